@@ -27,7 +27,7 @@ pytestmark = pytest.mark.network
 
 ALL: Final = frozenset({
     "FloatKernelSse", "FloatKernelAvx", "QuantDispatchAvx2", "QuantDispatchDefault", "PoolKernel", "ExpKernel",
-    "CastKernel", "FourBitKernel", "_Z9DepthwiseIahEiPKT_",
+    "CastKernel", "FourBitKernel", "_Z9DepthwiseIahEiPKT_", "_Z14ChosenDispatchi",
 })  # fmt: skip
 NINJA: Final = """\
 rule cxx
@@ -121,6 +121,7 @@ def tree(tmp_path: Path) -> Tree:
         ("MlasExp", 1, 51, {"ExpKernel"}),
         ("MlasOther", 1, 52, {"ExpKernel"}),
         ("MlasCast", 1, 61, {"CastKernel"}),
+        ("MlasChosen", 1, 81, {"_Z14ChosenDispatchi"}),
         ("MlasBlockSize", 0, 8, set[str]()),
         ("MlasRoute", 0, 1, set[str]()),
         ("MlasFixed", 1, 11, {"FloatKernelSse"}),

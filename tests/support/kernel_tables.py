@@ -14,6 +14,7 @@ extern "C" int ExpKernel(int);
 extern "C" int CastKernel(int);
 extern "C" int FourBitKernel(int);
 template <typename A, typename B> int Depthwise(const A*);
+const Dispatch& ChosenDispatch(int);
 struct MLAS_PLATFORM {
   MLAS_PLATFORM();
   int (*FloatRoutine)(int);
@@ -23,6 +24,7 @@ struct MLAS_PLATFORM {
   int (*ExpRoutine)(int);
   int (*CastRoutine)(int);
   int (*FourBitRoutine)(int);
+  const Dispatch* ChosenEntry;
   static constexpr int BLOCK_OF_TWO = 2;
   int BlockSize;
 };
@@ -39,6 +41,7 @@ MLAS_PLATFORM::MLAS_PLATFORM() {
   this->ExpRoutine = &ExpKernel;
   this->CastRoutine = CastKernel;
   this->FourBitRoutine = FourBitKernel;
+  this->ChosenEntry = &ChosenDispatch(Processor());
   this->BlockSize = 8;
   if (Processor() == 0) this->BlockSize = BLOCK_OF_TWO;
   // Check if the processor supports AVX2/FMA3 features.
@@ -113,6 +116,13 @@ extern "C" int MlasFourBit(int x) { return GetMlasPlatform().FourBitRoutine(x); 
 #include "mlasi.h"
 extern "C" int CastKernel(int x) { return x + 60; }
 extern "C" int FourBitKernel(int x) { return x + 70; }
+""",
+    "chosen.cpp": """\
+#include "mlasi.h"
+static int Choose(int x) { return x + 80; }
+static const Dispatch Chosen = {Choose};
+const Dispatch& ChosenDispatch(int) { return Chosen; }
+extern "C" int MlasChosen(int x) { return GetMlasPlatform().ChosenEntry->run(x); }
 """,
     "qdwconv.cpp": """\
 #include "mlasi.h"

@@ -28,6 +28,8 @@ CONSTRUCTORS: Final = ("platform.cpp", *AVX512_SOURCES)
 DECLARATIONS: Final = "mlasi.h"
 STRUCTURE: Final = re.compile(r"^struct MLAS_PLATFORM \{.*?^\};", re.DOTALL | re.MULTILINE)
 ASSIGNED: Final = re.compile(r"(?:this->|table\.)(\w+)(?:\[\w+\])?\s*=\s*&?([A-Za-z_]\w*)")
+CALL_FOR_ENTRY: Final = re.compile(r"(?:this->|table\.)\w+(?:\[\w+\])?\s*=\s*&?([A-Za-z_]\w*)\s*\(")
+"""An entry that a function returns, as that for products of 4 bits on ARM64 from 1.22 on."""
 DEFAULT: Final = re.compile(r"(\w+)\{&(\w+)\}")
 NUMBER: Final = re.compile(r"^\s*static constexpr \w+ (\w+) = \d", re.MULTILINE)
 CONSTANTS: Final = frozenset({"nullptr", "true", "false"})
@@ -56,12 +58,14 @@ class KernelTable:
 
     Sources go by their base names. `getters` are functions, by their plain names, that do nothing but return an entry
     in which no kernel stands. `compared` are, for each source, the kernels that it names for comparisons alone.
+    `called` are functions that the constructor calls for the kernels that they return.
     """
 
     entries: Mapping[str, frozenset[str]]
     readers: Mapping[str, frozenset[str]]
     getters: frozenset[str] = frozenset()
     compared: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    called: frozenset[str] = frozenset()
 
     def only_gets(self, symbol: str) -> bool:
         """Whether a function, mangled or not, is one of the `getters`, and none that merely has such a name inside."""
@@ -71,6 +75,10 @@ class KernelTable:
         """Whether a source names a kernel, mangled or not, for nothing but comparisons with entries."""
         kernels = self.compared.get(source, frozenset())
         return any(symbol == kernel or _mangles(symbol, kernel) for kernel in kernels)
+
+    def is_called(self, symbol: str) -> bool:
+        """Whether the constructor calls a function, mangled or not, for what stands in an entry."""
+        return any(symbol == function or _mangles(symbol, function) for function in self.called)
 
     def users(self, symbol: str) -> frozenset[str] | None:
         """Return the sources that may use a kernel, mangled or not, by way of the table; None for what is no kernel."""
@@ -106,7 +114,13 @@ def kernel_table(sources: Mapping[str, str], superseded: Collection[str] = ()) -
     every = frozenset[str]().union(*entries.values())
     readers = {entry: frozenset(name for name in sources if _reads(entry, seen[name], words)) for entry in every}
     compared = {name: _only_compared(text, seen[name] - {DECLARATIONS}, words) for name, text in sources.items()}
-    return KernelTable(entries=entries, readers=readers, getters=_getters(sources.values(), every), compared=compared)
+    return KernelTable(
+        entries=entries,
+        readers=readers,
+        getters=_getters(sources.values(), every),
+        compared=compared,
+        called=frozenset(name for text in constructors.values() for name in CALL_FOR_ENTRY.findall(text)),
+    )
 
 
 def _only_compared(text: str, files: Iterable[str], words: Mapping[str, frozenset[str]]) -> frozenset[str]:

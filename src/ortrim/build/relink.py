@@ -22,6 +22,7 @@ from ortrim.build.dead_kernels import (
     AVX512_NCHWC,
     AVX512_SOURCES,
     CONSTRUCTORS,
+    KernelTable,
     LinkedObject,
     kernel_table,
     message_methods,
@@ -123,6 +124,7 @@ DONE: Final = "unreached.job"
 """Names the job for which the script is complete, and what it holds: another one would give another library."""
 UNTOLD: Final = "dead kernels cannot be found: all kernels are kept"
 WHOLE: Final = Mechanisms()
+NO_TABLE: Final = KernelTable(entries={}, readers={})
 LOOKS: Final = 8
 """How often a library is looked at; the second look finds nothing new unless kernels ask for kernels."""
 
@@ -171,7 +173,7 @@ def leave_out_unreached(
     if not _is_done(paths, job):
         mlas, readable = tree.linked(paths)
         methods = frozenset[str]() if MESSAGES in mechanisms.left_out else message_methods(readable)
-        linked = _link_without(table_kernels(table, mlas) | methods, paths, link)
+        linked = _link_without(table_kernels(table, mlas) | methods, paths, table, link)
     for _ in range(LOOKS):
         left_out = read_script(paths)
         if linked.failed:
@@ -181,9 +183,9 @@ def leave_out_unreached(
         if not reached:
             write_if_changed(done, done_text(paths, job))
             return linked
-        linked = _link_without(left_out - reached, paths, link)
+        linked = _link_without(left_out - reached, paths, table, link)
     on_note(UNTOLD)
-    return _link_without(frozenset(), paths, link)
+    return _link_without(frozenset(), paths, table, link)
 
 
 def forget_unreached(paths: JobPaths, job: BuildJob) -> None:
@@ -213,14 +215,23 @@ def _is_done(paths: JobPaths, job: BuildJob) -> bool:
         return False
 
 
-def _link_without(symbols: frozenset[str], paths: JobPaths, link: Callable[[], CompileOutcome]) -> CompileOutcome:
-    write_script(paths, symbols)
+def _link_without(
+    symbols: frozenset[str], paths: JobPaths, table: KernelTable, link: Callable[[], CompileOutcome]
+) -> CompileOutcome:
+    write_script(paths, symbols, table)
     return link()
 
 
-def write_script(paths: JobPaths, symbols: Iterable[str]) -> None:
-    """Say which symbols the next link is to leave out; beyond `ROOM` of them, some share an address."""
-    lines = (f'"{symbol}" = {SYMBOL} + {number % ROOM};\n' for number, symbol in enumerate(sorted(symbols)))
+def write_script(paths: JobPaths, symbols: Iterable[str], table: KernelTable = NO_TABLE) -> None:
+    """Say which symbols the next link is to leave out; beyond `ROOM` of them, some share an address.
+
+    Functions that MLAS calls for an entry of its `table` lead to code.
+    """
+    places = (
+        (symbol, f"{SYMBOL}_call" if table.is_called(symbol) else f"{SYMBOL} + {number % ROOM}")
+        for number, symbol in enumerate(sorted(symbols))
+    )
+    lines = (f'"{symbol}" = {place};\n' for symbol, place in places)
     write_if_changed(paths.hooks / UNREACHED, "".join(lines))
 
 

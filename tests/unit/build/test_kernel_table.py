@@ -27,6 +27,13 @@ def test_a_kernel_is_used_by_the_sources_that_use_its_entries(kernel: str, users
     assert TABLE.users(kernel) == frozenset(users)
 
 
+def test_functions_that_are_called_for_an_entry_are_known() -> None:
+    """MLAS asks one of them for its products of 4 bits: an address without code ended the first inference on ARM64."""
+    assert TABLE.called == {"ChosenDispatch"}
+    assert TABLE.is_called("_Z14ChosenDispatchi")
+    assert not TABLE.is_called("QuantDispatchAvx2")
+
+
 def test_functions_that_return_an_entry_without_kernels_are_known() -> None:
     """Whichever way the preprocessor decides; not those that return a kernel, or do more."""
     assert TABLE.getters == {"MlasBlockSize"}

@@ -6,6 +6,7 @@ from typing import cast
 
 import pytest
 
+from ortrim.build.dead_kernels import KernelTable
 from ortrim.build.execution import UNREACHED, JobPaths
 from ortrim.build.relink import DONE, ROOM, done_text, forget_unreached, read_script, write_script
 from sample_plans import sample_plan
@@ -27,6 +28,14 @@ def test_every_symbol_leads_into_the_bytes_that_there_are(tmp_path: Path) -> Non
     places = {int(line.rstrip(";").rsplit("+ ", 1)[1]) for line in script.read_text().splitlines()}
     assert places == set(range(ROOM))
     assert read_script(paths) == symbols
+
+
+def test_a_function_that_is_called_leads_to_code(tmp_path: Path) -> None:
+    """The other symbols lead to bytes of which nothing can be run."""
+    paths = cast("JobPaths", Hooks(hooks=tmp_path))
+    write_script(paths, {"MlasGemm", "_Z3Getb"}, KernelTable(entries={}, readers={}, called=frozenset({"Get"})))
+    script = (tmp_path / UNREACHED).read_text()
+    assert script == '"MlasGemm" = ortrim_unreached + 0;\n"_Z3Getb" = ortrim_unreached_call;\n'
 
 
 def test_what_another_job_left_out_is_forgotten(tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ from ortrim.base.tools import Tool
 
 SUITE: Final = "trixie"
 """The Debian release of the kernel and the libraries: its glibc, 2.41, loads what is built for any older one."""
-PACKAGES_FILE: Final = "packages.json"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,6 @@
 """
 
 import importlib.metadata
-import json
 import os
 import platform
 import shutil
@@ -17,13 +16,14 @@ from functools import partial
 from typing import Final
 
 from ortrim.base.cache import cache_folder
-from ortrim.base.emulators import EMULATIONS, PACKAGES_FILE, QEMU_SYSTEM, X64_USER, machine_folder
+from ortrim.base.emulators import EMULATIONS, QEMU_SYSTEM, X64_USER, machine_folder
 from ortrim.base.tools import ALL_TARGETS, Tool, ToolFinding, require
 from ortrim.build.container_engines import ENGINES, ContainerEngine, probe
 from ortrim.errors import Diagnostic, StorageError
 from ortrim.platforms.android.jni import find_jdk
 from ortrim.platforms.android.ndk import installed_ndk
 from ortrim.platforms.apple.xcode import find_xcode, find_xcrun
+from ortrim.sources.debian import read_packages
 
 FETCH_COMMAND: Final = "invoke devices --fetch"
 SHOWN_PACKAGES: Final = ("linux-image", "libc6")
@@ -138,9 +138,8 @@ GENERAL_CHECKS: Final = (
 
 SSH: Final = Tool(name="ssh", package="openssh-client", version_words=("-V",))
 TOOLS: Final = (
-    (Tool(name="git", package="git", minimum=(2, 20)), f"{ALL_TARGETS}: sources of kind 'git'"),
+    (Tool(name="git", package="git", minimum=(2, 20)), f"{ALL_TARGETS}: sources of kind 'upstream'"),
     (Tool(name="apt-get", package="apt"), f"{ALL_TARGETS}: sources of kind 'debian'"),
-    (Tool(name="dpkg-deb", package="dpkg"), f"{ALL_TARGETS}: sources of kind 'debian'"),
     (Tool(name="gcc", package="gcc", minimum=(11,)), "the host's target with compiler = 'gcc'"),
     (Tool(name="g++", package="g++", minimum=(11,)), "the host's target with compiler = 'gcc'"),
     (Tool(name="clang", package="clang", minimum=(14,)), "the host's target with compiler = 'clang'"),
@@ -226,11 +225,10 @@ APPLE_CHECKS: Final = (
 def machine_parts_found(debian: str) -> str:
     """Return what the cache holds of an emulated machine, by Debian's word for it; empty when it was not fetched."""
     try:
-        text = (machine_folder(debian) / PACKAGES_FILE).read_text(encoding="utf-8")
-        packages = [(str(entry["name"]), str(entry["version"])) for entry in json.loads(text)["packages"]]
-    except (OSError, ValueError, KeyError, TypeError, StorageError):
+        packages = read_packages(machine_folder(debian), code="machine-damaged", what="the emulated machine")
+    except Diagnostic:
         return ""
-    return ", ".join(f"{name} {version}" for name, version in packages if name.startswith(SHOWN_PACKAGES))
+    return ", ".join(f"{each.name} {each.version}" for each in packages if each.name.startswith(SHOWN_PACKAGES))
 
 
 def _machine_check(debian: str) -> ToolCheck:

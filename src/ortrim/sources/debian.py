@@ -21,7 +21,6 @@ from pydantic import ValidationError
 
 from ortrim.base.cache import cache_folder, locked
 from ortrim.base.command import Completed, run
-from ortrim.base.emulators import PACKAGES_FILE
 from ortrim.base.files import disk_full, says_full, sha256_of, storage_errors, write_atomically
 from ortrim.base.json import from_json, to_json
 from ortrim.errors import SourcesError, ToolError
@@ -383,6 +382,9 @@ def write_data_archive(package: Path, destination: Path) -> None:
                 return
             file.seek(int(size) + int(size) % 2, 1)
     raise SourcesError("bad-debian-package", "holds no data.tar", where=str(package))
+
+
+PACKAGES_FILE: Final = "packages.json"
 
 
 @dataclass(frozen=True, kw_only=True)

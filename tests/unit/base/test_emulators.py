@@ -10,9 +10,8 @@ from ortrim.spec.targets import TARGETS, OperatingSystem
 KERNEL_AND_LIBRARIES = json.dumps(
     {
         "packages": [
-            {"name": "libc6", "version": "2.41"},
-            {"name": "musl", "version": "1"},
-            {"name": "linux-image-6.12-cloud-arm64", "version": "6.12.107-1"},
+            {"name": name, "version": version, "architecture": "arm64", "suite": "trixie", "sha256": "a" * 64}
+            for name, version in (("libc6", "2.41"), ("musl", "1"), ("linux-image-6.12-cloud-arm64", "6.12.107-1"))
         ]
     }
 )

@@ -10,11 +10,10 @@ import pytest
 
 from fake_sources import private_cache
 from ortrim.base.cache import cache_folder
-from ortrim.base.emulators import PACKAGES_FILE
 from ortrim.build import root_file_systems as module
 from ortrim.build.root_file_systems import SOURCE_DATE, DebianRoot, debian_root
 from ortrim.errors import SourcesError, StorageError
-from ortrim.sources.debian import DebianPackage, PackageRequest
+from ortrim.sources.debian import PACKAGES_FILE, DebianPackage, PackageRequest
 
 Entry = tuple[str, bytes, str]
 REQUEST = PackageRequest(names=("libc6", "python3.13-minimal"), suite="trixie", architecture="amd64")

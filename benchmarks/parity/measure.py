@@ -15,7 +15,7 @@ from ortrim.base.files import shipped_folder, storage_errors
 from ortrim.base.json import from_json, to_json
 from ortrim.base.scripts import packages_folder
 from ortrim.base.tools import require
-from ortrim.build.root_file_systems import machine_parts
+from ortrim.containers.root_file_systems import machine_parts
 from ortrim.errors import UsageError
 from ortrim.models.full_runtime import foreign_library
 from ortrim.pins.shipped import tool_requirements

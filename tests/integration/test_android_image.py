@@ -11,10 +11,10 @@ from fake_ndk import PREBUILT, VERSION, write_command_line_tools, write_ndk
 from ortrim.base.cache import cache_folder
 from ortrim.base.command import run
 from ortrim.base.files import sha256_of
-from ortrim.build.container import ImageRecipe, ready_image
-from ortrim.build.container_engines import BUILDAH, ImageBuild, UsableEngine, probe
-from ortrim.build.container_runs import Command, build_image, run_in
 from ortrim.build.toolchains import zig_toolchain
+from ortrim.containers.engines import BUILDAH, ImageBuild, UsableEngine, probe
+from ortrim.containers.executor import ImageRecipe, ready_image
+from ortrim.containers.runs import Command, build_image, run_in
 from ortrim.errors import Diagnostic, SourcesError
 from ortrim.pins.images import IMAGES_FILE
 from ortrim.platforms import ANDROID, LINUX

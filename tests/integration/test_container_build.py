@@ -8,10 +8,10 @@ import pytest
 from container_storage import container_storage, containers
 from ortrim.base.console import Console
 from ortrim.base.files import sha256_of
-from ortrim.build.container import ContainerExecutor
-from ortrim.build.container_engines import ContainerOptions
 from ortrim.build.plan import digest
 from ortrim.cli.options import demo_spec
+from ortrim.containers.engines import ContainerOptions
+from ortrim.containers.executor import ContainerExecutor
 from ortrim.pipeline.executors import executor_for
 from ortrim.pipeline.planned import make_planned
 from ortrim.pipeline.request import Request

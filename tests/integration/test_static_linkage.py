@@ -15,7 +15,7 @@ from ortrim.binaries.elf_objects import visible_symbols
 from ortrim.build.execution import BuildInputs, JobPaths, job_environment, prepare_workspace
 from ortrim.build.native import write_static_library
 from ortrim.build.plan import BuildJob
-from ortrim.build.root_file_systems import machine_parts
+from ortrim.containers.root_file_systems import machine_parts
 from ortrim.pins.shipped import tool_requirements
 from own_caches import zig_of_tests
 from sample_plans import sample_plan

@@ -20,7 +20,7 @@ from android_root import TOYBOX, android_root
 from network_kernel import MODULES, network_kernel
 from ortrim.base.command import Completed
 from ortrim.base.emulators import EMULATIONS
-from ortrim.build.root_file_systems import machine_parts
+from ortrim.containers.root_file_systems import machine_parts
 from ortrim.platforms.android.adb import AdbClient, find_adb
 from ortrim.verify.devices.machine_files import Entry, compress, folder, link, regular, with_folders, write_archive
 

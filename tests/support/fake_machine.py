@@ -8,7 +8,7 @@ from pathlib import Path
 from device_samples import REPORT
 from ortrim.base.emulators import EMULATIONS
 from ortrim.base.tools import InstalledTool
-from ortrim.build.root_file_systems import MachineParts
+from ortrim.containers.root_file_systems import MachineParts
 from ortrim.sources.debian import DebianPackage
 from ortrim.verify.devices.qemu_system import QemuSystem
 

@@ -36,6 +36,7 @@ LAYERS: Final = (
     ("verify",),
     ("package",),
     ("size.accounting", "size.components", "size.library"),
+    ("containers",),
     ("build",),
     ("sources",),
     ("pins",),

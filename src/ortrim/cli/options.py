@@ -10,8 +10,8 @@ from typing import Final
 
 from ortrim.base.files import shipped_folder
 from ortrim.base.processor_cores import MOST_CORES, read_cores
-from ortrim.build.container_engines import ContainerOptions, engine_named
-from ortrim.build.container_runs import parse_flags, parse_mounts
+from ortrim.containers.engines import ContainerOptions, engine_named
+from ortrim.containers.runs import parse_flags, parse_mounts
 from ortrim.errors import UsageError, bad_option
 from ortrim.pipeline.request import Request
 from ortrim.spec.build_options import PROFILE_NAMES, ProfileName

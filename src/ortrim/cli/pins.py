@@ -11,9 +11,9 @@ from invoke.tasks import task
 from ortrim.base.console import Console
 from ortrim.base.downloads import Mirrors, mirrors_in, site_mirrors
 from ortrim.base.files import write_atomically
-from ortrim.build.container_engines import first_that_works
 from ortrim.cli.boundary import boundary
 from ortrim.cli.options import HELP, help_for, request_from
+from ortrim.containers.engines import first_that_works
 from ortrim.errors import Diagnostic, UsageError
 from ortrim.github.pin_updates import Refused, take_pins, write_update
 from ortrim.github.pin_updates import propose as propose_pins

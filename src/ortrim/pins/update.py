@@ -17,8 +17,8 @@ from typing import Final
 
 from ortrim.base.downloads import Mirrors, fetch, mirrored
 from ortrim.base.files import sha256_of, write_atomically
-from ortrim.build.container_engines import UsableEngine
-from ortrim.build.container_runs import pulled_digest
+from ortrim.containers.engines import UsableEngine
+from ortrim.containers.runs import pulled_digest
 from ortrim.errors import NetworkError, SourcesError
 from ortrim.models.full_runtime import DISTRIBUTION
 from ortrim.pins.images import ACTIONS_FILE, IMAGES_FILE, ImagePins, read_action_pins, read_image_pins

@@ -13,7 +13,7 @@ from typing import Final
 from ortrim.base.emulators import EMULATIONS, QEMU_SYSTEM, Emulation
 from ortrim.base.tools import Tool, install_command, require
 from ortrim.build.plan import BuildJob
-from ortrim.build.root_file_systems import machine_parts
+from ortrim.containers.root_file_systems import machine_parts
 from ortrim.errors import Diagnostic, UsageError, VerifyError
 from ortrim.pipeline.doctor import FARM_CHECKS, SSH
 from ortrim.pipeline.request import Request

@@ -18,7 +18,7 @@ from typing import Final
 from ortrim.base.cache import cache_folder
 from ortrim.base.emulators import EMULATIONS, QEMU_SYSTEM, X64_USER, machine_folder
 from ortrim.base.tools import ALL_TARGETS, Tool, ToolFinding, require
-from ortrim.build.container_engines import ENGINES, ContainerEngine, probe
+from ortrim.containers.engines import ENGINES, ContainerEngine, probe
 from ortrim.errors import Diagnostic, StorageError
 from ortrim.platforms.android.jni import find_jdk
 from ortrim.platforms.android.ndk import installed_ndk

@@ -6,11 +6,11 @@ from ortrim.base.cache import is_kept
 from ortrim.base.console import Step
 from ortrim.base.files import shipped_folder
 from ortrim.base.scripts import packages_folder
-from ortrim.build.container import ContainerExecutor
 from ortrim.build.execution import BuildInputs, Executor, choose_parallelism
 from ortrim.build.native import NativeExecutor
 from ortrim.build.plan import BuildJob, JobResult, PlannedTarget
 from ortrim.build.trees import finished_build, result_of
+from ortrim.containers.executor import ContainerExecutor
 from ortrim.errors import VerifyError
 from ortrim.pins.shipped import tool_requirements
 from ortrim.pipeline.planned import Planned, target_folder

@@ -8,7 +8,7 @@ from importlib.metadata import version as installed_version
 from pathlib import Path
 from typing import Final
 
-from ortrim import binaries, build, sources
+from ortrim import binaries, build, containers, sources
 from ortrim.base.build_bundle import site_bundle
 from ortrim.base.cache import cache_folder
 from ortrim.base.console import Console
@@ -225,6 +225,7 @@ def hooks_digest() -> str:
     Rather than list the modules in vain, all of a package count; of the platforms, what changes or makes libraries
     itself, since a job has the words of all else.
     """
-    code = (file for package in (binaries, build, sources) for file in Path(str(package.__file__)).parent.glob("*.py"))
+    packages = (binaries, build, containers, sources)
+    code = (file for package in packages for file in Path(str(package.__file__)).parent.glob("*.py"))
     own = (Path(str(module.__file__)) for module in (jni, zig_toolchain))
     return code_digest((*shipped_folder("cmake").iterdir(), *code, *own))

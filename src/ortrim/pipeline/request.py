@@ -13,7 +13,7 @@ from typing import Final
 
 from ortrim.base.cache import cache_folder
 from ortrim.base.console import Console
-from ortrim.build.container_engines import ContainerOptions
+from ortrim.containers.engines import ContainerOptions
 from ortrim.errors import ModelError, UsageError
 from ortrim.models.convert import Conversion, convert
 from ortrim.models.full_runtime import FullRuntime, full_runtime

@@ -13,7 +13,7 @@ from ortrim.spec.problems import Location, Problem
 from ortrim.spec.targets import Target
 
 if TYPE_CHECKING:
-    from ortrim.build.container import Images
+    from ortrim.containers.executor import Images
     from ortrim.platforms.delivery import Packaging, Verifying
     from ortrim.verify.verification import Delivery
 
@@ -138,7 +138,7 @@ class Platform(ABC):
 
     def images(self) -> "Images":
         """Return the images of containers that its toolchains run in."""
-        from ortrim.build.container import Images  # noqa: PLC0415 - slow to import, and planning needs none of it
+        from ortrim.containers.executor import Images  # noqa: PLC0415 - slow to import, and planning needs none of it
 
         return Images()
 

@@ -1,10 +1,9 @@
-"""Folders and an engine of the tests' own, for whoever builds."""
+"""Folders of the tests' own, for whoever builds."""
 
 from pathlib import Path
 
 import pytest
 
-from fake_engine import FakeEngine, fake_engine
 from fake_sources import private_cache
 from workshop import Workshop
 
@@ -13,12 +12,6 @@ from workshop import Workshop
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Give the test a cache of its own."""
     return private_cache(tmp_path, monkeypatch)
-
-
-@pytest.fixture
-def docker(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
-    """Have an engine and a cache."""
-    return fake_engine(tmp_path, monkeypatch)
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fake_engine import FakeEngine, fake_engine
-from ortrim.build.container_engines import DOCKER, UsableEngine
+from ortrim.containers.engines import DOCKER, UsableEngine
 from ortrim.errors import Diagnostic
 from ortrim.pins.images import IMAGES_FILE, read_image_pins
 from ortrim.pins.update import update_image_pins, with_values

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from ortrim.build.container import ContainerExecutor
-from ortrim.build.container_engines import ContainerOptions
 from ortrim.build.native import NativeExecutor
+from ortrim.containers.engines import ContainerOptions
+from ortrim.containers.executor import ContainerExecutor
 from ortrim.pipeline import executors
 from ortrim.pipeline.executors import builder_for
 from ortrim.pipeline.planned import make_planned

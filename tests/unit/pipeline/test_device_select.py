@@ -8,7 +8,7 @@ import pytest
 from fake_machine import fake_parts, fake_tool
 from ortrim.base.emulators import Emulation
 from ortrim.base.tools import InstalledTool, Tool
-from ortrim.build.root_file_systems import MachineParts
+from ortrim.containers.root_file_systems import MachineParts
 from ortrim.errors import SourcesError, ToolError, UsageError
 from ortrim.pipeline import devices
 from ortrim.pipeline.devices import open_device

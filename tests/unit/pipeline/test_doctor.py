@@ -13,6 +13,7 @@ from ortrim.base.tools import ToolFinding
 from ortrim.pipeline import doctor
 from ortrim.pipeline.doctor import DEVICE_TOOLS, examine
 from ortrim.platforms.android import ndk
+from ortrim.sources.debian import DebianPackage, write_packages
 
 PROGRAMS: Final = os.environ["PATH"]
 """This machine's own, of which some take a second to say their version."""
@@ -82,7 +83,8 @@ def test_emulated_machines_are_looked_for(tmp_path: Path) -> None:
     assert (absent.required, absent.remedy) == (False, "invoke devices --fetch")
     folder = tmp_path / "cache" / "machines" / "debian-trixie-arm64"
     folder.mkdir(parents=True)
-    (folder / "packages.json").write_text('{"packages": [{"name": "libc6", "version": "2.41-12"}]}')
+    package = DebianPackage(name="libc6", version="2.41-12", architecture="arm64", suite="trixie", sha256="a" * 64)
+    write_packages(folder, [package])
     assert (finding(name).found, finding(name).satisfied) == ("libc6 2.41-12", True)
     assert not finding("armhf machine").satisfied
 

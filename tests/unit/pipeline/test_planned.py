@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from ortrim.base.emulators import EMULATIONS
-from ortrim.build.container_engines import ContainerOptions
 from ortrim.build.plan import digest
+from ortrim.containers.engines import ContainerOptions
 from ortrim.errors import Diagnostic, ExitCode, PlanError, ToolError, UsageError, VerifyError
 from ortrim.pipeline import planned
 from ortrim.pipeline.planned import Planned, make_planned, planned_here

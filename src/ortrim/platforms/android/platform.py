@@ -19,7 +19,7 @@ from ortrim.spec.rules import DEFAULT_GLIBC, stray_keys
 from ortrim.spec.targets import TARGETS, Target
 
 if TYPE_CHECKING:
-    from ortrim.build.container import Images
+    from ortrim.containers.executor import Images
     from ortrim.platforms.delivery import Packaging, Verifying
     from ortrim.verify.verification import Delivery
 

@@ -19,7 +19,7 @@ from ortrim.base.command import Completed
 from ortrim.base.emulators import Emulation
 from ortrim.base.files import storage_errors
 from ortrim.base.tools import InstalledTool
-from ortrim.build.root_file_systems import MachineParts
+from ortrim.containers.root_file_systems import MachineParts
 from ortrim.errors import UsageError
 from ortrim.spec.targets import Target
 from ortrim.verify import measurements
@@ -31,7 +31,7 @@ from ortrim.verify.runner_output import read_output
 HOST_MACHINES: Final[Mapping[str, str]] = MappingProxyType({
     "x86_64": "x64", "aarch64": "arm64", "arm64": "arm64", "armv7l": "arm", "armv8l": "arm", "riscv64": "riscv64",
 })  # fmt: skip
-"""The kernel's word for an architecture, Darwin's among them -> that of `core.targets`."""
+"""The kernel's word for an architecture, Darwin's among them -> that of `spec.targets`."""
 DARWIN: Final = "Darwin"
 FARM_FORMS: Final = ("firebase:MODEL-VERSION", "devicefarm:PROJECT/POOL", "browserstack:DEVICE-VERSION")
 

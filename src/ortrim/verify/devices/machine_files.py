@@ -26,7 +26,7 @@ from elftools.elf.segments import InterpSegment
 from ortrim.base.emulators import Emulation
 from ortrim.base.files import storage_errors
 from ortrim.binaries.elf import BoundedStream, diagnosed, read_bytes
-from ortrim.build.root_file_systems import MachineParts
+from ortrim.containers.root_file_systems import MachineParts
 from ortrim.errors import BinaryError
 
 MAGIC: Final = b"070701"

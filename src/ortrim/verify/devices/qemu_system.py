@@ -24,7 +24,7 @@ from ortrim.base.command import Completed, last_lines, run
 from ortrim.base.emulators import Emulation
 from ortrim.base.files import storage_errors
 from ortrim.base.tools import InstalledTool
-from ortrim.build.root_file_systems import MachineParts
+from ortrim.containers.root_file_systems import MachineParts
 from ortrim.errors import ToolError, VerifyError
 from ortrim.verify import measurements
 from ortrim.verify.devices.device import NOT_STARTED, Repetition, RunnerOutput, RunRequest, not_startable, runner_words

@@ -19,7 +19,7 @@ from typing import Final
 from ortrim.base.cache import cache_folder, locked, locked_if_free
 from ortrim.base.command import run, stream
 from ortrim.base.files import shipped_folder, storage_errors
-from ortrim.build.container_engines import (
+from ortrim.containers.engines import (
     ANSWER_SECONDS,
     ContainerRun,
     ImageBuild,

@@ -11,11 +11,11 @@ from fake_ndk import VERSION, write_command_line_tools, write_ndk
 from fake_sources import private_cache
 from ortrim.base.cache import cache_folder
 from ortrim.base.files import sha256_of
-from ortrim.build import container as module
-from ortrim.build.container import ImageRecipe, Images, ready_image
-from ortrim.build.container_engines import DOCKER, probe
 from ortrim.build.plan import Toolchain
-from ortrim.build.root_file_systems import DebianRoot
+from ortrim.containers import executor as module
+from ortrim.containers.engines import DOCKER, probe
+from ortrim.containers.executor import ImageRecipe, Images, ready_image
+from ortrim.containers.root_file_systems import DebianRoot
 from ortrim.errors import SourcesError, ToolError
 from ortrim.pins.images import IMAGES_FILE
 from ortrim.platforms import ANDROID, LINUX

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ortrim.build.container_engines import (
+from ortrim.containers.engines import (
     BUILDAH,
     DOCKER,
     ENGINES,

@@ -12,10 +12,10 @@ from fake_ndk import VERSION, write_command_line_tools, write_ndk
 from finished_builds import leave_compiled
 from ortrim.base.cache import cache_folder
 from ortrim.base.files import sha256_of
-from ortrim.build.container import ContainerExecutor
-from ortrim.build.container_engines import ContainerOptions, Mount
 from ortrim.build.plan import RunnerJob
 from ortrim.build.trees import finished_build
+from ortrim.containers.engines import ContainerOptions, Mount
+from ortrim.containers.executor import ContainerExecutor
 from ortrim.errors import BuildError, Diagnostic, ExitCode, SourcesError, ToolError, UsageError
 from ortrim.pins.images import IMAGES_FILE
 from ortrim.platforms import ANDROID, LINUX, Platform

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from ortrim.build.container_engines import engine_error, proxies_in, without_credentials
+from ortrim.containers.engines import engine_error, proxies_in, without_credentials
 from ortrim.errors import ExitCode
 
-RECORDED = Path(__file__).with_name("data") / "containers"
+RECORDED = Path(__file__).with_name("data")
 EXPECTED = {
     "disk-full": ("disk-full", ExitCode.STORAGE),
     "manifest-unknown": ("image-not-found", ExitCode.NETWORK),

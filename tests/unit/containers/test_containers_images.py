@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from fake_engine import FakeEngine
-from ortrim.build.container_engines import BUILDAH, DOCKER, ImageBuild, UsableEngine, probe
-from ortrim.build.container_runs import build_image, image_exists, image_label, pulled_digest
+from ortrim.containers.engines import BUILDAH, DOCKER, ImageBuild, UsableEngine, probe
+from ortrim.containers.runs import build_image, image_exists, image_label, pulled_digest
 from ortrim.errors import Diagnostic, NetworkError, StorageError
 
 TAG = "ortrim-linux:0123"

@@ -15,8 +15,13 @@ from typing import Any, Final
 
 from ortrim.base.cache import cache_folder, is_kept, publish_folder
 from ortrim.base.files import shipped_folder, storage_errors
-from ortrim.build.container_engines import ContainerOptions, ImageBuild, Mount, UsableEngine, first_that_works
-from ortrim.build.container_runs import (
+from ortrim.build.execution import ExecutionEnvironment, JobPaths, Parallelism
+from ortrim.build.native import NativeExecutor, finished_runner
+from ortrim.build.plan import BuildJob, JobResult, RunnerJob, Toolchain
+from ortrim.build.trees import finished_build, result_of
+from ortrim.containers.engines import ContainerOptions, ImageBuild, Mount, UsableEngine, first_that_works
+from ortrim.containers.root_file_systems import DebianRoot, debian_root
+from ortrim.containers.runs import (
     PYTHON,
     Command,
     build_image,
@@ -26,11 +31,6 @@ from ortrim.build.container_runs import (
     require_mountable,
     run_in,
 )
-from ortrim.build.execution import ExecutionEnvironment, JobPaths, Parallelism
-from ortrim.build.native import NativeExecutor, finished_runner
-from ortrim.build.plan import BuildJob, JobResult, RunnerJob, Toolchain
-from ortrim.build.root_file_systems import DebianRoot, debian_root
-from ortrim.build.trees import finished_build, result_of
 from ortrim.errors import ToolError
 from ortrim.pins.images import BasePin, ImagePins, image_pins
 from ortrim.sources.debian import PackageRequest

@@ -1,0 +1,28 @@
+"""Folders and an engine of the tests' own, for whoever runs containers."""
+
+from pathlib import Path
+
+import pytest
+
+from fake_engine import FakeEngine, fake_engine
+from fake_sources import private_cache
+from workshop import Workshop
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Give the test a cache of its own."""
+    return private_cache(tmp_path, monkeypatch)
+
+
+@pytest.fixture
+def docker(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
+    """Have an engine and a cache."""
+    return fake_engine(tmp_path, monkeypatch)
+
+
+@pytest.fixture
+def workshop(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workshop:
+    """Make the folders, with a cache and pins of the test's own."""
+    monkeypatch.setenv("ORTRIM_PINS", str(tmp_path / "pins"))
+    return Workshop(tmp_path)

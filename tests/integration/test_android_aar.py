@@ -33,11 +33,13 @@ pytestmark = [pytest.mark.network]
 ROOT: Final = Path(__file__).parents[2]
 VERSION: Final = "1.29.0"
 """What the official library says of itself."""
+PACKED: Final = ("arm64-v8a", "armeabi-v7a")
+"""One of each word size: packing a library takes seconds."""
 
 
-def official_inputs(folder: Path, java: Path, abis: tuple[str, ...] = ABIS) -> AarInputs:
+def official_inputs(folder: Path, java: Path) -> AarInputs:
     """Return inputs with the official AAR's libraries in place of the recorded ones, and upstream's Java files."""
-    inputs = aar_inputs(folder, abis, VERSION, assets=True)
+    inputs = aar_inputs(folder, PACKED, VERSION, assets=True)
     with zipfile.ZipFile(official_aar()) as archive:
         for part in inputs.parts:
             for name, path in part.libraries:
@@ -83,11 +85,12 @@ def test_the_official_libraries_make_a_complete_aar(package: AndroidPackage) -> 
     assert aar.classes is not None
     assert aar.classes.class_version == 52
     assert len(aar.classes.native_methods) > 140
-    found = check_aar(aar, replace(own_promise(aar), abis=ABIS))
+    found = check_aar(aar, replace(own_promise(aar), abis=PACKED))
     failed = {gate.name: gate.detail for gate in found if gate.verdict is Verdict.FAIL}
     assert failed.keys() == {"stripped", "no absolute paths", "native methods are bound"}
-    (method,) = {word for word in failed["native methods are bound"].split() if word.startswith("ai.onnxruntime.")}
-    assert method.rstrip(";") == "ai.onnxruntime.OrtSession$SessionOptions.addArmNN"
+    words = failed["native methods are bound"].replace(";", " ").split()
+    methods = {word for word in words if word.startswith("ai.onnxruntime.")}
+    assert methods == {"ai.onnxruntime.OrtSession$SessionOptions.addArmNN"}
 
 
 @pytest.mark.needs("npm", "javac", "dpkg-deb", "apt-get")
@@ -109,7 +112,7 @@ def test_androids_own_tool_reads_what_is_in_the_aar(package: AndroidPackage, tmp
     assert "package: name='ai.onnxruntime'" in told.stdout
     assert "sdkVersion:'24'" in told.stdout
     (native,) = (line for line in told.stdout.splitlines() if line.startswith("native-code:"))
-    assert set(native.replace("'", "").split()[1:]) == set(ABIS)
+    assert set(native.replace("'", "").split()[1:]) == set(PACKED)
 
 
 @pytest.mark.needs("npm", "javac", "java", "dpkg-deb", "apt-get")
@@ -130,19 +133,6 @@ def test_the_rules_keep_every_class_from_being_shrunk_away(package: AndroidPacka
         everything = {each for each in jar.namelist() if each.endswith(".class")}
     assert classes["proguard.txt"] == everything
     assert len(classes["other.txt"]) < len(everything) / 2
-
-
-@pytest.mark.needs("npm", "javac")
-def test_an_aar_of_real_libraries_is_the_same_when_made_twice(java: Path, tmp_path: Path) -> None:
-    """With the real compiler, in another folder."""
-    made = []
-    for number in (1, 2):
-        folder = tmp_path / f"place-{number}"
-        made.append(make_android_package(official_inputs(folder, java, ("arm64-v8a",)), find_jdk(), folder / "out"))
-    one, other = (each.folder for each in made)
-    files = sorted(path.relative_to(one) for path in one.rglob("*") if path.is_file())
-    assert len(files) > 20
-    assert [path for path in files if (one / path).read_bytes() != (other / path).read_bytes()] == []
 
 
 def test_a_library_for_linux_is_refused(tmp_path: Path) -> None:

@@ -88,7 +88,7 @@ def official_library() -> Path:
 
 
 def task_in(folder: Path, runner: Path, budgets: Budgets) -> Task:
-    """Return the task of verifying the official library beside itself, with all that can be asked for."""
+    """Return the task of verifying the official library beside itself, with a profile."""
     library = official_library()
     (folder / "package.tar.gz").write_bytes(b"a package")
     delivery = Delivery(
@@ -106,7 +106,6 @@ def task_in(folder: Path, runner: Path, budgets: Budgets) -> Task:
         baseline_size=library_size(library, None),
         runner=runner,
         folder=folder / "outputs",
-        least_memory=True,
         trace=True,
     )
 
@@ -157,15 +156,6 @@ def test_memory_is_judged_in_a_whole_machine_alone(device: Device) -> None:
     assert 0.9 < (lines[MACHINE]["peak RSS"].ratio or 0) < 1.1
     assert {line.verdict for line in lines[USER].values()} == {Verdict.NOT_JUDGED}
     assert lines[MACHINE]["missed deadlines"].verdict is Verdict.NOT_JUDGED
-
-
-def test_the_least_memory_is_the_machines_alone(device: Device) -> None:
-    """The official library and what it needs fit into 256 MiB, and not into nothing."""
-    (least,) = device(MACHINE).least_memory
-    assert least.model == "model"
-    assert 40 < least.enough_mib < 256
-    assert least.enough_mib - least.too_little_mib <= 2
-    assert device(USER).least_memory == ()
 
 
 def test_every_profile_opens(device: Device, folder: Path) -> None:

@@ -22,7 +22,8 @@ SHARED: Final = ("apt", "compiler", "conversions", "downloads", "machines", "pac
 """Parts of the cache that hold only what was fetched or compiled before."""
 BUILD_SECONDS: Final = 2400.0
 USER: Final = ("qemu-user:cortex-a53", "qemu-user:cortex-a76")
-SYSTEM: Final = ("qemu-system:cortex-a53", "qemu-system:cortex-a76")
+SYSTEM: Final = ("qemu-system:cortex-a76",)
+"""With the older processor, `test_emulated_build_adb.py` has a whole machine."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +53,7 @@ def verified(done: Completed) -> Verified:
 
 @pytest.fixture(scope="module")
 def arm64(tmp_path_factory: pytest.TempPathFactory) -> Verified:
-    """Build the demo for 64-bit ARM and verify it on four machines."""
+    """Build the demo for 64-bit ARM and verify it on three machines."""
     return verified(build("linux-arm64", (*USER, *SYSTEM), tmp_path_factory.mktemp("arm64"), "--least-memory"))
 
 

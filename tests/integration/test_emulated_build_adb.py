@@ -36,7 +36,7 @@ def verified(machine: AdbVirtualMachine, output: Path) -> dict[str, Any]:
     return dict(found)
 
 
-@pytest.mark.parametrize("cpu", ["cortex-a53", "cortex-a76"])
+@pytest.mark.parametrize("cpu", ["cortex-a53", pytest.param("cortex-a76", marks=pytest.mark.slow)])
 def test_the_demo_is_verified_through_adb(tmp_path: Path, cpu: str) -> None:
     """The same library as everywhere is in parity there, its memory is measured, and nothing stays on the machine."""
     with adb_virtual_machine(cpu=cpu) as machine:

@@ -33,7 +33,7 @@ DATA_BYTES: Final = 3000
 class CompiledFolders:
     """Sources, compiler and a build folder beside each other below `root`, as in ortrim's cache on some machine."""
 
-    def __init__(self, root: Path, files: int = 4) -> None:
+    def __init__(self, root: Path, files: int = 2) -> None:
         self.installed = packages_folder("tools", tool_requirements())
         self.tools = root / "tools"
         shutil.copytree(self.installed / "ziglang", self.tools / "ziglang", copy_function=_linked)

@@ -26,12 +26,15 @@ def native_executor(
     on_note: Callable[[str], None] = lambda _: None,
     cached: bool = True,
 ) -> NativeExecutor:
-    """Return a native executor over some sources; the tools are those of the cache in force unless they are given."""
+    """Return a native executor over some sources; the tools are those of the cache in force unless they are given.
+
+    Through no link: what zig has compiled of its own libraries, it finds again only in a container that has it there.
+    """
     platform = platform_of(TARGETS[target])
     return NativeExecutor(
         inputs=BuildInputs(
             sources=sources.resolve(),
-            tools=tools or packages_folder("tools", tool_requirements()),
+            tools=(tools or packages_folder("tools", tool_requirements())).resolve(),
             runner=shipped_folder("runner"),
             hooks=shipped_folder("cmake"),
             sdk=sdk,

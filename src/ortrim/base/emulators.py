@@ -97,7 +97,7 @@ EMULATIONS: Final[Mapping[str, Emulation]] = MappingProxyType(
         ),
     }
 )
-"""By the architecture's name in `core.targets`."""
+"""By the architecture's name in `spec.targets`."""
 
 
 def machine_folder(debian: str) -> Path:

@@ -193,7 +193,6 @@ class MachoSymbol:
 class Tables:
     """Offsets and content of the load commands that describe a library's exports."""
 
-    symtab: int
     dysymtab: int
     dyld_info: int
     symbols: int
@@ -240,7 +239,6 @@ def _tables(data: bytes) -> Tables:
     _, _, first_offered, offered = struct.unpack_from("<4I", data, dysymtab + 8)
     indirect, indirects = struct.unpack_from("<2I", data, dysymtab + 56)
     return Tables(
-        symtab=symtab,
         dysymtab=dysymtab,
         dyld_info=dyld_info,
         symbols=symbols,

@@ -40,15 +40,13 @@ class BundleLink:
 class FrameworkFacts:
     """A folder `<name>.framework`. All paths are from the root of what was read.
 
-    `inner` is the folder that holds its binary, `<name>.framework/Versions/A` in a framework with versions. `plist` and
-    `privacy`, the privacy manifest, are None where there is none. `module_map` is its text, empty without; `headers`
-    are file names. `entries` are what lies directly in the folder, links included; `other_binaries` the Mach-O files
-    and static libraries beside the binary.
+    `plist` and `privacy`, the privacy manifest, are None where there is none. `module_map` is its text, empty without;
+    `headers` are file names. `entries` are what lies directly in the folder, links included; `other_binaries` the
+    Mach-O files and static libraries beside the binary.
     """
 
     path: str
     name: str
-    inner: str
     plist_path: str
     plist: Plist | None
     module_map: str
@@ -194,7 +192,6 @@ def read_framework(bundle: Bundle, path: str, name: str, binary: str) -> Framewo
     return FrameworkFacts(
         path=path,
         name=name.removesuffix(FRAMEWORK_SUFFIX),
-        inner=inner,
         plist_path=plist_path or inside(path, INFO),
         plist=_plist(bundle, plist_path),
         module_map=_text(bundle, _first(bundle, path, inner, MODULE_MAP)),

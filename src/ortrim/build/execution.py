@@ -25,7 +25,7 @@ CONFIGURATION: Final = "MinSizeRel"
 
 @dataclass(frozen=True, kw_only=True)
 class JobPaths:
-    """The folders and files that a job's `${...}` stand for; see `core.plan`."""
+    """The folders and files that a job's `${...}` stand for; see `build.plan`."""
 
     sources: Path
     build: Path
@@ -94,7 +94,7 @@ class ExecutionEnvironment(Protocol):
     ) -> int:
         """Run a program of a job, hand over each line of its output, and return its exit code.
 
-        Raises what `tools.command.stream` raises, or what the place itself lacks.
+        Raises what `base.command.stream` raises, or what the place itself lacks.
         """
 
 

@@ -79,7 +79,7 @@ class AppleBuild:
     """What a library for Apple's systems is built for: the oldest that it runs on, and its execution providers.
 
     `deployment_target` is a version of iOS, for Mac Catalyst too, or of macOS. `providers` are those beside the CPU's,
-    sorted. `core.apple.slice_of` says which slice the job's target is.
+    sorted. `binaries.apple.slice_of` says which slice the job's target is.
     """
 
     deployment_target: str
@@ -96,7 +96,7 @@ class BuildJob:
     empty when none is promised; `android` and `apple` are None for every other system. `linkage` says for Apple's
     systems whether the framework is dynamic (`shared`) or static.
 
-    `without_types` are the kinds of values that are left out, as `core.unused_types` names them. `hot_operators` are
+    `without_types` are the kinds of values that are left out, as `build.dead_kernels` names them. `hot_operators` are
     those (`domain:OpType`, sorted) whose kernels are compiled as what is hot; every kernel is when there are none.
 
     `avx512_nchwc` says whether the library runs models with NCHWc layout with block size 16, which upstream's minimal

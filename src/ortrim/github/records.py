@@ -55,7 +55,6 @@ class Run:
     conclusion: Text | None
     html_url: Text
     display_title: Text = ""
-    head_sha: Text = ""
     head_branch: Text | None = None
     created_at: Text = ""
     run_attempt: Number = 1

@@ -137,7 +137,7 @@ WHEEL_PLATFORMS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "x64": ("manylinux_2_28_x86_64", "manylinux_2_27_x86_64", "manylinux_2_17_x86_64", "manylinux2014_x86_64"),
     }
 )
-"""By the architecture's name in `core.targets`; upstream publishes wheels for Linux for no other."""
+"""By the architecture's name in `spec.targets`; upstream publishes wheels for Linux for no other."""
 MAC_PLATFORMS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
         architecture: tuple(
@@ -193,7 +193,7 @@ def run_script(
     where: str,
     timeout_seconds: float = TIMEOUT_SECONDS,
 ) -> dict[str, Any]:
-    """Run `script` in the full runtime on `request` and return its answer, as `tools.scripts.run_script` does.
+    """Run `script` in the full runtime on `request` and return its answer, as `base.scripts.run_script` does.
 
     Raises `ConvertError` (`converter-crashed`) or `ToolError`, `tool-timeout` among them.
     """

@@ -1,4 +1,4 @@
-"""The JSON Schema of buildspecs, made from the types in `core.buildspec`.
+"""The JSON Schema of buildspecs, made from the types in `spec.buildspec`.
 
 - TOML data to JSON data: the values that JSON lacks, which no key of a buildspec takes, are problems.
 - The buildspec reference, `docs/reference/buildspec.md`, rendered from the schema.

@@ -113,7 +113,7 @@ def find_xcode(version: str | None = None, environment: Mapping[str, str] = os.e
 
 
 def require_sdks(xcode: Xcode, folders: Iterable[str]) -> None:
-    """Refuse an Xcode that lacks one of these SDKs, folders as `core.xcode.sdk_folder` gives them.
+    """Refuse an Xcode that lacks one of these SDKs, folders as `sdk_folder` gives them.
 
     Raises `ToolError` `xcode-sdk-missing`.
     """

@@ -239,7 +239,7 @@ def _build_failed(where: str, why: str, log: str, code: int) -> BuildError | Sto
 
 MEMBER: Final = "onnxruntime.o"
 LIBRARY_MEMBER: Final = re.compile(r"(.*\.a)\(.*\)")
-OF_EVERY_LINKER: Final = re.compile(r"lib(compiler_rt|ubsan_rt|c_nonshared|c)\.a|crt\w*\.o")
+OF_EVERY_LINKER: Final = re.compile(r"lib(compiler_rt|ubsan_rt|c_nonshared|c)\.a|(compiler_rt|crt\w*)\.o")
 """What the application's own compiler brings: its runtime and its C library. Two copies of these would be at odds."""
 JOINING: Final = ("-r", "--gc-sections", "--force-group-allocation", "--strip-debug")
 

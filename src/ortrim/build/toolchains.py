@@ -149,12 +149,41 @@ link() {{
   set -- "$@" $(printf '%s\\n' "${{line#* ortrim-probe.o }}" | sed 's| \\([-/]\\)|\\
 \\1|g')
   unset IFS
+  for argument do
+    shift
+    case "$argument" in */libcompiler_rt.a)
+      {program} ld.lld -r --gc-sections --strip-debug {arithmetic} "$argument" -o compiler_rt.o || exit
+      set -- "$@" compiler_rt.o ;;
+    esac
+    set -- "$@" "$argument"
+  done
   head="${{line%% -o ortrim-probe.so *}}"
   exec {program} ld.lld ${{head#ld.lld}} "$@"
 }}
 case " $* " in *" {mark} "*) link "$@" ;; esac
 """
-"""An empty object is linked as a probe. Paths may have spaces, none of which is at the end of a folder's name."""
+"""An empty object is linked as a probe. Paths may have spaces, none of which is at the end of a folder's name.
+
+zig's runtime is one object, with a `memcpy` that is a loop over bytes, `sqrtf` and others beside its arithmetic. A link
+that needs any of it would take those in place of the C library's, and half of the time to load a model would go with
+them. So `ARITHMETIC` is put in front as an object of its own.
+"""
+NAMES: Final = """
+ashldi3 ashlti3 ashrdi3 ashrti3 lshrdi3 lshrti3 muldi3 multi3 mulodi4 muloti4 clzdi2 clzti2 ctzdi2 ctzti2
+divdi3 divti3 moddi3 modti3 udivdi3 udivti3 umoddi3 umodti3 divmodti4 udivmodti4 popcountdi2 popcountti2
+addtf3 subtf3 multf3 divtf3 negtf2 eqtf2 netf2 lttf2 letf2 gttf2 getf2 unordtf2
+extendsftf2 extenddftf2 trunctfsf2 trunctfdf2 fixtfsi fixtfdi fixtfti fixunstfsi fixunstfdi fixunstfti
+floatsitf floatditf floattitf floatunsitf floatunditf floatuntitf
+fixsfti fixdfti fixunssfti fixunsdfti floattisf floattidf floatuntisf floatuntidf
+fixsfdi fixdfdi fixunssfdi fixunsdfdi floatdisf floatdidf floatundisf floatundidf
+extendhfsf2 truncsfhf2 truncdfhf2 truncsfbf2 truncdfbf2 gnu_h2f_ieee gnu_f2h_ieee muldc3 mulsc3 divdc3 divsc3
+aeabi_ldivmod aeabi_uldivmod aeabi_lmul aeabi_llsl aeabi_llsr aeabi_lasr aeabi_lcmp aeabi_ulcmp
+aeabi_idiv aeabi_uidiv aeabi_idivmod aeabi_uidivmod aeabi_l2f aeabi_l2d aeabi_ul2f aeabi_ul2d
+aeabi_f2lz aeabi_d2lz aeabi_f2ulz aeabi_d2ulz aeabi_h2f aeabi_f2h aeabi_d2h
+aeabi_unwind_cpp_pr0 aeabi_unwind_cpp_pr1 aeabi_unwind_cpp_pr2
+"""
+ARITHMETIC: Final = tuple(f"__{name}" for name in NAMES.split())
+"""What compilers call for numbers that a processor has no instructions for; a linker passes over what is not there."""
 
 
 def linking(program: str, command: str) -> str:
@@ -162,7 +191,8 @@ def linking(program: str, command: str) -> str:
 
     Both are in shell syntax.
     """
-    return LINKING.format(program=program, command=command, mark=PAST_DRIVER)
+    arithmetic = " ".join(f"-u {name}" for name in ARITHMETIC)
+    return LINKING.format(program=program, command=command, mark=PAST_DRIVER, arithmetic=arithmetic)
 
 
 MACHINE: Final = {

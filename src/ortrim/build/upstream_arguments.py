@@ -103,9 +103,6 @@ CPUINFO: Final = "cpuinfo"
 CPUINFO_ARCHITECTURES: Final = (Architecture.ARM64, Architecture.ARM)
 """Where ONNX Runtime asks cpuinfo for what the kernel's own bits do not say; it has no use for it elsewhere."""
 
-WIDE: Final = (Architecture.X64, Architecture.ARM64, Architecture.RISCV64)
-"""Architectures whose compilers have `__int128`."""
-
 FOLDING: Final = "-Wl,--icf=all"
 COMPRESSIBLE: Final = "-Wl,--bp-compression-sort=both"
 NO_UNWINDING: Final = ("-Wl,--no-eh-frame-hdr", "-Wl,-T,../../hooks/no_unwind_tables.ld")
@@ -250,9 +247,9 @@ def _surrogates(job: BuildJob, *, demangler_apart: bool) -> tuple[str, ...]:
     """Return the small sources that stand in for large ones of the toolchain's: a link takes what comes first."""
     unreached = ("unreached.c",) if job.build_options.dead_kernel_elimination else ()
     kernels = (*unreached, *wide_sources(job))
-    if job.build_options.libcxx_no_exceptions:
-        return (*kernels, *(("wide_division.c",) if job.target.architecture in WIDE else ()))
-    return (*kernels, "no_demangler.c") if demangler_apart and not job.build_options.demangler else kernels
+    options = job.build_options
+    apart = demangler_apart and not options.demangler and not options.libcxx_no_exceptions
+    return (*kernels, "no_demangler.c") if apart else kernels
 
 
 def _needs_ml_operators(job: BuildJob) -> bool:

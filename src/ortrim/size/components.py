@@ -39,7 +39,7 @@ ARCHIVES: Final = (
     (re.compile(r"libc\+\+abi\.a|libsupc\+\+\.a"), "libc++abi"),
     (re.compile(r"libstdc\+\+\w*\.a"), "libstdc++"),
     (re.compile(r"libunwind\.a|libgcc_eh\.a"), "libunwind"),
-    (re.compile(r"libcompiler_rt\.a|libclang_rt\.\S+\.a|libgcc\.a"), "compiler-rt"),
+    (re.compile(r"libcompiler_rt\.a|compiler_rt\.o|libclang_rt\.\S+\.a|libgcc\.a"), "compiler-rt"),
     (re.compile(r"libc(_nonshared)?\.a|crt\w*\.o"), "libc"),
 )
 MADE_BY_LINKER: Final = (

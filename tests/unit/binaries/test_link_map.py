@@ -47,6 +47,7 @@ def test_real_map_of_the_runtime_is_attributed_to_its_components() -> None:
         ("/home/a (b)/cache/libc++.a(/home/a (b)/locale.o)", ".text", "libc++"),
         ("libortrim_cxx.a(locale.cpp.o)", ".text", "libc++"),
         ("/usr/lib/gcc/x/14/libgcc.a(x.o)", ".text", "compiler-rt"),
+        ("compiler_rt.o", ".text..Lcompiler_rt.divtf3.__divtf3", "compiler-rt"),
         ("crti.o", ".init", "libc"),
         ("libc_nonshared.a(stat.o)", ".text", "libc"),
         ("libonnxruntime_session.a(onnxruntime_c_api.cc.o)", ".text", "c api"),

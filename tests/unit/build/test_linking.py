@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ortrim.base.command import Completed, run
-from ortrim.build.toolchains import zig_toolchain
+from ortrim.build.toolchains import ARITHMETIC, zig_toolchain
 from ortrim.spec.build_options import PAST_DRIVER
 from ortrim.spec.targets import TARGETS
 
@@ -20,7 +20,7 @@ if "-v" in words and not os.environ.get("SILENT"):
     folder = os.environ["LIBRARIES"]
     print("ld.lld -O2 -o " + folder + "/libc.so.6 -soname libc.so.6 " + folder + "/c.o --as-needed", file=sys.stderr)
     print("ld.lld -O2 -s -znow -shared -o ortrim-probe.so --no-undefined-version ortrim-probe.o --as-needed -L/ "
-          + folder + "/libc++.a " + folder + "/libc.so.6", file=sys.stderr)
+          + folder + "/libc++.a " + folder + "/libcompiler_rt.a " + folder + "/libc.so.6", file=sys.stderr)
 elif "-o" in words and words[0] != "ld.lld":
     open(words[words.index("-o") + 1], "w").close()
 sys.exit(int(os.environ.get("EXIT", "0")) if words[0] == "ld.lld" else 0)
@@ -71,9 +71,19 @@ def test_folding_reaches_the_linker(bench: Bench) -> None:
     assert bench.call(PAST_DRIVER, "-Wl,--icf=all", *OBJECTS).returncode == 0
     assert bench.calls()[-1] == [
         *("ld.lld", "-O2", "-s", "-znow", "-shared", "--icf=all", "-shared", "-soname", "lib.so.1", "-o", "a lib.so"),
-        *("a.o", "b c.o", "--as-needed", "-L/", f"{bench.libraries}/libc++.a", f"{bench.libraries}/libc.so.6"),
+        *("a.o", "b c.o", "--as-needed", "-L/", f"{bench.libraries}/libc++.a"),
+        *("compiler_rt.o", f"{bench.libraries}/libcompiler_rt.a", f"{bench.libraries}/libc.so.6"),
     ]
     assert list(bench.work.iterdir()) == []
+
+
+def test_the_runtimes_arithmetic_comes_first(bench: Bench) -> None:
+    """By itself, from the very archive of the link; of its copies of the C library's functions none is asked for."""
+    bench.call(PAST_DRIVER, "-Wl,--icf=all", *OBJECTS)
+    *_, words, _ = bench.calls()
+    assert words[:4] == ["ld.lld", "-r", "--gc-sections", "--strip-debug"]
+    assert words[-3:] == [f"{bench.libraries}/libcompiler_rt.a", "-o", "compiler_rt.o"]
+    assert [words[place + 1] for place, word in enumerate(words) if word == "-u"] == list(ARITHMETIC)
 
 
 def test_other_links_are_the_drivers(bench: Bench) -> None:
@@ -88,7 +98,7 @@ def test_other_links_are_the_drivers(bench: Bench) -> None:
 def test_the_probe_goes_without_the_cpp_library_when_the_link_does(bench: Bench, asked: bool) -> None:  # noqa: FBT001
     """Then zig does not compile one that nothing takes."""
     bench.call(PAST_DRIVER, "-Wl,--icf=all", *OBJECTS, *(("-nostdlib++",) if asked else ()))
-    *_, probe, link = bench.calls()
+    *_, probe, _, link = bench.calls()
     assert ("-nostdlib++" in probe) == asked
     assert "-nostdlib++" not in link
 

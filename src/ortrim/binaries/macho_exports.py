@@ -24,6 +24,8 @@ import lief
 from ortrim.binaries.macho import LC_DYSYMTAB, LC_SYMTAB, checked_header, diagnosed, load_commands
 from ortrim.errors import BinaryError
 
+lief.disable_leak_warning()  # at the interpreter's end it now and then prints what Python has not collected of it
+
 
 @dataclass(frozen=True, kw_only=True)
 class _Node:

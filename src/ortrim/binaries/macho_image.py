@@ -30,6 +30,7 @@ from ortrim.binaries.macho import (
 )
 
 lief.logging.disable()
+lief.disable_leak_warning()  # at the interpreter's end it now and then prints what Python has not collected of it
 
 KINDS: Final = {
     1: MachKind.OBJECT, 2: MachKind.PROGRAM, 6: MachKind.LIBRARY, 8: MachKind.BUNDLE, 10: MachKind.SYMBOLS,

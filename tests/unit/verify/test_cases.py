@@ -129,12 +129,12 @@ BEYOND: dict[str, tuple[list[tuple[str, str, tuple[int | str, ...]]], dict[str, 
 def test_inputs_that_no_machine_should_make_are_refused(make_model: MakeModel, tmp_path: Path, kind: str) -> None:
     """At once, before memory is taken for any of them."""
     inputs, dimensions = BEYOND[kind]
-    started = time.monotonic()
+    started = time.process_time()
     with pytest.raises(SpecError) as caught:
         made(make_model(*inputs), CaseSpec(name="c", dimensions=dimensions), tmp_path)
     assert caught.value.code == "input-too-large"
     assert "case 'c'" in caught.value.where
-    assert time.monotonic() - started < 1
+    assert time.process_time() - started < 1
     assert not list((tmp_path / "cases").glob("c-*"))
 
 

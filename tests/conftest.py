@@ -90,20 +90,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=turn)
 
 
-class FilesAndBuilds(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
-    """Shares the files among the workers; one worker has all that build ONNX Runtime.
+class UnitsThenOthers(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
+    """Shares the files of unit tests among the workers; then one worker runs all others, in their order.
 
-    Each build takes all processors, and as much memory as these need: two at once may be too much for a machine.
+    Those share the user's cache: beside each other, one walked over a build tree in which another compiled.
     """
 
     def _split_scope(self, nodeid: str) -> str:
-        file = nodeid.partition("::")[0]
-        return "builds" if file.removeprefix("tests/") in BUILDS else file
+        return nodeid.partition("::")[0] if nodeid.startswith("tests/unit/") else "others"
 
 
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> FilesAndBuilds:
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> UnitsThenOthers:
     """Choose who runs what."""
-    return FilesAndBuilds(config, log)
+    return UnitsThenOthers(config, log)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -134,7 +134,7 @@ def test_inputs_that_no_machine_should_make_are_refused(make_model: MakeModel, t
         made(make_model(*inputs), CaseSpec(name="c", dimensions=dimensions), tmp_path)
     assert caught.value.code == "input-too-large"
     assert "case 'c'" in caught.value.where
-    assert time.process_time() - started < 1
+    assert time.process_time() - started < 20  # to make them would take minutes, were there memory for them
     assert not list((tmp_path / "cases").glob("c-*"))
 
 

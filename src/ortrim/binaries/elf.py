@@ -1,10 +1,12 @@
 """ELF libraries: what a loader sees of them, read with pyelftools. Bad files become diagnostics in bounded time.
 
 - Notes in ELF files: what a linker wrote into them besides code and data.
+- Stripping: a linked library without its table of symbols.
 """
 
 import io
 import re
+import struct
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -205,3 +207,46 @@ def build_id_of(path: Path) -> str | None:
     """
     data = read_bytes(path)
     return (with_elf_bytes(data, path, build_id_in) or None) if data.startswith(ELF) else None
+
+
+SECTION_HEADERS: Final = {1: ("<I", 0x20, "<HHH", 0x2E, "<10I"), 2: ("<Q", 0x28, "<HHH", 0x3A, "<IIQQQQIIQQ")}
+"""ELF class -> form and place of `e_shoff`, of `e_shentsize` with what follows, and the form of a section's header."""
+SYMBOL_TABLE: Final = 2  # SHT_SYMTAB
+NO_BITS: Final = 8  # SHT_NOBITS
+ALLOCATED: Final = 0x2  # SHF_ALLOC
+
+
+def without_symbols(data: bytes, name: str) -> bytes:
+    """Return a linked library without its table of symbols, which no loader reads; all that is mapped stays in place.
+
+    The linker has what is not mapped at the end of the file. Raises `BinaryError` `corrupt-elf`.
+    """
+    try:
+        return _stripped(data)
+    except (struct.error, IndexError, KeyError) as error:
+        raise BinaryError("corrupt-elf", "cannot be stripped", where=name, why=f"{error!r}") from error
+
+
+def _stripped(data: bytes) -> bytes:
+    at_form, at_place, counts_form, counts_place, header = SECTION_HEADERS[data[4]]
+    (at,) = struct.unpack_from(at_form, data, at_place)
+    size, count, names = struct.unpack_from(counts_form, data, counts_place)
+    sections = [list(struct.unpack_from(header, data, at + size * index)) for index in range(count)]
+    tables = [index for index, section in enumerate(sections) if section[1] == SYMBOL_TABLE]
+    gone = {*tables, *(sections[index][6] for index in tables)}
+    kept = [index for index in range(count) if index not in gone]
+    mapped = max(section[4] + section[5] for section in sections if section[2] & ALLOCATED and section[1] != NO_BITS)
+    stripped = bytearray(data[:mapped])
+    for index in kept:
+        _, kind, flags, _, offset, length, link, _, alignment, _ = section = sections[index]
+        section[6] = kept.index(link) if link not in gone else 0
+        if index and not flags & ALLOCATED and kind != NO_BITS:
+            stripped += bytes(-len(stripped) % max(alignment, 1))
+            section[4] = len(stripped)
+            stripped += data[offset : offset + length]
+    stripped += bytes(-len(stripped) % 8)
+    struct.pack_into(at_form, stripped, at_place, len(stripped))
+    struct.pack_into(counts_form, stripped, counts_place, size, len(kept), kept.index(names))
+    for index in kept:
+        stripped += struct.pack(header, *sections[index])
+    return bytes(stripped)

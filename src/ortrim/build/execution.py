@@ -37,6 +37,7 @@ class JobPaths:
     zig: Path = Path()
     archive: Path = Path()
     ndk: Path = Path()
+    bionic: Path = Path()
     xcode: Path = Path()
 
     @property

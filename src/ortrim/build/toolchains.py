@@ -10,6 +10,7 @@
 import re
 import shutil
 from collections.abc import Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, Literal
 
@@ -77,14 +78,15 @@ def compiler_wrapper(
     precompiles: bool = False,
     linking: str = "",
     quick_trials: bool = False,
+    preparing: str = "",
 ) -> str:
     """Return the text of a compiler's wrapper.
 
-    `identity` names the compiler and its version; `command` is what the wrapper runs, in shell syntax; `rewrites` are
-    (argument, replacement) pairs for arguments that this compiler spells differently; `linking` is the part that
-    reaches the linker past the compiler, where one is needed; `quick_trials` is for a clang that would compile its C++
-    library for CMake's try_compile. When the arguments ask for a link map on standard output, it goes to
-    `$ORTRIM_LINK_MAP`.
+    `identity` names the compiler and its version; `command` is what the wrapper runs, in shell syntax, after
+    `preparing`; `rewrites` are (argument, replacement) pairs for arguments that this compiler spells differently;
+    `linking` is the part that reaches the linker past the compiler, where one is needed; `quick_trials` is for a clang
+    that would compile its C++ library for CMake's try_compile. When the arguments ask for a link map on standard
+    output, it goes to `$ORTRIM_LINK_MAP`.
 
     A clang that `precompiles` reads marked sources with `$ORTRIM_PRECOMPILED_HEADER` in front, which the first of
     each mark compiles: clang takes a header only for sources of the same target, optimised as it is. Preprocessing
@@ -96,7 +98,7 @@ def compiler_wrapper(
         f'for argument do\n  shift\n  case "$argument" in\n{cases}    *) set -- "$@" "$argument" ;;\n  esac\ndone\n'
     )
     return (
-        f"#!/bin/sh\n# {identity}\n"
+        f"#!/bin/sh\n# {identity}\n{preparing}"
         f"{rewriting if rewrites else ''}"
         f'case " $* " in *" {PRINT_MAP} "*) exec >"$ORTRIM_LINK_MAP" ;; esac\n'
         f"{PRECOMPILING.format(command=command, maps=PREFIX_MAPS, mark=PRECOMPILED_MARK) if precompiles else ''}"
@@ -127,27 +129,33 @@ def launcher(identity: str, wrapper: str) -> str:
 
 
 LINKING: Final = """\
+words() {{
+  printf '%s\\n' "${{1% }}" | sed 's| \\([-/]\\)|\\
+\\1|g'
+}}
 link() {{
   set -f
   plus=
   case " $* " in *" -nostdlib++ "*) plus=-nostdlib++ ;; esac
   : >ortrim-probe.c
   {command} -c ortrim-probe.c -o ortrim-probe.o || exit
-  line=$({command} $plus -v -Os -s -shared ortrim-probe.o -o ortrim-probe.so 2>&1 | grep "^ld.lld .* ortrim-probe.o ")
+  line=$({command} $plus -v -Os -s -shared ortrim-probe.o {libraries}-o ortrim-probe.so 2>&1 |
+    grep "^ld.lld .* ortrim-probe.o ")
   rm -f ortrim-probe.c ortrim-probe.o ortrim-probe.so
   [ -n "$line" ] || {{ echo "zig does not say how it links" >&2; exit 1; }}
   for argument do
     shift
     case "$argument" in
     -Wl,*) IFS=,; set -- "$@" ${{argument#-Wl,}}; unset IFS ;;
-    -D*|-O*|-W*|-X*|-f*|-g|-g[0-9]*|-l*|-m*|-nostdlib++|-std=*) ;;
+    -D*|-O*|-W*|-X*|-f*|-g|-g[0-9]*|-l*|-m*|-nostdlib++|-s|-std=*) ;;
     *) set -- "$@" "$argument" ;;
     esac
   done
+  before="${{line#* -o ortrim-probe.so }}"
+  before="${{before%%ortrim-probe.o *}}"
   IFS='
 '
-  set -- "$@" $(printf '%s\\n' "${{line#* ortrim-probe.o }}" | sed 's| \\([-/]\\)|\\
-\\1|g')
+  set -- $(words "$before") "$@" $(words "${{line#* ortrim-probe.o }}")
   unset IFS
   for argument do
     shift
@@ -180,19 +188,21 @@ extendhfsf2 truncsfhf2 truncdfhf2 truncsfbf2 truncdfbf2 gnu_h2f_ieee gnu_f2h_iee
 aeabi_ldivmod aeabi_uldivmod aeabi_lmul aeabi_llsl aeabi_llsr aeabi_lasr aeabi_lcmp aeabi_ulcmp
 aeabi_idiv aeabi_uidiv aeabi_idivmod aeabi_uidivmod aeabi_l2f aeabi_l2d aeabi_ul2f aeabi_ul2d
 aeabi_f2lz aeabi_d2lz aeabi_f2ulz aeabi_d2ulz aeabi_h2f aeabi_f2h aeabi_d2h
-aeabi_unwind_cpp_pr0 aeabi_unwind_cpp_pr1 aeabi_unwind_cpp_pr2
+aeabi_unwind_cpp_pr0 aeabi_unwind_cpp_pr1 aeabi_unwind_cpp_pr2 emutls_get_address
 """
 ARITHMETIC: Final = tuple(f"__{name}" for name in NAMES.split())
 """What compilers call for numbers that a processor has no instructions for; a linker passes over what is not there."""
 
 
-def linking(program: str, command: str) -> str:
+def linking(program: str, command: str, libraries: str = "") -> str:
     """Return the part of a wrapper that links past the driver when it is asked to; `command` compiles.
 
-    Both are in shell syntax.
+    `libraries` are the driver's words for those of the system that are wanted beside the C library. All are in shell
+    syntax.
     """
     arithmetic = " ".join(f"-u {name}" for name in ARITHMETIC)
-    return LINKING.format(program=program, command=command, mark=PAST_DRIVER, arithmetic=arithmetic)
+    asked = f"{libraries} " if libraries else ""
+    return LINKING.format(program=program, command=command, mark=PAST_DRIVER, arithmetic=arithmetic, libraries=asked)
 
 
 MACHINE: Final = {
@@ -202,6 +212,8 @@ MACHINE: Final = {
 FLOAT_ABI: Final = {Architecture.ARM: "eabihf"}
 
 PROGRAM: Final = '"$ORTRIM_COMPILER_CXX"'
+DRIVER: Final = '"${0%/*}/driver"'
+COMPILER_VARIABLES: Final = ("ORTRIM_COMPILER_C", "ORTRIM_COMPILER_CXX", "ORTRIM_AR", "ORTRIM_RANLIB")
 LEVELS: Final = (("-Oz", "-Os -Xclang -Oz"), ("-O3", "-O2 -Xclang -O3"))
 """zig replaces -Os by -Oz, and -O2 by -O3, unless the flag goes to clang itself."""
 ARM64_FEATURES: Final = (
@@ -229,33 +241,67 @@ def zig_toolchain(target: Target, minimum_glibc: str, version: str, cpu: str | N
     return zig_for(triple, version, _rewrites(target.architecture, baseline), options, with_lld=True)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Sysroot:
+    """A C library that zig has none of: what pins it, where a job has it, and how zig is told so.
+
+    `place` is symbolic, as `build.plan` describes; `preparing` is what a wrapper does first, and `libraries` are the
+    words for those that are wanted beside the C library, both in shell syntax.
+    """
+
+    identity: str
+    place: tuple[str, str]
+    preparing: str
+    libraries: str
+
+
 def zig_for(
-    triple: str, version: str, rewrites: tuple[tuple[str, str], ...], options: str = "", *, with_lld: bool = False
+    triple: str,
+    version: str,
+    rewrites: tuple[tuple[str, str], ...],
+    options: str = "",
+    *,
+    with_lld: bool = False,
+    sysroot: Sysroot | None = None,
+    driver: str = "",
 ) -> Toolchain:
     """Return zig as the toolchain for a triple; `with_lld` where its linker is lld and its C++ library its own.
 
-    `rewrites` are those of `compiler_wrapper`; `options` come behind the triple.
+    `rewrites` are those of `compiler_wrapper`; `options` come behind the triple. Without a `sysroot` the C library is
+    zig's own. `driver` is the text of a wrapper that is called with `cc` or `c++` and a compiler's arguments where
+    zig's own driver will not do.
     """
     words = f"{triple} {options}".rstrip()
-    identity = f"zig {version} {words}"
-    cc, cxx = f'"$ORTRIM_COMPILER_C" cc -target {words}', f"{PROGRAM} c++ -target {words}"
-    links = linking(PROGRAM, cxx) if with_lld else ""
+    identity = " ".join(("zig", version, words, *((sysroot.identity,) if sysroot else ())))
+    start = ('"$ORTRIM_COMPILER_C" cc', f"{PROGRAM} c++") if not driver else (f"{DRIVER} cc", f"{DRIVER} c++")
+    cc, cxx = (command if driver else f"{command} -target {words}" for command in start)
+    links = linking(PROGRAM, cxx, sysroot.libraries if sysroot else "") if with_lld else ""
+    preparing = sysroot.preparing if sysroot else ""
     return Toolchain(
         kind="zig",
         version=version,
         triple=triple,
-        environment=tuple(
-            (name, "${tools}/ziglang/zig")
-            for name in ("ORTRIM_COMPILER_C", "ORTRIM_COMPILER_CXX", "ORTRIM_AR", "ORTRIM_RANLIB")
+        environment=(
+            *((name, "${tools}/ziglang/zig") for name in COMPILER_VARIABLES),
+            *((sysroot.place,) if sysroot else ()),
         ),
         wrappers=(
-            ("cc", compiler_wrapper(identity, cc, rewrites, quick_trials=with_lld)),
+            ("cc", compiler_wrapper(identity, cc, rewrites, quick_trials=with_lld, preparing=preparing)),
             (
                 "c++",
-                compiler_wrapper(identity, cxx, rewrites, precompiles=True, linking=links, quick_trials=with_lld),
+                compiler_wrapper(
+                    identity,
+                    cxx,
+                    rewrites,
+                    precompiles=True,
+                    linking=links,
+                    quick_trials=with_lld,
+                    preparing=preparing,
+                ),
             ),
             ("ar", tool_wrapper(identity, '"$ORTRIM_AR" ar')),
             ("ranlib", tool_wrapper(identity, '"$ORTRIM_RANLIB" ranlib')),
+            *((("driver", f"#!/bin/sh\n# {identity}\n{driver}"),) if driver else ()),
         ),
     )
 
@@ -298,13 +344,12 @@ def system_toolchain(kind: Literal["gcc", "clang"]) -> Toolchain:
         raise ToolError("compiler-missing", what, where=kind, why=why, hint=hint)
     version = _version(kind, programs[0])
     identity = f"{kind} {version}"
-    names = ("ORTRIM_COMPILER_C", "ORTRIM_COMPILER_CXX", "ORTRIM_AR", "ORTRIM_RANLIB")
     rewrites = (("-Oz", "-Os"),) if kind == "gcc" and _major(version) < SMALLEST_SINCE else ()
     return Toolchain(
         kind=kind,
         version=version,
         triple="",
-        environment=tuple(zip(names, programs, strict=True)),
+        environment=tuple(zip(COMPILER_VARIABLES, programs, strict=True)),
         wrappers=(
             ("cc", compiler_wrapper(identity, '"$ORTRIM_COMPILER_C"', rewrites)),
             ("c++", compiler_wrapper(identity, '"$ORTRIM_COMPILER_CXX"', rewrites, precompiles=kind == "clang")),

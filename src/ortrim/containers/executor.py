@@ -174,8 +174,9 @@ def job_mounts(paths: JobPaths, environment: Mapping[str, str]) -> tuple[Mount, 
 
 
 def _linked(paths: JobPaths) -> tuple[Path, ...]:
-    """Return the folder of the static library that a runner links, if it does."""
-    return () if paths.archive == Path() else (paths.archive.parent,)
+    """Return the folders of a static library that a runner links and of a sysroot, where there are such."""
+    found = {paths.archive: paths.archive.parent, paths.bionic: paths.bionic}
+    return tuple(folder for path, folder in found.items() if path != Path())
 
 
 def _caches(environment: Mapping[str, str], own: Path) -> Iterator[Path]:

@@ -93,7 +93,7 @@ ORIGINS: Final[dict[str, Origin]] = {
 }
 CONFIG: Final = ConfigDict(extra="forbid")
 GitId = Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")]
-TreePath = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)*$")]
+TreePath = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9._+-]*(/[A-Za-z0-9_][A-Za-z0-9._+-]*)*$")]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 FileName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+~-]*$")]
 Word = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9.+:=_-]*$")]
@@ -125,7 +125,7 @@ class _Set:
 
 @pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=CONFIG)
 class CommitPin:
-    """A release of ONNX Runtime by upstream's commit.
+    """A release of ONNX Runtime by upstream's commit, or a commit of another `repository`.
 
     `tree` is git's id of its files, and `left_out` those of folders and submodules that no build reads, `tree ID` or
     `commit ID`: with them an archive of the commit can be checked, too. `archives` has the SHA-256 of dependencies by
@@ -133,6 +133,7 @@ class CommitPin:
     """
 
     commit: GitId
+    repository: str = REPOSITORY
     tree: GitId | None = None
     witnesses: tuple[str, ...] = ()
     left_out: dict[TreePath, Annotated[str, Field(pattern=r"^(tree|commit) [0-9a-f]{40}$")]] = Field(

@@ -43,6 +43,11 @@ def shipped_text(name: str) -> str:
     return text
 
 
+def shipped_file(name: str) -> Path:
+    """Return the path of a pin file that ortrim has."""
+    return Path(__file__).parent / name
+
+
 def user_pins_folder() -> Path:
     """Return the user's pins folder: `ORTRIM_PINS`, or `pins` in the user's configuration folder.
 

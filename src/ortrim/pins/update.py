@@ -92,7 +92,7 @@ def pin_sources(
     commit = tagged_commit(mirrored(f"{REPOSITORY}.git", mirrors), tag)
     with tempfile.TemporaryDirectory(prefix="ortrim-pins-") as name:
         folder = Path(name)
-        fetch_objects(folder, commit, mirrors)
+        fetch_objects(folder, REPOSITORY, commit, mirrors)
         tree, left_out = git(folder, "rev-parse", f"{commit}^{{tree}}").strip(), left_out_of(folder, commit)
         listed = parse_dependencies(_file_of(folder, commit, DEPENDENCIES))
         ndk = ndk_of(_file_of(folder, commit, NDK_TEMPLATE))

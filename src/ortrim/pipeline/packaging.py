@@ -53,8 +53,12 @@ def _toolchain_licences(job: BuildJob) -> tuple[tuple[str, str, Path], ...]:
     if job.toolchain.kind not in RUNTIME_LICENCES:
         return ()
     tools = packages_folder("tools", tool_requirements())
-    return tuple(
-        (component, identifier, tools / text) for component, identifier, text in RUNTIME_LICENCES[job.toolchain.kind]
+    return (
+        *(
+            (component, identifier, tools / text)
+            for component, identifier, text in RUNTIME_LICENCES[job.toolchain.kind]
+        ),
+        *platform_of(job.target).start_files(job),
     )
 
 

@@ -163,6 +163,10 @@ class Platform(ABC):
     def expected_outputs(self, job: BuildJob) -> tuple[PurePosixPath, ...]:
         """Return the files that are in the build folder in the end, the library first."""
 
+    def start_files(self, job: BuildJob) -> tuple[tuple[str, str, Path], ...]:
+        """Return the C library's parts that a toolchain links into every library: each its name, licence and notice."""
+        return ()
+
     def compile_beside(self, job: BuildJob, result: JobResult, executor: Executor) -> None:
         """Compile what a package needs beside the library; see `beside`."""
 

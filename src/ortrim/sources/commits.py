@@ -1,4 +1,4 @@
-"""The files of upstream's commit: fetched in whatever way works, and proved by git's own ids.
+"""The files of a commit, upstream's own above all: fetched in whatever way works, and proved by git's own ids.
 
 A commit's id is the SHA-1 of what it says, its tree's id among it, and that is the SHA-1 of the names and the ids of
 files: so content decides, not the way on which it came.
@@ -17,7 +17,7 @@ from ortrim.base.build_bundle import site_bundle
 from ortrim.base.downloads import Mirrors, fetch, mirrored, site_mirrors
 from ortrim.base.files import storage_errors
 from ortrim.errors import Diagnostic, NetworkError, SourcesError, StorageError, ToolError
-from ortrim.pins.runtime import REPOSITORY, CommitPin
+from ortrim.pins.runtime import CommitPin
 from ortrim.sources.checkouts import git
 
 LEFT_OUT: Final = (
@@ -38,9 +38,9 @@ def fetch_commit(pin: CommitPin, folder: Path, work: Path, announce: Callable[[s
     (`commit-unavailable` with the reason of each way, `tree-mismatch`, `bundle-lacks`) or `StorageError`.
     """
     if (bundle := site_bundle()) is not None:
-        announce(f"take ONNX Runtime's commit {pin.commit[:10]} from {bundle.path.name}")
+        announce(f"take {_named(pin)} from {bundle.path.name}")
         packed = work / "commit.tar.gz"
-        bundle.take(bundled_commit(pin), packed, f"ONNX Runtime's commit {pin.commit}")
+        bundle.take(bundled_commit(pin), packed, _named(pin))
         unpack(packed, folder)
         packed.unlink()
         require_tree(folder, pin.tree or "", pin.left_out)
@@ -48,7 +48,7 @@ def fetch_commit(pin: CommitPin, folder: Path, work: Path, announce: Callable[[s
     ways = {"with git": _with_git} | ({"as an archive": _as_archive} if pin.tree else {})
     failures: list[Diagnostic] = []
     for words, way in ways.items():
-        announce(f"fetch ONNX Runtime's commit {pin.commit[:10]} {words}")
+        announce(f"fetch {_named(pin)} {words}")
         try:
             way(pin, folder, work)
         except (NetworkError, SourcesError, StorageError, ToolError) as error:
@@ -61,12 +61,16 @@ def fetch_commit(pin: CommitPin, folder: Path, work: Path, announce: Callable[[s
     what = f"the commit {pin.commit} could not be fetched in any way"
     why = "\n".join(f"{words}: {failure}" for words, failure in zip(ways, failures, strict=True))
     hint = "behind a firewall, name a mirror: ORTRIM_MIRRORS='https://github.com/=https://mirror.example/github/'"
-    raise SourcesError("commit-unavailable", what, where=REPOSITORY, why=why, hint=hint)
+    raise SourcesError("commit-unavailable", what, where=pin.repository, why=why, hint=hint)
+
+
+def _named(pin: CommitPin) -> str:
+    return f"{pin.repository.rsplit('/', 1)[-1]}'s commit {pin.commit[:10]}"
 
 
 def _with_git(pin: CommitPin, folder: Path, _work: Path) -> None:
     folder.mkdir()
-    fetch_objects(folder, pin.commit, site_mirrors())
+    fetch_objects(folder, pin.repository, pin.commit, site_mirrors())
     (folder / ".git" / "info" / "attributes").write_text(AS_STORED)
     left_out = dict(pin.left_out) or left_out_of(folder, pin.commit)
     patterns = ("/*", *(f"!/{name}/" for name in left_out))
@@ -77,14 +81,14 @@ def _with_git(pin: CommitPin, folder: Path, _work: Path) -> None:
     require_tree(folder, tree, left_out)
 
 
-def fetch_objects(repository: Path, commit: str, mirrors: Mirrors) -> None:
-    """Make a repository of `repository` and fetch one commit into it, without the content of files where possible.
+def fetch_objects(folder: Path, repository: str, commit: str, mirrors: Mirrors) -> None:
+    """Make a repository of `folder` and fetch one commit into it, without the content of files where possible.
 
     git fetches that as soon as it is needed. Raises as `git` does.
     """
-    git(repository, "init", "--quiet")
-    git(repository, "remote", "add", "origin", mirrored(f"{REPOSITORY}.git", mirrors))
-    git(repository, "fetch", "--progress", "--depth", "1", "--no-tags", "--filter=blob:none", "origin", commit)
+    git(folder, "init", "--quiet")
+    git(folder, "remote", "add", "origin", mirrored(f"{repository}.git", mirrors))
+    git(folder, "fetch", "--progress", "--depth", "1", "--no-tags", "--filter=blob:none", "origin", commit)
 
 
 def left_out_of(repository: Path, commit: str) -> dict[str, str]:
@@ -96,7 +100,7 @@ def left_out_of(repository: Path, commit: str) -> dict[str, str]:
 
 def _as_archive(pin: CommitPin, folder: Path, work: Path) -> None:
     archive = work / f"{pin.commit}.zip"
-    fetch(mirrored(f"{REPOSITORY}/archive/{pin.commit}.zip", site_mirrors()), archive, "sha256", None)
+    fetch(mirrored(f"{pin.repository}/archive/{pin.commit}.zip", site_mirrors()), archive, "sha256", None)
     unpack(archive, folder, strip=1, zip_links=True)
     archive.unlink()
     for name in pin.left_out:

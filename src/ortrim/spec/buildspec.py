@@ -188,6 +188,8 @@ class AndroidSpec(Replaceable):
     """API level of the oldest Android that the library runs on, `minSdk` or less; by default 24, Android 7."""
     stl: Literal["c++_static", "c++_shared"] | None = None
     """C++ library: inside (`c++_static`, by default), or in `libc++_shared.so` beside it, of which an app has one."""
+    toolchain: Literal["zig", "ndk"] | None = None
+    """What compiles: `zig`, with which nothing need be installed, or Android's NDK; by default the NDK where one is."""
     ndk: Annotated[str, Field(pattern=NDK)] | None = None
     """Version of the NDK; by default the one that upstream builds this ONNX Runtime with."""
     providers: tuple[Literal["nnapi", "xnnpack"], ...] | None = None

@@ -3,7 +3,7 @@
 import pytest
 
 from ortrim.binaries.android import ABI_FACTS
-from ortrim.platforms.android.rules import system_api
+from ortrim.platforms.android.system_api import system_api
 from ortrim.spec.targets import ABIS
 
 

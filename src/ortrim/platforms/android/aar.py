@@ -97,7 +97,8 @@ class AarPart:
 class AarInputs:
     """All that an AAR is made from: its ABIs, upstream's Java files, and whether the models go in as assets.
 
-    `java` are the folders with the sources of the Java API; `ndk` is the version of the NDK, such as `27.2.12479018`.
+    `java` are the folders with the sources of the Java API; `ndk` is the version of the NDK, such as `27.2.12479018`,
+    empty where none compiled.
     """
 
     parts: tuple[AarPart, ...]
@@ -195,7 +196,13 @@ def prefab_files(inputs: AarInputs, headers: tuple[Path, ...]) -> tuple[Packaged
 def _library(part: AarPart, ndk: str, folder: str) -> tuple[PackagedFile, ...]:
     # A C++ library inside, which nothing of the interface shows, is none to Prefab: it refuses `c++_static` to all.
     stl = "none" if part.android.stl == "c++_static" else part.android.stl
-    about = {"abi": part.abi, "api": part.android.api, "ndk": int(ndk.partition(".")[0]), "stl": stl, "static": False}
+    about = {
+        "abi": part.abi,
+        "api": part.android.api,
+        "ndk": int(ndk.partition(".")[0] or OLDEST_NDK),
+        "stl": stl,
+        "static": False,
+    }
     return (
         PackagedFile(path=f"{folder}/abi.json", content=_json(about)),
         PackagedFile(path=f"{folder}/{LIBRARY}", content=part.inputs.result.library),
@@ -206,6 +213,8 @@ def _json(value: dict[str, Any]) -> bytes:
     return (json.dumps(value, indent=2) + "\n").encode()
 
 
+OLDEST_NDK: Final = "21"
+"""Prefab wants a number of every library; a C interface is the same to all NDKs."""
 FOLDERS: Final = ("java", "android")
 """Of `java/src/main`: the API, and what stands in for a desktop's Java, as in upstream's `build-android.gradle`."""
 MANIFEST: Final = b"Manifest-Version: 1.0\r\n\r\n"

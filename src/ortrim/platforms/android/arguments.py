@@ -1,9 +1,11 @@
-"""What upstream's build is told for Android: one library for each ABI, and one AAR of all. Pure."""
+"""What upstream's build is told for Android: one library for each ABI, and one AAR of all."""
 
 from collections.abc import Sequence
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Final
 
+from ortrim.base.files import storage_errors
+from ortrim.build.execution import JobPaths
 from ortrim.build.plan import AndroidBuild, AssemblyJob, BuildJob
 from ortrim.build.upstream_arguments import folding_flags, upstream_arguments
 from ortrim.build.upstream_arguments import runner_arguments as plain_runner
@@ -11,6 +13,7 @@ from ortrim.errors import PlanError
 from ortrim.platforms.android.jni import PAGES, linker_flags
 from ortrim.platforms.android.ndk import LIBRARIES as NDK_LIBRARIES
 from ortrim.platforms.android.ndk import LIBRARY_FOLDERS
+from ortrim.platforms.android.zig_toolchain import system_definitions
 from ortrim.spec.targets import ABIS
 
 ASSEMBLY: Final = "android"
@@ -27,9 +30,12 @@ SYSTEM_LIBRARIES: Final = ("-ldl", "-lm")
 def build_arguments(job: BuildJob) -> tuple[str, ...]:
     """Return upstream's `build.py` arguments for an Android target.
 
-    The SDK is asked for and not used, since nothing is built with Gradle: the NDK stands in for it. The linker's flags
-    go in as CMake's initial ones, so that those of the NDK stay.
+    To compile with zig, CMake is told what the NDK's own files would say. With the NDK the SDK is asked for and not
+    used, since nothing is built with Gradle: the NDK stands in for it. The linker's flags go in as CMake's initial
+    ones, so that those of the NDK stay.
     """
+    if job.toolchain.kind == "zig":
+        return upstream_arguments(job, system_definitions(job), demangler_apart=False)
     flags = (*linker_flags(job), *folding_flags(job), "-Wl,--strip-debug", "-Wl,-Map=../link.map")
     linking = f"CMAKE_SHARED_LINKER_FLAGS_INIT={' '.join(flags)}"
     # `core/platform/android/cxa_demangle.cc` is in every minimal build.
@@ -42,16 +48,31 @@ def runner_arguments(job: BuildJob) -> tuple[str, ...]:
 
 
 def finishing(job: BuildJob) -> tuple[tuple[str, ...], ...]:
-    """Return the commands that take the library apart: what ships, and its symbols.
+    """Return the NDK's commands that take the library apart: what ships, and its symbols.
 
     The linker is kept from stripping all, which upstream asks it for: a later flag overrules an earlier one.
     """
+    if job.toolchain.kind == "zig":
+        return ()
     strip, keep = (("${wrappers}/objcopy", word) for word in ("--strip-all", "--strip-debug"))
     library, symbols = (*strip, LINKED, f"${{build}}/{LIBRARY}"), (*keep, LINKED, f"${{build}}/{SYMBOLS}")
     if _options(job).stl == "c++_static":
         return (library, symbols)
     beside = f"${{ndk}}/{NDK_LIBRARIES}/{LIBRARY_FOLDERS[job.target.architecture]}/{SHARED_STL}"
     return (library, symbols, (*strip, beside, f"${{build}}/{SHARED_STL}"))
+
+
+def finish(job: BuildJob, paths: JobPaths) -> None:
+    """Take the library apart where zig linked it, which has no command that does. Raises as `without_symbols` does."""
+    if job.toolchain.kind != "zig":
+        return
+    from ortrim.binaries.elf import without_symbols  # noqa: PLC0415 - slow to import, and planning needs none of it
+
+    linked = Path(paths.resolve(LINKED))
+    with storage_errors(linked):
+        data = linked.read_bytes()
+        (paths.build / SYMBOLS).write_bytes(data)
+        (paths.build / LIBRARY).write_bytes(without_symbols(data, str(linked)))
 
 
 def expected_outputs(job: BuildJob) -> tuple[PurePosixPath, ...]:

@@ -80,7 +80,7 @@ def deliver_aar(
     inputs = AarInputs(
         parts=tuple(parts),
         java=tuple(sources / JAVA / name for name in FOLDERS),
-        ndk=parts[0].inputs.job.toolchain.version if parts else "",
+        ndk=_ndk_of(parts[0].inputs.job) if parts else "",
         models_as_assets=models_as_assets,
     )
     package = make_android_package(inputs, jdk, destination)
@@ -92,6 +92,10 @@ def deliver_aar(
         shutil.rmtree(package.folder)
         raise
     return ValidatedAar(package=package, facts=facts, gates=check_aar(facts, promise))
+
+
+def _ndk_of(job: BuildJob) -> str:
+    return job.toolchain.version if job.toolchain.kind == "ndk" else ""
 
 
 AAR_SIZES: Final = (

@@ -1,4 +1,4 @@
-"""The image in which the NDK compiles: what of Google's SDK it has, fetched by digest and laid out as tar files."""
+"""The images in which libraries for Android are compiled; what of Google's SDK one has is fetched by digest."""
 
 import platform
 from collections.abc import Callable, Mapping
@@ -14,6 +14,7 @@ from ortrim.containers.root_file_systems import zip_as_tar
 from ortrim.errors import ToolError
 from ortrim.pins.images import BasePin, ImagePins, image_pins
 from ortrim.platforms.android.ndk import REPOSITORY
+from ortrim.platforms.android.zig_toolchain import sysroot_of
 
 NDK_HOST: Final = "x86_64"
 """The only Linux machine for which Google publishes an NDK (repository2-3.xml has no other)."""
@@ -57,15 +58,20 @@ def _parts(pins: ImagePins, version: str) -> tuple[tuple[SdkArchive, SdkArchive]
     return (_pinned(pins, "ndk", version), _pinned(pins, *COMMAND_LINE_TOOLS)), pins.base("jdk")
 
 
-class NdkImages(Images):
-    """The images in which the NDK compiles; their Python is for upstream's build."""
+class AndroidImages(Images):
+    """The images in which the NDK compiles, with a Python for upstream's build; zig's are those of every platform."""
 
     def require_image(self, toolchain: Toolchain, pins: ImagePins) -> None:
         """Refuse an NDK that is not pinned. Raises `SourcesError` `image-not-pinned`, `ToolError` `no-ndk-for-host`."""
-        _parts(pins, toolchain.version)
+        if toolchain.kind == "zig":
+            super().require_image(toolchain, pins)
+        else:
+            _parts(pins, toolchain.version)
 
     def image_recipe(self, toolchain: Toolchain, announce: Callable[[str], None]) -> ImageRecipe:
         """Return the recipe of an image with the NDK, Google's command-line tools and a JDK."""
+        if toolchain.kind == "zig":
+            return super().image_recipe(toolchain, announce)
         pins = image_pins()
         (ndk, tools), jdk = _parts(pins, toolchain.version)
         base, root = image_base(pins.base("python"), announce)
@@ -75,7 +81,9 @@ class NdkImages(Images):
         return recipe_of("android", {**values, "ndk_folder": folder}, root_files(root) | parts)
 
     def image_folders(self, toolchain: Toolchain, named: Path | None = None) -> Mapping[str, Path]:
-        """Return where the image has its NDK."""
+        """Return where the image has its NDK, or this machine's sysroot for zig, which a container sees as it is."""
+        if toolchain.kind == "zig":
+            return {"bionic": sysroot_of(toolchain)}
         return {"ndk": Path("/opt/android/ndk") / toolchain.version}
 
 

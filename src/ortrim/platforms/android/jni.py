@@ -70,8 +70,15 @@ def jni_arguments(job: BuildJob) -> tuple[str, ...]:
         *(flag for provider in providers for flag in PROVIDERS.get(provider, ())),
         *(f"-I{folder}" for folder in INCLUDES),
         *("-Wl,--gc-sections", f"-Wl,-soname,{BINDING}"),
-        *(linker_flags(job) if job.android else LINUX_FLAGS),
+        *_jni_linking(job),
     )
+
+
+def _jni_linking(job: BuildJob) -> tuple[str, ...]:
+    """Return the flags of the link; zig's driver takes none that pack relocations, of which there are three."""
+    if job.toolchain.kind == "ndk":
+        return linker_flags(job)
+    return (*LINUX_FLAGS, *(PAGES if job.android else ()))
 
 
 def config_header(ort_version: str) -> str:
@@ -187,9 +194,9 @@ def build_jni_library(job: BuildJob, result: JobResult, executor: Executor, jdk:
 def finished_jni(job: BuildJob, jdk: Jdk | None = None) -> Path:
     """Return the folder in which the JNI library of a job lies, or will lie.
 
-    For Android it is the same whatever JDK there is: `jni.h` is the NDK's, and of the pinned Java files a kit makes no
-    more than the declarations of native methods, whose names and types are JNI's own rules. For other systems `jni.h`
-    is that of `jdk`, which is needed then.
+    For Android it is the same whatever JDK there is: a newer `jni.h` has more functions behind the last and no other
+    change, and of the pinned Java files a kit makes no more than the declarations of native methods, whose names and
+    types are JNI's own rules. For other systems `jni.h` is that of `jdk`, which is needed then.
     """
     assert job.android or jdk
     headers = () if job.android else tuple(header.read_bytes() for header in _own_headers(jdk))
@@ -232,7 +239,7 @@ def _write_headers(job: BuildJob, paths: JobPaths, jdk: Jdk) -> None:
         jdk, sorted(path for name in ("java", "android") for path in (java / name).rglob("*.java")), classes, headers
     )
     (headers / CONFIG_HEADER).write_text(config_header(job.ort_version), encoding="utf-8")
-    if job.android is not None:
+    if job.toolchain.kind == "ndk":
         return
     for header in _own_headers(jdk):
         shutil.copyfile(header, headers / header.name)

@@ -96,6 +96,12 @@ def find_ndk(
     raise errors[0]
 
 
+def names_ndk(environment: Mapping[str, str] = os.environ) -> bool:
+    """Whether the environment says where an NDK is, of whichever version: itself, or as part of an SDK."""
+    within = (Path(environment[name]) / "ndk" for name in SDK_VARIABLES if environment.get(name))
+    return any(environment.get(name) for name in VARIABLES) or any(any(folder.glob("*/")) for folder in within)
+
+
 def installed_ndk(environment: Mapping[str, str] = os.environ) -> Ndk:
     """Return the NDK that the environment names, whichever version it is. Raises `ToolError` as `find_ndk` does."""
     place = next(_places(None, "", environment), None)

@@ -9,9 +9,12 @@ from ortrim.build.execution import Executor
 from ortrim.build.plan import AndroidBuild, BuildJob, JobResult, Toolchain
 from ortrim.errors import PlanError, UsageError
 from ortrim.pins.runtime import RuntimePins, runtime_pins
+from ortrim.pins.shipped import shipped_file, tool_versions
 from ortrim.platforms.android import arguments
+from ortrim.platforms.android.bionic import LICENCE
 from ortrim.platforms.android.jni import build_jni_library, find_jdk, finished_jni, jni_library_in
-from ortrim.platforms.android.ndk import find_ndk, ndk_toolchain
+from ortrim.platforms.android.ndk import find_ndk, names_ndk, ndk_toolchain
+from ortrim.platforms.android.zig_toolchain import require_zig, sysroot_of, zig_android_toolchain
 from ortrim.platforms.platform import Compilation, Platform
 from ortrim.spec.buildspec import DEFAULT_ANDROID, AndroidSpec, BuildSpec, TargetSpec
 from ortrim.spec.problems import Location, Problem
@@ -32,8 +35,20 @@ def android_of(spec: BuildSpec, target: TargetSpec) -> AndroidSpec:
     return common.replaced_by(target.android) if target.android else common
 
 
+def is_compiled_by_zig(spec: BuildSpec, target: TargetSpec, asked: Compilation) -> bool:
+    """Whether zig compiles for an Android target: if the buildspec says so, or else where nobody names an NDK.
+
+    Containers' images and GitHub's machines have NDKs of their own.
+    """
+    chosen = android_of(spec, target)
+    if chosen.toolchain is not None:
+        return chosen.toolchain == "zig"
+    elsewhere = asked.container is not None or asked.elsewhere
+    return not (elsewhere or asked.ndk or chosen.ndk or chosen.stl == "c++_shared" or names_ndk())
+
+
 class Android(Platform):
-    """Phones: the NDK compiles for them, which need not be installed to plan."""
+    """Phones: the NDK compiles for them, or zig with what is made of bionic; neither need be installed to plan."""
 
     NAME = "android"
     SDK = "ndk"
@@ -42,6 +57,7 @@ class Android(Platform):
     build_arguments = staticmethod(arguments.build_arguments)
     runner_arguments = staticmethod(arguments.runner_arguments)
     finishing = staticmethod(arguments.finishing)
+    finish = staticmethod(arguments.finish)
     expected_outputs = staticmethod(arguments.expected_outputs)
     assembly = staticmethod(arguments.assembly)
 
@@ -49,8 +65,9 @@ class Android(Platform):
         self, target: TargetSpec, location: Location, linkage: Literal["shared", "static"]
     ) -> Iterator[Problem]:
         """Yield the keys that have no meaning: the NDK and the ABI decide them, and packages hold shared libraries."""
+        compiled = "libraries for Android are compiled by the NDK, or by zig"
         stray = (
-            ("compiler", target.compiler != "zig", "libraries for Android are compiled by the NDK", "android.ndk"),
+            ("compiler", target.compiler != "zig", compiled, "android.toolchain"),
             ("glibc", target.glibc != DEFAULT_GLIBC, "Android's C library is bionic", "android.api"),
             (
                 "cpu",
@@ -88,15 +105,23 @@ class Android(Platform):
     def toolchain(
         self, spec: BuildSpec, target: TargetSpec, asked: Compilation, host: Callable[[], Target]
     ) -> Toolchain:
-        """Return the NDK, which need not be installed. Raises `PlanError` `no-ndk-version`."""
-        api = android_of(spec, target).api
-        assert api is not None
-        return ndk_toolchain(TARGETS[target.id], api, self._version(spec, target))
+        """Return the NDK or zig, neither of which need be installed; see `is_compiled_by_zig`.
+
+        Raises `PlanError` `no-ndk-version`, and as `require_zig` does.
+        """
+        chosen = android_of(spec, target)
+        assert chosen.api is not None
+        if is_compiled_by_zig(spec, target, asked):
+            require_zig(TARGETS[target.id], chosen)
+            return zig_android_toolchain(TARGETS[target.id], chosen.api, dict(tool_versions())["ziglang"])
+        return ndk_toolchain(TARGETS[target.id], chosen.api, self._version(spec, target))
 
     def toolchain_of(self, job: BuildJob) -> Toolchain | None:
-        """Return the NDK of the job's version and API level."""
-        if job.android is None or job.toolchain.kind != "ndk":
+        """Return the NDK of the job's version and API level, or zig for that level."""
+        if job.android is None:
             return None
+        if job.toolchain.kind == "zig":
+            return zig_android_toolchain(job.target, job.android.api, dict(tool_versions())["ziglang"])
         return ndk_toolchain(job.target, job.android.api, job.toolchain.version)
 
     def require_tools(self, spec: BuildSpec, targets: Sequence[TargetSpec], asked: Compilation) -> None:
@@ -110,6 +135,8 @@ class Android(Platform):
             raise UsageError("bad-option", "none of the targets is compiled with an NDK", where="--ndk", hint=hint)
         if asked.container is None and not asked.elsewhere:
             for target in targets:
+                if is_compiled_by_zig(spec, target, asked):
+                    continue
                 find_ndk(self._version(spec, target), named=asked.ndk, api=android_of(spec, target).api)
         if targets:
             find_jdk()
@@ -123,7 +150,12 @@ class Android(Platform):
         )
 
     def installed(self, toolchain: Toolchain, named: Path | None) -> Mapping[str, Path]:
-        """Return the folder of the NDK. Raises `ToolError` as `find_ndk` does."""
+        """Return the folder of the NDK, or the sysroot that zig compiles with, made if it is not there.
+
+        Raises as `find_ndk` and `sysroot` do.
+        """
+        if toolchain.kind == "zig":
+            return {"bionic": sysroot_of(toolchain)}
         return {"ndk": find_ndk(toolchain.version, named=named).folder}
 
     def build_machine(self, target: Target) -> str:
@@ -148,10 +180,15 @@ class Android(Platform):
         return pins.ndk
 
     def images(self) -> "Images":
-        """Return the images that have an NDK."""
-        from ortrim.platforms.android.image import NdkImages  # noqa: PLC0415 - see `Platform.images`
+        """Return the images in which the NDK or zig compiles."""
+        from ortrim.platforms.android.image import AndroidImages  # noqa: PLC0415 - see `Platform.images`
 
-        return NdkImages()
+        return AndroidImages()
+
+    def start_files(self, job: BuildJob) -> tuple[tuple[str, str, Path], ...]:
+        """Return bionic's, which zig links; those of the NDK are the same."""
+        component, identifier, text = LICENCE
+        return ((component, identifier, shipped_file(text)),)
 
     def compile_beside(self, job: BuildJob, result: JobResult, executor: Executor) -> None:
         """Compile the JNI library. Raises as `build_jni_library` and `find_jdk` do."""

@@ -2,29 +2,18 @@
 
 - Rules for the libraries of an AAR: what Bionic's loader, Google Play and good manners ask of each.
 - Rules for what the libraries of an AAR need: of Android at the promised API level, and of each other.
-- What Android offers to apps by API level: bionic's symbols and the public libraries.
 """
 
 import re
-import tomllib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache
-from typing import Any, Final
+from typing import Final
 
 from ortrim.base.console import counted
-from ortrim.binaries.android import (
-    ABI_FACTS,
-    PAGE_BYTES,
-    Abi,
-    NativeLibrary,
-    SystemApi,
-    SystemLibrary,
-    UndefinedSymbol,
-)
+from ortrim.binaries.android import ABI_FACTS, PAGE_BYTES, NativeLibrary, SystemApi, UndefinedSymbol
 from ortrim.package.aar_contents import AarFacts
-from ortrim.pins.shipped import pin_text
 from ortrim.platforms.android.arguments import SHARED_STL
+from ortrim.platforms.android.system_api import system_api
 from ortrim.verify import gates as verify_gates
 from ortrim.verify.gates import Breach, breaches, some
 
@@ -377,40 +366,3 @@ LINK_RULES: Final = (
         search=_wrong_names,
     ),
 )
-
-
-LIBRARIES: Final = "android/libraries.toml"
-API_SYMBOLS: Final = "android/symbols.toml"
-
-
-@cache
-def system_api(abi: str) -> SystemApi:
-    """Return what Android offers to apps of an ABI, whatever the API level. Raises KeyError for an ABI that is none."""
-    about, symbols = _table(LIBRARIES), _table(API_SYMBOLS)
-    libraries = {
-        name: SystemLibrary(
-            name=name,
-            since=entry["since"],
-            symbols=_symbols(symbols[name], ABI_FACTS[abi]) if entry.get("exact") else None,
-            begins=tuple(entry.get("begins", ())),
-        )
-        for name, entry in about["libraries"].items()
-    }
-    return SystemApi(libraries=libraries, versions=about["versions"])
-
-
-def _symbols(levels: dict[str, dict[str, str]], abi: Abi) -> dict[str, int]:
-    """Return the symbols of one ABI with the first level that has each."""
-    keys = ("all", str(abi.bits), abi.bionic)
-    found: dict[str, int] = {}
-    for level in sorted(levels, key=int):
-        for name in (name for key in keys for name in levels[level].get(key, "").split()):
-            found.setdefault(name, int(level))
-    return found
-
-
-@cache
-def _table(name: str) -> dict[str, Any]:
-    text = pin_text(name)
-    assert text is not None
-    return tomllib.loads(text)

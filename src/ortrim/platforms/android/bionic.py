@@ -1,0 +1,174 @@
+"""A sysroot for Android without an NDK: bionic's headers and start files, and stubs of what apps may use.
+
+All is made of one commit of AOSP's `platform/bionic` and of the symbols by API level that are pinned here, for one ABI
+and API level: a folder of headers, and one of libraries. bionic's `libc/Android.bp` says of what the NDK's is made.
+"""
+
+import hashlib
+import os
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final
+
+from ortrim.base.cache import cache_folder, cached_folder
+from ortrim.base.command import last_lines, run
+from ortrim.base.files import shipped_folder, storage_errors
+from ortrim.base.scripts import packages_folder
+from ortrim.errors import BuildError
+from ortrim.pins.runtime import CommitPin, read_commit_pin
+from ortrim.pins.shipped import shipped_text, tool_requirements
+from ortrim.platforms.android.system_api import system_api
+from ortrim.sources.commits import fetch_commit
+from ortrim.spec.targets import ABIS, Architecture
+
+PIN: Final = "android/bionic.toml"
+LAYOUT_VERSION: Final = 1
+"""To be raised when the same commit comes to another sysroot."""
+HEADERS: Final = (("libc/include", ""), ("libc/kernel/uapi", ""), ("libc/kernel/android/uapi", ""))
+"""Folders of bionic and where their files go below `include`, in this order: what comes later wins."""
+LOG_HEADER: Final = "android/log.h"
+"""It belongs to Android's logging, which is no part of bionic; ours declares what upstream's sources call."""
+KERNEL_MACHINES: Final = {
+    Architecture.ARM64: "arm64", Architecture.ARM: "arm", Architecture.X64: "x86", Architecture.X86: "x86",
+}  # fmt: skip
+"""The kernel's names of machines, whose folders hold the headers of `asm`."""
+START: Final = "libc/arch-common/bionic"
+OBJECTS: Final = {
+    "crtbegin_so": ("crtbegin_so.c", "crtbrand.S"),
+    "crtbegin_dynamic": ("crtbegin.c", "crtbrand.S"),
+    "crtend_so": ("crtend_so.S",),
+    "crtend_android": ("crtend.S",),
+}
+"""What the compiler links in front of and behind everything else, and its sources; `libc/Android.bp` has the same."""
+LICENCE: Final = ("bionic", "BSD-2-Clause", "licences/bionic.txt")
+"""Of the start files, which are a part of every library: the notice that stands in them."""
+
+
+def bionic_pin() -> CommitPin:
+    """Return the commit of bionic that sysroots are made of. Raises `SourcesError` for a pin file that is wrong."""
+    return read_commit_pin(shipped_text(PIN), PIN)
+
+
+def sysroot(
+    architecture: Architecture, api: int, triple: str, announce: Callable[[str], None] = lambda _: None
+) -> Path:
+    """Return the folder of a sysroot, made if it is not in the cache: `include` and `lib`.
+
+    `triple` is zig's. Raises as `fetch_commit` does, and `BuildError` `sysroot-not-made`.
+    """
+    parts = (str(LAYOUT_VERSION), bionic_pin().commit, triple, _symbols_digest(), tool_requirements())
+    name = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:20]
+    folder = cache_folder("sysroots") / name
+    cached_folder(folder, lambda made: _fill(made, _source(announce), architecture, api, triple), large=True)
+    return folder
+
+
+def _symbols_digest() -> str:
+    return hashlib.sha256(shipped_text("android/symbols.toml").encode()).hexdigest()
+
+
+def _source(announce: Callable[[str], None]) -> Path:
+    """Return the folder of bionic's files at the pinned commit, fetched if it is not in the cache."""
+    pin = bionic_pin()
+    folder = cache_folder("sysroots") / f"bionic-{pin.commit[:12]}"
+
+    def fetch(made: Path) -> None:
+        work = made / ".work"
+        work.mkdir()
+        fetch_commit(pin, made / "bionic", work, announce)
+        shutil.rmtree(work)
+
+    cached_folder(folder, fetch, large=True)
+    return folder / "bionic"
+
+
+def _fill(folder: Path, bionic: Path, architecture: Architecture, api: int, triple: str) -> None:
+    with storage_errors(folder):
+        _lay_out_headers(folder / "include", bionic, KERNEL_MACHINES[architecture])
+        (folder / "lib").mkdir()
+        work = folder / ".work"
+        work.mkdir()
+        zig = _Zig(work, folder, triple)
+        _make_stubs(zig, folder / "lib", ABIS[architecture], api)
+        _make_objects(zig, folder / "lib", bionic, api)
+        shutil.rmtree(work)
+
+
+def _lay_out_headers(include: Path, bionic: Path, machine: str) -> None:
+    for source, place in HEADERS:
+        shutil.copytree(bionic / source, include / place, dirs_exist_ok=True)
+    shutil.copytree(include / f"asm-{machine}" / "asm", include / "asm")
+    (include / LOG_HEADER).write_bytes((shipped_folder("android") / "log.h").read_bytes())
+
+
+class _Zig:
+    """The compiler on this machine, with a sysroot that is still being made."""
+
+    def __init__(self, work: Path, folder: Path, triple: str) -> None:
+        self.work, self.triple = work, triple
+        self._program = packages_folder("tools", tool_requirements()) / "ziglang" / "zig"
+        installation = work / "libc.txt"
+        installation.write_text("\n".join(installation_lines(str(folder))) + "\n", encoding="utf-8")
+        caches = {name: str(work / "zig") for name in ("ZIG_GLOBAL_CACHE_DIR", "ZIG_LOCAL_CACHE_DIR")}
+        self._environment = {**os.environ, **caches, "ZIG_LIBC": str(installation)}
+
+    def compile(self, source: Path, destination: Path, *flags: str | Path) -> None:
+        """Compile a file of C or of the assembler. Raises `BuildError` `sysroot-not-made`."""
+        maps = f"-ffile-prefix-map={self.work.parent}=."
+        self._run("cc", "-target", self.triple, maps, *flags, "-c", source, "-o", destination)
+
+    def link(self, *arguments: str | Path) -> None:
+        """Run the linker. Raises `BuildError` `sysroot-not-made`."""
+        self._run("ld.lld", *arguments)
+
+    def _run(self, *arguments: str | Path) -> None:
+        done = run((self._program, *arguments), environment=self._environment)
+        if done.returncode != 0:
+            what = f"the sysroot of {self.triple} could not be made: zig {arguments[0]} failed"
+            raise BuildError("sysroot-not-made", what, where="bionic", why=last_lines(done.stderr))
+
+
+def installation_lines(folder: str) -> tuple[str, ...]:
+    """Return the lines of the file by which zig is told where a C library is; see `zig libc`."""
+    return (
+        f"include_dir={folder}/include",
+        f"sys_include_dir={folder}/include",
+        f"crt_dir={folder}/lib",
+        f"cc_dir={folder}/lib",
+        "msvc_lib_dir=",
+        "kernel32_lib_dir=",
+        "darwin_sdk_dir=",
+    )
+
+
+def _make_stubs(zig: _Zig, folder: Path, abi: str, api: int) -> None:
+    """Make each library whose symbols are all known, with those that the API level has."""
+    for library in system_api(abi).libraries.values():
+        if library.symbols is not None:
+            names = sorted(name for name, since in library.symbols.items() if since <= api)
+            source, linked = zig.work / "stub.S", zig.work / "stub.o"
+            source.write_text(stub_text(names), encoding="utf-8")
+            zig.compile(source, linked)
+            zig.link("-shared", "--hash-style=gnu", "-soname", library.name, linked, "-o", folder / library.name)
+
+
+def stub_text(names: Sequence[str]) -> str:
+    """Return the assembler's text of a library that has these names and nothing else.
+
+    All are functions, data too: what is compiled for Android takes the address of either from its table of addresses.
+    """
+    return ".text\n" + "".join(f".globl {name}\n.type {name},%function\n{name}:\n" for name in names)
+
+
+def _make_objects(zig: _Zig, folder: Path, bionic: Path, api: int) -> None:
+    include = tuple(f"-I{bionic / name}" for name in ("libc", "libc/bionic"))
+    flags = ("-fPIC", "-O2", "-fno-sanitize=undefined", f"-DPLATFORM_SDK_VERSION={api}", *include)
+    for name, sources in OBJECTS.items():
+        parts = []
+        for source in sources:
+            part = zig.work / f"{source}.o"
+            assembler = ("-D__ASSEMBLY__",) if source.endswith(".S") else ()
+            zig.compile(bionic / START / source, part, *flags, *assembler)
+            parts.append(part)
+        zig.link("-r", "--strip-debug", *parts, "-o", folder / f"{name}.o")

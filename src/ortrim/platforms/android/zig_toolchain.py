@@ -1,0 +1,135 @@
+"""The hermetic toolchain for Android: zig's clang, libc++ and linker, with a sysroot made of bionic. Pure.
+
+Nothing need be installed: no NDK, no SDK. What a library exports and needs is the same as with the NDK, and so is how
+it keeps its threads' variables: by emulation, as clang does for Android.
+"""
+
+import re
+from pathlib import Path
+from typing import Final
+
+from ortrim.build.plan import BuildJob, Toolchain
+from ortrim.build.toolchains import ARM64_FEATURES, LEVELS, Sysroot, zig_for
+from ortrim.build.upstream_arguments import folding_flags
+from ortrim.errors import PlanError
+from ortrim.platforms.android.bionic import bionic_pin, installation_lines, sysroot
+from ortrim.platforms.android.jni import linker_flags
+from ortrim.spec.build_options import PAST_DRIVER
+from ortrim.spec.buildspec import AndroidSpec
+from ortrim.spec.targets import ABIS, Architecture, Target
+
+MACHINES: Final = {
+    Architecture.ARM64: "aarch64-linux-android", Architecture.X64: "x86_64-linux-android",
+    Architecture.X86: "x86-linux-android", Architecture.ARM: "arm-linux-androideabi",
+}  # fmt: skip
+"""zig's words for what it compiles for; the API level follows behind a dot."""
+PROCESSORS: Final = {
+    Architecture.ARM64: "aarch64", Architecture.ARM: "armv7-a", Architecture.X64: "x86_64", Architecture.X86: "i686",
+}  # fmt: skip
+"""CMake's words, as the NDK's own CMake files set them."""
+DEFINED: Final = "-DANDROID"
+"""What the NDK's CMake files define, and sources ask for beside the compiler's own `__ANDROID__`."""
+FIRST: Final = """\
+ZIG_LIBC="${0%/*}/libc.txt"
+export ZIG_LIBC
+[ -f "$ZIG_LIBC" ] || {
+  printf '%s\\n' LINES >"$ZIG_LIBC.$$" && mv "$ZIG_LIBC.$$" "$ZIG_LIBC"
+} || exit
+"""
+"""Tells zig where the C library is, in a file beside the wrapper, which is made where the job runs."""
+
+
+LIBCXX: Final = (
+    "-D_LIBCPP_ABI_VERSION=1", "-D_LIBCPP_ABI_NAMESPACE=__1", "-D_LIBCPP_HAS_THREADS=1",
+    "-D_LIBCPP_HAS_MONOTONIC_CLOCK", "-D_LIBCPP_HAS_TERMINAL", "-D_LIBCPP_HAS_MUSL_LIBC=0",
+    "-D_LIBCXXABI_DISABLE_VISIBILITY_ANNOTATIONS", "-D_LIBCPP_DISABLE_VISIBILITY_ANNOTATIONS",
+    "-D_LIBCPP_HAS_VENDOR_AVAILABILITY_ANNOTATIONS=0", "-D_LIBCPP_HAS_FILESYSTEM=1", "-D_LIBCPP_HAS_RANDOM_DEVICE",
+    "-D_LIBCPP_HAS_LOCALIZATION", "-D_LIBCPP_HAS_UNICODE", "-D_LIBCPP_HAS_WIDE_CHARACTERS",
+    "-D_LIBCPP_HAS_NO_STD_MODULES", "-D_LIBCPP_HAS_TIME_ZONE_DATABASE", "-D_LIBCPP_PSTL_BACKEND_SERIAL",
+    "-D_LIBCPP_HARDENING_MODE=_LIBCPP_HARDENING_MODE_NONE",
+    "-D_LIBCPP_ASSERTION_SEMANTIC_DEFAULT=_LIBCPP_ASSERTION_SEMANTIC_IGNORE",
+)  # fmt: skip
+"""How zig configures its C++ library, as `zig c++ -v` says; whose headers must see the same."""
+SOFT_CALLS: Final = """\
+language=$1
+shift
+case " $* " in
+*" -c "*|*" -E "*|*" -S "*|*" c++-header "*) ;;
+*) exec "$ORTRIM_COMPILER_C" "$language" -target TRIPLE "$@" ;;
+esac
+lib="${ORTRIM_COMPILER_C%/*}/lib"
+set -- -nostdlibinc -nobuiltininc -isystem "$lib/include" -isystem "$ORTRIM_BIONIC/include" "$@"
+[ "$language" = cc ] || set -- --driver-mode=g++ -nostdinc++ \\
+  -isystem "$lib/libcxx/include" -isystem "$lib/libcxxabi/include" LIBCXX "$@"
+exec "$ORTRIM_COMPILER_C" clang --target=CLANG "$@"
+"""
+"""A driver for 32-bit ARM, where numbers are passed as without an FPU and computed with one.
+
+zig's own driver computes without one as well, and lets nobody ask for more; the clang inside it knows Android's rules.
+"""
+
+
+def require_zig(target: Target, chosen: AndroidSpec) -> None:
+    """Refuse what zig cannot do for Android. Raises `PlanError` `needs-ndk`."""
+    shared = "libc++_shared.so is a part of the NDK, with which an app's other libraries share it"
+    why = {
+        "the C++ library as a library of its own": shared if chosen.stl == "c++_shared" else "",
+        "NNAPI": "its headers are part of the NDK" if "nnapi" in (chosen.providers or ()) else "",
+    }
+    for what, reason in why.items():
+        if reason:
+            hint = "install the NDK and say android.toolchain = 'ndk', or leave it out"
+            raise PlanError(
+                "needs-ndk", f"zig cannot build {what} for Android", where=target.identifier, why=reason, hint=hint
+            )
+
+
+def zig_triple(target: Target, api: int) -> str:
+    """Return zig's triple of an Android target."""
+    return f"{MACHINES[target.architecture]}.{api}"
+
+
+def zig_android_toolchain(target: Target, api: int, version: str) -> Toolchain:
+    """Return the toolchain that compiles for an Android target so that it loads on an API level and newer."""
+    rewrites: tuple[tuple[str, str], ...] = LEVELS
+    if target.architecture is Architecture.ARM64:
+        rewrites = (*LEVELS, *((old, f"-mcpu=generic{features}") for old, features in ARM64_FEATURES))
+    lines = " ".join(f'"{line}"' for line in installation_lines("$ORTRIM_BIONIC"))
+    triple = zig_triple(target, api)
+    driver = ""
+    if target.architecture is Architecture.ARM:
+        clang = f"armv7a-linux-androideabi{api} -mthumb -mfpu=neon"
+        words = {"TRIPLE": f"{triple} {DEFINED}", "CLANG": f"{clang} {DEFINED}", "LIBCXX": " ".join(LIBCXX)}
+        driver = re.sub(r"\b(TRIPLE|CLANG|LIBCXX)\b", lambda found: words[found[0]], SOFT_CALLS)
+    sysroot = Sysroot(
+        identity=f"bionic {bionic_pin().commit[:12]}",
+        place=("ORTRIM_BIONIC", "${bionic}"),
+        preparing=FIRST.replace("LINES", lines),
+        libraries="-llog",
+    )
+    return zig_for(triple, version, rewrites, DEFINED, with_lld=True, sysroot=sysroot, driver=driver)
+
+
+def sysroot_of(toolchain: Toolchain) -> Path:
+    """Return the sysroot of a toolchain for Android, made if it is not in the cache. Raises as `sysroot` does."""
+    machine, _, api = toolchain.triple.rpartition(".")
+    architecture = next(known for known, name in MACHINES.items() if name == machine)
+    return sysroot(architecture, int(api), toolchain.triple)
+
+
+def system_definitions(job: BuildJob) -> tuple[str, ...]:
+    """Return the CMake definitions that the NDK's toolchain file and upstream's `--android` come to.
+
+    `CMAKE_SYSTEM_VERSION=1` keeps CMake from looking for an NDK (its `Platform/Android-Determine.cmake`).
+    """
+    flags = (*linker_flags(job), *folding_flags(job), "-Wl,--strip-debug", "-Wl,--print-map", PAST_DRIVER)
+    plain = ("-nostdlib++",) if job.build_options.libcxx_no_exceptions else ()
+    return (
+        "CMAKE_SYSTEM_NAME=Android",
+        "CMAKE_SYSTEM_VERSION=1",
+        f"CMAKE_SYSTEM_PROCESSOR={PROCESSORS[job.target.architecture]}",
+        f"CMAKE_ANDROID_ARCH_ABI={ABIS[job.target.architecture]}",
+        "ANDROID=ON",
+        "onnxruntime_DISABLE_FLOAT8_TYPES=ON",
+        f"CMAKE_SHARED_LINKER_FLAGS={' '.join((*flags, *plain))}",
+    )

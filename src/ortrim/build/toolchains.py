@@ -137,11 +137,11 @@ link() {{
   set -f
   plus=
   case " $* " in *" -nostdlib++ "*) plus=-nostdlib++ ;; esac
-  : >ortrim-probe.c
-  {command} -c ortrim-probe.c -o ortrim-probe.o || exit
+  : >ortrim-probe.cc
+  {command} -c ortrim-probe.cc -o ortrim-probe.o || exit
   line=$({command} $plus -v -Os -s -shared ortrim-probe.o {libraries}-o ortrim-probe.so 2>&1 |
     grep "^ld.lld .* ortrim-probe.o ")
-  rm -f ortrim-probe.c ortrim-probe.o ortrim-probe.so
+  rm -f ortrim-probe.cc ortrim-probe.o ortrim-probe.so
   [ -n "$line" ] || {{ echo "zig does not say how it links" >&2; exit 1; }}
   for argument do
     shift

@@ -38,13 +38,14 @@ def android_of(spec: BuildSpec, target: TargetSpec) -> AndroidSpec:
 def is_compiled_by_zig(spec: BuildSpec, target: TargetSpec, asked: Compilation) -> bool:
     """Whether zig compiles for an Android target: if the buildspec says so, or else where nobody names an NDK.
 
-    Containers' images and GitHub's machines have NDKs of their own.
+    Containers' images and GitHub's machines have NDKs of their own, and some choices are for an NDK alone.
     """
     chosen = android_of(spec, target)
     if chosen.toolchain is not None:
         return chosen.toolchain == "zig"
     elsewhere = asked.container is not None or asked.elsewhere
-    return not (elsewhere or asked.ndk or chosen.ndk or chosen.stl == "c++_shared" or names_ndk())
+    of_the_ndk = chosen.ndk or chosen.stl == "c++_shared" or "nnapi" in (chosen.providers or ())
+    return not (elsewhere or of_the_ndk or asked.ndk or names_ndk())
 
 
 class Android(Platform):

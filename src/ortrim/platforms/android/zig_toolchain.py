@@ -105,7 +105,7 @@ def zig_android_toolchain(target: Target, api: int, version: str) -> Toolchain:
         identity=f"bionic {bionic_pin().commit[:12]}",
         place=("ORTRIM_BIONIC", "${bionic}"),
         preparing=FIRST.replace("LINES", lines),
-        libraries="-llog",
+        libraries='-L"$ORTRIM_BIONIC/lib" -llog',
     )
     return zig_for(triple, version, rewrites, DEFINED, with_lld=True, sysroot=sysroot, driver=driver)
 
@@ -117,12 +117,16 @@ def sysroot_of(toolchain: Toolchain) -> Path:
     return sysroot(architecture, int(api), toolchain.triple)
 
 
+LINK: Final = ("-Wl,--no-undefined", "-Wl,--strip-debug", "-Wl,--print-map")
+"""The first as the NDK's own files have it: a name that no stub has would be missed only by a phone."""
+
+
 def system_definitions(job: BuildJob) -> tuple[str, ...]:
     """Return the CMake definitions that the NDK's toolchain file and upstream's `--android` come to.
 
     `CMAKE_SYSTEM_VERSION=1` keeps CMake from looking for an NDK (its `Platform/Android-Determine.cmake`).
     """
-    flags = (*linker_flags(job), *folding_flags(job), "-Wl,--strip-debug", "-Wl,--print-map", PAST_DRIVER)
+    flags = (*linker_flags(job), *folding_flags(job), *LINK, PAST_DRIVER)
     plain = ("-nostdlib++",) if job.build_options.libcxx_no_exceptions else ()
     return (
         "CMAKE_SYSTEM_NAME=Android",

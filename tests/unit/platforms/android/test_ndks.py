@@ -10,6 +10,7 @@ from ortrim.errors import Diagnostic, ExitCode, PlanError, ToolError, UsageError
 from ortrim.pipeline import planned
 from ortrim.pipeline.planned import Planned, make_planned
 from ortrim.platforms.android import ndk
+from ortrim.platforms.android.bionic import bionic_pin
 from ortrim.platforms.android.ndk import SDK_VARIABLES, VARIABLES
 from ortrim.spec.targets import Target
 from pipeline_stages import Stages
@@ -21,6 +22,10 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in (*VARIABLES, *SDK_VARIABLES):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(ndk, "_require_host", lambda: None)
+
+
+WITH_NDK = '[android]\ntoolchain = "ndk"\n'
+"""Asks for the NDK where none is found."""
 
 
 def plan(stages: Stages, body: str = "", target: str = "android") -> Planned:
@@ -39,7 +44,7 @@ def refused(stages: Stages, body: str = "", *, to_run: bool = True, **changes: o
 
 def test_a_plan_needs_no_ndk(stages: Stages) -> None:
     """It names the version that is pinned for the runtime, and the triple with the default level."""
-    (target,) = plan(stages).plan.targets
+    (target,) = plan(stages, WITH_NDK).plan.targets
     assert target.job.target.identifier == "android-arm64-v8a"
     assert (target.job.toolchain.kind, target.job.toolchain.version) == ("ndk", NDK_VERSION)
     assert target.job.toolchain.triple == "aarch64-none-linux-android24"
@@ -48,7 +53,7 @@ def test_a_plan_needs_no_ndk(stages: Stages) -> None:
 def test_a_machine_that_compiles_nothing_needs_no_ndk(stages: Stages, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was compiled elsewhere comes with its JNI library; the classes of the AAR take a JDK all the same."""
     monkeypatch.setenv("JAVA_HOME", str(fake_jdk(stages.folder / "jdk" / "bin").javac.parents[1]))
-    assert refused(stages).code == "ndk-missing"
+    assert refused(stages, WITH_NDK).code == "ndk-missing"
     request = stages.request(target="android", elsewhere=True)
     assert make_planned(request, stages.console, to_run=True).plan.assemblies
     stages.ran.clear()
@@ -82,9 +87,39 @@ def test_each_abi_may_have_choices_of_its_own(stages: Stages) -> None:
     ]
 
 
+def test_without_an_ndk_zig_compiles(stages: Stages) -> None:
+    """Nothing need be installed; the triple has the level, and the plan says which bionic."""
+    (target,) = plan(stages).plan.targets
+    toolchain = target.job.toolchain
+    assert (toolchain.kind, toolchain.triple) == ("zig", "aarch64-linux-android.24")
+    assert dict(toolchain.environment)["ORTRIM_BIONIC"] == "${bionic}"
+    assert f"bionic {bionic_pin().commit[:12]}" in dict(toolchain.wrappers)["cc"]
+
+
+@pytest.mark.parametrize("name", [*VARIABLES, *SDK_VARIABLES])
+def test_an_ndk_that_is_installed_compiles(stages: Stages, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """It is the app's own; `toolchain` decides otherwise."""
+    lay_out_ndk(stages.folder / "sdk" / "ndk" / NDK_VERSION)
+    monkeypatch.setenv(name, str(stages.folder / "sdk" if name in SDK_VARIABLES else stages.folder / "sdk" / "ndk"))
+    (target,) = plan(stages).plan.targets
+    assert target.job.toolchain.kind == "ndk"
+    (target,) = plan(stages, '[android]\ntoolchain = "zig"\n').plan.targets
+    assert target.job.toolchain.kind == "zig"
+
+
+@pytest.mark.parametrize("choice", ['stl = "c++_shared"', 'providers = ["nnapi"]'])
+def test_what_only_the_ndk_has_is_refused_to_zig(stages: Stages, choice: str) -> None:
+    """Before any work; left to itself the choice of a compiler follows it."""
+    with pytest.raises(PlanError) as caught:
+        plan(stages, f'style = "runtime"\n[android]\ntoolchain = "zig"\n{choice}\n')
+    assert caught.value.code == "needs-ndk"
+    (target,) = plan(stages, f'style = "runtime"\n[android]\n{choice}\n').plan.targets
+    assert target.job.toolchain.kind == "ndk"
+
+
 def test_without_an_ndk_nothing_is_done(stages: Stages) -> None:
     """Whoever wants a library is told at once what to get, not after the models were converted."""
-    error = refused(stages)
+    error = refused(stages, WITH_NDK)
     assert isinstance(error, ToolError)
     assert (error.code, error.exit_code) == ("ndk-missing", ExitCode.TOOL)
     assert f"ndk;{NDK_VERSION}" in error.hint
@@ -130,7 +165,7 @@ def test_with_its_ndk_only_a_jdk_is_missing(stages: Stages, monkeypatch: pytest.
 @pytest.mark.parametrize("version", ["1.31.1", "1.32.0"])
 def test_a_runtime_whose_ndk_nobody_looked_up_asks_for_one(stages: Stages, version: str) -> None:
     """No version is invented; the key that says it is named."""
-    error = refused(stages, f'[onnxruntime]\nversion = "{version}"\n', to_run=False)
+    error = refused(stages, f'[onnxruntime]\nversion = "{version}"\n{WITH_NDK}', to_run=False)
     assert isinstance(error, PlanError)
     assert (error.code, error.exit_code, error.where) == ("no-ndk-version", ExitCode.PLAN, "android-arm64-v8a")
     assert "android.ndk" in error.hint

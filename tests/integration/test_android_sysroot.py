@@ -1,0 +1,146 @@
+"""A sysroot for Android from a repository like bionic's, and libraries that the real compiler links against it."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from ortrim.base.cache import cache_folder
+from ortrim.base.command import run
+from ortrim.base.files import shipped_folder
+from ortrim.base.scripts import packages_folder
+from ortrim.binaries.android import PAGE_BYTES, NativeLibrary
+from ortrim.binaries.android_libraries import read_native_library
+from ortrim.binaries.elf import without_symbols
+from ortrim.build.execution import BuildInputs, job_environment, prepare_workspace
+from ortrim.pins.shipped import tool_requirements, tool_versions
+from ortrim.platforms.android.jni import PAGES
+from ortrim.platforms.android.zig_toolchain import LINK, sysroot_of, zig_android_toolchain
+from ortrim.spec.build_options import PAST_DRIVER
+from ortrim.spec.targets import ABIS, TARGETS
+from own_caches import link_parts, zig_of_tests
+from tiny_bionic import tiny_bionic
+
+pytestmark = pytest.mark.network
+
+SOURCE: Final = """\
+#include <android/log.h>
+#include <pthread.h>
+#include <unistd.h>
+#ifndef ANDROID
+#error CMake files of the NDK define this
+#endif
+static _Thread_local int calls;
+__attribute__((visibility("default"))) const char *machine(void) { return KERNEL_MACHINE; }
+__attribute__((visibility("default"))) int asked(void) {
+  __android_log_print(ANDROID_LOG_INFO, "tag", "%d", getpid());
+  return ++calls;
+}
+__attribute__((visibility("default"))) float product(float a, float b) { return a * b; }
+"""
+TARGET_NAMES: Final = ("android-arm64-v8a", "android-armeabi-v7a", "android-x86_64", "android-x86")
+PACKED: Final = ("-Wl,--pack-dyn-relocs=android+relr",)
+OWN_LINK: Final = ("-Wl,-z,noexecstack", *PAGES, "-Wl,--build-id=sha1", *PACKED, *LINK)
+
+
+@pytest.fixture(autouse=True)
+def bionic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pin a repository of our own, in a cache of its own that has the user's tools."""
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    link_parts(cache, {"packages": cache_folder("packages"), "tests": cache_folder("tests")})
+    tiny_bionic(tmp_path / "bionic.git", tmp_path / "pins")
+    monkeypatch.setenv("ORTRIM_CACHE", str(cache))
+    monkeypatch.setenv("ORTRIM_PINS", str(tmp_path / "pins"))
+
+
+def compiled(folder: Path, name: str, api: int) -> bytes:
+    """Return a library that the toolchain of a target compiles and links."""
+    tools = packages_folder("tools", tool_requirements())
+    toolchain = zig_android_toolchain(TARGETS[name], api, dict(tool_versions())["ziglang"])
+    inputs = BuildInputs(
+        sources=folder,
+        tools=tools,
+        runner=folder,
+        hooks=shipped_folder("cmake"),
+        installed=lambda known, _: {"bionic": sysroot_of(known)},
+    )
+    paths = prepare_workspace(folder / f"tree of {name}", inputs, toolchain, zig=zig_of_tests())
+    environment = job_environment(paths, toolchain)
+    paths.configured.mkdir()
+    (paths.configured / "asked.c").write_text(SOURCE)
+    compiling = ("-Os", "-fPIC", "-Werror", "-fvisibility=hidden", "-c", "asked.c")
+    linking = ("-shared", PAST_DRIVER, "-s", *OWN_LINK, "-nostdlib++", "asked.o")
+    for step in (("cc", *compiling), ("c++", *linking, "-Wl,-soname,libasked.so", "-o", "libasked.so")):
+        done = run((str(paths.wrappers / step[0]), *step[1:]), cwd=paths.configured, environment=environment)
+        assert done.returncode == 0, done.stderr
+    return (paths.configured / "libasked.so").read_bytes()
+
+
+def read(data: bytes, name: str) -> NativeLibrary:
+    """Read a library as a member of an AAR."""
+    return read_native_library(data, f"jni/{ABIS[TARGETS[name].architecture]}/libasked.so", 1, 1)
+
+
+@pytest.mark.parametrize("name", TARGET_NAMES)
+def test_a_library_is_linked_for_each_abi(tmp_path: Path, name: str) -> None:
+    """It says its level, has what Android's loader asks for, and needs nothing but Android's own libraries."""
+    data = compiled(tmp_path, name, 24)
+    library = read(data, name)
+    assert library.built_for == library.abi
+    assert library.api_level == 24
+    assert set(library.facts.needed) == {"libc.so", "liblog.so"}
+    assert set(library.facts.exported) == {"machine", "asked", "product"}
+    assert {segment.alignment for segment in library.segments} == {PAGE_BYTES}
+    assert library.build_id
+    # Threads' variables are emulated: bionic has had others only since API level 29.
+    assert {"__android_log_print", "getpid", "pthread_key_create"} <= {symbol.name for symbol in library.undefined}
+    assert "__tls_get_addr" not in {symbol.name for symbol in library.undefined}
+    machine = {"arm64": b"arm64", "armhf": b"arm"}.get(TARGETS[name].architecture, b"x86")
+    assert machine + b"\0" in data
+
+
+def test_32_bit_arm_computes_with_its_fpu(tmp_path: Path) -> None:
+    """Numbers are passed in core registers, as Android's rules are, and multiplied by an instruction."""
+    library = read(compiled(tmp_path, "android-armeabi-v7a", 24), "android-armeabi-v7a")
+    assert not [symbol.name for symbol in library.undefined if symbol.name.startswith("__aeabi_f")]
+
+
+def test_a_name_that_came_later_is_no_part_of_the_stub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A library that would not load on the level is not linked: `getrandom` came with 28."""
+    monkeypatch.setitem(
+        globals(),
+        "SOURCE",
+        'int getrandom(void); __attribute__((visibility("default"))) int f(void) { return getrandom(); }\n',
+    )
+    assert read(compiled(tmp_path, "android-arm64-v8a", 28), "android-arm64-v8a").api_level == 28
+    with pytest.raises(AssertionError, match="undefined symbol: getrandom"):
+        compiled(tmp_path / "older", "android-arm64-v8a", 27)
+
+
+@pytest.mark.parametrize("name", TARGET_NAMES)
+def test_stripping_leaves_what_is_mapped(tmp_path: Path, name: str) -> None:
+    """All that a loader sees stays in place; only the table of symbols is gone."""
+    data = compiled(tmp_path, name, 24)
+    stripped = without_symbols(data, name)
+    assert len(stripped) < len(data)
+    assert b"\0.symtab\0" in data
+    before, after = read(data, name), read(stripped, name)
+    assert (after.segments, after.undefined) == (before.segments, before.undefined)
+    assert after.facts == replace(before.facts, stripped=True)
+    assert not before.facts.stripped
+    end = max(segment.offset + segment.file_bytes for segment in before.segments)
+    head = 0x40
+    assert stripped[head:end] == data[head:end]
+    assert without_symbols(stripped, name) == stripped
+
+
+def test_a_sysroot_is_made_once(tmp_path: Path) -> None:
+    """The second time nothing is fetched: the repository is gone."""
+    toolchain = zig_android_toolchain(TARGETS["android-x86_64"], 24, dict(tool_versions())["ziglang"])
+    made = sysroot_of(toolchain)
+    (tmp_path / "bionic.git").rename(tmp_path / "gone")
+    assert sysroot_of(toolchain) == made
+    other = zig_android_toolchain(TARGETS["android-x86_64"], 30, dict(tool_versions())["ziglang"])
+    assert sysroot_of(other) != made

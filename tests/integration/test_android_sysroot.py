@@ -97,7 +97,7 @@ def test_a_library_is_linked_for_each_abi(tmp_path: Path, name: str) -> None:
     # Threads' variables are emulated: bionic has had others only since API level 29.
     assert {"__android_log_print", "getpid", "pthread_key_create"} <= {symbol.name for symbol in library.undefined}
     assert "__tls_get_addr" not in {symbol.name for symbol in library.undefined}
-    machine = {"arm64": b"arm64", "armhf": b"arm"}.get(TARGETS[name].architecture, b"x86")
+    machine = {"arm64": b"arm64", "arm": b"arm"}.get(TARGETS[name].architecture, b"x86")
     assert machine + b"\0" in data
 
 

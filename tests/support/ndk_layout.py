@@ -2,14 +2,15 @@
 
 from pathlib import Path
 
-from ortrim.platforms.android.ndk import PARTS, PROPERTIES
+from ortrim.platforms.android.ndk import PARTS, PREBUILT, PREBUILT_PARTS, PROPERTIES
 
 NDK_VERSION = "27.2.12479018"
+LINUX = PREBUILT["Linux", "x86_64"]
 
 
-def lay_out_ndk(folder: Path, version: str = NDK_VERSION) -> Path:
-    """Make empty files where an NDK has its parts, and the one that says its version."""
-    for part in PARTS:
+def lay_out_ndk(folder: Path, version: str = NDK_VERSION, prebuilt: str = LINUX) -> Path:
+    """Make empty files where an NDK for a machine has its parts, and the one that says its version."""
+    for part in (*PARTS, *(f"{prebuilt}/{part}" for part in PREBUILT_PARTS)):
         path = folder / part
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.suffix or path.parent.name == "bin":

@@ -37,6 +37,7 @@ class JobPaths:
     zig: Path = Path()
     archive: Path = Path()
     ndk: Path = Path()
+    ndk_prebuilt: Path = Path()
     xcode: Path = Path()
 
     @property

@@ -13,7 +13,7 @@ from ortrim.containers.executor import ImageRecipe, Images, image_base, recipe_o
 from ortrim.containers.root_file_systems import zip_as_tar
 from ortrim.errors import ToolError
 from ortrim.pins.images import BasePin, ImagePins, image_pins
-from ortrim.platforms.android.ndk import REPOSITORY
+from ortrim.platforms.android.ndk import PREBUILT, REPOSITORY
 
 NDK_HOST: Final = "x86_64"
 """The only Linux machine for which Google publishes an NDK (repository2-3.xml has no other)."""
@@ -76,7 +76,8 @@ class NdkImages(Images):
 
     def image_folders(self, toolchain: Toolchain, named: Path | None = None) -> Mapping[str, Path]:
         """Return where the image has its NDK."""
-        return {"ndk": Path("/opt/android/ndk") / toolchain.version}
+        folder = Path("/opt/android/ndk") / toolchain.version
+        return {"ndk": folder, "ndk_prebuilt": folder / PREBUILT["Linux", NDK_HOST]}
 
 
 def _pinned(pins: ImagePins, name: str, version: str) -> SdkArchive:

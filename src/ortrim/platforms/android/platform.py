@@ -11,7 +11,7 @@ from ortrim.errors import PlanError, UsageError
 from ortrim.pins.runtime import RuntimePins, runtime_pins
 from ortrim.platforms.android import arguments
 from ortrim.platforms.android.jni import build_jni_library, find_jdk, finished_jni, jni_library_in
-from ortrim.platforms.android.ndk import find_ndk, ndk_toolchain
+from ortrim.platforms.android.ndk import chosen_version, find_ndk, installed_versions, ndk_toolchain
 from ortrim.platforms.platform import Compilation, Platform
 from ortrim.spec.buildspec import DEFAULT_ANDROID, AndroidSpec, BuildSpec, TargetSpec
 from ortrim.spec.problems import Location, Problem
@@ -88,10 +88,14 @@ class Android(Platform):
     def toolchain(
         self, spec: BuildSpec, target: TargetSpec, asked: Compilation, host: Callable[[], Target]
     ) -> Toolchain:
-        """Return the NDK, which need not be installed. Raises `PlanError` `no-ndk-version`."""
+        """Return the NDK, which need not be installed.
+
+        Its version is the buildspec's, or else the one that upstream builds with, unless this machine compiles and has
+        others alone: see `chosen_version`. Raises `PlanError` `no-ndk-version`.
+        """
         api = android_of(spec, target).api
         assert api is not None
-        return ndk_toolchain(TARGETS[target.id], api, self._version(spec, target))
+        return ndk_toolchain(TARGETS[target.id], api, self._version(spec, target, asked))
 
     def toolchain_of(self, job: BuildJob) -> Toolchain | None:
         """Return the NDK of the job's version and API level."""
@@ -110,21 +114,32 @@ class Android(Platform):
             raise UsageError("bad-option", "none of the targets is compiled with an NDK", where="--ndk", hint=hint)
         if asked.container is None and not asked.elsewhere:
             for target in targets:
-                find_ndk(self._version(spec, target), named=asked.ndk, api=android_of(spec, target).api)
+                find_ndk(self._version(spec, target, asked), named=asked.ndk, api=android_of(spec, target).api)
         if targets:
             find_jdk()
 
-    def warnings(self, spec: BuildSpec, targets: Sequence[TargetSpec]) -> tuple[str, ...]:
-        """Return a warning for each target with NNAPI."""
-        return tuple(
+    def warnings(self, spec: BuildSpec, targets: Sequence[TargetSpec], asked: Compilation) -> tuple[str, ...]:
+        """Return a warning for each target with NNAPI, and for each that another NDK than the pinned one compiles."""
+        nnapi = (
             f"{target.id}: Android 15 deprecates nnapi; xnnpack, on the processor's cores, is what stays"
             for target in targets
             if "nnapi" in self.providers(spec, target)
         )
+        return (*nnapi, *(text for target in targets if (text := self._other_ndk(spec, target, asked))))
+
+    def _other_ndk(self, spec: BuildSpec, target: TargetSpec, asked: Compilation) -> str:
+        pinned, taken = self.pinned_sdk(runtime_pins(spec.onnxruntime.version)), self._version(spec, target, asked)
+        if android_of(spec, target).ndk is not None or pinned in {None, taken}:
+            return ""
+        return (
+            f"{target.id}: NDK {pinned}, which upstream builds this ONNX Runtime with, is not installed; {taken} is"
+            f' taken, and gives another library. To keep to it, say android.ndk = "{taken}"'
+        )
 
     def installed(self, toolchain: Toolchain, named: Path | None) -> Mapping[str, Path]:
-        """Return the folder of the NDK. Raises `ToolError` as `find_ndk` does."""
-        return {"ndk": find_ndk(toolchain.version, named=named).folder}
+        """Return the folders of the NDK. Raises `ToolError` as `find_ndk` does."""
+        ndk = find_ndk(toolchain.version, named=named)
+        return {"ndk": ndk.folder, "ndk_prebuilt": ndk.prebuilt}
 
     def build_machine(self, target: Target) -> str:
         """Return x86-64: Google publishes no NDK for another Linux machine."""
@@ -177,10 +192,15 @@ class Android(Platform):
 
         return Phones()
 
-    def _version(self, spec: BuildSpec, target: TargetSpec) -> str:
-        version = android_of(spec, target).ndk or self.pinned_sdk(runtime_pins(spec.onnxruntime.version))
+    def _version(self, spec: BuildSpec, target: TargetSpec, asked: Compilation) -> str:
+        # A container's image and GitHub's machines get the NDK that the plan names, whatever this machine has.
+        here = asked.container is None and not asked.on_macs
+        wanted, pinned = android_of(spec, target).ndk, self.pinned_sdk(runtime_pins(spec.onnxruntime.version))
+        version = chosen_version(wanted, pinned, installed_versions(asked.ndk) if here else ())
         if version is None:
             what = f"no NDK is pinned for ONNX Runtime {spec.onnxruntime.version}"
+            if wanted is not None:
+                what = f"no NDK {wanted} is installed, and which version of it is meant is not known"
             hint = 'set one in the buildspec, as android.ndk = "27.2.12479018"'
             raise PlanError("no-ndk-version", what, where=target.id, hint=hint)
         return version

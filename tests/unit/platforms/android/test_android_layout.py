@@ -212,6 +212,15 @@ def test_every_file_of_the_repository_has_right_digests(package: AndroidPackage)
             assert files[f"{name}.{algorithm}"].decode() == hashlib.new(algorithm, files[name]).hexdigest()
 
 
+def test_headers_of_all_kinds_are_everywhere(inputs: AarInputs, jdk: Jdk, tmp_path: Path) -> None:
+    """Also the tables that headers include: for Prefab, beside the classes, and in the zip of plain libraries."""
+    name = "onnxruntime_experimental_c_api.inc"
+    (inputs.first.result.headers / name).write_text("ORT_EXPERIMENTAL_API(One)\n")
+    package = make_android_package(inputs, jdk, tmp_path / "out")
+    assert {f"headers/{name}", f"prefab/modules/onnxruntime/include/{name}"} <= names_in(package.aar)
+    assert f"include/{name}" in names_in(package.jni_libs)
+
+
 def test_cmake_is_told_what_a_library_was_built_for(package: AndroidPackage, tmp_path: Path) -> None:
     """Prefab takes a hidden C++ library for none, and a shared one by name; versions are numbers."""
     with zipfile.ZipFile(package.aar) as archive:

@@ -2,7 +2,9 @@
 
 from pathlib import Path
 
-from ortrim.platforms.android.ndk import PARTS, PREBUILT, PREBUILT_PARTS, PROPERTIES
+import pytest
+
+from ortrim.platforms.android.ndk import PARTS, PREBUILT, PREBUILT_PARTS, PROPERTIES, SDK_VARIABLES, VARIABLES
 
 NDK_VERSION = "27.2.12479018"
 LINUX = PREBUILT["Linux", "x86_64"]
@@ -19,3 +21,9 @@ def lay_out_ndk(folder: Path, version: str = NDK_VERSION, prebuilt: str = LINUX)
             path.mkdir()
     (folder / PROPERTIES).write_text(f"Pkg.Desc = Android NDK\nPkg.Revision = {version}\n")
     return folder
+
+
+def forget_ndks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forget where this machine has NDKs: which there are is part of what is planned for Android."""
+    for name in (*VARIABLES, *SDK_VARIABLES):
+        monkeypatch.delenv(name, raising=False)

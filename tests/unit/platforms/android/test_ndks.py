@@ -5,13 +5,12 @@ import shutil
 import pytest
 
 from aar_samples import fake_jdk
-from ndk_layout import LINUX, NDK_VERSION, lay_out_ndk
+from ndk_layout import LINUX, NDK_VERSION, forget_ndks, lay_out_ndk
 from ortrim.containers.engines import ContainerOptions
 from ortrim.errors import Diagnostic, ExitCode, PlanError, ToolError, UsageError
 from ortrim.pipeline import planned
 from ortrim.pipeline.planned import Planned, make_planned
 from ortrim.platforms.android import ndk
-from ortrim.platforms.android.ndk import SDK_VARIABLES, VARIABLES
 from ortrim.spec.targets import Target
 from pipeline_stages import Stages
 
@@ -19,8 +18,7 @@ from pipeline_stages import Stages
 @pytest.fixture(autouse=True)
 def machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """Forget where this machine has an NDK, and whether one could run here."""
-    for name in (*VARIABLES, *SDK_VARIABLES):
-        monkeypatch.delenv(name, raising=False)
+    forget_ndks(monkeypatch)
     monkeypatch.setattr(ndk, "_prebuilt", lambda: LINUX)
 
 

@@ -10,7 +10,7 @@ import json
 import os
 import platform
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -103,23 +103,26 @@ def find_ndk(
     if not places:
         raise _missing(version, f"there is no --ndk, and none of {', '.join((*VARIABLES, *SDK_VARIABLES))} says where")
     _prebuilt()
-    errors = []
-    for place in places:
-        try:
-            ndk = _of_version(_read(place), place, version)
-        except ToolError as error:
-            errors.append(error)
-        else:
-            return _with_level(ndk, place, api)
-    raise errors[0]
+    return _with_level(_first(places, lambda place: _of_version(_read(place), place, version)), api)
 
 
 def installed_ndk(environment: Mapping[str, str] = os.environ) -> Ndk:
-    """Return the first NDK that the environment names, whichever version it is. Raises as `find_ndk` does."""
-    place = next(_places(None, environment), None)
-    if place is None:
+    """Return the first whole NDK that the environment names, of whichever version. Raises as `find_ndk` does."""
+    places = tuple(_places(None, environment))
+    if not places:
         raise _missing("VERSION", f"none of {', '.join((*VARIABLES, *SDK_VARIABLES))} says where it is")
-    return _read(place)
+    return _first(places, _read)
+
+
+def _first(places: Sequence[_Place], taken: Callable[[_Place], Ndk]) -> Ndk:
+    """Return the NDK of the first place that will do. Raises what is wrong with the first when none will."""
+    errors = []
+    for place in places:
+        try:
+            return taken(place)
+        except ToolError as error:
+            errors.append(error)
+    raise errors[0]
 
 
 def installed_versions(named: Path | None, environment: Mapping[str, str] = os.environ) -> tuple[str, ...]:
@@ -237,10 +240,10 @@ def _of_version(ndk: Ndk, place: _Place, version: str) -> Ndk:
     return ndk
 
 
-def _with_level(ndk: Ndk, place: _Place, api: int | None) -> Ndk:
+def _with_level(ndk: Ndk, api: int | None) -> Ndk:
     if api is not None and ndk.levels is not None and not ndk.levels[0] <= api <= ndk.levels[1]:
         what = f"knows the API levels {ndk.levels[0]} to {ndk.levels[1]}, not {api}"
-        raise ToolError("ndk-api-level", what, where=place.where, hint="choose one of them: android.api")
+        raise ToolError("ndk-api-level", what, where=str(ndk.folder), hint="choose one of them: android.api")
     return ndk
 
 

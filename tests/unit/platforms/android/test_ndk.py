@@ -2,7 +2,6 @@
 
 import os
 import platform
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -105,7 +104,6 @@ def test_all_that_are_installed_are_known(tmp_path: Path) -> None:
     environment = {"ANDROID_NDK_HOME": str(named), "ANDROID_SDK_ROOT": str(sdk), "ANDROID_HOME": "/nowhere"}
     assert installed_versions(None, environment) == ("26.3.11579264", OTHER, VERSION, "9.0.100000")
     assert installed_versions(sdk / "ndk" / OTHER, environment) == (OTHER,)
-    shutil.rmtree(sdk / "ndk" / "28.1.13356709")
     assert installed_ndk({"ANDROID_HOME": str(sdk)}).version == OTHER
 
 

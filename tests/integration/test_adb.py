@@ -256,6 +256,14 @@ def test_a_device_that_does_not_keep_time(phone: AdbMachine, tmp_path: Path, mon
     assert phone.processes("sleep 614") == []
 
 
+def test_android_7_has_no_sha256sum(tmp_path: Path) -> None:
+    """What arrived is compared by another digest, which its toybox has."""
+    with adb_machine({"sha256sum": "#!/system/bin/sh\nexit 127\n"}) as machine:
+        with closing(opened(machine)) as device:
+            assert refused(device, script_request(tmp_path, "exit 4")).code == "model-refused"
+        assert left_behind(machine) == ""
+
+
 def test_a_full_device(plain: AdbMachine, tmp_path: Path) -> None:
     """What does not fit is said, and what did go there is removed."""
     with closing(opened(plain)) as device:

@@ -24,14 +24,14 @@ PACKAGES: Final = (
 )  # fmt: skip
 """The programs, then all that they need; the C++ library also serves the official runtime."""
 ARCHITECTURES: Final[Mapping[str, str]] = {"x86_64": "amd64", "aarch64": "arm64"}
-LAYOUT: Final = "3"
+LAYOUT: Final = "4"
 """Another number makes another root."""
 MOUNT_POINTS: Final = ("data/local/tmp", "dev", "locked", "proc", "shims", "tmp")
 LINKS: Final = {"lib": "usr/lib", "lib64": "usr/lib64", "bin": "system/bin"}
 TOYBOX: Final = (
     "basename", "cat", "chmod", "cp", "cut", "date", "dd", "df", "dirname", "echo", "env", "false", "find", "getconf",
-    "grep", "head", "id", "kill", "ls", "mkdir", "mv", "nproc", "printf", "ps", "readlink", "rm", "sed", "sha256sum",
-    "sleep", "sort", "stat", "tail", "tar", "taskset", "touch", "true", "uname", "wc", "xargs",
+    "grep", "head", "id", "kill", "ls", "mkdir", "mv", "nproc", "printf", "ps", "readlink", "rm", "sed", "sha1sum",
+    "sha256sum", "sleep", "sort", "stat", "tail", "tar", "taskset", "touch", "true", "uname", "wc", "xargs",
 )  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from fake_sources import private_cache
+from ndk_layout import forget_ndks
 from onnx_samples import relu, write
 from ort_samples import ort_model
 from ortrim.base.console import Console
@@ -42,6 +43,7 @@ class Stages:
 def small_stages(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Stages:
     """Replace conversion and sources on an x86-64 host; the cache is the folder's own."""
     private_cache(folder, monkeypatch)
+    forget_ndks(monkeypatch)
     made = Stages(folder)
 
     def stage(name: str, result: Callable[..., Any]) -> Callable[..., Any]:

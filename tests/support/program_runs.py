@@ -12,6 +12,7 @@ import pytest
 from invoke.collection import Collection
 
 from fake_sources import private_cache
+from ndk_layout import forget_ndks
 from ortrim.cli.program import program
 from ortrim.cli.tasks import namespace_for
 
@@ -41,6 +42,7 @@ HELP = [(task, dict(task.help)) for task in TASKS]
 def program_in(folder: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
     """Return a function that runs `ortrim` with some words in an empty folder with a cache of its own."""
     private_cache(folder, monkeypatch)
+    forget_ndks(monkeypatch)
     (folder / "here").mkdir()
     monkeypatch.chdir(folder / "here")
     for name in [name for name in os.environ if name.startswith("INVOKE_")] + ["GITHUB_ACTIONS", "COLUMNS"]:

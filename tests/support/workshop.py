@@ -48,8 +48,8 @@ class Workshop:
         self.log = folder / "artifacts" / "linux-x64" / "build.log"
         self.job = sample_plan().targets[0].job
         self.write("")
-        headers = self.sources / "onnxruntime" / "include" / "onnxruntime"
-        for name in ("core/session/onnxruntime_c_api.h", "core/session/other.h"):
+        headers = self.sources / "onnxruntime" / "include" / "onnxruntime" / "core" / "session"
+        for name in ("onnxruntime_c_api.h", "onnxruntime_experimental_c_api.inc", "other.h", "snippets.dox"):
             (headers / name).parent.mkdir(parents=True, exist_ok=True)
             (headers / name).write_text(name)
         (folder / "tools" / "bin").mkdir(parents=True)

@@ -38,6 +38,7 @@ class JobPaths:
     archive: Path = Path()
     ndk: Path = Path()
     bionic: Path = Path()
+    ndk_prebuilt: Path = Path()
     xcode: Path = Path()
 
     @property

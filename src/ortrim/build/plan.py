@@ -3,8 +3,9 @@
 Paths in a plan are symbolic, so that the same inputs give the same plan on every machine: `${sources}` (the
 unpacked sources), `${build}` (the job's build folder), `${tools}` (the tool environment), `${wrappers}` (the
 toolchain's entry points), `${config}` (the operator configuration), `${runner}` (the runner's source), `${hooks}`
-(ortrim's own CMake files), `${archive}` (the static library that a runner links), `${ndk}` (Android's NDK), `${xcode}`
-(the `Contents/Developer` folder of Xcode).
+(ortrim's own CMake files), `${archive}` (the static library that a runner links), `${ndk}` (Android's NDK),
+`${ndk_prebuilt}` (the folder in it that is for this kind of machine), `${xcode}` (the `Contents/Developer` folder of
+Xcode).
 
 - What builds and packages leave behind.
 """

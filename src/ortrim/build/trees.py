@@ -150,7 +150,12 @@ def _last_used(tree: Path) -> int:
 LIBRARY: Final = "libonnxruntime.so"
 DYLIB: Final = "libonnxruntime.dylib"
 """What the library is called on Apple's systems."""
-HEADERS: Final = ("core/session/onnxruntime_*.h", "core/providers/cpu/cpu_provider_factory.h")
+HEADERS: Final = (
+    "core/session/onnxruntime_*.h",
+    "core/session/onnxruntime_*.inc",
+    "core/providers/cpu/cpu_provider_factory.h",
+)
+"""The public ones, and the tables that some of them include (`onnxruntime_experimental_c_api.inc`)."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -429,9 +429,7 @@ def _gradle(command: str, folder: Path) -> None:
 
 
 def _farmed_request(inputs: WorkflowInputs) -> Request:
-    return Request(
-        spec=Path(inputs.spec), target=TARGET, profile=inputs.profile, elsewhere=True, devices=inputs.devices
-    )
+    return _request(inputs, TARGET, inputs.devices)
 
 
 COMPILERS: Final = ("zig", "ndk", "xcode")

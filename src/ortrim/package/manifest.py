@@ -37,6 +37,7 @@ from ortrim.models.operators import RequiredOperators
 from ortrim.package.packing import SOURCE_DATE_EPOCH, PackagedFile
 from ortrim.pins.runtime import SourcePin
 
+HEADER_SUFFIXES: Final = (".h", ".inc")
 REQUIRED_HEADERS: Final = ("onnxruntime_c_api.h", "onnxruntime_cxx_api.h")
 
 
@@ -74,7 +75,8 @@ class PackageInputs:
     @property
     def headers(self) -> tuple[Path, ...]:
         """Upstream's public headers, those of execution providers among them, in order of their names."""
-        return tuple(sorted(path for path in self.result.headers.glob("*.h") if path.is_file()))
+        found = (path for path in self.result.headers.iterdir() if path.suffix in HEADER_SUFFIXES)
+        return tuple(sorted(path for path in found if path.is_file()))
 
 
 def check_inputs(inputs: PackageInputs) -> None:

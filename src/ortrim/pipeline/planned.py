@@ -91,7 +91,7 @@ def planned_of(loaded: LoadedSpec, request: Request, console: Console, *, to_run
     hot = read_hot(hot_file(loaded.file))
     toolchains = {target.id: _toolchain(loaded.spec, target, request) for target in targets}
     for each, own in own_targets:
-        for warning in each.warnings(loaded.spec, own):
+        for warning in each.warnings(loaded.spec, own, request):
             console.warn(warning)
     if to_run and request.container is not None:
         _require_images(toolchains)

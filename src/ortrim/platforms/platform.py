@@ -35,7 +35,7 @@ class Compilation(Protocol):
 
     @property
     def on_macs(self) -> bool:
-        """Whether GitHub's Macs compile what Apple's tools do."""
+        """Whether GitHub's machines compile: Macs what Apple's tools do, others with the NDK that the plan names."""
 
 
 class Platform(ABC):
@@ -107,7 +107,7 @@ class Platform(ABC):
         Raises `ToolError`, and `UsageError` for an option that means nothing to these targets.
         """
 
-    def warnings(self, spec: BuildSpec, targets: Sequence[TargetSpec]) -> tuple[str, ...]:
+    def warnings(self, spec: BuildSpec, targets: Sequence[TargetSpec], asked: Compilation) -> tuple[str, ...]:
         """Return what should be said aloud of choices that are possible and not wise."""
         return ()
 

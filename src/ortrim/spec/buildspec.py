@@ -191,7 +191,8 @@ class AndroidSpec(Replaceable):
     toolchain: Literal["zig", "ndk"] | None = None
     """What compiles: `zig`, with which nothing need be installed, or Android's NDK; by default the NDK where one is."""
     ndk: Annotated[str, Field(pattern=NDK)] | None = None
-    """Version of the NDK; by default the one that upstream builds this ONNX Runtime with."""
+    """Version of the NDK, or its major alone (`27`). By default the one that upstream builds this ONNX Runtime with; if
+    that is not installed and others from 26 to 28 are, the newest of these, with a warning."""
     providers: tuple[Literal["nnapi", "xnnpack"], ...] | None = None
     """Execution providers beside the CPU's, by default none: docs/reference/targets.md. Android 15 deprecates NNAPI."""
 

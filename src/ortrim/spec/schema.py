@@ -26,7 +26,7 @@ PATTERN_WORDS: Final = {
     SHA256: "64 lower-case hexadecimal digits",
     VERSION: "a version such as 1.30.0 or 1.30, or 'newest'",
     GLIBC: "a glibc version, such as 2.17",
-    NDK: "the whole version of an NDK, such as 27.2.12479018",
+    NDK: "the version of an NDK, such as 27.2.12479018, or its major",
     APPLE_VERSION: "a version of iOS or macOS, such as 15.1",
     XCODE: "a version of Xcode, such as 16.4",
     PROVIDER: "an execution provider's name, such as CPUExecutionProvider",

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ndk_layout import lay_out_ndk
+from ndk_layout import LINUX, lay_out_ndk
 from ortrim.build.native import NativeExecutor
 from ortrim.build.plan import BuildJob
 from ortrim.errors import BuildError, Diagnostic, ExitCode, ToolError
@@ -29,7 +29,7 @@ def android_job(options: AndroidSpec | None = None) -> BuildJob:
 def ndk(tmp_path: Path) -> Path:
     """Lay out an NDK whose one working program copies what it should strip."""
     folder = lay_out_ndk(tmp_path / "the ndk")
-    program = folder / PROGRAMS["llvm-objcopy"]
+    program = folder / LINUX / PROGRAMS["llvm-objcopy"]
     program.write_text(COPIES)
     program.chmod(0o755)
     return folder
@@ -60,7 +60,7 @@ def test_the_ndk_is_found_and_named_to_build_py(android: Workshop, ndk: Path) ->
     assert isinstance(argv, list)
     assert isinstance(environment, dict)
     assert argv[argv.index("--android_ndk_path") + 1] == str(ndk)
-    assert environment["ORTRIM_COMPILER_CXX"] == str(ndk / PROGRAMS["clang++"])
+    assert environment["ORTRIM_COMPILER_CXX"] == str(ndk / LINUX / PROGRAMS["clang++"])
     assert not [word for word in argv if "$" in word]
 
 
@@ -98,7 +98,7 @@ def test_what_ships_and_its_symbols_are_two_files(android: Workshop) -> None:
 
 def test_a_shared_cpp_library_comes_from_the_ndk(android: Workshop, ndk: Path) -> None:
     """It lies beside the library in the finished build."""
-    source = ndk / "toolchains/llvm/prebuilt/linux-x86_64/sysroot/usr/lib/aarch64-linux-android/libc++_shared.so"
+    source = ndk / LINUX / "sysroot/usr/lib/aarch64-linux-android/libc++_shared.so"
     source.parent.mkdir()
     source.write_text("the C++ library")
     result = android.executor().run(android_job(AndroidSpec(stl="c++_shared")))
@@ -107,7 +107,9 @@ def test_a_shared_cpp_library_comes_from_the_ndk(android: Workshop, ndk: Path) -
 
 def test_a_command_that_fails_after_the_build_fails_it(android: Workshop, ndk: Path) -> None:
     """The program's own words are shown, and no half of a build is left."""
-    (ndk / PROGRAMS["llvm-objcopy"]).write_text("#!/bin/sh\necho 'llvm-objcopy: error: not an object' >&2\nexit 1\n")
+    (ndk / LINUX / PROGRAMS["llvm-objcopy"]).write_text(
+        "#!/bin/sh\necho 'llvm-objcopy: error: not an object' >&2\nexit 1\n"
+    )
     error = failed(android.executor(), android.job)
     assert isinstance(error, BuildError)
     assert (error.code, error.exit_code, error.where) == ("build-failed", ExitCode.BUILD, TARGET)

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from ndk_layout import LINUX, forget_ndks
 from onnx_samples import relu, write
 from ortrim.cli.options import request_from
 from ortrim.errors import ExitCode
@@ -16,9 +17,8 @@ SPEC = '[[models]]\nname = "tiny"\npath = "tiny.onnx"\n'
 @pytest.fixture(autouse=True)
 def machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """Forget where this machine has an NDK, and whether one could run here."""
-    for name in (*ndk.VARIABLES, *ndk.SDK_VARIABLES):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(ndk, "_require_host", lambda: None)
+    forget_ndks(monkeypatch)
+    monkeypatch.setattr(ndk, "_prebuilt", lambda: LINUX)
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import pytest
 from aar_samples import fake_jdk
 from android_samples import BINDING, CXX, RUNTIME, sample
 from finished_builds import leave_build, leave_compiled
-from ndk_layout import lay_out_ndk
+from ndk_layout import LINUX, lay_out_ndk
 from ortrim.base.cache import record_entry
 from ortrim.base.console import Console
 from ortrim.build.plan import AssemblyJob, BuildJob, JobResult, RunnerJob, Toolchain
@@ -91,7 +91,7 @@ def fixture_recorded(stages: Stages, monkeypatch: pytest.MonkeyPatch) -> Recorde
     fake_jdk(stages.folder / "jdk" / "bin")
     monkeypatch.setenv("JAVA_HOME", str(stages.folder / "jdk"))
     monkeypatch.setenv("ANDROID_NDK_HOME", str(lay_out_ndk(stages.folder / "ndk")))
-    monkeypatch.setattr(ndk, "_require_host", lambda: None)
+    monkeypatch.setattr(ndk, "_prebuilt", lambda: LINUX)
     builder = Recorded(stages.folder / "built")
     monkeypatch.setattr(packaging, "packages_folder", lambda *_: stages.folder)
     monkeypatch.setattr(packaging, "licences", lambda _: ())

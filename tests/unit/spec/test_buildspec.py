@@ -66,8 +66,14 @@ def test_android_has_defaults_that_the_buildspec_and_then_a_target_replace() -> 
     )
 
 
-@pytest.mark.parametrize("ndk", ["27", "r27c", "27.2", "27.2.12479018-beta1", "1.2.12479018", "", "27.2.12479018\n"])
-def test_an_ndk_is_named_by_its_whole_version(ndk: str) -> None:
+@pytest.mark.parametrize("ndk", ["27.2.12479018", "27"])
+def test_an_ndk_is_named_by_its_version_or_its_major(ndk: str) -> None:
+    """As folders in an SDK are, and as people speak of them."""
+    assert AndroidSpec(ndk=ndk).ndk == ndk
+
+
+@pytest.mark.parametrize("ndk", ["2", "270", "r27c", "27.2", "27.2.12479018-beta1", "1.2.12479018", "", "27\n"])
+def test_an_ndk_is_named_in_no_other_way(ndk: str) -> None:
     """The short names of releases are not what an NDK says of itself."""
     with pytest.raises(ValidationError):
         AndroidSpec(ndk=ndk)

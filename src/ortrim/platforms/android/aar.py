@@ -384,6 +384,8 @@ def _build_id(data: bytes, name: str) -> str:
 DIGESTS: Final = ("md5", "sha1", "sha256", "sha512")
 """Maven checks the first two, Gradle all."""
 VARIANTS: Final = (("releaseApiElements", "java-api"), ("releaseRuntimeElements", "java-runtime"))
+OFFICIAL: Final = ("com.microsoft.onnxruntime", "onnxruntime-android")
+"""The AAR that ours replaces, by group and name: an app has one or the other."""
 ATTRIBUTES: Final = {
     "org.gradle.category": "library",
     "org.gradle.dependency.bundling": "external",
@@ -407,15 +409,20 @@ def repository_files(inputs: AarInputs, coordinates: Coordinates, aar: Path) -> 
     files = (
         PackagedFile(path=f"{stem}.aar", content=aar),
         PackagedFile(path=f"{stem}.pom", content=rendered("android/pom.xml.j2", values)),
-        PackagedFile(path=f"{stem}.module", content=_module(coordinates, aar)),
+        PackagedFile(path=f"{stem}.module", content=_module(coordinates, inputs.first.plan.ort_version, aar)),
         PackagedFile(path=f"{top}/maven-metadata.xml", content=rendered("android/maven-metadata.xml.j2", values)),
     )
     return (*files, *(checksum for file in files for checksum in _checksums(file)))
 
 
-def _module(coordinates: Coordinates, aar: Path) -> bytes:
-    """Return Gradle's module metadata; format: docs of Gradle, "Gradle Module Metadata specification", version 1.1."""
+def _module(coordinates: Coordinates, ort_version: str, aar: Path) -> bytes:
+    """Return Gradle's module metadata; format: docs of Gradle, "Gradle Module Metadata specification", version 1.1.
+
+    Its own capability has to be named beside that of the official AAR, which Gradle then sees the conflict with.
+    """
     name = f"{coordinates.artifact}-{coordinates.version}.aar"
+    provided = ((coordinates.group, coordinates.artifact, coordinates.version), (*OFFICIAL, ort_version))
+    capabilities = [dict(zip(("group", "name", "version"), each, strict=True)) for each in provided]
     file = {"name": name, "url": name, "size": aar.stat().st_size, **_digests(aar)}
     content: dict[str, Any] = {
         "formatVersion": "1.1",
@@ -426,7 +433,12 @@ def _module(coordinates: Coordinates, aar: Path) -> bytes:
             "attributes": {"org.gradle.status": "release"},
         },
         "variants": [
-            {"name": variant, "attributes": ATTRIBUTES | {"org.gradle.usage": usage}, "files": [file]}
+            {
+                "name": variant,
+                "attributes": ATTRIBUTES | {"org.gradle.usage": usage},
+                "capabilities": capabilities,
+                "files": [file],
+            }
             for variant, usage in VARIANTS
         ],
     }
@@ -450,7 +462,7 @@ DOCUMENTS: Final = ("manifest.json", "sbom.cdx.json", "LICENSE", "ThirdPartyNoti
 
 @dataclass(frozen=True, kw_only=True)
 class AndroidPackage:
-    """A finished package: its folder, the AAR, the Maven repository, and the zip of plain libraries.
+    """A finished package: its folder, the AAR, the Maven repository as folder and as zip, and a zip of plain libraries.
 
     `symbols` is the zip of unstripped libraries, None when no build left any.
     """
@@ -458,6 +470,7 @@ class AndroidPackage:
     folder: Path
     aar: Path
     repository: Path
+    repository_zip: Path
     jni_libs: Path
     symbols: Path | None
     manifest: AarManifest
@@ -485,6 +498,7 @@ def make_android_package(inputs: AarInputs, jdk: Jdk, destination: Path) -> Andr
         folder=folder,
         aar=folder / f"{inputs.name}.aar",
         repository=folder / REPOSITORY,
+        repository_zip=folder / f"{inputs.name}-{REPOSITORY}.zip",
         jni_libs=folder / f"{inputs.name}-jniLibs.zip",
         symbols=folder / f"{inputs.name}-symbols.zip" if symbols else None,
         manifest=content.manifest,
@@ -504,7 +518,9 @@ def _fill(
     if symbols:
         write_zip(folder / f"{inputs.name}-symbols.zip", symbols)
     (folder / REPOSITORY).mkdir()
-    write_contents(folder / REPOSITORY, repository_files(inputs, coordinates, aar), ())
+    repository = repository_files(inputs, coordinates, aar)
+    write_contents(folder / REPOSITORY, repository, ())
+    write_zip(folder / f"{inputs.name}-{REPOSITORY}.zip", repository)
     documents = [PackagedFile(path=name, content=content.content(f"{OWN_FOLDER}/{name}")) for name in DOCUMENTS]
     write_contents(folder, (*model_files(inputs.first), *documents), ())
     write_sums(folder)

@@ -58,7 +58,7 @@ def finishing(job: BuildJob) -> tuple[tuple[str, ...], ...]:
     library, symbols = (*strip, LINKED, f"${{build}}/{LIBRARY}"), (*keep, LINKED, f"${{build}}/{SYMBOLS}")
     if _options(job).stl == "c++_static":
         return (library, symbols)
-    beside = f"${{ndk}}/{NDK_LIBRARIES}/{LIBRARY_FOLDERS[job.target.architecture]}/{SHARED_STL}"
+    beside = f"${{ndk_prebuilt}}/{NDK_LIBRARIES}/{LIBRARY_FOLDERS[job.target.architecture]}/{SHARED_STL}"
     return (library, symbols, (*strip, beside, f"${{build}}/{SHARED_STL}"))
 
 

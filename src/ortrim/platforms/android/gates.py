@@ -16,7 +16,10 @@ from ortrim.verify.measurements import Gate
 
 JNI_PREFIX: Final = "Java_ai_onnxruntime_"
 JAVA_PACKAGE: Final = "ai.onnxruntime."
-KEEPS_ALL: Final = re.compile(r"-keep(,\w+)*\s+class\s+ai\.onnxruntime\.\*\*(\s|\{|$)")
+KEEPS_ALL: Final = re.compile(
+    r"^-keep(,includedescriptorclasses)?\s+class\s+ai\.onnxruntime\.\*\*\s*\{\s*\*;\s*\}", re.MULTILINE
+)
+"""With all members, which R8's full mode else removes, and without leave to shrink or rename anything."""
 NEWEST_CLASSES: Final = 61
 """Java 17's, which the D8 of Android Gradle Plugin 8 reads."""
 ANDROID_MANIFEST: Final = "AndroidManifest.xml"
@@ -57,8 +60,8 @@ def _unbound_methods(aar: AarFacts, _promise: Promise) -> Iterator[Breach]:
 
 
 def _missing_rules(aar: AarFacts, _promise: Promise) -> Iterator[Breach]:
-    if not any(KEEPS_ALL.match(line) for line in aar.keep_rules):
-        yield Breach(where="proguard.txt", why="no -keep rule for ai.onnxruntime.**")
+    if not KEEPS_ALL.search("\n".join(aar.keep_rules)):
+        yield Breach(where="proguard.txt", why="no -keep rule for ai.onnxruntime.** and all members")
 
 
 def _newer_classes(aar: AarFacts, _promise: Promise) -> Iterator[Breach]:

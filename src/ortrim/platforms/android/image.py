@@ -13,7 +13,7 @@ from ortrim.containers.executor import ImageRecipe, Images, image_base, recipe_o
 from ortrim.containers.root_file_systems import zip_as_tar
 from ortrim.errors import ToolError
 from ortrim.pins.images import BasePin, ImagePins, image_pins
-from ortrim.platforms.android.ndk import REPOSITORY
+from ortrim.platforms.android.ndk import PREBUILT, REPOSITORY
 from ortrim.platforms.android.zig_toolchain import sysroot_of
 
 NDK_HOST: Final = "x86_64"
@@ -84,7 +84,8 @@ class AndroidImages(Images):
         """Return where the image has its NDK, or this machine's sysroot for zig, which a container sees as it is."""
         if toolchain.kind == "zig":
             return {"bionic": sysroot_of(toolchain)}
-        return {"ndk": Path("/opt/android/ndk") / toolchain.version}
+        folder = Path("/opt/android/ndk") / toolchain.version
+        return {"ndk": folder, "ndk_prebuilt": folder / PREBUILT["Linux", NDK_HOST]}
 
 
 def _pinned(pins: ImagePins, name: str, version: str) -> SdkArchive:

@@ -1,6 +1,7 @@
 """An installed NDK: where it is, whether it is whole, and which version it is.
 
 - Android's NDK as far as plans know it: where its parts lie, and its names for machines. Pure.
+- Which of several versions a plan is made for. Pure.
 - Android's NDK: clang, lld, libc++ and bionic's stubs from an installation, whose version the plan holds. Pure.
 - Google's list of Android SDK packages: which file of which version, with which SHA-1.
 """
@@ -9,7 +10,8 @@ import json
 import os
 import platform
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -20,15 +22,26 @@ from ortrim.build.toolchains import compiler_wrapper, launcher, tool_wrapper
 from ortrim.errors import SourcesError, ToolError
 from ortrim.spec.targets import Architecture, Target
 
-PREBUILT: Final = "toolchains/llvm/prebuilt/linux-x86_64"
+PREBUILT: Final = {
+    ("Linux", "x86_64"): "toolchains/llvm/prebuilt/linux-x86_64",
+    ("Darwin", "x86_64"): "toolchains/llvm/prebuilt/darwin-x86_64",
+    ("Darwin", "arm64"): "toolchains/llvm/prebuilt/darwin-x86_64",
+}
+"""Where the NDK for a machine has what differs from those for others: in plans `${ndk_prebuilt}`.
+
+Programs for Macs are universal, whatever the folder is called.
+"""
 PROPERTIES: Final = "source.properties"
 TOOLCHAIN_FILE: Final = "build/cmake/android.toolchain.cmake"
 LEVELS: Final = "meta/platforms.json"
 """The lowest and the highest API level, as `min` and `max`."""
-LIBRARIES: Final = f"{PREBUILT}/sysroot/usr/lib"
-PROGRAMS: Final = {
-    name: f"{PREBUILT}/bin/{name}" for name in ("clang", "clang++", "llvm-ar", "llvm-ranlib", "llvm-objcopy")
-}
+LIBRARIES: Final = "sysroot/usr/lib"
+"""Below `${ndk_prebuilt}`, as the programs."""
+PROGRAMS: Final = {name: f"bin/{name}" for name in ("clang", "clang++", "llvm-ar", "llvm-ranlib", "llvm-objcopy")}
+
+RELEASES: Final = {"26": "26.3.11579264", "27": "27.2.12479018", "28": "28.0.13004108"}
+"""The version that is meant by a major of which none is installed. Another NDK than the pinned one is taken unasked
+only if its major is one of these."""
 
 TRIPLES: Final = {
     Architecture.ARM64: "aarch64-none-linux-android", Architecture.ARM: "armv7-none-linux-androideabi",
@@ -41,14 +54,14 @@ LIBRARY_FOLDERS: Final = {
 }  # fmt: skip
 """The folders below `LIBRARIES`."""
 
-
 VARIABLES: Final = ("ANDROID_NDK_HOME", "ANDROID_NDK_ROOT")
 SDK_VARIABLES: Final = ("ANDROID_HOME", "ANDROID_SDK_ROOT")
 """An SDK has NDKs of several versions side by side, each in `ndk/VERSION`."""
-PARTS: Final = (PROPERTIES, TOOLCHAIN_FILE, *PROGRAMS.values(), LIBRARIES)
+PARTS: Final = (PROPERTIES, TOOLCHAIN_FILE)
+PREBUILT_PARTS: Final = (*PROGRAMS.values(), LIBRARIES)
+FOLDER: Final = re.compile(r"\d+\.\d+\.\d+")
 REVISION: Final = re.compile(r"^Pkg\.Revision\s*=\s*(\d+\.\d+\.\d+(?:-\w+)?)\s*$", re.MULTILINE)
 LARGEST_FILE: Final = 1 << 16
-HOST: Final = ("Linux", "x86_64")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,6 +71,11 @@ class Ndk:
     folder: Path
     version: str
     levels: tuple[int, int] | None
+
+    @property
+    def prebuilt(self) -> Path:
+        """The folder with the programs and the sysroot for this machine."""
+        return self.folder / _prebuilt()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,19 +99,11 @@ def find_ndk(
     `ndk-missing` (nobody says where it is), `ndk-unsupported-host`, `ndk-not-a-folder`, `ndk-incomplete`,
     `ndk-damaged` (it does not tell its version), `ndk-wrong-version`, `ndk-api-level` (it does not know the level).
     """
-    places = tuple(_places(named, version, environment))
+    places = tuple(_places(named, environment))
     if not places:
         raise _missing(version, f"there is no --ndk, and none of {', '.join((*VARIABLES, *SDK_VARIABLES))} says where")
-    _require_host()
-    errors = []
-    for place in places:
-        try:
-            ndk = _of_version(_read(place), place, version)
-        except ToolError as error:
-            errors.append(error)
-        else:
-            return _with_level(ndk, place, api)
-    raise errors[0]
+    _prebuilt()
+    return _with_level(_first(places, lambda place: _of_version(_read(place), place, version)), api)
 
 
 def names_ndk(environment: Mapping[str, str] = os.environ) -> bool:
@@ -103,15 +113,57 @@ def names_ndk(environment: Mapping[str, str] = os.environ) -> bool:
 
 
 def installed_ndk(environment: Mapping[str, str] = os.environ) -> Ndk:
-    """Return the NDK that the environment names, whichever version it is. Raises `ToolError` as `find_ndk` does."""
-    place = next(_places(None, "", environment), None)
-    if place is None:
-        raise _missing("VERSION", f"neither {' nor '.join(VARIABLES)} says where it is")
-    _require_host()
-    return _read(place)
+    """Return the first whole NDK that the environment names, of whichever version. Raises as `find_ndk` does."""
+    places = tuple(_places(None, environment))
+    if not places:
+        raise _missing("VERSION", f"none of {', '.join((*VARIABLES, *SDK_VARIABLES))} says where it is")
+    return _first(places, _read)
 
 
-def _places(named: Path | None, version: str, environment: Mapping[str, str]) -> Iterator[_Place]:
+def _first(places: Sequence[_Place], taken: Callable[[_Place], Ndk]) -> Ndk:
+    """Return the NDK of the first place that will do. Raises what is wrong with the first when none will."""
+    errors = []
+    for place in places:
+        try:
+            return taken(place)
+        except ToolError as error:
+            errors.append(error)
+    raise errors[0]
+
+
+def installed_versions(named: Path | None, environment: Mapping[str, str] = os.environ) -> tuple[str, ...]:
+    """Return the versions of all NDKs that `find_ndk` would find, those that cannot be used left out."""
+    found = []
+    for place in _places(named, environment):
+        with suppress(ToolError):
+            found.append(_read(place).version)
+    return tuple(found)
+
+
+def chosen_version(wanted: str | None, pinned: str | None, installed: Iterable[str]) -> str | None:
+    """Return the version that a plan is made for, None when none can be named.
+
+    An exact one that is `wanted` is taken as it is. Of a major, or when none is, the `pinned` one is, unless others
+    that would do are installed and it is not: then the newest of these.
+    """
+    if wanted is not None and "." in wanted:
+        return wanted
+    majors = RELEASES if wanted is None else (wanted,)
+    fitting = [version for version in installed if FOLDER.fullmatch(version) and _major(version) in majors]
+    if pinned is not None and (wanted is None or _major(pinned) == wanted) and (pinned in fitting or not fitting):
+        return pinned
+    return max(fitting, key=_numbers, default=RELEASES.get(wanted or ""))
+
+
+def _major(version: str) -> str:
+    return version.partition(".")[0]
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(map(int, version.split(".")))
+
+
+def _places(named: Path | None, environment: Mapping[str, str]) -> Iterator[_Place]:
     if named is not None:
         yield _Place(folder=named, said_by="--ndk")
         return
@@ -119,17 +171,29 @@ def _places(named: Path | None, version: str, environment: Mapping[str, str]) ->
         if environment.get(name):
             yield _Place(folder=Path(environment[name]), said_by=name)
     for name in SDK_VARIABLES:
-        folder = Path(environment.get(name, "")) / "ndk" / version
-        if version and environment.get(name) and folder.is_dir():
-            yield _Place(folder=folder, said_by=name)
+        if environment.get(name):
+            folder = Path(environment[name], "ndk")
+            for version in _versions_below(folder):
+                yield _Place(folder=folder / version, said_by=name)
 
 
-def _require_host() -> None:
+def _versions_below(folder: Path) -> list[str]:
+    """Return the names of folders that are versions, the newest first."""
+    try:
+        names = [path.name for path in folder.iterdir()]
+    except OSError:
+        return []
+    return sorted(filter(FOLDER.fullmatch, names), key=_numbers, reverse=True)
+
+
+def _prebuilt() -> str:
     here = (platform.system(), platform.machine())
-    if here != HOST:
-        what = f"the NDK that ortrim builds with runs on {' '.join(HOST)}, not on {' '.join(here)}"
+    if here not in PREBUILT:
+        hosts = ", ".join(map(" ".join, PREBUILT))
+        what = f"Google publishes NDKs for {hosts}, not for {' '.join(here)}"
         hint = "build on such a machine; invoke plan shows the plan on any"
         raise ToolError("ndk-unsupported-host", what, where="NDK", hint=hint)
+    return PREBUILT[here]
 
 
 def _read(place: _Place) -> Ndk:
@@ -139,9 +203,10 @@ def _read(place: _Place) -> Ndk:
         raise _no_folder(place, "there is no such folder") from error
     if not folder.is_dir():
         raise _no_folder(place, "is a file, not the folder of an NDK")
-    missing = [part for part in PARTS if not (folder / part).exists()]
+    parts = (*PARTS, *(f"{_prebuilt()}/{part}" for part in PREBUILT_PARTS))
+    missing = [part for part in parts if not (folder / part).exists()]
     if missing:
-        why, hint = f"not there: {', '.join(missing)}", "install it again: the NDK for Linux, version 23 or newer"
+        why, hint = f"not there: {', '.join(missing)}", "install it again: the one for this machine, 23 or newer"
         raise ToolError("ndk-incomplete", "is not a whole NDK", where=place.where, why=why, hint=hint)
     return Ndk(folder=folder, version=_version(place, _text(folder / PROPERTIES)), levels=_levels(folder / LEVELS))
 
@@ -181,10 +246,10 @@ def _of_version(ndk: Ndk, place: _Place, version: str) -> Ndk:
     return ndk
 
 
-def _with_level(ndk: Ndk, place: _Place, api: int | None) -> Ndk:
+def _with_level(ndk: Ndk, api: int | None) -> Ndk:
     if api is not None and ndk.levels is not None and not ndk.levels[0] <= api <= ndk.levels[1]:
         what = f"knows the API levels {ndk.levels[0]} to {ndk.levels[1]}, not {api}"
-        raise ToolError("ndk-api-level", what, where=place.where, hint="choose one of them: android.api")
+        raise ToolError("ndk-api-level", what, where=str(ndk.folder), hint="choose one of them: android.api")
     return ndk
 
 
@@ -218,7 +283,7 @@ def ndk_toolchain(target: Target, api: int, version: str) -> Toolchain:
         kind="ndk",
         version=version,
         triple=triple,
-        environment=tuple((name, f"${{ndk}}/{PROGRAMS[program]}") for name, program in ENVIRONMENT.items()),
+        environment=tuple((name, f"${{ndk_prebuilt}}/{PROGRAMS[program]}") for name, program in ENVIRONMENT.items()),
         wrappers=(
             ("cc", compiler_wrapper(identity, f'"$ORTRIM_COMPILER_C" --target={triple}')),
             ("c++", compiler_wrapper(identity, cxx, precompiles=True)),

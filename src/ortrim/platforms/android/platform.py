@@ -13,7 +13,7 @@ from ortrim.pins.shipped import shipped_file, tool_versions
 from ortrim.platforms.android import arguments
 from ortrim.platforms.android.bionic import LICENCE
 from ortrim.platforms.android.jni import build_jni_library, find_jdk, finished_jni, jni_library_in
-from ortrim.platforms.android.ndk import find_ndk, names_ndk, ndk_toolchain
+from ortrim.platforms.android.ndk import chosen_version, find_ndk, installed_versions, names_ndk, ndk_toolchain
 from ortrim.platforms.android.zig_toolchain import require_zig, sysroot_of, zig_android_toolchain
 from ortrim.platforms.platform import Compilation, Platform
 from ortrim.spec.buildspec import DEFAULT_ANDROID, AndroidSpec, BuildSpec, TargetSpec
@@ -108,14 +108,15 @@ class Android(Platform):
     ) -> Toolchain:
         """Return the NDK or zig, neither of which need be installed; see `is_compiled_by_zig`.
 
-        Raises `PlanError` `no-ndk-version`, and as `require_zig` does.
+        An NDK's version is the buildspec's, or else the one that upstream builds with, unless this machine compiles and
+        has others alone: see `chosen_version`. Raises `PlanError` `no-ndk-version`, and as `require_zig` does.
         """
         chosen = android_of(spec, target)
         assert chosen.api is not None
         if is_compiled_by_zig(spec, target, asked):
             require_zig(TARGETS[target.id], chosen)
             return zig_android_toolchain(TARGETS[target.id], chosen.api, dict(tool_versions())["ziglang"])
-        return ndk_toolchain(TARGETS[target.id], chosen.api, self._version(spec, target))
+        return ndk_toolchain(TARGETS[target.id], chosen.api, self._version(spec, target, asked))
 
     def toolchain_of(self, job: BuildJob) -> Toolchain | None:
         """Return the NDK of the job's version and API level, or zig for that level."""
@@ -136,28 +137,40 @@ class Android(Platform):
             raise UsageError("bad-option", "none of the targets is compiled with an NDK", where="--ndk", hint=hint)
         if asked.container is None and not asked.elsewhere:
             for target in targets:
-                if is_compiled_by_zig(spec, target, asked):
-                    continue
-                find_ndk(self._version(spec, target), named=asked.ndk, api=android_of(spec, target).api)
+                if not is_compiled_by_zig(spec, target, asked):
+                    find_ndk(self._version(spec, target, asked), named=asked.ndk, api=android_of(spec, target).api)
         if targets:
             find_jdk()
 
-    def warnings(self, spec: BuildSpec, targets: Sequence[TargetSpec]) -> tuple[str, ...]:
-        """Return a warning for each target with NNAPI."""
-        return tuple(
+    def warnings(self, spec: BuildSpec, targets: Sequence[TargetSpec], asked: Compilation) -> tuple[str, ...]:
+        """Return a warning for each target with NNAPI, and for each that another NDK than the pinned one compiles."""
+        nnapi = (
             f"{target.id}: Android 15 deprecates nnapi; xnnpack, on the processor's cores, is what stays"
             for target in targets
             if "nnapi" in self.providers(spec, target)
         )
+        return (*nnapi, *(text for target in targets if (text := self._other_ndk(spec, target, asked))))
+
+    def _other_ndk(self, spec: BuildSpec, target: TargetSpec, asked: Compilation) -> str:
+        if is_compiled_by_zig(spec, target, asked) or android_of(spec, target).ndk is not None:
+            return ""
+        pinned, taken = self.pinned_sdk(runtime_pins(spec.onnxruntime.version)), self._version(spec, target, asked)
+        if pinned in {None, taken}:
+            return ""
+        return (
+            f"{target.id}: NDK {pinned}, which upstream builds this ONNX Runtime with, is not installed; {taken} is"
+            f' taken, and gives another library. To keep to it, say android.ndk = "{taken}"'
+        )
 
     def installed(self, toolchain: Toolchain, named: Path | None) -> Mapping[str, Path]:
-        """Return the folder of the NDK, or the sysroot that zig compiles with, made if it is not there.
+        """Return the folders of the NDK, or the sysroot that zig compiles with, made if it is not there.
 
         Raises as `find_ndk` and `sysroot` do.
         """
         if toolchain.kind == "zig":
             return {"bionic": sysroot_of(toolchain)}
-        return {"ndk": find_ndk(toolchain.version, named=named).folder}
+        ndk = find_ndk(toolchain.version, named=named)
+        return {"ndk": ndk.folder, "ndk_prebuilt": ndk.prebuilt}
 
     def build_machine(self, target: Target) -> str:
         """Return x86-64: Google publishes no NDK for another Linux machine."""
@@ -215,10 +228,15 @@ class Android(Platform):
 
         return Phones()
 
-    def _version(self, spec: BuildSpec, target: TargetSpec) -> str:
-        version = android_of(spec, target).ndk or self.pinned_sdk(runtime_pins(spec.onnxruntime.version))
+    def _version(self, spec: BuildSpec, target: TargetSpec, asked: Compilation) -> str:
+        # A container's image and GitHub's machines get the NDK that the plan names, whatever this machine has.
+        here = asked.container is None and not asked.on_macs
+        wanted, pinned = android_of(spec, target).ndk, self.pinned_sdk(runtime_pins(spec.onnxruntime.version))
+        version = chosen_version(wanted, pinned, installed_versions(asked.ndk) if here else ())
         if version is None:
             what = f"no NDK is pinned for ONNX Runtime {spec.onnxruntime.version}"
+            if wanted is not None:
+                what = f"no NDK {wanted} is installed, and which version of it is meant is not known"
             hint = 'set one in the buildspec, as android.ndk = "27.2.12479018"'
             raise PlanError("no-ndk-version", what, where=target.id, hint=hint)
         return version

@@ -169,6 +169,8 @@ COMMAND_SECONDS: Final = 120.0
 """How long a machine may take for a command of ours that is not the runner."""
 PREFIX: Final = "ortrim-"
 STALE_DAYS: Final = "1"
+CHECKSUM_PROGRAMS: Final = ("sha256sum", "sha1sum", "md5sum")
+"""The first that a machine has is used: toybox has the first from Android 8 on. Any of them notices a damaged copy."""
 
 
 class RemoteFolder:
@@ -229,13 +231,23 @@ class RemoteFolder:
         self._there.update(missing)
 
     def _check(self, files: Mapping[str, Path]) -> None:
-        done = self._command("sha256sum", *(f"{self.files}/{name}" for name in files))
+        program, done = self._checksums(tuple(f"{self.files}/{name}" for name in files))
         # A name with a backslash or a line end is written in another way, and its line begins with a backslash.
         found = [line.lstrip("\\").split(" ")[0] for line in done.stdout.splitlines()]
-        if done.returncode != 0 or found != [sha256_of(path) for path in files.values()]:
+        if done.returncode != 0 or found != [_digest_of(path, program.removesuffix("sum")) for path in files.values()]:
             what = "the files on the device differ from those sent"
             hint = f"free some space below {self.path} and check that it is writable"
             raise VerifyError("push-incomplete", what, where=self._owner, why=last_lines(done.stderr), hint=hint)
+
+    def _checksums(self, paths: Sequence[str]) -> tuple[str, Completed]:
+        """Return the first program for checksums that the machine has, and what it printed."""
+        for program in CHECKSUM_PROGRAMS:
+            done = self._command(program, *paths)
+            if done.returncode not in NOT_STARTED:
+                return program, done
+        what = f"the device has none of {', '.join(CHECKSUM_PROGRAMS)}, so what was sent cannot be checked"
+        hint = "install one of them there (coreutils, busybox or toybox has them), or use another device"
+        raise VerifyError("device-unusable", what, where=self._owner, why=last_lines(done.stderr), hint=hint)
 
     def _command(self, *words: str) -> Completed:
         return self._transport.execute(words, timeout_seconds=COMMAND_SECONDS)
@@ -246,6 +258,11 @@ class RemoteFolder:
             what = f"'{words[0]}' failed with {done.returncode}"
             hint = other_folder(self._owner)
             raise VerifyError("device-unusable", what, where=self._owner, why=last_lines(done.stderr), hint=hint)
+
+
+def _digest_of(path: Path, algorithm: str) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, lambda: hashlib.new(algorithm, usedforsecurity=False)).hexdigest()
 
 
 def copy_files(source: Path, destination: Path) -> None:

@@ -109,7 +109,7 @@ def test_a_shared_cpp_library_is_packaged_beside(target: str) -> None:
     assert "--android_cpp_shared" in planned.arguments
     *words, source, destination = planned.finishing[-1]
     assert words == ["${wrappers}/objcopy", "--strip-all"]
-    assert source.startswith("${ndk}/toolchains/llvm/prebuilt/")
+    assert source.startswith("${ndk_prebuilt}/sysroot/")
     assert source.endswith(f"/usr/lib/{LIBRARY_FOLDERS[TARGETS[target].architecture]}/libc++_shared.so")
     assert destination == "${build}/libc++_shared.so"
     assert PurePosixPath("libc++_shared.so") in planned.expected_outputs

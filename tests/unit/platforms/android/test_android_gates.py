@@ -105,6 +105,24 @@ def test_each_rule_is_broken_by_its_own_library_alone(tmp_path: Path, reference:
     assert caught.value.exit_code is ExitCode.BINARY
 
 
+@pytest.mark.parametrize(
+    ("rules", "kept"),
+    [
+        ("-keep class ai.onnxruntime.** {\n    *;\n}\n", True),
+        ("-dontwarn x\n-keep,includedescriptorclasses class ai.onnxruntime.**{*;}\n", True),
+        ("-keep class ai.onnxruntime.**\n", False),
+        ("-keep class ai.onnxruntime.** { <init>(); }\n", False),
+        ("-keep,allowshrinking class ai.onnxruntime.** { *; }\n", False),
+        ("-keep,allowobfuscation class ai.onnxruntime.** { *; }\n", False),
+        ("-keepnames class ai.onnxruntime.** { *; }\n", False),
+    ],
+)
+def test_rules_keep_members_and_names(tmp_path: Path, rules: str, *, kept: bool) -> None:
+    """JNI looks for fields and constructors by name; R8's full mode keeps no member that a rule does not name."""
+    aar = facts_of(tmp_path, members() | {"proguard.txt": rules.encode()})
+    assert ("keep-rules-missing" not in failed(check_aar(aar, PROMISE))) is kept
+
+
 def test_a_library_for_linux_is_refused_as_such(tmp_path: Path) -> None:
     """The message says that it is not for Android, before any of what follows from that."""
     aar = facts_of(tmp_path, members() | {f"jni/x86_64/{RUNTIME}": TINY.read_bytes()})

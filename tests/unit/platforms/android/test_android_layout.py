@@ -116,7 +116,7 @@ def test_the_folder_has_everything_and_sums_that_cover_it(package: AndroidPackag
     check_sums(package.folder)
     top = {path.name for path in package.folder.iterdir()}
     documents = {"LICENSE", "ThirdPartyNotices.txt", "manifest.json", "sbom.cdx.json", "SHA256SUMS"}
-    assert top == {f"{NAME}.aar", f"{NAME}-jniLibs.zip", "maven", "models", *documents}
+    assert top == {f"{NAME}.aar", f"{NAME}-jniLibs.zip", f"{NAME}-maven.zip", "maven", "models", *documents}
     assert (package.folder / "models" / "vad.ort").read_bytes() == MODEL
     assert package.symbols is None
     manifest = from_json(AarManifest, (package.folder / "manifest.json").read_bytes())
@@ -169,6 +169,29 @@ def test_a_maven_repository_leads_to_the_aar(package: AndroidPackage) -> None:
     assert package.manifest.coordinates == f"ortrim:onnxruntime-sample:{version}"
 
 
+def test_the_maven_repository_is_one_file_too(package: AndroidPackage) -> None:
+    """A release has no folders: who takes the zip has the repository as it is in the package."""
+    with zipfile.ZipFile(package.repository_zip) as archive:
+        assert {name: archive.read(name) for name in archive.namelist()} == content_of(package.repository)
+
+
+def test_gradle_sees_that_the_official_aar_is_the_same(package: AndroidPackage) -> None:
+    """Both provide one capability, the official one by its very coordinates, so that Gradle refuses to take both.
+
+    By the specification of Gradle's metadata, version 1.1; no capability is a variant's own unless it is named.
+    """
+    (path,) = package.repository.rglob("*.module")
+    module = json.loads(path.read_text())
+    own = dict(zip(("group", "name", "version"), package.manifest.coordinates.split(":"), strict=True))
+    official = {"group": "com.microsoft.onnxruntime", "name": "onnxruntime-android", "version": "1.21.0"}
+    assert next(iter(module.items())) == ("formatVersion", "1.1")
+    assert {variant["attributes"]["org.gradle.usage"] for variant in module["variants"]} == {"java-api", "java-runtime"}
+    assert [variant["capabilities"] for variant in module["variants"]] == [[own, official]] * 2
+    for variant in module["variants"]:
+        assert variant.keys() == {"name", "attributes", "capabilities", "files"}
+        assert {type(value) for value in variant["attributes"].values()} == {str}
+
+
 def test_the_maven_version_is_new_whenever_the_bytes_may_be(
     inputs: AarInputs, jdk: Jdk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -210,6 +233,15 @@ def test_every_file_of_the_repository_has_right_digests(package: AndroidPackage)
     for name in plain:
         for algorithm in ("md5", "sha1", "sha256", "sha512"):
             assert files[f"{name}.{algorithm}"].decode() == hashlib.new(algorithm, files[name]).hexdigest()
+
+
+def test_headers_of_all_kinds_are_everywhere(inputs: AarInputs, jdk: Jdk, tmp_path: Path) -> None:
+    """Also the tables that headers include: for Prefab, beside the classes, and in the zip of plain libraries."""
+    name = "onnxruntime_experimental_c_api.inc"
+    (inputs.first.result.headers / name).write_text("ORT_EXPERIMENTAL_API(One)\n")
+    package = make_android_package(inputs, jdk, tmp_path / "out")
+    assert {f"headers/{name}", f"prefab/modules/onnxruntime/include/{name}"} <= names_in(package.aar)
+    assert f"include/{name}" in names_in(package.jni_libs)
 
 
 def test_cmake_is_told_what_a_library_was_built_for(package: AndroidPackage, tmp_path: Path) -> None:

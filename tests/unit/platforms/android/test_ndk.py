@@ -9,12 +9,24 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from ndk_layout import LINUX, lay_out_ndk
 from ndk_layout import NDK_VERSION as VERSION
-from ndk_layout import lay_out_ndk
 from ortrim.errors import ExitCode, ToolError
-from ortrim.platforms.android.ndk import LEVELS, PARTS, PROPERTIES, Ndk, find_ndk, installed_ndk
+from ortrim.platforms.android.ndk import (
+    LEVELS,
+    PARTS,
+    PREBUILT,
+    PREBUILT_PARTS,
+    PROPERTIES,
+    Ndk,
+    chosen_version,
+    find_ndk,
+    installed_ndk,
+    installed_versions,
+)
 
 OTHER = "28.0.13004108"
+WHOLE = (*PARTS, *(f"{LINUX}/{part}" for part in PREBUILT_PARTS))
 
 
 @pytest.fixture(autouse=True)
@@ -70,6 +82,56 @@ def test_of_several_the_one_of_the_right_version_is_taken(tmp_path: Path) -> Non
     assert find_ndk(VERSION, environment=environment).folder == tmp_path / "ndk" / VERSION
 
 
+@pytest.mark.parametrize("machine", ["arm64", "x86_64"])
+def test_a_mac_has_its_own_folder_in_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, machine: str) -> None:
+    """One for both kinds of Macs, called after the older; an NDK for Linux is none there."""
+    monkeypatch.setattr(platform, "system", lambda: "Darwin")
+    monkeypatch.setattr(platform, "machine", lambda: machine)
+    mac = lay_out_ndk(tmp_path / "mac", prebuilt=PREBUILT["Darwin", machine])
+    assert find_ndk(VERSION, named=mac).prebuilt == mac / "toolchains/llvm/prebuilt/darwin-x86_64"
+    error = refused(named=lay_out_ndk(tmp_path / "linux"))
+    assert (error.code, "darwin-x86_64/bin/clang" in error.why) == ("ndk-incomplete", True)
+
+
+def test_all_that_are_installed_are_known(tmp_path: Path) -> None:
+    """Named ones, and those of an SDK, the newest first; what cannot be used is none of them."""
+    sdk = tmp_path / "sdk"
+    for version in ("9.0.100000", OTHER, VERSION):
+        lay_out_ndk(sdk / "ndk" / version, version)
+    lay_out_ndk(sdk / "ndk" / "28.1.13356709", "28.1.13356709", "elsewhere")
+    (sdk / "ndk" / ".installer").mkdir()
+    named = lay_out_ndk(tmp_path / "named", "26.3.11579264")
+    environment = {"ANDROID_NDK_HOME": str(named), "ANDROID_SDK_ROOT": str(sdk), "ANDROID_HOME": "/nowhere"}
+    assert installed_versions(None, environment) == ("26.3.11579264", OTHER, VERSION, "9.0.100000")
+    assert installed_versions(sdk / "ndk" / OTHER, environment) == (OTHER,)
+    assert installed_ndk({"ANDROID_HOME": str(sdk)}).version == OTHER
+
+
+@pytest.mark.parametrize(
+    ("wanted", "pinned", "installed", "chosen"),
+    [
+        (None, VERSION, (), VERSION),
+        (None, VERSION, (OTHER, VERSION), VERSION),
+        (None, VERSION, ("27.0.12077973", "28.2.13676358", OTHER, "27.10.1000000"), "28.2.13676358"),
+        (None, VERSION, ("25.2.9519653", "29.0.14206865", "28.0.0-beta1"), VERSION),
+        (None, None, (OTHER,), OTHER),
+        (None, None, (), None),
+        ("27", VERSION, (OTHER,), VERSION),
+        ("27", VERSION, ("27.9.1000000", "27.10.1000000"), "27.10.1000000"),
+        ("28", VERSION, (VERSION,), OTHER),
+        ("28", VERSION, (VERSION, "28.2.13676358"), "28.2.13676358"),
+        ("25", VERSION, ("25.2.9519653",), "25.2.9519653"),
+        ("25", VERSION, (VERSION,), None),
+        (OTHER, VERSION, (VERSION,), OTHER),
+    ],
+)
+def test_the_version_that_a_plan_is_made_for(
+    wanted: str | None, pinned: str | None, installed: tuple[str, ...], chosen: str | None
+) -> None:
+    """An exact one is kept; else the pinned one, unless there are others alone; numbers are compared, not letters."""
+    assert chosen_version(wanted, pinned, installed) == chosen
+
+
 def test_a_link_is_followed_to_where_the_ndk_is(ndk: Path, tmp_path: Path) -> None:
     """CMake makes a path of its own from it, which must be the same one."""
     (tmp_path / "link").symlink_to(ndk)
@@ -101,7 +163,7 @@ def test_a_file_is_no_ndk(ndk: Path) -> None:
     assert "is a file" in error.what
 
 
-@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("part", WHOLE)
 def test_an_ndk_that_lacks_a_part_is_not_whole(ndk: Path, part: str) -> None:
     """Each part is looked for and named; the parts of another system's NDK are missing here."""
     remove(ndk / part)
@@ -111,7 +173,7 @@ def test_an_ndk_that_lacks_a_part_is_not_whole(ndk: Path, part: str) -> None:
 
 def test_an_empty_folder_lacks_everything(tmp_path: Path) -> None:
     """All is named at once."""
-    assert all(part in refused(named=tmp_path).why for part in PARTS)
+    assert all(part in refused(named=tmp_path).why for part in WHOLE)
 
 
 def test_another_version_is_refused_with_both_ways_out(ndk: Path) -> None:
@@ -166,9 +228,9 @@ def test_levels_that_cannot_be_read_refuse_nothing(ndk: Path, text: str) -> None
     assert find_ndk(VERSION, named=ndk, api=99).levels is None
 
 
-@pytest.mark.parametrize(("system", "machine"), [("Linux", "aarch64"), ("Darwin", "arm64"), ("Windows", "AMD64")])
+@pytest.mark.parametrize(("system", "machine"), [("Linux", "aarch64"), ("Windows", "AMD64")])
 def test_other_hosts_are_reported_so(ndk: Path, monkeypatch: pytest.MonkeyPatch, system: str, machine: str) -> None:
-    """The compilers of the NDK for Linux do not run there; nobody is sent to look for files."""
+    """Google publishes none for them; nobody is sent to look for files."""
     monkeypatch.setattr(platform, "system", lambda: system)
     monkeypatch.setattr(platform, "machine", lambda: machine)
     error = refused(named=ndk)

@@ -135,4 +135,4 @@ def test_triples_are_the_ndks() -> None:
 def test_no_path_of_a_machine_is_in_a_toolchain() -> None:
     """Programs are named below a symbolic path."""
     for toolchain in toolchains():
-        assert all(value.startswith("${ndk}/") for _, value in toolchain.environment)
+        assert all(value.startswith("${ndk_prebuilt}/bin/") for _, value in toolchain.environment)

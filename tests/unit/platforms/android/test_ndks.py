@@ -5,7 +5,8 @@ import shutil
 import pytest
 
 from aar_samples import fake_jdk
-from ndk_layout import NDK_VERSION, lay_out_ndk
+from ndk_layout import LINUX, NDK_VERSION, forget_ndks, lay_out_ndk
+from ortrim.containers.engines import ContainerOptions
 from ortrim.errors import Diagnostic, ExitCode, PlanError, ToolError, UsageError
 from ortrim.pipeline import planned
 from ortrim.pipeline.planned import Planned, make_planned
@@ -19,9 +20,8 @@ from pipeline_stages import Stages
 @pytest.fixture(autouse=True)
 def machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """Forget where this machine has an NDK, and whether one could run here."""
-    for name in (*VARIABLES, *SDK_VARIABLES):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(ndk, "_require_host", lambda: None)
+    forget_ndks(monkeypatch)
+    monkeypatch.setattr(ndk, "_prebuilt", lambda: LINUX)
 
 
 WITH_NDK = '[android]\ntoolchain = "ndk"\n'
@@ -128,12 +128,45 @@ def test_without_an_ndk_nothing_is_done(stages: Stages) -> None:
 def test_an_ndk_that_was_named_is_looked_at(stages: Stages) -> None:
     """`--ndk` reaches the search; so does the level that the buildspec asks for."""
     assert refused(stages, ndk=stages.folder / "none").code == "ndk-not-a-folder"
-    other = lay_out_ndk(stages.folder / "other", "26.1.10909125")
+    other = lay_out_ndk(stages.folder / "other", "25.2.9519653")
     assert refused(stages, ndk=other).code == "ndk-wrong-version"
     fitting = lay_out_ndk(stages.folder / "ndk")
     (fitting / "meta").mkdir()
     (fitting / "meta" / "platforms.json").write_text('{"min": 21, "max": 35}')
     assert refused(stages, "[android]\napi = 36\n", ndk=fitting).code == "ndk-api-level"
+
+
+def test_what_is_installed_is_taken_with_a_warning(stages: Stages, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The plan names it, so that what it gives is another library; the pinned one goes first when it is there too."""
+    newest = "28.2.13676358"
+    for version in ("26.3.11579264", newest):
+        lay_out_ndk(stages.folder / "sdk" / "ndk" / version, version)
+    monkeypatch.setenv("ANDROID_HOME", str(stages.folder / "sdk"))
+    job = plan(stages).plan.targets[0].job
+    assert job.toolchain.version == newest
+    assert stages.stdout.getvalue().count(f"NDK {NDK_VERSION}, which upstream builds this ONNX Runtime with,") == 1
+    assert f'android.ndk = "{newest}"' in stages.stdout.getvalue()
+    for body in (f'[android]\nndk = "{newest}"\n', '[android]\nndk = "28"\n'):
+        assert plan(stages, body).plan.targets[0].job == job
+    lay_out_ndk(stages.folder / "sdk" / "ndk" / NDK_VERSION)
+    assert plan(stages).plan.targets[0].job.toolchain.version == NDK_VERSION
+    assert stages.stdout.getvalue().count("is not installed") == 1
+
+
+def test_other_machines_get_the_ndk_that_is_pinned(stages: Stages, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What this one has means nothing to GitHub's machines, nor to a container."""
+    monkeypatch.setenv("ANDROID_HOME", str(stages.folder / "sdk"))
+    lay_out_ndk(stages.folder / "sdk" / "ndk" / "28.2.13676358", "28.2.13676358")
+    for changes in ({"elsewhere": True, "on_macs": True}, {"container": ContainerOptions()}):
+        request = stages.request(target="android", **changes)
+        made = make_planned(request, stages.console).plan.targets[0].job.toolchain.version
+        assert made == NDK_VERSION
+
+
+def test_a_major_of_which_nothing_is_known(stages: Stages) -> None:
+    """It is not guessed which version of it is meant."""
+    error = refused(stages, '[android]\nndk = "25"\n', to_run=False)
+    assert (error.code, "no NDK 25 is installed" in error.what) == ("no-ndk-version", True)
 
 
 def test_an_ndk_for_nothing_is_not_passed_over(stages: Stages) -> None:

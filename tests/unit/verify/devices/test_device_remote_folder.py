@@ -1,4 +1,5 @@
 import os
+import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -6,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from device_samples import LocalTransport, sample_request
-from ortrim.base.command import Completed
+from ortrim.base.command import Completed, run
 from ortrim.errors import Diagnostic, ExitCode, VerifyError
 from ortrim.verify.devices.remote import Payload, RemoteFolder, make_payload
+from ortrim.verify.devices.remote_shell import run_marked
 
 
 @pytest.fixture
@@ -86,6 +88,65 @@ def test_files_that_did_not_arrive(base: Path, tmp_path: Path) -> None:
     error = refused(lambda: folder.push(payload_for(folder, tmp_path)))
     assert error.code == "push-incomplete"
     assert "No such file" in error.why
+
+
+class Shell(LocalTransport):
+    """A machine whose shell finds these programs alone."""
+
+    def __init__(self, folder: Path, programs: Sequence[str]) -> None:
+        super().__init__()
+        folder.mkdir()
+        for program in programs:
+            found = shutil.which(program)
+            assert found
+            (folder / program).symlink_to(found)
+        self._path = folder
+
+    def execute(self, words: Sequence[str], *, timeout_seconds: float) -> Completed:
+        """Run a command in the shell."""
+
+        def start(script: str, seconds: float) -> Completed:
+            self.commands.append(tuple(words))
+            shell = shutil.which("sh")
+            assert shell
+            return run((shell, "-c", script), environment={"PATH": str(self._path)}, timeout_seconds=seconds)
+
+        return run_marked(words, start, limit_seconds=timeout_seconds, name="local:1", explain=self._lost)
+
+    @staticmethod
+    def _lost(printed: str) -> VerifyError:
+        return VerifyError("device-lost", printed)
+
+
+NEEDED = ("chmod", "mkdir", "rm", "sleep")
+
+
+@pytest.mark.parametrize("program", ["sha256sum", "sha1sum", "md5sum"])
+def test_any_program_for_checksums_will_do(base: Path, tmp_path: Path, program: str) -> None:
+    """Android 7 has no sha256sum: what arrived is compared by what there is, and damage is noticed all the same."""
+    transport = Shell(tmp_path / "programs", (*NEEDED, program))
+    folder = folder_below(base, transport)
+    payload = payload_for(folder, tmp_path)
+    folder.push(payload)
+    assert program in {words[0] for words in transport.commands}
+    assert os.access(payload.request.runner, os.X_OK)
+
+    class Cutting(Shell):
+        def push(self, files: Mapping[str, Path], folder: str) -> None:
+            super().push(files, folder)
+            next(Path(folder).rglob("library.so")).write_bytes(b"the lib")
+
+    folder = folder_below(base, Cutting(tmp_path / "others", (*NEEDED, program)))
+    assert refused(lambda: folder.push(payload_for(folder, tmp_path))).code == "push-incomplete"
+
+
+def test_a_machine_without_a_program_for_checksums(base: Path, tmp_path: Path) -> None:
+    """It is said what is missing; more room would not help."""
+    folder = folder_below(base, Shell(tmp_path / "programs", NEEDED))
+    error = refused(lambda: folder.push(payload_for(folder, tmp_path)))
+    assert (error.code, "none of sha256sum, sha1sum, md5sum" in error.what) == ("device-unusable", True)
+    assert "not found" in error.why
+    assert "space" not in error.hint
 
 
 def test_names_that_are_written_in_another_way(base: Path, tmp_path: Path) -> None:

@@ -12,11 +12,12 @@ from ortrim.base.files import shipped_folder
 from ortrim.base.scripts import packages_folder
 from ortrim.binaries.android import PAGE_BYTES, NativeLibrary
 from ortrim.binaries.android_libraries import read_native_library
-from ortrim.binaries.elf import without_symbols
+from ortrim.binaries.elf import take_apart
 from ortrim.build.execution import BuildInputs, job_environment, prepare_workspace
 from ortrim.pins.shipped import tool_requirements, tool_versions
+from ortrim.platforms.android.bionic import sysroot_of
 from ortrim.platforms.android.jni import PAGES
-from ortrim.platforms.android.zig_toolchain import LINK, sysroot_of, zig_android_toolchain
+from ortrim.platforms.android.zig_toolchain import LINK, zig_android_toolchain
 from ortrim.spec.build_options import PAST_DRIVER
 from ortrim.spec.targets import ABIS, TARGETS
 from own_caches import link_parts, zig_of_tests
@@ -123,7 +124,11 @@ def test_a_name_that_came_later_is_no_part_of_the_stub(tmp_path: Path, monkeypat
 def test_stripping_leaves_what_is_mapped(tmp_path: Path, name: str) -> None:
     """All that a loader sees stays in place; only the table of symbols is gone."""
     data = compiled(tmp_path, name, 24)
-    stripped = without_symbols(data, name)
+    linked, shipped, symbols = (tmp_path / part for part in ("linked", "shipped", "symbols"))
+    linked.write_bytes(data)
+    take_apart(linked, shipped, symbols)
+    stripped = shipped.read_bytes()
+    assert symbols.read_bytes() == data
     assert len(stripped) < len(data)
     assert b"\0.symtab\0" in data
     before, after = read(data, name), read(stripped, name)
@@ -133,7 +138,8 @@ def test_stripping_leaves_what_is_mapped(tmp_path: Path, name: str) -> None:
     end = max(segment.offset + segment.file_bytes for segment in before.segments)
     head = 0x40
     assert stripped[head:end] == data[head:end]
-    assert without_symbols(stripped, name) == stripped
+    take_apart(shipped, linked, symbols)
+    assert linked.read_bytes() == stripped
 
 
 def test_a_sysroot_is_made_once(tmp_path: Path) -> None:

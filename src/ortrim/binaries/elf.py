@@ -17,6 +17,7 @@ from elftools.elf.elffile import ELFFile
 from elftools.elf.gnuversions import GNUVerDefSection, GNUVerNeedSection
 from elftools.elf.sections import NoteSection, SymbolTableSection
 
+from ortrim.base.files import storage_errors
 from ortrim.binaries.libraries import LibraryFacts
 from ortrim.errors import BinaryError, Diagnostic
 from ortrim.spec.targets import Architecture
@@ -216,15 +217,21 @@ NO_BITS: Final = 8  # SHT_NOBITS
 ALLOCATED: Final = 0x2  # SHF_ALLOC
 
 
-def without_symbols(data: bytes, name: str) -> bytes:
-    """Return a linked library without its table of symbols, which no loader reads; all that is mapped stays in place.
+def take_apart(linked: Path, library: Path, symbols: Path) -> None:
+    """Write a linked library without its table of symbols, which no loader reads, and with it; `linked` stays.
 
-    The linker has what is not mapped at the end of the file. Raises `BinaryError` `corrupt-elf`.
+    All that is mapped stays in place: a linker has what is not at the end of the file. Raises `BinaryError`
+    `corrupt-elf`, and `StorageError`.
     """
+    with storage_errors(linked):
+        data = linked.read_bytes()
     try:
-        return _stripped(data)
+        stripped = _stripped(data)
     except (struct.error, IndexError, KeyError) as error:
-        raise BinaryError("corrupt-elf", "cannot be stripped", where=name, why=f"{error!r}") from error
+        raise BinaryError("corrupt-elf", "cannot be stripped", where=str(linked), why=f"{error!r}") from error
+    with storage_errors(library):
+        library.write_bytes(stripped)
+        symbols.write_bytes(data)
 
 
 def _stripped(data: bytes) -> bytes:

@@ -147,7 +147,7 @@ link() {{
     shift
     case "$argument" in
     -Wl,*) IFS=,; set -- "$@" ${{argument#-Wl,}}; unset IFS ;;
-    -D*|-O*|-W*|-X*|-f*|-g|-g[0-9]*|-l*|-m*|-nostdlib++|-s|-std=*) ;;
+    -D*|-O*|-W*|-X*|-f*|-g|-g[0-9]*|-l*|-m*|-nostdlib++|-pthread|-s|-std=*) ;;
     *) set -- "$@" "$argument" ;;
     esac
   done

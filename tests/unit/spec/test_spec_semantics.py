@@ -267,8 +267,8 @@ error: stray-key
         MODEL + '[[targets]]\nid = "android-x86"\ncompiler = "clang"\nglibc = "2.28"\ncpu = "x86-64-v3"',
         """error: stray-key
   kws.toml: 'targets[0].compiler' has no meaning for Android
-  why: libraries for Android are compiled by the NDK
-  hint: leave it out; 'android.ndk' is what there is to choose
+  why: libraries for Android are compiled by the NDK, or by zig
+  hint: leave it out; 'android.toolchain' is what there is to choose
 error: stray-key
   kws.toml: 'targets[0].glibc' has no meaning for Android
   why: Android's C library is bionic

@@ -1,11 +1,9 @@
-"""What upstream's build is told for Android: one library for each ABI, and one AAR of all."""
+"""What upstream's build is told for Android: one library for each ABI, and one AAR of all. Pure."""
 
 from collections.abc import Sequence
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import Final
 
-from ortrim.base.files import storage_errors
-from ortrim.build.execution import JobPaths
 from ortrim.build.plan import AndroidBuild, AssemblyJob, BuildJob
 from ortrim.build.upstream_arguments import folding_flags, upstream_arguments
 from ortrim.build.upstream_arguments import runner_arguments as plain_runner
@@ -60,19 +58,6 @@ def finishing(job: BuildJob) -> tuple[tuple[str, ...], ...]:
         return (library, symbols)
     beside = f"${{ndk_prebuilt}}/{NDK_LIBRARIES}/{LIBRARY_FOLDERS[job.target.architecture]}/{SHARED_STL}"
     return (library, symbols, (*strip, beside, f"${{build}}/{SHARED_STL}"))
-
-
-def finish(job: BuildJob, paths: JobPaths) -> None:
-    """Take the library apart where zig linked it, which has no command that does. Raises as `without_symbols` does."""
-    if job.toolchain.kind != "zig":
-        return
-    from ortrim.binaries.elf import without_symbols  # noqa: PLC0415 - slow to import, and planning needs none of it
-
-    linked = Path(paths.resolve(LINKED))
-    with storage_errors(linked):
-        data = linked.read_bytes()
-        (paths.build / SYMBOLS).write_bytes(data)
-        (paths.build / LIBRARY).write_bytes(without_symbols(data, str(linked)))
 
 
 def expected_outputs(job: BuildJob) -> tuple[PurePosixPath, ...]:

@@ -15,14 +15,14 @@ from ortrim.base.cache import cache_folder, cached_folder
 from ortrim.base.command import last_lines, run
 from ortrim.base.files import shipped_folder, storage_errors
 from ortrim.base.scripts import packages_folder
+from ortrim.build.plan import Toolchain
 from ortrim.errors import BuildError
-from ortrim.pins.runtime import CommitPin, read_commit_pin
 from ortrim.pins.shipped import shipped_text, tool_requirements
 from ortrim.platforms.android.system_api import system_api
+from ortrim.platforms.android.zig_toolchain import MACHINES, bionic_pin, installation_lines
 from ortrim.sources.commits import fetch_commit
 from ortrim.spec.targets import ABIS, Architecture
 
-PIN: Final = "android/bionic.toml"
 LAYOUT_VERSION: Final = 1
 """To be raised when the same commit comes to another sysroot."""
 HEADERS: Final = (("libc/include", ""), ("libc/kernel/uapi", ""), ("libc/kernel/android/uapi", ""))
@@ -41,13 +41,13 @@ OBJECTS: Final = {
     "crtend_android": ("crtend.S",),
 }
 """What the compiler links in front of and behind everything else, and its sources; `libc/Android.bp` has the same."""
-LICENCE: Final = ("bionic", "BSD-2-Clause", "licences/bionic.txt")
-"""Of the start files, which are a part of every library: the notice that stands in them."""
 
 
-def bionic_pin() -> CommitPin:
-    """Return the commit of bionic that sysroots are made of. Raises `SourcesError` for a pin file that is wrong."""
-    return read_commit_pin(shipped_text(PIN), PIN)
+def sysroot_of(toolchain: Toolchain) -> Path:
+    """Return the sysroot of a toolchain for Android, made if it is not in the cache. Raises as `sysroot` does."""
+    machine, _, api = toolchain.triple.rpartition(".")
+    architecture = next(known for known, name in MACHINES.items() if name == machine)
+    return sysroot(architecture, int(api), toolchain.triple)
 
 
 def sysroot(
@@ -127,19 +127,6 @@ class _Zig:
         if done.returncode != 0:
             what = f"the sysroot of {self.triple} could not be made: zig {arguments[0]} failed"
             raise BuildError("sysroot-not-made", what, where="bionic", why=last_lines(done.stderr))
-
-
-def installation_lines(folder: str) -> tuple[str, ...]:
-    """Return the lines of the file by which zig is told where a C library is; see `zig libc`."""
-    return (
-        f"include_dir={folder}/include",
-        f"sys_include_dir={folder}/include",
-        f"crt_dir={folder}/lib",
-        f"cc_dir={folder}/lib",
-        "msvc_lib_dir=",
-        "kernel32_lib_dir=",
-        "darwin_sdk_dir=",
-    )
 
 
 def _make_stubs(zig: _Zig, folder: Path, abi: str, api: int) -> None:

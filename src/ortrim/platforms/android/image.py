@@ -13,8 +13,8 @@ from ortrim.containers.executor import ImageRecipe, Images, image_base, recipe_o
 from ortrim.containers.root_file_systems import zip_as_tar
 from ortrim.errors import ToolError
 from ortrim.pins.images import BasePin, ImagePins, image_pins
+from ortrim.platforms.android.bionic import sysroot_of
 from ortrim.platforms.android.ndk import PREBUILT, REPOSITORY
-from ortrim.platforms.android.zig_toolchain import sysroot_of
 
 NDK_HOST: Final = "x86_64"
 """The only Linux machine for which Google publishes an NDK (repository2-3.xml has no other)."""

@@ -5,16 +5,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
-from ortrim.build.execution import Executor
+from ortrim.build.execution import Executor, JobPaths
 from ortrim.build.plan import AndroidBuild, BuildJob, JobResult, Toolchain
 from ortrim.errors import PlanError, UsageError
 from ortrim.pins.runtime import RuntimePins, runtime_pins
 from ortrim.pins.shipped import shipped_file, tool_versions
 from ortrim.platforms.android import arguments
-from ortrim.platforms.android.bionic import LICENCE
+from ortrim.platforms.android.bionic import sysroot_of
 from ortrim.platforms.android.jni import build_jni_library, find_jdk, finished_jni, jni_library_in
 from ortrim.platforms.android.ndk import chosen_version, find_ndk, installed_versions, names_ndk, ndk_toolchain
-from ortrim.platforms.android.zig_toolchain import require_zig, sysroot_of, zig_android_toolchain
+from ortrim.platforms.android.zig_toolchain import LICENCE, require_zig, zig_android_toolchain
 from ortrim.platforms.platform import Compilation, Platform
 from ortrim.spec.buildspec import DEFAULT_ANDROID, AndroidSpec, BuildSpec, TargetSpec
 from ortrim.spec.problems import Location, Problem
@@ -58,7 +58,6 @@ class Android(Platform):
     build_arguments = staticmethod(arguments.build_arguments)
     runner_arguments = staticmethod(arguments.runner_arguments)
     finishing = staticmethod(arguments.finishing)
-    finish = staticmethod(arguments.finish)
     expected_outputs = staticmethod(arguments.expected_outputs)
     assembly = staticmethod(arguments.assembly)
 
@@ -198,6 +197,14 @@ class Android(Platform):
         from ortrim.platforms.android.image import AndroidImages  # noqa: PLC0415 - see `Platform.images`
 
         return AndroidImages()
+
+    def finish(self, job: BuildJob, paths: JobPaths) -> None:
+        """Strip what zig linked, which has no command that does. Raises as `take_apart` does."""
+        if job.toolchain.kind == "zig":
+            from ortrim.binaries.elf import take_apart  # noqa: PLC0415 - see `Platform.package`
+
+            linked = Path(paths.resolve(arguments.LINKED))
+            take_apart(linked, paths.build / arguments.LIBRARY, paths.build / arguments.SYMBOLS)
 
     def start_files(self, job: BuildJob) -> tuple[tuple[str, str, Path], ...]:
         """Return bionic's, which zig links; those of the NDK are the same."""

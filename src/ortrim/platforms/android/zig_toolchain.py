@@ -5,19 +5,22 @@ it keeps its threads' variables: by emulation, as clang does for Android.
 """
 
 import re
-from pathlib import Path
 from typing import Final
 
-from ortrim.build.plan import BuildJob, Toolchain
+from ortrim.build.plan import AndroidBuild, BuildJob, Toolchain
 from ortrim.build.toolchains import ARM64_FEATURES, LEVELS, Sysroot, zig_for
 from ortrim.build.upstream_arguments import folding_flags
 from ortrim.errors import PlanError
-from ortrim.platforms.android.bionic import bionic_pin, installation_lines, sysroot
+from ortrim.pins.runtime import CommitPin, read_commit_pin
+from ortrim.pins.shipped import shipped_text
 from ortrim.platforms.android.jni import linker_flags
 from ortrim.spec.build_options import PAST_DRIVER
 from ortrim.spec.buildspec import AndroidSpec
 from ortrim.spec.targets import ABIS, Architecture, Target
 
+PIN: Final = "android/bionic.toml"
+LICENCE: Final = ("bionic", "BSD-2-Clause", "licences/bionic.txt")
+"""Of the start files, which are a part of every library: the notice that stands in them."""
 MACHINES: Final = {
     Architecture.ARM64: "aarch64-linux-android", Architecture.X64: "x86_64-linux-android",
     Architecture.X86: "x86-linux-android", Architecture.ARM: "arm-linux-androideabi",
@@ -27,8 +30,8 @@ PROCESSORS: Final = {
     Architecture.ARM64: "aarch64", Architecture.ARM: "armv7-a", Architecture.X64: "x86_64", Architecture.X86: "i686",
 }  # fmt: skip
 """CMake's words, as the NDK's own CMake files set them."""
-DEFINED: Final = "-DANDROID"
-"""What the NDK's CMake files define, and sources ask for beside the compiler's own `__ANDROID__`."""
+FLAGS: Final = "-DANDROID -fstack-protector-strong -D_FORTIFY_SOURCE=2"
+"""What the NDK's `android.toolchain.cmake` has for every source; sources ask for the first beside `__ANDROID__`."""
 FIRST: Final = """\
 ZIG_LIBC="${0%/*}/libc.txt"
 export ZIG_LIBC
@@ -84,6 +87,24 @@ def require_zig(target: Target, chosen: AndroidSpec) -> None:
             )
 
 
+def bionic_pin() -> CommitPin:
+    """Return the commit of bionic that sysroots are made of. Raises `SourcesError` for a pin file that is wrong."""
+    return read_commit_pin(shipped_text(PIN), PIN)
+
+
+def installation_lines(folder: str) -> tuple[str, ...]:
+    """Return the lines of the file by which zig is told where a C library is; see `zig libc`."""
+    return (
+        f"include_dir={folder}/include",
+        f"sys_include_dir={folder}/include",
+        f"crt_dir={folder}/lib",
+        f"cc_dir={folder}/lib",
+        "msvc_lib_dir=",
+        "kernel32_lib_dir=",
+        "darwin_sdk_dir=",
+    )
+
+
 def zig_triple(target: Target, api: int) -> str:
     """Return zig's triple of an Android target."""
     return f"{MACHINES[target.architecture]}.{api}"
@@ -99,7 +120,7 @@ def zig_android_toolchain(target: Target, api: int, version: str) -> Toolchain:
     driver = ""
     if target.architecture is Architecture.ARM:
         clang = f"armv7a-linux-androideabi{api} -mthumb -mfpu=neon"
-        words = {"TRIPLE": f"{triple} {DEFINED}", "CLANG": f"{clang} {DEFINED}", "LIBCXX": " ".join(LIBCXX)}
+        words = {"TRIPLE": f"{triple} {FLAGS}", "CLANG": f"{clang} {FLAGS}", "LIBCXX": " ".join(LIBCXX)}
         driver = re.sub(r"\b(TRIPLE|CLANG|LIBCXX)\b", lambda found: words[found[0]], SOFT_CALLS)
     sysroot = Sysroot(
         identity=f"bionic {bionic_pin().commit[:12]}",
@@ -107,16 +128,11 @@ def zig_android_toolchain(target: Target, api: int, version: str) -> Toolchain:
         preparing=FIRST.replace("LINES", lines),
         libraries='-L"$ORTRIM_BIONIC/lib" -llog',
     )
-    return zig_for(triple, version, rewrites, DEFINED, with_lld=True, sysroot=sysroot, driver=driver)
+    return zig_for(triple, version, rewrites, FLAGS, with_lld=True, sysroot=sysroot, driver=driver)
 
 
-def sysroot_of(toolchain: Toolchain) -> Path:
-    """Return the sysroot of a toolchain for Android, made if it is not in the cache. Raises as `sysroot` does."""
-    machine, _, api = toolchain.triple.rpartition(".")
-    architecture = next(known for known, name in MACHINES.items() if name == machine)
-    return sysroot(architecture, int(api), toolchain.triple)
-
-
+GNU_HASH_LEVEL: Final = 23
+"""The first whose loader needs no other table of hashes (bionic's android-changes-for-ndk-developers.md)."""
 LINK: Final = ("-Wl,--no-undefined", "-Wl,--strip-debug", "-Wl,--print-map")
 """The first as the NDK's own files have it: a name that no stub has would be missed only by a phone."""
 
@@ -126,7 +142,8 @@ def system_definitions(job: BuildJob) -> tuple[str, ...]:
 
     `CMAKE_SYSTEM_VERSION=1` keeps CMake from looking for an NDK (its `Platform/Android-Determine.cmake`).
     """
-    flags = (*linker_flags(job), *folding_flags(job), *LINK, PAST_DRIVER)
+    hashes = ("-Wl,--hash-style=gnu",) if _options(job).api >= GNU_HASH_LEVEL else ()
+    flags = (*linker_flags(job), *hashes, *folding_flags(job), *LINK, PAST_DRIVER)
     plain = ("-nostdlib++",) if job.build_options.libcxx_no_exceptions else ()
     return (
         "CMAKE_SYSTEM_NAME=Android",
@@ -137,3 +154,8 @@ def system_definitions(job: BuildJob) -> tuple[str, ...]:
         "onnxruntime_DISABLE_FLOAT8_TYPES=ON",
         f"CMAKE_SHARED_LINKER_FLAGS={' '.join((*flags, *plain))}",
     )
+
+
+def _options(job: BuildJob) -> AndroidBuild:
+    assert job.android is not None
+    return job.android

@@ -11,8 +11,8 @@ from ortrim.errors import Diagnostic, ExitCode, PlanError, ToolError, UsageError
 from ortrim.pipeline import planned
 from ortrim.pipeline.planned import Planned, make_planned
 from ortrim.platforms.android import ndk
-from ortrim.platforms.android.bionic import bionic_pin
 from ortrim.platforms.android.ndk import SDK_VARIABLES, VARIABLES
+from ortrim.platforms.android.zig_toolchain import bionic_pin
 from ortrim.spec.targets import Target
 from pipeline_stages import Stages
 

@@ -11,7 +11,6 @@ from ortrim.errors import PlanError, UsageError
 from ortrim.pins.runtime import RuntimePins, runtime_pins
 from ortrim.pins.shipped import shipped_file, tool_versions
 from ortrim.platforms.android import arguments
-from ortrim.platforms.android.bionic import sysroot_of
 from ortrim.platforms.android.jni import build_jni_library, find_jdk, finished_jni, jni_library_in
 from ortrim.platforms.android.ndk import chosen_version, find_ndk, installed_versions, names_ndk, ndk_toolchain
 from ortrim.platforms.android.zig_toolchain import LICENCE, require_zig, zig_android_toolchain
@@ -167,6 +166,8 @@ class Android(Platform):
         Raises as `find_ndk` and `sysroot` do.
         """
         if toolchain.kind == "zig":
+            from ortrim.platforms.android.bionic import sysroot_of  # noqa: PLC0415 - slow to import: it can fetch
+
             return {"bionic": sysroot_of(toolchain)}
         ndk = find_ndk(toolchain.version, named=named)
         return {"ndk": ndk.folder, "ndk_prebuilt": ndk.prebuilt}

@@ -35,7 +35,7 @@ ARCHIVES: Final = (
     (re.compile(r"libre2\.a|re2\.dir"), "re2"),
     (re.compile(r"libcpuinfo\.a|libclog\.a|cpuinfo\.dir"), "cpuinfo"),
     (re.compile(r"libXNNPACK\.a|libxnnpack[\w-]*\.a|libpthreadpool\.a|XNNPACK\.dir"), "xnnpack"),
-    (re.compile(r"libc\+\+\.a|libortrim_cxx\.a|ortrim_cxx\.dir"), "libc++"),
+    (re.compile(r"libc\+\+(_static)?\.a|libortrim_cxx\.a|ortrim_cxx\.dir"), "libc++"),
     (re.compile(r"libc\+\+abi\.a|libsupc\+\+\.a"), "libc++abi"),
     (re.compile(r"libstdc\+\+\w*\.a"), "libstdc++"),
     (re.compile(r"libunwind\.a|libgcc_eh\.a"), "libunwind"),

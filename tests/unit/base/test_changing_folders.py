@@ -2,16 +2,15 @@
 
 import os
 import shutil
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from subprocess import Popen
 from typing import Any, Final
 
 import pytest
 
+from busy_folders import compiling
 from ortrim.base import cache
 from ortrim.base.cache import CacheWatch, is_kept, kept_folder, record_entry, remove_entry, watched_cache
 from ortrim.base.files import sha256_of
@@ -23,23 +22,6 @@ KINDS: Final = {
     "empty folder": "tmp/empty",
     "all": "tmp",
 }
-COMPILER: Final = """
-import os, sys
-from itertools import count
-for number in count():
-    folder = f"{sys.argv[1]}/{number % 7:x}"
-    os.makedirs(f"{folder}/deep")
-    for name in ("a", "deep/b"):
-        with open(f"{folder}/{name}", "w") as file:
-            file.write(str(number))
-    os.symlink("a", f"{folder}/link")
-    os.unlink(f"{folder}/link")
-    os.unlink(f"{folder}/deep/b")
-    os.rmdir(f"{folder}/deep")
-    os.unlink(f"{folder}/a")
-    os.rmdir(folder)
-"""
-"""What zig does in `out/zig/tmp`, but for the compiling."""
 
 
 @pytest.fixture
@@ -140,27 +122,16 @@ def test_what_vanishes_before_it_is_read_is_not_recorded(
     assert watch.damages == []
 
 
-@contextmanager
-def compiling(folder: Path) -> Iterator[None]:
-    """Have another process make and remove temporary folders and files in a folder."""
-    folder.mkdir(parents=True)
-    with Popen((sys.executable, "-c", COMPILER, str(folder))) as compiler:
-        try:
-            yield
-            assert compiler.poll() is None
-        finally:
-            compiler.kill()
-
-
 def test_a_folder_is_recorded_while_compilers_work_in_it(tmp_path: Path, watch: CacheWatch) -> None:
     """At each step of a build others still compile: thousands of looks, and no error."""
     folder = tmp_path / "tree"
     with kept_folder(folder) as kept:
         fill(folder)
-        with compiling(folder / "out/zig/tmp"):
+        with compiling(folder / "out/zig/tmp") as compiler:
             ends = time.monotonic() + 2
             while time.monotonic() < ends:
                 kept.record(ended=False)
+            assert compiler.poll() is None
         shutil.rmtree(folder / "out")
     with kept_folder(folder):
         assert (folder / "object.o").read_text() == "compiled"

@@ -9,7 +9,7 @@ import pytest
 from apple_samples import MAC_SLICE, sample, write_files, xcframework_files
 from finished_builds import leave_build
 from ortrim.base.cache import cache_folder, record_entry
-from ortrim.base.files import write_atomically
+from ortrim.base.files import sha256_of, write_atomically
 from ortrim.errors import BinaryError, StorageError, UsageError, VerifyError
 from ortrim.pipeline.planned import make_planned
 from ortrim.size import run
@@ -67,7 +67,7 @@ def test_a_build_that_another_process_removes_meanwhile_is_passed_over(
     gone = leave(cache_folder("builds") / "gone")
     build = leave(cache_folder("builds") / "ours")
     leave(tmp_path / "package", mapped=False)
-    look = run.sha256_of
+    look = sha256_of
 
     def vanished(path: Path) -> str:
         if path.parent == gone:

@@ -16,6 +16,7 @@ import pytest
 from fake_sources import RUNTIME_FILES, FakeSources
 from ortrim.base.cache import watched_cache
 from ortrim.base.command import Completed
+from ortrim.base.downloads import digest_of
 from ortrim.errors import ExitCode, NetworkError, SourcesError, StorageError, ToolError
 from ortrim.pins.runtime import CommitPin, RuntimePins
 from ortrim.sources import archives, commits, debian
@@ -222,7 +223,7 @@ def test_a_download_that_another_process_has_mended_meanwhile_stays(
     fake: FakeSources, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two builds find the same damage at once; what one of them fetched anew is not the damaged one."""
-    path, look = archives.kept_path(fake.components["onnx"]), archives.digest_of
+    path, look = archives.kept_path(fake.components["onnx"]), digest_of
     good = path.read_bytes()
     path.write_bytes(good + b"damage")
 
@@ -244,7 +245,7 @@ def test_a_download_that_another_process_removes_meanwhile_is_fetched(
     fake: FakeSources, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It was there when it was looked for, and gone when it was read."""
-    path, look = archives.kept_path(fake.components["onnx"]), archives.digest_of
+    path, look = archives.kept_path(fake.components["onnx"]), digest_of
     good = path.read_bytes()
     gone: list[Path] = []
 

@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 from ortrim.base.checksums import FileEntry, checksums_text
+from ortrim.base.files import sha256_of
 from ortrim.errors import StorageError
+from ortrim.fetch import placing
 from ortrim.fetch.lock import LockedArtifact
 from ortrim.fetch.offers import delivered_files
 from ortrim.fetch.placing import Store, place
@@ -48,6 +50,28 @@ def test_a_damaged_file_is_missing(store: Store, tmp_path: Path, content: bytes)
     store.path_of(entries[0].sha256).write_bytes(content)
     assert store.missing(entries) == entries[:1]
     assert not store.path_of(entries[0].sha256).exists()
+
+
+@pytest.mark.parametrize("mended", [True, False])
+def test_a_file_that_another_fetch_removes_or_mends_meanwhile(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, mended: bool
+) -> None:
+    """Two fetches find the same damage at once: what one of them fetched anew stays, what is gone is missing."""
+    entries = kept(store, tmp_path / "in", a=b"same")
+    path, look = store.path_of(entries[0].sha256), sha256_of
+    path.write_bytes(b"SAME")
+
+    def late(file: Path) -> str:
+        found = look(file) if mended else ""
+        path.unlink()
+        if not mended:
+            return look(file)
+        kept(store, tmp_path / "in", a=b"same")
+        return found
+
+    monkeypatch.setattr(placing, "sha256_of", late)
+    assert store.missing(entries) == (() if mended else entries)
+    assert path.exists() == mended
 
 
 def test_a_file_that_changes_while_it_is_copied_is_noticed(store: Store, tmp_path: Path) -> None:

@@ -78,8 +78,10 @@ class Store:
 
     def remember(self, archive: str, entries: tuple[FileEntry, ...]) -> None:
         """Write down what an archive held."""
-        write_atomically(self.list_of(archive), to_json(entries))
-        record_entry(self.list_of(archive))
+        path = self.list_of(archive)
+        with locked(path):  # Until it is recorded, another fetch would take it for damaged.
+            write_atomically(path, to_json(entries))
+            record_entry(path)
 
     def remembered(self, archive: str) -> tuple[FileEntry, ...] | None:
         """Return what an archive held if all of that is still there, otherwise None."""

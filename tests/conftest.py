@@ -90,19 +90,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=turn)
 
 
-class UnitsThenOthers(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
-    """Shares the files of unit tests among the workers; then one worker runs all others, in their order.
+class FilesAndBuilds(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
+    """Shares the files among the workers; one worker has all that build ONNX Runtime.
 
-    Those share the user's cache: beside each other, one walked over a build tree in which another compiled.
+    Each build takes all processors, and as much memory as these need: two at once may be too much for a machine.
     """
 
     def _split_scope(self, nodeid: str) -> str:
-        return nodeid.partition("::")[0] if nodeid.startswith("tests/unit/") else "others"
+        file = nodeid.partition("::")[0]
+        return "builds" if file.removeprefix("tests/") in BUILDS else file
 
 
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> UnitsThenOthers:
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> FilesAndBuilds:
     """Choose who runs what."""
-    return UnitsThenOthers(config, log)
+    return FilesAndBuilds(config, log)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -3,9 +3,11 @@
 import json
 import sys
 import tarfile
+import time
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -22,6 +24,7 @@ from small_wheels import write_wheel
 from upstream_likeness import VERSION, Upstream, running_upstream
 
 pytestmark = pytest.mark.needs("git")
+DAY_SECONDS: Final = 86_400
 
 
 def wheel_for(name: str, _requirements: str, folder: Path, *, platforms: tuple[str, ...]) -> None:
@@ -95,13 +98,16 @@ def test_no_interface_is_needed(upstream: Upstream, tmp_path: Path, monkeypatch:
     assert files_of(SourceTree(folder=tree, kind="upstream", pins=())) == files_of(before)
 
 
-def test_a_bundle_has_what_each_target_is_compared_with(upstream: Upstream, tmp_path: Path) -> None:
-    """Beside the tools and the converter for this machine; with the same files it is the same bundle."""
+def test_a_bundle_has_what_each_target_is_compared_with(
+    upstream: Upstream, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Beside the tools and the converter for this machine; with the same files it is the same bundle on any day."""
     bundle, manifest = made(tmp_path, "linux-x64,linux-arm64,macos-arm64")
     assert set(manifest.targets) == {"linux-x64", "linux-arm64", "macos-arm64"}
     wheels = {name.removeprefix("wheels/").split("-")[0] for name in manifest.files if name.startswith("wheels/")}
     assert wheels == {"tools", "onnx", "onnxslim", "onnxsim", f"onnxruntime_{VERSION}"}
-    content = bundle.read_bytes()
+    content, today = bundle.read_bytes(), time.time
+    monkeypatch.setattr(time, "time", lambda: today() + DAY_SECONDS)
     made(tmp_path, "linux-x64,linux-arm64,macos-arm64")
     assert bundle.read_bytes() == content
     assert read_bundle(bundle).manifest == manifest

@@ -2,10 +2,11 @@
 
 import json
 import os
+import runpy
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
@@ -30,6 +31,27 @@ def called(folder: Path, *words: str | Path, **environment: str) -> Completed:
     """Run the program; what it prints goes into pipes, which are no UTF-8 on Windows."""
     set_up = {**os.environ, "PYTHONIOENCODING": "cp1252", "PYTHONUTF8": "0", **environment}
     return run((sys.executable, "-W", "error", HOOK, *words), cwd=folder, environment=set_up)
+
+
+def test_a_file_that_another_thread_closes_meanwhile_is_not_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each of several downloads at once looks at what is open when it renames its own file."""
+    rename, real = runpy.run_path(str(HOOK))["unless_open"](os.rename), os.readlink
+    (tmp_path / "a").touch()
+    with (tmp_path / "other").open("w") as other:
+
+        def late(path: str | Path, **options: Any) -> str:
+            if str(path).endswith(f"/fd/{number}"):
+                other.close()
+            return real(path, **options)
+
+        number = other.fileno()
+        monkeypatch.setattr(os, "readlink", late)
+        rename(tmp_path / "a", tmp_path / "b")
+        assert other.closed
+    with (tmp_path / "b").open(), pytest.raises(PermissionError):
+        rename(tmp_path / "b", tmp_path / "a")
 
 
 def test_every_module_can_be_imported(tmp_path: Path) -> None:

@@ -363,7 +363,10 @@ def _difference(known: Mapping[str, _Seen], now: Mapping[str, _Seen]) -> str:
 
 
 def _seen_in(entry: Path, known: Mapping[str, _Seen], *, hashed: bool) -> _Files:
-    """Look at all of an entry; without `hashed`, what `stat` says the same of as before is taken to be the same."""
+    """Look at all of an entry; without `hashed`, what `stat` says the same of as before is taken to be the same.
+
+    What vanishes meanwhile is not there: compilers remove temporary files at any time, other builds damaged entries.
+    """
     files: _Files = {}
     with storage_errors(entry):
         for name, path, found in _walk(entry):
@@ -373,31 +376,34 @@ def _seen_in(entry: Path, known: Mapping[str, _Seen], *, hashed: bool) -> _Files
             state = _state(found)
             before = None if hashed else known.get(name)
             same = before is not None and state and before.state == state
-            files[name] = before if before and same else _Seen(_content(path, found), state)
+            with suppress(FileNotFoundError):
+                files[name] = before if before and same else _Seen(_content(path, found), state)
     return files
 
 
 def _walk(entry: Path) -> Iterator[tuple[str, str, os.stat_result | None]]:
-    """Yield the name below an entry, the path and the status of all in it, None for folders; of a file, its own."""
-    found = entry.stat()
-    if not stat.S_ISDIR(found.st_mode):
-        yield "", str(entry), found
-        return
+    """Yield the name below an entry, the path and the status of all in it, None for folders; of a file, its own.
+
+    A folder comes before what is in it, once it was opened.
+    """
+    with suppress(FileNotFoundError):
+        found = entry.stat()
+        if not stat.S_ISDIR(found.st_mode):
+            yield "", str(entry), found
+            return
     folders = [("", str(entry))]
     while folders:
-        prefix, folder = folders.pop()
-        with os.scandir(folder) as children:
+        name, folder = folders.pop()
+        with suppress(FileNotFoundError), os.scandir(folder) as children:
+            if name:
+                yield name, folder, None
             for child in children:
-                name = prefix + child.name
+                inner = f"{name}/{child.name}" if name else child.name
                 if child.is_dir(follow_symlinks=False):
-                    folders.append((f"{name}/", child.path))
-                    yield name, child.path, None
+                    folders.append((inner, child.path))
                     continue
-                try:
-                    found = child.stat(follow_symlinks=False)
-                except FileNotFoundError:  # A compiler removes its temporary files at any time.
-                    continue
-                yield name, child.path, found
+                with suppress(FileNotFoundError):
+                    yield inner, child.path, child.stat(follow_symlinks=False)
 
 
 def _state(found: os.stat_result) -> str:
@@ -410,10 +416,7 @@ def _state(found: os.stat_result) -> str:
 def _content(path: str, found: os.stat_result) -> str:
     if stat.S_ISLNK(found.st_mode):
         return f"link {Path(path).readlink()}"
-    try:
-        return ("x " if found.st_mode & stat.S_IXUSR else "- ") + sha256_of(Path(path))
-    except FileNotFoundError:
-        return ""
+    return ("x " if found.st_mode & stat.S_IXUSR else "- ") + sha256_of(Path(path))
 
 
 def _make_read_only(folder: Path) -> None:

@@ -25,7 +25,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import ConfigDict, FailFast, Field, ValidationError
 from pydantic.dataclasses import dataclass
 
-from ortrim.base.cache import cache_folder, is_kept, record_entry
+from ortrim.base.cache import cache_folder, is_kept, locked, record_entry
 from ortrim.base.files import storage_errors, write_atomically
 from ortrim.base.json import from_json, to_canonical_json, to_data
 from ortrim.build.dead_kernels import AVX512_KERNELS, AVX512_NCHWC
@@ -479,8 +479,9 @@ def save_learnt(index: UnitIndex) -> Path:
     Raises `StorageError`; the older one then stays.
     """
     path = cache_folder(LEARNT) / f"{index.variant.stem}.json"
-    write_atomically(path, render_index(index))
-    record_entry(path)
+    with locked(path):  # Until it is recorded, another build would take it for damaged.
+        write_atomically(path, render_index(index))
+        record_entry(path)
     return path
 
 

@@ -58,8 +58,7 @@ def build_tree(
         with storage_errors(tree):
             if _newest((tree, *tree.glob(STAMPS))) > time.time() + SLACK_SECONDS:
                 on_note("the clock was ahead when this was last compiled: it is compiled again")
-                shutil.rmtree(tree)
-                tree.mkdir()
+                _empty(tree)
             tree.touch()
         yield kept
 
@@ -81,11 +80,28 @@ def own_zig(tree: Path, toolchain: Toolchain) -> Iterator[None]:
     if toolchain.kind != "zig" or own.exists():
         yield
         return
-    with shared_zig(toolchain) as shared, storage_errors(own):
-        shutil.copytree(shared, own)
+    with shared_zig(toolchain) as shared:
+        _copy_zig(shared, own)
     yield
-    with shared_zig(toolchain) as shared, storage_errors(shared):
-        shutil.copytree(own, shared, dirs_exist_ok=True)
+    with shared_zig(toolchain) as shared:
+        _copy_zig(own, shared)
+
+
+ZIGS_WORK: Final = shutil.ignore_patterns("tmp")
+"""Where zig writes what gets its name when it is complete; one that outlived its build may still do so."""
+
+
+def _copy_zig(source: Path, destination: Path) -> None:
+    """Copy what zig has compiled to what is there; of a copy that is cut short nothing stays, which zig would believe.
+
+    Raises `StorageError`.
+    """
+    try:
+        with storage_errors(destination):
+            shutil.copytree(source, destination, ignore=ZIGS_WORK, dirs_exist_ok=True)
+    except BaseException:
+        shutil.rmtree(destination, ignore_errors=True)
+        raise
 
 
 def empty_unless_made_of(tree: Path, *inputs: Path) -> None:
@@ -99,9 +115,14 @@ def empty_unless_made_of(tree: Path, *inputs: Path) -> None:
         now = "".join(f"{folder} {folder.stat().st_mtime_ns}\n" for folder in inputs)
         if made_of.is_file() and made_of.read_text(encoding="utf-8") == now:
             return
-        shutil.rmtree(tree)
-        tree.mkdir()
+        _empty(tree)
         made_of.write_text(now, encoding="utf-8")
+
+
+def _empty(tree: Path) -> None:
+    """Empty a tree that this process holds; a compiler that outlived its own build may still write into it."""
+    remove_entry(tree)
+    tree.mkdir(exist_ok=True)
 
 
 def require_past(*folders: Path) -> None:

@@ -104,7 +104,8 @@ def fetch_archive(store: Store, name: str, sha256: str, download: Callable[[Path
     (`unsafe-archive`) for an archive with links, which would be links of the store; then the store is as it was.
     """
     place = store.list_of(sha256)
-    with locked(place), storage_errors(place):
+    # The list's own lock is taken by who looks at it.
+    with locked(place.with_suffix(".zip")), storage_errors(place):
         if store.remembered(sha256) is not None:
             return
         remove_leftovers(place)

@@ -18,7 +18,7 @@ from typing import Final
 
 from pydantic import ValidationError
 
-from ortrim.base.cache import cache_folder, is_kept, record_entry, remove_leftovers
+from ortrim.base.cache import cache_folder, is_kept, locked, record_entry, remove_leftovers
 from ortrim.base.checksums import LARGEST_SUMS, SUMS, FileEntry, checksums_text, parse_sums
 from ortrim.base.console import Step
 from ortrim.base.files import sha256_of, storage_errors, write_atomically
@@ -51,11 +51,13 @@ class Store:
         """Whether a file is there and still what its name says; a damaged one is removed."""
         path = self.path_of(entry.sha256)
         with storage_errors(path):
-            if not path.is_file():
-                return False
-            if path.stat().st_size == entry.size_bytes and sha256_of(path) == entry.sha256:
+            if _is_sound(path, entry):
                 return True
-            path.unlink(missing_ok=True)
+            if path.is_file():
+                with locked(path):  # Another process may have fetched it anew meanwhile.
+                    if _is_sound(path, entry):
+                        return True
+                    path.unlink(missing_ok=True)
         return False
 
     def missing(self, entries: Iterable[FileEntry]) -> tuple[FileEntry, ...]:
@@ -76,8 +78,10 @@ class Store:
 
     def remember(self, archive: str, entries: tuple[FileEntry, ...]) -> None:
         """Write down what an archive held."""
-        write_atomically(self.list_of(archive), to_json(entries))
-        record_entry(self.list_of(archive))
+        path = self.list_of(archive)
+        with locked(path):  # Until it is recorded, another fetch would take it for damaged.
+            write_atomically(path, to_json(entries))
+            record_entry(path)
 
     def remembered(self, archive: str) -> tuple[FileEntry, ...] | None:
         """Return what an archive held if all of that is still there, otherwise None."""
@@ -102,6 +106,14 @@ class Store:
         if digest.hexdigest() != entry.sha256:
             what, hint = "changed while it was read", "run the same command again: it is downloaded again"
             raise StorageError("cache-damaged", what, where=str(source), hint=hint)
+
+
+def _is_sound(path: Path, entry: FileEntry) -> bool:
+    """Whether a file is there and what its name says; one that another process removes meanwhile is not there."""
+    try:
+        return path.is_file() and path.stat().st_size == entry.size_bytes and sha256_of(path) == entry.sha256
+    except FileNotFoundError:
+        return False
 
 
 def user_store() -> Store:

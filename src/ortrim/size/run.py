@@ -1,5 +1,6 @@
 """`size`: where the bytes of a library are, whatever it is named by, and what tells two of them apart."""
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -112,8 +113,9 @@ def _map_of(library: Path) -> Path | None:
     with storage_errors(library):
         size, digest = library.stat().st_size, ""
         for build in sorted(path for name in BUILT for path in cache_folder("builds").glob(f"*/{name}")):
-            if build.with_name(MAP).is_file() and build.stat().st_size == size:
-                digest = digest or sha256_of(library)
-                if sha256_of(build) == digest and is_kept(build.parent):
-                    return build.with_name(MAP)
+            with suppress(FileNotFoundError):  # Another process may remove a damaged build.
+                if build.with_name(MAP).is_file() and build.stat().st_size == size:
+                    digest = digest or sha256_of(library)
+                    if sha256_of(build) == digest and is_kept(build.parent):
+                        return build.with_name(MAP)
     return None

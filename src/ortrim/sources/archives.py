@@ -13,7 +13,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from ortrim.base.build_bundle import BuildBundle, site_bundle
-from ortrim.base.cache import cache_folder, discard
+from ortrim.base.cache import cache_folder, discard, locked
 from ortrim.base.console import counted
 from ortrim.base.downloads import digest_of, fetch, mirrored, site_mirrors
 from ortrim.base.files import require_space, storage_errors
@@ -81,7 +81,8 @@ def keep(component: ComponentPin, file: Path) -> None:
     with storage_errors(file):
         actual = digest_of(file, algorithm)
         if actual == expected:
-            file.replace(kept_path(component))
+            with locked(kept_path(component)):
+                file.replace(kept_path(component))
             return
         file.unlink()
     why = f"expected {expected}\nactual   {actual}"
@@ -93,10 +94,20 @@ def keep(component: ComponentPin, file: Path) -> None:
 def _is_kept(component: ComponentPin) -> bool:
     path = kept_path(component)
     with storage_errors(path):
-        algorithm, expected = component.digest
-        if path.is_file() and digest_of(path, algorithm) != expected:
-            discard(path, "it is not what was pinned")
+        if _is_damaged(path, component):
+            with locked(path):  # Another process may have fetched it anew meanwhile.
+                if _is_damaged(path, component):
+                    discard(path, "it is not what was pinned")
         return path.is_file()
+
+
+def _is_damaged(path: Path, component: ComponentPin) -> bool:
+    """Whether a file is there and not what was pinned."""
+    algorithm, expected = component.digest
+    try:
+        return path.is_file() and digest_of(path, algorithm) != expected
+    except FileNotFoundError:
+        return False
 
 
 def _fetch(component: ComponentPin) -> None:

@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile  # noqa: F401
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, Never
 
@@ -66,12 +67,20 @@ def open_as_on_windows(*words: Any, **options: Any) -> Any:
     return real_open(**given)
 
 
+def open_files() -> set[str]:
+    """Return what this process has open, as far as the system says so."""
+    found = set()
+    for descriptor in Path("/proc/self/fd").iterdir() if Path("/proc").is_dir() else ():
+        with suppress(FileNotFoundError):  # another thread has closed it meanwhile
+            found.add(str(descriptor.readlink()))
+    return found
+
+
 def unless_open(move: Callable[..., None]) -> Callable[..., None]:
     """Wrap what renames or removes a file: on Windows that is refused while the file is open."""
 
     def moved(source: Any, *rest: Any, **options: Any) -> None:
-        opened = Path("/proc/self/fd").iterdir() if Path("/proc").is_dir() else ()
-        if os.path.realpath(source) in {os.path.realpath(each) for each in opened}:
+        if os.path.realpath(source) in open_files():
             raise PermissionError(errno.EACCES, "it is being used by another process", str(source))
         move(source, *rest, **options)
 

@@ -1,5 +1,7 @@
 import os
+import shutil
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -7,10 +9,19 @@ from typing import Any
 
 import pytest
 
+from busy_folders import compiling
 from fake_sources import private_cache
 from ortrim.base.cache import cache_folder, locked
 from ortrim.build.plan import BuildJob
-from ortrim.build.trees import KEPT, build_tree, empty_unless_made_of, forget_old_trees, require_past
+from ortrim.build.trees import (
+    KEPT,
+    build_tree,
+    empty_unless_made_of,
+    forget_old_trees,
+    own_zig,
+    require_past,
+    shared_zig,
+)
 from ortrim.errors import ExitCode, StorageError
 from sample_plans import FOREST, sample_plan, system_gcc
 
@@ -57,6 +68,72 @@ def test_a_tree_of_other_copies_of_its_inputs_is_made_anew(tmp_path: Path) -> No
     os.utime(sources, ns=(0, 1))
     empty_unless_made_of(tree, sources)
     assert not (tree / "object.o").exists()
+
+
+def test_a_tree_in_which_a_killed_builds_compiler_works_on_is_emptied(tmp_path: Path) -> None:
+    """What was started outlives ortrim when that is killed, and makes and removes its temporary files until it ends."""
+    sources = tmp_path / "sources"
+    sources.mkdir()
+    tree = tree_of(JOB)
+    for moment in range(20):
+        with compiling(tree / f"out/zig/{moment}"):
+            os.utime(sources, ns=(0, moment))
+            empty_unless_made_of(tree, sources)
+    assert not (tree / "out/object.o").exists()
+
+
+def copied_until(count: int, copy: Callable[..., Any]) -> Callable[..., Any]:
+    """Copy so many files, then press Ctrl-C in the middle of the next."""
+    copied: list[Path] = []
+
+    def interrupted(source: Path, destination: Path, **options: Any) -> None:
+        if len(copied) == count:
+            Path(destination).write_text("ha")
+            raise KeyboardInterrupt
+        copied.append(destination)
+        copy(source, destination, **options)
+
+    return interrupted
+
+
+@pytest.mark.parametrize("before", [False, True], ids=["after", "before"])
+def test_half_a_copy_of_what_zig_compiled_is_never_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, before: bool
+) -> None:
+    """Ctrl-C while it is copied: zig would take half a file for what it once wrote under that name."""
+    with shared_zig(JOB.toolchain) as shared:
+        write_zig(shared)
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):  # noqa: PT012 - it may come late
+        if before:
+            patch.setattr(shutil, "copyfile", copied_until(1, shutil.copyfile))
+        with build_tree(JOB, lambda: pytest.fail("waited")) as tree, own_zig(tree.path, JOB.toolchain):
+            patch.setattr(shutil, "copyfile", copied_until(1, shutil.copyfile))
+    with build_tree(JOB, lambda: pytest.fail("waited")) as tree, own_zig(tree.path, JOB.toolchain):
+        assert halves(tree.path / "zig") == []
+    with shared_zig(JOB.toolchain) as shared:
+        assert halves(shared) == []
+
+
+def write_zig(folder: Path) -> None:
+    """Write what zig may have compiled, and what it left when it was killed."""
+    for name in ("o/1/libc++.a", "o/2/crt1.o", "h/1.txt", "tmp/half"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("half" if name == "tmp/half" else f"all of {name}")
+
+
+def halves(folder: Path) -> list[str]:
+    """Return the files of zig's that are not whole."""
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return [path.name for path in files if not path.read_text().startswith("all of") and path.name != "half"]
+
+
+def test_what_zig_is_at_work_on_is_not_copied() -> None:
+    """A zig that outlived its build may still rename it, or remove it."""
+    with shared_zig(JOB.toolchain) as shared:
+        write_zig(shared)
+    with build_tree(JOB, lambda: pytest.fail("waited")) as tree, own_zig(tree.path, JOB.toolchain):
+        assert (tree.path / "zig/o/1/libc++.a").is_file()
+        assert not (tree.path / "zig/tmp").exists()
 
 
 @pytest.mark.parametrize("name", ["", "out/MinSizeRel/build.ninja", "out/MinSizeRel/.ninja_log"])

@@ -1,10 +1,12 @@
 import dataclasses
 import errno
+import threading
 from pathlib import Path
 
 import pytest
 
-from ortrim.base.cache import record_entry
+from ortrim.base.cache import record_entry, watched_cache
+from ortrim.build import translation_units
 from ortrim.build.translation_units import (
     AVX512_UNITS,
     LARGEST_INDEX,
@@ -163,7 +165,29 @@ def test_learnt_index_is_found_again(tmp_path: Path) -> None:
     save_learnt(index_of(UNKNOWN))
     assert path == tmp_path / "cache" / "units" / "onnxruntime-9.9.9-linux-x64-zig-exceptions.json"
     assert find_index(UNKNOWN) == IndexFound(index=index_of(UNKNOWN))
-    assert set(path.parent.iterdir()) == {path, path.with_name(f".{path.name}.record")}
+    beside = {path.with_name(f".{path.name}.{kind}") for kind in ("record", "lock")}
+    assert set(path.parent.iterdir()) == {path, *beside}
+
+
+def test_an_index_may_be_read_while_it_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another build reads between its file and the record of that: it waits, and takes neither for damage."""
+    save_learnt(index_of(UNKNOWN))
+    newer = dataclasses.replace(index_of(UNKNOWN), kernels=())
+    found: list[IndexFound] = []
+    reader = threading.Thread(target=lambda: found.append(learnt_index(UNKNOWN)))
+
+    def slowly(path: Path) -> None:
+        reader.start()
+        reader.join(0.3)
+        record_entry(path)
+
+    monkeypatch.setattr(translation_units, "record_entry", slowly)
+    with watched_cache(lambda _: None) as watch:
+        save_learnt(newer)
+        reader.join()
+    assert found == [IndexFound(index=newer)]
+    assert find_index(UNKNOWN) == IndexFound(index=newer)
+    assert watch.damages == []
 
 
 @pytest.mark.parametrize(
@@ -226,7 +250,8 @@ def test_index_that_cannot_be_kept_is_a_diagnostic(tmp_path: Path, monkeypatch: 
     with pytest.raises(StorageError) as caught:
         save_learnt(index_of(UNKNOWN))
     assert (caught.value.code, caught.value.exit_code) == ("disk-full", ExitCode.STORAGE)
-    assert set(path.parent.iterdir()) == {path, path.with_name(f".{path.name}.record")}
+    beside = {path.with_name(f".{path.name}.{kind}") for kind in ("record", "lock")}
+    assert set(path.parent.iterdir()) == {path, *beside}
     assert path.read_bytes() == before
 
 

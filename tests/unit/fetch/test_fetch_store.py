@@ -1,14 +1,17 @@
 """The cache of fetched files, and how they get from there into an app."""
 
 import hashlib
+import zipfile
 from pathlib import Path
 
 import pytest
 
 from ortrim.base.checksums import FileEntry, checksums_text
+from ortrim.base.files import sha256_of
 from ortrim.errors import StorageError
+from ortrim.fetch import placing
 from ortrim.fetch.lock import LockedArtifact
-from ortrim.fetch.offers import delivered_files
+from ortrim.fetch.offers import delivered_files, fetch_archive
 from ortrim.fetch.placing import Store, place
 
 
@@ -50,6 +53,28 @@ def test_a_damaged_file_is_missing(store: Store, tmp_path: Path, content: bytes)
     assert not store.path_of(entries[0].sha256).exists()
 
 
+@pytest.mark.parametrize("mended", [True, False])
+def test_a_file_that_another_fetch_removes_or_mends_meanwhile(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, mended: bool
+) -> None:
+    """Two fetches find the same damage at once: what one of them fetched anew stays, what is gone is missing."""
+    entries = kept(store, tmp_path / "in", a=b"same")
+    path, look = store.path_of(entries[0].sha256), sha256_of
+    path.write_bytes(b"SAME")
+
+    def late(file: Path) -> str:
+        found = look(file) if mended else ""
+        path.unlink()
+        if not mended:
+            return look(file)
+        kept(store, tmp_path / "in", a=b"same")
+        return found
+
+    monkeypatch.setattr(placing, "sha256_of", late)
+    assert store.missing(entries) == (() if mended else entries)
+    assert path.exists() == mended
+
+
 def test_a_file_that_changes_while_it_is_copied_is_noticed(store: Store, tmp_path: Path) -> None:
     """The copy is not taken for good."""
     (entry,) = kept(store, tmp_path / "in", a=b"same")
@@ -70,6 +95,22 @@ def test_an_archive_is_remembered_as_long_as_all_of_it_is_there(store: Store, tm
     store.remember("archive", entries)
     store.path_of(entries[0].sha256).unlink()
     assert store.remembered("archive") is None
+
+
+def test_an_archive_whose_list_was_never_recorded_is_fetched_again(store: Store, tmp_path: Path) -> None:
+    """Whoever fetched it was killed while another fetch waited for it."""
+    content = b"a"
+    listed = f"{hashlib.sha256(content).hexdigest()}  a\n"
+    store.list_of("f" * 64).parent.mkdir(parents=True)
+    store.list_of("f" * 64).write_text("[]")
+
+    def download(destination: Path) -> None:
+        with zipfile.ZipFile(destination, "w") as file:
+            file.writestr("a", content)
+            file.writestr("SHA256SUMS", listed)
+
+    fetch_archive(store, "delivery", "f" * 64, download)
+    assert [entry.path for entry in store.remembered("f" * 64) or ()] == ["a"]
 
 
 def test_a_delivery_that_is_gone_is_not_half_there(store: Store, tmp_path: Path) -> None:

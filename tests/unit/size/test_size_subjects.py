@@ -9,9 +9,10 @@ import pytest
 from apple_samples import MAC_SLICE, sample, write_files, xcframework_files
 from finished_builds import leave_build
 from ortrim.base.cache import cache_folder, record_entry
-from ortrim.base.files import write_atomically
+from ortrim.base.files import sha256_of, write_atomically
 from ortrim.errors import BinaryError, StorageError, UsageError, VerifyError
 from ortrim.pipeline.planned import make_planned
+from ortrim.size import run
 from ortrim.size.page import size_page
 from ortrim.size.run import ONE_MAPPED, size_of, sizes_of_two
 from pipeline_stages import Stages
@@ -57,6 +58,24 @@ def test_a_packages_library_has_the_map_of_its_build(stages: Stages, tmp_path: P
     leave(tmp_path / "package" / place, mapped=False)
     sized = size_of(str(tmp_path / "package"), stages.request(), None, stages.console)
     assert sized.link_map == build / "link.map"
+
+
+def test_a_build_that_another_process_removes_meanwhile_is_passed_over(
+    stages: Stages, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It had the right size when it was looked at."""
+    gone = leave(cache_folder("builds") / "gone")
+    build = leave(cache_folder("builds") / "ours")
+    leave(tmp_path / "package", mapped=False)
+    look = sha256_of
+
+    def vanished(path: Path) -> str:
+        if path.parent == gone:
+            shutil.rmtree(gone)
+        return look(path)
+
+    monkeypatch.setattr(run, "sha256_of", vanished)
+    assert size_of(str(tmp_path / "package"), stages.request(), None, stages.console).link_map == build / "link.map"
 
 
 def test_a_library_is_known_under_its_soname(stages: Stages, tmp_path: Path) -> None:

@@ -14,7 +14,9 @@ from unittest.mock import patch
 import pytest
 
 from fake_sources import RUNTIME_FILES, FakeSources
+from ortrim.base.cache import watched_cache
 from ortrim.base.command import Completed
+from ortrim.base.downloads import digest_of
 from ortrim.errors import ExitCode, NetworkError, SourcesError, StorageError, ToolError
 from ortrim.pins.runtime import CommitPin, RuntimePins
 from ortrim.sources import archives, commits, debian
@@ -215,6 +217,48 @@ def test_damaged_download_in_the_cache_is_not_opened(
     monkeypatch.setattr(archives, "fetch", lambda _url, destination, *_: destination.write_bytes(good))
     tree = fetch_sources(fake.runtime(), "debian")
     assert (tree.folder / "onnx/include/x.h").is_file()
+
+
+def test_a_download_that_another_process_has_mended_meanwhile_stays(
+    fake: FakeSources, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two builds find the same damage at once; what one of them fetched anew is not the damaged one."""
+    path, look = archives.kept_path(fake.components["onnx"]), digest_of
+    good = path.read_bytes()
+    path.write_bytes(good + b"damage")
+
+    def mended_after(file: Path, algorithm: str) -> str:
+        found = look(file, algorithm)
+        if file == path:
+            path.write_bytes(good)
+        return found
+
+    monkeypatch.setattr(archives, "digest_of", mended_after)
+    monkeypatch.setattr(archives, "fetch", fail_on_use)
+    with watched_cache(lambda _: None) as watch:
+        fetch_sources(fake.runtime(), "debian")
+    assert path.read_bytes() == good
+    assert watch.damages == []
+
+
+def test_a_download_that_another_process_removes_meanwhile_is_fetched(
+    fake: FakeSources, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was there when it was looked for, and gone when it was read."""
+    path, look = archives.kept_path(fake.components["onnx"]), digest_of
+    good = path.read_bytes()
+    gone: list[Path] = []
+
+    def vanished(file: Path, algorithm: str) -> str:
+        if file == path and not gone:
+            path.unlink()
+            gone.append(path)
+        return look(file, algorithm)
+
+    monkeypatch.setattr(archives, "digest_of", vanished)
+    monkeypatch.setattr(archives, "fetch", lambda _url, destination, *_: destination.write_bytes(good))
+    fetch_sources(fake.runtime(), "debian")
+    assert path.read_bytes() == good
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ SHARED_STL: Final = "libc++_shared.so"
 LINKED: Final = f"${{build}}/MinSizeRel/{LIBRARY}"
 
 SYSTEM_LIBRARIES: Final = ("-ldl", "-lm")
-"""Threads are in bionic's libc itself."""
+"""Threads are in bionic's libc itself. zig links these with every program."""
 
 
 def build_arguments(job: BuildJob) -> tuple[str, ...]:
@@ -42,7 +42,7 @@ def build_arguments(job: BuildJob) -> tuple[str, ...]:
 
 def runner_arguments(job: BuildJob) -> tuple[str, ...]:
     """Return the compiler's arguments that make the runner: plain C, nothing needed but libc."""
-    return plain_runner(job, ("-s", *PAGES), SYSTEM_LIBRARIES)
+    return plain_runner(job, ("-s", *PAGES), SYSTEM_LIBRARIES if job.toolchain.kind == "ndk" else ())
 
 
 def finishing(job: BuildJob) -> tuple[tuple[str, ...], ...]:

@@ -86,6 +86,9 @@ def make_bundle(
             path = loaded.resolve(whole.onnxruntime.path) if whole.onnxruntime.path else None
             tree = fetch_sources(pins, whole.onnxruntime.source, path, announce=step.note, optional=optional)
             _add_sources(writer, tree, step)
+            sysroots = [platform_of(TARGETS[each.id]).sysroot_sources(whole, each, step.note) for each in chosen]
+            for pin, folder in {pin.commit: (pin, folder) for parts in sysroots for pin, folder in parts}.values():
+                _add_commit(writer, pin, folder)
         _add_models(writer, loaded, console)
         with console.step("fetch wheels") as step:
             for wheels in _wheels(pins, () if spec is None else whole.models, targets):
@@ -125,9 +128,13 @@ def _add_sources(writer: BundleWriter, tree: SourceTree, step: Step) -> None:
         writer.add(bundled_archive(component), archives[component.name])
     if isinstance(choice.runtime, CommitPin):
         step.note(f"pack {counted(len(tree.pins), 'source')}")
-        with tempfile.TemporaryDirectory(dir=cache_folder("bundles")) as work:
-            pack_commit(choice.runtime, root, packed := Path(work) / "commit.tar.gz")
-            writer.add(bundled_commit(choice.runtime), packed)
+        _add_commit(writer, choice.runtime, root)
+
+
+def _add_commit(writer: BundleWriter, pin: CommitPin, folder: Path) -> None:
+    with tempfile.TemporaryDirectory(dir=cache_folder("bundles")) as work:
+        pack_commit(pin, folder, packed := Path(work) / "commit.tar.gz")
+        writer.add(bundled_commit(pin), packed)
 
 
 def _add_models(writer: BundleWriter, loaded: LoadedSpec, console: Console) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, Protocol
 
 from ortrim.build.execution import Executor, JobPaths
 from ortrim.build.plan import AssemblyJob, BuildJob, JobResult, Toolchain
-from ortrim.pins.runtime import RuntimePins
+from ortrim.pins.runtime import CommitPin, RuntimePins
 from ortrim.spec.buildspec import BuildSpec, TargetSpec
 from ortrim.spec.problems import Location, Problem
 from ortrim.spec.targets import Target
@@ -109,6 +109,15 @@ class Platform(ABC):
 
     def warnings(self, spec: BuildSpec, targets: Sequence[TargetSpec], asked: Compilation) -> tuple[str, ...]:
         """Return what should be said aloud of choices that are possible and not wise."""
+        return ()
+
+    def sysroot_sources(
+        self, spec: BuildSpec, target: TargetSpec, announce: Callable[[str], None]
+    ) -> tuple[tuple[CommitPin, Path], ...]:
+        """Return the commits that a target's sysroot is made of, with folders of their files, fetched if need be.
+
+        Raises as `fetch_commit` does.
+        """
         return ()
 
     def installed(self, toolchain: Toolchain, named: Path | None) -> Mapping[str, Path]:

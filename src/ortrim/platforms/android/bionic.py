@@ -60,7 +60,7 @@ def sysroot(
     parts = (str(LAYOUT_VERSION), bionic_pin().commit, triple, _symbols_digest(), tool_requirements())
     name = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:20]
     folder = cache_folder("sysroots") / name
-    cached_folder(folder, lambda made: _fill(made, _source(announce), architecture, api, triple), large=True)
+    cached_folder(folder, lambda made: _fill(made, bionic_source(announce), architecture, api, triple), large=True)
     return folder
 
 
@@ -68,8 +68,11 @@ def _symbols_digest() -> str:
     return hashlib.sha256(shipped_text("android/symbols.toml").encode()).hexdigest()
 
 
-def _source(announce: Callable[[str], None]) -> Path:
-    """Return the folder of bionic's files at the pinned commit, fetched if it is not in the cache."""
+def bionic_source(announce: Callable[[str], None]) -> Path:
+    """Return the folder of bionic's files at the pinned commit, fetched if it is not in the cache.
+
+    Raises as `fetch_commit` does.
+    """
     pin = bionic_pin()
     folder = cache_folder("sysroots") / f"bionic-{pin.commit[:12]}"
 

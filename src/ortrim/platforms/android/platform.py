@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Final, Literal
 from ortrim.build.execution import Executor, JobPaths
 from ortrim.build.plan import AndroidBuild, BuildJob, JobResult, Toolchain
 from ortrim.errors import PlanError, UsageError
-from ortrim.pins.runtime import RuntimePins, runtime_pins
+from ortrim.pins.runtime import CommitPin, RuntimePins, runtime_pins
 from ortrim.pins.shipped import shipped_file, tool_versions
 from ortrim.platforms.android import arguments
 from ortrim.platforms.android.jni import build_jni_library, find_jdk, finished_jni, jni_library_in
 from ortrim.platforms.android.ndk import chosen_version, find_ndk, installed_versions, names_ndk, ndk_toolchain
-from ortrim.platforms.android.zig_toolchain import LICENCE, require_zig, zig_android_toolchain
+from ortrim.platforms.android.zig_toolchain import LICENCE, bionic_pin, require_zig, zig_android_toolchain
 from ortrim.platforms.platform import Compilation, Platform
 from ortrim.spec.buildspec import DEFAULT_ANDROID, AndroidSpec, BuildSpec, TargetSpec
 from ortrim.spec.problems import Location, Problem
@@ -159,6 +159,16 @@ class Android(Platform):
             f"{target.id}: NDK {pinned}, which upstream builds this ONNX Runtime with, is not installed; {taken} is"
             f' taken, and gives another library. To keep to it, say android.ndk = "{taken}"'
         )
+
+    def sysroot_sources(
+        self, spec: BuildSpec, target: TargetSpec, announce: Callable[[str], None]
+    ) -> tuple[tuple[CommitPin, Path], ...]:
+        """Return bionic, unless the buildspec leaves a target to the NDK."""
+        if android_of(spec, target).toolchain == "ndk":
+            return ()
+        from ortrim.platforms.android.bionic import bionic_source  # noqa: PLC0415 - see `installed`
+
+        return ((bionic_pin(), bionic_source(announce)),)
 
     def installed(self, toolchain: Toolchain, named: Path | None) -> Mapping[str, Path]:
         """Return the folders of the NDK, or the sysroot that zig compiles with, made if it is not there.

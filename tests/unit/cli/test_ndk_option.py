@@ -32,6 +32,8 @@ def spec(ortrim: Run) -> Run:
 @pytest.mark.parametrize("target", ["android", "android-x86"])
 def test_without_an_ndk_a_build_says_what_to_get(spec: Run, target: str) -> None:
     """The version and the two ways to name its folder; nothing was converted, nothing is left."""
+    with Path("tiny.toml").open("a") as file:
+        file.write('\n[android]\ntoolchain = "ndk"\n')
     ended = spec("build", "--spec", "tiny.toml", "--target", target)
     assert (ended.code, ended.out) == (ExitCode.TOOL, "")
     assert ended.err.startswith("error: ndk-missing\n")

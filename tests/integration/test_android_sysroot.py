@@ -1,5 +1,7 @@
 """A sysroot for Android from a repository like bionic's, and libraries that the real compiler links against it."""
 
+import os
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -17,7 +19,7 @@ from ortrim.build.execution import BuildInputs, job_environment, prepare_workspa
 from ortrim.pins.shipped import tool_requirements, tool_versions
 from ortrim.platforms.android.bionic import sysroot_of
 from ortrim.platforms.android.jni import PAGES
-from ortrim.platforms.android.zig_toolchain import LINK, zig_android_toolchain
+from ortrim.platforms.android.zig_toolchain import LIBCXX, LINK, installation_lines, zig_android_toolchain
 from ortrim.spec.build_options import PAST_DRIVER
 from ortrim.spec.targets import ABIS, TARGETS
 from own_caches import link_parts, zig_of_tests
@@ -106,6 +108,20 @@ def test_32_bit_arm_computes_with_its_fpu(tmp_path: Path) -> None:
     """Numbers are passed in core registers, as Android's rules are, and multiplied by an instruction."""
     library = read(compiled(tmp_path, "android-armeabi-v7a", 24), "android-armeabi-v7a")
     assert not [symbol.name for symbol in library.undefined if symbol.name.startswith("__aeabi_f")]
+
+
+def test_32_bit_arm_has_the_cpp_library_as_zig_configures_it(tmp_path: Path) -> None:
+    """Its headers are read past zig's driver, which says by itself what it defines for them."""
+    toolchain = zig_android_toolchain(TARGETS["android-armeabi-v7a"], 24, dict(tool_versions())["ziglang"])
+    (tmp_path / "empty.cc").touch()
+    (tmp_path / "libc.txt").write_text("".join(f"{line}\n" for line in installation_lines(str(sysroot_of(toolchain)))))
+    zig = packages_folder("tools", tool_requirements()) / "ziglang" / "zig"
+    environment = {**os.environ, "ZIG_LIBC": str(tmp_path / "libc.txt"), "ZIG_GLOBAL_CACHE_DIR": str(zig_of_tests())}
+    words = ("c++", "-target", toolchain.triple, "-v", "-c", "empty.cc", "-o", "empty.o")
+    done = run((zig, *words), cwd=tmp_path, environment=environment)
+    assert done.returncode == 0, done.stderr
+    said = re.findall(r"-D (_LIBC(?:PP|XXABI)_\S+)", done.stderr)
+    assert {f"-D{word}" for word in said} == set(LIBCXX)
 
 
 def test_a_name_that_came_later_is_no_part_of_the_stub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

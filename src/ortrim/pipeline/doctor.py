@@ -187,7 +187,7 @@ def _jdk() -> str:
 MOBILE_CHECKS: Final = (
     ToolCheck(
         name="Android NDK",
-        needed_for="android targets; invoke plan --target android shows the version that each target needs",
+        needed_for="android targets that it is to compile, as zig does without; invoke plan shows the version of each",
         look=_ndk,
     ),
     ToolCheck(name="JDK", needed_for="android targets: the classes and the JNI library of an AAR", look=_jdk),

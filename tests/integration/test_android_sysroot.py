@@ -58,8 +58,8 @@ def bionic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ORTRIM_PINS", str(tmp_path / "pins"))
 
 
-def compiled(folder: Path, name: str, api: int) -> bytes:
-    """Return a library that the toolchain of a target compiles and links."""
+def compiled(folder: Path, name: str, api: int, *flags: str) -> bytes:
+    """Return a library that the toolchain of a target compiles, with more flags, and links."""
     tools = packages_folder("tools", tool_requirements())
     toolchain = zig_android_toolchain(TARGETS[name], api, dict(tool_versions())["ziglang"])
     inputs = BuildInputs(
@@ -73,7 +73,7 @@ def compiled(folder: Path, name: str, api: int) -> bytes:
     environment = job_environment(paths, toolchain)
     paths.configured.mkdir()
     (paths.configured / "asked.c").write_text(SOURCE)
-    compiling = ("-Os", "-fPIC", "-Werror", "-fvisibility=hidden", "-c", "asked.c")
+    compiling = ("-Os", *flags, "-fPIC", "-Werror", "-fvisibility=hidden", "-c", "asked.c")
     linking = ("-shared", PAST_DRIVER, "-s", *OWN_LINK, "-nostdlib++", "asked.o")
     for step in (("cc", *compiling), ("c++", *linking, "-Wl,-soname,libasked.so", "-o", "libasked.so")):
         done = run((str(paths.wrappers / step[0]), *step[1:]), cwd=paths.configured, environment=environment)
@@ -86,10 +86,11 @@ def read(data: bytes, name: str) -> NativeLibrary:
     return read_native_library(data, f"jni/{ABIS[TARGETS[name].architecture]}/libasked.so", 1, 1)
 
 
+@pytest.mark.parametrize("flags", [(), ("-flto",)], ids=["plain", "lto"])
 @pytest.mark.parametrize("name", TARGET_NAMES)
-def test_a_library_is_linked_for_each_abi(tmp_path: Path, name: str) -> None:
+def test_a_library_is_linked_for_each_abi(tmp_path: Path, name: str, flags: tuple[str, ...]) -> None:
     """It says its level, has what Android's loader asks for, and needs nothing but Android's own libraries."""
-    data = compiled(tmp_path, name, 24)
+    data = compiled(tmp_path, name, 24, *flags)
     library = read(data, name)
     assert library.built_for == library.abi
     assert library.api_level == 24

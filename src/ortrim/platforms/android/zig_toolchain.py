@@ -133,8 +133,10 @@ def zig_android_toolchain(target: Target, api: int, version: str) -> Toolchain:
 
 GNU_HASH_LEVEL: Final = 23
 """The first whose loader needs no other table of hashes (bionic's android-changes-for-ndk-developers.md)."""
-LINK: Final = ("-Wl,--no-undefined", "-Wl,--strip-debug", "-Wl,--print-map")
-"""The first as the NDK's own files have it: a name that no stub has would be missed only by a phone."""
+LINK: Final = ("-Wl,--no-undefined", "-Wl,-mllvm,-emulated-tls", "-Wl,--strip-debug", "-Wl,--print-map")
+"""The first as the NDK's own files have it: a name that no stub has would be missed only by a phone. The second is what
+clang's driver tells a linker that compiles (LTO); by itself lld does not know that Android has no threads' variables.
+"""
 
 
 def system_definitions(job: BuildJob) -> tuple[str, ...]:

@@ -305,11 +305,18 @@ def fetch_packages(request: PackageRequest, accept: Callable[[DebianPackage, Pat
             shutil.rmtree(folder, ignore_errors=True)
 
 
+TORN: Final = re.compile(r"unexpected size|Hash Sum mismatch")
+"""What apt says of a mirror whose list is not the one that its release names: one that is being changed, or a cache of
+one that has files of two days."""
+YEARLY_NAMES: Final = ("stable", "oldstable", "testing")
+"""The names by which Debian has a suite beside its own, from year to year another: there the files can fit."""
+
+
 def _from_any(mirrors: Sequence[Mirror], request: PackageRequest, folder: Path) -> list[tuple[DebianPackage, Path]]:
     reasons: list[str] = []
     for mirror in mirrors:
-        options = prepare_apt(folder, mirror, request.suite, request.architecture)
-        reasons.append(complaints(run_apt(folder, "apt-get", options, "update")))
+        options, complaint = _updated(mirror, request, folder)
+        reasons.append(complaint)
         names = [_actual(name, request, folder, options) for name in request.names]
         listed = run_apt(folder, "apt-get", options, "download", "--print-uris", *names)
         done = run_apt(folder, "apt-get", options, "download", *names)
@@ -319,6 +326,27 @@ def _from_any(mirrors: Sequence[Mirror], request: PackageRequest, folder: Path) 
         if came and [package.name for package, _ in packages] == sorted(names):
             return [(package, _checked(package, folder / file)) for package, file in packages]
     raise not_delivered(", ".join(request.names), request.suite, reasons)
+
+
+def _updated(mirror: Mirror, request: PackageRequest, folder: Path) -> tuple[tuple[str, ...], str]:
+    """Have apt fetch a mirror's lists of a suite; return the options that lead it to them, and what it complains of."""
+    options = prepare_apt(folder, mirror, request.suite, request.architecture)
+    complaint = complaints(run_apt(folder, "apt-get", options, "update"))
+    if not TORN.search(complaint):
+        return options, complaint
+    for alias in YEARLY_NAMES:
+        options = prepare_apt(folder, mirror, alias, request.architecture)
+        done = run_apt(folder, "apt-get", options, "update")
+        if done.returncode == 0 and _is_of(folder / "lists", request.suite):
+            return options, ""
+    return prepare_apt(folder, mirror, request.suite, request.architecture), complaint
+
+
+def _is_of(lists: Path, suite: str) -> bool:
+    """Whether the signed release that apt fetched is that of a suite, whatever name it was asked for by."""
+    with storage_errors(lists):
+        texts = [file.read_text(encoding="utf-8", errors="replace") for file in lists.glob("*Release")]
+    return any(f"\nCodename: {suite}\n" in text for text in texts)
 
 
 def _actual(name: str, request: PackageRequest, folder: Path, options: tuple[str, ...]) -> str:

@@ -26,8 +26,13 @@ APT = """\
 for word; do case $word in Dir::Etc::SourceParts=*) parts=${{word#*=}};; esac; done
 echo "${{0##*/}} $*" >>{log}
 host=$(sed -n 's,^URIs: http://\\([^/]*\\).*,\\1,p' "$parts/ortrim.sources")
+suite=$(sed -n 's,^Suites: ,,p' "$parts/ortrim.sources")
+for word; do case $word in Dir::State::Lists=*) lists=${{word#*=}};; esac; done
+printf 'Origin: Debian\nCodename: %s\n' "$(cat {mirror}/$suite.codename 2>/dev/null)" >"$lists/x_InRelease"
 case "$*" in
-*update) test -d {mirror}/$host && exit 0; echo "E: $host does not have a Release file." >&2; exit 100;;
+*update)
+  test -f {mirror}/$suite.torn && {{ echo "E: Failed to fetch x  File has unexpected size (1 != 2)." >&2; exit 100; }}
+  test -d {mirror}/$host && exit 0; echo "E: $host does not have a Release file." >&2; exit 100;;
 *show*meta) echo "Package: meta"; echo "Depends: kernel-6.12-cloud (= 1), kernel-6.12 (= 1)"; exit 0;;
 *show*) exit 100;;
 esac
@@ -116,6 +121,25 @@ def test_the_second_mirror_is_asked_when_the_first_lacks_one(mirror: Path) -> No
     offer(mirror, "one", libc6=b"old")
     offer(mirror, "two", libc6=b"new", busybox=b"b")
     assert fetched(mirror, "libc6", "busybox")["libc6"][1] == b"new"
+
+
+def test_a_mirror_whose_lists_do_not_fit_is_asked_by_the_suites_other_name(mirror: Path) -> None:
+    """Under each name it has files of its own; another suite of that name is not taken."""
+    offer(mirror, "one", libc6=b"c")
+    (mirror / "trixie.torn").touch()
+    (mirror / "stable.codename").write_text("forky")
+    (mirror / "oldstable.codename").write_text("trixie")
+    assert fetched(mirror, "libc6")["libc6"][0].suite == "trixie"
+    suites = [line for line in (mirror.parent / "log").read_text().splitlines() if line.endswith("update")]
+    assert len(suites) == 3
+
+
+def test_a_mirror_whose_lists_do_not_fit_under_any_name(mirror: Path) -> None:
+    """What apt says is passed on."""
+    (mirror / "one.example.org").mkdir()
+    for name in ("trixie", "stable", "oldstable", "testing"):
+        (mirror / f"{name}.torn").touch()
+    assert "unexpected size" in refused(mirror, "libc6").why
 
 
 @pytest.mark.parametrize("damage", ["absent", "lost"])

@@ -220,15 +220,11 @@ ALLOCATED: Final = 0x2  # SHF_ALLOC
 def take_apart(linked: Path, library: Path, symbols: Path) -> None:
     """Write a linked library without its table of symbols, which no loader reads, and with it; `linked` stays.
 
-    All that is mapped stays in place: a linker has what is not at the end of the file. Raises `BinaryError`
-    `corrupt-elf`, and `StorageError`.
+    All that is mapped stays in place: a linker has what is not at the end of the file. Raises as `read_library` does,
+    and `StorageError`.
     """
-    with storage_errors(linked):
-        data = linked.read_bytes()
-    try:
-        stripped = _stripped(data)
-    except (struct.error, IndexError, KeyError) as error:
-        raise BinaryError("corrupt-elf", "cannot be stripped", where=str(linked), why=f"{error!r}") from error
+    data = read_bytes(linked)
+    stripped = with_elf_bytes(data, linked, lambda _: _stripped(data))
     with storage_errors(library):
         library.write_bytes(stripped)
         symbols.write_bytes(data)

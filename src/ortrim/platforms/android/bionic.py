@@ -50,9 +50,7 @@ def sysroot_of(toolchain: Toolchain) -> Path:
     return sysroot(architecture, int(api), toolchain.triple)
 
 
-def sysroot(
-    architecture: Architecture, api: int, triple: str, announce: Callable[[str], None] = lambda _: None
-) -> Path:
+def sysroot(architecture: Architecture, api: int, triple: str) -> Path:
     """Return the folder of a sysroot, made if it is not in the cache: `include` and `lib`.
 
     `triple` is zig's. Raises as `fetch_commit` does, and `BuildError` `sysroot-not-made`.
@@ -60,7 +58,7 @@ def sysroot(
     parts = (str(LAYOUT_VERSION), bionic_pin().commit, triple, _symbols_digest(), tool_requirements())
     name = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:20]
     folder = cache_folder("sysroots") / name
-    cached_folder(folder, lambda made: _fill(made, bionic_source(announce), architecture, api, triple), large=True)
+    cached_folder(folder, lambda made: _fill(made, bionic_source(), architecture, api, triple), large=True)
     return folder
 
 
@@ -68,7 +66,7 @@ def _symbols_digest() -> str:
     return hashlib.sha256(shipped_text("android/symbols.toml").encode()).hexdigest()
 
 
-def bionic_source(announce: Callable[[str], None]) -> Path:
+def bionic_source(announce: Callable[[str], None] = lambda _: None) -> Path:
     """Return the folder of bionic's files at the pinned commit, fetched if it is not in the cache.
 
     Raises as `fetch_commit` does.

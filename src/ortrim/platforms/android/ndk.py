@@ -108,8 +108,7 @@ def find_ndk(
 
 def names_ndk(environment: Mapping[str, str] = os.environ) -> bool:
     """Whether the environment says where an NDK is, of whichever version: itself, or as part of an SDK."""
-    within = (Path(environment[name]) / "ndk" for name in SDK_VARIABLES if environment.get(name))
-    return any(environment.get(name) for name in VARIABLES) or any(any(folder.glob("*/")) for folder in within)
+    return any(True for _ in _places(None, environment))
 
 
 def installed_ndk(environment: Mapping[str, str] = os.environ) -> Ndk:

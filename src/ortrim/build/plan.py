@@ -155,12 +155,14 @@ class RunnerJob:
 class AssemblyJob:
     """Joins the outputs of several targets into one package, such as an AAR, under a name of its own.
 
-    `targets` are identifiers, in the order of the plan; `models_as_assets` says whether an AAR has the models inside.
+    `targets` are identifiers, in the order of the plan; `models_as_assets` says whether an AAR has the models inside,
+    and `java` whether it has the Java API, None if that hangs on whether there is a JDK.
     """
 
     identifier: str
     targets: tuple[str, ...]
     models_as_assets: bool = False
+    java: bool | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -43,7 +43,10 @@ class AarLibraries:
 
 @dataclass(frozen=True, kw_only=True)
 class AarManifest:
-    """`manifest.json` of an AAR: what is in it and what it was made from; `page_bytes` is what it is aligned for."""
+    """`manifest.json` of an AAR: what is in it and what it was made from; `page_bytes` is what it is aligned for.
+
+    `java` says whether the Java API is in it, as it is in those that do not say.
+    """
 
     schema: Literal["ortrim-aar/1"] = "ortrim-aar/1"
     name: str
@@ -55,6 +58,7 @@ class AarManifest:
     page_bytes: int
     ndk: str
     stl: str
+    java: bool = True
     profile: str
     exceptions: bool
     linkage: Literal["shared"] = "shared"

@@ -212,19 +212,29 @@ def _assemblies(
 ) -> tuple[AssemblyJob, ...]:
     made = (platform.assembly(own) for platform, own in by_platform(jobs, lambda job: job.target))
     return tuple(
-        replace(assembly, models_as_assets=_models_as_assets(spec, targets, assembly))
+        replace(
+            assembly,
+            models_as_assets=bool(_agreed(spec, targets, assembly, "models_as_assets")),
+            java=_agreed(spec, targets, assembly, "java"),
+        )
         for assembly in made
         if assembly is not None
     )
 
 
-def _models_as_assets(spec: BuildSpec, targets: tuple[TargetSpec, ...], assembly: AssemblyJob) -> bool:
-    asked = {bool(android_of(spec, target).models_as_assets) for target in targets if target.id in assembly.targets}
+IN_AN_AAR: Final = {"models_as_assets": ("mixed-assets", "the models"), "java": ("mixed-java", "the Java API")}
+"""Keys about the AAR of all ABIs, the code of the error where ABIs differ in one, and what each puts into the AAR."""
+
+
+def _agreed(spec: BuildSpec, targets: tuple[TargetSpec, ...], assembly: AssemblyJob, key: str) -> bool | None:
+    own = (android_of(spec, target) for target in targets if target.id in assembly.targets)
+    asked: set[bool | None] = {getattr(chosen, key) for chosen in own}
     if len(asked) > 1:
-        what = "some ABIs want the models in the AAR and others do not"
-        hint = "choose once: android.models_as_assets at the top of the buildspec, and in no target"
-        raise PlanError("mixed-assets", what, where=", ".join(assembly.targets), hint=hint)
-    return asked == {True}
+        code, inside = IN_AN_AAR[key]
+        what = f"some ABIs want {inside} in the AAR and others do not"
+        hint = f"choose once: android.{key} at the top of the buildspec, and in no target"
+        raise PlanError(code, what, where=", ".join(assembly.targets), hint=hint)
+    return next(iter(asked))
 
 
 def _target(spec: BuildSpec, target: TargetSpec, job: BuildJob, runner_sha256: str) -> PlannedTarget:

@@ -198,6 +198,9 @@ class AndroidSpec(Replaceable):
 
     models_as_assets: bool | None = None
     """Put the converted models into the AAR, as assets of the app; by default they lie beside it."""
+    java: bool | None = None
+    """Put the Java API into the AAR, its classes and its JNI library; by default if there is a JDK. With `true`, a
+    machine without one is refused; an AAR without the Java API is for C and C++."""
 
 
 @dataclass(frozen=True, kw_only=True, config=CONFIG)

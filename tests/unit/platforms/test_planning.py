@@ -197,17 +197,38 @@ def test_the_abis_of_a_plan_go_into_one_package() -> None:
 
 def test_models_go_into_the_aar_when_all_abis_say_so() -> None:
     """An AAR has its assets once; no build depends on them."""
-    inside, apart = AndroidSpec(models_as_assets=True), AndroidSpec(models_as_assets=False)
+    inside = AndroidSpec(models_as_assets=True)
     two = tuple(TargetSpec(id=name) for name in ("android-x86", "android-x86_64"))
     plain = sample_plan("", targets=two, selected=two)
     filled = sample_plan("", targets=two, selected=two, android=inside)
     assert (plain.assemblies[0].models_as_assets, filled.assemblies[0].models_as_assets) == (False, True)
     assert [each.job for each in plain.targets] == [each.job for each in filled.targets]
-    mixed = (replace(two[0], android=inside), replace(two[1], android=apart))
+
+
+@pytest.mark.parametrize(
+    ("wanted", "other", "code", "key"),
+    [
+        (AndroidSpec(models_as_assets=True), AndroidSpec(), "mixed-assets", "models_as_assets"),
+        (AndroidSpec(java=True), AndroidSpec(), "mixed-java", "java"),
+    ],
+)
+def test_abis_that_differ_in_what_is_in_the_aar_are_refused(
+    wanted: AndroidSpec, other: AndroidSpec, code: str, key: str
+) -> None:
+    """There is one AAR of all."""
+    mixed = (TargetSpec(id="android-x86", android=wanted), TargetSpec(id="android-x86_64", android=other))
     with pytest.raises(PlanError) as caught:
         sample_plan("", targets=mixed, selected=mixed)
-    assert (caught.value.code, caught.value.where) == ("mixed-assets", "android-x86, android-x86_64")
-    assert "android.models_as_assets" in caught.value.hint
+    assert (caught.value.code, caught.value.where) == (code, "android-x86, android-x86_64")
+    assert f"android.{key}" in caught.value.hint
+
+
+def test_the_java_api_is_left_to_the_machine_that_packages() -> None:
+    """Unless the buildspec says: then the plan does, and no build depends on it."""
+    two = tuple(TargetSpec(id=name) for name in ("android-x86", "android-x86_64"))
+    plans = [sample_plan("", targets=two, selected=two, android=AndroidSpec(java=java)) for java in (None, True, False)]
+    assert [plan.assemblies[0].java for plan in plans] == [None, True, False]
+    assert plans[0].targets == plans[1].targets == plans[2].targets
 
 
 @pytest.mark.parametrize(

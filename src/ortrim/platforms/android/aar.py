@@ -65,13 +65,13 @@ class Coordinates:
 
 @dataclass(frozen=True, kw_only=True)
 class AarPart:
-    """One ABI of an AAR: the inputs of its target's package, and its JNI library.
+    """One ABI of an AAR: the inputs of its target's package, and its JNI library; None in an AAR without the Java API.
 
     `symbols` are libraries with their symbol tables, each named as the library with `.sym` behind it.
     """
 
     inputs: PackageInputs
-    binding: Path
+    binding: Path | None
     symbols: tuple[Path, ...] = ()
 
     @property
@@ -90,7 +90,8 @@ class AarPart:
         """The libraries by name: runtime, JNI library, and the C++ library when that is shared."""
         result = self.inputs.result
         companions = ((path.name, path) for path in companions_of(self.inputs.job, result))
-        return ((LIBRARY, result.library), (BINDING, self.binding), *companions)
+        binding = ((BINDING, self.binding),) if self.binding else ()
+        return ((LIBRARY, result.library), *binding, *companions)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,7 +118,7 @@ class AarInputs:
         return f"ortrim-{self.first.plan.spec_name}-android-{self.first.plan.ort_version}"
 
     def coordinates(self, javac: str) -> Coordinates:
-        """Return what an app names the AAR by, given the version of the compiler that makes its classes."""
+        """Return what an app names the AAR by, given the version of javac; empty without the Java API."""
         plan = self.first.plan
         origins = "\0".join((digest(plan), javac, zlib.ZLIB_RUNTIME_VERSION))
         version = f"{plan.ort_version}-{hashlib.sha256(origins.encode()).hexdigest()[:DIGEST_LETTERS]}"
@@ -220,12 +221,14 @@ FOLDERS: Final = ("java", "android")
 MANIFEST: Final = b"Manifest-Version: 1.0\r\n\r\n"
 
 
-def classes_jar(jdk: Jdk, folders: Sequence[Path]) -> bytes:
-    """Compile all Java files below some folders, and return the classes as a jar.
+def classes_jar(jdk: Jdk | None, folders: Sequence[Path]) -> bytes:
+    """Compile all Java files below some folders, and return the classes as a jar: without a JDK an empty one.
 
     The same sources and the same version of javac give the same bytes. Raises `PackageError` (`java-sources-missing`)
     and `BuildError` as `compile_java` does.
     """
+    if jdk is None:
+        return _jar(())
     sources = sorted(path for folder in folders for path in folder.rglob("*.java"))
     if not sources:
         where, hint = ", ".join(map(str, folders)), "fetch the sources again: invoke sources"
@@ -234,12 +237,11 @@ def classes_jar(jdk: Jdk, folders: Sequence[Path]) -> bytes:
         classes = Path(work) / "classes"
         classes.mkdir()
         compile_java(jdk, sources, classes, Path(work) / "headers")
-        return _jar(classes)
+        found = sorted(classes.rglob("*.class"))
+        return _jar([PackagedFile(path=path.relative_to(classes).as_posix(), content=path) for path in found])
 
 
-def _jar(classes: Path) -> bytes:
-    found = sorted(classes.rglob("*.class"))
-    files = [PackagedFile(path=path.relative_to(classes).as_posix(), content=path) for path in found]
+def _jar(files: Sequence[PackagedFile]) -> bytes:
     buffer = io.BytesIO()
     fill_zip(buffer, (PackagedFile(path=JAR_MANIFEST, content=MANIFEST), *files))
     return buffer.getvalue()
@@ -255,6 +257,8 @@ minCompileSdk=1
 minCompileSdkExtension=0
 minAndroidGradlePluginVersion=1.0.0
 """
+CLASSES: Final = "classes.jar"
+RULES: Final = "proguard.txt"
 KEEP_RULES: Final = b"""\
 # The JNI library looks for these classes, their constructors and their fields by name.
 -keep class ai.onnxruntime.** { *; }
@@ -273,13 +277,13 @@ class AarContent:
         return next(file.content for file in self.files if file.path == path)
 
 
-def aar_content(inputs: AarInputs, jdk: Jdk) -> AarContent:
-    """Return all that goes into an AAR.
+def aar_content(inputs: AarInputs, jdk: Jdk | None) -> AarContent:
+    """Return all that goes into an AAR; without a JDK there is no Java API among it.
 
     Raises `PackageError` (`bad-package-path`, `machine-path`, `java-sources-missing`), `BuildError` for classes that do
     not compile, `BinaryError` for a library that cannot be read.
     """
-    payload = _payload(inputs, classes_jar(jdk, inputs.java))
+    payload = _payload(inputs, jdk)
     check_paths(file.path for file in payload)
     for part in inputs.parts:
         refuse_machine_paths(part.inputs, payload)
@@ -289,7 +293,7 @@ def aar_content(inputs: AarInputs, jdk: Jdk) -> AarContent:
     return AarContent(files=files, manifest=manifest)
 
 
-def _payload(inputs: AarInputs, classes: bytes) -> tuple[PackagedFile, ...]:
+def _payload(inputs: AarInputs, jdk: Jdk | None) -> tuple[PackagedFile, ...]:
     first, headers = inputs.first, inputs.first.headers
     models = model_files(first, "assets/models") if inputs.models_as_assets else ()
     return (
@@ -297,8 +301,8 @@ def _payload(inputs: AarInputs, classes: bytes) -> tuple[PackagedFile, ...]:
             path="AndroidManifest.xml", content=rendered("android/AndroidManifest.xml.j2", {"api": inputs.api})
         ),
         PackagedFile(path="R.txt", content=b""),
-        PackagedFile(path="classes.jar", content=classes),
-        PackagedFile(path="proguard.txt", content=KEEP_RULES),
+        PackagedFile(path=CLASSES, content=classes_jar(jdk, inputs.java)),
+        *((PackagedFile(path=RULES, content=KEEP_RULES),) if jdk else ()),
         PackagedFile(path=METADATA, content=METADATA_TEXT),
         *(
             PackagedFile(path=f"jni/{part.abi}/{name}", content=path)
@@ -313,11 +317,12 @@ def _payload(inputs: AarInputs, classes: bytes) -> tuple[PackagedFile, ...]:
     )
 
 
-def _manifest(inputs: AarInputs, jdk: Jdk, files: tuple[FileEntry, ...]) -> AarManifest:
+def _manifest(inputs: AarInputs, jdk: Jdk | None, files: tuple[FileEntry, ...]) -> AarManifest:
     plan, job = inputs.first.plan, inputs.first.job
+    javac = (("javac", jdk.version),) if jdk else ()
     return AarManifest(
         name=inputs.name,
-        coordinates=str(inputs.coordinates(jdk.version)),
+        coordinates=str(inputs.coordinates(jdk.version if jdk else "")),
         ort_version=plan.ort_version,
         ortrim_version=plan.ortrim_version,
         plan_digest=digest(plan),
@@ -325,10 +330,11 @@ def _manifest(inputs: AarInputs, jdk: Jdk, files: tuple[FileEntry, ...]) -> AarM
         page_bytes=PAGE_BYTES,
         ndk=inputs.ndk,
         stl=inputs.parts[0].android.stl,
+        java=jdk is not None,
         profile=job.profile,
         exceptions=job.exceptions,
         compiler=f"{job.toolchain.kind} {job.toolchain.version}",
-        tools=tuple(sorted((*job.tools, ("javac", jdk.version)))),
+        tools=tuple(sorted((*job.tools, *javac))),
         abis=tuple(_libraries(part) for part in inputs.parts),
         operators=inputs.first.operators,
         models=plan.models,
@@ -476,7 +482,7 @@ class AndroidPackage:
     manifest: AarManifest
 
 
-def make_android_package(inputs: AarInputs, jdk: Jdk, destination: Path) -> AndroidPackage:
+def make_android_package(inputs: AarInputs, jdk: Jdk | None, destination: Path) -> AndroidPackage:
     """Make the package's folder, `ortrim-<spec>-android-<version>`, in the folder `destination`.
 
     The same inputs and the same version of javac give the same bytes on any machine whose Python has the same zlib;
@@ -489,7 +495,7 @@ def make_android_package(inputs: AarInputs, jdk: Jdk, destination: Path) -> Andr
     try:
         content, symbols = aar_content(inputs, jdk), symbol_files(inputs)
         shutil.rmtree(folder, ignore_errors=True)
-        coordinates = inputs.coordinates(jdk.version)
+        coordinates = inputs.coordinates(jdk.version if jdk else "")
         publish_folder(folder, lambda temporary: _fill(temporary, inputs, coordinates, content, symbols))
     except OSError as error:
         what = "the package cannot be written"
@@ -528,6 +534,7 @@ def _fill(
 
 def _plain_files(inputs: AarInputs, content: AarContent) -> tuple[PackagedFile, ...]:
     """Return what a project that keeps its own `jniLibs` takes: libraries, classes, headers and the rules for R8."""
+    java = {"libs/onnxruntime.jar": CLASSES, RULES: RULES} if content.manifest.java else {}
     return (
         *(
             PackagedFile(path=f"jniLibs/{part.abi}/{name}", content=path)
@@ -535,8 +542,7 @@ def _plain_files(inputs: AarInputs, content: AarContent) -> tuple[PackagedFile, 
             for name, path in part.libraries
         ),
         *(PackagedFile(path=f"include/{path.name}", content=path) for path in inputs.first.headers),
-        PackagedFile(path="libs/onnxruntime.jar", content=content.content("classes.jar")),
-        PackagedFile(path="proguard.txt", content=content.content("proguard.txt")),
+        *(PackagedFile(path=path, content=content.content(inside)) for path, inside in java.items()),
         PackagedFile(path="LICENSE", content=content.content(f"{OWN_FOLDER}/LICENSE")),
         PackagedFile(path="ThirdPartyNotices.txt", content=content.content(f"{OWN_FOLDER}/ThirdPartyNotices.txt")),
     )

@@ -23,7 +23,7 @@ from ortrim.platforms.android.aar import (
 from ortrim.platforms.android.adb import require_fitting
 from ortrim.platforms.android.arguments import SYMBOLS
 from ortrim.platforms.android.gates import check_aar, require_sound_aar
-from ortrim.platforms.android.jni import JAVA, Jdk, JniLibrary, build_jni_library, find_jdk
+from ortrim.platforms.android.jni import JAVA, Jdk, JniLibrary, build_jni_library, chosen_jdk
 from ortrim.platforms.android.rules import Promise
 from ortrim.platforms.delivery import Packaging, Verifying, tensor_gates
 from ortrim.size.library import library_size
@@ -36,14 +36,17 @@ from ortrim.verify.verification import Delivery
 
 
 def deliver(packaging: Packaging) -> list[Delivery]:
-    """Compile the JNI library of each ABI, and make one AAR of all."""
-    assembly, jdk, parts = packaging.assembly, find_jdk(), []
+    """Compile the JNI library of each ABI, and make one AAR of all; without a JDK one that has no Java API."""
+    assembly, parts = packaging.assembly, []
     assert assembly is not None
+    jdk = chosen_jdk(wanted=assembly.java)
     for part in packaging.parts:
-        packaging.step.progress(0, 0, f"JNI library of {part.job.target.identifier}")
-        binding = build_jni_library(part.job, part.result, packaging.executor_of(part.job), jdk)
+        binding = None
+        if jdk is not None:
+            packaging.step.progress(0, 0, f"JNI library of {part.job.target.identifier}")
+            binding = build_jni_library(part.job, part.result, packaging.executor_of(part.job), jdk)
         parts.append(aar_part(part, binding))
-    packaging.step.progress(0, 0, "classes and AAR")
+    packaging.step.progress(0, 0, "classes and AAR" if jdk else "AAR without the Java API")
     assets = assembly.models_as_assets
     sound = deliver_aar(parts, packaging.sources, jdk, packaging.folder, models_as_assets=assets)
     packaging.step.note(f"{sound.package.folder}: {sound.package.manifest.coordinates}")
@@ -59,23 +62,23 @@ class ValidatedAar:
     gates: tuple[Gate, ...]
 
 
-def aar_part(inputs: PackageInputs, binding: JniLibrary) -> AarPart:
-    """Return one ABI of an AAR: what its build left, and the JNI library."""
-    symbols = (inputs.result.folder / SYMBOLS, binding.symbols)
+def aar_part(inputs: PackageInputs, binding: JniLibrary | None) -> AarPart:
+    """Return one ABI of an AAR: what its build left, and the JNI library unless it has no Java API."""
+    symbols = (inputs.result.folder / SYMBOLS, binding.symbols if binding else None)
     return AarPart(
         inputs=inputs,
-        binding=binding.library,
+        binding=binding.library if binding else None,
         symbols=tuple(path for path in symbols if path is not None and path.is_file()),
     )
 
 
 def deliver_aar(
-    parts: Sequence[AarPart], sources: Path, jdk: Jdk, destination: Path, *, models_as_assets: bool = False
+    parts: Sequence[AarPart], sources: Path, jdk: Jdk | None, destination: Path, *, models_as_assets: bool = False
 ) -> ValidatedAar:
     """Make the AAR of all ABIs with everything beside it, in the folder `destination`, and pass it through every gate.
 
-    `sources` is the folder of the source tree. Raises as `make_android_package` does, and a `DiagnosticGroup` of all
-    that is wrong with the AAR; the package is then gone.
+    `sources` is the folder of the source tree; without a `jdk` the AAR has no Java API. Raises as
+    `make_android_package` does, and a `DiagnosticGroup` of all that is wrong with the AAR; the package is then gone.
     """
     inputs = AarInputs(
         parts=tuple(parts),
@@ -84,7 +87,8 @@ def deliver_aar(
         models_as_assets=models_as_assets,
     )
     package = make_android_package(inputs, jdk, destination)
-    promise = Promise(api_level=inputs.api, abis=tuple(part.abi for part in parts), whole_relro=True)
+    abis = tuple(part.abi for part in parts)
+    promise = Promise(api_level=inputs.api, abis=abis, whole_relro=True, java=jdk is not None)
     try:
         facts = read_aar(package.aar)
         require_sound_aar(facts, promise)

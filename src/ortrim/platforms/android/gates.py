@@ -98,8 +98,13 @@ def _differences(aar: AarFacts, manifest: AarManifest, promise: Promise) -> Iter
         yield f"ONNX Runtime {manifest.ort_version}, the library says {aar.version}"
 
 
-def _without_natives(aar: AarFacts, _promise: Promise) -> str:
-    return "" if aar.classes and aar.classes.native_methods else "no class has a native method"
+def _without_java(_aar: AarFacts, promise: Promise) -> str:
+    return "" if promise.java else "the AAR has no Java API: no JDK, or android.java = false"
+
+
+def _without_natives(aar: AarFacts, promise: Promise) -> str:
+    reason = "" if aar.classes and aar.classes.native_methods else "no class has a native method"
+    return _without_java(aar, promise) or reason
 
 
 PACKAGE_RULES: Final = (
@@ -134,6 +139,7 @@ PACKAGE_RULES: Final = (
         what="a call of the Java API would end in UnsatisfiedLinkError",
         hint="compile classes and JNI library from the same sources",
         search=_unbound_methods,
+        doubt=_without_natives,
         told=lambda aar: counted(len(aar.classes.native_methods) if aar.classes else 0, "native method"),
     ),
     AndroidRule(
@@ -142,6 +148,7 @@ PACKAGE_RULES: Final = (
         what="R8 would rename or remove classes that the JNI library looks for by name",
         hint="put `-keep class ai.onnxruntime.** { *; }` into proguard.txt",
         search=_missing_rules,
+        doubt=_without_java,
         told=lambda _: "proguard.txt keeps ai.onnxruntime.**",
     ),
     AndroidRule(
@@ -150,7 +157,7 @@ PACKAGE_RULES: Final = (
         what="D8 cannot read these classes",
         hint="compile them with javac --release 8",
         search=_newer_classes,
-        told=lambda aar: f"version {aar.classes.class_version}" if aar.classes else "there are none",
+        told=lambda aar: f"version {aar.classes.class_version}" if aar.classes and aar.classes.count else "no classes",
     ),
     AndroidRule(
         code="minimum-api-differs",
@@ -201,5 +208,6 @@ def require_sound_aar(aar: AarFacts, promise: Promise) -> None:
 
 
 def own_promise(aar: AarFacts) -> Promise:
-    """Return what an AAR of any origin promises by itself: the API level of its manifest, its own ABIs."""
-    return Promise(api_level=OLDEST_API if aar.minimum_api is None else aar.minimum_api)
+    """Return what an AAR of any origin promises by itself: the API level of its manifest, its own ABIs, a Java API."""
+    level = OLDEST_API if aar.minimum_api is None else aar.minimum_api
+    return Promise(api_level=level, java=aar.manifest is None or aar.manifest.java)

@@ -115,8 +115,7 @@ def find_jdk(environment: Mapping[str, str] = os.environ) -> Jdk:
 
     Raises `ToolError` (`javac-missing`, `javac-broken`, `javac-too-old`).
     """
-    home = environment.get("JAVA_HOME")
-    found = shutil.which("javac", path=f"{home}/bin" if home else environment.get("PATH"))
+    home, found = environment.get("JAVA_HOME"), _javac(environment)
     hint = f"run: {install_command(PACKAGE)}; or set JAVA_HOME to a JDK"
     if found is None:
         what = "Java's compiler is needed for the classes of an AAR"
@@ -127,6 +126,21 @@ def find_jdk(environment: Mapping[str, str] = os.environ) -> Jdk:
         what = f"version {version} is too old, {OLDEST} or newer is needed"
         raise ToolError("javac-too-old", what, where=found, hint=hint)
     return Jdk(javac=Path(found), version=version)
+
+
+def jdk_is_here(environment: Mapping[str, str] = os.environ) -> bool:
+    """Whether there is a compiler of Java, of whichever version."""
+    return _javac(environment) is not None
+
+
+def chosen_jdk(*, wanted: bool | None, environment: Mapping[str, str] = os.environ) -> Jdk | None:
+    """Return the kit that makes the Java API of an AAR; None if none is `wanted`, or nobody says and there is none.
+
+    Raises `ToolError` as `find_jdk` does: a kit that is there and no use is told in any case.
+    """
+    if wanted is False or (wanted is None and not jdk_is_here(environment)):
+        return None
+    return find_jdk(environment)
 
 
 def compile_java(jdk: Jdk, sources: Sequence[Path], classes: Path, headers: Path) -> None:
@@ -142,6 +156,11 @@ def compile_java(jdk: Jdk, sources: Sequence[Path], classes: Path, headers: Path
         why = "\n".join((done.stderr or done.stdout).strip().splitlines()[:5])
         hint = f"javac {jdk.version} compiled them; another JDK may do: set JAVA_HOME"
         raise BuildError("java-not-compiled", "the Java API does not compile", where="javac", why=why, hint=hint)
+
+
+def _javac(environment: Mapping[str, str]) -> str | None:
+    home = environment.get("JAVA_HOME")
+    return shutil.which("javac", path=f"{home}/bin" if home else environment.get("PATH"))
 
 
 def _version_of(javac: str, hint: str) -> str:

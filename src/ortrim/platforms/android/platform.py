@@ -5,13 +5,22 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
+from ortrim.base.tools import install_command
 from ortrim.build.execution import Executor, JobPaths
 from ortrim.build.plan import AndroidBuild, BuildJob, JobResult, Toolchain
 from ortrim.errors import PlanError, UsageError
 from ortrim.pins.runtime import CommitPin, RuntimePins, runtime_pins
 from ortrim.pins.shipped import shipped_file, tool_versions
 from ortrim.platforms.android import arguments
-from ortrim.platforms.android.jni import build_jni_library, find_jdk, finished_jni, jni_library_in
+from ortrim.platforms.android.jni import (
+    PACKAGE,
+    build_jni_library,
+    chosen_jdk,
+    find_jdk,
+    finished_jni,
+    jdk_is_here,
+    jni_library_in,
+)
 from ortrim.platforms.android.ndk import chosen_version, find_ndk, installed_versions, names_ndk, ndk_toolchain
 from ortrim.platforms.android.zig_toolchain import LICENCE, bionic_pin, require_zig, zig_android_toolchain
 from ortrim.platforms.platform import Compilation, Platform
@@ -125,10 +134,10 @@ class Android(Platform):
         return ndk_toolchain(job.target, job.android.api, job.toolchain.version)
 
     def require_tools(self, spec: BuildSpec, targets: Sequence[TargetSpec], asked: Compilation) -> None:
-        """Refuse what cannot be made here: a library for want of an NDK, an AAR for want of a JDK.
+        """Refuse what cannot be made here: a library for want of an NDK, the Java API of an AAR for want of a JDK.
 
         A container's image and another machine have NDKs of their own; classes are compiled here in any case. Raises
-        `ToolError` as `find_ndk` and `find_jdk` do, and `UsageError` for an NDK that nothing would be compiled with.
+        `ToolError` as `find_ndk` and `chosen_jdk` do, and `UsageError` for an NDK that nothing would be compiled with.
         """
         if asked.ndk is not None and not targets:
             hint = "leave it out, or choose a target of Android's: --target android"
@@ -137,17 +146,28 @@ class Android(Platform):
             for target in targets:
                 if not is_compiled_by_zig(spec, target, asked):
                     find_ndk(self._version(spec, target, asked), named=asked.ndk, api=android_of(spec, target).api)
-        if targets:
-            find_jdk()
+        for target in targets:
+            chosen_jdk(wanted=android_of(spec, target).java)
 
     def warnings(self, spec: BuildSpec, targets: Sequence[TargetSpec], asked: Compilation) -> tuple[str, ...]:
-        """Return a warning for each target with NNAPI, and for each that another NDK than the pinned one compiles."""
+        """Return warnings of targets with NNAPI, of NDKs that are not the pinned one, and of a missing JDK."""
         nnapi = (
             f"{target.id}: Android 15 deprecates nnapi; xnnpack, on the processor's cores, is what stays"
             for target in targets
             if "nnapi" in self.providers(spec, target)
         )
-        return (*nnapi, *(text for target in targets if (text := self._other_ndk(spec, target, asked))))
+        ndks = (text for target in targets if (text := self._other_ndk(spec, target, asked)))
+        return (*nnapi, *ndks, *self._without_java(spec, targets, asked))
+
+    def _without_java(self, spec: BuildSpec, targets: Sequence[TargetSpec], asked: Compilation) -> tuple[str, ...]:
+        left_open = any(android_of(spec, target).java is None for target in targets)
+        if not left_open or asked.on_macs or jdk_is_here():  # GitHub's machines have a JDK
+            return ()
+        text = (
+            "there is no JDK, so the AAR has no Java API, which Java and Kotlin need; C and C++ do without. To have it,"
+            f" run: {install_command(PACKAGE)}; or set JAVA_HOME. To do without, say android.java = false"
+        )
+        return (text,)
 
     def _other_ndk(self, spec: BuildSpec, target: TargetSpec, asked: Compilation) -> str:
         if is_compiled_by_zig(spec, target, asked) or android_of(spec, target).ndk is not None:

@@ -23,13 +23,14 @@ class Promise:
     """What an AAR was made to keep: the least API level, its ABIs, the page size.
 
     Without `abis` those that it has are right. With `whole_relro` the RELRO part of each library that ortrim links ends
-    where a page does.
+    where a page does. Without `java` it has no Java API.
     """
 
     api_level: int
     abis: tuple[str, ...] = ()
     page_bytes: int = PAGE_BYTES
     whole_relro: bool = False
+    java: bool = True
 
 
 Search = Callable[[AarFacts, Promise], Iterable[Breach]]

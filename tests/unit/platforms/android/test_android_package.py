@@ -1,5 +1,7 @@
 """From builds to an AAR: made when it passes every gate, gone when it does not."""
 
+import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -7,9 +9,10 @@ import pytest
 from aar_samples import ABIS, aar_inputs, fake_jdk
 from android_samples import BINDING, RUNTIME, sample
 from ortrim.errors import BinaryError, DiagnosticGroup, PackageError
-from ortrim.package.aar_contents import AarFacts
+from ortrim.package.aar_contents import AarFacts, read_aar
 from ortrim.platforms.android.aar import AarPart
 from ortrim.platforms.android.delivery import aar_part, deliver_aar
+from ortrim.platforms.android.gates import check_aar, own_promise
 from ortrim.platforms.android.jni import JAVA, JniLibrary
 from ortrim.verify.measurements import Verdict
 
@@ -40,10 +43,31 @@ def test_a_sound_aar_is_delivered(tmp_path: Path, sources: Path) -> None:
     assert not [gate for gate in sound.gates if gate.verdict is Verdict.FAIL]
 
 
+def test_without_a_jdk_an_aar_is_for_c_and_cxx(tmp_path: Path, sources: Path) -> None:
+    """It has libraries, headers and Prefab, no trace of the Java API, and says so; what needs Java is not judged."""
+    parts = [replace(part, binding=None, symbols=()) for part in parts_of(tmp_path / "in")]
+    sound = deliver_aar(parts, sources, None, tmp_path / "out")
+    assert {library.name for library in sound.facts.libraries} == {RUNTIME}
+    assert sound.facts.classes is not None  # older Android Gradle Plugins want the jar in every AAR
+    assert sound.facts.classes.count == 0
+    assert (sound.facts.keep_rules, sound.package.manifest.java) == ((), False)
+    assert "javac" not in dict(sound.package.manifest.tools)
+    open_questions = {gate.name for gate in sound.gates if gate.verdict is Verdict.NOT_JUDGED}
+    assert open_questions == {"JNI library", "native methods are bound", "rules for R8"}
+    read = read_aar(sound.package.aar)
+    assert {gate.verdict for gate in check_aar(read, own_promise(read))} == {Verdict.PASS, Verdict.NOT_JUDGED}
+    with zipfile.ZipFile(sound.package.jni_libs) as plain:
+        names = {name.rpartition("/")[2] for name in plain.namelist()}
+    assert names.isdisjoint({"onnxruntime.jar", "proguard.txt", BINDING})
+    with_java = deliver_aar(parts_of(tmp_path / "java"), sources, fake_jdk(tmp_path / "jdk"), tmp_path / "out-java")
+    assert with_java.package.manifest.coordinates != sound.package.manifest.coordinates
+
+
 def test_an_unsound_aar_is_not_delivered(tmp_path: Path, sources: Path) -> None:
     """Everything that is wrong is told at once, and nobody finds the package."""
     parts = parts_of(tmp_path / "in")
     parts[0].inputs.result.library.write_bytes(sample("small-pages.so"))
+    assert parts[1].binding
     parts[1].binding.write_bytes(sample("no-build-id.so"))
     with pytest.raises(DiagnosticGroup) as caught:
         deliver_aar(parts, sources, fake_jdk(tmp_path / "jdk"), tmp_path / "out")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ortrim.errors import BuildError, ExitCode, ToolError
-from ortrim.platforms.android.jni import Jdk, compile_java, find_jdk
+from ortrim.platforms.android.jni import Jdk, chosen_jdk, compile_java, find_jdk
 
 
 def program(folder: Path, script: str) -> Path:
@@ -57,6 +57,19 @@ def test_an_absent_compiler_says_where_it_was_looked_for(tmp_path: Path) -> None
             find_jdk(environment)
         assert caught.value.code == "javac-missing"
         assert why in caught.value.why
+
+
+def test_without_a_compiler_an_aar_has_no_java_unless_it_was_asked_for(tmp_path: Path) -> None:
+    """A compiler that will not do is told all the same: nobody finds out by an AAR that lacks half."""
+    nothing = {"PATH": str(tmp_path / "nothing")}
+    assert chosen_jdk(wanted=None, environment=nothing) is None
+    with pytest.raises(ToolError, match="needed for the classes of an AAR"):
+        chosen_jdk(wanted=True, environment=nothing)
+    program(tmp_path, "echo javac 1.8.0_402 >&2")
+    old = {"JAVA_HOME": str(tmp_path)}
+    assert chosen_jdk(wanted=False, environment=old) is None
+    with pytest.raises(ToolError, match="too old"):
+        chosen_jdk(wanted=None, environment=old)
 
 
 def test_headers_of_jni_lie_beside_the_compiler(tmp_path: Path) -> None:

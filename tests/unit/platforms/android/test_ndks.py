@@ -24,6 +24,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ndk, "_prebuilt", lambda: LINUX)
 
 
+WITH_JAVA = "[android]\njava = true\n"
 WITH_NDK = '[android]\ntoolchain = "ndk"\n'
 """Asks for the NDK where none is found."""
 
@@ -59,7 +60,7 @@ def test_a_machine_that_compiles_nothing_needs_no_ndk(stages: Stages, monkeypatc
     stages.ran.clear()
     monkeypatch.setenv("JAVA_HOME", str(stages.folder))
     shutil.rmtree(stages.folder / "artifacts", ignore_errors=True)
-    assert refused(stages, elsewhere=True).code == "javac-missing"
+    assert refused(stages, WITH_JAVA, elsewhere=True).code == "javac-missing"
 
 
 def test_a_plan_for_android_needs_no_known_host(stages: Stages, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -188,11 +189,26 @@ def test_with_its_ndk_only_a_jdk_is_missing(stages: Stages, monkeypatch: pytest.
     """The next thing that is asked for: an NDK that fits is not refused."""
     ndk = lay_out_ndk(stages.folder / "ndk")
     monkeypatch.setenv("JAVA_HOME", str(stages.folder))
-    error = refused(stages, ndk=ndk)
+    error = refused(stages, WITH_JAVA, ndk=ndk)
     assert (error.code, error.exit_code) == ("javac-missing", ExitCode.TOOL)
     fake_jdk(stages.folder / "jdk" / "bin")
     monkeypatch.setenv("JAVA_HOME", str(stages.folder / "jdk"))
     assert make_planned(stages.request(target="android", ndk=ndk), stages.console, to_run=True).plan.assemblies
+
+
+@pytest.mark.parametrize(
+    ("body", "on_macs", "times"),
+    [("", False, 1), ("[android]\njava = false\n", False, 0), ("", True, 0)],
+    ids=["left-open", "not-wanted", "on-github"],
+)
+def test_without_a_jdk_the_aar_has_no_java_api_and_that_is_said(
+    stages: Stages, monkeypatch: pytest.MonkeyPatch, body: str, on_macs: object, times: int
+) -> None:
+    """Before anything is compiled, with the way out; not to who wants none, nor of GitHub's machines."""
+    monkeypatch.setenv("JAVA_HOME", str(stages.folder))
+    make_planned(stages.request(body, target="android", elsewhere=True, on_macs=on_macs), stages.console)
+    said = stages.stdout.getvalue()
+    assert said.count("there is no JDK, so the AAR has no Java API") == said.count("say android.java = false") == times
 
 
 @pytest.mark.parametrize("version", ["1.31.1", "1.32.0"])

@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import zipfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ from fake_sources import private_cache
 from finished_builds import leave_compiled
 from github_checks import OCTO, Remote, running_remote
 from github_state import Artifact, RemoteJob, RemoteRun, Timed
+from ortrim.base.emulators import EMULATIONS
 from ortrim.build.plan import BuildPlan, PlannedTarget
 from ortrim.github import remote_build
 from ortrim.github.dispatch import decode_plan
@@ -62,8 +64,13 @@ class There:
 def github_builds(targets: Iterable[PlannedTarget], work: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[There]:
     """Run the stand-in, whose runs leave these targets, and connect the pipeline with it.
 
-    What follows the import of what was compiled is left out: reports are one word.
+    What follows the import of what was compiled is left out: reports are one word. So no emulator need be here that
+    would run it; a program by that name is.
     """
+    emulator = work / "emulators" / EMULATIONS["arm64"].user.name
+    emulator.parent.mkdir(parents=True)
+    emulator.touch(0o755)
+    monkeypatch.setenv("PATH", str(emulator.parent), prepend=os.pathsep)
     with running_remote(monkeypatch) as remote:
         there = There(remote)
         with monkeypatch.context() as elsewhere:

@@ -111,9 +111,32 @@ def test_32_bit_arm_computes_with_its_fpu(tmp_path: Path) -> None:
     assert not [symbol.name for symbol in library.undefined if symbol.name.startswith("__aeabi_f")]
 
 
-def test_32_bit_arm_has_the_cpp_library_as_zig_configures_it(tmp_path: Path) -> None:
+OF_THE_ABI: Final = """\
+#if defined __x86_64__ && !(defined __SSE4_2__ && defined __POPCNT__) || defined __i386__ && !defined __SSSE3__
+#error the ABI has these instructions
+#endif
+void *memcpy(void *, const void *, __SIZE_TYPE__);
+__attribute__((visibility("default"))) int add(int *value) { return __atomic_fetch_add(value, 1, __ATOMIC_ACQ_REL); }
+__attribute__((visibility("default"))) void copy(char *to, const char *from, long count) { memcpy(to, from, count); }
+"""
+
+
+@pytest.mark.parametrize("name", TARGET_NAMES)
+def test_what_the_abi_has_is_used_and_memory_is_copied_by_bionic(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """No function of the compiler's is called for an atomic operation: its loop over bytes came with it as `memcpy`."""
+    monkeypatch.setitem(globals(), "SOURCE", OF_THE_ABI)
+    library = read(compiled(tmp_path, name, 24), name)
+    assert {"memcpy", "__aeabi_memcpy"} & {symbol.name for symbol in library.undefined}
+    mapped = tmp_path.glob("tree of */link.map")
+    assert not [line for text in mapped for line in text.read_text().splitlines() if "aarch64_outline_atomics" in line]
+
+
+@pytest.mark.parametrize("name", TARGET_NAMES)
+def test_each_abi_has_the_cpp_library_as_zig_configures_it(tmp_path: Path, name: str) -> None:
     """Its headers are read past zig's driver, which says by itself what it defines for them."""
-    toolchain = zig_android_toolchain(TARGETS["android-armeabi-v7a"], 24, dict(tool_versions())["ziglang"])
+    toolchain = zig_android_toolchain(TARGETS[name], 24, dict(tool_versions())["ziglang"])
     (tmp_path / "empty.cc").touch()
     (tmp_path / "libc.txt").write_text("".join(f"{line}\n" for line in installation_lines(str(sysroot_of(toolchain)))))
     zig = packages_folder("tools", tool_requirements()) / "ziglang" / "zig"

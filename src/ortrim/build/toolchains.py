@@ -7,6 +7,7 @@
 - What compilers themselves put into a library, and its licences. Pure.
 """
 
+import hashlib
 import re
 import shutil
 from collections.abc import Mapping
@@ -194,13 +195,13 @@ ARITHMETIC: Final = tuple(f"__{name}" for name in NAMES.split())
 """What compilers call for numbers that a processor has no instructions for; a linker passes over what is not there."""
 
 
-def linking(program: str, command: str, libraries: str = "") -> str:
+def linking(program: str, command: str, libraries: str = "", calls: tuple[str, ...] = ()) -> str:
     """Return the part of a wrapper that links past the driver when it is asked to; `command` compiles.
 
-    `libraries` are the driver's words for those of the system that are wanted beside the C library. All are in shell
-    syntax.
+    `libraries` are the driver's words for those of the system that are wanted beside the C library, `calls` what is
+    called of the compiler's runtime beside arithmetic. The others are in shell syntax.
     """
-    arithmetic = " ".join(f"-u {name}" for name in ARITHMETIC)
+    arithmetic = " ".join(f"-u {name}" for name in (*ARITHMETIC, *calls))
     asked = f"{libraries} " if libraries else ""
     return LINKING.format(program=program, command=command, mark=PAST_DRIVER, arithmetic=arithmetic, libraries=asked)
 
@@ -246,13 +247,15 @@ class Sysroot:
     """A C library that zig has none of: what pins it, where a job has it, and how zig is told so.
 
     `place` is symbolic, as `build.plan` describes; `preparing` is what a wrapper does first, and `libraries` are the
-    words for those that are wanted beside the C library, both in shell syntax.
+    words for those that are wanted beside the C library, both in shell syntax. `calls` are functions of the compiler's
+    runtime that zig's C++ library for it calls, beside those of arithmetic.
     """
 
     identity: str
     place: tuple[str, str]
     preparing: str
     libraries: str
+    calls: tuple[str, ...] = ()
 
 
 def zig_for(
@@ -269,13 +272,16 @@ def zig_for(
 
     `rewrites` are those of `compiler_wrapper`; `options` come behind the triple. Without a `sysroot` the C library is
     zig's own. `driver` is the text of a wrapper that is called with `cc` or `c++` and a compiler's arguments where
-    zig's own driver will not do.
+    zig's own driver will not do; its digest is in every wrapper, whose text is what a compiler cache takes for the
+    compiler.
     """
     words = f"{triple} {options}".rstrip()
-    identity = " ".join(("zig", version, words, *((sysroot.identity,) if sysroot else ())))
+    by_driver = (f"driver {hashlib.sha256(driver.encode()).hexdigest()[:12]}",) if driver else ()
+    identity = " ".join(("zig", version, words, *((sysroot.identity,) if sysroot else ()), *by_driver))
     start = ('"$ORTRIM_COMPILER_C" cc', f"{PROGRAM} c++") if not driver else (f"{DRIVER} cc", f"{DRIVER} c++")
     cc, cxx = (command if driver else f"{command} -target {words}" for command in start)
-    links = linking(PROGRAM, cxx, sysroot.libraries if sysroot else "") if with_lld else ""
+    beside = (sysroot.libraries, sysroot.calls) if sysroot else ()
+    links = linking(PROGRAM, cxx, *beside) if with_lld else ""
     preparing = sysroot.preparing if sysroot else ""
     return Toolchain(
         kind="zig",

@@ -16,10 +16,13 @@ from typing import Final
 from ortrim.base.cache import cache_folder
 from ortrim.base.command import run
 from ortrim.base.tools import install_command
+from ortrim.binaries.elf import take_apart
 from ortrim.build.execution import ExecutionEnvironment, Executor, JobPaths, finished, job_environment
 from ortrim.build.plan import BuildJob, JobResult, digest
 from ortrim.build.upstream import first_error, remedy
 from ortrim.errors import BuildError, StorageError, ToolError
+from ortrim.spec.build_options import PAST_DRIVER
+from ortrim.spec.targets import Architecture
 
 PAGES: Final = ("-Wl,-z,max-page-size=16384", "-Wl,-z,common-page-size=16384")
 """The first aligns segments; the second is where lld ends RELRO, which Android looks at where pages have 16 KB."""
@@ -38,11 +41,21 @@ PROVIDERS: Final = {"nnapi": ("-DUSE_NNAPI=1",)}
 LINUX_FLAGS: Final = ("-Wl,-z,noexecstack", "-Wl,--build-id=sha1", "-s")
 
 
+ONE_SEGMENT_BELOW: Final = 30
+"""The first level whose unwinder takes libraries whose code and constants are segments of their own; older ones end a
+stack there (https://github.com/android/ndk/issues/1196 and 1589, by which the NDK's own CMake files go)."""
+ERRATUM: Final = "-Wl,--fix-cortex-a53-843419"
+"""As clang's driver has it for Android: a sequence of instructions that Cortex-A53 mistakes is taken apart."""
+
+
 def linker_flags(job: BuildJob) -> tuple[str, ...]:
     """Return the compiler's words with which every library of a job's AAR is linked."""
-    flags = ("-Wl,-z,noexecstack", *PAGES, "-Wl,--build-id=sha1")
-    packed = _packed_relocations(job.android.api) if job.android and job.build_options.packed_relocations else ()
-    return (*flags, *packed)
+    assert job.android is not None
+    api, flags = job.android.api, ("-Wl,-z,noexecstack", *PAGES, "-Wl,--build-id=sha1")
+    packed = _packed_relocations(api) if job.build_options.packed_relocations else ()
+    together = ("-Wl,--no-rosegment",) if api < ONE_SEGMENT_BELOW else ()
+    erratum = (ERRATUM,) if job.target.architecture is Architecture.ARM64 else ()
+    return (*flags, *packed, *together, *erratum)
 
 
 def _packed_relocations(api: int) -> tuple[str, ...]:
@@ -59,26 +72,29 @@ def _packed_relocations(api: int) -> tuple[str, ...]:
     return ("-Wl,--pack-dyn-relocs=android+relr", *tags)
 
 
-def jni_arguments(job: BuildJob) -> tuple[str, ...]:
-    """Return the compiler's arguments for the JNI library beside a job's own library, but for sources and output.
-
-    For Android the symbols stay for `finishing`; elsewhere nobody asks for them.
-    """
+def jni_compiling(job: BuildJob) -> tuple[str, ...]:
+    """Return the compiler's arguments for the sources of the JNI library beside a job's own library."""
     providers = job.android.providers if job.android else ()
     return (
-        *("-std=c11", "-Os", "-fPIC", "-shared", "-fvisibility=hidden", "-ffunction-sections", "-fdata-sections"),
+        *("-std=c11", "-Os", "-fPIC", "-fvisibility=hidden", "-ffunction-sections", "-fdata-sections"),
         *(flag for provider in providers for flag in PROVIDERS.get(provider, ())),
         *(f"-I{folder}" for folder in INCLUDES),
-        *("-Wl,--gc-sections", f"-Wl,-soname,{BINDING}"),
-        *_jni_linking(job),
     )
 
 
-def _jni_linking(job: BuildJob) -> tuple[str, ...]:
-    """Return the flags of the link; zig's driver takes none that pack relocations, of which there are three."""
-    if job.toolchain.kind == "ndk":
-        return linker_flags(job)
-    return (*LINUX_FLAGS, *(PAGES if job.android else ()))
+def jni_linking(job: BuildJob) -> tuple[str, ...]:
+    """Return the wrapper that links the JNI library and its arguments, but for files.
+
+    For Android it is linked as the job's own library is, by zig past its driver, and the symbols stay for
+    `take_apart` and `STRIPS`; elsewhere nobody asks for them.
+    """
+    common = ("-shared", "-Wl,--gc-sections", f"-Wl,-soname,{BINDING}")
+    if job.android is None:
+        return ("cc", *common, *LINUX_FLAGS)
+    if job.toolchain.kind == "zig":
+        past = ("-Wl,--no-undefined", "-Wl,--strip-debug", "-nostdlib++", PAST_DRIVER)
+        return ("c++", *common, *linker_flags(job), *past)
+    return ("cc", *common, *linker_flags(job))
 
 
 def config_header(ort_version: str) -> str:
@@ -219,7 +235,8 @@ def finished_jni(job: BuildJob, jdk: Jdk | None = None) -> Path:
     """
     assert job.android or jdk
     headers = () if job.android else tuple(header.read_bytes() for header in _own_headers(jdk))
-    parts = (digest(job), *jni_arguments(job), *(hashlib.sha256(text).hexdigest() for text in headers))
+    words = (*jni_compiling(job), *jni_linking(job))
+    parts = (digest(job), *words, *(hashlib.sha256(text).hexdigest() for text in headers))
     return cache_folder("jni") / hashlib.sha256("\0".join(parts).encode()).hexdigest()[:20]
 
 
@@ -241,12 +258,16 @@ def _own_headers(jdk: Jdk | None) -> Iterator[Path]:
 def _compile(job: BuildJob, library: Path, paths: JobPaths, place: ExecutionEnvironment) -> None:
     shutil.copyfile(library, paths.build / library.name)
     sources = sorted((paths.sources / JAVA / "native").glob("*.c"))
-    linked = "linked.so" if _objcopy(paths).is_file() else BINDING
-    arguments = (*paths.resolve_all(jni_arguments(job)), *map(str, sources), library.name, "-o", linked)
-    _run(job, paths, place, (str(paths.wrappers / "cc"), *arguments))
-    if linked != BINDING:
+    compiling, (linker, *linking) = paths.resolve_all(jni_compiling(job)), jni_linking(job)
+    _run(job, paths, place, (str(paths.wrappers / "cc"), *compiling, "-c", *map(str, sources)))
+    linked = "linked.so" if job.android else BINDING
+    objects = (f"{source.stem}.o" for source in sources)
+    _run(job, paths, place, (str(paths.wrappers / linker), *linking, *objects, library.name, "-o", linked))
+    if job.toolchain.kind == "ndk":
         for option, name in STRIPS:
-            _run(job, paths, place, (str(_objcopy(paths)), option, linked, name))
+            _run(job, paths, place, (str(paths.wrappers / "objcopy"), option, linked, name))
+    elif job.android:
+        take_apart(paths.build / linked, paths.build / BINDING, paths.build / SYMBOLS)
 
 
 def _write_headers(job: BuildJob, paths: JobPaths, jdk: Jdk) -> None:
@@ -265,10 +286,6 @@ def _write_headers(job: BuildJob, paths: JobPaths, jdk: Jdk) -> None:
     if not (headers / "jni.h").is_file():
         hint = "install the whole JDK, not its compiler alone"
         raise BuildError("jni-headers-missing", "this JDK has no jni.h", where=str(jdk.javac), hint=hint)
-
-
-def _objcopy(paths: JobPaths) -> Path:
-    return paths.wrappers / "objcopy"
 
 
 def _run(job: BuildJob, paths: JobPaths, place: ExecutionEnvironment, command: tuple[str, ...]) -> None:

@@ -8,7 +8,7 @@ import re
 from typing import Final
 
 from ortrim.build.plan import AndroidBuild, BuildJob, Toolchain
-from ortrim.build.toolchains import ARM64_FEATURES, LEVELS, Sysroot, zig_for
+from ortrim.build.toolchains import Sysroot, zig_for
 from ortrim.build.upstream_arguments import folding_flags
 from ortrim.errors import PlanError
 from ortrim.pins.runtime import CommitPin, read_commit_pin
@@ -53,7 +53,7 @@ LIBCXX: Final = (
     "-D_LIBCPP_ASSERTION_SEMANTIC_DEFAULT=_LIBCPP_ASSERTION_SEMANTIC_IGNORE",
 )  # fmt: skip
 """How zig configures its C++ library, as `zig c++ -v` says; whose headers must see the same."""
-SOFT_CALLS: Final = """\
+DRIVER: Final = """\
 language=$1
 shift
 case " $* " in
@@ -66,10 +66,33 @@ set -- -nostdlibinc -nobuiltininc -isystem "$lib/include" -isystem "$ORTRIM_BION
   -isystem "$lib/libcxx/include" -isystem "$lib/libcxxabi/include" LIBCXX "$@"
 exec "$ORTRIM_COMPILER_C" clang --target=CLANG "$@"
 """
-"""A driver for 32-bit ARM, where numbers are passed as without an FPU and computed with one.
+"""Compiles with the clang inside zig, which knows Android's rules as the NDK's does, and links with zig.
 
-zig's own driver computes without one as well, and lets nobody ask for more; the clang inside it knows Android's rules.
+zig's own driver lets nobody ask for these rules: it computes without an FPU on 32-bit ARM, leaves out the instructions
+that an ABI has beyond the processor's first (SSE4.2, POPCNT) and the remedy for Cortex-A53's erratum 835769, and calls
+functions for the atomic operations of ARM64, with which its `memcpy` comes, a loop over bytes.
 """
+COMPILED: Final = {
+    Architecture.ARM64: "aarch64-linux-android{api} -mno-outline-atomics",
+    Architecture.ARM: "armv7a-linux-androideabi{api} -mthumb -mfpu=neon",
+    Architecture.X64: "x86_64-linux-android{api}", Architecture.X86: "i686-linux-android{api}",
+}  # fmt: skip
+"""clang's words for what it compiles for. It would call functions for atomic operations on ARM64, too, which would ask
+the system for quicker ones; zig's ask nobody."""
+REALIGNED_BELOW: Final = 24
+"""The first level whose 32-bit x86 devices keep the stack aligned as the ABI has it (the NDK's own CMake files)."""
+LINKED: Final = {
+    Architecture.ARM64: "generic+fix_cortex_a53_835769", Architecture.ARM: "",
+    Architecture.X64: "x86_64+sse4_2+popcnt+cx16", Architecture.X86: "i686+ssse3",
+}  # fmt: skip
+"""zig's words for the processors that ABIs ask for, clang's in other spelling: its own C++ library is compiled so."""
+ATOMIC: Final = tuple(
+    f"__aarch64_{operation}{size}_{order}"
+    for operation in ("cas", "swp", "ldadd", "ldclr", "ldeor", "ldset")
+    for size in (1, 2, 4, 8)
+    for order in ("relax", "acq", "rel", "acq_rel")
+)
+"""What zig's C++ library calls for atomic operations on ARM64."""
 
 
 def require_zig(target: Target, chosen: AndroidSpec) -> None:
@@ -112,23 +135,25 @@ def zig_triple(target: Target, api: int) -> str:
 
 def zig_android_toolchain(target: Target, api: int, version: str) -> Toolchain:
     """Return the toolchain that compiles for an Android target so that it loads on an API level and newer."""
-    rewrites: tuple[tuple[str, str], ...] = LEVELS
-    if target.architecture is Architecture.ARM64:
-        rewrites = (*LEVELS, *((old, f"-mcpu=generic{features}") for old, features in ARM64_FEATURES))
     lines = " ".join(f'"{line}"' for line in installation_lines("$ORTRIM_BIONIC"))
     triple = zig_triple(target, api)
-    driver = ""
-    if target.architecture is Architecture.ARM:
-        clang = f"armv7a-linux-androideabi{api} -mthumb -mfpu=neon"
-        words = {"TRIPLE": f"{triple} {FLAGS}", "CLANG": f"{clang} {FLAGS}", "LIBCXX": " ".join(LIBCXX)}
-        driver = re.sub(r"\b(TRIPLE|CLANG|LIBCXX)\b", lambda found: words[found[0]], SOFT_CALLS)
+    realigned = target.architecture is Architecture.X86 and api < REALIGNED_BELOW
+    flags = f"{FLAGS} -mstackrealign" if realigned else FLAGS
+    processor = LINKED[target.architecture]
+    words = {
+        "TRIPLE": f"{triple} {f'-mcpu={processor} ' if processor else ''}{flags}",
+        "CLANG": f"{COMPILED[target.architecture].format(api=api)} {flags}",
+        "LIBCXX": " ".join(LIBCXX),
+    }
+    driver = re.sub(r"\b(TRIPLE|CLANG|LIBCXX)\b", lambda found: words[found[0]], DRIVER)
     sysroot = Sysroot(
         identity=f"bionic {bionic_pin().commit[:12]}",
         place=("ORTRIM_BIONIC", "${bionic}"),
         preparing=FIRST.replace("LINES", lines),
         libraries='-L"$ORTRIM_BIONIC/lib" -llog',
+        calls=ATOMIC if target.architecture is Architecture.ARM64 else (),
     )
-    return zig_for(triple, version, rewrites, FLAGS, with_lld=True, sysroot=sysroot, driver=driver)
+    return zig_for(triple, version, (), flags, with_lld=True, sysroot=sysroot, driver=driver)
 
 
 GNU_HASH_LEVEL: Final = 23

@@ -15,6 +15,7 @@ from ortrim.spec.targets import ABIS, TARGETS
 from sample_plans import sample_plan
 
 ANDROID = [name for name in TARGETS if name.startswith("android-")]
+ERRATUM = "-Wl,--fix-cortex-a53-843419"
 PAGES = ["-Wl,-z,max-page-size=16384", "-Wl,-z,common-page-size=16384"]
 
 
@@ -79,8 +80,20 @@ def test_relocations_are_packed_as_the_level_can_read_them(api: int, packed_relo
 def test_the_upstream_profile_packs_nothing(exceptions: bool) -> None:  # noqa: FBT001
     """It aligns, names and maps the library; what saves bytes is balanced's alone."""
     planned = job(options=AndroidSpec(api=30), profile="upstream", exceptions=exceptions)
-    added = {"-Wl,--build-id=sha1", "-Wl,--strip-debug", "-Wl,-Map=../link.map"}
+    added = {"-Wl,--build-id=sha1", "-Wl,--strip-debug", "-Wl,-Map=../link.map", ERRATUM}
     assert set(linker_flags(planned)) == {"-Wl,-z,noexecstack", *PAGES, *added}
+
+
+@pytest.mark.parametrize(("api", "together"), [(21, True), (29, True), (30, False), (36, False)])
+def test_older_unwinders_get_code_and_constants_in_one_segment(api: int, together: bool) -> None:  # noqa: FBT001
+    """As the NDK's own files have it: a crash report would end there."""
+    assert ("-Wl,--no-rosegment" in linker_flags(job(options=AndroidSpec(api=api)))) == together
+
+
+@pytest.mark.parametrize("target", ANDROID)
+def test_cortex_a53_gets_what_clang_has_for_it(target: str) -> None:
+    """A processor of most cheap phones mistakes a sequence of instructions."""
+    assert (ERRATUM in linker_flags(job(target))) == ("arm64" in target)
 
 
 def test_tables_for_unwinding_go_with_exceptions() -> None:

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -54,8 +55,10 @@ def fixture_executor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Executo
 def job_with(log: Path, **wrappers: str) -> BuildJob:
     """Return a job whose compiler writes down what it is called with."""
     texts = tuple((name, text.format(log=log)) for name, text in wrappers.items())
-    toolchain = Toolchain(kind="gcc", version="12", triple="", environment=(), wrappers=texts)
-    return replace(sample_plan("linux-x64").targets[0].job, toolchain=toolchain)
+    kind: Literal["gcc", "ndk"] = "ndk" if "objcopy" in wrappers else "gcc"
+    toolchain = Toolchain(kind=kind, version="12", triple="", environment=(), wrappers=texts)
+    target = {"gcc": "linux-x64", "ndk": "android-x86_64"}[kind]
+    return replace(sample_plan(target).targets[0].job, toolchain=toolchain)
 
 
 def result_in(folder: Path) -> JobResult:
@@ -73,7 +76,8 @@ def test_it_is_compiled_once_with_all_that_it_includes(executor: Executor, jdk: 
     made = build_jni_library(job, result_in(tmp_path), executor, jdk)
     assert (made.library.read_text(), made.symbols) == ("linked\n", None)
     said = log.read_text()
-    assert f"{tmp_path}/sources/{JAVA}/native/OrtJniUtil.c libonnxruntime.so -o libonnxruntime4j_jni.so" in said
+    assert f"-c {tmp_path}/sources/{JAVA}/native/OrtJniUtil.c\n" in said
+    assert "OrtJniUtil.o libonnxruntime.so -o libonnxruntime4j_jni.so\n" in said
     assert {"jni.h", "jni_md.h", "onnxruntime_config.h"} <= set(said.split())
     assert build_jni_library(job, result_in(tmp_path), executor, jdk) == made
     assert log.read_text() == said

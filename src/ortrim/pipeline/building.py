@@ -12,7 +12,7 @@ from ortrim.errors import VerifyError
 from ortrim.history.record import record_build
 from ortrim.pipeline.devices import answers
 from ortrim.pipeline.executors import builder_for, compiled_before
-from ortrim.pipeline.packaging import groups, packaged
+from ortrim.pipeline.packaging import PackageGroup, Results, groups, packaged
 from ortrim.pipeline.planned import Planned, make_planned, target_folder
 from ortrim.pipeline.preparing import write_steps
 from ortrim.pipeline.request import Request
@@ -60,13 +60,35 @@ def verify_again(request: Request, console: Console) -> tuple[VerifyReport, ...]
     Raises `VerifyError` (`not-built`, `no-device`) and `UsageError` for devices that are none.
     """
     require_writable(request.output)
-    planned = make_planned(replace(request, elsewhere=True), console, to_run=True)
-    built = [(group, tuple(map(compiled_before, group.targets))) for group in groups(planned.plan)]
+    planned, built = _built_before(replace(request, elsewhere=True), console)
     return tuple(
         _verify(planned, each, request, console)
         for group, results in built
         for each in packaged(planned, group, results, request, console)
     )
+
+
+def _built_before(request: Request, console: Console) -> tuple[Planned, list[tuple[PackageGroup, Results]]]:
+    """Return the plan of what was built before and its results: as this machine plans it, or else as GitHub's do.
+
+    They differ in compilers, since GitHub's machines and containers have NDKs and an Xcode that this one may lack.
+    Raises `VerifyError` `not-built`.
+    """
+    planned = make_planned(request, console, to_run=True)
+    try:
+        return planned, _results(planned)
+    except VerifyError:
+        there = make_planned(replace(request, on_macs=True), console, to_run=True)
+        if there.plan == planned.plan:
+            raise
+        return there, _results(there)
+
+
+def _results(planned: Planned) -> list[tuple[PackageGroup, Results]]:
+    return [
+        (group, tuple(compiled_before(target, group.assembly) for target in group.targets))
+        for group in groups(planned.plan)
+    ]
 
 
 def reports_of(request: Request, console: Console) -> tuple[VerifyReport, ...]:

@@ -8,7 +8,7 @@ from ortrim.base.files import shipped_folder
 from ortrim.base.scripts import packages_folder
 from ortrim.build.execution import BuildInputs, Executor, choose_parallelism
 from ortrim.build.native import NativeExecutor
-from ortrim.build.plan import BuildJob, JobResult, PlannedTarget
+from ortrim.build.plan import AssemblyJob, BuildJob, JobResult, PlannedTarget
 from ortrim.build.trees import finished_build, result_of
 from ortrim.containers.executor import ContainerExecutor
 from ortrim.errors import VerifyError
@@ -58,12 +58,13 @@ def native_executor(
     )
 
 
-def compiled_before(target: PlannedTarget) -> JobResult:
+def compiled_before(target: PlannedTarget, assembly: AssemblyJob | None) -> JobResult:
     """Return what an earlier build of a target left, of which nothing needs an NDK or Xcode any more.
 
     It may have been compiled in a container, or on another machine. Raises `VerifyError` `not-built`.
     """
-    if platform_of(target.job.target).SDK and not is_compiled(target):
+    by_sdk = target.job.toolchain.kind == platform_of(target.job.target).SDK
+    if by_sdk and not is_compiled(target, java=assembly is None or assembly.java is not False):
         raise _not_built(target.job)
     return built_before(target.job)
 

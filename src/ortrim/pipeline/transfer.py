@@ -31,9 +31,9 @@ def archive_name(target: str) -> str:
     return f"compiled-{target}.tar.gz"
 
 
-def is_compiled(target: PlannedTarget) -> bool:
-    """Whether everything that `export_compiled` takes of a target is here."""
-    beside = platform_of(target.job.target).beside(target.job).values()
+def is_compiled(target: PlannedTarget, *, java: bool = True) -> bool:
+    """Whether everything that `export_compiled` takes of a target is here; without `java`, all but what that needs."""
+    beside = platform_of(target.job.target).beside(target.job).values() if java else ()
     return all(map(is_kept, (finished_build(target.job), finished_runner(target.runner).parent, *beside)))
 
 

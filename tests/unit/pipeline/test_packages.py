@@ -26,6 +26,7 @@ from ortrim.pipeline.request import Request
 from ortrim.pipeline.verification import Packaged, verify
 from ortrim.platforms.android import jni, ndk
 from ortrim.platforms.android.jni import JAVA
+from ortrim.platforms.android.zig_toolchain import MACHINES
 from ortrim.report.terminal import terminal_report
 from ortrim.spec.targets import ABIS
 from ortrim.verify.measurements import Verdict
@@ -66,7 +67,8 @@ class Recorded:
 
     def run_beside(self, toolchain: Toolchain, folder: Path, _make: object) -> None:
         """Leave a JNI library."""
-        (abi,) = (ABIS[each] for each, triple in ndk.TRIPLES.items() if toolchain.triple.startswith(triple))
+        triples = ndk.TRIPLES if toolchain.kind == "ndk" else MACHINES
+        (abi,) = (ABIS[each] for each, triple in triples.items() if toolchain.triple.startswith(triple))
         folder.mkdir(parents=True, exist_ok=True)
         (folder / jni.SYMBOLS).unlink(missing_ok=True)
         (folder / BINDING).write_bytes(sample(f"{abi}-{BINDING}"))
@@ -199,12 +201,12 @@ def test_a_shared_cxx_library_is_packaged_and_goes_along_to_devices(
 
 def test_an_aar_is_verified_again(stages: Stages, recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
     """From what was built before, for all ABIs."""
-    monkeypatch.setattr(building, "compiled_before", lambda target: recorded.run(target.job))
+    monkeypatch.setattr(building, "compiled_before", lambda target, _: recorded.run(target.job))
     assert [report.target for report in android(stages, verify_again)] == ["android-arm64-v8a", "android-x86_64"]
 
 
-def test_verifying_again_needs_no_ndk(stages: Stages, recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It may have been named for the build alone, or be in a container's image: nothing is compiled."""
+def leave_recorded(stages: Stages, recorded: Recorded) -> set[str]:
+    """Leave what a build of both ABIs leaves with the recorded libraries, and return the kinds of their toolchains."""
     planned = make_planned(stages.request(BOTH, target="android"), stages.console)
     for target in planned.plan.targets:
         leave_compiled(target)
@@ -212,7 +214,22 @@ def test_verifying_again_needs_no_ndk(stages: Stages, recorded: Recorded, monkey
         shutil.copyfile(result.library, finished_build(target.job) / RUNTIME)
         shutil.copytree(result.headers, finished_build(target.job) / "headers", dirs_exist_ok=True)
         record_entry(finished_build(target.job))
+    return {target.job.toolchain.kind for target in planned.plan.targets}
+
+
+def test_verifying_again_needs_no_ndk(stages: Stages, recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may have been named for the build alone, or be in a container's image: nothing is compiled."""
+    assert leave_recorded(stages, recorded) == {"ndk"}
     monkeypatch.delenv("ANDROID_NDK_HOME")
+    assert [report.verdict for report in android(stages, verify_again)] == [Verdict.NOT_JUDGED, Verdict.NOT_JUDGED]
+
+
+def test_what_zig_compiled_without_an_ndk_is_verified_again(
+    stages: Stages, recorded: Recorded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The buildspec need not say which compiler it was."""
+    monkeypatch.delenv("ANDROID_NDK_HOME")
+    assert leave_recorded(stages, recorded) == {"zig"}
     assert [report.verdict for report in android(stages, verify_again)] == [Verdict.NOT_JUDGED, Verdict.NOT_JUDGED]
 
 

@@ -51,7 +51,7 @@ def is_compiled_by_zig(spec: BuildSpec, target: TargetSpec, asked: Compilation) 
     chosen = android_of(spec, target)
     if chosen.toolchain is not None:
         return chosen.toolchain == "zig"
-    elsewhere = asked.container is not None or asked.elsewhere
+    elsewhere = asked.container is not None or asked.on_macs
     of_the_ndk = chosen.ndk or chosen.stl == "c++_shared" or "nnapi" in (chosen.providers or ())
     return not (elsewhere or of_the_ndk or asked.ndk or names_ndk())
 
@@ -247,8 +247,8 @@ class Android(Platform):
         build_jni_library(job, result, executor, find_jdk())
 
     def beside(self, job: BuildJob) -> Mapping[str, Path]:
-        """Return the folder of the JNI library."""
-        return {JNI: finished_jni(job)}
+        """Return the folder of the JNI library; none on a machine without a JDK, whose AARs have no Java API."""
+        return {JNI: finished_jni(job)} if jdk_is_here() else {}
 
     def check_beside(self, folder: Path) -> None:
         """Refuse a folder without a JNI library. Raises `StorageError` `jni-damaged`."""

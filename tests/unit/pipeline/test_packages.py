@@ -87,6 +87,8 @@ def fixture_recorded(stages: Stages, monkeypatch: pytest.MonkeyPatch) -> Recorde
     (stages.folder / JAVA / "java" / "OnnxRuntime.java").touch()
     for name in ("LICENSE", "ThirdPartyNotices.txt"):
         (upstream / name).write_text("licence")
+    (stages.folder / "ziglang").mkdir()
+    (stages.folder / "ziglang" / "LICENSE").write_text("licence")
     for text in ("libcxx", "libcxxabi", "libunwind"):
         (stages.folder / "ziglang" / "lib" / text).mkdir(parents=True)
         (stages.folder / "ziglang" / "lib" / text / "LICENSE.TXT").write_text("licence")

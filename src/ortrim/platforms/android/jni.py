@@ -16,7 +16,6 @@ from typing import Final
 from ortrim.base.cache import cache_folder
 from ortrim.base.command import run
 from ortrim.base.tools import install_command
-from ortrim.binaries.elf import take_apart
 from ortrim.build.execution import ExecutionEnvironment, Executor, JobPaths, finished, job_environment
 from ortrim.build.plan import BuildJob, JobResult, digest
 from ortrim.build.upstream import first_error, remedy
@@ -259,7 +258,8 @@ def _compile(job: BuildJob, library: Path, paths: JobPaths, place: ExecutionEnvi
     shutil.copyfile(library, paths.build / library.name)
     sources = sorted((paths.sources / JAVA / "native").glob("*.c"))
     compiling, (linker, *linking) = paths.resolve_all(jni_compiling(job)), jni_linking(job)
-    _run(job, paths, place, (str(paths.wrappers / "cc"), *compiling, "-c", *map(str, sources)))
+    for source in sources:  # zig's driver makes one object of a call
+        _run(job, paths, place, (str(paths.wrappers / "cc"), *compiling, "-c", str(source), "-o", f"{source.stem}.o"))
     linked = "linked.so" if job.android else BINDING
     objects = (f"{source.stem}.o" for source in sources)
     _run(job, paths, place, (str(paths.wrappers / linker), *linking, *objects, library.name, "-o", linked))
@@ -267,6 +267,8 @@ def _compile(job: BuildJob, library: Path, paths: JobPaths, place: ExecutionEnvi
         for option, name in STRIPS:
             _run(job, paths, place, (str(paths.wrappers / "objcopy"), option, linked, name))
     elif job.android:
+        from ortrim.binaries.elf import take_apart  # noqa: PLC0415 - planning reads no library
+
         take_apart(paths.build / linked, paths.build / BINDING, paths.build / SYMBOLS)
 
 

@@ -76,7 +76,7 @@ def test_it_is_compiled_once_with_all_that_it_includes(executor: Executor, jdk: 
     made = build_jni_library(job, result_in(tmp_path), executor, jdk)
     assert (made.library.read_text(), made.symbols) == ("linked\n", None)
     said = log.read_text()
-    assert f"-c {tmp_path}/sources/{JAVA}/native/OrtJniUtil.c\n" in said
+    assert f"-c {tmp_path}/sources/{JAVA}/native/OrtJniUtil.c -o OrtJniUtil.o\n" in said
     assert "OrtJniUtil.o libonnxruntime.so -o libonnxruntime4j_jni.so\n" in said
     assert {"jni.h", "jni_md.h", "onnxruntime_config.h"} <= set(said.split())
     assert build_jni_library(job, result_in(tmp_path), executor, jdk) == made

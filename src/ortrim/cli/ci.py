@@ -78,7 +78,7 @@ def prepare(_context: Context, target: str, to_verify: bool = False, ndk: str = 
             install_emulators(targets, host_target(), step.note)
         else:
             for platform, own in by_system:
-                versions = (ndk,) if ndk else sdk_versions(platform, os.environ.get(PLAN_VARIABLE, ""), own)
+                versions = (ndk,) if ndk and own else sdk_versions(platform, os.environ.get(PLAN_VARIABLE, ""), own)
                 prepare_sdk(platform, versions, own, step.note)
         if ndk:
             prefer_ndk(ndk)

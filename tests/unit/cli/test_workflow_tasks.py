@@ -137,7 +137,8 @@ def test_a_job_names_its_ndk_and_its_phone(ortrim: Run, runner: Path, monkeypatc
     monkeypatch.setattr(ANDROID, "require_package_tools", lambda _: None)
     calls = {name: answer(monkeypatch, name, None) for name in ("prepare_sdk", "prefer_ndk", "start_phone")}
     ortrim("ci.prepare", "--target", "android-x86_64", "--ndk", "28.0.13004108")
-    assert [call[1] for call in calls["prepare_sdk"] if call[0] is ANDROID] == [("28.0.13004108",)]
+    asked = {call[0]: call[1] for call in calls["prepare_sdk"]}
+    assert asked == {**dict.fromkeys(PLATFORMS, ()), ANDROID: ("28.0.13004108",)}
     assert calls["prefer_ndk"] == [("28.0.13004108",)]
     ortrim("ci.prepare", "--target", "android-x86_64", "--to-verify", "--api", "35")
     ortrim("ci.prepare", "--target", "android-x86_64", "--to-verify")

@@ -23,6 +23,7 @@ TESTS: Final = Path(__file__).parent
 UNAVAILABLE_FILE: Final = TESTS / "unavailable.toml"
 BUILDS: Final = frozenset(
     {
+        "integration/test_android_app.py",
         "integration/test_android_harness.py",
         "integration/test_android_kotlin.py",
         "integration/test_build_on_github.py",

@@ -14,6 +14,7 @@ from ortrim.base.command import run
 from ortrim.build.execution import choose_parallelism
 from ortrim.build.native import NativeExecutor
 from ortrim.build.plan import BuildPlan
+from ortrim.cli.options import demo_spec
 from ortrim.package.aar_contents import read_aar
 from ortrim.pins.runtime import SourcePin, runtime_pins
 from ortrim.platforms.android.ndk import Ndk, installed_ndk
@@ -100,11 +101,10 @@ def test_a_library_and_its_symbols_are_built(sources: SourceTree, tmp_path: Path
 
 @pytest.mark.build
 def test_the_demo_becomes_an_aar(tmp_path: Path) -> None:
-    """One command gives a package of two ABIs that passed every gate; without a device nothing is claimed.
-
-    The NDK is the pinned one, which lies among an SDK's own; the environment may name another version besides.
-    """
-    words = ("build", "--target", "android-arm*", "--output", str(tmp_path), "--json")
+    """One command gives a package of two ABIs that passed every gate; without a device nothing is claimed."""
+    spec = tmp_path / "app.toml"
+    spec.write_text(f'{demo_spec().read_text()}\n[android]\nndk = "{installed_ndk().version}"\n')
+    words = ("build", "--spec", str(spec), "--target", "android-arm*", "--output", str(tmp_path), "--json")
     done = run((sys.executable, "-m", "invoke", *words), cwd=ROOT, timeout_seconds=BUILD_SECONDS)
     assert done.returncode == 0, done.stderr
     reports = json.loads(done.stdout)["reports"]

@@ -25,13 +25,13 @@ import gh_program
 from fake_programs import FakePrograms, fake_programs
 from github_service import GitHubService
 from github_state import Release, VirtualClock
-from ndk_layout import NDK_VERSION
+from ndk_layout import lay_out_ndk
 from ortrim.base.cache import cache_folder
 from ortrim.github.dispatch import decode_plan
 from ortrim.github.jobs import with_sums
 from ortrim.github.pin_updates import read_update
 from ortrim.pins.images import action_pins, image_pins
-from ortrim.platforms.android.ndk import REPOSITORY
+from ortrim.platforms.android.ndk import REPOSITORY, SDK_VARIABLES, VARIABLES
 from ortrim.sources.checkouts import git
 from upstream_likeness import QuietHandler
 from workflow_runner import ROOT, Runner, clean_clone, read_workflows, scripts, take_packages_of_the_tests
@@ -49,6 +49,7 @@ NOT_HERE: Final = {
     "build.yml: deliver: Assemble, package, verify": "slow: test_workflow_steps.py",
     "build.yml: app: Compile the app": "needs Gradle, and a library for Android",
     "build.yml: farm: Verify on devices of farms": "needs a farm",
+    "ci.yml: android-without-ndk: Build the demo for every ABI": "needs GitHub, which has bionic",
     "ci.yml: apple: Prepare this machine": "needs a Mac",
     "ci.yml: apple: Tests that need Xcode and its simulators": "needs a Mac with Xcode",
     "update-pins.yml: update: Build the demo with the last version and the newest": "slow: test_workflow_steps.py",
@@ -61,6 +62,10 @@ LOCAL: Final = {
     "ci.yml: fresh: The README's second command",
     "ci.yml: android: Prepare this machine",
     "ci.yml: android: Tests that need an NDK",
+    "ci.yml: android-without-ndk: Tests that need bionic",
+    "ci.yml: android-app: Prepare this machine",
+    "ci.yml: android-app: Start a phone",
+    "ci.yml: android-app: Tests that need a phone",
     "ci.yml: required: All of the above ended well",
     "release.yml: draft: Draft the release",
     "release.yml: publish: Publish what every target verified",
@@ -112,7 +117,7 @@ def runner(clone: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Runner]:
     for name in [name for name in os.environ if name.startswith(("GIT_", "GITHUB_", "GH_", "ORTRIM_", "ANDROID_"))]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
-    for name in ("output", "summary"):
+    for name in ("output", "summary", "env", "path"):
         (clone.parent / name).unlink(missing_ok=True)
     yield Runner(clone=clone, values={"github.token": "ghs_run", "vars.DEBIAN_MIRROR": "https://mirror.invalid/debian"})
     git(clone, "reset", "--quiet", "--hard", CLEAN)
@@ -194,17 +199,60 @@ def test_ci_tests_fresh_systems(runner: Runner, workflows: dict[str, Any], progr
     assert call == ["docker", "run", "--rm", "--init", *given, "/given/.ci/fresh", "--inside"]
 
 
-@pytest.mark.needs("javac")
-def test_ci_has_tests_with_an_ndk(
-    runner: Runner, workflows: dict[str, Any], programs: FakePrograms, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The SDK's own program is asked for the NDK; the tests are there (they run where one is)."""
-    monkeypatch.setenv("ANDROID_HOME", str(tmp_path / "sdk"))
-    programs.add(tmp_path / "sdk" / "cmdline-tools" / "latest" / "bin" / "sdkmanager")
+@pytest.fixture
+def sdk(programs: FakePrograms, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Have Android's SDK without an NDK, whose phone has started at once; tests are found, and not run."""
+    folder = tmp_path / "sdk"
+    monkeypatch.setenv("ANDROID_HOME", str(folder))
+    for name in ("cmdline-tools/latest/bin/sdkmanager", "cmdline-tools/latest/bin/avdmanager", "platform-tools/adb"):
+        programs.add(folder / name)
+    programs.add("chmod", "start-stop-daemon")
+    programs.answer("adb", "shell", stdout="1\n")
+    monkeypatch.setenv("ANDROID_AVD_HOME", str(tmp_path / "avd"))
     monkeypatch.setenv("PYTEST_ADDOPTS", "--collect-only --quiet -p no:cacheprovider")
-    run(runner, workflows, "ci.yml", "android")
-    assert ["sdkmanager", "--install", f"ndk;{NDK_VERSION}"] in programs.calls
+    return folder
+
+
+@pytest.mark.needs("javac")
+@pytest.mark.parametrize("index", [0, 1])
+def test_ci_has_tests_with_each_ndk(
+    runner: Runner, workflows: dict[str, Any], programs: FakePrograms, sdk: Path, index: int
+) -> None:
+    """The SDK's own program is asked for it, and later steps are told where it is; the tests are there."""
+    job = workflows["ci.yml"]["jobs"]["android"]
+    version = job["strategy"]["matrix"]["ndk"][index]
+    assert version.startswith(("27.", "28.")[index])
+    lay_out_ndk(sdk / "ndk" / "26.3.11579264", "26.3.11579264")
+    program = sdk / "cmdline-tools" / "latest" / "bin" / "sdkmanager"
+    lay_out_ndk(sdk.parent / "installed", version)
+    program.write_text(f'#!/bin/sh\n[ "$2" = "ndk;{version}" ] && mv "{sdk.parent}/installed" "{sdk}/ndk/{version}"\n')
+    run(runner, workflows, "ci.yml", "android", matrix={"ndk": version})
+    assert str(sdk / "ndk" / version) in (runner.clone.parent / "env").read_text().splitlines()
     assert "tests/integration/test_android_ndk.py::" in runner.printed[-1].stdout
+
+
+def test_ci_has_a_test_with_bionic(runner: Runner, workflows: dict[str, Any], sdk: Path) -> None:
+    """It is where a machine without an SDK has just built for Android."""
+    job = workflows["ci.yml"]["jobs"]["android-without-ndk"]
+    assert job["env"] == dict.fromkeys((*SDK_VARIABLES, *VARIABLES), "")
+    run(runner, workflows, "ci.yml", "android-without-ndk", "Tests that need bionic")
+    assert "test_android_app.py::test_the_cpp_compiles_for_android" in runner.printed[-1].stdout
+
+
+@pytest.mark.needs("javac")
+def test_ci_runs_an_app_on_each_phone(
+    runner: Runner, workflows: dict[str, Any], programs: FakePrograms, sdk: Path
+) -> None:
+    """Three images are there; whichever is started, later steps reach it, and the test is there."""
+    job = workflows["ci.yml"]["jobs"]["android-app"]
+    levels = job["strategy"]["matrix"]["api"]
+    assert levels == [24, 29, 35]
+    for level in levels:
+        run(runner, workflows, "ci.yml", "android-app", matrix={"api": level})
+        (image,) = [call[-1] for call in programs.calls if "emulator" in call[2:] and f"android-{level};" in call[-1]]
+        assert image.endswith(";x86_64")
+        assert "test_android_app.py::test_both_apis_give_parity_on_a_phone" in runner.printed[-1].stdout
+    assert (runner.clone.parent / "path").read_text() == f"{sdk / 'platform-tools'}\n" * len(levels)
 
 
 @pytest.mark.parametrize(("result", "code"), [("success", 0), ("failure", 19), ("skipped", 19)])

@@ -9,13 +9,17 @@ from typing import Final
 
 import pytest
 
+from ortrim.base.cache import is_kept
 from ortrim.base.command import run
 from ortrim.errors import ToolError
-from ortrim.platforms.android.ndk import installed_ndk
+from ortrim.platforms.android.bionic import bionic_folder
+from ortrim.platforms.android.ndk import SDK_VARIABLES, installed_ndk
 
 KNOWN_TOOLS: Final = (
     "adb",
+    "android-phone",
     "apt-get",
+    "bionic",
     "buildah",
     "ccache",
     "chromium",
@@ -54,7 +58,9 @@ KNOWN_TOOLS: Final = (
 )
 """Names that `@pytest.mark.needs` may give: programs that count as present when PATH has them and they start.
 
-`ndk` is Android's NDK, which the environment names; `root` is the user who may do what others may not.
+`ndk` is Android's NDK, which the environment names; `android-phone` is one that adb reaches, and an SDK that the
+environment names; `bionic` is Android's C library in the cache, where the first build for Android puts it; `root` is
+the user who may do what others may not.
 """
 
 PROBES: Final = {
@@ -133,12 +139,31 @@ def has_ndk() -> bool:
     return True
 
 
+def has_phone() -> bool:
+    """Whether adb reaches one phone, for which an SDK can make apps."""
+    if not any(os.environ.get(name) for name in SDK_VARIABLES) or shutil.which("adb") is None:
+        return False
+    return run(("adb", "get-state"), timeout_seconds=20).stdout.strip() == "device"
+
+
+def has_bionic() -> bool:
+    """Whether the cache has bionic's files at the pinned commit."""
+    return is_kept(bionic_folder())
+
+
+OWN_PROBES: Final[Mapping[str, Callable[[], bool]]] = {
+    "android-phone": has_phone,
+    "bionic": has_bionic,
+    "ndk": has_ndk,
+    "root": lambda: os.geteuid() == 0,
+}
+"""Names that are no programs."""
+
+
 def is_present(name: str) -> bool:
     """Whether PATH has the program and it starts; pyenv's shims exist for versions that do not."""
-    if name == "ndk":
-        return has_ndk()
-    if name == "root":
-        return os.geteuid() == 0
+    if name in OWN_PROBES:
+        return OWN_PROBES[name]()
     if shutil.which(name) is None:
         return False
     try:

@@ -20,11 +20,12 @@ DESKTOP: Final = ("java", "jvm")
 
 @dataclass(frozen=True, kw_only=True)
 class JavaDemo:
-    """The demo's plan, its libraries in one folder, the Java API as a jar, that API's sources, and the compiler."""
+    """The demo's plan, its libraries in one folder, headers, the Java API as a jar, that API's sources, a compiler."""
 
     planned: Planned
     job: BuildJob
     libraries: Path
+    headers: Path
     jar: Path
     java: Path
     jdk: Jdk
@@ -58,4 +59,12 @@ def java_demo(folder: Path) -> JavaDemo:
     java = planned.sources.folder / JAVA
     jar = folder / "onnxruntime.jar"
     jar.write_bytes(classes_jar(jdk, [java / name for name in DESKTOP]))
-    return JavaDemo(planned=planned, job=target.job, libraries=libraries, jar=jar, java=java, jdk=jdk)
+    return JavaDemo(
+        planned=planned,
+        job=target.job,
+        libraries=libraries,
+        headers=result.headers,
+        jar=jar,
+        java=java,
+        jdk=jdk,
+    )

@@ -85,12 +85,14 @@ class Runner:
 
     def __post_init__(self) -> None:
         """Make the files through which steps tell the runner something."""
-        for name in ("output", "summary"):
+        for name in ("output", "summary", "env", "path"):
             (self.clone.parent / name).touch()
         self.environment = {
             "GITHUB_ACTIONS": "true",
             "GITHUB_OUTPUT": str(self.clone.parent / "output"),
             "GITHUB_STEP_SUMMARY": str(self.clone.parent / "summary"),
+            "GITHUB_ENV": str(self.clone.parent / "env"),
+            "GITHUB_PATH": str(self.clone.parent / "path"),
             **self.environment,
         }
 

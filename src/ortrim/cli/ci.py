@@ -24,8 +24,10 @@ from ortrim.github.jobs import (
     verify_on_farms,
 )
 from ortrim.github.runner_setup import (
+    DEFAULT_LEVEL,
     append_summary,
     install_emulators,
+    prefer_ndk,
     prepare_sdk,
     start_phone,
     write_output,
@@ -57,8 +59,15 @@ def plan(_context: Context) -> None:
         console.result(matrix_json(matrix.compiled))
 
 
-@task(help={"target": TARGET_HELP, "to-verify": "install and start only what runs the targets, not what compiles them"})
-def prepare(_context: Context, target: str, to_verify: bool = False) -> None:
+@task(
+    help={
+        "target": TARGET_HELP,
+        "to-verify": "install and start only what runs the targets, not what compiles them",
+        "ndk": "the version of Android's NDK to install, with which the steps that follow compile",
+        "api": "API level of the emulated phone",
+    }
+)
+def prepare(_context: Context, target: str, to_verify: bool = False, ndk: str = "", api: int = DEFAULT_LEVEL) -> None:
     """Step: install what compiling or running targets needs."""
     with boundary() as console, console.step(f"prepare for {target}") as step:
         targets = targets_named(target)
@@ -69,10 +78,12 @@ def prepare(_context: Context, target: str, to_verify: bool = False) -> None:
             install_emulators(targets, host_target(), step.note)
         else:
             for platform, own in by_system:
-                versions = sdk_versions(platform, os.environ.get(PLAN_VARIABLE, ""), own)
+                versions = (ndk,) if ndk and own else sdk_versions(platform, os.environ.get(PLAN_VARIABLE, ""), own)
                 prepare_sdk(platform, versions, own, step.note)
+        if ndk:
+            prefer_ndk(ndk)
         if to_verify and ON_PHONE in target.split(","):
-            start_phone(step.note)
+            start_phone(api, step.note)
 
 
 @task(help={"target": TARGET_HELP})

@@ -1,6 +1,7 @@
 """Making a fresh runner of GitHub's ready: emulators from its distribution, NDKs and an emulated phone from its SDK.
 
-- The files through which a step tells GitHub's runner something: its outputs, and its part of the run's summary.
+- The files through which a step tells GitHub's runner something: outputs, variables and programs for later steps, and
+  its part of the run's summary.
 - What became of the jobs that a job waited for.
 """
 
@@ -20,10 +21,13 @@ from ortrim.base.emulators import SUITE
 from ortrim.base.files import storage_errors
 from ortrim.errors import Diagnostic, DiagnosticGroup, StorageError, ToolError, UsageError, VerifyError
 from ortrim.platforms import Platform, platform_of
+from ortrim.platforms.android.ndk import VARIABLES, find_ndk
 from ortrim.sources.debian import DEBIAN_KEYRING, Mirror, source_stanza
 from ortrim.spec.targets import Target
 
 INSTALL_SECONDS: Final = 1200
+REACHED_SECONDS: Final = 300.0
+"""How long an emulator that has been started may take until adb sees it."""
 BOOT_SECONDS: Final = 1200
 """What ONNX Runtime's own scripts give an emulator to start."""
 BOOT_PAUSE_SECONDS: Final = 2.0
@@ -37,13 +41,19 @@ ADDRESS: Final = re.compile(r"https?://[^\s/]+(/\S*)?")
 SOURCES: Final = "sources.list.d/ortrim-debian.sources"
 PREFERENCES: Final = "preferences.d/ortrim-debian"
 NOTHING_BY_ITSELF: Final = "Package: *\nPin: release o=Debian\nPin-Priority: -1\n"
-IMAGE: Final = "system-images;android-29;default;x86_64"
-"""The phone that ONNX Runtime's own scripts emulate."""
+PHONES: Final = {24: "default", 29: "default", 35: "google_apis_ps16k"}
+"""Emulated phones by API level: the lowest of the official AAR, that of ONNX Runtime's own scripts, pages of 16 KB."""
+DEFAULT_LEVEL: Final = 29
 AVD: Final = "ortrim"
+AVDS: Final = "ANDROID_AVD_HOME"
+"""The one variable of which avdmanager and the emulator make the same: the former follows XDG_CONFIG_HOME, too."""
 EMULATOR_OPTIONS: Final = (
-    *("-avd", AVD, "-memory", "4096", "-no-window", "-no-audio", "-no-boot-anim", "-no-snapshot", "-gpu", "guest"),
-    *("-partition-size", "2047", "-wipe-data"),
+    *("-avd", AVD, "-memory", "4096", "-no-window", "-no-audio", "-no-boot-anim", "-no-snapshot"),
+    *("-gpu", "swiftshader_indirect", "-partition-size", "2047", "-wipe-data"),
 )
+EMULATOR_LOG: Final = Path(tempfile.gettempdir()) / "ortrim-emulator.log"
+ACCEPTING: Final = ("/bin/sh", "-c", 'yes | "$0" "$@"')
+"""Starts a program with yes to all that it asks: sdkmanager asks about licences that nobody has accepted yet."""
 Announce = Callable[[str], None]
 
 
@@ -109,34 +119,69 @@ def prepare_sdk(platform: Platform, versions: Iterable[str], targets: Sequence[T
             package = platform.sdk_package(version)
             if not package:
                 raise
-            announce(f"install {package}")
-            _done((_sdk_tool("sdkmanager"), "--install", package))
+            _install(announce, package)
 
 
-def start_phone(announce: Announce) -> None:
+def prefer_ndk(version: str) -> None:
+    """Let the steps that follow compile with the installed NDK of a version. Raises as `find_ndk` does."""
+    write_variable(VARIABLES[0], str(find_ndk(version).folder))
+
+
+def start_phone(level: int, announce: Announce) -> None:
     """Start an emulated x86-64 phone that goes on running after this program, and wait until it has started.
 
-    Raises `ToolError` (`sdk-missing`, `not-prepared`, `emulator-not-started`).
+    The steps that follow find `adb`. Raises `UsageError` (`no-such-phone`) and `ToolError` (`sdk-missing`,
+    `not-prepared`, `emulator-not-started`).
     """
+    image = _image(level)
     if not os.access(KVM, os.R_OK | os.W_OK):
         _done(_as_root("chmod", "0666", str(KVM)))
-    announce(f"install {IMAGE}")
-    _done((_sdk_tool("sdkmanager"), "--install", "platform-tools", "emulator", IMAGE))
-    _done((_sdk_tool("avdmanager"), "create", "avd", "--force", "--name", AVD, "--device", "pixel", "--package", IMAGE))
+    _install(announce, "platform-tools", "emulator", image)
+    environment = {**os.environ, AVDS: str(_avds())}
+    words = ("create", "avd", "--force", "--name", AVD, "--device", "pixel", "--package", image)
+    _done((_sdk_tool("avdmanager"), *words), environment)
     announce("start the emulator")
-    emulator = str(_sdk() / "emulator" / "emulator")
-    _done(("start-stop-daemon", "--start", "--background", "--startas", emulator, "--", *EMULATOR_OPTIONS))
-    _await_boot(str(_sdk() / "platform-tools" / "adb"))
+    daemon = ("start-stop-daemon", "--start", "--background", "--output", str(EMULATOR_LOG), "--startas")
+    _done((*daemon, str(_sdk() / "emulator" / "emulator"), "--", *EMULATOR_OPTIONS), environment)
+    adb = _sdk() / "platform-tools" / "adb"
+    _await_boot(adb)
+    add_to_path(adb.parent)
 
 
-def _await_boot(adb: str) -> None:
-    _done((adb, "wait-for-device"))
+def _image(level: int) -> str:
+    if level not in PHONES:
+        hint = f"choose among: {', '.join(map(str, PHONES))}"
+        raise UsageError("no-such-phone", f"no phone of API level {level} is emulated", where="--api", hint=hint)
+    return f"system-images;android-{level};{PHONES[level]};x86_64"
+
+
+def _avds() -> Path:
+    folder = Path(os.environ.get(AVDS) or Path.home() / ".android" / "avd")
+    with storage_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def _await_boot(adb: Path) -> None:
+    try:
+        run((adb, "wait-for-device"), timeout_seconds=REACHED_SECONDS)
+    except ToolError as error:
+        raise _not_started(f"cannot be reached after {REACHED_SECONDS:g} seconds") from error
     ends = time.monotonic() + BOOT_SECONDS
     while run((adb, "shell", "getprop", "sys.boot_completed"), timeout_seconds=60).stdout.strip() != "1":
         if time.monotonic() > ends:
-            what = f"has not started within {BOOT_SECONDS} seconds"
-            raise ToolError("emulator-not-started", what, where="emulator", hint="run the job again")
+            raise _not_started(f"has not started within {BOOT_SECONDS} seconds")
         time.sleep(BOOT_PAUSE_SECONDS)
+
+
+def _not_started(what: str) -> ToolError:
+    said = EMULATOR_LOG.read_text(encoding="utf-8", errors="replace") if EMULATOR_LOG.is_file() else ""
+    return ToolError("emulator-not-started", what, where="emulator", why=last_lines(said, 20), hint="run the job again")
+
+
+def _install(announce: Announce, *packages: str) -> None:
+    announce(f"install {', '.join(packages)}")
+    _done((*ACCEPTING, _sdk_tool("sdkmanager"), "--install", *packages))
 
 
 def _sdk() -> Path:
@@ -155,8 +200,8 @@ def _as_root(*words: str) -> tuple[str, ...]:
     return words if os.geteuid() == 0 else ("sudo", *words)
 
 
-def _done(words: tuple[str, ...]) -> None:
-    done = run(words, timeout_seconds=INSTALL_SECONDS)
+def _done(words: tuple[str, ...], environment: Mapping[str, str] | None = None) -> None:
+    done = run(words, environment=environment, timeout_seconds=INSTALL_SECONDS)
     if done.returncode != 0:
         why = last_lines(done.stderr or done.stdout)
         what = f"ended with {done.returncode}"
@@ -164,6 +209,8 @@ def _done(words: tuple[str, ...]) -> None:
 
 
 OUTPUT: Final = "GITHUB_OUTPUT"
+LATER_VARIABLES: Final = "GITHUB_ENV"
+LATER_PATH: Final = "GITHUB_PATH"
 SUMMARY: Final = "GITHUB_STEP_SUMMARY"
 SUMMARY_BYTES: Final = 1 << 20
 """What GitHub shows of one step's summary; a larger one is refused as a whole."""
@@ -177,9 +224,23 @@ def write_output(name: str, value: str, environment: Mapping[str, str] = os.envi
     Whatever is in the value, it cannot end it and begin another output: it stands between two lines of chance. Returns
     whether it was written. Raises `StorageError`.
     """
+    return _append(environment.get(OUTPUT), _named(name, value))
+
+
+def write_variable(name: str, value: str, environment: Mapping[str, str] = os.environ) -> bool:
+    """Give the steps that follow a variable, as `write_output` gives an output."""
+    return _append(environment.get(LATER_VARIABLES), _named(name, value))
+
+
+def add_to_path(folder: Path, environment: Mapping[str, str] = os.environ) -> bool:
+    """Let the steps that follow find the programs of a folder first, as `write_output` gives an output."""
+    return _append(environment.get(LATER_PATH), f"{folder}\n")
+
+
+def _named(name: str, value: str) -> str:
     assert NAME.fullmatch(name)
     mark = f"ortrim-{secrets.token_hex(16)}"
-    return _append(environment.get(OUTPUT), f"{name}<<{mark}\n{value}\n{mark}\n")
+    return f"{name}<<{mark}\n{value}\n{mark}\n"
 
 
 def append_summary(text: str, environment: Mapping[str, str] = os.environ) -> bool:

@@ -19,9 +19,11 @@ from ortrim.base.files import storage_errors, write_if_changed
 from ortrim.build.plan import BuildPlan
 from ortrim.errors import Diagnostic, DiagnosticGroup, PlanError, UsageError
 from ortrim.github.dispatch import LARGEST_INPUTS
+from ortrim.github.runner_setup import PHONES
 from ortrim.models.hot_operators import SUFFIX as HOT_SUFFIX
 from ortrim.pins.images import ActionPin, action_pins, action_reference, image_pins
 from ortrim.platforms import platform_of
+from ortrim.platforms.android.ndk import RELEASES
 from ortrim.spec.build_options import PROFILE_NAMES, ProfileName
 from ortrim.spec.targets import TARGETS, Target
 
@@ -265,6 +267,10 @@ NAMES: Final = ("build", "ci", "release", "update-pins")
 HEADER: Final = "# Rendered by `invoke workflows` from src/ortrim/data/github/{}.yml.j2: edit that file, not this one."
 GRADLE: Final = "8.9"
 """What the Gradle project of the app for device farms says that it needs."""
+APP_GRADLE: Final = "9.6.0"
+"""What the plugin of the app in our own tests needs at least."""
+NDKS: Final = tuple(RELEASES[major] for major in ("27", "28"))
+"""Those with which CI tests."""
 HINT: Final = "run: invoke workflows"
 
 
@@ -281,6 +287,9 @@ def render_workflows(specs: tuple[str, ...], pins: Mapping[str, ActionPin] | Non
         "inputs": INPUTS,
         "specs": specs,
         "gradle": GRADLE,
+        "app_gradle": APP_GRADLE,
+        "ndks": NDKS,
+        "phones": tuple(PHONES),
         "ubuntu": UBUNTU,
         "ubuntu_arm": UBUNTU_ARM,
         "macos": MACOS,

@@ -14,7 +14,7 @@ from ortrim.github.dispatch import decode_plan
 from ortrim.github.pin_updates import RECORD, VersionsUpdate, read_update
 from ortrim.github.workflow_files import FOLDER, NAMES, WorkflowInputs
 from ortrim.pipeline.request import Request
-from ortrim.platforms import PLATFORMS
+from ortrim.platforms import ANDROID, PLATFORMS
 from ortrim.verify.measurements import Verdict
 from program_runs import Run
 from sample_plans import sample_plan, sample_target
@@ -130,6 +130,19 @@ def test_a_machine_is_prepared_for_what_comes(ortrim: Run, runner: Path, monkeyp
     called.clear()
     ortrim("ci.prepare", "--target", "android-arm64-v8a,android-x86_64", "--to-verify")
     assert called == [*tools, "install_emulators", "start_phone"]
+
+
+def test_a_job_names_its_ndk_and_its_phone(ortrim: Run, runner: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is not named is the version that ONNX Runtime is pinned with, and the phone of its own scripts."""
+    monkeypatch.setattr(ANDROID, "require_package_tools", lambda _: None)
+    calls = {name: answer(monkeypatch, name, None) for name in ("prepare_sdk", "prefer_ndk", "start_phone")}
+    ortrim("ci.prepare", "--target", "android-x86_64", "--ndk", "28.0.13004108")
+    asked = {call[0]: call[1] for call in calls["prepare_sdk"]}
+    assert asked == {**dict.fromkeys(PLATFORMS, ()), ANDROID: ("28.0.13004108",)}
+    assert calls["prefer_ndk"] == [("28.0.13004108",)]
+    ortrim("ci.prepare", "--target", "android-x86_64", "--to-verify", "--api", "35")
+    ortrim("ci.prepare", "--target", "android-x86_64", "--to-verify")
+    assert [call[0] for call in calls["start_phone"]] == [35, 29]
 
 
 @pytest.mark.parametrize(

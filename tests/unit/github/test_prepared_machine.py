@@ -1,6 +1,7 @@
 """Making a runner ready: what is there is not installed again, and what fails is reported."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -8,9 +9,9 @@ import pytest
 from aar_samples import fake_jdk
 from fake_programs import FakePrograms, fake_programs
 from ndk_layout import NDK_VERSION, lay_out_ndk
-from ortrim.errors import ExitCode, ToolError
+from ortrim.errors import ExitCode, ToolError, UsageError
 from ortrim.github import runner_setup
-from ortrim.github.runner_setup import IMAGE, install_emulators, prepare_sdk, start_phone
+from ortrim.github.runner_setup import install_emulators, prefer_ndk, prepare_sdk, start_phone
 from ortrim.platforms import ANDROID, APPLE
 from ortrim.platforms.apple import platform as toolchains
 from ortrim.platforms.apple.xcode import Xcode
@@ -44,6 +45,9 @@ def sdk(tmp_path: Path, programs: FakePrograms, monkeypatch: pytest.MonkeyPatch)
     for tool in ("sdkmanager", "avdmanager"):
         programs.add(folder / SDK_TOOLS / tool)
     programs.add(folder / "platform-tools" / "adb")
+    for name in ("GITHUB_ENV", "GITHUB_PATH"):
+        (tmp_path / name).touch()
+        monkeypatch.setenv(name, str(tmp_path / name))
     return folder
 
 
@@ -182,40 +186,113 @@ def test_a_mac_is_looked_at_before_it_compiles(monkeypatch: pytest.MonkeyPatch, 
     assert (caught.value.code, caught.value.exit_code) == ("xcode-sdk-missing", ExitCode.TOOL)
 
 
-def test_a_phone_is_started_and_waited_for(
+def test_later_steps_compile_with_the_ndk_that_was_asked_for(
     programs: FakePrograms, sdk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It goes on running by itself, and is ready when it says so, not when it can be reached."""
+    """Whichever the machine's own variable names."""
+    other = lay_out_ndk(sdk / "ndk" / "26.3.11579264", "26.3.11579264")
+    monkeypatch.setenv("ANDROID_NDK_HOME", str(other))
+    wanted = lay_out_ndk(sdk / "ndk" / NDK_VERSION)
+    prefer_ndk(NDK_VERSION)
+    name, value, _ = (tmp_path / "GITHUB_ENV").read_text().splitlines()
+    assert (name.partition("<<")[0], value) == ("ANDROID_NDK_HOME", str(wanted))
+
+
+@pytest.fixture
+def phone(programs: FakePrograms, sdk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Return what starts a phone of an API level, on a machine of GitHub's: XDG_CONFIG_HOME is set there."""
     monkeypatch.setattr(runner_setup, "KVM", tmp_path / "kvm")
     monkeypatch.setattr(runner_setup, "BOOT_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(runner_setup, "EMULATOR_LOG", tmp_path / "emulator.log")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home" / ".config"))
     programs.answer("adb", "shell", stdout="\n", once="first")
     programs.answer("adb", "shell", stdout="1\n")
-    start_phone(lambda _: None)
+    return lambda level: start_phone(level, lambda _: None)
+
+
+def test_a_phone_is_started_and_waited_for(
+    phone: Callable[[int], None], programs: FakePrograms, sdk: Path, tmp_path: Path
+) -> None:
+    """It goes on running by itself, and is ready when it says so, not when it can be reached; later steps find adb."""
+    phone(29)
     called = [call[0] for call in programs.calls]
     assert called == ["chmod", "sdkmanager", "avdmanager", "start-stop-daemon", "adb", "adb", "adb"]
     start = programs.calls[3]
-    assert start[:4] == ["start-stop-daemon", "--start", "--background", "--startas"]
-    assert start[4] == str(sdk / "emulator" / "emulator")
-    assert IMAGE in programs.calls[1]
+    assert start[:4] == ["start-stop-daemon", "--start", "--background", "--output"]
+    assert start[4:7] == [str(tmp_path / "emulator.log"), "--startas", str(sdk / "emulator" / "emulator")]
+    assert (tmp_path / "GITHUB_PATH").read_text() == f"{sdk / 'platform-tools'}\n"
+
+
+@pytest.mark.parametrize(("level", "flavour"), [(24, "default"), (29, "default"), (35, "google_apis_ps16k")])
+def test_a_level_has_its_image(phone: Callable[[int], None], programs: FakePrograms, level: int, flavour: str) -> None:
+    """The newest has pages of 16 KB."""
+    phone(level)
+    image = f"system-images;android-{level};{flavour};x86_64"
+    assert [image in call for call in programs.calls[1:3]] == [True, True]
+
+
+def test_no_other_level_is_guessed(phone: Callable[[int], None], programs: FakePrograms) -> None:
+    """The levels that there are stand in the hint."""
+    with pytest.raises(UsageError) as caught:
+        phone(30)
+    assert (caught.value.code, caught.value.exit_code) == ("no-such-phone", ExitCode.USAGE)
+    assert "24, 29, 35" in caught.value.hint
+    assert programs.calls == []
+
+
+def test_the_phone_is_made_where_the_emulator_looks_for_it(
+    phone: Callable[[int], None], programs: FakePrograms, sdk: Path, tmp_path: Path
+) -> None:
+    """By itself, avdmanager would follow XDG_CONFIG_HOME."""
+    said = tmp_path / "said"
+    for program in (sdk / SDK_TOOLS / "avdmanager", programs.folder / "bin" / "start-stop-daemon"):
+        program.write_text(f'#!/bin/sh\necho "$ANDROID_AVD_HOME" >>"{said}"\n')
+    phone(24)
+    folder = tmp_path / "home" / ".android" / "avd"
+    assert said.read_text() == f"{folder}\n{folder}\n"
+    assert folder.is_dir()
+
+
+def test_licences_are_accepted(phone: Callable[[int], None], programs: FakePrograms, sdk: Path, tmp_path: Path) -> None:
+    """Asking for them, sdkmanager takes silence for a no."""
+    yes = programs.folder / "bin" / "yes"
+    yes.write_text("#!/bin/sh\nwhile echo y; do :; done 2>/dev/null\n")
+    yes.chmod(0o755)
+    program = sdk / SDK_TOOLS / "sdkmanager"
+    program.write_text(f'#!/bin/sh\nread -r answer\necho "$answer" >"{tmp_path}/answer"\n')
+    phone(24)
+    assert (tmp_path / "answer").read_text() == "y\n"
 
 
 def test_a_machine_whose_kvm_may_be_used_is_left_alone(
-    programs: FakePrograms, sdk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    phone: Callable[[int], None], programs: FakePrograms, tmp_path: Path
 ) -> None:
     """No right is given away that is there already."""
     (tmp_path / "kvm").touch()
-    monkeypatch.setattr(runner_setup, "KVM", tmp_path / "kvm")
-    programs.answer("adb", "shell", stdout="1\n")
-    start_phone(lambda _: None)
+    phone(29)
     assert "chmod" not in [call[0] for call in programs.calls]
 
 
 def test_a_phone_that_does_not_start_is_given_up(
-    programs: FakePrograms, sdk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    phone: Callable[[int], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After a time, with what to do."""
-    monkeypatch.setattr(runner_setup, "KVM", tmp_path / "kvm")
     monkeypatch.setattr(runner_setup, "BOOT_SECONDS", -1)
+    (tmp_path / "emulator.log").write_text("ERROR | out of memory\n")
     with pytest.raises(ToolError) as caught:
-        start_phone(lambda _: None)
+        phone(29)
+    assert (caught.value.code, caught.value.why) == ("emulator-not-started", "ERROR | out of memory")
+
+
+def test_an_emulator_that_ends_at_once_says_why(
+    phone: Callable[[int], None], sdk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a limit adb would wait for ever; the emulator's own last words are the reason."""
+    (sdk / "platform-tools" / "adb").write_text("#!/bin/sh\nexec /bin/sleep 60\n")
+    monkeypatch.setattr(runner_setup, "REACHED_SECONDS", 0.2)
+    (tmp_path / "emulator.log").write_text("INFO | Android emulator\nFATAL | Unknown AVD name [ortrim]\n")
+    with pytest.raises(ToolError) as caught:
+        phone(29)
     assert caught.value.code == "emulator-not-started"
+    assert "Unknown AVD name" in caught.value.why

@@ -66,13 +66,17 @@ def _symbols_digest() -> str:
     return hashlib.sha256(shipped_text("android/symbols.toml").encode()).hexdigest()
 
 
+def bionic_folder() -> Path:
+    """Return where the cache has bionic's files at the pinned commit, once they are fetched."""
+    return cache_folder("sysroots") / f"bionic-{bionic_pin().commit[:12]}"
+
+
 def bionic_source(announce: Callable[[str], None] = lambda _: None) -> Path:
     """Return the folder of bionic's files at the pinned commit, fetched if it is not in the cache.
 
     Raises as `fetch_commit` does.
     """
-    pin = bionic_pin()
-    folder = cache_folder("sysroots") / f"bionic-{pin.commit[:12]}"
+    pin, folder = bionic_pin(), bionic_folder()
 
     def fetch(made: Path) -> None:
         work = made / ".work"

@@ -1,0 +1,4 @@
+package android.os;
+
+/** What an instrumentation is given and gives. */
+public final class Bundle {}

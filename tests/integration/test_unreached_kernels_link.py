@@ -27,11 +27,14 @@ pytestmark = pytest.mark.network
 
 ALL: Final = frozenset({
     "FloatKernelSse", "FloatKernelAvx", "QuantDispatchAvx2", "QuantDispatchDefault", "PoolKernel", "ExpKernel",
-    "CastKernel", "FourBitKernel", "_Z9DepthwiseIahEiPKT_", "_Z14ChosenDispatchi",
+    "CastKernel", "FourBitKernel", "FilledDispatch", "_Z9DepthwiseIahEiPKT_", "_Z14ChosenDispatchi",
 })  # fmt: skip
 NINJA: Final = """\
 rule cxx
-  command = "$wrappers/c++" -O1 -fPIC -ffunction-sections -fdata-sections -c "$source" -o $out
+  command = "$wrappers/c++" -O1 -fPIC -ffunction-sections -fdata-sections -MD -MF $out.d -c "$source" -o $out
+  depfile = $out.d
+rule ar
+  command = "$wrappers/ar" rcs $out $in
 rule link
   command = "$wrappers/c++" -shared -DORTRIM_PAST_DRIVER -Wl,-z,noexecstack -Wl,--icf=all -Wl,--print-map $
     -Wl,--gc-sections -Wl,-T,../../hooks/unreached.ld -Wl,--version-script=exports.map $in -o $out
@@ -106,8 +109,11 @@ def tree(tmp_path: Path) -> Tree:
     for source in (*units, stand_in):
         escaped = str(source).replace(" ", "$ ")
         lines += [f"build {source.name}.o: cxx {escaped}", f"  source = {source}"]
-    objects = " ".join(f"{source.name}.o" for source in (*units, stand_in))
-    lines.append(f"build library.so: link {objects} | ../../hooks/unreached.ld exports.map")
+    asked = [name for name, text in SOURCES.items() if 'extern "C" int Mlas' in text]
+    rest = " ".join(f"{source.name}.o" for source in units if source.name not in asked)
+    lines.append(f"build libmlas.a: ar {rest}")
+    objects = " ".join(f"{name}.o" for name in (*asked, stand_in.name))
+    lines.append(f"build library.so: link {objects} libmlas.a | ../../hooks/unreached.ld exports.map")
     (paths.configured / "build.ninja").write_text("\n".join(lines) + "\n")
     return Tree(paths=paths, environment=job_environment(paths, toolchain))
 
@@ -122,6 +128,7 @@ def tree(tmp_path: Path) -> Tree:
         ("MlasOther", 1, 52, {"ExpKernel"}),
         ("MlasCast", 1, 61, {"CastKernel"}),
         ("MlasChosen", 1, 81, {"_Z14ChosenDispatchi"}),
+        ("MlasFilled", 1, 92, {"FilledDispatch"}),
         ("MlasBlockSize", 0, 8, set[str]()),
         ("MlasRoute", 0, 1, set[str]()),
         ("MlasFixed", 1, 11, {"FloatKernelSse"}),

@@ -7,6 +7,7 @@ SOURCES: Final = {
 struct Dispatch { int (*run)(int); };
 extern const Dispatch QuantDispatchDefault;
 extern const Dispatch QuantDispatchAvx2;
+extern const Dispatch FilledDispatch;
 extern "C" int FloatKernelSse(int);
 extern "C" int FloatKernelAvx(int);
 extern "C" int PoolKernel(int);
@@ -25,6 +26,7 @@ struct MLAS_PLATFORM {
   int (*CastRoutine)(int);
   int (*FourBitRoutine)(int);
   const Dispatch* ChosenEntry;
+  const Dispatch* FilledEntry;
   static constexpr int BLOCK_OF_TWO = 2;
   int BlockSize;
 };
@@ -42,6 +44,7 @@ MLAS_PLATFORM::MLAS_PLATFORM() {
   this->CastRoutine = CastKernel;
   this->FourBitRoutine = FourBitKernel;
   this->ChosenEntry = &ChosenDispatch(Processor());
+  this->FilledEntry = &FilledDispatch;
   this->BlockSize = 8;
   if (Processor() == 0) this->BlockSize = BLOCK_OF_TWO;
   // Check if the processor supports AVX2/FMA3 features.
@@ -129,6 +132,21 @@ extern "C" int MlasChosen(int x) { return GetMlasPlatform().ChosenEntry->run(x);
 template <typename A, typename B> int Depthwise(const A* x) { return *x + 40; }
 template int Depthwise<signed char, unsigned char>(const signed char*);
 extern "C" int MlasDepthwise(const signed char* x) { return GetMlasPlatform().DepthwiseRoutine(x); }
+""",
+    "filled.cpp": """\
+#include "mlasi.h"
+extern "C" int MlasFilled(int x) { return GetMlasPlatform().FilledEntry->run(x); }
+""",
+    "filled_neon.cpp": """\
+#include "mlasi.h"
+static int RunSlow(int x) { return GetMlasPlatform().FilledEntry == nullptr ? x : x + 90; }
+static int RunFast(int x) { return x + 91; }
+extern const Dispatch FilledDispatch;
+const Dispatch FilledDispatch = [] {
+  Dispatch made;
+  made.run = Processor() > 1 ? RunFast : RunSlow;
+  return made;
+}();
 """,
     "compute.cpp": """\
 #include "mlasi.h"

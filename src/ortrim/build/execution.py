@@ -135,6 +135,8 @@ def finished(
 
 UNREACHED: Final = "unreached.ld"
 """The linker's script of what is left out, which a first link finds empty and later ones as it was left."""
+LEFT_OUT: Final = "unreached.h"
+"""The same symbols for `unreached.c`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,8 +184,9 @@ def prepare_workspace(
     paths.config.write_text(operator_config, encoding="utf-8")
     for hook in sorted(inputs.hooks.iterdir()):
         write_if_changed(paths.hooks / hook.name, hook.read_text(encoding="utf-8"))
-    if not (paths.hooks / UNREACHED).exists():
-        write_if_changed(paths.hooks / UNREACHED, "")
+    for made in (UNREACHED, LEFT_OUT):
+        if not (paths.hooks / made).exists():
+            write_if_changed(paths.hooks / made, "")
     return paths
 
 

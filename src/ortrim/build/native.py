@@ -266,13 +266,17 @@ def write_static_library(job: BuildJob, paths: JobPaths, place: ExecutionEnviron
 
 
 def linked_files(link_map: Path) -> tuple[str, ...]:
-    """Return the objects and static libraries that a link took anything of, in its order; see `OF_EVERY_LINKER`."""
+    """Return the objects that a link took anything of, then the static libraries, in its order; see `OF_EVERY_LINKER`.
+
+    What an object defines is taken from no library, as in the link itself: `unreached.c` rests on that.
+    """
     files: dict[str, None] = {}
     for output in read_link_map(link_map):
         for inner in output.inputs:
             member = LIBRARY_MEMBER.fullmatch(inner.file)
             files.setdefault(member[1] if member else inner.file)
-    return tuple(file for file in files if file != INTERNAL and not OF_EVERY_LINKER.fullmatch(Path(file).name))
+    own = (file for file in files if file != INTERNAL and not OF_EVERY_LINKER.fullmatch(Path(file).name))
+    return tuple(sorted(own, key=lambda file: file.endswith(".a")))
 
 
 def _zig(job: BuildJob, paths: JobPaths, place: ExecutionEnvironment, *arguments: str) -> None:

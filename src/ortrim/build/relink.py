@@ -31,7 +31,7 @@ from ortrim.build.dead_kernels import (
     table_kernels,
     wanted_methods,
 )
-from ortrim.build.execution import UNREACHED, JobPaths
+from ortrim.build.execution import LEFT_OUT, UNREACHED, JobPaths
 from ortrim.build.mechanisms import MESSAGES, Mechanisms, avx512_assignments
 from ortrim.build.plan import BuildJob, digest
 from ortrim.build.translation_units import ObjectSymbols, symbolic_path
@@ -227,11 +227,14 @@ def write_script(paths: JobPaths, symbols: Iterable[str], table: KernelTable = N
 
     Functions that MLAS calls for an entry of its `table` lead to code.
     """
+    numbered = tuple(enumerate(sorted(symbols)))
     places = (
         (symbol, f"{SYMBOL}_call" if table.is_called(symbol) else f"{SYMBOL} + {number % ROOM}")
-        for number, symbol in enumerate(sorted(symbols))
+        for number, symbol in numbered
     )
     lines = (f'"{symbol}" = {place};\n' for symbol, place in places)
+    definitions = (f'ORTRIM_LEFT_OUT({number}, "{symbol}")\n' for number, symbol in numbered)
+    write_if_changed(paths.hooks / LEFT_OUT, "".join(definitions))
     write_if_changed(paths.hooks / UNREACHED, "".join(lines))
 
 

@@ -7,7 +7,7 @@ from typing import cast
 import pytest
 
 from ortrim.build.dead_kernels import KernelTable
-from ortrim.build.execution import UNREACHED, JobPaths
+from ortrim.build.execution import LEFT_OUT, UNREACHED, JobPaths
 from ortrim.build.relink import DONE, ROOM, done_text, forget_unreached, read_script, write_script
 from sample_plans import sample_plan
 
@@ -24,10 +24,19 @@ def test_every_symbol_leads_into_the_bytes_that_there_are(tmp_path: Path) -> Non
     paths = cast("JobPaths", Hooks(hooks=tmp_path))
     symbols = frozenset(f"Kernel{number}" for number in range(ROOM + 40))
     write_script(paths, symbols)
-    (script,) = tmp_path.iterdir()
+    script = tmp_path / UNREACHED
     places = {int(line.rstrip(";").rsplit("+ ", 1)[1]) for line in script.read_text().splitlines()}
     assert places == set(range(ROOM))
     assert read_script(paths) == symbols
+
+
+def test_every_symbol_is_defined_for_links_that_would_open_an_archive_for_it(tmp_path: Path) -> None:
+    """Once each, whatever characters are in it; none is left of an earlier link."""
+    paths = cast("JobPaths", Hooks(hooks=tmp_path))
+    write_script(paths, {"MlasGemm", "_Z3Getb"})
+    assert (tmp_path / LEFT_OUT).read_text() == 'ORTRIM_LEFT_OUT(0, "MlasGemm")\nORTRIM_LEFT_OUT(1, "_Z3Getb")\n'
+    write_script(paths, ())
+    assert (tmp_path / LEFT_OUT).read_text() == ""
 
 
 def test_a_function_that_is_called_leads_to_code(tmp_path: Path) -> None:

@@ -362,25 +362,31 @@ def _reads_or_writes(linked: LinkedObject) -> bool:
 FLOAT8: Final = "float8"
 OPTIONAL: Final = "optional"
 SPARSE: Final = "sparsetensor"
-KINDS: Final = (FLOAT8, OPTIONAL, SPARSE)
-"""What upstream calls them."""
+OF_UPSTREAM: Final = (FLOAT8, OPTIONAL, SPARSE)
+"""What upstream can leave out by itself, and calls so."""
+FLOAT16: Final = "float16"
+KINDS: Final = (FLOAT16, *OF_UPSTREAM)
+"""All kinds; without 16-bit floats go the kernels that ARM64 has for them, which upstream registers for models without
+any (core/providers/cpu/fp16): `data/cmake/without_float16.h`."""
 
 OPTIONAL_OPERATORS: Final = frozenset({"Optional", "OptionalGetElement", "OptionalHasElement"})
 SPARSE_OPERATORS: Final = frozenset({"SparseToDenseMatMul"})
 FLOAT8_PREFIX: Final = "Float8"
+FLOAT16_NAME: Final = "MLFloat16"
 
 
 def unused_types(operators: RequiredOperators, models: Sequence[ModelUses]) -> tuple[str, ...]:
     """Return the kinds in `KINDS`, in order, that a library with these operators for these models can do without.
 
-    None when all operators are required, when there is no model, and no 8-bit floats as soon as the type of
-    a single value is not known.
+    None when all operators are required, when there is no model, and no floats as soon as the type of a single value
+    is not known.
     """
     if operators.everything or not models:
         return ()
     asked = (operator for model in models for operator in _asked(model))
     names = {operator.name for operator in (*operators.operators, *asked)}
     used = {
+        FLOAT16: any(not kind or kind == FLOAT16_NAME for model in models for kind in model.element_types),
         FLOAT8: any(_may_be_float8(model) for model in models),
         OPTIONAL: not names.isdisjoint(OPTIONAL_OPERATORS),
         SPARSE: not names.isdisjoint(SPARSE_OPERATORS) or any(model.sparse for model in models),

@@ -8,7 +8,7 @@ Facts about the flags: upstream's `tools/ci_build/` of 1.21.0, 1.22.0, 1.24.4, a
 from collections.abc import Iterable
 from typing import Final
 
-from ortrim.build.dead_kernels import AVX512_KERNELS, AVX512_NCHWC
+from ortrim.build.dead_kernels import AVX512_KERNELS, AVX512_NCHWC, FLOAT16, OF_UPSTREAM
 from ortrim.build.plan import BuildJob, PlannedModel
 from ortrim.build.upstream_options import versioned_options
 from ortrim.errors import PlanError
@@ -149,6 +149,7 @@ def upstream_arguments(
     `demangler_apart` upstream's own sources have a small demangler in every minimal build. The phase, `--update` or
     `--build`, is the executor's.
     """
+    disabled = tuple(kind for kind in job.without_types if kind in OF_UPSTREAM)
     return (
         *("--build_dir", "${build}", "--config", "MinSizeRel", "--target", "onnxruntime"),
         *("--skip_submodule_sync", "--skip_tests", "--allow_running_as_root", "--compile_no_warning_as_error"),
@@ -158,7 +159,7 @@ def upstream_arguments(
         *(() if job.exceptions else ("--disable_exceptions",)),
         *(() if _needs_ml_operators(job) else ("--disable_ml_ops",)),
         *("--include_ops_by_config", "${config}", "--enable_reduced_operator_type_support"),
-        *(("--disable_types", *job.without_types) if job.without_types else ()),
+        *(("--disable_types", *disabled) if disabled else ()),
         *system,
         *(FLAGS[name] for name in job.providers),
         *("--cmake_extra_defines", *DEFINITIONS, *_cpuinfo_definitions(job)),
@@ -211,6 +212,7 @@ def _hook_definitions(job: BuildJob, *, demangler_apart: bool) -> tuple[str, ...
     hook = ("CMAKE_PROJECT_onnxruntime_INCLUDE=${hooks}/units.cmake", "ORTRIM_SELECTION=${hooks}/selection.cmake")
     musl = job.target.c_library is CLibrary.MUSL
     switches = {"PRECOMPILED": job.build_options.precompiled_headers, "MUSL": musl, "LINK_TIME": job.build_options.lto}
+    switches["WITHOUT_FLOAT16"] = FLOAT16 in job.without_types
     own = (*_optimization(job), *_lean(job, demangler_apart=demangler_apart))
     return (*hook, *(f"ORTRIM_{name}=ON" for name, on in switches.items() if on), *own)
 

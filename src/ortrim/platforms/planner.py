@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Final, Literal
 
+from ortrim.build.dead_kernels import FLOAT16
 from ortrim.build.plan import (
     AssemblyJob,
     BuildJob,
@@ -115,7 +116,7 @@ def make_plan(
             cpu=target.cpu or "",
             linkage=_linkage(spec, target),
             operator_config=config,
-            without_types=unused_types if build_options_of(spec).type_reduction else (),
+            without_types=_left_out(spec, target, unused_types),
             hot_operators=_hot_operators(spec, hot_operators),
             avx512_nchwc=any(model.layout == "nchwc16" for model in models),
             toolchain=toolchains[target.id],
@@ -193,6 +194,15 @@ def _build_options(
         wide_characters=needs_wide_characters(operators),
         static=_linkage(spec, target) == "static",
     )
+
+
+def _left_out(spec: BuildSpec, target: TargetSpec, unused: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the kinds of values that a library is compiled without; of 16-bit floats, only ARM64 has kernels."""
+    if not build_options_of(spec).type_reduction:
+        return ()
+    known = TARGETS[target.id]
+    has_kernels = known.architecture is Architecture.ARM64 and known.is_elf  # upstream has none for Apple's systems
+    return tuple(kind for kind in unused if has_kernels or kind != FLOAT16)
 
 
 def _hot_operators(spec: BuildSpec, operators: tuple[str, ...]) -> tuple[str, ...]:

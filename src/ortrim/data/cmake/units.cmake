@@ -21,6 +21,8 @@ set(ORTRIM_CONDITIONED_SOURCES "/(nn/layer_norm_impl|bert/skip_layer_norm)\\.cc$
 # Loops over a tensor's few dimensions, for which vectors only cost: they multiply 64-bit numbers without an instruction
 # for it, and read wide what was written narrow a moment before. A transposition of a batch took 1.6 times as long.
 set(ORTRIM_SHORT_LOOPS "/(framework/transpose_helper|tensor/concat|tensor/split)\\.cc$")
+# Where all kernels of the processor are registered, also as upstream's reduction of operators has copied them.
+set(ORTRIM_REGISTERING_SOURCES "/(cpu_execution_provider|cpu_contrib_kernels)\\.cc$")
 set(ORTRIM_HOOKS "${CMAKE_CURRENT_LIST_DIR}")
 
 include("${ORTRIM_DEPENDENCIES}")
@@ -116,6 +118,10 @@ function(ortrim_optimize_sources target)
     endif()
     if(ORTRIM_LINK_TIME AND NOT target STREQUAL onnxruntime_mlas)
       list(APPEND options -flto)
+    endif()
+    if(ORTRIM_WITHOUT_FLOAT16 AND path MATCHES "${ORTRIM_REGISTERING_SOURCES}")
+      set_property(SOURCE "${path}" TARGET_DIRECTORY ${target} APPEND PROPERTY INCLUDE_DIRECTORIES "${ORTRIM_HOOKS}")
+      list(APPEND options -include without_float16.h)
     endif()
     set_property(SOURCE "${path}" TARGET_DIRECTORY ${target} APPEND PROPERTY COMPILE_OPTIONS ${options})
     # clang takes a precompiled header only for sources that are optimised as it is.

@@ -199,10 +199,9 @@ def forget_unreached(paths: JobPaths, job: BuildJob) -> None:
 
 
 def done_text(paths: JobPaths, job: BuildJob) -> str:
-    """Return what says that the script, as it is, is complete for a job. Raises `StorageError`."""
-    script = paths.hooks / UNREACHED
-    with storage_errors(script):
-        return f"{digest(job)} {sha256_of(script)}"
+    """Return what says that script and definitions, as they are, are complete for a job. Raises `StorageError`."""
+    with storage_errors(paths.hooks):
+        return " ".join((digest(job), *(sha256_of(paths.hooks / name) for name in (UNREACHED, LEFT_OUT))))
 
 
 def _is_done(paths: JobPaths, job: BuildJob) -> bool:

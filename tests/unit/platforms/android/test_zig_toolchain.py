@@ -1,0 +1,28 @@
+"""What zig is told for Android, where no link shows it."""
+
+import pytest
+
+from ortrim.build.toolchains import zig_for
+from ortrim.platforms.android.zig_toolchain import zig_android_toolchain
+from ortrim.spec.targets import TARGETS
+
+
+@pytest.mark.parametrize(
+    ("name", "api", "realigned"),
+    [("android-x86", 21, True), ("android-x86", 23, True), ("android-x86", 24, False), ("android-x86_64", 21, False)],
+)
+def test_old_devices_with_32_bit_x86_get_their_stack_realigned(name: str, api: int, *, realigned: bool) -> None:
+    """Whatever is compiled or linked: what is aligned for vectors would end the app on them."""
+    driver = dict(zig_android_toolchain(TARGETS[name], api, "0.17.0").wrappers)["driver"]
+    script = [line for line in driver.splitlines() if not line.startswith("#")]
+    assert sum("-mstackrealign" in line for line in script) == (2 if realigned else 0)
+
+
+def test_another_driver_is_another_compiler() -> None:
+    """A compiler cache looks at the wrapper alone, which only calls the driver."""
+    texts = {
+        driver: dict(zig_for("x86_64-linux-android.24", "0.17.0", (), driver=driver).wrappers)
+        for driver in ("exec one\n", "exec another\n")
+    }
+    one, another = texts.values()
+    assert all(one[name] != another[name] for name in ("cc", "c++"))

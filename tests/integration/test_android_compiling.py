@@ -10,6 +10,7 @@ import pytest
 from ortrim.base.command import Completed, run
 from ortrim.base.files import shipped_folder
 from ortrim.base.scripts import packages_folder
+from ortrim.build.execution import LEFT_OUT
 from ortrim.build.plan import Toolchain
 from ortrim.build.toolchains import PRECOMPILED_MARK
 from ortrim.pins.runtime import runtime_pins
@@ -95,7 +96,8 @@ def test_one_demangler_is_linked(tools: Path, tmp_path: Path, profile: str, opti
     ours = [word.partition("=")[2].split(";") for word in arguments if word.startswith("ORTRIM_SURROGATES=")]
     sources = [shipped_folder("cmake") / name for names in ours for name in names if name.endswith(".c")]
     zig = tools / "ziglang" / "zig"
-    words = ("-target", "x86_64-linux-musl", f"-D{definition}", "-fPIC", "-c")
+    (tmp_path / LEFT_OUT).touch()
+    words = ("-target", "x86_64-linux-musl", f"-D{definition}", "-fPIC", "-I.", "-c")
     compiled = run((zig, "cc", *words, upstream / "onnxruntime" / own, "-x", "c", *sources), cwd=tmp_path)
     assert compiled.returncode == 0, compiled.stderr
     linked = run((zig, "ld.lld", "-shared", "-o", "linked.so", *tmp_path.glob("*.o")), cwd=tmp_path)

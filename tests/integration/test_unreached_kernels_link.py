@@ -27,7 +27,7 @@ pytestmark = pytest.mark.network
 
 ALL: Final = frozenset({
     "FloatKernelSse", "FloatKernelAvx", "QuantDispatchAvx2", "QuantDispatchDefault", "PoolKernel", "ExpKernel",
-    "CastKernel", "FourBitKernel", "FilledDispatch", "_Z9DepthwiseIahEiPKT_", "_Z14ChosenDispatchi",
+    "CastKernel", "FourBitKernel", "FilledDispatch", "HalfDispatch", "_Z9DepthwiseIahEiPKT_", "_Z14ChosenDispatchi",
 })  # fmt: skip
 NINJA: Final = """\
 rule cxx
@@ -129,6 +129,8 @@ def tree(tmp_path: Path) -> Tree:
         ("MlasCast", 1, 61, {"CastKernel"}),
         ("MlasChosen", 1, 81, {"_Z14ChosenDispatchi"}),
         ("MlasFilled", 1, 92, {"FilledDispatch"}),
+        ("MlasHalf", 1, 101, {"HalfDispatch"}),
+        ("MlasHalfSupported", 0, 1, set[str]()),
         ("MlasBlockSize", 0, 8, set[str]()),
         ("MlasRoute", 0, 1, set[str]()),
         ("MlasFixed", 1, 11, {"FloatKernelSse"}),

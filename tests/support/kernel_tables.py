@@ -8,6 +8,7 @@ struct Dispatch { int (*run)(int); };
 extern const Dispatch QuantDispatchDefault;
 extern const Dispatch QuantDispatchAvx2;
 extern const Dispatch FilledDispatch;
+extern const Dispatch HalfDispatch;
 extern "C" int FloatKernelSse(int);
 extern "C" int FloatKernelAvx(int);
 extern "C" int PoolKernel(int);
@@ -27,11 +28,20 @@ struct MLAS_PLATFORM {
   int (*FourBitRoutine)(int);
   const Dispatch* ChosenEntry;
   const Dispatch* FilledEntry;
+  const Dispatch* HalfEntry;
   static constexpr int BLOCK_OF_TWO = 2;
   int BlockSize;
 };
 inline MLAS_PLATFORM& GetMlasPlatform() { static MLAS_PLATFORM platform; return platform; }
 int Processor();
+class MLAS_CPUIDINFO {
+ public:
+  static const MLAS_CPUIDINFO& GetCPUIDInfo() { static MLAS_CPUIDINFO info; return info; }
+  bool HasHalf() const { return half_; }
+ private:
+  MLAS_CPUIDINFO() : half_(Processor() == 2) {}
+  bool half_;
+};
 """,
     "platform.cpp": """\
 #include "mlasi.h"
@@ -45,6 +55,7 @@ MLAS_PLATFORM::MLAS_PLATFORM() {
   this->FourBitRoutine = FourBitKernel;
   this->ChosenEntry = &ChosenDispatch(Processor());
   this->FilledEntry = &FilledDispatch;
+  this->HalfEntry = &HalfDispatch;
   this->BlockSize = 8;
   if (Processor() == 0) this->BlockSize = BLOCK_OF_TWO;
   // Check if the processor supports AVX2/FMA3 features.
@@ -136,6 +147,23 @@ extern "C" int MlasDepthwise(const signed char* x) { return GetMlasPlatform().De
     "filled.cpp": """\
 #include "mlasi.h"
 extern "C" int MlasFilled(int x) { return GetMlasPlatform().FilledEntry->run(x); }
+""",
+    "half.cpp": """\
+#include "mlasi.h"
+extern "C" bool MlasHalfSupported() {
+#if defined(__ELF__)
+  return MLAS_CPUIDINFO::GetCPUIDInfo().HasHalf();
+#else
+  return false;
+#endif
+}
+extern "C" int MlasHalf(int x) { return GetMlasPlatform().HalfEntry->run(x); }
+""",
+    "half_neon.cpp": """\
+#include "mlasi.h"
+static int RunHalf(int x) { return x + 100; }
+extern const Dispatch HalfDispatch;
+const Dispatch HalfDispatch = {RunHalf};
 """,
     "filled_neon.cpp": """\
 #include "mlasi.h"

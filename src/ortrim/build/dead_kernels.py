@@ -44,6 +44,12 @@ GETTER: Final = re.compile(
     r"\b(\w+)\(\s*(?:void)?\s*\)\s*\{\s*return\s+GetMlasPlatform\(\)\.(\w+);\s*(?:return\s+\w+;\s*)?\}"
 )
 """A function that does nothing but return an entry, or a number where there is none."""
+ASKER: Final = re.compile(
+    r"\b(\w+)\(\s*(?:void)?\s*\)\s*\{\s*return\s+MLAS_CPUIDINFO::GetCPUIDInfo\(\)\.\w+\(\);\s*(?:return\s+\w+;\s*)?\}"
+)
+"""A function that does nothing but ask what the processor has, such as MlasFp16AccelerationSupported (halfgemm.cpp)."""
+PROCESSOR: Final = re.compile("_ZNK?13MLAS_CPUIDINFO")
+"""What such a function calls, when it is no part of it."""
 NO_CALL: Final = r"\b(?!\s*(?:[(\[.]|->|::))"
 COMPARISON: Final = re.compile(
     rf"GetMlasPlatform\(\)\.\w+\s*[!=]=\s*&?(?P<kernel>\w+){NO_CALL}"
@@ -57,8 +63,8 @@ class KernelTable:
     """For each kernel, by its plain name, the entries it may stand in; for each entry, the sources that may use it.
 
     Sources go by their base names. `getters` are functions, by their plain names, that do nothing but return an entry
-    in which no kernel stands. `compared` are, for each source, the kernels that it names for comparisons alone.
-    `called` are functions that the constructor calls for the kernels that they return.
+    in which no kernel stands, or what the processor has. `compared` are, for each source, the kernels that it names
+    for comparisons alone. `called` are functions that the constructor calls for the kernels that they return.
     """
 
     entries: Mapping[str, frozenset[str]]
@@ -68,8 +74,12 @@ class KernelTable:
     called: frozenset[str] = frozenset()
 
     def only_gets(self, symbol: str) -> bool:
-        """Whether a function, mangled or not, is one of the `getters`, and none that merely has such a name inside."""
-        return any(symbol in (name, f"_Z{len(name)}{name}v", f"_ZL{len(name)}{name}v") for name in self.getters)
+        """Whether a function, mangled or not, is one of the `getters`, and none that merely has such a name inside.
+
+        What asks the processor on their behalf counts as one of them.
+        """
+        spelled = (each for name in self.getters for each in (name, f"_Z{len(name)}{name}v", f"_ZL{len(name)}{name}v"))
+        return bool(PROCESSOR.match(symbol)) or symbol in spelled
 
     def only_compares(self, source: str, symbol: str) -> bool:
         """Whether a source names a kernel, mangled or not, for nothing but comparisons with entries."""
@@ -130,8 +140,13 @@ def _only_compared(text: str, files: Iterable[str], words: Mapping[str, frozense
 
 
 def _getters(texts: Iterable[str], kernels: Collection[str]) -> frozenset[str]:
-    """Return the functions that return an entry which is none of those for kernels; none that is written twice."""
-    found = [getter for text in texts for getter in GETTER.findall(IGNORED.sub("", text))]
+    """Return the functions that ask the processor, or return an entry which is none for kernels.
+
+    None that is written twice.
+    """
+    plain = [IGNORED.sub("", text) for text in texts]
+    found = [getter for text in plain for getter in GETTER.findall(text)]
+    found += [(name, "") for text in plain for name in ASKER.findall(text)]
     names = [name for name, _ in found]
     return frozenset(name for name, entry in found if entry not in kernels and names.count(name) == 1)
 

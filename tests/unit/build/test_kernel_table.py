@@ -35,9 +35,10 @@ def test_functions_that_are_called_for_an_entry_are_known() -> None:
 
 
 def test_functions_that_return_an_entry_without_kernels_are_known() -> None:
-    """Whichever way the preprocessor decides; not those that return a kernel, or do more."""
-    assert TABLE.getters == {"MlasBlockSize"}
+    """And those that only ask the processor, whichever way the preprocessor decides; not those that do more."""
+    assert TABLE.getters == {"MlasBlockSize", "MlasHalfSupported"}
     assert TABLE.only_gets("_Z13MlasBlockSizev")
+    assert TABLE.only_gets("_ZNK13MLAS_CPUIDINFO7HasHalfEv")
     assert not TABLE.only_gets("MlasPool")
 
 

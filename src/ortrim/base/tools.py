@@ -6,6 +6,7 @@
 import os
 import re
 import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -21,7 +22,7 @@ ANSWER_SECONDS: Final = 20
 class Tool:
     """A program of the system: its name on PATH, the oldest version that will do, and the package that has it.
 
-    `package` is the name that apt-get, dnf, zypper, pacman and brew give it. `version_words` are the arguments that
+    `package` is Debian's name for it; `install_command` knows those of others. `version_words` are the arguments that
     print its version.
     """
 
@@ -70,20 +71,43 @@ def _version_of(tool: Tool, program: str) -> str:
     raise ToolError("tool-broken", what, where=program, why=why, hint=hint)
 
 
-MANAGERS: Final = (
-    ("apt-get", "apt-get install {}"),
-    ("dnf", "dnf install {}"),
-    ("zypper", "zypper install {}"),
-    ("pacman", "pacman -S {}"),
-)
+MANAGERS: Final = {
+    "apt-get": "apt-get install {}",
+    "dnf": "dnf install {}",
+    "zypper": "zypper install {}",
+    "pacman": "pacman -S {}",
+}
+ELSEWHERE: Final[Mapping[str, Mapping[str, str]]] = {
+    "adb": {
+        "dnf": "android-tools",
+        "zypper": "android-tools",
+        "pacman": "android-tools",
+        "brew": "android-platform-tools",
+    },
+    "default-jdk-headless": {"dnf": "java-devel", "zypper": "java-devel", "pacman": "jdk-openjdk", "brew": "openjdk"},
+    "docker.io": {"dnf": "moby-engine", "zypper": "docker", "pacman": "docker", "brew": "docker"},
+    "g++": {"dnf": "gcc-c++", "zypper": "gcc-c++", "pacman": "gcc", "brew": "gcc"},
+    "openssh-client": {"dnf": "openssh-clients", "zypper": "openssh-clients", "pacman": "openssh", "brew": "openssh"},
+    "qemu-system-arm": {
+        "dnf": "qemu-system-aarch64",
+        "zypper": "qemu-arm",
+        "pacman": "qemu-system-aarch64",
+        "brew": "qemu",
+    },
+    "qemu-user-static": {"zypper": "qemu-linux-user"},
+}
+"""What Fedora, openSUSE, Arch and Homebrew call packages that have another name in Debian."""
 
 
 def install_command(package: str) -> str:
-    """Return the command that installs a package of the system here, with `sudo` for a user who is not root."""
-    for manager, command in MANAGERS:
+    """Return the command that installs a package, by Debian's name, with `sudo` for a user who is not root."""
+    names = ELSEWHERE.get(package, {})
+    for manager, command in MANAGERS.items():
         if shutil.which(manager):
-            return ("" if os.geteuid() == 0 else "sudo ") + command.format(package)
-    return f"brew install {package}" if shutil.which("brew") else f"your system's package manager, for {package}"
+            return ("" if os.geteuid() == 0 else "sudo ") + command.format(names.get(manager, package))
+    if shutil.which("brew"):
+        return f"brew install {names.get('brew', package)}"
+    return f"your system's package manager, for {package}"
 
 
 ALL_TARGETS: Final = "all targets"

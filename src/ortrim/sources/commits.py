@@ -60,12 +60,17 @@ def fetch_commit(pin: CommitPin, folder: Path, work: Path, announce: Callable[[s
             return
     what = f"the commit {pin.commit} could not be fetched in any way"
     why = "\n".join(f"{words}: {failure}" for words, failure in zip(ways, failures, strict=True))
-    hint = "behind a firewall, name a mirror: ORTRIM_MIRRORS='https://github.com/=https://mirror.example/github/'"
+    mirror = f"https://mirror.example/{_repository(pin)}.git"
+    hint = f"behind a firewall, name a mirror of the repository: ORTRIM_MIRRORS='{pin.repository}.git={mirror}'"
     raise SourcesError("commit-unavailable", what, where=pin.repository, why=why, hint=hint)
 
 
 def _named(pin: CommitPin) -> str:
-    return f"{pin.repository.rsplit('/', 1)[-1]}'s commit {pin.commit[:10]}"
+    return f"{_repository(pin)}'s commit {pin.commit[:10]}"
+
+
+def _repository(pin: CommitPin) -> str:
+    return pin.repository.rsplit("/", 1)[-1]
 
 
 def _with_git(pin: CommitPin, folder: Path, _work: Path) -> None:

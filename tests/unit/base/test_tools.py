@@ -93,6 +93,22 @@ def test_the_command_fits_the_system(programs: Path, manager: str, ending: str) 
     assert install_command("git").endswith(ending)
 
 
+@pytest.mark.parametrize(
+    ("manager", "package", "ending"),
+    [
+        ("apt-get", "adb", "apt-get install adb"),
+        ("dnf", "adb", "dnf install android-tools"),
+        ("pacman", "default-jdk-headless", "pacman -S jdk-openjdk"),
+        ("zypper", "qemu-user-static", "zypper install qemu-linux-user"),
+        ("brew", "default-jdk-headless", "brew install openjdk"),
+    ],
+)
+def test_the_package_has_the_systems_own_name(programs: Path, manager: str, package: str, ending: str) -> None:
+    """Debian's names are not everybody's: a command that finds no such package helps nobody."""
+    write_program(programs, manager, "")
+    assert install_command(package).endswith(ending)
+
+
 @pytest.mark.parametrize(("user", "begins"), [(0, "apt-get"), (1000, "sudo apt-get")])
 def test_only_root_needs_no_sudo(programs: Path, monkeypatch: pytest.MonkeyPatch, user: int, begins: str) -> None:
     """The command can be pasted as it is."""

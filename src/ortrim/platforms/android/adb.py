@@ -17,7 +17,7 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from ortrim.base.command import Completed, run
-from ortrim.base.tools import Tool, install_command, require
+from ortrim.base.tools import Tool, require
 from ortrim.errors import Diagnostic, ToolError, UsageError, VerifyError
 from ortrim.spec.targets import Target
 from ortrim.verify.devices.device import MOST_PRINTED_BYTES
@@ -83,9 +83,6 @@ def _all_of(connection: socket.socket) -> bytes:
 
 ADB: Final = Tool(name="adb", package="adb", minimum=(1, 0, 41))
 """1.0.41 is the protocol of every platform-tools since 2019; the last number is what client and server compare."""
-PACKAGE_HINT: Final = (
-    "run: {}; the package is called android-tools on Fedora and Arch, android-platform-tools in Homebrew"
-)
 START_SECONDS: Final = 30.0
 
 
@@ -110,11 +107,7 @@ def find_adb(environment: Mapping[str, str] | None = None) -> AdbClient:
     `environment` replaces this process's own. Raises `ToolError`: `tool-missing`, `tool-broken`, `tool-too-old`,
     `adb-server-mismatch` (another program's server would be ended by ours), `adb-server-failed`.
     """
-    try:
-        installed = require(ADB)
-    except ToolError as error:
-        hint = PACKAGE_HINT.format(install_command(ADB.package))
-        raise ToolError(error.code, error.what, where=error.where, why=error.why, hint=hint) from error
+    installed = require(ADB)
     client = AdbClient(program=installed.path, environment=dict(os.environ if environment is None else environment))
     _check_server(client, int(installed.version.split(".")[-1]))
     _start_server(client)

@@ -253,8 +253,11 @@ def _with_level(ndk: Ndk, api: int | None) -> Ndk:
 
 
 def _missing(version: str, why: str) -> ToolError:
-    what = "Android's NDK is needed to compile for Android"
-    hint = f"install it ({_install(version)}), then give its folder with --ndk or in {VARIABLES[0]}"
+    what = "the plan is for Android's NDK, which is not here"
+    hint = (
+        f"install it ({_install(version)}), then give its folder with --ndk or in {VARIABLES[0]}; or compile without it: "
+        'android.toolchain = "zig", for which there is neither c++_shared nor NNAPI'
+    )
     return ToolError("ndk-missing", what, where="NDK", why=why, hint=hint)
 
 

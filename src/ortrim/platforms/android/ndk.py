@@ -253,7 +253,7 @@ def _with_level(ndk: Ndk, api: int | None) -> Ndk:
 
 
 def _missing(version: str, why: str) -> ToolError:
-    what = "the plan is for Android's NDK, which is not here"
+    what = "Android's NDK is not found"
     hint = (
         f"install it ({_install(version)}), then give its folder with --ndk or in {VARIABLES[0]}; or compile without it: "
         'android.toolchain = "zig", for which there is neither c++_shared nor NNAPI'

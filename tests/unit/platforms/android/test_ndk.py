@@ -241,7 +241,7 @@ def test_other_hosts_are_reported_so(ndk: Path, monkeypatch: pytest.MonkeyPatch,
 
 def test_without_an_environment_the_doctors_ndk_is_missing() -> None:
     """No version is asked for, since each buildspec may want its own."""
-    with pytest.raises(ToolError, match="is needed") as caught:
+    with pytest.raises(ToolError, match="is not found") as caught:
         installed_ndk({})
     assert caught.value.code == "ndk-missing"
 

@@ -255,8 +255,8 @@ def _with_level(ndk: Ndk, api: int | None) -> Ndk:
 def _missing(version: str, why: str) -> ToolError:
     what = "Android's NDK is not found"
     hint = (
-        f"install it ({_install(version)}), then give its folder with --ndk or in {VARIABLES[0]}; or compile without it: "
-        'android.toolchain = "zig", for which there is neither c++_shared nor NNAPI'
+        f"install it ({_install(version)}), then give its folder with --ndk or in {VARIABLES[0]}; or compile without "
+        'it: android.toolchain = "zig", for which there is neither c++_shared nor NNAPI'
     )
     return ToolError("ndk-missing", what, where="NDK", why=why, hint=hint)
 

@@ -5,7 +5,15 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Final, Literal
 
-from ortrim.spec.tolerances import DEFAULTS, EXACT, QUANTIZED, SAME_GRAPH, SAME_GRAPH_ELSEWHERE, Bounds
+from ortrim.spec.tolerances import (
+    DEFAULTS,
+    EXACT,
+    QUANTIZED,
+    QUANTIZED_ELSEWHERE,
+    SAME_GRAPH,
+    SAME_GRAPH_ELSEWHERE,
+    Bounds,
+)
 from ortrim.verify.measurements import HostFacts, quantile
 from parity.distribution import Noise
 from parity.proof import Mutant
@@ -117,7 +125,8 @@ def _allowed(bounds: Bounds) -> str:
 def bounds_for(compared: str, kind: str, *, quantized: bool) -> Bounds:
     """Return what parity allows."""
     by_original = QUANTIZED if quantized else DEFAULTS
-    defaults = {"same graph": SAME_GRAPH, "same graph" + ELSEWHERE: SAME_GRAPH_ELSEWHERE}.get(compared, by_original)
+    elsewhere = QUANTIZED_ELSEWHERE if quantized else SAME_GRAPH_ELSEWHERE
+    defaults = {"same graph": SAME_GRAPH, "same graph" + ELSEWHERE: elsewhere}.get(compared, by_original)
     return defaults.get(kind, EXACT)
 
 

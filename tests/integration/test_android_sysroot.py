@@ -18,11 +18,13 @@ from ortrim.binaries.elf import take_apart
 from ortrim.build.execution import BuildInputs, job_environment, prepare_workspace
 from ortrim.pins.shipped import tool_requirements, tool_versions
 from ortrim.platforms.android.bionic import sysroot_of
-from ortrim.platforms.android.jni import PAGES
+from ortrim.platforms.android.jni import linker_flags
 from ortrim.platforms.android.zig_toolchain import LIBCXX, LINK, installation_lines, zig_android_toolchain
 from ortrim.spec.build_options import PAST_DRIVER
+from ortrim.spec.buildspec import AndroidSpec
 from ortrim.spec.targets import ABIS, TARGETS
 from own_caches import link_parts, zig_of_tests
+from sample_plans import sample_plan
 from tiny_bionic import tiny_bionic
 
 pytestmark = pytest.mark.network
@@ -43,8 +45,6 @@ __attribute__((visibility("default"))) int asked(void) {
 __attribute__((visibility("default"))) float product(float a, float b) { return a * b; }
 """
 TARGET_NAMES: Final = ("android-arm64-v8a", "android-armeabi-v7a", "android-x86_64", "android-x86")
-PACKED: Final = ("-Wl,--pack-dyn-relocs=android+relr",)
-OWN_LINK: Final = ("-Wl,-z,noexecstack", *PAGES, "-Wl,--build-id=sha1", *PACKED, *LINK)
 
 
 @pytest.fixture(autouse=True)
@@ -59,7 +59,7 @@ def bionic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def compiled(folder: Path, name: str, api: int, *flags: str) -> bytes:
-    """Return a library that the toolchain of a target compiles, with more flags, and links."""
+    """Return a library, or a program, that the toolchain of a target compiles, with more flags, and links."""
     tools = packages_folder("tools", tool_requirements())
     toolchain = zig_android_toolchain(TARGETS[name], api, dict(tool_versions())["ziglang"])
     inputs = BuildInputs(
@@ -74,8 +74,11 @@ def compiled(folder: Path, name: str, api: int, *flags: str) -> bytes:
     paths.configured.mkdir()
     (paths.configured / "asked.c").write_text(SOURCE)
     compiling = ("-Os", *flags, "-fPIC", "-Werror", "-fvisibility=hidden", "-c", "asked.c")
-    linking = ("-shared", PAST_DRIVER, "-s", *OWN_LINK, "-nostdlib++", "asked.o")
-    for step in (("cc", *compiling), ("c++", *linking, "-Wl,-soname,libasked.so", "-o", "libasked.so")):
+    profile = "size" if "-flto" in flags else "balanced"
+    job = sample_plan(name, android=AndroidSpec(api=api), profile=profile).targets[0].job
+    shared = ("-shared", PAST_DRIVER, "-s", *linker_flags(job), *LINK, "-nostdlib++", "-Wl,-soname,libasked.so")
+    linking = ("cc", "-pie") if "main" in SOURCE else ("c++", *shared)
+    for step in (("cc", *compiling), (*linking, "asked.o", "-o", "libasked.so")):
         done = run((str(paths.wrappers / step[0]), *step[1:]), cwd=paths.configured, environment=environment)
         assert done.returncode == 0, done.stderr
     return (paths.configured / "libasked.so").read_bytes()
@@ -103,6 +106,26 @@ def test_a_library_is_linked_for_each_abi(tmp_path: Path, name: str, flags: tupl
     assert "__tls_get_addr" not in {symbol.name for symbol in library.undefined}
     machine = {"arm64": b"arm64", "arm": b"arm"}.get(TARGETS[name].architecture, b"x86")
     assert machine + b"\0" in data
+
+
+@pytest.mark.parametrize("flags", [(), ("-flto",)], ids=["plain", "lto"])
+@pytest.mark.parametrize("api", [29, 35])
+def test_newer_levels_have_threads_variables_of_their_own(tmp_path: Path, api: int, flags: tuple[str, ...]) -> None:
+    """What is compiled at once and what the linker compiles agree on that."""
+    library = read(compiled(tmp_path, "android-arm64-v8a", api, *flags), "android-arm64-v8a")
+    assert library.api_level == api
+    assert "pthread_key_create" not in {symbol.name for symbol in library.undefined}
+
+
+@pytest.mark.parametrize("api", [24, 29, 35])
+@pytest.mark.parametrize("name", TARGET_NAMES)
+def test_programs_find_their_libraries_when_they_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, api: int
+) -> None:
+    """CMake tries the compiler with one, and the runner loads the library; zig links them statically from 29 on."""
+    monkeypatch.setitem(globals(), "SOURCE", "int main(void) { return 0; }\n")
+    program = compiled(tmp_path, name, api)
+    assert re.search(rb"/system/bin/linker(64)?\0", program)
 
 
 def test_32_bit_arm_computes_with_its_fpu(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from ortrim.build.plan import CompiledUnits, CompilerCacheUse
 from ortrim.errors import Diagnostic
 from ortrim.models.models import OrtModel, PreparedModel
 from ortrim.spec.buildspec import Budgets, ModelSpec, SessionSettings
-from ortrim.spec.tolerances import SAME_GRAPH, SAME_GRAPH_ELSEWHERE, Bounds
+from ortrim.spec.tolerances import QUANTIZED_ELSEWHERE, SAME_GRAPH, SAME_GRAPH_ELSEWHERE, Bounds
 from ortrim.verify import measurements
 from ortrim.verify.cases import Case
 from ortrim.verify.devices.batch import FarmDevice, batch_requests
@@ -336,7 +336,9 @@ def _same_graph_bounds(device: Device, subject: ModelUnderTest) -> Mapping[str, 
     """Return the bounds for outputs of the same converted model; None where those of this machine say nothing."""
     if device.name == Host.name:
         return SAME_GRAPH
-    return None if subject.reference.quantized and saturates_here() else SAME_GRAPH_ELSEWHERE
+    if not subject.reference.quantized:
+        return SAME_GRAPH_ELSEWHERE
+    return None if saturates_here() else QUANTIZED_ELSEWHERE
 
 
 def _most_memory(device: QemuSystem) -> int:

@@ -45,6 +45,10 @@ ONE_SEGMENT_BELOW: Final = 30
 stack there (https://github.com/android/ndk/issues/1196 and 1589, by which the NDK's own CMake files go)."""
 ERRATUM: Final = "-Wl,--fix-cortex-a53-843419"
 """As clang's driver has it for Android: a sequence of instructions that Cortex-A53 mistakes is taken apart."""
+THREAD_VARIABLES_SINCE: Final = 29
+"""The first level whose loader knows threads' variables (bionic's android-changes-for-ndk-developers.md)."""
+EMULATED: Final = "-Wl,-mllvm,-emulated-tls"
+"""What clang's driver tells a linker that compiles, if it is told `-flto`, too; lld does not know it by itself."""
 
 
 def linker_flags(job: BuildJob) -> tuple[str, ...]:
@@ -54,7 +58,8 @@ def linker_flags(job: BuildJob) -> tuple[str, ...]:
     packed = _packed_relocations(api) if job.build_options.packed_relocations else ()
     together = ("-Wl,--no-rosegment",) if api < ONE_SEGMENT_BELOW else ()
     erratum = (ERRATUM,) if job.target.architecture is Architecture.ARM64 else ()
-    return (*flags, *packed, *together, *erratum)
+    emulated = (EMULATED,) if api < THREAD_VARIABLES_SINCE and job.build_options.lto else ()
+    return (*flags, *packed, *together, *erratum, *emulated)
 
 
 def _packed_relocations(api: int) -> tuple[str, ...]:

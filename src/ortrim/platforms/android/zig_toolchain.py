@@ -58,7 +58,7 @@ language=$1
 shift
 case " $* " in
 *" -c "*|*" -E "*|*" -S "*|*" c++-header "*) ;;
-*) exec "$ORTRIM_COMPILER_C" "$language" -target TRIPLE "$@" ;;
+*) exec "$ORTRIM_COMPILER_C" "$language" -dynamic -target TRIPLE "$@" ;;
 esac
 lib="${ORTRIM_COMPILER_C%/*}/lib"
 set -- -nostdlibinc -nobuiltininc -isystem "$lib/include" -isystem "$ORTRIM_BIONIC/include" "$@"
@@ -158,10 +158,8 @@ def zig_android_toolchain(target: Target, api: int, version: str) -> Toolchain:
 
 GNU_HASH_LEVEL: Final = 23
 """The first whose loader needs no other table of hashes (bionic's android-changes-for-ndk-developers.md)."""
-LINK: Final = ("-Wl,--no-undefined", "-Wl,-mllvm,-emulated-tls", "-Wl,--strip-debug", "-Wl,--print-map")
-"""The first as the NDK's own files have it: a name that no stub has would be missed only by a phone. The second is what
-clang's driver tells a linker that compiles (LTO); by itself lld does not know that Android has no threads' variables.
-"""
+LINK: Final = ("-Wl,--no-undefined", "-Wl,--strip-debug", "-Wl,--print-map")
+"""The first as the NDK's own files have it: a name that no stub has would be missed only by a phone."""
 
 
 def system_definitions(job: BuildJob) -> tuple[str, ...]:

@@ -90,6 +90,16 @@ def test_older_unwinders_get_code_and_constants_in_one_segment(api: int, togethe
     assert ("-Wl,--no-rosegment" in linker_flags(job(options=AndroidSpec(api=api)))) == together
 
 
+@pytest.mark.parametrize(
+    ("api", "profile", "emulated"),
+    [(24, "size", True), (28, "speed", True), (29, "size", False), (24, "balanced", False)],
+)
+def test_a_linker_that_compiles_emulates_threads_variables(api: int, profile: str, emulated: bool) -> None:  # noqa: FBT001
+    """Older loaders have none. CMake's files give the linker no `-flto`, by which clang's driver would say so."""
+    flags = linker_flags(job(options=AndroidSpec(api=api), profile=profile))
+    assert ("-Wl,-mllvm,-emulated-tls" in flags) == emulated
+
+
 @pytest.mark.parametrize("target", ANDROID)
 def test_cortex_a53_gets_what_clang_has_for_it(target: str) -> None:
     """A processor of most cheap phones mistakes a sequence of instructions."""

@@ -242,6 +242,13 @@ def test_a_release_is_published_after_everything_else(workflows: dict[str, Any])
     assert release["draft"]["if"] == "${{ !cancelled() }}"
 
 
+def test_pins_are_proposed_whatever_could_not_be_updated(workflows: dict[str, Any]) -> None:
+    """One action without a release, one image, one version: each step after the first checks itself, and a job, too."""
+    jobs_of_pins = workflows["update-pins.yml"]["jobs"]
+    _, _, *steps = jobs_of_pins["update"]["steps"]
+    assert {step.get("if") for step in (*steps, jobs_of_pins["propose"])} == {"${{ !cancelled() }}"}
+
+
 def test_the_required_job_waits_for_all_others(workflows: dict[str, Any]) -> None:
     """Whoever adds a job to CI cannot forget it there."""
     ci = workflows["ci.yml"]["jobs"]

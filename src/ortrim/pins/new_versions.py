@@ -223,11 +223,10 @@ def _to_build(update: VersionsUpdate) -> dict[str, str]:
 
 
 def read_built(update: VersionsUpdate, folder: Path) -> tuple[VerifyReport, ...]:
-    """Return the reports that `build_versions` left in a folder. Raises as `read_report` does."""
+    """Return the reports that `build_versions` left in a folder, be it interrupted. Raises as `read_report` does."""
     unbuilt = {each.version for each in update.unbuilt}
-    return tuple(
-        read_report(folder / name / JSON_NAME) for version, name in _to_build(update).items() if version not in unbuilt
-    )
+    files = (folder / name / JSON_NAME for version, name in _to_build(update).items() if version not in unbuilt)
+    return tuple(read_report(file) for file in files if file.is_file())
 
 
 def build_each(request: Request, versions: Iterable[str], console: Console) -> tuple[Outcome, ...]:
@@ -266,12 +265,18 @@ def proposal_body(folder: Path) -> str:
     update = read_update(folder)
     if update is None:
         return "Nothing was built with these pins.\n"
-    reports = read_built(update, folder)
-    measured = versions_markdown(compared(reports)) if len(reports) == 2 else step_summary(reports)
-    return "\n".join((*_sections(update, reports), measured))
+    return "\n".join((*_sections(update), _results(read_built(update, folder))))
 
 
-def _sections(update: VersionsUpdate, reports: tuple[VerifyReport, ...]) -> Iterator[str]:
+def _results(reports: tuple[VerifyReport, ...]) -> str:
+    if len(reports) == 2:
+        return versions_markdown(compared(reports))
+    if not reports:
+        return "There are no results of the demo.\n"
+    return f"These are the results of the demo with {reports[0].ort_version}.\n\n{step_summary(reports)}"
+
+
+def _sections(update: VersionsUpdate) -> Iterator[str]:
     if update.pinned:
         yield f"New versions of ONNX Runtime, pinned by their digests: {', '.join(update.pinned)}.\n"
         yield _left_to_do(update)
@@ -282,8 +287,6 @@ def _sections(update: VersionsUpdate, reports: tuple[VerifyReport, ...]) -> Iter
     if update.unbuilt:
         versions = " and ".join(each.version for each in update.unbuilt)
         yield f"**The demo could not be built with {versions}:**\n\n{_refusals(update.unbuilt)}\n"
-        shown = f"These are the results of the demo with {reports[0].ort_version}." if reports else ""
-        yield f"{shown or 'There are no results.'}\n"
 
 
 def _left_to_do(update: VersionsUpdate) -> str:

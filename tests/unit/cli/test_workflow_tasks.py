@@ -181,9 +181,9 @@ def test_releases_are_drafted_and_published(ortrim: Run, monkeypatch: pytest.Mon
 
 
 def test_pins_are_proposed_with_what_was_built(ortrim: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without a build the text says so; the address is the answer, or that there is nothing."""
+    """Without a build the text says so, and when a job failed; the address is the answer, or that there is nothing."""
     bodies: list[str] = []
-    answers = iter(["https://example.com/7", None])
+    answers = iter(["https://example.com/7", None, None])
 
     def propose(_: Path, body: str) -> str | None:
         bodies.append(body)
@@ -194,6 +194,9 @@ def test_pins_are_proposed_with_what_was_built(ortrim: Run, monkeypatch: pytest.
     assert "nothing to propose" in ortrim("pins.propose").out
     note = "\nThe workflows are still those of the old pins: run `invoke workflows` on this branch.\n"
     assert bodies == [f"Nothing was built with these pins.\n{note}"] * 2
+    monkeypatch.setenv("ORTRIM_NEEDS", '{"update": {"result": "failure"}}')
+    ortrim("pins.propose")
+    assert "\nNot everything could be brought up to date: " in bodies[-1]
 
 
 def test_pins_of_another_job_are_proposed(ortrim: Run, monkeypatch: pytest.MonkeyPatch) -> None:

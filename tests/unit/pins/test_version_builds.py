@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ortrim.base.console import Console
-from ortrim.errors import BuildError, Diagnostic, ExitCode, SourcesError, StorageError, UsageError, VerifyError
+from ortrim.errors import BuildError, Diagnostic, ExitCode, SourcesError, StorageError, UsageError
 from ortrim.github.credentials import API
 from ortrim.github.pin_updates import Refused, VersionsUpdate, read_update, write_update
 from ortrim.pins import new_versions
@@ -83,7 +83,7 @@ def test_pins_are_proposed_though_no_version_can_be_built(tmp_path: Path, built:
     assert build_versions(REQUEST, tmp_path, Console()) == ()
     text = proposal_body(tmp_path)
     assert "**The demo could not be built with 1.21.0 and 1.24.1:**" in text
-    assert "There are no results." in text
+    assert "There are no results of the demo." in text
     built.clear()
     assert len(build_versions(REQUEST, tmp_path, Console())) == 2
     assert "could not be built" not in proposal_body(tmp_path)
@@ -137,13 +137,15 @@ def test_a_pull_request_says_what_came_and_what_it_costs(tmp_path: Path, built: 
     assert "@you" not in text
 
 
-def test_a_pull_request_without_reports_is_not_made(tmp_path: Path) -> None:
-    """A record whose builds were lost on the way is an error; no record at all is none."""
+def test_a_pull_request_is_made_without_reports(tmp_path: Path, built: dict[str, Diagnostic]) -> None:
+    """A full disk may have ended the builds, before or between them; no record at all is no error either."""
     assert proposal_body(tmp_path) == "Nothing was built with these pins.\n"
     write_update(UPDATE, tmp_path)
-    with pytest.raises(VerifyError) as caught:
-        proposal_body(tmp_path)
-    assert caught.value.code == "report-missing"
+    assert "There are no results of the demo." in proposal_body(tmp_path)
+    built["1.24.1"] = StorageError("disk-full", "the disk is full")
+    with pytest.raises(StorageError):
+        build_versions(REQUEST, tmp_path, Console())
+    assert "These are the results of the demo with 1.21.0." in proposal_body(tmp_path)
 
 
 @pytest.mark.parametrize(

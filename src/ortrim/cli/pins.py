@@ -162,9 +162,7 @@ def _failure_note() -> str:
         if needs := os.environ.get(VARIABLE):
             require_success(needs)
     except Diagnostic:
-        return (
-            "\nNot everything could be brought up to date: see the log of the run of update-pins.yml.\n"
-        )
+        return "\nNot everything could be brought up to date: see the log of the run of update-pins.yml.\n"
     return ""
 
 

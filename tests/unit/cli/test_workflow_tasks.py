@@ -170,8 +170,18 @@ def test_workflows_are_rendered_into_the_repository(ortrim: Run) -> None:
 
 def test_releases_are_drafted_and_published(ortrim: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """Their files are the answer; what goes wrong has its own code."""
-    monkeypatch.setattr("ortrim.cli.release.draft_release", lambda *_: ("a", "b"))
-    assert ortrim("release.draft", "--tag", "v1.0.0", "--files", "x").out == "a\nb\n"
+    options: list[dict[str, Any]] = []
+
+    def drafts(*_: Any, **given: Any) -> tuple[str, ...]:
+        options.append(given)
+        return ("a", "b")
+
+    monkeypatch.setattr("ortrim.cli.release.draft_release", drafts)
+    words = ("release.draft", "--tag", "v1.0.0", "--files", "x")
+    assert ortrim(*words).out == "a\nb\n"
+    assert ortrim(*words, "--attested", "false").code == 0
+    assert [given["attested"] for given in options] == [True, False]
+    assert ortrim(*words, "--attested", "no").code == 2
 
     def fails(_: str) -> None:
         raise NetworkError("gh-failed", "no")

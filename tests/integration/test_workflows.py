@@ -264,8 +264,11 @@ def test_a_release_says_the_same_of_attestations_as_it_does(workflows: dict[str,
 def test_pins_are_proposed_whatever_could_not_be_updated(workflows: dict[str, Any]) -> None:
     """One action without a release, one image, one version: each step after the first checks itself, and a job, too."""
     jobs_of_pins = workflows["update-pins.yml"]["jobs"]
-    _, _, *steps = jobs_of_pins["update"]["steps"]
+    update = jobs_of_pins["update"]
+    _, _, *steps = update["steps"]
     assert {step.get("if") for step in (*steps, jobs_of_pins["propose"])} == {"${{ !cancelled() }}"}
+    build = next(step for step in steps if "pins.compare" in step.get("run", ""))
+    assert build["timeout-minutes"] < update["timeout-minutes"], "a job that runs out of time takes no further step"
 
 
 def test_the_required_job_waits_for_all_others(workflows: dict[str, Any]) -> None:

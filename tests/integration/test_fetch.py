@@ -53,6 +53,7 @@ from ortrim.github.credentials import find_service
 from ortrim.github.followed_run import Connection, connect
 from ortrim.github.followed_run import Remote as Named
 from ortrim.github.repositories import Repository, Site
+from ortrim.package.manifest import FAILED
 
 OTHER_COMMIT: Final = 40 * "e"
 OVER: Final = {"status": "completed", "conclusion": "success"}
@@ -117,8 +118,9 @@ def test_only_one_target_of_a_release_is_fetched(apps: Apps) -> None:
 
 
 def test_a_run_is_fetched_and_locked(apps: Apps) -> None:
-    """Its deliveries come as archives; the lock has the archives' digests, too."""
-    linux, android = delivery(7, "linux-x64", LINUX_FILES), delivery(8, "android", ANDROID_FILES)
+    """Its deliveries come as archives, without what they say of themselves; the lock has their digests, too."""
+    linux = delivery(7, "linux-x64", {**LINUX_FILES, FAILED: b"budget-missed"})
+    android = delivery(8, "android", ANDROID_FILES)
     run = apps.service.delivered(linux, android, Artifact(id=9, name="compiled-kws-linux-x64", content=b"no archive"))
     fetched = fetch(apps, wanted(run=run.id))
     check_files(apps, {**LINUX_FILES, **ANDROID_FILES})

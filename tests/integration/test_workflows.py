@@ -12,6 +12,7 @@ import pytest
 from ortrim.base.command import Completed, run
 from ortrim.base.scripts import ISOLATED_PYTHON, environment_with, packages_folder
 from ortrim.github.workflow_files import CompileJob, DeliverJob
+from ortrim.package.manifest import FAILED
 from ortrim.sources.checkouts import git
 
 pytestmark = pytest.mark.network
@@ -234,12 +235,40 @@ def test_both_ways_into_the_build_take_the_same_inputs(workflows: dict[str, Any]
     assert set(workflows["release.yml"]["jobs"]["build"]["with"]) <= set(called)
 
 
-def test_a_release_is_published_after_everything_else(workflows: dict[str, Any]) -> None:
-    """When builds, verification and the draft have ended well; a failed build leaves a draft."""
+def test_a_release_is_published_without_what_failed(workflows: dict[str, Any]) -> None:
+    """Draft and publication wait for all builds, however these end; without a draft nothing is published."""
     release = workflows["release.yml"]["jobs"]
-    assert set(release["publish"]["needs"]) == {"build", "draft"}
-    assert "if" not in release["publish"]
-    assert release["draft"]["if"] == "${{ !cancelled() }}"
+    assert (release["draft"]["needs"], release["draft"]["if"]) == ("build", "${{ !cancelled() }}")
+    assert release["publish"]["needs"] == "draft"
+    assert release["publish"]["if"] == "${{ !cancelled() && needs.draft.result == 'success' }}"
+
+
+def test_what_passed_is_attested_though_another_target_failed(workflows: dict[str, Any]) -> None:
+    """A delivery that is not there, or that says that it failed, is passed over; the jobs of the others run."""
+    attest = workflows["build.yml"]["jobs"]["attest"]
+    assert attest["if"].startswith("${{ !cancelled() && inputs.attest && ")
+    download, sign = attest["steps"]
+    assert download["continue-on-error"] is True
+    passed = f"hashFiles('{download['with']['path']}{FAILED}') == ''"
+    assert sign["if"] == f"${{{{ steps.{download['id']}.outcome == 'success' && {passed} }}}}"
+
+
+def test_a_release_says_the_same_of_attestations_as_it_does(workflows: dict[str, Any]) -> None:
+    """Private repositories have none, unless a variable says that theirs has."""
+    release = workflows["release.yml"]["jobs"]
+    asked = release["build"]["with"]["attest"]
+    assert asked == "${{ !github.event.repository.private || vars.ATTEST == 'true' }}"
+    assert release["draft"]["steps"][-1]["env"]["ATTESTED"] == asked
+
+
+def test_pins_are_proposed_whatever_could_not_be_updated(workflows: dict[str, Any]) -> None:
+    """One action without a release, one image, one version: each step after the first checks itself, and a job, too."""
+    jobs_of_pins = workflows["update-pins.yml"]["jobs"]
+    update = jobs_of_pins["update"]
+    _, _, *steps = update["steps"]
+    assert {step.get("if") for step in (*steps, jobs_of_pins["propose"])} == {"${{ !cancelled() }}"}
+    build = next(step for step in steps if "pins.compare" in step.get("run", ""))
+    assert build["timeout-minutes"] < update["timeout-minutes"], "a job that runs out of time takes no further step"
 
 
 def test_the_required_job_waits_for_all_others(workflows: dict[str, Any]) -> None:

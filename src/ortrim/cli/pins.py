@@ -1,5 +1,6 @@
 """`invoke pins.update` and its kin: the digests and the indices that builds rest on, and proposals of new ones."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +18,7 @@ from ortrim.containers.engines import first_that_works
 from ortrim.errors import Diagnostic, UsageError
 from ortrim.github.pin_updates import Refused, take_pins, write_update
 from ortrim.github.pin_updates import propose as propose_pins
+from ortrim.github.runner_setup import VARIABLE, require_success
 from ortrim.github.workflow_files import FOLDER, released_specs, render_workflows, require_rendered
 from ortrim.pins.new_versions import (
     build_each,
@@ -150,8 +152,18 @@ def propose(_context: Context, files: str | None = None) -> None:
         if files is not None:
             take_pins(Path(files), Path())
         body = proposal_body(Path(files or "") / PROPOSAL)
-        address = propose_pins(Path(), body + _rendering_note())
+        address = propose_pins(Path(), body + _failure_note() + _rendering_note())
         console.result(address or "nothing to propose: the pins have not changed, or were proposed before")
+
+
+def _failure_note() -> str:
+    """Return that something could not be brought up to date, empty when everything was, and outside of a workflow."""
+    try:
+        if needs := os.environ.get(VARIABLE):
+            require_success(needs)
+    except Diagnostic:
+        return "\nNot everything could be brought up to date: see the log of the run of update-pins.yml.\n"
+    return ""
 
 
 def _rendering_note() -> str:

@@ -6,14 +6,26 @@ from invoke.context import Context
 from invoke.tasks import task
 
 from ortrim.cli.boundary import boundary
-from ortrim.github.release import draft_release, publish_release
+from ortrim.errors import bad_option
+from ortrim.github.release import draft_release, expected_deliveries, publish_release
+from ortrim.github.workflow_files import released_specs
 
 
-@task(help={"tag": "tag of the version, such as v1.2.0", "files": "folder with one folder for each delivery"})
-def draft(_context: Context, tag: str, files: str) -> None:
+@task(
+    help={
+        "tag": "tag of the version, such as v1.2.0",
+        "files": "folder with one folder for each delivery",
+        "attested": "whether the files are attested, which the notes say: true or false",
+    }
+)
+def draft(_context: Context, tag: str, files: str, attested: str = "true") -> None:
     """Draft a release with notes, checksums and all files."""
     with boundary() as console:
-        for name in draft_release(tag, Path(files), Path("CHANGELOG.md")):
+        if attested not in {"true", "false"}:
+            raise bad_option("attested", attested[:100], "give true or false")
+        expected = expected_deliveries(map(Path, released_specs(Path("buildspecs"))))
+        is_attested = attested == "true"
+        for name in draft_release(tag, Path(files), Path("CHANGELOG.md"), expected=expected, attested=is_attested):
             console.result(name)
 
 

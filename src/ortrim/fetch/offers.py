@@ -41,7 +41,7 @@ from ortrim.github.downloads import OnBytes
 from ortrim.github.records import Artifact, Asset, Release, Run, sha256_in
 from ortrim.github.repositories import Repository, commit_of_tag
 from ortrim.github.runs import get_run, latest_runs, require_own_run
-from ortrim.package.manifest import FACTS, FOLDERS, PREFIX, WORKFLOW, DeliveryFacts
+from ortrim.package.manifest import FACTS, FAILED, FOLDERS, PREFIX, WORKFLOW, DeliveryFacts
 from ortrim.platforms import by_platform
 from ortrim.spec.targets import TARGETS, matches
 
@@ -66,7 +66,7 @@ def all_files(
     `delivered_files`.
     """
     fetched = (delivered_files(store, archive) for archive in archives)
-    entries = {entry for each in (single, *fetched) for entry in each if entry.path != FACTS}
+    entries = {entry for each in (single, *fetched) for entry in each if entry.path not in {FACTS, FAILED}}
     found = tuple(sorted(entries, key=attrgetter("path")))
     if clash := first_clash([SUMS, *(entry.path for entry in found)]):
         one, other = clash

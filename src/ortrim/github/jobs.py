@@ -27,9 +27,10 @@ from ortrim.build.upstream_arguments import compiled_sources, optional_sources
 from ortrim.errors import Diagnostic, PlanError, SourcesError, StorageError, ToolError, UsageError, VerifyError
 from ortrim.github.dispatch import decode_plan
 from ortrim.github.workflow_files import WorkflowInputs
+from ortrim.history.acceptance import check_reports, regression_of
 from ortrim.models.hot_operators import OPERATOR
 from ortrim.models.operators import parse_config, render_config
-from ortrim.package.manifest import FACTS, DeliveryFacts
+from ortrim.package.manifest import FACTS, FAILED, DeliveryFacts
 from ortrim.pins.runtime import SourcePin, runtime_pins
 from ortrim.pins.shipped import tool_versions
 from ortrim.pipeline.building import build, verify_again
@@ -38,7 +39,7 @@ from ortrim.pipeline.packaging import PackageGroup, groups
 from ortrim.pipeline.planned import Planned, hooks_digest, make_planned, runner_digest, target_folder
 from ortrim.pipeline.request import Request
 from ortrim.pipeline.transfer import export_compiled, import_compiled
-from ortrim.pipeline.verification import HARNESS
+from ortrim.pipeline.verification import HARNESS, gravest_failure
 from ortrim.platforms import Platform, platform_of
 from ortrim.platforms.android.harness import COMMANDS
 from ortrim.platforms.planner import AVX512, with_arguments
@@ -193,11 +194,11 @@ def checked_out_commit(folder: Path) -> str:
         return ""
 
 
-def hand_over(planned: Planned, destination: Path, commit: str) -> tuple[Path, ...]:
+def hand_over(planned: Planned, destination: Path, commit: str, failure: str = "") -> tuple[Path, ...]:
     """Copy packages, manifests, bills of materials and reports of a plan into a new folder, and return its files.
 
-    `build.json` says which `commit` they were made of, empty where nobody knows. Raises `StorageError`
-    (`path-in-the-way` for a folder that holds something already).
+    `build.json` says which `commit` they were made of, empty where nobody knows. `failure` is as for `mark_delivery`.
+    Raises `StorageError` (`path-in-the-way` for a folder that holds something already).
     """
     with storage_errors(destination):
         destination.mkdir(parents=True, exist_ok=True)
@@ -209,7 +210,19 @@ def hand_over(planned: Planned, destination: Path, commit: str) -> tuple[Path, .
                 (destination / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(source, destination / name)
         write_atomically(destination / FACTS, to_json(DeliveryFacts(commit=commit)))
-    return with_sums(destination)
+    return mark_delivery(destination, failure)
+
+
+def mark_delivery(folder: Path, failure: str) -> tuple[Path, ...]:
+    """Write into a delivery the code of the error that keeps it out of releases, none for one that passed.
+
+    Returns its files as `with_sums` does. Raises `StorageError`.
+    """
+    with storage_errors(folder):
+        (folder / FAILED).unlink(missing_ok=True)
+    if failure:
+        write_atomically(folder / FAILED, f"{failure}\n")
+    return with_sums(folder)
 
 
 def add_reports(planned: Planned, destination: Path, mark: str) -> tuple[Path, ...]:
@@ -273,6 +286,8 @@ PLAN_VARIABLE: Final = "ORTRIM_PLAN"
 ON_PHONE: Final = "android-x86_64"
 """The only ABI for which a runner of GitHub's can emulate a phone with its own processor."""
 MARK: Final = "on-emulator"
+UNFINISHED: Final = "not-verified"
+"""Stands in a delivery until everything was checked, so that a job that ends before releases nothing."""
 
 
 def plan_run(inputs: WorkflowInputs, console: Console) -> BuildPlan:
@@ -298,20 +313,21 @@ def deliver_compiled(
 ) -> tuple[VerifyReport, ...]:
     """Package and verify targets that the archives in `source` hold compiled, and hand all over in `destination`.
 
-    An Android package's x86-64 library is verified a second time on the phone that `adb` knows. Raises what importing,
-    packaging and verifying raise.
+    An Android package's x86-64 library is verified a second time on the phone that `adb` knows. A delivery that did not
+    pass, or that is worse than the accepted build, says so. Raises what importing, packaging and verifying raise.
     """
     request = _request(inputs, identifiers)
     planned = make_planned(request, console)
     import_compiled(planned.plan.targets, source)
     reports = build(request, console)
-    hand_over(planned, destination, checked_out_commit(Path()))
-    if ON_PHONE not in identifiers.split(","):
-        return reports
-    on_phone = _request(inputs, ON_PHONE, devices=("adb",))
-    further = verify_again(on_phone, console)
-    add_reports(make_planned(on_phone, console), destination, MARK)
-    return (*reports, *further)
+    hand_over(planned, destination, checked_out_commit(Path()), UNFINISHED)
+    if ON_PHONE in identifiers.split(","):
+        on_phone = _request(inputs, ON_PHONE, devices=("adb",))
+        reports = (*reports, *verify_again(on_phone, console))
+        add_reports(make_planned(on_phone, console), destination, MARK)
+    failure = gravest_failure(reports) or regression_of(check_reports(Path(inputs.spec), reports))
+    mark_delivery(destination, failure.code if failure else "")
+    return reports
 
 
 def targets_named(identifiers: str) -> tuple[Target, ...]:

@@ -110,14 +110,14 @@ class Refused:
 class VersionsUpdate:
     """The newest version that was pinned before, those that were pinned now, oldest first, and those that were not.
 
-    `unbuilt` says why the demo could not be built with the newest of `pinned`.
+    `unbuilt` says why the demo could not be built with `last`, or with the newest of `pinned`.
     """
 
     schema: Literal["ortrim-versions/1"] = "ortrim-versions/1"
     last: Version
     pinned: tuple[Version, ...] = ()
     refused: tuple[Refused, ...] = ()
-    unbuilt: Refused | None = None
+    unbuilt: tuple[Refused, ...] = ()
 
     @property
     def newest(self) -> str:

@@ -1,10 +1,11 @@
-"""Releases on GitHub: a draft of everything that was delivered, published only as a step of its own."""
+"""Releases on GitHub: a draft of every delivery that passed, published only as a step of its own."""
 
 import json
 import re
 import shutil
 import tempfile
 import zipfile
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -12,7 +13,12 @@ from ortrim.base.checksums import SUMS, check_listed
 from ortrim.base.files import sha256_of, storage_errors
 from ortrim.errors import NetworkError, PackageError, UsageError
 from ortrim.github.credentials import gh
-from ortrim.package.manifest import FACTS, FOLDERS, PREFIX
+from ortrim.package.manifest import FACTS, FAILED, FOLDERS, PREFIX
+from ortrim.platforms import by_platform, target_problems
+from ortrim.platforms.planner import select_targets
+from ortrim.report.figures import escaped, table
+from ortrim.spec.load import load_spec
+from ortrim.spec.targets import TARGETS
 
 TAG: Final = re.compile(r"v[0-9]+(\.[0-9]+){1,3}([.-]?(rc|a|b|alpha|beta|dev)\.?[0-9]+)?")
 HEADING: Final = re.compile(r"^## +(?P<version>\S+).*$", re.MULTILINE)
@@ -20,21 +26,37 @@ MOST_ASSETS: Final = 1000
 """What GitHub takes for one release."""
 MOST_RELEASES: Final = 1000
 """How many of the newest releases are looked through for a draft."""
+NOTHING: Final = "its jobs left nothing"
+LATER: Final = "A published release is not changed. What is left out comes with a later version."
+NOT_ATTESTED: Final = (
+    "Not attested: the repository is private, for which attestations are part of GitHub Enterprise Cloud alone."
+)
 
 
-def draft_release(tag: str, deliveries: Path, changelog: Path) -> tuple[str, ...]:
-    """Make a draft of a release with all files of each folder in `deliveries`, and return the names of its files.
+def draft_release(
+    tag: str, deliveries: Path, changelog: Path, *, expected: Iterable[str] = (), attested: bool = True
+) -> tuple[str, ...]:
+    """Make a draft of a release with all files of each delivery that passed, and return the names of its files.
 
-    A release has no folders: what lies in those of a delivery goes into one archive, since hundreds of single files
-    are more than GitHub takes at once. An earlier draft is replaced. Every file is compared with its delivery's
-    `SHA256SUMS` first; the draft has one for all, and each archive one of its own. What a delivery says of itself, the
-    tag says. Raises `UsageError` `bad-tag`, `PackageError` (`nothing-delivered`, `name-twice`, `no-notes`),
-    `NetworkError` `not-a-draft` when it is published already, and as `check_listed` and `gh` do.
+    The notes say which of the folders in `deliveries`, and of the `expected` names of such, are left out and why, and
+    when nothing is `attested`. A release has no folders: what lies in those of a delivery goes into one archive, since
+    hundreds of single files are more than GitHub takes at once. An earlier draft is replaced. Every file is compared
+    with its delivery's `SHA256SUMS` first; the draft has one for all, and each archive one of its own. What a delivery
+    says of itself, the tag says. Raises `UsageError` `bad-tag`, `PackageError` (`nothing-delivered`, `name-twice`,
+    `no-notes`), `NetworkError` `not-a-draft` when it is published already, and as `check_listed` and `gh` do.
     """
     _require_tag(tag)
-    notes = notes_of(tag, changelog)
+    folders = sorted(sums.parent for sums in deliveries.glob(f"*/{SUMS}"))
+    found = {folder: check_listed(folder, "delivery", str(folder)) for folder in folders}
+    outcomes = dict.fromkeys(expected, NOTHING) | {folder.name: _failure_of(folder) for folder in found}
+    passed = {folder: listed for folder, listed in found.items() if not outcomes[folder.name]}
+    notes = notes_of(tag, changelog) + _contents(outcomes, attested=attested)
     with tempfile.TemporaryDirectory(prefix="ortrim-release-") as work:
-        assets = _fill(Path(work), deliveries)
+        assets = _fill(Path(work), passed)
+        if not assets or len(assets) >= MOST_ASSETS:
+            what = f"{len(assets)} files are to be released; there have to be some, and fewer than {MOST_ASSETS}"
+            why, hint = "\n".join(_left_out(outcomes)), "see the jobs that deliver"
+            raise PackageError("nothing-delivered", what, where=str(deliveries), why=why, hint=hint)
         (Path(work) / SUMS).write_text("".join(f"{assets[name]}  {name}\n" for name in sorted(assets)))
         text = Path(work) / ".notes.md"
         text.write_text(notes, encoding="utf-8")
@@ -90,13 +112,43 @@ def notes_of(tag: str, changelog: Path) -> str:
     raise PackageError("no-notes", f"says nothing of {tag}", where=str(changelog), hint=hint)
 
 
-def _fill(work: Path, deliveries: Path) -> dict[str, str]:
+def expected_deliveries(specs: Iterable[Path]) -> tuple[str, ...]:
+    """Return the names of the deliveries that all targets of buildspecs come to. Raises `SpecError` as `load_spec`."""
+    names = []
+    for spec in (load_spec(path, target_problems).spec for path in specs):
+        identifiers = (target.id for target in select_targets(spec, "*", None))
+        for platform, own in by_platform(identifiers, TARGETS.__getitem__):
+            packages = (platform.NAME,) if platform.SDK and own else own
+            names += [f"{PREFIX}{spec.name}-{package}" for package in packages]
+    return tuple(names)
+
+
+def _failure_of(delivery: Path) -> str:
+    """Return the code of the error that keeps a delivery out, empty for one that passed."""
+    file = delivery / FAILED
+    return file.read_text(encoding="utf-8").strip() if file.is_file() else ""
+
+
+def _left_out(outcomes: Mapping[str, str]) -> Iterator[str]:
+    yield from (f"{name.removeprefix(PREFIX)}: {why}" for name, why in sorted(outcomes.items()) if why)
+
+
+def _contents(outcomes: Mapping[str, str], *, attested: bool) -> str:
+    """Return Markdown that says which deliveries are in a release, and why others are not."""
+    rows = (
+        (escaped(name.removeprefix(PREFIX)), f"no: {escaped(why)}" if why else "yes")
+        for name, why in sorted(outcomes.items())
+    )
+    parts = [table(("package", "in this release"), rows)]
+    parts += [LATER] * any(outcomes.values()) + [NOT_ATTESTED] * (not attested)
+    return "".join(f"\n{part}\n" for part in parts)
+
+
+def _fill(work: Path, deliveries: Mapping[Path, dict[str, str]]) -> dict[str, str]:
     """Lay out the files of a release, and return the digest of each."""
     made: dict[str, str] = {}
     taken = {SUMS.lower()}
-    for sums in sorted(deliveries.glob(f"*/{SUMS}")):
-        delivery = sums.parent
-        listed = check_listed(delivery, "delivery", str(delivery))
+    for delivery, listed in deliveries.items():
         inner = {path: digest for path, digest in listed.items() if "/" in path}
         archive = f"ortrim-{delivery.name.removeprefix(PREFIX)}{FOLDERS}"
         names = [path for path in listed if path not in {FACTS, *inner}] + [archive] * bool(inner)
@@ -109,9 +161,6 @@ def _fill(work: Path, deliveries: Path) -> dict[str, str]:
             else:
                 shutil.copyfile(delivery / name, work / name)
             made[name] = listed.get(name) or sha256_of(work / name)
-    if not made or len(made) >= MOST_ASSETS:
-        what = f"{len(made)} files are to be released; there have to be some, and fewer than {MOST_ASSETS}"
-        raise PackageError("nothing-delivered", what, where=str(deliveries), hint="see the jobs that deliver")
     return made
 
 

@@ -28,6 +28,8 @@ from ortrim.spec.targets import Target
 INSTALL_SECONDS: Final = 1200
 REACHED_SECONDS: Final = 300.0
 """How long an emulator that has been started may take until adb sees it."""
+ANSWER_SECONDS: Final = 60.0
+"""How long it may take to say whether it has started."""
 BOOT_SECONDS: Final = 1200
 """What ONNX Runtime's own scripts give an emulator to start."""
 BOOT_PAUSE_SECONDS: Final = 2.0
@@ -163,15 +165,19 @@ def _avds() -> Path:
 
 
 def _await_boot(adb: Path) -> None:
-    try:
-        run((adb, "wait-for-device"), timeout_seconds=REACHED_SECONDS)
-    except ToolError as error:
-        raise _not_started(f"cannot be reached after {REACHED_SECONDS:g} seconds") from error
+    _answer(REACHED_SECONDS, adb, "wait-for-device")
     ends = time.monotonic() + BOOT_SECONDS
-    while run((adb, "shell", "getprop", "sys.boot_completed"), timeout_seconds=60).stdout.strip() != "1":
+    while _answer(ANSWER_SECONDS, adb, "shell", "getprop", "sys.boot_completed") != "1":
         if time.monotonic() > ends:
             raise _not_started(f"has not started within {BOOT_SECONDS} seconds")
         time.sleep(BOOT_PAUSE_SECONDS)
+
+
+def _answer(seconds: float, adb: Path, *words: str) -> str:
+    try:
+        return run((adb, *words), timeout_seconds=seconds).stdout.strip()
+    except ToolError as error:
+        raise _not_started(f"does not answer adb {words[0]} within {seconds:g} seconds") from error
 
 
 def _not_started(what: str) -> ToolError:

@@ -21,6 +21,7 @@ from ortrim.errors import Diagnostic, DiagnosticGroup, PlanError, UsageError
 from ortrim.github.dispatch import LARGEST_INPUTS
 from ortrim.github.runner_setup import PHONES
 from ortrim.models.hot_operators import SUFFIX as HOT_SUFFIX
+from ortrim.package.manifest import FAILED, PREFIX
 from ortrim.pins.images import ActionPin, action_pins, action_reference, image_pins
 from ortrim.platforms import platform_of
 from ortrim.platforms.android.ndk import RELEASES
@@ -256,7 +257,7 @@ def _delivery(plan: BuildPlan, name: str, targets: tuple[str, ...], artifacts: s
         name=name,
         targets=",".join(targets),
         artifacts=artifacts,
-        artifact=f"delivered-{plan.spec_name}-{name}",
+        artifact=f"{PREFIX}{plan.spec_name}-{name}",
         runner=runner,
         minutes=DELIVERING_MINUTES,
     )
@@ -285,6 +286,7 @@ def render_workflows(specs: tuple[str, ...], pins: Mapping[str, ActionPin] | Non
         "action": partial(action_reference, pinned),
         "image": _image,
         "inputs": INPUTS,
+        "failed": FAILED,
         "specs": specs,
         "gradle": GRADLE,
         "app_gradle": APP_GRADLE,

@@ -361,6 +361,8 @@ def _folders(inputs: PackageInputs) -> Iterator[Path]:
 
 
 FACTS: Final = "build.json"
+FAILED: Final = "failed.txt"
+"""What a delivery has that did not pass, or that nobody has verified to the end: the code of the error."""
 PREFIX: Final = "delivered-"
 """How the names of deliveries begin; what follows is the spec and the package."""
 FOLDERS: Final = "-folders.zip"

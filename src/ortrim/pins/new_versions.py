@@ -197,30 +197,36 @@ NEWEST: Final = "newest"
 def build_versions(request: Request, folder: Path, console: Console) -> tuple[VerifyReport, ...]:
     """Build a buildspec with the versions in a folder's record and leave their reports there, the last one's first.
 
-    With nothing new there is one report. That the newest cannot be built is written into the record and is no error;
-    that the last cannot be built, or a full disk, is one. Raises `SourcesError` `no-record`, and as `build` does.
+    With nothing new there is one report at most. That a version cannot be built is written into the record and is no
+    error. Raises `SourcesError` `no-record`, and at once what is no version's fault: `Interrupted`, `StorageError`.
     """
     update = read_update(folder)
     if update is None:
         hint = "run: invoke pins.update --latest"
         raise SourcesError("no-record", "there is no list of versions to build", where=str(folder), hint=hint)
-    last = _built(request, update.last, folder / LAST, console)
-    if update.newest == update.last:
-        return (last,)
-    try:
-        return last, _built(request, update.newest, folder / NEWEST, console)
-    except (Interrupted, StorageError):
-        raise
-    except Diagnostic as diagnostic:
-        console.warn(f"ONNX Runtime {update.newest} cannot be built: {diagnostic}")
-        write_update(replace(update, unbuilt=refused_by(update.newest, diagnostic)), folder)
-        return (last,)
+    reports, unbuilt = [], []
+    for version, name in _to_build(update).items():
+        built = _built(replace(request, version=version), console)
+        if isinstance(built, Diagnostic):
+            unbuilt.append(refused_by(version, built))
+            continue
+        (report,) = built
+        write_atomically(folder / name / JSON_NAME, to_json(report))
+        reports.append(report)
+    write_update(replace(update, unbuilt=tuple(unbuilt)), folder)
+    return tuple(reports)
+
+
+def _to_build(update: VersionsUpdate) -> dict[str, str]:
+    """Return the versions that are compared, each with the name of its folder."""
+    return {update.last: LAST} | ({update.newest: NEWEST} if update.newest != update.last else {})
 
 
 def read_built(update: VersionsUpdate, folder: Path) -> tuple[VerifyReport, ...]:
-    """Return the reports that `build_versions` left in a folder. Raises as `read_report` does."""
-    names = (LAST,) if update.newest == update.last or update.unbuilt else (LAST, NEWEST)
-    return tuple(read_report(folder / name / JSON_NAME) for name in names)
+    """Return the reports that `build_versions` left in a folder, be it interrupted. Raises as `read_report` does."""
+    unbuilt = {each.version for each in update.unbuilt}
+    files = (folder / name / JSON_NAME for version, name in _to_build(update).items() if version not in unbuilt)
+    return tuple(read_report(file) for file in files if file.is_file())
 
 
 def build_each(request: Request, versions: Iterable[str], console: Console) -> tuple[Outcome, ...]:
@@ -232,23 +238,26 @@ def build_each(request: Request, versions: Iterable[str], console: Console) -> t
     outcomes: list[Outcome] = []
     error: Diagnostic | None = None
     for version in dict.fromkeys(map(exact_version, versions)):
-        try:
-            outcomes += build(replace(request, version=version, output=request.output / version), console)
-        except (Interrupted, StorageError):
-            raise
-        except Diagnostic as diagnostic:
-            console.warn(f"ONNX Runtime {version} cannot be built: {diagnostic}")
-            outcomes.append(refused_by(version, diagnostic))
-            error = diagnostic
+        built = _built(replace(request, version=version, output=request.output / version), console)
+        if isinstance(built, Diagnostic):
+            outcomes.append(refused_by(version, built))
+            error = built
+        else:
+            outcomes += built
     if error and all(isinstance(each, Refused) for each in outcomes):
         raise error
     return tuple(outcomes)
 
 
-def _built(request: Request, version: str, folder: Path, console: Console) -> VerifyReport:
-    (report,) = build(replace(request, version=version), console)
-    write_atomically(folder / JSON_NAME, to_json(report))
-    return report
+def _built(request: Request, console: Console) -> tuple[VerifyReport, ...] | Diagnostic:
+    """Return the reports, or what the build ended with if that is the version's fault."""
+    try:
+        return build(request, console)
+    except (Interrupted, StorageError):
+        raise
+    except Diagnostic as diagnostic:
+        console.warn(f"ONNX Runtime {request.version} cannot be built: {diagnostic}")
+        return diagnostic
 
 
 def proposal_body(folder: Path) -> str:
@@ -256,9 +265,15 @@ def proposal_body(folder: Path) -> str:
     update = read_update(folder)
     if update is None:
         return "Nothing was built with these pins.\n"
-    reports = read_built(update, folder)
-    measured = versions_markdown(compared(reports)) if len(reports) == 2 else step_summary(reports)
-    return "\n".join((*_sections(update), measured))
+    return "\n".join((*_sections(update), _results(read_built(update, folder))))
+
+
+def _results(reports: tuple[VerifyReport, ...]) -> str:
+    if len(reports) == 2:
+        return versions_markdown(compared(reports))
+    if not reports:
+        return "There are no results of the demo.\n"
+    return f"These are the results of the demo with {reports[0].ort_version}.\n\n{step_summary(reports)}"
 
 
 def _sections(update: VersionsUpdate) -> Iterator[str]:
@@ -270,8 +285,8 @@ def _sections(update: VersionsUpdate) -> Iterator[str]:
     if update.refused:
         yield f"Not pinned:\n\n{_refusals(update.refused)}\n"
     if update.unbuilt:
-        yield f"**The demo could not be built with {update.newest}:**\n\n{_refusals((update.unbuilt,))}\n"
-        yield f"These are the results of the demo with {update.last}.\n"
+        versions = " and ".join(each.version for each in update.unbuilt)
+        yield f"**The demo could not be built with {versions}:**\n\n{_refusals(update.unbuilt)}\n"
 
 
 def _left_to_do(update: VersionsUpdate) -> str:

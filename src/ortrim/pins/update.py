@@ -19,7 +19,7 @@ from ortrim.base.downloads import Mirrors, fetch, mirrored
 from ortrim.base.files import sha256_of, write_atomically
 from ortrim.containers.engines import UsableEngine
 from ortrim.containers.runs import pulled_digest
-from ortrim.errors import NetworkError, SourcesError
+from ortrim.errors import Diagnostic, DiagnosticGroup, Interrupted, NetworkError, SourcesError, StorageError
 from ortrim.models.full_runtime import DISTRIBUTION
 from ortrim.pins.images import ACTIONS_FILE, IMAGES_FILE, ImagePins, read_action_pins, read_image_pins
 from ortrim.pins.requirements import PYTHONS, WantedRequirement, pinned_text
@@ -156,20 +156,22 @@ ACTION_RELEASE: Final = re.compile(r"^[0-9a-f]{40}\trefs/tags/(v(\d+)\.(\d+)\.(\
 def update_action_pins(*, mirrors: Mirrors, announce: Callable[[str], None]) -> Path:
     """Pin the newest release of each action that the pins name, by its commit, and return the file that was written.
 
-    `mirrors` are pairs of a beginning of addresses and what to read instead. Raises `SourcesError` (`no-release`,
-    `git-failed`, `bad-pin-file`); nothing is written unless all were found.
+    `mirrors` are pairs of a beginning of addresses and what to read instead. An action whose release is not found
+    keeps its pin and stops no other; what was found is written before that is raised: a `DiagnosticGroup` of
+    `SourcesError` (`no-release`, `git-failed`). Raises `SourcesError` `bad-pin-file`.
     """
     text = shipped_text(ACTIONS_FILE)
-    values: Values = {}
-    for name in read_action_pins(text):
+    failed: list[Diagnostic] = []
+
+    def newest(name: str) -> Lines:
         announce(f"ask for the releases of {name}")
         tag, commit = _newest(mirrored(f"{HOST}{name}", mirrors))
-        values["actions", name] = (f'tag = "{tag}"', f'commit = "{commit}"')
+        return (f'tag = "{tag}"', f'commit = "{commit}"')
+
+    values = _found("actions", read_action_pins(text), newest, failed)
     updated = with_values(text, values)
     read_action_pins(updated)
-    path = writable_pins_folder() / ACTIONS_FILE
-    write_atomically(path, updated)
-    return path
+    return _written(ACTIONS_FILE, updated, failed)
 
 
 def _newest(url: str) -> tuple[str, str]:
@@ -184,7 +186,8 @@ def _newest(url: str) -> tuple[str, str]:
 
 TABLE: Final = re.compile(r'^\[(?P<kind>actions|bases|archives)\."?(?P<name>[^"\]]+)"?\]')
 FILLED: Final = re.compile(r"^(tag|commit|digest|file|sha256)\s*=")
-Values = dict[tuple[str, str], tuple[str, ...]]
+Lines = tuple[str, ...]
+Values = dict[tuple[str, str], Lines]
 
 
 def update_image_pins(
@@ -193,53 +196,79 @@ def update_image_pins(
     """Fetch every image and archive that is named, and write their digests beside their names.
 
     Each archive must have the SHA-1 of Google's list. `mirrors` are as for `update_pins`, and are for the archives;
-    images come from where the engine gets them. Nothing is written before all of it was checked. Returns the file
-    written, which is the one that ortrim reads. Raises `SourcesError`, `NetworkError`, `StorageError` or
-    `ToolError`.
+    images come from where the engine gets them. What cannot be fetched keeps its pin and stops nothing else. Returns
+    the file written, which is the one that ortrim reads; then raises a `DiagnosticGroup` of what could not be fetched.
+    Raises `SourcesError` `bad-pin-file`, and `StorageError`.
     """
     text = shipped_text(IMAGES_FILE)
     pins = read_image_pins(text)
-    values = _digests(usable, pins, announce) | _archives(pins, mirrors, announce)
-    written = with_values(text, values)
-    read_image_pins(written)
-    path = writable_pins_folder() / IMAGES_FILE
-    write_atomically(path, written)
-    return path
+    failed: list[Diagnostic] = []
+
+    def digest(name: str) -> Lines:
+        reference = pins.bases[name].reference
+        announce(f"pull {reference}")
+        return (f'digest = "{pulled_digest(usable, reference)}"',)
+
+    values = _found("bases", pins.bases, digest, failed) | _archives(pins, mirrors, announce, failed)
+    updated = with_values(text, values)
+    read_image_pins(updated)
+    return _written(IMAGES_FILE, updated, failed)
 
 
 def with_values(text: str, values: Values) -> str:
     """Return a pin file with other digests: the lines of each (kind, name) take the place of those that were there."""
     lines: list[str] = []
+    new: Lines | None = None
     for line in text.splitlines():
-        if not FILLED.match(line):
+        found = TABLE.match(line)
+        if found:
+            new = values.get((found["kind"], found["name"]))
+        if new is None or not FILLED.match(line):
             lines.append(line)
-        if found := TABLE.match(line):
-            lines += values.get((found["kind"], found["name"]), ())
+        if found:
+            lines += new or ()
     return "\n".join(lines) + "\n"
 
 
-def _digests(usable: UsableEngine, pins: ImagePins, announce: Callable[[str], None]) -> Values:
+def _found(kind: str, names: Iterable[str], lines_of: Callable[[str], Lines], failed: list[Diagnostic]) -> Values:
+    """Return the lines of each name for which there are any; why there are none for another is added to `failed`."""
     values: Values = {}
-    for name, base in pins.bases.items():
-        announce(f"pull {base.reference}")
-        values["bases", name] = (f'digest = "{pulled_digest(usable, base.reference)}"',)
+    for name in names:
+        try:
+            values[kind, name] = lines_of(name)
+        except (Interrupted, StorageError):
+            raise
+        except Diagnostic as diagnostic:
+            failed.append(diagnostic)
     return values
 
 
-def _archives(pins: ImagePins, mirrors: Mirrors, announce: Callable[[str], None]) -> Values:
-    values: Values = {}
+def _written(file: str, text: str, failed: list[Diagnostic]) -> Path:
+    path = writable_pins_folder() / file
+    write_atomically(path, text)
+    if failed:
+        raise DiagnosticGroup(tuple(failed))
+    return path
+
+
+def _archives(pins: ImagePins, mirrors: Mirrors, announce: Callable[[str], None], failed: list[Diagnostic]) -> Values:
     with tempfile.TemporaryDirectory(prefix="ortrim-pins-") as folder:
         listing = Path(folder) / "list.xml"
         announce(f"fetch {LIST}")
-        fetch(mirrored(LIST, mirrors), listing, "sha256", None)
-        for package in pins.archives:
+        try:
+            fetch(mirrored(LIST, mirrors), listing, "sha256", None)
+        except NetworkError as error:
+            failed.append(error)
+            return {}
+
+        def digest(package: str) -> Lines:
             listed = listed_archive(listing.read_bytes(), package)
             url = f"{ANDROID_SDK_REPOSITORY}/{listed.file}"
             announce(f"fetch {url}")
             fetch(mirrored(url, mirrors), Path(folder) / listed.file, "sha1", listed.sha1)
-            sha256 = sha256_of(Path(folder) / listed.file)
-            values["archives", package] = (f'file = "{listed.file}"', f'sha256 = "{sha256}"')
-    return values
+            return (f'file = "{listed.file}"', f'sha256 = "{sha256_of(Path(folder) / listed.file)}"')
+
+        return _found("archives", pins.archives, digest, failed)
 
 
 def converter_text(version: str, announce: Callable[[str], None]) -> str:

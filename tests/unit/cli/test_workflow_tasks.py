@@ -170,8 +170,18 @@ def test_workflows_are_rendered_into_the_repository(ortrim: Run) -> None:
 
 def test_releases_are_drafted_and_published(ortrim: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """Their files are the answer; what goes wrong has its own code."""
-    monkeypatch.setattr("ortrim.cli.release.draft_release", lambda *_: ("a", "b"))
-    assert ortrim("release.draft", "--tag", "v1.0.0", "--files", "x").out == "a\nb\n"
+    options: list[dict[str, Any]] = []
+
+    def drafts(*_: Any, **given: Any) -> tuple[str, ...]:
+        options.append(given)
+        return ("a", "b")
+
+    monkeypatch.setattr("ortrim.cli.release.draft_release", drafts)
+    words = ("release.draft", "--tag", "v1.0.0", "--files", "x")
+    assert ortrim(*words).out == "a\nb\n"
+    assert ortrim(*words, "--attested", "false").code == 0
+    assert [given["attested"] for given in options] == [True, False]
+    assert ortrim(*words, "--attested", "no").code == 2
 
     def fails(_: str) -> None:
         raise NetworkError("gh-failed", "no")
@@ -181,9 +191,9 @@ def test_releases_are_drafted_and_published(ortrim: Run, monkeypatch: pytest.Mon
 
 
 def test_pins_are_proposed_with_what_was_built(ortrim: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without a build the text says so; the address is the answer, or that there is nothing."""
+    """Without a build the text says so, and when a job failed; the address is the answer, or that there is nothing."""
     bodies: list[str] = []
-    answers = iter(["https://example.com/7", None])
+    answers = iter(["https://example.com/7", None, None])
 
     def propose(_: Path, body: str) -> str | None:
         bodies.append(body)
@@ -194,6 +204,9 @@ def test_pins_are_proposed_with_what_was_built(ortrim: Run, monkeypatch: pytest.
     assert "nothing to propose" in ortrim("pins.propose").out
     note = "\nThe workflows are still those of the old pins: run `invoke workflows` on this branch.\n"
     assert bodies == [f"Nothing was built with these pins.\n{note}"] * 2
+    monkeypatch.setenv("ORTRIM_NEEDS", '{"update": {"result": "failure"}}')
+    ortrim("pins.propose")
+    assert "\nNot everything could be brought up to date: " in bodies[-1]
 
 
 def test_pins_of_another_job_are_proposed(ortrim: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,8 +7,8 @@ import pytest
 from ortrim.base.checksums import SUMS, check_sums
 from ortrim.base.json import from_json
 from ortrim.errors import StorageError
-from ortrim.github.jobs import add_reports, checked_out_commit, hand_over
-from ortrim.package.manifest import FACTS, DeliveryFacts
+from ortrim.github.jobs import add_reports, checked_out_commit, hand_over, mark_delivery
+from ortrim.package.manifest import FACTS, FAILED, DeliveryFacts
 from ortrim.pipeline.planned import Planned, make_planned, target_folder
 from ortrim.sources.checkouts import git
 from pipeline_stages import Stages
@@ -70,6 +70,19 @@ def test_a_delivery_says_which_commit_it_was_made_of(planned: Planned, tmp_path:
         assert from_json(DeliveryFacts, (tmp_path / name / FACTS).read_bytes()) == DeliveryFacts(commit=commit)
         assert f"  {FACTS}\n" in (tmp_path / name / SUMS).read_text()
         check_sums(tmp_path / name)
+
+
+def test_a_delivery_says_that_it_failed(planned: Planned, tmp_path: Path) -> None:
+    """Until it is known to have passed; its sums are right either way."""
+    folder = tmp_path / "delivery"
+    hand_over(planned, folder, COMMIT, "not-verified")
+    for code in ("not-verified", "parity-lost"):
+        mark_delivery(folder, code)
+        assert (folder / FAILED).read_text() == f"{code}\n"
+        check_sums(folder)
+    mark_delivery(folder, "")
+    assert not (folder / FAILED).exists()
+    check_sums(folder)
 
 
 @pytest.mark.needs("git")

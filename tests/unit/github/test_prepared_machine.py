@@ -285,13 +285,17 @@ def test_a_phone_that_does_not_start_is_given_up(
     assert (caught.value.code, caught.value.why) == ("emulator-not-started", "ERROR | out of memory")
 
 
-def test_an_emulator_that_ends_at_once_says_why(
-    phone: Callable[[int], None], sdk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("script", "limit"),
+    [("exec /bin/sleep 60", "REACHED_SECONDS"), ('[ "$1" = shell ] && exec /bin/sleep 60', "ANSWER_SECONDS")],
+)
+def test_an_emulator_that_does_not_answer_says_why(
+    phone: Callable[[int], None], sdk: Path, monkeypatch: pytest.MonkeyPatch, script: str, limit: str
 ) -> None:
-    """Without a limit adb would wait for ever; the emulator's own last words are the reason."""
-    (sdk / "platform-tools" / "adb").write_text("#!/bin/sh\nexec /bin/sleep 60\n")
-    monkeypatch.setattr(runner_setup, "REACHED_SECONDS", 0.2)
-    (tmp_path / "emulator.log").write_text("INFO | Android emulator\nFATAL | Unknown AVD name [ortrim]\n")
+    """Without a limit adb would wait for ever, at once or later; the emulator's own last words are the reason."""
+    (sdk / "platform-tools" / "adb").write_text(f"#!/bin/sh\n{script}\nexit 0\n")
+    monkeypatch.setattr(runner_setup, limit, 0.2)
+    runner_setup.EMULATOR_LOG.write_text("INFO | Android emulator\nFATAL | Unknown AVD name [ortrim]\n")
     with pytest.raises(ToolError) as caught:
         phone(29)
     assert caught.value.code == "emulator-not-started"

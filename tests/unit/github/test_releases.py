@@ -10,9 +10,12 @@ from ortrim.base.checksums import SUMS
 from ortrim.base.json import to_json
 from ortrim.errors import DiagnosticGroup, ExitCode, NetworkError, PackageError, UsageError
 from ortrim.github.credentials import TOKEN
-from ortrim.github.jobs import with_sums
-from ortrim.github.release import draft_release, notes_of, publish_release
+from ortrim.github.jobs import mark_delivery, with_sums
+from ortrim.github.release import draft_release, expected_deliveries, notes_of, publish_release
+from ortrim.github.workflow_files import matrix_of
 from ortrim.package.manifest import FACTS, FOLDERS, DeliveryFacts
+from ortrim.pipeline.planned import make_planned
+from pipeline_stages import Stages
 
 CHANGES = "# Changelog\n\n## 1.1.0 (unreleased)\n\n- two\n\n## 1.0.0\n\n- one\n- more\n\n## 0.9.0\n"
 
@@ -58,6 +61,53 @@ def test_a_draft_has_every_file_and_one_list_of_sums(programs: FakePrograms, del
     _, (_, *words) = programs.calls
     assert words[:5] == ["release", "create", "v1.0.0", "--draft", "--verify-tag"]
     assert sorted(Path(word).name for word in words[words.index("--notes-file") + 2 :]) == sorted(names)
+
+
+@pytest.fixture
+def notes(hub: FakePrograms, tmp_path: Path) -> Path:
+    """Return the file in which the notes of a release are kept by a `gh` that knows of none yet."""
+    program = hub.folder / "bin" / "gh"
+    words = 'while [ $# -gt 0 ]; do [ "$1" = --notes-file ] && cp "$2" "$NOTES"; shift; done'
+    program.write_text(f'#!/bin/sh\nNOTES="{tmp_path}/notes.md"\n[ "$2" = list ] && echo "[]"\n{words}\nexit 0\n')
+    return tmp_path / "notes.md"
+
+
+def test_what_failed_is_left_out_and_the_notes_say_why(notes: Path, delivered: Path) -> None:
+    """Of what buildspecs come to: what is there, what missed its budget, and what left nothing."""
+    mark_delivery(delivered / "delivered-demo-linux-x64", "budget-missed")
+    expected = tuple(f"delivered-demo-{name}" for name in ("linux-x64", "linux-arm64", "android"))
+    names = draft_release("v1.0.0", delivered, delivered.parent / "CHANGELOG.md", expected=expected)
+    assert names == (f"ortrim-demo-linux-arm64{FOLDERS}", "ortrim-demo-linux-arm64.tar.gz", SUMS)
+    text = notes.read_text()
+    assert text.startswith("- one\n- more\n")
+    rows = [line for line in text.splitlines() if line.startswith("| demo")]
+    assert rows == [
+        "| demo-android | no: its jobs left nothing |",
+        "| demo-linux-arm64 | yes |",
+        "| demo-linux-x64 | no: budget-missed |",
+    ]
+    assert "What is left out comes with a later version" in text
+    assert "attested" not in text
+
+
+def test_a_whole_release_says_so(notes: Path, delivered: Path) -> None:
+    """Nothing is left for later; without attestations, as in private repositories, the notes say that."""
+    draft_release("v1.0.0", delivered, delivered.parent / "CHANGELOG.md", attested=False)
+    text = notes.read_text()
+    assert "| demo-linux-x64 | yes |" in text
+    assert "later version" not in text
+    assert "Not attested: the repository is private" in text
+
+
+def test_what_buildspecs_come_to_is_what_their_runs_deliver(stages: Stages) -> None:
+    """Under the names of the artifacts: a target of its own, or what an assembly joins."""
+    targets = ("linux-x64", "linux-arm64", "android-x86", "android-arm64-v8a", "macos-arm64", "ios-arm64")
+    body = "".join(f'[[targets]]\nid = "{name}"\n' for name in targets)
+    request = stages.request(body, target="*", elsewhere=True, on_macs=True)
+    matrix = matrix_of(make_planned(request, stages.console).plan)
+    expected = expected_deliveries([request.spec])
+    assert sorted(expected) == [f"delivered-sample-{name}" for name in ("android", "apple", "linux-arm64", "linux-x64")]
+    assert sorted(expected) == sorted(job.artifact for job in matrix.delivered)
 
 
 @pytest.mark.parametrize("drafts", [1, 2])
@@ -176,10 +226,14 @@ def test_two_files_of_one_name_are_refused(programs: FakePrograms, delivered: Pa
 
 
 def test_nothing_is_no_release(programs: FakePrograms, delivered: Path) -> None:
-    """When no target was delivered there is no draft either."""
-    with pytest.raises(PackageError) as caught:
-        draft_release("v1.0.0", delivered / "none", delivered.parent / "CHANGELOG.md")
-    assert caught.value.code == "nothing-delivered"
+    """When no target was delivered, or none passed, there is no draft either."""
+    for name in ("linux-x64", "linux-arm64"):
+        mark_delivery(delivered / f"delivered-demo-{name}", "parity-lost")
+    for folder, why in ((delivered / "none", ""), (delivered, "demo-linux-x64: parity-lost")):
+        with pytest.raises(PackageError) as caught:
+            draft_release("v1.0.0", folder, delivered.parent / "CHANGELOG.md")
+        assert caught.value.code == "nothing-delivered"
+        assert why in caught.value.why
     assert programs.calls == []
 
 

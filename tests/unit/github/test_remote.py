@@ -1,25 +1,32 @@
 """A build over several machines: each job does its part with what the ones before it left."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pytest
 
 from finished_builds import leave_compiled
+from ortrim.base.json import to_json
 from ortrim.build.plan import PlannedTarget
 from ortrim.build.trees import finished_build
-from ortrim.errors import BuildError, PlanError, UsageError
+from ortrim.errors import BuildError, PlanError, ToolError, UsageError
 from ortrim.github import jobs
 from ortrim.github.dispatch import decode_plan, encode_plan
-from ortrim.github.jobs import compile_planned, deliver_compiled, plan_run, sdk_versions, targets_named
+from ortrim.github.jobs import compile_planned, deliver_compiled, mark_delivery, plan_run, sdk_versions, targets_named
 from ortrim.github.workflow_files import WorkflowInputs
+from ortrim.history.acceptance import BESIDE, AcceptedFile
+from ortrim.history.rows import AcceptedBuild, entry_of
+from ortrim.package.manifest import FAILED
 from ortrim.pins.runtime import runtime_pins
 from ortrim.pipeline.transfer import export_compiled
 from ortrim.platforms import ANDROID, APPLE, LINUX
 from ortrim.platforms.android.jni import BINDING
 from ortrim.spec.targets import TARGETS
+from ortrim.verify.measurements import Verdict
 from pipeline_stages import Stages
+from sample_reports import recorded_report
 
 
 @pytest.fixture
@@ -109,20 +116,30 @@ def test_without_a_plan_nothing_is_compiled(asked: Callable[..., WorkflowInputs]
 
 @pytest.fixture
 def second_half(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Any]]:
-    """Let building, verifying and handing over do nothing but say with what they were called, or of which commit."""
+    """Let building, verifying and handing over do nothing but say with what they were called, or of which commit.
+
+    What is handed over is a folder with no more than its marks.
+    """
     made: list[tuple[str, Any]] = []
 
     def stage(name: str, result: Any) -> Callable[..., Any]:
         def run(first: Any, *more: Any) -> Any:
-            made.append((name, more[-1] if name == "hand over" else first))
+            made.append((name, first))
             return result
 
         return run
 
     monkeypatch.setattr(jobs, "checked_out_commit", lambda _: 40 * "a")
-    monkeypatch.setattr(jobs, "build", stage("build", ("report",)))
-    monkeypatch.setattr(jobs, "verify_again", stage("verify", ("further",)))
-    monkeypatch.setattr(jobs, "hand_over", stage("hand over", ()))
+
+    def hand_over(_: Any, destination: Path, commit: str, failure: str) -> None:
+        made.append(("hand over", commit))
+        destination.mkdir()
+        mark_delivery(destination, failure)
+
+    report = recorded_report()
+    monkeypatch.setattr(jobs, "build", stage("build", (report,)))
+    monkeypatch.setattr(jobs, "verify_again", stage("verify", (replace(report, name="further"),)))
+    monkeypatch.setattr(jobs, "hand_over", hand_over)
     monkeypatch.setattr(jobs, "add_reports", stage("add reports", ()))
     return made
 
@@ -139,10 +156,36 @@ def test_what_was_compiled_elsewhere_is_delivered(
     plan = plan_run(made, stages.console)
     compile_planned(encode_plan(plan), "linux-x64", tmp_path / "compiled", stages.console)
     reports = deliver_compiled(made, "linux-x64", tmp_path / "compiled", tmp_path / "delivery", stages.console)
-    assert list(map(str, reports)) == ["report"]
+    assert reports == (recorded_report(),)
     assert [name for name, _ in second_half] == ["build", "hand over"]
     assert dict(second_half)["hand over"] == 40 * "a"
     assert finished_build(plan.targets[0].job).is_dir()
+    assert not (tmp_path / "delivery" / FAILED).exists()
+
+
+@pytest.mark.usefixtures("compiler", "second_half")
+@pytest.mark.parametrize("accepted", [False, True])
+def test_a_delivery_that_did_not_pass_says_so(
+    asked: Callable[..., WorkflowInputs],
+    stages: Stages,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    accepted: bool,  # noqa: FBT001
+) -> None:
+    """Of a missed budget, or of a library that is larger than the accepted one."""
+    report = recorded_report()
+    if accepted:
+        smaller = replace(report, size=replace(report.size, file_bytes=report.size.file_bytes // 2))
+        entry = AcceptedBuild(entry=entry_of(smaller, ""), accepted_at="2026-01-01T00:00:00+00:00", note="")
+        (tmp_path / f"sample{BESIDE}").write_text(to_json(AcceptedFile(builds=(entry,))))
+    else:
+        missed = replace(report.comparisons[0], verdict=Verdict.FAIL)
+        report = replace(report, comparisons=(missed, *report.comparisons[1:]), verdict=Verdict.FAIL)
+    monkeypatch.setattr(jobs, "build", lambda *_: (report,))
+    made = asked()
+    compile_planned(encode_plan(plan_run(made, stages.console)), "linux-x64", tmp_path / "compiled", stages.console)
+    deliver_compiled(made, "linux-x64", tmp_path / "compiled", tmp_path / "delivery", stages.console)
+    assert (tmp_path / "delivery" / FAILED).read_text() == ("regression\n" if accepted else "budget-missed\n")
 
 
 def test_an_android_package_is_verified_on_a_phone(
@@ -158,10 +201,28 @@ def test_an_android_package_is_verified_on_a_phone(
     compile_planned(encode_plan(plan_run(made, stages.console)), targets, tmp_path / "compiled", stages.console)
     assert compiler[:3] == ["android-arm64-v8a", "runner android-arm64-v8a", "jni library"]
     reports = deliver_compiled(made, targets, tmp_path / "compiled", tmp_path / "delivery", stages.console)
-    assert list(map(str, reports)) == ["report", "further"]
+    assert [report.name for report in reports] == [recorded_report().name, "further"]
     assert [name for name, _ in second_half] == ["build", "hand over", "verify", "add reports"]
     request = dict(second_half)["verify"]
     assert (request.target, request.devices, request.elsewhere) == ("android-x86_64", ("adb",), True)
+
+
+@pytest.mark.usefixtures("compiler", "second_half")
+def test_a_phone_that_ends_the_job_leaves_no_sound_delivery(
+    asked: Callable[..., WorkflowInputs], stages: Stages, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is uploaded all the same, and says that it was not verified to the end."""
+
+    def fails(*_: Any) -> None:
+        raise ToolError("tool-timeout", "adb does not answer")
+
+    monkeypatch.setattr(jobs, "verify_again", fails)
+    made = asked("android-x86_64")
+    text = encode_plan(plan_run(made, stages.console))
+    compile_planned(text, "android-x86_64", tmp_path / "compiled", stages.console)
+    with pytest.raises(ToolError):
+        deliver_compiled(made, "android-x86_64", tmp_path / "compiled", tmp_path / "delivery", stages.console)
+    assert (tmp_path / "delivery" / FAILED).read_text() == "not-verified\n"
 
 
 def test_what_was_not_compiled_is_not_delivered(

@@ -15,7 +15,7 @@ REFUSED = Refused(version="1.24.0", reference="no-converter", what="there is no 
 
 def test_a_record_reads_back(tmp_path: Path) -> None:
     """All of it, from a folder that was not there."""
-    update = VersionsUpdate(last="1.21.0", pinned=("1.22.0", "1.23.2"), refused=(REFUSED,), unbuilt=REFUSED)
+    update = VersionsUpdate(last="1.21.0", pinned=("1.22.0", "1.23.2"), refused=(REFUSED,), unbuilt=(REFUSED,))
     assert write_update(update, tmp_path / "a" / "b") == tmp_path / "a" / "b" / RECORD
     assert read_update(tmp_path / "a" / "b") == update
 

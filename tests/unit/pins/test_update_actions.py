@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ortrim.errors import ExitCode, SourcesError
+from ortrim.errors import DiagnosticGroup, ExitCode
 from ortrim.pins.images import ACTIONS_FILE, action_reference, read_action_pins
 from ortrim.pins.update import HOST, update_action_pins
 from ortrim.sources.checkouts import git
@@ -68,19 +68,21 @@ def test_the_newest_release_is_pinned_by_its_commit(tmp_path: Path, pins: Path) 
 
 
 @pytest.mark.parametrize("tags", [("v1",), (), ("1.0.0", "vx.y.z")])
-def test_without_a_release_nothing_is_written(tmp_path: Path, pins: Path, tags: tuple[str, ...]) -> None:
-    """One action that cannot be pinned leaves all as they were."""
-    repository(tmp_path / "hub" / "actions" / "checkout", "v2.0.0")
-    repository(tmp_path / "hub" / "some" / "one", *tags)
-    with pytest.raises(SourcesError) as caught:
+def test_an_action_without_a_release_keeps_its_pin(tmp_path: Path, pins: Path, tags: tuple[str, ...]) -> None:
+    """The others are pinned anew, and what is wrong is said afterwards."""
+    repository(tmp_path / "hub" / "actions" / "checkout", *tags)
+    repository(tmp_path / "hub" / "some" / "one", "v2.0.0")
+    with pytest.raises(DiagnosticGroup) as caught:
         update(tmp_path)
     assert (caught.value.code, caught.value.exit_code) == ("no-release", ExitCode.SOURCES)
-    assert (pins / ACTIONS_FILE).read_text() == OLD
+    updated = read_action_pins((pins / ACTIONS_FILE).read_text())
+    assert updated["actions/checkout"] == read_action_pins(OLD)["actions/checkout"]
+    assert updated["some/one"].tag == "v2.0.0"
 
 
 def test_a_repository_that_is_not_there_is_reported(tmp_path: Path, pins: Path) -> None:
     """In git's words; nothing is written."""
-    with pytest.raises(SourcesError) as caught:
+    with pytest.raises(DiagnosticGroup) as caught:
         update(tmp_path)
-    assert caught.value.code == "git-failed"
+    assert [each.code for each in caught.value.diagnostics] == ["git-failed"] * 2
     assert (pins / ACTIONS_FILE).read_text() == OLD

@@ -120,28 +120,36 @@ def test_the_same_again_changes_nothing(docker: FakeEngine, server: Server) -> N
     assert update(server).read_text() == first
 
 
-def test_an_archive_that_is_not_googles_is_refused(docker: FakeEngine, server: Server, tmp_path: Path) -> None:
-    """Its SHA-1 is not the one in the list: no pin of the file changes."""
-    server.list(b"another")
+@pytest.mark.parametrize("archives", ["another digest", "no archive", "no list"])
+def test_an_archive_that_cannot_be_pinned_keeps_its_pin(
+    docker: FakeEngine, server: Server, tmp_path: Path, archives: str
+) -> None:
+    """Its SHA-1 is not the one in Google's list, or it is not there; the others are pinned, and the error is raised."""
+    if archives == "another digest":
+        server.list(b"another")
+    else:
+        del server.files["/ndk.zip" if archives == "no archive" else "/repository2-3.xml"]
     with pytest.raises(Diagnostic) as caught:
         update(server)
-    assert caught.value.code == "digest-mismatch"
-    assert (tmp_path / "pins" / IMAGES_FILE).read_text() == PINS
+    assert caught.value.code == ("digest-mismatch" if archives == "another digest" else "download-refused")
+    old, pins = read_image_pins(PINS), read_image_pins((tmp_path / "pins" / IMAGES_FILE).read_text())
+    assert pins.base("python").digest == DIGEST
+    assert pins.archives["ndk;27.2.12479018"] == old.archives["ndk;27.2.12479018"]
+    assert (pins.archives == old.archives) == (archives == "no list")
 
 
-@pytest.mark.parametrize("file", ["/repository2-3.xml", "/ndk.zip"])
-def test_what_is_not_there_is_reported(docker: FakeEngine, server: Server, tmp_path: Path, file: str) -> None:
-    """The list or an archive; no pin changes."""
-    del server.files[file]
+def test_an_image_that_cannot_be_pulled_keeps_its_pin(docker: FakeEngine, server: Server, tmp_path: Path) -> None:
+    """The archives are pinned, and the engine's error is raised."""
+    (docker.home / "bin" / "docker").write_text("#!/bin/sh\necho 'manifest unknown' >&2\nexit 1\n")
     with pytest.raises(Diagnostic) as caught:
         update(server)
-    assert caught.value.code == "download-refused"
-    assert (tmp_path / "pins" / IMAGES_FILE).read_text() == PINS
+    assert "manifest unknown" in caught.value.why
+    old, pins = read_image_pins(PINS), read_image_pins((tmp_path / "pins" / IMAGES_FILE).read_text())
+    assert pins.bases == old.bases
+    assert pins.archive("cmdline-tools;19.0")[0] == "tools.zip"
 
 
 def test_values_go_to_their_own_tables() -> None:
-    """A table that is not updated loses what was computed for it, never keeps half of it."""
-    text = with_values(PINS, {("archives", "ndk;27.2.12479018"): ('file = "x.zip"',)})
-    assert '[archives."ndk;27.2.12479018"]\nfile = "x.zip"\n' in text
-    assert "old.zip" not in text
-    assert "digest" not in text
+    """The old ones of a table are replaced as a whole; a table that gets none keeps its own."""
+    text = with_values(PINS, {("archives", "cmdline-tools;19.0"): ('file = "x.zip"',)})
+    assert text == PINS.replace(f'file = "old.zip"\nsha256 = "{"0" * 64}"', 'file = "x.zip"')

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ortrim.base.console import Console
-from ortrim.errors import BuildError, Diagnostic, ExitCode, SourcesError, StorageError, UsageError, VerifyError
+from ortrim.errors import BuildError, Diagnostic, ExitCode, SourcesError, StorageError, UsageError
 from ortrim.github.credentials import API
 from ortrim.github.pin_updates import Refused, VersionsUpdate, read_update, write_update
 from ortrim.pins import new_versions
@@ -56,33 +56,45 @@ def test_without_a_new_version_there_is_one_report(tmp_path: Path, built: dict[s
     assert "silero-vad for linux-x64" in text
 
 
+def fails(version: str) -> BuildError:
+    """Return what a version ends with whose build fails."""
+    return BuildError("build-failed", f"{version} stopped", why="noise\nCMake Error: no onnx_minimal.cmake")
+
+
+@pytest.mark.parametrize(("version", "other"), [("1.21.0", "1.24.1"), ("1.24.1", "1.21.0")])
 def test_a_version_that_cannot_be_built_is_proposed_with_its_error(
-    tmp_path: Path, built: dict[str, Diagnostic]
+    tmp_path: Path, built: dict[str, Diagnostic], version: str, other: str
 ) -> None:
-    """Whoever looks at it decides; the last version's report is shown."""
-    built["1.24.1"] = BuildError("build-failed", "stopped", why="noise\nCMake Error: no onnx_minimal.cmake")
+    """Whoever looks at it decides; the other version's report is shown, be it the last one's or the newest's."""
+    built[version] = fails(version)
     write_update(UPDATE, tmp_path)
-    assert [report.ort_version for report in build_versions(REQUEST, tmp_path, Console())] == ["1.21.0"]
-    update = read_update(tmp_path)
-    assert update is not None
-    assert update.unbuilt is not None
+    assert [report.ort_version for report in build_versions(REQUEST, tmp_path, Console())] == [other]
     text = proposal_body(tmp_path)
-    assert "**The demo could not be built with 1.24.1:**" in text
-    assert "| 1.24.1 | `build-failed` | stopped | CMake Error: no onnx\\_minimal.cmake |" in text
-    assert "These are the results of the demo with 1.21.0." in text
+    assert f"**The demo could not be built with {version}:**" in text
+    assert f"| {version} | `build-failed` | {version} stopped | CMake Error: no onnx\\_minimal.cmake |" in text
+    assert f"These are the results of the demo with {other}." in text
+    assert "silero-vad for linux-x64" in text
 
 
-@pytest.mark.parametrize(
-    ("version", "error"),
-    [("1.21.0", BuildError("build-failed", "stopped")), ("1.24.1", StorageError("disk-full", "the disk is full"))],
-)
-def test_what_is_no_fault_of_a_new_version_stops(
-    tmp_path: Path, built: dict[str, Diagnostic], version: str, error: Diagnostic
-) -> None:
-    """The last version has to be built; a full disk says nothing of the newest."""
-    built[version] = error
+def test_pins_are_proposed_though_no_version_can_be_built(tmp_path: Path, built: dict[str, Diagnostic]) -> None:
+    """The pull request says so; once they can be built, nothing of it is left."""
+    built |= {version: fails(version) for version in ("1.21.0", "1.24.1")}
     write_update(UPDATE, tmp_path)
-    with pytest.raises(type(error)):
+    assert build_versions(REQUEST, tmp_path, Console()) == ()
+    text = proposal_body(tmp_path)
+    assert "**The demo could not be built with 1.21.0 and 1.24.1:**" in text
+    assert "There are no results of the demo." in text
+    built.clear()
+    assert len(build_versions(REQUEST, tmp_path, Console())) == 2
+    assert "could not be built" not in proposal_body(tmp_path)
+
+
+@pytest.mark.parametrize("version", ["1.21.0", "1.24.1"])
+def test_what_is_no_fault_of_a_version_stops(tmp_path: Path, built: dict[str, Diagnostic], version: str) -> None:
+    """A full disk says nothing of a version."""
+    built[version] = StorageError("disk-full", "the disk is full")
+    write_update(UPDATE, tmp_path)
+    with pytest.raises(StorageError):
         build_versions(REQUEST, tmp_path, Console())
     assert read_update(tmp_path) == UPDATE
 
@@ -125,13 +137,15 @@ def test_a_pull_request_says_what_came_and_what_it_costs(tmp_path: Path, built: 
     assert "@you" not in text
 
 
-def test_a_pull_request_without_reports_is_not_made(tmp_path: Path) -> None:
-    """A record whose builds were lost on the way is an error; no record at all is none."""
+def test_a_pull_request_is_made_without_reports(tmp_path: Path, built: dict[str, Diagnostic]) -> None:
+    """A full disk may have ended the builds, before or between them; no record at all is no error either."""
     assert proposal_body(tmp_path) == "Nothing was built with these pins.\n"
     write_update(UPDATE, tmp_path)
-    with pytest.raises(VerifyError) as caught:
-        proposal_body(tmp_path)
-    assert caught.value.code == "report-missing"
+    assert "There are no results of the demo." in proposal_body(tmp_path)
+    built["1.24.1"] = StorageError("disk-full", "the disk is full")
+    with pytest.raises(StorageError):
+        build_versions(REQUEST, tmp_path, Console())
+    assert "These are the results of the demo with 1.21.0." in proposal_body(tmp_path)
 
 
 @pytest.mark.parametrize(

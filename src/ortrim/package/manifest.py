@@ -327,7 +327,7 @@ def _part(kind: str, name: str, origin: Origin, licence: str) -> Component:
     vcs = [ExternalReference(type=ExternalReferenceType.VCS, url=XsUri(origin.repository))] if origin.repository else []
     return Component(
         type=ComponentType.LIBRARY,
-        name=name,
+        name=origin.name,
         version=origin.version,
         supplier=OrganizationalEntity(name=origin.supplier),
         bom_ref=f"{kind}:{name}",

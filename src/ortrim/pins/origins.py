@@ -22,11 +22,13 @@ Maker = Literal["components", "zig", "ndk"]
 
 @dataclass(frozen=True, kw_only=True)
 class Origin:
-    """One part of a library: its release, its package URL and CPE (empty without one), and where its source is.
+    """What scanners know one part of a library by, and where its source is.
 
-    `revision` is the tag or the commit in `repository`, both empty for a part that is pinned by a package.
+    `cpe` is empty for what the NVD does not name. `revision` is the tag or the commit in `repository`; both are empty
+    for a part that is pinned by a package.
     """
 
+    name: str
     version: str
     supplier: str
     purl: PackageURL
@@ -41,6 +43,7 @@ class _Entry:
     supplier: str
     repository: str = ""
     tag_prefix: str = ""
+    name: str = ""
     released_as: Mapping[str, str] = field(default_factory=dict)
     cpe: str = ""
 
@@ -60,6 +63,7 @@ def origin_of(maker: Maker, name: str, version: str) -> Origin:
     qualifiers = source or ({"version_prefix": prefix} if prefix else {})
     repository = entry.repository or on_github
     return Origin(
+        name=entry.name or name,
         version=version,
         supplier=entry.supplier,
         purl=base._replace(version=version, qualifiers=qualifiers),

@@ -69,3 +69,9 @@ def test_package_urls_lead_to_tags() -> None:
         "https://github.com/dcleblanc/safeint/tree/3.0.28a",
         "https://github.com/boostorg/mp11/tree/boost-1.85.0",
     ]
+
+
+def test_names_of_other_products_are_not_taken() -> None:
+    """Scanners look vendors up by a name: `date` is Ruby's, and the NVD calls nlohmann's library otherwise."""
+    names = [origin_of("components", name, "3.0.1").name for name in ("date", "nlohmann_json", "onnx")]
+    assert names == ["howardhinnant-date", "json-for-modern-cpp", "onnx"]

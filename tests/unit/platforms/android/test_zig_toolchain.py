@@ -33,7 +33,7 @@ def test_another_driver_is_another_compiler() -> None:
 
 
 def test_start_files_have_the_version_of_what_they_come_from() -> None:
-    """zig compiles those of bionic's pinned commit; the NDK brings its own."""
+    """Those of bionic's pinned commit, which zig compiles, or of the NDK, which brings its own."""
     job = android_plan().targets[0].job
     of_zig = replace(job, toolchain=zig_android_toolchain(job.target, 24, "0.17.0"))
     versions = [version for each in (job, of_zig) for *_, version in platform_of(each.target).start_files(each)]

@@ -276,8 +276,8 @@ def _licence_of(inputs: PackageInputs) -> dict[str, str]:
 def sbom_text(inputs: PackageInputs, name: str, files: tuple[FileEntry, ...]) -> str:
     """Return the bill of materials as JSON: sources with digests and licences, runtimes of the compiler, models.
 
-    `name` is the package's; of several targets `inputs` are those of the first. The serial number is made from the
-    files' digests and the timestamp is that of all packages, so that the same package has the same bill.
+    `name` is the package's; of several targets `inputs` are joined. The serial number is made from the files' digests
+    and the timestamp is that of all packages, so that the same package has the same bill.
     """
     product = _product(inputs, name)
     moment = datetime.fromtimestamp(SOURCE_DATE_EPOCH, UTC)
@@ -304,7 +304,7 @@ def _product(inputs: PackageInputs, name: str) -> Component:
         version=version,
         bom_ref=f"package:{name}",
         licenses=_licences(" AND ".join(all_licences(inputs))),
-        purl=PackageURL(type="generic", name=name, version=version),
+        purl=PackageURL(type="generic", name=name.removesuffix(f"-{version}"), version=version),
     )
 
 

@@ -150,7 +150,7 @@ def test_parts_have_the_names_that_scanners_match(inputs: PackageInputs, tmp_pat
     model = parts["models/vad.ort"]
     assert (model["version"], model["purl"]) == ("6.0.0", "pkg:pypi/silero-vad@6.0.0")
     product = bill["metadata"]["component"]
-    assert product["purl"] == f"pkg:generic/{NAME}@1.21.0"
+    assert product["purl"] == "pkg:generic/ortrim-demo-linux-x64@1.21.0"
     assert product["licenses"] == [
         {"expression": "MIT AND Apache-2.0 AND Apache-2.0 WITH LLVM-exception AND BSD-3-Clause AND MPL-2.0"}
     ]

@@ -36,7 +36,7 @@ from ortrim.errors import PackageError
 from ortrim.models.models import OrtModel
 from ortrim.models.operators import RequiredOperators
 from ortrim.package.packing import SOURCE_DATE_EPOCH, PackagedFile
-from ortrim.pins.origins import Maker, Origin, origin_of
+from ortrim.pins.origins import Origin, origin_of
 from ortrim.pins.runtime import SourcePin
 
 HEADER_SUFFIXES: Final = (".h", ".inc")
@@ -341,9 +341,9 @@ def _part(kind: str, name: str, origin: Origin, licence: str) -> Component:
 def _runtimes(inputs: PackageInputs) -> list[Component]:
     """Return the components with a licence but no source of their own: the compiler's libraries."""
     pinned = {pin.name for pin in inputs.job.sources}
-    maker: Maker = "ndk" if inputs.job.toolchain.kind == "ndk" else "zig"
+    kind = inputs.job.toolchain.kind
     return [
-        _part("runtime", text.component, origin_of(maker, text.component, text.version), text.identifier)
+        _part("runtime", text.component, origin_of(kind, text.component, text.version), text.identifier)
         for text in sorted(inputs.licences, key=lambda text: text.component)
         if text.component not in pinned
     ]

@@ -5,7 +5,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Final, Literal
+from typing import Final
 
 from packageurl import PackageURL
 from pydantic import ConfigDict, TypeAdapter
@@ -16,8 +16,6 @@ from ortrim.pins.shipped import shipped_file
 FILE: Final = "origins.toml"
 COMMIT: Final = re.compile(r"[0-9a-f]{40}")
 CPE: Final = "cpe:2.3:a:{name}:{version}:*:*:*:*:*:*:*"
-Maker = Literal["components", "zig", "ndk"]
-"""Where a part comes from: the source tree's components, or what a kind of toolchain puts in itself."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,9 +46,10 @@ class _Entry:
     cpe: str = ""
 
 
-def origin_of(maker: Maker, name: str, version: str) -> Origin:
+def origin_of(maker: str, name: str, version: str) -> Origin:
     """Return the origin of a part at a version, which is a release, a tag or a commit.
 
+    `maker` is `components` for those of the source tree, else the kind of toolchain that puts the part in itself.
     The package URL has the release without its tag's prefix, so that scanners compare it as a version, and the prefix
     beside it, as packageurl's `purl2url` has it. Raises KeyError for a part that the file does not know.
     """
@@ -74,6 +73,6 @@ def origin_of(maker: Maker, name: str, version: str) -> Origin:
 
 
 @cache
-def _entries() -> dict[Maker, dict[str, _Entry]]:
+def _entries() -> dict[str, dict[str, _Entry]]:
     data = tomllib.loads(shipped_file(FILE).read_text(encoding="utf-8"))
-    return TypeAdapter(dict[Maker, dict[str, _Entry]]).validate_python(data)
+    return TypeAdapter(dict[str, dict[str, _Entry]]).validate_python(data)

@@ -16,7 +16,7 @@ def test_every_part_has_a_supplier_and_a_package_url() -> None:
     parts += [("zig", name) for name, _, _ in RUNTIME_LICENCES["zig"]] + [("zig", "bionic")]
     parts += [("ndk", name) for name, _, _ in RUNTIME_LICENCES["ndk"]] + [("ndk", "bionic")]
     for maker, name in parts:
-        origin = origin_of(maker, name, "1.2.3")  # type: ignore[arg-type]
+        origin = origin_of(maker, name, "1.2.3")
         assert origin.supplier, name
         assert origin.purl.version == "1.2.3", name
 

@@ -165,6 +165,10 @@ def _part(folder: Path, plan: BuildPlan, abi: str, number: int) -> AarPart:
         operators=OPERATORS,
         licence=folder / "LICENSE",
         notices=folder / "ThirdPartyNotices.txt",
-        licences=(ComponentLicence(component="libc++", identifier="Apache-2.0", path=folder / "COPYING"),),
+        licences=(
+            ComponentLicence(
+                component="libc++", identifier="Apache-2.0 WITH LLVM-exception", path=folder / "COPYING", version=NDK
+            ),
+        ),
     )
     return AarPart(inputs=inputs, binding=built / BINDING)

@@ -113,7 +113,12 @@ def make_inputs(folder: Path) -> PackageInputs:
         licence=texts / "LICENSE",
         notices=texts / "ThirdPartyNotices.txt",
         licences=(
-            ComponentLicence(component="libc++", identifier="Apache-2.0", path=texts / "LICENSE.libcxx"),
+            ComponentLicence(
+                component="libc++",
+                identifier="Apache-2.0 WITH LLVM-exception",
+                path=texts / "LICENSE.libcxx",
+                version="22.1.8",
+            ),
             ComponentLicence(component="eigen", identifier="MPL-2.0", path=texts / "COPYING.eigen"),
         ),
     )

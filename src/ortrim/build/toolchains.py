@@ -12,6 +12,7 @@ import re
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from types import MappingProxyType
 from typing import Final, Literal
 
@@ -395,3 +396,12 @@ RUNTIME_LICENCES: Final[Mapping[str, tuple[tuple[str, str, str], ...]]] = Mappin
 zig has a compiler-rt of its own; the NDK has LLVM's, under the licence that all of LLVM has: the text is the same in
 every part of it, so that it need not come from an NDK, which may lie in a container's image.
 """
+LIBCXX_VERSION: Final = re.compile(r"^#\s*define _LIBCPP_VERSION (\d\d)(\d\d)(\d\d)$", re.MULTILINE)
+
+
+def libcxx_version(tools: Path) -> str:
+    """Return the release of LLVM whose libc++, libc++abi and libunwind zig brings, as libc++'s own header says it."""
+    header = tools / "ziglang" / "lib" / "libcxx" / "include" / "__config"
+    found = LIBCXX_VERSION.search(header.read_text(encoding="utf-8"))
+    assert found is not None
+    return ".".join(str(int(number)) for number in found.groups())

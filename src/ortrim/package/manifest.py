@@ -10,17 +10,18 @@ import hashlib
 import re
 import tarfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Annotated, Final, Literal, TypeVar
 from uuid import UUID, uuid5
 
 from cyclonedx.contrib.license.factories import LicenseFactory
-from cyclonedx.model import HashAlgorithm, HashType, Property
+from cyclonedx.model import ExternalReference, ExternalReferenceType, HashAlgorithm, HashType, Property, XsUri
 from cyclonedx.model.bom import Bom, BomMetaData
 from cyclonedx.model.component import Component, ComponentType
+from cyclonedx.model.contact import OrganizationalEntity
 from cyclonedx.model.license import License
 from cyclonedx.output.json import JsonV1Dot6
 from packageurl import PackageURL
@@ -35,6 +36,7 @@ from ortrim.errors import PackageError
 from ortrim.models.models import OrtModel
 from ortrim.models.operators import RequiredOperators
 from ortrim.package.packing import SOURCE_DATE_EPOCH, PackagedFile
+from ortrim.pins.origins import Origin, origin_of
 from ortrim.pins.runtime import SourcePin
 
 HEADER_SUFFIXES: Final = (".h", ".inc")
@@ -43,11 +45,15 @@ REQUIRED_HEADERS: Final = ("onnxruntime_c_api.h", "onnxruntime_cxx_api.h")
 
 @dataclass(frozen=True, kw_only=True)
 class ComponentLicence:
-    """The licence of a component that is compiled in: an SPDX expression and the file with the text."""
+    """The licence of a component that is compiled in: an SPDX expression and the file with the text.
+
+    `version` is that of a part that the toolchain brings; sources have theirs in their pin.
+    """
 
     component: str
     identifier: str
     path: Path
+    version: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +61,8 @@ class PackageInputs:
     """All that a package of one target is made from.
 
     `licence` and `notices` are upstream's `LICENSE` and `ThirdPartyNotices.txt`;
-    `licences` are the texts of all components that are compiled in, which upstream's notices may leave out.
+    `licences` are the texts of all components that are compiled in, which upstream's notices may leave out. `wheels`
+    are those that models came in, `name==version` by the model's name.
     """
 
     plan: BuildPlan
@@ -66,6 +73,7 @@ class PackageInputs:
     licence: Path
     notices: Path
     licences: tuple[ComponentLicence, ...]
+    wheels: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -77,6 +85,19 @@ class PackageInputs:
         """Upstream's public headers, those of execution providers among them, in order of their names."""
         found = (path for path in self.result.headers.iterdir() if path.suffix in HEADER_SUFFIXES)
         return tuple(sorted(path for path in found if path.is_file()))
+
+
+def joined_inputs(parts: Iterable[PackageInputs]) -> PackageInputs:
+    """Return the inputs of the first of several targets, with the sources and licences of all.
+
+    They are packaged together, and some libraries have more in them than others.
+    """
+    first, *others = parts
+    every = (first, *others)
+    sources = {pin.name: pin for each in every for pin in each.job.sources}
+    licences = {text.component: text for each in every for text in each.licences}
+    job = replace(first.job, sources=tuple(sources.values()))
+    return replace(first, job=job, licences=tuple(licences.values()))
 
 
 def check_inputs(inputs: PackageInputs) -> None:
@@ -234,39 +255,35 @@ def described(
 ) -> tuple[tuple[PackagedFile, ...], M]:
     """Add to the files of a package its bill of materials, and the manifest that covers both, below `folder`."""
     entries: tuple[FileEntry, ...] = tuple(file.entry for file in files)
-    bill = PackagedFile(path=f"{folder}{SBOM}", content=sbom_text(subject_of(inputs, name), entries).encode())
+    bill = PackagedFile(path=f"{folder}{SBOM}", content=sbom_text(inputs, name, entries).encode())
     manifest = manifest_of((*entries, bill.entry))
     listing = PackagedFile(path=f"{folder}{MANIFEST}", content=to_json(manifest).encode())
     return (*files, bill, listing), manifest
 
 
-@dataclass(frozen=True, kw_only=True)
-class ManifestSubject:
-    """What a bill is of: the package's name, the runtime's version, and the sources and licences of what is inside."""
-
-    name: str
-    version: str
-    sources: tuple[SourcePin, ...]
-    licences: tuple[ComponentLicence, ...]
+def all_licences(inputs: PackageInputs) -> tuple[str, ...]:
+    """Return the SPDX identifiers of all that is compiled in, that of ONNX Runtime first."""
+    found = {one for each in _licence_of(inputs).values() for one in each.split(" AND ")}
+    own = _licence_of(inputs)["onnxruntime"]
+    return (own, *sorted(found - {own}))
 
 
-def subject_of(inputs: PackageInputs, name: str) -> ManifestSubject:
-    """Return what the bill of a package of that name is of: its only target's inputs, or those of its first."""
-    job = inputs.job
-    return ManifestSubject(name=name, version=job.ort_version, sources=job.sources, licences=inputs.licences)
+def _licence_of(inputs: PackageInputs) -> dict[str, str]:
+    given = {text.component: text.identifier for text in inputs.licences}
+    return given | {pin.name: pin.licence for pin in inputs.job.sources if pin.licence}
 
 
-def sbom_text(subject: ManifestSubject, files: tuple[FileEntry, ...]) -> str:
+def sbom_text(inputs: PackageInputs, name: str, files: tuple[FileEntry, ...]) -> str:
     """Return the bill of materials as JSON: sources with digests and licences, runtimes of the compiler, models.
 
-    The serial number is made from the files' digests and the timestamp is that of all packages, so that the same
-    package has the same bill.
+    `name` is the package's; of several targets `inputs` are joined. The serial number is made from the files' digests
+    and the timestamp is that of all packages, so that the same package has the same bill.
     """
-    product = _product(subject)
+    product = _product(inputs, name)
     moment = datetime.fromtimestamp(SOURCE_DATE_EPOCH, UTC)
-    parts = [*_sources(subject), *_runtimes(subject), *_artifacts(subject, files)]
+    parts = [*_sources(inputs), *_runtimes(inputs), *_artifacts(inputs, files)]
     bill = Bom(
-        serial_number=uuid5(NAMESPACE, _fingerprint(subject.name, files)),
+        serial_number=uuid5(NAMESPACE, _fingerprint(name, files)),
         metadata=BomMetaData(component=product, timestamp=moment),
         components=parts,
     )
@@ -279,56 +296,77 @@ def _fingerprint(name: str, files: Iterable[FileEntry]) -> str:
     return hashlib.sha256("\n".join([name, *lines]).encode()).hexdigest()
 
 
-def _product(subject: ManifestSubject) -> Component:
-    kind, name = ComponentType.LIBRARY, subject.name
-    return Component(type=kind, name=name, version=subject.version, bom_ref=f"package:{name}")
-
-
-def _sources(subject: ManifestSubject) -> list[Component]:
-    texts = {licence.component: licence.identifier for licence in subject.licences}
-    return [_source(pin, pin.licence or texts.get(pin.name, "")) for pin in subject.sources]
-
-
-def _source(pin: SourcePin, licence: str) -> Component:
-    is_sha256 = SHA256.fullmatch(pin.digest) is not None
-    qualifiers = {"checksum": f"sha256:{pin.digest}"} if is_sha256 else None
-    pinned = [] if is_sha256 else [Property(name="ortrim:pin", value=pin.digest)]
+def _product(inputs: PackageInputs, name: str) -> Component:
+    version = inputs.job.ort_version
     return Component(
         type=ComponentType.LIBRARY,
-        name=pin.name,
-        version=pin.version,
-        bom_ref=f"source:{pin.name}",
-        hashes=[HashType(alg=HashAlgorithm.SHA_256, content=pin.digest)] if is_sha256 else [],
-        licenses=_licences(licence),
-        purl=PackageURL(type="generic", name=pin.name, version=pin.version, qualifiers=qualifiers),
-        properties=[Property(name="ortrim:source-kind", value=pin.kind), *pinned],
+        name=name,
+        version=version,
+        bom_ref=f"package:{name}",
+        licenses=_licences(" AND ".join(all_licences(inputs))),
+        purl=PackageURL(type="generic", name=name.removesuffix(f"-{version}"), version=version),
     )
 
 
-def _runtimes(subject: ManifestSubject) -> list[Component]:
+def _sources(inputs: PackageInputs) -> list[Component]:
+    licences = _licence_of(inputs)
+    return [_source(pin, licences.get(pin.name, "")) for pin in inputs.job.sources]
+
+
+def _source(pin: SourcePin, licence: str) -> Component:
+    part = _part("source", pin.name, origin_of("components", pin.name, pin.version), licence)
+    part.properties.add(Property(name="ortrim:source-kind", value=pin.kind))
+    if SHA256.fullmatch(pin.digest):
+        part.hashes.add(HashType(alg=HashAlgorithm.SHA_256, content=pin.digest))
+    else:
+        part.properties.add(Property(name="ortrim:pin", value=pin.digest))
+    return part
+
+
+def _part(kind: str, name: str, origin: Origin, licence: str) -> Component:
+    vcs = [ExternalReference(type=ExternalReferenceType.VCS, url=XsUri(origin.repository))] if origin.repository else []
+    return Component(
+        type=ComponentType.LIBRARY,
+        name=origin.name,
+        version=origin.version,
+        supplier=OrganizationalEntity(name=origin.supplier),
+        bom_ref=f"{kind}:{name}",
+        licenses=_licences(licence),
+        purl=origin.purl,
+        cpe=origin.cpe or None,
+        external_references=vcs,
+    )
+
+
+def _runtimes(inputs: PackageInputs) -> list[Component]:
     """Return the components with a licence but no source of their own: the compiler's libraries."""
-    pinned = {pin.name for pin in subject.sources}
-    found = {text.component: text.identifier for text in subject.licences if text.component not in pinned}
-    kind = ComponentType.LIBRARY
+    pinned = {pin.name for pin in inputs.job.sources}
+    kind = inputs.job.toolchain.kind
     return [
-        Component(type=kind, name=name, bom_ref=f"runtime:{name}", licenses=_licences(identifier))
-        for name, identifier in sorted(found.items())
+        _part("runtime", text.component, origin_of(kind, text.component, text.version), text.identifier)
+        for text in sorted(inputs.licences, key=lambda text: text.component)
+        if text.component not in pinned
     ]
 
 
-def _artifacts(subject: ManifestSubject, files: tuple[FileEntry, ...]) -> list[Component]:
+def _artifacts(inputs: PackageInputs, files: tuple[FileEntry, ...]) -> list[Component]:
     """Return the libraries as files and the models as data, each with its digest."""
-    return [
-        Component(
-            type=ARTIFACTS[entry.path.split("/")[0]],
-            name=entry.path,
-            version=subject.version,
-            bom_ref=f"file:{entry.path}",
-            hashes=[HashType(alg=HashAlgorithm.SHA_256, content=entry.sha256)],
-        )
-        for entry in files
-        if LISTED.fullmatch(entry.path)
-    ]
+    return [_artifact(inputs, entry) for entry in files if LISTED.fullmatch(entry.path)]
+
+
+def _artifact(inputs: PackageInputs, entry: FileEntry) -> Component:
+    kind = ARTIFACTS[entry.path.split("/")[0]]
+    # A model that came in no wheel has no version but its digest.
+    wheel, _, version = inputs.wheels.get(PurePosixPath(entry.path).stem, "").partition("==")
+    is_model = kind is ComponentType.DATA
+    return Component(
+        type=kind,
+        name=entry.path,
+        version=(version or None) if is_model else inputs.job.ort_version,
+        bom_ref=f"file:{entry.path}",
+        hashes=[HashType(alg=HashAlgorithm.SHA_256, content=entry.sha256)],
+        purl=PackageURL(type="pypi", name=wheel, version=version) if is_model and wheel else None,
+    )
 
 
 def _licences(expression: str) -> list[License]:

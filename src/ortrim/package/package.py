@@ -30,6 +30,7 @@ from ortrim.package.manifest import (
     refuse_machine_paths,
 )
 from ortrim.package.packing import PROGRAM_MODE, PackagedFile, PackagedLink, check_paths, write_archive, write_contents
+from ortrim.pins.origins import Origin, origin_of
 from ortrim.spec.buildspec import session_json
 from ortrim.spec.targets import Architecture, Target
 
@@ -141,11 +142,25 @@ def model_files(inputs: PackageInputs, folder: str = MODELS) -> tuple[PackagedFi
 RULE: Final = "_" * 100
 
 
-def notices_text(upstream: Path, licences: tuple[ComponentLicence, ...]) -> bytes:
-    """Return upstream's third-party notices, then the licence of each component that is compiled in, by name."""
-    ordered = sorted(licences, key=lambda licence: (licence.component.lower(), licence.identifier, licence.path.name))
-    sections = [f"{RULE}\n\n{each.component} ({each.identifier})\n\n{_text(each.path)}" for each in ordered]
-    return "\n".join([_text(upstream), *sections]).encode()
+def notices_text(inputs: PackageInputs) -> bytes:
+    """Return upstream's third-party notices, then the licence of each component that is compiled in, by name.
+
+    Those under the MPL have the address of their source with them, as its section 3.2 asks.
+    """
+    sources = {pin.name: origin_of("components", pin.name, pin.version) for pin in inputs.job.sources}
+    ordered = sorted(inputs.licences, key=lambda each: (each.component.lower(), each.identifier, each.path.name))
+    sections = [
+        f"{RULE}\n\n{each.component} ({each.identifier})\n\n{_source_line(each, sources)}{_text(each.path)}"
+        for each in ordered
+    ]
+    return "\n".join([_text(inputs.notices), *sections]).encode()
+
+
+def _source_line(licence: ComponentLicence, sources: Mapping[str, Origin]) -> str:
+    if "MPL" not in licence.identifier:
+        return ""
+    origin = sources[licence.component]
+    return f"Source: {origin.repository}, {origin.revision}\n\n"
 
 
 def plain_text(path: Path) -> bytes:
@@ -203,7 +218,7 @@ def _payload(inputs: PackageInputs) -> tuple[tuple[PackagedFile, ...], tuple[Pac
         *(PackagedFile(path=f"include/onnxruntime/{path.name}", content=path) for path in inputs.headers),
         *model_files(inputs),
         PackagedFile(path="LICENSE", content=plain_text(inputs.licence)),
-        PackagedFile(path="ThirdPartyNotices.txt", content=notices_text(inputs.notices, inputs.licences)),
+        PackagedFile(path="ThirdPartyNotices.txt", content=notices_text(inputs)),
     )
     check_paths((*(file.path for file in files), *(link.path for link in links)))
     return files, links

@@ -5,13 +5,12 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 from ortrim.base.console import Console
 from ortrim.base.scripts import packages_folder
 from ortrim.build.execution import Executor
 from ortrim.build.plan import AssemblyJob, BuildJob, BuildPlan, JobResult, PlannedTarget
-from ortrim.build.toolchains import RUNTIME_LICENCES
+from ortrim.build.toolchains import LLVM, RUNTIME_LICENCES, libcxx_version
 from ortrim.package.manifest import ComponentLicence, PackageInputs
 from ortrim.pins.shipped import tool_requirements
 from ortrim.pipeline.executors import builder_for
@@ -35,31 +34,42 @@ def package_inputs(planned: Planned, job: BuildJob, result: JobResult) -> Packag
         operators=planned.models.operators,
         licence=upstream / "LICENSE",
         notices=upstream / "ThirdPartyNotices.txt",
-        licences=tuple(
-            ComponentLicence(component=component, identifier=identifier, path=path)
-            for component, identifier, path in (*_source_licences(planned, job), *_toolchain_licences(job))
-        ),
+        licences=(*_source_licences(planned, job), *_toolchain_licences(job)),
+        wheels={model.name: model.wheel for model in planned.models.loaded.spec.models if model.wheel},
     )
 
 
-def _source_licences(planned: Planned, job: BuildJob) -> tuple[tuple[str, str, Path], ...]:
+def _source_licences(planned: Planned, job: BuildJob) -> tuple[ComponentLicence, ...]:
     """Return the licences of what the job compiles, which may be less than was fetched."""
     compiled = {source.name for source in job.sources}
-    return tuple(entry for entry in licences(planned.sources) if entry[0] in compiled)
+    return tuple(
+        ComponentLicence(component=component, identifier=identifier, path=path)
+        for component, identifier, path in licences(planned.sources)
+        if component in compiled
+    )
 
 
-def _toolchain_licences(job: BuildJob) -> tuple[tuple[str, str, Path], ...]:
+def _toolchain_licences(job: BuildJob) -> tuple[ComponentLicence, ...]:
     """Return the licences of what the compiler itself puts into the library; the system's gcc puts it beside."""
-    if job.toolchain.kind not in RUNTIME_LICENCES:
+    kind = job.toolchain.kind
+    if kind not in RUNTIME_LICENCES:
         return ()
     tools = packages_folder("tools", tool_requirements())
-    return (
-        *(
-            (component, identifier, tools / text)
-            for component, identifier, text in RUNTIME_LICENCES[job.toolchain.kind]
-        ),
-        *platform_of(job.target).start_files(job),
+    brought = {LLVM: libcxx_version(tools)} if kind == "zig" else {}
+    libraries = (
+        ComponentLicence(
+            component=component,
+            identifier=identifier,
+            path=tools / text,
+            version=brought.get(identifier, job.toolchain.version),
+        )
+        for component, identifier, text in RUNTIME_LICENCES[kind]
     )
+    start_files = (
+        ComponentLicence(component=component, identifier=identifier, path=path, version=version)
+        for component, identifier, path, version in platform_of(job.target).start_files(job)
+    )
+    return (*libraries, *start_files)
 
 
 Results = tuple[JobResult, ...]

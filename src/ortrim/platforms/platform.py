@@ -172,8 +172,8 @@ class Platform(ABC):
     def expected_outputs(self, job: BuildJob) -> tuple[PurePosixPath, ...]:
         """Return the files that are in the build folder in the end, the library first."""
 
-    def start_files(self, job: BuildJob) -> tuple[tuple[str, str, Path], ...]:
-        """Return the C library's parts that a toolchain links into every library: each its name, licence and notice."""
+    def start_files(self, job: BuildJob) -> tuple[tuple[str, str, Path, str], ...]:
+        """Return the C library's parts that a toolchain links into every library: name, licence, notice, version."""
         return ()
 
     def compile_beside(self, job: BuildJob, result: JobResult, executor: Executor) -> None:

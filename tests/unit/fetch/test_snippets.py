@@ -61,6 +61,12 @@ def test_a_podspec_has_the_version_of_the_name() -> None:
     assert "spec.version = '1.0.0'" in snippet("podfile", [file_for("podfile", name="x.xcframework.zip")])
 
 
+def test_a_podspec_says_that_mit_is_not_the_only_licence() -> None:
+    """And names the files of the zip that hold the texts."""
+    text = snippet("podfile", [file_for("podfile")])
+    assert ":type => 'MIT, and those in ThirdPartyNotices.txt', :file => 'LICENSE'" in text
+
+
 def test_a_swift_package_begins_with_its_tools_version() -> None:
     """Swift reads it from the first line alone."""
     assert snippet("spm", [file_for("spm")]).startswith("// swift-tools-version: 5.9\n")

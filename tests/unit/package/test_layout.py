@@ -128,9 +128,46 @@ def test_bill_of_materials_is_valid_and_complete(inputs: PackageInputs, tmp_path
     assert parts["onnxruntime"]["hashes"] == [{"alg": "SHA-256", "content": "3" * 64}]
     assert parts["onnxruntime"]["licenses"] == [{"license": {"id": "MIT"}}]
     assert parts["eigen"]["licenses"][0]["expression"] == "MPL-2.0 AND BSD-3-Clause"
+    assert parts["libc++"]["licenses"][0]["expression"] == "Apache-2.0 WITH LLVM-exception"
     assert parts["models/vad.ort"]["type"] == "data"
     assert parts["models/vad.ort"]["hashes"][0]["content"] == inputs.models[0].sha256
     assert {"name": "ortrim:pin", "value": "a" * 40} in parts["abseil_cpp"]["properties"]
+
+
+def test_parts_have_the_names_that_scanners_match(inputs: PackageInputs, tmp_path: Path) -> None:
+    """Package URL, supplier, repository and, where the NVD has one, CPE; a model has the version of its wheel."""
+    silero = replace(inputs, wheels={"vad": "silero-vad==6.0.0"})
+    bill = json.loads((make_package(silero, tmp_path / "out").folder / "sbom.cdx.json").read_text())
+    parts = {part["name"]: part for part in bill["components"]}
+    assert parts["onnxruntime"]["purl"] == "pkg:github/microsoft/onnxruntime@1.21.0?version_prefix=v"
+    assert parts["onnxruntime"]["supplier"] == {"name": "Microsoft"}
+    assert parts["abseil_cpp"]["purl"] == "pkg:github/abseil/abseil-cpp@20240722.0"
+    assert parts["abseil_cpp"]["cpe"] == "cpe:2.3:a:abseil:common_libraries:20240722.0:*:*:*:*:*:*:*"
+    vcs = {"type": "vcs", "url": "https://github.com/abseil/abseil-cpp"}
+    assert parts["abseil_cpp"]["externalReferences"] == [vcs]
+    llvm = "pkg:github/llvm/llvm-project@22.1.8?version_prefix=llvmorg-#libcxx"
+    assert (parts["libc++"]["version"], parts["libc++"]["purl"]) == ("22.1.8", llvm)
+    model = parts["models/vad.ort"]
+    assert (model["version"], model["purl"]) == ("6.0.0", "pkg:pypi/silero-vad@6.0.0")
+    product = bill["metadata"]["component"]
+    assert product["purl"] == "pkg:generic/ortrim-demo-linux-x64@1.21.0"
+    assert product["licenses"] == [
+        {"expression": "MIT AND Apache-2.0 AND Apache-2.0 WITH LLVM-exception AND BSD-3-Clause AND MPL-2.0"}
+    ]
+
+
+def test_a_model_of_a_file_has_no_version_but_its_digest(inputs: PackageInputs, tmp_path: Path) -> None:
+    """That of the runtime is not the model's."""
+    bill = json.loads((make_package(inputs, tmp_path / "out").folder / "sbom.cdx.json").read_text())
+    (model,) = (part for part in bill["components"] if part["type"] == "data")
+    assert not {"version", "purl"} & model.keys()
+
+
+def test_notices_say_where_the_source_under_the_mpl_is(inputs: PackageInputs, tmp_path: Path) -> None:
+    """As the MPL asks in its section 3.2: the repository, and the tag or commit in it."""
+    notices = (make_package(inputs, tmp_path / "out").folder / "ThirdPartyNotices.txt").read_text(encoding="utf-8")
+    assert "eigen (MPL-2.0)\n\nSource: https://gitlab.com/libeigen/eigen, 3.4.0\n\nBeno" in notices
+    assert notices.count("Source: ") == 1
 
 
 def test_serial_number_follows_the_content(inputs: PackageInputs, tmp_path: Path) -> None:
@@ -147,7 +184,7 @@ def test_notices_hold_every_licence(inputs: PackageInputs, tmp_path: Path) -> No
     folder = make_package(inputs, tmp_path / "out").folder
     notices = (folder / "ThirdPartyNotices.txt").read_text(encoding="utf-8")
     assert notices.startswith("THIRD PARTY NOTICES\n")
-    assert notices.index("eigen (MPL-2.0)\n\nBeno\u00eet Jacob\n") < notices.index("libc++ (Apache-2.0)\n\nLLVM\n")
+    assert notices.index("Beno\u00eet Jacob\n") < notices.index("libc++ (Apache-2.0 WITH LLVM-exception)\n\nLLVM\n")
     assert (folder / "LICENSE").read_bytes() == b"MIT License\n\nCopyright (c) Microsoft Corporation\n"
 
 

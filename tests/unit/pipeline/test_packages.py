@@ -92,6 +92,10 @@ def fixture_recorded(stages: Stages, monkeypatch: pytest.MonkeyPatch) -> Recorde
     for text in ("libcxx", "libcxxabi", "libunwind"):
         (stages.folder / "ziglang" / "lib" / text).mkdir(parents=True)
         (stages.folder / "ziglang" / "lib" / text / "LICENSE.TXT").write_text("licence")
+    (stages.folder / "ziglang" / "lib" / "libcxx" / "include").mkdir()
+    (stages.folder / "ziglang" / "lib" / "libcxx" / "include" / "__config").write_text(
+        "#  define _LIBCPP_VERSION 220108\n"
+    )
     fake_jdk(stages.folder / "jdk" / "bin")
     monkeypatch.setenv("JAVA_HOME", str(stages.folder / "jdk"))
     monkeypatch.setenv("ANDROID_NDK_HOME", str(lay_out_ndk(stages.folder / "ndk")))

@@ -27,7 +27,15 @@ from ortrim.binaries.android_libraries import read_native_library
 from ortrim.build.plan import AndroidBuild, BuildJob, JobResult, digest
 from ortrim.errors import PackageError, StorageError
 from ortrim.package.aar_contents import AarLibraries, AarManifest
-from ortrim.package.manifest import PackageInputs, check_inputs, described, has_cpuinfo, refuse_machine_paths
+from ortrim.package.manifest import (
+    PackageInputs,
+    all_licences,
+    check_inputs,
+    described,
+    has_cpuinfo,
+    joined_inputs,
+    refuse_machine_paths,
+)
 from ortrim.package.package import model_files, notices_text, plain_text, rendered
 from ortrim.package.packing import (
     JAR_MANIFEST,
@@ -109,8 +117,8 @@ class AarInputs:
 
     @property
     def first(self) -> PackageInputs:
-        """The inputs of the first ABI, for what is the same in all."""
-        return self.parts[0].inputs
+        """The inputs of the first ABI, for what is the same in all, with the sources and licences of all."""
+        return joined_inputs(part.inputs for part in self.parts)
 
     @property
     def name(self) -> str:
@@ -313,7 +321,7 @@ def _payload(inputs: AarInputs, jdk: Jdk | None) -> tuple[PackagedFile, ...]:
         *prefab_files(inputs, headers),
         *models,
         PackagedFile(path=f"{OWN_FOLDER}/LICENSE", content=plain_text(first.licence)),
-        PackagedFile(path=f"{OWN_FOLDER}/ThirdPartyNotices.txt", content=notices_text(first.notices, first.licences)),
+        PackagedFile(path=f"{OWN_FOLDER}/ThirdPartyNotices.txt", content=notices_text(first)),
     )
 
 
@@ -411,6 +419,7 @@ def repository_files(inputs: AarInputs, coordinates: Coordinates, aar: Path) -> 
         "ort_version": inputs.first.plan.ort_version,
         "spec_name": inputs.first.plan.spec_name,
         "plan_digest": digest(inputs.first.plan)[:DIGEST_LETTERS],
+        "licences": all_licences(inputs.first),
     }
     files = (
         PackagedFile(path=f"{stem}.aar", content=aar),

@@ -237,10 +237,11 @@ class Android(Platform):
             linked = Path(paths.resolve(arguments.LINKED))
             take_apart(linked, paths.build / arguments.LIBRARY, paths.build / arguments.SYMBOLS)
 
-    def start_files(self, job: BuildJob) -> tuple[tuple[str, str, Path], ...]:
+    def start_files(self, job: BuildJob) -> tuple[tuple[str, str, Path, str], ...]:
         """Return bionic's, which zig links; those of the NDK are the same."""
         component, identifier, text = LICENCE
-        return ((component, identifier, shipped_file(text)),)
+        version = bionic_pin().commit if job.toolchain.kind == "zig" else job.toolchain.version
+        return ((component, identifier, shipped_file(text), version),)
 
     def compile_beside(self, job: BuildJob, result: JobResult, executor: Executor) -> None:
         """Compile the JNI library. Raises as `build_jni_library` and `find_jdk` do."""

@@ -12,7 +12,7 @@ from ortrim.binaries.apple import Slice, slice_of, slices_of
 from ortrim.build.plan import AppleBuild, PlannedModel
 from ortrim.errors import PackageError
 from ortrim.models.operators import RequiredOperators
-from ortrim.package.manifest import PackageInputs, check_inputs
+from ortrim.package.manifest import PackageInputs, check_inputs, joined_inputs
 from ortrim.pins.runtime import SourcePin
 from ortrim.platforms.apple.arguments import frameworks
 
@@ -139,8 +139,8 @@ class AppleInputs:
 
     @property
     def first(self) -> PackageInputs:
-        """The inputs of the first target, for what is the same in all."""
-        return self.parts[0].inputs
+        """The inputs of the first target, for what is the same in all, with the sources and licences of all."""
+        return joined_inputs(part.inputs for part in self.parts)
 
     @property
     def name(self) -> str:

@@ -20,7 +20,7 @@ from ortrim.base.files import sha256_of
 from ortrim.binaries.apple import ApplePlatform, AppleVariant
 from ortrim.build.plan import digest
 from ortrim.errors import StorageError
-from ortrim.package.manifest import MANIFEST, SBOM, described, has_cpuinfo, refuse_machine_paths
+from ortrim.package.manifest import MANIFEST, SBOM, all_licences, described, has_cpuinfo, refuse_machine_paths
 from ortrim.package.package import model_files, notices_text, plain_text, rendered
 from ortrim.package.packing import (
     PROGRAM_MODE,
@@ -121,7 +121,7 @@ def _common(inputs: AppleInputs, name: str, summary: str) -> dict[str, Any]:
         "version": inputs.first.plan.ort_version,
         "summary": summary,
         "homepage": "https://onnxruntime.ai",
-        "license": {"type": "MIT", "file": "LICENSE"},
+        "license": {"type": " AND ".join(all_licences(inputs.first)), "file": "LICENSE"},
         "authors": "Microsoft Corporation",
         "source": {"http": "file:///the-folder-is-named-by-:path"},
         "platforms": {POD_PLATFORMS[platform]: minimum for platform, minimum in sorted(minimums.items())},
@@ -249,7 +249,7 @@ def _payload(
         *objective_c_files(inputs, privacy),
         *podspec_files(inputs, privacy=privacy is not None),
         PackagedFile(path="LICENSE", content=plain_text(first.licence)),
-        PackagedFile(path="ThirdPartyNotices.txt", content=notices_text(first.notices, first.licences)),
+        PackagedFile(path="ThirdPartyNotices.txt", content=notices_text(first)),
     )
     return files, tuple(link for _, links in frameworks for link in links)
 

@@ -21,6 +21,7 @@ from ortrim.base.json import from_json
 from ortrim.build.plan import digest
 from ortrim.errors import BuildError, Diagnostic, ExitCode, PackageError, StorageError
 from ortrim.package.aar_contents import AarManifest, read_aar
+from ortrim.pins.runtime import SourcePin
 from ortrim.platforms.android.aar import AarInputs, AndroidPackage, make_android_package
 from ortrim.platforms.android.gates import check_aar, require_sound_aar
 from ortrim.platforms.android.jni import Jdk
@@ -140,6 +141,19 @@ def test_the_bill_of_materials_is_one(package: AndroidPackage) -> None:
     assert {f"jni/{abi}/{RUNTIME}" for abi in ABIS} | {"classes.jar", "libc++"} <= listed
 
 
+def test_what_one_abi_alone_compiles_is_listed(inputs: AarInputs, jdk: Jdk, tmp_path: Path) -> None:
+    """As cpuinfo is in those for ARM, whatever comes first: in the bill, the manifest and the POM."""
+    pin = SourcePin(name="cpuinfo", version="8" * 40, kind="upstream", digest="5" * 64, licence="BSD-2-Clause")
+    last = inputs.parts[-1]
+    job = replace(last.inputs.job, sources=(*last.inputs.job.sources, pin))
+    changed = replace(last, inputs=replace(last.inputs, job=job))
+    made = make_android_package(replace(inputs, parts=(*inputs.parts[:-1], changed)), jdk, tmp_path / "more")
+    listed = {part["name"]: part for part in json.loads((made.folder / "sbom.cdx.json").read_text())["components"]}
+    assert listed["cpuinfo"]["purl"] == f"pkg:github/pytorch/cpuinfo@{'8' * 40}"
+    assert pin in made.manifest.sources
+    assert "<name>BSD-2-Clause</name>" in next(made.repository.rglob("*.pom")).read_text()
+
+
 def test_plain_libraries_are_laid_out_as_projects_keep_them(package: AndroidPackage) -> None:
     """`jniLibs` and `libs` go into a project's `src/main` and `libs` as they are."""
     libraries = {f"jniLibs/{abi}/{name}" for abi in ABIS for name in (RUNTIME, BINDING)}
@@ -157,6 +171,12 @@ def test_a_maven_repository_leads_to_the_aar(package: AndroidPackage) -> None:
     space = "{http://maven.apache.org/POM/4.0.0}"
     told = [pom.findtext(f"{space}{key}") for key in ("groupId", "artifactId", "version", "packaging")]
     assert told == ["ortrim", "onnxruntime-sample", version, "aar"]
+    licences = [(each.findtext(f"{space}name"), each.findtext(f"{space}url")) for each in pom.iter(f"{space}license")]
+    assert licences == [
+        ("MIT", "https://spdx.org/licenses/MIT.html"),
+        ("Apache-2.0 WITH LLVM-exception", "https://spdx.org/licenses/LLVM-exception.html"),
+        ("MPL-2.0", "https://spdx.org/licenses/MPL-2.0.html"),
+    ]
     assert "do_not_remove: published-with-gradle-metadata" in Path(f"{stem}.pom").read_text()
     module = json.loads(Path(f"{stem}.module").read_text())
     assert module["component"]["version"] == version

@@ -1,9 +1,13 @@
 """What zig is told for Android, where no link shows it."""
 
+from dataclasses import replace
+
 import pytest
 
+from aar_samples import NDK, android_plan
 from ortrim.build.toolchains import zig_for
-from ortrim.platforms.android.zig_toolchain import zig_android_toolchain
+from ortrim.platforms import platform_of
+from ortrim.platforms.android.zig_toolchain import bionic_pin, zig_android_toolchain
 from ortrim.spec.targets import TARGETS
 
 
@@ -26,3 +30,11 @@ def test_another_driver_is_another_compiler() -> None:
     }
     one, another = texts.values()
     assert all(one[name] != another[name] for name in ("cc", "c++"))
+
+
+def test_start_files_have_the_version_of_what_they_come_from() -> None:
+    """Those of bionic's pinned commit, which zig compiles, or of the NDK, which brings its own."""
+    job = android_plan().targets[0].job
+    of_zig = replace(job, toolchain=zig_android_toolchain(job.target, 24, "0.17.0"))
+    versions = [version for each in (job, of_zig) for *_, version in platform_of(each.target).start_files(each)]
+    assert versions == [NDK, bionic_pin().commit]

@@ -167,6 +167,7 @@ def test_pods_take_the_place_of_the_official_ones(package: ApplePackage) -> None
     assert (runtime["static_framework"], runtime["libraries"]) == (False, "c++")
     assert "weak_frameworks" not in runtime
     assert bindings["dependencies"] == {"onnxruntime-c": ["1.21.0"]}
+    assert runtime["license"] == bindings["license"] == {"type": "MIT AND MPL-2.0", "file": "LICENSE"}
     assert "onnxruntime.xcframework/Info.plist" in names
     assert {runtime["license"]["file"], *runtime["resource_bundles"]["onnxruntime_privacy"]} < set(names)
     assert not [name for name in names if "training" in name or "checkpoint" in name]

@@ -4,27 +4,26 @@ Real: what is committed, bash, git, ortrim, its compilers, the emulator. Stand-i
 GitHub's API, from which an app in another folder fetches what a run left.
 """
 
-import io
 import json
 import os
 import re
 import signal
 import sys
 import time
-import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
 from act_runner import Act, new_act
+from dispatched_work import DispatchedWork, stored
 from fake_programs import fake_programs
 from github_checks import check_requests
 from github_fetching import FetchService
 from github_service import TOKEN, GitHubService
-from github_state import Artifact, Release, RemoteRun, VirtualClock
+from github_state import COMMIT, Artifact, Release, RemoteRun, VirtualClock
 from ortrim.base.cache import cache_folder
 from ortrim.base.checksums import SUMS, check_sums
 from ortrim.base.command import Completed, run
@@ -39,6 +38,8 @@ pytestmark = [pytest.mark.build, pytest.mark.network, pytest.mark.needs("git")]
 
 BUDGETS: Final = "budgets = { library_ratio = 0.06, peak_rss_ratio = 0.33, load_ratio = 0.45, deadline_ms = 10.0 }"
 """A line of the demo's buildspec: a machine that has other work misses deadlines."""
+FETCHED: Final = ("apt", "downloads", "packages", "sources", "zig")
+"""Parts of the cache that hold only what was fetched."""
 PROGRAM: Final = "from ortrim.cli.program import main; main()"
 
 
@@ -99,13 +100,10 @@ def fetch(folder: Path, environment: dict[str, str], *words: str) -> dict[str, b
     return files_in(folder / "app" / "ortrim-runtime")
 
 
-def artifact(number: int, folder: Path, commit: str) -> Artifact:
-    """Return an artifact as GitHub stores it."""
-    content = io.BytesIO()
-    with zipfile.ZipFile(content, "w") as file:
-        for path, data in files_in(folder).items():
-            file.writestr(path, data)
-    return Artifact(id=number, name=folder.name, content=content.getvalue(), commit=commit)
+def left_by(act: Act, commit: str = COMMIT) -> tuple[Artifact, ...]:
+    """Return the artifacts of a run as GitHub has them."""
+    folders = sorted(act.artifacts.iterdir())
+    return tuple(stored(number, folder.name, folder, commit) for number, folder in enumerate(folders, start=1))
 
 
 def test_a_dispatched_build_is_fetched_by_an_app(act: Act, tmp_path: Path) -> None:
@@ -121,7 +119,9 @@ def test_a_dispatched_build_is_fetched_by_an_app(act: Act, tmp_path: Path) -> No
     (key,) = act.notes("saved")
     assert key in act.notes("restored")[0]
     with github_with(tmp_path) as (service, environment):
-        left = tuple(artifact(number, path, commit) for number, path in enumerate(act.artifacts.iterdir(), start=1))
+        left = tuple(
+            stored(number, path.name, path, commit) for number, path in enumerate(act.artifacts.iterdir(), start=1)
+        )
         service.template = lambda: RemoteRun(artifacts=left, commit=commit)
         number = service.start("build linux-x64 [1]").id
         service.clock.now += 10
@@ -130,6 +130,29 @@ def test_a_dispatched_build_is_fetched_by_an_app(act: Act, tmp_path: Path) -> No
     assert {name: came[name] for name in delivered.keys() - {FACTS, SUMS}} == {
         name: content for name, content in delivered.items() if name not in {FACTS, SUMS}
     }
+
+
+@pytest.mark.slow
+def test_a_laptop_has_its_plan_compiled(act: Act, tmp_path: Path) -> None:
+    """The inputs that `build --executor github` sends are those of the run; the laptop packages and verifies."""
+
+    def compile_there(inputs: dict[str, Any]) -> tuple[Artifact, ...]:
+        require_success(act.dispatch("build.yml", **inputs))
+        return left_by(act)
+
+    with github_with(tmp_path) as (service, environment):
+        workflow = DispatchedWork(service, compile_there, ("plan", "compile linux-x64"))
+        (tmp_path / "cache-of-app").mkdir()
+        link_parts(tmp_path / "cache-of-app", {kind: cache_folder(kind) for kind in FETCHED})
+        spec = act.clone / "buildspecs" / "silero-vad.toml"
+        words = ("build", "--spec", spec, "--target", "linux-x64", "--executor", "github", "--repo", "octo/ort")
+        argv = (sys.executable, "-c", PROGRAM, *words)
+        done = run(argv, cwd=tmp_path / "app", environment=environment, timeout_seconds=1800)
+        assert workflow.errors == []
+        assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    (report,) = (tmp_path / "app").glob("artifacts/silero-vad/*/linux-x64/report.json")
+    assert json.loads(report.read_text())["verdict"] == "pass"
+    assert [path.name for path in act.artifacts.iterdir()] == ["compiled-silero-vad-linux-x64"]
 
 
 @pytest.mark.slow
@@ -179,8 +202,6 @@ def test_a_failed_job_is_run_again(act: Act) -> None:
     check_sums(act.artifacts / "delivered-silero-vad-linux-x64")
 
 
-FETCHED: Final = ("apt", "downloads", "packages", "sources", "zig")
-"""Parts of the cache that hold only what was fetched."""
 PATIENCE_SECONDS: Final = 20
 
 

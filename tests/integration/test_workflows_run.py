@@ -18,6 +18,7 @@ from typing import Any, Final
 import pytest
 
 from act_runner import Act, new_act
+from cmake_application import new_application
 from dispatched_work import DispatchedWork, stored
 from fake_programs import fake_programs
 from github_checks import check_requests
@@ -45,11 +46,21 @@ PROGRAM: Final = "from ortrim.cli.program import main; main()"
 
 @pytest.fixture
 def act(tmp_path: Path) -> Act:
-    """Return a runner that has the user's cache, in which a demo that was built before need not be compiled again."""
+    """Return a runner that has the user's cache, in which a demo that was built before need not be compiled again.
+
+    What was compiled is delivered on another machine, where nothing was.
+    """
     made = new_act(tmp_path, cache_folder("builds").parent)
+    link_fetched(tmp_path / "cache-of-deliver")
     replace_in(made.clone / "buildspecs" / "silero-vad.toml", BUDGETS, "budgets = { library_ratio = 0.06 }")
     made.commit()
     return made
+
+
+def link_fetched(cache: Path) -> None:
+    """Lay out a cache with nothing in it but what the user's has fetched."""
+    cache.mkdir()
+    link_parts(cache, {kind: cache_folder(kind) for kind in FETCHED})
 
 
 def replace_in(path: Path, old: str, new: str) -> None:
@@ -107,7 +118,10 @@ def left_by(act: Act, commit: str = COMMIT) -> tuple[Artifact, ...]:
 
 
 def test_a_dispatched_build_is_fetched_by_an_app(act: Act, tmp_path: Path) -> None:
-    """From the plan to artifacts that are whole; an app then has from the run what it delivered."""
+    """From the plan to artifacts that are whole; an app then has from the run what it delivered.
+
+    Its machine has nothing in its cache; nor has that which packages, but for what can be fetched.
+    """
     done = act.dispatch("build.yml", target="linux-x*")
     require_success(done, BUILD)
     assert ended(done) == dict.fromkeys(("plan", "compile linux-x64", "deliver linux-x64"), "succeeded")
@@ -119,9 +133,7 @@ def test_a_dispatched_build_is_fetched_by_an_app(act: Act, tmp_path: Path) -> No
     (key,) = act.notes("saved")
     assert key in act.notes("restored")[0]
     with github_with(tmp_path) as (service, environment):
-        left = tuple(
-            stored(number, path.name, path, commit) for number, path in enumerate(act.artifacts.iterdir(), start=1)
-        )
+        left = left_by(act, commit)
         service.template = lambda: RemoteRun(artifacts=left, commit=commit)
         number = service.start("build linux-x64 [1]").id
         service.clock.now += 10
@@ -142,8 +154,7 @@ def test_a_laptop_has_its_plan_compiled(act: Act, tmp_path: Path) -> None:
 
     with github_with(tmp_path) as (service, environment):
         workflow = DispatchedWork(service, compile_there, ("plan", "compile linux-x64"))
-        (tmp_path / "cache-of-app").mkdir()
-        link_parts(tmp_path / "cache-of-app", {kind: cache_folder(kind) for kind in FETCHED})
+        link_fetched(tmp_path / "cache-of-app")
         spec = act.clone / "buildspecs" / "silero-vad.toml"
         words = ("build", "--spec", spec, "--target", "linux-x64", "--executor", "github", "--repo", "octo/ort")
         argv = (sys.executable, "-c", PROGRAM, *words)
@@ -208,8 +219,7 @@ PATIENCE_SECONDS: Final = 20
 @pytest.mark.slow
 def test_a_cancelled_run_leaves_no_process(tmp_path: Path) -> None:
     """Cancelled while it compiles: nothing is delivered, and compilers end although act kills the shell alone."""
-    (tmp_path / "fetched").mkdir()
-    link_parts(tmp_path / "fetched", {kind: cache_folder(kind) for kind in FETCHED})
+    link_fetched(tmp_path / "fetched")
     act = new_act(tmp_path, tmp_path / "fetched")
     with act.start("workflow_dispatch", "build.yml") as process:
         assert process.stdout is not None
@@ -234,7 +244,7 @@ def await_true(question: Callable[[], bool]) -> None:
 
 @pytest.mark.slow
 def test_a_pushed_tag_is_released_and_fetched(act: Act, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Built, attested, drafted, published; an app then has from the release what the run delivered.
+    """Built, attested, drafted, published; an app then fetches from the release what the run delivered, and runs.
 
     Reduced to one spec and one target. `$/`, this repository at this commit, is `./` for act.
     """
@@ -260,6 +270,10 @@ def test_a_pushed_tag_is_released_and_fetched(act: Act, tmp_path: Path, monkeypa
         service.release("v0.1.0", files, commit)
         came = fetch(tmp_path, environment, "--release", "v0.1.0", "--spec", "silero-vad", "--target", "linux-x64")
     assert {name: came[name] for name in files} == files
+    application = new_application(tmp_path)
+    (archive,) = (tmp_path / "app" / "ortrim-runtime").glob("*.tar.gz")
+    application.configure_with(archive)
+    assert application.build_and_run() == "version 1.21.0\n"
 
 
 @pytest.mark.slow

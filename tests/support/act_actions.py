@@ -28,20 +28,24 @@ def given(name: str, default: str = "") -> str:
 
 
 def checkout() -> None:
-    """Clone what was pushed, at the commit of the run or another; packages and cache are those of the tests."""
+    """Clone what was pushed, at the commit of the run or another; packages are those of the tests.
+
+    The cache is that of the job's machine, `cache-of-JOB`, where there is one.
+    """
     git(WORKSPACE, "clone", "--quiet", str(FOLDER / "origin.git"), ".")
     git(WORKSPACE, "checkout", "--quiet", given("ref", os.environ["GITHUB_SHA"]))
     take_packages_of_the_tests(WORKSPACE, (FOLDER / "start-up.py").read_text())
-    (WORKSPACE / ".ortrim").symlink_to((FOLDER / "cache").resolve())
+    own, shared = FOLDER / f"cache-of-{os.environ['GITHUB_JOB']}", FOLDER / "cache"
+    (WORKSPACE / ".ortrim").symlink_to((own if own.exists() else shared).resolve())
 
 
 def upload() -> None:
-    """Keep files: below the folder that they have in common, and from the first wildcard on."""
+    """Keep files that are not hidden: below the folder that they have in common, and from the first wildcard on."""
     paths = [WORKSPACE / line for line in given("path").splitlines() if line.strip()]
     plain = [Path(str(path).partition("*")[0] + "x").parent if "*" in str(path) else path for path in paths]
     root = Path(os.path.commonpath(plain))
     found = [Path(name) for path in paths for name in glob.glob(str(path))]  # noqa: PTH207 - patterns are absolute
-    files = [each for path in found for each in ([path] if path.is_file() else path.rglob("*")) if each.is_file()]
+    files = [each for path in found for each in ([path] if path.is_file() else path.rglob("*")) if _is_kept(each)]
     if not files and given("if-no-files-found") == "error":
         raise SystemExit(f"No files were found with the provided path: {given('path')}. No artifacts will be uploaded.")
     kept = ARTIFACTS / given("name", "artifact")
@@ -54,6 +58,10 @@ def upload() -> None:
         target = kept / path.relative_to(root.parent if root.is_file() else root)
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, target)
+
+
+def _is_kept(path: Path) -> bool:
+    return path.is_file() and not any(part.startswith(".") for part in path.relative_to(WORKSPACE).parts)
 
 
 def download() -> None:

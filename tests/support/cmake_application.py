@@ -1,5 +1,6 @@
 """An application that CMake builds against a package, in a folder with a blank, with the pinned tools."""
 
+import tarfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -34,6 +35,16 @@ class Application:
         (self.folder / "CMakeLists.txt").write_text(PROJECT)
         ninja = (f"-DCMAKE_MAKE_PROGRAM={self.tools}/bin/ninja", "-G", "Ninja")
         return self.cmake("-S", self.folder, "-B", self.folder / "build", *ninja, f"-DCMAKE_C_COMPILER={self.compiler}")
+
+    def configure_with(self, archive: Path) -> Path:
+        """Configure the project with a package that is unpacked beside it, and return the package's folder."""
+        with tarfile.open(archive) as content:
+            content.extractall(self.folder.parent / "unpacked", filter="data")
+        package = self.folder.parent / "unpacked" / archive.name.removesuffix(".tar.gz")
+        done = self.configure(f'find_package(onnxruntime REQUIRED PATHS "{package}" NO_DEFAULT_PATH)')
+        assert done.returncode == 0, done.stderr
+        assert f"models in {package}/models" in done.stdout
+        return package
 
     def build_and_run(self) -> str:
         """Build what was configured, run it, and return what it printed."""

@@ -32,6 +32,7 @@ BUILDS: Final = frozenset(
         "integration/test_emulated_build_adb.py",
         "integration/test_incremental.py",
         "integration/test_java_api.py",
+        "integration/test_workflows_run.py",
     }
 )
 """Files that build ONNX Runtime in CI, apart from those that run alone."""

@@ -11,7 +11,7 @@ from typing import Final
 import pytest
 
 from aar_samples import aar_inputs, fake_jdk
-from ortrim.base.command import Completed, run
+from gradle_projects import gradle, resolved_files
 from ortrim.platforms.android.aar import AndroidPackage, make_android_package
 
 pytestmark = [pytest.mark.needs("gradle", "java")]
@@ -25,15 +25,6 @@ POM: Final = """\
 DEPENDENCY: Final = """\
 <dependency><groupId>com.microsoft.onnxruntime</groupId><artifactId>onnxruntime-android</artifactId>
 <version>1.20.0</version>{}<scope>compile</scope></dependency>
-"""
-BUILD: Final = """\
-allprojects {{
-    repositories {{ maven {{ url "$rootDir/ours" }}; maven {{ url "$rootDir/others" }} }}
-    configurations {{ resolved }}
-}}
-{rule}
-dependencies {{ {dependencies} }}
-task show {{ doLast {{ configurations.resolved.files.each {{ println "file $it.name" }} }} }}
 """
 
 
@@ -72,20 +63,9 @@ def rule(package: AndroidPackage) -> str:
     return re.sub(r"\s*\.withoutArtifactSelectors\(\)", "", text).replace(".using(", ".with(")
 
 
-def gradle(project: Path, dependencies: tuple[str, ...], rule: str = "") -> Completed:
-    """Have Gradle print the files that a project's dependencies come to."""
-    words = "; ".join(f'resolved "{each}"' for each in dependencies)
-    (project / "settings.gradle").touch()
-    (project / "build.gradle").write_text(BUILD.format(rule=rule, dependencies=words))
-    options = ("--no-daemon", "--quiet", "--offline", "--gradle-user-home", project / "home")
-    return run(("gradle", *options, "show"), cwd=project, timeout_seconds=300)
-
-
 def resolved(project: Path, dependencies: tuple[str, ...], rule: str = "") -> list[str]:
-    """Return the files that a project's dependencies come to."""
-    done = gradle(project, dependencies, rule)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return sorted(line.removeprefix("file ") for line in done.stdout.splitlines() if line.startswith("file "))
+    """Return the names of the files that a project's dependencies come to."""
+    return [path.name for path in resolved_files(project, dependencies, rule)]
 
 
 def test_the_aar_is_resolved_by_its_coordinates(project: Path, package: AndroidPackage) -> None:

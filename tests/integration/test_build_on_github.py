@@ -10,10 +10,9 @@ import json
 import os
 import shutil
 import sys
-import threading
-import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,10 +20,11 @@ import onnx
 import pytest
 import requests
 
+from dispatched_work import DispatchedWork, stored
 from github_checks import check_requests
 from github_prism import Front, behind_prism
 from github_service import TOKEN, GitHubService
-from github_state import Artifact, RemoteJob, RemoteRun, Timed, VirtualClock
+from github_state import Artifact, VirtualClock
 from github_wire import Reply
 from ortrim.base.cache import cache_folder
 from ortrim.base.command import Completed, run
@@ -61,69 +61,14 @@ PART: Final = 24
 JOBS: Final = ("plan", "compile linux-x64")
 
 
-class Workflow:
-    """Does what build.yml does with a plan, while its run is asked about."""
-
-    def __init__(self, service: GitHubService, folder: Path) -> None:
-        self.service = service
-        self.folder = folder
-        self.errors: list[BaseException] = []
-        self.started = 0
-        service.template = self._start
-
-    def _start(self) -> RemoteRun:
-        self.started += 1
-        jobs = tuple(
-            RemoteJob(
-                name=name,
-                id=number,
-                ends=None,
-                steps=(Timed(name="Set up job", ends=0), Timed(name="Do it", ends=None)),
-            )
-            for number, name in enumerate(JOBS, start=900)
-        )
-        started = RemoteRun(ends=None, jobs=jobs)
-        threading.Thread(target=self._finish, args=(started,)).start()
-        return started
-
-    def _finish(self, started: RemoteRun) -> None:
-        try:
-            while len(self._dispatched()) < self.started:
-                threading.Event().wait(0.02)
-            self._compile(started)
-        except BaseException as error:  # noqa: BLE001 - it belongs to the test
-            self.errors.append(error)
-            started.conclusion = "failure"
-        for job in started.jobs:
-            job.ends = job.steps[1].ends = 0
-        started.ends = 0
-
-    def _dispatched(self) -> list[dict[str, Any]]:
-        bodies = [json.loads(seen.body) for seen in self.service.seen if seen.path.endswith("/dispatches")]
-        return [body["inputs"] for body in bodies]
-
-    def _compile(self, started: RemoteRun) -> None:
-        inputs = self._dispatched()[-1]
-        started.artifacts = (self._compiled(inputs),)
-
-    def _compiled(self, asked: dict[str, Any]) -> Artifact:
-        console = Console(quiet=True, stdout=io.StringIO(), stderr=io.StringIO())
-        inputs = read_inputs(json.dumps(asked))
-        assert len(plan_run(inputs, console).targets) == 1
-        folder = self.folder / "upload"
-        compile_planned(inputs.plan, "linux-x64", folder, console)
-        shutil.rmtree(folder / "logs", ignore_errors=True)
-        return Artifact(id=31, name="compiled-app-linux-x64", content=zipped(folder))
-
-
-def zipped(folder: Path) -> bytes:
-    """Return a folder's files as actions/upload-artifact stores them."""
-    content = io.BytesIO()
-    with zipfile.ZipFile(content, "w") as file:
-        for path in sorted(folder.rglob("*")):
-            if path.is_file():
-                file.write(path, path.relative_to(folder).as_posix())
-    return content.getvalue()
+def compile_as_dispatched(folder: Path, asked: dict[str, Any]) -> tuple[Artifact, ...]:
+    """Do what build.yml does with a plan, and return what it leaves."""
+    console = Console(quiet=True, stdout=io.StringIO(), stderr=io.StringIO())
+    inputs = read_inputs(json.dumps(asked))
+    assert len(plan_run(inputs, console).targets) == 1
+    compile_planned(inputs.plan, "linux-x64", folder, console)
+    shutil.rmtree(folder / "logs", ignore_errors=True)
+    return (stored(31, "compiled-app-linux-x64", folder),)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,7 +79,7 @@ class Laptop:
     model: Path
     service: GitHubService
     front: Front
-    workflow: Workflow
+    workflow: DispatchedWork
     environment: dict[str, str]
 
     def ortrim(self, *words: str) -> Completed:
@@ -148,7 +93,7 @@ class Laptop:
 
     def plan(self) -> BuildPlan:
         """Return the plan that was dispatched."""
-        return decode_plan(self.workflow._dispatched()[0]["plan"])
+        return decode_plan(self.workflow.dispatched()[0]["plan"])
 
 
 def graphs_of(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
@@ -194,7 +139,7 @@ def laptop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Laptop]:
         own = {"ORTRIM_CACHE": str(cache), "GITHUB_API_URL": front.url, "GH_TOKEN": TOKEN}
         own |= dict.fromkeys(("NO_PROXY", "no_proxy"), "127.0.0.1,localhost")
         rest = {name: value for name, value in os.environ.items() if not name.startswith(("GITHUB_", "GH_"))}
-        workflow = Workflow(service, root / "compiled")
+        workflow = DispatchedWork(service, partial(compile_as_dispatched, root / "compiled"), JOBS)
         yield Laptop(
             checkout=checkout, model=private / "tell-nobody.onnx", service=service, front=front, workflow=workflow,
             environment={**rest, **own},

@@ -1,21 +1,37 @@
-"""A release of real packages, drafted with the stand-in for `gh` and fetched from the stand-in for GitHub."""
+"""A release of real packages, drafted with the stand-in for `gh`, fetched from the stand-in for GitHub, and used.
+
+CMake builds an application, Gradle resolves the AAR, a parser of Swift reads the package, ONNX Runtime loads the model.
+"""
 
 import io
+import json
+import shutil
 import sys
+import zipfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Final, cast
 
+import numpy as np
+import onnxruntime
 import pytest
 
+import aar_samples
+import apple_packages
 import gh_program
 from aar_samples import aar_inputs, fake_jdk
 from apple_packages import apple_inputs
+from cmake_application import new_application
 from github_fetching import Apps, running_apps, sums, wanted
+from gradle_projects import resolved_files
 from ortrim.base.checksums import SUMS
 from ortrim.base.console import Console
+from ortrim.base.files import sha256_of
+from ortrim.binaries.xcframework import read_xcframework
 from ortrim.build.plan import BuildPlan
+from ortrim.cli.options import request_from
 from ortrim.errors import ExitCode, PackageError
 from ortrim.fetch.lock import read_lock
 from ortrim.fetch.run import App, Fetched, fetch_files
@@ -24,11 +40,15 @@ from ortrim.github.credentials import TOKEN
 from ortrim.github.followed_run import Remote
 from ortrim.github.jobs import REPORTS, hand_over, with_sums
 from ortrim.github.release import draft_release
+from ortrim.models.models import OrtModel
 from ortrim.package.manifest import FACTS
+from ortrim.package.package import make_package
 from ortrim.pipeline.planned import Planned
+from ortrim.pipeline.request import convert_models
 from ortrim.platforms.android.aar import make_android_package
 from ortrim.platforms.apple.package import make_apple_package
-from sample_plans import sample_plan
+from swift_packages import binary_targets
+from wheel_package import wheel_inputs
 
 LINUX: Final = "ortrim-sample-linux-x64-1.21.0"
 TAG: Final = "v1.0.0"
@@ -47,24 +67,37 @@ def deliver(folder: Path, name: str, plan: BuildPlan) -> dict[str, bytes]:
     return {path: content for path, content in files.items() if path not in {FACTS, SUMS}}
 
 
-def linux(folder: Path) -> BuildPlan:
-    """Lay out a package for Linux, and return its plan."""
-    inside = folder / "linux-x64" / LINUX
-    inside.mkdir(parents=True)
-    for name in ("manifest.json", "sbom.cdx.json"):
-        (inside / name).write_text(name)
-    inside.with_name(f"{LINUX}.tar.gz").write_bytes(b"linux")
-    return sample_plan("linux-x64")
+@pytest.fixture(scope="module")
+def demo() -> OrtModel:
+    """Return the demo's model, converted."""
+    (model,) = convert_models(request_from(None), Console(quiet=True)).converted
+    return model
+
+
+@pytest.fixture(scope="module")
+def linux(tmp_path_factory: pytest.TempPathFactory, demo: OrtModel) -> tuple[BuildPlan, Path]:
+    """Make a package for Linux of a library that runs; return its plan and its folder."""
+    folder = tmp_path_factory.mktemp("linux")
+    inputs = wheel_inputs(folder / "built")
+    planned = replace(inputs.plan.models[0], name=demo.name, ort_sha256=demo.sha256)
+    plan = replace(inputs.plan, spec_name="sample", models=(planned,))
+    make_package(replace(inputs, plan=plan, models=(demo,)), folder / "made")
+    return plan, folder / "made"
 
 
 @pytest.fixture
-def delivered(tmp_path: Path) -> dict[str, dict[str, bytes]]:
+def delivered(
+    tmp_path: Path, demo: OrtModel, linux: tuple[BuildPlan, Path], monkeypatch: pytest.MonkeyPatch
+) -> dict[str, dict[str, bytes]]:
     """Return the files of a delivery of each kind: an archive, an AAR with a Maven folder, a Swift package."""
+    for samples in (aar_samples, apple_packages):
+        monkeypatch.setattr(samples, "MODEL", demo.path.read_bytes())
     android, apple = aar_inputs(tmp_path / "aar", ("x86",)), apple_inputs(tmp_path / "apple", ("ios-arm64",))
     made = tmp_path / "made"
     make_android_package(android, fake_jdk(tmp_path / "jdk"), made / "android")
     make_apple_package(apple, made / "apple")
-    plans = {"linux-x64": linux(made), "android": android.first.plan, "apple": apple.first.plan}
+    shutil.copytree(linux[1], made / "linux-x64", symlinks=True)
+    plans = {"linux-x64": linux[0], "android": android.first.plan, "apple": apple.first.plan}
     return {name: deliver(made, name, plan) for name, plan in plans.items()}
 
 
@@ -210,3 +243,79 @@ def test_files_of_two_specs_at_one_path_are_not_mixed(
     assert apps.names() == set()
     fetch(apps, wanted("sample", "android", release=TAG))
     assert fetched_files(apps) == delivered["android"]
+
+
+@pytest.mark.network
+@pytest.mark.usefixtures("delivered")
+def test_cmake_builds_an_application_with_the_fetched_package(apps: Apps, tmp_path: Path, assets: Path) -> None:
+    """Unpacked where an app keeps what it fetched, and found by its path; the application runs."""
+    draft(tmp_path)
+    publish(apps, assets)
+    fetch(apps, wanted("sample", "linux-x64", release=TAG))
+    application = new_application(tmp_path)
+    package = application.configure_with(apps.output() / f"{LINUX}.tar.gz")
+    assert application.build_and_run() == f"version {onnxruntime.__version__}\n"
+    require_loads(package / "models")
+
+
+@pytest.mark.needs("gradle", "java")
+def test_gradle_resolves_the_fetched_aar(
+    apps: Apps, tmp_path: Path, delivered: dict[str, dict[str, bytes]], assets: Path
+) -> None:
+    """From the zip of the Maven repository, by the coordinates that the manifest says; it is the AAR beside it."""
+    draft(tmp_path)
+    publish(apps, assets)
+    fetch(apps, wanted("sample", "android", release=TAG))
+    (repository,) = apps.output().glob("*-maven.zip")
+    (manifest,) = apps.output().glob("*.manifest.json")
+    with zipfile.ZipFile(repository) as content:
+        for name in content.namelist():
+            content.extract(name, tmp_path / "project" / "ours")
+    (found,) = resolved_files(tmp_path / "project", (json.loads(manifest.read_text())["coordinates"],))
+    assert found.read_bytes() in {content for name, content in delivered["android"].items() if name.endswith(".aar")}
+    require_loads(apps.output() / "models")
+
+
+@pytest.mark.network
+@pytest.mark.usefixtures("delivered")
+def test_swift_reads_the_fetched_package(apps: Apps, tmp_path: Path, assets: Path) -> None:
+    """The snippet names a file of the release and its SHA-256, which SwiftPM compares; so does the package."""
+    draft(tmp_path)
+    publish(apps, assets)
+    fetch(apps, wanted("sample", "ios*", release=TAG))
+    lock = read_lock(apps.lock())
+    assert lock is not None
+    (tmp_path / "Package.swift").write_text(snippet("spm", snippet_files(lock)))
+    (target,) = binary_targets(tmp_path / "Package.swift")
+    zipped = assets / target["url"].rpartition("/")[2]
+    assert target["checksum"] == sha256_of(zipped) == sha256_of(apps.output() / zipped.name)
+    package = apps.output() / "onnxruntime"
+    beside, published = binary_targets(package / "Package.swift")
+    assert (published["url"], published["checksum"]) == ("address", target["checksum"])
+    assert sha256_of(package / beside["path"]) == target["checksum"]
+    assert read_xcframework(package / beside["path"]).version == "1.21.0"
+    require_loads(apps.output() / "models")
+
+
+def require_loads(models: Path) -> None:
+    """Check that each model loads and runs with the settings that `session.json` has for it."""
+    said = json.loads((models / "session.json").read_text())
+    assert said["models"].keys() == {path.stem for path in models.glob("*.ort")}
+    for settings in said["models"].values():
+        content = (models / settings["file"]).read_bytes()
+        session = onnxruntime.InferenceSession(content, session_options(settings), providers=["CPUExecutionProvider"])
+        given = {"input": np.zeros((1, 576), np.float32), "state": np.zeros((2, 1, 128), np.float32)}
+        (probability, _) = session.run(None, {**given, "sr": np.array(16000, np.int64)})
+        assert probability.shape == (1, 1)
+
+
+def session_options(settings: dict[str, Any]) -> onnxruntime.SessionOptions:
+    """Return the options of a session as docs/reference/session.md says."""
+    options = onnxruntime.SessionOptions()
+    for name in ("intra_op_num_threads", "inter_op_num_threads", "enable_cpu_mem_arena", "enable_mem_pattern"):
+        setattr(options, name, settings[name])
+    options.execution_mode = getattr(onnxruntime.ExecutionMode, settings["execution_mode"])
+    options.graph_optimization_level = getattr(onnxruntime.GraphOptimizationLevel, settings["graph_optimization_level"])
+    for name, value in settings["session_configuration"].items():
+        options.add_session_config_entry(name, value)
+    return options

@@ -7,28 +7,19 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 import onnxruntime
 import pytest
 
+from cmake_application import Application, new_application
 from loopback_service import Asked, LoopbackService, Reply
 from ortrim.base.command import Completed, run
-from ortrim.base.scripts import packages_folder
 from ortrim.fetch.snippets import SnippetFile, snippet
-from ortrim.pins.shipped import tool_requirements
-from wheel_package import PROGRAM, make_wheel_package
+from wheel_package import make_wheel_package
 
-PROJECT: Final = """
-cmake_minimum_required(VERSION 3.24)
-project(application LANGUAGES C)
-include(snippet.cmake)
-add_executable(application main.c)
-target_link_libraries(application PRIVATE onnxruntime::onnxruntime)
-message(STATUS "models in ${onnxruntime_MODELS_DIR}")
-"""
 EVIL: Final = "a'; println('hacked'); new File('hacked').text = 'x' ; '$(touch hacked) #{`touch hacked`} ]==] ${x}.aar"
 """A name that would be code in one language or another, if it got there as anything but text."""
 
@@ -70,39 +61,10 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     return make_wheel_package(tmp_path_factory.mktemp("package")).archive.read_bytes()
 
 
-@dataclass(frozen=True, kw_only=True)
-class Application:
-    """A project of CMake that includes a snippet."""
-
-    folder: Path
-    tools: Path
-
-    def configure(self, text: str) -> Completed:
-        """Configure the project with a snippet."""
-        self.folder.mkdir(exist_ok=True)
-        (self.folder / "snippet.cmake").write_text(text)
-        (self.folder / "main.c").write_text(PROGRAM)
-        (self.folder / "CMakeLists.txt").write_text(PROJECT)
-        ninja = (f"-DCMAKE_MAKE_PROGRAM={self.tools}/bin/ninja", "-G", "Ninja")
-        return self.cmake("-S", self.folder, "-B", self.folder / "build", *ninja, f"-DCMAKE_C_COMPILER={self.compiler}")
-
-    @property
-    def compiler(self) -> Path:
-        """The pinned compiler as one program, which is how CMake wants it."""
-        path = self.folder / "cc"
-        path.write_text(f'#!/bin/sh\nexec "{self.tools}/ziglang/zig" cc "$@"\n')
-        path.chmod(0o755)
-        return path
-
-    def cmake(self, *words: str | Path) -> Completed:
-        """Run CMake."""
-        return run((self.tools / "cmake" / "data" / "bin" / "cmake", *words), cwd=self.folder)
-
-
 @pytest.fixture
 def application(tmp_path: Path) -> Application:
     """Make a project, in a folder with a blank."""
-    return Application(folder=tmp_path / "an app", tools=packages_folder("tools", tool_requirements()))
+    return new_application(tmp_path)
 
 
 @pytest.mark.network
@@ -112,10 +74,7 @@ def test_cmake_fetches_builds_and_runs(application: Application, server: Server,
     done = application.configure(text)
     assert done.returncode == 0, done.stderr
     assert "_deps/ortrim_onnxruntime-src/models" in done.stdout
-    built = application.cmake("--build", application.folder / "build")
-    assert built.returncode == 0, built.stdout
-    ran = run([application.folder / "build" / "application"])
-    assert ran.stdout == f"version {onnxruntime.__version__}\n"
+    assert application.build_and_run() == f"version {onnxruntime.__version__}\n"
     assert application.configure(text).returncode == 0
     assert server.names() == ["/0"]
     assert not list(application.folder.rglob("hacked"))

@@ -6,22 +6,15 @@ GitHub's API (as in the tests of its client), Google's list of the SDK. The pack
 `./bootstrap` would take a minute.
 """
 
-import hashlib
 import json
 import os
 import shutil
-import sys
-import threading
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
-from functools import partial
-from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
-import gh_program
 from fake_programs import FakePrograms, fake_programs
 from github_service import GitHubService
 from github_state import Release, VirtualClock
@@ -33,70 +26,20 @@ from ortrim.github.pin_updates import read_update
 from ortrim.pins.images import action_pins, image_pins
 from ortrim.platforms.android.ndk import REPOSITORY, SDK_VARIABLES, VARIABLES
 from ortrim.sources.checkouts import git
-from upstream_likeness import QuietHandler
+from pin_sources import DIGEST, REDIRECTED, add_hub, googles_list, repositories
 from workflow_runner import ROOT, Runner, clean_clone, read_workflows, scripts, take_packages_of_the_tests
+from workflow_scripts import BY_ACT, BY_ITSELF, NOT_HERE, page
 
 pytestmark = [pytest.mark.network, pytest.mark.needs("git")]
 
 DATA: Final = ROOT / "tests" / "unit" / "pins" / "data"
+PAGE: Final = ROOT / "docs" / "dev" / "workflow-scripts.md"
 NEW: Final = "1.99.0"
 CLEAN: Final = "as-it-was-cloned"
 """A tag of the clone: a runner's own checkout may have no branch."""
-NOT_HERE: Final = {
-    "build.yml: compile: Prepare this machine": "slow: test_workflow_steps.py",
-    "build.yml: compile: Compile": "slow: test_workflow_steps.py",
-    "build.yml: deliver: Prepare this machine": "slow: test_workflow_steps.py",
-    "build.yml: deliver: Assemble, package, verify": "slow: test_workflow_steps.py",
-    "build.yml: app: Compile the app": "needs Gradle, and a library for Android",
-    "build.yml: farm: Verify on devices of farms": "needs a farm",
-    "ci.yml: android-without-ndk: Build the demo for every ABI": "needs GitHub, which has bionic",
-    "ci.yml: apple: Prepare this machine": "needs a Mac",
-    "ci.yml: apple: Tests that need Xcode and its simulators": "needs a Mac with Xcode",
-    "update-pins.yml: update: Build the demo with the last version and the newest": "slow: test_workflow_steps.py",
-}
-"""Steps that are not run in this file, and why."""
-LOCAL: Final = {
-    "build.yml: plan: Plan",
-    "ci.yml: test: Prepare this machine",
-    "ci.yml: test: Lint, types, tests",
-    "ci.yml: fresh: The README's second command",
-    "ci.yml: android: Prepare this machine",
-    "ci.yml: android: Tests that need an NDK",
-    "ci.yml: android-without-ndk: Tests that need bionic",
-    "ci.yml: android-app: Prepare this machine",
-    "ci.yml: android-app: Start a phone",
-    "ci.yml: android-app: Tests that need a phone",
-    "ci.yml: required: All of the above ended well",
-    "release.yml: draft: Draft the release",
-    "release.yml: publish: Publish what passed",
-    "update-pins.yml: update: Pin newer actions",
-    "update-pins.yml: update: Pin newer images",
-    "update-pins.yml: update: Pin newer versions of ONNX Runtime",
-    "update-pins.yml: propose: Open a pull request",
-}
-"""Steps that are."""
 ATTESTED: Final = "!github.event.repository.private || vars.ATTEST == 'true'"
 UNTAGGED: Final = next(iter(action_pins()))
 """An action whose repository has no tag."""
-DIGEST: Final = f"sha256:{'a' * 64}"
-PACKAGE: Final = (
-    '<remotePackage path="{path}"><archives><archive><complete><checksum>{sha1}</checksum><url>{file}</url></complete>'
-    "<host-os>linux</host-os></archive></archives></remotePackage>"
-)
-REDIRECTED: Final = """\
-import json, os
-if os.environ.get("REDIRECTED"):
-    from requests.adapters import HTTPAdapter
-    addresses, send = json.loads(os.environ["REDIRECTED"]), HTTPAdapter.send
-    def elsewhere(self, request, **options):
-        for prefix, place in addresses:
-            if request.url.startswith(prefix):
-                request.url = place + request.url[len(prefix):]
-                break
-        return send(self, request, **options)
-    HTTPAdapter.send = elsewhere
-"""
-"""Reads addresses at another place, as a network with stand-ins would."""
 
 
 @pytest.fixture(scope="module")
@@ -136,15 +79,8 @@ def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakePrograms:
 @pytest.fixture
 def hub(tmp_path: Path, programs: FakePrograms, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Have a `gh`, and a docker that knows one digest; return the file of releases and pull requests."""
-    programs.add("docker")
-    programs.answer("docker", "--version", stdout="Docker version 28.0.1, build abc\n")
-    programs.answer("docker", "info", stdout="28.0.1 [name=seccomp]\n")
-    programs.answer("docker", stdout=f"python@{DIGEST}\n")
-    program = programs.folder / "bin" / "gh"
-    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{gh_program.__file__}" "$@"\n')
-    program.chmod(0o755)
-    monkeypatch.setenv("GH_STAND_IN", str(tmp_path / "hub.json"))
-    monkeypatch.setenv("GH_STAND_IN_TAGS", "v0.1.0")
+    for name, value in add_hub(programs, tmp_path / "hub.json", tags=("v0.1.0",)).items():
+        monkeypatch.setenv(name, value)
     return tmp_path / "hub.json"
 
 
@@ -152,7 +88,7 @@ def run(runner: Runner, workflows: dict[str, Any], file: str, job: str, *only: s
     """Run a job's scripts, or some of them, of those that are said to be run here."""
     found = workflows[file]["jobs"][job]
     names = {step["name"] for step in found["steps"] if "run" in step and (not only or step["name"] in only)}
-    assert {f"{file}: {job}: {name}" for name in names} <= LOCAL
+    assert {f"{file}: {job}: {name}" for name in names} <= BY_ITSELF
     cache = options.pop("cache", runner.clone.parent / "cache")
     runner.do(found, options.pop("matrix", {}), cache, only=sorted(names), **options)
 
@@ -312,46 +248,6 @@ def test_a_tag_that_is_not_there_is_not_released(runner: Runner, workflows: dict
     assert json.loads(hub.read_text())["releases"] == {}
 
 
-def repositories(folder: Path) -> Path:
-    """Make a repository for each pinned action, and return git's settings that lead to them.
-
-    All have a newer tag but one, which has none.
-    """
-    for name in action_pins():
-        path = folder / name
-        path.mkdir(parents=True)
-        git(path, "init", "--quiet")
-        own = ("-c", "user.name=x", "-c", "user.email=x@y")
-        git(path, *own, "commit", "--quiet", "--allow-empty", "--message", "one")
-        if name != UNTAGGED:
-            git(path, "tag", "v99.0.0")
-    settings = folder / "settings"
-    settings.write_text(f'[url "{folder}/"]\n\tinsteadOf = https://github.com/\n')
-    return settings
-
-
-@contextmanager
-def googles_list(folder: Path) -> Iterator[str]:
-    """Serve a list of the SDK's packages, and the packages, which are small; give the server's address."""
-    folder.mkdir()
-    entries = []
-    for number, package in enumerate(image_pins().archives):
-        content = package.encode()
-        (folder / f"{number}.zip").write_bytes(content)
-        digest = hashlib.sha1(content, usedforsecurity=False).hexdigest()
-        entries.append(PACKAGE.format(path=package, sha1=digest, file=f"{number}.zip"))
-    (folder / "repository2-3.xml").write_text(f"<list>{''.join(entries)}</list>")
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(QuietHandler, directory=str(folder)))
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    with closing(server.socket):
-        try:
-            yield f"http://127.0.0.1:{server.server_port}"
-        finally:
-            server.shutdown()
-            thread.join()
-
-
 def test_pins_are_updated_and_proposed(
     runner: Runner, workflows: dict[str, Any], hub: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -360,7 +256,7 @@ def test_pins_are_updated_and_proposed(
     One action has no release, which stops nothing else. The package index has no such version, so that it is refused
     with the reason.
     """
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(repositories(tmp_path / "hub")))
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(repositories(tmp_path / "hub", untagged=UNTAGGED)))
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     with GitHubService(VirtualClock()).running() as service, googles_list(tmp_path / "google") as google:
         service.token = "ghs_run"  # noqa: S105 - made up
@@ -423,6 +319,14 @@ def lay_out_reports(proposal: Path) -> None:
 
 
 def test_no_script_is_forgotten(workflows: dict[str, Any]) -> None:
-    """Each is run above, or it is said why not."""
-    assert scripts(workflows) == LOCAL | set(NOT_HERE)
-    assert LOCAL.isdisjoint(NOT_HERE)
+    """Each is run above or by act, or it is said what that takes."""
+    assert scripts(workflows) == BY_ITSELF | BY_ACT.keys() | NOT_HERE.keys()
+    assert NOT_HERE.keys().isdisjoint(BY_ITSELF | BY_ACT.keys())
+
+
+def test_the_page_of_scripts_is_up_to_date(workflows: dict[str, Any]) -> None:
+    """docs/dev/workflow-scripts.md is what the lists come to now."""
+    text = page(scripts(workflows))
+    if os.environ.get("ORTRIM_WRITE_DOCS"):
+        PAGE.write_text(text, encoding="utf-8")
+    assert PAGE.read_text(encoding="utf-8") == text

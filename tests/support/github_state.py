@@ -119,6 +119,7 @@ class RemoteRun(Timed):
     attempt: int = 1
     path: str = ".github/workflows/build.yml@main"
     head_repository: str = "octo/ort"
+    commit: str = COMMIT
 
     def data(self, now: float, page: str) -> Data:
         """Return what the API says of the run."""
@@ -129,8 +130,8 @@ class RemoteRun(Timed):
         shown = example("workflow-run")
         return {
             **shown, **state, "id": self.id, "display_title": self.title, "html_url": page,
-            "head_sha": COMMIT, "head_branch": "main", "event": "workflow_dispatch", "created_at": stamp(self.created),
-            "run_attempt": self.attempt, "path": self.path,
+            "head_sha": self.commit, "head_branch": "main", "event": "workflow_dispatch",
+            "created_at": stamp(self.created), "run_attempt": self.attempt, "path": self.path,
             "head_repository": {**shown["head_repository"], "full_name": self.head_repository},
         }  # fmt: skip
 

@@ -8,6 +8,7 @@ from typing import Final
 import onnxruntime
 
 from ortrim.build.plan import Package
+from ortrim.package.manifest import PackageInputs
 from ortrim.package.package import make_package
 from sample_package import make_inputs
 
@@ -28,9 +29,9 @@ int main(void) { return printf("version %s\\n", OrtGetApiBase()->GetVersionStrin
 """
 
 
-def make_wheel_package(folder: Path) -> Package:
-    """Make a package of the installed wheel's library below a folder."""
-    inputs = make_inputs(folder / "built")
+def wheel_inputs(folder: Path) -> PackageInputs:
+    """Lay out a build of the installed wheel's library in a folder, and return the inputs of its package."""
+    inputs = make_inputs(folder)
     spec = importlib.util.find_spec("onnxruntime")
     assert spec is not None
     assert spec.origin is not None
@@ -38,4 +39,11 @@ def make_wheel_package(folder: Path) -> Package:
     (inputs.result.headers / "onnxruntime_c_api.h").write_text(HEADER)
     result = replace(inputs.result, library=library)
     job = replace(inputs.job, ort_version=onnxruntime.__version__)
-    return make_package(replace(inputs, result=result, job=job), folder / "out")
+    (target,) = inputs.plan.targets
+    plan = replace(inputs.plan, ort_version=job.ort_version, targets=(replace(target, job=job),))
+    return replace(inputs, plan=plan, result=result, job=job)
+
+
+def make_wheel_package(folder: Path) -> Package:
+    """Make a package of the installed wheel's library below a folder."""
+    return make_package(wheel_inputs(folder / "built"), folder / "out")

@@ -1,0 +1,307 @@
+"""The workflows as programs: `act` reads the committed files, decides which jobs there are, and runs them here.
+
+Real: what is committed, bash, git, ortrim, its compilers, the emulator. Stand-ins: GitHub's own actions, `gh`, and
+GitHub's API, from which an app in another folder fetches what a run left.
+"""
+
+import json
+import os
+import re
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from act_runner import Act, new_act
+from cmake_application import new_application
+from dispatched_work import DispatchedWork, stored
+from fake_programs import fake_programs
+from github_checks import check_requests
+from github_fetching import FetchService
+from github_service import TOKEN, GitHubService
+from github_state import COMMIT, Artifact, Release, RemoteRun, VirtualClock
+from ortrim.base.cache import cache_folder
+from ortrim.base.checksums import SUMS, check_sums
+from ortrim.base.command import Completed, run
+from ortrim.package.manifest import FACTS
+from ortrim.platforms.android.ndk import REPOSITORY
+from ortrim.sources.checkouts import git
+from own_caches import link_parts
+from pin_sources import REDIRECTED, add_hub, googles_list, repositories
+from workflow_scripts import BUILD, BY_ACT, PINS, RELEASE
+
+pytestmark = [pytest.mark.build, pytest.mark.network, pytest.mark.needs("git")]
+
+BUDGETS: Final = "budgets = { library_ratio = 0.06, peak_rss_ratio = 0.33, load_ratio = 0.45, deadline_ms = 10.0 }"
+"""A line of the demo's buildspec: a machine that has other work misses deadlines."""
+FETCHED: Final = ("apt", "downloads", "packages", "sources", "zig")
+"""Parts of the cache that hold only what was fetched."""
+PROGRAM: Final = "from ortrim.cli.program import main; main()"
+
+
+@pytest.fixture
+def act(tmp_path: Path) -> Act:
+    """Return a runner that has the user's cache, in which a demo that was built before need not be compiled again.
+
+    What was compiled is delivered on another machine, where nothing was.
+    """
+    made = new_act(tmp_path, cache_folder("builds").parent)
+    link_fetched(tmp_path / "cache-of-deliver")
+    replace_in(made.clone / "buildspecs" / "silero-vad.toml", BUDGETS, "budgets = { library_ratio = 0.06 }")
+    made.commit()
+    return made
+
+
+def link_fetched(cache: Path) -> None:
+    """Lay out a cache with nothing in it but what the user's has fetched."""
+    cache.mkdir()
+    link_parts(cache, {kind: cache_folder(kind) for kind in FETCHED})
+
+
+def replace_in(path: Path, old: str, new: str) -> None:
+    """Replace what is in a file once."""
+    text = path.read_text()
+    assert text.count(old) == 1, old
+    path.write_text(text.replace(old, new))
+
+
+def require_success(done: Completed, test: str = "") -> None:
+    """Check that a run ended well, and each script that is listed for a test."""
+    assert done.returncode == 0, f"{done.stdout[-6000:]}\n{done.stderr[-2000:]}"
+    for script in (script for script, named in BY_ACT.items() if named == test):
+        file, job, step = script.split(": ", 2)
+        words = rf"\[(\S+/)*{file.removesuffix('.yml')}/{job}\b.*\] +✅ +Success - Main {re.escape(step)} \["
+        assert re.search(words, done.stdout), script
+
+
+def ended(done: Completed) -> dict[str, str]:
+    """Return how each job ended, by its name."""
+    lines = [line for line in done.stdout.splitlines() if "🏁" in line]
+    return {line.partition("/")[2].partition("]")[0].strip(): line.rpartition(" ")[2] for line in lines}
+
+
+def files_in(folder: Path) -> dict[str, bytes]:
+    """Return what lies in a folder, by path."""
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@contextmanager
+def github_with(folder: Path) -> Iterator[tuple[FetchService, dict[str, str]]]:
+    """Run the stand-in for GitHub's API; give the environment of an app's machine, on which nothing was ever built."""
+    (folder / "app").mkdir()
+    service = FetchService(VirtualClock())
+    own = {"ORTRIM_CACHE": str(folder / "cache-of-app"), "GITHUB_API_URL": service.url, "GH_TOKEN": TOKEN}
+    own |= dict.fromkeys(("NO_PROXY", "no_proxy"), "127.0.0.1,localhost")
+    rest = {name: value for name, value in os.environ.items() if not name.startswith(("GITHUB_", "GH_"))}
+    with service.running():
+        yield service, {**rest, **own}
+        check_requests(service)
+
+
+def fetch(folder: Path, environment: dict[str, str], *words: str) -> dict[str, bytes]:
+    """Fetch into an app's folder, and return the files that came."""
+    argv = (sys.executable, "-c", PROGRAM, "fetch", "--repo", "octo/ort", *words)
+    done = run(argv, cwd=folder / "app", environment=environment)
+    assert done.returncode == 0, done.stderr
+    return files_in(folder / "app" / "ortrim-runtime")
+
+
+def left_by(act: Act, commit: str = COMMIT) -> tuple[Artifact, ...]:
+    """Return the artifacts of a run as GitHub has them."""
+    folders = sorted(act.artifacts.iterdir())
+    return tuple(stored(number, folder.name, folder, commit) for number, folder in enumerate(folders, start=1))
+
+
+def test_a_dispatched_build_is_fetched_by_an_app(act: Act, tmp_path: Path) -> None:
+    """From the plan to artifacts that are whole; an app then has from the run what it delivered.
+
+    Its machine has nothing in its cache; nor has that which packages, but for what can be fetched.
+    """
+    done = act.dispatch("build.yml", target="linux-x*")
+    require_success(done, BUILD)
+    assert ended(done) == dict.fromkeys(("plan", "compile linux-x64", "deliver linux-x64"), "succeeded")
+    names = {"compiled-silero-vad-linux-x64", "delivered-silero-vad-linux-x64"}
+    assert {path.name for path in act.artifacts.iterdir()} == names
+    delivery, commit = act.artifacts / "delivered-silero-vad-linux-x64", git(act.clone, "rev-parse", "HEAD").strip()
+    check_sums(delivery)
+    assert commit in (delivery / FACTS).read_text()
+    (key,) = act.notes("saved")
+    assert key in act.notes("restored")[0]
+    with github_with(tmp_path) as (service, environment):
+        left = left_by(act, commit)
+        service.template = lambda: RemoteRun(artifacts=left, commit=commit)
+        number = service.start("build linux-x64 [1]").id
+        service.clock.now += 10
+        came = fetch(tmp_path, environment, "--run", str(number))
+    delivered = files_in(delivery)
+    assert {name: came[name] for name in delivered.keys() - {FACTS, SUMS}} == {
+        name: content for name, content in delivered.items() if name not in {FACTS, SUMS}
+    }
+
+
+@pytest.mark.slow
+def test_a_laptop_has_its_plan_compiled(act: Act, tmp_path: Path) -> None:
+    """The inputs that `build --executor github` sends are those of the run; the laptop packages and verifies."""
+
+    def compile_there(inputs: dict[str, Any]) -> tuple[Artifact, ...]:
+        require_success(act.dispatch("build.yml", **inputs))
+        return left_by(act)
+
+    with github_with(tmp_path) as (service, environment):
+        workflow = DispatchedWork(service, compile_there, ("plan", "compile linux-x64"))
+        link_fetched(tmp_path / "cache-of-app")
+        spec = act.clone / "buildspecs" / "silero-vad.toml"
+        words = ("build", "--spec", spec, "--target", "linux-x64", "--executor", "github", "--repo", "octo/ort")
+        argv = (sys.executable, "-c", PROGRAM, *words)
+        done = run(argv, cwd=tmp_path / "app", environment=environment, timeout_seconds=1800)
+        assert workflow.errors == []
+        assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    (report,) = (tmp_path / "app").glob("artifacts/silero-vad/*/linux-x64/report.json")
+    assert json.loads(report.read_text())["verdict"] == "pass"
+    assert [path.name for path in act.artifacts.iterdir()] == ["compiled-silero-vad-linux-x64"]
+
+
+@pytest.mark.slow
+@pytest.mark.needs("qemu-aarch64-static")
+def test_a_build_for_arm64_is_verified_in_an_emulator(act: Act) -> None:
+    """The runner for it has another label; here it is this machine, which verifies what it cannot run itself."""
+    require_success(act.dispatch("build.yml", target="linux-arm64"))
+    (report,) = (act.artifacts / "delivered-silero-vad-linux-arm64").glob("*.report.json")
+    verdicts = {device["device"]: device["verdict"] for device in json.loads(report.read_text())["devices"]}
+    assert {"qemu-user:cortex-a53", "qemu-user:cortex-a76"} <= verdicts.keys()
+    assert set(verdicts.values()) == {"pass"}
+
+
+@pytest.mark.slow
+def test_a_compile_that_fails_ends_the_run(act: Act) -> None:
+    """With the compiler's words in its own job; nothing is delivered, and the job that would says which one failed."""
+    source = act.clone / "runner" / "runner.c"
+    source.write_text(f"{source.read_text()}\n#error broken on purpose\n")
+    act.commit()
+    done = act.dispatch("build.yml", target="linux-x*")
+    assert done.returncode == 1
+    assert ended(done) == {"plan": "succeeded", "compile linux-x64": "failed", "deliver linux-x64": "failed"}
+    assert "broken on purpose" in done.stdout
+    assert "::error title=not-compiled::linux-x64: there is no archive of it" in done.stdout
+    assert not list(act.artifacts.glob("*"))
+
+
+DYING: Final = """\
+import os, signal, sys
+if "ci.deliver" in sys.orig_argv:
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+"""What a machine does that has no memory left."""
+
+
+@pytest.mark.slow
+def test_a_failed_job_is_run_again(act: Act) -> None:
+    """As GitHub's "re-run failed jobs", which act does not have: it runs the jobs that are needed, too."""
+    (act.folder / "start-up.py").write_text(DYING)
+    done = act.dispatch("build.yml", target="linux-x*")
+    assert ended(done) == {"plan": "succeeded", "compile linux-x64": "succeeded", "deliver linux-x64": "failed"}
+    (compiled,) = act.artifacts.iterdir()
+    before = files_in(compiled)
+    (act.folder / "start-up.py").write_text("")
+    require_success(act.dispatch("build.yml", "-j", "deliver", target="linux-x*"))
+    assert files_in(compiled) == before
+    check_sums(act.artifacts / "delivered-silero-vad-linux-x64")
+
+
+PATIENCE_SECONDS: Final = 20
+
+
+@pytest.mark.slow
+def test_a_cancelled_run_leaves_no_process(tmp_path: Path) -> None:
+    """Cancelled while it compiles: nothing is delivered, and compilers end although act kills the shell alone."""
+    link_fetched(tmp_path / "fetched")
+    act = new_act(tmp_path, tmp_path / "fetched")
+    with act.start("workflow_dispatch", "build.yml") as process:
+        assert process.stdout is not None
+        assert any(" compiles " in line for line in process.stdout)
+        await_true(lambda: any("ninja" in line for line in act.processes()))
+        process.send_signal(signal.SIGINT)
+        printed = process.stdout.read()
+    assert process.returncode == 1
+    assert "this step has been cancelled" in printed
+    assert "Assemble, package, verify" not in printed
+    assert not list(act.artifacts.glob("*"))
+    await_true(lambda: not act.processes())
+
+
+def await_true(question: Callable[[], bool]) -> None:
+    """Wait until something is so."""
+    ends = time.monotonic() + PATIENCE_SECONDS
+    while not question():
+        assert time.monotonic() < ends
+        time.sleep(0.1)
+
+
+@pytest.mark.slow
+def test_a_pushed_tag_is_released_and_fetched(act: Act, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Built, attested, drafted, published; an app then fetches from the release what the run delivered, and runs.
+
+    Reduced to one spec and one target. `$/`, this repository at this commit, is `./` for act.
+    """
+    workflow = act.clone / ".github" / "workflows" / "release.yml"
+    specs = "          - buildspecs/multi-model.toml\n          - buildspecs/silero-vad.toml\n"
+    replace_in(
+        workflow, specs + "          - buildspecs/transformer.toml\n", "          - buildspecs/silero-vad.toml\n"
+    )
+    replace_in(workflow, 'target: "*"', 'target: "linux-x64"')
+    replace_in(workflow, "uses: $/.github", "uses: ./.github")
+    commit = act.commit()
+    git(act.clone, "tag", "v0.1.0")
+    git(act.clone, "push", "--quiet", "origin", "v0.1.0")
+    programs = fake_programs(tmp_path / "programs", monkeypatch)
+    act.environment.update(add_hub(programs, tmp_path / "hub.json", tags=("v0.1.0",)))
+    require_success(act.run("push", "release.yml", payload={"ref": "refs/tags/v0.1.0"}), RELEASE)
+    release = json.loads((tmp_path / "hub.json").read_text())["releases"]["v0.1.0"]
+    assert not release["isDraft"]
+    files = {path.name: path.read_bytes() for path in (tmp_path / "hub.files").iterdir() if path.name != SUMS}
+    (attested,) = act.notes("attested")
+    assert {line.partition("  ")[2] for line in attested} >= files.keys()
+    with github_with(tmp_path) as (service, environment):
+        service.release("v0.1.0", files, commit)
+        came = fetch(tmp_path, environment, "--release", "v0.1.0", "--spec", "silero-vad", "--target", "linux-x64")
+    assert {name: came[name] for name in files} == files
+    application = new_application(tmp_path)
+    (archive,) = (tmp_path / "app" / "ortrim-runtime").glob("*.tar.gz")
+    application.configure_with(archive)
+    assert application.build_and_run() == "version 1.21.0\n"
+
+
+@pytest.mark.slow
+def test_pins_are_updated_by_schedule(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Newer actions and images, a version that the index does not have, the demo built; then one pull request.
+
+    Of the pinned versions only the one is left whose sources Debian has.
+    """
+    kept = {path.name: path for path in cache_folder("builds").parent.iterdir() if path.name != "downloads"}
+    (tmp_path / "machine").mkdir()
+    link_parts(tmp_path / "machine", kept)  # what is downloaded from stand-ins is nothing for the user's cache
+    act = new_act(tmp_path, tmp_path / "machine", REDIRECTED)
+    for path in (act.clone / "src" / "ortrim" / "pins").glob("onnxruntime-*-upstream.toml"):
+        if "-1.21.0-" not in path.name:
+            path.unlink()
+    act.commit()
+    act.environment.update(add_hub(fake_programs(tmp_path / "programs", monkeypatch), tmp_path / "hub.json"))
+    settings = repositories(tmp_path / "hub")
+    with GitHubService(VirtualClock()).running() as service, googles_list(tmp_path / "google") as google:
+        service.token = "ghs_run"  # noqa: S105 - made up
+        service.releases = [Release(id=1, tag="v1.99.0", files={})]
+        api = "https://api.github.com/repos/microsoft/onnxruntime"
+        redirected = json.dumps([[api, f"{service.url}/repos/octo/ort"], [REPOSITORY, google]])
+        own = {"GIT_CONFIG_GLOBAL": str(settings), "REDIRECTED": redirected, "NO_PROXY": "127.0.0.1"}
+        act.environment.update({**own, "ORTRIM_CACHE": str(tmp_path / "machine")})
+        require_success(act.run("schedule", "update-pins.yml"), PINS)
+        assert service.objections == []
+    (pull,) = json.loads((tmp_path / "hub.json").read_text())["pulls"]
+    assert "| 1.99.0 | `no-converter` |" in pull["body"]
+    assert "silero-vad for linux-x64" in pull["body"]
+    assert git(act.clone, "ls-remote", "origin", pull["head"])

@@ -1,0 +1,108 @@
+"""What GitHub's own actions do, for workflows that `act` runs here: a program that composite actions call.
+
+Each takes the inputs of the real one from the environment, as GitHub names them for actions in JavaScript, and does
+what the real one's page says. Artifacts are folders.
+"""
+
+import glob
+import json
+import os
+import shutil
+import sys
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Final
+
+from ortrim.base.checksums import check_sums
+from ortrim.sources.checkouts import git
+from workflow_runner import take_packages_of_the_tests
+
+FOLDER: Final = Path(os.environ["ACT_STAND_INS"])
+WORKSPACE: Final = Path(os.environ["GITHUB_WORKSPACE"])
+ARTIFACTS: Final = FOLDER / "artifacts"
+
+
+def given(name: str, default: str = "") -> str:
+    """Return an input."""
+    return os.environ.get(f"INPUT_{name.upper()}", "") or default
+
+
+def checkout() -> None:
+    """Clone what was pushed, at the commit of the run or another; packages are those of the tests.
+
+    The cache is that of the job's machine, `cache-of-JOB`, where there is one.
+    """
+    git(WORKSPACE, "clone", "--quiet", str(FOLDER / "origin.git"), ".")
+    git(WORKSPACE, "checkout", "--quiet", given("ref", os.environ["GITHUB_SHA"]))
+    take_packages_of_the_tests(WORKSPACE, (FOLDER / "start-up.py").read_text())
+    own, shared = FOLDER / f"cache-of-{os.environ['GITHUB_JOB']}", FOLDER / "cache"
+    (WORKSPACE / ".ortrim").symlink_to((own if own.exists() else shared).resolve())
+
+
+def upload() -> None:
+    """Keep files that are not hidden: below the folder that they have in common, and from the first wildcard on."""
+    paths = [WORKSPACE / line for line in given("path").splitlines() if line.strip()]
+    plain = [Path(str(path).partition("*")[0] + "x").parent if "*" in str(path) else path for path in paths]
+    root = Path(os.path.commonpath(plain))
+    found = [Path(name) for path in paths for name in glob.glob(str(path))]  # noqa: PTH207 - patterns are absolute
+    files = [each for path in found for each in ([path] if path.is_file() else path.rglob("*")) if _is_kept(each)]
+    if not files and given("if-no-files-found") == "error":
+        raise SystemExit(f"No files were found with the provided path: {given('path')}. No artifacts will be uploaded.")
+    kept = ARTIFACTS / given("name", "artifact")
+    if kept.exists() and str(kept) in (FOLDER / "uploaded").read_text().splitlines():
+        raise SystemExit("Failed to CreateArtifact: an artifact with this name already exists on the workflow run")
+    shutil.rmtree(kept, ignore_errors=True)  # an earlier attempt's
+    with (FOLDER / "uploaded").open("a") as uploaded:
+        uploaded.write(f"{kept}\n")
+    for path in files:
+        target = kept / path.relative_to(root.parent if root.is_file() else root)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, target)
+
+
+def _is_kept(path: Path) -> bool:
+    return path.is_file() and not any(part.startswith(".") for part in path.relative_to(WORKSPACE).parts)
+
+
+def download() -> None:
+    """Bring one artifact, or each that a pattern names, in a folder of its own or merged."""
+    to, name = WORKSPACE / given("path", "."), given("name")
+    if name:
+        if not (ARTIFACTS / name).is_dir():
+            raise SystemExit(f"Unable to download artifact(s): Artifact not found for name: {name}")
+        shutil.copytree(ARTIFACTS / name, to, dirs_exist_ok=True)
+        return
+    to.mkdir(parents=True, exist_ok=True)
+    for kept in sorted(ARTIFACTS.glob("*")):
+        if fnmatch(kept.name, given("pattern", "*")):
+            own = to if given("merge-multiple") == "true" else to / kept.name
+            shutil.copytree(kept, own, dirs_exist_ok=True)
+
+
+def restore() -> None:
+    """Write down the keys that were asked for, of which none is there: the cache is that of this machine."""
+    note("restored", [given("key"), *given("restore-keys").split()])
+
+
+def save() -> None:
+    """Write down the key of a folder that is there."""
+    assert (WORKSPACE / given("path")).is_dir(), given("path")
+    note("saved", given("key"))
+
+
+def attest() -> None:
+    """Check that the sums are of files that are there, and write down how many."""
+    sums = WORKSPACE / given("subject-checksums")
+    check_sums(sums.parent)
+    note("attested", sums.read_text().splitlines())
+
+
+def note(name: str, what: object) -> None:
+    """Add a line to a file that tests read."""
+    with (FOLDER / f"{name}.jsonl").open("a") as file:
+        file.write(json.dumps(what) + "\n")
+
+
+if __name__ == "__main__":
+    works = (checkout, upload, download, restore, save, attest)
+    {work.__name__: work for work in works}[sys.argv[1]]()

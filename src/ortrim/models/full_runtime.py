@@ -9,6 +9,7 @@ version has to match to the last digit.
 
 import mmap
 import os
+import platform
 import re
 import sys
 from collections.abc import Mapping
@@ -33,6 +34,12 @@ from ortrim.errors import ConvertError, ToolError
 DISTRIBUTION: Final = "onnxruntime"
 MINIMAL_BUILD_WORDS: Final = b"ONNX format model is not supported in this build"
 """What only a minimal build holds: `inference_session.cc` compiles it in when models in ONNX format cannot load."""
+LIBRARY_NAMES: Final[Mapping[str, str]] = MappingProxyType(
+    {"Linux": "libonnxruntime.so.{}", "Darwin": "libonnxruntime.{}.dylib", "Windows": "onnxruntime.dll"}
+)
+"""The library in the official wheel's folder `capi`, by `platform.system()`, with the version where the name has it."""
+EXTENSION_MODULE: Final = "onnxruntime_pybind11_state.*"
+"""The extension module beside the library: a `.so` on Linux and on Macs, a `.pyd` on Windows."""
 NO_WHEEL_WORDS: Final = ("No matching distribution", "not a supported wheel")
 
 
@@ -40,8 +47,8 @@ NO_WHEEL_WORDS: Final = ("No matching distribution", "not a supported wheel")
 class FullRuntime:
     """A Python with the full ONNX Runtime.
 
-    `words` and `environment` start that Python; `packages` is the folder its packages lie in; `library` is the
-    wheel's `libonnxruntime.so`, the baseline of all comparisons.
+    `words` and `environment` start that Python; `packages` is the folder its packages lie in; `library` is
+    ONNX Runtime's library in the wheel, the baseline of all comparisons.
     """
 
     version: str
@@ -60,7 +67,7 @@ def full_runtime(version: str, requirements: str | None) -> FullRuntime:
     `install-failed`.
     """
     runtime = _installed(version) or _separate(version, requirements)
-    for binary in (runtime.library, *sorted(runtime.library.parent.glob("onnxruntime_pybind11_state*.so"))):
+    for binary in (runtime.library, *sorted(runtime.library.parent.glob(EXTENSION_MODULE))):
         _check_full(binary, version)
     return runtime
 
@@ -100,7 +107,7 @@ def _folder_of(version: str, search: list[str]) -> Path | None:
 
 
 def _runtime(version: str, words: tuple[str, ...], environment: Mapping[str, str], packages: Path) -> FullRuntime:
-    library = packages / DISTRIBUTION / "capi" / f"libonnxruntime.so.{version}"
+    library = packages / DISTRIBUTION / "capi" / LIBRARY_NAMES[platform.system()].format(version)
     return FullRuntime(version=version, words=words, environment=environment, packages=packages, library=library)
 
 
@@ -155,7 +162,7 @@ def foreign_library(version: str, requirements: str | None, architecture: str) -
     `requirements` is the text of the version's requirements file; None when there are no pins for it. Returns None
     when there is no such wheel. Raises `ToolError` (`baseline-incomplete`) and what `packages_folder` raises.
     """
-    return _library(version, requirements, WHEEL_PLATFORMS.get(architecture), f"libonnxruntime.so.{version}")
+    return _library(version, requirements, WHEEL_PLATFORMS.get(architecture), "Linux")
 
 
 def mac_library(version: str, requirements: str | None, architecture: str) -> Path | None:
@@ -163,15 +170,15 @@ def mac_library(version: str, requirements: str | None, architecture: str) -> Pa
 
     As `foreign_library` does for Linux.
     """
-    return _library(version, requirements, MAC_PLATFORMS.get(architecture), f"libonnxruntime.{version}.dylib")
+    return _library(version, requirements, MAC_PLATFORMS.get(architecture), "Darwin")
 
 
-def _library(version: str, requirements: str | None, platforms: tuple[str, ...] | None, name: str) -> Path | None:
+def _library(version: str, requirements: str | None, platforms: tuple[str, ...] | None, system: str) -> Path | None:
     entry = runtime_entry(requirements or "", version)
     if platforms is None or not entry:
         return None
     folder = packages_folder(f"{DISTRIBUTION}-{version}", entry, platforms=platforms)
-    library = folder / DISTRIBUTION / "capi" / name
+    library = folder / DISTRIBUTION / "capi" / LIBRARY_NAMES[system].format(version)
     if not library.is_file() or library.stat().st_size == 0:
         hint = f"remove {folder}, then run the same command again"
         raise ToolError("baseline-incomplete", "the official wheel lacks its library", where=str(library), hint=hint)

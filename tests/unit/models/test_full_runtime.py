@@ -1,5 +1,6 @@
 """Finding the full ONNX Runtime of exactly one version."""
 
+import platform
 import sys
 from importlib.metadata import version
 from pathlib import Path
@@ -10,13 +11,15 @@ from ortrim.errors import ExitCode, ToolError
 from ortrim.models import full_runtime as module
 from ortrim.models.full_runtime import DISTRIBUTION, MINIMAL_BUILD_WORDS, full_runtime
 
+LINUX = "libonnxruntime.so.{}"
 
-def write_distribution(folder: Path, number: str, library: bytes = b"full") -> Path:
+
+def write_distribution(folder: Path, number: str, library: bytes = b"full", name: str = LINUX) -> Path:
     """Lay out what a wheel of `number` leaves in a packages folder; return its library."""
     information = folder / f"onnxruntime-{number}.dist-info"
     information.mkdir(parents=True)
     (information / "METADATA").write_text(f"Metadata-Version: 2.1\nName: onnxruntime\nVersion: {number}\n")
-    path = folder / "onnxruntime" / "capi" / f"libonnxruntime.so.{number}"
+    path = folder / "onnxruntime" / "capi" / name.format(number)
     path.parent.mkdir(parents=True)
     path.write_bytes(library)
     return path
@@ -47,6 +50,26 @@ def test_another_version_comes_from_its_own_folder(separate: Path) -> None:
     assert runtime.packages == separate
     assert runtime.environment["PYTHONPATH"] == str(separate)
     assert "-S" in runtime.words
+
+
+WHEELS = [
+    ("Linux", LINUX, "onnxruntime_pybind11_state.so"),
+    ("Darwin", "libonnxruntime.{}.dylib", "onnxruntime_pybind11_state.so"),
+    ("Windows", "onnxruntime.dll", "onnxruntime_pybind11_state.pyd"),
+]
+"""What is in the folder `capi` of 1.21.0's wheels: the library and the extension module."""
+
+
+@pytest.mark.parametrize(("system", "name", "extension"), WHEELS)
+def test_the_library_is_called_as_the_wheel_of_this_system_calls_it(
+    separate: Path, monkeypatch: pytest.MonkeyPatch, system: str, name: str, extension: str
+) -> None:
+    """A Mac's and Windows' wheels are whole, too; and their extension modules are looked at as Linux's is."""
+    monkeypatch.setattr(platform, "system", lambda: system)
+    library = write_distribution(separate, "1.0.99", name=name)
+    assert full_runtime("1.0.99", "onnxruntime==1.0.99").library == library
+    (library.parent / extension).write_bytes(MINIMAL_BUILD_WORDS)
+    refused("1.0.99", "onnxruntime==1.0.99", "converter-not-full")
 
 
 def refused(number: str, requirements: str | None, reference: str) -> ToolError:

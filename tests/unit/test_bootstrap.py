@@ -25,9 +25,9 @@ class Machine:
     checkout: Path
     programs: Path
 
-    def bootstrap(self, *arguments: str, path: tuple[Path, ...] = ()) -> Completed:
+    def bootstrap(self, *arguments: str, path: tuple[Path, ...] = (), **variables: str) -> Completed:
         """Run ./bootstrap with the folders of `path` in PATH, after the machine's programs."""
-        environment = {"PATH": os.pathsep.join(map(str, (self.programs, *path))), "LC_ALL": "C.UTF-8"}
+        environment = {"PATH": os.pathsep.join(map(str, (self.programs, *path))), "LC_ALL": "C.UTF-8", **variables}
         return run([self.checkout / "bootstrap", *arguments], environment=environment, timeout_seconds=60)
 
     def program(self, name: str, text: str) -> None:
@@ -98,12 +98,14 @@ def test_no_git(machine: Machine, tmp_path: Path) -> None:
     assert_refused(machine.bootstrap("pytest"), machine, "git-missing", "git")
 
 
+TOO_NEW: Final = "import sys; sys.version_info = (3, 14, 0, 'final', 0)"
+FREE_THREADED: Final = "import sysconfig; sysconfig.get_config_var = lambda name: 1"
 PRETENCES: Final = [
-    ("import sys; sys.version_info = (3, 14, 0, 'final', 0)", "python-unsupported", "only Python 3.14.0 (python3)"),
+    (TOO_NEW, "python-unsupported", "only Python 3.14.0 (python3)"),
     ("import sys; sys.version_info = (3, 10, 4, 'final', 0)", "python-unsupported", "has wheels up to 3.13"),
     ("import sys; sys.version_info = (2, 7, 18, 'final', 0)", "python-unsupported", "only Python 2.7.18 (python3)"),
     ("import platform; platform.python_implementation = lambda: 'PyPy'", "python-unsupported", "only PyPy"),
-    ("import sysconfig; sysconfig.get_config_var = lambda name: 1", "python-unsupported", "without the usual ABI"),
+    (FREE_THREADED, "python-unsupported", "without the usual ABI"),
     ("import sys; sys.modules['ensurepip'] = None", "venv-missing", "cannot make virtual environments"),
     ("import sys; sys.modules['venv'] = None", "venv-missing", "ensurepip"),
     ("import sys; sys.modules['_lzma'] = sys.modules['_ssl'] = None", "python-incomplete", "built without: lzma, ssl"),
@@ -153,10 +155,10 @@ def test_the_nearest_miss_is_reported(machine: Machine, tmp_path: Path) -> None:
     assert_refused(machine.bootstrap("pytest", path=(old, near)), machine, "venv-missing", "(python3.12)")
 
 
-def chosen(machine: Machine, *path: Path) -> str:
+def chosen(machine: Machine, *path: Path, **variables: str) -> str:
     """Return what happens once a Python was found: the folder cannot be made, since a file is in its place."""
     (machine.checkout / ".venv").write_text("")
-    done = machine.bootstrap("pytest", path=path)
+    done = machine.bootstrap("pytest", path=path, **variables)
     assert done.returncode == ExitCode.TOOL
     return done.stderr.splitlines()[0]
 
@@ -172,6 +174,18 @@ def test_a_suitable_python_is_found_by_any_of_its_names(machine: Machine, tmp_pa
     machine.program("python3", "exit 127")
     old = python_folder(tmp_path / "old", "python3", pretend="import sys; sys.version_info = (3, 9, 1, 'final', 0)")
     assert chosen(machine, old, python_folder(tmp_path / "good", name)) == "error: folder-not-writable"
+
+
+@pytest.mark.parametrize("variable", ["RUNNER_TOOL_CACHE", "AGENT_TOOLSDIRECTORY"])
+def test_a_python_of_a_runners_tool_cache_is_found(machine: Machine, tmp_path: Path, variable: str) -> None:
+    """GitHub's runners have several Pythons beside the one on PATH, which is too new on those for Macs."""
+    tools = tmp_path / "hosted tool cache"
+    (tools / "Python" / "3.12.11.complete").mkdir(parents=True)
+    python_folder(tools / "Python" / "3.13.9" / "arm64-freethreaded", "python3", pretend=FREE_THREADED)
+    python_folder(tools / "Python" / "3.12.11" / "arm64", "python3")
+    new = python_folder(tmp_path / "new", "python3", pretend=TOO_NEW)
+    assert chosen(machine, new) == "error: python-unsupported"
+    assert chosen(machine, new, **{variable: str(tools)}) == "error: folder-not-writable"
 
 
 def test_modules_in_the_current_folder_are_not_imported(

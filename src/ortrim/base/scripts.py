@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from ortrim.base import certificates
 from ortrim.base.build_bundle import WHEELS, site_bundle
 from ortrim.base.cache import cache_folder, cached_folder
 from ortrim.base.command import Completed, is_shortage, last_lines, out_of_memory, run, signal_name
@@ -123,7 +124,7 @@ def packages_folder(name: str, requirements: str, *, platforms: tuple[str, ...] 
     the words of wheels' names (`manylinux_2_28_aarch64`), when wheels for another machine are wanted.
 
     Raises `ToolError` (`install-failed`, `pip-missing`, `bundle-lacks`), `NetworkError` (`index-unreachable`,
-    `digest-mismatch`) or `StorageError` (`disk-full`).
+    `untrusted-certificate`, `digest-mismatch`) or `StorageError` (`disk-full`).
     """
     tag = f"cp{FOREIGN_PYTHON}-{platforms[0]}" if platforms else own_machine()
     digest = hashlib.sha256(requirements.encode()).hexdigest()[:16]
@@ -220,6 +221,8 @@ def install_error(name: str, printed: str, folder: Path) -> Diagnostic:
     if "No module named pip" in printed:
         hint = f"run: {sys.executable} -m ensurepip"
         return ToolError("pip-missing", "this Python has no pip", where=name, why=why, hint=hint)
+    if certificates.is_untrusted(printed):
+        return certificates.untrusted(name, printed)
     if any(words in printed for words in UNREACHABLE):
         hint = "check the network, the proxy and pip's settings (pip config list), then run the same command again"
         return NetworkError("index-unreachable", "pip cannot reach the package index", where=name, why=why, hint=hint)

@@ -78,7 +78,7 @@ def _wheel(entry: Any) -> Resolved:
     return Resolved(name=name, version=version, sha256=digest)
 
 
-PYTHONS: Final = ("3.11", "3.12", "3.13")
+PYTHONS: Final = ("3.11", "3.12", "3.13", "3.14")
 """Those that ortrim runs on."""
 MACHINE: Final = WHEEL_PLATFORMS["x64"]
 OTHER_MACHINES: Final = (WHEEL_PLATFORMS["arm64"], ("macosx_14_0_arm64",))

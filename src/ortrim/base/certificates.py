@@ -26,10 +26,8 @@ def is_untrusted(printed: str) -> bool:
 
 def untrusted(where: str, printed: str) -> NetworkError:
     """Return the diagnostic of what printed so (`untrusted-certificate`); its first such line is the cause."""
-    what, why = (
-        "the server's certificate is not trusted here",
-        next(filter(is_untrusted, printed.splitlines()), printed),
-    )
+    what = "the server's certificate is not trusted here"
+    why = next(filter(is_untrusted, printed.splitlines()), printed)
     return NetworkError("untrusted-certificate", what, where=where, why=why, hint=HINT)
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from ortrim.base.command import Completed, run
 from ortrim.errors import ExitCode
+from tls_server import forget_certificates, tls_server
 
 pytestmark = pytest.mark.network
 
@@ -240,6 +241,27 @@ def test_an_index_out_of_reach_is_said_so(checkout: Checkout) -> None:
     done = checkout.bootstrap("true")
     assert_refused(done, "index-unreachable")
     assert "Connection refused" in done.stderr
+
+
+def test_a_certificate_that_is_not_trusted_is_said_so(
+    checkout: Checkout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A company's proxy is no index out of reach; the variable in the hint makes pip trust it."""
+    forget_certificates(monkeypatch)
+    with tls_server(tmp_path) as proxy:
+        checkout.settings = {
+            "PIP_CONFIG_FILE": os.devnull,
+            "PIP_INDEX_URL": f"{proxy.address}/simple",
+            "PIP_FIND_LINKS": "",
+            "PIP_RETRIES": "1",
+            "PIP_NO_CACHE_DIR": "1",
+            "NO_PROXY": "127.0.0.1",
+        }
+        done = checkout.bootstrap("true")
+        assert_refused(done, "untrusted-certificate")
+        assert "export REQUESTS_CA_BUNDLE=" in done.stderr
+        checkout.settings["REQUESTS_CA_BUNDLE"] = str(proxy.certificate)
+        assert_refused(checkout.bootstrap("true"), "install-failed")  # it is trusted, and has no packages
 
 
 def test_a_package_that_was_tampered_with_is_refused(checkout: Checkout, wheels: Path, tmp_path: Path) -> None:

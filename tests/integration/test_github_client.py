@@ -5,6 +5,7 @@ import tracemalloc
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Final
 
 import pytest
@@ -19,6 +20,7 @@ from ortrim.errors import BuildError, DiagnosticGroup, ExitCode, Interrupted, Ne
 from ortrim.github import runs as logs
 from ortrim.github.dispatch import Dispatch, dispatch
 from ortrim.github.runs import RunProgress, cancel_run, follow, get_jobs, get_run, latest_runs
+from tls_server import forget_certificates, tls_server
 
 ORDER: Final = Dispatch(workflow="build.yml", ref="main", correlation_id="0f8e-4a-first")
 RUNS: Final = f"{REPOSITORY}/actions/runs"
@@ -170,6 +172,19 @@ def test_a_server_that_is_not_there(remote: Remote) -> None:
         dispatch(client, OCTO, ORDER)
     assert "refuses the connection" in caught[0].why
     assert client.session.traffic.requests == 4
+
+
+def test_a_certificate_that_is_not_trusted(remote: Remote, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a company's proxy has one: what to do is said at once, since the next attempt would meet it again."""
+    forget_certificates(monkeypatch)
+    client = new_client(remote.service, remote.clock, [])
+    with tls_server(tmp_path) as proxy:
+        client.service = replace(client.service, api=proxy.address)
+        with refused("untrusted-certificate", NetworkError) as caught:
+            get_run(client, OCTO, 1)
+        assert proxy.connections == 1
+    assert "REQUESTS_CA_BUNDLE" in caught[0].hint
+    assert remote.clock.slept == []
 
 
 def test_a_server_that_does_not_speak_https(remote: Remote) -> None:

@@ -9,6 +9,7 @@ from typing import Final
 
 import pytest
 
+from browser import browser_program
 from ortrim.base.cache import is_kept
 from ortrim.base.command import run
 from ortrim.errors import ToolError
@@ -59,8 +60,8 @@ KNOWN_TOOLS: Final = (
 """Names that `@pytest.mark.needs` may give: programs that count as present when PATH has them and they start.
 
 `ndk` is Android's NDK, which the environment names; `android-phone` is one that adb reaches, and an SDK that the
-environment names; `bionic` is Android's C library in the cache, where the first build for Android puts it; `root` is
-the user who may do what others may not.
+environment names; `bionic` is Android's C library in the cache, where the first build for Android puts it; `chromium`
+is it or Chrome, by any of their names; `root` is the user who may do what others may not.
 """
 
 PROBES: Final = {
@@ -154,10 +155,11 @@ def has_bionic() -> bool:
 OWN_PROBES: Final[Mapping[str, Callable[[], bool]]] = {
     "android-phone": has_phone,
     "bionic": has_bionic,
+    "chromium": lambda: browser_program() is not None,
     "ndk": has_ndk,
     "root": lambda: os.geteuid() == 0,
 }
-"""Names that are no programs."""
+"""Names that are no programs, or several."""
 
 
 def is_present(name: str) -> bool:

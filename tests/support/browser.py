@@ -2,13 +2,20 @@
 
 import json
 import os
+import shutil
 import subprocess
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
+from ortrim.base.command import run
+from ortrim.errors import ToolError
+
+PROGRAMS: Final = ("chromium", "google-chrome", "google-chrome-stable", "chromium-browser", "chrome")
+"""What systems call it, and Chrome, which speaks the same protocol; `.ci/run` has the same list."""
 SECONDS: Final = 60.0
 """How long an answer may take on a busy machine."""
 SWITCHES: Final = ("--headless", "--disable-gpu", "--no-first-run", "--disable-background-networking")
@@ -91,12 +98,35 @@ class Browser:
         return dict(json.loads(message))
 
 
+def browser_program() -> str | None:
+    """Return the first program on PATH that shows a page from a temporary folder.
+
+    Ubuntu's only asks for a snap, and the snap sees no such folder.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        page = Path(folder, "page.html")
+        page.write_text("<p>found</p>")
+        words = (*_switches(Path(folder, "profile")), "--dump-dom", page.as_uri())
+        return next((name for name in PROGRAMS if shutil.which(name) and "found" in _printed(name, words)), None)
+
+
+def _printed(name: str, words: tuple[str, ...]) -> str:
+    try:
+        return run((name, *words), timeout_seconds=SECONDS).stdout
+    except ToolError:
+        return ""
+
+
+def _switches(profile: Path) -> tuple[str, ...]:
+    root = ("--no-sandbox",) if os.geteuid() == 0 else ()
+    return (*SWITCHES, *root, f"--user-data-dir={profile}")
+
+
 @contextmanager
 def browser(profile: Path) -> Iterator[Browser]:
     """Start a browser with a profile of its own, and end it."""
     to_browser, from_browser = os.pipe(), os.pipe()
-    root = ("--no-sandbox",) if os.geteuid() == 0 else ()
-    words = ["chromium", *SWITCHES, *root, f"--user-data-dir={profile}", "--remote-debugging-pipe"]
+    words = [browser_program() or PROGRAMS[0], *_switches(profile), "--remote-debugging-pipe"]
     script = f'exec "$@" 3<&{to_browser[0]} 4>&{from_browser[1]}'
     started = subprocess.Popen(
         ["bash", "-c", script, "bash", *words],  # noqa: S607 - as PATH has it

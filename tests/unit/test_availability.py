@@ -1,11 +1,13 @@
 import os
 import re
+import shutil
 import sys
 from pathlib import Path
 
 import pytest
 
 from availability import Availability, is_present, read_unavailable
+from browser import browser_program
 from ortrim.base.command import run
 
 NDK_TESTS = "tests/integration/test_android_ndk.py"
@@ -113,3 +115,32 @@ def test_a_program_that_does_not_start_is_absent(tmp_path: Path, monkeypatch: py
         program.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
     assert [is_present(name) for name in ("python3.11", "python3.12", "python3.13")] == [False, False, True]
+
+
+OPENS = '#!/bin/sh\nfor page do :; done\ncat "${page#file://}"\n'
+SNAP = "#!/bin/sh\necho 'requires the chromium snap to be installed' >&2\nexit 1\n"
+CONFINED = "#!/bin/sh\n[ \"$1\" != --version ] || exit 0\necho '<p>ERR_FILE_NOT_FOUND</p>'\n"
+KILLED = "#!/bin/sh\nkill -9 $$\n"
+
+
+@pytest.mark.parametrize(
+    ("programs", "taken"),
+    [
+        ({"chromium": OPENS, "google-chrome": OPENS}, "chromium"),
+        ({"chromium-browser": SNAP, "google-chrome-stable": OPENS}, "google-chrome-stable"),
+        ({"chromium": SNAP, "google-chrome": KILLED, "chrome": OPENS}, "chrome"),
+        ({"chromium": CONFINED, "chromium-browser": SNAP}, None),
+        ({}, None),
+    ],
+)
+def test_a_browser_is_the_first_that_shows_a_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, programs: dict[str, str], taken: str | None
+) -> None:
+    """By whatever name a system has one; Ubuntu's package asks for a snap, and the snap sees no file below /tmp."""
+    (tmp_path / "cat").symlink_to(shutil.which("cat") or "absent")
+    for name, text in programs.items():
+        (tmp_path / name).write_text(text)
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert browser_program() == taken
+    assert is_present("chromium") == (taken is not None)

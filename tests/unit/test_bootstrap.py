@@ -25,9 +25,9 @@ class Machine:
     checkout: Path
     programs: Path
 
-    def bootstrap(self, *arguments: str, path: tuple[Path, ...] = ()) -> Completed:
+    def bootstrap(self, *arguments: str, path: tuple[Path, ...] = (), **variables: str) -> Completed:
         """Run ./bootstrap with the folders of `path` in PATH, after the machine's programs."""
-        environment = {"PATH": os.pathsep.join(map(str, (self.programs, *path))), "LC_ALL": "C.UTF-8"}
+        environment = {"PATH": os.pathsep.join(map(str, (self.programs, *path))), "LC_ALL": "C.UTF-8", **variables}
         return run([self.checkout / "bootstrap", *arguments], environment=environment, timeout_seconds=60)
 
     def program(self, name: str, text: str) -> None:
@@ -89,7 +89,7 @@ def test_without_a_command_it_prints_its_usage(machine: Machine) -> None:
 
 def test_no_python(machine: Machine) -> None:
     """A machine without Python learns which versions are needed."""
-    assert_refused(machine.bootstrap("pytest"), machine, "python-missing", "3.11, 3.12 or 3.13")
+    assert_refused(machine.bootstrap("pytest"), machine, "python-missing", "3.11, 3.12, 3.13 or 3.14")
 
 
 def test_no_git(machine: Machine, tmp_path: Path) -> None:
@@ -98,12 +98,15 @@ def test_no_git(machine: Machine, tmp_path: Path) -> None:
     assert_refused(machine.bootstrap("pytest"), machine, "git-missing", "git")
 
 
+NEW: Final = "import sys; sys.version_info = (3, 14, 0, 'final', 0)"
+TOO_NEW: Final = "import sys; sys.version_info = (3, 15, 0, 'final', 0)"
+FREE_THREADED: Final = "import sysconfig; sysconfig.get_config_var = lambda name: 1"
 PRETENCES: Final = [
-    ("import sys; sys.version_info = (3, 14, 0, 'final', 0)", "python-unsupported", "only Python 3.14.0 (python3)"),
-    ("import sys; sys.version_info = (3, 10, 4, 'final', 0)", "python-unsupported", "has wheels up to 3.13"),
+    (TOO_NEW, "python-unsupported", "only Python 3.15.0 (python3)"),
+    ("import sys; sys.version_info = (3, 10, 4, 'final', 0)", "python-unsupported", "have wheels up to 3.14"),
     ("import sys; sys.version_info = (2, 7, 18, 'final', 0)", "python-unsupported", "only Python 2.7.18 (python3)"),
     ("import platform; platform.python_implementation = lambda: 'PyPy'", "python-unsupported", "only PyPy"),
-    ("import sysconfig; sysconfig.get_config_var = lambda name: 1", "python-unsupported", "without the usual ABI"),
+    (FREE_THREADED, "python-unsupported", "without the usual ABI"),
     ("import sys; sys.modules['ensurepip'] = None", "venv-missing", "cannot make virtual environments"),
     ("import sys; sys.modules['venv'] = None", "venv-missing", "ensurepip"),
     ("import sys; sys.modules['_lzma'] = sys.modules['_ssl'] = None", "python-incomplete", "built without: lzma, ssl"),
@@ -153,10 +156,10 @@ def test_the_nearest_miss_is_reported(machine: Machine, tmp_path: Path) -> None:
     assert_refused(machine.bootstrap("pytest", path=(old, near)), machine, "venv-missing", "(python3.12)")
 
 
-def chosen(machine: Machine, *path: Path) -> str:
+def chosen(machine: Machine, *path: Path, **variables: str) -> str:
     """Return what happens once a Python was found: the folder cannot be made, since a file is in its place."""
     (machine.checkout / ".venv").write_text("")
-    done = machine.bootstrap("pytest", path=path)
+    done = machine.bootstrap("pytest", path=path, **variables)
     assert done.returncode == ExitCode.TOOL
     return done.stderr.splitlines()[0]
 
@@ -166,12 +169,43 @@ def test_a_folder_that_cannot_be_written(machine: Machine, tmp_path: Path) -> No
     assert chosen(machine, python_folder(tmp_path / "good", "python3")) == "error: folder-not-writable"
 
 
-@pytest.mark.parametrize("name", ["python3", "python3.13", "python3.12", "python3.11", "python"])
+@pytest.mark.parametrize("name", ["python3", "python3.13", "python3.12", "python3.11", "python3.14", "python"])
 def test_a_suitable_python_is_found_by_any_of_its_names(machine: Machine, tmp_path: Path, name: str) -> None:
     """An unsuitable python3 first on PATH, or a broken one, does not hide a suitable one behind it."""
     machine.program("python3", "exit 127")
     old = python_folder(tmp_path / "old", "python3", pretend="import sys; sys.version_info = (3, 9, 1, 'final', 0)")
     assert chosen(machine, old, python_folder(tmp_path / "good", name)) == "error: folder-not-writable"
+
+
+@pytest.mark.parametrize("variable", ["RUNNER_TOOL_CACHE", "AGENT_TOOLSDIRECTORY"])
+def test_a_python_of_a_runners_tool_cache_is_found(machine: Machine, tmp_path: Path, variable: str) -> None:
+    """GitHub's runners have several Pythons beside the one on PATH, which is too new on those for Macs."""
+    tools = tmp_path / "hosted tool cache"
+    (tools / "Python" / "3.12.11.complete").mkdir(parents=True)
+    python_folder(tools / "Python" / "3.13.9" / "arm64-freethreaded", "python3", pretend=FREE_THREADED)
+    python_folder(tools / "Python" / "3.12.11" / "arm64", "python3")
+    new = python_folder(tmp_path / "new", "python3", pretend=TOO_NEW)
+    assert chosen(machine, new) == "error: python-unsupported"
+    assert chosen(machine, new, **{variable: str(tools)}) == "error: folder-not-writable"
+
+
+def test_a_python_that_the_converter_has_a_wheel_for_comes_first(machine: Machine, tmp_path: Path) -> None:
+    """3.14 will do, with the converter in another; the other alone is better, wherever it is."""
+    new = python_folder(tmp_path / "new", "python3", pretend=NEW)
+    assert made_with(machine, new) == "3.14.0"
+    own = ".".join(map(str, sys.version_info[:3]))
+    assert made_with(machine, new, python_folder(tmp_path / "older", "python3.11")) == own
+    tools = tmp_path / "tools"
+    python_folder(tools / "Python" / "3.13.9" / "arm64", "python3")
+    assert made_with(machine, new, RUNNER_TOOL_CACHE=str(tools)) == own
+
+
+def made_with(machine: Machine, *path: Path, **variables: str) -> str:
+    """Return the version of the Python that the virtual environment is made with."""
+    shutil.rmtree(machine.checkout / ".venv", ignore_errors=True)
+    (machine.checkout / "requirements.lock").write_text("absent==1.0 --hash=sha256:00\n")
+    done = machine.bootstrap("pytest", path=path, PIP_NO_INDEX="1", **variables)
+    return done.stderr.partition("making .venv with Python ")[2].partition(" ")[0]
 
 
 def test_modules_in_the_current_folder_are_not_imported(
@@ -228,6 +262,6 @@ def test_other_package_managers_have_their_words(machine: Machine, manager: str,
 
 def test_this_python_is_supported() -> None:
     """What pyproject.toml demands, the probe accepts, and the tests run on."""
-    assert (3, 11) <= sys.version_info[:2] <= (3, 13)
-    assert 'requires-python = ">=3.11,<3.14"' in (ROOT / "pyproject.toml").read_text()
-    assert "(3, 11), (3, 12), (3, 13)" in (ROOT / "bootstrap").read_text()
+    assert (3, 11) <= sys.version_info[:2] <= (3, 14)
+    assert 'requires-python = ">=3.11,<3.15"' in (ROOT / "pyproject.toml").read_text()
+    assert "(3, 11), (3, 12), (3, 13), (3, 14)" in (ROOT / "bootstrap").read_text()

@@ -12,9 +12,18 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Final
 
+from ortrim.base import certificates
 from ortrim.base.cache import locked, remove_leftovers
 from ortrim.base.files import sha256_of, storage_errors
-from ortrim.base.http import LOGIN, BadAddress, Response, TransportError, chunks, opened_at_last
+from ortrim.base.http import (
+    LOGIN,
+    BadAddress,
+    Response,
+    TransportError,
+    UntrustedCertificate,
+    chunks,
+    opened_at_last,
+)
 from ortrim.errors import NetworkError, UsageError
 
 ATTEMPTS: Final = 4
@@ -30,7 +39,7 @@ def download(url: str, destination: Path, sha256: str) -> None:
     links that bring almost nothing are tried again with growing pauses, from where they broke off if the server can do
     that; a refusal (4xx) is not. Two processes that want
     the same file fetch it once. Raises `NetworkError` (`download-refused`, `download-failed`, `download-too-large`,
-    `bad-address`, `digest-mismatch`) or `StorageError`.
+    `bad-address`, `untrusted-certificate`, `digest-mismatch`) or `StorageError`.
     """
     fetch(url, destination, "sha256", sha256)
 
@@ -117,6 +126,8 @@ def _receive(response: Response, file: IO[bytes]) -> str:
 def _give_up_or_wait(url: str, failed: TransportError, attempt: int) -> None:
     if isinstance(failed, BadAddress):
         raise NetworkError("bad-address", "cannot be downloaded", where=url, why=str(failed))
+    if isinstance(failed, UntrustedCertificate):
+        raise certificates.untrusted(url, str(failed))
     if failed.status == LOGIN:
         hint = "name a user in the proxy's address: https_proxy=http://user:password@host:port, and http_proxy"
         what = f"the proxy answered {LOGIN}: it requires a login"

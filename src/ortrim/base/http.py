@@ -58,6 +58,13 @@ class TransportError(Exception):
         self.status = status
 
 
+class UntrustedCertificate(TransportError):
+    """A server, or a proxy that reads along, whose certificate is not trusted here."""
+
+    def __init__(self) -> None:
+        super().__init__("this system does not trust the server's certificate", sent=False, permanent=True)
+
+
 class BadAddress(TransportError):
     """A URL that cannot be requested, or must not be."""
 
@@ -88,12 +95,7 @@ def transport_error_of(error: Exception) -> TransportError:
         untrusted = isinstance(reason, Exception) and isinstance(
             next(iter(reason.args), None), SSLCertVerificationError
         )
-        words = (
-            "this system does not trust the server's certificate"
-            if untrusted
-            else "no TLS connection could be established"
-        )
-        return TransportError(words, sent=not untrusted, permanent=untrusted)
+        return UntrustedCertificate() if untrusted else TransportError("no TLS connection could be established")
     if isinstance(error, Timeout):
         return TransportError("the request timed out")
     if isinstance(error, requests.ConnectionError | ChunkedEncodingError):

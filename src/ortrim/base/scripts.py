@@ -7,17 +7,18 @@ import hashlib
 import json
 import os
 import sys
-import sysconfig
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from ortrim.base import certificates
 from ortrim.base.build_bundle import WHEELS, site_bundle
 from ortrim.base.cache import cache_folder, cached_folder
 from ortrim.base.command import Completed, is_shortage, last_lines, out_of_memory, run, signal_name
 from ortrim.base.files import disk_full, require_space, says_full, shipped_folder, storage_errors
+from ortrim.base.interpreters import OWN, Interpreter
 from ortrim.errors import Diagnostic, NetworkError, ToolError
 
 SCRIPTS: Final = shipped_folder("scripts")
@@ -110,29 +111,26 @@ FOREIGN_PYTHON: Final = "312"
 """The Python whose wheels are taken for another machine, where nothing of them is run by a Python."""
 
 
-def own_machine() -> str:
-    """Return the words for this Python and this machine, which wheels are for."""
-    return f"cp{sys.version_info.major}{sys.version_info.minor}-{sysconfig.get_platform()}"
-
-
-def packages_folder(name: str, requirements: str, *, platforms: tuple[str, ...] = ()) -> Path:
+def packages_folder(
+    name: str, requirements: str, *, platforms: tuple[str, ...] = (), python: Interpreter = OWN
+) -> Path:
     """Return the folder that holds exactly `requirements`, installing them when it is not there yet.
 
     `requirements` is the text of a requirements file in which every line is pinned with hashes; only wheels are
-    taken. The folder is named after the text, this Python and this machine, or after the first of the `platforms`, in
-    the words of wheels' names (`manylinux_2_28_aarch64`), when wheels for another machine are wanted.
+    taken, for this machine and `python`. The folder is named after the text and these, or after the first of the
+    `platforms`, in the words of wheels' names (`manylinux_2_28_aarch64`), when wheels for another machine are wanted.
 
     Raises `ToolError` (`install-failed`, `pip-missing`, `bundle-lacks`), `NetworkError` (`index-unreachable`,
-    `digest-mismatch`) or `StorageError` (`disk-full`).
+    `untrusted-certificate`, `digest-mismatch`) or `StorageError` (`disk-full`).
     """
-    tag = f"cp{FOREIGN_PYTHON}-{platforms[0]}" if platforms else own_machine()
+    tag = f"cp{FOREIGN_PYTHON}-{platforms[0]}" if platforms else python.tag
     digest = hashlib.sha256(requirements.encode()).hexdigest()[:16]
     folder = cache_folder("packages") / f"{name}-{tag}-{digest}"
-    cached_folder(folder, lambda temporary: _install(name, requirements, temporary, platforms), large=True)
+    cached_folder(folder, lambda temporary: _install(name, requirements, temporary, platforms, python), large=True)
     return folder
 
 
-ISOLATED_PYTHON: Final = (sys.executable, "-S", "-s")
+ISOLATED_PYTHON: Final = OWN.isolated
 """The words that start this Python without site packages; to be run with `environment_with`."""
 
 
@@ -141,21 +139,30 @@ def environment_with(folder: Path) -> dict[str, str]:
     return {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1", "LC_ALL": "C.UTF-8", "PATH": "/usr/bin:/bin"}
 
 
-def _install(name: str, requirements: str, temporary: Path, platforms: tuple[str, ...]) -> None:
+def _install(name: str, requirements: str, temporary: Path, platforms: tuple[str, ...], python: Interpreter) -> None:
     require_space(temporary.parent, INSTALLED_BYTES.get(name, 0), f"installing '{name}'")
-    _run_pip(("install", "--target", temporary), name, requirements, temporary, platforms)
+    _run_pip(("install", "--target", temporary), name, requirements, temporary, platforms, python=python)
 
 
-def download_wheels(name: str, requirements: str, folder: Path, *, platforms: tuple[str, ...] = ()) -> None:
+def download_wheels(
+    name: str, requirements: str, folder: Path, *, platforms: tuple[str, ...] = (), python: Interpreter = OWN
+) -> None:
     """Put the wheels into `folder` that `packages_folder` would install. Raises as that does."""
-    _run_pip(("download", "--dest", folder), name, requirements, folder, platforms)
+    _run_pip(("download", "--dest", folder), name, requirements, folder, platforms, python=python)
 
 
 def _run_pip(
-    task: tuple[str | Path, ...], name: str, requirements: str, folder: Path, platforms: tuple[str, ...]
+    task: tuple[str | Path, ...],
+    name: str,
+    requirements: str,
+    folder: Path,
+    platforms: tuple[str, ...],
+    *,
+    python: Interpreter,
 ) -> None:
-    """Let pip take wheels, from the bundle alone if there is one, and leave nothing else in `folder`."""
-    command = (sys.executable, "-m", "pip", *task, "--disable-pip-version-check", "--no-deps", "--no-input")
+    """Let our pip take wheels, from the bundle alone if there is one, and leave nothing else in `folder`."""
+    elsewhere = () if python == OWN else ("--python", python.program)
+    command = (sys.executable, "-m", "pip", *elsewhere, *task, "--disable-pip-version-check", "--no-deps", "--no-input")
     foreign = ("--implementation", "cp", "--python-version", FOREIGN_PYTHON) if platforms else ()
     machines = tuple(word for platform in platforms for word in ("--platform", platform))
     bundle = site_bundle()
@@ -220,6 +227,8 @@ def install_error(name: str, printed: str, folder: Path) -> Diagnostic:
     if "No module named pip" in printed:
         hint = f"run: {sys.executable} -m ensurepip"
         return ToolError("pip-missing", "this Python has no pip", where=name, why=why, hint=hint)
+    if certificates.is_untrusted(printed):
+        return certificates.untrusted(name, printed)
     if any(words in printed for words in UNREACHABLE):
         hint = "check the network, the proxy and pip's settings (pip config list), then run the same command again"
         return NetworkError("index-unreachable", "pip cannot reach the package index", where=name, why=why, hint=hint)

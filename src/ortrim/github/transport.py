@@ -14,7 +14,8 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Final
 
-from ortrim.base.http import Answer, Clock, Request, TransportError, new_session, opened, whole
+from ortrim.base.certificates import untrusted
+from ortrim.base.http import Answer, Clock, Request, TransportError, UntrustedCertificate, new_session, opened, whole
 from ortrim.errors import NetworkError
 from ortrim.github.credentials import Token
 
@@ -285,7 +286,12 @@ class RetryingSession:
             return failed
 
     def _pause_or_give_up(self, outcome: Answer | TransportError, failures: int, where: str) -> None:
-        """Rest before the next attempt. Raises `NetworkError` (`github-unreachable`) when there is to be none."""
+        """Rest before the next attempt.
+
+        Raises `NetworkError` (`github-unreachable`, `untrusted-certificate`) when there is to be none.
+        """
+        if isinstance(outcome, UntrustedCertificate):
+            raise untrusted(where, str(outcome))
         if failures == ATTEMPTS or (isinstance(outcome, TransportError) and outcome.permanent):
             raise unreachable(
                 where, str(outcome) if isinstance(outcome, TransportError) else f"it answered {outcome.status}"

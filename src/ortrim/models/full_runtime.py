@@ -9,6 +9,7 @@ version has to match to the last digit.
 
 import mmap
 import os
+import platform
 import re
 import sys
 from collections.abc import Mapping
@@ -19,8 +20,8 @@ from types import MappingProxyType
 from typing import Any, Final, NoReturn
 
 from ortrim.base import scripts
+from ortrim.base.interpreters import OWN, Interpreter, find_interpreter
 from ortrim.base.scripts import (
-    ISOLATED_PYTHON,
     SCRIPTS,
     TIMEOUT_SECONDS,
     Python,
@@ -33,6 +34,17 @@ from ortrim.errors import ConvertError, ToolError
 DISTRIBUTION: Final = "onnxruntime"
 MINIMAL_BUILD_WORDS: Final = b"ONNX format model is not supported in this build"
 """What only a minimal build holds: `inference_session.cc` compiles it in when models in ONNX format cannot load."""
+LIBRARY_NAMES: Final[Mapping[str, str]] = MappingProxyType(
+    {"Linux": "libonnxruntime.so.{}", "Darwin": "libonnxruntime.{}.dylib", "Windows": "onnxruntime.dll"}
+)
+"""The library in the official wheel's folder `capi`, by `platform.system()`, with the version where the name has it."""
+EXTENSION_MODULE: Final = "onnxruntime_pybind11_state.*"
+"""The extension module beside the library: a `.so` on Linux and on Macs, a `.pyd` on Windows."""
+FIRST_SHUT_OUT: Final = (3, 14)
+"""The first Python that versions older than `FIRST_FOR_ALL` have no wheels for, as the package index lists them."""
+FIRST_FOR_ALL: Final = (1, 24, 1)
+SERVED_BY_ALL: Final = ((3, 13), (3, 12), (3, 11))
+"""Pythons that every version has wheels for, which we can convert with."""
 NO_WHEEL_WORDS: Final = ("No matching distribution", "not a supported wheel")
 
 
@@ -40,8 +52,8 @@ NO_WHEEL_WORDS: Final = ("No matching distribution", "not a supported wheel")
 class FullRuntime:
     """A Python with the full ONNX Runtime.
 
-    `words` and `environment` start that Python; `packages` is the folder its packages lie in; `library` is the
-    wheel's `libonnxruntime.so`, the baseline of all comparisons.
+    `words` and `environment` start that Python, which is `python`; `packages` is the folder its packages lie in;
+    `library` is ONNX Runtime's library in the wheel, the baseline of all comparisons.
     """
 
     version: str
@@ -49,6 +61,7 @@ class FullRuntime:
     environment: Mapping[str, str]
     packages: Path
     library: Path
+    python: Interpreter = OWN
 
 
 def full_runtime(version: str, requirements: str | None) -> FullRuntime:
@@ -60,7 +73,7 @@ def full_runtime(version: str, requirements: str | None) -> FullRuntime:
     `install-failed`.
     """
     runtime = _installed(version) or _separate(version, requirements)
-    for binary in (runtime.library, *sorted(runtime.library.parent.glob("onnxruntime_pybind11_state*.so"))):
+    for binary in (runtime.library, *sorted(runtime.library.parent.glob(EXTENSION_MODULE))):
         _check_full(binary, version)
     return runtime
 
@@ -79,18 +92,38 @@ def _separate(version: str, requirements: str | None) -> FullRuntime:
     if requirements is None:
         why = "it is not the installed version, and there are no pins for it"
         _unavailable(version, why, "choose a pinned version, or run: invoke pins.update")
+    python = converter_python(version)
     try:
-        packages = packages_folder(f"{DISTRIBUTION}-{version}", requirements)
+        packages = packages_folder(f"{DISTRIBUTION}-{version}", requirements, python=python)
     except ToolError as error:
         if error.code == "install-failed" and any(words in error.why for words in NO_WHEEL_WORDS):
-            python = f"Python {sys.version_info.major}.{sys.version_info.minor}"
+            named = ".".join(map(str, python.version))
             hint = "use a Python from 3.11 to 3.13, or choose another ONNX Runtime version"
-            _unavailable(version, f"there is no wheel of it for this {python}\n{error.why}", hint)
+            _unavailable(version, f"there is no wheel of it for Python {named}\n{error.why}", hint)
         raise
     if _folder_of(version, [str(packages)]) is None:
         hint = "run: invoke pins.update"
         _unavailable(version, f"the pinned requirements do not install {DISTRIBUTION} {version}", hint)
-    return _runtime(version, ISOLATED_PYTHON, environment_with(packages), packages)
+    return _runtime(version, python.isolated, environment_with(packages), packages, python)
+
+
+def converter_python(version: str) -> Interpreter:
+    """Return a Python that this version has wheels for: ortrim's own if it is one of these, else one of this machine.
+
+    Raises `ToolError` `converter-unavailable`.
+    """
+    if OWN.version < FIRST_SHUT_OUT or tuple(map(int, version.split(".")[:3])) >= FIRST_FOR_ALL:
+        return OWN
+    found = find_interpreter(SERVED_BY_ALL)
+    if found is None:
+        own, needed, first = (".".join(map(str, each)) for each in (OWN.version, SERVED_BY_ALL[0], FIRST_FOR_ALL))
+        why = f"it has no wheel for Python {own}, and there is no Python on PATH that it has one for"
+        hint = (
+            f"install Python {needed}, in which the converter then runs, so that python{needed} is on PATH, for example"
+            f' with: uv python install {needed}; or build {first} or newer: onnxruntime.version = "newest"'
+        )
+        _unavailable(version, why, hint)
+    return found
 
 
 def _folder_of(version: str, search: list[str]) -> Path | None:
@@ -99,9 +132,13 @@ def _folder_of(version: str, search: list[str]) -> Path | None:
     return Path(str(first.locate_file(""))) if first is not None and first.version == version else None
 
 
-def _runtime(version: str, words: tuple[str, ...], environment: Mapping[str, str], packages: Path) -> FullRuntime:
-    library = packages / DISTRIBUTION / "capi" / f"libonnxruntime.so.{version}"
-    return FullRuntime(version=version, words=words, environment=environment, packages=packages, library=library)
+def _runtime(
+    version: str, words: tuple[str, ...], environment: Mapping[str, str], packages: Path, python: Interpreter = OWN
+) -> FullRuntime:
+    library = packages / DISTRIBUTION / "capi" / LIBRARY_NAMES[platform.system()].format(version)
+    return FullRuntime(
+        version=version, words=words, environment=environment, packages=packages, library=library, python=python
+    )
 
 
 def _check_full(binary: Path, version: str) -> None:
@@ -155,7 +192,7 @@ def foreign_library(version: str, requirements: str | None, architecture: str) -
     `requirements` is the text of the version's requirements file; None when there are no pins for it. Returns None
     when there is no such wheel. Raises `ToolError` (`baseline-incomplete`) and what `packages_folder` raises.
     """
-    return _library(version, requirements, WHEEL_PLATFORMS.get(architecture), f"libonnxruntime.so.{version}")
+    return _library(version, requirements, WHEEL_PLATFORMS.get(architecture), "Linux")
 
 
 def mac_library(version: str, requirements: str | None, architecture: str) -> Path | None:
@@ -163,15 +200,15 @@ def mac_library(version: str, requirements: str | None, architecture: str) -> Pa
 
     As `foreign_library` does for Linux.
     """
-    return _library(version, requirements, MAC_PLATFORMS.get(architecture), f"libonnxruntime.{version}.dylib")
+    return _library(version, requirements, MAC_PLATFORMS.get(architecture), "Darwin")
 
 
-def _library(version: str, requirements: str | None, platforms: tuple[str, ...] | None, name: str) -> Path | None:
+def _library(version: str, requirements: str | None, platforms: tuple[str, ...] | None, system: str) -> Path | None:
     entry = runtime_entry(requirements or "", version)
     if platforms is None or not entry:
         return None
     folder = packages_folder(f"{DISTRIBUTION}-{version}", entry, platforms=platforms)
-    library = folder / DISTRIBUTION / "capi" / name
+    library = folder / DISTRIBUTION / "capi" / LIBRARY_NAMES[system].format(version)
     if not library.is_file() or library.stat().st_size == 0:
         hint = f"remove {folder}, then run the same command again"
         raise ToolError("baseline-incomplete", "the official wheel lacks its library", where=str(library), hint=hint)

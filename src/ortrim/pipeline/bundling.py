@@ -12,10 +12,11 @@ from ortrim.base.cache import cache_folder, locked
 from ortrim.base.console import Console, Step, counted
 from ortrim.base.downloads import arriving
 from ortrim.base.files import require_writable, storage_errors
-from ortrim.base.scripts import download_wheels, own_machine
+from ortrim.base.interpreters import OWN, Interpreter
+from ortrim.base.scripts import download_wheels
 from ortrim.build.upstream_arguments import optional_sources
 from ortrim.errors import ToolError, UsageError
-from ortrim.models.full_runtime import DISTRIBUTION, runtime_entry
+from ortrim.models.full_runtime import DISTRIBUTION, converter_python, runtime_entry
 from ortrim.models.prepare import bundled_model
 from ortrim.pins.runtime import OPTIONAL, CommitPin, ComponentPin, RuntimePins, runtime_pins
 from ortrim.pins.shipped import step_requirements, tool_requirements
@@ -39,7 +40,7 @@ STEP_TOOLS: Final = ("onnx", "onnxslim", "onnxsim")
 
 @dataclass(frozen=True, kw_only=True)
 class Wheels:
-    """A set of wheels that is installed together: `requirements` and `platforms` are as for `packages_folder`.
+    """A set of wheels that is installed together: `requirements` and what follows are as for `packages_folder`.
 
     What is not `required` is left out where the index has none of it.
     """
@@ -47,6 +48,7 @@ class Wheels:
     name: str
     requirements: str
     platforms: tuple[str, ...] = ()
+    python: Interpreter = OWN
     required: bool = True
 
 
@@ -100,7 +102,7 @@ def make_bundle(
             version=pins.version,
             targets=tuple(known.identifier for known in targets),
             buildspec="" if spec is None else whole.name,
-            python=own_machine(),
+            python=OWN.tag,
             files=writer.files,
         )
         writer.finish(manifest)
@@ -153,12 +155,13 @@ def _wheels(pins: RuntimePins, models: Sequence[ModelSpec], targets: Sequence[Ta
     if converter is None:
         what, hint = f"there are no pins of the converter for {pins.version}", "run: invoke pins.update"
         raise ToolError("converter-unavailable", what, hint=hint)
-    yield Wheels(name=name, requirements=converter)
+    python = converter_python(pins.version)
+    yield Wheels(name=name, requirements=converter, python=python)
     steps = [step for model in models for step in model.steps]
     programs = {step.by for step in steps if isinstance(step, Simplify)} | ({"onnx"} if steps else set())
     for each in STEP_TOOLS:
         if each in programs or not models:
-            yield Wheels(name=each, requirements=step_requirements(each))
+            yield Wheels(name=each, requirements=step_requirements(each), python=python)
     entry = runtime_entry(converter, pins.version)
     for platforms in dict.fromkeys(platform_of(target).verifying().baseline_platforms(target) for target in targets):
         if platforms and entry:
@@ -168,7 +171,9 @@ def _wheels(pins: RuntimePins, models: Sequence[ModelSpec], targets: Sequence[Ta
 def _add_wheels(writer: BundleWriter, wheels: Wheels, step: Step) -> None:
     with tempfile.TemporaryDirectory(dir=cache_folder("bundles")) as folder:
         try:
-            download_wheels(wheels.name, wheels.requirements, Path(folder), platforms=wheels.platforms)
+            download_wheels(
+                wheels.name, wheels.requirements, Path(folder), platforms=wheels.platforms, python=wheels.python
+            )
         except ToolError as error:
             if wheels.required or error.code not in {"bundle-lacks", "install-failed"}:
                 raise

@@ -81,9 +81,9 @@ def examine() -> tuple[ToolFinding, ...]:
 
 def _python() -> str | Examined:
     found = f"{platform.python_version()} ({sys.executable})"
-    if (3, 11) <= sys.version_info[:2] <= (3, 13):
+    if (3, 11) <= sys.version_info[:2] <= (3, 14):
         return found
-    return found, "ortrim runs on 3.11, 3.12 and 3.13", "install ortrim with one of these"
+    return found, "ortrim runs on 3.11 to 3.14", "install ortrim with one of these"
 
 
 def _distribution(name: str, remedy: str) -> str | Examined:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from ortrim.base import certificates
 from ortrim.base.archives import unpack
 from ortrim.base.command import last_lines, run
 from ortrim.base.files import storage_errors
@@ -27,13 +28,13 @@ def git(folder: Path, *arguments: str, **environment: str) -> str:
 
     Raises `SourcesError` (`git-failed`) with git's own words, or `ToolError` when there is no git.
     """
-    variables = {**os.environ, "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C", **environment}
+    variables = {**os.environ, "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C", **certificates.git_variables(), **environment}
     silent_seconds = SILENT_SECONDS if "--progress" in arguments else None
     words: tuple[str | Path, ...] = ("git", "-C", folder, *arguments)
     done = run(words, environment=variables, timeout_seconds=TIMEOUT_SECONDS, silent_seconds=silent_seconds)
     if done.returncode != 0:
-        why = last_lines(done.stderr)
-        raise SourcesError("git-failed", f"git {arguments[0]} failed", where=str(folder), why=why)
+        why, hint = last_lines(done.stderr), certificates.HINT if certificates.is_untrusted(done.stderr) else ""
+        raise SourcesError("git-failed", f"git {arguments[0]} failed", where=str(folder), why=why, hint=hint)
     return done.stdout
 
 

@@ -52,7 +52,8 @@ def python_with_onnx(place: Workplace) -> Python:
     python = runtime_python(place)
     if (place.runtime.packages / "onnx").is_dir():
         return python
-    search = f"{place.runtime.packages}:{packages_folder('onnx', step_requirements('onnx'))}"
+    onnx_packages = packages_folder("onnx", step_requirements("onnx"), python=place.runtime.python)
+    search = f"{place.runtime.packages}:{onnx_packages}"
     return Python(words=python.words, environment={**python.environment, "PYTHONPATH": search})
 
 
@@ -247,7 +248,7 @@ def simplify(model: onnx.ModelProto, options: Simplify, place: Workplace) -> Ste
     size = before.stat().st_size
     most = min(int(size * options.most_growth) + SMALL_BYTES, LARGEST_BYTES)
     request = {"by": options.by, "model": str(before), "output": str(after), "most_bytes": most}
-    python = packaged_python(options.by, step_requirements(options.by), place.runtime.packages)
+    python = packaged_python(options.by, step_requirements(options.by), place.runtime)
     answer = ask(python, "step_simplify.py", request, place)
     if "swollen" in answer:
         raise _swollen(size, int(answer["swollen"]), options, place.where)

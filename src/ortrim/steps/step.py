@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from ortrim.base.files import storage_errors
 from ortrim.base.scripts import (
-    ISOLATED_PYTHON,
     SCRIPTS,
     Python,
     ScriptCrash,
@@ -112,16 +111,16 @@ def runtime_python(place: Workplace) -> Python:
     return Python(words=place.runtime.words, environment=place.runtime.environment)
 
 
-def packaged_python(name: str, requirements: str, *others: Path) -> Python:
+def packaged_python(name: str, requirements: str, runtime: FullRuntime) -> Python:
     """Return a Python with exactly the pinned `requirements`, installed into the cache first when they are not there.
 
-    Behind them it finds what lies in the folders `others`, where the two have the same package it is the pinned one.
+    It is the full runtime's, whose packages it finds behind them; where the two have the same it is the pinned one.
 
     Raises `ToolError`, `NetworkError` or `StorageError`, as `packages_folder` does.
     """
-    folder = packages_folder(name, requirements)
-    search = os.pathsep.join(map(str, (folder, *others)))
-    return Python(words=ISOLATED_PYTHON, environment={**environment_with(folder), "PYTHONPATH": search})
+    folder = packages_folder(name, requirements, python=runtime.python)
+    search = os.pathsep.join(map(str, (folder, runtime.packages)))
+    return Python(words=runtime.python.isolated, environment={**environment_with(folder), "PYTHONPATH": search})
 
 
 def ask(python: Python, script: str, request: Mapping[str, object], place: Workplace) -> dict[str, Any]:

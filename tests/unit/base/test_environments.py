@@ -1,5 +1,6 @@
 import os
 import sys
+import venv
 from pathlib import Path
 from typing import Any
 
@@ -7,6 +8,7 @@ import pytest
 
 from ortrim.base import scripts
 from ortrim.base.command import Completed, run
+from ortrim.base.interpreters import Interpreter
 from ortrim.base.scripts import ISOLATED_PYTHON, environment_with, packages_folder
 from ortrim.errors import Diagnostic, ExitCode, NetworkError, StorageError, ToolError
 from small_wheels import write_wheel
@@ -62,6 +64,17 @@ def test_a_folder_is_named_after_what_it_holds(wheels: Path) -> None:
     second = packages_folder("tools", write_wheel(wheels, "onepackage", "1.6"))
     assert first != second
     assert f"cp{sys.version_info.major}{sys.version_info.minor}" in first.name
+
+
+def test_packages_for_another_python(wheels: Path, tmp_path: Path) -> None:
+    """Our pip installs them, by what that Python takes; it need have no pip itself."""
+    venv.create(tmp_path / "other", with_pip=False)
+    other = Interpreter(program=str(tmp_path / "other" / "bin" / "python"), version=(3, 98))
+    folder = packages_folder("tools", write_wheel(wheels, "onepackage", "1.5"), python=other)
+    assert folder.name.startswith("tools-cp398-")
+    script = "import onepackage, sys; print(onepackage.VERSION, sys.prefix)"
+    done = run([other.program, "-s", "-c", script], environment=environment_with(folder))
+    assert done.stdout == f"1.5 {tmp_path / 'other'}\n", done.stderr
 
 
 def test_wheels_for_another_machine(wheels: Path) -> None:

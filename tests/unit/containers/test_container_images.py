@@ -156,6 +156,7 @@ def test_there_is_no_ndk_for_arm(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ToolError) as caught:
         image_recipe(NDK, silent)
     assert caught.value.code == "no-ndk-for-host"
+    assert 'android.toolchain = "zig"' in caught.value.hint
 
 
 def test_an_image_leaves_its_file_and_its_log(docker: FakeEngine, pins: Path) -> None:

@@ -1,22 +1,26 @@
 """Finding the full ONNX Runtime of exactly one version."""
 
+import platform
 import sys
 from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 
+from ortrim.base.interpreters import Interpreter
 from ortrim.errors import ExitCode, ToolError
 from ortrim.models import full_runtime as module
 from ortrim.models.full_runtime import DISTRIBUTION, MINIMAL_BUILD_WORDS, full_runtime
 
+LINUX = "libonnxruntime.so.{}"
 
-def write_distribution(folder: Path, number: str, library: bytes = b"full") -> Path:
+
+def write_distribution(folder: Path, number: str, library: bytes = b"full", name: str = LINUX) -> Path:
     """Lay out what a wheel of `number` leaves in a packages folder; return its library."""
     information = folder / f"onnxruntime-{number}.dist-info"
     information.mkdir(parents=True)
     (information / "METADATA").write_text(f"Metadata-Version: 2.1\nName: onnxruntime\nVersion: {number}\n")
-    path = folder / "onnxruntime" / "capi" / f"libonnxruntime.so.{number}"
+    path = folder / "onnxruntime" / "capi" / name.format(number)
     path.parent.mkdir(parents=True)
     path.write_bytes(library)
     return path
@@ -27,7 +31,7 @@ def separate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Give the folder that pip would have filled."""
     folder = tmp_path / "packages"
     folder.mkdir()
-    monkeypatch.setattr(module, "packages_folder", lambda *_: folder)
+    monkeypatch.setattr(module, "packages_folder", lambda *_, **__: folder)
     return folder
 
 
@@ -49,6 +53,26 @@ def test_another_version_comes_from_its_own_folder(separate: Path) -> None:
     assert "-S" in runtime.words
 
 
+WHEELS = [
+    ("Linux", LINUX, "onnxruntime_pybind11_state.so"),
+    ("Darwin", "libonnxruntime.{}.dylib", "onnxruntime_pybind11_state.so"),
+    ("Windows", "onnxruntime.dll", "onnxruntime_pybind11_state.pyd"),
+]
+"""What is in the folder `capi` of 1.21.0's wheels: the library and the extension module."""
+
+
+@pytest.mark.parametrize(("system", "name", "extension"), WHEELS)
+def test_the_library_is_called_as_the_wheel_of_this_system_calls_it(
+    separate: Path, monkeypatch: pytest.MonkeyPatch, system: str, name: str, extension: str
+) -> None:
+    """A Mac's and Windows' wheels are whole, too; and their extension modules are looked at as Linux's is."""
+    monkeypatch.setattr(platform, "system", lambda: system)
+    library = write_distribution(separate, "1.0.99", name=name)
+    assert full_runtime("1.0.99", "onnxruntime==1.0.99").library == library
+    (library.parent / extension).write_bytes(MINIMAL_BUILD_WORDS)
+    refused("1.0.99", "onnxruntime==1.0.99", "converter-not-full")
+
+
 def refused(number: str, requirements: str | None, reference: str) -> ToolError:
     """Ask for a runtime that cannot be had."""
     with pytest.raises(ToolError) as caught:
@@ -67,7 +91,7 @@ def test_a_version_without_pins_is_unavailable() -> None:
 def test_a_python_without_a_wheel_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pip's "no matching distribution" becomes the diagnostic that names this Python."""
 
-    def no_wheel(name: str, requirements: str) -> Path:
+    def no_wheel(*_: object, **__: object) -> Path:
         why = "ERROR: No matching distribution found for onnxruntime==1.0.99"
         raise ToolError("install-failed", "pip could not install the pinned packages", why=why)
 
@@ -76,10 +100,47 @@ def test_a_python_without_a_wheel_is_named(monkeypatch: pytest.MonkeyPatch) -> N
     assert f"Python {sys.version_info.major}.{sys.version_info.minor}" in error.why
 
 
+OLDER = Interpreter(program="/opt/python3.12", version=(3, 12))
+
+
+@pytest.mark.parametrize(
+    ("number", "own", "taken"),
+    [
+        ("1.23.2", (3, 13), "own"),
+        ("1.23.2", (3, 14), "older"),
+        ("1.24.0", (3, 14), "older"),
+        ("1.24.1", (3, 14), "own"),
+        ("1.30.0", (3, 14), "own"),
+    ],
+)
+def test_a_version_without_a_wheel_for_ours_runs_in_an_older_python(
+    separate: Path, monkeypatch: pytest.MonkeyPatch, number: str, own: tuple[int, int], taken: str
+) -> None:
+    """Python 3.14 came after 1.24.0; its packages are installed for the Python that they run in."""
+    ours = Interpreter(program="/opt/python", version=own)
+    monkeypatch.setattr(module, "OWN", ours)
+    monkeypatch.setattr(module, "find_interpreter", lambda versions: OLDER if OLDER.version in versions else None)
+    write_distribution(separate, number)
+    expected = ours if taken == "own" else OLDER
+    runtime = full_runtime(number, f"onnxruntime=={number} --hash=sha256:00")
+    assert (runtime.python, runtime.words) == (expected, expected.isolated)
+
+
+def test_without_an_older_python_both_ways_out_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One to install, or another version to build; no package index is asked."""
+    monkeypatch.setattr(module, "OWN", Interpreter(program="/opt/python", version=(3, 14)))
+    monkeypatch.setattr(module, "find_interpreter", lambda _: None)
+    monkeypatch.setattr(module, "packages_folder", None)
+    error = refused("1.0.99", "onnxruntime==1.0.99", "converter-unavailable")
+    assert "Python 3.14" in error.why
+    assert "python3.13 is on PATH" in error.hint
+    assert "1.24.1 or newer" in error.hint
+
+
 def test_other_failures_of_pip_are_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """A failure with another cause keeps its own diagnostic."""
 
-    def failed(name: str, requirements: str) -> Path:
+    def failed(*_: object, **__: object) -> Path:
         raise ToolError("install-failed", "pip could not install", why="it has its reasons", hint="ask it")
 
     monkeypatch.setattr(module, "packages_folder", failed)

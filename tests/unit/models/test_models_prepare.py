@@ -455,6 +455,10 @@ def test_facts_of_another_form_are_named_with_the_way_out(base: Path, root: Path
     assert str(facts.parent) in caught.value.hint
 
 
+METADATA = "Metadata-Version: 2.1\nName: vad\nVersion: 1.0\nRequires-Python: <3.9\n"
+"""Of a wheel that does not install on our Pythons, which matters not to a file in it."""
+
+
 @pytest.fixture
 def wheels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Give a folder with one wheel, the only one in which pip looks."""
@@ -470,7 +474,7 @@ def wheels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         wheel.writestr("../../evil.onnx", relu().SerializeToString())
         wheel.writestr("vad/data/page.onnx", b"<html>")
         wheel.writestr("vad/data/weighted.onnx", weighted("w.bin").SerializeToString())
-        wheel.writestr("vad-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: vad\nVersion: 1.0\n")
+        wheel.writestr("vad-1.0.dist-info/METADATA", METADATA)
         wheel.writestr("vad-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
         wheel.writestr("vad-1.0.dist-info/RECORD", "")
     return folder

@@ -11,7 +11,7 @@ from ortrim.pins import requirements as pinned_requirements
 from ortrim.pins.requirements import Resolved
 from ortrim.pins.update import converter_text
 
-NUMPY = {"3.11": "2.4.6", "3.12": "2.5.5", "3.13": "2.5.5"}
+NUMPY = {"3.11": "2.4.6", "3.12": "2.5.5", "3.13": "2.5.5", "3.14": "2.5.5"}
 """What pip took for onnxruntime 1.31.1 in November 2026."""
 
 
@@ -41,20 +41,22 @@ def index(monkeypatch: pytest.MonkeyPatch) -> dict[str, set[str]]:
 
 
 def test_every_wheel_is_pinned(index: dict[str, set[str]]) -> None:
-    """Of three Pythons on three machines; what is the same everywhere is there once, and needs no marker."""
+    """Of four Pythons on three machines; what is the same everywhere is there once, and needs no marker."""
     text = converter_text("1.31.1", lambda _: None)
     entries = {line.split("==")[0]: line for line in re.findall(r"^[a-z].*$", text, re.MULTILINE)}
     assert entries["onnxruntime"] == "onnxruntime==1.31.1 \\"
     assert entries["packaging"] == "packaging==26.3 \\"
-    assert text.count("--hash=sha256:") == 9 + 9 + 1
-    assert runtime_entry(text, "1.31.1").count("--hash") == 9
+    assert text.count("--hash=sha256:") == 12 + 12 + 1
+    assert runtime_entry(text, "1.31.1").count("--hash") == 12
 
 
 def test_what_pythons_take_apart_is_marked(index: dict[str, set[str]]) -> None:
     """A Python takes exactly one version of each package."""
     text = converter_text("1.31.1", lambda _: None)
     assert "numpy==2.4.6 ; python_version == '3.11' \\\n" in text
-    assert "numpy==2.5.5 ; python_version == '3.12' or python_version == '3.13' \\\n" in text
+    assert (
+        "numpy==2.5.5 ; python_version == '3.12' or python_version == '3.13' or python_version == '3.14' \\\n" in text
+    )
 
 
 def test_a_python_that_was_dropped_is_left_out(index: dict[str, set[str]]) -> None:
@@ -64,7 +66,7 @@ def test_a_python_that_was_dropped_is_left_out(index: dict[str, set[str]]) -> No
     text = converter_text("1.31.1", lambda _: None)
     assert "2.4.6" not in text
     assert "numpy==2.5.5 \\\n" in text
-    assert runtime_entry(text, "1.31.1").count("--hash") == 5
+    assert runtime_entry(text, "1.31.1").count("--hash") == 8
 
 
 def test_a_version_without_wheels_is_refused(index: dict[str, set[str]]) -> None:
@@ -74,4 +76,4 @@ def test_a_version_without_wheels_is_refused(index: dict[str, set[str]]) -> None
     with pytest.raises(SourcesError) as caught:
         converter_text("1.31.1", lambda _: None)
     assert (caught.value.code, caught.value.exit_code) == ("no-converter", ExitCode.SOURCES)
-    assert "3.11, 3.12, 3.13" in caught.value.what
+    assert "3.11, 3.12, 3.13, 3.14" in caught.value.what

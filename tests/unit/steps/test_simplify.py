@@ -1,6 +1,7 @@
 """Simplify: a guard against models that folded constants swell, and what the programs do."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -9,8 +10,10 @@ import onnx
 import pytest
 from onnx import numpy_helper
 
+from ortrim.base.interpreters import Interpreter
 from ortrim.base.scripts import Python
 from ortrim.errors import ModelError
+from ortrim.models.full_runtime import FullRuntime
 from ortrim.spec.step_specs import Simplify
 from ortrim.steps import runtime_tools as module
 from ortrim.steps import step
@@ -49,17 +52,25 @@ def test_the_program_finds_the_runtime_behind_its_own_packages(
     program: SimpleNamespace, place: Workplace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without one onnxslim folds no constants and says nothing; what both have is taken from the program's own."""
-    given: list[Path] = []
+    given: list[FullRuntime] = []
 
-    def python_for(_name: str, _requirements: str, *others: Path) -> Python:
-        given.extend(others)
+    def python_for(_name: str, _requirements: str, runtime: FullRuntime) -> Python:
+        given.append(runtime)
         return Python(words=(), environment={})
 
     monkeypatch.setattr(module, "packaged_python", python_for)
     assert simplify(layered(), Simplify(use="simplify"), place).model == program.slim(layered())
-    assert given == [place.runtime.packages]
-    monkeypatch.setattr(step, "packages_folder", lambda *_: Path("/own"))
-    python = packaged_python("onnxslim", "", *given)
+    assert given == [place.runtime]
+    installed: list[Interpreter] = []
+
+    def folder(*_: object, python: Interpreter) -> Path:
+        installed.append(python)
+        return Path("/own")
+
+    monkeypatch.setattr(step, "packages_folder", folder)
+    other = Interpreter(program="/opt/python3.12", version=(3, 12))
+    python = packaged_python("onnxslim", "", replace(place.runtime, python=other))
+    assert (installed, python.words) == ([other], other.isolated)
     assert python.environment["PYTHONPATH"] == f"/own:{place.runtime.packages}"
 
 

@@ -14,7 +14,7 @@ from ortrim.containers.root_file_systems import zip_as_tar
 from ortrim.errors import ToolError
 from ortrim.pins.images import BasePin, ImagePins, image_pins
 from ortrim.platforms.android.bionic import sysroot_of
-from ortrim.platforms.android.ndk import PREBUILT, REPOSITORY
+from ortrim.platforms.android.ndk import PREBUILT, REPOSITORY, WITHOUT
 
 NDK_HOST: Final = "x86_64"
 """The only Linux machine for which Google publishes an NDK (repository2-3.xml has no other)."""
@@ -53,7 +53,8 @@ def _parts(pins: ImagePins, version: str) -> tuple[tuple[SdkArchive, SdkArchive]
     """Return the NDK, the command-line tools and the JDK that an image has."""
     if platform.machine() != NDK_HOST:
         what = f"Google publishes no NDK for {platform.machine()} machines"
-        raise ToolError("no-ndk-for-host", what, where="android", hint="build for Android on an x86-64 machine")
+        hint = f"{WITHOUT}; or build for Android on an x86-64 machine"
+        raise ToolError("no-ndk-for-host", what, where="android", hint=hint)
     pins.base("python")
     return (_pinned(pins, "ndk", version), _pinned(pins, *COMMAND_LINE_TOOLS)), pins.base("jdk")
 

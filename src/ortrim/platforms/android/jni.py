@@ -6,6 +6,7 @@
 
 import hashlib
 import os
+import platform
 import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
@@ -114,6 +115,9 @@ OLDEST: Final = 9
 """The first that knows `--release`."""
 PACKAGE: Final = "default-jdk-headless"
 ANSWER_SECONDS: Final = 30
+MAC_STAND_IN: Final = "/usr/bin/javac"
+"""Every Mac has it, with a JDK or without: it starts the compiler of the one that `MAC_HOME` names (java_home(1))."""
+MAC_HOME: Final = "/usr/libexec/java_home"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,7 +135,7 @@ class Jdk:
 
 
 def find_jdk(environment: Mapping[str, str] = os.environ) -> Jdk:
-    """Return the kit that `JAVA_HOME` names, else the one on PATH.
+    """Return the kit that `JAVA_HOME` names, else the one on PATH; on a Mac, else the one that is installed there.
 
     Raises `ToolError` (`javac-missing`, `javac-broken`, `javac-too-old`).
     """
@@ -180,7 +184,11 @@ def compile_java(jdk: Jdk, sources: Sequence[Path], classes: Path, headers: Path
 
 def _javac(environment: Mapping[str, str]) -> str | None:
     home = environment.get("JAVA_HOME")
-    return shutil.which("javac", path=f"{home}/bin" if home else environment.get("PATH"))
+    found = shutil.which("javac", path=f"{home}/bin" if home else environment.get("PATH"))
+    if found != MAC_STAND_IN or platform.system() != "Darwin":
+        return found
+    named = run((MAC_HOME,), environment=_environment(), timeout_seconds=ANSWER_SECONDS)
+    return shutil.which("javac", path=f"{named.stdout.strip()}/bin") if named.returncode == 0 else None
 
 
 def _version_of(javac: str, hint: str) -> str:

@@ -54,6 +54,8 @@ LIBRARY_FOLDERS: Final = {
 }  # fmt: skip
 """The folders below `LIBRARIES`."""
 
+WITHOUT: Final = 'compile without it: android.toolchain = "zig", for which there is neither c++_shared nor NNAPI'
+"""Advice for a machine without an NDK; zig compiles for Android on every host."""
 VARIABLES: Final = ("ANDROID_NDK_HOME", "ANDROID_NDK_ROOT")
 SDK_VARIABLES: Final = ("ANDROID_HOME", "ANDROID_SDK_ROOT")
 """An SDK has NDKs of several versions side by side, each in `ndk/VERSION`."""
@@ -96,13 +98,13 @@ def find_ndk(
     """Return the NDK of a version: in the folder that was `named`, or else where the environment says.
 
     Of several places the first that has the version is taken; when none has, the first is reported. Raises `ToolError`:
-    `ndk-missing` (nobody says where it is), `ndk-unsupported-host`, `ndk-not-a-folder`, `ndk-incomplete`,
+    `ndk-unsupported-host`, `ndk-missing` (nobody says where it is), `ndk-not-a-folder`, `ndk-incomplete`,
     `ndk-damaged` (it does not tell its version), `ndk-wrong-version`, `ndk-api-level` (it does not know the level).
     """
+    _prebuilt()
     places = tuple(_places(named, environment))
     if not places:
         raise _missing(version, f"there is no --ndk, and none of {', '.join((*VARIABLES, *SDK_VARIABLES))} says where")
-    _prebuilt()
     return _with_level(_first(places, lambda place: _of_version(_read(place), place, version)), api)
 
 
@@ -113,6 +115,7 @@ def names_ndk(environment: Mapping[str, str] = os.environ) -> bool:
 
 def installed_ndk(environment: Mapping[str, str] = os.environ) -> Ndk:
     """Return the first whole NDK that the environment names, of whichever version. Raises as `find_ndk` does."""
+    _prebuilt()
     places = tuple(_places(None, environment))
     if not places:
         raise _missing("VERSION", f"none of {', '.join((*VARIABLES, *SDK_VARIABLES))} says where it is")
@@ -190,7 +193,7 @@ def _prebuilt() -> str:
     if here not in PREBUILT:
         hosts = ", ".join(map(" ".join, PREBUILT))
         what = f"Google publishes NDKs for {hosts}, not for {' '.join(here)}"
-        hint = "build on such a machine; invoke plan shows the plan on any"
+        hint = f"{WITHOUT}; or build on such a machine. invoke plan shows the plan on any"
         raise ToolError("ndk-unsupported-host", what, where="NDK", hint=hint)
     return PREBUILT[here]
 
@@ -254,10 +257,7 @@ def _with_level(ndk: Ndk, api: int | None) -> Ndk:
 
 def _missing(version: str, why: str) -> ToolError:
     what = "Android's NDK is not found"
-    hint = (
-        f"install it ({_install(version)}), then give its folder with --ndk or in {VARIABLES[0]}; or compile without "
-        'it: android.toolchain = "zig", for which there is neither c++_shared nor NNAPI'
-    )
+    hint = f"install it ({_install(version)}), then give its folder with --ndk or in {VARIABLES[0]}; or {WITHOUT}"
     return ToolError("ndk-missing", what, where="NDK", why=why, hint=hint)
 
 

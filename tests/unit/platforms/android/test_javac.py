@@ -1,16 +1,18 @@
 """Java's compiler: where it is looked for, what is told when it will not do, and what it is asked."""
 
+import platform
 from pathlib import Path
 
 import pytest
 
 from ortrim.errors import BuildError, ExitCode, ToolError
+from ortrim.platforms.android import jni
 from ortrim.platforms.android.jni import Jdk, chosen_jdk, compile_java, find_jdk
 
 
-def program(folder: Path, script: str) -> Path:
-    """Write a program called javac into `folder/bin`."""
-    path = folder / "bin" / "javac"
+def program(folder: Path, script: str, name: str = "javac") -> Path:
+    """Write a program, called javac or otherwise, into `folder/bin`."""
+    path = folder / "bin" / name
     path.parent.mkdir(parents=True)
     path.write_text(f"#!/bin/sh\n{script}\n")
     path.chmod(0o755)
@@ -70,6 +72,21 @@ def test_without_a_compiler_an_aar_has_no_java_unless_it_was_asked_for(tmp_path:
     assert chosen_jdk(wanted=False, environment=old) is None
     with pytest.raises(ToolError, match="too old"):
         chosen_jdk(wanted=None, environment=old)
+
+
+@pytest.mark.parametrize("installed", [True, False])
+def test_the_stand_in_that_every_mac_has_is_no_jdk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, installed: bool
+) -> None:
+    """Where one is installed its own compiler is taken, which has the headers beside it; else there is none."""
+    home = program(tmp_path / "a jdk" / "Home", "echo javac 21.0.2")
+    answer = f"echo '{home.parents[1]}'" if installed else "echo 'Unable to locate a Java Runtime.' >&2; exit 1"
+    stand_in = program(tmp_path / "usr", "echo 'Unable to locate a Java Runtime.' >&2; exit 1")
+    monkeypatch.setattr(platform, "system", lambda: "Darwin")
+    monkeypatch.setattr(jni, "MAC_STAND_IN", str(stand_in))
+    monkeypatch.setattr(jni, "MAC_HOME", program(tmp_path / "libexec", answer, "java_home"))
+    found = chosen_jdk(wanted=None, environment={"PATH": str(stand_in.parent)})
+    assert found == (Jdk(javac=home, version="21.0.2") if installed else None)
 
 
 def test_headers_of_jni_lie_beside_the_compiler(tmp_path: Path) -> None:

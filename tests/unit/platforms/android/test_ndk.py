@@ -233,10 +233,12 @@ def test_other_hosts_are_reported_so(ndk: Path, monkeypatch: pytest.MonkeyPatch,
     """Google publishes none for them; nobody is sent to look for files."""
     monkeypatch.setattr(platform, "system", lambda: system)
     monkeypatch.setattr(platform, "machine", lambda: machine)
-    error = refused(named=ndk)
-    assert error.code == "ndk-unsupported-host"
-    assert f"{system} {machine}" in error.what
-    assert "invoke plan" in error.hint
+    for error in (refused(named=ndk), refused()):
+        assert error.code == "ndk-unsupported-host"
+        assert f"{system} {machine}" in error.what
+        assert "invoke plan" in error.hint
+        assert 'android.toolchain = "zig"' in error.hint
+        assert "install" not in error.hint
 
 
 def test_without_an_environment_the_doctors_ndk_is_missing() -> None:

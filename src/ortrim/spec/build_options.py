@@ -5,7 +5,9 @@ What each build option was measured to bring is in benchmarks/results/build_opti
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Final, Literal, get_args
+from typing import Any, Final, Literal, get_args
+
+from ortrim.spec.targets import OperatingSystem
 
 ProfileName = Literal["balanced", "size", "speed", "upstream"]
 PROFILE_NAMES: Final[tuple[ProfileName, ...]] = get_args(ProfileName)
@@ -40,8 +42,11 @@ class BuildOptions:
     """Identical code folding (lld's `--icf=all`): functions with the same code become one."""
     compression_ordering: bool = False
     """Order sections so that the library compresses better, for a smaller download."""
-    unwind_tables: bool = True
-    """Keep unwind tables, of no use to a library without exceptions."""
+    unwind_tables: bool | None = None
+    """Keep what crash reporters walk a stack by, in the form that the target's own read.
+
+    None is upstream's recipe: its code goes without, and the toolchain's C++ library keeps them.
+    """
     hash_style_both: bool = True
     """Keep the System V hash table beside the GNU one, which every loader of today reads (`--hash-style=both`)."""
     packed_relocations: bool = False
@@ -70,6 +75,21 @@ PROFILES: Final[Mapping[str, BuildOptions]] = {
     "upstream": BuildOptions(),
 }
 
+CRASH_REPORTERS: Final[Mapping[OperatingSystem, Mapping[str, Any]]] = {
+    OperatingSystem.ANDROID: {"unwind_tables": True},
+    OperatingSystem.IOS: {"unwind_tables": True, "frame_pointers": True},
+    OperatingSystem.MACOS: {"unwind_tables": True, "frame_pointers": True},
+}
+"""What ortrim's own profiles keep for a system whose crash reporters read it.
+
+Apple's ABI for ARM64 asks every function for its frame pointer; on Android tables alone make the stack whole.
+"""
+
+
+def profile_for(profile: ProfileName, system: OperatingSystem) -> BuildOptions:
+    """Return the build options of a profile on a system."""
+    return replace(PROFILES[profile], **({} if profile == "upstream" else CRASH_REPORTERS.get(system, {})))
+
 
 def applicable(
     build_options: BuildOptions,
@@ -94,7 +114,7 @@ def applicable(
         precompiled_headers=build_options.precompiled_headers and toolchain != "gcc",
         icf=build_options.icf and lld,
         compression_ordering=build_options.compression_ordering and toolchain == "zig" and elf,
-        unwind_tables=build_options.unwind_tables or exceptions or not lld,
+        unwind_tables=build_options.unwind_tables or exceptions or (build_options.unwind_tables if lld else None),
         libcxx_no_exceptions=build_options.libcxx_no_exceptions
         and toolchain == "zig"
         and elf

@@ -16,7 +16,7 @@ from workshop import Workshop
 
 TARGET = "android-arm64-v8a"
 GOOD = 'leave("MinSizeRel/libonnxruntime.so", "link.map")'
-COPIES = '#!/bin/sh\nshift\necho "$@" >>copies\ncp -- "$1" "$2"\n'
+COPIES = '#!/bin/sh\nwhile [ $# -gt 2 ]; do shift; done\necho "$@" >>copies\ncp -- "$1" "$2"\n'
 
 
 def android_job(options: AndroidSpec | None = None) -> BuildJob:

@@ -21,7 +21,7 @@ COMMON: Final = 0xFFFFFFFF
 RELATIVE: Final = 0x1B  # DW_EH_PE_pcrel | DW_EH_PE_sdata4
 PROGRAM_BITS: Final = 1  # SHT_PROGBITS
 STRING_TABLE: Final = 3  # SHT_STRTAB
-CODE: Final = ALLOCATED | 0x4  # SHF_EXECINSTR
+EXECUTABLE: Final = 0x4  # SHF_EXECINSTR
 COMPRESSION: Final = {"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME, "lc": 0, "lp": 2}
 FORMS: Final = {1: ("<2I", 52), 2: ("<2Q", 64)}
 """ELF class -> the form of where a frame's function begins and how long it is, and the size of ELF's header."""
@@ -43,18 +43,18 @@ def add_unwind_tables(library: Path, linked: Path) -> None:
 def _compressed(elf: ELFFile, data: bytes) -> bytes:
     """Return an ELF file of a library's frames alone, compressed; empty without frames.
 
-    It says where the code is that it has not, by which gdb places it. Its frames are where they lie in the file, so
-    that it is the same whether an unwinder counts by address or by offset.
+    Its frames are where they lie in the file: an unwinder may count by address or by offset.
     """
-    frames, code = elf.get_section_by_name(FRAMES), elf.get_section_by_name(".text")
-    if frames is None or code is None:
+    frames = elf.get_section_by_name(FRAMES)
+    if frames is None:
         return b""
     form, size = FORMS[data[4]]
-    live = _live(frames.data(), form, range(code["sh_addr"], code["sh_addr"] + code["sh_size"]), size)
-    names = b"\0.text\0.eh_frame\0.shstrtab\0"
+    code = [section for section in elf.iter_sections() if section["sh_flags"] & EXECUTABLE]
+    places = [range(section["sh_addr"], section["sh_addr"] + section["sh_size"]) for section in code]
+    live = _live(frames.data(), form, places, size)
+    names = b"\0.eh_frame\0.shstrtab\0"
     sections = (
         (0, 0, 0, 0, 0, 0, 0),
-        (names.index(b".text"), NO_BITS, CODE, code["sh_addr"], size, code["sh_size"], 16),
         (names.index(b".eh_frame"), PROGRAM_BITS, ALLOCATED, size, size, len(live), 4),
         (names.index(b".shstrtab"), STRING_TABLE, 0, 0, size + len(live), len(names), 1),
     )
@@ -65,7 +65,7 @@ def _compressed(elf: ELFFile, data: bytes) -> bytes:
     return lzma.compress(bytes(file), check=lzma.CHECK_CRC32, filters=[COMPRESSION])
 
 
-def _live(frames: bytes, form: str, code: range, start: int) -> bytes:
+def _live(frames: bytes, form: str, code: list[range], start: int) -> bytes:
     """Return the frames of the functions that are in a library, in the form of `.eh_frame` at the address `start`.
 
     A linker leaves those of functions that it left out or folded into others, with an address that is none. Older
@@ -82,7 +82,7 @@ def _live(frames: bytes, form: str, code: range, start: int) -> bytes:
             begin, extent = struct.unpack_from(form, frames, at + 8)
             rules = frames[at + 8 + struct.calcsize(form) : at + 4 + length]
             (size,) = struct.unpack_from("<I", frames, refers)
-            if begin in code:
+            if any(begin in part for part in code):
                 found.append((begin, extent, rules, frames[refers + 8 : refers + 4 + size]))
         at += 4 + length
     live = bytearray()

@@ -15,6 +15,7 @@ from ortrim.errors import BuildError, UsageError
 from ortrim.pipeline.executors import executor_for
 from ortrim.pipeline.planned import make_planned
 from ortrim.pipeline.request import Request
+from ortrim.platforms import platform_of
 from ortrim.size.library import library_size
 from ortrim.spec.build_options import PROFILE_NAMES, ProfileName
 
@@ -63,7 +64,7 @@ def measure(wanted: Wanted, console: Console) -> Record:
 def measure_variants(job: BuildJob, top: ProfileName, path: Path, build: Build) -> Record:
     """Build the variants of a job whose outcomes are not in the record at `path`, and keep each there at once."""
     record = read_record(path)
-    for variant in variants(BOTTOM, top, job.target.system):
+    for variant in variants(BOTTOM, top, platform_of(job.target).KEPT):
         changed = with_build_options(job, variant.build_options, job.without_types)
         if record.built(variant.profile, variant.option, digest(changed)) is None:
             record = record.with_outcome(_outcome(variant, changed, build))

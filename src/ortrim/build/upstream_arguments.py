@@ -238,7 +238,7 @@ def keeps_frames(job: BuildJob) -> bool:
 
     That is what Android's unwinder reads; exceptions need them loaded.
     """
-    return job.android is not None and bool(job.build_options.unwind_tables) and not job.exceptions
+    return job.build_options.unwind_tables == "compressed"
 
 
 def wide_sources(job: BuildJob) -> tuple[str, ...]:

@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, get_args
 
-from ortrim.spec.targets import OperatingSystem
-
 ProfileName = Literal["balanced", "size", "speed", "upstream"]
 PROFILE_NAMES: Final[tuple[ProfileName, ...]] = get_args(ProfileName)
 
@@ -42,10 +40,11 @@ class BuildOptions:
     """Identical code folding (lld's `--icf=all`): functions with the same code become one."""
     compression_ordering: bool = False
     """Order sections so that the library compresses better, for a smaller download."""
-    unwind_tables: bool | None = None
+    unwind_tables: bool | Literal["compressed"] | None = None
     """Keep what crash reporters walk a stack by, in the form that the target's own read.
 
-    None is upstream's recipe: its code goes without, and the toolchain's C++ library keeps them.
+    None is upstream's recipe: its code goes without, and the toolchain's C++ library keeps them. Compressed they are
+    never loaded; see `binaries.mini_debug_info`.
     """
     hash_style_both: bool = True
     """Keep the System V hash table beside the GNU one, which every loader of today reads (`--hash-style=both`)."""
@@ -75,20 +74,10 @@ PROFILES: Final[Mapping[str, BuildOptions]] = {
     "upstream": BuildOptions(),
 }
 
-CRASH_REPORTERS: Final[Mapping[OperatingSystem, Mapping[str, Any]]] = {
-    OperatingSystem.ANDROID: {"unwind_tables": True},
-    OperatingSystem.IOS: {"unwind_tables": True, "frame_pointers": True},
-    OperatingSystem.MACOS: {"unwind_tables": True, "frame_pointers": True},
-}
-"""What ortrim's own profiles keep for a system whose crash reporters read it.
 
-Apple's ABI for ARM64 asks every function for its frame pointer; on Android tables alone make the stack whole.
-"""
-
-
-def profile_for(profile: ProfileName, system: OperatingSystem) -> BuildOptions:
-    """Return the build options of a profile on a system."""
-    return replace(PROFILES[profile], **({} if profile == "upstream" else CRASH_REPORTERS.get(system, {})))
+def profile_for(profile: ProfileName, kept: Mapping[str, Any]) -> BuildOptions:
+    """Return the build options of a profile on a platform that keeps some (`Platform.KEPT`); `upstream` has its own."""
+    return replace(PROFILES[profile], **({} if profile == "upstream" else kept))
 
 
 def applicable(
@@ -114,7 +103,7 @@ def applicable(
         precompiled_headers=build_options.precompiled_headers and toolchain != "gcc",
         icf=build_options.icf and lld,
         compression_ordering=build_options.compression_ordering and toolchain == "zig" and elf,
-        unwind_tables=build_options.unwind_tables or exceptions or (build_options.unwind_tables if lld else None),
+        unwind_tables=exceptions or build_options.unwind_tables or (build_options.unwind_tables if lld else None),
         libcxx_no_exceptions=build_options.libcxx_no_exceptions
         and toolchain == "zig"
         and elf

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass as plain_dataclass
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Final, Literal, Self
+from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
@@ -19,7 +19,6 @@ from ortrim.base.json import to_json
 from ortrim.pins.versions import default_version
 from ortrim.spec.build_options import BuildOptions, Optimization, ProfileName, profile_for
 from ortrim.spec.step_specs import Step
-from ortrim.spec.targets import OperatingSystem
 from ortrim.spec.tolerances import ElementType, Tolerance
 from ortrim.spec.values import (
     APPLE_VERSION,
@@ -344,13 +343,15 @@ class LoadedSpec:
         return self.file.parent / path
 
 
-def build_options_of(spec: BuildSpec, system: OperatingSystem) -> BuildOptions:
-    """Return the build options of a buildspec on a system: its profile's, but for those that it chooses itself.
+def build_options_of(spec: BuildSpec, kept: Mapping[str, Any]) -> BuildOptions:
+    """Return the build options of a buildspec on a platform that keeps some: its profile's, but for those it chooses.
 
     Profile `upstream` is upstream's own flags, whatever a buildspec for another profile chooses.
     """
-    base = profile_for(spec.profile, system)
+    base = profile_for(spec.profile, kept)
     chosen = {name: value for name, value in vars(spec.build_options).items() if value is not None}
+    if chosen.get("unwind_tables"):
+        chosen["unwind_tables"] = kept.get("unwind_tables", True)
     return base if spec.profile == "upstream" else replace(base, **chosen)
 
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from ortrim.models.operators import MEANS_ALL, needs_wide_characters, parse_config
+from ortrim.platforms import ANDROID, APPLE
 from ortrim.spec.build_options import PROFILE_NAMES, PROFILES, BuildOptions, ProfileName, applicable, profile_for
 from ortrim.spec.buildspec import BuildOptionChoices
-from ortrim.spec.targets import OperatingSystem
 from sample_plans import MODELS, sample_plan, system_gcc
 
 WITHOUT_FUSION = (dataclasses.replace(MODELS[0], style="runtime"),)
@@ -58,13 +58,13 @@ def test_exceptions_keep_what_they_need() -> None:
 def test_crash_reporters_of_phones_and_macs_can_walk_the_stack(profile: str) -> None:
     """Unwind tables are on there unless a buildspec says otherwise, and on Apple's systems frame pointers are."""
 
-    def kept(target: str, *, chosen: bool | None = None) -> tuple[bool | None, bool]:
+    def kept(target: str, *, chosen: bool | None = None) -> tuple[bool | str | None, bool]:
         choices = BuildOptionChoices(unwind_tables=chosen)
         planned = sample_plan(target, profile=profile, models=WITHOUT_FUSION, build_options=choices)
         options = planned.targets[0].job.build_options
         return options.unwind_tables, options.frame_pointers
 
-    assert {kept(name) for name in ("android-arm64-v8a", "android-armeabi-v7a")} == {(True, False)}
+    assert {kept(name) for name in ("android-arm64-v8a", "android-armeabi-v7a")} == {("compressed", False)}
     assert {kept(name) for name in ("ios-arm64", "macos-x86_64")} == {(True, True)}
     assert {kept(name) for name in ("linux-x64", "linux-arm64-musl")} == {(False, False)}
     assert kept("android-arm64-v8a", chosen=False) == (False, False)
@@ -122,11 +122,11 @@ def test_the_documentation_has_the_profiles_as_they_are() -> None:
     order = [name for head in heads[1:] for name in PROFILE_NAMES if name == head.removesuffix("` (default)")]
     assert set(order) == set(PROFILES)
     words = {True: "yes", False: "no", None: "C++ library's"}
-    systems = {OperatingSystem.ANDROID: "Android", OperatingSystem.MACOS: "Apple"}
+    platforms = {"Android": ANDROID.KEPT, "Apple": APPLE.KEPT}
 
     def shown(profile: ProfileName, option: str) -> str:
         value = getattr(PROFILES[profile], option)
-        on = [name for system, name in systems.items() if getattr(profile_for(profile, system), option) != value]
+        on = [name for name, kept in platforms.items() if getattr(profile_for(profile, kept), option) != value]
         on_for = f" (on for {', '.join(on)})" if on else ""
         return f"{words.get(value, value)}{on_for}"
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
 from ortrim.base.tools import install_command
 from ortrim.build.execution import Executor, JobPaths
@@ -63,6 +63,7 @@ class Android(Platform):
     NAME = "android"
     SDK = "ndk"
     TYPES_LEFT_OUT = ("float8",)
+    KEPT: ClassVar[Mapping[str, Any]] = {"unwind_tables": "compressed"}
 
     build_arguments = staticmethod(arguments.build_arguments)
     runner_arguments = staticmethod(arguments.runner_arguments)

@@ -15,10 +15,11 @@ from ortrim.errors import BuildError, UsageError
 from ortrim.pipeline.executors import executor_for
 from ortrim.pipeline.planned import make_planned
 from ortrim.pipeline.request import Request
+from ortrim.platforms import platform_of
 from ortrim.size.library import library_size
 from ortrim.spec.build_options import PROFILE_NAMES, ProfileName
 
-BOTTOM: Final = "upstream"
+BOTTOM: Final[ProfileName] = "upstream"
 
 Build = Callable[[Variant, BuildJob], Path]
 """Builds a job and returns its library. Raises `BuildError`."""
@@ -60,10 +61,10 @@ def measure(wanted: Wanted, console: Console) -> Record:
         _show(wanted, name, console)
 
 
-def measure_variants(job: BuildJob, top: str, path: Path, build: Build) -> Record:
+def measure_variants(job: BuildJob, top: ProfileName, path: Path, build: Build) -> Record:
     """Build the variants of a job whose outcomes are not in the record at `path`, and keep each there at once."""
     record = read_record(path)
-    for variant in variants(BOTTOM, top):
+    for variant in variants(BOTTOM, top, platform_of(job.target).KEPT):
         changed = with_build_options(job, variant.build_options, job.without_types)
         if record.built(variant.profile, variant.option, digest(changed)) is None:
             record = record.with_outcome(_outcome(variant, changed, build))

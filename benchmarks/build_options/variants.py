@@ -1,13 +1,13 @@
 """The builds that are compared: each build option on alone in one profile, and off alone in another. Pure."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Final
+from typing import Any, Final
 
 from ortrim.build.plan import BuildJob
 from ortrim.models.operators import needs_wide_characters, parse_config
 from ortrim.platforms.planner import with_arguments
-from ortrim.spec.build_options import PROFILES, BuildOptions, applicable
+from ortrim.spec.build_options import BuildOptions, ProfileName, applicable, profile_for
 from ortrim.spec.targets import APPLE, Architecture
 
 NOT_OF_THE_CODE: Final = "precompiled_headers"
@@ -28,9 +28,9 @@ class Variant:
         return f"{self.profile}, {self.option} the other way" if self.option else self.profile
 
 
-def variants(bottom: str, top: str) -> Iterator[Variant]:
+def variants(bottom: ProfileName, top: ProfileName, kept: Mapping[str, Any]) -> Iterator[Variant]:
     """Yield each of two profiles whole, then with each build option in which they differ as the other has it."""
-    low, high = PROFILES[bottom], PROFILES[top]
+    low, high = profile_for(bottom, kept), profile_for(top, kept)
     names = [each.name for each in fields(BuildOptions) if each.name != NOT_OF_THE_CODE]
     differing = [name for name in names if getattr(low, name) != getattr(high, name)]
     for profile, base, other in ((bottom, low, high), (top, high, low)):

@@ -8,6 +8,7 @@ from typing import Final
 
 import pytest
 
+from elf_frames import frames_of, functions_in
 from ortrim.base.cache import cache_folder
 from ortrim.base.command import run
 from ortrim.base.files import shipped_folder
@@ -15,7 +16,9 @@ from ortrim.base.scripts import packages_folder
 from ortrim.binaries.android import PAGE_BYTES, NativeLibrary
 from ortrim.binaries.android_libraries import read_native_library
 from ortrim.binaries.elf import take_apart
+from ortrim.binaries.mini_debug_info import add_unwind_tables
 from ortrim.build.execution import BuildInputs, job_environment, prepare_workspace
+from ortrim.build.upstream_arguments import FRAMES, FRAMES_OF_LTO
 from ortrim.pins.shipped import tool_requirements, tool_versions
 from ortrim.platforms.android.bionic import sysroot_of
 from ortrim.platforms.android.jni import linker_flags
@@ -76,7 +79,9 @@ def compiled(folder: Path, name: str, api: int, *flags: str) -> bytes:
     compiling = ("-Os", *flags, "-fPIC", "-Werror", "-fvisibility=hidden", "-c", "asked.c")
     profile = "size" if "-flto" in flags else "balanced"
     job = sample_plan(name, android=AndroidSpec(api=api), profile=profile).targets[0].job
-    shared = ("-shared", PAST_DRIVER, "-s", *linker_flags(job), *LINK, "-nostdlib++", "-Wl,-soname,libasked.so")
+    frames = (FRAMES_OF_LTO,) if {"-flto", *FRAMES.split()} <= set(flags) else ()
+    link = ("-s", *linker_flags(job), *LINK, *frames, "-nostdlib++", "-Wl,-soname,libasked.so")
+    shared = ("-shared", PAST_DRIVER, *link)
     linking = ("cc", "-pie") if "main" in SOURCE else ("c++", *shared)
     for step in (("cc", *compiling), (*linking, "asked.o", "-o", "libasked.so")):
         done = run((str(paths.wrappers / step[0]), *step[1:]), cwd=paths.configured, environment=environment)
@@ -203,6 +208,20 @@ def test_stripping_leaves_what_is_mapped(tmp_path: Path, name: str) -> None:
     assert stripped[head:end] == data[head:end]
     take_apart(shipped, linked, symbols)
     assert linked.read_bytes() == stripped
+
+
+@pytest.mark.parametrize(("name", "flags"), [*((name, ()) for name in TARGET_NAMES), (TARGET_NAMES[0], ("-flto",))])
+def test_a_stripped_library_has_the_frames_of_its_functions(tmp_path: Path, name: str, flags: tuple[str, ...]) -> None:
+    """For every ABI, and where the linker compiles; nothing that is loaded has become larger."""
+    linked, shipped, symbols = (tmp_path / part for part in ("linked", "shipped", "symbols"))
+    linked.write_bytes(compiled(tmp_path, name, 24, *flags, *FRAMES.split()))
+    take_apart(linked, shipped, symbols)
+    bare = shipped.read_bytes()
+    add_unwind_tables(shipped, symbols)
+    assert read(shipped.read_bytes(), name).segments == read(bare, name).segments
+    functions = {place for label, place in functions_in(symbols) if label in {"machine", "asked", "product"}}
+    assert len(functions) == 3
+    assert functions <= {begin for begin, _ in frames_of(shipped)}
 
 
 def test_a_sysroot_is_made_once(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from ortrim.platforms.android.ndk import SDK_VARIABLES, installed_ndk
 
 KNOWN_TOOLS: Final = (
     "adb",
+    "addr2line",
     "android-phone",
     "apt-get",
     "bionic",
@@ -31,6 +32,7 @@ KNOWN_TOOLS: Final = (
     "g++",
     "gcc",
     "gcloud",
+    "gdb",
     "git",
     "gradle",
     "java",

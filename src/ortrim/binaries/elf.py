@@ -218,7 +218,9 @@ ALLOCATED: Final = 0x2  # SHF_ALLOC
 
 
 def take_apart(linked: Path, library: Path, symbols: Path) -> None:
-    """Write a linked library without its table of symbols, which no loader reads, and with it; `linked` stays.
+    """Write a linked library without symbols and debug information, which no loader reads, and with them.
+
+    `linked` stays.
 
     All that is mapped stays in place: a linker has what is not at the end of the file. Raises as `read_library` does,
     and `StorageError`.
@@ -235,8 +237,10 @@ def _stripped(data: bytes) -> bytes:
     (at,) = struct.unpack_from(at_form, data, at_place)
     size, count, names = struct.unpack_from(counts_form, data, counts_place)
     sections = [list(struct.unpack_from(header, data, at + size * index)) for index in range(count)]
+    begin = sections[names][4]
     tables = [index for index, section in enumerate(sections) if section[1] == SYMBOL_TABLE]
-    gone = {*tables, *(sections[index][6] for index in tables)}
+    debug = [index for index, section in enumerate(sections) if data.startswith(b".debug_", begin + section[0])]
+    gone = {*tables, *(sections[index][6] for index in tables), *debug}
     kept = [index for index in range(count) if index not in gone]
     mapped = max(section[4] + section[5] for section in sections if section[2] & ALLOCATED and section[1] != NO_BITS)
     stripped = bytearray(data[:mapped])

@@ -106,6 +106,11 @@ CPUINFO_ARCHITECTURES: Final = (Architecture.ARM64, Architecture.ARM)
 FOLDING: Final = "-Wl,--icf=all"
 COMPRESSIBLE: Final = "-Wl,--bp-compression-sort=both"
 NO_UNWINDING: Final = ("-Wl,--no-eh-frame-hdr", "-Wl,-T,../../hooks/no_unwind_tables.ld")
+UNWINDING: Final = "-funwind-tables"
+"""Upstream says `-fno-unwind-tables` of all C++ without exceptions; what is said later of a source overrules it."""
+FRAMES: Final = "-fno-unwind-tables -fno-asynchronous-unwind-tables -fforce-dwarf-frame"
+"""The same tables, in a section that is never loaded."""
+FRAMES_OF_LTO: Final = "-Wl,-mllvm,-force-dwarf-frame-section"
 UNREACHED: Final = "-Wl,-T,../../hooks/unreached.ld"
 """As the linker sees it from the folder that it runs in: a list of flags cannot hold a folder's name with spaces."""
 UPSTREAM: Final = ("-Os",)
@@ -213,6 +218,7 @@ def _hook_definitions(job: BuildJob, *, demangler_apart: bool) -> tuple[str, ...
     musl = job.target.c_library is CLibrary.MUSL
     switches = {"PRECOMPILED": job.build_options.precompiled_headers, "MUSL": musl, "LINK_TIME": job.build_options.lto}
     switches["WITHOUT_FLOAT16"] = FLOAT16 in job.without_types
+    switches["FRAMES"] = keeps_frames(job)
     own = (*_optimization(job), *_lean(job, demangler_apart=demangler_apart))
     return (*hook, *(f"ORTRIM_{name}=ON" for name, on in switches.items() if on), *own)
 
@@ -222,7 +228,17 @@ def folding_flags(job: BuildJob) -> tuple[str, ...]:
     folding = (FOLDING,) if job.build_options.icf else ()
     order = (COMPRESSIBLE,) if job.build_options.compression_ordering else ()
     kernels = (UNREACHED,) if job.build_options.dead_kernel_elimination else ()
-    return (*folding, *order, *(() if job.build_options.unwind_tables else NO_UNWINDING), *kernels)
+    tables = NO_UNWINDING if job.build_options.unwind_tables is False or keeps_frames(job) else ()
+    late = (FRAMES_OF_LTO,) if keeps_frames(job) and job.build_options.lto else ()
+    return (*folding, *order, *tables, *late, *kernels)
+
+
+def keeps_frames(job: BuildJob) -> bool:
+    """Whether a library has its unwind tables compressed, a tenth of what they take where they are loaded.
+
+    That is what Android's unwinder reads; exceptions need them loaded.
+    """
+    return job.build_options.unwind_tables == "compressed"
 
 
 def wide_sources(job: BuildJob) -> tuple[str, ...]:
@@ -234,7 +250,10 @@ def wide_sources(job: BuildJob) -> tuple[str, ...]:
 def _optimization(job: BuildJob) -> tuple[str, ...]:
     """Return how sources are optimised, where that is not how upstream does it."""
     pointers = () if job.build_options.frame_pointers else ("-fomit-frame-pointer",)
-    words = {"ORTRIM_COLD": (job.build_options.cold, *pointers), "ORTRIM_HOT": (job.build_options.hot, *pointers)}
+    kept = (FRAMES if keeps_frames(job) else UNWINDING,)
+    tables = kept if job.build_options.unwind_tables and not job.exceptions else ()
+    levels = {"ORTRIM_COLD": job.build_options.cold, "ORTRIM_HOT": job.build_options.hot}
+    words = {name: (level, *pointers, *tables) for name, level in levels.items()}
     return tuple(f"{name}={' '.join((*flags, NO_DEBUGGING))}" for name, flags in words.items() if flags != UPSTREAM)
 
 

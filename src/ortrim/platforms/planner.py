@@ -117,7 +117,7 @@ def make_plan(
             linkage=_linkage(spec, target),
             operator_config=config,
             without_types=_left_out(spec, target, unused_types),
-            hot_operators=_hot_operators(spec, hot_operators),
+            hot_operators=_hot_operators(spec, target, hot_operators),
             avx512_nchwc=any(model.layout == "nchwc16" for model in models),
             toolchain=toolchains[target.id],
             tools=tools,
@@ -186,7 +186,7 @@ def _build_options(
 ) -> BuildOptions:
     known = TARGETS[target.id]
     return applicable(
-        build_options_of(spec),
+        build_options_of(spec, platform_of(known).KEPT),
         toolchain=toolchain.kind,
         elf=known.is_elf,
         x64=known.architecture is Architecture.X64,
@@ -198,16 +198,16 @@ def _build_options(
 
 def _left_out(spec: BuildSpec, target: TargetSpec, unused: tuple[str, ...]) -> tuple[str, ...]:
     """Return the kinds of values that a library is compiled without; of 16-bit floats, only ARM64 has kernels."""
-    if not build_options_of(spec).type_reduction:
-        return ()
     known = TARGETS[target.id]
+    if not build_options_of(spec, platform_of(known).KEPT).type_reduction:
+        return ()
     has_kernels = known.architecture is Architecture.ARM64 and known.is_elf  # upstream has none for Apple's systems
     return tuple(kind for kind in unused if has_kernels or kind != FLOAT16)
 
 
-def _hot_operators(spec: BuildSpec, operators: tuple[str, ...]) -> tuple[str, ...]:
+def _hot_operators(spec: BuildSpec, target: TargetSpec, operators: tuple[str, ...]) -> tuple[str, ...]:
     """Return the hot operators, in an order of their own, where what is hot is compiled otherwise than the rest."""
-    build_options = build_options_of(spec)
+    build_options = build_options_of(spec, platform_of(TARGETS[target.id]).KEPT)
     return tuple(sorted(set(operators))) if build_options.hot != build_options.cold else ()
 
 

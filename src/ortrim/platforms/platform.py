@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, ClassVar, Literal, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 from ortrim.build.execution import Executor, JobPaths
 from ortrim.build.plan import AssemblyJob, BuildJob, JobResult, Toolchain
@@ -50,6 +50,9 @@ class Platform(ABC):
     """The kind of toolchain that somebody else's SDK brings and that a machine may lack; empty without one."""
     TYPES_LEFT_OUT: ClassVar[tuple[str, ...]] = ()
     """The kinds of types that upstream's `build.py` compiles into no library for the platform."""
+
+    KEPT: ClassVar[Mapping[str, Any]] = {}
+    """Build options that ortrim's own profiles have otherwise than elsewhere, for crash reporters."""
 
     # Targets
 

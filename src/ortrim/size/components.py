@@ -46,7 +46,7 @@ MADE_BY_LINKER: Final = (
     (re.compile(r"\.(rela?|relr)\..*"), "relocation tables"),
     (re.compile(r"\.(dynsym|dynstr|hash|gnu\.hash|gnu\.version\w*)"), "dynamic symbols"),
     (re.compile(r"\.(plt|got|igot|iplt)(\..*)?|\.dynamic"), "dynamic linking"),
-    (re.compile(r"\.eh_frame(_hdr)?|\.gcc_except_table.*|\.ARM\.ex(idx|tab).*"), "unwind tables"),
+    (re.compile(r"\.eh_frame(_hdr)?|\.gcc_except_table.*|\.ARM\.ex(idx|tab).*|\.gnu_debugdata"), "unwind tables"),
     (re.compile(r"\.rodata\.str.*"), "string literals"),
     (re.compile(r"\.rodata\.cst.*"), "constants"),
     (re.compile(r"\.note.*|\.comment|\.ARM\.attributes|\.riscv\.attributes"), "notes"),

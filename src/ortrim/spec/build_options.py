@@ -5,7 +5,7 @@ What each build option was measured to bring is in benchmarks/results/build_opti
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Final, Literal, get_args
+from typing import Any, Final, Literal, get_args
 
 ProfileName = Literal["balanced", "size", "speed", "upstream"]
 PROFILE_NAMES: Final[tuple[ProfileName, ...]] = get_args(ProfileName)
@@ -40,8 +40,12 @@ class BuildOptions:
     """Identical code folding (lld's `--icf=all`): functions with the same code become one."""
     compression_ordering: bool = False
     """Order sections so that the library compresses better, for a smaller download."""
-    unwind_tables: bool = True
-    """Keep unwind tables, of no use to a library without exceptions."""
+    unwind_tables: bool | Literal["compressed"] | None = None
+    """Keep what crash reporters walk a stack by, in the form that the target's own read.
+
+    None is upstream's recipe: its code goes without, and the toolchain's C++ library keeps them. Compressed they are
+    never loaded; see `binaries.mini_debug_info`.
+    """
     hash_style_both: bool = True
     """Keep the System V hash table beside the GNU one, which every loader of today reads (`--hash-style=both`)."""
     packed_relocations: bool = False
@@ -71,6 +75,11 @@ PROFILES: Final[Mapping[str, BuildOptions]] = {
 }
 
 
+def profile_for(profile: ProfileName, kept: Mapping[str, Any]) -> BuildOptions:
+    """Return the build options of a profile on a platform that keeps some (`Platform.KEPT`); `upstream` has its own."""
+    return replace(PROFILES[profile], **({} if profile == "upstream" else kept))
+
+
 def applicable(
     build_options: BuildOptions,
     *,
@@ -94,7 +103,7 @@ def applicable(
         precompiled_headers=build_options.precompiled_headers and toolchain != "gcc",
         icf=build_options.icf and lld,
         compression_ordering=build_options.compression_ordering and toolchain == "zig" and elf,
-        unwind_tables=build_options.unwind_tables or exceptions or not lld,
+        unwind_tables=exceptions or build_options.unwind_tables or (build_options.unwind_tables if lld else None),
         libcxx_no_exceptions=build_options.libcxx_no_exceptions
         and toolchain == "zig"
         and elf

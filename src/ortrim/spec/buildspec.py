@@ -10,14 +10,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass as plain_dataclass
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Final, Literal, Self
+from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from ortrim.base.json import to_json
 from ortrim.pins.versions import default_version
-from ortrim.spec.build_options import PROFILES, BuildOptions, Optimization, ProfileName
+from ortrim.spec.build_options import BuildOptions, Optimization, ProfileName, profile_for
 from ortrim.spec.step_specs import Step
 from ortrim.spec.tolerances import ElementType, Tolerance
 from ortrim.spec.values import (
@@ -236,7 +236,7 @@ class BuildOptionChoices:
     hot: Optimization | None = None
     """Optimization level of sources that run in every inference: kernels, MLAS, executor, memory, tensors."""
     frame_pointers: bool | None = None
-    """Keep the frame pointer in every function, for profilers."""
+    """Keep the frame pointer in every function, for profilers: on for Apple's systems, whose ABI asks for it."""
     lto: bool | None = None
     """Link-time optimization of everything but MLAS: smaller, and linking takes ten times as long."""
     precompiled_headers: bool | None = None
@@ -246,7 +246,7 @@ class BuildOptionChoices:
     compression_ordering: bool | None = None
     """Order sections so that the library compresses better, for a smaller download."""
     unwind_tables: bool | None = None
-    """Keep unwind tables; a library with exceptions always does."""
+    """Keep what crash reporters walk a stack by: on for Android and Apple's systems, and with exceptions always."""
     hash_style_both: bool | None = None
     """Keep the System V hash table beside the GNU one (`--hash-style=both`)."""
     packed_relocations: bool | None = None
@@ -343,15 +343,16 @@ class LoadedSpec:
         return self.file.parent / path
 
 
-def build_options_of(spec: BuildSpec) -> BuildOptions:
-    """Return the build options of a buildspec: its profile's, but for those that it chooses itself.
+def build_options_of(spec: BuildSpec, kept: Mapping[str, Any]) -> BuildOptions:
+    """Return the build options of a buildspec on a platform that keeps some: its profile's, but for those it chooses.
 
     Profile `upstream` is upstream's own flags, whatever a buildspec for another profile chooses.
     """
-    if spec.profile == "upstream":
-        return PROFILES[spec.profile]
+    base = profile_for(spec.profile, kept)
     chosen = {name: value for name, value in vars(spec.build_options).items() if value is not None}
-    return replace(PROFILES[spec.profile], **chosen)
+    if chosen.get("unwind_tables"):
+        chosen["unwind_tables"] = kept.get("unwind_tables", True)
+    return base if spec.profile == "upstream" else replace(base, **chosen)
 
 
 def session_of(spec: BuildSpec, model: ModelSpec) -> SessionSpec:

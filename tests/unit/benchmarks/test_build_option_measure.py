@@ -49,7 +49,7 @@ def workshop(tmp_path: Path) -> Workshop:
 
 def test_each_build_option_is_pulled_alone_and_let_go_alone() -> None:
     """In the profile that has none and in the one that is asked about; what is alike in both is left alone."""
-    made = list(variants("upstream", "size"))
+    made = list(variants("upstream", "size", {}))
     names = [each.option for each in made if each.profile == "size"]
     assert [each.option for each in made if each.profile == "upstream"] == names
     assert names[0] == ""

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from elf_frames import frames_of
 from ndk_layout import LINUX, lay_out_ndk
 from ortrim.build.native import NativeExecutor
 from ortrim.build.plan import BuildJob
@@ -16,7 +17,14 @@ from workshop import Workshop
 
 TARGET = "android-arm64-v8a"
 GOOD = 'leave("MinSizeRel/libonnxruntime.so", "link.map")'
-COPIES = '#!/bin/sh\nshift\necho "$@" >>copies\ncp -- "$1" "$2"\n'
+FRAMED = Path(__file__).parents[1] / "binaries" / "data" / "framed.so"
+COPIES = f"""\
+#!/bin/sh
+while [ $# -gt 2 ]; do shift; done
+echo "$@" >>copies
+case "$1" in */libonnxruntime.so) set -- '{FRAMED}' "$2" ;; esac
+cp -- "$1" "$2"
+"""
 
 
 def android_job(options: AndroidSpec | None = None) -> BuildJob:
@@ -27,7 +35,7 @@ def android_job(options: AndroidSpec | None = None) -> BuildJob:
 
 @pytest.fixture
 def ndk(tmp_path: Path) -> Path:
-    """Lay out an NDK whose one working program copies what it should strip."""
+    """Lay out an NDK whose one working program copies what it should strip, and a real library for ONNX Runtime's."""
     folder = lay_out_ndk(tmp_path / "the ndk")
     program = folder / LINUX / PROGRAMS["llvm-objcopy"]
     program.write_text(COPIES)
@@ -94,6 +102,7 @@ def test_what_ships_and_its_symbols_are_two_files(android: Workshop) -> None:
     assert result.link_map is not None
     copies = (android.tree / "out" / "copies").read_text().splitlines()
     assert [line.rpartition("/")[2] for line in copies] == ["libonnxruntime.so", "libonnxruntime.so.sym"]
+    assert frames_of(result.library)
 
 
 def test_a_shared_cpp_library_comes_from_the_ndk(android: Workshop, ndk: Path) -> None:

@@ -7,9 +7,12 @@ from typing import Any
 import pytest
 
 from ortrim.models.operators import MEANS_ALL, needs_wide_characters, parse_config
-from ortrim.spec.build_options import PROFILE_NAMES, PROFILES, BuildOptions, applicable
+from ortrim.platforms import ANDROID, APPLE
+from ortrim.spec.build_options import PROFILE_NAMES, PROFILES, BuildOptions, ProfileName, applicable, profile_for
 from ortrim.spec.buildspec import BuildOptionChoices
-from sample_plans import sample_plan, system_gcc
+from sample_plans import MODELS, sample_plan, system_gcc
+
+WITHOUT_FUSION = (dataclasses.replace(MODELS[0], style="runtime"),)
 
 
 def test_every_profile_has_its_name() -> None:
@@ -51,13 +54,38 @@ def test_exceptions_keep_what_they_need() -> None:
     assert build_options == dataclasses.replace(PROFILES["balanced"], unwind_tables=True, libcxx_no_exceptions=False)
 
 
+@pytest.mark.parametrize("profile", [name for name in PROFILE_NAMES if name != "upstream"])
+def test_crash_reporters_of_phones_and_macs_can_walk_the_stack(profile: str) -> None:
+    """Unwind tables are on there unless a buildspec says otherwise, and on Apple's systems frame pointers are."""
+
+    def kept(target: str, *, chosen: bool | None = None) -> tuple[bool | str | None, bool]:
+        choices = BuildOptionChoices(unwind_tables=chosen)
+        planned = sample_plan(target, profile=profile, models=WITHOUT_FUSION, build_options=choices)
+        options = planned.targets[0].job.build_options
+        return options.unwind_tables, options.frame_pointers
+
+    assert {kept(name) for name in ("android-arm64-v8a", "android-armeabi-v7a")} == {("compressed", False)}
+    assert {kept(name) for name in ("ios-arm64", "macos-x86_64")} == {(True, True)}
+    assert {kept(name) for name in ("linux-x64", "linux-arm64-musl")} == {(False, False)}
+    assert kept("android-arm64-v8a", chosen=False) == (False, False)
+    assert kept("linux-x64", chosen=True) == (True, False)
+
+
+def test_upstreams_recipe_is_the_same_on_every_system() -> None:
+    """It compiles without unwind tables everywhere, and leaves those of the C++ library."""
+    for target in ("android-arm64-v8a", "macos-arm64", "linux-x64"):
+        job = sample_plan(target, profile="upstream", models=WITHOUT_FUSION).targets[0].job
+        assert job.build_options == BuildOptions()
+        assert not [word for word in job.arguments if "unwind" in word or "frame" in word]
+
+
 @pytest.mark.parametrize("toolchain", ["gcc", "clang"])
 def test_a_compiler_of_the_system_pulls_no_build_option_of_the_linkers(toolchain: str) -> None:
     """Its linker may be any; the plan does not claim what it cannot know."""
     build_options = applicable(PROFILES["balanced"], toolchain=toolchain, elf=True, x64=True, exceptions=False)
     assert not build_options.icf
     assert not build_options.libcxx_no_exceptions
-    assert build_options.unwind_tables
+    assert build_options.unwind_tables is None
     assert build_options.demangler
     assert not build_options.dead_kernel_elimination
     assert build_options.precompiled_headers == (toolchain == "clang")
@@ -91,13 +119,18 @@ def test_the_documentation_has_the_profiles_as_they_are() -> None:
     text = text.partition("## What each build option does")[0]
     rows = [[word.strip(" `") for word in line.strip("|").split("|")] for line in text.splitlines() if line[:2] == "| "]
     (heads, *table) = [row for row in rows if len(row) == len(PROFILES) + 1]
-    order = [head.removesuffix("` (default)") for head in heads[1:]]
+    order = [name for head in heads[1:] for name in PROFILE_NAMES if name == head.removesuffix("` (default)")]
     assert set(order) == set(PROFILES)
-    words = {True: "yes", False: "no"}
-    expected = [
-        [each.name, *(words.get(value, value) for name in order for value in [getattr(PROFILES[name], each.name)])]
-        for each in dataclasses.fields(BuildOptions)
-    ]
+    words = {True: "yes", False: "no", None: "C++ library's"}
+    platforms = {"Android": ANDROID.KEPT, "Apple": APPLE.KEPT}
+
+    def shown(profile: ProfileName, option: str) -> str:
+        value = getattr(PROFILES[profile], option)
+        on = [name for name, kept in platforms.items() if getattr(profile_for(profile, kept), option) != value]
+        on_for = f" (on for {', '.join(on)})" if on else ""
+        return f"{words.get(value, value)}{on_for}"
+
+    expected = [[each.name, *(shown(name, each.name) for name in order)] for each in dataclasses.fields(BuildOptions)]
     assert table == expected
 
 

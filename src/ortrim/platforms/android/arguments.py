@@ -5,7 +5,7 @@ from pathlib import PurePosixPath
 from typing import Final
 
 from ortrim.build.plan import AndroidBuild, AssemblyJob, BuildJob
-from ortrim.build.upstream_arguments import folding_flags, upstream_arguments
+from ortrim.build.upstream_arguments import folding_flags, keeps_frames, upstream_arguments
 from ortrim.build.upstream_arguments import runner_arguments as plain_runner
 from ortrim.errors import PlanError
 from ortrim.platforms.android.jni import PAGES, linker_flags
@@ -34,7 +34,8 @@ def build_arguments(job: BuildJob) -> tuple[str, ...]:
     """
     if job.toolchain.kind == "zig":
         return upstream_arguments(job, system_definitions(job), demangler_apart=False)
-    flags = (*linker_flags(job), *folding_flags(job), "-Wl,--strip-debug", "-Wl,-Map=../link.map")
+    debug = () if keeps_frames(job) else ("-Wl,--strip-debug",)
+    flags = (*linker_flags(job), *folding_flags(job), *debug, "-Wl,-Map=../link.map")
     linking = f"CMAKE_SHARED_LINKER_FLAGS_INIT={' '.join(flags)}"
     # `core/platform/android/cxa_demangle.cc` is in every minimal build.
     return upstream_arguments(job, (linking,), system=_android(job), demangler_apart=False)
@@ -53,7 +54,8 @@ def finishing(job: BuildJob) -> tuple[tuple[str, ...], ...]:
     if job.toolchain.kind == "zig":
         return ()
     strip, keep = (("${wrappers}/objcopy", word) for word in ("--strip-all", "--strip-debug"))
-    library, symbols = (*strip, LINKED, f"${{build}}/{LIBRARY}"), (*keep, LINKED, f"${{build}}/{SYMBOLS}")
+    frames = ("--keep-section=.debug_frame",) if keeps_frames(job) else ()
+    library, symbols = (*strip, LINKED, f"${{build}}/{LIBRARY}"), (*keep, *frames, LINKED, f"${{build}}/{SYMBOLS}")
     if _options(job).stl == "c++_static":
         return (library, symbols)
     beside = f"${{ndk_prebuilt}}/{NDK_LIBRARIES}/{LIBRARY_FOLDERS[job.target.architecture]}/{SHARED_STL}"

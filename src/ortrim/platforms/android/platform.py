@@ -3,11 +3,12 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
 from ortrim.base.tools import install_command
 from ortrim.build.execution import Executor, JobPaths
 from ortrim.build.plan import AndroidBuild, BuildJob, JobResult, Toolchain
+from ortrim.build.upstream_arguments import keeps_frames
 from ortrim.errors import PlanError, UsageError
 from ortrim.pins.runtime import CommitPin, RuntimePins, runtime_pins
 from ortrim.pins.shipped import shipped_file, tool_versions
@@ -62,6 +63,7 @@ class Android(Platform):
     NAME = "android"
     SDK = "ndk"
     TYPES_LEFT_OUT = ("float8",)
+    KEPT: ClassVar[Mapping[str, Any]] = {"unwind_tables": "compressed"}
 
     build_arguments = staticmethod(arguments.build_arguments)
     runner_arguments = staticmethod(arguments.runner_arguments)
@@ -230,12 +232,20 @@ class Android(Platform):
         return AndroidImages()
 
     def finish(self, job: BuildJob, paths: JobPaths) -> None:
-        """Strip what zig linked, which has no command that does. Raises as `take_apart` does."""
+        """Strip what zig linked, which has no command that does, and give the library its unwind tables.
+
+        Raises as `take_apart` and `add_unwind_tables` do.
+        """
+        library, symbols = (paths.build / name for name in (arguments.LIBRARY, arguments.SYMBOLS))
         if job.toolchain.kind == "zig":
             from ortrim.binaries.elf import take_apart  # noqa: PLC0415 - see `Platform.package`
 
             linked = Path(paths.resolve(arguments.LINKED))
-            take_apart(linked, paths.build / arguments.LIBRARY, paths.build / arguments.SYMBOLS)
+            take_apart(linked, library, symbols)
+        if keeps_frames(job):
+            from ortrim.binaries.mini_debug_info import add_unwind_tables  # noqa: PLC0415 - see `Platform.package`
+
+            add_unwind_tables(library, symbols)
 
     def start_files(self, job: BuildJob) -> tuple[tuple[str, str, Path, str], ...]:
         """Return bionic's, which zig links; those of the NDK are the same."""

@@ -9,7 +9,7 @@ from typing import Final
 
 from ortrim.build.plan import AndroidBuild, BuildJob, Toolchain
 from ortrim.build.toolchains import Sysroot, zig_for
-from ortrim.build.upstream_arguments import folding_flags
+from ortrim.build.upstream_arguments import folding_flags, keeps_frames
 from ortrim.errors import PlanError
 from ortrim.pins.runtime import CommitPin, read_commit_pin
 from ortrim.pins.shipped import shipped_text
@@ -158,7 +158,7 @@ def zig_android_toolchain(target: Target, api: int, version: str) -> Toolchain:
 
 GNU_HASH_LEVEL: Final = 23
 """The first whose loader needs no other table of hashes (bionic's android-changes-for-ndk-developers.md)."""
-LINK: Final = ("-Wl,--no-undefined", "-Wl,--strip-debug", "-Wl,--print-map")
+LINK: Final = ("-Wl,--no-undefined", "-Wl,--print-map")
 """The first as the NDK's own files have it: a name that no stub has would be missed only by a phone."""
 
 
@@ -168,7 +168,8 @@ def system_definitions(job: BuildJob) -> tuple[str, ...]:
     `CMAKE_SYSTEM_VERSION=1` keeps CMake from looking for an NDK (its `Platform/Android-Determine.cmake`).
     """
     hashes = ("-Wl,--hash-style=gnu",) if _options(job).api >= GNU_HASH_LEVEL else ()
-    flags = (*linker_flags(job), *hashes, *folding_flags(job), *LINK, PAST_DRIVER)
+    debug = () if keeps_frames(job) else ("-Wl,--strip-debug",)
+    flags = (*linker_flags(job), *hashes, *folding_flags(job), *LINK, *debug, PAST_DRIVER)
     plain = ("-nostdlib++",) if job.build_options.libcxx_no_exceptions else ()
     return (
         "CMAKE_SYSTEM_NAME=Android",

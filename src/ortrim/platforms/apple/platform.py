@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
 from ortrim.binaries.apple import slice_of
 from ortrim.build.execution import JobPaths
@@ -54,6 +54,7 @@ class Apple(Platform):
 
     NAME = "apple"
     SDK = "xcode"
+    KEPT: ClassVar[Mapping[str, Any]] = {"unwind_tables": True, "frame_pointers": True}
 
     build_arguments = staticmethod(arguments.build_arguments)
     runner_arguments = staticmethod(arguments.runner_arguments)

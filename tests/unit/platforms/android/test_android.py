@@ -6,11 +6,12 @@ from typing import Any, Literal
 import pytest
 
 from ortrim.build.plan import AssemblyJob, BuildJob
+from ortrim.build.upstream_arguments import FRAMES_OF_LTO
 from ortrim.errors import ExitCode, PlanError
 from ortrim.platforms.android import arguments as android_platform
 from ortrim.platforms.android import jni
 from ortrim.platforms.android.ndk import LIBRARY_FOLDERS
-from ortrim.spec.buildspec import AndroidSpec, TargetSpec
+from ortrim.spec.buildspec import AndroidSpec, BuildOptionChoices, TargetSpec
 from ortrim.spec.targets import ABIS, TARGETS
 from sample_plans import sample_plan
 
@@ -22,6 +23,9 @@ PAGES = ["-Wl,-z,max-page-size=16384", "-Wl,-z,common-page-size=16384"]
 def job(target: str = "android-arm64-v8a", options: AndroidSpec | None = None, **changes: Any) -> BuildJob:
     """Return the job of an Android target with these options."""
     return sample_plan(target, android=options or AndroidSpec(), **changes).targets[0].job
+
+
+WITHOUT_TABLES = job(build_options=BuildOptionChoices(unwind_tables=False))
 
 
 def linker_flags(planned: BuildJob) -> list[str]:
@@ -106,15 +110,29 @@ def test_cortex_a53_gets_what_clang_has_for_it(target: str) -> None:
     assert (ERRATUM in linker_flags(job(target))) == ("arm64" in target)
 
 
-def test_tables_for_unwinding_go_with_exceptions() -> None:
-    """As on Linux."""
+def test_only_exceptions_have_unwind_tables_loaded() -> None:
+    """Crash reporters read them compressed, and whoever turns them off gets none."""
     assert "-Wl,--no-eh-frame-hdr" in linker_flags(job())
+    assert "-Wl,--no-eh-frame-hdr" in linker_flags(WITHOUT_TABLES)
     assert "-Wl,--no-eh-frame-hdr" not in linker_flags(job(exceptions=True))
+
+
+@pytest.mark.parametrize("profile", ["balanced", "size", "speed"])
+def test_frames_stay_in_the_library_until_it_is_stripped(profile: str) -> None:
+    """The linker keeps them, those of what it compiles itself too, and so do the symbols."""
+    planned = job(profile=profile)
+    assert "-Wl,--strip-debug" not in linker_flags(planned)
+    assert (FRAMES_OF_LTO in linker_flags(planned)) == (profile != "balanced")
+    assert "ORTRIM_FRAMES=ON" in planned.arguments
+    assert "--keep-section=.debug_frame" in planned.finishing[1]
+    for kind in ("ORTRIM_COLD=", "ORTRIM_HOT="):
+        (words,) = (word for word in planned.arguments if word.startswith(kind))
+        assert "-fforce-dwarf-frame" in words.split()
 
 
 def test_symbols_are_kept_apart_under_the_build_id() -> None:
     """The linker leaves the symbols in; then one file has all of them and the one that ships has none."""
-    planned = job()
+    planned = WITHOUT_TABLES
     assert {"-Wl,--build-id=sha1", "-Wl,--strip-debug"} <= set(linker_flags(planned))
     linked = "${build}/MinSizeRel/libonnxruntime.so"
     assert planned.finishing == (

@@ -13,7 +13,22 @@ from ortrim.base.command import run
 SCRIPT: Final = Path(__file__).parents[2] / ".ci" / "run"
 BASH: Final = shutil.which("bash") or "bash"
 TOOLS: Final = (
-    *("gcc", "pkg-config", "cpio", "redis-server", "adb", "sshd", "buildah", "javac", "npm", "gradle", "ruby"),
+    *(
+        "gcc",
+        "g++",
+        "gdb",
+        "addr2line",
+        "pkg-config",
+        "cpio",
+        "redis-server",
+        "adb",
+        "sshd",
+        "buildah",
+        "javac",
+        "npm",
+        "gradle",
+        "ruby",
+    ),
     *("qemu-aarch64-static", "qemu-arm-static", "qemu-riscv64-static", "qemu-system-aarch64"),
 )
 

@@ -82,8 +82,10 @@ def _live(frames: bytes, form: str, code: list[range], start: int) -> bytes:
             begin, extent = struct.unpack_from(form, frames, at + 8)
             rules = frames[at + 8 + struct.calcsize(form) : at + 4 + length]
             (size,) = struct.unpack_from("<I", frames, refers)
-            if any(begin in part for part in code):
-                found.append((begin, extent, rules, frames[refers + 8 : refers + 4 + size]))
+            shared = frames[refers + 8 : refers + 4 + size]
+            # An augmentation changes what rules mean; a function of assembly that has one goes without a frame.
+            if not shared[1] and any(begin in part for part in code):
+                found.append((begin, extent, rules, shared))
         at += 4 + length
     live = bytearray()
     for begin, extent, rules, shared in sorted(found):
@@ -97,10 +99,9 @@ def _live(frames: bytes, form: str, code: list[range], start: int) -> bytes:
 def _relative(shared: bytes) -> bytes:
     """Return what frames have in common as `.eh_frame` has it, with addresses relative to where they stand.
 
-    Before the rules there are a version, an augmentation, from version 4 on two sizes, and three numbers of a byte.
+    Before the rules there are a version, an empty augmentation, from version 4 on two sizes, and three numbers of a
+    byte.
     """
-    if shared[1]:
-        raise ValueError("frames with an augmentation that no compiler is asked for")
     numbers = 4 if shared[0] >= 4 else 2
     return b"\1zR\0" + shared[numbers : numbers + 3] + bytes((1, RELATIVE)) + shared[numbers + 3 :]
 

@@ -178,7 +178,7 @@ zig's runtime is one object, with a `memcpy` that is a loop over bytes, `sqrtf` 
 that needs any of it would take those in place of the C library's, and half of the time to load a model would go with
 them. So `ARITHMETIC` is put in front as an object of its own.
 """
-UNSTRIPPED: Final = '\n  head="${head%% -s *} ${head#* -s }"'
+UNSTRIPPED: Final = '\n  case "$head" in *" -s "*) head="${head%% -s *} ${head#* -s }" ;; esac'
 """Takes the word out that lld has no other word against."""
 NAMES: Final = """
 ashldi3 ashlti3 ashrdi3 ashrti3 lshrdi3 lshrti3 muldi3 multi3 mulodi4 muloti4 clzdi2 clzti2 ctzdi2 ctzti2

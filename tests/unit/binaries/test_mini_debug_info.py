@@ -59,6 +59,16 @@ def test_a_library_without_frames_stays_as_it_is(tmp_path: Path) -> None:
     assert library.read_bytes() == bare
 
 
+def test_frames_of_another_kind_are_left_out(tmp_path: Path) -> None:
+    """A build does not end for what one object of assembly has (`B`: return addresses that are signed otherwise)."""
+    library, symbols = shipped(tmp_path, "framed.so")
+    data = bytearray(symbols.read_bytes())
+    data[data.index(b"\x14\0\0\0\xff\xff\xff\xff") + 9] = ord("B")
+    symbols.write_bytes(data)
+    add_unwind_tables(library, symbols)
+    assert len(frames_of(library)) < 2
+
+
 @pytest.mark.parametrize("part", [0.2, 0.5, 0.9])
 def test_symbols_that_were_cut_short_are_refused(tmp_path: Path, part: float) -> None:
     """The library stays."""

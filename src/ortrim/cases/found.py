@@ -1,0 +1,307 @@
+"""Cases for a model that has none: sizes and values with which the full runtime runs it, and what they prove.
+
+- The cases that were found, kept in the cache by the model, the runtime's version and the code that found them.
+- What the cases prove nothing about: outputs that could not have differed, and bodies that no case enters.
+- Cases as a buildspec writes them.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from ortrim.base.cache import cache_folder, cached_folder
+from ortrim.base.console import counted, first_lines, printable
+from ortrim.base.files import code_digest, storage_errors
+from ortrim.base.json import from_json, to_data, to_json
+from ortrim.base.scripts import SCRIPTS, Python, ScriptCrash, run_script
+from ortrim.cases.guess import Filling, Guess, GuessedInput, OpenDimension, guess
+from ortrim.errors import ToolError, VerifyError
+from ortrim.models.full_runtime import FullRuntime
+from ortrim.models.models import PreparedModel
+from ortrim.models.onnx_files import read_onnx
+from ortrim.spec.buildspec import CaseSpec, InputSpec, ModelSpec
+from ortrim.verify.cases import make_cases, toml_key
+from ortrim.verify.measurements import Coverage, Verdict
+from ortrim.verify.parity import compare
+from ortrim.verify.reference import References, reference_outputs
+
+SCRIPT: Final = SCRIPTS / "case_search.py"
+CODE: Final = (SCRIPT, *(Path(__file__).with_name(f"{name}.py") for name in ("found", "graph", "guess")))
+SECONDS: Final = 20.0
+SECONDS_EACH: Final = 4.0
+BETTER_SECONDS: Final = 4.0
+"""How long better cases are sought once one runs."""
+GRACE_SECONDS: Final = 40.0
+"""What loading a large model may take beside."""
+MEMORY_BYTES: Final = 8 * 2**30
+TIMES_MODEL: Final = 6
+MOST_CRASHES: Final = 4
+TRYING: Final = re.compile(r"^trying (.*)$", re.MULTILINE)
+INDEX: Final = "cases.json"
+MOST_SHOWN: Final = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class FoundCases:
+    """Cases with which the full runtime runs a model, as a buildspec has them.
+
+    `reasons` say what was chosen and why, a line for each dimension and input; `warnings` what these cases prove
+    nothing about. `tries` counts the runs that the search took.
+    """
+
+    cases: tuple[CaseSpec, ...]
+    reasons: tuple[str, ...]
+    warnings: tuple[str, ...]
+    coverage: Coverage
+    tries: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Searched:
+    """What the search in the full runtime answered for one guess."""
+
+    guess: Guess
+    runs: tuple[Mapping[str, Any], ...]
+    grown: Mapping[str, list[int]]
+    tries: int
+
+
+def found_cases(model: PreparedModel, runtime: FullRuntime, announce: Callable[[str], None]) -> FoundCases:
+    """Return cases for a model, sought at most once for the same model, runtime and code; `announce` gets the reasons.
+
+    Raises `VerifyError`: `no-case-found` when nothing runs within the time, and what `reference_outputs` raises.
+    """
+    digest = hashlib.sha256(json.dumps([model.name, model.facts.sha256, runtime.version, code_digest(CODE)]).encode())
+    destination = cache_folder("found-cases") / f"{model.name}-{digest.hexdigest()[:16]}"
+
+    def fill(temporary: Path) -> None:
+        found = _find(model, runtime, temporary)
+        with storage_errors(temporary):
+            (temporary / INDEX).write_text(to_json(found))
+
+    cached_folder(destination, fill)
+    found = from_json(FoundCases, (destination / INDEX).read_bytes())
+    for line in (*found.reasons, *found.warnings):
+        announce(line)
+    return found
+
+
+def _find(model: PreparedModel, runtime: FullRuntime, folder: Path) -> FoundCases:
+    searched = _search(model, runtime, folder)
+    cases = _cases(searched)
+    try:
+        reference = _reference(model, cases, runtime)
+    except VerifyError as error:
+        if error.code != "reference-failed" or len(cases) == 1:
+            raise
+        cases = cases[:1]  # random values of the others went where the model cannot
+        reference = _reference(model, cases, runtime)
+    return FoundCases(
+        cases=cases,
+        reasons=tuple(_reasons(searched, cases)),
+        warnings=tuple(_warnings(model.name, reference)),
+        coverage=reference.coverage,
+        tries=searched.tries,
+    )
+
+
+def _reference(model: PreparedModel, cases: tuple[CaseSpec, ...], runtime: FullRuntime) -> References:
+    """Run the cases as they will be run when a library is compared; what comes is kept for that."""
+    spec = ModelSpec(name=model.name, path=model.path, cases=cases)
+    made = make_cases(model, spec, model.path.parent, cache_folder("cases"))
+    return reference_outputs(model, made, runtime, cache_folder("references"))
+
+
+def _search(model: PreparedModel, runtime: FullRuntime, folder: Path) -> _Searched:
+    """Try in the full runtime what is guessed, for each possible number of dimensions if the model leaves that open."""
+    refusal: Mapping[str, Any] = {}
+    tries = 0
+    last: Guess | None = None
+    for last in guess(read_onnx(model.path, model.name), model.facts):
+        answer = _tried(model, runtime, last, folder)
+        tries += answer["tries"]
+        if answer["load"]:
+            what = "the full runtime does not load the model"
+            hint = "if onnx.checker accepts the model, report it to ONNX Runtime"
+            raise VerifyError("reference-failed", what, where=_where(model), why=answer["load"], hint=hint)
+        if answer["runs"]:
+            return _Searched(guess=last, runs=tuple(answer["runs"]), grown=answer["grown"], tries=tries)
+        refusal = answer["refusal"] or refusal
+    assert last is not None
+    raise _nothing_found(model, last, refusal, tries)
+
+
+def _where(model: PreparedModel) -> str:
+    return f"model '{model.name}'"
+
+
+def _tried(model: PreparedModel, runtime: FullRuntime, what: Guess, folder: Path) -> dict[str, Any]:
+    """Run the script, again without what crashed it."""
+    python = Python(words=runtime.words, environment=runtime.environment)
+    skip: list[str] = []
+    for _ in range(MOST_CRASHES):
+        request = {
+            **to_data(what),
+            "model": str(model.path),
+            "seconds": SECONDS / (1 + len(skip)),
+            "seconds_each": SECONDS_EACH,
+            "better_seconds": BETTER_SECONDS,
+            "memory_bytes": MEMORY_BYTES + TIMES_MODEL * model.facts.size_bytes,
+            "skip": skip,
+        }
+        try:
+            return run_script(python, SCRIPT, request, folder=folder, timeout_seconds=SECONDS + GRACE_SECONDS)
+        except ScriptCrash as crash:
+            tried = TRYING.findall(crash.last_lines)
+            if not tried:
+                what_failed = f"the full runtime {crash.ending} while it loaded the model"
+                raise VerifyError(
+                    "reference-failed", what_failed, where=_where(model), why=crash.last_lines
+                ) from crash
+            skip.append(tried[-1])
+            refusal = {"sizes": json.loads(tried[-1])[0], "words": f"it {crash.ending}"}
+        except ToolError as error:
+            if error.code != "tool-timeout":
+                raise
+            refusal = {"sizes": {}, "words": error.what}
+            break
+    return {"load": "", "runs": [], "tries": len(skip), "refusal": refusal}
+
+
+def _nothing_found(model: PreparedModel, last: Guess, refusal: Mapping[str, Any], tries: int) -> VerifyError:
+    sizes: dict[str, int] = refusal.get("sizes", {})
+    tried = ", ".join(f"{name} = {size}" for name, size in sizes.items()) or "the model's own sizes"
+    why = f"{counted(tries, 'run')} tried, the last with {tried}\n{refusal.get('words', '')}"
+    example = _case("default", {"sizes": sizes, "fillings": [{} for _ in last.inputs], "seed": 0}, last)
+    hint = f"write a case with sizes that the model takes: cases = [{case_toml(example)}]; or recorded inputs: data"
+    what = "no sizes and values were found with which the full runtime runs the model"
+    return VerifyError("no-case-found", what, where=_where(model), why=printable(why), hint=hint)
+
+
+NOT_IN_NAMES: Final = re.compile(r"[^a-z0-9._-]+")
+
+
+def _cases(searched: _Searched) -> tuple[CaseSpec, ...]:
+    """Return the runs that were found as a buildspec's cases, each with a name that says what is special in it."""
+    names = ["small", "larger"] if searched.grown else ["first", "second"]
+    selecting = [number for number, each in enumerate(searched.guess.inputs) if each.selects]
+    first = searched.runs[0]["fillings"]
+    for run in searched.runs[2:]:
+        changed = [number for number in selecting if run["fillings"][number] != first[number]]
+        words = "-".join(
+            f"{searched.guess.inputs[number].name}-{run['fillings'][number]['value']}" for number in changed
+        )
+        name = NOT_IN_NAMES.sub("-", words.lower()).strip("-._")[:40] or "other"
+        names.append(name if name not in names else f"{name}-{len(names)}")
+    return tuple(_case(name, run, searched.guess) for name, run in zip(names, searched.runs, strict=False))
+
+
+def _case(name: str, run: Mapping[str, Any], guessed: Guess) -> CaseSpec:
+    sizes: Mapping[str, int] = run["sizes"]
+    inputs = {}
+    for each, filling in zip(guessed.inputs, run["fillings"], strict=True):
+        spec = _input_spec(each, filling, sizes)
+        if spec != InputSpec():
+            inputs[each.name] = spec
+    known = {size for each in guessed.inputs for size in each.shape if isinstance(size, str)}
+    dimensions = {name: size for name, size in sizes.items() if name in known and not _is_place(name, guessed)}
+    return CaseSpec(name=name, seed=run["seed"], dimensions=dimensions, inputs=inputs)
+
+
+def _is_place(name: str, guessed: Guess) -> bool:
+    """Whether a dimension is called by its place, since the model has no usable name for it."""
+    return any(name == f"{each.name}[{axis}]" for each in guessed.inputs for axis in range(len(each.shape)))
+
+
+def _input_spec(each: GuessedInput, filling: Mapping[str, Any], sizes: Mapping[str, int]) -> InputSpec:
+    placed = any(size == f"{each.name}[{axis}]" for axis, size in enumerate(each.shape))
+    shape = tuple(size if isinstance(size, int) else sizes[size] for size in each.shape) if placed else None
+    counted_size = filling.get("size_of")
+    value = sizes[counted_size] if counted_size else filling.get("value")
+    return InputSpec(shape=shape, value=value, low=filling.get("low"), high=filling.get("high"))
+
+
+def _reasons(searched: _Searched, cases: tuple[CaseSpec, ...]) -> Iterator[str]:
+    """Yield a line for each dimension and each input with values of its own."""
+    for dimension in searched.guess.dimensions:
+        yield _dimension_line(dimension, searched)
+    for name, terms in searched.guess.sums.items():
+        if any(name in run["sizes"] for run in searched.runs):
+            yield f"{name}: the sum of {' and '.join(map(str, terms))}"
+    for number, each in enumerate(searched.guess.inputs):
+        if words := _input_line(each, [case.inputs.get(each.name, InputSpec()) for case in cases], number, searched):
+            yield words
+
+
+def _dimension_line(dimension: OpenDimension, searched: _Searched) -> str:
+    sizes = [run["sizes"][dimension.name] for run in searched.runs]
+    words = " and ".join(str(size) for size in dict.fromkeys(sizes))
+    why = dimension.why if len(dimension.sizes) == 1 or sizes[0] in dimension.sizes else "found by trying"
+    only = "; others were refused" if len(set(sizes)) == 1 and len(dimension.sizes) > 1 else ""
+    kind = "" if dimension.kind == "size" else f"{'image side' if dimension.kind == 'side' else dimension.kind}, "
+    return f"{dimension.name} = {words} ({kind}{why}{only})"
+
+
+def _input_line(each: GuessedInput, specs: list[InputSpec], number: int, searched: _Searched) -> str:
+    words = list(dict.fromkeys(filter(None, map(_values, specs))))
+    whys = [
+        filling.why
+        for run in searched.runs
+        for filling in each.fillings
+        if {key: asdict(filling)[key] for key in ("value", "low", "high", "size_of")}
+        == {key: run["fillings"][number][key] for key in ("value", "low", "high", "size_of")}
+    ]
+    why = next(filter(None, whys), "")
+    return f"{each.name}: {', then '.join(words)}{f' ({why})' if why else ''}" if words else ""
+
+
+def _values(spec: InputSpec) -> str:
+    if spec.value is not None:
+        return str(spec.value)
+    if spec.low is None and spec.high is None:
+        return ""
+    return f"{spec.low or 0:g} to {spec.high:g}" if spec.high is not None else f"from {spec.low:g}"
+
+
+def _warnings(name: str, reference: References) -> Iterator[str]:
+    """Yield what the cases prove nothing about, by the words of parity: the runtime's outputs compared with themselves."""
+    judged = compare(name, reference, reference, {})
+    empty = [each for each in judged if each.verdict is Verdict.NOT_JUDGED]
+    for output in dict.fromkeys(each.output for each in empty):
+        own = [each for each in judged if each.output == output]
+        reasons = {each.reason: each.case for each in own if each.verdict is Verdict.NOT_JUDGED}
+        if all(each.verdict is Verdict.NOT_JUDGED for each in own):
+            yield f"no case proves anything about output '{output}': {first_lines(tuple(reasons), 1)}"
+        else:
+            yield from (f"case '{case}' proves nothing about output '{output}': {why}" for why, case in reasons.items())
+    bodies = reference.coverage.idle
+    if idle := [each for each in bodies if not any(each.startswith(f"{other}/") for other in bodies)]:
+        nodes = reference.coverage.nodes - reference.coverage.executed
+        shown = ", ".join(idle[:MOST_SHOWN]) + (f" and {len(idle) - MOST_SHOWN} more" if len(idle) > MOST_SHOWN else "")
+        yield f"no case enters {shown}: {nodes:,} of {counted(reference.coverage.nodes, 'node')}"
+
+
+def case_toml(case: CaseSpec) -> str:
+    """Return a case as an inline table of a buildspec, with what differs from the defaults."""
+    parts = {"name": json.dumps(case.name)}
+    if case.seed:
+        parts["seed"] = str(case.seed)
+    if case.dimensions:
+        parts["dimensions"] = _table((name, str(size)) for name, size in case.dimensions.items())
+    if case.inputs:
+        parts["inputs"] = _table((name, _table(_fields(spec))) for name, spec in case.inputs.items())
+    return _table(parts.items(), plain=True)
+
+
+def _fields(spec: InputSpec) -> Iterator[tuple[str, str]]:
+    for key, value in asdict(spec).items():
+        if value is not None:
+            yield key, json.dumps(list(value) if isinstance(value, tuple) else value)
+
+
+def _table(pairs: Iterable[tuple[str, str]], *, plain: bool = False) -> str:
+    return "{ " + ", ".join(f"{name if plain else toml_key(name)} = {value}" for name, value in pairs) + " }"

@@ -1,0 +1,198 @@
+"""What a model's graph says of its inputs: sizes that its weights fix, vocabularies, and what branches compare with."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import onnx
+from onnx import helper
+
+from ortrim.models.onnx_files import array_of, graphs_in
+
+Axes = tuple[int | None, ...] | None
+"""For each axis of a value, the axis of the input that it is, None for one that is another; None: nothing is known."""
+
+SAME_AXES: Final = frozenset({
+    "Abs", "Add", "Cast", "CastLike", "Clip", "DequantizeLinear", "Div", "DynamicQuantizeLinear", "Exp", "Identity",
+    "IsNaN", "Log", "Mul", "Neg", "Not", "Pow", "QuantizeLinear", "Relu", "Sqrt", "Sub",
+})  # fmt: skip
+OTHER_AXES: Final = frozenset({
+    "Concat", "Expand", "Flatten", "GatherND", "Pad", "Reshape", "Slice", "Split", "Squeeze", "Tile", "Unsqueeze",
+    "Where",
+})  # fmt: skip
+INDEXED: Final = {"Gather": (0, 1), "GatherBlockQuantized": (0, 1), "EmbedLayerNormalization": (2, 0)}
+"""Operators that take rows of a table: the positions of the table and of the indices among the inputs."""
+COMPARISONS: Final = frozenset({"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"})
+MOST_COMPARED: Final = 3
+FARTHEST: Final = 2000
+"""How many values are followed from one input."""
+
+
+@dataclass(kw_only=True)
+class Traits:
+    """What is known of one input. `sizes` are what an axis has to be, and the operator that says so.
+
+    `compared` are constants that it is compared with; `decides` and `convolved` say whether If or convolutions read it.
+    """
+
+    sizes: dict[int, tuple[int, str]] = field(default_factory=dict)
+    vocabulary: int | None = None
+    compared: list[float] = field(default_factory=list)
+    decides: bool = False
+    convolved: bool = False
+    rank: int | None = None
+    at_least_rank: int = 0
+
+
+class Graph:
+    """A model's values, by name: who reads them, and those that it fixes."""
+
+    def __init__(self, model: onnx.ModelProto) -> None:
+        self.readers: dict[str, list[tuple[onnx.NodeProto, int]]] = defaultdict(list)
+        self.fixed: dict[str, onnx.TensorProto] = {}
+        self.made_by: dict[str, onnx.NodeProto] = {}
+        for graph in graphs_in(model):
+            self.fixed |= {tensor.name: tensor for tensor in graph.initializer}
+            for node in graph.node:
+                self._read(node)
+
+    def _read(self, node: onnx.NodeProto) -> None:
+        for position, name in enumerate(node.input):
+            self.readers[name].append((node, position))
+        self.made_by |= dict.fromkeys(node.output, node)
+        if node.op_type == "Constant" and node.output:
+            for attribute in node.attribute:
+                if attribute.HasField("t"):
+                    self.fixed[node.output[0]] = attribute.t
+
+    def dimensions(self, name: str) -> tuple[int, ...] | None:
+        """Return the dimensions of a weight, also of one that is only made wider or is dequantized."""
+        if name in self.fixed:
+            return tuple(self.fixed[name].dims)
+        node = self.made_by.get(name)
+        if node is not None and node.op_type in {"Cast", "Identity", "DequantizeLinear"} and node.input:
+            return self.dimensions(node.input[0]) if node.input[0] != name else None
+        return None
+
+    def numbers(self, name: str) -> tuple[Any, ...]:
+        """Return the elements of a small constant."""
+        tensor = self.fixed.get(name)
+        array = None if tensor is None or len(tensor.dims) > 1 else array_of(tensor)
+        return tuple(array.reshape(-1).tolist()) if array is not None and array.size <= MOST_COMPARED else ()
+
+    def traits(self, name: str, rank: int | None) -> Traits:
+        """Follow an input through the graph, also into the bodies of nodes."""
+        traits, seen = Traits(rank=rank), {name}
+        waiting: list[tuple[str, Axes]] = [(name, tuple(range(rank)) if rank is not None else None)]
+        while waiting and len(seen) < FARTHEST:
+            value, axes = waiting.pop(0)
+            for node, position in self.readers[value]:
+                self._look(node, position, axes, traits)
+                for output, other in self._onward(node, position, axes):
+                    if output and output not in seen:
+                        seen.add(output)
+                        waiting.append((output, other))
+        return traits
+
+    def _onward(self, node: onnx.NodeProto, position: int, axes: Axes) -> Iterator[tuple[str, Axes]]:
+        kind = node.op_type
+        if kind == "Transpose":
+            order = attribute(node, "perm")
+            yield node.output[0], tuple(axes[axis] for axis in order) if axes and order else None
+        elif kind in SAME_AXES and (position == 0 or kind in {"Add", "Mul"}):
+            yield node.output[0], axes
+        elif kind in OTHER_AXES:
+            for output in node.output:
+                yield output, None
+
+    def _look(self, node: onnx.NodeProto, position: int, axes: Axes, traits: Traits) -> None:
+        """Note what a node that reads the input says of it."""
+        if node.op_type in INDEXED and position == INDEXED[node.op_type][1]:
+            self._note_table(node, traits)
+        traits.decides |= node.op_type == "If"
+        traits.convolved |= position == 0 and node.op_type in {*CONVOLUTIONS, "STFT", "DFT"}
+        if node.op_type in COMPARISONS and len(node.input) == 2:
+            found = [number for number in self.numbers(node.input[1 - position]) if number not in traits.compared]
+            traits.compared += found[: MOST_COMPARED - len(traits.compared)]
+        for axis, size in self._sizes(node, position, len(axes) if axes else traits.rank):
+            if traits.rank is None and node.op_type in RANKED:
+                traits.at_least_rank = max(traits.at_least_rank, axis + 1)
+            own = axes[axis] if axes and -len(axes) <= axis < len(axes) else None
+            if own is not None and own not in traits.sizes:
+                traits.sizes[own] = (size, node.op_type)
+
+    def _note_table(self, node: onnx.NodeProto, traits: Traits) -> None:
+        dimensions = self.dimensions(node.input[INDEXED[node.op_type][0]])
+        axis = attribute(node, "axis") or 0
+        if dimensions and axis < len(dimensions) and dimensions[axis] > 1:
+            traits.vocabulary = min(dimensions[axis], traits.vocabulary or dimensions[axis])
+
+    def _sizes(self, node: onnx.NodeProto, position: int, rank: int | None) -> Iterator[tuple[int, int]]:
+        """Yield axes and the sizes that they have to have for a node's weights."""
+        kind = node.op_type
+        if kind in CONVOLUTIONS and position == 0:
+            weight = self.dimensions(_input(node, 3 if kind == "QLinearConv" else 1))
+            if weight:
+                yield 1, weight[0] if kind == "ConvTranspose" else weight[1] * (attribute(node, "group") or 1)
+        elif kind in PRODUCTS and position == 0:
+            weight = self.dimensions(_input(node, PRODUCTS[kind]))
+            if weight and len(weight) >= 2:
+                yield -1, weight[-1] if kind == "Gemm" and attribute(node, "transB") else weight[-2]
+        elif kind in RECURRENT:
+            yield from self._recurrent(node, position)
+        elif kind in {"BatchNormalization", "InstanceNormalization"} and position == 0:
+            yield from ((1, weight[0]) for weight in [self.dimensions(_input(node, 1))] if weight)
+        elif kind in {"Add", "Sub", "Mul", "Div", "LayerNormalization"} and len(node.input) > 1:
+            other = self.dimensions(node.input[1 - position]) if position < 2 else None
+            yield from ((axis, other[axis]) for axis in range(-len(other or ()), 0) if other and other[axis] > 1)
+        elif node.domain == "ai.onnx.ml":
+            yield from _features(node)
+
+    def _recurrent(self, node: onnx.NodeProto, position: int) -> Iterator[tuple[int, int]]:
+        weight, other = (self.dimensions(_input(node, at)) for at in (1, 2))
+        turned = node.op_type == "DynamicQuantizeLSTM"
+        if position == 0 and weight:
+            yield 2, weight[1 if turned else 2]
+        if position in {5, 6} and other:
+            yield 0, other[0]
+            yield 2, other[1 if turned else 2]
+
+
+CONVOLUTIONS: Final = frozenset({"Conv", "ConvInteger", "ConvTranspose", "FusedConv", "QLinearConv"})
+PRODUCTS: Final = {"MatMul": 1, "MatMulInteger": 1, "Gemm": 1, "QLinearMatMul": 3, "DynamicQuantizeMatMul": 1}
+RECURRENT: Final = frozenset({"LSTM", "GRU", "RNN", "DynamicQuantizeLSTM"})
+RANKED: Final = CONVOLUTIONS | RECURRENT
+
+
+def _features(node: onnx.NodeProto) -> Iterator[tuple[int, int]]:
+    """Yield how many features a classic model reads."""
+    lengths = [len(found) for name in ("offset", "imputed_value_floats") if (found := attribute(node, name))]
+    if classes := attribute(node, "classlabels_ints") or attribute(node, "classlabels_strings"):
+        coefficients = attribute(node, "coefficients") or ()
+        lengths.append(len(coefficients) // len(classes) if node.op_type == "LinearClassifier" else 0)
+    elif node.op_type == "LinearRegressor":
+        lengths.append(len(attribute(node, "coefficients") or ()) // (attribute(node, "targets") or 1))
+    if indices := attribute(node, "nodes_featureids"):
+        lengths.append(max(indices) + 1)
+    yield from ((1, length) for length in lengths if length > 1)
+
+
+def _input(node: onnx.NodeProto, position: int) -> str:
+    return node.input[position] if position < len(node.input) else ""
+
+
+def attribute(node: onnx.NodeProto, name: str) -> Any:
+    """Return an attribute's value; None when it is absent."""
+    found = next((each for each in node.attribute if each.name == name), None)
+    return None if found is None else helper.get_attribute_value(found)
+
+
+def told_sizes(model: onnx.ModelProto) -> Mapping[str, tuple[int, ...]]:
+    """Return the numbers that exporters leave as metadata, such as ultralytics' `imgsz` and `stride`."""
+    return {
+        entry.key: tuple(int(number) for number in re.findall(r"\d{1,5}", entry.value))
+        for entry in model.metadata_props
+        if entry.key in {"imgsz", "stride", "input_size", "image_size"}
+    }

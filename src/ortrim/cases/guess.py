@@ -1,0 +1,313 @@
+"""What to try: sizes for each dimension that a model leaves open and values for each input, likely ones first."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
+from typing import Final, Literal
+
+import onnx
+
+from ortrim.cases.graph import Graph, Traits, told_sizes
+from ortrim.models.graph_facts import NAMELESS
+from ortrim.models.models import ModelFacts, TensorInfo
+from ortrim.spec.values import Scalar
+
+Kind = Literal["batch", "channels", "side", "samples", "frames", "sequence", "size"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Filling:
+    """One way to fill an input, in the words of a case's input; `size_of` names a dimension whose size is the value."""
+
+    value: Scalar | None = None
+    low: float | None = None
+    high: float | None = None
+    size_of: str | None = None
+    why: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OpenDimension:
+    """A dimension that the model leaves open: `sizes` in the order of trying, the only one if the graph fixes it.
+
+    `usual` are sizes that the model was made for, as far as it says so.
+    """
+
+    name: str
+    kind: Kind
+    sizes: tuple[int, ...]
+    usual: tuple[int, ...] = ()
+    why: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class GuessedInput:
+    """An input: its shape of sizes and names of open dimensions, and ways to fill it.
+
+    `selects` is whether branches compare with the values. `fed_by` names the output that is the next run's input.
+    """
+
+    name: str
+    element_type: str
+    shape: tuple[int | str, ...]
+    fillings: tuple[Filling, ...]
+    selects: bool = False
+    fed_by: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Guess:
+    """All that is to be tried. A dimension of `sums` is the sum of others and of numbers."""
+
+    inputs: tuple[GuessedInput, ...]
+    dimensions: tuple[OpenDimension, ...]
+    sums: Mapping[str, tuple[int | str, ...]]
+
+
+KINDS: Final[tuple[tuple[Kind, str], ...]] = (
+    ("batch", r"^(n|b|bs|m)$|batch"),
+    ("channels", r"^c$|channel"),
+    ("side", r"^(h|w)$|height|width|imgsz|img_?size|image_?size|rows$|cols$"),
+    ("samples", r"sample|audio|wav|pcm|signal"),
+    ("frames", r"^t$|frame|time|mel|chunk"),
+    ("sequence", r"seq|tok|len|text|phon|src|tgt|word|char|past|total|num_"),
+)
+SIZES: Final[Mapping[Kind, tuple[int, ...]]] = {
+    "batch": (1, 2, 4, 8, 16),
+    "channels": (3, 1, 4, 2, 16, 64),
+    "side": (64, 96, 128, 48, 32, 160, 224, 256, 320, 192, 384, 416, 448, 512, 640, 100, 28, 800),
+    "samples": (512, 1024, 1600, 16000, 8000, 320, 160, 4000, 32000, 48000, 96000, 160000),
+    "frames": (32, 100, 64, 16, 200, 8, 300, 400, 80, 128, 256, 500, 1000, 3000, 1),
+    "sequence": (16, 32, 8, 64, 4, 128, 256, 512, 2, 1, 77, 1024),
+    "size": (16, 32, 8, 4, 2, 3, 64, 1, 10, 20, 40, 80, 100, 128, 256, 512, 1024, 1600, 16000),
+}
+SOUND: Final = re.compile(r"audio|wav|pcm|sound|signal|speech|sample", re.IGNORECASE)
+MEANINGLESS: Final = re.compile(r"^(unk__\d+|p2o\.DynamicDimension\.\d+|s\d+|dim_?\d+|d\d+|None|.*_dim_\d+|)$")
+SUM: Final = re.compile(r"^\s*[\w.]+(\s*\+\s*[\w.]+)+\s*$")
+
+
+def guess(model: onnx.ModelProto, facts: ModelFacts) -> Iterator[Guess]:
+    """Yield what to try: once, or for several ranks when the model leaves even these open."""
+    graph = Graph(model)
+    told = told_sizes(model)
+    traits = {
+        info.name: graph.traits(info.name, None if info.shape is None else len(info.shape)) for info in facts.inputs
+    }
+    ranks = (None,) if all(info.shape is not None for info in facts.inputs) else (2, 3, 4, 1, 0)
+    for rank in ranks:
+        inputs = tuple(_with_rank(info, traits[info.name], rank) for info in facts.inputs)
+        if rank is not None:
+            own = {info.name: graph.traits(info.name, len(info.shape or ())) for info in inputs}
+        yield _guess(inputs, facts.outputs, traits if rank is None else own, told)
+
+
+def _with_rank(info: TensorInfo, traits: Traits, rank: int | None) -> TensorInfo:
+    if info.shape is not None or rank is None:
+        return info
+    return replace(info, shape=(None,) * max(rank, traits.at_least_rank))
+
+
+def _guess(
+    inputs: tuple[TensorInfo, ...],
+    outputs: tuple[TensorInfo, ...],
+    traits: Mapping[str, Traits],
+    told: Mapping[str, tuple[int, ...]],
+) -> Guess:
+    found: dict[str, OpenDimension] = {}
+    sums: dict[str, tuple[int | str, ...]] = {}
+    for info in inputs:
+        for axis, size in enumerate(info.shape or ()):
+            name = variable(info, axis)
+            if isinstance(size, str) and SUM.match(size):
+                sums[name] = tuple(int(term) if term.isdecimal() else term for term in re.split(r"\s*\+\s*", size))
+            elif name:
+                other = _dimension(name, info, axis, traits[info.name], told)
+                kept = found.get(name)
+                if kept is None or len(other.sizes) == 1 or (kept.kind == "size" and len(kept.sizes) > 1):
+                    found[name] = other
+    sums = {name: terms for name, terms in sums.items() if all(isinstance(t, int) or t in found for t in terms)}
+    for name, size in ((name, size) for info in inputs for size in info.shape or () for name in [size]):
+        if isinstance(name, str) and SUM.match(name) and name not in sums:
+            found[name] = OpenDimension(name=name, kind="sequence", sizes=SIZES["sequence"], why="")
+    feeding = _feedback(inputs, outputs)
+    shapes = {
+        info.name: tuple(variable(info, axis) or int(size or 0) for axis, size in enumerate(info.shape or ()))
+        for info in inputs
+    }
+    longest = _counted_dimension(inputs, found, shapes)
+    return Guess(
+        inputs=tuple(
+            GuessedInput(
+                name=info.name,
+                element_type=info.element_type,
+                shape=shapes[info.name],
+                fillings=tuple(_fillings(info, traits[info.name], feeding.get(info.name, ""), longest)),
+                selects=_selects(info, traits[info.name]),
+                fed_by=feeding.get(info.name, ""),
+            )
+            for info in inputs
+        ),
+        dimensions=tuple(found.values()),
+        sums=sums,
+    )
+
+
+def variable(info: TensorInfo, axis: int) -> str:
+    """Return the name under which a size is sought: the model's own, or `input[axis]`; empty for a fixed one."""
+    size = (info.shape or ())[axis]
+    if isinstance(size, int):
+        return ""
+    return size if size and size not in NAMELESS else f"{info.name}[{axis}]"
+
+
+def _dimension(
+    name: str, info: TensorInfo, axis: int, traits: Traits, told: Mapping[str, tuple[int, ...]]
+) -> OpenDimension:
+    if axis in traits.sizes:
+        size, operator = traits.sizes[axis]
+        return OpenDimension(name=name, kind="size", sizes=(size,), why=f"weights of {operator}")
+    kind, why = _kind(name, info, axis, traits)
+    sizes = SIZES[kind]
+    usual: tuple[int, ...] = ()
+    if kind == "side" and told.get("imgsz"):
+        sides = told["imgsz"]
+        stride = max((*told.get("stride", ()), 32))
+        usual = sides[-1:]
+        sizes, why = (2 * stride, *usual, *sizes), f"{why} and metadata 'imgsz'"
+    return OpenDimension(name=name, kind=kind, sizes=tuple(dict.fromkeys(sizes)), usual=usual, why=why)
+
+
+def _kind(name: str, info: TensorInfo, axis: int, traits: Traits) -> tuple[Kind, str]:
+    """Tell what a dimension counts by its name, else by where it stands."""
+    rank, floats = len(info.shape or ()), info.element_type.startswith("float")
+    if not MEANINGLESS.match(name) and "[" not in name:
+        kind = next((kind for kind, pattern in KINDS if re.search(pattern, name, re.IGNORECASE)), None)
+        if kind == "sequence" and floats and rank <= 2 and axis == rank - 1:
+            kind = "samples"  # such as Silero's `sequence`, which counts samples of sound
+        if kind is not None:
+            return kind, "by its name"
+    why = f"axis {axis} of {rank}"
+    if (axis == 0 and rank > 1) or (floats and STATE.search(info.name)):
+        return "batch", why
+    if rank == 4 and (floats or info.element_type == "uint8"):
+        return ("side" if axis > 1 or (info.shape or ())[-1] in {1, 3, 4} else "channels"), why
+    if floats and (SOUND.search(info.name) or (rank <= 2 and traits.convolved)):
+        return "samples", why
+    return ("sequence" if info.element_type in {"int64", "int32"} and rank == 2 else "size"), why
+
+
+def _counted_dimension(
+    inputs: tuple[TensorInfo, ...], found: Mapping[str, OpenDimension], shapes: Mapping[str, tuple[int | str, ...]]
+) -> int | str | None:
+    """Return the dimension that an input of lengths counts: the first one that is no batch and no channel."""
+    for info in inputs:
+        for size in shapes[info.name][1:]:
+            if isinstance(size, str) and (size not in found or found[size].kind not in {"batch", "channels"}):
+                return size
+    return None
+
+
+LENGTHS: Final = re.compile(r"len(gth)?s?$|_len|lengths?|num_(frames|tokens|samples)", re.IGNORECASE)
+MASK: Final = re.compile(r"mask", re.IGNORECASE)
+SEGMENTS: Final = re.compile(r"token_type|segment", re.IGNORECASE)
+RATE: Final = re.compile(r"^sr$|sample_?rate|sampling_?rate", re.IGNORECASE)
+UNIT: Final = re.compile(r"speed|scale|temperature|ratio", re.IGNORECASE)
+THRESHOLD: Final = re.compile(r"thres|conf|iou|score", re.IGNORECASE)
+
+
+def _fillings(info: TensorInfo, traits: Traits, fed_by: str, longest: int | str | None) -> Iterator[Filling]:
+    """Yield ways to fill an input; the first is the likeliest, others follow when outputs show nothing."""
+    kind, rank = info.element_type, len(info.shape or ())
+    if kind == "bool":
+        yield Filling(value=True, why="a mask" if rank else "a condition")
+        yield Filling(value=False) if rank == 0 else Filling()
+    elif kind == "string":
+        yield Filling()
+    elif kind.startswith(("int", "uint")):
+        yield from _whole_numbers(info, traits, longest)
+    else:
+        yield from _floats(info, traits, fed_by)
+
+
+def _whole_numbers(info: TensorInfo, traits: Traits, longest: int | str | None) -> Iterator[Filling]:
+    if traits.vocabulary is not None and not SEGMENTS.search(info.name):
+        yield Filling(high=traits.vocabulary - 1, why=f"rows of the table of {traits.vocabulary:,} that it indexes")
+    elif _selects(info, traits):
+        numbers = traits.compared or [16000]
+        why = f"compared with {', '.join(f'{number:g}' for number in traits.compared)}" if traits.compared else ""
+        others = (8000 if 16000 in numbers else 16000,) if RATE.search(info.name) else (numbers[-1] + 1,)
+        for number in dict.fromkeys((*numbers, *others)):
+            yield Filling(value=int(number), why=why or "a sample rate")
+    elif LENGTHS.search(info.name) and isinstance(longest, str) and len(info.shape or ()) <= 1:
+        yield Filling(size_of=longest, why=f"the size of {longest}")
+    elif MASK.search(info.name):
+        yield Filling(value=1, why="a mask")
+    elif SEGMENTS.search(info.name):
+        yield Filling(value=0, why="one segment")
+    elif info.element_type == "uint8":
+        yield Filling(low=0, high=255, why="bytes")
+    else:
+        yield Filling()
+        yield Filling(high=1)
+    yield Filling(low=1, high=1) if traits.vocabulary is None else Filling(high=min(traits.vocabulary - 1, 9))
+
+
+def _floats(info: TensorInfo, traits: Traits, fed_by: str) -> Iterator[Filling]:
+    shape = info.shape or ()
+    if fed_by:
+        yield Filling(value=0.0, why=f"a state: '{fed_by}' is its next value")
+        return
+    if _selects(info, traits):
+        yield from (Filling(value=float(number), why="branches compare with it") for number in traits.compared)
+        yield Filling(value=float(traits.compared[-1]) + 1 if traits.compared else 0.0)
+    elif MASK.search(info.name):
+        yield Filling(value=1.0, why="a mask")
+    elif THRESHOLD.search(info.name) and len(shape) <= 1:
+        yield Filling(value=0.1, why="a threshold")
+    elif UNIT.search(info.name) and len(shape) <= 1:
+        yield Filling(value=1.0, why="a factor")
+    elif RATE.search(info.name) and not shape:
+        yield Filling(value=16000.0, why="a sample rate")
+    elif len(shape) == 4 and ({1, 3} & {shape[1], shape[3]} or traits.sizes.get(1, (0, ""))[0] in {1, 3}):
+        yield Filling(low=0.0, high=1.0, why="an image")
+    yield Filling(why="")
+    yield Filling(low=0.0, high=255.0)
+    yield Filling(low=-8000.0, high=8000.0)
+
+
+def _selects(info: TensorInfo, traits: Traits) -> bool:
+    """Whether a single number or condition decides which way a model goes."""
+    alone = all(size == 1 for size in info.shape or ())
+    return alone and (bool(traits.compared) or (traits.decides and info.element_type == "bool"))
+
+
+PLAIN: Final = re.compile(r"^(past|prev(ious)?|last|in|init(ial)?)_|_(in|prev|init|past)$|^(present|new|next|out)[_.]|"
+                          r"_(out|new|next)$|(?<=[a-z])(n|N)$|^o_|^i_|past_key_values|present")  # fmt: skip
+ALIKE: Final = 0.6
+STATE: Final = re.compile(r"state|hidden|cell|cache|past|mem|^h\d?$|^c\d?$|^hx$|^cx$|buf", re.IGNORECASE)
+
+
+def _feedback(inputs: tuple[TensorInfo, ...], outputs: tuple[TensorInfo, ...]) -> dict[str, str]:
+    """Pair states: floats of a telling name, with the output of the likest name that could have the same shape."""
+    found: dict[str, str] = {}
+    for info in inputs:
+        if not (info.element_type.startswith("float") and STATE.search(info.name)):
+            continue
+        fitting = [each for each in outputs if _could_be(info, each) and each.name not in found.values()]
+        likest = max(fitting, key=lambda each: _alike(info.name, each.name), default=None)
+        if likest is not None and _alike(info.name, likest.name) >= ALIKE:
+            found[info.name] = likest.name
+    return found
+
+
+def _could_be(info: TensorInfo, output: TensorInfo) -> bool:
+    if output.element_type != info.element_type or info.shape is None or output.shape is None:
+        return False
+    pairs = zip(info.shape, output.shape, strict=False)
+    fits = all(one == other or not (isinstance(one, int) and isinstance(other, int)) for one, other in pairs)
+    return len(info.shape) == len(output.shape) and fits
+
+
+def _alike(one: str, other: str) -> float:
+    return SequenceMatcher(None, PLAIN.sub("", one), PLAIN.sub("", other)).ratio()

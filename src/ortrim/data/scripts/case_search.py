@@ -1,0 +1,364 @@
+"""Search for sizes and values with which a model runs in the full runtime, and whose outputs show something.
+
+Runs inside the full runtime's own Python, so it imports only the standard library, NumPy and onnxruntime. Called with
+the path of a request in JSON; writes its answer beside it. What is tried is printed to stderr first, one line each, so
+that a crash can be told from what was not tried.
+"""
+
+import contextlib
+import heapq
+import itertools
+import json
+import re
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnxruntime
+
+SILENT = 4
+MOST_ELEMENTS = 2**22
+LARGEST_SIZE = 200_000
+MOST_TRIES = 600
+LONGEST_WORDS = 600
+NUMBER = re.compile(r"(?<![\w.])-?\d{1,6}(?![\w.])")
+NODE = re.compile(r"Name:'[^']*'|node \([^)]*\)|[\w/\\.]+\.(?:cc|h):\d+|\[ONNXRuntimeError\] : \d+")
+BEYOND = re.compile(r"out of (?:data )?bounds|out of range|within the inclusive range|index.{0,40}(?:range|bound)", re.I)
+TYPES = {"bool": np.bool_, "bfloat16": np.uint16}
+WORDS = ("a", "the", "model", "42")
+MOST_HINTS = 6
+MOST_CASES = 3
+
+Sizes = dict[str, int]
+
+
+def main(request_path: Path) -> None:
+    """Answer `{"load": words, "refusal": {...}, "tries": n, "runs": [{"sizes", "fillings", "again", "shown", ...}]}`."""
+    request = json.loads(request_path.read_text(encoding="utf-8"))
+    limit_memory(request["memory_bytes"])
+    answer: dict[str, Any] = {"load": "", "refusal": {}, "tries": 0, "runs": [], "grown": {}}
+    try:
+        session = load(request["model"])
+    except Exception as error:  # noqa: BLE001 - whatever loading raises is the answer
+        answer["load"] = words_of(error)
+    else:
+        search = Search(session, request)
+        answer["runs"] = search.cases()
+        answer |= {"refusal": search.refusal, "tries": search.tries, "grown": search.grown}
+    request_path.with_name("answer.json").write_text(json.dumps(answer), encoding="utf-8")
+
+
+def limit_memory(wanted: int) -> None:
+    """Let a size that needs too much memory fail by itself, where the system has such limits."""
+    with contextlib.suppress(ImportError, OSError, ValueError):
+        import resource  # noqa: PLC0415 - Windows has none
+
+        _, most = resource.getrlimit(resource.RLIMIT_AS)
+        limit = wanted if most == resource.RLIM_INFINITY else min(wanted, most)
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+
+
+def load(model: str) -> onnxruntime.InferenceSession:
+    """Make a session as for reference outputs."""
+    onnxruntime.set_default_logger_severity(SILENT)
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = SILENT
+    options.intra_op_num_threads = 1
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+
+
+def words_of(error: Exception) -> str:
+    """Return what the runtime says, on one line."""
+    return " ".join(str(error).split())[:LONGEST_WORDS]
+
+
+class Search:
+    """Tries in the full runtime, until the time is up."""
+
+    def __init__(self, session: onnxruntime.InferenceSession, request: dict[str, Any]) -> None:
+        self.session = session
+        self.inputs: list[dict[str, Any]] = request["inputs"]
+        self.dimensions: dict[str, dict[str, Any]] = {each["name"]: each for each in request["dimensions"]}
+        self.sums: dict[str, list[int | str]] = request["sums"]
+        self.skipped: list[str] = request["skip"]
+        self.ends = time.monotonic() + request["seconds"]
+        self.seconds_each: float = request["seconds_each"]
+        self.better_seconds: float = request["better_seconds"]
+        self.refusal: dict[str, Any] = {}
+        self.outputs: dict[str, Any] = {}
+        self.grown: dict[str, list[int]] = {}
+        self.tries = 0
+
+    def cases(self) -> list[dict[str, Any]]:
+        """Return up to three runs: small sizes, larger ones, and another way through the model's branches."""
+        base = self.base([0] * len(self.inputs))
+        if base is None:
+            return []
+        sizes, fillings = base
+        self.ends = min(self.ends, time.monotonic() + self.better_seconds)
+        fillings = self.telling(sizes, fillings)
+        runs = [self.described(sizes, fillings, seed=0)]
+        larger = self.larger(sizes, fillings)
+        runs.append(self.described(larger, self.fed(sizes, fillings), seed=1))
+        runs += [self.described(*way, seed=2) for way in self.other_ways(sizes, fillings)]
+        return runs[:MOST_CASES]
+
+    # --- sizes that run
+
+    def base(self, fillings: list[int]) -> tuple[Sizes, list[int]] | None:
+        """Return the first sizes and fillings that run: likely ones first, then what refusals suggest."""
+        kinds = list(dict.fromkeys(each["kind"] for each in self.dimensions.values() if len(each["sizes"]) > 1))
+        order = itertools.count()
+        starts = [fillings, *self.other_fillings(fillings)]
+        waiting: list[tuple[float, int, Any]] = [
+            (3.0 * (at > 0), next(order), (tuple(0 for _ in kinds), given)) for at, given in enumerate(starts)
+        ]
+        seen: set[str] = set()
+        while waiting and self.time_left():
+            cost, _, what = heapq.heappop(waiting)
+            if isinstance(what[0], tuple):
+                steps, given = what
+                sizes = self.sizes_at(dict(zip(kinds, steps, strict=True)))
+                for at, step in enumerate(steps):
+                    further = (*steps[:at], step + 1, *steps[at + 1 :])
+                    if any(step + 1 < len(each["sizes"]) for each in self.dimensions.values() if each["kind"] == kinds[at]):
+                        heapq.heappush(waiting, (cost + 1.0, next(order), (further, given)))
+            else:
+                sizes, given = what
+            key = json.dumps([sizes, given], sort_keys=True)
+            if key in seen:
+                continue
+            seen.add(key)
+            refusal = self.attempt(sizes, given)
+            if refusal is None:
+                return sizes, given
+            for rank, hinted in enumerate(self.hinted(sizes, given, refusal)):
+                heapq.heappush(waiting, (cost + 0.4 + 0.05 * rank, next(order), hinted))
+        return None
+
+    def sizes_at(self, steps: dict[str, int]) -> Sizes:
+        """Return the sizes at some step of each kind's candidates."""
+        return {
+            name: each["sizes"][min(steps.get(each["kind"], 0), len(each["sizes"]) - 1)]
+            for name, each in self.dimensions.items()
+        }
+
+    def hinted(self, sizes: Sizes, fillings: list[int], words: str) -> list[tuple[Sizes, list[int]]]:
+        """Return what a refusal suggests: the numbers that it names, and sizes that would scale to them."""
+        if BEYOND.search(words):
+            lower = [
+                min(given + 1, len(each["fillings"]) - 1) if each["element_type"].startswith(("int", "uint")) else given
+                for given, each in zip(fillings, self.inputs, strict=True)
+            ]
+            return [(sizes, lower)] if lower != fillings else []
+        numbers = [int(number) for number in NUMBER.findall(NODE.sub(" ", words))]
+        numbers = list(dict.fromkeys(number for number in numbers if 1 <= number <= LARGEST_SIZE))[:8]
+        found = []
+        batches_last = sorted(sizes.items(), key=lambda each: self.dimensions[each[0]]["kind"] == "batch")
+        for name, size in batches_last:
+            if len(self.dimensions[name]["sizes"]) == 1:
+                continue
+            wanted = [*numbers]
+            for one, other in itertools.permutations(numbers, 2):
+                scaled = {size * other / one, size * (other / one) ** 0.5} if one != other else set()
+                wanted += [round(each) for each in scaled if abs(each - round(each)) < 1e-6]
+            likely = [each for each in dict.fromkeys(wanted) if 1 <= each <= LARGEST_SIZE and each != size]
+            most = 2 if self.dimensions[name]["kind"] == "batch" else MOST_HINTS
+            found += [({**sizes, name: each}, fillings) for each in likely[:most]]
+        by_kind = {self.dimensions[name]["kind"] for name in sizes}
+        for kind, number in itertools.product(sorted(by_kind - {"batch", "channels"}), numbers[:4]):
+            alike = {name for name in sizes if self.dimensions[name]["kind"] == kind and len(self.dimensions[name]["sizes"]) > 1}
+            if len(alike) > 1:
+                found.append(({name: number if name in alike else size for name, size in sizes.items()}, fillings))
+        return found
+
+    # --- one try
+
+    def time_left(self) -> bool:
+        """Whether something more may be tried."""
+        return time.monotonic() < self.ends and self.tries < MOST_TRIES
+
+    def attempt(self, sizes: Sizes, fillings: list[int], seed: int = 0) -> str | None:
+        """Run once; return why the runtime refused, None when it ran and `outputs` hold what came."""
+        sizes = self.whole(sizes)
+        line = json.dumps([sizes, fillings])
+        if line in self.skipped:
+            return "the full runtime crashed"
+        shapes = [tuple(sizes.get(size, size) for size in each["shape"]) for each in self.inputs]
+        if any(np.prod(shape, dtype=float) > MOST_ELEMENTS for shape in shapes) and self.dimensions:
+            return f"an input would have more than {MOST_ELEMENTS} elements"
+        self.tries += 1
+        print(f"trying {line}", file=sys.stderr, flush=True)  # noqa: T201
+        random = np.random.default_rng(seed)
+        options = onnxruntime.RunOptions()
+        options.log_severity_level = SILENT
+        timer = threading.Timer(self.seconds_each, setattr, (options, "terminate", True))
+        timer.daemon = True
+        feeds = {
+            each["name"]: made(each, each["fillings"][given], shape, sizes, random)
+            for each, given, shape in zip(self.inputs, fillings, shapes, strict=True)
+        }
+        timer.start()
+        try:
+            values = self.session.run(None, feeds, options)
+        except Exception as error:  # noqa: BLE001 - whatever running raises is the answer
+            words = words_of(error)
+            self.refusal = {"sizes": sizes, "words": words}
+            return words
+        finally:
+            timer.cancel()
+        names = [output.name for output in self.session.get_outputs()]
+        self.outputs = dict(zip(names, values, strict=True))
+        return None
+
+    def whole(self, sizes: Sizes) -> Sizes:
+        """Return the sizes with those that are sums of others."""
+        sums = {
+            name: sum(term if isinstance(term, int) else sizes[term] for term in terms) for name, terms in self.sums.items()
+        }
+        return {**sizes, **sums}
+
+    def described(self, sizes: Sizes, fillings: list[int], seed: int) -> dict[str, Any]:
+        """Return a run as the answer has it."""
+        return {
+            "sizes": self.whole(sizes),
+            "fillings": [each["fillings"][at] for each, at in zip(self.inputs, fillings, strict=True)],
+            "seed": seed,
+        }
+
+    # --- values that show something
+
+    def telling(self, sizes: Sizes, fillings: list[int]) -> list[int]:
+        """Return the fillings with which most outputs show something; those that branches compare with stay."""
+        best, most = fillings, self.shown(sizes, fillings)
+        longest = max((len(each["fillings"]) for each in self.inputs if not each["selects"]), default=1)
+        for step in range(1, longest):
+            if most[0] == most[1] or not self.time_left():
+                break
+            other = [
+                given if each["selects"] else min(given + step, len(each["fillings"]) - 1)
+                for given, each in zip(fillings, self.inputs, strict=True)
+            ]
+            found = self.shown(sizes, other)
+            if found[0] > most[0]:
+                best, most = other, found
+        return best
+
+    def shown(self, sizes: Sizes, fillings: list[int]) -> tuple[int, int]:
+        """Return how many outputs show something, differing between two runs of other values, of how many."""
+        seen = []
+        for seed in (0, 1):
+            if self.attempt(sizes, fillings, seed) is not None:
+                return 0, 1
+            seen.append(self.outputs)
+        return sum(tells(value, seen[1][name]) for name, value in seen[0].items()), len(seen[0])
+
+    def fed(self, sizes: Sizes, fillings: list[int]) -> list[int]:
+        """Return the fillings with states as large as those that the model itself gives."""
+        if not any(each["fed_by"] for each in self.inputs) or self.attempt(sizes, fillings) is not None:
+            return fillings
+        fillings = list(fillings)
+        for at, each in enumerate(self.inputs):
+            value = self.outputs.get(each["fed_by"])
+            if isinstance(value, np.ndarray) and value.size and np.isfinite(value).all() and value.any():
+                low, high = (float(f"{edge:.2g}") for edge in (value.min(), value.max()))
+                if low < high:
+                    each["fillings"].append({"value": None, "low": low, "high": high, "size_of": None})
+                    fillings[at] = len(each["fillings"]) - 1
+        return fillings
+
+    # --- other sizes, other ways
+
+    def larger(self, sizes: Sizes, fillings: list[int]) -> Sizes:
+        """Return sizes of which as many as the model allows are others than those of the first case."""
+        options = {name: self.others(name, size) for name, size in sizes.items()}
+        options = {name: found for name, found in options.items() if found}
+        sides = [name for name in options if self.dimensions[name]["kind"] == "side"]
+        for uneven in (sides[1::2], []) if len(sides) > 1 else ([],):
+            found = {**sizes, **{name: others[min(name in uneven, len(others) - 1)] for name, others in options.items()}}
+            if self.attempt(found, fillings) is None:
+                self.grown = {name: [sizes[name], size] for name, size in found.items() if size != sizes[name]}
+                return found
+        best = dict(sizes)
+        for name, others in options.items():
+            for other in others:
+                if best[name] != sizes[name] or not self.time_left():
+                    break
+                if self.attempt({**best, name: other}, fillings) is None:
+                    best[name] = other
+        for one, other in itertools.combinations([name for name in options if best[name] == sizes[name]], 2):
+            alike = self.dimensions[one]["kind"] == self.dimensions[other]["kind"] and sizes[one] == sizes[other]
+            for size in options[one] if alike and best[one] == sizes[one] and best[other] == sizes[other] else ():
+                if self.time_left() and self.attempt({**best, one: size, other: size}, fillings) is None:
+                    best |= {one: size, other: size}
+                    break
+        self.grown = {name: [sizes[name], size] for name, size in best.items() if size != sizes[name]}
+        return best
+
+    def others(self, name: str, size: int) -> list[int]:
+        """Return sizes to try beside one that runs: larger ones first."""
+        each = self.dimensions[name]
+        if len(each["sizes"]) == 1:
+            return []
+        if each["kind"] == "batch":
+            return [2 * size, size + 1]
+        larger = sorted(other for other in each["sizes"] if size < other <= 8 * size and other != 2 * size)
+        smaller = [size // 2] if size > 1 else []
+        step = [size + 32] if each["kind"] == "side" and size % 32 == 0 else []
+        usual = [other for other in each["usual"] if other > size]
+        return list(dict.fromkeys((*usual, 2 * size, *step, *larger[:2], *smaller)))
+
+    def other_ways(self, sizes: Sizes, fillings: list[int]) -> list[tuple[Sizes, list[int]]]:
+        """Return runs with the other values that branches compare with."""
+        found: list[tuple[Sizes, list[int]]] = []
+        for given in self.other_fillings(fillings):
+            if len(found) == MOST_CASES - 1 or not self.time_left():
+                break
+            way = (sizes, given) if self.attempt(sizes, given) is None else self.base(given)
+            if way and way[1] not in [fillings, *(each for _, each in found)]:
+                found.append(way)
+        return found
+
+    def other_fillings(self, fillings: list[int]) -> list[list[int]]:
+        """Return the fillings with one of the values changed that branches compare with."""
+        return [
+            [*fillings[:at], other, *fillings[at + 1 :]]
+            for at, each in enumerate(self.inputs)
+            for other in range(len(each["fillings"]) if each["selects"] else 0)
+            if other != fillings[at]
+        ]
+
+
+def made(each: dict[str, Any], filling: dict[str, Any], shape: tuple[int, ...], sizes: Sizes, random: Any) -> Any:
+    """Return an input as a case would make it, by other random numbers."""
+    kind = each["element_type"]
+    value = sizes[filling["size_of"]] if filling["size_of"] else filling["value"]
+    if kind == "string":
+        return np.asarray(random.choice(WORDS, shape), dtype=object)
+    if value is not None:
+        return np.full(shape, value, dtype=TYPES.get(kind, kind))
+    if kind.startswith("float"):
+        low, high = (edge if given is None else given for edge, given in ((-1.0, filling["low"]), (1.0, filling["high"])))
+        return np.asarray(random.uniform(low, high, shape), dtype=kind)
+    low, high = (edge if given is None else given for edge, given in ((0, filling["low"]), (9, filling["high"])))
+    top = 1 if kind == "bool" else int(high)
+    return np.asarray(random.integers(int(low), top, shape, endpoint=True)).astype(TYPES.get(kind, kind))
+
+
+def tells(one: Any, other: Any) -> bool:
+    """Whether an output is worth comparing: it has numbers that are not all the same, and other ones in another run."""
+    if not isinstance(one, np.ndarray) or one.dtype.kind not in "fiub":
+        return repr(one) != repr(other)
+    if one.size == 0 or (one.dtype.kind == "f" and not np.isfinite(one).any()):
+        return False
+    if one.size > 1 and (one == one.reshape(-1)[0]).all():
+        return False
+    return one.shape != other.shape or not np.array_equal(one, other, equal_nan=one.dtype.kind == "f")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

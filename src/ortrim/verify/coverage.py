@@ -73,7 +73,8 @@ def marked_copy(model: Path, folder: Path) -> Marked:
         quantized = any(QUANTIZED_OPERATOR.search(node.op_type) for graph in graphs for node in graph.node)
         if not bodies:
             return Marked(quantized=quantized, always=always, bodies=(), path=None)
-        for number, (_, body) in enumerate(found):
+        # Inner bodies first: marking one puts copies in the place of its nodes, and so of the bodies in them.
+        for number, (_, body) in reversed(list(enumerate(found))):
             _mark(body, number)
         _import_default_domain(read)
         return Marked(quantized=quantized, always=always, bodies=bodies, path=_written(read, model, folder))

@@ -76,6 +76,33 @@ def test_a_branch_that_no_case_enters_is_named(tmp_path: Path, inputs: Any, exec
     )
 
 
+NESTED = """
+<ir_version: 8, opset_import: ["": 17]>
+g (float[n] x) => (float[n] y) {
+    limit = Constant <value = float {0.5}> ()
+    first, second = Split <axis = 0> (x)
+    is_large = Greater (first, limit)
+    is_larger = Greater (second, limit)
+    y = If (is_large) <
+        then_branch = large () => (float[n] chosen) {
+            chosen = If (is_larger) <
+                then_branch = both () => (float[n] doubled) { doubled = Add (x, x) },
+                else_branch = one () => (float[n] opposite) { opposite = Neg (x) }
+            >
+        },
+        else_branch = small () => (float[n] changed) { changed = Abs (x) }
+    >
+}
+"""
+
+
+def test_a_branch_in_a_branch_is_entered_too(tmp_path: Path) -> None:
+    """Bodies within bodies are marked as outer ones are."""
+    model = model_from(NESTED, tmp_path)
+    found = coverage(model, tmp_path, HIGH, np.array([0.9, 0.9], np.float32))
+    assert found == Coverage(nodes=8, executed=7, idle=("If_4.else_branch",))
+
+
 def test_without_control_flow_every_node_runs(tmp_path: Path) -> None:
     """And a model that passes its input on has none."""
     plain = '<ir_version: 8, opset_import: ["": 17]> g (float[n] x) => (float[n] z) { y = Relu(x) z = Exp(y) }'

@@ -159,9 +159,7 @@ def _tried(model: PreparedModel, runtime: FullRuntime, what: Guess, folder: Path
             tried = TRYING.findall(crash.last_lines)
             if not tried:
                 what_failed = f"the full runtime {crash.ending} while it loaded the model"
-                raise VerifyError(
-                    "reference-failed", what_failed, where=_where(model), why=crash.last_lines
-                ) from crash
+                raise VerifyError("reference-failed", what_failed, where=_where(model), why=crash.last_lines) from crash
             skip.append(tried[-1])
             refusal = {"sizes": json.loads(tried[-1])[0], "words": f"it {crash.ending}"}
         except ToolError as error:
@@ -288,6 +286,8 @@ def _warnings(name: str, reference: References) -> Iterator[str]:
 def case_toml(case: CaseSpec) -> str:
     """Return a case as an inline table of a buildspec, with what differs from the defaults."""
     parts = {"name": json.dumps(case.name)}
+    if case.data:
+        parts["data"] = json.dumps(case.data.as_posix())
     if case.seed:
         parts["seed"] = str(case.seed)
     if case.dimensions:

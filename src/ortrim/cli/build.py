@@ -16,6 +16,7 @@ from ortrim.base.build_bundle import chosen_bundle
 from ortrim.base.files import require_writable, write_atomically
 from ortrim.base.json import to_json
 from ortrim.cli.boundary import boundary
+from ortrim.cli.given_models import MODEL_HELP, GivenModels
 from ortrim.cli.options import CONTAINERS, REMOTE, VERIFYING, container_options, help_for, request_from
 from ortrim.cli.rendering import conclude, show_plan, show_reports
 from ortrim.github.remote_build import build_on_github
@@ -28,31 +29,30 @@ from ortrim.pipeline.preparing import prepare_models, write_prepared
 from ortrim.pipeline.request import convert_models
 
 
+def _models(
+    model: Sequence[str], case: Sequence[str], data: str | None, ort_version: str | None, profile: str | None
+) -> GivenModels:
+    return GivenModels(models=model, cases=case, data=data, version=ort_version, profile=profile)
+
+
 @task(
-    iterable=["device", "mount", "engine_flag"],
-    help=help_for(
-        *(
-            "spec",
-            "target",
-            *CONTAINERS,
-            *REMOTE,
-            "profile",
-            "jobs",
-            "output",
-            "ndk",
-            "bundle",
-            "verify-cache",
-            "plan-only",
-            "json",
-            *VERIFYING,
-        )
-    ),
+    positional=[],
+    iterable=["model", "device", "mount", "engine_flag", "case"],
+    help={
+        **MODEL_HELP,
+        **help_for("spec", "target", *CONTAINERS, *REMOTE, "profile", "jobs", "output", "ndk", "bundle"),
+        **help_for("verify-cache", "plan-only", "json", *VERIFYING),
+    },
 )
 def build(
     _context: Context,
+    model: list[str],
     device: list[str],
     mount: list[str],
     engine_flag: list[str],
+    case: list[str],
+    data: str | None = None,
+    ort_version: str | None = None,
     spec: str | None = None,
     target: str | None = None,
     executor: str = "native",
@@ -79,7 +79,7 @@ def build(
         require_possible(executor, repo=repo, ref=ref, token_file=token_file)
         remote = remote_from(repo, ref, token_file)
         request = request_from(
-            spec,
+            _models(model, case, data, ort_version, profile).spec(spec, Path(output), console),
             target=target,
             profile=profile,
             jobs=jobs,
@@ -100,18 +100,54 @@ def build(
             conclude(console, build_targets(request, console), json_mode=json)
 
 
-@task(help=help_for("spec", "target", "profile", "json"))
+@task(
+    positional=[],
+    iterable=["model", "case"],
+    help={**MODEL_HELP, **help_for("spec", "target", "profile", "output", "json")},
+)
 def plan(
     _context: Context,
+    model: list[str],
+    case: list[str],
+    data: str | None = None,
+    ort_version: str | None = None,
     spec: str | None = None,
     target: str | None = None,
     profile: str | None = None,
+    output: str = "artifacts",
     json: bool = False,
 ) -> None:
     """Show what a build would do, without compiling anything."""
     with boundary(json_mode=json) as console:
-        planned = make_planned(request_from(spec, target=target, profile=profile), console)
+        chosen = _models(model, case, data, ort_version, profile).spec(spec, Path(output), console)
+        planned = make_planned(request_from(chosen, target=target, profile=profile), console)
         show_plan(console, planned.plan, json_mode=json)
+
+
+@task(
+    positional=[],
+    iterable=["model", "case"],
+    help={
+        **MODEL_HELP,
+        **help_for("target", "profile"),
+        "output": "folder to write the buildspec to (default: this one)",
+    },
+)
+def init(
+    _context: Context,
+    model: list[str],
+    case: list[str],
+    target: str | None = None,
+    data: str | None = None,
+    ort_version: str | None = None,
+    profile: str | None = None,
+    output: str = ".",
+) -> None:
+    """Write the buildspec of models that have none, with test cases that the models run on."""
+    with boundary() as console:
+        given = _models(model, case, data, ort_version, profile)
+        file = given.write(Path(output), target, console)
+        console.note(f"{file}: edit it, then run: ortrim build {file}")
 
 
 @task(iterable=["device"], help=help_for("spec", "target", "profile", "output", "json", *VERIFYING))

@@ -1,7 +1,7 @@
 """The program `ortrim`: the same tasks, from any folder."""
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
@@ -9,6 +9,7 @@ from pathlib import Path
 from invoke.collection import Collection
 from invoke.config import Config
 from invoke.exceptions import Exit, ParseError
+from invoke.parser.context import ParserContext
 from invoke.program import Program
 
 from ortrim.cli.boundary import end_unread, end_unwritten, open_standard_streams
@@ -46,8 +47,9 @@ class OrtrimProgram(Program):
         super().parse_collection()
 
     def parse_tasks(self) -> None:
-        """Read tasks and their options."""
+        """Read tasks and their options; words that stand alone are the models of a task that has some."""
         with _usage_errors(self.argv):
+            self.core.unparsed[:] = _with_models(self.core.unparsed, self.collection.to_contexts())
             super().parse_tasks()
 
     def parse_cleanup(self) -> None:
@@ -59,6 +61,26 @@ class OrtrimProgram(Program):
         """List the tasks."""
         self.list_tasks()
         raise Exit
+
+
+def _with_models(words: Sequence[str], tasks: Iterable[ParserContext]) -> list[str]:
+    """Write `--model=` before each word behind the first task that is neither an option, its value nor a task.
+
+    Invoke's own positional arguments cannot be repeated.
+    """
+    known = {name: each for each in tasks for name in (each.name, *each.aliases)}
+    task = known.get(words[0]) if words else None
+    if task is None or "model" not in task.args:
+        return list(words)
+    written, expects = [words[0]], False
+    for at, word in enumerate(words[1:], start=1):
+        if word in known and not expects and not Path(word).exists():
+            return [*written, *words[at:]]
+        flag = task.flags.get(word)
+        is_model = not (expects or word.startswith("-"))
+        written.append(f"--model={word}" if is_model else word)
+        expects = not expects and flag is not None and flag.takes_value
+    return written
 
 
 program = OrtrimProgram(
@@ -87,7 +109,10 @@ def _usage_errors(argv: Sequence[str] | None = None) -> Iterator[None]:
     except ParseError as error:
         files = (word for word in argv or () if word.startswith("-") and Path(word).is_file())
         file = next(files, "")
-        hint = (
-            f"the file's name begins with a dash; write ./{file}, or put -- before it" if file else "run ortrim --list"
-        )
+        model = next((word for word in argv or () if word.endswith((".onnx", ".toml"))), "")
+        hint = "run ortrim --list"
+        if file:
+            hint = f"the file's name begins with a dash; write ./{file}, or put -- before it"
+        elif model and model == next(iter((argv or ())[1:]), None):
+            hint = f"say what to do with it: ortrim build {model}"
         raise Exit(message=f"error: bad-usage\n  {error}\n  hint: {hint}", code=ExitCode.USAGE) from error

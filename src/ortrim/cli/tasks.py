@@ -8,7 +8,9 @@ from typing import Final
 from invoke.collection import Collection
 
 TASKS: Final[Mapping[tuple[str, ...], Callable[[], ModuleType]]] = {
-    ("build", "plan", "verify", "report", "convert", "reduce", "prepare"): lambda: import_module("ortrim.cli.build"),
+    ("build", "plan", "init", "verify", "report", "convert", "reduce", "prepare"): lambda: import_module(
+        "ortrim.cli.build"
+    ),
     ("bundle",): lambda: import_module("ortrim.cli.bundle"),
     ("page",): lambda: import_module("ortrim.page.task"),
     ("inspect",): lambda: import_module("ortrim.inspect.task"),

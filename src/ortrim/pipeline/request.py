@@ -13,6 +13,7 @@ from typing import Final
 
 from ortrim.base.cache import cache_folder
 from ortrim.base.console import Console
+from ortrim.cases.found import FoundCases, found_cases
 from ortrim.containers.engines import ContainerOptions
 from ortrim.errors import ModelError, UsageError
 from ortrim.models.convert import Conversion, convert
@@ -143,6 +144,7 @@ def converted_models(loaded: LoadedSpec, console: Console) -> Models:
     pins = runtime_pins(loaded.spec.onnxruntime.version)
     originals = prepared_models(loaded, console)
     runtime = full_runtime(pins.version, pins.converter_requirements)
+    loaded = _with_cases(loaded, originals, runtime, console)
     preparations = preparations_of(loaded, originals, runtime, console)
     prepared = tuple(done.model if done else own for own, done in zip(originals, preparations, strict=True))
     converted = _convert(loaded, prepared, runtime, console)
@@ -155,6 +157,25 @@ def converted_models(loaded: LoadedSpec, console: Console) -> Models:
         converted=converted,
         operators=reduce_operators(converted),
     )
+
+
+def _with_cases(
+    loaded: LoadedSpec, originals: tuple[PreparedModel, ...], runtime: FullRuntime, console: Console
+) -> LoadedSpec:
+    """Return the buildspec with cases for those models that have none, nor steps, and leave sizes open."""
+    models = [
+        replace(spec, cases=found_for(own, runtime, console).cases)
+        if not (spec.cases or spec.steps) and any(is_open(info) for info in own.facts.inputs)
+        else spec
+        for spec, own in zip(loaded.spec.models, originals, strict=True)
+    ]
+    return replace(loaded, spec=replace(loaded.spec, models=tuple(models)))
+
+
+def found_for(model: PreparedModel, runtime: FullRuntime, console: Console) -> FoundCases:
+    """Return the cases that are found for a model, and show what was chosen. Raises as `found_cases` does."""
+    with console.step(f"find test cases for {model.name}") as step:
+        return found_cases(model, runtime, step.note)
 
 
 def prepared_models(loaded: LoadedSpec, console: Console) -> tuple[PreparedModel, ...]:
@@ -224,6 +245,11 @@ def check_sizes(sizes: Sizes, known: Sequence[str]) -> None:
             hint = nearest(name, known, f"the model's dynamic dimensions: {', '.join(known) or 'none'}")
             what = f"the model has no dynamic dimension {name!r}"
             raise UsageError("bad-option", what, where="--dim", hint=hint)
+
+
+def is_open(info: TensorInfo) -> bool:
+    """Whether a model leaves the size of an input open."""
+    return info.shape is None or any(not isinstance(size, int) for size in info.shape)
 
 
 def open_sizes(inputs: Sequence[TensorInfo]) -> tuple[str, ...]:

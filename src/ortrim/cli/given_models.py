@@ -1,0 +1,109 @@
+"""Models on a command line that have no buildspec: the options that go with them, and the buildspec made of both."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from ortrim.base.console import Console
+from ortrim.base.files import require_writable, write_atomically, write_if_changed
+from ortrim.cli.options import profile_named
+from ortrim.errors import UsageError, bad_option
+from ortrim.pipeline.first_spec import FirstChoices, first_spec
+from ortrim.pipeline.request import is_buildspec
+from ortrim.spec.buildspec import CaseSpec, InputSpec
+from ortrim.spec.load import name_from
+from ortrim.spec.values import NAME
+
+MODEL_HELP: Final[Mapping[str, str]] = {
+    "model": "models without a buildspec: files, folders, patterns, addresses or wheel:NAME==VERSION/MEMBER; also "
+    "without --model, as is a buildspec",
+    "case": "a test case of your own for them, as NAME:INPUT=1x3x224x224; may be repeated (default: cases are found)",
+    "data": "recorded inputs for them, an .npz file keyed by input name",
+    "ort-version": "version of ONNX Runtime for them, such as 1.24.4 or newest (default: the proved one)",
+}
+
+
+CASE: Final = "write --case NAME:INPUT=1x3x224x224"
+SIZE: Final = re.compile(r"[0-9]{1,9}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class GivenModels:
+    """What a command line says of models without a buildspec, in the options' own words."""
+
+    models: Sequence[str]
+    cases: Sequence[str] = ()
+    data: str | None = None
+    version: str | None = None
+    profile: str | None = None
+
+    def spec(self, spec: str | None, output: Path, console: Console) -> str | None:
+        """Return the buildspec to use: the one named, or one that is made of the models and written below `output`.
+
+        None if nothing is named. Raises `UsageError` (`bad-option`) and as `first_spec` does.
+        """
+        if spec is None and len(self.models) == 1 and is_buildspec(Path(self.models[0])):
+            spec = self.models[0]
+        elif spec is None and self.models:
+            require_writable(output)
+            made = first_spec(self.models, self._choices(), console)
+            file = output / made.name / f"{made.name}.toml"
+            write_if_changed(file, made.text(file.parent, console))
+            console.note(f"{file}: the buildspec of this build, which ortrim writes; ortrim init makes one to edit")
+            return str(file)
+        elif self.models:
+            raise bad_option("spec", str(spec), "give models or one buildspec, not both")
+        for option, words in (("case", self.cases), ("data", self.data), ("ort-version", self.version)):
+            if words:
+                raise bad_option(option, str(words), "it goes with models; a buildspec says this itself")
+        return spec
+
+    def write(self, folder: Path, target: str | None, console: Console) -> Path:
+        """Write a buildspec for the models into a folder, where there is none yet, and return its file.
+
+        Raises `UsageError` (`spec-exists`, `no-model`, `bad-option`) and as `first_spec` does.
+        """
+        if not self.models:
+            raise UsageError("no-model", "there is no model to write a buildspec for", hint="ortrim init MODEL.onnx")
+        require_writable(folder)
+        made = first_spec(self.models, self._choices(target), console)
+        file = folder / f"{made.name}.toml"
+        if file.exists():
+            hint = "give another folder with --output, or remove the file"
+            raise UsageError("spec-exists", "there is a file of this name already", where=str(file), hint=hint)
+        write_atomically(file, made.text(folder, console))
+        return file
+
+    def _choices(self, target: str | None = None) -> FirstChoices:
+        cases = tuple(_case(name, words) for name, words in self._words_by_case().items())
+        data = () if self.data is None else (_recorded(Path(self.data)),)
+        profile = None if self.profile is None else profile_named(self.profile)
+        return FirstChoices(version=self.version, profile=profile, cases=(*cases, *data), target=target)
+
+    def _words_by_case(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for word in self.cases:
+            name, colon, rest = word.partition(":")
+            if not (colon and re.fullmatch(NAME, name)):
+                raise bad_option("case", word[:100], CASE)
+            found.setdefault(name, []).append(rest)
+        return found
+
+
+def _case(name: str, words: Sequence[str]) -> CaseSpec:
+    shapes = {}
+    for word in words:
+        given, _, shape = word.rpartition("=")
+        sizes = shape.split("x") if given else []
+        if not sizes or any(not SIZE.fullmatch(size) for size in sizes):
+            raise bad_option("case", word[:100], CASE)
+        shapes[given] = InputSpec(shape=tuple(map(int, sizes)))
+    return CaseSpec(name=name, inputs=shapes)
+
+
+def _recorded(data: Path) -> CaseSpec:
+    if not data.exists():
+        raise bad_option("data", str(data)[:100], "give an .npz file, or a folder with input_0.pb")
+    return CaseSpec(name=name_from(data) or "recorded", data=data.absolute())

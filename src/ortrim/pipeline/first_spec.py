@@ -1,0 +1,122 @@
+"""The buildspec of models that have none: their files, the cases found for them, and what a command line chose."""
+
+import json
+import os
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from ortrim.base.cache import cache_folder
+from ortrim.base.console import Console
+from ortrim.cases.found import FoundCases, case_toml
+from ortrim.models.full_runtime import full_runtime
+from ortrim.models.named import models_named
+from ortrim.models.prepare import FACTS_LAYOUT, prepare
+from ortrim.pins.runtime import runtime_pins
+from ortrim.pins.versions import exact_version
+from ortrim.pipeline.request import found_for
+from ortrim.platforms import target_problems
+from ortrim.platforms.planner import select_targets
+from ortrim.spec.build_options import ProfileName
+from ortrim.spec.buildspec import CaseSpec, ModelSpec, RuntimeSpec
+from ortrim.spec.load import spec_from_data
+
+SEVERAL: Final = "models"
+"""The name of several models together."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FirstChoices:
+    """What a command line chooses for models without a buildspec; what is empty is left to ortrim.
+
+    `cases` are the user's own, which each model then has, with absolute paths of recorded inputs. `target` selects as
+    `select_targets` does what is written down; without one, nothing is.
+    """
+
+    version: str | None = None
+    profile: ProfileName | None = None
+    cases: tuple[CaseSpec, ...] = ()
+    target: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Sought:
+    """A model, and the cases found for it unless it has the user's own."""
+
+    model: ModelSpec
+    cases: tuple[CaseSpec, ...]
+    found: FoundCases | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class FirstSpec:
+    """A buildspec that is not written yet."""
+
+    name: str
+    choices: FirstChoices
+    sought: tuple[_Sought, ...]
+
+    def text(self, folder: Path, console: Console) -> str:
+        """Return its text, in which files are named as seen from `folder`. Raises as `select_targets` does."""
+        text = _text(self, folder)
+        if self.choices.target is None:
+            return text
+        spec = spec_from_data(tomllib.loads(text), folder / f"{self.name}.toml", target_problems).spec
+        targets = select_targets(spec, self.choices.target, None, console.note)
+        return text + "".join(f"\n[[targets]]\nid = {json.dumps(target.id)}\n" for target in targets)
+
+
+def first_spec(words: Sequence[str], choices: FirstChoices, console: Console) -> FirstSpec:
+    """Return a buildspec for the models that `words` name. Raises as `models_named`, `prepare` and `found_cases` do."""
+    version = exact_version(choices.version or RuntimeSpec().version)
+    root = cache_folder("models") / FACTS_LAYOUT
+    models = models_named(words, root=root, ort_version=version)
+    sought = tuple(_sought(model, choices.cases, version, root, console) for model in models)
+    name = models[0].name if len(models) == 1 else SEVERAL
+    return FirstSpec(name=name, choices=choices, sought=sought)
+
+
+def _sought(model: ModelSpec, own: tuple[CaseSpec, ...], version: str, root: Path, console: Console) -> _Sought:
+    if own:
+        return _Sought(model=model, cases=own)
+    where = str(model.path or model.url or f"{model.wheel}/{model.member}")
+    prepared = prepare(model, base=Path(), root=root, ort_version=version, where=where)
+    pins = runtime_pins(version)
+    found = found_for(prepared, full_runtime(pins.version, pins.converter_requirements), console)
+    return _Sought(model=model, cases=found.cases, found=found)
+
+
+def _text(spec: FirstSpec, folder: Path) -> str:
+    lines = ["# Every key: docs/reference/buildspec.md", f"name = {json.dumps(spec.name)}"]
+    if spec.choices.profile:
+        lines.append(f"profile = {json.dumps(spec.choices.profile)}")
+    if spec.choices.version:
+        lines.append(f"onnxruntime = {{ version = {json.dumps(exact_version(spec.choices.version))} }}")
+    for each in spec.sought:
+        lines += ["", "[[models]]", *_source(each.model, folder), *_cases(each, folder)]
+    return "\n".join(lines) + "\n"
+
+
+def _source(model: ModelSpec, folder: Path) -> list[str]:
+    path = None if model.path is None else _seen_from(folder, model.path)
+    keys = {
+        "name": model.name, "path": path, "url": model.url, "wheel": model.wheel, "member": model.member,
+        "sha256": model.sha256,
+    }  # fmt: skip
+    return [f"{key} = {json.dumps(word, ensure_ascii=False)}" for key, word in keys.items() if word is not None]
+
+
+def _cases(each: _Sought, folder: Path) -> list[str]:
+    reasons = (f"# {line}" for line in (*each.found.reasons, *each.found.warnings)) if each.found else ()
+    seen = (replace(case, data=Path(_seen_from(folder, case.data))) if case.data else case for case in each.cases)
+    return [*reasons, "cases = [", *(f"    {case_toml(case)}," for case in seen), "]"]
+
+
+def _seen_from(folder: Path, path: Path) -> str:
+    """Return a path as a file in `folder` names it; on Windows, one on another drive stays as it is."""
+    try:
+        return Path(os.path.relpath(path, folder.absolute())).as_posix()
+    except ValueError:
+        return path.as_posix()

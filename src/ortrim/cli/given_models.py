@@ -4,17 +4,19 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ortrim.base.console import Console
 from ortrim.base.files import require_writable, write_atomically, write_if_changed
 from ortrim.cli.options import profile_named
 from ortrim.errors import UsageError, bad_option
-from ortrim.pipeline.first_spec import FirstChoices, first_spec
 from ortrim.pipeline.request import is_buildspec
 from ortrim.spec.buildspec import CaseSpec, InputSpec
 from ortrim.spec.load import name_from
 from ortrim.spec.values import NAME
+
+if TYPE_CHECKING:
+    from ortrim.pipeline.first_spec import FirstSpec
 
 MODEL_HELP: Final[Mapping[str, str]] = {
     "model": "models without a buildspec: files, folders, patterns, addresses or wheel:NAME==VERSION/MEMBER; also "
@@ -48,7 +50,7 @@ class GivenModels:
             spec = self.models[0]
         elif spec is None and self.models:
             require_writable(output)
-            made = first_spec(self.models, self._choices(), console)
+            made = self._made(None, console)
             file = output / made.name / f"{made.name}.toml"
             write_if_changed(file, made.text(file.parent, console))
             console.note(f"{file}: the buildspec of this build, which ortrim writes; ortrim init makes one to edit")
@@ -68,7 +70,7 @@ class GivenModels:
         if not self.models:
             raise UsageError("no-model", "there is no model to write a buildspec for", hint="ortrim init MODEL.onnx")
         require_writable(folder)
-        made = first_spec(self.models, self._choices(target), console)
+        made = self._made(target, console)
         file = folder / f"{made.name}.toml"
         if file.exists():
             hint = "give another folder with --output, or remove the file"
@@ -76,11 +78,14 @@ class GivenModels:
         write_atomically(file, made.text(folder, console))
         return file
 
-    def _choices(self, target: str | None = None) -> FirstChoices:
+    def _made(self, target: str | None, console: Console) -> "FirstSpec":
+        from ortrim.pipeline.first_spec import FirstChoices, first_spec  # noqa: PLC0415 - it imports onnx
+
         cases = tuple(_case(name, words) for name, words in self._words_by_case().items())
         data = () if self.data is None else (_recorded(Path(self.data)),)
         profile = None if self.profile is None else profile_named(self.profile)
-        return FirstChoices(version=self.version, profile=profile, cases=(*cases, *data), target=target)
+        choices = FirstChoices(version=self.version, profile=profile, cases=(*cases, *data), target=target)
+        return first_spec(self.models, choices, console)
 
     def _words_by_case(self) -> dict[str, list[str]]:
         found: dict[str, list[str]] = {}

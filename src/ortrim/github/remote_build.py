@@ -49,6 +49,7 @@ from ortrim.package.manifest import WORKFLOW
 from ortrim.pipeline.building import build, to_compile
 from ortrim.pipeline.planned import Planned, make_planned
 from ortrim.pipeline.request import Request
+from ortrim.pipeline.verification import make_references
 from ortrim.verify.reports import VerifyReport
 
 LONGEST_TITLE: Final = 200
@@ -68,6 +69,7 @@ def build_on_github(
     planned = make_planned(here, console, to_run=True)
     missing = to_compile(planned, here)
     if missing:
+        make_references(planned, here, console)
         _compile_there(planned, missing, _Order(request=here, remote=remote, console=console), wants_cancel)
     else:
         console.note("all targets were compiled before: no run is dispatched")

@@ -17,7 +17,7 @@ from ortrim.pipeline.planned import Planned, make_planned, target_folder
 from ortrim.pipeline.preparing import write_steps
 from ortrim.pipeline.request import Request
 from ortrim.pipeline.transfer import is_compiled
-from ortrim.pipeline.verification import Packaged, verify
+from ortrim.pipeline.verification import Packaged, make_references, verify
 from ortrim.report.write import JSON_NAME, OUTDATED, read_report, write_reports
 from ortrim.verify.reports import VerifyReport
 
@@ -30,9 +30,14 @@ def build(request: Request, console: Console, planned: Planned | None = None) ->
     """
     require_writable(request.output)
     planned = planned or make_planned(request, console, to_run=True)
+    before = [
+        (group, [_finished(planned, target, request, console.note) for target in group.targets])
+        for group in groups(planned.plan)
+    ]
+    if not all(all(found) for _, found in before):
+        make_references(planned, request, console)
     reports: list[VerifyReport] = []
-    for group in groups(planned.plan):
-        found = [_finished(planned, target, request, console.note) for target in group.targets]
+    for group, found in before:
         if all(found):
             reports += filter(None, found)
             continue

@@ -9,11 +9,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ortrim.base.cache import cache_folder
 from ortrim.base.console import Console
-from ortrim.cases.found import FoundCases, found_cases
 from ortrim.containers.engines import ContainerOptions
 from ortrim.errors import ModelError, UsageError
 from ortrim.models.convert import Conversion, convert
@@ -32,6 +31,9 @@ from ortrim.spec.problems import nearest
 from ortrim.spec.values import VERSION
 from ortrim.steps.preparation import Ingredients, Preparation, prepare_by_steps, step_name, with_default_case
 from ortrim.verify.cases import make_cases
+
+if TYPE_CHECKING:
+    from ortrim.cases.found import FoundCases
 
 
 def preparations_of(
@@ -172,8 +174,10 @@ def _with_cases(
     return replace(loaded, spec=replace(loaded.spec, models=tuple(models)))
 
 
-def found_for(model: PreparedModel, runtime: FullRuntime, console: Console) -> FoundCases:
+def found_for(model: PreparedModel, runtime: FullRuntime, console: Console) -> "FoundCases":
     """Return the cases that are found for a model, and show what was chosen. Raises as `found_cases` does."""
+    from ortrim.cases.found import found_cases  # noqa: PLC0415 - it imports onnx
+
     with console.step(f"find test cases for {model.name}") as step:
         return found_cases(model, runtime, step.note)
 

@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final, assert_never
 
+from ortrim.base.cache import cache_folder
 from ortrim.base.console import Console, Step
 from ortrim.build.plan import BuildJob, JobResult, PlannedTarget, digest
 from ortrim.errors import BinaryError, BudgetMissed, Diagnostic, DiagnosticGroup, Inconclusive, ParityError
@@ -117,7 +118,7 @@ def _task(planned: Planned, packaged: Packaged, request: Request, devices: Seque
     baseline, baseline_size = platform.baseline(job, models.runtime, models.pins.converter_requirements)
     return Task(
         delivery=packaged.delivery,
-        subjects=_subjects(planned, folder / "reference", step) if devices else (),
+        subjects=_subjects(planned, step) if devices else (),
         budgets=packaged.target.budgets,
         baseline=baseline,
         baseline_size=baseline_size,
@@ -143,9 +144,19 @@ def _identity(planned: Planned, job: BuildJob, result: JobResult) -> Identity:
     )
 
 
-def _subjects(planned: Planned, folder: Path, step: Step) -> tuple[ModelUnderTest, ...]:
-    """Return the models with the full runtime's outputs of them, which lie below `folder`, or are made there."""
-    models = planned.models
+def make_references(planned: Planned, request: Request, console: Console) -> None:
+    """Run every case in the full runtime before anything is compiled, if there is a device to verify on later.
+
+    A case that the model does not run on ends the command here. Raises as `reference_outputs` does.
+    """
+    if any(devices_of(target.job.target, request, target.job.cpu) for target in planned.plan.targets):
+        with console.step("run the cases in the full runtime") as step:
+            _subjects(planned, step)
+
+
+def _subjects(planned: Planned, step: Step) -> tuple[ModelUnderTest, ...]:
+    """Return the models with the full runtime's outputs of them, which are kept in the cache."""
+    models, folder = planned.models, cache_folder("references")
     plans, specs = planned.plan.models, models.loaded.spec.models
     subjects = []
     for prepared, converted, spec, cases, plan in zip(

@@ -111,7 +111,7 @@ def test_the_cpp_compiles_for_android(demo: Planned, tmp_path: Path) -> None:
 def test_both_apis_give_parity_in_a_virtual_machine(tmp_path: Path) -> None:
     """Every case of the demo, on its trimmed library, by the instrumentation itself; the model mapped from a file."""
     demo = java_demo(tmp_path)
-    subjects = subjects_of(demo.planned, tmp_path / "reference")
+    subjects = subjects_of(demo.planned)
     plan, assets = demo.planned.plan, tmp_path / "assets"
     session = session_json(plan.ort_version, {model.name: model.session for model in plan.models})
     write_requests(assets / "requests", session, subjects)
@@ -181,7 +181,7 @@ def test_both_apis_give_parity_on_a_phone(tmp_path: Path) -> None:
     planned = make_planned(request, Console())
     build(request, Console(), planned)
     (manifest,) = planned.folder.glob("android/*/manifest.json")
-    subjects = subjects_of(planned, tmp_path / "reference")
+    subjects = subjects_of(planned)
     write_app(tmp_path / "app", manifest.parent, subjects)
     run_app(tmp_path / "app", tmp_path / "results")
     require_parity(subjects, tmp_path / "results", tmp_path / "outputs")

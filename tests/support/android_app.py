@@ -38,10 +38,10 @@ APIS: Final = ("java", "cpp")
 """How the files of results end."""
 
 
-def subjects_of(planned: Planned, folder: Path) -> tuple[ModelUnderTest, ...]:
-    """Return the models of a plan with the full runtime's outputs, which are made in a folder."""
+def subjects_of(planned: Planned) -> tuple[ModelUnderTest, ...]:
+    """Return the models of a plan with the full runtime's outputs."""
     with Console().step("references") as step:
-        return _subjects(planned, folder, step)
+        return _subjects(planned, step)
 
 
 def write_requests(folder: Path, session: str, subjects: Sequence[ModelUnderTest]) -> None:

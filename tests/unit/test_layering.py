@@ -29,6 +29,7 @@ LAYERS: Final = (
     ("cli.boundary", "cli.options", "cli.rendering"),
     ("pipeline",),
     ("report",),
+    ("cases",),
     ("steps",),
     ("pins.update",),
     ("farms",),

@@ -143,7 +143,7 @@ def init(
     profile: str | None = None,
     output: str = ".",
 ) -> None:
-    """Write the buildspec of models that have none, with test cases that the models run on."""
+    """Write a buildspec for models, with test cases."""
     with boundary() as console:
         given = _models(model, case, data, ort_version, profile)
         file = given.write(Path(output), target, console)

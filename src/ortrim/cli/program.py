@@ -1,7 +1,7 @@
 """The program `ortrim`: the same tasks, from any folder."""
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
@@ -9,6 +9,7 @@ from pathlib import Path
 from invoke.collection import Collection
 from invoke.config import Config
 from invoke.exceptions import Exit, ParseError
+from invoke.parser import Parser
 from invoke.parser.context import ParserContext
 from invoke.program import Program
 
@@ -47,10 +48,15 @@ class OrtrimProgram(Program):
         super().parse_collection()
 
     def parse_tasks(self) -> None:
-        """Read tasks and their options; words that stand alone are the models of a task that has some."""
+        """Read tasks and their options."""
         with _usage_errors(self.argv):
-            self.core.unparsed[:] = _with_models(self.core.unparsed, self.collection.to_contexts())
             super().parse_tasks()
+
+    def _make_parser(self) -> Parser:
+        """Return Invoke's parser; words that stand alone become the models of a task that has some."""
+        parser = super()._make_parser()
+        self.core.unparsed[:] = _with_models(self.core.unparsed, parser.contexts)
+        return parser
 
     def parse_cleanup(self) -> None:
         """Answer `--help` and `--list`."""
@@ -63,18 +69,17 @@ class OrtrimProgram(Program):
         raise Exit
 
 
-def _with_models(words: Sequence[str], tasks: Iterable[ParserContext]) -> list[str]:
+def _with_models(words: Sequence[str], tasks: Mapping[str, ParserContext]) -> list[str]:
     """Write `--model=` before each word behind the first task that is neither an option, its value nor a task.
 
     Invoke's own positional arguments cannot be repeated.
     """
-    known = {name: each for each in tasks for name in (each.name, *each.aliases)}
-    task = known.get(words[0]) if words else None
+    task = tasks.get(words[0]) if words else None
     if task is None or "model" not in task.args:
         return list(words)
     written, expects = [words[0]], False
     for at, word in enumerate(words[1:], start=1):
-        if word in known and not expects and not Path(word).exists():
+        if word in tasks and not expects and not Path(word).exists():
             return [*written, *words[at:]]
         flag = task.flags.get(word)
         is_model = not (expects or word.startswith("-"))

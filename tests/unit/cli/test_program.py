@@ -17,11 +17,11 @@ from ortrim.errors import ExitCode
 from program_runs import Run
 
 TASKS = (
-    "accept-build", "attach", "bench", "build", "bundle", "check-build", "check-compat", "compare", "convert", "cost",
-    "devices", "doctor", "fetch", "history", "hot", "inspect", "lint", "page", "plan", "prepare", "profile", "reduce",
-    "report", "runs", "schema", "size", "verify", "workflows", "ci.app", "ci.compile", "ci.deliver", "ci.farm",
-    "ci.judge", "ci.plan", "ci.prepare", "pins.compare", "pins.index", "pins.propose", "pins.update", "release.draft",
-    "release.publish",
+    "accept-build", "attach", "bench", "build", "bundle", "check-build", "check-compat", "compare", "convert",
+    "cost", "devices", "doctor", "fetch", "history", "hot", "init", "inspect", "lint", "page", "plan", "prepare",
+    "profile", "reduce", "report", "runs", "schema", "size", "verify", "workflows", "ci.app", "ci.compile",
+    "ci.deliver", "ci.farm", "ci.judge", "ci.plan", "ci.prepare", "pins.compare", "pins.index", "pins.propose",
+    "pins.update", "release.draft", "release.publish",
 )  # fmt: skip
 
 
@@ -121,7 +121,7 @@ def test_files_whose_names_begin_with_a_dash_are_read(ortrim: Run, words: tuple[
 def test_a_file_that_is_taken_for_options_is_explained(ortrim: Run, name: str) -> None:
     """How to name it is the hint."""
     write(Path(name), relu())
-    ended = ortrim("inspect", name)
+    ended = ortrim("init", "inspect", name)
     assert ended.code == 2
     assert ended.err.endswith(f"hint: the file's name begins with a dash; write ./{name}, or put -- before it\n")
 
@@ -130,7 +130,7 @@ def test_a_file_that_is_taken_for_options_is_explained(ortrim: Run, name: str) -
     "words",
     [
         ("bild",), ("--frob",), ("build", "--frob"), ("build", "--jobs"), ("inspect",), ("--help", "bild"),
-        ("build", "extra"), ("plan", "--jobs", "2"),
+        ("schema", "extra"), ("plan", "--jobs", "2"),
     ],
 )  # fmt: skip
 def test_words_that_make_no_sense_end_with_the_code_of_usage(ortrim: Run, words: tuple[str, ...]) -> None:

@@ -30,9 +30,9 @@ from ortrim.pipeline.request import convert_models
 
 
 def _models(
-    model: Sequence[str], case: Sequence[str], data: str | None, ort_version: str | None, profile: str | None
+    model: list[str] | None, case: list[str] | None, data: str | None, ort_version: str | None, profile: str | None
 ) -> GivenModels:
-    return GivenModels(models=model, cases=case, data=data, version=ort_version, profile=profile)
+    return GivenModels(models=model or (), cases=case or (), data=data, version=ort_version, profile=profile)
 
 
 @task(
@@ -46,13 +46,9 @@ def _models(
 )
 def build(
     _context: Context,
-    model: list[str],
     device: list[str],
     mount: list[str],
     engine_flag: list[str],
-    case: list[str],
-    data: str | None = None,
-    ort_version: str | None = None,
     spec: str | None = None,
     target: str | None = None,
     executor: str = "native",
@@ -72,6 +68,10 @@ def build(
     training_run: str = "",
     repo: str | None = None,
     ref: str | None = None,
+    model: list[str] | None = None,
+    case: list[str] | None = None,
+    data: str | None = None,
+    ort_version: str | None = None,
 ) -> None:
     """Build trimmed, verified runtimes for models."""
     with boundary(json_mode=json, verify_cache=verify_cache) as console, chosen_bundle(bundle):
@@ -107,15 +107,15 @@ def build(
 )
 def plan(
     _context: Context,
-    model: list[str],
-    case: list[str],
-    data: str | None = None,
-    ort_version: str | None = None,
     spec: str | None = None,
     target: str | None = None,
     profile: str | None = None,
-    output: str = "artifacts",
     json: bool = False,
+    output: str = "artifacts",
+    model: list[str] | None = None,
+    case: list[str] | None = None,
+    data: str | None = None,
+    ort_version: str | None = None,
 ) -> None:
     """Show what a build would do, without compiling anything."""
     with boundary(json_mode=json) as console:
@@ -135,13 +135,13 @@ def plan(
 )
 def init(
     _context: Context,
-    model: list[str],
-    case: list[str],
     target: str | None = None,
-    data: str | None = None,
-    ort_version: str | None = None,
     profile: str | None = None,
     output: str = ".",
+    model: list[str] | None = None,
+    case: list[str] | None = None,
+    data: str | None = None,
+    ort_version: str | None = None,
 ) -> None:
     """Write a buildspec for models, with test cases."""
     with boundary() as console:

@@ -72,18 +72,20 @@ class OrtrimProgram(Program):
 def _with_models(words: Sequence[str], tasks: Mapping[str, ParserContext]) -> list[str]:
     """Write `--model=` before each word behind the first task that is neither an option, its value nor a task.
 
-    Invoke's own positional arguments cannot be repeated.
+    Invoke's own positional arguments cannot be repeated or left out.
     """
     task = tasks.get(words[0]) if words else None
-    if task is None or "model" not in task.args:
+    if task is None or "model" not in task.args or task.args["model"].positional:
         return list(words)
-    written, expects = [words[0]], False
+    written, expects, several = [words[0]], False, task.args["model"].kind is list
     for at, word in enumerate(words[1:], start=1):
         if word in tasks and not expects and not Path(word).exists():
             return [*written, *words[at:]]
         flag = task.flags.get(word)
         is_model = not (expects or word.startswith("-"))
         written.append(f"--model={word}" if is_model else word)
+        if is_model and not several:
+            return [*written, *words[at + 1 :]]
         expects = not expects and flag is not None and flag.takes_value
     return written
 

@@ -137,7 +137,9 @@ class ModelSpec:
     steps: tuple[Step, ...] = ()
     """What is done to the model before it is converted, in order, see docs/guides/prepare.md."""
     cases: tuple[CaseSpec, ...] = ()
-    """Test cases; without any, one seeded random case with every dynamic dimension 1."""
+    """Test cases; without any, they are found for a model with dynamic dimensions (but for one with steps, which then
+    are 1); another has one of seeded random values.
+    """
     tolerances: dict[ElementType, Tolerance] = Field(default_factory=dict)
     """Tolerances by element type of the output."""
     expect: Literal["empty"] | None = None

@@ -38,6 +38,7 @@ KNOWN_TOOLS: Final = (
     "java",
     "javac",
     "localedef",
+    "mmdebstrap",
     "npm",
     "ndk",
     "pkg-config",

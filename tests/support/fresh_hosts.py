@@ -1,10 +1,9 @@
 """Other people's machines: Debian just installed, in a folder of its own, with an account, a network or none.
 
-A host is a root made by mmdebstrap from this machine's mirrors. Commands run in it by chroot, in namespaces of their own
-for processes and mounts, and without the network in one for that. Needs root.
+A host is a root made by mmdebstrap from this machine's mirrors. Commands run in it by chroot, in namespaces of
+their own for processes and mounts, and without the network in one for that. Needs root.
 """
 
-import os
 import shutil
 import time
 from collections.abc import Mapping
@@ -16,7 +15,8 @@ from ortrim.base.command import run
 
 AUTHORITIES: Final = Path("/etc/ssl/certs/ca-certificates.crt")
 """All certificates that a Debian trusts; of this machine they may have one more, a proxy's."""
-CERTIFICATE_SETTINGS: Final = {"PIP_CERT": str(AUTHORITIES), "REQUESTS_CA_BUNDLE": str(AUTHORITIES)}
+TRUSTED: Final = "/etc/authorities.pem"
+"""A copy of those, in a host."""
 USER: Final = "worker"
 GIVEN: Final = "/given"
 """Where a host has the checkout's committed state, read-only."""
@@ -41,7 +41,7 @@ def new_root(suite: str, folder: Path, *packages: str) -> Path:
     words = ("--variant=minbase", f"--include={','.join(('ca-certificates', *packages))}", "--skip=cleanup/apt/lists")
     done = run(("mmdebstrap", *words, suite, folder), timeout_seconds=900)
     assert done.returncode == 0, done.stderr[-2000:]
-    shutil.copy(AUTHORITIES, folder / str(AUTHORITIES)[1:])
+    shutil.copy(AUTHORITIES, folder / TRUSTED[1:])
     shutil.copy("/etc/resolv.conf", folder / "etc/resolv.conf")
     (folder / GIVEN[1:]).mkdir()
     added = run(("chroot", folder, "useradd", "--create-home", "--shell", "/bin/bash", USER), timeout_seconds=60)
@@ -58,7 +58,7 @@ class Host:
     account: str = USER
     home: str = f"/home/{USER}"
     network: bool = True
-    settings: Mapping[str, str] = field(default_factory=lambda: CERTIFICATE_SETTINGS)
+    settings: Mapping[str, str] = field(default_factory=lambda: {"REQUESTS_CA_BUNDLE": TRUSTED})
 
     def run(self, script: str, timeout_seconds: float = 3600) -> Ended:
         """Run a script of the shell in the account's home, or in `/` where there is none."""
@@ -102,8 +102,3 @@ def lose_apt(root: Path) -> None:
     shutil.rmtree(root / "etc/apt")
     (root / "etc/os-release").unlink()
     (root / "etc/os-release").write_text('PRETTY_NAME="Void Linux"\nNAME="Void"\nID=void\n')
-
-
-def is_possible() -> bool:
-    """Whether this machine lets root make hosts."""
-    return os.geteuid() == 0 and shutil.which("mmdebstrap") is not None

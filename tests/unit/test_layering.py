@@ -29,7 +29,7 @@ LAYERS: Final = (
     ("cli.boundary", "cli.options", "cli.rendering"),
     ("pipeline",),
     ("report",),
-    ("steps",),
+    ("steps", "cases"),
     ("pins.update",),
     ("farms",),
     ("platforms",),

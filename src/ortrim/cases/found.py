@@ -9,7 +9,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,7 +18,7 @@ from ortrim.base.console import counted, first_lines, printable
 from ortrim.base.files import code_digest, storage_errors
 from ortrim.base.json import from_json, to_data, to_json
 from ortrim.base.scripts import SCRIPTS, Python, ScriptCrash, run_script
-from ortrim.cases.guess import Filling, Guess, GuessedInput, OpenDimension, guess
+from ortrim.cases.guess import Guess, GuessedInput, OpenDimension, guess
 from ortrim.errors import ToolError, VerifyError
 from ortrim.models.full_runtime import FullRuntime
 from ortrim.models.models import PreparedModel
@@ -43,6 +43,7 @@ MOST_CRASHES: Final = 4
 TRYING: Final = re.compile(r"^trying (.*)$", re.MULTILINE)
 INDEX: Final = "cases.json"
 MOST_SHOWN: Final = 3
+LONGEST_SHOWN: Final = 50
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +67,6 @@ class _Searched:
 
     guess: Guess
     runs: tuple[Mapping[str, Any], ...]
-    grown: Mapping[str, list[int]]
     tries: int
 
 
@@ -129,7 +129,7 @@ def _search(model: PreparedModel, runtime: FullRuntime, folder: Path) -> _Search
             hint = "if onnx.checker accepts the model, report it to ONNX Runtime"
             raise VerifyError("reference-failed", what, where=_where(model), why=answer["load"], hint=hint)
         if answer["runs"]:
-            return _Searched(guess=last, runs=tuple(answer["runs"]), grown=answer["grown"], tries=tries)
+            return _Searched(guess=last, runs=tuple(answer["runs"]), tries=tries)
         refusal = answer["refusal"] or refusal
     assert last is not None
     raise _nothing_found(model, last, refusal, tries)
@@ -159,9 +159,7 @@ def _tried(model: PreparedModel, runtime: FullRuntime, what: Guess, folder: Path
             tried = TRYING.findall(crash.last_lines)
             if not tried:
                 what_failed = f"the full runtime {crash.ending} while it loaded the model"
-                raise VerifyError(
-                    "reference-failed", what_failed, where=_where(model), why=crash.last_lines
-                ) from crash
+                raise VerifyError("reference-failed", what_failed, where=_where(model), why=crash.last_lines) from crash
             skip.append(tried[-1])
             refusal = {"sizes": json.loads(tried[-1])[0], "words": f"it {crash.ending}"}
         except ToolError as error:
@@ -187,7 +185,8 @@ NOT_IN_NAMES: Final = re.compile(r"[^a-z0-9._-]+")
 
 def _cases(searched: _Searched) -> tuple[CaseSpec, ...]:
     """Return the runs that were found as a buildspec's cases, each with a name that says what is special in it."""
-    names = ["small", "larger"] if searched.grown else ["first", "second"]
+    sizes, others = (run["sizes"] for run in searched.runs[:2])
+    names = ["first", "second"] if sizes == others else ["small", "larger" if _grew(sizes, others) else "other"]
     selecting = [number for number, each in enumerate(searched.guess.inputs) if each.selects]
     first = searched.runs[0]["fillings"]
     for run in searched.runs[2:]:
@@ -200,6 +199,10 @@ def _cases(searched: _Searched) -> tuple[CaseSpec, ...]:
     return tuple(_case(name, run, searched.guess) for name, run in zip(names, searched.runs, strict=False))
 
 
+def _grew(sizes: Mapping[str, int], others: Mapping[str, int]) -> bool:
+    return all(others[name] >= size for name, size in sizes.items())
+
+
 def _case(name: str, run: Mapping[str, Any], guessed: Guess) -> CaseSpec:
     sizes: Mapping[str, int] = run["sizes"]
     inputs = {}
@@ -207,21 +210,21 @@ def _case(name: str, run: Mapping[str, Any], guessed: Guess) -> CaseSpec:
         spec = _input_spec(each, filling, sizes)
         if spec != InputSpec():
             inputs[each.name] = spec
-    known = {size for each in guessed.inputs for size in each.shape if isinstance(size, str)}
-    dimensions = {name: size for name, size in sizes.items() if name in known and not _is_place(name, guessed)}
+    known = {size for each in guessed.inputs if not _is_placed(each) for size in each.shape if isinstance(size, str)}
+    dimensions = {name: size for name, size in sizes.items() if name in known}
     return CaseSpec(name=name, seed=run["seed"], dimensions=dimensions, inputs=inputs)
 
 
-def _is_place(name: str, guessed: Guess) -> bool:
-    """Whether a dimension is called by its place, since the model has no usable name for it."""
-    return any(name == f"{each.name}[{axis}]" for each in guessed.inputs for axis in range(len(each.shape)))
+def _is_placed(each: GuessedInput) -> bool:
+    """Whether a case has to give the whole shape, since the model has no usable name for a dimension of it."""
+    return any(size == f"{each.name}[{axis}]" for axis, size in enumerate(each.shape))
 
 
 def _input_spec(each: GuessedInput, filling: Mapping[str, Any], sizes: Mapping[str, int]) -> InputSpec:
-    placed = any(size == f"{each.name}[{axis}]" for axis, size in enumerate(each.shape))
-    shape = tuple(size if isinstance(size, int) else sizes[size] for size in each.shape) if placed else None
+    whole = tuple(size if isinstance(size, int) else sizes[size] for size in each.shape)
     counted_size = filling.get("size_of")
     value = sizes[counted_size] if counted_size else filling.get("value")
+    shape = whole if _is_placed(each) else None
     return InputSpec(shape=shape, value=value, low=filling.get("low"), high=filling.get("high"))
 
 
@@ -268,7 +271,7 @@ def _values(spec: InputSpec) -> str:
 
 
 def _warnings(name: str, reference: References) -> Iterator[str]:
-    """Yield what the cases prove nothing about, by the words of parity: the runtime's outputs compared with themselves."""
+    """Yield what the cases prove nothing about, in the words of parity: outputs are compared with themselves."""
     judged = compare(name, reference, reference, {})
     empty = [each for each in judged if each.verdict is Verdict.NOT_JUDGED]
     for output in dict.fromkeys(each.output for each in empty):
@@ -281,8 +284,11 @@ def _warnings(name: str, reference: References) -> Iterator[str]:
     bodies = reference.coverage.idle
     if idle := [each for each in bodies if not any(each.startswith(f"{other}/") for other in bodies)]:
         nodes = reference.coverage.nodes - reference.coverage.executed
-        shown = ", ".join(idle[:MOST_SHOWN]) + (f" and {len(idle) - MOST_SHOWN} more" if len(idle) > MOST_SHOWN else "")
-        yield f"no case enters {shown}: {nodes:,} of {counted(reference.coverage.nodes, 'node')}"
+        shown = ", ".join(
+            each if len(each) <= LONGEST_SHOWN else f"...{each[-LONGEST_SHOWN:]}" for each in idle[:MOST_SHOWN]
+        )
+        more = f" and {len(idle) - MOST_SHOWN} more" if len(idle) > MOST_SHOWN else ""
+        yield f"no case enters {shown}{more}: {nodes:,} of {counted(reference.coverage.nodes, 'node')}"
 
 
 def case_toml(case: CaseSpec) -> str:
@@ -300,7 +306,8 @@ def case_toml(case: CaseSpec) -> str:
 def _fields(spec: InputSpec) -> Iterator[tuple[str, str]]:
     for key, value in asdict(spec).items():
         if value is not None:
-            yield key, json.dumps(list(value) if isinstance(value, tuple) else value)
+            # A bound that is a whole number is written as one.
+            yield key, f"{value:.15g}" if key in {"low", "high"} else json.dumps(value)
 
 
 def _table(pairs: Iterable[tuple[str, str]], *, plain: bool = False) -> str:

@@ -103,7 +103,7 @@ class Graph:
             yield node.output[0], tuple(axes[axis] for axis in order) if axes and order else None
         elif kind in SAME_AXES and (position == 0 or kind in {"Add", "Mul"}):
             yield node.output[0], axes
-        elif kind in OTHER_AXES:
+        elif kind in OTHER_AXES or (kind == "Gather" and position == 0):
             for output in node.output:
                 yield output, None
 
@@ -113,10 +113,12 @@ class Graph:
             self._note_table(node, traits)
         traits.decides |= node.op_type == "If"
         traits.convolved |= position == 0 and node.op_type in {*CONVOLUTIONS, "STFT", "DFT"}
+        if node.op_type == "OneHot" and position == 0 and (depth := self.numbers(node.input[1])):
+            traits.vocabulary = min(int(depth[0]), traits.vocabulary or int(depth[0]))
         if node.op_type in COMPARISONS and len(node.input) == 2:
             found = [number for number in self.numbers(node.input[1 - position]) if number not in traits.compared]
             traits.compared += found[: MOST_COMPARED - len(traits.compared)]
-        for axis, size in self._sizes(node, position, len(axes) if axes else traits.rank):
+        for axis, size in self._sizes(node, position):
             if traits.rank is None and node.op_type in RANKED:
                 traits.at_least_rank = max(traits.at_least_rank, axis + 1)
             own = axes[axis] if axes and -len(axes) <= axis < len(axes) else None
@@ -129,7 +131,7 @@ class Graph:
         if dimensions and axis < len(dimensions) and dimensions[axis] > 1:
             traits.vocabulary = min(dimensions[axis], traits.vocabulary or dimensions[axis])
 
-    def _sizes(self, node: onnx.NodeProto, position: int, rank: int | None) -> Iterator[tuple[int, int]]:
+    def _sizes(self, node: onnx.NodeProto, position: int) -> Iterator[tuple[int, int]]:
         """Yield axes and the sizes that they have to have for a node's weights."""
         kind = node.op_type
         if kind in CONVOLUTIONS and position == 0:

@@ -126,10 +126,10 @@ def _guess(
                 kept = found.get(name)
                 if kept is None or len(other.sizes) == 1 or (kept.kind == "size" and len(kept.sizes) > 1):
                     found[name] = other
-    sums = {name: terms for name, terms in sums.items() if all(isinstance(t, int) or t in found for t in terms)}
-    for name, size in ((name, size) for info in inputs for size in info.shape or () for name in [size]):
-        if isinstance(name, str) and SUM.match(name) and name not in sums:
-            found[name] = OpenDimension(name=name, kind="sequence", sizes=SIZES["sequence"], why="")
+    for name, terms in tuple(sums.items()):
+        if any(isinstance(term, str) and term not in found for term in terms):
+            del sums[name]
+            found[name] = OpenDimension(name=name, kind="sequence", sizes=SIZES["sequence"], why="by its name")
     feeding = _feedback(inputs, outputs)
     shapes = {
         info.name: tuple(variable(info, axis) or int(size or 0) for axis, size in enumerate(info.shape or ()))

@@ -26,20 +26,24 @@ MOST_TRIES = 600
 LONGEST_WORDS = 600
 NUMBER = re.compile(r"(?<![\w.])-?\d{1,6}(?![\w.])")
 NODE = re.compile(r"Name:'[^']*'|node \([^)]*\)|[\w/\\.]+\.(?:cc|h):\d+|\[ONNXRuntimeError\] : \d+")
-BEYOND = re.compile(r"out of (?:data )?bounds|out of range|within the inclusive range|index.{0,40}(?:range|bound)", re.I)
+BEYOND = re.compile(
+    r"out of (?:data )?bounds|out of range|within the inclusive range|index.{0,40}(?:range|bound)", re.IGNORECASE
+)
 TYPES = {"bool": np.bool_, "bfloat16": np.uint16}
 WORDS = ("a", "the", "model", "42")
 MOST_HINTS = 6
+MOST_NUMBERS = 8
+MOST_OTHERS = 5
 MOST_CASES = 3
 
 Sizes = dict[str, int]
 
 
 def main(request_path: Path) -> None:
-    """Answer `{"load": words, "refusal": {...}, "tries": n, "runs": [{"sizes", "fillings", "again", "shown", ...}]}`."""
+    """Answer `{"load": words, "refusal": {"sizes", "words"}, "tries": n, "runs": [{"sizes", "fillings", "seed"}]}`."""
     request = json.loads(request_path.read_text(encoding="utf-8"))
     limit_memory(request["memory_bytes"])
-    answer: dict[str, Any] = {"load": "", "refusal": {}, "tries": 0, "runs": [], "grown": {}}
+    answer: dict[str, Any] = {"load": "", "refusal": {}, "tries": 0, "runs": []}
     try:
         session = load(request["model"])
     except Exception as error:  # noqa: BLE001 - whatever loading raises is the answer
@@ -47,7 +51,7 @@ def main(request_path: Path) -> None:
     else:
         search = Search(session, request)
         answer["runs"] = search.cases()
-        answer |= {"refusal": search.refusal, "tries": search.tries, "grown": search.grown}
+        answer |= {"refusal": search.refusal, "tries": search.tries}
     request_path.with_name("answer.json").write_text(json.dumps(answer), encoding="utf-8")
 
 
@@ -90,7 +94,6 @@ class Search:
         self.better_seconds: float = request["better_seconds"]
         self.refusal: dict[str, Any] = {}
         self.outputs: dict[str, Any] = {}
-        self.grown: dict[str, list[int]] = {}
         self.tries = 0
 
     def cases(self) -> list[dict[str, Any]]:
@@ -111,25 +114,26 @@ class Search:
 
     def base(self, fillings: list[int]) -> tuple[Sizes, list[int]] | None:
         """Return the first sizes and fillings that run: likely ones first, then what refusals suggest."""
-        kinds = list(dict.fromkeys(each["kind"] for each in self.dimensions.values() if len(each["sizes"]) > 1))
+        lengths: dict[str, int] = {}
+        for each in self.dimensions.values():
+            lengths[each["kind"]] = max(lengths.get(each["kind"], 0), len(each["sizes"]))
         order = itertools.count()
-        starts = [fillings, *self.other_fillings(fillings)]
-        waiting: list[tuple[float, int, Any]] = [
-            (3.0 * (at > 0), next(order), (tuple(0 for _ in kinds), given)) for at, given in enumerate(starts)
-        ]
+        waiting: list[tuple[float, int, dict[str, int] | None, Sizes, list[int]]] = []
+
+        def put(cost: float, steps: dict[str, int] | None, sizes: Sizes, given: list[int]) -> None:
+            heapq.heappush(waiting, (cost, next(order), steps, sizes, given))
+
+        first = dict.fromkeys(lengths, 0)
+        for number, given in enumerate([fillings, *self.other_fillings(fillings)]):
+            put(3.0 * number, first, self.sizes_at(first), given)
         seen: set[str] = set()
         while waiting and self.time_left():
-            cost, _, what = heapq.heappop(waiting)
-            if isinstance(what[0], tuple):
-                steps, given = what
-                sizes = self.sizes_at(dict(zip(kinds, steps, strict=True)))
-                for at, step in enumerate(steps):
-                    further = (*steps[:at], step + 1, *steps[at + 1 :])
-                    if any(step + 1 < len(each["sizes"]) for each in self.dimensions.values() if each["kind"] == kinds[at]):
-                        heapq.heappush(waiting, (cost + 1.0, next(order), (further, given)))
-            else:
-                sizes, given = what
-            key = json.dumps([sizes, given], sort_keys=True)
+            cost, _, steps, sizes, given = heapq.heappop(waiting)
+            for kind, step in (steps or {}).items():
+                if step + 1 < lengths[kind]:
+                    further = {**(steps or {}), kind: step + 1}
+                    put(cost + 1.0, further, self.sizes_at(further), given)
+            key = json.dumps([sizes, given])
             if key in seen:
                 continue
             seen.add(key)
@@ -137,7 +141,7 @@ class Search:
             if refusal is None:
                 return sizes, given
             for rank, hinted in enumerate(self.hinted(sizes, given, refusal)):
-                heapq.heappush(waiting, (cost + 0.4 + 0.05 * rank, next(order), hinted))
+                put(cost + 0.4 + 0.05 * rank, None, *hinted)
         return None
 
     def sizes_at(self, steps: dict[str, int]) -> Sizes:
@@ -156,25 +160,27 @@ class Search:
             ]
             return [(sizes, lower)] if lower != fillings else []
         numbers = [int(number) for number in NUMBER.findall(NODE.sub(" ", words))]
-        numbers = list(dict.fromkeys(number for number in numbers if 1 <= number <= LARGEST_SIZE))[:8]
+        numbers = list(dict.fromkeys(number for number in numbers if 1 <= number <= LARGEST_SIZE))[:MOST_NUMBERS]
         found = []
-        batches_last = sorted(sizes.items(), key=lambda each: self.dimensions[each[0]]["kind"] == "batch")
-        for name, size in batches_last:
-            if len(self.dimensions[name]["sizes"]) == 1:
-                continue
+        for names in self.groups(list(sizes)):
+            size = sizes[names[0]]
             wanted = [*numbers]
             for one, other in itertools.permutations(numbers, 2):
-                scaled = {size * other / one, size * (other / one) ** 0.5} if one != other else set()
+                scaled = (size * other / one, size * (other / one) ** 0.5)
                 wanted += [round(each) for each in scaled if abs(each - round(each)) < 1e-6]
             likely = [each for each in dict.fromkeys(wanted) if 1 <= each <= LARGEST_SIZE and each != size]
-            most = 2 if self.dimensions[name]["kind"] == "batch" else MOST_HINTS
-            found += [({**sizes, name: each}, fillings) for each in likely[:most]]
-        by_kind = {self.dimensions[name]["kind"] for name in sizes}
-        for kind, number in itertools.product(sorted(by_kind - {"batch", "channels"}), numbers[:4]):
-            alike = {name for name in sizes if self.dimensions[name]["kind"] == kind and len(self.dimensions[name]["sizes"]) > 1}
-            if len(alike) > 1:
-                found.append(({name: number if name in alike else size for name, size in sizes.items()}, fillings))
+            most = 2 if self.dimensions[names[0]]["kind"] == "batch" else MOST_HINTS
+            found += [({**sizes, **dict.fromkeys(names, each)}, fillings) for each in likely[:most]]
         return found
+
+    def groups(self, names: list[str]) -> list[list[str]]:
+        """Return dimensions that may be changed, each alone and those of one kind together; batches come last."""
+        free = [name for name in names if len(self.dimensions[name]["sizes"]) > 1]
+        kinds: dict[str, list[str]] = {}
+        for name in free:
+            kinds.setdefault(self.dimensions[name]["kind"], []).append(name)
+        groups = [*([name] for name in free), *(alike for alike in kinds.values() if len(alike) > 1)]
+        return sorted(groups, key=lambda group: self.dimensions[group[0]]["kind"] == "batch")
 
     # --- one try
 
@@ -218,7 +224,8 @@ class Search:
     def whole(self, sizes: Sizes) -> Sizes:
         """Return the sizes with those that are sums of others."""
         sums = {
-            name: sum(term if isinstance(term, int) else sizes[term] for term in terms) for name, terms in self.sums.items()
+            name: sum(term if isinstance(term, int) else sizes[term] for term in terms)
+            for name, terms in self.sums.items()
         }
         return {**sizes, **sums}
 
@@ -275,28 +282,23 @@ class Search:
 
     def larger(self, sizes: Sizes, fillings: list[int]) -> Sizes:
         """Return sizes of which as many as the model allows are others than those of the first case."""
-        options = {name: self.others(name, size) for name, size in sizes.items()}
-        options = {name: found for name, found in options.items() if found}
-        sides = [name for name in options if self.dimensions[name]["kind"] == "side"]
-        for uneven in (sides[1::2], []) if len(sides) > 1 else ([],):
-            found = {**sizes, **{name: others[min(name in uneven, len(others) - 1)] for name, others in options.items()}}
-            if self.attempt(found, fillings) is None:
-                self.grown = {name: [sizes[name], size] for name, size in found.items() if size != sizes[name]}
-                return found
+        options = {name: found for name, size in sizes.items() if (found := self.others(name, size))}
+        sides = [
+            name for name in options if self.dimensions[name]["kind"] == "side" and not self.dimensions[name]["usual"]
+        ]
         best = dict(sizes)
-        for name, others in options.items():
-            for other in others:
-                if best[name] != sizes[name] or not self.time_left():
-                    break
-                if self.attempt({**best, name: other}, fillings) is None:
-                    best[name] = other
-        for one, other in itertools.combinations([name for name in options if best[name] == sizes[name]], 2):
-            alike = self.dimensions[one]["kind"] == self.dimensions[other]["kind"] and sizes[one] == sizes[other]
-            for size in options[one] if alike and best[one] == sizes[one] and best[other] == sizes[other] else ():
-                if self.time_left() and self.attempt({**best, one: size, other: size}, fillings) is None:
-                    best |= {one: size, other: size}
-                    break
-        self.grown = {name: [sizes[name], size] for name, size in best.items() if size != sizes[name]}
+        # An image that is no square shows what takes its height for its width.
+        trials = (
+            [(list(options), 0, sides[1::2]), (list(options), 0, [])] if len(sides) > 1 else [(list(options), 0, [])]
+        )
+        trials += [(names, step, []) for names in self.groups(list(options)) for step in range(MOST_OTHERS)]
+        for names, step, uneven in trials:
+            if not (names and self.time_left()) or any(best[name] != sizes[name] for name in names):
+                continue
+            steps = {name: min(step + (name in uneven), len(options[name]) - 1) for name in names}
+            other = {**best, **{name: options[name][at] for name, at in steps.items()}}
+            if self.attempt(other, fillings) is None:
+                best = other
         return best
 
     def others(self, name: str, size: int) -> list[int]:
@@ -342,7 +344,9 @@ def made(each: dict[str, Any], filling: dict[str, Any], shape: tuple[int, ...], 
     if value is not None:
         return np.full(shape, value, dtype=TYPES.get(kind, kind))
     if kind.startswith("float"):
-        low, high = (edge if given is None else given for edge, given in ((-1.0, filling["low"]), (1.0, filling["high"])))
+        low, high = (
+            edge if given is None else given for edge, given in ((-1.0, filling["low"]), (1.0, filling["high"]))
+        )
         return np.asarray(random.uniform(low, high, shape), dtype=kind)
     low, high = (edge if given is None else given for edge, given in ((0, filling["low"]), (9, filling["high"])))
     top = 1 if kind == "bool" else int(high)

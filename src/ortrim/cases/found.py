@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ortrim.base.cache import cache_folder, cached_folder
-from ortrim.base.console import counted, first_lines, printable
+from ortrim.base.console import counted, printable
 from ortrim.base.files import code_digest, storage_errors
 from ortrim.base.json import from_json, to_data, to_json
 from ortrim.base.scripts import SCRIPTS, Python, ScriptCrash, run_script
@@ -25,7 +25,7 @@ from ortrim.models.models import PreparedModel
 from ortrim.models.onnx_files import read_onnx
 from ortrim.spec.buildspec import CaseSpec, InputSpec, ModelSpec
 from ortrim.verify.cases import make_cases, toml_key
-from ortrim.verify.measurements import Coverage, Verdict
+from ortrim.verify.measurements import Coverage, OutputParity, Verdict
 from ortrim.verify.parity import compare
 from ortrim.verify.reference import References, reference_outputs
 
@@ -42,6 +42,8 @@ TIMES_MODEL: Final = 6
 MOST_CRASHES: Final = 4
 TRYING: Final = re.compile(r"^trying (.*)$", re.MULTILINE)
 INDEX: Final = "cases.json"
+FIRST_SEEDS: Final = (0, 10, 20)
+"""Other random values are tried when those of the cases show less than those of the search did."""
 MOST_SHOWN: Final = 3
 LONGEST_SHOWN: Final = 50
 
@@ -63,10 +65,11 @@ class FoundCases:
 
 @dataclass(frozen=True, kw_only=True)
 class _Searched:
-    """What the search in the full runtime answered for one guess."""
+    """What the search in the full runtime answered for one guess; `shown` are outputs that show something."""
 
     guess: Guess
     runs: tuple[Mapping[str, Any], ...]
+    shown: frozenset[str]
     tries: int
 
 
@@ -92,21 +95,34 @@ def found_cases(model: PreparedModel, runtime: FullRuntime, announce: Callable[[
 
 def _find(model: PreparedModel, runtime: FullRuntime, folder: Path) -> FoundCases:
     searched = _search(model, runtime, folder)
-    cases = _cases(searched)
-    try:
-        reference = _reference(model, cases, runtime)
-    except VerifyError as error:
-        if error.code != "reference-failed" or len(cases) == 1:
-            raise
-        cases = cases[:1]  # random values of the others went where the model cannot
-        reference = _reference(model, cases, runtime)
+    tried = []
+    for first_seed in FIRST_SEEDS:
+        cases, reference = _run(model, _cases(searched, first_seed), runtime)
+        warnings = tuple(_warnings(model.name, reference))
+        tried.append((cases, reference, warnings))
+        unproven = {each.output for each in compare(model.name, reference, reference, {}) if not _proves(each)}
+        if not unproven & searched.shown:
+            break
+    cases, reference, warnings = min(tried, key=lambda each: len(each[2]))
     return FoundCases(
         cases=cases,
         reasons=tuple(_reasons(searched, cases)),
-        warnings=tuple(_warnings(model.name, reference)),
+        warnings=warnings,
         coverage=reference.coverage,
         tries=searched.tries,
     )
+
+
+def _run(
+    model: PreparedModel, cases: tuple[CaseSpec, ...], runtime: FullRuntime
+) -> tuple[tuple[CaseSpec, ...], References]:
+    """Return the cases with their outputs; only the first if random values of others led where the model cannot go."""
+    try:
+        return cases, _reference(model, cases, runtime)
+    except VerifyError as error:
+        if error.code != "reference-failed" or len(cases) == 1:
+            raise
+        return cases[:1], _reference(model, cases[:1], runtime)
 
 
 def _reference(model: PreparedModel, cases: tuple[CaseSpec, ...], runtime: FullRuntime) -> References:
@@ -129,7 +145,7 @@ def _search(model: PreparedModel, runtime: FullRuntime, folder: Path) -> _Search
             hint = "if onnx.checker accepts the model, report it to ONNX Runtime"
             raise VerifyError("reference-failed", what, where=_where(model), why=answer["load"], hint=hint)
         if answer["runs"]:
-            return _Searched(guess=last, runs=tuple(answer["runs"]), tries=tries)
+            return _Searched(guess=last, runs=tuple(answer["runs"]), shown=frozenset(answer["shown"]), tries=tries)
         refusal = answer["refusal"] or refusal
     assert last is not None
     raise _nothing_found(model, last, refusal, tries)
@@ -183,7 +199,7 @@ def _nothing_found(model: PreparedModel, last: Guess, refusal: Mapping[str, Any]
 NOT_IN_NAMES: Final = re.compile(r"[^a-z0-9._-]+")
 
 
-def _cases(searched: _Searched) -> tuple[CaseSpec, ...]:
+def _cases(searched: _Searched, first_seed: int) -> tuple[CaseSpec, ...]:
     """Return the runs that were found as a buildspec's cases, each with a name that says what is special in it."""
     sizes, others = (run["sizes"] for run in searched.runs[:2])
     names = ["first", "second"] if sizes == others else ["small", "larger" if _grew(sizes, others) else "other"]
@@ -196,7 +212,8 @@ def _cases(searched: _Searched) -> tuple[CaseSpec, ...]:
         )
         name = NOT_IN_NAMES.sub("-", words.lower()).strip("-._")[:40] or "other"
         names.append(name if name not in names else f"{name}-{len(names)}")
-    return tuple(_case(name, run, searched.guess) for name, run in zip(names, searched.runs, strict=False))
+    seeded = [{**run, "seed": first_seed + number} for number, run in enumerate(searched.runs)]
+    return tuple(_case(name, run, searched.guess) for name, run in zip(names, seeded, strict=True))
 
 
 def _grew(sizes: Mapping[str, int], others: Mapping[str, int]) -> bool:
@@ -270,17 +287,24 @@ def _values(spec: InputSpec) -> str:
     return f"{spec.low or 0:g} to {spec.high:g}" if spec.high is not None else f"from {spec.low:g}"
 
 
+def _proves(output: OutputParity) -> bool:
+    return output.verdict is not Verdict.NOT_JUDGED
+
+
 def _warnings(name: str, reference: References) -> Iterator[str]:
     """Yield what the cases prove nothing about, in the words of parity: outputs are compared with themselves."""
-    judged = compare(name, reference, reference, {})
-    empty = [each for each in judged if each.verdict is Verdict.NOT_JUDGED]
-    for output in dict.fromkeys(each.output for each in empty):
-        own = [each for each in judged if each.output == output]
-        reasons = {each.reason: each.case for each in own if each.verdict is Verdict.NOT_JUDGED}
-        if all(each.verdict is Verdict.NOT_JUDGED for each in own):
-            yield f"no case proves anything about output '{output}': {first_lines(tuple(reasons), 1)}"
+    by_output: dict[str, list[OutputParity]] = {}
+    for each in compare(name, reference, reference, {}):
+        by_output.setdefault(each.output, []).append(each)
+    for output, own in by_output.items():
+        if not any(map(_proves, own)):
+            yield f"no case proves anything about output '{output}': {own[0].reason}"
         else:
-            yield from (f"case '{case}' proves nothing about output '{output}': {why}" for why, case in reasons.items())
+            yield from (
+                f"case '{each.case}' proves nothing about output '{output}': {each.reason}"
+                for each in own
+                if not _proves(each)
+            )
     bodies = reference.coverage.idle
     if idle := [each for each in bodies if not any(each.startswith(f"{other}/") for other in bodies)]:
         nodes = reference.coverage.nodes - reference.coverage.executed

@@ -4,8 +4,10 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any, Final
 
+import numpy as np
 import onnx
 from onnx import helper
 
@@ -26,6 +28,7 @@ INDEXED: Final = {"Gather": (0, 1), "GatherBlockQuantized": (0, 1), "EmbedLayerN
 """Operators that take rows of a table: the positions of the table and of the indices among the inputs."""
 COMPARISONS: Final = frozenset({"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"})
 MOST_COMPARED: Final = 3
+LONGEST_COUNT: Final = 1 << 16
 FARTHEST: Final = 2000
 """How many values are followed from one input."""
 
@@ -34,11 +37,13 @@ FARTHEST: Final = 2000
 class Traits:
     """What is known of one input. `sizes` are what an axis has to be, and the operator that says so.
 
+    `vocabulary` is how many numbers there are, from 0; `thresholds` are about the least and the largest of a tree's;
     `compared` are constants that it is compared with; `decides` and `convolved` say whether If or convolutions read it.
     """
 
     sizes: dict[int, tuple[int, str]] = field(default_factory=dict)
     vocabulary: int | None = None
+    thresholds: tuple[float, float] | None = None
     compared: list[float] = field(default_factory=list)
     decides: bool = False
     convolved: bool = False
@@ -82,6 +87,13 @@ class Graph:
         array = None if tensor is None or len(tensor.dims) > 1 else array_of(tensor)
         return tuple(array.reshape(-1).tolist()) if array is not None and array.size <= MOST_COMPARED else ()
 
+    def _counted(self, name: str) -> int | None:
+        """Return how many numbers a constant counts up from 0, as one-hot encoding compares with them."""
+        tensor = self.fixed.get(name)
+        size = prod(tensor.dims) if tensor is not None else 0
+        array = array_of(tensor) if tensor is not None and MOST_COMPARED < size <= LONGEST_COUNT else None
+        return size if array is not None and np.array_equal(array.reshape(-1), np.arange(size)) else None
+
     def traits(self, name: str, rank: int | None) -> Traits:
         """Follow an input through the graph, also into the bodies of nodes."""
         traits, seen = Traits(rank=rank), {name}
@@ -99,8 +111,8 @@ class Graph:
     def _onward(self, node: onnx.NodeProto, position: int, axes: Axes) -> Iterator[tuple[str, Axes]]:
         kind = node.op_type
         if kind == "Transpose":
-            order = attribute(node, "perm")
-            yield node.output[0], tuple(axes[axis] for axis in order) if axes and order else None
+            order = attribute(node, "perm") or ()
+            yield node.output[0], tuple(axes[axis] for axis in order) if axes and len(axes) == len(order) else None
         elif kind in SAME_AXES and (position == 0 or kind in {"Add", "Mul"}):
             yield node.output[0], axes
         elif kind in OTHER_AXES or (kind == "Gather" and position == 0):
@@ -115,7 +127,11 @@ class Graph:
         traits.convolved |= position == 0 and node.op_type in {*CONVOLUTIONS, "STFT", "DFT"}
         if node.op_type == "OneHot" and position == 0 and (depth := self.numbers(node.input[1])):
             traits.vocabulary = min(int(depth[0]), traits.vocabulary or int(depth[0]))
+        if node.op_type.startswith("TreeEnsemble"):
+            traits.thresholds = _thresholds(node)
         if node.op_type in COMPARISONS and len(node.input) == 2:
+            if count := self._counted(node.input[1 - position]):
+                traits.vocabulary = min(count, traits.vocabulary or count)
             found = [number for number in self.numbers(node.input[1 - position]) if number not in traits.compared]
             traits.compared += found[: MOST_COMPARED - len(traits.compared)]
         for axis, size in self._sizes(node, position):
@@ -179,6 +195,17 @@ def _features(node: onnx.NodeProto) -> Iterator[tuple[int, int]]:
     if indices := attribute(node, "nodes_featureids"):
         lengths.append(max(indices) + 1)
     yield from ((1, length) for length in lengths if length > 1)
+
+
+def _thresholds(node: onnx.NodeProto) -> tuple[float, float] | None:
+    """Return between which numbers most comparisons of a tree ensemble decide otherwise."""
+    found = attribute(node, "nodes_values") or attribute(node, "nodes_splits")
+    array = array_of(found) if isinstance(found, onnx.TensorProto) else np.asarray(found or ())
+    finite = array[np.isfinite(array)] if array is not None else np.empty(0)
+    if not finite.size:
+        return None
+    low, high = (float(f"{np.percentile(finite, share):.3g}") for share in (5, 95))
+    return (low, high) if low < high else None
 
 
 def _input(node: onnx.NodeProto, position: int) -> str:

@@ -258,7 +258,10 @@ def _floats(info: TensorInfo, traits: Traits, fed_by: str) -> Iterator[Filling]:
     if fed_by:
         yield Filling(value=0.0, why=f"a state: '{fed_by}' is its next value")
         return
-    if _selects(info, traits):
+    if traits.thresholds:
+        low, high = traits.thresholds
+        yield Filling(low=low, high=high, why="the thresholds of its trees")
+    elif _selects(info, traits):
         yield from (Filling(value=float(number), why="branches compare with it") for number in traits.compared)
         yield Filling(value=float(traits.compared[-1]) + 1 if traits.compared else 0.0)
     elif MASK.search(info.name):

@@ -30,6 +30,7 @@ BEYOND = re.compile(
     r"out of (?:data )?bounds|out of range|within the inclusive range|index.{0,40}(?:range|bound)", re.IGNORECASE
 )
 TYPES = {"bool": np.bool_, "bfloat16": np.uint16}
+CRASHED = "the full runtime crashed"
 WORDS = ("a", "the", "model", "42")
 MOST_HINTS = 6
 MOST_NUMBERS = 8
@@ -40,10 +41,10 @@ Sizes = dict[str, int]
 
 
 def main(request_path: Path) -> None:
-    """Answer `{"load": words, "refusal": {"sizes", "words"}, "tries": n, "runs": [{"sizes", "fillings", "seed"}]}`."""
+    """Answer `{"load": words, "refusal": {"sizes", "words"}, "tries", "runs": [{"sizes", "fillings"}], "shown"}`."""
     request = json.loads(request_path.read_text(encoding="utf-8"))
     limit_memory(request["memory_bytes"])
-    answer: dict[str, Any] = {"load": "", "refusal": {}, "tries": 0, "runs": []}
+    answer: dict[str, Any] = {"load": "", "refusal": {}, "tries": 0, "runs": [], "shown": []}
     try:
         session = load(request["model"])
     except Exception as error:  # noqa: BLE001 - whatever loading raises is the answer
@@ -51,7 +52,7 @@ def main(request_path: Path) -> None:
     else:
         search = Search(session, request)
         answer["runs"] = search.cases()
-        answer |= {"refusal": search.refusal, "tries": search.tries}
+        answer |= {"refusal": search.refusal, "tries": search.tries, "shown": search.shown}
     request_path.with_name("answer.json").write_text(json.dumps(answer), encoding="utf-8")
 
 
@@ -94,6 +95,7 @@ class Search:
         self.better_seconds: float = request["better_seconds"]
         self.refusal: dict[str, Any] = {}
         self.outputs: dict[str, Any] = {}
+        self.shown: list[str] = []
         self.tries = 0
 
     def cases(self) -> list[dict[str, Any]]:
@@ -104,10 +106,10 @@ class Search:
         sizes, fillings = base
         self.ends = min(self.ends, time.monotonic() + self.better_seconds)
         fillings = self.telling(sizes, fillings)
-        runs = [self.described(sizes, fillings, seed=0)]
+        runs = [self.described(sizes, fillings)]
         larger = self.larger(sizes, fillings)
-        runs.append(self.described(larger, self.fed(sizes, fillings), seed=1))
-        runs += [self.described(*way, seed=2) for way in self.other_ways(sizes, fillings)]
+        runs.append(self.described(larger, self.fed(sizes, fillings)))
+        runs += [self.described(*way) for way in self.other_ways(sizes, fillings)]
         return runs[:MOST_CASES]
 
     # --- sizes that run
@@ -153,7 +155,7 @@ class Search:
 
     def hinted(self, sizes: Sizes, fillings: list[int], words: str) -> list[tuple[Sizes, list[int]]]:
         """Return what a refusal suggests: the numbers that it names, and sizes that would scale to them."""
-        if BEYOND.search(words):
+        if words == CRASHED or BEYOND.search(words):
             lower = [
                 min(given + 1, len(each["fillings"]) - 1) if each["element_type"].startswith(("int", "uint")) else given
                 for given, each in zip(fillings, self.inputs, strict=True)
@@ -193,7 +195,7 @@ class Search:
         sizes = self.whole(sizes)
         line = json.dumps([sizes, fillings])
         if line in self.skipped:
-            return "the full runtime crashed"
+            return CRASHED
         shapes = [tuple(sizes.get(size, size) for size in each["shape"]) for each in self.inputs]
         if any(np.prod(shape, dtype=float) > MOST_ELEMENTS for shape in shapes) and self.dimensions:
             return f"an input would have more than {MOST_ELEMENTS} elements"
@@ -229,40 +231,36 @@ class Search:
         }
         return {**sizes, **sums}
 
-    def described(self, sizes: Sizes, fillings: list[int], seed: int) -> dict[str, Any]:
+    def described(self, sizes: Sizes, fillings: list[int]) -> dict[str, Any]:
         """Return a run as the answer has it."""
         return {
             "sizes": self.whole(sizes),
             "fillings": [each["fillings"][at] for each, at in zip(self.inputs, fillings, strict=True)],
-            "seed": seed,
         }
 
     # --- values that show something
 
     def telling(self, sizes: Sizes, fillings: list[int]) -> list[int]:
         """Return the fillings with which most outputs show something; those that branches compare with stay."""
-        best, most = fillings, self.shown(sizes, fillings)
-        longest = max((len(each["fillings"]) for each in self.inputs if not each["selects"]), default=1)
-        for step in range(1, longest):
-            if most[0] == most[1] or not self.time_left():
-                break
-            other = [
-                given if each["selects"] else min(given + step, len(each["fillings"]) - 1)
-                for given, each in zip(fillings, self.inputs, strict=True)
-            ]
-            found = self.shown(sizes, other)
-            if found[0] > most[0]:
-                best, most = other, found
+        best, self.shown = fillings, self.showing(sizes, fillings)
+        for at, each in enumerate(self.inputs):
+            for other in range(1, 0 if each["selects"] else len(each["fillings"])):
+                if len(self.shown) == len(self.session.get_outputs()) or not self.time_left():
+                    return best
+                given = [*best[:at], other, *best[at + 1 :]]
+                shown = self.showing(sizes, given)
+                if len(shown) > len(self.shown):
+                    best, self.shown = given, shown
         return best
 
-    def shown(self, sizes: Sizes, fillings: list[int]) -> tuple[int, int]:
-        """Return how many outputs show something, differing between two runs of other values, of how many."""
+    def showing(self, sizes: Sizes, fillings: list[int]) -> list[str]:
+        """Return the outputs that show something, differing between two runs of other values."""
         seen = []
         for seed in (0, 1):
             if self.attempt(sizes, fillings, seed) is not None:
-                return 0, 1
+                return []
             seen.append(self.outputs)
-        return sum(tells(value, seen[1][name]) for name, value in seen[0].items()), len(seen[0])
+        return [name for name, value in seen[0].items() if tells(value, seen[1][name])]
 
     def fed(self, sizes: Sizes, fillings: list[int]) -> list[int]:
         """Return the fillings with states as large as those that the model itself gives."""

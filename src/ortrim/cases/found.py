@@ -8,6 +8,7 @@
 import hashlib
 import json
 import re
+import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -25,6 +26,7 @@ from ortrim.models.models import PreparedModel
 from ortrim.models.onnx_files import read_onnx
 from ortrim.spec.buildspec import CaseSpec, InputSpec, ModelSpec
 from ortrim.verify.cases import make_cases, toml_key
+from ortrim.verify.coverage import marked_copy
 from ortrim.verify.measurements import Coverage, OutputParity, Verdict
 from ortrim.verify.parity import compare
 from ortrim.verify.reference import References, reference_outputs
@@ -42,9 +44,12 @@ TIMES_MODEL: Final = 6
 MOST_CRASHES: Final = 4
 TRYING: Final = re.compile(r"^trying (.*)$", re.MULTILINE)
 INDEX: Final = "cases.json"
+MARKED: Final = "marked"
+"""Where the copy with markers lies during the search."""
 FIRST_SEEDS: Final = (0, 10, 20)
 """Other random values are tried when those of the cases show less than those of the search did."""
 MOST_SHOWN: Final = 3
+LONGEST_NAME: Final = 40
 LONGEST_SHOWN: Final = 50
 
 
@@ -84,6 +89,7 @@ def found_cases(model: PreparedModel, runtime: FullRuntime, announce: Callable[[
     def fill(temporary: Path) -> None:
         found = _find(model, runtime, temporary)
         with storage_errors(temporary):
+            shutil.rmtree(temporary / MARKED, ignore_errors=True)
             (temporary / INDEX).write_text(to_json(found))
 
     cached_folder(destination, fill)
@@ -136,41 +142,46 @@ def _search(model: PreparedModel, runtime: FullRuntime, folder: Path) -> _Search
     """Try in the full runtime what is guessed, for each possible number of dimensions if the model leaves that open."""
     refusal: Mapping[str, Any] = {}
     tries = 0
-    last: Guess | None = None
-    for last in guess(read_onnx(model.path, model.name), model.facts):
-        answer = _tried(model, runtime, last, folder)
+    marked = marked_copy(model.path, folder / MARKED).path
+    guesses = tuple(guess(read_onnx(model.path, model.name), model.facts))
+    for each in guesses:
+        answer = _tried(
+            model, runtime, {**to_data(each), "marked": marked and str(marked)}, SECONDS / len(guesses), folder
+        )
         tries += answer["tries"]
         if answer["load"]:
             what = "the full runtime does not load the model"
             hint = "if onnx.checker accepts the model, report it to ONNX Runtime"
             raise VerifyError("reference-failed", what, where=_where(model), why=answer["load"], hint=hint)
         if answer["runs"]:
-            return _Searched(guess=last, runs=tuple(answer["runs"]), shown=frozenset(answer["shown"]), tries=tries)
+            shown = frozenset(answer["shown"])
+            return _Searched(guess=each, runs=tuple(answer["runs"]), shown=shown, tries=tries)
         refusal = answer["refusal"] or refusal
-    assert last is not None
-    raise _nothing_found(model, last, refusal, tries)
+    raise _nothing_found(model, guesses[-1], refusal, tries)
 
 
 def _where(model: PreparedModel) -> str:
     return f"model '{model.name}'"
 
 
-def _tried(model: PreparedModel, runtime: FullRuntime, what: Guess, folder: Path) -> dict[str, Any]:
+def _tried(
+    model: PreparedModel, runtime: FullRuntime, what: Mapping[str, Any], seconds: float, folder: Path
+) -> dict[str, Any]:
     """Run the script, again without what crashed it."""
     python = Python(words=runtime.words, environment=runtime.environment)
     skip: list[str] = []
     for _ in range(MOST_CRASHES):
         request = {
-            **to_data(what),
+            **what,
             "model": str(model.path),
-            "seconds": SECONDS / (1 + len(skip)),
+            "seconds": seconds / (1 + len(skip)),
             "seconds_each": SECONDS_EACH,
             "better_seconds": BETTER_SECONDS,
             "memory_bytes": MEMORY_BYTES + TIMES_MODEL * model.facts.size_bytes,
             "skip": skip,
         }
         try:
-            return run_script(python, SCRIPT, request, folder=folder, timeout_seconds=SECONDS + GRACE_SECONDS)
+            return run_script(python, SCRIPT, request, folder=folder, timeout_seconds=seconds + GRACE_SECONDS)
         except ScriptCrash as crash:
             tried = TRYING.findall(crash.last_lines)
             if not tried:
@@ -203,17 +214,20 @@ def _cases(searched: _Searched, first_seed: int) -> tuple[CaseSpec, ...]:
     """Return the runs that were found as a buildspec's cases, each with a name that says what is special in it."""
     sizes, others = (run["sizes"] for run in searched.runs[:2])
     names = ["first", "second"] if sizes == others else ["small", "larger" if _grew(sizes, others) else "other"]
-    selecting = [number for number, each in enumerate(searched.guess.inputs) if each.selects]
-    first = searched.runs[0]["fillings"]
-    for run in searched.runs[2:]:
-        changed = [number for number in selecting if run["fillings"][number] != first[number]]
-        words = "-".join(
-            f"{searched.guess.inputs[number].name}-{run['fillings'][number]['value']}" for number in changed
-        )
-        name = NOT_IN_NAMES.sub("-", words.lower()).strip("-._")[:40] or "other"
-        names.append(name if name not in names else f"{name}-{len(names)}")
+    if len(searched.runs) > len(names):
+        name = NOT_IN_NAMES.sub("-", _difference(searched).lower()).strip("-._")[:LONGEST_NAME] or "another"
+        names.append(name if name not in names else f"{name}-2")
     seeded = [{**run, "seed": first_seed + number} for number, run in enumerate(searched.runs)]
     return tuple(_case(name, run, searched.guess) for name, run in zip(names, seeded, strict=True))
+
+
+def _difference(searched: _Searched) -> str:
+    """Say in which value or size the third run differs from the first."""
+    first, other = searched.runs[0], searched.runs[2]
+    for each, before, after in zip(searched.guess.inputs, first["fillings"], other["fillings"], strict=True):
+        if before != after:
+            return f"{each.name}-{after['value'] if after['value'] is not None else after['high'] or 'range'}"
+    return next((f"{name}-{size}" for name, size in other["sizes"].items() if first["sizes"][name] != size), "")
 
 
 def _grew(sizes: Mapping[str, int], others: Mapping[str, int]) -> bool:

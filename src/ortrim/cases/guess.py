@@ -290,12 +290,15 @@ PLAIN: Final = re.compile(r"^(past|prev(ious)?|last|in|init(ial)?)_|_(in|prev|in
 ALIKE: Final = 0.6
 STATE: Final = re.compile(r"state|hidden|cell|cache|past|mem|^h\d?$|^c\d?$|^hx$|^cx$|buf", re.IGNORECASE)
 
+ENCODED: Final = re.compile(r"^enc", re.IGNORECASE)
+"""What an encoder gives once is no state."""
+
 
 def _feedback(inputs: tuple[TensorInfo, ...], outputs: tuple[TensorInfo, ...]) -> dict[str, str]:
     """Pair states: floats of a telling name, with the output of the likest name that could have the same shape."""
     found: dict[str, str] = {}
     for info in inputs:
-        if not (info.element_type.startswith("float") and STATE.search(info.name)):
+        if not (info.element_type.startswith("float") and STATE.search(info.name)) or ENCODED.search(info.name):
             continue
         fitting = [each for each in outputs if _could_be(info, each) and each.name not in found.values()]
         likest = max(fitting, key=lambda each: _alike(info.name, each.name), default=None)

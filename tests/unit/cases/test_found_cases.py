@@ -1,8 +1,9 @@
 """Cases that ortrim finds by itself, tried in the real full runtime."""
 
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -61,7 +62,7 @@ def numbers(name: str, *values: int) -> onnx.TensorProto:
 
 def segmenter() -> onnx.ModelProto:
     """Return a network that makes an image 32 times smaller, then larger again, and concatenates both: sides of 32n."""
-    strided = {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1], "strides": [2, 2]}
+    strided: Mapping[str, Any] = {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1], "strides": [2, 2]}
     nodes = [helper.make_node("Conv", ["image", "first"], ["x0"], **strided)]
     nodes += [helper.make_node("Conv", [f"x{at}", "other"], [f"x{at + 1}"], **strided) for at in range(4)]
     nodes += [
@@ -163,6 +164,19 @@ def test_both_ways_of_a_branch_are_taken(tmp_path: Path) -> None:
     assert cases.cases[2].name == "sr-8000"
     assert cases.coverage.executed == cases.coverage.nodes
     assert cases.warnings == ()
+
+
+def test_a_branch_is_taken_that_the_size_decides(tmp_path: Path) -> None:
+    """A single row goes another way than several."""
+    text = """m (float[rows, 4] x) => (float[rows, 4] y) {
+        s = Shape <start = 0, end = 1> (x) axis = Constant <value = int64[1] {0}> () rows = Squeeze (s, axis)
+        few = Constant <value = int64 {40}> () many = Greater (rows, few)
+        y = If (many) < then_branch = a () => (float[rows, 4] b) { b = Sin (x) },
+                        else_branch = c () => (float[rows, 4] d) { d = Cos (x) } > }"""
+    cases = found(text, tmp_path)
+    assert cases.coverage.executed == cases.coverage.nodes
+    assert cases.warnings == ()
+    assert cases.cases[-1].name.startswith("rows-")
 
 
 def test_a_branch_that_nothing_enters_is_named(tmp_path: Path) -> None:

@@ -11,8 +11,10 @@ import itertools
 import json
 import re
 import sys
+import tempfile
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,15 +31,17 @@ NODE = re.compile(r"Name:'[^']*'|node \([^)]*\)|[\w/\\.]+\.(?:cc|h):\d+|\[ONNXRu
 BEYOND = re.compile(
     r"out of (?:data )?bounds|out of range|within the inclusive range|index.{0,40}(?:range|bound)", re.IGNORECASE
 )
+MARKER = re.compile(r"ortrim_marker_(\d+)_kernel_time")
 TYPES = {"bool": np.bool_, "bfloat16": np.uint16}
 CRASHED = "the full runtime crashed"
 WORDS = ("a", "the", "model", "42")
 MOST_HINTS = 6
 MOST_NUMBERS = 8
 MOST_OTHERS = 5
-MOST_CASES = 3
 
 Sizes = dict[str, int]
+Way = tuple[Sizes, list[int]]
+"""The sizes of a run, and the number of the filling for each input."""
 
 
 def main(request_path: Path) -> None:
@@ -66,10 +70,12 @@ def limit_memory(wanted: int) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 
 
-def load(model: str) -> onnxruntime.InferenceSession:
-    """Make a session as for reference outputs."""
+def load(model: str, profile: str = "") -> onnxruntime.InferenceSession:
+    """Make a session as for reference outputs; with `profile`, its runs are written to a file that begins so."""
     onnxruntime.set_default_logger_severity(SILENT)
     options = onnxruntime.SessionOptions()
+    options.enable_profiling = bool(profile)
+    options.profile_file_prefix = profile
     options.log_severity_level = SILENT
     options.intra_op_num_threads = 1
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
@@ -89,6 +95,7 @@ class Search:
         self.inputs: list[dict[str, Any]] = request["inputs"]
         self.dimensions: dict[str, dict[str, Any]] = {each["name"]: each for each in request["dimensions"]}
         self.sums: dict[str, list[int | str]] = request["sums"]
+        self.marked: str | None = request["marked"]
         self.skipped: list[str] = request["skip"]
         self.ends = time.monotonic() + request["seconds"]
         self.seconds_each: float = request["seconds_each"]
@@ -107,10 +114,11 @@ class Search:
         self.ends = min(self.ends, time.monotonic() + self.better_seconds)
         fillings = self.telling(sizes, fillings)
         runs = [self.described(sizes, fillings)]
-        larger = self.larger(sizes, fillings)
-        runs.append(self.described(larger, self.fed(sizes, fillings)))
-        runs += [self.described(*way) for way in self.other_ways(sizes, fillings)]
-        return runs[:MOST_CASES]
+        larger, fed = self.larger(sizes, fillings), self.fed(sizes, fillings)
+        second = (larger, fed if self.attempt(larger, fed) is None else fillings)
+        runs.append(self.described(*second))
+        way = self.other_way((sizes, fillings), second)
+        return [*runs, self.described(*way)] if way else runs
 
     # --- sizes that run
 
@@ -196,20 +204,15 @@ class Search:
         line = json.dumps([sizes, fillings])
         if line in self.skipped:
             return CRASHED
-        shapes = [tuple(sizes.get(size, size) for size in each["shape"]) for each in self.inputs]
-        if any(np.prod(shape, dtype=float) > MOST_ELEMENTS for shape in shapes) and self.dimensions:
+        if self.dimensions and any(np.prod(shape, dtype=float) > MOST_ELEMENTS for shape in self.shapes(sizes)):
             return f"an input would have more than {MOST_ELEMENTS} elements"
         self.tries += 1
         print(f"trying {line}", file=sys.stderr, flush=True)  # noqa: T201
-        random = np.random.default_rng(seed)
         options = onnxruntime.RunOptions()
         options.log_severity_level = SILENT
         timer = threading.Timer(self.seconds_each, setattr, (options, "terminate", True))
         timer.daemon = True
-        feeds = {
-            each["name"]: made(each, each["fillings"][given], shape, sizes, random)
-            for each, given, shape in zip(self.inputs, fillings, shapes, strict=True)
-        }
+        feeds = self.feeds(sizes, fillings, seed)
         timer.start()
         try:
             values = self.session.run(None, feeds, options)
@@ -222,6 +225,18 @@ class Search:
         names = [output.name for output in self.session.get_outputs()]
         self.outputs = dict(zip(names, values, strict=True))
         return None
+
+    def shapes(self, sizes: Sizes) -> list[tuple[int, ...]]:
+        """Return the shapes of the inputs."""
+        return [tuple(sizes.get(size, size) for size in each["shape"]) for each in self.inputs]
+
+    def feeds(self, sizes: Sizes, fillings: list[int], seed: int) -> dict[str, Any]:
+        """Make the inputs."""
+        random = np.random.default_rng(seed)
+        return {
+            each["name"]: made(each, each["fillings"][given], shape, sizes, random)
+            for each, given, shape in zip(self.inputs, fillings, self.shapes(sizes), strict=True)
+        }
 
     def whole(self, sizes: Sizes) -> Sizes:
         """Return the sizes with those that are sums of others."""
@@ -312,16 +327,49 @@ class Search:
         usual = [other for other in each["usual"] if other > size]
         return list(dict.fromkeys((*usual, 2 * size, *step, *larger[:2], *smaller)))
 
-    def other_ways(self, sizes: Sizes, fillings: list[int]) -> list[tuple[Sizes, list[int]]]:
-        """Return runs with the other values that branches compare with."""
-        found: list[tuple[Sizes, list[int]]] = []
+    def other_way(self, first: Way, second: Way) -> Way | None:
+        """Return the run that enters most bodies which these two do not; one of other values if there are no bodies."""
+        if self.marked is None:
+            return next(
+                (way for given in self.other_fillings(first[1]) if (way := self.running(first[0], given))), None
+            )
+        entered = self.entered(first) | self.entered(second)
+        best, most = None, 0
+        for way in self.ways(*first):
+            new = len(self.entered(way) - entered)
+            best, most = (way, new) if new > most else (best, most)
+        return best
+
+    def ways(self, sizes: Sizes, fillings: list[int]) -> Iterator[Way]:
+        """Yield runs that may take other branches: by values that are compared, by other values, by sizes."""
         for given in self.other_fillings(fillings):
-            if len(found) == MOST_CASES - 1 or not self.time_left():
-                break
-            way = (sizes, given) if self.attempt(sizes, given) is None else self.base(given)
-            if way and way[1] not in [fillings, *(each for _, each in found)]:
-                found.append(way)
-        return found
+            if way := self.running(sizes, given):
+                yield way
+        for at, each in enumerate(self.inputs):
+            for other in range(0 if each["selects"] else len(each["fillings"])):
+                given = [*fillings[:at], other, *fillings[at + 1 :]]
+                if self.time_left() and other != fillings[at] and self.attempt(sizes, given) is None:
+                    yield sizes, given
+        for names in self.groups(list(sizes)):
+            for size in (1, 4 * sizes[names[0]]):
+                other_sizes = {**sizes, **dict.fromkeys(names, size)}
+                if self.time_left() and other_sizes != sizes and self.attempt(other_sizes, fillings) is None:
+                    yield other_sizes, fillings
+
+    def running(self, sizes: Sizes, fillings: list[int]) -> Way | None:
+        """Return a run with these fillings, at these sizes or others, if that is found in time."""
+        if not self.time_left():
+            return None
+        way = (sizes, fillings) if self.attempt(sizes, fillings) is None else self.base(fillings)
+        return way if way and way[1] == fillings else None
+
+    def entered(self, way: Way) -> set[str]:
+        """Return the markers that run: one is in each body of the marked copy."""
+        with tempfile.TemporaryDirectory() as folder:
+            session = load(self.marked or "", str(Path(folder) / "profile"))
+            session.run(None, self.feeds(self.whole(way[0]), way[1], 0))
+            text = Path(session.end_profiling()).read_text(encoding="utf-8", errors="replace")
+        return set(MARKER.findall(text))
 
     def other_fillings(self, fillings: list[int]) -> list[list[int]]:
         """Return the fillings with one of the values changed that branches compare with."""

@@ -285,8 +285,11 @@ def _selects(info: TensorInfo, traits: Traits) -> bool:
     return alone and (bool(traits.compared) or (traits.decides and info.element_type == "bool"))
 
 
-PLAIN: Final = re.compile(r"^(past|prev(ious)?|last|in|init(ial)?)_|_(in|prev|init|past)$|^(present|new|next|out)[_.]|"
-                          r"_(out|new|next)$|(?<=[a-z])(n|N)$|^o_|^i_|past_key_values|present")  # fmt: skip
+PLAIN: Final = re.compile(
+    r"^(past_key_values|present_key_values|past|present|prev(ious)?|last|in(it(ial)?)?|new|next|out|i|o)[_.]"
+    r"|_(in|prev|past|init|out|new|next)$|(?<=[a-z])[nN]$"
+)
+"""What names have besides, when they call a state before a run or after it."""
 ALIKE: Final = 0.6
 STATE: Final = re.compile(r"state|hidden|cell|cache|past|mem|^h\d?$|^c\d?$|^hx$|^cx$|buf", re.IGNORECASE)
 

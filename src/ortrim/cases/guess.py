@@ -135,14 +135,14 @@ def _guess(
         info.name: tuple(variable(info, axis) or int(size or 0) for axis, size in enumerate(info.shape or ()))
         for info in inputs
     }
-    longest = _counted_dimension(inputs, found, shapes)
+    counted = {info.name: _counted_size(info, shapes, found) for info in inputs}
     return Guess(
         inputs=tuple(
             GuessedInput(
                 name=info.name,
                 element_type=info.element_type,
                 shape=shapes[info.name],
-                fillings=tuple(_fillings(info, traits[info.name], feeding.get(info.name, ""), longest)),
+                fillings=tuple(_fillings(info, traits[info.name], feeding.get(info.name, ""), counted[info.name])),
                 selects=_selects(info, traits[info.name]),
                 fed_by=feeding.get(info.name, ""),
             )
@@ -197,14 +197,18 @@ def _kind(name: str, info: TensorInfo, axis: int, traits: Traits) -> tuple[Kind,
     return ("sequence" if info.element_type in {"int64", "int32"} and rank == 2 else "size"), why
 
 
-def _counted_dimension(
-    inputs: tuple[TensorInfo, ...], found: Mapping[str, OpenDimension], shapes: Mapping[str, tuple[int | str, ...]]
+def _counted_size(
+    info: TensorInfo, shapes: Mapping[str, tuple[int | str, ...]], found: Mapping[str, OpenDimension]
 ) -> int | str | None:
-    """Return the dimension that an input of lengths counts: the first one that is no batch and no channel."""
-    for info in inputs:
-        for size in shapes[info.name][1:]:
-            if isinstance(size, str) and (size not in found or found[size].kind not in {"batch", "channels"}):
-                return size
+    """Return the size, or the dimension, that an input gives as a value: a length, or the sides of an image."""
+    shape = shapes[info.name]
+    if LENGTHS.search(info.name) and len(shape) <= 1:
+        sizes = (size for sizes in shapes.values() for size in sizes[1:])
+        dimensions = (found[size] for size in sizes if isinstance(size, str) and size in found)
+        return next((each.name for each in dimensions if each.kind not in {"batch", "channels"}), None)
+    if SIDES.search(info.name) and shape[-1:] == (2,):
+        images = [sizes for sizes in shapes.values() if len(sizes) == 4]
+        return images[0][2] if images else None
     return None
 
 
@@ -212,25 +216,30 @@ LENGTHS: Final = re.compile(r"len(gth)?s?$|_len|lengths?|num_(frames|tokens|samp
 MASK: Final = re.compile(r"mask", re.IGNORECASE)
 SEGMENTS: Final = re.compile(r"token_type|segment", re.IGNORECASE)
 RATE: Final = re.compile(r"^sr$|sample_?rate|sampling_?rate", re.IGNORECASE)
+SIDES: Final = re.compile(r"(im|img|image|orig\w*|target|input)_?(shape|size)s?$", re.IGNORECASE)
 UNIT: Final = re.compile(r"speed|scale|temperature|ratio", re.IGNORECASE)
 THRESHOLD: Final = re.compile(r"thres|conf|iou|score", re.IGNORECASE)
 
 
-def _fillings(info: TensorInfo, traits: Traits, fed_by: str, longest: int | str | None) -> Iterator[Filling]:
+def _fillings(info: TensorInfo, traits: Traits, fed_by: str, counted: int | str | None) -> Iterator[Filling]:
     """Yield ways to fill an input; the first is the likeliest, others follow when outputs show nothing."""
     kind, rank = info.element_type, len(info.shape or ())
-    if kind == "bool":
+    if isinstance(counted, str):
+        yield Filling(size_of=counted, why=f"the size of {counted}")
+    elif counted is not None:
+        yield Filling(value=counted, why="the size of the image")
+    elif kind == "bool":
         yield Filling(value=True, why="a mask" if rank else "a condition")
         yield Filling(value=False) if rank == 0 else Filling()
     elif kind == "string":
         yield Filling()
     elif kind.startswith(("int", "uint")):
-        yield from _whole_numbers(info, traits, longest)
+        yield from _whole_numbers(info, traits)
     else:
         yield from _floats(info, traits, fed_by)
 
 
-def _whole_numbers(info: TensorInfo, traits: Traits, longest: int | str | None) -> Iterator[Filling]:
+def _whole_numbers(info: TensorInfo, traits: Traits) -> Iterator[Filling]:
     if traits.vocabulary is not None and not SEGMENTS.search(info.name):
         yield Filling(high=traits.vocabulary - 1, why=f"rows of the table of {traits.vocabulary:,} that it indexes")
     elif _selects(info, traits):
@@ -239,8 +248,6 @@ def _whole_numbers(info: TensorInfo, traits: Traits, longest: int | str | None) 
         others = (8000 if 16000 in numbers else 16000,) if RATE.search(info.name) else (numbers[-1] + 1,)
         for number in dict.fromkeys((*numbers, *others)):
             yield Filling(value=int(number), why=why or "a sample rate")
-    elif LENGTHS.search(info.name) and isinstance(longest, str) and len(info.shape or ()) <= 1:
-        yield Filling(size_of=longest, why=f"the size of {longest}")
     elif MASK.search(info.name):
         yield Filling(value=1, why="a mask")
     elif SEGMENTS.search(info.name):
@@ -255,6 +262,7 @@ def _whole_numbers(info: TensorInfo, traits: Traits, longest: int | str | None) 
 
 def _floats(info: TensorInfo, traits: Traits, fed_by: str) -> Iterator[Filling]:
     shape = info.shape or ()
+    few = len(shape) <= 1 or (len(shape) == 2 and shape[1] in {1, 2, 3, 4})
     if fed_by:
         yield Filling(value=0.0, why=f"a state: '{fed_by}' is its next value")
         return
@@ -266,9 +274,9 @@ def _floats(info: TensorInfo, traits: Traits, fed_by: str) -> Iterator[Filling]:
         yield Filling(value=float(traits.compared[-1]) + 1 if traits.compared else 0.0)
     elif MASK.search(info.name):
         yield Filling(value=1.0, why="a mask")
-    elif THRESHOLD.search(info.name) and len(shape) <= 1:
+    elif THRESHOLD.search(info.name) and few:
         yield Filling(value=0.1, why="a threshold")
-    elif UNIT.search(info.name) and len(shape) <= 1:
+    elif UNIT.search(info.name) and few:
         yield Filling(value=1.0, why="a factor")
     elif RATE.search(info.name) and not shape:
         yield Filling(value=16000.0, why="a sample rate")

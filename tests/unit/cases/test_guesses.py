@@ -67,6 +67,23 @@ def test_a_state_is_paired_with_the_output_of_a_like_name(name: str, output: str
     assert found.inputs[0].fed_by == fed_by
 
 
+@pytest.mark.parametrize(("side", "fixed", "size_of"), [(640, 640, None), ("height", None, "height")])
+def test_the_size_of_an_image_as_an_input_is_the_images(
+    side: int | str, fixed: int | None, size_of: str | None
+) -> None:
+    """Detectors scale their boxes by it; a factor beside it is 1."""
+    nodes = [helper.make_node("Relu", [name], [f"{name}_out"]) for name in ("image", "im_shape", "scale_factor")]
+    inputs = [
+        value("image", shape=(1, 3, side, side)),
+        value("im_shape", shape=(1, 2)),
+        value("scale_factor", shape=(1, 2)),
+    ]
+    model = model_of(nodes, inputs, [value(f"{each.name}_out", shape=None) for each in inputs])
+    _, shape, scale = guessed(model).inputs
+    assert (shape.fillings[0].value, shape.fillings[0].size_of) == (fixed, size_of)
+    assert scale.fillings[0].value == 1.0
+
+
 def test_tree_features_are_spread_over_the_thresholds() -> None:
     """Below -1 to 1, where random numbers lie otherwise, trees of large features would take one way only."""
     attributes: Mapping[str, Any] = {

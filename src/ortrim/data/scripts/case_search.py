@@ -102,6 +102,7 @@ class Search:
         self.better_seconds: float = request["better_seconds"]
         self.refusal: dict[str, Any] = {}
         self.outputs: dict[str, Any] = {}
+        self.ran: dict[tuple[str, int], dict[str, Any]] = {}
         self.shown: list[str] = []
         self.tries = 0
 
@@ -199,11 +200,14 @@ class Search:
         return time.monotonic() < self.ends and self.tries < MOST_TRIES
 
     def attempt(self, sizes: Sizes, fillings: list[int], seed: int = 0) -> str | None:
-        """Run once; return why the runtime refused, None when it ran and `outputs` hold what came."""
+        """Run, unless that was the first run or the last; return why not, None when `outputs` hold what came."""
         sizes = self.whole(sizes)
         line = json.dumps([sizes, fillings])
         if line in self.skipped:
             return CRASHED
+        if (line, seed) in self.ran:
+            self.outputs = self.ran[line, seed]
+            return None
         if self.dimensions and any(np.prod(shape, dtype=float) > MOST_ELEMENTS for shape in self.shapes(sizes)):
             return f"an input would have more than {MOST_ELEMENTS} elements"
         self.tries += 1
@@ -224,6 +228,7 @@ class Search:
             timer.cancel()
         names = [output.name for output in self.session.get_outputs()]
         self.outputs = dict(zip(names, values, strict=True))
+        self.ran = {**dict(list(self.ran.items())[:1]), (line, seed): self.outputs}
         return None
 
     def shapes(self, sizes: Sizes) -> list[tuple[int, ...]]:

@@ -202,7 +202,7 @@ def _nothing_found(model: PreparedModel, last: Guess, refusal: Mapping[str, Any]
     tried = ", ".join(f"{name} = {size}" for name, size in sizes.items()) or "the model's own sizes"
     why = f"{counted(tries, 'run')} tried, the last with {tried}\n{refusal.get('words', '')}"
     example = _case("default", {"sizes": sizes, "fillings": [{} for _ in last.inputs], "seed": 0}, last)
-    hint = f"write a case with sizes that the model takes: cases = [{case_toml(example)}]; or recorded inputs: data = 'inputs.npz'"
+    hint = f"write a case with sizes that the model takes: cases = [{case_toml(example)}]; or record inputs"
     what = "no sizes and values were found with which the full runtime runs the model"
     return VerifyError("no-case-found", what, where=_where(model), why=printable(why), hint=hint)
 

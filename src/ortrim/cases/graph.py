@@ -37,11 +37,15 @@ FARTHEST: Final = 2000
 class Traits:
     """What is known of one input. `sizes` are what an axis has to be, and the operator that says so.
 
+    `steps` and `batches` are the axes that recurrent operators take as such, `stride` is that of the first convolution.
     `vocabulary` is how many numbers there are, from 0; `thresholds` are about the least and the largest of a tree's;
     `compared` are constants that it is compared with; `decides` and `convolved` say whether If or convolutions read it.
     """
 
     sizes: dict[int, tuple[int, str]] = field(default_factory=dict)
+    steps: set[int] = field(default_factory=set)
+    batches: set[int] = field(default_factory=set)
+    stride: int = 1
     vocabulary: int | None = None
     thresholds: tuple[float, float] | None = None
     compared: list[float] = field(default_factory=list)
@@ -121,25 +125,37 @@ class Graph:
 
     def _look(self, node: onnx.NodeProto, position: int, axes: Axes, traits: Traits) -> None:
         """Note what a node that reads the input says of it."""
-        if node.op_type in INDEXED and position == INDEXED[node.op_type][1]:
-            self._note_table(node, traits)
-        traits.decides |= node.op_type == "If"
-        traits.convolved |= position == 0 and node.op_type in {*CONVOLUTIONS, "STFT", "DFT"}
-        if node.op_type == "OneHot" and position == 0 and (depth := self.numbers(node.input[1])):
-            traits.vocabulary = min(int(depth[0]), traits.vocabulary or int(depth[0]))
-        if node.op_type.startswith("TreeEnsemble"):
-            traits.thresholds = _thresholds(node)
-        if node.op_type in COMPARISONS and len(node.input) == 2:
-            if count := self._counted(node.input[1 - position]):
-                traits.vocabulary = min(count, traits.vocabulary or count)
-            found = [number for number in self.numbers(node.input[1 - position]) if number not in traits.compared]
-            traits.compared += found[: MOST_COMPARED - len(traits.compared)]
+        self._note_values(node, position, traits)
+        if position == 0 and node.op_type in {*CONVOLUTIONS, "STFT", "DFT"}:
+            first = not traits.convolved and node.op_type != "ConvTranspose"
+            traits.stride = max(attribute(node, "strides") or (1,)) if first else traits.stride
+            traits.convolved = True
+        if node.op_type in RECURRENT and axes and not attribute(node, "layout"):
+            traits.steps |= {axis for axis in axes[:1] if axis is not None and position == 0}
+            traits.batches |= {axis for axis in axes[int(position != 4) :][:1] if axis is not None}
         for axis, size in self._sizes(node, position):
             if traits.rank is None and node.op_type in RANKED:
                 traits.at_least_rank = max(traits.at_least_rank, axis + 1)
             own = axes[axis] if axes and -len(axes) <= axis < len(axes) else None
             if own is not None and own not in traits.sizes:
                 traits.sizes[own] = (size, node.op_type)
+
+    def _note_values(self, node: onnx.NodeProto, position: int, traits: Traits) -> None:
+        """Note which values make sense for a node, and which of them decide."""
+        kind = node.op_type
+        if kind in INDEXED and position == INDEXED[kind][1]:
+            self._note_table(node, traits)
+        elif kind == "If":
+            traits.decides = True
+        elif kind == "OneHot" and position == 0 and (depth := self.numbers(node.input[1])):
+            traits.vocabulary = min(int(depth[0]), traits.vocabulary or int(depth[0]))
+        elif kind.startswith("TreeEnsemble"):
+            traits.thresholds = _thresholds(node)
+        elif kind in COMPARISONS and len(node.input) == 2:
+            if count := self._counted(node.input[1 - position]):
+                traits.vocabulary = min(count, traits.vocabulary or count)
+            found = [number for number in self.numbers(node.input[1 - position]) if number not in traits.compared]
+            traits.compared += found[: MOST_COMPARED - len(traits.compared)]
 
     def _note_table(self, node: onnx.NodeProto, traits: Traits) -> None:
         dimensions = self.dimensions(node.input[INDEXED[node.op_type][0]])

@@ -31,13 +31,14 @@ class Filling:
 class OpenDimension:
     """A dimension that the model leaves open: `sizes` in the order of trying, the only one if the graph fixes it.
 
-    `usual` are sizes that the model was made for, as far as it says so.
+    `usual` are sizes that the model was made for, as far as it says so; `stride` is that of its first convolution.
     """
 
     name: str
     kind: Kind
     sizes: tuple[int, ...]
     usual: tuple[int, ...] = ()
+    stride: int = 1
     why: str
 
 
@@ -168,14 +169,15 @@ def _dimension(
         size, operator = traits.sizes[axis]
         return OpenDimension(name=name, kind="size", sizes=(size,), why=f"weights of {operator}")
     kind, why = _kind(name, info, axis, traits)
-    sizes = SIZES[kind]
+    stride = traits.stride if kind in {"side", "samples", "frames"} else 1
+    sizes = tuple(-(-size // stride) * stride for size in SIZES[kind])
     usual: tuple[int, ...] = ()
     if kind == "side" and told.get("imgsz"):
         sides = told["imgsz"]
-        stride = max((*told.get("stride", ()), 32))
         usual = sides[-1:]
-        sizes, why = (2 * stride, *usual, *sizes), f"{why} and metadata 'imgsz'"
-    return OpenDimension(name=name, kind=kind, sizes=tuple(dict.fromkeys(sizes)), usual=usual, why=why)
+        sizes, why = (2 * max((*told.get("stride", ()), 32)), *usual, *sizes), f"{why} and metadata 'imgsz'"
+    sizes = tuple(dict.fromkeys(sizes))
+    return OpenDimension(name=name, kind=kind, sizes=sizes, usual=usual, stride=stride, why=why)
 
 
 def _kind(name: str, info: TensorInfo, axis: int, traits: Traits) -> tuple[Kind, str]:
@@ -187,11 +189,14 @@ def _kind(name: str, info: TensorInfo, axis: int, traits: Traits) -> tuple[Kind,
             kind = "samples"  # such as Silero's `sequence`, which counts samples of sound
         if kind is not None:
             return kind, "by its name"
+    if axis in traits.steps | traits.batches:
+        return ("frames" if axis in traits.steps else "batch"), "as a recurrent operator takes it"
     why = f"axis {axis} of {rank}"
     if (axis == 0 and rank > 1) or (floats and STATE.search(info.name)):
         return "batch", why
     if rank == 4 and (floats or info.element_type == "uint8"):
-        return ("side" if axis > 1 or (info.shape or ())[-1] in {1, 3, 4} else "channels"), why
+        last = (info.shape or ())[-1] in {1, 3, 4} or 3 in traits.sizes
+        return ("side" if axis > 1 or last else "channels"), why
     if floats and (SOUND.search(info.name) or (rank <= 2 and traits.convolved)):
         return "samples", why
     return ("sequence" if info.element_type in {"int64", "int32"} and rank == 2 else "size"), why
@@ -203,15 +208,17 @@ def _counted_size(
     """Return the size, or the dimension, that an input gives as a value: a length, or the sides of an image."""
     shape = shapes[info.name]
     if LENGTHS.search(info.name) and len(shape) <= 1:
-        sizes = (size for sizes in shapes.values() for size in sizes[1:])
-        dimensions = (found[size] for size in sizes if isinstance(size, str) and size in found)
-        return next((each.name for each in dimensions if each.kind not in {"batch", "channels"}), None)
+        sizes = (size for sizes in shapes.values() for size in sizes)
+        dimensions = [found[size] for size in sizes if isinstance(size, str) and size in found]
+        return next((each.name for each in sorted(dimensions, key=lambda each: COUNTED.index(each.kind))), None)
     if SIDES.search(info.name) and shape[-1:] == (2,):
         images = [sizes for sizes in shapes.values() if len(sizes) == 4]
         return images[0][2] if images else None
     return None
 
 
+COUNTED: Final[tuple[Kind, ...]] = ("sequence", "frames", "samples", "size", "side", "channels", "batch")
+"""Which kinds of dimensions a length counts, likely ones first."""
 LENGTHS: Final = re.compile(r"len(gth)?s?$|_len|lengths?|num_(frames|tokens|samples)", re.IGNORECASE)
 MASK: Final = re.compile(r"mask", re.IGNORECASE)
 SEGMENTS: Final = re.compile(r"token_type|segment", re.IGNORECASE)

@@ -101,6 +101,56 @@ def test_a_size_that_the_runtime_names_in_its_refusal_is_tried(tmp_path: Path) -
     assert any("found by trying" in reason for reason in cases.reasons)
 
 
+def classifier() -> onnx.ModelProto:
+    """Return a network whose last weights are made for 224 x 224, of an image in gray of which it names no size."""
+    strided: Mapping[str, Any] = {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1], "strides": [2, 2]}
+    nodes = [
+        helper.make_node("Conv", ["x", "first"], ["small"], **strided),
+        helper.make_node("Conv", ["small", "second"], ["smaller"], **strided),
+        helper.make_node("Flatten", ["smaller"], ["flat"]),
+        helper.make_node("Gemm", ["flat", "last"], ["y"]),
+    ]
+    given = [weights("first", 2, 1, 3, 3), weights("second", 2, 2, 3, 3), weights("last", 56 * 56 * 2, 3)]
+    return model_of(nodes, [value("x", shape=(None,) * 4)], [value("y", shape=None)], initializers=given)
+
+
+def transformer() -> onnx.ModelProto:
+    """Return the beginning of a vision transformer: 37 x 37 patches of 14 x 14, each with its place."""
+    nodes = [
+        helper.make_node("Conv", ["x", "patch"], ["patches"], kernel_shape=[14, 14], strides=[14, 14]),
+        helper.make_node("Reshape", ["patches", "rows"], ["row"]),
+        helper.make_node("Add", ["row", "places"], ["y"]),
+    ]
+    given = [weights("patch", 2, 3, 14, 14), weights("places", 1, 2, 37 * 37), numbers("rows", 0, 2, -1)]
+    inputs = [value("x", shape=("batch", "channels", "height", "width"))]
+    return model_of(nodes, inputs, [value("y", shape=None)], initializers=given)
+
+
+@pytest.mark.parametrize(
+    ("model", "side"), [(classifier(), 224), (transformer(), 518)], ids=["classifier", "transformer"]
+)
+def test_sides_are_scaled_to_what_weights_behind_want(tmp_path: Path, model: onnx.ModelProto, side: int) -> None:
+    """The refusal tells two numbers of elements, whose ratio is that of the areas."""
+    cases = found(model, tmp_path)
+    shapes = [case.inputs["x"].shape or tuple(case.dimensions.values()) for case in cases.cases]
+    channels = 1 if side == 224 else 3
+    assert shapes == [(1, channels, side, side), (2, channels, side, side)]
+    assert sum("others were refused" in reason for reason in cases.reasons) == 2
+
+
+def test_two_inputs_of_related_lengths_find_each_other(tmp_path: Path) -> None:
+    """A vocoder adds a sample of noise to each sample that it makes, 256 from a frame."""
+    nodes = [
+        helper.make_node("ConvTranspose", ["mel", "w"], ["quiet"], kernel_shape=[256], strides=[256]),
+        helper.make_node("Add", ["quiet", "noise"], ["y"]),
+    ]
+    inputs = [value("mel", shape=(1, None, "frames")), value("noise", shape=(1, 1, "noise_length"))]
+    cases = found(model_of(nodes, inputs, [value("y", shape=None)], initializers=[weights("w", 80, 1, 256)]), tmp_path)
+    for case in cases.cases:
+        _, channels, frames = case.inputs["mel"].shape or ()
+        assert (channels, frames * 256) == (80, case.dimensions["noise_length"])
+
+
 def test_a_size_that_weights_fix_is_not_tried_otherwise(tmp_path: Path) -> None:
     """The rows of a product's weights; the first run is one that goes well."""
     node = helper.make_node("MatMul", ["x", "w"], ["y"])

@@ -171,26 +171,29 @@ class Search:
             ]
             return [(sizes, lower)] if lower != fillings else []
         numbers = [int(number) for number in NUMBER.findall(NODE.sub(" ", words))]
-        numbers = list(dict.fromkeys(number for number in numbers if 1 <= number <= LARGEST_SIZE))[:MOST_NUMBERS]
+        # A size of 1 would go with any other by broadcasting, and show little.
+        numbers = list(dict.fromkeys(number for number in numbers if 1 < number <= LARGEST_SIZE))[:MOST_NUMBERS]
         found = []
         for names in self.groups(list(sizes)):
             size = sizes[names[0]]
-            wanted = [*numbers]
+            wanted: list[int] = []
             for one, other in itertools.permutations(numbers, 2):
                 scaled = (size * other / one, size * (other / one) ** 0.5)
                 wanted += [round(each) for each in scaled if abs(each - round(each)) < 1e-6]
-            likely = [each for each in dict.fromkeys(wanted) if 1 <= each <= LARGEST_SIZE and each != size]
+            step = self.dimensions[names[0]]["stride"]
+            likely = [each for each in dict.fromkeys((*wanted, *numbers)) if 1 < each <= LARGEST_SIZE and each != size]
+            likely = [each for each in likely if each % step == 0]
             most = 2 if self.dimensions[names[0]]["kind"] == "batch" else MOST_HINTS
             found += [({**sizes, **dict.fromkeys(names, each)}, fillings) for each in likely[:most]]
         return found
 
     def groups(self, names: list[str]) -> list[list[str]]:
-        """Return dimensions that may be changed, each alone and those of one kind together; batches come last."""
+        """Return dimensions that may be changed, those of one kind together and each alone; batches come last."""
         free = [name for name in names if len(self.dimensions[name]["sizes"]) > 1]
         kinds: dict[str, list[str]] = {}
         for name in free:
             kinds.setdefault(self.dimensions[name]["kind"], []).append(name)
-        groups = [*([name] for name in free), *(alike for alike in kinds.values() if len(alike) > 1)]
+        groups = [*(alike for alike in kinds.values() if len(alike) > 1), *([name] for name in free)]
         return sorted(groups, key=lambda group: self.dimensions[group[0]]["kind"] == "batch")
 
     # --- one try
@@ -309,7 +312,9 @@ class Search:
         trials = (
             [(list(options), 0, sides[1::2]), (list(options), 0, [])] if len(sides) > 1 else [(list(options), 0, [])]
         )
-        trials += [(names, step, []) for names in self.groups(list(options)) for step in range(MOST_OTHERS)]
+        trials += [
+            (names, step, []) for names in sorted(self.groups(list(options)), key=len) for step in range(MOST_OTHERS)
+        ]
         for names, step, uneven in trials:
             if not (names and self.time_left()) or any(best[name] != sizes[name] for name in names):
                 continue

@@ -25,7 +25,7 @@ from ortrim.models.full_runtime import FullRuntime
 from ortrim.models.models import PreparedModel
 from ortrim.models.onnx_files import read_onnx
 from ortrim.spec.buildspec import CaseSpec, InputSpec, ModelSpec
-from ortrim.verify.cases import make_cases, toml_key
+from ortrim.verify.cases import RECORDED, make_cases, toml_key
 from ortrim.verify.coverage import marked_copy
 from ortrim.verify.measurements import Coverage, OutputParity, Verdict
 from ortrim.verify.parity import compare
@@ -95,7 +95,7 @@ def found_cases(model: PreparedModel, runtime: FullRuntime, announce: Callable[[
     cached_folder(destination, fill)
     found = from_json(FoundCases, (destination / INDEX).read_bytes())
     for line in (*found.reasons, *found.warnings):
-        announce(line)
+        announce(printable(line))
     return found
 
 
@@ -140,8 +140,8 @@ def _reference(model: PreparedModel, cases: tuple[CaseSpec, ...], runtime: FullR
 
 def _search(model: PreparedModel, runtime: FullRuntime, folder: Path) -> _Searched:
     """Try in the full runtime what is guessed, for each possible number of dimensions if the model leaves that open."""
-    refusal: Mapping[str, Any] = {}
     tries = 0
+    refused: tuple[Guess, Mapping[str, Any]] | None = None
     marked = marked_copy(model.path, folder / MARKED).path
     guesses = tuple(guess(read_onnx(model.path, model.name), model.facts))
     for each in guesses:
@@ -156,8 +156,10 @@ def _search(model: PreparedModel, runtime: FullRuntime, folder: Path) -> _Search
         if answer["runs"]:
             shown = frozenset(answer["shown"])
             return _Searched(guess=each, runs=tuple(answer["runs"]), shown=shown, tries=tries)
-        refusal = answer["refusal"] or refusal
-    raise _nothing_found(model, guesses[-1], refusal, tries)
+        if refused is None or answer["refusal"]:
+            refused = (each, answer["refusal"])
+    assert refused is not None
+    raise _nothing_found(model, *refused, tries)
 
 
 def _where(model: PreparedModel) -> str:
@@ -198,11 +200,11 @@ def _tried(
 
 
 def _nothing_found(model: PreparedModel, last: Guess, refusal: Mapping[str, Any], tries: int) -> VerifyError:
-    sizes: dict[str, int] = refusal.get("sizes", {})
+    sizes: dict[str, int] = refusal.get("sizes") or {each.name: each.sizes[0] for each in last.dimensions}
     tried = ", ".join(f"{name} = {size}" for name, size in sizes.items()) or "the model's own sizes"
     why = f"{counted(tries, 'run')} tried, the last with {tried}\n{refusal.get('words', '')}"
     example = _case("default", {"sizes": sizes, "fillings": [{} for _ in last.inputs], "seed": 0}, last)
-    hint = f"write a case with sizes that the model takes: cases = [{case_toml(example)}]; or record inputs"
+    hint = f"write a case with sizes that the model takes: cases = [{case_toml(example)}]{RECORDED}"
     what = "no sizes and values were found with which the full runtime runs the model"
     return VerifyError("no-case-found", what, where=_where(model), why=printable(why), hint=hint)
 
@@ -252,7 +254,7 @@ def _is_placed(each: GuessedInput) -> bool:
 
 
 def _input_spec(each: GuessedInput, filling: Mapping[str, Any], sizes: Mapping[str, int]) -> InputSpec:
-    whole = tuple(size if isinstance(size, int) else sizes[size] for size in each.shape)
+    whole = tuple(size if isinstance(size, int) else sizes.get(size, 1) for size in each.shape)
     counted_size = filling.get("size_of")
     value = sizes[counted_size] if counted_size else filling.get("value")
     shape = whole if _is_placed(each) else None

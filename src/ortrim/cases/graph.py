@@ -51,8 +51,6 @@ class Traits:
     compared: list[float] = field(default_factory=list)
     decides: bool = False
     convolved: bool = False
-    rank: int | None = None
-    at_least_rank: int = 0
 
 
 class Graph:
@@ -72,9 +70,9 @@ class Graph:
             self.readers[name].append((node, position))
         self.made_by |= dict.fromkeys(node.output, node)
         if node.op_type == "Constant" and node.output:
-            for attribute in node.attribute:
-                if attribute.HasField("t"):
-                    self.fixed[node.output[0]] = attribute.t
+            for each in node.attribute:
+                if each.HasField("t"):
+                    self.fixed[node.output[0]] = each.t
 
     def dimensions(self, name: str) -> tuple[int, ...] | None:
         """Return the dimensions of a weight, also of one that is only made wider or is dequantized."""
@@ -88,8 +86,8 @@ class Graph:
     def numbers(self, name: str) -> tuple[Any, ...]:
         """Return the elements of a small constant."""
         tensor = self.fixed.get(name)
-        array = None if tensor is None or len(tensor.dims) > 1 else array_of(tensor)
-        return tuple(array.reshape(-1).tolist()) if array is not None and array.size <= MOST_COMPARED else ()
+        array = array_of(tensor) if tensor is not None and prod(tensor.dims) <= MOST_COMPARED else None
+        return tuple(array.reshape(-1).tolist()) if array is not None else ()
 
     def _counted(self, name: str) -> int | None:
         """Return how many numbers a constant counts up from 0, as one-hot encoding compares with them."""
@@ -98,10 +96,21 @@ class Graph:
         array = array_of(tensor) if tensor is not None and MOST_COMPARED < size <= LONGEST_COUNT else None
         return size if array is not None and np.array_equal(array.reshape(-1), np.arange(size)) else None
 
-    def traits(self, name: str, rank: int | None) -> Traits:
+    def rank(self, name: str) -> int | None:
+        """Return how many dimensions an input has, as far as a node that reads it tells."""
+        for node, position in self.readers[name]:
+            if node.op_type == "Transpose" and (order := attribute(node, "perm")):
+                return len(order)
+            if node.op_type in CONVOLUTIONS and position == 0 and (weight := self.dimensions(_weights_of(node))):
+                return len(weight)
+            if node.op_type in RECURRENT and position == 0:
+                return 3
+        return None
+
+    def traits(self, name: str, rank: int) -> Traits:
         """Follow an input through the graph, also into the bodies of nodes."""
-        traits, seen = Traits(rank=rank), {name}
-        waiting: list[tuple[str, Axes]] = [(name, tuple(range(rank)) if rank is not None else None)]
+        traits, seen = Traits(), {name}
+        waiting: list[tuple[str, Axes]] = [(name, tuple(range(rank)))]
         while waiting and len(seen) < FARTHEST:
             value, axes = waiting.pop(0)
             for node, position in self.readers[value]:
@@ -134,8 +143,6 @@ class Graph:
             traits.steps |= {axis for axis in axes[:1] if axis is not None and position == 0}
             traits.batches |= {axis for axis in axes[int(position != 4) :][:1] if axis is not None}
         for axis, size in self._sizes(node, position):
-            if traits.rank is None and node.op_type in RANKED:
-                traits.at_least_rank = max(traits.at_least_rank, axis + 1)
             own = axes[axis] if axes and -len(axes) <= axis < len(axes) else None
             if own is not None and own not in traits.sizes:
                 traits.sizes[own] = (size, node.op_type)
@@ -167,7 +174,7 @@ class Graph:
         """Yield axes and the sizes that they have to have for a node's weights."""
         kind = node.op_type
         if kind in CONVOLUTIONS and position == 0:
-            weight = self.dimensions(_input(node, 3 if kind == "QLinearConv" else 1))
+            weight = self.dimensions(_weights_of(node))
             if weight:
                 yield 1, weight[0] if kind == "ConvTranspose" else weight[1] * (attribute(node, "group") or 1)
         elif kind in PRODUCTS and position == 0:
@@ -197,7 +204,6 @@ class Graph:
 CONVOLUTIONS: Final = frozenset({"Conv", "ConvInteger", "ConvTranspose", "FusedConv", "QLinearConv"})
 PRODUCTS: Final = {"MatMul": 1, "MatMulInteger": 1, "Gemm": 1, "QLinearMatMul": 3, "DynamicQuantizeMatMul": 1}
 RECURRENT: Final = frozenset({"LSTM", "GRU", "RNN", "DynamicQuantizeLSTM"})
-RANKED: Final = CONVOLUTIONS | RECURRENT
 
 
 def _features(node: onnx.NodeProto) -> Iterator[tuple[int, int]]:
@@ -222,6 +228,10 @@ def _thresholds(node: onnx.NodeProto) -> tuple[float, float] | None:
         return None
     low, high = (float(f"{np.percentile(finite, share):.3g}") for share in (5, 95))
     return (low, high) if low < high else None
+
+
+def _weights_of(convolution: onnx.NodeProto) -> str:
+    return _input(convolution, 3 if convolution.op_type == "QLinearConv" else 1)
 
 
 def _input(node: onnx.NodeProto, position: int) -> str:

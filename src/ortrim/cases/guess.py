@@ -85,28 +85,19 @@ SIZES: Final[Mapping[Kind, tuple[int, ...]]] = {
 }
 SOUND: Final = re.compile(r"audio|wav|pcm|sound|signal|speech|sample", re.IGNORECASE)
 MEANINGLESS: Final = re.compile(r"^(unk__\d+|p2o\.DynamicDimension\.\d+|s\d+|dim_?\d+|d\d+|None|.*_dim_\d+|)$")
+RANKS: Final = (2, 3, 4, 1, 0)
 SUM: Final = re.compile(r"^\s*[\w.]+(\s*\+\s*[\w.]+)+\s*$")
 
 
 def guess(model: onnx.ModelProto, facts: ModelFacts) -> Iterator[Guess]:
     """Yield what to try: once, or for several ranks when the model leaves even these open."""
     graph = Graph(model)
-    told = told_sizes(model)
-    traits = {
-        info.name: graph.traits(info.name, None if info.shape is None else len(info.shape)) for info in facts.inputs
-    }
-    ranks = (None,) if all(info.shape is not None for info in facts.inputs) else (2, 3, 4, 1, 0)
+    unknown = [info.name for info in facts.inputs if info.shape is None]
+    ranks = dict.fromkeys((*filter(None, map(graph.rank, unknown)), *RANKS)) if unknown else RANKS[:1]
     for rank in ranks:
-        inputs = tuple(_with_rank(info, traits[info.name], rank) for info in facts.inputs)
-        if rank is not None:
-            own = {info.name: graph.traits(info.name, len(info.shape or ())) for info in inputs}
-        yield _guess(inputs, facts.outputs, traits if rank is None else own, told)
-
-
-def _with_rank(info: TensorInfo, traits: Traits, rank: int | None) -> TensorInfo:
-    if info.shape is not None or rank is None:
-        return info
-    return replace(info, shape=(None,) * max(rank, traits.at_least_rank))
+        inputs = tuple(replace(info, shape=(None,) * rank) if info.shape is None else info for info in facts.inputs)
+        traits = {info.name: graph.traits(info.name, len(info.shape or ())) for info in inputs}
+        yield _guess(inputs, facts.outputs, traits, told_sizes(model))
 
 
 def _guess(

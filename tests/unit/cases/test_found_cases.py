@@ -326,6 +326,20 @@ def test_nothing_that_runs_ends_with_the_runtimes_words(tmp_path: Path) -> None:
     assert "cases = [{ name = " in caught.value.hint
 
 
+@pytest.mark.parametrize("shape", [None, (None, "n")], ids=["rank", "sizes"])
+def test_no_time_is_told_with_what_would_have_been_tried(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shape: Sequence[str | None] | None
+) -> None:
+    """A model whose runs take long may end so; the hint is a case of likely sizes."""
+    monkeypatch.setattr(found_module, "SECONDS", 0.0)
+    model = model_of([helper.make_node("Relu", ["x"], ["y"])], [value("x", shape=shape)], [value("y", shape=None)])
+    with pytest.raises(VerifyError) as caught:
+        found(model, tmp_path)
+    assert caught.value.code == "no-case-found"
+    assert "0 runs tried" in caught.value.why
+    assert "x = { shape = [1, " in caught.value.hint
+
+
 def test_what_was_found_is_found_again_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same model, runtime and code need no second search; the reasons are said again."""
     lines: list[Sequence[str]] = []

@@ -8,24 +8,26 @@
 import hashlib
 import json
 import re
+import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from ortrim.base.cache import cache_folder, cached_folder
-from ortrim.base.console import counted, first_lines, printable
+from ortrim.base.console import counted, printable
 from ortrim.base.files import code_digest, storage_errors
 from ortrim.base.json import from_json, to_data, to_json
 from ortrim.base.scripts import SCRIPTS, Python, ScriptCrash, run_script
-from ortrim.cases.guess import Filling, Guess, GuessedInput, OpenDimension, guess
+from ortrim.cases.guess import Guess, GuessedInput, OpenDimension, guess
 from ortrim.errors import ToolError, VerifyError
 from ortrim.models.full_runtime import FullRuntime
 from ortrim.models.models import PreparedModel
 from ortrim.models.onnx_files import read_onnx
 from ortrim.spec.buildspec import CaseSpec, InputSpec, ModelSpec
-from ortrim.verify.cases import make_cases, toml_key
-from ortrim.verify.measurements import Coverage, Verdict
+from ortrim.verify.cases import RECORDED, make_cases, toml_key
+from ortrim.verify.coverage import marked_copy
+from ortrim.verify.measurements import Coverage, OutputParity, Verdict
 from ortrim.verify.parity import compare
 from ortrim.verify.reference import References, reference_outputs
 
@@ -42,7 +44,13 @@ TIMES_MODEL: Final = 6
 MOST_CRASHES: Final = 4
 TRYING: Final = re.compile(r"^trying (.*)$", re.MULTILINE)
 INDEX: Final = "cases.json"
+MARKED: Final = "marked"
+"""Where the copy with markers lies during the search."""
+FIRST_SEEDS: Final = (0, 10, 20)
+"""Other random values are tried when those of the cases show less than those of the search did."""
 MOST_SHOWN: Final = 3
+LONGEST_NAME: Final = 40
+LONGEST_SHOWN: Final = 50
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,11 +70,11 @@ class FoundCases:
 
 @dataclass(frozen=True, kw_only=True)
 class _Searched:
-    """What the search in the full runtime answered for one guess."""
+    """What the search in the full runtime answered for one guess; `shown` are outputs that show something."""
 
     guess: Guess
     runs: tuple[Mapping[str, Any], ...]
-    grown: Mapping[str, list[int]]
+    shown: frozenset[str]
     tries: int
 
 
@@ -81,32 +89,46 @@ def found_cases(model: PreparedModel, runtime: FullRuntime, announce: Callable[[
     def fill(temporary: Path) -> None:
         found = _find(model, runtime, temporary)
         with storage_errors(temporary):
+            shutil.rmtree(temporary / MARKED, ignore_errors=True)
             (temporary / INDEX).write_text(to_json(found))
 
     cached_folder(destination, fill)
     found = from_json(FoundCases, (destination / INDEX).read_bytes())
     for line in (*found.reasons, *found.warnings):
-        announce(line)
+        announce(printable(line))
     return found
 
 
 def _find(model: PreparedModel, runtime: FullRuntime, folder: Path) -> FoundCases:
     searched = _search(model, runtime, folder)
-    cases = _cases(searched)
-    try:
-        reference = _reference(model, cases, runtime)
-    except VerifyError as error:
-        if error.code != "reference-failed" or len(cases) == 1:
-            raise
-        cases = cases[:1]  # random values of the others went where the model cannot
-        reference = _reference(model, cases, runtime)
+    tried = []
+    for first_seed in FIRST_SEEDS:
+        cases, reference = _run(model, _cases(searched, first_seed), runtime)
+        warnings = tuple(_warnings(model.name, reference))
+        tried.append((cases, reference, warnings))
+        unproven = {each.output for each in compare(model.name, reference, reference, {}) if not _proves(each)}
+        if not unproven & searched.shown:
+            break
+    cases, reference, warnings = min(tried, key=lambda each: len(each[2]))
     return FoundCases(
         cases=cases,
         reasons=tuple(_reasons(searched, cases)),
-        warnings=tuple(_warnings(model.name, reference)),
+        warnings=warnings,
         coverage=reference.coverage,
         tries=searched.tries,
     )
+
+
+def _run(
+    model: PreparedModel, cases: tuple[CaseSpec, ...], runtime: FullRuntime
+) -> tuple[tuple[CaseSpec, ...], References]:
+    """Return the cases with their outputs; only the first if random values of others led where the model cannot go."""
+    try:
+        return cases, _reference(model, cases, runtime)
+    except VerifyError as error:
+        if error.code != "reference-failed" or len(cases) == 1:
+            raise
+        return cases[:1], _reference(model, cases[:1], runtime)
 
 
 def _reference(model: PreparedModel, cases: tuple[CaseSpec, ...], runtime: FullRuntime) -> References:
@@ -118,43 +140,50 @@ def _reference(model: PreparedModel, cases: tuple[CaseSpec, ...], runtime: FullR
 
 def _search(model: PreparedModel, runtime: FullRuntime, folder: Path) -> _Searched:
     """Try in the full runtime what is guessed, for each possible number of dimensions if the model leaves that open."""
-    refusal: Mapping[str, Any] = {}
     tries = 0
-    last: Guess | None = None
-    for last in guess(read_onnx(model.path, model.name), model.facts):
-        answer = _tried(model, runtime, last, folder)
+    refused: tuple[Guess, Mapping[str, Any]] | None = None
+    marked = marked_copy(model.path, folder / MARKED).path
+    guesses = tuple(guess(read_onnx(model.path, model.name), model.facts))
+    for each in guesses:
+        answer = _tried(
+            model, runtime, {**to_data(each), "marked": marked and str(marked)}, SECONDS / len(guesses), folder
+        )
         tries += answer["tries"]
         if answer["load"]:
             what = "the full runtime does not load the model"
             hint = "if onnx.checker accepts the model, report it to ONNX Runtime"
             raise VerifyError("reference-failed", what, where=_where(model), why=answer["load"], hint=hint)
         if answer["runs"]:
-            return _Searched(guess=last, runs=tuple(answer["runs"]), grown=answer["grown"], tries=tries)
-        refusal = answer["refusal"] or refusal
-    assert last is not None
-    raise _nothing_found(model, last, refusal, tries)
+            shown = frozenset(answer["shown"])
+            return _Searched(guess=each, runs=tuple(answer["runs"]), shown=shown, tries=tries)
+        if refused is None or answer["refusal"]:
+            refused = (each, answer["refusal"])
+    assert refused is not None
+    raise _nothing_found(model, *refused, tries)
 
 
 def _where(model: PreparedModel) -> str:
     return f"model '{model.name}'"
 
 
-def _tried(model: PreparedModel, runtime: FullRuntime, what: Guess, folder: Path) -> dict[str, Any]:
+def _tried(
+    model: PreparedModel, runtime: FullRuntime, what: Mapping[str, Any], seconds: float, folder: Path
+) -> dict[str, Any]:
     """Run the script, again without what crashed it."""
     python = Python(words=runtime.words, environment=runtime.environment)
     skip: list[str] = []
     for _ in range(MOST_CRASHES):
         request = {
-            **to_data(what),
+            **what,
             "model": str(model.path),
-            "seconds": SECONDS / (1 + len(skip)),
+            "seconds": seconds / (1 + len(skip)),
             "seconds_each": SECONDS_EACH,
             "better_seconds": BETTER_SECONDS,
             "memory_bytes": MEMORY_BYTES + TIMES_MODEL * model.facts.size_bytes,
             "skip": skip,
         }
         try:
-            return run_script(python, SCRIPT, request, folder=folder, timeout_seconds=SECONDS + GRACE_SECONDS)
+            return run_script(python, SCRIPT, request, folder=folder, timeout_seconds=seconds + GRACE_SECONDS)
         except ScriptCrash as crash:
             tried = TRYING.findall(crash.last_lines)
             if not tried:
@@ -171,11 +200,11 @@ def _tried(model: PreparedModel, runtime: FullRuntime, what: Guess, folder: Path
 
 
 def _nothing_found(model: PreparedModel, last: Guess, refusal: Mapping[str, Any], tries: int) -> VerifyError:
-    sizes: dict[str, int] = refusal.get("sizes", {})
+    sizes: dict[str, int] = refusal.get("sizes") or {each.name: each.sizes[0] for each in last.dimensions}
     tried = ", ".join(f"{name} = {size}" for name, size in sizes.items()) or "the model's own sizes"
     why = f"{counted(tries, 'run')} tried, the last with {tried}\n{refusal.get('words', '')}"
     example = _case("default", {"sizes": sizes, "fillings": [{} for _ in last.inputs], "seed": 0}, last)
-    hint = f"write a case with sizes that the model takes: cases = [{case_toml(example)}]; or recorded inputs: data"
+    hint = f"write a case with sizes that the model takes: cases = [{case_toml(example)}]{RECORDED}"
     what = "no sizes and values were found with which the full runtime runs the model"
     return VerifyError("no-case-found", what, where=_where(model), why=printable(why), hint=hint)
 
@@ -183,19 +212,28 @@ def _nothing_found(model: PreparedModel, last: Guess, refusal: Mapping[str, Any]
 NOT_IN_NAMES: Final = re.compile(r"[^a-z0-9._-]+")
 
 
-def _cases(searched: _Searched) -> tuple[CaseSpec, ...]:
+def _cases(searched: _Searched, first_seed: int) -> tuple[CaseSpec, ...]:
     """Return the runs that were found as a buildspec's cases, each with a name that says what is special in it."""
-    names = ["small", "larger"] if searched.grown else ["first", "second"]
-    selecting = [number for number, each in enumerate(searched.guess.inputs) if each.selects]
-    first = searched.runs[0]["fillings"]
-    for run in searched.runs[2:]:
-        changed = [number for number in selecting if run["fillings"][number] != first[number]]
-        words = "-".join(
-            f"{searched.guess.inputs[number].name}-{run['fillings'][number]['value']}" for number in changed
-        )
-        name = NOT_IN_NAMES.sub("-", words.lower()).strip("-._")[:40] or "other"
-        names.append(name if name not in names else f"{name}-{len(names)}")
-    return tuple(_case(name, run, searched.guess) for name, run in zip(names, searched.runs, strict=False))
+    sizes, others = (run["sizes"] for run in searched.runs[:2])
+    names = ["first", "second"] if sizes == others else ["small", "larger" if _grew(sizes, others) else "other"]
+    if len(searched.runs) > len(names):
+        name = NOT_IN_NAMES.sub("-", _difference(searched).lower()).strip("-._")[:LONGEST_NAME] or "another"
+        names.append(name if name not in names else f"{name}-2")
+    seeded = [{**run, "seed": first_seed + number} for number, run in enumerate(searched.runs)]
+    return tuple(_case(name, run, searched.guess) for name, run in zip(names, seeded, strict=True))
+
+
+def _difference(searched: _Searched) -> str:
+    """Say in which value or size the third run differs from the first."""
+    first, other = searched.runs[0], searched.runs[2]
+    for each, before, after in zip(searched.guess.inputs, first["fillings"], other["fillings"], strict=True):
+        if before != after:
+            return f"{each.name}-{after['value'] if after['value'] is not None else after['high'] or 'range'}"
+    return next((f"{name}-{size}" for name, size in other["sizes"].items() if first["sizes"][name] != size), "")
+
+
+def _grew(sizes: Mapping[str, int], others: Mapping[str, int]) -> bool:
+    return all(others[name] >= size for name, size in sizes.items())
 
 
 def _case(name: str, run: Mapping[str, Any], guessed: Guess) -> CaseSpec:
@@ -205,21 +243,21 @@ def _case(name: str, run: Mapping[str, Any], guessed: Guess) -> CaseSpec:
         spec = _input_spec(each, filling, sizes)
         if spec != InputSpec():
             inputs[each.name] = spec
-    known = {size for each in guessed.inputs for size in each.shape if isinstance(size, str)}
-    dimensions = {name: size for name, size in sizes.items() if name in known and not _is_place(name, guessed)}
+    known = {size for each in guessed.inputs if not _is_placed(each) for size in each.shape if isinstance(size, str)}
+    dimensions = {name: size for name, size in sizes.items() if name in known}
     return CaseSpec(name=name, seed=run["seed"], dimensions=dimensions, inputs=inputs)
 
 
-def _is_place(name: str, guessed: Guess) -> bool:
-    """Whether a dimension is called by its place, since the model has no usable name for it."""
-    return any(name == f"{each.name}[{axis}]" for each in guessed.inputs for axis in range(len(each.shape)))
+def _is_placed(each: GuessedInput) -> bool:
+    """Whether a case has to give the whole shape, since the model has no usable name for a dimension of it."""
+    return any(size == f"{each.name}[{axis}]" for axis, size in enumerate(each.shape))
 
 
 def _input_spec(each: GuessedInput, filling: Mapping[str, Any], sizes: Mapping[str, int]) -> InputSpec:
-    placed = any(size == f"{each.name}[{axis}]" for axis, size in enumerate(each.shape))
-    shape = tuple(size if isinstance(size, int) else sizes[size] for size in each.shape) if placed else None
+    whole = tuple(size if isinstance(size, int) else sizes.get(size, 1) for size in each.shape)
     counted_size = filling.get("size_of")
     value = sizes[counted_size] if counted_size else filling.get("value")
+    shape = whole if _is_placed(each) else None
     return InputSpec(shape=shape, value=value, low=filling.get("low"), high=filling.get("high"))
 
 
@@ -265,22 +303,32 @@ def _values(spec: InputSpec) -> str:
     return f"{spec.low or 0:g} to {spec.high:g}" if spec.high is not None else f"from {spec.low:g}"
 
 
+def _proves(output: OutputParity) -> bool:
+    return output.verdict is not Verdict.NOT_JUDGED
+
+
 def _warnings(name: str, reference: References) -> Iterator[str]:
-    """Yield what the cases prove nothing about, by the words of parity: the runtime's outputs compared with themselves."""
-    judged = compare(name, reference, reference, {})
-    empty = [each for each in judged if each.verdict is Verdict.NOT_JUDGED]
-    for output in dict.fromkeys(each.output for each in empty):
-        own = [each for each in judged if each.output == output]
-        reasons = {each.reason: each.case for each in own if each.verdict is Verdict.NOT_JUDGED}
-        if all(each.verdict is Verdict.NOT_JUDGED for each in own):
-            yield f"no case proves anything about output '{output}': {first_lines(tuple(reasons), 1)}"
+    """Yield what the cases prove nothing about, in the words of parity: outputs are compared with themselves."""
+    by_output: dict[str, list[OutputParity]] = {}
+    for each in compare(name, reference, reference, {}):
+        by_output.setdefault(each.output, []).append(each)
+    for output, own in by_output.items():
+        if not any(map(_proves, own)):
+            yield f"no case proves anything about output '{output}': {own[0].reason}"
         else:
-            yield from (f"case '{case}' proves nothing about output '{output}': {why}" for why, case in reasons.items())
+            yield from (
+                f"case '{each.case}' proves nothing about output '{output}': {each.reason}"
+                for each in own
+                if not _proves(each)
+            )
     bodies = reference.coverage.idle
     if idle := [each for each in bodies if not any(each.startswith(f"{other}/") for other in bodies)]:
         nodes = reference.coverage.nodes - reference.coverage.executed
-        shown = ", ".join(idle[:MOST_SHOWN]) + (f" and {len(idle) - MOST_SHOWN} more" if len(idle) > MOST_SHOWN else "")
-        yield f"no case enters {shown}: {nodes:,} of {counted(reference.coverage.nodes, 'node')}"
+        shown = ", ".join(
+            each if len(each) <= LONGEST_SHOWN else f"...{each[-LONGEST_SHOWN:]}" for each in idle[:MOST_SHOWN]
+        )
+        more = f" and {len(idle) - MOST_SHOWN} more" if len(idle) > MOST_SHOWN else ""
+        yield f"no case enters {shown}{more}: {nodes:,} of {counted(reference.coverage.nodes, 'node')}"
 
 
 def case_toml(case: CaseSpec) -> str:
@@ -300,7 +348,8 @@ def case_toml(case: CaseSpec) -> str:
 def _fields(spec: InputSpec) -> Iterator[tuple[str, str]]:
     for key, value in asdict(spec).items():
         if value is not None:
-            yield key, json.dumps(list(value) if isinstance(value, tuple) else value)
+            # A bound that is a whole number is written as one.
+            yield key, f"{value:.15g}" if key in {"low", "high"} else json.dumps(value)
 
 
 def _table(pairs: Iterable[tuple[str, str]], *, plain: bool = False) -> str:

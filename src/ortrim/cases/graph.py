@@ -4,8 +4,10 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any, Final
 
+import numpy as np
 import onnx
 from onnx import helper
 
@@ -26,6 +28,7 @@ INDEXED: Final = {"Gather": (0, 1), "GatherBlockQuantized": (0, 1), "EmbedLayerN
 """Operators that take rows of a table: the positions of the table and of the indices among the inputs."""
 COMPARISONS: Final = frozenset({"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"})
 MOST_COMPARED: Final = 3
+LONGEST_COUNT: Final = 1 << 16
 FARTHEST: Final = 2000
 """How many values are followed from one input."""
 
@@ -34,16 +37,20 @@ FARTHEST: Final = 2000
 class Traits:
     """What is known of one input. `sizes` are what an axis has to be, and the operator that says so.
 
+    `steps` and `batches` are the axes that recurrent operators take as such, `stride` is that of the first convolution.
+    `vocabulary` is how many numbers there are, from 0; `thresholds` are about the least and the largest of a tree's;
     `compared` are constants that it is compared with; `decides` and `convolved` say whether If or convolutions read it.
     """
 
     sizes: dict[int, tuple[int, str]] = field(default_factory=dict)
+    steps: set[int] = field(default_factory=set)
+    batches: set[int] = field(default_factory=set)
+    stride: int = 1
     vocabulary: int | None = None
+    thresholds: tuple[float, float] | None = None
     compared: list[float] = field(default_factory=list)
     decides: bool = False
     convolved: bool = False
-    rank: int | None = None
-    at_least_rank: int = 0
 
 
 class Graph:
@@ -63,9 +70,9 @@ class Graph:
             self.readers[name].append((node, position))
         self.made_by |= dict.fromkeys(node.output, node)
         if node.op_type == "Constant" and node.output:
-            for attribute in node.attribute:
-                if attribute.HasField("t"):
-                    self.fixed[node.output[0]] = attribute.t
+            for each in node.attribute:
+                if each.HasField("t"):
+                    self.fixed[node.output[0]] = each.t
 
     def dimensions(self, name: str) -> tuple[int, ...] | None:
         """Return the dimensions of a weight, also of one that is only made wider or is dequantized."""
@@ -79,13 +86,31 @@ class Graph:
     def numbers(self, name: str) -> tuple[Any, ...]:
         """Return the elements of a small constant."""
         tensor = self.fixed.get(name)
-        array = None if tensor is None or len(tensor.dims) > 1 else array_of(tensor)
-        return tuple(array.reshape(-1).tolist()) if array is not None and array.size <= MOST_COMPARED else ()
+        array = array_of(tensor) if tensor is not None and prod(tensor.dims) <= MOST_COMPARED else None
+        return tuple(array.reshape(-1).tolist()) if array is not None else ()
 
-    def traits(self, name: str, rank: int | None) -> Traits:
+    def _counted(self, name: str) -> int | None:
+        """Return how many numbers a constant counts up from 0, as one-hot encoding compares with them."""
+        tensor = self.fixed.get(name)
+        size = prod(tensor.dims) if tensor is not None else 0
+        array = array_of(tensor) if tensor is not None and MOST_COMPARED < size <= LONGEST_COUNT else None
+        return size if array is not None and np.array_equal(array.reshape(-1), np.arange(size)) else None
+
+    def rank(self, name: str) -> int | None:
+        """Return how many dimensions an input has, as far as a node that reads it tells."""
+        for node, position in self.readers[name]:
+            if node.op_type == "Transpose" and (order := attribute(node, "perm")):
+                return len(order)
+            if node.op_type in CONVOLUTIONS and position == 0 and (weight := self.dimensions(_weights_of(node))):
+                return len(weight)
+            if node.op_type in RECURRENT and position == 0:
+                return 3
+        return None
+
+    def traits(self, name: str, rank: int) -> Traits:
         """Follow an input through the graph, also into the bodies of nodes."""
-        traits, seen = Traits(rank=rank), {name}
-        waiting: list[tuple[str, Axes]] = [(name, tuple(range(rank)) if rank is not None else None)]
+        traits, seen = Traits(), {name}
+        waiting: list[tuple[str, Axes]] = [(name, tuple(range(rank)))]
         while waiting and len(seen) < FARTHEST:
             value, axes = waiting.pop(0)
             for node, position in self.readers[value]:
@@ -99,29 +124,45 @@ class Graph:
     def _onward(self, node: onnx.NodeProto, position: int, axes: Axes) -> Iterator[tuple[str, Axes]]:
         kind = node.op_type
         if kind == "Transpose":
-            order = attribute(node, "perm")
-            yield node.output[0], tuple(axes[axis] for axis in order) if axes and order else None
+            order = attribute(node, "perm") or ()
+            yield node.output[0], tuple(axes[axis] for axis in order) if axes and len(axes) == len(order) else None
         elif kind in SAME_AXES and (position == 0 or kind in {"Add", "Mul"}):
             yield node.output[0], axes
-        elif kind in OTHER_AXES:
+        elif kind in OTHER_AXES or (kind == "Gather" and position == 0):
             for output in node.output:
                 yield output, None
 
     def _look(self, node: onnx.NodeProto, position: int, axes: Axes, traits: Traits) -> None:
         """Note what a node that reads the input says of it."""
-        if node.op_type in INDEXED and position == INDEXED[node.op_type][1]:
-            self._note_table(node, traits)
-        traits.decides |= node.op_type == "If"
-        traits.convolved |= position == 0 and node.op_type in {*CONVOLUTIONS, "STFT", "DFT"}
-        if node.op_type in COMPARISONS and len(node.input) == 2:
-            found = [number for number in self.numbers(node.input[1 - position]) if number not in traits.compared]
-            traits.compared += found[: MOST_COMPARED - len(traits.compared)]
-        for axis, size in self._sizes(node, position, len(axes) if axes else traits.rank):
-            if traits.rank is None and node.op_type in RANKED:
-                traits.at_least_rank = max(traits.at_least_rank, axis + 1)
+        self._note_values(node, position, traits)
+        if position == 0 and node.op_type in {*CONVOLUTIONS, "STFT", "DFT"}:
+            first = not traits.convolved and node.op_type != "ConvTranspose"
+            traits.stride = max(attribute(node, "strides") or (1,)) if first else traits.stride
+            traits.convolved = True
+        if node.op_type in RECURRENT and axes and not attribute(node, "layout"):
+            traits.steps |= {axis for axis in axes[:1] if axis is not None and position == 0}
+            traits.batches |= {axis for axis in axes[int(position != 4) :][:1] if axis is not None}
+        for axis, size in self._sizes(node, position):
             own = axes[axis] if axes and -len(axes) <= axis < len(axes) else None
             if own is not None and own not in traits.sizes:
                 traits.sizes[own] = (size, node.op_type)
+
+    def _note_values(self, node: onnx.NodeProto, position: int, traits: Traits) -> None:
+        """Note which values make sense for a node, and which of them decide."""
+        kind = node.op_type
+        if kind in INDEXED and position == INDEXED[kind][1]:
+            self._note_table(node, traits)
+        elif kind == "If":
+            traits.decides = True
+        elif kind == "OneHot" and position == 0 and (depth := self.numbers(node.input[1])):
+            traits.vocabulary = min(int(depth[0]), traits.vocabulary or int(depth[0]))
+        elif kind.startswith("TreeEnsemble"):
+            traits.thresholds = _thresholds(node)
+        elif kind in COMPARISONS and len(node.input) == 2:
+            if count := self._counted(node.input[1 - position]):
+                traits.vocabulary = min(count, traits.vocabulary or count)
+            found = [number for number in self.numbers(node.input[1 - position]) if number not in traits.compared]
+            traits.compared += found[: MOST_COMPARED - len(traits.compared)]
 
     def _note_table(self, node: onnx.NodeProto, traits: Traits) -> None:
         dimensions = self.dimensions(node.input[INDEXED[node.op_type][0]])
@@ -129,11 +170,11 @@ class Graph:
         if dimensions and axis < len(dimensions) and dimensions[axis] > 1:
             traits.vocabulary = min(dimensions[axis], traits.vocabulary or dimensions[axis])
 
-    def _sizes(self, node: onnx.NodeProto, position: int, rank: int | None) -> Iterator[tuple[int, int]]:
+    def _sizes(self, node: onnx.NodeProto, position: int) -> Iterator[tuple[int, int]]:
         """Yield axes and the sizes that they have to have for a node's weights."""
         kind = node.op_type
         if kind in CONVOLUTIONS and position == 0:
-            weight = self.dimensions(_input(node, 3 if kind == "QLinearConv" else 1))
+            weight = self.dimensions(_weights_of(node))
             if weight:
                 yield 1, weight[0] if kind == "ConvTranspose" else weight[1] * (attribute(node, "group") or 1)
         elif kind in PRODUCTS and position == 0:
@@ -163,7 +204,6 @@ class Graph:
 CONVOLUTIONS: Final = frozenset({"Conv", "ConvInteger", "ConvTranspose", "FusedConv", "QLinearConv"})
 PRODUCTS: Final = {"MatMul": 1, "MatMulInteger": 1, "Gemm": 1, "QLinearMatMul": 3, "DynamicQuantizeMatMul": 1}
 RECURRENT: Final = frozenset({"LSTM", "GRU", "RNN", "DynamicQuantizeLSTM"})
-RANKED: Final = CONVOLUTIONS | RECURRENT
 
 
 def _features(node: onnx.NodeProto) -> Iterator[tuple[int, int]]:
@@ -177,6 +217,21 @@ def _features(node: onnx.NodeProto) -> Iterator[tuple[int, int]]:
     if indices := attribute(node, "nodes_featureids"):
         lengths.append(max(indices) + 1)
     yield from ((1, length) for length in lengths if length > 1)
+
+
+def _thresholds(node: onnx.NodeProto) -> tuple[float, float] | None:
+    """Return between which numbers most comparisons of a tree ensemble decide otherwise."""
+    found = attribute(node, "nodes_values") or attribute(node, "nodes_splits")
+    array = array_of(found) if isinstance(found, onnx.TensorProto) else np.asarray(found or ())
+    finite = array[np.isfinite(array)] if array is not None else np.empty(0)
+    if not finite.size:
+        return None
+    low, high = (float(f"{np.percentile(finite, share):.3g}") for share in (5, 95))
+    return (low, high) if low < high else None
+
+
+def _weights_of(convolution: onnx.NodeProto) -> str:
+    return _input(convolution, 3 if convolution.op_type == "QLinearConv" else 1)
 
 
 def _input(node: onnx.NodeProto, position: int) -> str:

@@ -31,13 +31,14 @@ class Filling:
 class OpenDimension:
     """A dimension that the model leaves open: `sizes` in the order of trying, the only one if the graph fixes it.
 
-    `usual` are sizes that the model was made for, as far as it says so.
+    `usual` are sizes that the model was made for, as far as it says so; `stride` is that of its first convolution.
     """
 
     name: str
     kind: Kind
     sizes: tuple[int, ...]
     usual: tuple[int, ...] = ()
+    stride: int = 1
     why: str
 
 
@@ -84,28 +85,19 @@ SIZES: Final[Mapping[Kind, tuple[int, ...]]] = {
 }
 SOUND: Final = re.compile(r"audio|wav|pcm|sound|signal|speech|sample", re.IGNORECASE)
 MEANINGLESS: Final = re.compile(r"^(unk__\d+|p2o\.DynamicDimension\.\d+|s\d+|dim_?\d+|d\d+|None|.*_dim_\d+|)$")
+RANKS: Final = (2, 3, 4, 1, 0)
 SUM: Final = re.compile(r"^\s*[\w.]+(\s*\+\s*[\w.]+)+\s*$")
 
 
 def guess(model: onnx.ModelProto, facts: ModelFacts) -> Iterator[Guess]:
     """Yield what to try: once, or for several ranks when the model leaves even these open."""
     graph = Graph(model)
-    told = told_sizes(model)
-    traits = {
-        info.name: graph.traits(info.name, None if info.shape is None else len(info.shape)) for info in facts.inputs
-    }
-    ranks = (None,) if all(info.shape is not None for info in facts.inputs) else (2, 3, 4, 1, 0)
+    unknown = [info.name for info in facts.inputs if info.shape is None]
+    ranks = dict.fromkeys((*filter(None, map(graph.rank, unknown)), *RANKS)) if unknown else RANKS[:1]
     for rank in ranks:
-        inputs = tuple(_with_rank(info, traits[info.name], rank) for info in facts.inputs)
-        if rank is not None:
-            own = {info.name: graph.traits(info.name, len(info.shape or ())) for info in inputs}
-        yield _guess(inputs, facts.outputs, traits if rank is None else own, told)
-
-
-def _with_rank(info: TensorInfo, traits: Traits, rank: int | None) -> TensorInfo:
-    if info.shape is not None or rank is None:
-        return info
-    return replace(info, shape=(None,) * max(rank, traits.at_least_rank))
+        inputs = tuple(replace(info, shape=(None,) * rank) if info.shape is None else info for info in facts.inputs)
+        traits = {info.name: graph.traits(info.name, len(info.shape or ())) for info in inputs}
+        yield _guess(inputs, facts.outputs, traits, told_sizes(model))
 
 
 def _guess(
@@ -126,23 +118,23 @@ def _guess(
                 kept = found.get(name)
                 if kept is None or len(other.sizes) == 1 or (kept.kind == "size" and len(kept.sizes) > 1):
                     found[name] = other
-    sums = {name: terms for name, terms in sums.items() if all(isinstance(t, int) or t in found for t in terms)}
-    for name, size in ((name, size) for info in inputs for size in info.shape or () for name in [size]):
-        if isinstance(name, str) and SUM.match(name) and name not in sums:
-            found[name] = OpenDimension(name=name, kind="sequence", sizes=SIZES["sequence"], why="")
+    for name, terms in tuple(sums.items()):
+        if any(isinstance(term, str) and term not in found for term in terms):
+            del sums[name]
+            found[name] = OpenDimension(name=name, kind="sequence", sizes=SIZES["sequence"], why="by its name")
     feeding = _feedback(inputs, outputs)
     shapes = {
         info.name: tuple(variable(info, axis) or int(size or 0) for axis, size in enumerate(info.shape or ()))
         for info in inputs
     }
-    longest = _counted_dimension(inputs, found, shapes)
+    counted = {info.name: _counted_size(info, shapes, found) for info in inputs}
     return Guess(
         inputs=tuple(
             GuessedInput(
                 name=info.name,
                 element_type=info.element_type,
                 shape=shapes[info.name],
-                fillings=tuple(_fillings(info, traits[info.name], feeding.get(info.name, ""), longest)),
+                fillings=tuple(_fillings(info, traits[info.name], feeding.get(info.name, ""), counted[info.name])),
                 selects=_selects(info, traits[info.name]),
                 fed_by=feeding.get(info.name, ""),
             )
@@ -168,14 +160,15 @@ def _dimension(
         size, operator = traits.sizes[axis]
         return OpenDimension(name=name, kind="size", sizes=(size,), why=f"weights of {operator}")
     kind, why = _kind(name, info, axis, traits)
-    sizes = SIZES[kind]
+    stride = traits.stride if kind in {"side", "samples", "frames"} else 1
+    sizes = tuple(-(-size // stride) * stride for size in SIZES[kind])
     usual: tuple[int, ...] = ()
     if kind == "side" and told.get("imgsz"):
         sides = told["imgsz"]
-        stride = max((*told.get("stride", ()), 32))
         usual = sides[-1:]
-        sizes, why = (2 * stride, *usual, *sizes), f"{why} and metadata 'imgsz'"
-    return OpenDimension(name=name, kind=kind, sizes=tuple(dict.fromkeys(sizes)), usual=usual, why=why)
+        sizes, why = (2 * max((*told.get("stride", ()), 32)), *usual, *sizes), f"{why} and metadata 'imgsz'"
+    sizes = tuple(dict.fromkeys(sizes))
+    return OpenDimension(name=name, kind=kind, sizes=sizes, usual=usual, stride=stride, why=why)
 
 
 def _kind(name: str, info: TensorInfo, axis: int, traits: Traits) -> tuple[Kind, str]:
@@ -187,50 +180,64 @@ def _kind(name: str, info: TensorInfo, axis: int, traits: Traits) -> tuple[Kind,
             kind = "samples"  # such as Silero's `sequence`, which counts samples of sound
         if kind is not None:
             return kind, "by its name"
+    if axis in traits.steps | traits.batches:
+        return ("frames" if axis in traits.steps else "batch"), "as a recurrent operator takes it"
     why = f"axis {axis} of {rank}"
     if (axis == 0 and rank > 1) or (floats and STATE.search(info.name)):
         return "batch", why
     if rank == 4 and (floats or info.element_type == "uint8"):
-        return ("side" if axis > 1 or (info.shape or ())[-1] in {1, 3, 4} else "channels"), why
+        last = (info.shape or ())[-1] in {1, 3, 4} or 3 in traits.sizes
+        return ("side" if axis > 1 or last else "channels"), why
     if floats and (SOUND.search(info.name) or (rank <= 2 and traits.convolved)):
         return "samples", why
     return ("sequence" if info.element_type in {"int64", "int32"} and rank == 2 else "size"), why
 
 
-def _counted_dimension(
-    inputs: tuple[TensorInfo, ...], found: Mapping[str, OpenDimension], shapes: Mapping[str, tuple[int | str, ...]]
+def _counted_size(
+    info: TensorInfo, shapes: Mapping[str, tuple[int | str, ...]], found: Mapping[str, OpenDimension]
 ) -> int | str | None:
-    """Return the dimension that an input of lengths counts: the first one that is no batch and no channel."""
-    for info in inputs:
-        for size in shapes[info.name][1:]:
-            if isinstance(size, str) and (size not in found or found[size].kind not in {"batch", "channels"}):
-                return size
+    """Return the size, or the dimension, that an input gives as a value: a length, or the sides of an image."""
+    shape = shapes[info.name]
+    if LENGTHS.search(info.name) and len(shape) <= 1:
+        sizes = (size for sizes in shapes.values() for size in sizes)
+        dimensions = [found[size] for size in sizes if isinstance(size, str) and size in found]
+        return next((each.name for each in sorted(dimensions, key=lambda each: COUNTED.index(each.kind))), None)
+    if SIDES.search(info.name) and shape[-1:] == (2,):
+        images = [sizes for sizes in shapes.values() if len(sizes) == 4]
+        return images[0][2] if images else None
     return None
 
 
+COUNTED: Final[tuple[Kind, ...]] = ("sequence", "frames", "samples", "size", "side", "channels", "batch")
+"""Which kinds of dimensions a length counts, likely ones first."""
 LENGTHS: Final = re.compile(r"len(gth)?s?$|_len|lengths?|num_(frames|tokens|samples)", re.IGNORECASE)
 MASK: Final = re.compile(r"mask", re.IGNORECASE)
 SEGMENTS: Final = re.compile(r"token_type|segment", re.IGNORECASE)
 RATE: Final = re.compile(r"^sr$|sample_?rate|sampling_?rate", re.IGNORECASE)
+SIDES: Final = re.compile(r"(im|img|image|orig\w*|target|input)_?(shape|size)s?$", re.IGNORECASE)
 UNIT: Final = re.compile(r"speed|scale|temperature|ratio", re.IGNORECASE)
 THRESHOLD: Final = re.compile(r"thres|conf|iou|score", re.IGNORECASE)
 
 
-def _fillings(info: TensorInfo, traits: Traits, fed_by: str, longest: int | str | None) -> Iterator[Filling]:
+def _fillings(info: TensorInfo, traits: Traits, fed_by: str, counted: int | str | None) -> Iterator[Filling]:
     """Yield ways to fill an input; the first is the likeliest, others follow when outputs show nothing."""
     kind, rank = info.element_type, len(info.shape or ())
-    if kind == "bool":
+    if isinstance(counted, str):
+        yield Filling(size_of=counted, why=f"the size of {counted}")
+    elif counted is not None:
+        yield Filling(value=counted, why="the size of the image")
+    elif kind == "bool":
         yield Filling(value=True, why="a mask" if rank else "a condition")
         yield Filling(value=False) if rank == 0 else Filling()
     elif kind == "string":
         yield Filling()
     elif kind.startswith(("int", "uint")):
-        yield from _whole_numbers(info, traits, longest)
+        yield from _whole_numbers(info, traits)
     else:
         yield from _floats(info, traits, fed_by)
 
 
-def _whole_numbers(info: TensorInfo, traits: Traits, longest: int | str | None) -> Iterator[Filling]:
+def _whole_numbers(info: TensorInfo, traits: Traits) -> Iterator[Filling]:
     if traits.vocabulary is not None and not SEGMENTS.search(info.name):
         yield Filling(high=traits.vocabulary - 1, why=f"rows of the table of {traits.vocabulary:,} that it indexes")
     elif _selects(info, traits):
@@ -239,8 +246,6 @@ def _whole_numbers(info: TensorInfo, traits: Traits, longest: int | str | None) 
         others = (8000 if 16000 in numbers else 16000,) if RATE.search(info.name) else (numbers[-1] + 1,)
         for number in dict.fromkeys((*numbers, *others)):
             yield Filling(value=int(number), why=why or "a sample rate")
-    elif LENGTHS.search(info.name) and isinstance(longest, str) and len(info.shape or ()) <= 1:
-        yield Filling(size_of=longest, why=f"the size of {longest}")
     elif MASK.search(info.name):
         yield Filling(value=1, why="a mask")
     elif SEGMENTS.search(info.name):
@@ -255,17 +260,21 @@ def _whole_numbers(info: TensorInfo, traits: Traits, longest: int | str | None) 
 
 def _floats(info: TensorInfo, traits: Traits, fed_by: str) -> Iterator[Filling]:
     shape = info.shape or ()
+    few = len(shape) <= 1 or (len(shape) == 2 and shape[1] in {1, 2, 3, 4})
     if fed_by:
         yield Filling(value=0.0, why=f"a state: '{fed_by}' is its next value")
         return
-    if _selects(info, traits):
+    if traits.thresholds:
+        low, high = traits.thresholds
+        yield Filling(low=low, high=high, why="the thresholds of its trees")
+    elif _selects(info, traits):
         yield from (Filling(value=float(number), why="branches compare with it") for number in traits.compared)
         yield Filling(value=float(traits.compared[-1]) + 1 if traits.compared else 0.0)
     elif MASK.search(info.name):
         yield Filling(value=1.0, why="a mask")
-    elif THRESHOLD.search(info.name) and len(shape) <= 1:
+    elif THRESHOLD.search(info.name) and few:
         yield Filling(value=0.1, why="a threshold")
-    elif UNIT.search(info.name) and len(shape) <= 1:
+    elif UNIT.search(info.name) and few:
         yield Filling(value=1.0, why="a factor")
     elif RATE.search(info.name) and not shape:
         yield Filling(value=16000.0, why="a sample rate")
@@ -282,17 +291,23 @@ def _selects(info: TensorInfo, traits: Traits) -> bool:
     return alone and (bool(traits.compared) or (traits.decides and info.element_type == "bool"))
 
 
-PLAIN: Final = re.compile(r"^(past|prev(ious)?|last|in|init(ial)?)_|_(in|prev|init|past)$|^(present|new|next|out)[_.]|"
-                          r"_(out|new|next)$|(?<=[a-z])(n|N)$|^o_|^i_|past_key_values|present")  # fmt: skip
+PLAIN: Final = re.compile(
+    r"^(past_key_values|present_key_values|past|present|prev(ious)?|last|in(it(ial)?)?|new|next|out|i|o)[_.]"
+    r"|_(in|prev|past|init|out|new|next)$|(?<=[a-z])[nN]$"
+)
+"""What names have besides, when they call a state before a run or after it."""
 ALIKE: Final = 0.6
 STATE: Final = re.compile(r"state|hidden|cell|cache|past|mem|^h\d?$|^c\d?$|^hx$|^cx$|buf", re.IGNORECASE)
+
+ENCODED: Final = re.compile(r"^enc", re.IGNORECASE)
+"""What an encoder gives once is no state."""
 
 
 def _feedback(inputs: tuple[TensorInfo, ...], outputs: tuple[TensorInfo, ...]) -> dict[str, str]:
     """Pair states: floats of a telling name, with the output of the likest name that could have the same shape."""
     found: dict[str, str] = {}
     for info in inputs:
-        if not (info.element_type.startswith("float") and STATE.search(info.name)):
+        if not (info.element_type.startswith("float") and STATE.search(info.name)) or ENCODED.search(info.name):
             continue
         fitting = [each for each in outputs if _could_be(info, each) and each.name not in found.values()]
         likest = max(fitting, key=lambda each: _alike(info.name, each.name), default=None)

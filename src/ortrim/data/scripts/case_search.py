@@ -11,8 +11,10 @@ import itertools
 import json
 import re
 import sys
+import tempfile
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,20 +28,27 @@ MOST_TRIES = 600
 LONGEST_WORDS = 600
 NUMBER = re.compile(r"(?<![\w.])-?\d{1,6}(?![\w.])")
 NODE = re.compile(r"Name:'[^']*'|node \([^)]*\)|[\w/\\.]+\.(?:cc|h):\d+|\[ONNXRuntimeError\] : \d+")
-BEYOND = re.compile(r"out of (?:data )?bounds|out of range|within the inclusive range|index.{0,40}(?:range|bound)", re.I)
+BEYOND = re.compile(
+    r"out of (?:data )?bounds|out of range|within the inclusive range|index.{0,40}(?:range|bound)", re.IGNORECASE
+)
+MARKER = re.compile(r"ortrim_marker_(\d+)_kernel_time")
 TYPES = {"bool": np.bool_, "bfloat16": np.uint16}
+CRASHED = "the full runtime crashed"
 WORDS = ("a", "the", "model", "42")
 MOST_HINTS = 6
-MOST_CASES = 3
+MOST_NUMBERS = 8
+MOST_OTHERS = 5
 
 Sizes = dict[str, int]
+Way = tuple[Sizes, list[int]]
+"""The sizes of a run, and the number of the filling for each input."""
 
 
 def main(request_path: Path) -> None:
-    """Answer `{"load": words, "refusal": {...}, "tries": n, "runs": [{"sizes", "fillings", "again", "shown", ...}]}`."""
+    """Answer `{"load": words, "refusal": {"sizes", "words"}, "tries", "runs": [{"sizes", "fillings"}], "shown"}`."""
     request = json.loads(request_path.read_text(encoding="utf-8"))
     limit_memory(request["memory_bytes"])
-    answer: dict[str, Any] = {"load": "", "refusal": {}, "tries": 0, "runs": [], "grown": {}}
+    answer: dict[str, Any] = {"load": "", "refusal": {}, "tries": 0, "runs": [], "shown": []}
     try:
         session = load(request["model"])
     except Exception as error:  # noqa: BLE001 - whatever loading raises is the answer
@@ -47,7 +56,7 @@ def main(request_path: Path) -> None:
     else:
         search = Search(session, request)
         answer["runs"] = search.cases()
-        answer |= {"refusal": search.refusal, "tries": search.tries, "grown": search.grown}
+        answer |= {"refusal": search.refusal, "tries": search.tries, "shown": search.shown}
     request_path.with_name("answer.json").write_text(json.dumps(answer), encoding="utf-8")
 
 
@@ -61,10 +70,12 @@ def limit_memory(wanted: int) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 
 
-def load(model: str) -> onnxruntime.InferenceSession:
-    """Make a session as for reference outputs."""
+def load(model: str, profile: str = "") -> onnxruntime.InferenceSession:
+    """Make a session as for reference outputs; with `profile`, its runs are written to a file that begins so."""
     onnxruntime.set_default_logger_severity(SILENT)
     options = onnxruntime.SessionOptions()
+    options.enable_profiling = bool(profile)
+    options.profile_file_prefix = profile
     options.log_severity_level = SILENT
     options.intra_op_num_threads = 1
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
@@ -84,13 +95,15 @@ class Search:
         self.inputs: list[dict[str, Any]] = request["inputs"]
         self.dimensions: dict[str, dict[str, Any]] = {each["name"]: each for each in request["dimensions"]}
         self.sums: dict[str, list[int | str]] = request["sums"]
+        self.marked: str | None = request["marked"]
         self.skipped: list[str] = request["skip"]
         self.ends = time.monotonic() + request["seconds"]
         self.seconds_each: float = request["seconds_each"]
         self.better_seconds: float = request["better_seconds"]
         self.refusal: dict[str, Any] = {}
         self.outputs: dict[str, Any] = {}
-        self.grown: dict[str, list[int]] = {}
+        self.ran: dict[tuple[str, int], dict[str, Any]] = {}
+        self.shown: list[str] = []
         self.tries = 0
 
     def cases(self) -> list[dict[str, Any]]:
@@ -101,35 +114,37 @@ class Search:
         sizes, fillings = base
         self.ends = min(self.ends, time.monotonic() + self.better_seconds)
         fillings = self.telling(sizes, fillings)
-        runs = [self.described(sizes, fillings, seed=0)]
-        larger = self.larger(sizes, fillings)
-        runs.append(self.described(larger, self.fed(sizes, fillings), seed=1))
-        runs += [self.described(*way, seed=2) for way in self.other_ways(sizes, fillings)]
-        return runs[:MOST_CASES]
+        runs = [self.described(sizes, fillings)]
+        larger, fed = self.larger(sizes, fillings), self.fed(sizes, fillings)
+        second = (larger, fed if self.attempt(larger, fed) is None else fillings)
+        runs.append(self.described(*second))
+        way = self.other_way((sizes, fillings), second)
+        return [*runs, self.described(*way)] if way else runs
 
     # --- sizes that run
 
     def base(self, fillings: list[int]) -> tuple[Sizes, list[int]] | None:
         """Return the first sizes and fillings that run: likely ones first, then what refusals suggest."""
-        kinds = list(dict.fromkeys(each["kind"] for each in self.dimensions.values() if len(each["sizes"]) > 1))
+        lengths: dict[str, int] = {}
+        for each in self.dimensions.values():
+            lengths[each["kind"]] = max(lengths.get(each["kind"], 0), len(each["sizes"]))
         order = itertools.count()
-        starts = [fillings, *self.other_fillings(fillings)]
-        waiting: list[tuple[float, int, Any]] = [
-            (3.0 * (at > 0), next(order), (tuple(0 for _ in kinds), given)) for at, given in enumerate(starts)
-        ]
+        waiting: list[tuple[float, int, dict[str, int] | None, Sizes, list[int]]] = []
+
+        def put(cost: float, steps: dict[str, int] | None, sizes: Sizes, given: list[int]) -> None:
+            heapq.heappush(waiting, (cost, next(order), steps, sizes, given))
+
+        first = dict.fromkeys(lengths, 0)
+        for number, given in enumerate([fillings, *self.other_fillings(fillings)]):
+            put(3.0 * number, first, self.sizes_at(first), given)
         seen: set[str] = set()
         while waiting and self.time_left():
-            cost, _, what = heapq.heappop(waiting)
-            if isinstance(what[0], tuple):
-                steps, given = what
-                sizes = self.sizes_at(dict(zip(kinds, steps, strict=True)))
-                for at, step in enumerate(steps):
-                    further = (*steps[:at], step + 1, *steps[at + 1 :])
-                    if any(step + 1 < len(each["sizes"]) for each in self.dimensions.values() if each["kind"] == kinds[at]):
-                        heapq.heappush(waiting, (cost + 1.0, next(order), (further, given)))
-            else:
-                sizes, given = what
-            key = json.dumps([sizes, given], sort_keys=True)
+            cost, _, steps, sizes, given = heapq.heappop(waiting)
+            for kind, step in (steps or {}).items():
+                if step + 1 < lengths[kind]:
+                    further = {**(steps or {}), kind: step + 1}
+                    put(cost + 1.0, further, self.sizes_at(further), given)
+            key = json.dumps([sizes, given])
             if key in seen:
                 continue
             seen.add(key)
@@ -137,7 +152,7 @@ class Search:
             if refusal is None:
                 return sizes, given
             for rank, hinted in enumerate(self.hinted(sizes, given, refusal)):
-                heapq.heappush(waiting, (cost + 0.4 + 0.05 * rank, next(order), hinted))
+                put(cost + 0.4 + 0.05 * rank, None, *hinted)
         return None
 
     def sizes_at(self, steps: dict[str, int]) -> Sizes:
@@ -149,32 +164,37 @@ class Search:
 
     def hinted(self, sizes: Sizes, fillings: list[int], words: str) -> list[tuple[Sizes, list[int]]]:
         """Return what a refusal suggests: the numbers that it names, and sizes that would scale to them."""
-        if BEYOND.search(words):
+        if words == CRASHED or BEYOND.search(words):
             lower = [
                 min(given + 1, len(each["fillings"]) - 1) if each["element_type"].startswith(("int", "uint")) else given
                 for given, each in zip(fillings, self.inputs, strict=True)
             ]
             return [(sizes, lower)] if lower != fillings else []
         numbers = [int(number) for number in NUMBER.findall(NODE.sub(" ", words))]
-        numbers = list(dict.fromkeys(number for number in numbers if 1 <= number <= LARGEST_SIZE))[:8]
+        # A size of 1 would go with any other by broadcasting, and show little.
+        numbers = list(dict.fromkeys(number for number in numbers if 1 < number <= LARGEST_SIZE))[:MOST_NUMBERS]
         found = []
-        batches_last = sorted(sizes.items(), key=lambda each: self.dimensions[each[0]]["kind"] == "batch")
-        for name, size in batches_last:
-            if len(self.dimensions[name]["sizes"]) == 1:
-                continue
-            wanted = [*numbers]
+        for names in self.groups(list(sizes)):
+            size = sizes[names[0]]
+            wanted: list[int] = []
             for one, other in itertools.permutations(numbers, 2):
-                scaled = {size * other / one, size * (other / one) ** 0.5} if one != other else set()
+                scaled = (size * other / one, size * (other / one) ** 0.5)
                 wanted += [round(each) for each in scaled if abs(each - round(each)) < 1e-6]
-            likely = [each for each in dict.fromkeys(wanted) if 1 <= each <= LARGEST_SIZE and each != size]
-            most = 2 if self.dimensions[name]["kind"] == "batch" else MOST_HINTS
-            found += [({**sizes, name: each}, fillings) for each in likely[:most]]
-        by_kind = {self.dimensions[name]["kind"] for name in sizes}
-        for kind, number in itertools.product(sorted(by_kind - {"batch", "channels"}), numbers[:4]):
-            alike = {name for name in sizes if self.dimensions[name]["kind"] == kind and len(self.dimensions[name]["sizes"]) > 1}
-            if len(alike) > 1:
-                found.append(({name: number if name in alike else size for name, size in sizes.items()}, fillings))
+            step = self.dimensions[names[0]]["stride"]
+            likely = [each for each in dict.fromkeys((*wanted, *numbers)) if 1 < each <= LARGEST_SIZE and each != size]
+            likely = [each for each in likely if each % step == 0]
+            most = 2 if self.dimensions[names[0]]["kind"] == "batch" else MOST_HINTS
+            found += [({**sizes, **dict.fromkeys(names, each)}, fillings) for each in likely[:most]]
         return found
+
+    def groups(self, names: list[str]) -> list[list[str]]:
+        """Return dimensions that may be changed, those of one kind together and each alone; batches come last."""
+        free = [name for name in names if len(self.dimensions[name]["sizes"]) > 1]
+        kinds: dict[str, list[str]] = {}
+        for name in free:
+            kinds.setdefault(self.dimensions[name]["kind"], []).append(name)
+        groups = [*(alike for alike in kinds.values() if len(alike) > 1), *([name] for name in free)]
+        return sorted(groups, key=lambda group: self.dimensions[group[0]]["kind"] == "batch")
 
     # --- one try
 
@@ -183,25 +203,23 @@ class Search:
         return time.monotonic() < self.ends and self.tries < MOST_TRIES
 
     def attempt(self, sizes: Sizes, fillings: list[int], seed: int = 0) -> str | None:
-        """Run once; return why the runtime refused, None when it ran and `outputs` hold what came."""
+        """Run, unless that was the first run or the last; return why not, None when `outputs` hold what came."""
         sizes = self.whole(sizes)
         line = json.dumps([sizes, fillings])
         if line in self.skipped:
-            return "the full runtime crashed"
-        shapes = [tuple(sizes.get(size, size) for size in each["shape"]) for each in self.inputs]
-        if any(np.prod(shape, dtype=float) > MOST_ELEMENTS for shape in shapes) and self.dimensions:
+            return CRASHED
+        if (line, seed) in self.ran:
+            self.outputs = self.ran[line, seed]
+            return None
+        if self.dimensions and any(np.prod(shape, dtype=float) > MOST_ELEMENTS for shape in self.shapes(sizes)):
             return f"an input would have more than {MOST_ELEMENTS} elements"
         self.tries += 1
         print(f"trying {line}", file=sys.stderr, flush=True)  # noqa: T201
-        random = np.random.default_rng(seed)
         options = onnxruntime.RunOptions()
         options.log_severity_level = SILENT
         timer = threading.Timer(self.seconds_each, setattr, (options, "terminate", True))
         timer.daemon = True
-        feeds = {
-            each["name"]: made(each, each["fillings"][given], shape, sizes, random)
-            for each, given, shape in zip(self.inputs, fillings, shapes, strict=True)
-        }
+        feeds = self.feeds(sizes, fillings, seed)
         timer.start()
         try:
             values = self.session.run(None, feeds, options)
@@ -213,49 +231,59 @@ class Search:
             timer.cancel()
         names = [output.name for output in self.session.get_outputs()]
         self.outputs = dict(zip(names, values, strict=True))
+        self.ran = {**dict(list(self.ran.items())[:1]), (line, seed): self.outputs}
         return None
+
+    def shapes(self, sizes: Sizes) -> list[tuple[int, ...]]:
+        """Return the shapes of the inputs."""
+        return [tuple(sizes.get(size, size) for size in each["shape"]) for each in self.inputs]
+
+    def feeds(self, sizes: Sizes, fillings: list[int], seed: int) -> dict[str, Any]:
+        """Make the inputs."""
+        random = np.random.default_rng(seed)
+        return {
+            each["name"]: made(each, each["fillings"][given], shape, sizes, random)
+            for each, given, shape in zip(self.inputs, fillings, self.shapes(sizes), strict=True)
+        }
 
     def whole(self, sizes: Sizes) -> Sizes:
         """Return the sizes with those that are sums of others."""
         sums = {
-            name: sum(term if isinstance(term, int) else sizes[term] for term in terms) for name, terms in self.sums.items()
+            name: sum(term if isinstance(term, int) else sizes[term] for term in terms)
+            for name, terms in self.sums.items()
         }
         return {**sizes, **sums}
 
-    def described(self, sizes: Sizes, fillings: list[int], seed: int) -> dict[str, Any]:
+    def described(self, sizes: Sizes, fillings: list[int]) -> dict[str, Any]:
         """Return a run as the answer has it."""
         return {
             "sizes": self.whole(sizes),
             "fillings": [each["fillings"][at] for each, at in zip(self.inputs, fillings, strict=True)],
-            "seed": seed,
         }
 
     # --- values that show something
 
     def telling(self, sizes: Sizes, fillings: list[int]) -> list[int]:
         """Return the fillings with which most outputs show something; those that branches compare with stay."""
-        best, most = fillings, self.shown(sizes, fillings)
-        longest = max((len(each["fillings"]) for each in self.inputs if not each["selects"]), default=1)
-        for step in range(1, longest):
-            if most[0] == most[1] or not self.time_left():
-                break
-            other = [
-                given if each["selects"] else min(given + step, len(each["fillings"]) - 1)
-                for given, each in zip(fillings, self.inputs, strict=True)
-            ]
-            found = self.shown(sizes, other)
-            if found[0] > most[0]:
-                best, most = other, found
+        best, self.shown = fillings, self.showing(sizes, fillings)
+        for at, each in enumerate(self.inputs):
+            for other in range(1, 0 if each["selects"] else len(each["fillings"])):
+                if len(self.shown) == len(self.session.get_outputs()) or not self.time_left():
+                    return best
+                given = [*best[:at], other, *best[at + 1 :]]
+                shown = self.showing(sizes, given)
+                if len(shown) > len(self.shown):
+                    best, self.shown = given, shown
         return best
 
-    def shown(self, sizes: Sizes, fillings: list[int]) -> tuple[int, int]:
-        """Return how many outputs show something, differing between two runs of other values, of how many."""
+    def showing(self, sizes: Sizes, fillings: list[int]) -> list[str]:
+        """Return the outputs that show something, differing between two runs of other values."""
         seen = []
         for seed in (0, 1):
             if self.attempt(sizes, fillings, seed) is not None:
-                return 0, 1
+                return []
             seen.append(self.outputs)
-        return sum(tells(value, seen[1][name]) for name, value in seen[0].items()), len(seen[0])
+        return [name for name, value in seen[0].items() if tells(value, seen[1][name])]
 
     def fed(self, sizes: Sizes, fillings: list[int]) -> list[int]:
         """Return the fillings with states as large as those that the model itself gives."""
@@ -275,28 +303,25 @@ class Search:
 
     def larger(self, sizes: Sizes, fillings: list[int]) -> Sizes:
         """Return sizes of which as many as the model allows are others than those of the first case."""
-        options = {name: self.others(name, size) for name, size in sizes.items()}
-        options = {name: found for name, found in options.items() if found}
-        sides = [name for name in options if self.dimensions[name]["kind"] == "side"]
-        for uneven in (sides[1::2], []) if len(sides) > 1 else ([],):
-            found = {**sizes, **{name: others[min(name in uneven, len(others) - 1)] for name, others in options.items()}}
-            if self.attempt(found, fillings) is None:
-                self.grown = {name: [sizes[name], size] for name, size in found.items() if size != sizes[name]}
-                return found
+        options = {name: found for name, size in sizes.items() if (found := self.others(name, size))}
+        sides = [
+            name for name in options if self.dimensions[name]["kind"] == "side" and not self.dimensions[name]["usual"]
+        ]
         best = dict(sizes)
-        for name, others in options.items():
-            for other in others:
-                if best[name] != sizes[name] or not self.time_left():
-                    break
-                if self.attempt({**best, name: other}, fillings) is None:
-                    best[name] = other
-        for one, other in itertools.combinations([name for name in options if best[name] == sizes[name]], 2):
-            alike = self.dimensions[one]["kind"] == self.dimensions[other]["kind"] and sizes[one] == sizes[other]
-            for size in options[one] if alike and best[one] == sizes[one] and best[other] == sizes[other] else ():
-                if self.time_left() and self.attempt({**best, one: size, other: size}, fillings) is None:
-                    best |= {one: size, other: size}
-                    break
-        self.grown = {name: [sizes[name], size] for name, size in best.items() if size != sizes[name]}
+        # An image that is no square shows what takes its height for its width.
+        trials = (
+            [(list(options), 0, sides[1::2]), (list(options), 0, [])] if len(sides) > 1 else [(list(options), 0, [])]
+        )
+        trials += [
+            (names, step, []) for names in sorted(self.groups(list(options)), key=len) for step in range(MOST_OTHERS)
+        ]
+        for names, step, uneven in trials:
+            if not (names and self.time_left()) or any(best[name] != sizes[name] for name in names):
+                continue
+            steps = {name: min(step + (name in uneven), len(options[name]) - 1) for name in names}
+            other = {**best, **{name: options[name][at] for name, at in steps.items()}}
+            if self.attempt(other, fillings) is None:
+                best = other
         return best
 
     def others(self, name: str, size: int) -> list[int]:
@@ -312,16 +337,49 @@ class Search:
         usual = [other for other in each["usual"] if other > size]
         return list(dict.fromkeys((*usual, 2 * size, *step, *larger[:2], *smaller)))
 
-    def other_ways(self, sizes: Sizes, fillings: list[int]) -> list[tuple[Sizes, list[int]]]:
-        """Return runs with the other values that branches compare with."""
-        found: list[tuple[Sizes, list[int]]] = []
+    def other_way(self, first: Way, second: Way) -> Way | None:
+        """Return the run that enters most bodies which these two do not; one of other values if there are no bodies."""
+        if self.marked is None:
+            return next(
+                (way for given in self.other_fillings(first[1]) if (way := self.running(first[0], given))), None
+            )
+        entered = self.entered(first) | self.entered(second)
+        best, most = None, 0
+        for way in self.ways(*first):
+            new = len(self.entered(way) - entered)
+            best, most = (way, new) if new > most else (best, most)
+        return best
+
+    def ways(self, sizes: Sizes, fillings: list[int]) -> Iterator[Way]:
+        """Yield runs that may take other branches: by values that are compared, by other values, by sizes."""
         for given in self.other_fillings(fillings):
-            if len(found) == MOST_CASES - 1 or not self.time_left():
-                break
-            way = (sizes, given) if self.attempt(sizes, given) is None else self.base(given)
-            if way and way[1] not in [fillings, *(each for _, each in found)]:
-                found.append(way)
-        return found
+            if way := self.running(sizes, given):
+                yield way
+        for at, each in enumerate(self.inputs):
+            for other in range(0 if each["selects"] else len(each["fillings"])):
+                given = [*fillings[:at], other, *fillings[at + 1 :]]
+                if self.time_left() and other != fillings[at] and self.attempt(sizes, given) is None:
+                    yield sizes, given
+        for names in self.groups(list(sizes)):
+            for size in (1, 4 * sizes[names[0]]):
+                other_sizes = {**sizes, **dict.fromkeys(names, size)}
+                if self.time_left() and other_sizes != sizes and self.attempt(other_sizes, fillings) is None:
+                    yield other_sizes, fillings
+
+    def running(self, sizes: Sizes, fillings: list[int]) -> Way | None:
+        """Return a run with these fillings, at these sizes or others, if that is found in time."""
+        if not self.time_left():
+            return None
+        way = (sizes, fillings) if self.attempt(sizes, fillings) is None else self.base(fillings)
+        return way if way and way[1] == fillings else None
+
+    def entered(self, way: Way) -> set[str]:
+        """Return the markers that run: one is in each body of the marked copy."""
+        with tempfile.TemporaryDirectory() as folder:
+            session = load(self.marked or "", str(Path(folder) / "profile"))
+            session.run(None, self.feeds(self.whole(way[0]), way[1], 0))
+            text = Path(session.end_profiling()).read_text(encoding="utf-8", errors="replace")
+        return set(MARKER.findall(text))
 
     def other_fillings(self, fillings: list[int]) -> list[list[int]]:
         """Return the fillings with one of the values changed that branches compare with."""
@@ -342,7 +400,9 @@ def made(each: dict[str, Any], filling: dict[str, Any], shape: tuple[int, ...], 
     if value is not None:
         return np.full(shape, value, dtype=TYPES.get(kind, kind))
     if kind.startswith("float"):
-        low, high = (edge if given is None else given for edge, given in ((-1.0, filling["low"]), (1.0, filling["high"])))
+        low, high = (
+            edge if given is None else given for edge, given in ((-1.0, filling["low"]), (1.0, filling["high"]))
+        )
         return np.asarray(random.uniform(low, high, shape), dtype=kind)
     low, high = (edge if given is None else given for edge, given in ((0, filling["low"]), (9, filling["high"])))
     top = 1 if kind == "bool" else int(high)

@@ -342,9 +342,8 @@ def test_the_symbols_name_a_crash_in_the_demo(
     found = frames(*core[:3], "-iex", f"set debug-file-directory {symbols}", *core[3:])
     assert found[-1] == "main"
     assert "OrtApis::Run" in found
-    kernels = [name for name in found if name.endswith("::Compute")]
-    assert kernels
-    assert "??" not in found
+    (kernel, *_) = (place for place, name in enumerate(found) if name.endswith("::Compute"))
+    assert "??" not in found[kernel:]  # in front of it is the C library's own `memcpy`
     (file,) = symbols.rglob("*.debug")
     manifest = json.loads((unpacked / "manifest.json").read_text())
     assert manifest["symbols"]["path"] == file.relative_to(symbols).as_posix()

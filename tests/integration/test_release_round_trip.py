@@ -81,7 +81,8 @@ def linux(tmp_path_factory: pytest.TempPathFactory, demo: OrtModel) -> tuple[Bui
     inputs = wheel_inputs(folder / "built")
     planned = replace(inputs.plan.models[0], name=demo.name, ort_sha256=demo.sha256)
     plan = replace(inputs.plan, spec_name="sample", models=(planned,))
-    make_package(replace(inputs, plan=plan, models=(demo,)), folder / "made")
+    built = replace(inputs.result, symbols=inputs.result.library)
+    make_package(replace(inputs, plan=plan, models=(demo,), result=built), folder / "made")
     return plan, folder / "made"
 
 

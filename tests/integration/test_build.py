@@ -11,7 +11,7 @@ import shutil
 import signal
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -29,7 +29,7 @@ from ortrim.base.scripts import packages_folder
 from ortrim.binaries.elf import read_library
 from ortrim.pins.shipped import tool_requirements
 from own_caches import link_parts, own_cache
-from static_programs import IN_C, IN_CXX, SAID_IN_C, SAID_IN_CXX, linked, said
+from static_programs import CRASHES, IN_C, IN_CXX, SAID_IN_C, SAID_IN_CXX, linked, said
 
 pytestmark = [pytest.mark.alone, pytest.mark.build, pytest.mark.network]
 
@@ -303,8 +303,60 @@ def test_the_same_inputs_give_the_same_package(built: Built, cache: Path, tmp_pa
     words = ["/bin/sh", "-c", 'umask 077; exec "$@"', "sh", *command(tmp_path / "elsewhere")]
     done = run(words, cwd=ROOT, environment=environment, timeout_seconds=BUILD_SECONDS)
     assert report_of(done)["plan_digest"] == built.report["plan_digest"]
-    (package,) = (tmp_path / "elsewhere").rglob("*.tar.gz")
-    assert package.read_bytes() == (built.folder / built.report["package"]).read_bytes()
+    symbols, package = sorted((tmp_path / "elsewhere").rglob("*.tar.gz"))
+    for each in (symbols, package):
+        assert each.read_bytes() == (built.folder / each.name).read_bytes()
+
+
+@pytest.fixture
+def core(unpacked: Path, tmp_path: Path) -> Sequence[str | Path]:
+    """Let a program crash in a kernel; return the words by which gdb reads the dump of its memory."""
+    program = linked(unpacked, ("gcc",), CRASHES, tmp_path / "crashes")
+    start = ("gdb", "-nx", "-batch", "-ex", f"set environment LD_LIBRARY_PATH {unpacked / 'lib'}")
+    words = (*start, "-ex", "run", "-ex", f"generate-core-file {tmp_path / 'core'}", "--args", program)
+    assert "SIGSEGV" in run((*words, unpacked / "models" / "silero-vad.ort")).stdout
+    return ("gdb", "-nx", "-batch", "-iex", f"set solib-search-path {unpacked / 'lib'}", program, tmp_path / "core")
+
+
+def frames(*words: str | Path) -> list[str]:
+    """Return the functions of a stack as gdb names them, innermost first; `??` is one without a name."""
+    told = run((*words, "-ex", "backtrace")).stdout
+    return re.findall(r"^#\d+ +(?:0x[0-9a-f]+ in )?([^ (]+)", told, re.MULTILINE)
+
+
+@pytest.mark.needs("gcc", "gdb", "addr2line")
+def test_the_symbols_name_a_crash_in_the_demo(
+    built: Built, unpacked: Path, core: Sequence[str | Path], tmp_path: Path
+) -> None:
+    """From the kernel through `Run` to `main`, out of a dump. Without them none of it has a name, and `main` is missed.
+
+    The manifest says which symbols they are.
+    """
+    bare = frames(*core)
+    assert "main" not in bare
+    assert not [name for name in bare if "Ort" in name or "onnxruntime" in name]
+    symbols = tmp_path / "symbols"
+    symbols.mkdir()
+    archive = built.folder / f"{built.package.name}-symbols.tar.gz"
+    assert run(("tar", "-x", "-f", archive, "-C", symbols)).returncode == 0
+    found = frames(*core[:3], "-iex", f"set debug-file-directory {symbols}", *core[3:])
+    assert found[-1] == "main"
+    assert "OrtApis::Run" in found
+    (kernel, *_) = (place for place, name in enumerate(found) if name.endswith("::Compute"))
+    assert "??" not in found[kernel:]  # in front of it is the C library's own `memcpy`
+    (file,) = symbols.rglob("*.debug")
+    manifest = json.loads((unpacked / "manifest.json").read_text())
+    assert manifest["symbols"]["path"] == file.relative_to(symbols).as_posix()
+    assert manifest["symbols"]["sha256"] == sha256_of(file)
+
+
+def test_the_symbols_name_no_folder_of_this_machine(built: Built, cache: Path, output: Path) -> None:
+    """Nor does the build-id, which is a digest of all that is in them, depend on one."""
+    assert built.report["verdict"] == "pass"
+    contents = [path.read_bytes() for path in cache.glob("builds/*/libonnxruntime.so.sym")]
+    assert contents
+    for folder in (ROOT, cache, output, cache_folder("sources").parent, Path.home(), Path(sys.prefix)):
+        assert not [content for content in contents if str(folder).encode() in content]
 
 
 @pytest.fixture(scope="module")
@@ -315,7 +367,7 @@ def static(built: Built, environment: Environment, tmp_path_factory: pytest.Temp
     (folder / "static.toml").write_text(demo.partition("[[targets]]")[0] + STATIC)
     words = [*command(folder / "output"), "--spec", str(folder / "static.toml")]
     report = report_of(run(words, cwd=ROOT, environment=environment, timeout_seconds=BUILD_SECONDS))
-    (package,) = (folder / "output").rglob("*.tar.gz")
+    (package,) = (folder / "output").rglob("*.tar.gz")  # and no symbols, which the application's link makes
     (log,) = (folder / "output").rglob("build.log")
     return Built(
         folder=package.parent,
@@ -391,5 +443,5 @@ def test_a_model_that_nobody_tried_goes_through(environment: Environment, tmp_pa
         ("several", [3, 10], "pass")
     ]
     assert report["ort_version"] == onnxruntime.__version__
-    (package,) = (tmp_path / "artifacts" / "unseen").rglob("*.tar.gz")
-    assert package.name == report["package"]
+    symbols, package = sorted((tmp_path / "artifacts" / "unseen").rglob("*.tar.gz"))
+    assert (package.name, symbols.name.removesuffix("-symbols.tar.gz")) == (report["package"], package.name[:-7])

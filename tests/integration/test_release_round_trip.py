@@ -81,7 +81,8 @@ def linux(tmp_path_factory: pytest.TempPathFactory, demo: OrtModel) -> tuple[Bui
     inputs = wheel_inputs(folder / "built")
     planned = replace(inputs.plan.models[0], name=demo.name, ort_sha256=demo.sha256)
     plan = replace(inputs.plan, spec_name="sample", models=(planned,))
-    make_package(replace(inputs, plan=plan, models=(demo,)), folder / "made")
+    built = replace(inputs.result, symbols=inputs.result.library)
+    make_package(replace(inputs, plan=plan, models=(demo,), result=built), folder / "made")
     return plan, folder / "made"
 
 
@@ -248,7 +249,7 @@ def test_files_of_two_specs_at_one_path_are_not_mixed(
 @pytest.mark.network
 @pytest.mark.usefixtures("delivered")
 def test_cmake_builds_an_application_with_the_fetched_package(apps: Apps, tmp_path: Path, assets: Path) -> None:
-    """Unpacked where an app keeps what it fetched, and found by its path; the application runs."""
+    """Unpacked where an app keeps what it fetched, and found by its path; the application runs. Symbols come along."""
     draft(tmp_path)
     publish(apps, assets)
     fetch(apps, wanted("sample", "linux-x64", release=TAG))
@@ -256,6 +257,7 @@ def test_cmake_builds_an_application_with_the_fetched_package(apps: Apps, tmp_pa
     package = application.configure_with(apps.output() / f"{LINUX}.tar.gz")
     assert application.build_and_run() == f"version {onnxruntime.__version__}\n"
     require_loads(package / "models")
+    assert (apps.output() / f"{LINUX}-symbols.tar.gz").is_file()
 
 
 @pytest.mark.needs("gradle", "java")

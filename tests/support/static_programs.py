@@ -1,4 +1,4 @@
-"""Programs of applications that link a package's static library: one in C, one in C++ with a C++ library of its own."""
+"""Programs of applications that link a package's library: in C, in C++ with a C++ library of its own, and a crash."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -51,13 +51,40 @@ int main(int, char **words) try {
   return 1;
 }
 """
+CRASHES: Final = """
+#include <onnxruntime_c_api.h>
+int main(int count, char **words) {
+  const OrtApi *api = OrtGetApiBase()->GetApi(ORT_API_VERSION);
+  OrtEnv *env = NULL;
+  OrtSessionOptions *options = NULL;
+  OrtSession *session = NULL;
+  OrtMemoryInfo *memory = NULL;
+  OrtValue *values[3] = {NULL}, *results[2] = {NULL};
+  const char *inputs[] = {"input", "state", "sr"}, *outputs[] = {"output", "stateN"};
+  int64_t frame[] = {1, 576}, states[] = {2, 1, 128}, rate = 16000;
+  float state[2 * 128] = {0};
+  void *nowhere = (void *)64;
+  if (count != 2 || api->CreateEnv(ORT_LOGGING_LEVEL_ERROR, "c", &env) || api->CreateSessionOptions(&options) ||
+      api->SetIntraOpNumThreads(options, 1) || api->CreateSession(env, words[1], options, &session) ||
+      api->CreateCpuMemoryInfo(OrtDeviceAllocator, OrtMemTypeDefault, &memory) ||
+      api->CreateTensorWithDataAsOrtValue(memory, nowhere, 576 * sizeof(float), frame, 2,
+                                          ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT, &values[0]) ||
+      api->CreateTensorWithDataAsOrtValue(memory, state, sizeof(state), states, 3,
+                                          ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT, &values[1]) ||
+      api->CreateTensorWithDataAsOrtValue(memory, &rate, sizeof(rate), NULL, 0,
+                                          ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64, &values[2]))
+    return 1;
+  return api->Run(session, NULL, inputs, (const OrtValue *const *)values, 3, outputs, 2, results) != NULL;
+}
+"""
+"""A program in C whose first kernel reads an address at which there is nothing."""
 SAID_IN_C: Final = "1.21.0, 3 inputs\n"
 SAID_IN_CXX: Final = "1.21.0, silence\n"
 
 
 def linked(package: Path, compiler: Sequence[str | Path], source: str, program: Path) -> Path:
     """Compile a program and link it with a package's archive and the system's libraries alone; return it."""
-    code = program.with_suffix(".c" if source is IN_C else ".cc")
+    code = program.with_suffix(".cc" if source is IN_CXX else ".c")
     code.write_text(source)
     words = (code, "-o", program, f"-I{package}/include/onnxruntime", f"-L{package}/lib", "-lonnxruntime")
     done = run((*compiler, *words, "-ldl", "-lpthread", "-lm"))

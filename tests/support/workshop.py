@@ -16,6 +16,7 @@ from ortrim.platforms import platform_of
 from sample_plans import sample_plan
 
 LIBRARY = "MinSizeRel/libonnxruntime.so.1.21.0"
+LINKED = Path(__file__).parents[1] / "unit" / "binaries" / "data" / "framed.so"
 PREAMBLE = f"""
 import json, os, pathlib, re, shutil, signal, sys, time
 build = pathlib.Path(sys.argv[sys.argv.index("--build_dir") + 1])
@@ -28,6 +29,8 @@ seen = {{"argv": sys.argv[1:], "environment": dict(os.environ), "cwd": os.getcwd
 def leave(*names):
     for name in names:
         (build / name).write_text(name)
+        if name == "{LIBRARY}":
+            shutil.copy("{LINKED}", build / name)
 OUTPUTS = ("{LIBRARY}", "link.map")
 """
 GOOD = """

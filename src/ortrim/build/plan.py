@@ -24,6 +24,8 @@ from ortrim.spec.buildspec import Budgets, SessionSettings
 from ortrim.spec.targets import Target
 
 ARCHIVE: Final = "libonnxruntime.a"
+SYMBOLS: Final = "libonnxruntime.so.sym"
+"""The library with its symbols and unwind tables, for who reads crashes: named as Android's own build tools have it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -214,7 +216,7 @@ class JobResult:
 
     `library` is the shared one; `archive` is the static one of the same objects, None when it was not requested.
     `units` is None when everything was compiled. `left_out` has a line for each of ortrim's mechanisms that does not
-    fit the version, with what it costs.
+    fit the version, with what it costs. `symbols` is the ELF library as it was linked; None when none was kept.
     """
 
     folder: Path
@@ -227,11 +229,12 @@ class JobResult:
     units: CompiledUnits | None = None
     left_out: tuple[str, ...] = ()
     archive: Path | None = None
+    symbols: Path | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Manifest:
-    """`manifest.json`: what is in a package and what it was made from."""
+    """`manifest.json`: what is in a package and what it was made from; `symbols` lie in an archive of their own."""
 
     schema: Literal["ortrim-manifest/1"] = "ortrim-manifest/1"
     name: str
@@ -251,6 +254,7 @@ class Manifest:
     operators: RequiredOperators
     models: tuple[PlannedModel, ...]
     sources: tuple[SourcePin, ...]
+    symbols: FileEntry | None = None
     files: tuple[FileEntry, ...]
 
 

@@ -167,19 +167,19 @@ link() {{
     esac
     set -- "$@" "$argument"
   done
-  head="${{line%% -o ortrim-probe.so *}}"{unstripped}
+  head="${{line%% -o ortrim-probe.so *}}"
+  case "$head" in *" -s "*) head="${{head%% -s *}} ${{head#* -s }}" ;; esac
   exec {program} ld.lld ${{head#ld.lld}} "$@"
 }}
 case " $* " in *" {mark} "*) link "$@" ;; esac
 """
-"""An empty object is linked as a probe. Paths may have spaces, none of which is at the end of a folder's name.
+"""An empty object is linked as a probe. Paths may have spaces, none of which is at the end of a folder's name. The word
+`-s` is taken out: lld has no other against it.
 
 zig's runtime is one object, with a `memcpy` that is a loop over bytes, `sqrtf` and others beside its arithmetic. A link
 that needs any of it would take those in place of the C library's, and half of the time to load a model would go with
 them. So `ARITHMETIC` is put in front as an object of its own.
 """
-UNSTRIPPED: Final = '\n  case "$head" in *" -s "*) head="${head%% -s *} ${head#* -s }" ;; esac'
-"""Takes the word out that lld has no other word against."""
 NAMES: Final = """
 ashldi3 ashlti3 ashrdi3 ashrti3 lshrdi3 lshrti3 muldi3 multi3 mulodi4 muloti4 clzdi2 clzti2 ctzdi2 ctzti2
 divdi3 divti3 moddi3 modti3 udivdi3 udivti3 umoddi3 umodti3 divmodti4 udivmodti4 popcountdi2 popcountti2
@@ -198,20 +198,17 @@ ARITHMETIC: Final = tuple(f"__{name}" for name in NAMES.split())
 """What compilers call for numbers that a processor has no instructions for; a linker passes over what is not there."""
 
 
-def linking(
-    program: str, command: str, libraries: str = "", calls: tuple[str, ...] = (), *, strips: bool = True
-) -> str:
+def linking(program: str, command: str, libraries: str = "", calls: tuple[str, ...] = ()) -> str:
     """Return the part of a wrapper that links past the driver when it is asked to; `command` compiles.
 
     `libraries` are the driver's words for those of the system that are wanted beside the C library, `calls` what is
-    called of the compiler's runtime beside arithmetic. The others are in shell syntax. Unless it `strips`, the linker
-    leaves symbols and frames in that it is not asked to leave out.
+    called of the compiler's runtime beside arithmetic. The others are in shell syntax. The linker leaves symbols and
+    frames in that it is not asked to leave out.
     """
     arithmetic = " ".join(f"-u {name}" for name in (*ARITHMETIC, *calls))
     asked = f"{libraries} " if libraries else ""
-    head = "" if strips else UNSTRIPPED
     words = {"program": program, "command": command, "mark": PAST_DRIVER, "arithmetic": arithmetic}
-    return LINKING.format(libraries=asked, unstripped=head, **words)
+    return LINKING.format(libraries=asked, **words)
 
 
 MACHINE: Final = {
@@ -289,7 +286,7 @@ def zig_for(
     start = ('"$ORTRIM_COMPILER_C" cc', f"{PROGRAM} c++") if not driver else (f"{DRIVER} cc", f"{DRIVER} c++")
     cc, cxx = (command if driver else f"{command} -target {words}" for command in start)
     beside = (sysroot.libraries, sysroot.calls) if sysroot else ()
-    links = linking(PROGRAM, cxx, *beside, strips=sysroot is None) if with_lld else ""
+    links = linking(PROGRAM, cxx, *beside) if with_lld else ""
     preparing = sysroot.preparing if sysroot else ""
     return Toolchain(
         kind="zig",

@@ -24,6 +24,7 @@ from ortrim.base.json import from_json, to_json
 from ortrim.build.execution import JobPaths
 from ortrim.build.plan import (
     ARCHIVE,
+    SYMBOLS,
     BuildJob,
     CompiledUnits,
     CompilerCacheUse,
@@ -206,19 +207,24 @@ def result_of(folder: Path) -> JobResult:
     except (OSError, ValidationError) as error:
         what, hint = "a finished build is damaged", f"remove the folder {folder}, then run the same command again"
         raise StorageError("build-damaged", what, where=str(folder), why=str(error), hint=hint) from error
-    link_map, archive = folder / "link.map", folder / ARCHIVE
+    link_map, archive, symbols = (_if_there(folder / name) for name in ("link.map", ARCHIVE, SYMBOLS))
     return JobResult(
         folder=folder,
         library=folder / (DYLIB if (folder / DYLIB).is_file() else LIBRARY),
-        link_map=link_map if link_map.is_file() else None,
+        link_map=link_map,
         headers=folder / "headers",
         log=folder / "build.log",
         seconds=facts.seconds,
         compiler_cache=facts.compiler_cache,
         units=facts.units,
         left_out=facts.left_out,
-        archive=archive if archive.is_file() else None,
+        archive=archive,
+        symbols=symbols,
     )
+
+
+def _if_there(path: Path) -> Path | None:
+    return path if path.is_file() else None
 
 
 def write_facts(destination: Path, facts: BuildFacts) -> None:

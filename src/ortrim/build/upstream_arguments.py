@@ -14,6 +14,7 @@ from ortrim.build.upstream_options import versioned_options
 from ortrim.errors import PlanError
 from ortrim.models.operators import parse_config
 from ortrim.pins.runtime import SourcePin
+from ortrim.spec.build_options import LINKS_WITH_LLD
 from ortrim.spec.targets import Architecture, CLibrary, Target
 
 FLAGS: Final = {"coreml": "--use_coreml", "nnapi": "--use_nnapi", "xnnpack": "--use_xnnpack"}
@@ -105,18 +106,21 @@ CPUINFO_ARCHITECTURES: Final = (Architecture.ARM64, Architecture.ARM)
 
 FOLDING: Final = "-Wl,--icf=all"
 COMPRESSIBLE: Final = "-Wl,--bp-compression-sort=both"
+BUILD_ID: Final = "-Wl,--build-id=sha1"
 NO_UNWINDING: Final = ("-Wl,--no-eh-frame-hdr", "-Wl,-T,../../hooks/no_unwind_tables.ld")
 UNWINDING: Final = "-funwind-tables"
 """Upstream says `-fno-unwind-tables` of all C++ without exceptions; what is said later of a source overrules it."""
 FRAMES: Final = "-fno-unwind-tables -fno-asynchronous-unwind-tables -fforce-dwarf-frame"
 """The same tables, in a section that is never loaded."""
+FRAMES_OF_GCC: Final = "-g1"
+"""gcc puts them there with what else debuggers read alone: so names and lines of functions come along."""
 FRAMES_OF_LTO: Final = "-Wl,-mllvm,-force-dwarf-frame-section"
 UNREACHED: Final = "-Wl,-T,../../hooks/unreached.ld"
 """As the linker sees it from the folder that it runs in: a list of flags cannot hold a folder's name with spaces."""
-UPSTREAM: Final = ("-Os",)
-"""How upstream optimises; nothing is said of sources that are to be optimised so."""
 NO_DEBUGGING: Final = "-g0"
 """zig adds what debuggers read as soon as it is told to optimise for speed, and a library is stripped of it anyway."""
+UPSTREAM: Final = ("-Os", NO_DEBUGGING)
+"""How upstream optimises; nothing is said of sources that are to be optimised so."""
 
 RUNNER_SOURCES: Final = (
     "inputs.c", "measure.c", "model.c", "options.c", "outputs.c", "report.c", "runner.c", "runtime.c", "session.c",
@@ -228,17 +232,25 @@ def folding_flags(job: BuildJob) -> tuple[str, ...]:
     folding = (FOLDING,) if job.build_options.icf else ()
     order = (COMPRESSIBLE,) if job.build_options.compression_ordering else ()
     kernels = (UNREACHED,) if job.build_options.dead_kernel_elimination else ()
-    tables = NO_UNWINDING if job.build_options.unwind_tables is False or keeps_frames(job) else ()
+    tables = NO_UNWINDING if keeps_frames(job) and job.toolchain.kind in LINKS_WITH_LLD else ()
     late = (FRAMES_OF_LTO,) if keeps_frames(job) and job.build_options.lto else ()
     return (*folding, *order, *tables, *late, *kernels)
 
 
-def keeps_frames(job: BuildJob) -> bool:
-    """Whether a library has its unwind tables compressed, a tenth of what they take where they are loaded.
+def symbol_flags(job: BuildJob) -> tuple[str, ...]:
+    """Return what keeps the linker from leaving out symbols, which upstream asks it for: a later flag overrules it.
 
-    That is what Android's unwinder reads; exceptions need them loaded.
+    Frames are debug information, too. Where they are kept, upstream's own flag is taken away: see `units.cmake`.
     """
-    return job.build_options.unwind_tables == "compressed"
+    return () if keeps_frames(job) else ("-Wl,--strip-debug",)
+
+
+def keeps_frames(job: BuildJob) -> bool:
+    """Whether the unwind tables are kept beside the symbols, and not where they would be loaded.
+
+    Debuggers and readers of dumps find them there. Exceptions need them loaded; upstream's recipe has none.
+    """
+    return job.build_options.unwind_tables in {False, "compressed"}
 
 
 def wide_sources(job: BuildJob) -> tuple[str, ...]:
@@ -250,11 +262,16 @@ def wide_sources(job: BuildJob) -> tuple[str, ...]:
 def _optimization(job: BuildJob) -> tuple[str, ...]:
     """Return how sources are optimised, where that is not how upstream does it."""
     pointers = () if job.build_options.frame_pointers else ("-fomit-frame-pointer",)
-    kept = (FRAMES if keeps_frames(job) else UNWINDING,)
-    tables = kept if job.build_options.unwind_tables and not job.exceptions else ()
     levels = {"ORTRIM_COLD": job.build_options.cold, "ORTRIM_HOT": job.build_options.hot}
-    words = {name: (level, *pointers, *tables) for name, level in levels.items()}
-    return tuple(f"{name}={' '.join((*flags, NO_DEBUGGING))}" for name, flags in words.items() if flags != UPSTREAM)
+    words = {name: (level, *pointers, *_tables(job)) for name, level in levels.items()}
+    return tuple(f"{name}={' '.join(flags)}" for name, flags in words.items() if flags != UPSTREAM)
+
+
+def _tables(job: BuildJob) -> tuple[str, ...]:
+    """Return how sources keep unwind tables, and nothing else that debuggers read."""
+    if keeps_frames(job):
+        return (FRAMES_OF_GCC,) if job.toolchain.kind == "gcc" else (FRAMES, NO_DEBUGGING)
+    return (UNWINDING, NO_DEBUGGING) if job.build_options.unwind_tables and not job.exceptions else (NO_DEBUGGING,)
 
 
 def _lean(job: BuildJob, *, demangler_apart: bool) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from urllib.parse import quote, urlsplit
 from ortrim.binaries.apple import XCFRAMEWORK
 from ortrim.errors import UsageError
 from ortrim.fetch.lock import NAME, Lock
+from ortrim.package.manifest import SYMBOLS
 
 ENDINGS: Final = {"gradle": ".aar", "cmake": ".tar.gz", "spm": XCFRAMEWORK, "podfile": XCFRAMEWORK}
 """Which files a kind of snippet is about; for Apple, the zip of an xcframework, beside which others lie."""
@@ -45,7 +46,8 @@ def snippet(kind: str, offered: Sequence[SnippetFile]) -> str:
     if kind not in ENDINGS:
         hint = f"known kinds: {', '.join(ENDINGS)}"
         raise UsageError("snippet-kind", f"{kind!r} is not a kind of snippet", where="--snippet", hint=hint)
-    wanted = tuple(_checked(file) for file in offered if file.name.endswith(ENDINGS[kind]))
+    packages = (file for file in offered if not file.name.endswith(SYMBOLS))
+    wanted = tuple(_checked(file) for file in packages if file.name.endswith(ENDINGS[kind]))
     if not wanted:
         names = ", ".join(file.name for file in offered) or "nothing"
         what = f"a snippet for {kind} is about a {ENDINGS[kind]}, and none is there"

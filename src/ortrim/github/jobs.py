@@ -264,7 +264,7 @@ def _own_package(folder: Path) -> Iterator[tuple[Path, str]]:
     for archive in sorted(folder.glob("*.tar.gz")):
         name = archive.name.removesuffix(".tar.gz")
         yield archive, archive.name
-        for proof in PROOF:
+        for proof in PROOF if (folder / name).is_dir() else ():  # an archive of symbols has no folder
             yield folder / name / proof, f"{name}.{proof}"
 
 

@@ -35,7 +35,7 @@ from ortrim.build.plan import BuildJob, BuildPlan, JobResult, Manifest, digest
 from ortrim.errors import PackageError
 from ortrim.models.models import OrtModel
 from ortrim.models.operators import RequiredOperators
-from ortrim.package.packing import SOURCE_DATE_EPOCH, PackagedFile
+from ortrim.package.packing import SOURCE_DATE_EPOCH, PackagedFile, debug_file
 from ortrim.pins.origins import Origin, origin_of
 from ortrim.pins.runtime import SourcePin
 
@@ -79,6 +79,12 @@ class PackageInputs:
     def name(self) -> str:
         """Name of the package: of its folder, and of its archive without the suffix."""
         return f"ortrim-{self.plan.spec_name}-{self.job.target.identifier}-{self.plan.ort_version}"
+
+    @property
+    def symbols(self) -> PackagedFile | None:
+        """The symbols of a shared library; those of a static one become the application's own."""
+        built = self.result
+        return None if built.symbols is None or built.archive else debug_file(built.library, built.symbols)
 
     @property
     def headers(self) -> tuple[Path, ...]:
@@ -161,6 +167,7 @@ def make_manifest(inputs: PackageInputs, files: tuple[FileEntry, ...]) -> Manife
         operators=inputs.operators,
         models=inputs.plan.models,
         sources=job.sources,
+        symbols=inputs.symbols.entry if inputs.symbols else None,
         files=tuple(sorted(files, key=lambda entry: entry.path)),
     )
 
@@ -403,6 +410,8 @@ FAILED: Final = "failed.txt"
 """What a delivery has that did not pass, or that nobody has verified to the end: the code of the error."""
 PREFIX: Final = "delivered-"
 """How the names of deliveries begin; what follows is the spec and the package."""
+SYMBOLS: Final = "-symbols.tar.gz"
+"""How the name of the archive ends that has a library's symbols, which lies beside the package."""
 FOLDERS: Final = "-folders.zip"
 """How the name of a release's archive ends that holds what lies in folders of a delivery, and their `SHA256SUMS`."""
 WORKFLOW: Final = "build.yml"

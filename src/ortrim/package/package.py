@@ -9,6 +9,7 @@
 import hashlib
 import re
 import shutil
+import tempfile
 from collections.abc import Iterable, Mapping
 from functools import partial
 from importlib.resources import files
@@ -22,6 +23,7 @@ from ortrim.binaries.elf import read_library
 from ortrim.build.plan import Manifest, Package
 from ortrim.errors import Diagnostic, PackageError, StorageError
 from ortrim.package.manifest import (
+    SYMBOLS,
     ComponentLicence,
     PackageInputs,
     check_inputs,
@@ -29,7 +31,15 @@ from ortrim.package.manifest import (
     make_manifest,
     refuse_machine_paths,
 )
-from ortrim.package.packing import PROGRAM_MODE, PackagedFile, PackagedLink, check_paths, write_archive, write_contents
+from ortrim.package.packing import (
+    BUILD_IDS,
+    PROGRAM_MODE,
+    PackagedFile,
+    PackagedLink,
+    check_paths,
+    write_archive,
+    write_contents,
+)
 from ortrim.pins.origins import Origin, origin_of
 from ortrim.spec.buildspec import session_json
 from ortrim.spec.targets import Architecture, Target
@@ -180,10 +190,12 @@ def _text(path: Path) -> str:
 def make_package(inputs: PackageInputs, destination: Path) -> Package:
     """Make the package's folder, `ortrim-<spec>-<target>-<version>`, and its `.tar.gz` in the folder `destination`.
 
+    The library's symbols go into an archive of their own, `<name>-symbols.tar.gz`.
+
     The same inputs give the same bytes on any machine. Folder and archive appear when they are complete; a folder
     that is there already is kept when it is exactly what would be made, else replaced. Raises `PackageError`
-    (`package-input-missing`, `model-changed`, `bad-package-path`, `bad-soname`, `machine-path`), `BinaryError` for a
-    library that cannot be read, `StorageError` (`package-not-written`, `disk-full`).
+    (`package-input-missing`, `model-changed`, `bad-package-path`, `bad-soname`, `machine-path`, `symbols-differ`),
+    `BinaryError` for a library that cannot be read, `StorageError` (`package-not-written`, `disk-full`).
     """
     check_inputs(inputs)
     try:
@@ -197,7 +209,7 @@ def make_package(inputs: PackageInputs, destination: Path) -> Package:
 
 def _make(inputs: PackageInputs, destination: Path) -> Package:
     payload, links = _payload(inputs)
-    refuse_machine_paths(inputs, payload)
+    refuse_machine_paths(inputs, (*payload, *((inputs.symbols,) if inputs.symbols else ())))
     files, manifest = _described(inputs, payload)
     folder, archive = destination / inputs.name, destination / f"{inputs.name}.tar.gz"
     if folder.is_dir() and not _is_intact(folder, files, links):
@@ -207,7 +219,16 @@ def _make(inputs: PackageInputs, destination: Path) -> Package:
         require_space(destination, sum(file.entry.size_bytes for file in files), "the package")
     publish_folder(folder, lambda temporary: write_contents(temporary, files, links))
     write_archive(folder, archive)
+    _write_symbols(inputs, destination)
     return Package(archive=archive, folder=folder, manifest=manifest)
+
+
+def _write_symbols(inputs: PackageInputs, destination: Path) -> None:
+    """Write the archive of the library's symbols, if it has them; its only top-level entry is `.build-id`."""
+    if file := inputs.symbols:
+        with tempfile.TemporaryDirectory(prefix="ortrim-symbols-") as work:
+            write_contents(Path(work), (file,), ())
+            write_archive(Path(work) / BUILD_IDS, destination / f"{inputs.name}{SYMBOLS}")
 
 
 def _payload(inputs: PackageInputs) -> tuple[tuple[PackagedFile, ...], tuple[PackagedLink, ...]]:

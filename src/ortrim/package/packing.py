@@ -3,6 +3,7 @@
 - Zip archives whose bytes depend on nothing but what is in them: AARs, jars, frameworks, and zips of libraries.
 - Folders that are written again and again while others keep files of their own in them.
 - What goes into a package: each file with the bytes or the file it comes from, and the symbolic links.
+- Symbols, which are kept apart from what ships, as debuggers look for them.
 """
 
 import gzip
@@ -21,6 +22,7 @@ from typing import IO, Final
 from ortrim.base.cache import locked
 from ortrim.base.checksums import SUMS, FileEntry, checksums_text, is_plain_path
 from ortrim.base.files import disk_full, ran_out_of_space, sha256_of, storage_errors, write_atomically
+from ortrim.binaries.elf import build_id_of
 from ortrim.errors import PackageError, StorageError
 
 SOURCE_DATE_EPOCH: Final = 315_532_800
@@ -120,6 +122,24 @@ class PackagedLink:
 
     path: str
     target: str
+
+
+BUILD_IDS: Final = ".build-id"
+
+
+def debug_file(library: Path, symbols: Path) -> PackagedFile:
+    """Return a library's symbols under the path `.build-id/ab/cdef.debug`.
+
+    That is where gdb, lldb, llvm-symbolizer, elfutils, perf and debuginfod look. Raises `PackageError`
+    (`symbols-differ`) for those of another link, and as `build_id_of` does.
+    """
+    shipped, found = build_id_of(library), build_id_of(symbols)
+    if not found or shipped != found:
+        why = f"build-id {found or 'none'}; the library that ships has {shipped or 'none'}"
+        hint = "build the target again: library and symbols must come from one link"
+        what = "these are the symbols of another library"
+        raise PackageError("symbols-differ", what, where=str(symbols), why=why, hint=hint)
+    return PackagedFile(path=f"{BUILD_IDS}/{found[:2]}/{found[2:]}.debug", content=symbols)
 
 
 def check_paths(paths: Iterable[str]) -> None:

@@ -41,10 +41,11 @@ class BuildOptions:
     compression_ordering: bool = False
     """Order sections so that the library compresses better, for a smaller download."""
     unwind_tables: bool | Literal["compressed"] | None = None
-    """Keep what crash reporters walk a stack by, in the form that the target's own read.
+    """Keep in the library what a stack is walked by, in the form that the target's crash reporters read.
 
-    None is upstream's recipe: its code goes without, and the toolchain's C++ library keeps them. Compressed they are
-    never loaded; see `binaries.mini_debug_info`.
+    Without, they are among the symbols of an ELF library, apart from it. None is upstream's recipe: its code goes
+    without, and the toolchain's C++ library keeps them. Compressed they are never loaded; see
+    `binaries.mini_debug_info`.
     """
     hash_style_both: bool = True
     """Keep the System V hash table beside the GNU one, which every loader of today reads (`--hash-style=both`)."""
@@ -103,7 +104,7 @@ def applicable(
         precompiled_headers=build_options.precompiled_headers and toolchain != "gcc",
         icf=build_options.icf and lld,
         compression_ordering=build_options.compression_ordering and toolchain == "zig" and elf,
-        unwind_tables=exceptions or build_options.unwind_tables or (build_options.unwind_tables if lld else None),
+        unwind_tables=exceptions or build_options.unwind_tables or (build_options.unwind_tables if elf else None),
         libcxx_no_exceptions=build_options.libcxx_no_exceptions
         and toolchain == "zig"
         and elf

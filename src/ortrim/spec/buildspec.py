@@ -248,7 +248,8 @@ class BuildOptionChoices:
     compression_ordering: bool | None = None
     """Order sections so that the library compresses better, for a smaller download."""
     unwind_tables: bool | None = None
-    """Keep what crash reporters walk a stack by: on for Android and Apple's systems, and with exceptions always."""
+    """Keep in the library what crash reporters walk a stack by: on for Android and Apple's systems, and with exceptions
+    always. Without, the symbols have it (Linux, Android)."""
     hash_style_both: bool | None = None
     """Keep the System V hash table beside the GNU one (`--hash-style=both`)."""
     packed_relocations: bool | None = None

@@ -70,7 +70,7 @@ def test_folding_reaches_the_linker(bench: Bench) -> None:
     """Between zig's own head and tail stand the linker's words, one by one, and the objects in their order."""
     assert bench.call(PAST_DRIVER, "-Wl,--icf=all", *OBJECTS).returncode == 0
     assert bench.calls()[-1] == [
-        *("ld.lld", "-O2", "-s", "-znow", "-shared", "--no-undefined-version", "--icf=all", "-shared"),
+        *("ld.lld", "-O2", "-znow", "-shared", "--no-undefined-version", "--icf=all", "-shared"),
         *("-soname", "lib.so.1", "-o", "a lib.so"),
         *("a.o", "b c.o", "--as-needed", "-L/", f"{bench.libraries}/libc++.a"),
         *("compiler_rt.o", f"{bench.libraries}/libcompiler_rt.a", f"{bench.libraries}/libc.so.6"),

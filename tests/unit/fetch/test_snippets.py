@@ -19,7 +19,10 @@ NAMES: Final = {
     "spm": "ortrim-demo-apple-1.21.0.xcframework.zip",
     "podfile": "ortrim-demo-apple-1.21.0.xcframework.zip",
 }
-OTHER: Final = SnippetFile(name="SHA256SUMS", url=ADDRESS + "SHA256SUMS", sha256="f" * 64, size_bytes=99)
+OTHERS: Final = [
+    SnippetFile(name=name, url=ADDRESS + name, sha256="f" * 64, size_bytes=99)
+    for name in ("SHA256SUMS", "ortrim-demo-linux-x64-1.21.0-symbols.tar.gz")
+]
 STRINGS: Final = {
     "single": re.compile(r"'((?:[^'\\]|\\['\\])*)'"),
     "double": re.compile(r'"((?:[^"\\]|\\["\\])*)"'),
@@ -38,10 +41,10 @@ def file_for(kind: str, **changes: object) -> SnippetFile:
 @pytest.mark.parametrize("kind", ENDINGS)
 def test_a_snippet_has_address_and_digest(kind: str) -> None:
     """Of the file that it is about alone."""
-    text = snippet(kind, [OTHER, file_for(kind)])
+    text = snippet(kind, [*OTHERS, file_for(kind)])
     assert ADDRESS + NAMES[kind] in text
     assert DIGEST in text
-    assert OTHER.sha256 not in text
+    assert OTHERS[0].sha256 not in text
     assert text.endswith("\n")
     assert "{{" not in text
     assert "{%" not in text

@@ -31,6 +31,7 @@ def planned(stages: Stages) -> Planned:
     fill(
         made.folder / "linux-x64",
         f"{LINUX}.tar.gz",
+        f"{LINUX}-symbols.tar.gz",
         *(f"{LINUX}/{name}" for name in ("manifest.json", "sbom.cdx.json")),
     )
     documents = ("LICENSE", "manifest.json", "sbom.cdx.json", SUMS)
@@ -54,6 +55,7 @@ def test_everything_that_is_for_users_is_handed_over(planned: Planned, tmp_path:
     assert sorted(names) == sorted([
         *(f"{name}.{report}" for name in (LINUX, *abis) for report in REPORTS),
         *(f"{LINUX}.{name}" for name in ("tar.gz", "manifest.json", "sbom.cdx.json")),
+        f"{LINUX}-symbols.tar.gz",
         *(f"{ANDROID}.{name}" for name in ("aar", "LICENSE", "manifest.json", "sbom.cdx.json")),
         f"{ANDROID}-jniLibs.zip",
         "maven/org/demo/demo.pom",

@@ -1,7 +1,9 @@
 import errno
+import hashlib
 import json
 import os
 import shutil
+import tarfile
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -11,21 +13,30 @@ import pytest
 from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
 
-from ortrim.base.checksums import check_sums
+from ortrim.base.checksums import FileEntry, check_sums
 from ortrim.base.command import run
-from ortrim.build.plan import Package
+from ortrim.binaries.elf import build_id_of, take_apart
+from ortrim.build.plan import SYMBOLS, Package
 from ortrim.errors import BinaryError, ExitCode, PackageError, StorageError
 from ortrim.package.manifest import PackageInputs, read_manifest
 from ortrim.package.package import make_package
 from sample_package import make_inputs, with_library
 
 NAME = "ortrim-demo-linux-x64-1.21.0"
+FRAMED = Path(__file__).parents[1] / "binaries" / "data" / "framed.so"
 
 
 @pytest.fixture
 def inputs(tmp_path: Path) -> PackageInputs:
     """Lay out the inputs of a package in a folder of their own."""
     return make_inputs(tmp_path / "built")
+
+
+def make_symbols(inputs: PackageInputs) -> PackageInputs:
+    """Return the inputs with a library that was stripped, and its symbols."""
+    library, symbols = (inputs.result.folder / name for name in ("framed.so", SYMBOLS))
+    take_apart(FRAMED, library, symbols)
+    return replace(inputs, result=replace(inputs.result, library=library, symbols=symbols))
 
 
 def content_of(folder: Path) -> dict[str, bytes | str]:
@@ -63,21 +74,60 @@ def test_package_holds_what_an_application_needs(inputs: PackageInputs, tmp_path
     assert visible == {NAME, f"{NAME}.tar.gz"}
 
 
+def test_symbols_are_kept_apart_by_build_id(inputs: PackageInputs, tmp_path: Path) -> None:
+    """Beside the package, where debuggers look for them; its manifest says which they are, and holds no other file."""
+    framed = make_symbols(inputs)
+    package = make_package(framed, tmp_path / "out")
+    assert {path.name for path in (package.folder / "lib").iterdir() if path.is_file()} == {"libonnxruntime.so"}
+    build_id = build_id_of(framed.result.library)
+    assert build_id
+    name = f".build-id/{build_id[:2]}/{build_id[2:]}.debug"
+    with tarfile.open(tmp_path / "out" / f"{NAME}-symbols.tar.gz") as archive:
+        (member,) = archive.getmembers()
+        content = archive.extractfile(member)
+        assert content
+        data = content.read()
+    assert member.name == name
+    assert data == FRAMED.read_bytes()
+    digest = hashlib.sha256(data).hexdigest()
+    assert package.manifest.symbols == FileEntry(path=name, size_bytes=len(data), sha256=digest)
+
+
+def test_symbols_of_another_link_are_refused(inputs: PackageInputs, tmp_path: Path) -> None:
+    """Their addresses would have the names of other functions."""
+    framed = make_symbols(inputs)
+    with pytest.raises(PackageError) as caught:
+        make_package(with_library(framed, inputs.result.library.read_bytes()), tmp_path / "out")
+    assert caught.value.code == "symbols-differ"
+    assert not (tmp_path / "out").exists()
+
+
+def test_symbols_of_a_static_library_are_the_applications(inputs: PackageInputs, tmp_path: Path) -> None:
+    """Its linker lays the code out, so that those of the shared library would be wrong."""
+    framed = make_symbols(inputs)
+    archive = tmp_path / "libonnxruntime.a"
+    archive.write_bytes(b"!<arch>\n")
+    package = make_package(replace(framed, result=replace(framed.result, archive=archive)), tmp_path / "out")
+    assert package.manifest.symbols is None
+    assert not list((tmp_path / "out").glob("*-symbols*"))
+
+
 def test_same_inputs_give_the_same_bytes_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither folder, umask, time zone, locale nor the time of day is in a package."""
-    one = make_package(make_inputs(tmp_path / "a"), tmp_path / "one")
+    one = make_package(make_symbols(make_inputs(tmp_path / "a")), tmp_path / "one")
     monkeypatch.setenv("TZ", "Pacific/Kiritimati")
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1")
     time.tzset()
     old = os.umask(0o077)
     try:
-        other = make_package(make_inputs(tmp_path / "another" / "place"), tmp_path / "deep" / "other")
+        other = make_package(make_symbols(make_inputs(tmp_path / "another" / "place")), tmp_path / "deep" / "other")
     finally:
         os.umask(old)
         monkeypatch.undo()
         time.tzset()
     assert content_of(one.folder) == content_of(other.folder)
-    assert one.archive.read_bytes() == other.archive.read_bytes()
+    for name in (f"{NAME}.tar.gz", f"{NAME}-symbols.tar.gz"):
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "deep" / "other" / name).read_bytes()
 
 
 def test_no_path_of_the_machine_is_in_a_package(inputs: PackageInputs, tmp_path: Path) -> None:

@@ -85,7 +85,7 @@ def test_a_compiler_of_the_system_pulls_no_build_option_of_the_linkers(toolchain
     build_options = applicable(PROFILES["balanced"], toolchain=toolchain, elf=True, x64=True, exceptions=False)
     assert not build_options.icf
     assert not build_options.libcxx_no_exceptions
-    assert build_options.unwind_tables is None
+    assert build_options.unwind_tables is False
     assert build_options.demangler
     assert not build_options.dead_kernel_elimination
     assert build_options.precompiled_headers == (toolchain == "clang")

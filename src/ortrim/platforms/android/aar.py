@@ -41,6 +41,7 @@ from ortrim.package.packing import (
     JAR_MANIFEST,
     PackagedFile,
     check_paths,
+    debug_file,
     fill_zip,
     write_contents,
     write_sums,
@@ -376,23 +377,11 @@ def symbol_files(inputs: AarInputs) -> tuple[PackagedFile, ...]:
 
 
 def _of_part(part: AarPart) -> list[PackagedFile]:
-    shipped = {name: _build_id(path.read_bytes(), name) for name, path in part.libraries}
-    files = []
+    shipped, files = dict(part.libraries), []
     for path in part.symbols:
-        name = path.name.removesuffix(SYMBOLS_SUFFIX)
-        found = _build_id(path.read_bytes(), name)
-        if not found or shipped.get(name) != found:
-            why = f"build-id {found or 'none'}; the library that ships has {shipped.get(name) or 'none'}"
-            hint = "build the target again: library and symbols must come from one link"
-            what = "these are the symbols of another library"
-            raise PackageError("symbols-differ", what, where=str(path), why=why, hint=hint)
-        files.append(PackagedFile(path=f".build-id/{found[:2]}/{found[2:]}.debug", content=path))
+        files.append(debug_file(shipped[path.name.removesuffix(SYMBOLS_SUFFIX)], path))
         files.append(PackagedFile(path=f"{part.abi}/{path.name}", content=path))
     return files
-
-
-def _build_id(data: bytes, name: str) -> str:
-    return read_native_library(data, f"jni/symbols/{name}", 0, 0).build_id
 
 
 DIGESTS: Final = ("md5", "sha1", "sha256", "sha512")

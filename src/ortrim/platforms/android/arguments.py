@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from pathlib import PurePosixPath
 from typing import Final
 
-from ortrim.build.plan import AndroidBuild, AssemblyJob, BuildJob
-from ortrim.build.upstream_arguments import folding_flags, keeps_frames, upstream_arguments
+from ortrim.build.plan import SYMBOLS, AndroidBuild, AssemblyJob, BuildJob
+from ortrim.build.upstream_arguments import folding_flags, keeps_frames, symbol_flags, upstream_arguments
 from ortrim.build.upstream_arguments import runner_arguments as plain_runner
 from ortrim.errors import PlanError
 from ortrim.platforms.android.jni import PAGES, linker_flags
@@ -16,8 +16,6 @@ from ortrim.spec.targets import ABIS
 
 ASSEMBLY: Final = "android"
 LIBRARY: Final = "libonnxruntime.so"
-SYMBOLS: Final = "libonnxruntime.so.sym"
-"""The library with its table of symbols, for who reads crashes: named as Android's own build tools name such files."""
 SHARED_STL: Final = "libc++_shared.so"
 LINKED: Final = f"${{build}}/MinSizeRel/{LIBRARY}"
 
@@ -34,8 +32,7 @@ def build_arguments(job: BuildJob) -> tuple[str, ...]:
     """
     if job.toolchain.kind == "zig":
         return upstream_arguments(job, system_definitions(job), demangler_apart=False)
-    debug = () if keeps_frames(job) else ("-Wl,--strip-debug",)
-    flags = (*linker_flags(job), *folding_flags(job), *debug, "-Wl,-Map=../link.map")
+    flags = (*linker_flags(job), *folding_flags(job), *symbol_flags(job), "-Wl,-Map=../link.map")
     linking = f"CMAKE_SHARED_LINKER_FLAGS_INIT={' '.join(flags)}"
     # `core/platform/android/cxa_demangle.cc` is in every minimal build.
     return upstream_arguments(job, (linking,), system=_android(job), demangler_apart=False)

@@ -21,7 +21,6 @@ from ortrim.platforms.android.aar import (
     make_android_package,
 )
 from ortrim.platforms.android.adb import require_fitting
-from ortrim.platforms.android.arguments import SYMBOLS
 from ortrim.platforms.android.gates import check_aar, require_sound_aar
 from ortrim.platforms.android.jni import JAVA, Jdk, JniLibrary, build_jni_library, chosen_jdk
 from ortrim.platforms.android.rules import Promise
@@ -64,7 +63,7 @@ class ValidatedAar:
 
 def aar_part(inputs: PackageInputs, binding: JniLibrary | None) -> AarPart:
     """Return one ABI of an AAR: what its build left, and the JNI library unless it has no Java API."""
-    symbols = (inputs.result.folder / SYMBOLS, binding.symbols if binding else None)
+    symbols = (inputs.result.symbols, binding.symbols if binding else None)
     return AarPart(
         inputs=inputs,
         binding=binding.library if binding else None,

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
 from ortrim.base.tools import install_command
 from ortrim.build.execution import Executor, JobPaths
-from ortrim.build.plan import AndroidBuild, BuildJob, JobResult, Toolchain
-from ortrim.build.upstream_arguments import keeps_frames
+from ortrim.build.plan import SYMBOLS, AndroidBuild, BuildJob, JobResult, Toolchain
 from ortrim.errors import PlanError, UsageError
 from ortrim.pins.runtime import CommitPin, RuntimePins, runtime_pins
 from ortrim.pins.shipped import shipped_file, tool_versions
@@ -236,13 +235,13 @@ class Android(Platform):
 
         Raises as `take_apart` and `add_unwind_tables` do.
         """
-        library, symbols = (paths.build / name for name in (arguments.LIBRARY, arguments.SYMBOLS))
+        library, symbols = (paths.build / name for name in (arguments.LIBRARY, SYMBOLS))
         if job.toolchain.kind == "zig":
             from ortrim.binaries.elf import take_apart  # noqa: PLC0415 - see `Platform.package`
 
             linked = Path(paths.resolve(arguments.LINKED))
             take_apart(linked, library, symbols)
-        if keeps_frames(job):
+        if job.build_options.unwind_tables == "compressed":
             from ortrim.binaries.mini_debug_info import add_unwind_tables  # noqa: PLC0415 - see `Platform.package`
 
             add_unwind_tables(library, symbols)

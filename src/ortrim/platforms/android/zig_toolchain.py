@@ -9,7 +9,7 @@ from typing import Final
 
 from ortrim.build.plan import AndroidBuild, BuildJob, Toolchain
 from ortrim.build.toolchains import Sysroot, zig_for
-from ortrim.build.upstream_arguments import folding_flags, keeps_frames
+from ortrim.build.upstream_arguments import folding_flags, symbol_flags
 from ortrim.errors import PlanError
 from ortrim.pins.runtime import CommitPin, read_commit_pin
 from ortrim.pins.shipped import shipped_text
@@ -168,8 +168,7 @@ def system_definitions(job: BuildJob) -> tuple[str, ...]:
     `CMAKE_SYSTEM_VERSION=1` keeps CMake from looking for an NDK (its `Platform/Android-Determine.cmake`).
     """
     hashes = ("-Wl,--hash-style=gnu",) if _options(job).api >= GNU_HASH_LEVEL else ()
-    debug = () if keeps_frames(job) else ("-Wl,--strip-debug",)
-    flags = (*linker_flags(job), *hashes, *folding_flags(job), *LINK, *debug, PAST_DRIVER)
+    flags = (*linker_flags(job), *hashes, *folding_flags(job), *LINK, *symbol_flags(job), PAST_DRIVER)
     plain = ("-nostdlib++",) if job.build_options.libcxx_no_exceptions else ()
     return (
         "CMAKE_SYSTEM_NAME=Android",

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from ortrim.base.emulators import EMULATIONS, Emulation
 from ortrim.binaries.archives import archive_members
-from ortrim.binaries.elf import read_library
+from ortrim.binaries.elf import read_library, take_apart
 from ortrim.binaries.elf_objects import visible_symbols
 from ortrim.binaries.libraries import LibraryFacts, LibrarySize
-from ortrim.build.plan import ARCHIVE, BuildJob, Package
+from ortrim.build.plan import ARCHIVE, SYMBOLS, BuildJob, Package
 from ortrim.build.trees import LIBRARY
 from ortrim.models.full_runtime import WHEEL_PLATFORMS, FullRuntime, foreign_library
 from ortrim.package.manifest import PackageInputs
@@ -24,6 +24,11 @@ from ortrim.verify.gates import check_archive, check_library
 from ortrim.verify.measure import NO_SIZE, Baseline, own_baseline
 from ortrim.verify.measurements import Gate
 from ortrim.verify.verification import Delivery
+
+
+def keep_symbols(linked: Path, folder: Path) -> None:
+    """Leave in a folder what ships of a linked library, and its symbols apart. Raises as `take_apart` does."""
+    take_apart(linked, folder / LIBRARY, folder / SYMBOLS)
 
 
 def deliver(packaging: Packaging) -> list[Delivery]:

@@ -4,9 +4,16 @@ from collections.abc import Callable, Iterator
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final, Literal
 
-from ortrim.build.plan import ARCHIVE, BuildJob, Toolchain
+from ortrim.build.execution import JobPaths
+from ortrim.build.plan import ARCHIVE, SYMBOLS, BuildJob, Toolchain
 from ortrim.build.toolchains import system_toolchain, zig_toolchain
-from ortrim.build.upstream_arguments import folding_flags, runner_arguments, upstream_arguments
+from ortrim.build.upstream_arguments import (
+    BUILD_ID,
+    folding_flags,
+    runner_arguments,
+    symbol_flags,
+    upstream_arguments,
+)
 from ortrim.errors import PlanError
 from ortrim.pins.shipped import tool_versions
 from ortrim.platforms.platform import Compilation, Platform
@@ -27,6 +34,7 @@ PROCESSOR: Final = {
 """What `uname -m` says, which upstream's CMake files go by."""
 FIRST_PACKED: Final = (2, 36)
 """The first glibc that reads packed relocations; an older one refuses a library that has them."""
+LIBRARY: Final = "libonnxruntime.so"
 SYSTEM_LIBRARIES: Final = ("-ldl", "-lpthread", "-lm")
 """All that a program needs beside the static library."""
 
@@ -85,10 +93,18 @@ class Linux(Platform):
         return runner_arguments(job, ("-s", *_linking_of_musl(job)), SYSTEM_LIBRARIES)
 
     def expected_outputs(self, job: BuildJob) -> tuple[PurePosixPath, ...]:
-        """Return the shared library, its map where the linker writes one, and the archive if that is wanted."""
-        library = PurePosixPath("MinSizeRel") / f"libonnxruntime.so.{job.ort_version}"
-        link_map = (PurePosixPath("link.map"),) if job.toolchain.kind == "zig" else ()
-        return (library, *link_map, *((PurePosixPath(ARCHIVE),) if job.linkage == "static" else ()))
+        """Return the shared library and its symbols, its map where the linker writes one, and the archive if wanted."""
+        library = (LIBRARY, SYMBOLS) if _keeps_symbols(job) else (_linked(job),)
+        link_map = ("link.map",) if job.toolchain.kind == "zig" else ()
+        archive = (ARCHIVE,) if job.linkage == "static" else ()
+        return tuple(map(PurePosixPath, (*library, *link_map, *archive)))
+
+    def finish(self, job: BuildJob, paths: JobPaths) -> None:
+        """Strip what was linked, and keep its symbols apart. Raises as `take_apart` does."""
+        if _keeps_symbols(job):
+            from ortrim.platforms.linux.delivery import keep_symbols  # noqa: PLC0415 - see `Platform.package`
+
+            keep_symbols(paths.build / _linked(job), paths.build)
 
     def package(self, packaging: "Packaging") -> "list[Delivery]":
         """Make the archive of one target. Raises as `make_package` does."""
@@ -140,23 +156,32 @@ def _linking(job: BuildJob) -> tuple[str, ...]:
     """Linker flags of the shared library.
 
     An executable stack is refused by hardened systems, and 1.21 does not ask for a plain one (upstream's issue
-    24911). The map tells where every byte comes from. zig's driver takes a single script, and none of lld's other
-    options here.
+    24911). The map tells where every byte comes from. zig's driver takes a single script, none of lld's other options
+    here, and no symbols without what else debuggers read.
     """
     packing = (
         ("-Wl,-z,pack-relative-relocs",)
         if job.build_options.packed_relocations and _reads_packed(job.minimum_glibc)
         else ()
     )
-    of_lld = (*folding_flags(job), *packing)
-    flags = ["-Wl,-z,noexecstack", *of_lld]
+    kept = _keeps_symbols(job)
+    flags = ["-Wl,-z,noexecstack", BUILD_ID, *folding_flags(job), *packing, *(symbol_flags(job) if kept else ())]
     if job.toolchain.kind == "zig":
-        flags += ["-Wl,--print-map", *((PAST_DRIVER,) if of_lld else ())]
+        flags += ["-Wl,--print-map", *((PAST_DRIVER,) if kept else ())]
     if not job.build_options.hash_style_both:
         flags.append("-Wl,--hash-style=gnu")
     if job.build_options.libcxx_no_exceptions:
         flags.append("-nostdlib++")
     return (f"CMAKE_SHARED_LINKER_FLAGS={' '.join(flags)}",)
+
+
+def _keeps_symbols(job: BuildJob) -> bool:
+    """Whether symbols are kept: all but upstream's own recipe does so, which strips at the link."""
+    return job.profile != "upstream"
+
+
+def _linked(job: BuildJob) -> str:
+    return f"MinSizeRel/{LIBRARY}.{job.ort_version}"
 
 
 def _reads_packed(minimum_glibc: str) -> bool:

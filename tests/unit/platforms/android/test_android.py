@@ -118,9 +118,10 @@ def test_only_exceptions_have_unwind_tables_loaded() -> None:
 
 
 @pytest.mark.parametrize("profile", ["balanced", "size", "speed"])
-def test_frames_stay_in_the_library_until_it_is_stripped(profile: str) -> None:
-    """The linker keeps them, those of what it compiles itself too, and so do the symbols."""
-    planned = job(profile=profile)
+@pytest.mark.parametrize("chosen", [None, False])
+def test_frames_stay_in_the_library_until_it_is_stripped(profile: str, chosen: bool | None) -> None:  # noqa: FBT001
+    """The linker keeps them, those of what it compiles itself too, and so do the symbols, whatever the library has."""
+    planned = job(profile=profile, build_options=BuildOptionChoices(unwind_tables=chosen))
     assert "-Wl,--strip-debug" not in linker_flags(planned)
     assert (FRAMES_OF_LTO in linker_flags(planned)) == (profile != "balanced")
     assert "ORTRIM_FRAMES=ON" in planned.arguments
@@ -132,7 +133,7 @@ def test_frames_stay_in_the_library_until_it_is_stripped(profile: str) -> None:
 
 def test_symbols_are_kept_apart_under_the_build_id() -> None:
     """The linker leaves the symbols in; then one file has all of them and the one that ships has none."""
-    planned = WITHOUT_TABLES
+    planned = job(exceptions=True)
     assert {"-Wl,--build-id=sha1", "-Wl,--strip-debug"} <= set(linker_flags(planned))
     linked = "${build}/MinSizeRel/libonnxruntime.so"
     assert planned.finishing == (

@@ -103,8 +103,9 @@ def test_a_part_has_the_symbols_that_builds_left(tmp_path: Path) -> None:
     inputs = aar_inputs(tmp_path, ABIS[:1]).parts[0].inputs
     binding = JniLibrary(library=tmp_path / BINDING, symbols=tmp_path / f"{BINDING}.sym")
     assert aar_part(inputs, binding).symbols == ()
-    (inputs.result.folder / f"{RUNTIME}.sym").touch()
+    symbols = inputs.result.folder / f"{RUNTIME}.sym"
+    symbols.touch()
     (tmp_path / f"{BINDING}.sym").touch()
-    part = aar_part(inputs, binding)
+    part = aar_part(replace(inputs, result=replace(inputs.result, symbols=symbols)), binding)
     assert [path.name for path in part.symbols] == [f"{RUNTIME}.sym", f"{BINDING}.sym"]
     assert part.binding == binding.library

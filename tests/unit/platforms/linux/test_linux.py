@@ -2,16 +2,18 @@
 
 from dataclasses import replace
 from pathlib import PurePosixPath
+from typing import Literal
 
 import pytest
 
 from ortrim.base.files import shipped_folder
 from ortrim.build.plan import BuildJob, digest
-from ortrim.build.upstream_arguments import DEFINITIONS, RUNNER_SOURCES, compiled_sources
+from ortrim.build.upstream_arguments import BUILD_ID, DEFINITIONS, RUNNER_SOURCES, compiled_sources
 from ortrim.pins.runtime import SourcePin
 from ortrim.platforms import BY_SYSTEM, LINUX
 from ortrim.platforms.linux.platform import PROCESSOR
-from ortrim.spec.buildspec import TargetSpec
+from ortrim.spec.build_options import PAST_DRIVER
+from ortrim.spec.buildspec import BuildOptionChoices, TargetSpec
 from ortrim.spec.targets import TARGETS, OperatingSystem
 from sample_plans import FOREST, OPERATORS, SOURCES, sample_plan, system_gcc
 
@@ -118,7 +120,11 @@ def test_exceptions_are_off_unless_asked_for() -> None:
 @pytest.mark.parametrize("exceptions", [True, False])
 def test_the_upstream_profile_adds_nothing_to_the_linking(exceptions: bool) -> None:  # noqa: FBT001
     """It refuses an executable stack and writes a map, as every build; what saves bytes is balanced's alone."""
-    assert linker_flags(job(profile="upstream", exceptions=exceptions)) == ["-Wl,-z,noexecstack", "-Wl,--print-map"]
+    assert linker_flags(job(profile="upstream", exceptions=exceptions)) == [
+        "-Wl,-z,noexecstack",
+        BUILD_ID,
+        "-Wl,--print-map",
+    ]
 
 
 @pytest.mark.parametrize(("glibc", "packed"), [("2.17", False), ("2.35", False), ("2.36", True), ("2.40", True)])
@@ -143,8 +149,45 @@ def test_only_zig_writes_a_map() -> None:
     """The system's linker is not asked for what it spells differently, and the plan does not expect it."""
     gcc = job(toolchain=system_gcc())
     assert "-Wl,--print-map" not in linker_flags(gcc)
-    assert gcc.expected_outputs == (PurePosixPath("MinSizeRel/libonnxruntime.so.1.21.0"),)
-    assert job().expected_outputs == (*gcc.expected_outputs, PurePosixPath("link.map"))
+    assert PurePosixPath("link.map") in job().expected_outputs
+    assert PurePosixPath("link.map") not in gcc.expected_outputs
+
+
+@pytest.mark.parametrize("toolchain", ["zig", "gcc"])
+def test_symbols_are_kept_apart_under_a_build_id(toolchain: str) -> None:
+    """The linker leaves symbols and frames in; upstream's own recipe strips, and has the build-id alone."""
+    compiler = {"toolchain": system_gcc()} if toolchain == "gcc" else {}
+    kept, upstream = job(**compiler), job(profile="upstream", **compiler)
+    assert kept.expected_outputs[:2] == (PurePosixPath("libonnxruntime.so"), PurePosixPath("libonnxruntime.so.sym"))
+    assert upstream.expected_outputs[0] == PurePosixPath("MinSizeRel/libonnxruntime.so.1.21.0")
+    assert "ORTRIM_FRAMES=ON" in kept.arguments
+    assert "ORTRIM_FRAMES=ON" not in upstream.arguments
+    for planned in (kept, upstream):
+        assert BUILD_ID in linker_flags(planned)
+
+
+@pytest.mark.parametrize("changed", [{"exceptions": True}, {"build_options": BuildOptionChoices(unwind_tables=True)}])
+def test_loaded_tables_are_in_no_other_place(changed: dict[str, object]) -> None:
+    """The symbols have them as they are loaded, without what debuggers read of the toolchain's own libraries."""
+    planned = job(**changed)
+    assert "ORTRIM_FRAMES=ON" not in planned.arguments
+    assert {"-Wl,--strip-debug", PAST_DRIVER} <= set(linker_flags(planned))
+    assert "-Wl,--no-eh-frame-hdr" not in linker_flags(planned)
+    assert PurePosixPath("libonnxruntime.so.sym") in planned.expected_outputs
+
+
+@pytest.mark.parametrize(
+    ("compiler", "word"), [("zig", "-fforce-dwarf-frame"), ("clang", "-fforce-dwarf-frame"), ("gcc", "-g1")]
+)
+def test_every_compiler_writes_frames_in_its_own_way(compiler: Literal["zig", "gcc", "clang"], word: str) -> None:
+    """None of them is loaded, and only lld takes out those of what the toolchain brings."""
+    toolchain = {} if compiler == "zig" else {"toolchain": replace(system_gcc(), kind=compiler)}
+    planned = job(**toolchain)
+    for kind in ("ORTRIM_COLD=", "ORTRIM_HOT="):
+        (words,) = (each.split() for each in planned.arguments if each.startswith(kind))
+        assert word in words
+        assert ("-g0" in words) == (compiler != "gcc")
+    assert ("-Wl,--no-eh-frame-hdr" in linker_flags(planned)) == (compiler == "zig")
 
 
 def test_only_zig_promises_a_glibc() -> None:

@@ -23,7 +23,12 @@ reader = YAML(typ="safe", pure=True)
 print(json.dumps({path.rpartition("/")[2]: reader.load(open(path)) for path in sys.argv[1:]}))
 """
 EXPRESSION: Final = re.compile(r"\$\{\{ (.*?) \}\}")
-COMMAND: Final = '#!/bin/sh\nexec python -m {} "$@"\n'
+COMMAND: Final = '#!/bin/sh\nexec python -P -c "from {} import {}; {}()" "$@"\n'
+PROGRAMS: Final = {
+    "invoke": ("invoke.main", "program.run"),
+    "ortrim": ("ortrim.cli.program", "main"),
+    "pytest": ("pytest", "console_main"),
+}
 
 
 def clean_clone(folder: Path) -> Path:
@@ -46,8 +51,8 @@ def take_packages_of_the_tests(clone: Path, start_up: str = "") -> None:
     (packages / "tests_start_up.py").write_text(start_up)
     own = sysconfig.get_path("purelib")
     (packages / "tests.pth").write_text(f"{clone.resolve() / 'src'}\n{own}\nimport tests_start_up\n")
-    for name in ("invoke", "pytest"):
-        (folder / "bin" / name).write_text(COMMAND.format(name))
+    for name, (module, function) in PROGRAMS.items():
+        (folder / "bin" / name).write_text(COMMAND.format(module, function.partition(".")[0], function))
         (folder / "bin" / name).chmod(0o755)
     (folder / "installed.lock").write_text(f"# {folder}\n{(clone / 'requirements.lock').read_text()}")
     (folder / "installed.toml").write_bytes((clone / "pyproject.toml").read_bytes())

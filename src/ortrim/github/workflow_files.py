@@ -15,6 +15,7 @@ from typing import Annotated, Any, Final, Literal
 
 import pydantic
 
+from ortrim.base.checksums import SUMS
 from ortrim.base.files import storage_errors, write_if_changed
 from ortrim.build.plan import BuildPlan
 from ortrim.errors import Diagnostic, DiagnosticGroup, PlanError, UsageError
@@ -287,6 +288,7 @@ def render_workflows(specs: tuple[str, ...], pins: Mapping[str, ActionPin] | Non
         "image": _image,
         "inputs": INPUTS,
         "failed": FAILED,
+        "sums": SUMS,
         "specs": specs,
         "gradle": GRADLE,
         "app_gradle": APP_GRADLE,

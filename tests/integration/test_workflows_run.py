@@ -17,14 +17,14 @@ from typing import Any, Final
 
 import pytest
 
-from act_runner import Act, new_act
+from act_runner import ORTRIM, Act, act_for, new_act, point_to_itself, use_packages_of_the_tests
 from cmake_application import new_application
 from dispatched_work import DispatchedWork, stored
 from fake_programs import fake_programs
 from github_checks import check_requests
 from github_fetching import FetchService
 from github_service import TOKEN, GitHubService
-from github_state import COMMIT, Artifact, Release, RemoteRun, VirtualClock
+from github_state import COMMIT, Artifact, Release, RemoteRun, VirtualClock, Workflow
 from ortrim.base.cache import cache_folder
 from ortrim.base.checksums import SUMS, check_sums
 from ortrim.base.command import Completed, run
@@ -33,7 +33,8 @@ from ortrim.platforms.android.ndk import REPOSITORY
 from ortrim.sources.checkouts import git
 from own_caches import link_parts
 from pin_sources import REDIRECTED, add_hub, googles_list, repositories
-from workflow_scripts import BUILD, BY_ACT, PINS, RELEASE
+from workflow_runner import ROOT, clean_clone, new_repository
+from workflow_scripts import ACTION, APP, BUILD, BY_ACT, PINS, RELEASE
 
 pytestmark = [pytest.mark.build, pytest.mark.network, pytest.mark.needs("git")]
 
@@ -75,8 +76,8 @@ def require_success(done: Completed, test: str = "") -> None:
     assert done.returncode == 0, f"{done.stdout[-6000:]}\n{done.stderr[-2000:]}"
     for script in (script for script, named in BY_ACT.items() if named == test):
         file, job, step = script.split(": ", 2)
-        words = rf"\[(\S+/)*{file.removesuffix('.yml')}/{job}\b.*\] +✅ +Success - Main {re.escape(step)} \["
-        assert re.search(words, done.stdout), script
+        place = ".*" if job == "action" else rf"(\S+/)*{file.removesuffix('.yml')}/{job}\b.*"
+        assert re.search(rf"\[{place}\] +✅ +Success - Main {re.escape(step)} \[", done.stdout), script
 
 
 def ended(done: Completed) -> dict[str, str]:
@@ -144,6 +145,64 @@ def test_a_dispatched_build_is_fetched_by_an_app(act: Act, tmp_path: Path) -> No
     }
 
 
+PAGE: Final = ROOT / "docs" / "guides" / "ci.md"
+EXAMPLES: Final = ("runtimes", "runtime", "compile")
+
+
+@pytest.fixture
+def app(tmp_path: Path) -> Act:
+    """Return a runner for an app's repository: a buildspec and the workflows of the guide; ortrim is in another."""
+    (tmp_path / "program").mkdir()
+    program = clean_clone(tmp_path / "program")
+    point_to_itself(program, f"{ORTRIM.partition('@')[0]}/{{}}@{ORTRIM.partition('@')[2]}")
+    clone = new_repository(tmp_path)
+    spec = (ROOT / "buildspecs" / "silero-vad.toml").read_text().replace(BUDGETS, "")
+    (clone / "app").mkdir()
+    (clone / "app" / "speech.toml").write_text(spec.replace('name = "silero-vad"', 'name = "speech"', 1))
+    workflows = clone / ".github" / "workflows"
+    workflows.mkdir(parents=True)
+    examples = re.findall(r"^```yaml\n(.*?)^```", PAGE.read_text(), re.DOTALL | re.MULTILINE)
+    for name, text in zip(EXAMPLES, examples, strict=True):
+        assert f"name: {name}\n" in text
+        assert len(text.splitlines()) <= 22
+        (workflows / f"{name}.yml").write_text(text.replace("OWNER/", "octo/").replace(",android", ""))
+    act = act_for(clone, tmp_path, cache_folder("builds").parent)
+    act.commit()
+    act.repositories[ORTRIM] = program
+    for action in ("actions/checkout", "actions/upload-artifact"):
+        act.repositories[f"{action}@v7"] = act.folder / "actions" / action
+    return act
+
+
+def test_an_app_calls_the_build(app: Act, tmp_path: Path) -> None:
+    """As the guide says: the app's buildspec, by the ortrim of a tag; what it delivers is attested, and fetched."""
+    use_packages_of_the_tests(app)
+    done = app.run("push", "runtimes.yml")
+    require_success(done, APP)
+    names = ("plan", "compile linux-x64", "deliver linux-x64", "attest linux-x64")
+    assert ended(done) == {f"build/{name}": "succeeded" for name in names}
+    delivery, commit = app.artifacts / "delivered-speech-linux-x64", git(app.clone, "rev-parse", "HEAD").strip()
+    check_sums(delivery)
+    assert commit in (delivery / FACTS).read_text()
+    assert len(app.notes("attested")) == 1
+    with github_with(tmp_path) as (service, environment):
+        left = left_by(app, commit)
+        path, called = ".github/workflows/runtimes.yml", ("octo/ortrim/.github/workflows/build.yml@v1",)
+        service.template = lambda: RemoteRun(artifacts=left, commit=commit, path=path, called=called)
+        service.workflows["runtimes.yml"] = Workflow()
+        service.start("Say more")
+        service.clock.now += 10
+        came = fetch(tmp_path, environment, "--latest", "--workflow", "runtimes.yml")
+    assert came.keys() >= files_in(delivery).keys() - {FACTS, SUMS}
+
+
+@pytest.mark.slow
+def test_an_app_builds_in_one_job(app: Act) -> None:
+    """As the guide says: what the jobs of the workflow do, one after the other, with packages that are really installed."""
+    require_success(app.run("push", "runtime.yml"), ACTION)
+    check_sums(app.artifacts / "delivered-speech-linux-x64")
+
+
 @pytest.mark.slow
 def test_a_laptop_has_its_plan_compiled(act: Act, tmp_path: Path) -> None:
     """The inputs that `build --executor github` sends are those of the run; the laptop packages and verifies."""
@@ -188,6 +247,7 @@ def test_a_compile_that_fails_ends_the_run(act: Act) -> None:
     assert ended(done) == {"plan": "succeeded", "compile linux-x64": "failed", "deliver linux-x64": "failed"}
     assert "broken on purpose" in done.stdout
     assert "::error title=not-compiled::linux-x64: there is no archive of it" in done.stdout
+    assert "No files were found" not in done.stdout
     assert not list(act.artifacts.glob("*"))
 
 

@@ -103,7 +103,8 @@ class Act:
     def commit(self) -> str:
         """Commit what was changed in the clone, push it, and return the commit."""
         own = ("-c", "user.name=x", "-c", "user.email=x@y")
-        git(self.clone, *own, "commit", "--quiet", "--all", "--message", "for this test")
+        git(self.clone, "add", "--all")
+        git(self.clone, *own, "commit", "--quiet", "--message", "for this test")
         git(self.clone, "push", "--quiet", "origin", "HEAD")
         return git(self.clone, "rev-parse", "HEAD").strip()
 

@@ -72,12 +72,13 @@ def build(
     training_run: str = "",
     repo: str | None = None,
     ref: str | None = None,
+    workflow: str | None = None,
 ) -> None:
     """Build trimmed, verified runtimes for models."""
     with boundary(json_mode=json, verify_cache=verify_cache) as console, chosen_bundle(bundle):
         container = container_options(executor, engine, mount, engine_flag)
-        require_possible(executor, repo=repo, ref=ref, token_file=token_file)
-        remote = remote_from(repo, ref, token_file)
+        require_possible(executor, repo=repo, ref=ref, workflow=workflow, token_file=token_file)
+        remote = remote_from(repo, ref, token_file, workflow)
         request = request_from(
             spec,
             target=target,

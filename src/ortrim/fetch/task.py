@@ -26,6 +26,7 @@ from ortrim.spec.targets import with_identifiers
         "release": "tag of the release to fetch",
         "run": "number of the run to fetch",
         "latest": "fetch the newest successful dispatched run that has the requested files",
+        "workflow": "with --latest, a workflow that calls build.yml: its newest successful run on the default branch",
         "spec": "fetch only packages of the buildspec of this name",
         "target": "fetch only these targets: identifiers, globs or prefixes such as 'android', separated by commas",
         "output": "folder for the files (default: the lock file's, else ortrim-runtime)",
@@ -45,6 +46,7 @@ def fetch(
     target: str = "",
     output: str | None = None,
     repo: str | None = None,
+    workflow: str | None = None,
     token_file: str | None = None,
     offline: bool = False,
     update: bool = False,
@@ -64,7 +66,7 @@ def fetch(
             update=update,
         )
         app = App(folder=Path(), output=None if output is None else Path(output))
-        fetched = fetch_files(wanted, remote_from(repo, token_file=token_file), app, told)
+        fetched = fetch_files(wanted, remote_from(repo, token_file=token_file, workflow=workflow), app, told)
         lines = "" if snippet is None else make_snippet(snippet, snippet_files(fetched.lock))
         if json:
             console.result(json_module.dumps({**_data(fetched), "snippet": lines or None}, indent=2))

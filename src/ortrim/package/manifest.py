@@ -406,7 +406,7 @@ PREFIX: Final = "delivered-"
 FOLDERS: Final = "-folders.zip"
 """How the name of a release's archive ends that holds what lies in folders of a delivery, and their `SHA256SUMS`."""
 WORKFLOW: Final = "build.yml"
-"""What makes deliveries on GitHub; runs of any other workflow have none."""
+"""What makes deliveries on GitHub; of other workflows, only runs of those that call it have some."""
 
 
 @checked_dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid", strict=True))

@@ -69,12 +69,12 @@ def test_every_option_arrives(ortrim: Run, outcome: Callable[[Any], list[Any]]) 
     """As it was written."""
     given = outcome(fetched())
     chosen = ("--run", "5", "--spec", "kws", "--target", "android", "--output", "x/y", "--repo", "octo/ort")
-    words = (*chosen, "--token-file", "t", "--offline", "--update")
+    words = (*chosen, "--workflow", "app.yml", "--token-file", "t", "--offline", "--update")
     assert ortrim("fetch", *words).code == 0
     selection = Selection(spec="kws", target="android")
     assert given == [
         FetchRequest(run=5, selection=selection, offline=True, update=True),
-        Remote(repository="octo/ort", token_file=Path("t")),
+        Remote(repository="octo/ort", token_file=Path("t"), workflow="app.yml"),
         App(folder=Path(), output=Path("x/y")),
     ]
     given.clear()

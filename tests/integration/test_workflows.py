@@ -270,10 +270,11 @@ def test_what_passed_is_attested_though_another_target_failed(workflows: dict[st
     """A delivery that is not there, or that says that it failed, is passed over; the jobs of the others run."""
     attest = workflows["build.yml"]["jobs"]["attest"]
     assert attest["if"].startswith("${{ !cancelled() && inputs.attest && ")
-    download, sign = attest["steps"]
+    download, sign, mark = attest["steps"]
     assert download["continue-on-error"] is True
     passed = f"hashFiles('{download['with']['path']}{FAILED}') == ''"
     assert sign["if"] == f"${{{{ steps.{download['id']}.outcome == 'success' && {passed} }}}}"
+    assert mark["if"] == f"${{{{ steps.{sign['id']}.outcome == 'success' }}}}"
 
 
 def test_a_release_says_the_same_of_attestations_as_it_does(workflows: dict[str, Any]) -> None:

@@ -198,31 +198,32 @@ def test_an_app_calls_the_build(app: Act, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_an_app_builds_in_one_job(app: Act) -> None:
-    """As the guide says: what the jobs of the workflow do, one after the other, with packages that are really installed."""
+    """As the guide says: what the jobs of the workflow do, one after the other, with packages that it installs."""
     require_success(app.run("push", "runtime.yml"), ACTION)
     check_sums(app.artifacts / "delivered-speech-linux-x64")
 
 
 @pytest.mark.slow
-def test_a_laptop_has_its_plan_compiled(act: Act, tmp_path: Path) -> None:
-    """The inputs that `build --executor github` sends are those of the run; the laptop packages and verifies."""
+def test_a_laptop_has_its_plan_compiled(app: Act, tmp_path: Path) -> None:
+    """By the guide's workflow, with the inputs that `build --executor github` sends; the laptop does the rest."""
+    use_packages_of_the_tests(app)
 
     def compile_there(inputs: dict[str, Any]) -> tuple[Artifact, ...]:
-        require_success(act.dispatch("build.yml", **inputs))
-        return left_by(act)
+        require_success(app.dispatch("compile.yml", **inputs))
+        return left_by(app)
 
     with github_with(tmp_path) as (service, environment):
+        service.workflows = {"compile.yml": Workflow(inputs=frozenset({"target", "plan", "correlation_id"}))}
         workflow = DispatchedWork(service, compile_there, ("plan", "compile linux-x64"))
         link_fetched(tmp_path / "cache-of-app")
-        spec = act.clone / "buildspecs" / "silero-vad.toml"
-        words = ("build", "--spec", spec, "--target", "linux-x64", "--executor", "github", "--repo", "octo/ort")
-        argv = (sys.executable, "-c", PROGRAM, *words)
+        words = ("build", "--spec", app.clone / "app" / "speech.toml", "--target", "linux-x64", "--executor", "github")
+        argv = (sys.executable, "-c", PROGRAM, *words, "--repo", "octo/ort", "--workflow", "compile.yml")
         done = run(argv, cwd=tmp_path / "app", environment=environment, timeout_seconds=1800)
         assert workflow.errors == []
         assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
-    (report,) = (tmp_path / "app").glob("artifacts/silero-vad/*/linux-x64/report.json")
+    (report,) = (tmp_path / "app").glob("artifacts/speech/*/linux-x64/report.json")
     assert json.loads(report.read_text())["verdict"] == "pass"
-    assert [path.name for path in act.artifacts.iterdir()] == ["compiled-silero-vad-linux-x64"]
+    assert [path.name for path in app.artifacts.iterdir()] == ["compiled-speech-linux-x64"]
 
 
 @pytest.mark.slow

@@ -22,7 +22,7 @@ from ortrim.errors import Diagnostic, DiagnosticGroup, PlanError, UsageError
 from ortrim.github.dispatch import LARGEST_INPUTS
 from ortrim.github.runner_setup import PHONES
 from ortrim.models.hot_operators import SUFFIX as HOT_SUFFIX
-from ortrim.package.manifest import FAILED, PREFIX
+from ortrim.package.manifest import ATTESTED, FAILED, PREFIX
 from ortrim.pins.images import ActionPin, action_pins, action_reference, image_pins
 from ortrim.platforms import platform_of
 from ortrim.platforms.android.ndk import RELEASES
@@ -288,6 +288,7 @@ def render_workflows(specs: tuple[str, ...], pins: Mapping[str, ActionPin] | Non
         "image": _image,
         "inputs": INPUTS,
         "failed": FAILED,
+        "mark": ATTESTED,
         "sums": SUMS,
         "specs": specs,
         "gradle": GRADLE,

@@ -34,7 +34,7 @@ from ortrim.sources.checkouts import git
 from own_caches import link_parts
 from pin_sources import REDIRECTED, add_hub, googles_list, repositories
 from workflow_runner import ROOT, clean_clone, new_repository
-from workflow_scripts import ACTION, APP, BUILD, BY_ACT, PINS, RELEASE
+from workflow_scripts import ACTION, APP, BUILD, BY_ACT, CI, PINS, RELEASE
 
 pytestmark = [pytest.mark.build, pytest.mark.network, pytest.mark.needs("git")]
 
@@ -76,7 +76,8 @@ def require_success(done: Completed, test: str = "") -> None:
     assert done.returncode == 0, f"{done.stdout[-6000:]}\n{done.stderr[-2000:]}"
     for script in (script for script, named in BY_ACT.items() if named == test):
         file, job, step = script.split(": ", 2)
-        place = ".*" if job == "action" else rf"(\S+/)*{file.removesuffix('.yml')}/{job}\b.*"
+        shown = "ci" if job == "required" else job  # act has names, which begin with the job's in all others
+        place = ".*" if job == "action" else rf"(\S+/)*{file.removesuffix('.yml')}/{shown}\b.*"
         assert re.search(rf"\[{place}\] +✅ +Success - Main {re.escape(step)} \[", done.stdout), script
 
 
@@ -250,6 +251,21 @@ def test_a_compile_that_fails_ends_the_run(act: Act) -> None:
     assert "::error title=not-compiled::linux-x64: there is no archive of it" in done.stdout
     assert "No files were found" not in done.stdout
     assert not list(act.artifacts.glob("*"))
+
+
+@pytest.mark.needs("qemu-arm-static")
+def test_a_push_is_tested_and_judged(act: Act) -> None:
+    """On both machines, by what `.ci/run` says, which is a stand-in here; the other jobs are left out."""
+    script, workflow = act.clone / ".ci" / "run", act.clone / ".github" / "workflows" / "ci.yml"
+    replace_in(workflow, "needs: [test, fresh, android, android-without-ndk, android-app, apple]", "needs: [test]")
+    jobs = ("test on ubuntu-24.04-1", "test on ubuntu-24.04-arm-2", "ci")  # act counts those of a matrix
+    for code, how in ((1, "failed"), (0, "succeeded")):
+        script.write_text(f"#!/bin/sh\nexit {code}\n")
+        act.commit()
+        done = act.run("push", "ci.yml", "-j", "required", payload={"ref": "refs/heads/main"})
+        assert ended(done) == dict.fromkeys(jobs, how)
+        assert ("::error title=job-failed::test: ended with failure" in done.stdout) is bool(code)
+    require_success(done, CI)
 
 
 DYING: Final = """\

@@ -8,6 +8,7 @@ PINS: Final = "test_pins_are_updated_by_schedule"
 RELEASE: Final = "test_a_pushed_tag_is_released_and_fetched"
 APP: Final = "test_an_app_calls_the_build"
 ACTION: Final = "test_an_app_builds_in_one_job"
+CI: Final = "test_a_push_is_tested_and_judged"
 BY_ACT: Final = {
     ".github/actions/setup/action.yml: action: Install": APP,
     "action.yml: action: Plan": ACTION,
@@ -20,6 +21,8 @@ BY_ACT: Final = {
     "build.yml: compile: Compile": BUILD,
     "build.yml: deliver: Prepare this machine": BUILD,
     "build.yml: deliver: Assemble, package, verify": BUILD,
+    "ci.yml: test: Prepare this machine": CI,
+    "ci.yml: required: All of the above ended well": CI,
     "release.yml: draft: Draft the release": RELEASE,
     "release.yml: publish: Publish what passed": RELEASE,
     "update-pins.yml: update: Pin newer actions": PINS,

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import fields
+from fnmatch import fnmatch
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 
 from ortrim.base.command import Completed, run
 from ortrim.base.scripts import ISOLATED_PYTHON, environment_with, packages_folder
+from ortrim.github.release import TAG
 from ortrim.github.workflow_files import CompileJob, DeliverJob
 from ortrim.package.manifest import FAILED
 from ortrim.sources.checkouts import git
@@ -275,6 +277,14 @@ def test_what_passed_is_attested_though_another_target_failed(workflows: dict[st
     passed = f"hashFiles('{download['with']['path']}{FAILED}') == ''"
     assert sign["if"] == f"${{{{ steps.{download['id']}.outcome == 'success' && {passed} }}}}"
     assert mark["if"] == f"${{{{ steps.{sign['id']}.outcome == 'success' }}}}"
+
+
+def test_a_version_is_released_and_no_tag_that_moves(workflows: dict[str, Any]) -> None:
+    """`v1`, by which other repositories call build.yml, is moved to each new version."""
+    (pattern,) = workflows["release.yml"]["on"]["push"]["tags"]
+    assert [tag for tag in ("v1", "v10", "v1.2", "v1.2.0", "v0.1.0rc1") if fnmatch(tag, pattern)] == [
+        tag for tag in ("v1.2", "v1.2.0", "v0.1.0rc1") if TAG.fullmatch(tag)
+    ]
 
 
 def test_a_release_says_the_same_of_attestations_as_it_does(workflows: dict[str, Any]) -> None:

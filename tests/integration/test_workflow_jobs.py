@@ -109,6 +109,7 @@ def test_a_run_is_planned(runner: Runner, workflows: dict[str, Any]) -> None:
     plan = decode_plan(runner.values["needs.plan.outputs.plan"])
     compiled = [entry["target"] for entry in runner.matrix(workflows["build.yml"]["jobs"]["compile"])]
     assert compiled == [target.job.target.identifier for target in plan.targets]
+    assert compiled == runner.values["needs.plan.outputs.targets"].split(",")
     assert "linux-riscv64" in compiled
 
 

@@ -200,6 +200,7 @@ def test_an_app_calls_the_build(app: Act, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_an_app_builds_in_one_job(app: Act) -> None:
     """As the guide says: what the jobs of the workflow do, one after the other, with packages that it installs."""
+    app.environment["ORTRIM_CACHE"] = str(app.folder / "cache")
     require_success(app.run("push", "runtime.yml"), ACTION)
     check_sums(app.artifacts / "delivered-speech-linux-x64")
 

@@ -12,6 +12,7 @@ from rich.table import Column, Table
 from ortrim.base.console import Console, counted, printable
 from ortrim.cli.boundary import boundary
 from ortrim.cli.options import help_for
+from ortrim.errors import bad_option
 from ortrim.fetch.lock import NAME, LockedFile
 from ortrim.fetch.offers import ASSEMBLED, Selection
 from ortrim.fetch.run import App, Fetched, FetchRequest, fetch_files
@@ -57,6 +58,8 @@ def fetch(
     with boundary(json_mode=json) as console:
         # What goes on is told on standard error where standard output is for a file.
         told = console if snippet is None else Console(json_mode=True)
+        if workflow is not None and not latest:
+            raise bad_option("workflow", workflow[:100], "it goes with --latest; a run's number says which workflow")
         wanted = FetchRequest(
             release=release,
             run=0 if run is None else run_number(run),

@@ -69,18 +69,20 @@ def test_every_option_arrives(ortrim: Run, outcome: Callable[[Any], list[Any]]) 
     """As it was written."""
     given = outcome(fetched())
     chosen = ("--run", "5", "--spec", "kws", "--target", "android", "--output", "x/y", "--repo", "octo/ort")
-    words = (*chosen, "--workflow", "app.yml", "--token-file", "t", "--offline", "--update")
+    words = (*chosen, "--token-file", "t", "--offline", "--update")
     assert ortrim("fetch", *words).code == 0
     selection = Selection(spec="kws", target="android")
     assert given == [
         FetchRequest(run=5, selection=selection, offline=True, update=True),
-        Remote(repository="octo/ort", token_file=Path("t"), workflow="app.yml"),
+        Remote(repository="octo/ort", token_file=Path("t")),
         App(folder=Path(), output=Path("x/y")),
     ]
     given.clear()
-    ortrim("fetch", "--latest")
+    ortrim("fetch", "--latest", "--workflow", "app.yml")
     ortrim("fetch", "--release", "v1")
-    assert given[0] == FetchRequest(latest=True)
+    assert given[:2] == [FetchRequest(latest=True), Remote(workflow="app.yml")]
+    refused = ortrim("fetch", "--run", "5", "--workflow", "app.yml")
+    assert (refused.code, refused.err.splitlines()[0]) == (2, "error: bad-option")
     assert given[3] == FetchRequest(release="v1")
 
 

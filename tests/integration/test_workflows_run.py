@@ -340,6 +340,7 @@ def test_a_pushed_tag_is_released_and_fetched(act: Act, tmp_path: Path, monkeypa
     require_success(act.run("push", "release.yml", payload={"ref": "refs/tags/v0.1.0"}), RELEASE)
     release = json.loads((tmp_path / "hub.json").read_text())["releases"]["v0.1.0"]
     assert not release["isDraft"]
+    assert "| silero-vad-linux-x64 | yes |" in release["body"]
     files = {path.name: path.read_bytes() for path in (tmp_path / "hub.files").iterdir() if path.name != SUMS}
     (attested,) = act.notes("attested")
     assert {line.partition("  ")[2] for line in attested} >= files.keys()

@@ -35,7 +35,7 @@ from github_fetching import (
 )
 from github_prism import behind_prism
 from github_service import answer, message
-from github_state import COMMIT, Artifact
+from github_state import COMMIT, Artifact, Workflow
 from github_wire import Reply
 from ortrim.base.cache import locked_if_free
 from ortrim.base.checksums import FileEntry
@@ -58,6 +58,7 @@ from ortrim.package.manifest import FAILED
 OTHER_COMMIT: Final = 40 * "e"
 OVER: Final = {"status": "completed", "conclusion": "success"}
 V1: Final = wanted(release="v1")
+ANY_REMOTE: Final = Named()
 
 
 @pytest.fixture
@@ -67,10 +68,10 @@ def apps(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Apps]:
         yield running
 
 
-def fetch(apps: Apps, what: Any, app: str = "app", output: str = "", repo: str = "") -> Fetched:
+def fetch(apps: Apps, what: Any, app: str = "app", output: str = "", remote: Named = ANY_REMOTE) -> Fetched:
     """Fetch as `invoke fetch` does in an app's folder."""
     place = App(folder=apps.folder / app, output=Path(output) if output else None)
-    return fetch_files(what, Named(repository=repo), place, Console(stdout=io.StringIO(), stderr=io.StringIO()))
+    return fetch_files(what, remote, place, Console(stdout=io.StringIO(), stderr=io.StringIO()))
 
 
 def check_files(apps: Apps, files: dict[str, bytes], app: str = "app") -> None:
@@ -173,6 +174,22 @@ def test_the_newest_run_is_one_of_what_is_in_the_repository(apps: Apps, title: s
     other = apps.service.delivered(delivery(8, "android", {"other.aar": b"1"}), title=title)
     assert fetch(apps, wanted(latest=True)).lock.origin.run == meant.id
     assert fetch(apps, wanted(run=other.id, update=True)).lock.origin.run == other.id
+
+
+def test_the_newest_run_of_a_workflow_that_calls_the_build(apps: Apps) -> None:
+    """As an app's repository has one: on the default branch, not a fork's of that name; then known by its number."""
+    called, file = ("octo/ortrim/.github/workflows/build.yml@refs/tags/v1",), ".github/workflows/app.yml"
+    apps.service.workflows["app.yml"] = Workflow()
+    meant = apps.service.delivered(delivery(7, "android", ANDROID_FILES), title="Merge pull request #1")
+    others = [apps.service.delivered(delivery(number, "android", {"other.aar": b"1"})) for number in (8, 9)]
+    for run in (meant, *others):
+        run.path, run.called = file, called
+    others[0].head_branch, others[1].head_repository = "feature", "evil/ort"
+    assert fetch(apps, wanted(latest=True), remote=Named(workflow="app.yml")).lock.origin.run == meant.id
+    check_files(apps, ANDROID_FILES)
+    fetch(apps, wanted(run=others[0].id, update=True))
+    with refused("run-not-ours", NetworkError):
+        fetch(apps, wanted(run=others[1].id, update=True))
 
 
 def test_the_lock_says_which_commit_was_built(apps: Apps) -> None:
@@ -361,7 +378,7 @@ def test_another_version_needs_to_be_asked_for(apps: Apps) -> None:
             fetch(apps, what)
         assert "--update" in caught[0].hint
     with refused("lock-differs", UsageError):
-        fetch(apps, wanted(), repo="github.invalid/octo/other")
+        fetch(apps, wanted(), remote=Named(repository="github.invalid/octo/other"))
     check_files(apps, {name: RELEASED[name] for name in RELEASED if name.startswith(ANDROID)})
     fetched = fetch(apps, wanted(release="v2", update=True))
     check_files(apps, {f"{ANDROID}.aar": b"newer"})

@@ -20,14 +20,16 @@ from github_service import GitHubService
 from github_state import Release, VirtualClock
 from ndk_layout import lay_out_ndk
 from ortrim.base.cache import cache_folder
+from ortrim.base.checksums import SUMS
 from ortrim.github.dispatch import decode_plan
 from ortrim.github.jobs import mark_delivery, with_sums
 from ortrim.github.pin_updates import read_update
+from ortrim.package.manifest import ATTESTED as ATTESTED_MARK
 from ortrim.pins.images import action_pins, image_pins
 from ortrim.platforms.android.ndk import REPOSITORY, SDK_VARIABLES, VARIABLES
 from ortrim.sources.checkouts import git
 from pin_sources import DIGEST, REDIRECTED, add_hub, googles_list, repositories
-from workflow_runner import ROOT, Runner, clean_clone, read_workflows, scripts, take_packages_of_the_tests
+from workflow_runner import ROOT, SETUP, Runner, clean_clone, read_workflows, scripts, take_packages_of_the_tests
 from workflow_scripts import BY_ACT, BY_ITSELF, NOT_HERE, page
 
 pytestmark = [pytest.mark.network, pytest.mark.needs("git")]
@@ -58,16 +60,20 @@ def workflows(clone: Path) -> dict[str, Any]:
 
 
 @pytest.fixture
-def runner(clone: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Runner]:
-    """Return a runner in the clone, which is as it was again afterwards."""
+def runner(clone: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Iterator[Runner]:
+    """Return a runner in the clone, which is as it was again afterwards; a test runs all scripts listed for it."""
     for name in [name for name in os.environ if name.startswith(("GIT_", "GITHUB_", "GH_", "ORTRIM_", "ANDROID_"))]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
     for name in ("output", "summary", "env", "path"):
         (clone.parent / name).unlink(missing_ok=True)
-    yield Runner(clone=clone, values={"github.token": "ghs_run", "vars.DEBIAN_MIRROR": "https://mirror.invalid/debian"})
+    made = Runner(
+        clone=clone, values={"github.token": "ghs_run", "vars.DEBIAN_MIRROR": "https://mirror.invalid/debian"}
+    )
+    yield made
     git(clone, "reset", "--quiet", "--hard", CLEAN)
     git(clone, "clean", "--quiet", "-ffdx", "--exclude=.venv")
+    assert {script for script, test in BY_ITSELF.items() if test == request.function.__name__} <= made.ran
 
 
 @pytest.fixture
@@ -88,23 +94,28 @@ def run(runner: Runner, workflows: dict[str, Any], file: str, job: str, *only: s
     """Run a job's scripts, or some of them, of those that are said to be run here."""
     found = workflows[file]["jobs"][job]
     names = {step["name"] for step in found["steps"] if "run" in step and (not only or step["name"] in only)}
-    assert {f"{file}: {job}: {name}" for name in names} <= BY_ITSELF
+    running = {f"{file}: {job}: {name}" for name in names}
+    assert running <= BY_ITSELF.keys()
     cache = options.pop("cache", runner.clone.parent / "cache")
     runner.do(found, options.pop("matrix", {}), cache, only=sorted(names), **options)
+    runner.ran |= running
 
 
 def test_a_run_is_planned(runner: Runner, workflows: dict[str, Any]) -> None:
     """The demo for all its targets, with a matrix for later jobs that the next step could read."""
+    run(runner, workflows, SETUP, "action")
     runner.values["toJSON(inputs)"] = json.dumps({"target": "linux-*"})
     run(runner, workflows, "build.yml", "plan", cache=cache_folder("builds").parent)
     plan = decode_plan(runner.values["needs.plan.outputs.plan"])
     compiled = [entry["target"] for entry in runner.matrix(workflows["build.yml"]["jobs"]["compile"])]
     assert compiled == [target.job.target.identifier for target in plan.targets]
+    assert compiled == runner.values["needs.plan.outputs.targets"].split(",")
     assert "linux-riscv64" in compiled
 
 
 def test_inputs_that_are_not_possible_end_the_run(runner: Runner, workflows: dict[str, Any]) -> None:
     """In the first step, with the code of usage."""
+    run(runner, workflows, SETUP, "action")
     runner.values["toJSON(inputs)"] = json.dumps({"target": "linux-x64; reboot"})
     run(runner, workflows, "build.yml", "plan", codes=(2,))
     assert "bad-workflow-inputs" in runner.printed[-1].stderr
@@ -210,6 +221,9 @@ def test_a_release_is_drafted_and_published(runner: Runner, workflows: dict[str,
         folder.mkdir(parents=True)
         (folder / f"silero-vad-{target}.tar.gz").write_text(target)
         mark_delivery(folder, "parity-lost" if target == "linux-armhf" else "")
+    mark = runner.clone / "deliveries" / f"{ATTESTED_MARK}delivered-silero-vad-linux-x64"
+    mark.mkdir()
+    shutil.copyfile(mark.with_name("delivered-silero-vad-linux-x64") / SUMS, mark / SUMS)
     runner.values["github.ref_name"] = "v0.1.0"
     runner.values[ATTESTED] = "true"
     run(runner, workflows, "release.yml", "draft")
@@ -218,7 +232,8 @@ def test_a_release_is_drafted_and_published(runner: Runner, workflows: dict[str,
     assert sorted(names) == ["SHA256SUMS", "silero-vad-linux-arm64.tar.gz", "silero-vad-linux-x64.tar.gz"]
     assert release["isDraft"]
     rows = ("linux-x64 | yes", "linux-armhf | no: parity-lost", "android | no: its jobs left nothing")
-    assert [row for row in rows if f"| silero-vad-{row} |" not in release["body"]] == []
+    unattested = "linux-arm64 | yes, but its attestation failed"
+    assert [row for row in (*rows, unattested) if f"| silero-vad-{row} |" not in release["body"]] == []
     assert "Not attested" not in release["body"]
     runner.values[ATTESTED] = "false"
     (runner.clone / "deliveries" / "delivered-silero-vad-linux-x64" / "more.txt").write_text("more")
@@ -320,8 +335,12 @@ def lay_out_reports(proposal: Path) -> None:
 
 def test_no_script_is_forgotten(workflows: dict[str, Any]) -> None:
     """Each is run above or by act, or it is said what that takes."""
-    assert scripts(workflows) == BY_ITSELF | BY_ACT.keys() | NOT_HERE.keys()
-    assert NOT_HERE.keys().isdisjoint(BY_ITSELF | BY_ACT.keys())
+    run_here = BY_ITSELF.keys() | BY_ACT.keys()
+    assert scripts(workflows) == run_here | NOT_HERE.keys()
+    assert NOT_HERE.keys().isdisjoint(run_here)
+    for tests, module in ((BY_ITSELF, Path(__file__)), (BY_ACT, Path(__file__).with_name("test_workflows_run.py"))):
+        text = module.read_text(encoding="utf-8")
+        assert [test for test in tests.values() if f"\ndef {test}(" not in text] == []
 
 
 def test_the_page_of_scripts_is_up_to_date(workflows: dict[str, Any]) -> None:

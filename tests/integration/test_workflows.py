@@ -4,6 +4,8 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import fields
+from fnmatch import fnmatch
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import pytest
 
 from ortrim.base.command import Completed, run
 from ortrim.base.scripts import ISOLATED_PYTHON, environment_with, packages_folder
+from ortrim.github.release import TAG
 from ortrim.github.workflow_files import CompileJob, DeliverJob
 from ortrim.package.manifest import FAILED
 from ortrim.sources.checkouts import git
@@ -19,6 +22,7 @@ pytestmark = pytest.mark.network
 
 ROOT = Path(__file__).parents[2]
 FILES = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+ACTIONS = (ROOT / "action.yml", ROOT / ".github" / "actions" / "setup" / "action.yml")
 READER = """\
 import json, sys
 from ruamel.yaml import YAML
@@ -65,9 +69,9 @@ def zizmor(tools: Path, *paths: Path) -> Completed:
     return run((tools / "bin" / "zizmor", "--offline", "--no-progress", "--persona=pedantic", "--color=never", *paths))
 
 
-def check_jsonschema(tools: Path, *paths: Path) -> Completed:
-    """Hold workflows against GitHub's own schema as the tool has it."""
-    words = ("-m", "check_jsonschema", "--builtin-schema", "vendor.github-workflows")
+def check_jsonschema(tools: Path, *paths: Path, kind: str = "workflows") -> Completed:
+    """Hold workflows or actions against GitHub's own schema as the tool has it."""
+    words = ("-m", "check_jsonschema", "--builtin-schema", f"vendor.github-{kind}")
     return run((*ISOLATED_PYTHON, *words, *paths), environment=environment_with(tools))
 
 
@@ -81,6 +85,26 @@ def test_nothing_is_found(tools: Path, check: Any) -> None:
     """In no workflow, by no tool."""
     done = check(tools, *FILES)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("check", [zizmor, partial(check_jsonschema, kind="actions")])
+def test_nothing_is_found_in_actions(tools: Path, check: Any) -> None:
+    """Nor in what other repositories use."""
+    done = check(tools, *ACTIONS)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_action_takes_inputs_of_the_build(tools: Path, workflows: dict[str, Any]) -> None:
+    """With the same defaults, but for the buildspec, which is the caller's."""
+    reader = READER.replace("rpartition", "partition")
+    done = run((*ISOLATED_PYTHON, "-c", reader, ACTIONS[0]), environment=environment_with(tools))
+    (action,) = json.loads(done.stdout).values()
+    called = workflows["build.yml"]["on"]["workflow_call"]["inputs"]
+    assert action["inputs"].pop("spec")["required"] is True
+    assert action["inputs"]
+    assert {name: each["default"] for name, each in action["inputs"].items()} == {
+        name: called[name]["default"] for name in action["inputs"]
+    }
 
 
 @pytest.mark.parametrize(
@@ -193,6 +217,7 @@ def test_secrets_are_for_one_step(workflows: dict[str, Any]) -> None:
         name: f"${{{{ secrets.{name} }}}}" for name in ("BROWSERSTACK_USERNAME", "BROWSERSTACK_ACCESS_KEY")
     }
     assert json.dumps(workflows).count("secrets.") == 2
+    assert set(workflows["build.yml"]["on"]["workflow_call"]["secrets"]) == set(step["env"])
     assert [place for place, job in jobs(workflows) if "environment" in job] == ["build.yml: farm"]
 
 
@@ -247,10 +272,19 @@ def test_what_passed_is_attested_though_another_target_failed(workflows: dict[st
     """A delivery that is not there, or that says that it failed, is passed over; the jobs of the others run."""
     attest = workflows["build.yml"]["jobs"]["attest"]
     assert attest["if"].startswith("${{ !cancelled() && inputs.attest && ")
-    download, sign = attest["steps"]
+    download, sign, mark = attest["steps"]
     assert download["continue-on-error"] is True
     passed = f"hashFiles('{download['with']['path']}{FAILED}') == ''"
     assert sign["if"] == f"${{{{ steps.{download['id']}.outcome == 'success' && {passed} }}}}"
+    assert mark["if"] == f"${{{{ steps.{sign['id']}.outcome == 'success' }}}}"
+
+
+def test_a_version_is_released_and_no_tag_that_moves(workflows: dict[str, Any]) -> None:
+    """`v1`, by which other repositories call build.yml, is moved to each new version."""
+    (pattern,) = workflows["release.yml"]["on"]["push"]["tags"]
+    assert [tag for tag in ("v1", "v10", "v1.2", "v1.2.0", "v0.1.0rc1") if fnmatch(tag, pattern)] == [
+        tag for tag in ("v1.2", "v1.2.0", "v0.1.0rc1") if TAG.fullmatch(tag)
+    ]
 
 
 def test_a_release_says_the_same_of_attestations_as_it_does(workflows: dict[str, Any]) -> None:

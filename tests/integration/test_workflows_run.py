@@ -17,14 +17,14 @@ from typing import Any, Final
 
 import pytest
 
-from act_runner import Act, new_act
+from act_runner import ORTRIM, Act, act_for, new_act, point_to_itself, use_packages_of_the_tests
 from cmake_application import new_application
 from dispatched_work import DispatchedWork, stored
 from fake_programs import fake_programs
 from github_checks import check_requests
 from github_fetching import FetchService
 from github_service import TOKEN, GitHubService
-from github_state import COMMIT, Artifact, Release, RemoteRun, VirtualClock
+from github_state import COMMIT, Artifact, Release, RemoteRun, VirtualClock, Workflow
 from ortrim.base.cache import cache_folder
 from ortrim.base.checksums import SUMS, check_sums
 from ortrim.base.command import Completed, run
@@ -33,7 +33,8 @@ from ortrim.platforms.android.ndk import REPOSITORY
 from ortrim.sources.checkouts import git
 from own_caches import link_parts
 from pin_sources import REDIRECTED, add_hub, googles_list, repositories
-from workflow_scripts import BUILD, BY_ACT, PINS, RELEASE
+from workflow_runner import ROOT, clean_clone, new_repository
+from workflow_scripts import ACTION, APP, BUILD, BY_ACT, CI, PINS, RELEASE
 
 pytestmark = [pytest.mark.build, pytest.mark.network, pytest.mark.needs("git")]
 
@@ -75,8 +76,9 @@ def require_success(done: Completed, test: str = "") -> None:
     assert done.returncode == 0, f"{done.stdout[-6000:]}\n{done.stderr[-2000:]}"
     for script in (script for script, named in BY_ACT.items() if named == test):
         file, job, step = script.split(": ", 2)
-        words = rf"\[(\S+/)*{file.removesuffix('.yml')}/{job}\b.*\] +✅ +Success - Main {re.escape(step)} \["
-        assert re.search(words, done.stdout), script
+        shown = "ci" if job == "required" else job  # act has names, which begin with the job's in all others
+        place = ".*" if job == "action" else rf"(\S+/)*{file.removesuffix('.yml')}/{shown}\b.*"
+        assert re.search(rf"\[{place}\] +✅ +Success - Main {re.escape(step)} \[", done.stdout), script
 
 
 def ended(done: Completed) -> dict[str, str]:
@@ -144,26 +146,86 @@ def test_a_dispatched_build_is_fetched_by_an_app(act: Act, tmp_path: Path) -> No
     }
 
 
+PAGE: Final = ROOT / "docs" / "guides" / "ci.md"
+EXAMPLES: Final = ("runtimes", "runtime", "compile")
+
+
+@pytest.fixture
+def app(tmp_path: Path) -> Act:
+    """Return a runner for an app's repository: a buildspec and the workflows of the guide; ortrim is in another."""
+    (tmp_path / "program").mkdir()
+    program = clean_clone(tmp_path / "program")
+    point_to_itself(program, f"{ORTRIM.partition('@')[0]}/{{}}@{ORTRIM.partition('@')[2]}")
+    clone = new_repository(tmp_path)
+    spec = (ROOT / "buildspecs" / "silero-vad.toml").read_text().replace(BUDGETS, "")
+    (clone / "app").mkdir()
+    (clone / "app" / "speech.toml").write_text(spec.replace('name = "silero-vad"', 'name = "speech"', 1))
+    workflows = clone / ".github" / "workflows"
+    workflows.mkdir(parents=True)
+    examples = re.findall(r"^```yaml\n(.*?)^```", PAGE.read_text(), re.DOTALL | re.MULTILINE)
+    for name, text in zip(EXAMPLES, examples, strict=True):
+        assert f"name: {name}\n" in text
+        assert len(text.splitlines()) <= 22
+        (workflows / f"{name}.yml").write_text(text.replace("OWNER/", "octo/").replace(",android", ""))
+    act = act_for(clone, tmp_path, cache_folder("builds").parent)
+    act.commit()
+    act.repositories[ORTRIM] = program
+    for action in ("actions/checkout", "actions/upload-artifact"):
+        act.repositories[f"{action}@v7"] = act.folder / "actions" / action
+    return act
+
+
+def test_an_app_calls_the_build(app: Act, tmp_path: Path) -> None:
+    """As the guide says: the app's buildspec, by the ortrim of a tag; what it delivers is attested, and fetched."""
+    use_packages_of_the_tests(app)
+    done = app.run("push", "runtimes.yml")
+    require_success(done, APP)
+    names = ("plan", "compile linux-x64", "deliver linux-x64", "attest linux-x64")
+    assert ended(done) == {f"build/{name}": "succeeded" for name in names}
+    delivery, commit = app.artifacts / "delivered-speech-linux-x64", git(app.clone, "rev-parse", "HEAD").strip()
+    check_sums(delivery)
+    assert commit in (delivery / FACTS).read_text()
+    assert len(app.notes("attested")) == 1
+    with github_with(tmp_path) as (service, environment):
+        left = left_by(app, commit)
+        path, called = ".github/workflows/runtimes.yml", ("octo/ortrim/.github/workflows/build.yml@v1",)
+        service.template = lambda: RemoteRun(artifacts=left, commit=commit, path=path, called=called)
+        service.workflows["runtimes.yml"] = Workflow()
+        service.start("Say more")
+        service.clock.now += 10
+        came = fetch(tmp_path, environment, "--latest", "--workflow", "runtimes.yml")
+    assert came.keys() >= files_in(delivery).keys() - {FACTS, SUMS}
+
+
 @pytest.mark.slow
-def test_a_laptop_has_its_plan_compiled(act: Act, tmp_path: Path) -> None:
-    """The inputs that `build --executor github` sends are those of the run; the laptop packages and verifies."""
+def test_an_app_builds_in_one_job(app: Act) -> None:
+    """As the guide says: what the jobs of the workflow do, one after the other, with packages that it installs."""
+    app.environment["ORTRIM_CACHE"] = str(app.folder / "cache")
+    require_success(app.run("push", "runtime.yml"), ACTION)
+    check_sums(app.artifacts / "delivered-speech-linux-x64")
+
+
+@pytest.mark.slow
+def test_a_laptop_has_its_plan_compiled(app: Act, tmp_path: Path) -> None:
+    """By the guide's workflow, with the inputs that `build --executor github` sends; the laptop does the rest."""
+    use_packages_of_the_tests(app)
 
     def compile_there(inputs: dict[str, Any]) -> tuple[Artifact, ...]:
-        require_success(act.dispatch("build.yml", **inputs))
-        return left_by(act)
+        require_success(app.dispatch("compile.yml", **inputs))
+        return left_by(app)
 
     with github_with(tmp_path) as (service, environment):
+        service.workflows = {"compile.yml": Workflow(inputs=frozenset({"target", "plan", "correlation_id"}))}
         workflow = DispatchedWork(service, compile_there, ("plan", "compile linux-x64"))
         link_fetched(tmp_path / "cache-of-app")
-        spec = act.clone / "buildspecs" / "silero-vad.toml"
-        words = ("build", "--spec", spec, "--target", "linux-x64", "--executor", "github", "--repo", "octo/ort")
-        argv = (sys.executable, "-c", PROGRAM, *words)
+        words = ("build", "--spec", app.clone / "app" / "speech.toml", "--target", "linux-x64", "--executor", "github")
+        argv = (sys.executable, "-c", PROGRAM, *words, "--repo", "octo/ort", "--workflow", "compile.yml")
         done = run(argv, cwd=tmp_path / "app", environment=environment, timeout_seconds=1800)
         assert workflow.errors == []
         assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
-    (report,) = (tmp_path / "app").glob("artifacts/silero-vad/*/linux-x64/report.json")
+    (report,) = (tmp_path / "app").glob("artifacts/speech/*/linux-x64/report.json")
     assert json.loads(report.read_text())["verdict"] == "pass"
-    assert [path.name for path in act.artifacts.iterdir()] == ["compiled-silero-vad-linux-x64"]
+    assert [path.name for path in app.artifacts.iterdir()] == ["compiled-speech-linux-x64"]
 
 
 @pytest.mark.slow
@@ -188,7 +250,23 @@ def test_a_compile_that_fails_ends_the_run(act: Act) -> None:
     assert ended(done) == {"plan": "succeeded", "compile linux-x64": "failed", "deliver linux-x64": "failed"}
     assert "broken on purpose" in done.stdout
     assert "::error title=not-compiled::linux-x64: there is no archive of it" in done.stdout
+    assert "No files were found" not in done.stdout
     assert not list(act.artifacts.glob("*"))
+
+
+@pytest.mark.needs("qemu-arm-static")
+def test_a_push_is_tested_and_judged(act: Act) -> None:
+    """On both machines, by what `.ci/run` says, which is a stand-in here; the other jobs are left out."""
+    script, workflow = act.clone / ".ci" / "run", act.clone / ".github" / "workflows" / "ci.yml"
+    replace_in(workflow, "needs: [test, fresh, android, android-without-ndk, android-app, apple]", "needs: [test]")
+    jobs = ("test on ubuntu-24.04-1", "test on ubuntu-24.04-arm-2", "ci")  # act counts those of a matrix
+    for code, how in ((1, "failed"), (0, "succeeded")):
+        script.write_text(f"#!/bin/sh\nexit {code}\n")
+        act.commit()
+        done = act.run("push", "ci.yml", "-j", "required", payload={"ref": "refs/heads/main"})
+        assert ended(done) == dict.fromkeys(jobs, how)
+        assert ("::error title=job-failed::test: ended with failure" in done.stdout) is bool(code)
+    require_success(done, CI)
 
 
 DYING: Final = """\
@@ -246,7 +324,7 @@ def await_true(question: Callable[[], bool]) -> None:
 def test_a_pushed_tag_is_released_and_fetched(act: Act, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Built, attested, drafted, published; an app then fetches from the release what the run delivered, and runs.
 
-    Reduced to one spec and one target. `$/`, this repository at this commit, is `./` for act.
+    Reduced to one spec and one target.
     """
     workflow = act.clone / ".github" / "workflows" / "release.yml"
     specs = "          - buildspecs/multi-model.toml\n          - buildspecs/silero-vad.toml\n"
@@ -254,7 +332,6 @@ def test_a_pushed_tag_is_released_and_fetched(act: Act, tmp_path: Path, monkeypa
         workflow, specs + "          - buildspecs/transformer.toml\n", "          - buildspecs/silero-vad.toml\n"
     )
     replace_in(workflow, 'target: "*"', 'target: "linux-x64"')
-    replace_in(workflow, "uses: $/.github", "uses: ./.github")
     commit = act.commit()
     git(act.clone, "tag", "v0.1.0")
     git(act.clone, "push", "--quiet", "origin", "v0.1.0")
@@ -263,6 +340,7 @@ def test_a_pushed_tag_is_released_and_fetched(act: Act, tmp_path: Path, monkeypa
     require_success(act.run("push", "release.yml", payload={"ref": "refs/tags/v0.1.0"}), RELEASE)
     release = json.loads((tmp_path / "hub.json").read_text())["releases"]["v0.1.0"]
     assert not release["isDraft"]
+    assert "| silero-vad-linux-x64 | yes |" in release["body"]
     files = {path.name: path.read_bytes() for path in (tmp_path / "hub.files").iterdir() if path.name != SUMS}
     (attested,) = act.notes("attested")
     assert {line.partition("  ")[2] for line in attested} >= files.keys()

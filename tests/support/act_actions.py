@@ -9,6 +9,7 @@ import json
 import os
 import shutil
 import sys
+from collections.abc import Callable
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Final
@@ -28,15 +29,21 @@ def given(name: str, default: str = "") -> str:
 
 
 def checkout() -> None:
-    """Clone what was pushed, at the commit of the run or another; packages are those of the tests.
+    """Clone what was pushed, at the commit of the run or another; packages of ortrim itself are those of the tests.
 
     The cache is that of the job's machine, `cache-of-JOB`, where there is one.
     """
     git(WORKSPACE, "clone", "--quiet", str(FOLDER / "origin.git"), ".")
     git(WORKSPACE, "checkout", "--quiet", given("ref", os.environ["GITHUB_SHA"]))
-    take_packages_of_the_tests(WORKSPACE, (FOLDER / "start-up.py").read_text())
+    if (WORKSPACE / "bootstrap").exists():
+        packages(WORKSPACE)
     own, shared = FOLDER / f"cache-of-{os.environ['GITHUB_JOB']}", FOLDER / "cache"
     (WORKSPACE / ".ortrim").symlink_to((own if own.exists() else shared).resolve())
+
+
+def packages(checkout: Path) -> None:
+    """Let a checkout of ortrim find its packages in place."""
+    take_packages_of_the_tests(checkout, (FOLDER / "start-up.py").read_text())
 
 
 def upload() -> None:
@@ -104,5 +111,5 @@ def note(name: str, what: object) -> None:
 
 
 if __name__ == "__main__":
-    works = (checkout, upload, download, restore, save, attest)
-    {work.__name__: work for work in works}[sys.argv[1]]()
+    works: tuple[Callable[..., None], ...] = (checkout, packages, upload, download, restore, save, attest)
+    {work.__name__: work for work in works}[sys.argv[1]](*map(Path, sys.argv[2:]))

@@ -1,12 +1,13 @@
 """`act` as GitHub's runner: it reads the workflows of a clone, decides and runs their jobs on this machine.
 
 Stand-ins: GitHub's own actions (`act_actions.py`), each under the commit that is pinned, so that an action which nobody
-put here ends the run. What act 0.2.89 cannot: `uses: $/...`, by which GitHub means the repository of the workflow
-itself; it is `./` in the clone.
+put here ends the run. What act 0.2.89 cannot: `uses: $/...`, by which GitHub means the repository of the file that says
+so. In a clone it is `./`, the checkout; for files that another repository calls it is `octo/ortrim@v1`, a clone, too.
 """
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -21,6 +22,15 @@ from ortrim.pins.images import action_pins
 from ortrim.sources.checkouts import git
 from workflow_runner import ROOT, clean_clone
 
+ORTRIM: Final = "octo/ortrim@v1"
+"""What another repository calls this one, and the tag of a release."""
+PACKAGES: Final = """\
+for root in "$GITHUB_ACTION_PATH" "$GITHUB_ACTION_PATH/../../.."; do
+    [ ! -f "$root/bootstrap" ] || [ -d "$root/.venv" ] ||
+        env -u BASH_ENV ACT_STAND_INS='{folder}' '{python}' '{program}' packages "$root"
+done
+"""
+"""Run by each bash before anything else: an action of ortrim's finds the packages of the tests."""
 REQUIREMENTS: Final = ROOT / "tests" / "integration" / "data" / "act.txt"
 PROGRAM: Final = ROOT / "tests" / "support" / "act_actions.py"
 LABELS: Final = ("ubuntu-24.04", "ubuntu-24.04-arm")
@@ -43,6 +53,7 @@ class Act:
     clone: Path
     folder: Path
     environment: dict[str, str] = field(default_factory=dict)
+    repositories: dict[str, Path] = field(default_factory=dict)
 
     @property
     def artifacts(self) -> Path:
@@ -92,7 +103,8 @@ class Act:
     def commit(self) -> str:
         """Commit what was changed in the clone, push it, and return the commit."""
         own = ("-c", "user.name=x", "-c", "user.email=x@y")
-        git(self.clone, *own, "commit", "--quiet", "--all", "--message", "for this test")
+        git(self.clone, "add", "--all")
+        git(self.clone, *own, "commit", "--quiet", "--message", "for this test")
         git(self.clone, "push", "--quiet", "origin", "HEAD")
         return git(self.clone, "rev-parse", "HEAD").strip()
 
@@ -103,11 +115,9 @@ class Act:
         told.write_text(json.dumps(dict(payload or {})))
         program = packages_folder("act", REQUIREMENTS.read_text()) / "bin" / "act"
         platforms = [word for label in LABELS for word in ("-P", f"{label}=-self-hosted")]
-        actions = [
-            word
-            for name, pin in action_pins().items()
-            for word in ("--local-repository", f"{name}@{pin.commit}={self.folder / 'actions' / name}")
-        ]
+        pinned = {f"{name}@{pin.commit}": self.folder / "actions" / name for name, pin in action_pins().items()}
+        repositories = (pinned | self.repositories).items()
+        actions = [word for name, path in repositories for word in ("--local-repository", f"{name}={path}")]
         environment = [word for name, value in self.environment.items() for word in ("--env", f"{name}={value}")]
         own = (
             *("--action-offline-mode", "--no-cache-server", "--no-skip-checkout", "--pull=false"),
@@ -127,6 +137,12 @@ class Act:
 def new_act(folder: Path, cache: Path, start_up: str = "") -> Act:
     """Return a runner for a clean clone, with a cache; `start_up` is run by each Python of a checkout as it starts."""
     clone = clean_clone(folder)
+    point_to_itself(clone, "./{}")
+    return act_for(clone, folder, cache, start_up)
+
+
+def act_for(clone: Path, folder: Path, cache: Path, start_up: str = "") -> Act:
+    """Return a runner for a repository whose `origin` is `origin.git` in the folder, as `new_act` does for this one."""
     for name in ("home", "tmp", "actions"):
         (folder / name).mkdir()
     (folder / "cache").symlink_to(cache)
@@ -137,6 +153,19 @@ def new_act(folder: Path, cache: Path, start_up: str = "") -> Act:
         path.parent.mkdir(parents=True)
         path.write_text(json.dumps(_action(name, work, inputs, folder)))
     return Act(clone=clone, folder=folder)
+
+
+def point_to_itself(clone: Path, form: str) -> None:
+    """Write what act has for `$/` into the workflows of a clone."""
+    for path in (clone / ".github" / "workflows").glob("*.yml"):
+        path.write_text(re.sub(r"uses: \$/(\S+)", lambda found: f"uses: {form.format(found[1])}", path.read_text()))
+
+
+def use_packages_of_the_tests(act: Act) -> None:
+    """Keep actions of ortrim's from installing their packages, which takes minutes."""
+    path = act.folder / "packages.sh"
+    path.write_text(PACKAGES.format(folder=act.folder, python=sys.executable, program=PROGRAM))
+    act.environment["BASH_ENV"] = str(path)
 
 
 def _action(name: str, work: str, inputs: list[str], folder: Path) -> dict[str, object]:

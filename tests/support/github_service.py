@@ -212,6 +212,7 @@ class GitHubService:
         inputs = data["inputs"]
         target = f"{inputs['target']} " if "target" in inputs else ""
         run = self.start(f"build {target}[{inputs['correlation_id']}]")
+        run.path = f".github/workflows/{name}@{data['ref']}"
         if not (workflow.tells_run and data.get("return_run_details")):
             return Reply(status=204)
         url = f"{self.url}{REPOSITORY}/actions/runs/{run.id}"
@@ -239,7 +240,9 @@ class GitHubService:
     def _workflow_runs(self, parameters: dict[str, str], _: bytes, name: str) -> Reply:
         if name not in self.workflows:
             return message(404, "Not Found")
-        runs = [run.data(self.clock.now, self.page_of(run)) for run in self._known()]
+        known = [run for run in self._known() if run.path.partition("@")[0].endswith(f"/{name}")]
+        known = [run for run in known if parameters.get("branch", run.head_branch) == run.head_branch]
+        runs = [run.data(self.clock.now, self.page_of(run)) for run in known]
         return self._paged(runs, parameters, "workflow_runs", f"/actions/workflows/{name}/runs")
 
     def _run(self, _parameters: dict[str, str], _body: bytes, number: str) -> Reply:

@@ -119,6 +119,8 @@ class RemoteRun(Timed):
     attempt: int = 1
     path: str = ".github/workflows/build.yml@main"
     head_repository: str = "octo/ort"
+    head_branch: str = "main"
+    called: tuple[str, ...] = ()
     commit: str = COMMIT
 
     def data(self, now: float, page: str) -> Data:
@@ -130,8 +132,9 @@ class RemoteRun(Timed):
         shown = example("workflow-run")
         return {
             **shown, **state, "id": self.id, "display_title": self.title, "html_url": page,
-            "head_sha": self.commit, "head_branch": "main", "event": "workflow_dispatch",
+            "head_sha": self.commit, "head_branch": self.head_branch, "event": "workflow_dispatch",
             "created_at": stamp(self.created), "run_attempt": self.attempt, "path": self.path,
+            "referenced_workflows": [{"path": path, "sha": COMMIT, "ref": "refs/tags/v1"} for path in self.called],
             "head_repository": {**shown["head_repository"], "full_name": self.head_repository},
         }  # fmt: skip
 

@@ -20,10 +20,17 @@ READER: Final = """\
 import json, sys
 from ruamel.yaml import YAML
 reader = YAML(typ="safe", pure=True)
-print(json.dumps({path.rpartition("/")[2]: reader.load(open(path)) for path in sys.argv[1:]}))
+print(json.dumps([reader.load(open(path)) for path in sys.argv[1:]]))
 """
+SETUP: Final = ".github/actions/setup/action.yml"
+ACTIONS: Final = ("action.yml", SETUP)
 EXPRESSION: Final = re.compile(r"\$\{\{ (.*?) \}\}")
-COMMAND: Final = '#!/bin/sh\nexec python -m {} "$@"\n'
+COMMAND: Final = '#!/bin/sh\nexec python -P -c "from {} import {}; {}()" "$@"\n'
+PROGRAMS: Final = {
+    "invoke": ("invoke.main", "program.run"),
+    "ortrim": ("ortrim.cli.program", "main"),
+    "pytest": ("pytest", "console_main"),
+}
 
 
 def clean_clone(folder: Path) -> Path:
@@ -32,6 +39,14 @@ def clean_clone(folder: Path) -> Path:
     git(folder, "clone", "--quiet", "--bare", "--no-hardlinks", str(ROOT), str(origin))
     git(folder, "clone", "--quiet", str(origin), str(clone))
     return clone
+
+
+def new_repository(folder: Path) -> Path:
+    """Return a clone of an empty repository in the folder, `origin.git`."""
+    git(folder, "init", "--quiet", "--bare", "--initial-branch=main", "origin.git")
+    git(folder, "clone", "--quiet", str(folder / "origin.git"), str(folder / "clone"))
+    git(folder / "clone", "checkout", "--quiet", "-B", "main")
+    return folder / "clone"
 
 
 def take_packages_of_the_tests(clone: Path, start_up: str = "") -> None:
@@ -46,21 +61,23 @@ def take_packages_of_the_tests(clone: Path, start_up: str = "") -> None:
     (packages / "tests_start_up.py").write_text(start_up)
     own = sysconfig.get_path("purelib")
     (packages / "tests.pth").write_text(f"{clone.resolve() / 'src'}\n{own}\nimport tests_start_up\n")
-    for name in ("invoke", "pytest"):
-        (folder / "bin" / name).write_text(COMMAND.format(name))
+    for name, (module, function) in PROGRAMS.items():
+        (folder / "bin" / name).write_text(COMMAND.format(module, function.partition(".")[0], function))
         (folder / "bin" / name).chmod(0o755)
     (folder / "installed.lock").write_text(f"# {folder}\n{(clone / 'requirements.lock').read_text()}")
     (folder / "installed.toml").write_bytes((clone / "pyproject.toml").read_bytes())
 
 
 def read_workflows(clone: Path) -> dict[str, Any]:
-    """Return the workflows of a clone as data, by their files' names."""
+    """Return the workflows of a clone as data, by their files' names, and its actions as workflows of one job."""
     tools = packages_folder("workflow-tools", TOOLS.read_text())
     files = sorted((clone / ".github" / "workflows").glob("*.yml"))
-    done = run((*ISOLATED_PYTHON, "-c", READER, *files), environment=environment_with(tools))
+    paths = (*files, *(clone / name for name in ACTIONS))
+    done = run((*ISOLATED_PYTHON, "-c", READER, *paths), environment=environment_with(tools))
     assert done.returncode == 0, done.stderr
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    *workflows, own, setup = json.loads(done.stdout)
+    actions = {name: {"jobs": {"action": action["runs"]}} for name, action in zip(ACTIONS, (own, setup), strict=True)}
+    return {file.name: workflow for file, workflow in zip(files, workflows, strict=True)} | actions
 
 
 def scripts(workflows: Mapping[str, Any]) -> set[str]:
@@ -82,6 +99,8 @@ class Runner:
     values: dict[str, str] = field(default_factory=dict)
     environment: dict[str, str] = field(default_factory=dict)
     printed: list[Completed] = field(default_factory=list)
+    ran: set[str] = field(default_factory=set)
+    """Scripts, named as `scripts` does."""
 
     def __post_init__(self) -> None:
         """Make the files through which steps tell the runner something."""
@@ -93,6 +112,7 @@ class Runner:
             "GITHUB_STEP_SUMMARY": str(self.clone.parent / "summary"),
             "GITHUB_ENV": str(self.clone.parent / "env"),
             "GITHUB_PATH": str(self.clone.parent / "path"),
+            "GITHUB_ACTION_PATH": str((self.clone / SETUP).parent),
             **self.environment,
         }
 
@@ -129,6 +149,8 @@ class Runner:
     def _run(self, script: str, environment: Mapping[str, str]) -> Completed:
         """Run a script with the words of GitHub's own shell."""
         kept = {name: value for name, value in environment.items() if name not in {"PYTHONPATH", "VIRTUAL_ENV"}}
+        added = (self.clone.parent / "path").read_text().splitlines()
+        kept["PATH"] = os.pathsep.join([*reversed(added), kept["PATH"]])
         done = run(("bash", "--noprofile", "--norc", "-e", "-c", script), cwd=self.clone, environment=kept)
         self.printed.append(done)
         return done

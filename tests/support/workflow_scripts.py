@@ -6,12 +6,23 @@ from typing import Final
 BUILD: Final = "test_a_dispatched_build_is_fetched_by_an_app"
 PINS: Final = "test_pins_are_updated_by_schedule"
 RELEASE: Final = "test_a_pushed_tag_is_released_and_fetched"
+APP: Final = "test_an_app_calls_the_build"
+ACTION: Final = "test_an_app_builds_in_one_job"
+CI: Final = "test_a_push_is_tested_and_judged"
 BY_ACT: Final = {
+    ".github/actions/setup/action.yml: action: Install": APP,
+    "action.yml: action: Plan": ACTION,
+    "action.yml: action: Prepare this machine to compile": ACTION,
+    "action.yml: action: Compile": ACTION,
+    "action.yml: action: Prepare this machine to verify": ACTION,
+    "action.yml: action: Assemble, package, verify": ACTION,
     "build.yml: plan: Plan": BUILD,
     "build.yml: compile: Prepare this machine": BUILD,
     "build.yml: compile: Compile": BUILD,
     "build.yml: deliver: Prepare this machine": BUILD,
     "build.yml: deliver: Assemble, package, verify": BUILD,
+    "ci.yml: test: Prepare this machine": CI,
+    "ci.yml: required: All of the above ended well": CI,
     "release.yml: draft: Draft the release": RELEASE,
     "release.yml: publish: Publish what passed": RELEASE,
     "update-pins.yml: update: Pin newer actions": PINS,
@@ -21,30 +32,30 @@ BY_ACT: Final = {
     "update-pins.yml: propose: Open a pull request": PINS,
 }
 """Scripts that act runs, and the test in `test_workflows_run.py` that sees them end well."""
-SLOW: Final = frozenset({PINS, RELEASE})
+SLOW: Final = frozenset({ACTION, PINS, RELEASE})
 """Tests among those that take longer than CI allows."""
-BY_ITSELF: Final = frozenset(
-    {
-        "build.yml: plan: Plan",
-        "ci.yml: test: Prepare this machine",
-        "ci.yml: test: Lint, types, tests",
-        "ci.yml: fresh: The README's second command",
-        "ci.yml: android: Prepare this machine",
-        "ci.yml: android: Tests that need an NDK",
-        "ci.yml: android-without-ndk: Tests that need bionic",
-        "ci.yml: android-app: Prepare this machine",
-        "ci.yml: android-app: Start a phone",
-        "ci.yml: android-app: Tests that need a phone",
-        "ci.yml: required: All of the above ended well",
-        "release.yml: draft: Draft the release",
-        "release.yml: publish: Publish what passed",
-        "update-pins.yml: update: Pin newer actions",
-        "update-pins.yml: update: Pin newer images",
-        "update-pins.yml: update: Pin newer versions of ONNX Runtime",
-        "update-pins.yml: propose: Open a pull request",
-    }
-)
-"""Scripts that `test_workflow_jobs.py` runs one by one, with stand-ins for the programs that they start."""
+BY_ITSELF: Final = {
+    ".github/actions/setup/action.yml: action: Install": "test_a_run_is_planned",
+    "build.yml: plan: Plan": "test_a_run_is_planned",
+    "ci.yml: test: Prepare this machine": "test_ci_prepares_its_machine",
+    "ci.yml: test: Lint, types, tests": "test_ci_checks_everything",
+    "ci.yml: fresh: The README's second command": "test_ci_tests_fresh_systems",
+    "ci.yml: android: Prepare this machine": "test_ci_has_tests_with_each_ndk",
+    "ci.yml: android: Tests that need an NDK": "test_ci_has_tests_with_each_ndk",
+    "ci.yml: android-without-ndk: Tests that need bionic": "test_ci_has_a_test_with_bionic",
+    "ci.yml: android-app: Prepare this machine": "test_ci_runs_an_app_on_each_phone",
+    "ci.yml: android-app: Start a phone": "test_ci_runs_an_app_on_each_phone",
+    "ci.yml: android-app: Tests that need a phone": "test_ci_runs_an_app_on_each_phone",
+    "ci.yml: required: All of the above ended well": "test_ci_is_judged",
+    "release.yml: draft: Draft the release": "test_a_release_is_drafted_and_published",
+    "release.yml: publish: Publish what passed": "test_a_release_is_drafted_and_published",
+    "update-pins.yml: update: Pin newer actions": "test_pins_are_updated_and_proposed",
+    "update-pins.yml: update: Pin newer images": "test_pins_are_updated_and_proposed",
+    "update-pins.yml: update: Pin newer versions of ONNX Runtime": "test_pins_are_updated_and_proposed",
+    "update-pins.yml: propose: Open a pull request": "test_pins_are_updated_and_proposed",
+}
+"""Scripts that run one by one, with stand-ins for the programs that they start, and the test in `test_workflow_jobs.py`
+that sees them end as they should."""
 NEEDS: Final = {
     "mac": "a Mac with Xcode",
     "gradle": "Gradle with Android's plugin, which no registry here has",
@@ -64,11 +75,11 @@ INTRODUCTION: Final = """\
 
 <!-- Rendered by tests/integration/test_workflow_jobs.py; ORTRIM_WRITE_DOCS=1 writes it anew. -->
 
-Every `run:` line of the workflows in `.github/workflows`, and what executes it in the tests, on one machine without
-GitHub. `act` reads the committed workflow, decides which jobs there are and runs them
+Every `run:` line of the workflows in `.github/workflows` and of the actions, and what executes it in the tests, on one
+machine without GitHub. `act` reads the committed workflow, decides which jobs there are and runs them
 (`tests/integration/test_workflows_run.py`); by itself, a script runs with stand-ins for the programs that it starts
-(`tests/integration/test_workflow_jobs.py`). *Slow* tests are run by hand. Each test of `act` fails if a script listed
-for it did not end well.
+(`tests/integration/test_workflow_jobs.py`). *Slow* tests are run by hand. Each test fails if a script listed for it did
+not run.
 
 | workflow | job | script | by act | by itself |
 |---|---|---|---|---|

@@ -68,6 +68,7 @@ def build(
     training_run: str = "",
     repo: str | None = None,
     ref: str | None = None,
+    workflow: str | None = None,
     model: list[str] | None = None,
     case: list[str] | None = None,
     data: str | None = None,
@@ -76,8 +77,8 @@ def build(
     """Build trimmed, verified runtimes for models."""
     with boundary(json_mode=json, verify_cache=verify_cache) as console, chosen_bundle(bundle):
         container = container_options(executor, engine, mount, engine_flag)
-        require_possible(executor, repo=repo, ref=ref, token_file=token_file)
-        remote = remote_from(repo, ref, token_file)
+        require_possible(executor, repo=repo, ref=ref, workflow=workflow, token_file=token_file)
+        remote = remote_from(repo, ref, token_file, workflow)
         request = request_from(
             _models(model, case, data, ort_version, profile).spec(spec, Path(output), console),
             target=target,

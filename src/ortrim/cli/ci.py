@@ -1,6 +1,7 @@
 """`invoke ci.plan` and the others: the steps of GitHub's workflows, which can be taken on any machine."""
 
 import os
+import sys
 from pathlib import Path
 from typing import Final
 
@@ -25,6 +26,7 @@ from ortrim.github.jobs import (
 )
 from ortrim.github.runner_setup import (
     DEFAULT_LEVEL,
+    add_to_path,
     append_summary,
     install_emulators,
     prefer_ndk,
@@ -45,6 +47,15 @@ TARGET_HELP: Final = "identifiers of targets, separated by commas"
 
 
 @task
+def setup(_context: Context) -> None:
+    """Step: let the steps that follow call this ortrim."""
+    with boundary() as console:
+        programs = Path(sys.executable).parent
+        add_to_path(programs)
+        console.result(str(programs))
+
+
+@task
 def plan(_context: Context) -> None:
     """Step: plan a run, and give its matrix to later jobs."""
     with boundary() as console:
@@ -53,6 +64,7 @@ def plan(_context: Context) -> None:
         require_farm_target(asked, made)
         matrix = matrix_of(made, delivered=not asked.plan)
         show_plan(console, made, json_mode=False)
+        write_output("targets", ",".join(each.target for each in matrix.compiled))
         write_output("plan", encode_plan(made, most_letters=MOST_OUTPUT_LETTERS))
         write_output("compiled", matrix_json(matrix.compiled))
         write_output("delivered", matrix_json(matrix.delivered) if matrix.delivered else "")

@@ -37,6 +37,7 @@ HELP: Final[Mapping[str, str]] = {
     "executor": "where to compile: native, container or github (default: native)",
     "repo": "GitHub's repository, as [host/]owner/name (default: GITHUB_REPOSITORY, or git's remote origin)",
     "ref": "branch or tag to run the workflow of (default: this branch if GitHub has it, else the default branch)",
+    "workflow": "workflow that compiles: build.yml, or one of the repository that calls it (default: build.yml)",
     "token-file": "file with a GitHub token (default: GH_TOKEN, GITHUB_TOKEN, or what gh auth token says)",
     "engine": "container engine: docker, podman or buildah (default: the first that works)",
     "mount": "also mount SRC:DST[:ro] into the container, may be repeated",
@@ -61,7 +62,7 @@ HELP: Final[Mapping[str, str]] = {
 }
 CONTAINERS: Final = ("executor", "engine", "mount", "engine-flag")
 """Options of where to compile."""
-REMOTE: Final = ("repo", "ref", "token-file")
+REMOTE: Final = ("repo", "ref", "workflow", "token-file")
 """Options of builds at GitHub."""
 VERIFYING: Final = ("device", "cores", "least-memory", "trace", "training-run")
 """Options of the tasks that verify."""

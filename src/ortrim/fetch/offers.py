@@ -39,8 +39,8 @@ from ortrim.github.artifacts import (
 from ortrim.github.client import GitHub
 from ortrim.github.downloads import OnBytes
 from ortrim.github.records import Artifact, Asset, Release, Run, sha256_in
-from ortrim.github.repositories import Repository, commit_of_tag
-from ortrim.github.runs import get_run, latest_runs, require_own_run
+from ortrim.github.repositories import Repository, commit_of_tag, look_at
+from ortrim.github.runs import get_run, is_of_commit_in, latest_runs, require_own_run
 from ortrim.package.manifest import FACTS, FAILED, FOLDERS, PREFIX, WORKFLOW, DeliveryFacts
 from ortrim.platforms import by_platform
 from ortrim.spec.targets import TARGETS, matches
@@ -373,14 +373,17 @@ Offer = ReleaseOffer | RunOffer
 """What there is; of a run, commit and files are known once everything is in the store."""
 
 
-def newest_run(client: GitHub, repository: Repository, selection: Selection) -> int:
+def newest_run(client: GitHub, repository: Repository, selection: Selection, workflow: str = WORKFLOW) -> int:
     """Return the number of the newest run that succeeded and still has what is wanted.
 
-    Runs of another ref, and of models that somebody uploaded, are not meant. Raises `NetworkError` (`run-not-found`, or
-    as `GitHub.get`).
+    Runs of build.yml for another ref, and of models that somebody uploaded, are not meant. Those of another `workflow`
+    have names that its author gives: of these, the ones for the default branch. Raises `NetworkError` (`run-not-found`,
+    or as `GitHub.get`).
     """
-    for run in latest_runs(client, repository, WORKFLOW, NEWEST):
-        if run.conclusion != "success" or PLAIN.fullmatch(run.display_title) is None:
+    branch = "" if workflow == WORKFLOW else look_at(client, repository).default_branch
+    for run in latest_runs(client, repository, workflow, NEWEST, branch=branch):
+        meant = is_of_commit_in(repository, run) if branch else PLAIN.fullmatch(run.display_title)
+        if run.conclusion != "success" or not meant:
             continue
         there = {each.name for each in list_artifacts(client, repository, run.id) if not each.expired}
         try:
@@ -388,7 +391,7 @@ def newest_run(client: GitHub, repository: Repository, selection: Selection) -> 
         except UsageError:
             continue
         return run.id
-    what = f"none of the newest {NEWEST} runs of {WORKFLOW} has {selection}"
+    what = f"none of the newest {NEWEST} runs of {workflow} has {selection}"
     hint = "build it, or name a run or a release"
     raise NetworkError("run-not-found", what, where=str(repository), hint=hint)
 

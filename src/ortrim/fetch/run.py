@@ -303,7 +303,7 @@ def _fetch_locked(lock: Lock, connection: Connection, store: Store, console: Con
 
 def _fetch_anew(wanted: FetchRequest, before: Lock | None, remote: Remote, app: App, console: Console) -> Fetched:
     connection, store = connect(remote, console), user_store()
-    wanted, offer = _looked_up(wanted, connection, console)
+    wanted, offer = _looked_up(wanted, connection, remote.workflow, console)
     _download(offer, connection, store, console)
     files, commit = offer.files(store), offer.commit(store)
     claim = ProvenanceClaim(repository=_page(offer, connection), commit=commit)
@@ -321,11 +321,13 @@ def _fetch_anew(wanted: FetchRequest, before: Lock | None, remote: Remote, app: 
     return _placed(lock, store, app, known, remember, recorded=_is_recorded(app, lock, before))
 
 
-def _looked_up(wanted: FetchRequest, connection: Connection, console: Console) -> tuple[FetchRequest, Offer]:
+def _looked_up(
+    wanted: FetchRequest, connection: Connection, workflow: str, console: Console
+) -> tuple[FetchRequest, Offer]:
     """Return what is wanted, the newest run by its number, and what there is of it."""
     with console.step(f"look up {wanted.release or wanted.run or 'the newest run'}") as step:
         if wanted.latest:
-            number = newest_run(connection.client, connection.repository, wanted.selection)
+            number = newest_run(connection.client, connection.repository, wanted.selection, workflow)
             wanted = replace(wanted, latest=False, run=number)
         offer = _offer(wanted, connection, {})
         step.note(f"{connection.site}: {offer.words}")

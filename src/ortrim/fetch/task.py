@@ -12,6 +12,7 @@ from rich.table import Column, Table
 from ortrim.base.console import Console, counted, printable
 from ortrim.cli.boundary import boundary
 from ortrim.cli.options import help_for
+from ortrim.errors import bad_option
 from ortrim.fetch.lock import NAME, LockedFile
 from ortrim.fetch.offers import ASSEMBLED, Selection
 from ortrim.fetch.run import App, Fetched, FetchRequest, fetch_files
@@ -26,6 +27,7 @@ from ortrim.spec.targets import with_identifiers
         "release": "tag of the release to fetch",
         "run": "number of the run to fetch",
         "latest": "fetch the newest successful dispatched run that has the requested files",
+        "workflow": "with --latest, a workflow that calls build.yml: its newest successful run on the default branch",
         "spec": "fetch only packages of the buildspec of this name",
         "target": "fetch only these targets: identifiers, globs or prefixes such as 'android', separated by commas",
         "output": "folder for the files (default: the lock file's, else ortrim-runtime)",
@@ -45,6 +47,7 @@ def fetch(
     target: str = "",
     output: str | None = None,
     repo: str | None = None,
+    workflow: str | None = None,
     token_file: str | None = None,
     offline: bool = False,
     update: bool = False,
@@ -55,6 +58,8 @@ def fetch(
     with boundary(json_mode=json) as console:
         # What goes on is told on standard error where standard output is for a file.
         told = console if snippet is None else Console(json_mode=True)
+        if workflow is not None and not latest:
+            raise bad_option("workflow", workflow[:100], "it goes with --latest; a run's number says which workflow")
         wanted = FetchRequest(
             release=release,
             run=0 if run is None else run_number(run),
@@ -64,7 +69,7 @@ def fetch(
             update=update,
         )
         app = App(folder=Path(), output=None if output is None else Path(output))
-        fetched = fetch_files(wanted, remote_from(repo, token_file=token_file), app, told)
+        fetched = fetch_files(wanted, remote_from(repo, token_file=token_file, workflow=workflow), app, told)
         lines = "" if snippet is None else make_snippet(snippet, snippet_files(fetched.lock))
         if json:
             console.result(json_module.dumps({**_data(fetched), "snippet": lines or None}, indent=2))

@@ -34,6 +34,7 @@ from ortrim.github.repositories import Repository, Site, find_site
 from ortrim.github.runs import COMPLETED, RunProgress, cancel_run, changes, follow, get_run, kept_in_sight, latest_runs
 from ortrim.github.transport import RetryingSession
 from ortrim.github.workflow_files import compiled_artifact
+from ortrim.package.manifest import WORKFLOW
 from ortrim.pipeline.request import Request
 from ortrim.pipeline.transfer import import_compiled
 
@@ -42,12 +43,14 @@ from ortrim.pipeline.transfer import import_compiled
 class Remote:
     """What the command line says of where a run is: the repository, the branch or tag, the file that has the token.
 
-    Without `repository` and `ref` they are found out; see `find_site` and `choose_ref`.
+    Without `repository` and `ref` they are found out; see `find_site` and `choose_ref`. `workflow` is the file's name
+    of the one that is dispatched and listed: `build.yml`, or one that calls it.
     """
 
     repository: str = ""
     ref: str = ""
     token_file: Path | None = None
+    workflow: str = WORKFLOW
 
 
 @dataclass(frozen=True, kw_only=True)

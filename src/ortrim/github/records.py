@@ -43,6 +43,13 @@ class RepositoryName:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ReferencedWorkflow:
+    """A reusable workflow that a run calls: `owner/name/.github/workflows/file.yml@ref`."""
+
+    path: Text
+
+
+@dataclass(frozen=True, kw_only=True)
 class Run:
     """A run of a workflow; `conclusion` is there once `status` is `completed`. Times are UTC, as GitHub writes them.
 
@@ -60,6 +67,7 @@ class Run:
     run_attempt: Number = 1
     path: Text = ""
     head_repository: RepositoryName | None = None
+    referenced_workflows: tuple[ReferencedWorkflow, ...] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

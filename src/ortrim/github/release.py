@@ -5,7 +5,7 @@ import re
 import shutil
 import tempfile
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -13,7 +13,7 @@ from ortrim.base.checksums import SUMS, check_listed
 from ortrim.base.files import sha256_of, storage_errors
 from ortrim.errors import NetworkError, PackageError, UsageError
 from ortrim.github.credentials import gh
-from ortrim.package.manifest import FACTS, FAILED, FOLDERS, PREFIX
+from ortrim.package.manifest import ATTESTED, FACTS, FAILED, FOLDERS, PREFIX
 from ortrim.platforms import by_platform, target_problems
 from ortrim.platforms.planner import select_targets
 from ortrim.report.figures import escaped, table
@@ -28,6 +28,7 @@ MOST_RELEASES: Final = 1000
 """How many of the newest releases are looked through for a draft."""
 NOTHING: Final = "its jobs left nothing"
 LATER: Final = "A published release is not changed. What is left out comes with a later version."
+UNATTESTED: Final = "yes, but its attestation failed"
 NOT_ATTESTED: Final = (
     "Not attested: the repository is private, for which attestations are part of GitHub Enterprise Cloud alone."
 )
@@ -38,19 +39,22 @@ def draft_release(
 ) -> tuple[str, ...]:
     """Make a draft of a release with all files of each delivery that passed, and return the names of its files.
 
-    The notes say which of the folders in `deliveries`, and of the `expected` names of such, are left out and why, and
-    when nothing is `attested`. A release has no folders: what lies in those of a delivery goes into one archive, since
-    hundreds of single files are more than GitHub takes at once. An earlier draft is replaced. Every file is compared
-    with its delivery's `SHA256SUMS` first; the draft has one for all, and each archive one of its own. What a delivery
-    says of itself, the tag says. Raises `UsageError` `bad-tag`, `PackageError` (`nothing-delivered`, `name-twice`,
-    `no-notes`), `NetworkError` `not-a-draft` when it is published already, and as `check_listed` and `gh` do.
+    The notes say which of the folders in `deliveries`, and of the `expected` names of such, are left out and why. If
+    deliveries are `attested`, they say of which that failed: it has no folder beside it, with `attested-` before its
+    name, that has the same `SHA256SUMS`; otherwise, that none is. A release has no folders: what lies in those of a
+    delivery goes into one archive, since hundreds of single files are more than GitHub takes at once. An earlier draft
+    is replaced. Every file is compared with its delivery's `SHA256SUMS` first; the draft has one for all, and each
+    archive one of its own. What a delivery says of itself, the tag says. Raises `UsageError` `bad-tag`, `PackageError`
+    (`nothing-delivered`, `name-twice`, `no-notes`), `NetworkError` `not-a-draft` when it is published already, and as
+    `check_listed` and `gh` do.
     """
     _require_tag(tag)
-    folders = sorted(sums.parent for sums in deliveries.glob(f"*/{SUMS}"))
+    folders = sorted(sums.parent for sums in deliveries.glob(f"*/{SUMS}") if not sums.parent.name.startswith(ATTESTED))
     found = {folder: check_listed(folder, "delivery", str(folder)) for folder in folders}
     outcomes = dict.fromkeys(expected, NOTHING) | {folder.name: _failure_of(folder) for folder in found}
     passed = {folder: listed for folder, listed in found.items() if not outcomes[folder.name]}
-    notes = notes_of(tag, changelog) + _contents(outcomes, attested=attested)
+    unattested = {folder.name for folder in passed if attested and not _is_attested(folder)}
+    notes = notes_of(tag, changelog) + _contents(outcomes, unattested, attested=attested)
     with tempfile.TemporaryDirectory(prefix="ortrim-release-") as work:
         assets = _fill(Path(work), passed)
         if not assets or len(assets) >= MOST_ASSETS:
@@ -129,16 +133,20 @@ def _failure_of(delivery: Path) -> str:
     return file.read_text(encoding="utf-8").strip() if file.is_file() else ""
 
 
+def _is_attested(delivery: Path) -> bool:
+    mark = delivery.with_name(f"{ATTESTED}{delivery.name}") / SUMS
+    return mark.is_file() and mark.read_bytes() == (delivery / SUMS).read_bytes()
+
+
 def _left_out(outcomes: Mapping[str, str]) -> Iterator[str]:
     yield from (f"{name.removeprefix(PREFIX)}: {why}" for name, why in sorted(outcomes.items()) if why)
 
 
-def _contents(outcomes: Mapping[str, str], *, attested: bool) -> str:
+def _contents(outcomes: Mapping[str, str], unattested: Collection[str], *, attested: bool) -> str:
     """Return Markdown that says which deliveries are in a release, and why others are not."""
-    rows = (
-        (escaped(name.removeprefix(PREFIX)), f"no: {escaped(why)}" if why else "yes")
-        for name, why in sorted(outcomes.items())
-    )
+    states = {name: UNATTESTED if name in unattested else "yes" for name in outcomes}
+    states |= {name: f"no: {escaped(why)}" for name, why in outcomes.items() if why}
+    rows = ((escaped(name.removeprefix(PREFIX)), state) for name, state in sorted(states.items()))
     parts = [table(("package", "in this release"), rows)]
     parts += [LATER] * any(outcomes.values()) + [NOT_ATTESTED] * (not attested)
     return "".join(f"\n{part}\n" for part in parts)

@@ -103,7 +103,7 @@ def _dispatched(order: _Order, connection: Connection, folder: Path, plan: Build
     """Start a run; a record of it is there before anything is sent, and none of what was not started."""
     with order.console.step("dispatch") as step:
         what = Dispatch(
-            workflow=WORKFLOW,
+            workflow=order.remote.workflow,
             ref=order.remote.ref or choose_ref(connection.client, connection.repository, Path.cwd()),
             correlation_id=secrets.token_hex(8),
             inputs=(("target", _title(plan)), ("plan", text)),
@@ -152,7 +152,7 @@ class Attached:
 def list_runs(remote: Remote, console: Console) -> tuple[Run, ...]:
     """Return the latest runs of the workflow that were dispatched. Raises as `connect` and `latest_runs` do."""
     connection = connect(remote, console)
-    return latest_runs(connection.client, connection.repository, WORKFLOW)
+    return latest_runs(connection.client, connection.repository, remote.workflow)
 
 
 def cancel(run_id: int, output: Path, remote: Remote, console: Console) -> bool:

@@ -49,10 +49,16 @@ def get_jobs(client: GitHub, repository: Repository, run_id: int) -> tuple[Workf
     return everything(client, path, JobPage, attrgetter("jobs"), filter="latest")
 
 
-def latest_runs(client: GitHub, repository: Repository, workflow: str, number: int = 20) -> tuple[Run, ...]:
-    """Return the newest runs of a workflow that were dispatched, up to `number`, at most 100."""
+def latest_runs(
+    client: GitHub, repository: Repository, workflow: str, number: int = 20, *, branch: str = ""
+) -> tuple[Run, ...]:
+    """Return the newest runs of a workflow that were dispatched, or all those of a branch, up to `number`, at most 100.
+
+    Those of a branch may be of a fork's branch of that name.
+    """
     path = f"{repository.path}/actions/workflows/{workflow}/runs"
-    answer = client.get(path, event="workflow_dispatch", per_page=str(number))
+    chosen = {"branch": branch} if branch else {"event": "workflow_dispatch"}
+    answer = client.get(path, per_page=str(number), **chosen)
     return parsed(RunPage, answer, path).workflow_runs[:number]
 
 
@@ -73,21 +79,32 @@ def cancel_run(client: GitHub, repository: Repository, run_id: int) -> bool:
 FOLDER: Final = ".github/workflows/"
 
 
-def require_own_run(run: Run, repository: Repository, workflow: str) -> None:
-    """Check that a run is one of this workflow's file, for a commit of the repository itself.
+def is_of_commit_in(repository: Repository, run: Run) -> bool:
+    """Whether a run is for a commit of a repository itself, not for one of a fork's pull request."""
+    return run.head_repository is not None and run.head_repository.full_name.lower() == str(repository).lower()
 
-    A fork's pull request may change the workflow, and what such a run leaves is then whatever the fork's owner wanted.
+
+def require_own_run(run: Run, repository: Repository, workflow: str) -> None:
+    """Check that a run is of a commit of the repository itself, and of this workflow's file or calls one of that name.
+
+    What it calls may be in another repository; https://docs.github.com/rest/actions/workflow-runs names it. A fork's
+    pull request may change the workflow, and what such a run leaves is then whatever the fork's owner wanted.
     Raises `NetworkError` (`run-not-ours`).
     """
-    home = run.head_repository.full_name if run.head_repository else "a deleted repository"
-    file = run.path.partition("@")[0]
-    if home.lower() != str(repository).lower():
+    if not is_of_commit_in(repository, run):
+        home = run.head_repository.full_name if run.head_repository else "a deleted repository"
         why, hint = f"its commit is one of {home}", f"if {repository} has that name now: --repo {home}"
         hint = hint if run.head_repository else ""
         raise NetworkError("run-not-ours", f"it is not a run of {repository}", where=run.html_url, why=why, hint=hint)
-    if file != FOLDER + workflow:
+    file = _file(run.path)
+    called = {"/".join(_file(each.path).split("/")[2:]) for each in run.referenced_workflows or ()}
+    if FOLDER + workflow not in {file, *called}:
         why, hint = f"it is of {file or 'a workflow that it does not name'}", "invoke runs lists those that are"
         raise NetworkError("run-not-ours", f"it is not a run of {workflow}", where=run.html_url, why=why, hint=hint)
+
+
+def _file(path: str) -> str:
+    return path.partition("@")[0]
 
 
 EXCERPT_LINES: Final = 40

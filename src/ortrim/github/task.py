@@ -20,6 +20,7 @@ from ortrim.cli.boundary import boundary
 from ortrim.cli.options import help_for
 from ortrim.cli.rendering import conclude
 from ortrim.errors import bad_option
+from ortrim.github.dispatch import WORKFLOW as FILE_NAME
 from ortrim.github.followed_run import Remote
 from ortrim.github.records import Run
 from ortrim.github.remote_build import attach as attach_to
@@ -33,13 +34,19 @@ from ortrim.github.workflow_files import (
     require_rendered,
     write_workflows,
 )
+from ortrim.package.manifest import WORKFLOW
 
 
-def remote_from(repo: str | None, ref: str | None = None, token_file: str | None = None) -> Remote:
+def remote_from(
+    repo: str | None, ref: str | None = None, token_file: str | None = None, workflow: str | None = None
+) -> Remote:
     """Return where runs are. Raises `UsageError` (`bad-option`)."""
+    if workflow is not None and not FILE_NAME.fullmatch(workflow):
+        raise bad_option("workflow", workflow[:100], "give the name of a file in .github/workflows, such as app.yml")
     if ref is not None and not REF.fullmatch(ref):
         raise bad_option("ref", ref[:100], "give the name of a branch or a tag")
-    return Remote(repository=repo or "", ref=ref or "", token_file=None if token_file is None else Path(token_file))
+    file = None if token_file is None else Path(token_file)
+    return Remote(repository=repo or "", ref=ref or "", token_file=file, workflow=workflow or WORKFLOW)
 
 
 def require_possible(executor: str, **words: str | None) -> None:
@@ -68,11 +75,17 @@ def wants_cancel(run: Run) -> bool:
         return False
 
 
-@task(help=help_for("repo", "token-file", "json"))
-def runs(_context: Context, repo: str | None = None, token_file: str | None = None, json: bool = False) -> None:
+@task(help=help_for("repo", "workflow", "token-file", "json"))
+def runs(
+    _context: Context,
+    repo: str | None = None,
+    workflow: str | None = None,
+    token_file: str | None = None,
+    json: bool = False,
+) -> None:
     """Show the latest builds at GitHub."""
     with boundary(json_mode=json) as console:
-        found = list_runs(remote_from(repo, token_file=token_file), console)
+        found = list_runs(remote_from(repo, token_file=token_file, workflow=workflow), console)
         if json:
             console.result(json_module.dumps([to_data(run) for run in found], indent=2))
         else:

@@ -15,13 +15,14 @@ from typing import Annotated, Any, Final, Literal
 
 import pydantic
 
+from ortrim.base.checksums import SUMS
 from ortrim.base.files import storage_errors, write_if_changed
 from ortrim.build.plan import BuildPlan
 from ortrim.errors import Diagnostic, DiagnosticGroup, PlanError, UsageError
 from ortrim.github.dispatch import LARGEST_INPUTS
 from ortrim.github.runner_setup import PHONES
 from ortrim.models.hot_operators import SUFFIX as HOT_SUFFIX
-from ortrim.package.manifest import FAILED, PREFIX
+from ortrim.package.manifest import ATTESTED, FAILED, PREFIX
 from ortrim.pins.images import ActionPin, action_pins, action_reference, image_pins
 from ortrim.platforms import platform_of
 from ortrim.platforms.android.ndk import RELEASES
@@ -287,6 +288,8 @@ def render_workflows(specs: tuple[str, ...], pins: Mapping[str, ActionPin] | Non
         "image": _image,
         "inputs": INPUTS,
         "failed": FAILED,
+        "mark": ATTESTED,
+        "sums": SUMS,
         "specs": specs,
         "gradle": GRADLE,
         "app_gradle": APP_GRADLE,

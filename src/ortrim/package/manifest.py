@@ -412,10 +412,12 @@ PREFIX: Final = "delivered-"
 """How the names of deliveries begin; what follows is the spec and the package."""
 SYMBOLS: Final = "-symbols.tar.gz"
 """How the name of the archive ends that has a library's symbols, which lies beside the package."""
+ATTESTED: Final = "attested-"
+"""What stands before a delivery's name in that of the artifact with the `SHA256SUMS` that was attested."""
 FOLDERS: Final = "-folders.zip"
 """How the name of a release's archive ends that holds what lies in folders of a delivery, and their `SHA256SUMS`."""
 WORKFLOW: Final = "build.yml"
-"""What makes deliveries on GitHub; runs of any other workflow have none."""
+"""What makes deliveries on GitHub; of other workflows, only runs of those that call it have some."""
 
 
 @checked_dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid", strict=True))

@@ -78,9 +78,11 @@ def test_every_option_arrives(ortrim: Run, outcome: Callable[[Any], list[Any]]) 
         App(folder=Path(), output=Path("x/y")),
     ]
     given.clear()
-    ortrim("fetch", "--latest")
+    ortrim("fetch", "--latest", "--workflow", "app.yml")
     ortrim("fetch", "--release", "v1")
-    assert given[0] == FetchRequest(latest=True)
+    assert given[:2] == [FetchRequest(latest=True), Remote(workflow="app.yml")]
+    refused = ortrim("fetch", "--run", "5", "--workflow", "app.yml")
+    assert (refused.code, refused.err.splitlines()[0]) == (2, "error: bad-option")
     assert given[3] == FetchRequest(release="v1")
 
 

@@ -16,6 +16,7 @@ from finished_builds import leave_compiled
 from github_builds import TWO, There, expired, github_builds
 from github_checks import check_secrets, refused
 from github_service import TOKEN, message
+from github_state import Workflow
 from github_wire import Reply
 from ortrim.base.cache import cache_folder
 from ortrim.base.command import Terminated
@@ -116,6 +117,17 @@ def test_what_is_compiled_there_is_taken_here(stages: Stages, there: There, buil
     build.require_clean()
     (record,) = build.records
     assert (record["run"], record["site"], record["ref"]) == (5000, "github.invalid/octo/ort", "main")
+
+
+def test_a_workflow_that_calls_the_build_is_dispatched(there: There, build: Build) -> None:
+    """That of an app's repository takes three inputs; a lost answer does not matter, for its run has the same name."""
+    service = there.remote.service
+    inputs = frozenset({"target", "plan", "correlation_id"})
+    service.workflows = {"compile.yml": Workflow(inputs=inputs, tells_run=False)}
+    assert build(Remote(ref="main", workflow="compile.yml")) == ("report",)
+    assert build.compiled == BOTH
+    assert {run.path for run in service.runs} == {".github/workflows/compile.yml@main"}
+    assert build.records[0]["workflow"] == "compile.yml"
 
 
 def test_a_log_has_one_line_for_each_change(stages: Stages, there: There, build: Build) -> None:

@@ -1,6 +1,7 @@
 """Releases: a draft of exactly what was delivered, and published only when it is one."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from ortrim.github.credentials import TOKEN
 from ortrim.github.jobs import mark_delivery, with_sums
 from ortrim.github.release import draft_release, expected_deliveries, notes_of, publish_release
 from ortrim.github.workflow_files import matrix_of
-from ortrim.package.manifest import FACTS, FOLDERS, DeliveryFacts
+from ortrim.package.manifest import ATTESTED, FACTS, FOLDERS, DeliveryFacts
 from ortrim.pipeline.planned import make_planned
 from pipeline_stages import Stages
 
@@ -34,6 +35,13 @@ def programs(hub: FakePrograms) -> FakePrograms:
     return hub
 
 
+def leave_mark(delivery: Path) -> None:
+    """Leave what the job leaves that has attested a delivery."""
+    mark = delivery.with_name(f"{ATTESTED}{delivery.name}")
+    mark.mkdir(exist_ok=True)
+    shutil.copyfile(delivery / SUMS, mark / SUMS)
+
+
 @pytest.fixture
 def delivered(tmp_path: Path) -> Path:
     """Return a folder with the deliveries of two targets and a changelog beside them."""
@@ -44,6 +52,7 @@ def delivered(tmp_path: Path) -> Path:
         (folder / "maven" / "demo.pom").write_text("<project/>")
         (folder / FACTS).write_text(to_json(DeliveryFacts(commit=40 * "a")))
         with_sums(folder)
+        leave_mark(folder)
     (tmp_path / "CHANGELOG.md").write_text(CHANGES)
     return tmp_path / "deliveries"
 
@@ -88,6 +97,16 @@ def test_what_failed_is_left_out_and_the_notes_say_why(notes: Path, delivered: P
     ]
     assert "What is left out comes with a later version" in text
     assert "attested" not in text
+
+
+@pytest.mark.parametrize("left", ["nothing", "that of another attempt"])
+def test_the_notes_say_what_is_not_attested(notes: Path, delivered: Path, left: str) -> None:
+    """Its job failed, or attested what an earlier attempt had delivered."""
+    mark = delivered / f"{ATTESTED}delivered-demo-linux-x64" / SUMS
+    mark.unlink() if left == "nothing" else mark.write_text(f"{64 * '0'}  x\n")
+    assert "ortrim-demo-linux-x64.tar.gz" in draft(delivered)
+    rows = [line for line in notes.read_text().splitlines() if line.startswith("| demo")]
+    assert rows == ["| demo-linux-arm64 | yes |", "| demo-linux-x64 | yes, but its attestation failed |"]
 
 
 def test_a_whole_release_says_so(notes: Path, delivered: Path) -> None:

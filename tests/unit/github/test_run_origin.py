@@ -3,7 +3,7 @@
 import pytest
 
 from ortrim.errors import ExitCode, NetworkError
-from ortrim.github.records import RepositoryName, Run
+from ortrim.github.records import ReferencedWorkflow, RepositoryName, Run
 from ortrim.github.repositories import Repository
 from ortrim.github.runs import require_own_run
 
@@ -11,11 +11,14 @@ OCTO = Repository(owner="octo", name="ort")
 FILE = ".github/workflows/build.yml"
 
 
-def run(path: str = FILE, home: str | None = "octo/ort") -> Run:
-    """Return a run that is over."""
+def run(path: str = FILE, home: str | None = "octo/ort", *called: str) -> Run:
+    """Return a run that is over, and called other workflows."""
     head = RepositoryName(full_name=home) if home is not None else None
     page = "https://github.invalid/octo/ort/actions/runs/7"
-    return Run(id=7, status="completed", conclusion="success", html_url=page, path=path, head_repository=head)
+    return Run(
+        id=7, status="completed", conclusion="success", html_url=page, path=path, head_repository=head,
+        referenced_workflows=tuple(ReferencedWorkflow(path=each) for each in called),
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("path", [FILE, f"{FILE}@main", f"{FILE}@refs/heads/x@y"])
@@ -25,11 +28,18 @@ def test_a_run_of_the_repository_is_its_own(path: str, home: str) -> None:
     require_own_run(run(path, home), OCTO, "build.yml")
 
 
+@pytest.mark.parametrize("called", [f"octo/ortrim/{FILE}@refs/tags/v1", f"acme/fork/{FILE}@1a2b", f"octo/ort/{FILE}"])
+def test_a_run_that_calls_the_workflow_is_the_repositorys_own(called: str) -> None:
+    """As those of an app's repository do, and releases; wherever the workflow is from, the repository chose it."""
+    other = "octo/infra/.github/workflows/x.yml@v1"
+    require_own_run(run(".github/workflows/app.yml", "octo/ort", other, called), OCTO, "build.yml")
+
+
 @pytest.mark.parametrize("home", ["evil/ort", "octo/ort2", "octo", "", None])
 def test_a_run_of_a_fork_is_refused(home: str | None) -> None:
     """Also of one that is gone; a new name of the repository is thought of."""
     with pytest.raises(NetworkError) as caught:
-        require_own_run(run(home=home), OCTO, "build.yml")
+        require_own_run(run(FILE, home, f"octo/ortrim/{FILE}@v1"), OCTO, "build.yml")
     assert (caught.value.code, caught.value.exit_code) == ("run-not-ours", ExitCode.NETWORK)
     assert caught.value.where.endswith("/7")
     assert caught.value.hint == ("" if home is None else f"if octo/ort has that name now: --repo {home}")
@@ -42,7 +52,8 @@ def test_a_run_of_a_fork_is_refused(home: str | None) -> None:
 )  # fmt: skip
 def test_a_run_of_another_workflow_is_refused(path: str) -> None:
     """Of a file that is called alike, too, or one that is not named."""
-    with pytest.raises(NetworkError) as caught:
-        require_own_run(run(path), OCTO, "build.yml")
+    for called in ((), (path,), ("octo/ortrim/.github/workflows/ci.yml@build.yml",)):
+        with pytest.raises(NetworkError) as caught:
+            require_own_run(run(path, "octo/ort", *called), OCTO, "build.yml")
     assert caught.value.code == "run-not-ours"
     assert "build.yml" in caught.value.what

@@ -45,9 +45,9 @@ def test_the_latest_runs_are_shown(ortrim: Program, monkeypatch: pytest.MonkeyPa
     hour = (datetime.now(UTC) - timedelta(hours=2, minutes=3, seconds=5)).isoformat()
     over = Run(id=76, status="completed", conclusion="failure", html_url=URL, display_title="x", created_at=hour)
     calls = answer(monkeypatch, github_task, "list_runs", (RUN, over))
-    ended = ortrim("runs", "--repo", "octo/ort", "--token-file", "t")
+    ended = ortrim("runs", "--repo", "octo/ort", "--token-file", "t", "--workflow", "app.yml")
     assert (ended.code, ended.err) == (0, "")
-    assert calls[0][0] == Remote(repository="octo/ort", token_file=Path("t"))
+    assert calls[0][0] == Remote(repository="octo/ort", token_file=Path("t"), workflow="app.yml")
     lines = [line.split() for line in ended.out.splitlines()]
     assert lines[0] == ["run", "status", "target", "age", "url"]
     assert lines[1][:3] == ["77", "in_progress", "linux-x64,android"]
@@ -74,6 +74,14 @@ def test_runs_are_one_document(ortrim: Program, monkeypatch: pytest.MonkeyPatch)
     answer(monkeypatch, github_task, "list_runs", ())
     assert ortrim("runs", "--json").document() == []
     assert ortrim("runs").out == "no build was dispatched yet\n"
+
+
+@pytest.mark.parametrize("name", ["", "app", "../app.yml", "a/b.yml", "app.yml?x", ".yml"])
+def test_what_is_no_workflow_s_file_is_refused(ortrim: Program, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """It becomes part of an address."""
+    calls = answer(monkeypatch, github_task, "list_runs", ())
+    ended = ortrim("runs", f"--workflow={name}")
+    assert (ended.code, ended.err.splitlines()[0], calls) == (2, "error: bad-option", [])
 
 
 @pytest.mark.parametrize("number", ["x", "0", "-1", "1.5", "9" * 30, "²", ""])
@@ -137,12 +145,12 @@ def test_a_build_at_github_gets_what_was_asked_for(ortrim: Program, monkeypatch:
     calls = answer(monkeypatch, build, "build_on_github", (recorded_report(),))
     ended = ortrim(
         *("build", "--executor", "github", "--repo", "octo/ort", "--ref", "topic/x", "--token-file", "t"),
-        *("--target", "linux", "--output", "out", "--json"),
+        *("--target", "linux", "--output", "out", "--workflow", "compile.yaml", "--json"),
     )
     assert ended.code == 0
     assert len(json.loads(ended.out)["reports"]) == 1
     request, remote = calls[0][:2]
-    assert remote == Remote(repository="octo/ort", ref="topic/x", token_file=Path("t"))
+    assert remote == Remote(repository="octo/ort", ref="topic/x", token_file=Path("t"), workflow="compile.yaml")
     assert (request.target, request.output, request.container) == ("linux", Path("out"), None)
 
 

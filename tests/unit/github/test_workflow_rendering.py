@@ -23,12 +23,14 @@ from ortrim.pins.images import read_action_pins
 
 ROOT = Path(__file__).parents[3]
 TEXTS = render_workflows(released_specs(ROOT / "buildspecs"))
+ACTIONS = {name: (ROOT / name).read_text() for name in ("action.yml", ".github/actions/setup/action.yml")}
+"""What other repositories and build.yml use, as it is committed."""
 
 
 def values_of(key: str) -> list[tuple[str, str]]:
-    """Return each value of a key that steps and jobs have, with its workflow's name."""
-    found = re.compile(rf"^ +(?:- )?{key}: (.*)$", re.MULTILINE)
-    return [(name, value) for name, text in TEXTS.items() for value in found.findall(text)]
+    """Return each value of a key that steps and jobs have, with the name of its workflow or action."""
+    found = re.compile(rf"^ +(?:- )?{key}: '?(.*?)'?$", re.MULTILINE)
+    return [(name, value) for name, text in (TEXTS | ACTIONS).items() for value in found.findall(text)]
 
 
 RUNS = values_of("run")
@@ -43,16 +45,22 @@ def test_the_committed_files_are_up_to_date() -> None:
 
 @pytest.mark.parametrize(("name", "run"), RUNS)
 def test_a_step_calls_one_task(name: str, run: str) -> None:
-    """No logic in YAML: one command of this repository, without a second line, a pipe, or an expression of GitHub's."""
+    """No logic in YAML: one command of this repository, without a second line, a pipe, or an expression of GitHub's.
+
+    Where other repositories are checked out, it is that of ortrim's own checkout: an action's, or the one on PATH.
+    """
     words = r'(?: --?[a-z-]+| "\$[A-Z]+"| [a-z0-9./:_-]+)*'
-    assert re.fullmatch(rf"(\./bootstrap (invoke|pytest) [a-z._/-]+{words}|\.ci/(run|fresh))", run), name
+    above = {"build.yml": "", "action.yml": "", ".github/actions/setup/action.yml": "/../../.."}
+    checkout = rf"\./bootstrap (invoke|pytest) [a-z._/-]+{words}|\.ci/(run|fresh)"
+    own = rf'"\$GITHUB_ACTION_PATH{re.escape(above.get(name, ""))}/bootstrap" ' if name in ACTIONS else ""
+    assert re.fullmatch(rf"{own}ortrim ci\.[a-z]+{words}" if name in above else checkout, run), name
     assert "${{" not in run
 
 
-@pytest.mark.parametrize("run", [run for _, run in RUNS if "bootstrap invoke" in run])
+@pytest.mark.parametrize("run", [run for _, run in RUNS if re.search("bootstrap invoke|ortrim ci", run)])
 def test_a_step_calls_a_task_that_exists(run: str) -> None:
     """With options that it has."""
-    _, _, name, *words = run.split()
+    name, *words = re.split(r"bootstrap invoke |ortrim ", run)[1].split()
     task = namespace_for((name,))[name]
     known = {flag for argument in task.get_arguments() for flag in argument.names}
     assert {word.removeprefix("--") for word in words if word.startswith("--")} <= known
@@ -60,8 +68,9 @@ def test_a_step_calls_a_task_that_exists(run: str) -> None:
 
 @pytest.mark.parametrize(("name", "uses"), USES)
 def test_an_action_is_named_by_its_commit(name: str, uses: str) -> None:
-    """With the tag as a comment; a workflow of this repository is that of the same commit."""
-    assert re.fullmatch(r"[\w.-]+/[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+|\$/\.github/workflows/build\.yml", uses), name
+    """With the tag as a comment; what is of this repository is of the same commit, whoever calls."""
+    own = r"\$/\.github/(workflows/build\.yml|actions/setup)"
+    assert re.fullmatch(rf"[\w.-]+/[\w./-]+@[0-9a-f]{{40}} # v\d+\.\d+\.\d+|{own}", uses), name
 
 
 def test_an_image_is_named_by_its_digest(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -196,5 +205,6 @@ def test_a_folder_that_is_in_the_way_is_reported(tmp_path: Path) -> None:
 
 
 def test_what_is_committed_can_be_run() -> None:
-    """CI's own script is executable."""
-    assert (ROOT / ".ci" / "run").stat().st_mode & stat.S_IXUSR
+    """CI's own script is executable, and what actions start."""
+    for name in (".ci/run", "bootstrap", ".github/actions/setup/../../../bootstrap"):
+        assert (ROOT / name).stat().st_mode & stat.S_IXUSR

@@ -217,7 +217,9 @@ def _lay_out_component(component: ComponentPin, archive: Path, folder: Path, wor
     zip_links = component.origin == "url"
     unpack(archive, folder, strip=component.strip, members=dict(component.take), zip_links=zip_links)
     if component.interface is not None:
-        (folder / "CMakeLists.txt").write_text(_interface_project(component.name, component.interface))
+        (folder / "CMakeLists.txt").write_text(
+            _interface_project(component.name, component.interface), encoding="utf-8"
+        )
 
 
 def _interface_project(name: str, target: str) -> str:

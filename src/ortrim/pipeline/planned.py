@@ -65,7 +65,8 @@ def require_host() -> Target:
     if (host := host_target()) is not None:
         return host
     what = "this machine can neither compile nor run a library"
-    why = f"it is {platform.system()} on {platform.machine()}; ortrim does that on Linux for x86-64 and arm64, and on Macs"
+    here = f"{platform.system()} on {platform.machine()}"
+    why = f"it is {here}; ortrim does that on Linux for x86-64 and arm64, and on Macs"
     hint = "let GitHub compile: invoke build --executor github --target NAME"
     subsystem = "; or use the Windows Subsystem for Linux" if platform.system() == "Windows" else ""
     raise ToolError("unsupported-host", what, why=why, hint=hint + subsystem)

@@ -36,6 +36,8 @@ BY_ITSELF: Final = frozenset(
         "ci.yml: android-app: Start a phone",
         "ci.yml: android-app: Tests that need a phone",
         "ci.yml: required: All of the above ended well",
+        "ci.yml: windows: Examine, prepare and convert the demo",
+        "ci.yml: windows: Plan what GitHub compiles",
         "release.yml: draft: Draft the release",
         "release.yml: publish: Publish what passed",
         "update-pins.yml: update: Pin newer actions",
@@ -50,6 +52,7 @@ NEEDS: Final = {
     "gradle": "Gradle with Android's plugin, which no registry here has",
     "farm": "devices of a farm",
     "ndk": "Android's C library, which only github.com has",
+    "windows": "Windows",
 }
 NOT_HERE: Final = {
     "build.yml: app: Compile the app": "gradle",
@@ -57,6 +60,8 @@ NOT_HERE: Final = {
     "ci.yml: android-without-ndk: Build the demo for every ABI": "ndk",
     "ci.yml: apple: Prepare this machine": "mac",
     "ci.yml: apple: Tests that need Xcode and its simulators": "mac",
+    "ci.yml: windows: Install the wheel": "windows",
+    "ci.yml: windows: What cannot work says so": "windows",
 }
 """Scripts that no test runs, and which of the `NEEDS` is missing."""
 INTRODUCTION: Final = """\

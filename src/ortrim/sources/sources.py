@@ -189,7 +189,7 @@ def lay_out(choice: Resolution, folder: Path, announce: Callable[[str], None]) -
     (folder / LICENCES_FOLDER).mkdir()
     for pin in pins:
         _settle_licence(folder, pin.name, pin.licence)
-    (folder / PINS_FILE).write_text(to_json(pins), encoding="utf-8")
+    (folder / PINS_FILE).write_text(to_json(pins), encoding="utf-8", newline="\n")
     shutil.rmtree(work)
 
 
@@ -239,7 +239,7 @@ def _settle_licence(folder: Path, name: str, licence: str) -> None:
     if found is not None:
         shutil.copyfile(found, destination)
     elif text is not None:
-        destination.write_text(text, encoding="utf-8")
+        destination.write_text(text, encoding="utf-8", newline="\n")
     else:
         raise SourcesError("licence-missing", f"the sources of {name} hold no licence text", where=name)
 

@@ -15,6 +15,7 @@ import platform
 import selectors
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile  # noqa: F401
 from collections.abc import Callable
@@ -94,7 +95,7 @@ def unless_open(move: Callable[..., None]) -> Callable[..., None]:
     return moved
 
 
-real_open, real_import, real_statvfs, real_system = io.open, builtins.__import__, os.statvfs, platform.system
+real_open, real_import, real_statvfs, real_system = io.open, builtins.__import__, os.statvfs, platform.system()
 if __name__ == "__main__":
     for name in OS_NAMES:
         if hasattr(os, name):
@@ -106,6 +107,7 @@ if __name__ == "__main__":
     platform.system = lambda: "Windows"
     platform.machine = lambda: "AMD64"
     filelock.FileLock = filelock.SoftFileLock
+    subprocess.Popen.kill = subprocess.Popen.terminate  # type: ignore[method-assign]
     selectors.DefaultSelector = no_pipes  # type: ignore[misc, assignment]
     shutil.disk_usage = disk_usage  # type: ignore[assignment]
     io.open = open_as_on_windows
@@ -113,7 +115,7 @@ if __name__ == "__main__":
     sys.argv = ["ortrim", *sys.argv[1:]]
     from ortrim.models import full_runtime
 
-    own = full_runtime.LIBRARY_NAMES[real_system()]
+    own = full_runtime.LIBRARY_NAMES[real_system]
     full_runtime.LIBRARY_NAMES = {"Windows": own}  # type: ignore[misc]
     from ortrim.cli.program import main
 

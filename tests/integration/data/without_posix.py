@@ -36,7 +36,7 @@ OS_NAMES: Final = (
     "lchown", "memfd_create", "mkfifo", "mknod", "nice", "openpty", "pipe2", "posix_fallocate", "posix_spawn",
     "posix_spawnp", "pread", "pwrite", "register_at_fork", "sched_getaffinity", "sched_setaffinity", "sendfile",
     "setegid", "seteuid", "setgid", "setpgid", "setpriority", "setsid", "setuid", "statvfs", "sync", "sysconf", "uname",
-    "wait3", "wait4", "waitid", "O_CLOEXEC", "O_DIRECTORY", "O_NOFOLLOW", "O_NONBLOCK", "WNOHANG",
+    "wait3", "wait4", "waitid", "O_CLOEXEC", "O_DIRECTORY", "O_NOFOLLOW", "O_NONBLOCK",
 )  # fmt: skip
 SIGNALS: Final = (
     "SIGALRM", "SIGCHLD", "SIGCONT", "SIGHUP", "SIGKILL", "SIGPIPE", "SIGQUIT", "SIGSTOP", "SIGTSTP", "SIGUSR1",

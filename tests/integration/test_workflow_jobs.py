@@ -9,7 +9,6 @@ GitHub's API (as in the tests of its client), Google's list of the SDK. The pack
 import json
 import os
 import shutil
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -193,17 +192,6 @@ def test_ci_runs_an_app_on_each_phone(
         assert image.endswith(";x86_64")
         assert "test_android_app.py::test_both_apis_give_parity_on_a_phone" in runner.printed[-1].stdout
     assert (runner.clone.parent / "path").read_text() == f"{sdk / 'platform-tools'}\n" * len(levels)
-
-
-def test_ci_examines_and_plans_on_windows(
-    runner: Runner, workflows: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The commands are right, on whatever system; the program is the one that the tests have."""
-    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
-    only = "Examine, prepare and convert the demo", "Plan what GitHub compiles"
-    run(runner, workflows, "ci.yml", "windows", *only, cache=cache_folder("builds").parent)
-    assert "fits runtime.config" in "".join(done.stdout for done in runner.printed)
-    assert "android-arm64-v8a" in runner.printed[-1].stdout
 
 
 @pytest.mark.parametrize(("result", "code"), [("success", 0), ("failure", 19), ("skipped", 19)])

@@ -36,8 +36,6 @@ BY_ITSELF: Final = frozenset(
         "ci.yml: android-app: Start a phone",
         "ci.yml: android-app: Tests that need a phone",
         "ci.yml: required: All of the above ended well",
-        "ci.yml: windows: Examine, prepare and convert the demo",
-        "ci.yml: windows: Plan what GitHub compiles",
         "release.yml: draft: Draft the release",
         "release.yml: publish: Publish what passed",
         "update-pins.yml: update: Pin newer actions",
@@ -60,8 +58,7 @@ NOT_HERE: Final = {
     "ci.yml: android-without-ndk: Build the demo for every ABI": "ndk",
     "ci.yml: apple: Prepare this machine": "mac",
     "ci.yml: apple: Tests that need Xcode and its simulators": "mac",
-    "ci.yml: windows: Install the wheel": "windows",
-    "ci.yml: windows: What cannot work says so": "windows",
+    "ci.yml: windows: Install the wheel and use it": "windows",
 }
 """Scripts that no test runs, and which of the `NEEDS` is missing."""
 INTRODUCTION: Final = """\

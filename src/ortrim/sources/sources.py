@@ -7,6 +7,8 @@
 
 import hashlib
 import json
+import os
+import re
 import shutil
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -177,8 +179,7 @@ def lay_out(choice: Resolution, folder: Path, announce: Callable[[str], None]) -
     for name in EMPTY_COMPONENTS:
         (folder / name).mkdir()
     patched = {component.name: component.origin == "url" for component in dependencies}
-    cmake = packages_folder("tools", tool_requirements()) / "cmake" / "data" / "bin" / "cmake"
-    arrange_dependencies(folder, cmake, patched | dict.fromkeys(EMPTY_COMPONENTS, False))
+    arrange_dependencies(folder, _cmake(), patched | dict.fromkeys(EMPTY_COMPONENTS, False))
     pins = (
         SourcePin(
             name="onnxruntime", version=choice.version, kind=choice.kind, digest=_identity(choice.runtime),
@@ -191,6 +192,15 @@ def lay_out(choice: Resolution, folder: Path, announce: Callable[[str], None]) -
         _settle_licence(folder, pin.name, pin.licence)
     (folder / PINS_FILE).write_text(to_json(pins), encoding="utf-8", newline="\n")
     shutil.rmtree(work)
+
+
+def _cmake() -> Path:
+    """Return the toolchain's CMake; on Windows, for which other tools have no wheel, CMake comes alone."""
+    tools = tool_requirements()
+    if os.name != "nt":
+        return packages_folder("tools", tools) / "cmake" / "data" / "bin" / "cmake"
+    (alone,) = re.findall(r"^cmake==.*\\\n(?:.*\\\n)*.*\n", tools, re.MULTILINE)
+    return packages_folder("cmake", alone) / "cmake" / "data" / "bin" / "cmake.exe"
 
 
 def _lay_out_runtime(

@@ -9,7 +9,7 @@ import pytest
 
 from ortrim.base.command import run
 from ortrim.base.files import sha256_of, shipped_folder
-from ortrim.pipeline.planned import host_target
+from ortrim.pipeline.planned import require_host
 
 pytestmark = [pytest.mark.build, pytest.mark.network, pytest.mark.slow, pytest.mark.needs("unshare")]
 
@@ -20,7 +20,7 @@ ALONE: Final = ("unshare", "--map-root-user", "--net")
 def ortrim(*words: str | Path, before: tuple[str, ...] = (), **environment: str) -> None:
     """Run the program on the demo for this machine; it has to end well."""
     spec = shipped_folder("buildspecs") / "silero-vad.toml"
-    command = (*before, sys.executable, "-m", "invoke", words[0], "--spec", spec, "--target", host_target().identifier)
+    command = (*before, sys.executable, "-m", "invoke", words[0], "--spec", spec, "--target", require_host().identifier)
     done = run(
         (*command, *words[1:]),
         cwd=Path(__file__).parents[2],

@@ -15,7 +15,6 @@ from github_fetching import LINUX, RELEASED, Apps, running_apps, sums
 from github_state import COMMIT
 from onnx_samples import relu, write
 from ortrim.base.command import Completed, run
-from ortrim.errors import ExitCode
 
 HOOK: Final = Path(__file__).parent / "data" / "without_posix.py"
 
@@ -108,13 +107,80 @@ def test_a_model_is_inspected(tmp_path: Path) -> None:
     assert called(tmp_path, "inspect", "--file", "m.onnx").returncode == 0
 
 
-@pytest.mark.parametrize("words", [("lint", "--model", "m.onnx"), ("build",), ("doctor",), ("bench",)])
-def test_what_runs_programs_says_where_it_can(tmp_path: Path, words: tuple[str, ...]) -> None:
-    """A sentence and an exit code of its own, instead of a traceback."""
+SPEC: Final = """
+[[models]]
+name = "m"
+path = "m.onnx"
+[[models.steps]]
+use = "strip"
+[[targets]]
+id = "linux-x64"
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Have a model and its buildspec; no program that is started finds a way to limit its memory."""
     write(tmp_path / "m.onnx", relu())
+    (tmp_path / "m.toml").write_text(SPEC)
+    (tmp_path / "hidden").mkdir()
+    (tmp_path / "hidden" / "resource.py").write_text("raise ModuleNotFoundError(name=__name__)\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "hidden"))
+    return tmp_path
+
+
+@pytest.mark.parametrize("words", [("lint", "--model", "m.onnx"), ("cost", "m.toml"), ("prepare", "--spec", "m.toml")])
+def test_a_model_is_examined_and_prepared(project: Path, words: tuple[str, ...]) -> None:
+    """The full runtime runs it in programs of its own, which are no obstacle."""
+    done = called(project, *words)
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout
+    assert "m.onnx" in done.stdout or "strip" in done.stdout or "Relu" in done.stdout
+
+
+def test_lint_runs_the_model(project: Path) -> None:
+    """Not only its graph is looked at."""
+    (model,) = json.loads(called(project, "lint", "--model", "m.onnx", "--json").stdout)["models"]
+    assert not [words for words in model["not_checked"] if "operators cost" not in words]
+
+
+def test_a_model_is_converted_and_checked_against_a_runtime(project: Path) -> None:
+    """It fits the runtime for its own operators."""
+    assert called(project, "convert", "--spec", "m.toml").returncode == 0
+    (model,) = project.glob("artifacts/*/models/m.ort")
+    reduced = called(project, "reduce", "--spec", "m.toml").stdout
+    (project / "own.config").write_text(next(line for line in reduced.splitlines() if ";" in line))
+    done = called(project, "check-compat", "--runtime", "own.config", "--model", model)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("build", "--spec", "m.toml", "--target", "linux-x64"), "unsupported-host"),
+        (("build", "--spec", "m.toml", "--target", "linux-x64", "--executor", "github"), "no-device"),
+        (("bench", "--spec", "m.toml"), "unsupported-host"),
+        (("plan", "--spec", "m.toml"), "no-such-target"),
+    ],
+)
+def test_what_needs_a_machine_that_runs_libraries_says_where_it_can(
+    project: Path, words: tuple[str, ...], code: str
+) -> None:
+    """With a way out that exists there, instead of a traceback or an emulator that Windows has not."""
+    done = called(project, *words)
+    assert code in done.stderr
+    assert "Traceback" not in done.stderr + done.stdout
+    assert {"unsupported-host": "--executor github", "no-device": "--device ssh", "no-such-target": "--target"}[
+        code
+    ] in done.stderr
+    assert "qemu" not in done.stderr
+
+
+@pytest.mark.parametrize("words", [("doctor",), ("devices",)])
+def test_what_is_here_is_listed(tmp_path: Path, words: tuple[str, ...]) -> None:
+    """What cannot be examined there is not a symptom."""
     done = called(tmp_path, *words)
     assert "Traceback" not in done.stderr + done.stdout
-    assert done.returncode == ExitCode.TOOL
+    assert "has no attribute" not in done.stdout
 
 
 def test_the_size_of_a_library_is_shown(tmp_path: Path) -> None:

@@ -61,6 +61,7 @@ NEEDS: Final = {
     "gradle": "Gradle with Android's plugin, which no registry here has",
     "farm": "devices of a farm",
     "ndk": "Android's C library, which only github.com has",
+    "windows": "Windows",
 }
 NOT_HERE: Final = {
     "build.yml: app: Compile the app": "gradle",
@@ -68,6 +69,7 @@ NOT_HERE: Final = {
     "ci.yml: android-without-ndk: Build the demo for every ABI": "ndk",
     "ci.yml: apple: Prepare this machine": "mac",
     "ci.yml: apple: Tests that need Xcode and its simulators": "mac",
+    "ci.yml: windows: Install the wheel and use it": "windows",
 }
 """Scripts that no test runs, and which of the `NEEDS` is missing."""
 INTRODUCTION: Final = """\

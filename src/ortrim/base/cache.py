@@ -420,6 +420,8 @@ def _content(path: str, found: os.stat_result) -> str:
 
 
 def _make_read_only(folder: Path) -> None:
+    if os.name == "nt":  # where such a file cannot be removed either
+        return
     with storage_errors(folder):
         for _, path, found in _walk(folder):
             if found and stat.S_ISREG(found.st_mode):

@@ -9,7 +9,6 @@
 import math
 import os
 import re
-import selectors
 import signal
 import subprocess
 import tempfile
@@ -20,6 +19,7 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from types import FrameType, TracebackType
 from typing import IO, Any, Final, Self
 
@@ -27,6 +27,9 @@ from ortrim.base.files import FULL_DISK, disk_full
 from ortrim.errors import MemoryShortage, ToolError
 
 CHUNK_BYTES: Final = 1 << 16
+MOST_CHUNKS: Final = 16
+"""How many may have been read that nobody has taken yet; then the program waits, as on a full pipe."""
+AHEAD_SECONDS: Final = 0.01
 
 
 class TooMuchOutput(Exception):
@@ -34,14 +37,21 @@ class TooMuchOutput(Exception):
 
 
 class Captured:
-    """Reads streams to their ends, whichever has something first, `most_bytes` of all together; None: any number."""
+    """Reads streams to their ends, whichever has something first, `most_bytes` of all together; None: any number.
+
+    A thread reads each of them, because Windows cannot tell which of several pipes has something.
+    """
 
     def __init__(self, streams: Sequence[IO[str]], most_bytes: int | None) -> None:
-        self._parts = {stream.fileno(): bytearray() for stream in streams}
+        self._parts = tuple(bytearray() for _ in streams)
         self._most_bytes = most_bytes
-        self._selector = selectors.DefaultSelector()
-        for number in self._parts:
-            self._selector.register(number, selectors.EVENT_READ)
+        self._chunks: SimpleQueue[tuple[int, bytes]] = SimpleQueue()
+        self._reading = len(streams)
+        self._left = False
+        for number, stream in enumerate(streams):
+            # A descriptor of its own: the stream is closed though a child may hold its other end for long.
+            descriptor = os.dup(stream.fileno())
+            threading.Thread(target=self._forward, args=(number, descriptor), daemon=True).start()
 
     def __enter__(self) -> Self:
         return self
@@ -49,29 +59,36 @@ class Captured:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._selector.close()
+        self._left = True
 
-    def read(self, seconds: float | None) -> bool:
+    def _forward(self, number: int, descriptor: int) -> None:
+        chunk = b"some"
+        while chunk and not self._left:
+            chunk = os.read(descriptor, CHUNK_BYTES)
+            self._chunks.put((number, chunk))
+            while self._chunks.qsize() > MOST_CHUNKS and not self._left:
+                time.sleep(AHEAD_SECONDS)
+        os.close(descriptor)
+
+    def read(self, seconds: float) -> bool:
         """Read what comes first, within `seconds`; return whether all streams have ended. Raises `TooMuchOutput`."""
-        if not self._selector.get_map():
-            return True
-        for key, _ in self._selector.select(seconds):
-            chunk = os.read(key.fd, CHUNK_BYTES)
-            self._parts[key.fd] += chunk
-            if not chunk:
-                self._selector.unregister(key.fd)
+        with suppress(Empty):
+            for _ in range(max(self._chunks.qsize(), min(self._reading, 1))):
+                number, chunk = self._chunks.get(timeout=seconds)
+                self._parts[number].extend(chunk)
+                self._reading -= not chunk
         if self._most_bytes is not None and self.size_bytes > self._most_bytes:
             raise TooMuchOutput
-        return not self._selector.get_map()
+        return not self._reading
 
     @property
     def size_bytes(self) -> int:
         """How much was read so far, of all streams together."""
-        return sum(map(len, self._parts.values()))
+        return sum(map(len, self._parts))
 
     def texts(self) -> tuple[str, ...]:
         """Return what was read of each stream, with replacement characters for what is not UTF-8."""
-        return tuple(_text(part) for part in self._parts.values())
+        return tuple(_text(part) for part in self._parts)
 
 
 def _text(part: bytearray) -> str:
@@ -116,7 +133,7 @@ GRACE_SECONDS: Final = 5.0
 ORPHAN_GRACE_SECONDS: Final = 0.3
 """How much longer children may take that the program did not wait for."""
 ASKED_SECONDS: Final = 0.2
-"""How often a program that another thread may ask to stop is interrupted by the question."""
+"""How often the question whether to stop interrupts the wait for a program."""
 SILENT_SECONDS: Final = 30.0
 """How long a program with a limit on its silence may say nothing before its last line is reported."""
 _TELL: ContextVar[Callable[[str], None] | None] = ContextVar("reports silent programs", default=None)
@@ -211,6 +228,10 @@ def stream(
         return process.wait()
 
 
+ENDING: Final = tuple(signal.Signals[name] for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+"""The signals that end a program; Windows has no SIGHUP."""
+
+
 class Terminated(SystemExit, KeyboardInterrupt):
     """SIGTERM or SIGHUP: a Ctrl-C to whoever cleans up after one; left alone it ends the program as a shell expects."""
 
@@ -228,8 +249,7 @@ def termination_raises() -> Iterator[list[signal.Signals]]:
         heard.append(signal.Signals(number))
         raise Terminated(128 + number)
 
-    here = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]  # Windows has one
-    names = here if threading.current_thread() is threading.main_thread() else []
+    names = ENDING[1:] if threading.current_thread() is threading.main_thread() else ()
     ours = [name for name in names if signal.getsignal(name) is signal.SIG_DFL]
     for name in ours:
         signal.signal(name, end)
@@ -260,7 +280,7 @@ def _signals_held() -> Iterator[Callable[[], None]]:
 
     try:
         if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            for number in ENDING:
                 if callable(handler := signal.getsignal(number)):
                     handlers[number] = handler
                     signal.signal(number, lambda came, _frame: held.append(came))
@@ -277,13 +297,12 @@ class _Silence:
         self._cwd, self._limit = cwd, limit
         self._since, self._size, self._told = time.monotonic(), 0, False
 
-    def patience(self, patience: float | None) -> float | None:
+    def patience(self, patience: float) -> float:
         """Return how long may be waited for a word."""
         if self._limit is None:
             return patience
         limit = self._limit if self._told else min(self._limit, SILENT_SECONDS)
-        left = max(0.0, self._since + limit - time.monotonic())
-        return left if patience is None else min(left, patience)
+        return min(max(0.0, self._since + limit - time.monotonic()), patience)
 
     def check(self, captured: Captured) -> None:
         """Tell of a silence; raises at its limit, or when a full disk is what it is about."""
@@ -330,15 +349,17 @@ def _output(
     return captured.texts()
 
 
-def _patience(ends: float, request: StopRequest | None) -> float | None:
-    """Return how long may be waited before this is asked again, None for ever; raises when it is time to stop."""
+def _patience(ends: float, request: StopRequest | None) -> float:
+    """Return how long may be waited before this is asked again; raises when it is time to stop.
+
+    Never for ever: on Windows Ctrl-C is heard only between two waits.
+    """
     if request is not None:
         request.check()
     left = ends - time.monotonic()
     if left <= 0:
         raise TimeoutError
-    patience = left if request is None else min(left, ASKED_SECONDS)
-    return None if math.isinf(patience) else patience
+    return min(left, ASKED_SECONDS)
 
 
 @contextmanager
@@ -347,12 +368,8 @@ def started(
 ) -> Iterator[subprocess.Popen[str]]:
     """Start a program in a session of its own, so that all of it can be stopped, and stop it on any exception.
 
-    Raises `ToolError` (`tool-missing`, `tool-not-startable`, `unsupported-host`).
+    Raises `ToolError` (`tool-missing`, `tool-not-startable`).
     """
-    if not hasattr(os, "killpg"):
-        what = "cannot be started: it could not be stopped with all its children on this system"
-        hint = "on Windows, use the Windows Subsystem for Linux"
-        raise ToolError("unsupported-host", what, where=words[0], hint=hint)
     with termination_raises(), _signals_held() as release, _open(words, cwd, environment, stderr) as process:
         try:
             release()
@@ -405,7 +422,10 @@ def _is_file(path: Path) -> bool:
 
 
 def stop(process: subprocess.Popen[str]) -> None:
-    """Ask the program and all its children to end, and kill those that do not."""
+    """Ask the program and all its children to end, and kill those that do not; Windows does not ask."""
+    if not hasattr(os, "killpg"):
+        _kill_tree(process)
+        return
     try:
         _signal_group(process, signal.SIGTERM)
         with suppress(subprocess.TimeoutExpired):
@@ -416,6 +436,15 @@ def stop(process: subprocess.Popen[str]) -> None:
         _signal_group(process, signal.SIGKILL)
         with suppress(subprocess.TimeoutExpired):
             process.wait(timeout=GRACE_SECONDS)
+
+
+def _kill_tree(process: subprocess.Popen[str]) -> None:
+    taskkill = Path(os.environ.get("SYSTEMROOT", "C:/Windows"), "System32", "taskkill.exe")
+    with suppress(OSError):  # of a Windows that lacks it
+        subprocess.run((taskkill, "/t", "/f", "/pid", str(process.pid)), capture_output=True, check=False)
+    process.kill()
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(timeout=GRACE_SECONDS)
 
 
 def _signal_group(process: subprocess.Popen[str], number: int) -> bool:

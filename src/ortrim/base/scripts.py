@@ -63,7 +63,7 @@ def run_script(
     """
     with storage_errors(folder), tempfile.TemporaryDirectory(dir=folder) as working:
         request_path = Path(working) / "request.json"
-        request_path.write_text(json.dumps(dict(request)))
+        request_path.write_text(json.dumps(dict(request)), encoding="utf-8")
         words: tuple[str | Path, ...] = (*python.words, SAFE_PATH, script, request_path)
         done = run(words, environment=python.environment, cwd=Path(working), timeout_seconds=timeout_seconds)
         said, own_limit = _said(done, Path(working) / "answer.json"), request.get("memory_bytes")
@@ -83,7 +83,7 @@ def run_script(
 def _said(done: Completed, path: Path) -> str:
     """Return what a script answered, or else what it printed last."""
     try:
-        return path.read_text()
+        return path.read_text(encoding="utf-8")
     except FileNotFoundError:
         return (done.stderr or done.stdout).strip()
 
@@ -91,7 +91,7 @@ def _said(done: Completed, path: Path) -> str:
 def _answer(done: Completed, path: Path) -> dict[str, Any]:
     said = last_lines(done.stderr or done.stdout, LAST_LINES)
     try:
-        answer = json.loads(path.read_text())
+        answer = json.loads(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, ValueError) as error:
         raise ScriptCrash(_ending(done.returncode), said) from error
     if not isinstance(answer, dict):
@@ -134,9 +134,15 @@ ISOLATED_PYTHON: Final = OWN.isolated
 """The words that start this Python without site packages; to be run with `environment_with`."""
 
 
+WINDOWS_VARIABLES: Final = ("SYSTEMROOT", "TEMP", "TMP")
+"""Without the first, no Python can start on Windows; its folder for temporary files is named by the others."""
+
+
 def environment_with(folder: Path) -> dict[str, str]:
     """Return the environment for a Python that sees only the standard library and the packages of `folder`."""
-    return {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1", "LC_ALL": "C.UTF-8", "PATH": "/usr/bin:/bin"}
+    needed = {name: os.environ[name] for name in WINDOWS_VARIABLES if name in os.environ}
+    own = {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
+    return {**needed, **own, "LC_ALL": "C.UTF-8", "PYTHONUTF8": "1", "PATH": "/usr/bin:/bin"}
 
 
 def _install(name: str, requirements: str, temporary: Path, platforms: tuple[str, ...], python: Interpreter) -> None:
@@ -169,7 +175,7 @@ def _run_pip(
     # In the system's temporary folder pip would need the same room once more.
     with tempfile.TemporaryDirectory(dir=folder, prefix=".pip-") as work:
         listing = Path(work) / "requirements.txt"
-        listing.write_text(requirements)
+        listing.write_text(requirements, encoding="utf-8")
         options = ("--only-binary", ":all:", "--require-hashes", "--requirement", listing)
         offline: tuple[str | Path, ...] = ()
         environment = pip_environment()

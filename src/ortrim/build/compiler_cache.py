@@ -204,7 +204,7 @@ def _configuration_text(settings: Mapping[str, str]) -> str:
 
 def _require_usable(program: Path, environment: Mapping[str, str], private: Path, *, remote: bool) -> None:
     """Have ccache look up a compilation that is never kept, as `true` compiles nothing."""
-    (private / "probe.c").write_text("")
+    (private / "probe.c").write_text("", encoding="utf-8")
     words = (shutil.which("true") or "/bin/true", "-c", "probe.c", "-o", "probe.o")
     try:
         ask(program, environment, *words, cwd=private)

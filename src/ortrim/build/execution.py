@@ -279,7 +279,7 @@ def memory_limit(files: tuple[Path, ...]) -> int | None:
     """Return the bytes of memory that a container may use, as the first readable of `files` says; None for no limit."""
     for file in files:
         try:
-            text = file.read_text().strip()
+            text = file.read_text(encoding="utf-8").strip()
         except OSError:
             continue
         return int(text) if text.isdecimal() and int(text) > 0 else None

@@ -37,7 +37,7 @@ from ortrim.github.runner_setup import (
 from ortrim.github.workflow_files import matrix_json, matrix_of
 from ortrim.history.acceptance import check_reports, regression_of
 from ortrim.history.task import show_checks
-from ortrim.pipeline.planned import host_target
+from ortrim.pipeline.planned import require_host
 from ortrim.platforms import by_platform
 from ortrim.report.markdown import step_summary
 
@@ -87,7 +87,7 @@ def prepare(_context: Context, target: str, to_verify: bool = False, ndk: str = 
         for platform, own in by_system:
             platform.require_package_tools(own)
         if to_verify:
-            install_emulators(targets, host_target(), step.note)
+            install_emulators(targets, require_host(), step.note)
         else:
             for platform, own in by_system:
                 versions = (ndk,) if ndk and own else sdk_versions(platform, os.environ.get(PLAN_VARIABLE, ""), own)

@@ -248,7 +248,7 @@ class Driver:
         working = self._working(place)
         with storage_errors(working):
             _prepare(working, working / ("converted" if action == "convert" else f"outputs/{job.case}"))
-            (working / "request.json").write_text(json.dumps(self._request(at, place, job, action)))
+            (working / "request.json").write_text(json.dumps(self._request(at, place, job, action)), encoding="utf-8")
         environment = {**at.environment, **ONE_THREAD, "HOME": str(working)}
         words = (*at.words, str(SCRIPT), str(working / "request.json"))
         limits = {"timeout_seconds": self.patience.timeout_seconds, "most_bytes": MOST_PRINTED}

@@ -40,7 +40,8 @@ from ortrim.verify.devices.remote import copy_files
 
 GCLOUD: Final = Tool(name="gcloud", package="google-cloud-cli", minimum=(402, 0, 0))
 """402.0.0 of September 2022 is the first with `gcloud storage` for everybody (its release notes)."""
-GUIDE: Final = "https://cloud.google.com/sdk/docs/install has other ways"
+INSTALLING: Final = "https://cloud.google.com/sdk/docs/install"
+GUIDE: Final = f"{INSTALLING} has other ways"
 UPDATE_HINT: Final = "run: gcloud components update (or update its package)"
 MOST_PRINTED_BYTES: Final = 64 << 20
 SETTINGS: Final[dict[str, str]] = {
@@ -112,6 +113,8 @@ def install_hint() -> str:
     """Return the command that installs gcloud here: no distribution has it among its own packages."""
     if shutil.which("brew"):
         return f"run: brew install --cask gcloud-cli; {GUIDE}"
+    if not hasattr(os, "geteuid"):  # Windows has no snap either
+        return f"see {INSTALLING}"
     prefix = "" if os.geteuid() == 0 else "sudo "
     return f"run: {prefix}snap install google-cloud-cli --classic; {GUIDE}"
 

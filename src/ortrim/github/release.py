@@ -61,7 +61,9 @@ def draft_release(
             what = f"{len(assets)} files are to be released; there have to be some, and fewer than {MOST_ASSETS}"
             why, hint = "\n".join(_left_out(outcomes)), "see the jobs that deliver"
             raise PackageError("nothing-delivered", what, where=str(deliveries), why=why, hint=hint)
-        (Path(work) / SUMS).write_text("".join(f"{assets[name]}  {name}\n" for name in sorted(assets)))
+        (Path(work) / SUMS).write_text(
+            "".join(f"{assets[name]}  {name}\n" for name in sorted(assets)), encoding="utf-8"
+        )
         text = Path(work) / ".notes.md"
         text.write_text(notes, encoding="utf-8")
         files = sorted(path for path in Path(work).iterdir() if path != text)

@@ -159,6 +159,7 @@ UBUNTU: Final = "ubuntu-24.04"
 UBUNTU_ARM: Final = "ubuntu-24.04-arm"
 MACOS: Final = "macos-15"
 """A Mac with Apple's own processor, which compiles for Intel's too; it has the Xcode that the pins name."""
+WINDOWS: Final = "windows-2025"
 RUNNERS: Final = {"linux-x64": UBUNTU, "linux-arm64": UBUNTU_ARM, "macos-arm64": MACOS}
 """What GitHub has of the machines that compile, each as the target that it is itself -> its label."""
 MOST_JOBS: Final = 256
@@ -298,6 +299,7 @@ def render_workflows(specs: tuple[str, ...], pins: Mapping[str, ActionPin] | Non
         "ubuntu": UBUNTU,
         "ubuntu_arm": UBUNTU_ARM,
         "macos": MACOS,
+        "windows": WINDOWS,
     }
     return {f"{name}.yml": _rendered(name, values) for name in NAMES}
 

@@ -155,7 +155,7 @@ def _convert(model: PreparedModel, conversion: Conversion, runtime: FullRuntime,
         _fail(str(answer["failure"]), str(answer.get("words", "")), model, runtime, folder)
     _write_canonical(output, model.name)
     check_kernels(output, original=model, runtime=runtime, folder=folder)
-    text = render_config(parse_config(config.read_text(), f"required operators of {model.name}"))
+    text = render_config(parse_config(config.read_text(encoding="utf-8"), f"required operators of {model.name}"))
     config.unlink()
     size, aligned = output.stat().st_size, not misaligned_tensors(output)
     keep(_Converted(sha256=sha256_of(output), size_bytes=size, config=text, aligned=aligned), folder)

@@ -83,7 +83,7 @@ def _installed(version: str) -> FullRuntime | None:
     packages = _folder_of(version, sys.path)
     if packages is None:
         return None
-    environment = {**os.environ, "LC_ALL": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = {**os.environ, "LC_ALL": "C.UTF-8", "PYTHONUTF8": "1", "PYTHONDONTWRITEBYTECODE": "1"}
     return _runtime(version, (sys.executable,), environment, packages)
 
 

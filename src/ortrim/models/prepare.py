@@ -159,7 +159,7 @@ class StoredModel:
 def keep(stored: object, folder: Path) -> None:
     """Write what is known into a folder that is being made."""
     with storage_errors(folder):
-        (folder / FACTS_FILE).write_text(to_json(stored))
+        (folder / FACTS_FILE).write_text(to_json(stored), encoding="utf-8")
 
 
 def read_facts(folder: Path, kind: type[T]) -> T:

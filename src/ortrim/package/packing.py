@@ -172,7 +172,7 @@ def write_sums(folder: Path) -> None:
     """Write `SHA256SUMS` of all files in a folder into it; nothing else may be written there afterwards."""
     written = (path for path in folder.rglob("*") if path.is_file())
     entries = [PackagedFile(path=path.relative_to(folder).as_posix(), content=path).entry for path in written]
-    (folder / SUMS).write_text(checksums_text(entries), encoding="utf-8")
+    (folder / SUMS).write_text(checksums_text(entries), encoding="utf-8", newline="\n")
     (folder / SUMS).chmod(FILE_MODE)
 
 

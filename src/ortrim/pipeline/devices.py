@@ -112,6 +112,8 @@ def fetch_machines(announce: Callable[[str], None]) -> None:
 
 def _host() -> ListedDevice:
     targets = [target for target in TARGETS.values() if platform_of(target).verifying().runs_here(target)]
+    if not targets:
+        return ListedDevice(name=Host.name, problem=f"no target runs on {platform.system()} on {platform.machine()}")
     names = tuple(target.identifier for target in targets)
     facts = mac_facts() if platform.system() == DARWIN else Host().facts()
     by_rosetta = ", ".join(target.identifier for target in targets if translated_here(target))
@@ -217,7 +219,7 @@ def devices_of(target: Target, request: Request, cpu: str = "") -> tuple[DeviceN
     return tuple(device.on(request.cores) for device in found)
 
 
-def require_devices(targets: Sequence[TargetSpec], request: Request, host: Target) -> None:
+def require_devices(targets: Sequence[TargetSpec], request: Request, host: Target | None) -> None:
     """Refuse, before anything is compiled, what could not be verified.
 
     Raises `VerifyError` `no-device` for targets that run neither on this machine nor in an emulator that is installed
@@ -261,12 +263,13 @@ def _answered(found: DeviceReport | None, device: DeviceName, request: Request) 
     return least_memory and (bool(found.traces) or not request.trace)
 
 
-def _require_defaults(targets: Sequence[TargetSpec], host: Target) -> None:
+def _require_defaults(targets: Sequence[TargetSpec], host: Target | None) -> None:
     machines = tuple(target for target in targets if platform_of(TARGETS[target.id]).verifying().needs_device())
     needs = {target.id: _missing_emulator(target, host) for target in machines}
     lacking = {identifier: package for identifier, package in needs.items() if package is not None}
     if lacking:
-        what = f"a library for another machine cannot be run on {host.identifier}, so it could not be verified"
+        here = host.identifier if host else f"{platform.system()} on {platform.machine()}"
+        what = f"a library for another machine cannot be run on {here}, so it could not be verified"
         commands = " && ".join(install_command(package) for package in dict.fromkeys(lacking.values()) if package)
         emulator = f"install an emulator: {commands}; or " if commands else ""
         hint = (
@@ -276,13 +279,13 @@ def _require_defaults(targets: Sequence[TargetSpec], host: Target) -> None:
         raise VerifyError("no-device", what, where=", ".join(lacking), hint=hint)
 
 
-def _missing_emulator(spec: TargetSpec, host: Target) -> str | None:
+def _missing_emulator(spec: TargetSpec, host: Target | None) -> str | None:
     """Return the package with what runs a target's programs here, empty for none; None when nothing is missing."""
     target = TARGETS[spec.id]
-    if (target.system, target.architecture) == (host.system, host.architecture):
+    if host and (target.system, target.architecture) == (host.system, host.architecture):
         return None
     rules = platform_of(target).verifying()
     emulation = rules.emulation_of(target)
-    if emulation is None or not rules.default_devices(target, spec.cpu or ""):
-        return ""
+    if emulation is None or platform.system() != "Linux" or not rules.default_devices(target, spec.cpu or ""):
+        return ""  # qemu runs single programs of Linux on Linux alone
     return None if shutil.which(emulation.user.name) else emulation.user.package

@@ -55,13 +55,21 @@ def target_folder(planned: Planned, target: PlannedTarget) -> Path:
     return planned.folder / target.job.target.identifier
 
 
-def host_target() -> Target:
+def host_target() -> Target | None:
+    """Return the target that runs on this machine; None where none does, as on Windows."""
+    return TARGETS.get(HOSTS.get((platform.system(), platform.machine()), ""))
+
+
+def require_host() -> Target:
     """Return the target that runs on this machine; raises `ToolError` `unsupported-host`."""
-    machine = (platform.system(), platform.machine())
-    if machine not in HOSTS:
-        hint = "ortrim builds on Linux for x86-64 and arm64, and on Macs"
-        raise ToolError("unsupported-host", f"{' '.join(machine)} is not a supported host", hint=hint)
-    return TARGETS[HOSTS[machine]]
+    if (host := host_target()) is not None:
+        return host
+    what = "this machine can neither compile nor run a library"
+    here = f"{platform.system()} on {platform.machine()}"
+    why = f"it is {here}; ortrim does that on Linux for x86-64 and arm64, and on Macs"
+    hint = "let GitHub compile: invoke build --executor github --target NAME"
+    subsystem = "; or use the Windows Subsystem for Linux" if platform.system() == "Windows" else ""
+    raise ToolError("unsupported-host", what, why=why, hint=hint + subsystem)
 
 
 def make_planned(request: Request, console: Console, *, to_run: bool = False) -> Planned:
@@ -76,14 +84,14 @@ def make_planned(request: Request, console: Console, *, to_run: bool = False) ->
 
 def planned_of(loaded: LoadedSpec, request: Request, console: Console, *, to_run: bool = False) -> Planned:
     """Decide the same for a buildspec that is loaded already. Raises as `make_planned` does."""
-    host = host_target() if to_run or request.target is None else None
+    host = require_host() if to_run and not request.elsewhere else host_target()
     for note in loaded.notes:
         console.note(note)
     targets = _with_defaults(loaded.spec, select_targets(loaded.spec, request.target, host, console.note))
     if (bundle := site_bundle()) is not None:
         bundle.require(loaded.spec.onnxruntime.version, tuple(target.id for target in targets))
     own_targets = by_platform(targets, lambda target: TARGETS[target.id])
-    if host and to_run:
+    if to_run:
         # What was written wrong is said before what has to be installed.
         require_devices(targets, request, host)
         for each, own in own_targets:
@@ -115,7 +123,7 @@ def planned_to_run(loaded: LoadedSpec, request: Request, console: Console) -> Pl
 
 def _here(spec: BuildSpec) -> TargetSpec:
     """Return this machine as a target: any processor of its architecture, unless a model needs more to run at all."""
-    identifier = host_target().identifier
+    identifier = require_host().identifier
     can = AVX512 in CPUS[TARGETS[identifier].architecture] and not platform_of(TARGETS[identifier]).SDK
     wide = can and any(model.layout == "nchwc16" for model in spec.models)
     return TargetSpec(id=identifier, linkage="shared", cpu=AVX512 if wide else None)

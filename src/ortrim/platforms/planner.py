@@ -147,27 +147,24 @@ def select_targets(
 ) -> tuple[TargetSpec, ...]:
     """Return the buildspec's targets that `pattern` (globs or dash-bounded prefixes, with commas between) selects.
 
-    Without a pattern that is the host's target, when the buildspec has it or names no targets at all; `host` may be
-    None with one. A buildspec without targets offers every one, and then `android` is the ABI that every phone of today
-    has, not all four. Which targets other names stand for is reported to `note`. Raises `UsageError`: `no-such-target`
-    when nothing is selected, `ambiguous-target`.
+    Without a pattern that is the host's target, when the buildspec has it or names no targets at all; `host` is None
+    where no target runs. A buildspec without targets offers every one, and then `android` is the ABI that every phone
+    of today has, not all four. Which targets other names stand for is reported to `note`. Raises `UsageError`:
+    `no-such-target` when nothing is selected, `ambiguous-target`.
     """
     offered = spec.targets or tuple(TargetSpec(id=identifier) for identifier in TARGETS)
     wanted = pattern
     if pattern is None:
-        assert host is not None
-        wanted = host.identifier
+        wanted = host.identifier if host else ""
     elif pattern == OperatingSystem.ANDROID and not spec.targets:
         wanted = FIRST_ANDROID
     names = tuple(target.id for target in offered)
     found = {name for each in (wanted or "").split(",") for name in selected(each, names, note=note)}
     if not found:
-        what = (
-            f"the host's target {wanted} is not among the targets"
-            if pattern is None
-            else f"no target matches {pattern!r}"
-        )
-        hint = f"choose among: {', '.join(names)}"
+        what = f"no target matches {pattern!r}"
+        if pattern is None:
+            what = f"the host's target {wanted} is not among the targets" if host else "no target runs on this machine"
+        hint = f"choose with --target among: {', '.join(names)}"
         raise UsageError("no-such-target", what, where=f"buildspec {spec.name}", hint=hint)
     return tuple(target for target in offered if target.id in found)
 

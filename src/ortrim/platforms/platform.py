@@ -86,9 +86,9 @@ class Platform(ABC):
 
     @abstractmethod
     def toolchain(
-        self, spec: BuildSpec, target: TargetSpec, asked: Compilation, host: Callable[[], Target]
+        self, spec: BuildSpec, target: TargetSpec, asked: Compilation, host: Callable[[], Target | None]
     ) -> Toolchain:
-        """Return what compiles for a target, which need not be installed; `host` is this machine.
+        """Return what compiles for a target, which need not be installed; `host` is this machine's own.
 
         Raises `PlanError` where none can be named.
         """

@@ -76,7 +76,7 @@ def _repository(pin: CommitPin) -> str:
 def _with_git(pin: CommitPin, folder: Path, _work: Path) -> None:
     folder.mkdir()
     fetch_objects(folder, pin.repository, pin.commit, site_mirrors())
-    (folder / ".git" / "info" / "attributes").write_text(AS_STORED)
+    (folder / ".git" / "info" / "attributes").write_text(AS_STORED, encoding="utf-8", newline="\n")
     left_out = dict(pin.left_out) or left_out_of(folder, pin.commit)
     patterns = ("/*", *(f"!/{name}/" for name in left_out))
     git(folder, "sparse-checkout", "set", "--no-cone", *patterns)

@@ -46,7 +46,7 @@ def declarations(cmake: Path, tree: Path, system: str, processor: str) -> tuple[
     files or a dependency is patched by anything but `patch -p1`.
     """
     upstream = tree / "cmake"
-    values = (f"-DUPSTREAM={upstream}", f"-DSYSTEM={system}", f"-DPROCESSOR={processor}")
+    values = (f"-DUPSTREAM={upstream.as_posix()}", f"-DSYSTEM={system}", f"-DPROCESSOR={processor}")
     done = run((cmake, *values, "-P", EVALUATE), cwd=upstream, timeout_seconds=SECONDS)
     lines = [line.split("\t") for line in done.stdout.splitlines() if line.count("\t") == 2]
     if not lines:

@@ -7,6 +7,8 @@
 
 import hashlib
 import json
+import os
+import re
 import shutil
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -177,8 +179,7 @@ def lay_out(choice: Resolution, folder: Path, announce: Callable[[str], None]) -
     for name in EMPTY_COMPONENTS:
         (folder / name).mkdir()
     patched = {component.name: component.origin == "url" for component in dependencies}
-    cmake = packages_folder("tools", tool_requirements()) / "cmake" / "data" / "bin" / "cmake"
-    arrange_dependencies(folder, cmake, patched | dict.fromkeys(EMPTY_COMPONENTS, False))
+    arrange_dependencies(folder, _cmake(), patched | dict.fromkeys(EMPTY_COMPONENTS, False))
     pins = (
         SourcePin(
             name="onnxruntime", version=choice.version, kind=choice.kind, digest=_identity(choice.runtime),
@@ -189,8 +190,17 @@ def lay_out(choice: Resolution, folder: Path, announce: Callable[[str], None]) -
     (folder / LICENCES_FOLDER).mkdir()
     for pin in pins:
         _settle_licence(folder, pin.name, pin.licence)
-    (folder / PINS_FILE).write_text(to_json(pins), encoding="utf-8")
+    (folder / PINS_FILE).write_text(to_json(pins), encoding="utf-8", newline="\n")
     shutil.rmtree(work)
+
+
+def _cmake() -> Path:
+    """Return the toolchain's CMake; on Windows, for which other tools have no wheel, CMake comes alone."""
+    tools = tool_requirements()
+    if os.name != "nt":
+        return packages_folder("tools", tools) / "cmake" / "data" / "bin" / "cmake"
+    (alone,) = re.findall(r"^cmake==.*\\\n(?:.*\\\n)*.*\n", tools, re.MULTILINE)
+    return packages_folder("cmake", alone) / "cmake" / "data" / "bin" / "cmake.exe"
 
 
 def _lay_out_runtime(
@@ -217,7 +227,9 @@ def _lay_out_component(component: ComponentPin, archive: Path, folder: Path, wor
     zip_links = component.origin == "url"
     unpack(archive, folder, strip=component.strip, members=dict(component.take), zip_links=zip_links)
     if component.interface is not None:
-        (folder / "CMakeLists.txt").write_text(_interface_project(component.name, component.interface))
+        (folder / "CMakeLists.txt").write_text(
+            _interface_project(component.name, component.interface), encoding="utf-8"
+        )
 
 
 def _interface_project(name: str, target: str) -> str:
@@ -237,7 +249,7 @@ def _settle_licence(folder: Path, name: str, licence: str) -> None:
     if found is not None:
         shutil.copyfile(found, destination)
     elif text is not None:
-        destination.write_text(text, encoding="utf-8")
+        destination.write_text(text, encoding="utf-8", newline="\n")
     else:
         raise SourcesError("licence-missing", f"the sources of {name} hold no licence text", where=name)
 

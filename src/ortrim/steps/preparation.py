@@ -262,7 +262,7 @@ def _keep(folder: Path, given: Ingredients, first: State, last: State, steps: tu
     cases = [write_feeds(name, feeds, inputs, folder / CASES) for name, feeds in last.cases.items()]
     with storage_errors(folder):
         (folder / MODEL_FILE).write_bytes(last.model.path.read_bytes())
-        (folder / REPORT).write_text(to_json(_report(given, first, last, steps)))
+        (folder / REPORT).write_text(to_json(_report(given, first, last, steps)), encoding="utf-8", newline="\n")
     keep(_Kept(facts=last.model.facts, cases=tuple((case.name, case.digest) for case in cases)), folder)
 
 

@@ -175,7 +175,7 @@ def _read_answer(text: str, model: PreparedModel) -> _Answer:
 
 def _write_index(index: _Index, temporary: Path) -> None:
     with storage_errors(temporary):
-        (temporary / INDEX).write_text(to_json(index))
+        (temporary / INDEX).write_text(to_json(index), encoding="utf-8")
 
 
 def _read_index(folder: Path, model: PreparedModel) -> _Index:

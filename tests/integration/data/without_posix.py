@@ -13,6 +13,7 @@ import multiprocessing.synchronize  # noqa: F401
 import os
 import platform
 import selectors
+import shutil
 import signal
 import subprocess
 import sys
@@ -20,6 +21,7 @@ import tempfile  # noqa: F401
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Final, Never
 
 import filelock
@@ -34,7 +36,7 @@ OS_NAMES: Final = (
     "lchown", "memfd_create", "mkfifo", "mknod", "nice", "openpty", "pipe2", "posix_fallocate", "posix_spawn",
     "posix_spawnp", "pread", "pwrite", "register_at_fork", "sched_getaffinity", "sched_setaffinity", "sendfile",
     "setegid", "seteuid", "setgid", "setpgid", "setpriority", "setsid", "setuid", "statvfs", "sync", "sysconf", "uname",
-    "wait3", "wait4", "waitid", "O_CLOEXEC", "O_DIRECTORY", "O_NOFOLLOW", "O_NONBLOCK", "WNOHANG",
+    "wait3", "wait4", "waitid", "O_CLOEXEC", "O_DIRECTORY", "O_NOFOLLOW", "O_NONBLOCK",
 )  # fmt: skip
 SIGNALS: Final = (
     "SIGALRM", "SIGCHLD", "SIGCONT", "SIGHUP", "SIGKILL", "SIGPIPE", "SIGQUIT", "SIGSTOP", "SIGTSTP", "SIGUSR1",
@@ -51,9 +53,15 @@ def import_as_on_windows(name: str, *rest: Any, **options: Any) -> Any:
     return real_import(name, *rest, **options)
 
 
-def no_program(*_words: object, **_options: object) -> Never:
-    """Stand in for starting a program, whose ways on Windows are not ortrim's."""
-    raise AssertionError("a program was started")
+def no_pipes(*_words: object, **_options: object) -> Never:
+    """Stand in for a selector, which takes nothing but sockets on Windows."""
+    raise OSError(errno.ENOTSOCK, "an operation was attempted on something that is not a socket")
+
+
+def disk_usage(path: Any) -> SimpleNamespace:
+    """Say what `shutil.disk_usage` does, which asks Windows in another way."""
+    found = real_statvfs(path)
+    return SimpleNamespace(total=found.f_blocks * found.f_frsize, free=found.f_bavail * found.f_frsize)
 
 
 def open_as_on_windows(*words: Any, **options: Any) -> Any:
@@ -87,7 +95,7 @@ def unless_open(move: Callable[..., None]) -> Callable[..., None]:
     return moved
 
 
-real_open, real_import = io.open, builtins.__import__
+real_open, real_import, real_statvfs, real_system = io.open, builtins.__import__, os.statvfs, platform.system()
 if __name__ == "__main__":
     for name in OS_NAMES:
         if hasattr(os, name):
@@ -99,11 +107,16 @@ if __name__ == "__main__":
     platform.system = lambda: "Windows"
     platform.machine = lambda: "AMD64"
     filelock.FileLock = filelock.SoftFileLock
-    selectors.DefaultSelector = no_program  # type: ignore[misc, assignment]
-    subprocess.Popen.__init__ = no_program  # type: ignore[method-assign]
+    subprocess.Popen.kill = subprocess.Popen.terminate  # type: ignore[method-assign]
+    selectors.DefaultSelector = no_pipes  # type: ignore[misc, assignment]
+    shutil.disk_usage = disk_usage  # type: ignore[assignment]
     io.open = open_as_on_windows
     os.rename, os.replace, os.unlink = unless_open(os.rename), unless_open(os.replace), unless_open(os.unlink)
     sys.argv = ["ortrim", *sys.argv[1:]]
+    from ortrim.models import full_runtime
+
+    own = full_runtime.LIBRARY_NAMES[real_system]
+    full_runtime.LIBRARY_NAMES = {"Windows": own}  # type: ignore[misc]
     from ortrim.cli.program import main
 
     main()

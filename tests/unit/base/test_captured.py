@@ -83,7 +83,7 @@ def test_more_than_a_pipe_holds(pipes: tuple[Pipe, Pipe]) -> None:
     thread = threading.Thread(target=write)
     thread.start()
     with Captured((first, second), 1 << 22) as captured:
-        while not captured.read(None):
+        while not captured.read(60):
             pass
         assert len(captured.texts()[0]) == 1 << 22
     thread.join()

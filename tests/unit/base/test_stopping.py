@@ -1,6 +1,7 @@
 """Programs of other threads, stopped from outside."""
 
 import threading
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -69,3 +70,15 @@ def test_output_is_whole_however_long_it_takes() -> None:
     script = "for i in 1 2 3 4; do echo $i; echo e$i >&2; sleep 0.15; done; head -c 200000 /dev/zero | tr '\\0' x"
     done = run(["sh", "-c", script], timeout_seconds=30)
     assert (done.stdout[:8], len(done.stdout), done.stderr) == ("1\n2\n3\n4\n", 200_008, "e1\ne2\ne3\ne4\n")
+
+
+def test_a_system_without_process_groups_ends_the_program_itself(
+    asked: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Windows has none; what ends all children there is a program that is not on this machine."""
+    monkeypatch.delattr("os.killpg")
+    threading.Timer(0.3, asked.set).start()
+    started = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        run(["sleep", "60"])
+    assert time.monotonic() - started < 10

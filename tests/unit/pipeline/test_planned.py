@@ -216,9 +216,12 @@ def test_a_host_that_nobody_knows_is_a_diagnostic(system: str, machine: str, mon
     """The machine is named in its own words."""
     monkeypatch.setattr(platform, "system", lambda: system)
     monkeypatch.setattr(platform, "machine", lambda: machine)
-    with pytest.raises(ToolError, match=f"{machine} is not a supported host") as caught:
-        planned.host_target()
+    assert planned.host_target() is None
+    with pytest.raises(ToolError, match="neither compile nor run") as caught:
+        planned.require_host()
     assert caught.value.code == "unsupported-host"
+    assert f"{system} on {machine}" in caught.value.why
+    assert ("Subsystem" in caught.value.hint) == (system == "Windows")
 
 
 def test_this_host_is_a_target() -> None:

@@ -6,14 +6,17 @@ the path of a request in JSON; writes its answer beside it.
 
 import itertools
 import json
-import resource
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnxruntime
+
+with suppress(ImportError):  # Windows does not limit a process's own memory
+    import resource
 
 SILENT = 4
 SIZES = (1, 2, 3, 8, 16, 17, 32, 64, 100, 224, 256)
@@ -32,9 +35,10 @@ TYPES = {"string": np.str_, "bool": np.bool_}
 def main(request_path: Path) -> None:
     """Answer `{"load": words, "trials": [{"sizes": {...}, "failure": words}], "skipped": words}`."""
     request = json.loads(request_path.read_text(encoding="utf-8"))
-    _, most = resource.getrlimit(resource.RLIMIT_AS)
-    limit = request["memory_bytes"] if most == resource.RLIM_INFINITY else min(request["memory_bytes"], most)
-    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    if "resource" in globals():
+        _, most = resource.getrlimit(resource.RLIMIT_AS)
+        limit = request["memory_bytes"] if most == resource.RLIM_INFINITY else min(request["memory_bytes"], most)
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     answer: dict[str, Any] = {"load": "", "trials": [], "skipped": ""}
     try:
         session = load(request["model"])

@@ -112,7 +112,7 @@ class Android(Platform):
         return ((self.NAME, f"API level {job.android.api}, {job.android.stl}, providers: {providers}"),)
 
     def toolchain(
-        self, spec: BuildSpec, target: TargetSpec, asked: Compilation, host: Callable[[], Target]
+        self, spec: BuildSpec, target: TargetSpec, asked: Compilation, host: Callable[[], Target | None]
     ) -> Toolchain:
         """Return the NDK or zig, neither of which need be installed; see `is_compiled_by_zig`.
 

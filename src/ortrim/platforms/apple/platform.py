@@ -118,7 +118,7 @@ class Apple(Platform):
         return replace(job, apple=AppleBuild(deployment_target=minimum, providers=self.providers(spec, target)))
 
     def toolchain(
-        self, spec: BuildSpec, target: TargetSpec, asked: Compilation, host: Callable[[], Target]
+        self, spec: BuildSpec, target: TargetSpec, asked: Compilation, host: Callable[[], Target | None]
     ) -> Toolchain:
         """Return Xcode, which need not be installed, or the hermetic toolchain; see `with_defaults`.
 

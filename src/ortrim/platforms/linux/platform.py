@@ -53,7 +53,7 @@ class Linux(Platform):
         yield from system_compiler_problems(target, location, linkage)
 
     def toolchain(
-        self, spec: BuildSpec, target: TargetSpec, asked: Compilation, host: Callable[[], Target]
+        self, spec: BuildSpec, target: TargetSpec, asked: Compilation, host: Callable[[], Target | None]
     ) -> Toolchain:
         """Return zig, or the system's own compiler.
 
@@ -63,8 +63,9 @@ class Linux(Platform):
             known = TARGETS[target.id]
             glibc = minimum_glibc(known, target.glibc)
             return zig_toolchain(known, glibc, dict(tool_versions())["ziglang"], target.cpu)
-        if target.id != host().identifier:
-            what = f"the system's {target.compiler} compiles for {host().identifier} only"
+        here = host()
+        if here is None or target.id != here.identifier:
+            what = f"the system's {target.compiler} compiles for {here.identifier if here else 'its own Linux'} only"
             hint = 'use compiler = "zig", which compiles for every target'
             raise PlanError("no-cross-compiler", what, where=target.id, hint=hint)
         return system_toolchain(target.compiler)

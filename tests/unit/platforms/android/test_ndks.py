@@ -13,7 +13,6 @@ from ortrim.pipeline.planned import Planned, make_planned
 from ortrim.platforms.android import ndk
 from ortrim.platforms.android.ndk import SDK_VARIABLES, VARIABLES
 from ortrim.platforms.android.zig_toolchain import bionic_pin
-from ortrim.spec.targets import Target
 from pipeline_stages import Stages
 
 
@@ -63,15 +62,15 @@ def test_a_machine_that_compiles_nothing_needs_no_ndk(stages: Stages, monkeypatc
     assert refused(stages, WITH_JAVA, elsewhere=True).code == "javac-missing"
 
 
-def test_a_plan_for_android_needs_no_known_host(stages: Stages, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The host is asked for when it is the target itself, and to run something."""
-
-    def unknown() -> Target:
-        raise ToolError("unsupported-host", "is not a supported host")
-
-    monkeypatch.setattr(planned, "host_target", unknown)
+def test_a_plan_needs_no_host_that_runs_libraries(stages: Stages, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor does a build that another machine compiles; only compiling here does, and leaving the target open."""
+    monkeypatch.setattr(planned, "host_target", lambda: None)
     assert plan(stages).plan.assemblies
-    with pytest.raises(ToolError, match="is not a supported host"):
+    elsewhere = stages.request(target="android-arm64-v8a", elsewhere=True, on_macs=True)
+    assert make_planned(elsewhere, stages.console, to_run=True).plan.assemblies
+    with pytest.raises(ToolError, match="neither compile nor run"):
+        make_planned(stages.request(target="android-arm64-v8a"), stages.console, to_run=True)
+    with pytest.raises(UsageError, match="no target runs on this machine"):
         make_planned(stages.request(), stages.console)
 
 

@@ -82,6 +82,20 @@ def test_what_is_finished_is_not_touched_again(
     assert str(folder) in stages.stdout.getvalue()
 
 
+def test_a_case_that_the_model_does_not_run_on_ends_the_build_before_compiling(
+    stages: Stages, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What cannot be verified is not compiled for two minutes first."""
+
+    def refuse(*_: object) -> None:
+        raise VerifyError("reference-failed", "the full runtime does not run the original model")
+
+    forbid(monkeypatch)
+    monkeypatch.setattr(building, "make_references", refuse)
+    with pytest.raises(VerifyError, match="reference-failed"):
+        build(stages.request(), stages.console)
+
+
 def test_a_package_that_was_removed_is_made_again(
     stages: Stages, finished: Callable[[], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:

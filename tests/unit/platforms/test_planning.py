@@ -154,7 +154,7 @@ def test_a_pattern_that_selects_nothing_is_refused(pattern: str) -> None:
     assert caught.value.code == "no-such-target"
     assert caught.value.exit_code is ExitCode.USAGE
     assert repr(pattern) in caught.value.what
-    assert caught.value.hint == "choose among: linux-x64, linux-arm64"
+    assert caught.value.hint == "choose with --target among: linux-x64, linux-arm64"
 
 
 def test_a_host_that_is_no_target_of_the_buildspec_is_reported_so() -> None:

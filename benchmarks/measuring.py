@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Final
 
 from invoke.context import Context
-from invoke.tasks import task
 
 from ortrim.base.json import to_json
 from ortrim.cli.boundary import boundary
 from ortrim.cli.options import HELP, demo_spec, profile_named
+from ortrim.cli.task import task
 from ortrim.errors import UsageError
 
 DEFAULT_OUTPUT: Final = "artifacts/benchmarks"

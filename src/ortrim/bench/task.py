@@ -13,7 +13,6 @@ from types import MappingProxyType
 from typing import Final
 
 from invoke.context import Context
-from invoke.tasks import task
 
 from ortrim.base.console import Console
 from ortrim.base.files import write_atomically
@@ -28,6 +27,7 @@ from ortrim.bench.run import write_session
 from ortrim.bench.subjects import ROUNDS, SECONDS, SWEEP_ROUNDS, BenchRequest, BenchSelection
 from ortrim.cli.boundary import boundary
 from ortrim.cli.options import count_option, demo_spec, help_for, request_from, run_name, size_option
+from ortrim.cli.task import task
 from ortrim.errors import Interrupted, bad_option
 
 SUBJECT_HELP: Final[Mapping[str, str]] = MappingProxyType({
@@ -61,7 +61,6 @@ MOST: Final = 3600.0
 
 @task(
     iterable=["sweep", "dim"],
-    auto_shortflags=False,
     help={
         **SUBJECT_HELP,
         "sweep": f"vary settings: '{EACH}' alone in turn, or such as threads=1,2, all combined; may be repeated",
@@ -149,7 +148,6 @@ def _show(report: BenchReport, console: Console, *, json: bool) -> None:
 
 @task(
     iterable=["dim"],
-    auto_shortflags=False,
     help={
         **SUBJECT_HELP,
         "trace": "read this trace instead of making one, for example a device's trace from invoke verify --trace",

@@ -10,15 +10,23 @@ from dataclasses import replace
 from pathlib import Path
 
 from invoke.context import Context
-from invoke.tasks import task
 
 from ortrim.base.build_bundle import chosen_bundle
 from ortrim.base.files import require_writable, write_atomically
 from ortrim.base.json import to_json
 from ortrim.cli.boundary import boundary
 from ortrim.cli.given_models import MODEL_HELP, GivenModels
-from ortrim.cli.options import CONTAINERS, REMOTE, VERIFYING, container_options, help_for, request_from
+from ortrim.cli.options import (
+    CONTAINERS,
+    PROFILES_IN_WORDS,
+    REMOTE,
+    VERIFYING,
+    container_options,
+    help_for,
+    request_from,
+)
 from ortrim.cli.rendering import conclude, show_plan, show_reports
+from ortrim.cli.task import task
 from ortrim.github.remote_build import build_on_github
 from ortrim.github.task import remote_from, require_possible, wants_cancel
 from ortrim.models.operators import render_config
@@ -74,7 +82,14 @@ def build(
     data: str | None = None,
     ort_version: str | None = None,
 ) -> None:
-    """Build trimmed, verified runtimes for models."""
+    """Build trimmed, verified runtimes for models.
+
+    For example:
+
+        ortrim build model.onnx
+        ortrim build app.toml --target android
+        ortrim build app.toml --target ios --executor github
+    """
     with boundary(json_mode=json, verify_cache=verify_cache) as console, chosen_bundle(bundle):
         container = container_options(executor, engine, mount, engine_flag)
         require_possible(executor, repo=repo, ref=ref, workflow=workflow, token_file=token_file)
@@ -130,7 +145,8 @@ def plan(
     iterable=["model", "case"],
     help={
         **MODEL_HELP,
-        **help_for("target", "profile"),
+        "target": "targets to write down, as build takes them (default: none, so that build is for its own machine)",
+        "profile": f"profile to write down: {PROFILES_IN_WORDS}",
         "output": "folder to write the buildspec to (default: this one)",
     },
 )
@@ -144,7 +160,12 @@ def init(
     data: str | None = None,
     ort_version: str | None = None,
 ) -> None:
-    """Write a buildspec for models, with test cases."""
+    """Write a buildspec for models, with test cases.
+
+    For example:
+
+        ortrim init model.onnx --target android
+    """
     with boundary() as console:
         given = _models(model, case, data, ort_version, profile)
         file = given.write(Path(output), target, console)

@@ -4,13 +4,13 @@ import json as json_module
 from pathlib import Path
 
 from invoke.context import Context
-from invoke.tasks import task
 
 from ortrim.base.build_bundle import VARIABLE
 from ortrim.base.console import counted
 from ortrim.base.json import to_data
 from ortrim.cli.boundary import boundary
 from ortrim.cli.options import help_for
+from ortrim.cli.task import task
 from ortrim.pipeline.bundling import make_bundle
 
 

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Final
 
 from invoke.context import Context
-from invoke.tasks import task
 
 from ortrim.cli.boundary import boundary
 from ortrim.cli.rendering import conclude, show_plan
+from ortrim.cli.task import task
 from ortrim.github import runner_setup, workflow_files
 from ortrim.github.dispatch import MOST_OUTPUT_LETTERS, encode_plan
 from ortrim.github.jobs import (

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Final
 
 from invoke.context import Context
-from invoke.tasks import task
 
 from ortrim.base.console import Console
 from ortrim.base.downloads import Mirrors, mirrors_in, site_mirrors
 from ortrim.base.files import write_atomically
 from ortrim.cli.boundary import boundary
 from ortrim.cli.options import HELP, help_for, request_from
+from ortrim.cli.task import task
 from ortrim.containers.engines import first_that_works
 from ortrim.errors import Diagnostic, UsageError
 from ortrim.github.pin_updates import Refused, take_pins, write_update

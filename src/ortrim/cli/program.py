@@ -13,7 +13,9 @@ from invoke.parser import Parser
 from invoke.parser.context import ParserContext
 from invoke.program import Program
 
+from ortrim.base.console import Console
 from ortrim.cli.boundary import end_unread, end_unwritten, open_standard_streams
+from ortrim.cli.task import task_help
 from ortrim.cli.tasks import namespace_for
 from ortrim.errors import ExitCode
 
@@ -53,8 +55,14 @@ class OrtrimProgram(Program):
             super().parse_tasks()
 
     def _make_parser(self) -> Parser:
-        """Return Invoke's parser; words that stand alone become the models of a task that has some."""
+        """Return Invoke's parser; words that stand alone become the models of a task that has some.
+
+        Invoke takes `--help` for a positional argument that is still missing.
+        """
         parser = super()._make_parser()
+        if not {"-h", "--help"}.isdisjoint(self.core.unparsed):
+            for task in parser.contexts.values():
+                task.positional_args.clear()
         self.core.unparsed[:] = _with_models(self.core.unparsed, parser.contexts)
         return parser
 
@@ -62,6 +70,11 @@ class OrtrimProgram(Program):
         """Answer `--help` and `--list`."""
         with _usage_errors():
             super().parse_cleanup()
+
+    def print_task_help(self, name: str) -> None:
+        """Show the options of a task by groups."""
+        options = {each.names[0]: each for each in self.parser.contexts[name].args.values()}
+        Console().render(task_help(self.binary, name, self.collection[name], options))
 
     def no_tasks_given(self) -> None:
         """List the tasks."""

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from invoke.context import Context
-from invoke.tasks import task
 
 from ortrim.cli.boundary import boundary
+from ortrim.cli.task import task
 from ortrim.errors import bad_option
 from ortrim.github.release import draft_release, expected_deliveries, publish_release
 from ortrim.github.workflow_files import released_specs

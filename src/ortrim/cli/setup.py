@@ -7,7 +7,6 @@ import json as json_module
 
 from invoke.context import Context
 from invoke.exceptions import Exit
-from invoke.tasks import task
 from rich.table import Column, Table
 from rich.text import Text
 
@@ -16,6 +15,7 @@ from ortrim.base.json import to_data
 from ortrim.base.tools import ToolFinding
 from ortrim.cli.boundary import boundary
 from ortrim.cli.options import help_for
+from ortrim.cli.task import task
 from ortrim.errors import ExitCode
 from ortrim.pipeline.devices import fetch_machines, list_devices
 from ortrim.pipeline.doctor import examine

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from invoke.context import Context
-from invoke.tasks import task
 from rich.table import Table
 
 from ortrim.base.console import Console, printable
 from ortrim.base.json import to_data
 from ortrim.cli.boundary import as_data, boundary
 from ortrim.cli.options import help_for
+from ortrim.cli.task import task
 from ortrim.compat.answer import CompatibilityAnswer, ModelAnswer
 from ortrim.compat.check import check_compatibility, failure_of
 from ortrim.pins.versions import exact_version

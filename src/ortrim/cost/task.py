@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Final
 
 from invoke.context import Context
-from invoke.tasks import task
 
 from ortrim.base.json import to_data
 from ortrim.cli.boundary import boundary
 from ortrim.cli.options import count_option, help_for, request_from, size_option
+from ortrim.cli.task import task
 from ortrim.cost.proportion import Expectation
 from ortrim.cost.report import TOP, cost_tables, proportion_tables
 from ortrim.pipeline.request import is_buildspec

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from invoke.context import Context
-from invoke.tasks import task
 
 from ortrim.base.json import to_json
 from ortrim.cli.boundary import boundary
 from ortrim.cli.options import count_option, help_for, request_from, size_option
+from ortrim.cli.task import task
 from ortrim.engines.catalogue import ENGINES, USUAL
 from ortrim.engines.report import engine_tables
 from ortrim.errors import bad_option
@@ -17,7 +17,6 @@ from ortrim.errors import bad_option
 @task(
     positional=["model"],
     iterable=["engine", "only", "case", "dim"],
-    auto_shortflags=False,
     help={
         "model": "a buildspec, or an .onnx file",
         "engine": f"one of {', '.join(ENGINES)}; may be repeated (default: {', '.join(USUAL)})",

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from invoke.context import Context
-from invoke.tasks import task
 from rich.table import Column, Table
 
 from ortrim.base.console import Console, counted, printable
 from ortrim.cli.boundary import boundary
 from ortrim.cli.options import help_for
+from ortrim.cli.task import task
 from ortrim.errors import bad_option
 from ortrim.fetch.lock import NAME, LockedFile
 from ortrim.fetch.offers import ASSEMBLED, Selection

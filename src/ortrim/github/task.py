@@ -11,7 +11,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from invoke.context import Context
-from invoke.tasks import task
 from rich.table import Column, Table
 
 from ortrim.base.console import Console, duration_text, printable
@@ -19,6 +18,7 @@ from ortrim.base.json import to_data
 from ortrim.cli.boundary import boundary
 from ortrim.cli.options import help_for
 from ortrim.cli.rendering import conclude
+from ortrim.cli.task import task
 from ortrim.errors import bad_option
 from ortrim.github.dispatch import WORKFLOW as FILE_NAME
 from ortrim.github.followed_run import Remote

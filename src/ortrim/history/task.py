@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from invoke.context import Context
-from invoke.tasks import task
 
 from ortrim.base.console import Console, counted, printable
 from ortrim.base.files import write_atomically
 from ortrim.base.json import to_data
 from ortrim.cli.boundary import as_data, boundary
 from ortrim.cli.options import count_option, help_for
+from ortrim.cli.task import task
 from ortrim.errors import bad_option
 from ortrim.history.acceptance import Checks, accept_builds, check_builds, regression_of, write_accepted
 from ortrim.history.record import builds_and_benches_of
@@ -65,7 +65,6 @@ def history(
 
 
 @task(
-    auto_shortflags=False,
     help={
         **KIND,
         "note": "a short note that says why",
@@ -98,7 +97,6 @@ def accept_build(
 
 
 @task(
-    auto_shortflags=False,
     help={
         **KIND,
         "size": f"percent by which library and package may grow (default: {100 * DEFAULTS.size:g})",

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any, Final, TypeGuard
 
 from invoke.context import Context
-from invoke.tasks import task
 from rich.table import Column, Table
 
 from ortrim.base.console import printable
 from ortrim.cli.boundary import boundary
 from ortrim.cli.options import help_for
+from ortrim.cli.task import task
 from ortrim.inspect.run import inspect_file
 
 NOTHING: Final = "-"

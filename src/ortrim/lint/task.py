@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Final
 
 from invoke.context import Context
-from invoke.tasks import task
 
 from ortrim.base.console import Console, counted, printable
 from ortrim.base.json import to_data
 from ortrim.cli.boundary import as_data, boundary
 from ortrim.cli.options import HELP, help_for, request_from
+from ortrim.cli.task import task
 from ortrim.lint.rules import ModelFindings, lines_of
 from ortrim.lint.run import LintRequest, failure_of, lint_models, write_sarif
 from ortrim.pins.versions import exact_version
@@ -22,7 +22,6 @@ MOST_PLACES: Final = 5
 @task(
     positional=["model"],
     iterable=["also"],
-    auto_shortflags=False,
     help={
         "model": "an .onnx file, or a buildspec, for its models",
         "also": "another model or buildspec; may be repeated",

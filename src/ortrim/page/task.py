@@ -4,17 +4,16 @@ import json as json_module
 from collections.abc import Sequence
 
 from invoke.context import Context
-from invoke.tasks import task
 
 from ortrim.cli.boundary import boundary
 from ortrim.cli.options import help_for, request_from
+from ortrim.cli.task import task
 from ortrim.page.run import make_model_pages
 
 
 @task(
     positional=[],
     iterable=["only"],
-    auto_shortflags=False,
     help={
         "only": "model of the buildspec, may be repeated (default: all)",
         "no-run": "do not load or run the model for the advice",

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Final
 
 from invoke.context import Context
-from invoke.tasks import task
 
 from ortrim.base.console import Console
 from ortrim.base.files import write_atomically
 from ortrim.cli.boundary import boundary
 from ortrim.cli.options import HELP, count_option, help_for, request_from
+from ortrim.cli.task import task
 from ortrim.errors import UsageError, bad_option
 from ortrim.size.accounting import GROUPINGS
 from ortrim.size.content import TOP, Sized, difference_data, difference_tables, size_data, size_table

@@ -62,6 +62,13 @@ def test_every_option_of_every_task_is_explained(ortrim: Run, task: str) -> None
             assert re.match(r"  -.*?  +\S", line), line
 
 
+@pytest.mark.parametrize("task", ["build", "lint", "inspect", "fetch"])
+def test_help_may_stand_behind_the_task(ortrim: Run, task: str) -> None:
+    """Also where an argument is missing."""
+    assert ortrim(task, "--help") == ortrim("--help", task)
+    assert ortrim(task, "-h").out == ortrim("--help", task).out
+
+
 HEAVY: Final = ("boto3", "elftools", "jinja2", "lief", "numpy", "onnx", "onnxruntime", "requests")
 LOADED: Final = """
 import sys

@@ -25,7 +25,7 @@ from ortrim.cli.options import (
     help_for,
     request_from,
 )
-from ortrim.cli.rendering import conclude, show_plan, show_reports
+from ortrim.cli.rendering import conclude, show_next, show_plan, show_reports
 from ortrim.cli.task import task
 from ortrim.github.remote_build import build_on_github
 from ortrim.github.task import remote_from, require_possible, wants_cancel
@@ -113,7 +113,9 @@ def build(
         elif executor == "github":
             conclude(console, build_on_github(request, remote, console, wants_cancel), json_mode=json)
         else:
-            conclude(console, build_targets(request, console), json_mode=json)
+            reports = build_targets(request, console)
+            conclude(console, reports, json_mode=json)
+            show_next(console, reports, request)
 
 
 @task(

@@ -1,7 +1,9 @@
 """How tasks show plans and reports."""
 
 import json
+import os
 from collections.abc import Sequence
+from pathlib import Path
 
 from rich.table import Table
 
@@ -9,9 +11,11 @@ from ortrim.base.console import Console, printable
 from ortrim.base.json import to_data, to_json
 from ortrim.build.plan import BuildPlan, digest
 from ortrim.cli.boundary import ErrorData, as_data
+from ortrim.pipeline.request import Request
 from ortrim.pipeline.verification import gravest_failure
 from ortrim.platforms import platform_of
 from ortrim.report.terminal import terminal_report
+from ortrim.spec.targets import TARGETS
 from ortrim.verify.reports import VerifyReport
 
 
@@ -33,6 +37,22 @@ def conclude(console: Console, reports: tuple[VerifyReport, ...], *, json_mode: 
     show_reports(console, reports, json_mode=json_mode, errors=as_data(failure) if failure else [])
     if failure:
         raise failure
+
+
+def show_next(console: Console, reports: tuple[VerifyReport, ...], request: Request) -> None:
+    """Say how each package gets into an app, where to read about it, and how to build for another target."""
+    found = {_package(report, request.output): platform_of(TARGETS[report.target]) for report in reports}
+    for package, platform in found.items():
+        console.note(f"in an app, see docs/start/{platform.NAME}.md:")
+        for line in platform.IN_AN_APP:
+            console.note(f"  {line.format(package=package, folder=package.parent)}")
+    others = [each for each in ("android", "ios", "linux-arm64") if not any(r.target.startswith(each) for r in reports)]
+    console.note(f"for another target: ortrim build {request.spec} --target {others[0]}")
+
+
+def _package(report: VerifyReport, output: Path) -> Path:
+    folder = output / report.name / report.plan_digest[:12] / report.target
+    return Path(os.path.normpath(folder / report.package))
 
 
 def show_plan(console: Console, plan: BuildPlan, *, json_mode: bool) -> None:

@@ -54,6 +54,9 @@ class Platform(ABC):
     KEPT: ClassVar[Mapping[str, Any]] = {}
     """Build options that ortrim's own profiles have otherwise than elsewhere, for crash reporters."""
 
+    IN_AN_APP: ClassVar[tuple[str, ...]] = ()
+    """The lines that take a package into an app; `{package}` is its path, `{folder}` that of its folder."""
+
     # Targets
 
     @abstractmethod

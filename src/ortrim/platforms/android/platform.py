@@ -61,6 +61,10 @@ class Android(Platform):
 
     NAME = "android"
     SDK = "ndk"
+    IN_AN_APP = (
+        "mkdir -p third_party/ortrim && cp -r {folder}/maven third_party/ortrim/",
+        'app/build.gradle.kts: implementation("ortrim:onnxruntime-NAME:VERSION"), as {folder}/manifest.json has it',
+    )
     TYPES_LEFT_OUT = ("float8",)
     KEPT: ClassVar[Mapping[str, Any]] = {"unwind_tables": "compressed"}
 

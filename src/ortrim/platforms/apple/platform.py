@@ -54,6 +54,7 @@ class Apple(Platform):
 
     NAME = "apple"
     SDK = "xcode"
+    IN_AN_APP = ("cp -r {folder} MY-APP/    # a Swift package; a pod as well",)
     KEPT: ClassVar[Mapping[str, Any]] = {"unwind_tables": True, "frame_pointers": True}
 
     build_arguments = staticmethod(arguments.build_arguments)

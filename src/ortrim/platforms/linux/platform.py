@@ -43,6 +43,11 @@ class Linux(Platform):
     """Linux on this machine's processor or another; its toolchain comes with ortrim, or is the system's own."""
 
     NAME = "linux"
+    IN_AN_APP = (
+        "mkdir -p third_party/ortrim && tar xzf {package} --strip-components=1 -C third_party/ortrim",
+        "CMakeLists.txt: find_package(onnxruntime REQUIRED CONFIG PATHS third_party/ortrim)",
+        "                target_link_libraries(app onnxruntime::onnxruntime)",
+    )
 
     def problems(
         self, target: TargetSpec, location: Location, linkage: Literal["shared", "static"]

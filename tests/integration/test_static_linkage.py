@@ -17,6 +17,7 @@ from ortrim.build.native import write_static_library
 from ortrim.build.plan import BuildJob
 from ortrim.containers.root_file_systems import machine_parts
 from ortrim.pins.shipped import tool_requirements
+from ortrim.platforms import LINUX
 from own_caches import zig_of_tests
 from sample_plans import sample_plan
 
@@ -83,9 +84,10 @@ def built(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     )
     require(compiler(job, paths, "c++", *compiling))
     require(compiler(job, paths, "ar", "qc", "liblibrary.a", "library.o"))
-    linking = ("-shared", "-s", "-Wl,--gc-sections", "-Wl,--print-map", "-Wl,--version-script=../../../exports.lds")
-    library = job.expected_outputs[0].name
+    linking = ("-shared", "-Wl,--gc-sections", "-Wl,--print-map", "-Wl,--version-script=../../../exports.lds")
+    library = f"libonnxruntime.so.{job.ort_version}"
     require(compiler(job, paths, "c++", *linking, "-Wl,-u,OrtGetApiBase", "liblibrary.a", "-o", library))
+    LINUX.finish(job, paths)
     write_static_library(job, paths)
     return job, paths
 

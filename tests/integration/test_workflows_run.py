@@ -258,7 +258,9 @@ def test_a_compile_that_fails_ends_the_run(act: Act) -> None:
 def test_a_push_is_tested_and_judged(act: Act) -> None:
     """On both machines, by what `.ci/run` says, which is a stand-in here; the other jobs are left out."""
     script, workflow = act.clone / ".ci" / "run", act.clone / ".github" / "workflows" / "ci.yml"
-    replace_in(workflow, "needs: [test, fresh, android, android-without-ndk, android-app, apple]", "needs: [test]")
+    replace_in(
+        workflow, "needs: [test, fresh, android, android-without-ndk, android-app, apple, windows]", "needs: [test]"
+    )
     jobs = ("test on ubuntu-24.04-1", "test on ubuntu-24.04-arm-2", "ci")  # act counts those of a matrix
     for code, how in ((1, "failed"), (0, "succeeded")):
         script.write_text(f"#!/bin/sh\nexit {code}\n")

@@ -153,17 +153,17 @@ def select_targets(
     `no-such-target` when nothing is selected, `ambiguous-target`.
     """
     offered = spec.targets or tuple(TargetSpec(id=identifier) for identifier in TARGETS)
-    wanted = pattern
-    if pattern is None:
-        wanted = host.identifier if host else ""
-    elif pattern == OperatingSystem.ANDROID and not spec.targets:
-        wanted = FIRST_ANDROID
+    wanted = ((host.identifier if host else "") if pattern is None else pattern).split(",")
+    if not spec.targets:
+        wanted = [FIRST_ANDROID if each == OperatingSystem.ANDROID else each for each in wanted]
     names = tuple(target.id for target in offered)
-    found = {name for each in (wanted or "").split(",") for name in selected(each, names, note=note)}
+    found = {name for each in wanted for name in selected(each, names, note=note)}
     if not found:
         what = f"no target matches {pattern!r}"
         if pattern is None:
-            what = f"the host's target {wanted} is not among the targets" if host else "no target runs on this machine"
+            what = (
+                f"the host's target {wanted[0]} is not among the targets" if host else "no target runs on this machine"
+            )
         hint = f"choose with --target among: {', '.join(names)}"
         raise UsageError("no-such-target", what, where=f"buildspec {spec.name}", hint=hint)
     return tuple(target for target in offered if target.id in found)

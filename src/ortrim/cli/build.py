@@ -115,7 +115,8 @@ def build(
         else:
             reports = build_targets(request, console)
             conclude(console, reports, json_mode=json)
-            show_next(console, reports, request)
+            if not json:
+                show_next(console, reports, request)
 
 
 @task(

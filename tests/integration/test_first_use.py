@@ -1,5 +1,6 @@
 """From a model to a plan with nothing written: `ortrim init` and `ortrim plan` of models, in the real full runtime."""
 
+import os
 import tomllib
 from pathlib import Path
 
@@ -93,6 +94,9 @@ def test_cases_of_ones_own_are_taken_as_they_are(ortrim: Run) -> None:
         (("plan", "m.onnx", "--case", "a:x=1y2"), ExitCode.USAGE, "write --case NAME:INPUT=1x3x224x224"),
         (("plan", "m.onnx", "--case", "x=1"), ExitCode.USAGE, "write --case NAME:INPUT=1x3x224x224"),
         (("plan", "m.onnx", "--data", "absent.npz"), ExitCode.USAGE, "give an .npz file"),
+        (("plan", "wheel:demo/m.onnx"), ExitCode.USAGE, "wheel:NAME==VERSION"),
+        (("plan", "wheel:--x==1/m.onnx"), ExitCode.USAGE, "wheel:NAME==VERSION"),
+        (("plan", "http://example.com/m.onnx"), ExitCode.USAGE, "is not encrypted"),
         (("init",), ExitCode.USAGE, "no model to write a buildspec for"),
         (("m.onnx",), ExitCode.USAGE, "ortrim build m.onnx"),
     ],
@@ -105,6 +109,29 @@ def test_what_cannot_be_meant_is_said(ortrim: Run, words: tuple[str, ...], code:
     assert (ended.code, ended.out) == (code, "")
     assert said in ended.err
     assert not Path("artifacts").exists()
+
+
+def test_names_from_outside_stay_names(ortrim: Run) -> None:
+    """A model that was downloaded may have names that would end a comment or a string."""
+    hostile = 'n\n[[models]]\nurl = "https://example.com"'
+    node = helper.make_node("Relu", ["x"], ["y"])
+    shape = (hostile, 3)
+    model = model_of([node], [value("x", TensorProto.FLOAT, shape)], [value("y", TensorProto.FLOAT, shape)])
+    write(Path('a"\x7f\\.onnx'), model)
+    assert ortrim("init", 'a"\x7f\\.onnx', "--output", "new", "--target", "linux-x64").code == 0
+    (model_spec,) = tomllib.loads(Path("new/a.toml").read_text())["models"]
+    assert model_spec["path"] == '../a"\x7f\\.onnx'
+    assert {name for case in model_spec["cases"] for name in case["dimensions"]} == {hostile}
+
+
+def test_a_file_that_no_buildspec_can_name_is_refused(ortrim: Run) -> None:
+    """Linux has file names that are no text."""
+    bad = os.fsdecode(b"bad\xff.onnx")
+    write(Path(bad), relu())
+    ended = ortrim("init", bad)
+    assert ended.code == ExitCode.MODEL
+    assert "name-not-utf8" in ended.err
+    assert not list(Path().glob("*.toml"))
 
 
 @pytest.mark.network

@@ -25,6 +25,7 @@ from ortrim.models.full_runtime import FullRuntime
 from ortrim.models.models import PreparedModel
 from ortrim.models.onnx_files import read_onnx
 from ortrim.spec.buildspec import CaseSpec, InputSpec, ModelSpec
+from ortrim.spec.values import toml_string
 from ortrim.verify.cases import RECORDED, make_cases, toml_key
 from ortrim.verify.coverage import marked_copy
 from ortrim.verify.measurements import Coverage, OutputParity, Verdict
@@ -333,9 +334,9 @@ def _warnings(name: str, reference: References) -> Iterator[str]:
 
 def case_toml(case: CaseSpec) -> str:
     """Return a case as an inline table of a buildspec, with what differs from the defaults."""
-    parts = {"name": json.dumps(case.name)}
+    parts = {"name": toml_string(case.name)}
     if case.data:
-        parts["data"] = json.dumps(case.data.as_posix())
+        parts["data"] = toml_string(case.data.as_posix())
     if case.seed:
         parts["seed"] = str(case.seed)
     if case.dimensions:
@@ -347,9 +348,10 @@ def case_toml(case: CaseSpec) -> str:
 
 def _fields(spec: InputSpec) -> Iterator[tuple[str, str]]:
     for key, value in asdict(spec).items():
-        if value is not None:
-            # A bound that is a whole number is written as one.
-            yield key, f"{value:.15g}" if key in {"low", "high"} else json.dumps(value)
+        if key in {"low", "high"} and value is not None:
+            yield key, f"{value:.15g}"  # a bound that is a whole number is written as one
+        elif value is not None:
+            yield key, toml_string(value) if isinstance(value, str) else json.dumps(value)
 
 
 def _table(pairs: Iterable[tuple[str, str]], *, plain: bool = False) -> str:

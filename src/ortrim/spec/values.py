@@ -1,5 +1,6 @@
-"""What single values of a buildspec may look like."""
+"""What single values of a buildspec may look like, and how a text is written into one."""
 
+import json
 from typing import Annotated, Final
 
 from pydantic import ConfigDict, Field
@@ -20,3 +21,8 @@ Sha256 = Annotated[str, Field(pattern=SHA256)]
 Dimension = Annotated[int, Field(ge=0, le=2**31 - 1)]
 Scalar = bool | int | float | str
 Text = Annotated[str, Field(min_length=1)]
+
+
+def toml_string(text: str) -> str:
+    """Return a text as TOML's basic string, whose escapes are those of JSON but for DEL."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

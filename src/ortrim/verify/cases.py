@@ -8,7 +8,6 @@
 
 import dataclasses
 import hashlib
-import json
 import math
 import re
 import struct
@@ -29,7 +28,7 @@ from ortrim.base.json import to_canonical_json
 from ortrim.errors import SpecError, VerifyError
 from ortrim.models.models import ModelFacts, PreparedModel, TensorInfo
 from ortrim.spec.buildspec import CaseSpec, InputSpec, ModelSpec
-from ortrim.spec.values import Scalar
+from ortrim.spec.values import Scalar, toml_string
 
 Array = NDArray[Any]
 
@@ -300,7 +299,7 @@ RECORDED: Final = "; or give recorded inputs by 'data'"
 
 def toml_key(name: str) -> str:
     """Write a name of the model's as a key of TOML."""
-    return name if BARE_KEY.fullmatch(name) else json.dumps(name, ensure_ascii=False)
+    return name if BARE_KEY.fullmatch(name) else toml_string(name)
 
 
 def advice(facts: ModelFacts, words: str) -> str:

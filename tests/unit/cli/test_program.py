@@ -148,6 +148,14 @@ def test_words_that_make_no_sense_end_with_the_code_of_usage(ortrim: Run, words:
     assert "Traceback" not in ended.err
 
 
+@pytest.mark.parametrize("option", ["-s", "--spec", "-s="])
+def test_a_letters_value_is_no_model(ortrim: Run, option: str) -> None:
+    """Words that stand alone are models; what follows an option is its value, however the option is written."""
+    words = (option + "missing.toml",) if option.endswith("=") else (option, "missing.toml")
+    ended = ortrim("plan", *words)
+    assert ended.err.startswith("error: spec-missing\n  missing.toml: does not exist")
+
+
 UNREAD: Final = """( program=$1; shift; "$program" -c "$@" 2>said; echo $? >code ) | true"""
 """A shell's line whose second program reads nothing and is gone before the first one writes."""
 

@@ -21,7 +21,7 @@ from ortrim.models.models import OrtModel, PreparedModel
 from ortrim.models.prepare import FACTS_LAYOUT, prepare
 from ortrim.spec.buildspec import LoadedSpec, ModelSpec
 from ortrim.verify.cases import Case, load_array, make_cases
-from ortrim.verify.reference import References, SavedOutputs, converted_outputs, reference_outputs
+from ortrim.verify.reference import References, SavedOutputs, optimized_outputs, reference_outputs
 
 VARIANTS: Final[Mapping[str, tuple[str, ...]]] = {
     "float64": ("encoder",),
@@ -86,7 +86,7 @@ def prepared_subject(prepared: PreparedModel, cases: tuple[Case, ...], runtime: 
         converted=converted,
         cases=cases,
         reference=reference_outputs(prepared, cases, runtime, root),
-        same_graph=converted_outputs(converted, prepared, cases, runtime, root),
+        same_graph=optimized_outputs(converted, prepared, cases, runtime, root),
     )
 
 

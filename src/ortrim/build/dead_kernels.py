@@ -23,6 +23,8 @@ AVX512_KERNELS: Final = "avx512_kernels.cc"
 AVX512_NCHWC: Final = "avx512_nchwc.cc"
 AVX512_SOURCES: Final = (AVX512_KERNELS, AVX512_NCHWC)
 """Ours in `data/cmake`, for the kernels that minimal builds go without."""
+AVX512_CONVOLUTIONS: Final = "avx512_convolutions.cc"
+"""Ours there, with kernels of its own."""
 CONSTRUCTORS: Final = ("platform.cpp", *AVX512_SOURCES)
 """What fills the table: upstream's, and ours."""
 DECLARATIONS: Final = "mlasi.h"

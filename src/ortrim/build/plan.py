@@ -102,8 +102,8 @@ class BuildJob:
     `without_types` are the kinds of values that are left out, as `build.dead_kernels` names them. `hot_operators` are
     those (`domain:OpType`, sorted) whose kernels are compiled as what is hot; every kernel is when there are none.
 
-    `avx512_nchwc` says whether the library runs models with NCHWc layout with block size 16, which upstream's minimal
-    builds do not.
+    `channel_block` is how many channels lie in a block of the models in NCHWc layout: 8, or 16, which upstream's
+    minimal builds do not run; 0 without such models.
 
     `arguments` are those of upstream's `build.py`; `finishing` are the commands that follow it, run one after the other
     in the build folder. `expected_outputs` is what is there in the end, the library first.
@@ -122,7 +122,7 @@ class BuildJob:
     operator_config: str
     without_types: tuple[str, ...] = ()
     hot_operators: tuple[str, ...] = ()
-    avx512_nchwc: bool = False
+    channel_block: Literal[0, 8, 16] = 0
     toolchain: Toolchain
     tools: tuple[tuple[str, str], ...]
     hooks_sha256: str

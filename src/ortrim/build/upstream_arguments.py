@@ -8,7 +8,7 @@ Facts about the flags: upstream's `tools/ci_build/` of 1.21.0, 1.22.0, 1.24.4, a
 from collections.abc import Iterable
 from typing import Final
 
-from ortrim.build.dead_kernels import AVX512_KERNELS, AVX512_NCHWC, FLOAT16, OF_UPSTREAM
+from ortrim.build.dead_kernels import AVX512_CONVOLUTIONS, AVX512_KERNELS, AVX512_NCHWC, FLOAT16, OF_UPSTREAM
 from ortrim.build.plan import BuildJob, PlannedModel
 from ortrim.build.upstream_options import versioned_options
 from ortrim.errors import PlanError
@@ -256,7 +256,8 @@ def keeps_frames(job: BuildJob) -> bool:
 def wide_sources(job: BuildJob) -> tuple[str, ...]:
     """Return our own sources that put kernels into MLAS's table: some for speed, some that laid-out models need."""
     vectors = (AVX512_KERNELS,) if job.build_options.avx512_kernels else ()
-    return (*vectors, *((AVX512_NCHWC,) if job.avx512_nchwc else ()))
+    convolutions = (AVX512_CONVOLUTIONS,) if vectors and job.channel_block == 8 else ()
+    return (*vectors, *convolutions, *((AVX512_NCHWC,) if job.channel_block == 16 else ()))
 
 
 def _optimization(job: BuildJob) -> tuple[str, ...]:

@@ -94,12 +94,12 @@ def _with_models(words: Sequence[str], tasks: Mapping[str, ParserContext]) -> li
     for at, word in enumerate(words[1:], start=1):
         if word in tasks and not expects and not Path(word).exists():
             return [*written, *words[at:]]
-        flag = task.flags[word] if word in task.flags else None  # `get` knows no letters
+        takes_value = word in task.flags and task.flags[word].takes_value  # its `get` knows no letters
         is_model = not (expects or word.startswith("-"))
         written.append(f"--model={word}" if is_model else word)
         if is_model and not several:
             return [*written, *words[at + 1 :]]
-        expects = not expects and flag is not None and flag.takes_value
+        expects = not expects and takes_value
     return written
 
 

@@ -22,6 +22,7 @@ from ortrim.platforms import platform_of
 from ortrim.platforms.android.harness import job_apks
 from ortrim.platforms.apple.devicectl import PhoneDevice, open_phone
 from ortrim.platforms.apple.harness import job_app
+from ortrim.platforms.planner import BLOCKS
 from ortrim.report.summary import unproved_models
 from ortrim.verify.devices.batch import Farm, FarmDevice
 from ortrim.verify.devices.device import Device
@@ -30,7 +31,7 @@ from ortrim.verify.gates import BUDGET_GATE, gate_hint
 from ortrim.verify.judge import diagnostic_of
 from ortrim.verify.measure import device_folder, in_turn
 from ortrim.verify.measurements import Comparison, Verdict
-from ortrim.verify.reference import converted_outputs, reference_outputs
+from ortrim.verify.reference import optimized_outputs, reference_outputs
 from ortrim.verify.reports import NOT_FOR_DEVICE, DeviceFailure, DeviceReport, VerifyReport
 from ortrim.verify.verification import Delivery, Identity, ModelUnderTest, Task, verify_target
 
@@ -164,7 +165,8 @@ def _subjects(planned: Planned, step: Step) -> tuple[ModelUnderTest, ...]:
     ):
         step.progress(0, 0, f"outputs of {prepared.name} in the full runtime")
         reference = reference_outputs(prepared, cases, models.runtime, folder)
-        same_graph = converted_outputs(converted, prepared, cases, models.runtime, folder)
+        laid_out = plan.layout in BLOCKS
+        same_graph = optimized_outputs(None if laid_out else converted, prepared, cases, models.runtime, folder)
         subjects.append(
             ModelUnderTest(
                 prepared=prepared,

@@ -5,6 +5,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Final, Literal
 
 from ortrim.build.dead_kernels import FLOAT16
@@ -43,7 +44,8 @@ from ortrim.spec.targets import (
 
 AVX512: Final = "x86-64-v4"
 """The least processor, as buildspecs name it, that has AVX-512."""
-BLOCKS: Final = ("nchwc8", "nchwc16")
+BLOCKS: Final[Mapping[str, Literal[8, 16]]] = MappingProxyType({"nchwc8": 8, "nchwc16": 16})
+"""How many channels lie in a block, by the layout's name."""
 
 
 def require_layouts(job: BuildJob, models: Iterable[PlannedModel]) -> None:
@@ -118,7 +120,7 @@ def make_plan(
             operator_config=config,
             without_types=_left_out(spec, target, unused_types),
             hot_operators=_hot_operators(spec, target, hot_operators),
-            avx512_nchwc=any(model.layout == "nchwc16" for model in models),
+            channel_block=max((BLOCKS[model.layout] for model in models if model.layout in BLOCKS), default=0),
             toolchain=toolchains[target.id],
             tools=tools,
             hooks_sha256=hooks_sha256,

@@ -13,7 +13,7 @@ from typing import Final
 from ortrim.base.command import run
 from ortrim.base.files import shipped_folder, storage_errors
 from ortrim.binaries.link_map import INTERNAL
-from ortrim.build.dead_kernels import AVX512_SOURCES
+from ortrim.build.dead_kernels import AVX512_CONVOLUTIONS, AVX512_SOURCES
 from ortrim.errors import ToolError
 
 ARCHIVE: Final = re.compile(r"(.*\.a)\(.*\)")
@@ -82,7 +82,7 @@ def component_of(file: str, section: str) -> str:
     parts = (archive[1] if archive else file).split("/")
     name = next((part for part in reversed(parts) if part.endswith((".a", ".dir"))), parts[-1])
     own = OWN.fullmatch(name)
-    if _member(file).removesuffix(".o") in AVX512_SOURCES:  # ours, linked by themselves
+    if _member(file).removesuffix(".o") in (*AVX512_SOURCES, AVX512_CONVOLUTIONS):  # ours, linked by themselves
         return "mlas"
     if own and own[1] in {"session", "framework"} and C_API.fullmatch(_member(file)):
         return "c api"

@@ -99,14 +99,19 @@ def reference_outputs(model: PreparedModel, cases: tuple[Case, ...], runtime: Fu
     return References(folder=destination, cases=index.cases, quantized=index.quantized, coverage=index.coverage)
 
 
-def converted_outputs(
-    converted: OrtModel, model: PreparedModel, cases: tuple[Case, ...], runtime: FullRuntime, folder: Path
+def optimized_outputs(
+    converted: OrtModel | None, model: PreparedModel, cases: tuple[Case, ...], runtime: FullRuntime, folder: Path
 ) -> SavedOutputs:
-    """Return the full runtime's outputs of the converted model, in the same way and with the same errors."""
-    destination = folder / f"{model.name}-converted-{_digest(converted.sha256, cases, runtime)[:16]}"
+    """Return the full runtime's outputs of the converted model, in the same way and with the same errors.
+
+    Without one, those of the model itself, which the full runtime optimizes for this machine's processor: one that is
+    laid out in blocks of channels runs only where the processor takes blocks of that size.
+    """
+    path, sha256 = (converted.path, converted.sha256) if converted else (model.path, model.facts.sha256)
+    destination = folder / f"{model.name}-optimized-{_digest(sha256, cases, runtime)[:16]}"
 
     def fill(temporary: Path) -> None:
-        answer = _run((str(converted.path), "--optimized"), model, cases, runtime, temporary)
+        answer = _run((str(path), "--optimized"), model, cases, runtime, temporary)
         _write_index(_Index(cases=answer.cases), temporary)
 
     cached_folder(destination, fill)

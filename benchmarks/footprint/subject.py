@@ -48,7 +48,7 @@ class Subject:
                 spec=self.name,
                 model=model.prepared.name,
                 convolutions=has_convolutions(model.converted.config),
-                layout=model.spec.layout is not None,
+                layout=model.spec.layout != "plain",
             )
             for model in self.models
         )

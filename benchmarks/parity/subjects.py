@@ -79,7 +79,7 @@ def subject_of(spec: ModelSpec, base: Path, runtime: FullRuntime) -> Subject:
 
 def prepared_subject(prepared: PreparedModel, cases: tuple[Case, ...], runtime: FullRuntime) -> Subject:
     """Return a model with what the full runtime makes of it."""
-    conversion, root = Conversion(style="fixed", level="extended", layout=None), cache_folder("references")
+    conversion, root = Conversion(style="fixed", level="extended", layout="plain"), cache_folder("references")
     converted = convert(prepared, conversion, runtime=runtime, root=cache_folder("conversions"))
     return Subject(
         prepared=prepared,

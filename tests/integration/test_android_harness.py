@@ -106,7 +106,7 @@ def test_the_demo_passes_on_a_farm(farm: JavaFarm, programs: Programs, tmp_path:
     (target,) = planned.plan.targets
     with console.step("build") as step:
         result = executor_for(planned, target, request, step).run(target.job)
-        subjects = _subjects(planned, step)
+        subjects = _subjects(planned, target.job.target, step)
     task = Task(
         delivery=Delivery(
             archive=result.library, library=result.library, facts=read_library(result.library), gates=(), size=SIZE

@@ -17,9 +17,10 @@ from number_samples import copy_of, operators, picture, ran, random_feeds, recur
 from onnx_samples import model_of, relu, value
 from ortrim.errors import ExitCode, ModelError
 from ortrim.models.full_runtime import full_runtime
+from ortrim.models.operators import NCHWC
 from ortrim.pins.runtime import runtime_pins
 from ortrim.spec.step_specs import Float16, Optimize, Quantize
-from ortrim.steps.runtime_tools import LAYOUT_DOMAIN, float16, optimize, quantize
+from ortrim.steps.runtime_tools import float16, optimize, quantize
 from ortrim.steps.step import Stepped, Workplace
 from ortrim.steps.table import take_step
 
@@ -190,10 +191,10 @@ def test_a_layout_is_for_processors_like_this_one(
     """Convolutions with their channels in blocks are named, with what they are bound to; elsewhere there are none."""
     model = layers()
     stepped = optimize(copy_of(model), Optimize(use="optimize", level=level), place_for(model, tmp_path, version))
-    blocked = any(node.domain == LAYOUT_DOMAIN for node in stepped.model.graph.node)
+    blocked = any(node.domain == NCHWC for node in stepped.model.graph.node)
     assert blocked == (platform.machine() == "x86_64")
     assert any("processors like this machine's" in note for note in stepped.notes) == blocked
-    assert any(LAYOUT_DOMAIN in note and "CPUExecutionProvider" in note for note in stepped.notes) == blocked
+    assert any(NCHWC in note and "CPUExecutionProvider" in note for note in stepped.notes) == blocked
 
 
 def test_a_provider_that_the_wheel_lacks_is_named(tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ APIS: Final = ("java", "cpp")
 def subjects_of(planned: Planned) -> tuple[ModelUnderTest, ...]:
     """Return the models of a plan with the full runtime's outputs."""
     with Console().step("references") as step:
-        return _subjects(planned, step)
+        return _subjects(planned, planned.plan.targets[0].job.target, step)
 
 
 def write_requests(folder: Path, session: str, subjects: Sequence[ModelUnderTest]) -> None:

@@ -11,7 +11,7 @@ from ortrim.platforms.android.ndk import ndk_toolchain
 from ortrim.platforms.android.platform import android_of
 from ortrim.platforms.apple.platform import deployment_target_of
 from ortrim.platforms.apple.xcode import xcode_toolchain
-from ortrim.platforms.planner import make_plan
+from ortrim.platforms.planner import Contents, make_plan
 from ortrim.spec.buildspec import AppleSpec, BuildSpec, ModelSpec, TargetSpec
 from ortrim.spec.targets import APPLE, TARGETS, CLibrary, OperatingSystem, minimum_glibc
 
@@ -65,17 +65,14 @@ def sample_plan(
     targets = selected or tuple(each for each in spec.targets if each.id == target) or (sample_target(target),)
     return make_plan(
         spec,
-        operators,
+        Contents(operators=operators, models=models, unused_types=unused_types, hot_operators=hot_operators),
         targets=targets,
-        models=models,
         sources=sources,
         tools=(("cmake", "3.31.10"), ("ninja", "1.13.2"), ("ziglang", "0.17.0")),
         toolchains={each.id: toolchain or sample_toolchain(spec, each) for each in targets},
         runner_sha256="4" * 64,
         hooks_sha256="d" * 64,
         ortrim_version="0.1.0",
-        unused_types=unused_types,
-        hot_operators=hot_operators,
     )
 
 

@@ -20,6 +20,7 @@ from ortrim.models.operators import RequiredOperators, parse_config
 from ortrim.pipeline.executors import executor_for
 from ortrim.pipeline.planned import Planned, planned_here
 from ortrim.pipeline.request import Request
+from ortrim.platforms.planner import BLOCKS
 from ortrim.report.figures import plain_table, share_text
 from ortrim.verify.devices.device import Repetition, RunRequest
 from ortrim.verify.devices.host import Host
@@ -92,12 +93,16 @@ def _shares(planned: Planned, runner: Path, runs: int, timed: Timed, step: Step)
 
 def _requests(planned: Planned, number: int, runner: Path, runs: int) -> tuple[RunRequest, ...]:
     """Return a run of each case of a model, with one thread, so that no two operators share a moment."""
+    models = planned.models
+    # The full runtime of a processor with AVX-512 does not run blocks of eight; it lays the model out for itself.
+    laid_out = planned.plan.models[number].layout in BLOCKS
+    model = (models.prepared if laid_out else models.converted)[number].path
     session = replace(planned.plan.models[number].session, threads=1, inter_op_threads=1)
     return tuple(
         RunRequest(
             runner=runner,
-            library=planned.models.runtime.library,
-            model=planned.models.converted[number].path,
+            library=models.runtime.library,
+            model=model,
             cases=(case,),
             session=session,
             repetition=Repetition(runs=runs, warmup=1),

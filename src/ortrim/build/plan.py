@@ -178,7 +178,10 @@ class PlannedTarget:
 
 @dataclass(frozen=True, kw_only=True)
 class BuildPlan:
-    """The jobs that a buildspec comes to, and the models they are for."""
+    """The jobs that a buildspec comes to, and the models they are for.
+
+    `laid_out` are the same models for the targets that take blocks of channels, when others of the plan do not.
+    """
 
     schema: Literal["ortrim-plan/1"] = "ortrim-plan/1"
     ortrim_version: str
@@ -187,6 +190,11 @@ class BuildPlan:
     models: tuple[PlannedModel, ...]
     targets: tuple[PlannedTarget, ...]
     assemblies: tuple[AssemblyJob, ...] = ()
+    laid_out: tuple[PlannedModel, ...] = ()
+
+    def models_for(self, target: Target) -> tuple[PlannedModel, ...]:
+        """Return the models as they are for a target."""
+        return self.laid_out if self.laid_out and target.takes_blocks else self.models
 
 
 def digest(part: BuildPlan | BuildJob | RunnerJob) -> str:

@@ -28,7 +28,7 @@ from pydantic.dataclasses import dataclass
 from ortrim.base.cache import cache_folder, is_kept, locked, record_entry
 from ortrim.base.files import storage_errors, write_atomically
 from ortrim.base.json import from_json, to_canonical_json, to_data
-from ortrim.build.dead_kernels import AVX512_KERNELS, AVX512_NCHWC
+from ortrim.build.dead_kernels import AVX512_CONVOLUTIONS, AVX512_KERNELS, AVX512_NCHWC
 from ortrim.errors import SourcesError, StorageError
 from ortrim.models.operators import RequiredOperators
 from ortrim.pins.shipped import pin_names, pin_text
@@ -269,6 +269,7 @@ AVX512_UNITS: Final = {
         "x86_64/QgemvU8S8KernelAvx512Core.S", "x86_64/QgemvU8S8KernelAvx512Vnni.S", "x86_64/SgemmKernelAvx512F.S",
         "x86_64/SoftmaxKernelAvx512F.S", "x86_64/TransKernelAvx512F.S",
     ),
+    AVX512_CONVOLUTIONS: (),
     AVX512_NCHWC: ("x86_64/SconvKernelAvx512F.S", "x86_64/SpoolKernelAvx512F.S"),
 }  # fmt: skip
 """By the source of ours that puts kernels into MLAS's table: where MLAS has them, below its own folder."""

@@ -25,6 +25,7 @@ from ortrim.compat.installed import (
     one_hot_triple,
 )
 from ortrim.models.operators import (
+    NCHWC,
     ModelUses,
     OperatorId,
     OperatorTypes,
@@ -35,7 +36,6 @@ from ortrim.models.operators import (
 )
 from ortrim.spec.values import toml_string
 
-NCHWC: Final = "com.microsoft.nchwc"
 """Operators whose weights lie in blocks as large as the converting processor likes them (upstream's issue 26174)."""
 COMPILED_OUT: Final = {FLOAT4: "4-bit floats", FLOAT8: "8-bit floats", SPARSE: "sparse tensors"}
 """Kinds of values that a runtime may be compiled without whatever its operators are. An operator configuration alone
@@ -267,7 +267,7 @@ def missing_lines(answer: ModelAnswer) -> tuple[str, ...]:
     return (*answer.obstacles, *operators)
 
 
-_DOMAINS: Final = frozenset({"ai.onnx", "ai.onnx.ml", "com.microsoft", "com.microsoft.nchwc", "com.ms.internal.nhwc"})
+_DOMAINS: Final = frozenset({"ai.onnx", "ai.onnx.ml", "com.microsoft", NCHWC, "com.ms.internal.nhwc"})
 Lacking = list[tuple[OperatorId, tuple[OperatorUse, ...]]]
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 

@@ -30,7 +30,7 @@ HOST: Final = ("Linux", "x86_64")
 CPUINFO: Final = Path("/proc/cpuinfo")
 
 
-def converter_for(layout: Layout | None, runtime: FullRuntime, where: str) -> FullRuntime:
+def converter_for(layout: Layout, runtime: FullRuntime, where: str) -> FullRuntime:
     """Return the same runtime on a processor that makes the layout: emulated, or this machine's where that has to be.
 
     Blocks of 8 come of an emulated processor with AVX2 and without AVX-512; blocks of 16 of this one, because qemu has
@@ -84,7 +84,7 @@ class Conversion:
 
     style: Literal["fixed", "runtime"] = "fixed"
     level: Literal["disable", "basic", "extended", "all"] = "extended"
-    layout: Layout | None = None
+    layout: Layout = "plain"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,6 +15,7 @@ from ortrim.models.full_runtime import FullRuntime, run_script
 from ortrim.models.graph_facts import node_facts
 from ortrim.models.models import PreparedModel
 from ortrim.models.onnx_files import read_onnx, with_types
+from ortrim.models.operators import NCHWC
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +55,7 @@ PATTERNS: Final = (
 `kernel_registry_manager.cc`, `graph.cc`."""
 
 ANY_LATER_OPSET: Final = 2**31 - 1
-OWN_DOMAINS: Final = ("ai.onnx", "ai.onnx.ml", "com.microsoft", "com.microsoft.nchwc", "com.ms.internal.nhwc")
+OWN_DOMAINS: Final = ("ai.onnx", "ai.onnx.ml", "com.microsoft", NCHWC, "com.ms.internal.nhwc")
 
 
 UNHELD: Final = "Unsupported tensor data type"

@@ -22,7 +22,10 @@ class TensorInfo:
 
 @dataclass(frozen=True, kw_only=True)
 class ModelFacts:
-    """What an ONNX model says of itself: `opsets` by domain, IR version, inputs and outputs in order."""
+    """What an ONNX model says of itself: `opsets` by domain, IR version, inputs and outputs in order.
+
+    `convolution_share` is the share of its float32 weights that convolutions along two axes have, 0 to 1.
+    """
 
     sha256: str
     size_bytes: int
@@ -31,6 +34,7 @@ class ModelFacts:
     inputs: tuple[TensorInfo, ...]
     outputs: tuple[TensorInfo, ...]
     node_count: int
+    convolution_share: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)

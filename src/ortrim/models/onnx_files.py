@@ -6,6 +6,7 @@
 - Which models an ONNX Runtime version takes. Pure.
 """
 
+import math
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -314,7 +315,26 @@ def facts_of(model: onnx.ModelProto, sha256: str, size_bytes: int, where: str) -
         inputs=tuple(_input(value, where) for value in inputs),
         outputs=tuple(_output(value, where) for value in model.graph.output),
         node_count=sum(1 for _ in nodes_of(model)),
+        convolution_share=_convolution_share(model.graph),
     )
+
+
+IMAGE_FILTERS: Final = 4
+"""Axes of the filters of a convolution along two axes."""
+
+
+def _convolution_share(graph: onnx.GraphProto) -> float:
+    """Return the share of a graph's float32 weights that its own convolutions along two axes have.
+
+    Weights are initializers, or values of Constant as Paddle's exporter writes them.
+    """
+    constants = (node for node in graph.node if node.op_type == "Constant" and len(node.output) == 1)
+    written = ((node.output[0], each.t) for node in constants for each in node.attribute if each.HasField("t"))
+    tensors = dict(written) | {each.name: each for each in graph.initializer}
+    weights = {name: each.dims for name, each in tensors.items() if each.data_type == onnx.TensorProto.FLOAT}
+    read = {name for node in graph.node if node.op_type == "Conv" for name in node.input[1:2]}
+    filters = [dims for name, dims in weights.items() if name in read and len(dims) == IMAGE_FILTERS]
+    return sum(map(math.prod, filters)) / max(1, sum(map(math.prod, weights.values())))
 
 
 def nodes_of(model: onnx.ModelProto) -> Iterator[onnx.NodeProto]:

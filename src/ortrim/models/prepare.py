@@ -141,7 +141,7 @@ def _copy_member(archive: zipfile.ZipFile, member: str, destination: Path, where
 
 
 MODEL_FILE: Final = "model.onnx"
-FACTS_LAYOUT: Final = "2"
+FACTS_LAYOUT: Final = "4"
 """To be part of the path to prepared models, and raised when what is kept beside them changes."""
 FACTS_FILE: Final = "facts.json"
 

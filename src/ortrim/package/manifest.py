@@ -123,7 +123,7 @@ def check_inputs(inputs: PackageInputs) -> None:
 
 
 def _check_models(inputs: PackageInputs) -> None:
-    planned = {model.name: model.ort_sha256 for model in inputs.plan.models}
+    planned = {model.name: model.ort_sha256 for model in inputs.plan.models_for(inputs.job.target)}
     given = {model.name: sha256_of(model.path) for model in inputs.models}
     for name in sorted(planned.keys() | given.keys()):
         if planned.get(name) != given.get(name):
@@ -165,7 +165,7 @@ def make_manifest(inputs: PackageInputs, files: tuple[FileEntry, ...]) -> Manife
         tools=inputs.job.tools,
         arguments=job.arguments,
         operators=inputs.operators,
-        models=inputs.plan.models,
+        models=inputs.plan.models_for(job.target),
         sources=job.sources,
         symbols=inputs.symbols.entry if inputs.symbols else None,
         files=tuple(sorted(files, key=lambda entry: entry.path)),

@@ -141,7 +141,7 @@ SESSION: Final = "session.json"
 
 def model_files(inputs: PackageInputs, folder: str = MODELS) -> tuple[PackagedFile, ...]:
     """Return the converted models of a package and `session.json`, all in one folder."""
-    settings = {model.name: model.session for model in inputs.plan.models}
+    settings = {model.name: model.session for model in inputs.plan.models_for(inputs.job.target)}
     text = session_json(inputs.plan.ort_version, settings)
     return (
         *(PackagedFile(path=f"{folder}/{model.name}.ort", content=model.path) for model in inputs.models),

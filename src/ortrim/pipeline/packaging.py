@@ -25,13 +25,14 @@ from ortrim.verify.verification import Delivery
 
 def package_inputs(planned: Planned, job: BuildJob, result: JobResult) -> PackageInputs:
     """Return what the package of a target is made from, and what its part of an assembly is."""
+    models = planned.models.for_target(job.target)
     upstream = sound_sources(planned.sources) / "onnxruntime"
     return PackageInputs(
         plan=planned.plan,
         job=job,
         result=result,
-        models=planned.models.converted,
-        operators=planned.models.operators,
+        models=models.converted,
+        operators=models.operators,
         licence=upstream / "LICENSE",
         notices=upstream / "ThirdPartyNotices.txt",
         licences=(*_source_licences(planned, job), *_toolchain_licences(job)),

@@ -19,6 +19,7 @@ from ortrim.build.plan import BuildPlan, PlannedModel, PlannedTarget, Toolchain,
 from ortrim.build.upstream_arguments import optional_sources
 from ortrim.errors import ToolError
 from ortrim.models.hot_operators import hot_file, read_hot, required_of
+from ortrim.models.operators import NCHWC
 from ortrim.models.ort_format import read_uses
 from ortrim.pins.images import image_pins
 from ortrim.pins.shipped import tool_versions
@@ -27,7 +28,7 @@ from ortrim.pipeline.request import Models, Request, converted_models, load
 from ortrim.platforms import by_platform, platform_of
 from ortrim.platforms.android import jni
 from ortrim.platforms.apple import zig_toolchain
-from ortrim.platforms.planner import AVX512, make_plan, select_targets
+from ortrim.platforms.planner import AVX512, Contents, make_plan, select_targets
 from ortrim.sources.sources import SourceTree, fetch_sources
 from ortrim.spec.buildspec import BuildSpec, LoadedSpec, ModelSpec, TargetSpec, session_of, settings_of
 from ortrim.spec.targets import CPUS, TARGETS, Target
@@ -138,23 +139,21 @@ def _planned(
     toolchains: Mapping[str, Toolchain],
     hot: tuple[str, ...] = (),
 ) -> Planned:
-    models = converted_models(loaded, console)
+    models = converted_models(loaded, console, tuple(TARGETS[target.id] for target in targets))
     cases = _cases(models)
     libraries = ((TARGETS[each.id], platform_of(TARGETS[each.id]).providers(loaded.spec, each)) for each in targets)
     tree = _sources(models, optional_sources(libraries), console)
     plan = make_plan(
         loaded.spec,
-        models.operators,
+        _contents(models, cases, _still_required(hot, models, console)),
+        laid_out=_contents(models.laid_out, cases, hot) if models.laid_out else None,
         targets=targets,
-        hot_operators=_still_required(hot, models, console),
-        models=tuple(_planned_model(models, number, own) for number, own in enumerate(cases)),
         sources=tree.pins,
         tools=tool_versions(),
         toolchains=toolchains,
         runner_sha256=runner_digest(),
         hooks_sha256=hooks_digest(),
         ortrim_version=installed_version("ortrim"),
-        unused_types=unused_types(models.operators, tuple(read_uses(model.path) for model in models.converted)),
     )
     folder = request.output / plan.spec_name / digest(plan)[:12]
     return Planned(models=models, cases=cases, sources=tree, plan=plan, folder=folder)
@@ -199,6 +198,17 @@ def _cases(models: Models) -> tuple[tuple[Case, ...], ...]:
     return tuple(done.cases if done else make_cases(prepared, spec, base, root) for done, prepared, spec in both)
 
 
+def _contents(models: Models, cases: tuple[tuple[Case, ...], ...], hot: tuple[str, ...]) -> Contents:
+    """Return what a library for the models has; convolutions in blocks of channels are as hot as they were before."""
+    in_blocks = tuple(f"{NCHWC}:{each.name}" for each in models.operators.operators if each.domain == NCHWC)
+    return Contents(
+        operators=models.operators,
+        hot_operators=required_of((*hot, *in_blocks), models.operators)[0] if hot else (),
+        models=tuple(_planned_model(models, number, own) for number, own in enumerate(cases)),
+        unused_types=unused_types(models.operators, tuple(read_uses(model.path) for model in models.converted)),
+    )
+
+
 def _planned_model(models: Models, number: int, cases: tuple[Case, ...]) -> PlannedModel:
     whole, spec = models.loaded.spec, models.loaded.spec.models[number]
     converted, preparation = models.converted[number], models.preparations[number]
@@ -209,7 +219,7 @@ def _planned_model(models: Models, number: int, cases: tuple[Case, ...]) -> Plan
         tests_sha256=_tests_digest(spec, cases),
         style=spec.style,
         level=spec.level,
-        layout=spec.layout or "",
+        layout="" if spec.layout == "plain" else spec.layout,
         session=settings_of(session_of(whole, spec), style=spec.style, aligned=converted.aligned),
         steps=preparation.steps_done if preparation else (),
         given_sha256=preparation.original.facts.sha256 if preparation else "",

@@ -6,7 +6,7 @@
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -22,12 +22,14 @@ from ortrim.models.operators import RequiredOperators, reduce_operators
 from ortrim.models.prepare import FACTS_LAYOUT, prepare
 from ortrim.pins.runtime import RuntimePins, runtime_pins
 from ortrim.pins.versions import exact_version
+from ortrim.pipeline.layouts import chosen_layouts, laid_out
 from ortrim.platforms import target_problems
 from ortrim.report.steps import steps_table
 from ortrim.spec.build_options import ProfileName
-from ortrim.spec.buildspec import BuildSpec, CaseSpec, InputSpec, LoadedSpec, ModelSpec
+from ortrim.spec.buildspec import BuildSpec, CaseSpec, InputSpec, Layout, LoadedSpec, ModelSpec
 from ortrim.spec.load import load_spec, name_from
 from ortrim.spec.problems import nearest
+from ortrim.spec.targets import Target
 from ortrim.spec.values import VERSION
 from ortrim.steps.preparation import Ingredients, Preparation, prepare_by_steps, step_name, with_default_case
 from ortrim.verify.cases import make_cases
@@ -114,6 +116,7 @@ class Models:
     """The buildspec's models through prepare, convert and reduce.
 
     `preparations` are those of models with steps, None for others; `prepared` are the models after their steps.
+    `laid_out` are the same for the targets that take blocks of channels, when others of the build do not.
     """
 
     loaded: LoadedSpec
@@ -123,6 +126,11 @@ class Models:
     prepared: tuple[PreparedModel, ...]
     converted: tuple[OrtModel, ...]
     operators: RequiredOperators
+    laid_out: "Models | None" = None
+
+    def for_target(self, target: Target) -> "Models":
+        """Return the models as they are for a target."""
+        return self.laid_out if self.laid_out and target.takes_blocks else self
 
 
 def convert_models(request: Request, console: Console) -> Models:
@@ -141,24 +149,38 @@ def load(request: Request) -> LoadedSpec:
     return replace(loaded, spec=replace(spec, profile=request.profile or spec.profile, onnxruntime=runtime))
 
 
-def converted_models(loaded: LoadedSpec, console: Console) -> Models:
-    """Take copies of a buildspec's models, convert them and derive the required operators."""
+def converted_models(loaded: LoadedSpec, console: Console, targets: Collection[Target] = ()) -> Models:
+    """Take copies of a buildspec's models, convert them for these targets and derive the required operators.
+
+    Without targets, models are such as run everywhere.
+    """
     pins = runtime_pins(loaded.spec.onnxruntime.version)
     originals = prepared_models(loaded, console)
     runtime = full_runtime(pins.version, pins.converter_requirements)
     loaded = _with_cases(loaded, originals, runtime, console)
     preparations = preparations_of(loaded, originals, runtime, console)
     prepared = tuple(done.model if done else own for own, done in zip(originals, preparations, strict=True))
-    converted = _convert(loaded, prepared, runtime, console)
-    return Models(
-        loaded=loaded,
-        pins=pins,
-        runtime=runtime,
-        preparations=preparations,
-        prepared=prepared,
-        converted=converted,
-        operators=reduce_operators(converted),
-    )
+
+    def made(layouts: Mapping[str, Layout]) -> Models:
+        models = tuple(laid_out(model, layouts) for model in loaded.spec.models)
+        whole = replace(loaded, spec=replace(loaded.spec, models=models))
+        converted = _convert(whole, prepared, runtime, console)
+        return Models(
+            loaded=whole,
+            pins=pins,
+            runtime=runtime,
+            preparations=preparations,
+            prepared=prepared,
+            converted=converted,
+            operators=reduce_operators(converted),
+        )
+
+    taking = {target.takes_blocks for target in targets}
+    layouts = chosen_layouts(loaded.spec, prepared, runtime, console) if True in taking else {}
+    in_blocks = made(layouts) if layouts else None
+    if in_blocks and False not in taking:
+        return in_blocks
+    return replace(made({}), laid_out=in_blocks)
 
 
 def _with_cases(
@@ -203,6 +225,7 @@ def _convert(
     with console.step("convert to ORT format") as step:
         for number, (model, spec) in enumerate(zip(prepared, loaded.spec.models, strict=True)):
             step.progress(number, len(prepared), model.name)
+            assert spec.layout != "auto"
             conversion = Conversion(style=spec.style, level=spec.level, layout=spec.layout)
             converted.append(convert(model, conversion, runtime=runtime, root=root))
     return tuple(converted)

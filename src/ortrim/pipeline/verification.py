@@ -24,6 +24,7 @@ from ortrim.platforms.apple.devicectl import PhoneDevice, open_phone
 from ortrim.platforms.apple.harness import job_app
 from ortrim.platforms.planner import BLOCKS
 from ortrim.report.summary import unproved_models
+from ortrim.spec.targets import Target
 from ortrim.verify.devices.batch import Farm, FarmDevice
 from ortrim.verify.devices.device import Device
 from ortrim.verify.devices.names import DeviceName, FarmKind, is_farm
@@ -119,7 +120,7 @@ def _task(planned: Planned, packaged: Packaged, request: Request, devices: Seque
     baseline, baseline_size = platform.baseline(job, models.runtime, models.pins.converter_requirements)
     return Task(
         delivery=packaged.delivery,
-        subjects=_subjects(planned, step) if devices else (),
+        subjects=_subjects(planned, job.target, step) if devices else (),
         budgets=packaged.target.budgets,
         baseline=baseline,
         baseline_size=baseline_size,
@@ -150,15 +151,19 @@ def make_references(planned: Planned, request: Request, console: Console) -> Non
 
     A case that the model does not run on ends the command here. Raises as `reference_outputs` does.
     """
-    if any(devices_of(target.job.target, request, target.job.cpu) for target in planned.plan.targets):
+    verified = [
+        target.job.target for target in planned.plan.targets if devices_of(target.job.target, request, target.job.cpu)
+    ]
+    # The models are of two kinds at most: what one target's need is kept for the others of its kind.
+    for target in {target.takes_blocks: target for target in verified}.values():
         with console.step("run the cases in the full runtime") as step:
-            _subjects(planned, step)
+            _subjects(planned, target, step)
 
 
-def _subjects(planned: Planned, step: Step) -> tuple[ModelUnderTest, ...]:
-    """Return the models with the full runtime's outputs of them, which are kept in the cache."""
-    models, folder = planned.models, cache_folder("references")
-    plans, specs = planned.plan.models, models.loaded.spec.models
+def _subjects(planned: Planned, target: Target, step: Step) -> tuple[ModelUnderTest, ...]:
+    """Return the models of a target with the full runtime's outputs of them, which are kept in the cache."""
+    models, folder = planned.models.for_target(target), cache_folder("references")
+    plans, specs = planned.plan.models_for(target), models.loaded.spec.models
     subjects = []
     for prepared, converted, spec, cases, plan in zip(
         models.prepared, models.converted, specs, planned.cases, plans, strict=True

@@ -70,5 +70,5 @@ def tensor_gates(part: PackageInputs) -> tuple[Gate, ...]:
         return ()
     return tuple(
         check_tensors(model.name, misaligned_tensors(model.path), in_place=IN_PLACE in plan.session.configuration)
-        for model, plan in zip(part.models, part.plan.models, strict=True)
+        for model, plan in zip(part.models, part.plan.models_for(part.job.target), strict=True)
     )

@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final, Literal
 
@@ -83,60 +83,72 @@ def _require_one_width(job: BuildJob, laid_out: list[PlannedModel]) -> None:
         raise PlanError("layouts-mixed", what, where=job.target.identifier, why=why, hint=hint)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Contents:
+    """What a library is for: models, their operators, those that are hot, and the kinds of values that none has.
+
+    `hot_operators` are those that `invoke hot` found, none for all.
+    """
+
+    operators: RequiredOperators
+    models: tuple[PlannedModel, ...]
+    unused_types: tuple[str, ...] = ()
+    hot_operators: tuple[str, ...] = ()
+
+
 def make_plan(
     spec: BuildSpec,
-    operators: RequiredOperators,
+    contents: Contents,
     *,
+    laid_out: Contents | None = None,
     targets: tuple[TargetSpec, ...],
-    models: tuple[PlannedModel, ...],
     sources: tuple[SourcePin, ...],
     tools: tuple[tuple[str, str], ...],
     toolchains: Mapping[str, Toolchain],
     runner_sha256: str,
     hooks_sha256: str,
     ortrim_version: str,
-    unused_types: tuple[str, ...] = (),
-    hot_operators: tuple[str, ...] = (),
 ) -> BuildPlan:
     """Decide every job that a buildspec comes to, for the `targets` selected from it.
 
     `toolchains` maps each target's identifier to what compiles for it, and Apple targets have their deployment targets,
     which depend on the version of ONNX Runtime; `sources` begins with ONNX Runtime itself;
     `runner_sha256` is the digest of the runner's source, `hooks_sha256` that of what ortrim itself puts into a build;
-    `hot_operators` are those that `invoke hot` found, none for all. Raises `PlanError` for what is
-    valid but cannot work, such as an execution provider without its sources.
+    `laid_out` are the contents for targets that take blocks of channels, when others do not. Raises `PlanError` for
+    what is valid but cannot work, such as an execution provider without its sources.
     """
-    config = render_config(operators)
+    own = tuple(laid_out if laid_out and TARGETS[target.id].takes_blocks else contents for target in targets)
     common = tuple(
         BuildJob(
             target=TARGETS[target.id],
             ort_version=spec.onnxruntime.version,
             profile=spec.profile,
-            build_options=_build_options(spec, target, toolchains[target.id], operators),
+            build_options=_build_options(spec, target, toolchains[target.id], inside.operators),
             exceptions=spec.exceptions,
             minimum_glibc=_promised_glibc(target, toolchains[target.id]),
             cpu=target.cpu or "",
             linkage=_linkage(spec, target),
-            operator_config=config,
-            without_types=_left_out(spec, target, unused_types),
-            hot_operators=_hot_operators(spec, target, hot_operators),
-            channel_block=max((BLOCKS[model.layout] for model in models if model.layout in BLOCKS), default=0),
+            operator_config=render_config(inside.operators),
+            without_types=_left_out(spec, target, inside.unused_types),
+            hot_operators=_hot_operators(spec, target, inside.hot_operators),
+            channel_block=max((BLOCKS[model.layout] for model in inside.models if model.layout in BLOCKS), default=0),
             toolchain=toolchains[target.id],
             tools=tools,
             hooks_sha256=hooks_sha256,
             sources=sources,
         )
-        for target in targets
+        for target, inside in zip(targets, own, strict=True)
     )
     jobs = tuple(_with_options(spec, target, job) for target, job in zip(targets, common, strict=True))
-    for job in jobs:
-        require_providers(job, models)
-        require_layouts(job, models)
+    for job, inside in zip(jobs, own, strict=True):
+        require_providers(job, inside.models)
+        require_layouts(job, inside.models)
     return BuildPlan(
         ortrim_version=ortrim_version,
         spec_name=spec.name,
         ort_version=spec.onnxruntime.version,
-        models=models,
+        models=contents.models,
+        laid_out=laid_out.models if laid_out else (),
         targets=tuple(
             _target(spec, target, with_arguments(job), runner_sha256) for target, job in zip(targets, jobs, strict=True)
         ),

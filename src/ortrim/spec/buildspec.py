@@ -35,7 +35,7 @@ from ortrim.spec.values import (
     Sha256,
 )
 
-Layout = Literal["nchwc8", "nchwc16", "s8s8"]
+Layout = Literal["plain", "nchwc8", "nchwc16", "s8s8"]
 
 
 @plain_dataclass(frozen=True, kw_only=True)
@@ -129,10 +129,11 @@ class ModelSpec:
     """Optimization style of the conversion."""
     level: Literal["disable", "basic", "extended", "all"] = "extended"
     """Optimization level of the conversion."""
-    layout: Layout | None = None
+    layout: Layout | Literal["auto"] = "auto"
     """Write the model for one kind of processor, see docs/reference/session.md: `nchwc8` for x64, where convolutions
     take their NCHWc layout with block size 8, `nchwc16` for x64 with AVX-512 (both need level `all`); `s8s8` for ARM,
-    where quantized operators stay signed (needs `extended` or `all`).
+    where quantized operators stay signed (needs `extended` or `all`). `plain` runs everywhere; `auto` is `nchwc8` where
+    that pays: for models of convolutions, if every target of the build is Linux on x64.
     """
     steps: tuple[Step, ...] = ()
     """What is done to the model before it is converted, in order, see docs/guides/prepare.md."""

@@ -20,7 +20,6 @@ from ortrim.spec.buildspec import (
     BuildOptionChoices,
     CaseSpec,
     InputSpec,
-    Layout,
     ModelSpec,
     RuntimeSpec,
     SessionSpec,
@@ -96,7 +95,7 @@ def _calibration(step: Quantize, location: Location) -> Iterator[Problem]:
         yield Problem(code="stray-key", location=(*location, "data"), what=what, hint=hint)
 
 
-LAYOUT_LEVELS: Final[dict[Layout, tuple[str, ...]]] = {
+LAYOUT_LEVELS: Final[dict[str, tuple[str, ...]]] = {
     "nchwc8": ("all",),
     "nchwc16": ("all",),
     "s8s8": ("extended", "all"),
@@ -196,7 +195,7 @@ def _is_plain(member: str) -> bool:
 
 def _layout(model: ModelSpec, location: Location) -> Iterator[Problem]:
     place = (*location, "layout")
-    if model.layout is None:
+    if model.layout in ("auto", "plain"):
         return
     if model.level not in (levels := LAYOUT_LEVELS[model.layout]):
         what = f"needs level = {listed([repr(level) for level in levels])}, not {shown(model.level)}"

@@ -78,6 +78,11 @@ class Target:
     c_library: CLibrary = CLibrary.GLIBC
 
     @property
+    def takes_blocks(self) -> bool:
+        """Whether models are laid out in blocks of channels for it: every processor of it has the kernels."""
+        return (self.system, self.architecture) == (OperatingSystem.LINUX, Architecture.X64)
+
+    @property
     def is_elf(self) -> bool:
         """Whether libraries are ELF files; Apple's are Mach-O files."""
         return self.system not in APPLE

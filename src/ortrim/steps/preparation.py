@@ -22,7 +22,7 @@ from ortrim.base.json import from_json, to_canonical_json, to_data, to_json
 from ortrim.errors import ConvertError, ModelError, ParityError, SpecError, VerifyError
 from ortrim.models.full_runtime import FullRuntime
 from ortrim.models.models import ModelFacts, PreparedModel, TensorInfo
-from ortrim.models.prepare import MODEL_FILE, keep, read_facts
+from ortrim.models.prepare import FACTS_LAYOUT, MODEL_FILE, keep, read_facts
 from ortrim.pins.shipped import step_requirements
 from ortrim.spec.buildspec import CaseSpec, InputSpec, ModelSpec
 from ortrim.spec.step_specs import Batch, FixDimensions, StepChoices
@@ -298,7 +298,16 @@ def _digest(given: Ingredients) -> str:
     cases = [f"{case.name} {case.digest}" for case in given.cases]
     versions = [given.runtime.version, installed_version("onnx"), *map(step_requirements, ("onnxslim", "onnxsim"))]
     code = [code_digest(path for pattern in CODE for path in PACKAGE.glob(pattern))]
-    parts = [given.original.facts.sha256, to_canonical_json(spec.tolerances), *steps, *files, *cases, *versions, *code]
+    parts = [
+        FACTS_LAYOUT,
+        given.original.facts.sha256,
+        to_canonical_json(spec.tolerances),
+        *steps,
+        *files,
+        *cases,
+        *versions,
+        *code,
+    ]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 

@@ -22,6 +22,7 @@ from ortrim.base.files import storage_errors
 from ortrim.base.scripts import Python, packages_folder
 from ortrim.errors import ModelError
 from ortrim.models.onnx_files import nodes_of
+from ortrim.models.operators import NCHWC
 from ortrim.pins.shipped import step_requirements
 from ortrim.spec.step_specs import Float16, OptimizationLevel, Optimize, Quantize, Simplify
 from ortrim.steps.graph import DEFAULT_DOMAIN
@@ -196,8 +197,6 @@ def _calibration(options: Quantize, place: Workplace) -> tuple[Path, ...]:
 OPTIMIZE_SCRIPT: Final = "step_optimize.py"
 LEVELS_SINCE: Final[Mapping[OptimizationLevel, tuple[int, int]]] = MappingProxyType({"layout": (1, 23)})
 """The versions that brought a level (`ORT_ENABLE_LAYOUT` in `onnxruntime_c_api.h`); others are in all."""
-LAYOUT_DOMAIN: Final = "com.microsoft.nchwc"
-"""Of convolutions with their channels in blocks (`nchwc_transformer.cc`)."""
 
 
 def optimize(model: onnx.ModelProto, options: Optimize, place: Workplace) -> Stepped:
@@ -225,7 +224,7 @@ def _notes(new: Counter[tuple[str, str]], options: Optimize) -> Iterator[str]:
     if new:
         listed = ", ".join(f"{count} {name} ({domain})" for (domain, name), count in sorted(new.items()))
         yield f"operators that only ONNX Runtime has, for {options.provider} takes them: {listed}"
-    if any(domain == LAYOUT_DOMAIN for domain, _ in new):
+    if any(domain == NCHWC for domain, _ in new):
         yield (
             "convolutions are laid out for processors like this machine's, which others may not run: a minimal build "
             "takes blocks of 8, for which layout = 'nchwc8' of the conversion is, or of 16, layout = 'nchwc16'"

@@ -1,0 +1,61 @@
+"""The layout of a model whose buildspec leaves it to ortrim: blocks of channels where convolutions decide.
+
+On x64 the official library lays every model out when it loads it, which a minimal build cannot: without the layout
+convolutions take half as long again, and up to four times as long where each channel has a filter of its own
+(docs/reference/session.md).
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final
+
+from ortrim.base.console import Console
+from ortrim.errors import Diagnostic
+from ortrim.models.convert import converter_for
+from ortrim.models.full_runtime import FullRuntime
+from ortrim.models.models import ModelFacts, PreparedModel
+from ortrim.spec.buildspec import BuildSpec, Layout, ModelSpec
+
+LEAST_SHARE: Final = 0.05
+"""Share of the weights that convolutions have at least where the layout pays.
+
+A convolution's weights are used for every pixel, those of a product once, so that this is a larger share of the time.
+Below it, as where a transformer cuts an image into pieces, the kernels would make the library larger for nothing.
+"""
+PROFILES: Final = ("balanced", "speed")
+"""Those that trade size for speed: the kernels make a library larger."""
+
+
+def chosen_layouts(
+    spec: BuildSpec, prepared: tuple[PreparedModel, ...], runtime: FullRuntime, console: Console
+) -> dict[str, Layout]:
+    """Return the layout of each model that gains by one where the kernels are, by its name; say which do."""
+    models = zip(spec.models, prepared, strict=True)
+    names = [model.name for model, own in models if spec.profile in PROFILES and _pays(model, own.facts)]
+    if names and (refusal := _refusal(runtime)):
+        console.note(f"{', '.join(names)}: not laid out for x64, where convolutions are quicker so: {refusal}")
+        return {}
+    for name in names:
+        console.note(f"{name}: laid out for x64, where convolutions are quicker so (layout = 'plain' leaves it out)")
+    return dict.fromkeys(names, "nchwc8")
+
+
+def _pays(model: ModelSpec, facts: ModelFacts) -> bool:
+    free = model.layout == "auto" and model.style == "fixed" and model.level in ("extended", "all")
+    return free and facts.convolution_share >= LEAST_SHARE
+
+
+def _refusal(runtime: FullRuntime) -> str:
+    """Return why no model can be laid out on this machine, or nothing."""
+    try:
+        converter_for("nchwc8", runtime, "")
+    except Diagnostic as error:
+        return "; ".join(filter(None, (f"{error.where} {error.what}".strip(), error.hint)))
+    return ""
+
+
+def laid_out(model: ModelSpec, layouts: Mapping[str, Layout]) -> ModelSpec:
+    """Return a model with the layout that was chosen for it, or plain where that was left open."""
+    if model.name in layouts:
+        return replace(model, layout=layouts[model.name], level="all")
+    return replace(model, layout="plain") if model.layout == "auto" else model

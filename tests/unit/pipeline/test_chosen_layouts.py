@@ -1,0 +1,150 @@
+"""Which models are laid out in blocks of channels, and for which targets, when a buildspec leaves it open."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper, numpy_helper
+
+from onnx_samples import model_of, value, write
+from ortrim.errors import ToolError
+from ortrim.models.convert import Conversion
+from ortrim.models.models import OrtModel, PreparedModel
+from ortrim.models.onnx_files import facts_of
+from ortrim.pipeline import layouts, request
+from ortrim.pipeline.planned import Planned, make_planned
+from pipeline_stages import Stages
+
+
+def weights(name: str, shape: Sequence[int], kind: type = np.float32) -> onnx.TensorProto:
+    """Return an initializer."""
+    return numpy_helper.from_array(np.ones(shape, kind), name)
+
+
+def filtering(*filters: int, product: int = 0, constant: bool = False) -> onnx.ModelProto:
+    """Return a model of one convolution, and of one product with as many weights as `product` beside it."""
+    own, spare = weights("w", filters), weights("spare", (product,))
+    nodes = [helper.make_node("Conv", ["x", "w"], ["y"])]
+    if constant:
+        nodes.insert(0, helper.make_node("Constant", [], ["w"], value=own))
+    shape = (1, filters[1], *(8 for _ in filters[2:]))
+    given = [spare] if constant else [own, spare]
+    return model_of(nodes, [value("x", shape=shape)], [value("y", shape=None)], initializers=given)
+
+
+@pytest.mark.parametrize(
+    ("model", "share"),
+    [
+        (filtering(4, 3, 3, 3), 1.0),
+        (filtering(4, 3, 3, 3, constant=True), 1.0),
+        (filtering(4, 3, 3, 3, product=324), 0.25),
+        (filtering(4, 3, 3), 0.0),
+    ],
+    ids=["alone", "as Constant", "beside a product", "along one axis"],
+)
+def test_the_share_of_convolutions_is_that_of_their_weights(model: onnx.ModelProto, share: float) -> None:
+    """Those along two axes, however the exporter writes their weights."""
+    assert facts_of(model, sha256="", size_bytes=1, where="m").convolution_share == pytest.approx(share)
+
+
+class Conversions:
+    """How models were converted."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.seen: list[tuple[str, str]] = []
+        convert = request.convert
+
+        def noted(model: PreparedModel, conversion: Conversion, **options: object) -> OrtModel:
+            self.seen.append((conversion.level, conversion.layout))
+            return convert(model, conversion, **options)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(request, "convert", noted)
+        monkeypatch.setattr(layouts, "converter_for", lambda _layout, runtime, _where: runtime)
+
+
+@pytest.fixture
+def conversions(monkeypatch: pytest.MonkeyPatch, stages: Stages) -> Conversions:
+    """Make the sample's model one of convolutions, and a machine that can lay it out."""
+    write(stages.folder / "tiny.onnx", filtering(8, 8, 3, 3))
+    return Conversions(monkeypatch)
+
+
+IN_BLOCKS, PLAIN = ("all", "nchwc8"), ("extended", "plain")
+
+
+def planned(stages: Stages, body: str = "", **changes: object) -> Planned:
+    """Plan a buildspec."""
+    return make_planned(stages.request(body, **changes), stages.console)
+
+
+def test_a_model_of_convolutions_is_laid_out_for_linux_on_x64(stages: Stages, conversions: Conversions) -> None:
+    """Without a word in the buildspec; what was chosen is said, with the way out."""
+    plan = planned(stages).plan
+    assert conversions.seen == [IN_BLOCKS]
+    assert [model.layout for model in plan.models] == ["nchwc8"]
+    assert plan.targets[0].job.channel_block == 8
+    assert "tiny: laid out for x64" in stages.stdout.getvalue()
+    assert "layout = 'plain'" in stages.stdout.getvalue()
+
+
+def test_each_target_of_a_build_has_the_model_that_it_runs_best(stages: Stages, conversions: Conversions) -> None:
+    """The job of a target is the same, whatever else is built: its library is found again."""
+    made = planned(stages, target="linux-x64,linux-arm64")
+    x64, arm64 = (target.job for target in made.plan.targets)
+    assert conversions.seen == [IN_BLOCKS, PLAIN]
+    assert [made.plan.models_for(job.target)[0].layout for job in (x64, arm64)] == ["nchwc8", ""]
+    assert made.models.for_target(x64.target) is not made.models.for_target(arm64.target)
+    assert (x64.channel_block, arm64.channel_block) == (8, 0)
+    assert x64 == planned(stages).plan.targets[0].job
+    assert arm64 == planned(stages, target="linux-arm64").plan.targets[0].job
+
+
+@pytest.mark.parametrize(
+    ("body", "changes"),
+    [
+        ("", {"target": "linux-arm64"}),
+        ("", {"target": "android-x86_64"}),
+        ("", {"profile": "size"}),
+        ('layout = "plain"\n', {}),
+        ('style = "runtime"\n', {}),
+        ('level = "basic"\n', {}),
+    ],
+)
+def test_otherwise_it_stays_as_it_is(
+    stages: Stages, conversions: Conversions, body: str, changes: dict[str, object]
+) -> None:
+    """Where there are no kernels, where size comes first, and where the buildspec asks for something else."""
+    plan = planned(stages, body, **changes).plan
+    assert [model.layout for model in plan.models] == [""]
+    assert {layout for _, layout in conversions.seen} == {"plain"}
+
+
+def test_few_convolutions_pay_for_no_kernels(stages: Stages, conversions: Conversions) -> None:
+    """As where a transformer cuts an image into pieces."""
+    write(stages.folder / "tiny.onnx", filtering(8, 8, 3, 3, product=50_000))
+    assert [model.layout for model in planned(stages).plan.models] == [""]
+    assert conversions.seen == [PLAIN]
+
+
+def test_a_machine_that_cannot_lay_out_says_what_it_takes(
+    stages: Stages, conversions: Conversions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The build goes on."""
+
+    def refuse(*_: object) -> None:
+        raise ToolError("tool-missing", "is not installed", where="qemu-x86_64-static", hint="run: apt-get install it")
+
+    monkeypatch.setattr(layouts, "converter_for", refuse)
+    assert [model.layout for model in planned(stages).plan.models] == [""]
+    assert conversions.seen == [PLAIN]
+    said = " ".join(stages.stdout.getvalue().split())
+    assert "tiny: not laid out for x64" in said
+    assert "qemu-x86_64-static is not installed; run: apt-get install it" in said
+
+
+def test_a_conversion_that_was_asked_for_is_kept(stages: Stages, conversions: Conversions, tmp_path: Path) -> None:
+    """`convert` is for no target: what it writes runs everywhere."""
+    request.convert_models(stages.request(), stages.console)
+    assert conversions.seen == [PLAIN]

@@ -28,6 +28,7 @@ from ortrim.github.runner_setup import (
     DEFAULT_LEVEL,
     add_to_path,
     append_summary,
+    install_converter,
     install_emulators,
     prefer_ndk,
     prepare_sdk,
@@ -37,7 +38,7 @@ from ortrim.github.runner_setup import (
 from ortrim.github.workflow_files import matrix_json, matrix_of
 from ortrim.history.acceptance import check_reports, regression_of
 from ortrim.history.task import show_checks
-from ortrim.pipeline.planned import require_host
+from ortrim.pipeline.planned import host_target, require_host
 from ortrim.platforms import by_platform
 from ortrim.report.markdown import step_summary
 
@@ -60,6 +61,7 @@ def plan(_context: Context) -> None:
     """Step: plan a run, and give its matrix to later jobs."""
     with boundary() as console:
         asked = workflow_files.read_inputs(os.environ.get(workflow_files.VARIABLE, ""))
+        install_converter(host_target(), console.note)
         made = plan_run(asked, console)
         require_farm_target(asked, made)
         matrix = matrix_of(made, delivered=not asked.plan)
@@ -88,6 +90,7 @@ def prepare(_context: Context, target: str, to_verify: bool = False, ndk: str = 
             platform.require_package_tools(own)
         if to_verify:
             install_emulators(targets, require_host(), step.note)
+            install_converter(require_host(), step.note)
         else:
             for platform, own in by_system:
                 versions = (ndk,) if ndk and own else sdk_versions(platform, os.environ.get(PLAN_VARIABLE, ""), own)

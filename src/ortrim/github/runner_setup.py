@@ -12,12 +12,12 @@ import secrets
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from ortrim.base.command import last_lines, run
-from ortrim.base.emulators import SUITE
+from ortrim.base.emulators import SUITE, X64_USER
 from ortrim.base.files import storage_errors
 from ortrim.errors import Diagnostic, DiagnosticGroup, StorageError, ToolError, UsageError, VerifyError
 from ortrim.platforms import Platform, platform_of
@@ -77,12 +77,29 @@ def install_emulators(targets: Iterable[Target], host: Target, announce: Announc
     if mirror:
         packages.add(KEYRING)
     if packages:
-        announce(f"install {', '.join(sorted(packages))}")
-        _done(_as_root("apt-get", "update", "-qq"))
-        _done(_as_root("apt-get", "install", "-y", "-qq", "--no-install-recommends", *sorted(packages)))
+        _install_packages(packages, announce)
     if mirror:
         _install_file(APT / SOURCES, source_stanza(mirror, SUITE, "deb"))
         _install_file(APT / PREFERENCES, NOTHING_BY_ITSELF)
+
+
+def install_converter(host: Target | None, announce: Announce) -> None:
+    """Install what lays models out for x64, where they may be and it is missing; without it they stay as they are.
+
+    Every machine that plans a run needs it, or none: the model is a part of the plan.
+    """
+    if host is None or not host.takes_blocks or shutil.which(X64_USER.name):
+        return
+    try:
+        _install_packages({X64_USER.package}, announce)
+    except ToolError as error:
+        announce(f"models are not laid out for x64: {error.what}")
+
+
+def _install_packages(packages: Collection[str], announce: Announce) -> None:
+    announce(f"install {', '.join(sorted(packages))}")
+    _done(_as_root("apt-get", "update", "-qq"))
+    _done(_as_root("apt-get", "install", "-y", "-qq", "--no-install-recommends", *sorted(packages)))
 
 
 def _mirror() -> Mirror:

@@ -54,11 +54,12 @@ class Conversions:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.seen: list[tuple[str, str]] = []
-        convert = request.convert
+        convert = vars(request)["convert"]
 
         def noted(model: PreparedModel, conversion: Conversion, **options: object) -> OrtModel:
             self.seen.append((conversion.level, conversion.layout))
-            return convert(model, conversion, **options)  # type: ignore[arg-type]
+            made: OrtModel = convert(model, conversion, **options)
+            return made
 
         monkeypatch.setattr(request, "convert", noted)
         monkeypatch.setattr(layouts, "converter_for", lambda _layout, runtime, _where: runtime)

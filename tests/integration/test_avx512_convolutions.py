@@ -1,0 +1,82 @@
+"""The kernels of `avx512_convolutions.cc` beside MLAS's own for AVX2, on the same random convolutions."""
+
+from pathlib import Path
+from typing import Final
+
+import onnxruntime
+import pytest
+
+from ortrim.base.command import run
+from ortrim.base.files import shipped_folder
+from ortrim.base.scripts import packages_folder
+from ortrim.build.dead_kernels import AVX512_CONVOLUTIONS
+from ortrim.models.convert import CPUINFO
+from ortrim.pins.runtime import runtime_pins
+from ortrim.pins.shipped import tool_requirements
+from ortrim.sources.sources import fetch_sources
+
+pytestmark = [pytest.mark.build, pytest.mark.network]
+
+HERE: Final = Path(__file__).parent / "data" / "convolutions"
+MLAS: Final = "onnxruntime/onnxruntime/core/mlas/lib/x86_64"
+FLAGS: Final = (
+    "-target",
+    "x86_64-linux-gnu.2.28",
+    "-Oz",
+    "-std=c++17",
+    "-fno-exceptions",
+    "-Wall",
+    "-Wextra",
+    "-Werror",
+)
+COMPARED: Final = 300
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Compile the comparison; return it and the folder of MLAS's kernels."""
+    mlas = fetch_sources(runtime_pins(onnxruntime.__version__), "auto").folder / MLAS
+    return compiled(mlas, shipped_folder("cmake"), tmp_path_factory.mktemp("compare") / "compare"), mlas
+
+
+def compiled(mlas: Path, kernels: Path, program: Path) -> Path:
+    """Compile the comparison with the kernels of a folder."""
+    zig = packages_folder("tools", tool_requirements()) / "ziglang" / "zig"
+    sources = (HERE / "compare.cc", mlas / "SconvKernelFma3.S", mlas / "SconvKernelAvx.S")
+    words = (*FLAGS, f"-I{HERE}", f"-I{kernels}", f"-I{mlas}", "-o", program, *sources)
+    done = run((zig, "c++", *words), timeout_seconds=600)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return program
+
+
+def has_avx512() -> bool:
+    """Whether this processor runs the kernels; elsewhere it is proved that they compile."""
+    return {"avx512f", "avx512dq", "avx512vl"} <= set(CPUINFO.read_text().split())
+
+
+def test_outputs_are_those_of_the_avx2_kernels_to_the_last_bit(program: tuple[Path, Path]) -> None:
+    """Of every kind of convolution, with and without paddings, strides, dilations, biases and ReLU."""
+    if not has_avx512():
+        return
+    done = run((program[0], str(COMPARED)), timeout_seconds=120)
+    assert done.returncode == 0, done.stdout
+    assert done.stdout.startswith(f"{COMPARED} of each kind are the same")
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("kRelu = 4", "kRelu = 16"),
+        ("flags & kAccumulate", "flags & 64"),
+        ("row.bias += 2 * kBlock", "row.bias += kBlock"),
+    ],
+)
+def test_a_wrong_kernel_is_seen(program: tuple[Path, Path], tmp_path: Path, right: str, wrong: str) -> None:
+    """The comparison is not blind."""
+    if not has_avx512():
+        return
+    text = (shipped_folder("cmake") / AVX512_CONVOLUTIONS).read_text()
+    assert right in text
+    (tmp_path / AVX512_CONVOLUTIONS).write_text(text.replace(right, wrong))
+    done = run((compiled(program[1], tmp_path, tmp_path / "mutant"), str(COMPARED)), timeout_seconds=120)
+    assert done.returncode != 0

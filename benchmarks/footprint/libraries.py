@@ -31,8 +31,9 @@ def has_packed_relocations(path: Path) -> bool:
 
 
 def _ours(subject: Subject, profile: str, device: Device) -> Library:
-    agree = tuple(verdict for model in subject.models for verdict in agreements(subject, profile, model, device))
-    return library_of(subject, profile, subject.libraries[profile], agree)
+    built = subject.libraries[profile]
+    agree = tuple(verdict for model in built.models for verdict in agreements(subject, profile, model, device))
+    return library_of(subject, profile, built.path, agree)
 
 
 def library_of(subject: Subject, contender: str, path: Path, agree: tuple[bool, ...]) -> Library:
@@ -60,7 +61,7 @@ def agreements(subject: Subject, profile: str, model: Model, device: Device) -> 
     measurement = Measurement(
         model=name,
         runner=subject.runner,
-        library=subject.libraries[profile],
+        library=subject.libraries[profile].path,
         ort_model=model.converted.path,
         baseline_library=None,
         onnx_model=model.prepared.path,

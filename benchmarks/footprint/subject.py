@@ -31,15 +31,27 @@ class Model:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Built:
+    """A finished library, and the spec's models as they are for it: a profile decides on their layout."""
+
+    path: Path
+    models: tuple[Model, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Subject:
     """A spec as planned, its finished libraries by profile, and a runner for them; `folder` is for outputs."""
 
     name: str
-    models: tuple[Model, ...]
     runtime: FullRuntime
-    libraries: dict[str, Path]
+    libraries: dict[str, Built]
     runner: Path
     folder: Path
+
+    @property
+    def models(self) -> tuple[Model, ...]:
+        """The models, as they are for the first library."""
+        return next(iter(self.libraries.values())).models
 
     def kinds(self) -> tuple[ModelKind, ...]:
         """Return what decides on what is asked of each model."""
@@ -62,19 +74,23 @@ class Subject:
                 runner=self.runner,
                 runner_sha256=sha256_of(self.runner),
                 cases=model.cases,
-                contenders=tuple(self._contenders(model)),
+                contenders=tuple(self._contenders(number, model)),
             )
-            for model in self.models
+            for number, model in enumerate(self.models)
         )
 
-    def _contenders(self, model: Model) -> Iterator[Contender]:
+    def _contenders(self, number: int, model: Model) -> Iterator[Contender]:
         original = model.prepared.path, model.prepared.facts.sha256
         yield contender_of(WHEEL, self.runtime.library, original, as_the_official(model.session))
-        converted = model.converted.path, model.converted.sha256
         # Where a processor has AVX-512 the wheel takes NCHWc layout, block size 16, and runs no model with blocks of 8.
-        official = () if model.spec.layout == "nchwc8" else ((WHEEL_ORT, self.runtime.library),)
-        for name, library in (*official, *self.libraries.items()):
-            yield contender_of(name, library, converted, model.session)
+        if model.spec.layout != "nchwc8":
+            yield contender_of(WHEEL_ORT, self.runtime.library, _file(model), model.session)
+        for name, built in self.libraries.items():
+            yield contender_of(name, built.path, _file(built.models[number]), built.models[number].session)
+
+
+def _file(model: Model) -> tuple[Path, str]:
+    return model.converted.path, model.converted.sha256
 
 
 def has_convolutions(operator_config: str) -> bool:
@@ -102,12 +118,13 @@ def built_subject(
 
     Raises what planning and building raise.
     """
-    libraries: dict[str, Path] = {}
+    libraries: dict[str, Built] = {}
     runner, planned = Path(), None
     for profile in profiles:
         request = Request(spec=spec, profile=profile, jobs=jobs, output=output)
         planned = make_planned(request, console, to_run=True)
-        libraries[profile], runner = build_first(planned, request, f"by profile {profile}", console)
+        library, runner = build_first(planned, request, f"by profile {profile}", console)
+        libraries[profile] = built_of(planned, library)
     assert planned is not None
     return subject_of(planned, libraries, runner, output)
 
@@ -120,12 +137,16 @@ def build_first(planned: Planned, request: Request, words: str, console: Console
         return executor.run(target.job).library, executor.run_runner(target.runner)
 
 
-def subject_of(planned: Planned, libraries: dict[str, Path], runner: Path, output: Path) -> Subject:
+def built_of(planned: Planned, library: Path) -> Built:
+    """Return a library with the models that were planned for it."""
+    return Built(path=library, models=tuple(_models(planned)))
+
+
+def subject_of(planned: Planned, libraries: dict[str, Built], runner: Path, output: Path) -> Subject:
     """Return a plan with the libraries that were built of it; outputs go into a folder below `output`."""
     name = planned.plan.spec_name
     return Subject(
         name=name,
-        models=tuple(_models(planned)),
         runtime=planned.models.runtime,
         libraries=libraries,
         runner=runner,
@@ -134,9 +155,8 @@ def subject_of(planned: Planned, libraries: dict[str, Path], runner: Path, outpu
 
 
 def _models(planned: Planned) -> Iterator[Model]:
-    models = planned.models
-    together = zip(
-        models.prepared, models.converted, planned.plan.models, models.loaded.spec.models, planned.cases, strict=True
-    )
+    target = planned.plan.targets[0].job.target
+    models, plans = planned.models.for_target(target), planned.plan.models_for(target)
+    together = zip(models.prepared, models.converted, plans, models.loaded.spec.models, planned.cases, strict=True)
     for prepared, converted, plan, spec, cases in together:
         yield Model(prepared=prepared, converted=converted, session=plan.session, spec=spec, cases=cases)

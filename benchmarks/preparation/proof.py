@@ -23,8 +23,8 @@ def proved(pair: Pair, contests: Sequence[Contest], device: Device) -> tuple[tup
     given, prepared = pair.given, pair.prepared
     agree = [tuple(agreements(prepared, PREPARED, model, device)) for model in prepared.models]
     libraries = (
-        library_of(given, GIVEN, given.libraries[GIVEN], ()),
-        library_of(prepared, PREPARED, prepared.libraries[PREPARED], tuple(chain.from_iterable(agree))),
+        library_of(given, GIVEN, given.libraries[GIVEN].path, ()),
+        library_of(prepared, PREPARED, prepared.libraries[PREPARED].path, tuple(chain.from_iterable(agree))),
     )
     together = zip(contests, given.models, prepared.models, pair.reports, agree, strict=True)
     return libraries, tuple(_change(*each) for each in together)

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from footprint.contenders import Contender, Contest
-from footprint.subject import Model, Subject, build_first, contender_of, subject_of
+from footprint.subject import Model, Subject, build_first, built_of, contender_of, subject_of
 
 from ortrim.base.console import Console
 from ortrim.base.files import sha256_of
@@ -106,8 +106,10 @@ def _names(planned: Planned) -> tuple[str, ...]:
 
 def _built(planned: Planned, contender: str, request: Request, console: Console) -> Subject:
     library, runner = build_first(planned, request, f"with its models {contender}", console)
-    return subject_of(planned, {contender: library}, runner, request.output)
+    return subject_of(planned, {contender: built_of(planned, library)}, runner, request.output)
 
 
 def _contender(subject: Subject, name: str, model: Model) -> Contender:
-    return contender_of(name, subject.libraries[name], (model.converted.path, model.converted.sha256), model.session)
+    return contender_of(
+        name, subject.libraries[name].path, (model.converted.path, model.converted.sha256), model.session
+    )

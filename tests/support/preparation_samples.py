@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from footprint.contenders import Contest
 from footprint.record import Round
-from footprint.subject import Model, Subject
+from footprint.subject import Built, Model, Subject
 from preparation.record import Change, ModelFigures, PreparationRecord
 from preparation.subject import GIVEN, PREPARED
 
@@ -83,7 +83,5 @@ def built_subject(folder: Path, contender: str, *models: Model) -> Subject:
     for name, file in files.items():
         file.write_text(name)
     runtime = FullRuntime(version="1.21.0", words=(), environment={}, packages=folder, library=folder / "none")
-    libraries = {contender: files[f"{contender}.so"]}
-    return Subject(
-        name="demo", models=models, runtime=runtime, libraries=libraries, runner=files["runner"], folder=folder
-    )
+    libraries = {contender: Built(path=files[f"{contender}.so"], models=models)}
+    return Subject(name="demo", runtime=runtime, libraries=libraries, runner=files["runner"], folder=folder)

@@ -70,7 +70,7 @@ def test_every_models_outputs_are_counted_and_those_of_the_library(
     asked = []
 
     def agreements(subject: Any, contender: str, model: Any, _device: Any) -> list[bool]:
-        asked.append((subject.libraries[contender].name, model.prepared.facts.size_bytes))
+        asked.append((subject.libraries[contender].path.name, model.prepared.facts.size_bytes))
         return [True, model.prepared.facts.size_bytes == 90]
 
     monkeypatch.setattr(module, "agreements", agreements)

@@ -109,6 +109,7 @@ def built(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return Path("/library"), Path("/runner")
 
     monkeypatch.setattr(module, "build_first", build)
+    monkeypatch.setattr(module, "built_of", lambda _planned, library: library)
     monkeypatch.setattr(module, "subject_of", lambda planned, libraries, *_: (planned.steps, tuple(libraries)))
     return asked
 

@@ -191,7 +191,11 @@ def test_saved_optimizations_need_operators_where_they_are_applied(
     """With their types, which the converter has told; a plain minimal build leaves them alone."""
     operators = parse_config(QUANTIZED + more)
     runtime = InstalledRuntime(
-        label="theirs", ort_version=VERSION, operators=operators, extended=extended, conversions=(("runtime", "all"),)
+        label="theirs",
+        ort_version=VERSION,
+        operators=operators,
+        extended=extended,
+        conversions=(Conversion(style="runtime", level="all"),),
     )
     trials = Trials(runtime)
     judged = trials.judge(trials.convert(trials.prepare(write(tmp_path / "m.onnx", quantized())), trials.usual))

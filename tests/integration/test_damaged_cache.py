@@ -19,6 +19,7 @@ from ortrim.base.cache import cache_folder, damage_of, watched_cache
 from ortrim.base.command import run
 from ortrim.base.files import sha256_of
 from ortrim.base.scripts import packages_folder
+from ortrim.models.prepare import FACTS_LAYOUT
 from ortrim.pins.runtime import runtime_pins
 from ortrim.pins.shipped import tool_requirements
 from ortrim.sources.sources import fetch_sources
@@ -27,7 +28,7 @@ from ortrim.spec.buildspec import RuntimeSpec
 pytestmark = [pytest.mark.build, pytest.mark.network, pytest.mark.slow]
 
 ROOT: Final = Path(__file__).parents[2]
-MODELS: Final = ("models/2", "conversions", "cases")
+MODELS: Final = (f"models/{FACTS_LAYOUT}", "conversions", "cases")
 BUILT: Final = ("builds", "runners")
 LARGE: Final = ("sources", "packages", "trees", "zig")
 LOOKS: Final = 15

@@ -6,7 +6,7 @@
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import Final, Literal
@@ -24,6 +24,7 @@ from ortrim.compat.installed import (
     one_hot_fits,
     one_hot_triple,
 )
+from ortrim.models.convert import Conversion
 from ortrim.models.operators import (
     NCHWC,
     ModelUses,
@@ -203,7 +204,7 @@ def _limited(runtime: InstalledRuntime, operators: Iterable[OperatorId]) -> list
     return sorted({each.name for each in operators if (each.domain, each.name) in limits})
 
 
-DEFAULT_CONVERSION: Final = ("fixed", "extended")
+DEFAULT_CONVERSION: Final = Conversion()
 """Style and level of a model whose buildspec says nothing of them."""
 
 
@@ -211,7 +212,7 @@ DEFAULT_CONVERSION: Final = ("fixed", "extended")
 class ModelAnswer:
     """What a runtime makes of one model.
 
-    `conversion` is style and level of the conversion, empty for a model that was in ORT format already. `obstacles`
+    `conversion` are the conversion's words, empty for a model that was in ORT format already. `obstacles`
     keep it from loading whatever operators there are; `unknowns` could not be found out. `remedies` were tried, and
     each of them makes the model fit.
     """
@@ -243,17 +244,17 @@ class CompatibilityAnswer:
     buildspec: str = ""
 
 
-def conversion_words(conversion: tuple[str, str]) -> str:
-    """Return style and level in words."""
-    style, level = conversion
-    return f"style '{style}', level '{level}'"
+def conversion_words(conversion: Conversion) -> str:
+    """Return style and level in words, and the layout of a model that has one."""
+    layout = f", layout '{conversion.layout}'" if conversion.layout != DEFAULT_CONVERSION.layout else ""
+    return f"style '{conversion.style}', level '{conversion.level}'{layout}"
 
 
-def buildspec_lines(name: str, path: Path, conversion: tuple[str, str]) -> str:
+def buildspec_lines(name: str, path: Path, conversion: Conversion) -> str:
     """Return the lines that add a model to a buildspec."""
     lines = ["[[models]]", f'name = "{name}"', f"path = {toml_string(str(path))}"]
-    words = zip(("style", "level"), conversion, DEFAULT_CONVERSION, strict=True)
-    lines += [f'{key} = "{value}"' for key, value, usual in words if value != usual]
+    usual = asdict(DEFAULT_CONVERSION)
+    lines += [f'{key} = "{value}"' for key, value in asdict(conversion).items() if value != usual[key]]
     return "".join(f"{line}\n" for line in lines)
 
 

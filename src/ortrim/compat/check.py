@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Final
 
 import onnx
 from onnx import version_converter
@@ -60,8 +60,8 @@ class Trials:
         return full_runtime(pins.version, pins.converter_requirements)
 
     @property
-    def usual(self) -> tuple[str, str]:
-        """Style and level of the runtime's own models."""
+    def usual(self) -> Conversion:
+        """How the runtime's own models are converted."""
         return next(iter(self.installed.conversions), DEFAULT_CONVERSION)
 
     def prepare(self, path: Path) -> PreparedModel:
@@ -70,11 +70,9 @@ class Trials:
         spec = ModelSpec(name=name_from(path) or "model", path=Path(path.name))
         return prepare(spec, base=path.parent, root=root, ort_version=version, where=str(path))
 
-    def convert(self, model: PreparedModel, conversion: tuple[str, str]) -> ModelUses:
+    def convert(self, model: PreparedModel, conversion: Conversion) -> ModelUses:
         """Return what a model, so converted, requires of a runtime. Raises as `models.convert.convert` does."""
-        style, level = cast(tuple[Any, Any], conversion)
-        wanted = Conversion(style=style, level=level)
-        converted = convert(model, wanted, runtime=self.full, root=cache_folder("conversions"))
+        converted = convert(model, conversion, runtime=self.full, root=cache_folder("conversions"))
         uses = read_uses(converted.path)
         return _with_saved(uses, converted) if uses.saved and self.installed.extended is not False else uses
 
@@ -137,7 +135,7 @@ def _written(model: onnx.ModelProto, destination: Path) -> bool:
     return True
 
 
-LEVELS: Final = (("fixed", "extended"), ("fixed", "basic"), ("fixed", "disable"))
+LEVELS: Final = (DEFAULT_CONVERSION, Conversion(level="basic"), Conversion(level="disable"))
 MOST_OPSETS: Final = 2
 """Opsets that are tried: the nearest that could do."""
 
@@ -210,7 +208,7 @@ def _fits_as_file(trials: Trials, path: Path) -> bool:
     return _fits(trials, model, trials.usual)
 
 
-def _fits(trials: Trials, model: PreparedModel, conversion: tuple[str, str]) -> bool:
+def _fits(trials: Trials, model: PreparedModel, conversion: Conversion) -> bool:
     """Whether a model fits when it is so converted; a conversion that fails is no remedy."""
     try:
         return trials.judge(trials.convert(model, conversion)).fits

@@ -18,6 +18,7 @@ from ortrim.build.dead_kernels import AVX512_NCHWC, FLOAT8, SPARSE
 from ortrim.build.plan import Manifest, PlannedModel
 from ortrim.errors import PackageError, bad_option
 from ortrim.inspect.run import inspect_config
+from ortrim.models.convert import Conversion
 from ortrim.models.operators import OperatorId, RequiredOperators
 from ortrim.package.aar_contents import AarManifest, read_aar
 from ortrim.package.manifest import LARGEST_BYTES, MANIFEST, read_manifest
@@ -75,7 +76,7 @@ class InstalledRuntime:
 
     `label` names it for the user, `targets` are its targets' identifiers. `operators` is its configuration.
     `extended` says whether it is an extended minimal build, None when that is not known. `without` are the kinds of
-    types that are compiled out for every operator: some of `KINDS_LEFT_OUT`. `conversions` are style and level of the
+    types that are compiled out for every operator: some of `KINDS_LEFT_OUT`. `conversions` are those of the
     models that it was made for, the usual one first. `channel_block` is how many channels lie in a block of models that
     are laid out so, where that is known.
     """
@@ -86,7 +87,7 @@ class InstalledRuntime:
     targets: tuple[str, ...] = ()
     extended: bool | None = None
     without: tuple[str, ...] = ()
-    conversions: tuple[tuple[str, str], ...] = ()
+    conversions: tuple[Conversion, ...] = ()
     channel_block: int | None = None
 
     @property
@@ -379,5 +380,6 @@ def _channel_block(manifest: Manifest) -> int | None:
     return 16 if any(AVX512_NCHWC in argument for argument in manifest.arguments) else 8
 
 
-def _conversions(models: tuple[PlannedModel, ...]) -> tuple[tuple[str, str], ...]:
-    return tuple(dict.fromkeys((model.style, model.level) for model in models))
+def _conversions(models: tuple[PlannedModel, ...]) -> tuple[Conversion, ...]:
+    words: Any = dict.fromkeys((model.style, model.level, model.layout or "plain") for model in models)
+    return tuple(Conversion(style=style, level=level, layout=layout) for style, level, layout in words)

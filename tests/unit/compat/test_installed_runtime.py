@@ -11,6 +11,7 @@ from ortrim.base.json import to_json
 from ortrim.build.plan import Package, PlannedModel
 from ortrim.compat.installed import read_runtime
 from ortrim.errors import Diagnostic, ExitCode
+from ortrim.models.convert import Conversion
 from ortrim.models.operators import OperatorId
 from ortrim.package.package import make_package
 from ortrim.platforms.android.aar import AndroidPackage, make_android_package
@@ -39,7 +40,7 @@ def test_a_package_tells_all(package: Package) -> None:
     assert found[0].label == "ortrim-demo-linux-x64-1.21.0"
     assert (found[0].ort_version, found[0].targets) == ("1.21.0", ("linux-x64",))
     assert found[0].operators.operators == (GEMM,)
-    assert found[0].conversions == (("fixed", "extended"),)
+    assert found[0].conversions == (Conversion(),)
     assert (found[0].extended, found[0].without) == (False, ())
 
 
@@ -102,9 +103,11 @@ def test_each_way_of_converting_is_there_once(package: Package) -> None:
     path = package.folder / "manifest.json"
     document = json.loads(path.read_text())
     (model,) = document["models"]
-    document["models"] = [{**model, "style": "runtime"}, model, {**model, "style": "runtime", "name": "other"}]
+    runtime, blocks = {**model, "style": "runtime"}, {**model, "level": "all", "layout": "nchwc8"}
+    document["models"] = [runtime, model, {**runtime, "name": "other"}, blocks]
     path.write_text(json.dumps(document))
-    assert read_runtime(path).conversions == (("runtime", "extended"), ("fixed", "extended"))
+    in_blocks = Conversion(level="all", layout="nchwc8")
+    assert read_runtime(path).conversions == (Conversion(style="runtime"), Conversion(), in_blocks)
     assert PlannedModel(**model).level == "extended"
 
 

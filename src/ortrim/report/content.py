@@ -36,7 +36,14 @@ from ortrim.verify.measurements import (
     RunnerResult,
     Verdict,
 )
-from ortrim.verify.reports import NOT_FOR_DEVICE, DeviceFailure, DeviceReport, ReportedArtifact, VerifyReport
+from ortrim.verify.reports import (
+    NOT_FOR_DEVICE,
+    DeviceFailure,
+    DeviceReport,
+    ReportedArtifact,
+    VerifiedModel,
+    VerifyReport,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,12 +85,14 @@ def package_facts(report: VerifyReport) -> tuple[tuple[str, str], ...]:
         ("exports", ", ".join(library.exported) or "nothing"),
         ("load alignment", counted(library.load_alignment, "byte")),
         *(("file", _digests(artifact)) for artifact in report.artifacts),
-        *(
-            ("model", f"{model.name}: SHA-256 {model.sha256}, made of {model.original_sha256}")
-            for model in report.models
-        ),
+        *(("model", _model_text(model)) for model in report.models),
     )
     return tuple((label, printable(value)) for label, value in pairs)
+
+
+def _model_text(model: VerifiedModel) -> str:
+    layout = f", laid out as {model.layout}" if model.layout else ""
+    return f"{model.name}: SHA-256 {model.sha256}, made of {model.original_sha256}{layout}"
 
 
 def build_facts(report: VerifyReport) -> tuple[tuple[str, str], ...]:

@@ -79,7 +79,8 @@ class ReportedArtifact:
 class VerifiedModel:
     """A model that was verified: digests of the file as given, with which the baseline runs, and as converted.
 
-    `coverage` is what its cases execute, None where it was run nowhere. `expect` is the buildspec's.
+    `coverage` is what its cases execute, None where it was run nowhere. `expect` is the buildspec's. `layout` is the one
+    that it was converted to, empty for one that runs everywhere.
     """
 
     name: str
@@ -87,6 +88,7 @@ class VerifiedModel:
     sha256: str
     coverage: Coverage | None = None
     expect: Literal["empty"] | None = None
+    layout: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,11 +1,18 @@
-"""The kernels of `avx512_convolutions.cc` beside MLAS's own for AVX2, on the same random convolutions."""
+"""Models in blocks of eight channels: chosen without a word, and computed by AVX-512 as by AVX2.
 
+The kernels of `avx512_convolutions.cc` run beside MLAS's own for AVX2, on the same random convolutions.
+"""
+
+import json
+import sys
 from pathlib import Path
 from typing import Final
 
+import onnx
 import onnxruntime
 import pytest
 
+from convolutional_models import blocked, convolutional
 from ortrim.base.command import run
 from ortrim.base.files import shipped_folder
 from ortrim.base.scripts import packages_folder
@@ -30,6 +37,20 @@ FLAGS: Final = (
     "-Werror",
 )
 COMPARED: Final = 300
+PROGRAM: Final = Path(sys.executable).parent / "ortrim"
+
+
+def test_a_model_of_convolutions_is_built_in_blocks_by_itself(tmp_path: Path) -> None:
+    """From the model alone to a verified library, whatever this processor's own blocks are."""
+    onnx.save(convolutional(), tmp_path / "net.onnx")
+    done = run((PROGRAM, "build", "net.onnx", "--json"), cwd=tmp_path, timeout_seconds=1800)
+    assert done.returncode == 0, done.stderr[-3000:]
+    (report,) = json.loads(done.stdout)["reports"]
+    assert [model["layout"] for model in report["models"]] == ["nchwc8"]
+    (device,) = report["devices"]
+    assert {each["verdict"] for each in device["parity"]} == {"pass"}
+    (model,) = (tmp_path / "artifacts").rglob("net.ort")
+    assert {"Conv", "MaxPool", "AveragePool", "GlobalAveragePool"} <= blocked(model)
 
 
 @pytest.fixture(scope="module")

@@ -79,8 +79,8 @@ class ReportedArtifact:
 class VerifiedModel:
     """A model that was verified: digests of the file as given, with which the baseline runs, and as converted.
 
-    `coverage` is what its cases execute, None where it was run nowhere. `expect` is the buildspec's. `layout` is the one
-    that it was converted to, empty for one that runs everywhere.
+    `coverage` is what its cases execute, None where it was run nowhere. `expect` is the buildspec's. `layout` is that
+    of the converted one, empty if it runs everywhere.
     """
 
     name: str
@@ -101,7 +101,7 @@ class VerifyReport:
     `comparisons` and `gates` are the library's and the package's; each device has its own comparisons of the models.
     """
 
-    schema: Literal["ortrim-report/6"] = "ortrim-report/6"
+    schema: Literal["ortrim-report/7"] = "ortrim-report/7"
     name: str
     target: str
     ort_version: str

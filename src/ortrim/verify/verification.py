@@ -333,8 +333,11 @@ class _Work:
 
 
 def _same_graph_bounds(device: Device, subject: ModelUnderTest) -> Mapping[str, Bounds] | None:
-    """Return the bounds for outputs of the same converted model; None where those of this machine say nothing."""
-    if device.name == Host.name:
+    """Return the bounds for outputs of the same converted model; None where those of this machine say nothing.
+
+    Blocks of eight channels have other kernels in the full runtime, where the processor has AVX-512.
+    """
+    if device.name == Host.name and subject.spec.layout != "nchwc8":
         return SAME_GRAPH
     if not subject.reference.quantized:
         return SAME_GRAPH_ELSEWHERE
@@ -493,5 +496,5 @@ def _verified(subject: ModelUnderTest) -> VerifiedModel:
         sha256=converted.sha256,
         coverage=subject.reference.coverage,
         expect=subject.spec.expect,
-        layout="" if subject.spec.layout in ("auto", "plain") else subject.spec.layout,
+        layout="" if subject.spec.layout == "plain" else subject.spec.layout,
     )

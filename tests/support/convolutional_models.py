@@ -1,0 +1,41 @@
+"""A model of convolutions of every kind that may be laid out in blocks of channels."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+from ortrim.inspect.run import inspect_ort
+
+
+def convolutional() -> onnx.ModelProto:
+    """Return a model with convolutions of a picture, of blocks, depthwise and pointwise, and the three poolings."""
+    random = np.random.default_rng(7)
+    shapes = {"a": (32, 3, 3, 3), "b": (32, 1, 3, 3), "c": (64, 32, 1, 1), "d": (32, 64, 3, 3)}
+    weights = [
+        numpy_helper.from_array((random.standard_normal(shape) / 8).astype(np.float32), name)
+        for name, shape in shapes.items()
+    ]
+    window: dict[str, Any] = {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1]}
+    nodes = [
+        helper.make_node("Conv", ["x", "a"], ["x1"], **window),
+        helper.make_node("Relu", ["x1"], ["x2"]),
+        helper.make_node("Conv", ["x2", "b"], ["x3"], group=32, **window),
+        helper.make_node("Conv", ["x3", "c"], ["x4"], kernel_shape=[1, 1]),
+        helper.make_node("MaxPool", ["x4"], ["x5"], strides=[2, 2], **window),
+        helper.make_node("AveragePool", ["x5"], ["x6"], count_include_pad=1, **window),
+        helper.make_node("AveragePool", ["x6"], ["x7"], count_include_pad=0, **window),
+        helper.make_node("Conv", ["x7", "d"], ["x8"], **window),
+        helper.make_node("GlobalAveragePool", ["x8"], ["y"]),
+    ]
+    picture = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 3, 31, 29])
+    means = helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 32, 1, 1])
+    graph = helper.make_graph(nodes, "wide", [picture], [means], weights)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def blocked(model: Path) -> set[str]:
+    """Return the operators of a converted model that take channels in blocks."""
+    return {use.name for use, _ in inspect_ort(model).operators if use.domain == "com.microsoft.nchwc"}

@@ -4,9 +4,11 @@ Nodes of the graph itself run in every inference. In each body a node without ef
 the full runtime's profile then tells which of them ran.
 """
 
+import math
 import os
 import re
 import shutil
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,10 +38,12 @@ class Body:
 class Marked:
     """A model's nodes outside of bodies, its bodies, and, when it has any, the copy in which each is marked.
 
-    `quantized` is whether any of them computes with quantized numbers.
+    `quantized` is whether any of them computes with quantized numbers, `single` whether more of their weights are
+    float32 than float64.
     """
 
     quantized: bool
+    single: bool
     always: int
     bodies: tuple[Body, ...]
     path: Path | None
@@ -71,13 +75,28 @@ def marked_copy(model: Path, folder: Path) -> Marked:
         always = _count(read.graph.node, functions)
         graphs = (read.graph, *(body for _, body in found))
         quantized = any(QUANTIZED_OPERATOR.search(node.op_type) for graph in graphs for node in graph.node)
+        single = _has_single_precision(graphs)
         if not bodies:
-            return Marked(quantized=quantized, always=always, bodies=(), path=None)
+            return Marked(quantized=quantized, single=single, always=always, bodies=(), path=None)
         # Inner bodies first: marking one puts copies in the place of its nodes, and so of the bodies in them.
         for number, (_, body) in reversed(list(enumerate(found))):
             _mark(body, number)
         _import_default_domain(read)
-        return Marked(quantized=quantized, always=always, bodies=bodies, path=_written(read, model, folder))
+        path = _written(read, model, folder)
+        return Marked(quantized=quantized, single=single, always=always, bodies=bodies, path=path)
+
+
+def _has_single_precision(graphs: "Iterable[onnx.GraphProto | onnx.FunctionProto]") -> bool:
+    from onnx import TensorProto  # noqa: PLC0415 - as above
+
+    sizes: Counter[int] = Counter()
+    for graph in graphs:
+        for node in graph.node:
+            for attribute in node.attribute if node.op_type == "Constant" else ():
+                sizes[attribute.t.data_type] += math.prod(attribute.t.dims)
+        for tensor in getattr(graph, "initializer", ()):  # functions have none
+            sizes[tensor.data_type] += math.prod(tensor.dims)
+    return sizes[TensorProto.FLOAT] > sizes[TensorProto.DOUBLE]
 
 
 def coverage_of(marked: Marked, entered: Iterable[int]) -> Coverage:

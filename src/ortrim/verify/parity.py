@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from ortrim.base.console import counted
-from ortrim.spec.tolerances import DEFAULTS, EXACT, QUANTIZED, Bounds, ElementType, Tolerance, bounds_of
+from ortrim.spec.tolerances import DEFAULTS, EXACT, QUANTIZED, Bounds, ElementType, Tolerance, bounds_of, of_single
 from ortrim.verify.cases import BFLOAT16, FLOATS, STRING, Array, load_array, widened
 from ortrim.verify.devices.device import SavedOutput
 from ortrim.verify.measurements import OutputParity, Verdict
@@ -89,12 +89,26 @@ def compare(
     found = {case.name: case for case in ours.cases}
     surveys = _surveys(reference)
     defaults = defaults or (QUANTIZED if reference.quantized else DEFAULTS)
+    if reference.single:
+        defaults = of_single(defaults)
     return tuple(
         parity
         for case in reference.cases
         for parity in _compare_case(
             model, case, found.get(case.name), (reference.folder, ours.folder), (tolerances, defaults, surveys)
         )
+    )
+
+
+def where_converting_differs(
+    parity: tuple[OutputParity, ...], same_graph: tuple[OutputParity, ...], wider: tuple[OutputParity, ...]
+) -> tuple[OutputParity, ...]:
+    """Return outputs, by the wider bounds those that fail although the same converted model gives the same numbers."""
+    passes = {(each.case, each.output) for each in same_graph if each.verdict is Verdict.PASS}
+    found = {(each.case, each.output): each for each in wider}
+    return tuple(
+        found[key] if output.verdict is Verdict.FAIL and (key := (output.case, output.output)) in passes else output
+        for output in parity
     )
 
 

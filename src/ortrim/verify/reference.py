@@ -45,11 +45,15 @@ class CaseOutputs:
 
 @dataclass(frozen=True, kw_only=True)
 class SavedOutputs:
-    """The outputs of one model, which may compute with quantized numbers: those of a case lie in `folder/<case>`."""
+    """The outputs of one model: those of a case lie in `folder/<case>`.
+
+    The model may compute with `quantized` numbers, or have weights of `single` precision, float32.
+    """
 
     folder: Path
     cases: tuple[CaseOutputs, ...]
     quantized: bool = False
+    single: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,6 +77,7 @@ class _Answer:
 class _Index:
     cases: tuple[CaseOutputs, ...]
     quantized: bool = False
+    single: bool = False
     coverage: Coverage | None = None
 
 
@@ -91,12 +96,14 @@ def reference_outputs(model: PreparedModel, cases: tuple[Case, ...], runtime: Fu
         with storage_errors(temporary):
             shutil.rmtree(temporary / MARKED, ignore_errors=True)
         coverage = coverage_of(marked, answer.entered)
-        _write_index(_Index(cases=answer.cases, quantized=marked.quantized, coverage=coverage), temporary)
+        kinds = {"quantized": marked.quantized, "single": marked.single}
+        _write_index(_Index(cases=answer.cases, coverage=coverage, **kinds), temporary)
 
     cached_folder(destination, fill)
     index = _read_index(destination, model)
     assert index.coverage is not None
-    return References(folder=destination, cases=index.cases, quantized=index.quantized, coverage=index.coverage)
+    kinds = {"quantized": index.quantized, "single": index.single}
+    return References(folder=destination, cases=index.cases, coverage=index.coverage, **kinds)
 
 
 def optimized_outputs(

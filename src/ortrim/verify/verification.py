@@ -24,7 +24,7 @@ from ortrim.build.plan import CompiledUnits, CompilerCacheUse
 from ortrim.errors import Diagnostic
 from ortrim.models.models import OrtModel, PreparedModel
 from ortrim.spec.buildspec import Budgets, ModelSpec, SessionSettings
-from ortrim.spec.tolerances import QUANTIZED_ELSEWHERE, SAME_GRAPH, SAME_GRAPH_ELSEWHERE, Bounds
+from ortrim.spec.tolerances import CONVERTED, QUANTIZED_ELSEWHERE, SAME_GRAPH, SAME_GRAPH_ELSEWHERE, Bounds, of_single
 from ortrim.verify import measurements
 from ortrim.verify.cases import Case
 from ortrim.verify.devices.batch import FarmDevice, batch_requests
@@ -64,7 +64,7 @@ from ortrim.verify.measure import (
     without_failing,
 )
 from ortrim.verify.measurements import Comparison, Gate, LeastMemory, OutputParity, Verdict
-from ortrim.verify.parity import compare, not_computed, with_same_graph
+from ortrim.verify.parity import compare, not_computed, where_converting_differs, with_same_graph
 from ortrim.verify.reference import References, SavedOutputs
 from ortrim.verify.reports import DeviceReport, ReportedArtifact, VerifiedModel, VerifyReport
 
@@ -286,6 +286,9 @@ class _Work:
         parity = compare(plan.model, subject.reference, ours, subject.spec.tolerances)
         if bounds := _same_graph_bounds(self.device, subject):
             again = compare(plan.model, subject.same_graph, ours, subject.spec.tolerances, defaults=bounds)
+            if not subject.reference.quantized:
+                wider = compare(plan.model, subject.reference, ours, subject.spec.tolerances, defaults=CONVERTED)
+                parity = where_converting_differs(parity, again, wider)
             parity = with_same_graph(parity, again)
         if not subject.reference.coverage.nodes:
             parity = not_computed(parity)
@@ -340,7 +343,7 @@ def _same_graph_bounds(device: Device, subject: ModelUnderTest) -> Mapping[str, 
     if device.name == Host.name and subject.spec.layout != "nchwc8":
         return SAME_GRAPH
     if not subject.reference.quantized:
-        return SAME_GRAPH_ELSEWHERE
+        return of_single(SAME_GRAPH_ELSEWHERE) if subject.reference.single else SAME_GRAPH_ELSEWHERE
     return None if saturates_here() else QUANTIZED_ELSEWHERE
 
 

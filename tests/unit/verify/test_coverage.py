@@ -109,6 +109,17 @@ def test_without_control_flow_every_node_runs(tmp_path: Path) -> None:
     assert coverage(model_from(plain, tmp_path), tmp_path, LOW) == Coverage(nodes=2, executed=2)
 
 
+@pytest.mark.parametrize(
+    ("weights", "single"),
+    [("<float[2] w = {1, 2}>", True), ("<double[2] w = {1, 2}>", False), ("", False)],
+    ids=["float32", "float64", "none"],
+)
+def test_single_precision_is_known_by_the_weights(tmp_path: Path, weights: str, single: bool) -> None:  # noqa: FBT001
+    """A float64 output of such a model is no more exact."""
+    text = f'<ir_version: 8, opset_import: ["": 17]> g (double[2] x) => (double[2] y) {weights} {{ y = Neg (x) }}'
+    assert marked_copy(model_from(text, tmp_path).path, tmp_path / "marked").single is single
+
+
 LEVELS = "q, s, z = DynamicQuantizeLinear (a) b = DequantizeLinear (q, s, z)"
 
 

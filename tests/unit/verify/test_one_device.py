@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ from ortrim.verify.devices.qemu_system import QemuSystem
 from ortrim.verify.devices.several import CooledDevice
 from ortrim.verify.measure import Baseline, device_folder
 from ortrim.verify.measurements import Coverage, Verdict
-from ortrim.verify.reference import CaseOutputs
+from ortrim.verify.reference import CaseOutputs, SavedOutputs
 from ortrim.verify.reports import DeviceReport
 from ortrim.verify.runner_output import TRACE
 from ortrim.verify.verification import MEMORY_ROUNDS, Task, verify_on
@@ -149,6 +149,35 @@ def test_the_same_graph_on_this_machine_has_next_to_no_leeway(make_output: MakeO
     report = verify_on(device, task())
     assert report.verdict is Verdict.FAIL
     assert "with the same converted model" in report.parity[0].reason
+
+
+@pytest.mark.parametrize(("layout", "verdict"), [("plain", Verdict.FAIL), ("nchwc8", Verdict.PASS)])
+def test_blocks_of_eight_have_other_kernels_in_the_full_runtime(
+    make_output: MakeOutput, task: MakeTask, layout: Literal["plain", "nchwc8"], verdict: Verdict
+) -> None:
+    """Where the processor has AVX-512 it lays the model out in blocks of sixteen."""
+    given = task()
+    (subject,) = given.subjects
+    subject = replace(subject, spec=replace(subject.spec, layout=layout))
+    device = SavingDevice(make_output, (1.00009, 2))
+    device.name = "host"
+    assert verify_on(device, replace(given, subjects=(subject,))).verdict is verdict
+
+
+@pytest.mark.parametrize(("original", "same_graph", "verdict"), [
+    (1.0005, 1.0005, Verdict.PASS), (1.0005, 1.0, Verdict.FAIL), (1.005, 1.005, Verdict.FAIL),
+])  # fmt: skip
+def test_what_converting_changes_may_be_more_where_the_library_changes_nothing(
+    make_output: MakeOutput, task: MakeTask, original: float, same_graph: float, verdict: Verdict
+) -> None:
+    """Some models are that sensitive: the official library differs as much from itself when it optimizes them."""
+    given = task()
+    (subject,) = given.subjects
+    (given.folder.parent / "same" / "only").mkdir(parents=True)
+    save_array(given.folder.parent / "same" / "only", "output_000", np.array((same_graph, 2), np.float32))
+    own = SavedOutputs(folder=given.folder.parent / "same", cases=subject.reference.cases)
+    task_of = replace(given, subjects=(replace(subject, same_graph=own),))
+    assert verify_on(SavingDevice(make_output, (original, 2)), task_of).verdict is verdict
 
 
 def test_a_missed_budget_fails(device: SavingDevice, task: MakeTask) -> None:

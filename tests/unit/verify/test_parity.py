@@ -80,6 +80,14 @@ def test_equal_outputs_pass(save: Save) -> None:
     assert (parity.model, parity.case, parity.output, parity.shape) == ("m", "case", "y", (2,))
 
 
+@pytest.mark.parametrize(("single", "verdict"), [(True, Verdict.PASS), (False, Verdict.FAIL)])
+def test_float64_made_of_float32_is_no_more_exact(save: Save, single: bool, verdict: Verdict) -> None:  # noqa: FBT001
+    """As where a model of float32 weights casts in the end: swift-f0's pitch."""
+    reference = replace(save("reference", y=np.array([1.0, 2.0])), single=single)
+    (parity,) = compare("m", reference, save("ours", y=np.array([1.00001, 2.0])), {})
+    assert parity.verdict is verdict
+
+
 def test_the_tolerance_goes_by_the_magnitude_of_the_output(save: Save) -> None:
     """The same absolute difference is nothing in a large output and everything in a small one."""
     large = compared(save, floats(1000, 1), floats(1000, 1.0001))

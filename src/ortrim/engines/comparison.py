@@ -42,7 +42,7 @@ from ortrim.errors import Diagnostic, UsageError, VerifyError
 from ortrim.models.full_runtime import DISTRIBUTION, FullRuntime, full_runtime
 from ortrim.models.models import PreparedModel
 from ortrim.pins.runtime import runtime_pins
-from ortrim.pipeline.planned import make_planned
+from ortrim.pipeline.planned import make_planned, require_host
 from ortrim.pipeline.preparing import ReadyModel, cases_of, ready_models
 from ortrim.pipeline.request import (
     Models,
@@ -197,7 +197,7 @@ def trimmed_of(loaded: LoadedSpec, request: Request, library: Path | None, conso
     """
     try:
         if library is not None:
-            return _with_models(library, converted_models(loaded, console))
+            return _with_models(library, converted_models(loaded, console, (require_host(),)))
         if not is_buildspec(request.spec):
             return CannotRun(stage="start", reason="a model's file has no build; name its buildspec, or --library")
         planned = make_planned(request, console)

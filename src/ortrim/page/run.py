@@ -123,7 +123,8 @@ def _leaves(wanted: _Wanted, target: _Target) -> tuple[Leaf, ...]:
 def _subject(wanted: _Wanted, target: _Target, name: str, leaves: tuple[Leaf, ...]) -> ModelSubject:
     from ortrim.models.graph_facts import read_graph  # noqa: PLC0415 - it imports onnx
 
-    number, models = _names(wanted.planned).index(name), wanted.planned.models
+    number = _names(wanted.planned).index(name)
+    models = wanted.planned.models.for_target(target.planned.job.target)
     prepared, converted = models.prepared[number], models.converted
     graph, preparation = read_graph(prepared.path), models.preparations[number]
     library = _library(converted, number, leaves)

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Final
 
 from ortrim.base.console import Console
-from ortrim.errors import Diagnostic
+from ortrim.errors import Diagnostic, ToolError
 from ortrim.models.convert import converter_for
 from ortrim.models.full_runtime import FullRuntime
 from ortrim.models.models import ModelFacts, PreparedModel
@@ -50,7 +50,8 @@ def _refusal(runtime: FullRuntime) -> str:
     try:
         converter_for("nchwc8", runtime, "")
     except Diagnostic as error:
-        return "; ".join(filter(None, (f"{error.where} {error.what}".strip(), error.hint)))
+        hint = error.hint if isinstance(error, ToolError) else ""
+        return "; ".join(filter(None, (f"{error.where} {error.what}".strip(), hint)))
     return ""
 
 

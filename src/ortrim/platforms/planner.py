@@ -58,7 +58,7 @@ def require_layouts(job: BuildJob, models: Iterable[PlannedModel]) -> None:
         if job.target.architecture is not Architecture.X64:
             what = f"model {model.name} is laid out for x64 (layout = '{model.layout}')"
             why = "the runtime has kernels for that layout only on x64"
-            hint = "build this target from a separate buildspec, with a model without 'layout'"
+            hint = "leave 'layout' out: each target then gets the model as it runs it best"
             raise PlanError("layout-elsewhere", what, where=job.target.identifier, why=why, hint=hint)
         if model.layout == "nchwc16" and job.cpu != AVX512:
             what = f"model {model.name} is laid out for AVX-512 (layout = 'nchwc16')"

@@ -13,6 +13,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -78,18 +79,30 @@ def code_digest(files: Iterable[Path]) -> str:
 def _code_of(path: Path) -> str:
     if path.suffix != ".py":
         return sha256_of(path)
-    text = path.read_text(encoding="utf-8")
+    return _digest_of_code(path.read_text(encoding="utf-8"))
+
+
+@lru_cache(maxsize=512)
+def _digest_of_code(text: str) -> str:
     with _PARSING:
         tree = ast.parse(text)
     said = {
         line
-        for node in ast.walk(tree)
+        for node in _statements(tree)
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
         for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)
     }
     lines = (line for number, line in enumerate(text.splitlines(), start=1) if number not in said)
     kept = (line for line in lines if line.strip() and not line.lstrip().startswith("#"))
     return hashlib.sha256("\n".join(kept).encode()).hexdigest()
+
+
+def _statements(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield what a module's text consists of down to its statements; expressions, most of a tree, hold none."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, (ast.stmt, ast.excepthandler, ast.match_case)):
+            yield child
+            yield from _statements(child)
 
 
 def write_atomically(path: Path, content: str | bytes, *, durable: bool = True) -> None:

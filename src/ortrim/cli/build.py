@@ -12,6 +12,7 @@ from pathlib import Path
 from invoke.context import Context
 
 from ortrim.base.build_bundle import chosen_bundle
+from ortrim.base.console import Console
 from ortrim.base.files import require_writable, write_atomically
 from ortrim.base.json import to_json
 from ortrim.cli.boundary import boundary
@@ -33,14 +34,20 @@ from ortrim.models.operators import render_config
 from ortrim.pipeline.building import build as build_targets
 from ortrim.pipeline.building import reports_of, verify_again
 from ortrim.pipeline.planned import make_planned
+from ortrim.pipeline.prediction import predictions
 from ortrim.pipeline.preparing import prepare_models, write_prepared
-from ortrim.pipeline.request import convert_models
+from ortrim.pipeline.request import Request, convert_models
 
 
 def _models(
     model: list[str] | None, case: list[str] | None, data: str | None, ort_version: str | None, profile: str | None
 ) -> GivenModels:
     return GivenModels(models=model or (), cases=case or (), data=data, version=ort_version, profile=profile)
+
+
+def _show_plan(request: Request, console: Console, *, json_mode: bool) -> None:
+    plan = make_planned(request, console).plan
+    show_plan(console, plan, predictions(plan.targets, request), json_mode=json_mode)
 
 
 @task(
@@ -95,7 +102,7 @@ def build(
         require_possible(executor, repo=repo, ref=ref, workflow=workflow, token_file=token_file)
         remote = remote_from(repo, ref, token_file, workflow)
         request = request_from(
-            _models(model, case, data, ort_version, profile).spec(spec, Path(output), console),
+            None,
             target=target,
             profile=profile,
             jobs=jobs,
@@ -108,8 +115,10 @@ def build(
             trace=trace,
             training_run=training_run,
         )
+        given = _models(model, case, data, ort_version, profile)
+        request = given.request(spec, request, console, to_run=not plan_only)
         if plan_only:
-            show_plan(console, make_planned(request, console).plan, json_mode=json)
+            _show_plan(request, console, json_mode=json)
         elif executor == "github":
             conclude(console, build_on_github(request, remote, console, wants_cancel), json_mode=json)
         else:
@@ -138,9 +147,9 @@ def plan(
 ) -> None:
     """Show what a build would do, without compiling anything."""
     with boundary(json_mode=json) as console:
-        chosen = _models(model, case, data, ort_version, profile).spec(spec, Path(output), console)
-        planned = make_planned(request_from(chosen, target=target, profile=profile), console)
-        show_plan(console, planned.plan, json_mode=json)
+        request = request_from(None, target=target, profile=profile, output=output)
+        given = _models(model, case, data, ort_version, profile)
+        _show_plan(given.request(spec, request, console), console, json_mode=json)
 
 
 @task(

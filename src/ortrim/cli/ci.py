@@ -65,7 +65,7 @@ def plan(_context: Context) -> None:
         made = plan_run(asked, console)
         require_farm_target(asked, made)
         matrix = matrix_of(made, delivered=not asked.plan)
-        show_plan(console, made, json_mode=False)
+        show_plan(console, made, (), json_mode=False)
         write_output("targets", ",".join(each.target for each in matrix.compiled))
         write_output("plan", encode_plan(made, most_letters=MOST_OUTPUT_LETTERS))
         write_output("compiled", matrix_json(matrix.compiled))

@@ -1,8 +1,8 @@
 """Models on a command line that have no buildspec: the options that go with them, and the buildspec made of both."""
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -10,8 +10,9 @@ from ortrim.base.console import Console
 from ortrim.base.files import require_writable, write_atomically, write_if_changed
 from ortrim.cli.options import profile_named
 from ortrim.errors import UsageError, bad_option
-from ortrim.pipeline.request import is_buildspec
-from ortrim.spec.buildspec import CaseSpec, InputSpec
+from ortrim.pipeline.planned import possible_targets
+from ortrim.pipeline.request import Request, is_buildspec
+from ortrim.spec.buildspec import CaseSpec, InputSpec, LoadedSpec
 from ortrim.spec.load import name_from
 from ortrim.spec.values import NAME
 
@@ -41,26 +42,33 @@ class GivenModels:
     version: str | None = None
     profile: str | None = None
 
-    def spec(self, spec: str | None, output: Path, console: Console) -> str | None:
-        """Return the buildspec to use: the one named, or one that is made of the models and written below `output`.
+    def request(self, spec: str | None, request: Request, console: Console, *, to_run: bool = False) -> Request:
+        """Return a request with the buildspec to use: the one named, or one made of the models, below the output.
 
-        None if nothing is named. Raises `UsageError` (`bad-option`) and as `first_spec` does.
+        A request that is impossible, whatever the models' cases are, is refused before they are looked for. Raises
+        `UsageError` (`bad-option`) and as `first_spec` and `possible_targets` do.
         """
+        file = self._spec(spec, request, console, to_run=to_run)
+        return request if file is None else replace(request, spec=file)
+
+    def _spec(self, spec: str | None, request: Request, console: Console, *, to_run: bool) -> Path | None:
+        """Return the buildspec; None if nothing is named."""
+        output = request.output
         if spec is None and len(self.models) == 1 and is_buildspec(Path(self.models[0])):
             spec = self.models[0]
         elif spec is None and self.models:
             require_writable(output)
-            made = self._made(None, console)
+            made = self._made(None, console, lambda bare: possible_targets(bare, request, to_run=to_run))
             file = output / made.name / f"{made.name}.toml"
             write_if_changed(file, made.text(file.parent, console))
             console.note(f"{file}: the buildspec of this build, which ortrim writes; ortrim init makes one to edit")
-            return str(file)
+            return file
         elif self.models:
             raise bad_option("spec", str(spec), "give models or one buildspec, not both")
         for option, words in (("case", self.cases), ("data", self.data), ("ort-version", self.version)):
             if words:
                 raise bad_option(option, str(words), "it goes with models; a buildspec says this itself")
-        return spec
+        return None if spec is None else Path(spec)
 
     def write(self, folder: Path, target: str | None, console: Console) -> Path:
         """Write a buildspec for the models into a folder, where there is none yet, and return its file.
@@ -78,14 +86,16 @@ class GivenModels:
         write_atomically(file, made.text(folder, console))
         return file
 
-    def _made(self, target: str | None, console: Console) -> "FirstSpec":
+    def _made(
+        self, target: str | None, console: Console, check: Callable[[LoadedSpec], object] = lambda _: None
+    ) -> "FirstSpec":
         from ortrim.pipeline.first_spec import FirstChoices, first_spec  # noqa: PLC0415 - it imports onnx
 
         cases = tuple(_case(name, words) for name, words in self._words_by_case().items())
         data = () if self.data is None else (_recorded(Path(self.data)),)
         profile = None if self.profile is None else profile_named(self.profile)
         choices = FirstChoices(version=self.version, profile=profile, cases=(*cases, *data), target=target)
-        return first_spec(self.models, choices, console)
+        return first_spec(self.models, choices, console, check)
 
     def _words_by_case(self) -> dict[str, list[str]]:
         found: dict[str, list[str]] = {}

@@ -11,6 +11,7 @@ from ortrim.base.console import Console, printable
 from ortrim.base.json import to_data, to_json
 from ortrim.build.plan import BuildPlan, digest
 from ortrim.cli.boundary import ErrorData, as_data
+from ortrim.pipeline.prediction import Prediction
 from ortrim.pipeline.request import Request
 from ortrim.pipeline.verification import gravest_failure
 from ortrim.platforms import platform_of
@@ -55,12 +56,14 @@ def _package(report: VerifyReport, output: Path) -> Path:
     return Path(os.path.normpath(folder / report.package))
 
 
-def show_plan(console: Console, plan: BuildPlan, *, json_mode: bool) -> None:
-    """Show a plan as a table of its jobs with their arguments, or as JSON."""
+def show_plan(console: Console, plan: BuildPlan, expected: Sequence[Prediction], *, json_mode: bool) -> None:
+    """Show what is expected of a plan and a table of its jobs with their arguments, or the plan as JSON."""
     if json_mode:
         console.result(to_json(plan))
         return
     console.note(f"plan {digest(plan)[:12]}: {plan.spec_name}, ONNX Runtime {plan.ort_version}")
+    for each in expected:
+        console.note(each.text)
     for target in plan.targets:
         job = target.job
         table = Table(title=job.target.identifier, show_header=False, box=None, title_justify="left", padding=(0, 2))

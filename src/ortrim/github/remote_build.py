@@ -46,10 +46,9 @@ from ortrim.github.records import Run
 from ortrim.github.repositories import choose_ref, look_at
 from ortrim.github.runs import cancel_run, get_run, latest_runs, require_own_run
 from ortrim.package.manifest import WORKFLOW
-from ortrim.pipeline.building import build, to_compile
+from ortrim.pipeline.building import build, check_first, to_compile
 from ortrim.pipeline.planned import Planned, make_planned
 from ortrim.pipeline.request import Request
-from ortrim.pipeline.verification import make_references
 from ortrim.verify.reports import VerifyReport
 
 LONGEST_TITLE: Final = 200
@@ -69,7 +68,7 @@ def build_on_github(
     planned = make_planned(here, console, to_run=True)
     missing = to_compile(planned, here)
     if missing:
-        make_references(planned, here, console)
+        check_first(planned, missing, here, console)
         _compile_there(planned, missing, _Order(request=here, remote=remote, console=console), wants_cancel)
     else:
         console.note("all targets were compiled before: no run is dispatched")

@@ -10,10 +10,11 @@ from ortrim.build.plan import JobResult, PlannedTarget
 from ortrim.build.trees import finished_build, result_of
 from ortrim.errors import VerifyError
 from ortrim.history.record import record_build
-from ortrim.pipeline.devices import answers
+from ortrim.pipeline.devices import answers, require_ready
 from ortrim.pipeline.executors import builder_for, compiled_before
 from ortrim.pipeline.packaging import PackageGroup, Results, groups, packaged
 from ortrim.pipeline.planned import Planned, make_planned, target_folder
+from ortrim.pipeline.prediction import predictions, remember, require_reachable
 from ortrim.pipeline.preparing import write_steps
 from ortrim.pipeline.request import Request
 from ortrim.pipeline.transfer import is_compiled
@@ -34,8 +35,9 @@ def build(request: Request, console: Console, planned: Planned | None = None) ->
         (group, [_finished(planned, target, request, console.note) for target in group.targets])
         for group in groups(planned.plan)
     ]
-    if not all(all(found) for _, found in before):
-        make_references(planned, request, console)
+    ahead = tuple(target for group, found in before if not all(found) for target in group.targets)
+    if ahead:
+        check_first(planned, ahead, request, console)
     reports: list[VerifyReport] = []
     for group, found in before:
         if all(found):
@@ -47,6 +49,20 @@ def build(request: Request, console: Console, planned: Planned | None = None) ->
         for report, each in zip(found, packaged(planned, group, tuple(results), request, console), strict=True):
             reports.append(report or _verify(planned, each, request, console))
     return tuple(reports)
+
+
+def check_first(planned: Planned, targets: tuple[PlannedTarget, ...], request: Request, console: Console) -> None:
+    """Say what is expected of targets that are to be built, and find now what would fail after the compiler.
+
+    Raises `BudgetMissed` (`budget-unreachable`), what `require_ready` raises for devices, and what `make_references`
+    raises for cases.
+    """
+    expected = predictions(targets, request)
+    for each in expected:
+        console.note(each.text)
+    require_reachable(planned, zip(targets, expected, strict=True))
+    require_ready([target.job.target for target in targets], request)
+    make_references(planned, request, console)
 
 
 def to_compile(planned: Planned, request: Request) -> tuple[PlannedTarget, ...]:
@@ -132,7 +148,9 @@ def _build(planned: Planned, target: PlannedTarget, request: Request, console: C
         executor = builder_for(planned, target, request, step)
         step.note(f"{executor.parallelism.jobs} at a time ({executor.parallelism.reason}); log: {executor.log}")
         step.progress(0, 0, "tools and configuration")
-        return executor.run(job)
+        result = executor.run(job)
+        remember(job, result, console.warn)
+        return result
 
 
 def _verify(planned: Planned, subject: Packaged, request: Request, console: Console) -> VerifyReport:

@@ -18,7 +18,7 @@ from ortrim.errors import Diagnostic, UsageError, VerifyError
 from ortrim.pipeline.doctor import FARM_CHECKS, SSH
 from ortrim.pipeline.request import Request
 from ortrim.platforms import platform_of
-from ortrim.platforms.android.adb import CONNECT_HINT, AdbListing, adb_devices, find_adb, open_adb
+from ortrim.platforms.android.adb import CONNECT_HINT, AdbListing, adb_devices, choose, find_adb, open_adb
 from ortrim.platforms.apple.devices import mac_facts, translated_here
 from ortrim.platforms.apple.simctl import listed_phones, listed_simulators, open_simulator
 from ortrim.spec.buildspec import TargetSpec
@@ -28,7 +28,7 @@ from ortrim.verify.devices.emulators import DARWIN, FARM_FORMS, QemuUser
 from ortrim.verify.devices.host import Host
 from ortrim.verify.devices.names import DeviceName, ListedDevice, read_names
 from ortrim.verify.devices.qemu_system import QemuSystem
-from ortrim.verify.devices.ssh import open_ssh
+from ortrim.verify.devices.ssh import SshClient, open_ssh
 from ortrim.verify.reports import NOT_FOR_DEVICE, DeviceReport, VerifyReport
 
 Announce = Callable[[str], None]
@@ -238,6 +238,35 @@ def require_devices(targets: Sequence[TargetSpec], request: Request, host: Targe
         what = "none of the devices can limit its memory"
         hint = "name a qemu-system for a target of ARM: --target linux-arm64 --device qemu-system"
         raise UsageError("bad-option", what, where="--least-memory", hint=hint)
+
+
+def require_ready(targets: Iterable[Target], request: Request) -> None:
+    """Refuse, before anything is compiled, a device that was named and is not there: its programs or itself.
+
+    A simulator is started, and a phone on a Mac's cable asked, only when they have something to run. Raises `ToolError`
+    for a program that is missing or too old, what `choose` and `SshClient` raise, and `VerifyError` `no-device` for a
+    farm that cannot be reached from here.
+    """
+    if not request.devices:
+        return
+    for name, target in {name: each for each in targets for name in devices_of(each, request)}.items():
+        match name.kind:
+            case "qemu-user":
+                require(EMULATIONS[target.architecture.value].user)
+            case "qemu-system":
+                require(QEMU_SYSTEM)
+            case "adb":
+                choose(adb_devices(find_adb()), name.detail or None)
+            case "ssh":
+                client = SshClient(name.detail)
+                client.connect()
+                client.close()
+            case "firebase" | "devicefarm" | "browserstack":
+                (farm,) = (each for each in _farms() if each.name.startswith(name.kind))
+                if farm.problem:
+                    raise VerifyError("no-device", farm.problem, where=f"--device {name}", hint=farm.remedy)
+            case "host" | "simctl" | "devicectl":
+                pass
 
 
 def has_ceiling(device: DeviceName) -> bool:

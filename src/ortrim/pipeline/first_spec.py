@@ -2,7 +2,7 @@
 
 import os
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -20,7 +20,7 @@ from ortrim.pipeline.request import found_for
 from ortrim.platforms import target_problems
 from ortrim.platforms.planner import select_targets
 from ortrim.spec.build_options import ProfileName
-from ortrim.spec.buildspec import CaseSpec, ModelSpec, RuntimeSpec
+from ortrim.spec.buildspec import CaseSpec, LoadedSpec, ModelSpec, RuntimeSpec
 from ortrim.spec.load import spec_from_data
 from ortrim.spec.values import toml_string
 
@@ -64,21 +64,35 @@ class FirstSpec:
 
         Raises `ModelError` (`name-not-utf8`), what is wrong with it as a buildspec, and as `select_targets` does.
         """
-        here = Path(f"{self.name}.toml")
-        spec = spec_from_data(tomllib.loads(_text(self, here.parent)), here, target_problems).spec
-        chosen = self.choices.target
+        spec, chosen = self.loaded().spec, self.choices.target
         targets = () if chosen is None else select_targets(spec, chosen, None, console.note)
         return _text(self, folder) + "".join(f"\n[[targets]]\nid = {toml_string(each.id)}\n" for each in targets)
 
+    def loaded(self) -> LoadedSpec:
+        """Return it as it would be loaded. Raises `ModelError` (`name-not-utf8`) and what is wrong with it."""
+        here = Path(f"{self.name}.toml")
+        return spec_from_data(tomllib.loads(_text(self, here.parent)), here, target_problems)
 
-def first_spec(words: Sequence[str], choices: FirstChoices, console: Console) -> FirstSpec:
-    """Return a buildspec for the models that `words` name. Raises as `models_named`, `prepare` and `found_cases` do."""
+
+def first_spec(
+    words: Sequence[str],
+    choices: FirstChoices,
+    console: Console,
+    check: Callable[[LoadedSpec], object] = lambda _: None,
+) -> FirstSpec:
+    """Return a buildspec for the models that `words` name.
+
+    Finding cases may take long: `check` sees the buildspec before, still without them. Raises as `models_named`,
+    `prepare`, `found_cases` and `check` do.
+    """
     version = exact_version(choices.version or RuntimeSpec().version)
     root = cache_folder("models") / FACTS_LAYOUT
     models = models_named(words, root=root, ort_version=version)
-    sought = tuple(_sought(model, choices.cases, version, root, console) for model in models)
     name = models[0].name if len(models) == 1 else SEVERAL
-    return FirstSpec(name=name, choices=choices, sought=sought)
+    bare = FirstSpec(name=name, choices=choices, sought=tuple(_Sought(model=model, cases=()) for model in models))
+    check(bare.loaded())
+    sought = tuple(_sought(model, choices.cases, version, root, console) for model in models)
+    return replace(bare, sought=sought)
 
 
 def _sought(model: ModelSpec, own: tuple[CaseSpec, ...], version: str, root: Path, console: Console) -> _Sought:

@@ -2,7 +2,7 @@
 
 import hashlib
 import platform
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version as installed_version
 from pathlib import Path
@@ -85,26 +85,36 @@ def make_planned(request: Request, console: Console, *, to_run: bool = False) ->
 
 def planned_of(loaded: LoadedSpec, request: Request, console: Console, *, to_run: bool = False) -> Planned:
     """Decide the same for a buildspec that is loaded already. Raises as `make_planned` does."""
-    host = require_host() if to_run and not request.elsewhere else host_target()
     for note in loaded.notes:
         console.note(note)
-    targets = _with_defaults(loaded.spec, select_targets(loaded.spec, request.target, host, console.note))
-    if (bundle := site_bundle()) is not None:
-        bundle.require(loaded.spec.onnxruntime.version, tuple(target.id for target in targets))
-    own_targets = by_platform(targets, lambda target: TARGETS[target.id])
-    if to_run:
-        # What was written wrong is said before what has to be installed.
-        require_devices(targets, request, host)
-        for each, own in own_targets:
-            each.require_tools(loaded.spec, own, request)
+    targets = possible_targets(loaded, request, to_run=to_run, note=console.note)
     hot = read_hot(hot_file(loaded.file))
     toolchains = {target.id: _toolchain(loaded.spec, target, request) for target in targets}
-    for each, own in own_targets:
+    for each, own in by_platform(targets, lambda target: TARGETS[target.id]):
         for warning in each.warnings(loaded.spec, own, request):
             console.warn(warning)
     if to_run and request.container is not None:
         _require_images(toolchains)
     return _planned(loaded, targets, request, console, toolchains=toolchains, hot=hot)
+
+
+def possible_targets(
+    loaded: LoadedSpec, request: Request, *, to_run: bool, note: Callable[[str], None] = lambda _: None
+) -> tuple[TargetSpec, ...]:
+    """Return the targets of a request, or refuse what needs no look at a model to be refused.
+
+    Raises as `make_planned` does for targets, devices and tools.
+    """
+    host = require_host() if to_run and not request.elsewhere else host_target()
+    targets = _with_defaults(loaded.spec, select_targets(loaded.spec, request.target, host, note))
+    if (bundle := site_bundle()) is not None:
+        bundle.require(loaded.spec.onnxruntime.version, tuple(target.id for target in targets))
+    if to_run:
+        # What was written wrong is said before what has to be installed.
+        require_devices(targets, request, host)
+        for each, own in by_platform(targets, lambda target: TARGETS[target.id]):
+            each.require_tools(loaded.spec, own, request)
+    return targets
 
 
 def planned_here(request: Request, console: Console) -> Planned:

@@ -17,7 +17,6 @@ from typing import Final
 from ortrim.base.command import run
 from ortrim.binaries.apple import SIMULATOR
 from ortrim.binaries.libraries import LibrarySize
-from ortrim.binaries.macho_image import architecture_size
 from ortrim.build.plan import BuildJob
 from ortrim.errors import Diagnostic, ToolError, UsageError, VerifyError
 from ortrim.models.full_runtime import MAC_PLATFORMS, FullRuntime, mac_library
@@ -252,5 +251,7 @@ def mac_baseline(version: str, requirements: str | None, architecture: Architect
         library = None
     if library is None:
         return Baseline(library=None, name=f"none: no official wheel of {version} for macOS is pinned"), NO_SIZE
+    from ortrim.binaries.macho_image import architecture_size  # noqa: PLC0415 - imports lief
+
     name = f"onnxruntime {version} (official wheel for macOS, its size alone)"
     return Baseline(library=None, name=name), architecture_size(library, APPLE_ARCHITECTURES[architecture])

@@ -13,7 +13,6 @@ from onnx_samples import relu, write
 from ort_samples import ort_model
 from ortrim.base.console import Console
 from ortrim.base.files import sha256_of, write_atomically
-from ortrim.github import remote_build
 from ortrim.models.full_runtime import FullRuntime
 from ortrim.models.models import OrtModel, PreparedModel
 from ortrim.models.prepare import prepare
@@ -61,8 +60,7 @@ def small_stages(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Stages:
     tree = SourceTree(folder=folder, kind="upstream", pins=SOURCES, notes=("upstream: taken from the cache",))
     monkeypatch.setattr(planned, "fetch_sources", stage("sources", lambda *_, **__: tree))
     monkeypatch.setattr(planned, "host_target", lambda: TARGETS["linux-x64"])
-    for module in (building, remote_build):
-        monkeypatch.setattr(module, "make_references", lambda *_: None)
+    monkeypatch.setattr(building, "make_references", lambda *_: None)
     return made
 
 

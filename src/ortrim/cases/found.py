@@ -22,6 +22,7 @@ from ortrim.base.scripts import SCRIPTS, Python, ScriptCrash, run_script
 from ortrim.cases.guess import Guess, GuessedInput, OpenDimension, guess
 from ortrim.errors import ToolError, VerifyError
 from ortrim.models.full_runtime import FullRuntime
+from ortrim.models.kernels import kernel_diagnostic
 from ortrim.models.models import PreparedModel
 from ortrim.models.onnx_files import read_onnx
 from ortrim.spec.buildspec import CaseSpec, InputSpec, ModelSpec
@@ -82,7 +83,8 @@ class _Searched:
 def found_cases(model: PreparedModel, runtime: FullRuntime, announce: Callable[[str], None]) -> FoundCases:
     """Return cases for a model, sought at most once for the same model, runtime and code; `announce` gets the reasons.
 
-    Raises `VerifyError`: `no-case-found` when nothing runs within the time, and what `reference_outputs` raises.
+    Raises `OperatorsError` (`no-kernel`); `VerifyError`: `no-case-found` when nothing runs within the time, and what
+    `reference_outputs` raises.
     """
     digest = hashlib.sha256(json.dumps([model.name, model.facts.sha256, runtime.version, code_digest(CODE)]).encode())
     destination = cache_folder("found-cases") / f"{model.name}-{digest.hexdigest()[:16]}"
@@ -151,6 +153,9 @@ def _search(model: PreparedModel, runtime: FullRuntime, folder: Path) -> _Search
         )
         tries += answer["tries"]
         if answer["load"]:
+            missing = kernel_diagnostic(answer["load"], original=model, runtime=runtime, folder=folder)
+            if missing is not None:
+                raise missing
             what = "the full runtime does not load the model"
             hint = "if onnx.checker accepts the model, report it to ONNX Runtime"
             raise VerifyError("reference-failed", what, where=_where(model), why=answer["load"], hint=hint)

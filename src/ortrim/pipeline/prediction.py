@@ -91,15 +91,20 @@ class Prediction:
     is_built: bool = False
 
     @property
-    def text(self) -> str:
-        """The prediction as one line, no more precise than it is."""
+    def size_text(self) -> str:
+        """The library's size in words, no more precise than it is, and what that rests on."""
+        least, most = f"{self.least / 1e6:.2f}", f"{self.most / 1e6:.2f}"
         if self.is_built:
-            return f"{self.target}: built before, a library of {self.least / 1e6:.2f} MB"
-        of = f"from {counted(self.builds, 'build')} here" if self.builds else "from ortrim's own table"
-        size = f"about {self.least / 1e6:.2f} to {self.most / 1e6:.2f} MB, {of}"
-        if f"{self.least / 1e6:.2f}" == f"{self.most / 1e6:.2f}":
-            size = f"about {self.least / 1e6:.2f} MB, {of}"
-        line = f"{self.target}: a library of {size}"
+            return f"{least} MB, built before"
+        size = f"about {least} MB" if least == most else f"about {least} to {most} MB"
+        return (
+            f"{size}, from {counted(self.builds, 'build')} here" if self.builds else f"{size}, from ortrim's own table"
+        )
+
+    @property
+    def text(self) -> str:
+        """The prediction as one line."""
+        line = f"{self.target}: a library of {self.size_text}"
         return f"{line}; compiling takes {' to '.join(map(_rounded, self.seconds))}" if self.seconds else line
 
 
@@ -157,7 +162,7 @@ def require_reachable(planned: Planned, targets: Iterable[tuple[PlannedTarget, P
         for budget, words in _library_budgets(planned, target) if not expected.is_built else ():
             if budget < surely:
                 what = f"{words} cannot be met"
-                why = f"{expected.text.partition('; ')[0]}"
+                why = f"the library will have {expected.size_text}"
                 hint = (
                     "raise the budget, choose profile = 'size', or leave operators out of the models; ortrim cost and "
                     "ortrim lint say what these have"

@@ -16,7 +16,7 @@ from onnx_samples import model_of, value
 from ortrim.base.json import from_json, to_json
 from ortrim.cases import found as found_module
 from ortrim.cases.found import FoundCases, case_toml, found_cases
-from ortrim.errors import VerifyError
+from ortrim.errors import OperatorsError, VerifyError
 from ortrim.models.full_runtime import full_runtime
 from ortrim.models.models import PreparedModel
 from ortrim.models.onnx_files import facts_of
@@ -368,3 +368,13 @@ def test_cases_are_written_as_a_buildspec_reads_them() -> None:
     )
     read = tomllib.loads(f"case = {case_toml(case)}")["case"]
     assert from_json(CaseSpec, to_json(read)) == case
+
+
+def test_an_operator_of_a_custom_library_is_named(tmp_path: Path) -> None:
+    """Not as a fault to report to ONNX Runtime."""
+    opsets = '<ir_version: 8, opset_import: ["": 17, "com.example": 1]>'
+    model = f"{opsets} g (float[n] x) => (float[n] y) {{ y = com.example.Own(x) }}"
+    with pytest.raises(OperatorsError) as caught:
+        found(onnx.parser.parse_model(model), tmp_path)
+    assert caught.value.code == "no-kernel"
+    assert "the domain com.example come from a custom library" in caught.value.hint

@@ -60,7 +60,8 @@ def small_stages(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Stages:
     tree = SourceTree(folder=folder, kind="upstream", pins=SOURCES, notes=("upstream: taken from the cache",))
     monkeypatch.setattr(planned, "fetch_sources", stage("sources", lambda *_, **__: tree))
     monkeypatch.setattr(planned, "host_target", lambda: TARGETS["linux-x64"])
-    monkeypatch.setattr(building, "make_references", lambda *_: None)
+    for check in ("make_references", "require_ready"):
+        monkeypatch.setattr(building, check, lambda *_: None)
     return made
 
 

@@ -1,11 +1,12 @@
 """The second half: from a plan to verified packages, one after the other."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from ortrim.base.cache import cache_damages, is_kept
+from ortrim.base.cache import cache_damages, cache_folder, is_kept
 from ortrim.base.console import Console
-from ortrim.base.files import require_writable
+from ortrim.base.files import require_space, require_writable
+from ortrim.build.native import TREE_BYTES
 from ortrim.build.plan import JobResult, PlannedTarget
 from ortrim.build.trees import finished_build, result_of
 from ortrim.errors import VerifyError
@@ -14,7 +15,7 @@ from ortrim.pipeline.devices import answers, require_ready
 from ortrim.pipeline.executors import builder_for, compiled_before
 from ortrim.pipeline.packaging import PackageGroup, Results, groups, packaged
 from ortrim.pipeline.planned import Planned, make_planned, target_folder
-from ortrim.pipeline.prediction import predictions, remember, require_reachable
+from ortrim.pipeline.prediction import Prediction, predictions, remember, require_reachable
 from ortrim.pipeline.preparing import write_steps
 from ortrim.pipeline.request import Request
 from ortrim.pipeline.transfer import is_compiled
@@ -54,15 +55,24 @@ def build(request: Request, console: Console, planned: Planned | None = None) ->
 def check_first(planned: Planned, targets: tuple[PlannedTarget, ...], request: Request, console: Console) -> None:
     """Say what is expected of targets that are to be built, and find now what would fail after the compiler.
 
-    Raises `BudgetMissed` (`budget-unreachable`), what `require_ready` raises for devices, and what `make_references`
-    raises for cases.
+    Raises `BudgetMissed` (`budget-unreachable`), `StorageError` (`disk-full`), what `require_ready` raises for devices,
+    and what `make_references` raises for cases.
     """
     expected = predictions(targets, request)
     for each in expected:
         console.note(each.text)
     require_reachable(planned, zip(targets, expected, strict=True))
+    _require_room(planned, expected, request)
     require_ready([target.job.target for target in targets], request)
     make_references(planned, request, console)
+
+
+def _require_room(planned: Planned, expected: Sequence[Prediction], request: Request) -> None:
+    """Refuse an output folder without room for packages, as folders and as archives, and a cache without for a tree."""
+    models = sum(model.size_bytes for model in planned.models.converted)
+    require_space(request.output, sum(2 * (each.most + models) for each in expected), "packaging")
+    if not request.elsewhere and not all(each.builds for each in expected):
+        require_space(cache_folder("trees"), TREE_BYTES, "building")
 
 
 def to_compile(planned: Planned, request: Request) -> tuple[PlannedTarget, ...]:

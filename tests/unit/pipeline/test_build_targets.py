@@ -96,6 +96,19 @@ def test_a_case_that_the_model_does_not_run_on_ends_the_build_before_compiling(
         build(stages.request(), stages.console)
 
 
+@pytest.mark.parametrize("folder", ["cache/trees", "out"])
+def test_a_disk_without_room_ends_the_build_before_compiling(
+    stages: Stages, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, folder: str
+) -> None:
+    """Neither the build tree nor the package finds its disk full after minutes."""
+    forbid(monkeypatch)
+    full = tmp_path / folder
+    monkeypatch.setattr("ortrim.base.files.free_bytes", lambda path: 1000 if path == full else None)
+    with pytest.raises(StorageError) as caught:
+        build(replace(stages.request(), output=tmp_path / "out"), stages.console)
+    assert caught.value.code == "disk-full"
+
+
 def test_a_package_that_was_removed_is_made_again(
     stages: Stages, finished: Callable[[], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from ortrim.errors import ExitCode, UsageError, VerifyError
-from ortrim.pipeline.devices import answers, devices_of, require_devices
+from ortrim.errors import Diagnostic, ExitCode, ToolError, UsageError, VerifyError
+from ortrim.pipeline import devices
+from ortrim.pipeline.devices import answers, devices_of, require_devices, require_ready
 from ortrim.pipeline.request import Request
 from ortrim.platforms import platform_of
 from ortrim.spec.buildspec import TargetSpec
@@ -47,6 +48,39 @@ def refused(request: Request, *targets: str) -> UsageError:
     with pytest.raises(UsageError) as caught:
         require(request, *targets)
     return caught.value
+
+
+@pytest.mark.parametrize(
+    ("target", "device", "code"),
+    [
+        ("android-arm64-v8a", "adb", "no-device"),
+        ("android-arm64-v8a", "adb:R5CT", "unknown-device"),
+        ("android-arm64-v8a", "firebase:oriole-33", "no-device"),
+        ("linux-arm64", "ssh:pi@board", "ssh-unreachable"),
+        ("linux-arm64", "qemu-system", "tool-missing"),
+        ("linux-arm64", "qemu-user", "tool-missing"),
+    ],
+)
+def test_a_named_device_that_is_not_there_is_found_before_compiling(
+    monkeypatch: pytest.MonkeyPatch, target: str, device: str, code: str
+) -> None:
+    """Where it was only looked for once there was something to run on it, that was after the compiler."""
+
+    def missing(*_: object) -> None:
+        raise ToolError("tool-missing", "is not installed")
+
+    def unreachable(*_: object) -> None:
+        raise VerifyError("ssh-unreachable", "the machine does not answer")
+
+    monkeypatch.setattr(devices, "find_adb", lambda: None)
+    monkeypatch.setattr(devices, "adb_devices", lambda _client: ())
+    monkeypatch.setattr(devices, "require", missing)
+    monkeypatch.setattr(devices.SshClient, "connect", unreachable)
+    farm = devices.ListedDevice(name="firebase:MODEL-VERSION", problem="gcloud: is not installed")
+    monkeypatch.setattr(devices, "_farms", lambda: iter([farm]))
+    with pytest.raises(Diagnostic) as caught:
+        require_ready([TARGETS[target]], request(device))
+    assert caught.value.code == code
 
 
 def test_all_defaults_are_taken() -> None:

@@ -20,6 +20,7 @@ from onnx_samples import model_of, relu, write
 from ortrim.cli.boundary import boundary
 from ortrim.errors import DiagnosticGroup, Interrupted, SpecError
 from ortrim.models.models import OrtModel
+from ortrim.pipeline.prediction import Prediction
 from ortrim.pipeline.request import Request
 from ortrim.verify.measurements import Gate, Verdict
 from ortrim.verify.reports import VerifyReport
@@ -380,8 +381,12 @@ def test_a_plan_is_shown_without_building(
     shown = replace(plan, targets=(replace(plan.targets[0], job=job),))
     answer("build", AssertionError())
     answer("plan", SimpleNamespace(plan=shown))
+    expected = Prediction(target="linux-x64", least=900_000, most=1_100_000, builds=0, seconds=(70.0, 200.0))
+    monkeypatch.setattr("ortrim.cli.build.predictions", lambda *_: (expected,))
     ended = ortrim(*words)
     assert (ended.code, ended.err) == (0, "")
+    foretold = "a library of about 0.90 to 1.10 MB, from ortrim's own table; compiling takes 1 min 10 s to 3 min"
+    assert f"linux-x64: {foretold}\n" in ended.out
     assert "zig 0.17.0 x86_64-linux-gnu.2.28" in ended.out
     assert "--minimal_build" in ended.out
     assert "\x1b" not in ended.out

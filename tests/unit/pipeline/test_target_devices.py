@@ -15,6 +15,8 @@ from ortrim.pipeline.request import Request
 from ortrim.platforms import platform_of
 from ortrim.spec.buildspec import TargetSpec
 from ortrim.spec.targets import CPUS, TARGETS
+from ortrim.verify.devices.names import ListedDevice
+from ortrim.verify.devices.ssh import SshClient
 from ortrim.verify.judge import failed_device
 from ortrim.verify.measurements import LeastMemory
 from ortrim.verify.reports import NOT_FOR_DEVICE, VerifyReport
@@ -75,8 +77,8 @@ def test_a_named_device_that_is_not_there_is_found_before_compiling(
     monkeypatch.setattr(devices, "find_adb", lambda: None)
     monkeypatch.setattr(devices, "adb_devices", lambda _client: ())
     monkeypatch.setattr(devices, "require", missing)
-    monkeypatch.setattr(devices.SshClient, "connect", unreachable)
-    farm = devices.ListedDevice(name="firebase:MODEL-VERSION", problem="gcloud: is not installed")
+    monkeypatch.setattr(SshClient, "connect", unreachable)
+    farm = ListedDevice(name="firebase:MODEL-VERSION", problem="gcloud: is not installed")
     monkeypatch.setattr(devices, "_farms", lambda: iter([farm]))
     with pytest.raises(Diagnostic) as caught:
         require_ready([TARGETS[target]], request(device))

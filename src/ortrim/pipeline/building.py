@@ -55,7 +55,9 @@ def build(request: Request, console: Console, planned: Planned | None = None) ->
 def check_first(planned: Planned, targets: tuple[PlannedTarget, ...], request: Request, console: Console) -> None:
     """Say what is expected of targets that are to be built, and find now what would fail after the compiler.
 
-    Raises `BudgetMissed` (`budget-unreachable`), `StorageError` (`disk-full`), what `require_ready` raises for devices,
+    Where nothing is left to compile, a device may be away: the others are verified, and the report names it.
+
+    Raises `PlanError` (`budget-unreachable`), `StorageError` (`disk-full`), what `require_ready` raises for devices,
     and what `make_references` raises for cases.
     """
     expected = predictions(targets, request)
@@ -63,7 +65,8 @@ def check_first(planned: Planned, targets: tuple[PlannedTarget, ...], request: R
         console.note(each.text)
     require_reachable(planned, zip(targets, expected, strict=True))
     _require_room(planned, expected, request)
-    require_ready([target.job.target for target in targets], request)
+    unbuilt = [target.job.target for target, each in zip(targets, expected, strict=True) if not each.is_built]
+    require_ready(unbuilt, request)
     make_references(planned, request, console)
 
 

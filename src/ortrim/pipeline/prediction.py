@@ -4,8 +4,10 @@
 - Budgets of a library that it cannot meet, found before it is compiled.
 """
 
+import math
+import os
 import tomllib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
@@ -22,7 +24,7 @@ from ortrim.base.json import from_json, to_json
 from ortrim.build.execution import choose_parallelism
 from ortrim.build.plan import BuildJob, JobResult, PlannedTarget, digest
 from ortrim.build.trees import finished_build, result_of
-from ortrim.errors import BudgetMissed, StorageError
+from ortrim.errors import PlanError, StorageError
 from ortrim.models.operators import parse_config
 from ortrim.pipeline.planned import Planned
 from ortrim.pipeline.request import Request
@@ -32,7 +34,7 @@ from ortrim.spec.values import CONFIG
 TABLE_ERROR: Final = 0.1
 """How far a library may be from what the table says, as a share; docs/explanation/how-it-measures.md has what was."""
 UNKNOWN_ERROR: Final = 0.25
-"""The same for a target, a version or options of which no build has been measured."""
+"""The same for int8 models, of which one was measured, and for targets, versions and compilers that none was."""
 BUILD_ERROR: Final = 0.01
 """How far a library may be from a build here with the same operators, whose types and opsets may differ."""
 OPERATORS_ERROR: Final = 0.5
@@ -44,7 +46,7 @@ FIRST_UNITS: Final = 185
 UNIT_SECONDS: Final = 1.0
 """What a compilation takes of one core, by the clean builds of benchmarks/results/build-time.md."""
 FASTER, SLOWER = 0.7, 2.0
-"""By what times as long as expected differ: other machines and, on this one, what else runs on it."""
+"""By what factors times differ from what is expected: by machines and, on this one, by what else begins to run."""
 
 
 @checked_dataclass(frozen=True, kw_only=True, config=CONFIG)
@@ -131,31 +133,28 @@ def predictions(targets: Iterable[PlannedTarget], request: Request) -> tuple[Pre
 def _prediction(job: BuildJob, request: Request) -> Prediction:
     identifier, done = job.target.identifier, finished_build(job)
     if is_kept(done):
-        size = result_of(done).library.stat().st_size
-        return Prediction(target=identifier, least=size, most=size, builds=1, is_built=True)
+        known_size = result_of(done).library.stat().st_size
+        return Prediction(target=identifier, least=known_size, most=known_size, builds=1, is_built=True)
     own, known = _operators(job), tuple(_built_here(job))
-    jobs = choose_parallelism(request.jobs).jobs
     factor, sure = _factor(job)
     if known:
         size, error = _from_builds(own, known, factor)
-        seconds = _time_from_builds(own, known)
     else:
-        size = round(factor * _bytes_of(own))
-        error = size * (TABLE_ERROR if sure else UNKNOWN_ERROR)
-        seconds = UNIT_SECONDS * (FIRST_UNITS + len(own) + FIXED_UNITS) / jobs
+        size, error = factor * _bytes_of(own), math.inf
+    error = min(error, size * (TABLE_ERROR if sure and not is_quantized(own) else UNKNOWN_ERROR))
     return Prediction(
         target=identifier,
         least=round(size - error),
         most=round(size + error),
         builds=len(known),
-        seconds=None if request.elsewhere else (FASTER * seconds, SLOWER * seconds),
+        seconds=_seconds(own, known, request),
     )
 
 
 def require_reachable(planned: Planned, targets: Iterable[tuple[PlannedTarget, Prediction]]) -> None:
     """Refuse budgets of libraries that are far below all that is expected of them; what is built already is judged.
 
-    Raises `BudgetMissed` (`budget-unreachable`), and what getting the official library raises for a ratio.
+    Raises `PlanError` (`budget-unreachable`), and what getting the official library raises for a ratio.
     """
     for target, expected in targets:
         surely = expected.least - (expected.most - expected.least) // 2
@@ -167,7 +166,7 @@ def require_reachable(planned: Planned, targets: Iterable[tuple[PlannedTarget, P
                     "raise the budget, choose profile = 'size', or leave operators out of the models; ortrim cost and "
                     "ortrim lint say what these have"
                 )
-                raise BudgetMissed("budget-unreachable", what, where=expected.target, why=why, hint=hint)
+                raise PlanError("budget-unreachable", what, where=expected.target, why=why, hint=hint)
 
 
 def _library_budgets(planned: Planned, target: PlannedTarget) -> Iterator[tuple[float, str]]:
@@ -213,7 +212,7 @@ def _built_here(job: BuildJob) -> Iterator[BuiltHere]:
             yield from_json(BuiltHere, file.read_bytes())
 
 
-def _from_builds(own: frozenset[str], known: Iterable[BuiltHere], factor: float) -> tuple[int, float]:
+def _from_builds(own: frozenset[str], known: Iterable[BuiltHere], factor: float) -> tuple[float, float]:
     """Return the size of the build here whose operators are the nearest, changed by the others, and its error."""
 
     def changed(build: BuiltHere) -> int:
@@ -221,13 +220,25 @@ def _from_builds(own: frozenset[str], known: Iterable[BuiltHere], factor: float)
 
     nearest = min(known, key=changed)
     size = nearest.library_bytes + factor * (_bytes_of(own) - _bytes_of(frozenset(nearest.operators)))
-    return round(size), BUILD_ERROR * size + OPERATORS_ERROR * factor * changed(nearest)
+    return size, BUILD_ERROR * size + OPERATORS_ERROR * factor * changed(nearest)
 
 
-def _time_from_builds(own: frozenset[str], known: Iterable[BuiltHere]) -> float:
-    """Return the seconds by the pace of builds here; what they compiled is in the compiler cache."""
-    fresh = own.difference(*(build.operators for build in known))
-    return median(each.seconds / (each.compiled + FIXED_UNITS) for each in known) * (len(fresh) + 2 * FIXED_UNITS)
+def _seconds(own: frozenset[str], known: Collection[BuiltHere], request: Request) -> tuple[float, float] | None:
+    """Return the least and the most that compiling is expected to take; None where nothing is compiled.
+
+    What builds here compiled is in the compiler cache, and their pace is this machine's. A first build has the cores
+    that other programs leave.
+    """
+    if request.elsewhere or not hasattr(os, "getloadavg"):
+        return None
+    if known:
+        units = len(own.difference(*(build.operators for build in known))) + 2 * FIXED_UNITS
+        seconds = units * median(each.seconds / (each.compiled + FIXED_UNITS) for each in known)
+    else:
+        jobs = choose_parallelism(request.jobs).jobs
+        crowd = max(1.0, (os.getloadavg()[0] + jobs) / (os.cpu_count() or 1))
+        seconds = UNIT_SECONDS * (FIRST_UNITS + len(own) + FIXED_UNITS) / jobs * crowd
+    return FASTER * seconds, SLOWER * seconds
 
 
 def _bytes_of(operators: frozenset[str]) -> int:

@@ -34,7 +34,6 @@ from ortrim.binaries.link_map import (
     source_file,
 )
 from ortrim.binaries.macho import MachSection, diagnosed, fat_parts, is_fat, is_macho
-from ortrim.binaries.macho_image import read_sections
 from ortrim.build.translation_units import Owners, UnitIndex, demangled_kernel_key, object_owners
 from ortrim.size.components import LINK_TIME, OTHER, PADDING, component_of, component_of_symbol, demangled, section_kind
 
@@ -466,6 +465,8 @@ def account_macho(data: bytes, where: str) -> Accounting:
 
     In a file of several architectures each has its own. Raises `BinaryError` (`corrupt-mach-o`).
     """
+    from ortrim.binaries.macho_image import read_sections  # noqa: PLC0415 - imports lief
+
     with diagnosed(where):
         parts = tuple(fat_parts(data)) if is_fat(data) else (("", data),)
         read = tuple((f"{name} " if name else "", part, read_sections(part)) for name, part in parts)

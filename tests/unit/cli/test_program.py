@@ -4,6 +4,7 @@ import json
 import os
 import re
 import sys
+from importlib.metadata import version as installed
 from pathlib import Path
 from typing import Final
 
@@ -95,9 +96,17 @@ def test_the_version_loads_nothing_heavy_and_no_feature() -> None:
     assert {name for name in found if name.startswith("ortrim.")} == {"ortrim.base", "ortrim.cli", "ortrim.errors"}
 
 
+@pytest.mark.parametrize("option", ["--version", "-V"])
+def test_the_version_is_said_before_invoke_is_imported(option: str) -> None:
+    """It is asked for by scripts, again and again."""
+    code = "import sys; from ortrim.cli.start import main; main(); print('invoke' in sys.modules)"
+    done = run((sys.executable, "-c", code, option))
+    assert done.stdout == f"ortrim {installed('ortrim')}\nFalse\n"
+
+
 def test_farms_and_engines_are_loaded_by_who_asks_for_them() -> None:
-    """A build without a farm's device loads neither; comparing engines loads those."""
-    assert loaded("--help", "build").isdisjoint({"boto3", "ortrim.farms", "ortrim.engines"})
+    """A build without a farm's device loads neither, nor what reads a Mac's libraries; comparing engines does."""
+    assert loaded("--help", "build").isdisjoint({"boto3", "lief", "ortrim.farms", "ortrim.engines"})
     assert "ortrim.engines" in loaded("--help", "compare")
 
 

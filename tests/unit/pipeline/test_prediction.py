@@ -8,7 +8,7 @@ import pytest
 
 from finished_builds import leave_build
 from ortrim.build.plan import CompilerCacheUse, JobResult, PlannedTarget
-from ortrim.errors import BudgetMissed, ExitCode
+from ortrim.errors import ExitCode, PlanError
 from ortrim.models.operators import OperatorId, render_config, required_operators
 from ortrim.pipeline.planned import Planned, make_planned
 from ortrim.pipeline.prediction import Prediction, predictions, remember, require_reachable
@@ -100,7 +100,7 @@ def test_a_budget_far_below_what_is_expected_is_refused(planned: Planned, stages
     target = with_operators(planned, DEMO)
     found = expected(target, stages)
     require_reachable(planned, [(replace(target, budgets=Budgets(library_bytes=found.least)), found)])
-    with pytest.raises(BudgetMissed) as caught:
+    with pytest.raises(PlanError) as caught:
         require_reachable(planned, [(replace(target, budgets=Budgets(library_bytes=100_000)), found)])
-    assert (caught.value.code, caught.value.exit_code) == ("budget-unreachable", ExitCode.BUDGET)
+    assert (caught.value.code, caught.value.exit_code) == ("budget-unreachable", ExitCode.PLAN)
     assert caught.value.what == "the budget library_bytes = 100_000 cannot be met"

@@ -99,9 +99,8 @@ class Prediction:
         if self.is_built:
             return f"{least} MB, built before"
         size = f"about {least} MB" if least == most else f"about {least} to {most} MB"
-        return (
-            f"{size}, from {counted(self.builds, 'build')} here" if self.builds else f"{size}, from ortrim's own table"
-        )
+        source = f"{counted(self.builds, 'build')} here" if self.builds else "ortrim's own table"
+        return f"{size}, from {source}"
 
     @property
     def text(self) -> str:
@@ -154,12 +153,12 @@ def _prediction(job: BuildJob, request: Request) -> Prediction:
 def require_reachable(planned: Planned, targets: Iterable[tuple[PlannedTarget, Prediction]]) -> None:
     """Refuse budgets of libraries that are far below all that is expected of them; what is built already is judged.
 
+    Far, since builds here may be of an older ortrim, whose libraries were larger.
     Raises `PlanError` (`budget-unreachable`), and what getting the official library raises for a ratio.
     """
     for target, expected in targets:
-        surely = expected.least - (expected.most - expected.least) // 2
         for budget, words in _library_budgets(planned, target) if not expected.is_built else ():
-            if budget < surely:
+            if budget < (1 - TABLE_ERROR) * expected.least:
                 what = f"{words} cannot be met"
                 why = f"the library will have {expected.size_text}"
                 hint = (

@@ -80,7 +80,7 @@ def test_time_is_by_the_pace_of_builds_here(planned: Planned, stages: Stages, tm
     build_here(with_operators(planned, DEMO), tmp_path, 1_000_000, seconds=90.0, compiled=165)
     same = expected(with_operators(planned, DEMO), stages)
     more = expected(with_operators(planned, (*DEMO, "LSTM", "Erf")), stages)
-    assert same.seconds == pytest.approx((10.5, 30.0))
+    assert same.seconds == pytest.approx((7.5, 30.0))
     assert same.seconds
     assert more.seconds
     assert more.seconds > same.seconds

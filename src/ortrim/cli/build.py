@@ -116,7 +116,7 @@ def build(
             training_run=training_run,
         )
         given = _models(model, case, data, ort_version, profile)
-        request = given.request(spec, request, console, to_run=not plan_only)
+        request = given.request(spec, request, console, to_run=not plan_only and executor != "github")
         if plan_only:
             _show_plan(request, console, json_mode=json)
         elif executor == "github":

@@ -191,7 +191,6 @@ def _kind(job: BuildJob) -> str:
             operator_config="",
             without_types=(),
             hot_operators=(),
-            avx512_nchwc=False,
             tools=(),
             hooks_sha256="",
             sources=(),

@@ -133,15 +133,6 @@ def test_files_whose_names_begin_with_a_dash_are_read(ortrim: Run, words: tuple[
     assert "onnx model" in ended.out
 
 
-@pytest.mark.parametrize("option", ["-t", "--target"])
-def test_an_options_value_is_no_model(ortrim: Run, option: str) -> None:
-    """Behind its letter, too."""
-    write(Path("m.onnx"), relu())
-    Path("app.toml").write_text('name = "app"\nmodels = [{ name = "m", path = "m.onnx" }]\n', encoding="utf-8")
-    ended = ortrim("plan", "app.toml", option, "nowhere")
-    assert ended.err.splitlines()[1] == "  buildspec app: no target matches 'nowhere'"
-
-
 @pytest.mark.parametrize("name", ["-rf.onnx", "-x=1.onnx"])
 def test_a_file_that_is_taken_for_options_is_explained(ortrim: Run, name: str) -> None:
     """How to name it is the hint."""

@@ -4,12 +4,13 @@
 - Budgets of a library that it cannot meet, found before it is compiled.
 """
 
+import hashlib
 import math
 import os
 import tomllib
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from statistics import median
 from typing import Annotated, Final
@@ -20,7 +21,7 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 from ortrim.base.cache import cache_folder, is_kept
 from ortrim.base.console import counted, duration_text
 from ortrim.base.files import shipped_folder, storage_errors, write_atomically
-from ortrim.base.json import from_json, to_json
+from ortrim.base.json import from_json, to_canonical_json, to_data, to_json
 from ortrim.build.execution import choose_parallelism
 from ortrim.build.plan import BuildJob, JobResult, PlannedTarget, digest
 from ortrim.build.trees import finished_build, result_of
@@ -183,22 +184,10 @@ def _operators(job: BuildJob) -> frozenset[str]:
 
 
 def _kind(job: BuildJob) -> str:
-    """Return the digest of what builds of one kind have in common: all but the models, and how it was compiled here."""
-    return digest(
-        replace(
-            job,
-            toolchain=replace(job.toolchain, version="", environment=(), wrappers=()),
-            operator_config="",
-            without_types=(),
-            hot_operators=(),
-            tools=(),
-            hooks_sha256="",
-            sources=(),
-            arguments=(),
-            finishing=(),
-            expected_outputs=(),
-        )
-    )[:20]
+    """Return the digest of what builds of one kind have in common: what was chosen for them, whatever the models."""
+    chosen = (job.build_options, job.exceptions, job.minimum_glibc, job.cpu, job.linkage, job.android, job.apple)
+    parts = (job.target.identifier, job.ort_version, job.toolchain.kind, *map(to_data, chosen))
+    return hashlib.sha256(to_canonical_json(parts).encode()).hexdigest()[:20]
 
 
 def _built_here(job: BuildJob) -> Iterator[BuiltHere]:

@@ -42,8 +42,8 @@ def fixture_model(tmp_path: Path) -> Path:
 
 
 def words_for(task: str, model: Path, *words: str) -> tuple[str, ...]:
-    """Return the command line of a task for the model, with 100 for its open length."""
-    common = ("--model", str(model), "--dim", "n=100", "--output", str(model.parent / "out"))
+    """Return the command line of a task for the model, whose open length it finds."""
+    common = (str(model), "--output", str(model.parent / "out"))
     return (sys.executable, "-c", PROGRAM, task, *common, *words)
 
 

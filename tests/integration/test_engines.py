@@ -158,11 +158,14 @@ def convolution() -> onnx.ModelProto:
 
 def compared(folder: Path, *engines: str, library: Path | None = None) -> EngineComparison:
     """Compare one model in some engines."""
-    request = Request(spec=write(folder / "conv.onnx", convolution()))
-    console = Console(stdout=io.StringIO(), stderr=io.StringIO(), environment={})
-    asked = Compared(
-        request=request, engines=engines, dimensions={"n": 2}, rounds=2, library=library, patience=PATIENCE
+    write(folder / "conv.onnx", convolution())
+    spec = folder / "conv.toml"
+    spec.write_text(
+        '[[models]]\nname = "conv"\npath = "conv.onnx"\ncases = [{ name = "two", dimensions = { n = 2 } }]\n'
     )
+    request = Request(spec=spec)
+    console = Console(stdout=io.StringIO(), stderr=io.StringIO(), environment={})
+    asked = Compared(request=request, engines=engines, rounds=2, library=library, patience=PATIENCE)
     return compare_engines(asked, console)
 
 

@@ -60,6 +60,18 @@ def test_init_writes_a_buildspec_on_whose_cases_the_model_runs(ortrim: Run) -> N
     assert "spec-exists" in again.err
 
 
+@pytest.mark.network
+def test_a_bench_finds_cases_as_a_build_does(ortrim: Run) -> None:
+    """And runs in the official wheel what was not built."""
+    halves_twice(Path("half.onnx"))
+    ended = ortrim("bench", "half.onnx", "--rounds", "1", "--seconds", "0.05")
+    assert ended.code == 0, ended.err
+    assert "official wheel" in ended.out
+    assert {"half, small", "half, larger"} <= set(ended.out.splitlines())
+    ended = ortrim("profile", "half.onnx", "--case", "small", "--runs", "2", "--json")
+    assert [each["profile"]["case"] for each in ended.document()["profiles"]] == ["small"]
+
+
 def test_a_folder_of_models_shares_one_runtime(ortrim: Run) -> None:
     """Each under a name of its own; the buildspec lies beside what is made of it and can be used as it is."""
     Path("nets").mkdir()
@@ -97,7 +109,7 @@ def test_cases_of_ones_own_are_taken_as_they_are(ortrim: Run) -> None:
         (("plan", "wheel:demo/m.onnx"), ExitCode.USAGE, "wheel:NAME==VERSION"),
         (("plan", "wheel:--x==1/m.onnx"), ExitCode.USAGE, "wheel:NAME==VERSION"),
         (("plan", "http://example.com/m.onnx"), ExitCode.USAGE, "is not encrypted"),
-        (("init",), ExitCode.USAGE, "no model to write a buildspec for"),
+        (("init",), ExitCode.USAGE, "ortrim init MODEL.onnx"),
         (("m.onnx",), ExitCode.USAGE, "ortrim build m.onnx"),
     ],
 )

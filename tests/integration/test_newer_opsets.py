@@ -79,7 +79,7 @@ def test_what_is_said_is_what_the_wheel_does(tmp_path: Path, version: str, opset
     for name, model in models(opset):
         path = write(tmp_path / f"{name}.onnx", model)
         (linted,) = lint_models(
-            LintRequest(models=(path,), request=request_from(None), ort_version=version), console
+            LintRequest(models=(str(path),), request=request_from(None), ort_version=version), console
         ).models
         fits = check_compatibility(everything, (path,), console, ort_version=version).fits
         said = not linted.errors, fits

@@ -26,7 +26,7 @@ LAYERS: Final = (
     ("cost", "lint", "compat"),
     ("size", "inspect", "history.rows", "history.store", "history.record"),
     ("bench.points", "bench.report"),
-    ("cli.boundary", "cli.options", "cli.rendering", "cli.task"),
+    ("cli.boundary", "cli.given_models", "cli.options", "cli.rendering", "cli.task"),
     ("pipeline",),
     ("report",),
     ("steps", "cases"),

@@ -29,6 +29,7 @@ from ortrim.errors import NetworkError, UsageError
 ATTEMPTS: Final = 4
 MAXIMUM_BYTES: Final = 8 << 30
 PARTIAL: Final = 206
+UNCHANGED: Final = 304
 PAGE: Final = (b"<!doctype html", b"<html")
 
 
@@ -56,6 +57,16 @@ def fetch(url: str, destination: Path, algorithm: str, expected: str | None) -> 
             _fetch(url, file)
             file.flush()
             _check(url, digest_of(Path(file.name), algorithm), expected, file)
+
+
+def fetch_unless(etag: str, url: str, destination: Path) -> str | None:
+    """Fetch what is at `url` now, unless the server says that its ETag is still this one; return the new ETag.
+
+    None, with an empty file, if it is; an empty ETag, of a server that has none, is never the same. Raises as
+    `download` does.
+    """
+    with locked(destination), storage_errors(destination), arriving(destination) as file:
+        return _fetch(url, file, etag)
 
 
 @contextmanager
@@ -88,15 +99,18 @@ def _check(url: str, actual: str, expected: str | None, file: IO[bytes]) -> None
         raise NetworkError("digest-mismatch", "the download is not what was pinned", where=url, why=why, hint=hint)
 
 
-def _fetch(url: str, file: IO[bytes]) -> None:
-    """Stream `url` into `file`, trying again where that can help."""
+def _fetch(url: str, file: IO[bytes], etag: str = "") -> str | None:
+    """Stream `url` into `file`, trying again where that can help; return its ETag, None if it still has this one."""
     begun = ""
+    unless = {"If-None-Match": etag} if etag else {}
     for attempt in range(ATTEMPTS):
         try:
-            with opened_at_last(url, headers=_from_where_it_broke_off(file, begun)) as response:
+            with opened_at_last(url, headers={**unless, **_from_where_it_broke_off(file, begun)}) as response:
+                if etag and response.status_code == UNCHANGED:
+                    return None
                 begun = _receive(response, file)
                 _append(url, response, file)
-                return
+                return response.headers.get("ETag", "")
         except TransportError as failed:
             _give_up_or_wait(url, failed, attempt)
     raise AssertionError

@@ -3,8 +3,8 @@
 - What a bench measures, decided before it begins: points, cases, how often, on which machine.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import version as installed_version
 from pathlib import Path
@@ -30,8 +30,8 @@ from ortrim.build.trees import finished_build, result_of
 from ortrim.errors import UsageError
 from ortrim.models.full_runtime import is_minimal
 from ortrim.pipeline.executors import executor_for
-from ortrim.pipeline.planned import Planned, make_planned, planned_here, planned_to_run
-from ortrim.pipeline.request import Request, is_buildspec, open_sizes, refuse_sizes, spec_of_model
+from ortrim.pipeline.planned import Planned, make_planned, planned_here
+from ortrim.pipeline.request import Request
 from ortrim.spec.buildspec import DEFAULTS, session_of
 from ortrim.verify.cases import Case
 from ortrim.verify.devices.device import Repetition, RunnerOutput, RunRequest
@@ -44,14 +44,10 @@ WHEEL: Final = "wheel"
 
 @dataclass(frozen=True, kw_only=True)
 class BenchSelection:
-    """A buildspec or a model's file in `request.spec`, and the library: `built`, `wheel`, its path, or nothing.
-
-    `dimensions` are the sizes that a model's file leaves open.
-    """
+    """A request for a buildspec, and the library: `built`, `wheel`, its path, or nothing."""
 
     request: Request
     library: str = ""
-    dimensions: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +70,7 @@ def subject_of(asked: BenchSelection, console: Console) -> BenchedModel:
     """Find the library, convert the models and compile the runner.
 
     Without a library being named that is the buildspec's finished build for this machine, else the official wheel.
-    Raises `ModelError` (`model-missing`), `UsageError` (`bad-option`, `not-built`), and as planning and compiling do.
+    Raises `UsageError` (`bad-option`, `not-built`), and as planning and compiling do.
     """
     planned = _planned(asked, console)
     (target, *_) = planned.plan.targets
@@ -85,16 +81,6 @@ def subject_of(asked: BenchSelection, console: Console) -> BenchedModel:
 
 
 def _planned(asked: BenchSelection, console: Console) -> Planned:
-    spec = asked.request.spec
-    if not is_buildspec(spec):
-        if asked.library == BUILT:
-            hint = f"a model's file has no build; name its buildspec, or a library, or {WHEEL}"
-            raise UsageError("bad-option", "does not go with a model's file", where="--library built", hint=hint)
-        planned = planned_to_run(spec_of_model(spec, asked.dimensions), asked.request, console)
-        if left := _left_open(planned, asked.dimensions):
-            console.note(f"sizes that are taken to be 1: {', '.join(left)}; give others with --dim NAME=SIZE")
-        return planned
-    refuse_sizes(asked.dimensions)
     if asked.library in {"", BUILT}:
         try:
             return make_planned(asked.request, console)
@@ -102,12 +88,6 @@ def _planned(asked: BenchSelection, console: Console) -> Planned:
             if error.code != "no-such-target" or asked.library:
                 raise
     return planned_here(asked.request, console)
-
-
-def _left_open(planned: Planned, dimensions: Mapping[str, int]) -> tuple[str, ...]:
-    """Return the dimensions of a model's inputs that nobody gave a size."""
-    (model,) = planned.models.prepared
-    return tuple(name for name in open_sizes(model.facts.inputs) if name not in dimensions)
 
 
 def _library(asked: BenchSelection, planned: Planned, target: PlannedTarget) -> tuple[BenchLibrary, Path]:
@@ -118,7 +98,7 @@ def _library(asked: BenchSelection, planned: Planned, target: PlannedTarget) -> 
             hint = f"give the path of a library, {BUILT} or {WHEEL}"
             raise UsageError("bad-option", f"'{asked.library}' is no library", where="--library", hint=hint)
         return _described("file", path.name, path, planned), path
-    if asked.library != WHEEL and is_buildspec(spec) and is_kept(folder):
+    if asked.library != WHEEL and is_kept(folder):
         path = result_of(folder).library
         return _described(
             BUILT, f"the build of {planned.plan.spec_name}, profile {target.job.profile}", path, planned

@@ -1,6 +1,5 @@
 """`invoke bench`: how long a model takes, and with which settings it takes least.
 
-- The options of `bench` and `profile` that say what is run: whose models, in which library, on which cores.
 - `invoke profile`: what each operator and node takes of one inference.
 - `invoke hot`: the operators that deserve to be fast.
 """
@@ -26,33 +25,26 @@ from ortrim.bench.run import bench as measure
 from ortrim.bench.run import write_session
 from ortrim.bench.subjects import ROUNDS, SECONDS, SWEEP_ROUNDS, BenchRequest, BenchSelection
 from ortrim.cli.boundary import boundary
-from ortrim.cli.options import count_option, demo_spec, help_for, request_from, run_name, size_option
+from ortrim.cli.given_models import MODEL_HELP, GivenModels
+from ortrim.cli.options import count_option, help_for, request_from, run_name
 from ortrim.cli.task import task
 from ortrim.errors import Interrupted, bad_option
 
 SUBJECT_HELP: Final[Mapping[str, str]] = MappingProxyType({
-    "model": "an .onnx file",
+    **MODEL_HELP,
     "spec": "buildspec whose models and cases are run (default: the demo)",
-    "library": "built, wheel or the path of a library (default: the buildspec's finished build, else the wheel)",
-    **help_for("dim", "profile", "cores", "output", "json"),
+    "library": "built, wheel or the path of a library (default: the finished build of models or buildspec, else the "
+    "wheel)",
+    **help_for("profile", "cores", "output", "json"),
 })  # fmt: skip
 
 
-def asked_for(
-    model: str,
-    spec: str,
-    *,
-    library: str,
-    dim: Sequence[str],
-    profile: str | None,
-    cores: str | None,
-    output: str,
+def _asked(
+    given: GivenModels, spec: str | None, library: str, cores: str | None, output: Path, console: Console
 ) -> BenchSelection:
-    """Return what is to be run. Raises `UsageError` (`bad-option`)."""
-    if model and spec:
-        raise bad_option("model", model, "give --model or --spec, not both")
-    request = request_from(model or spec or str(demo_spec()), profile=profile, cores=cores, output=output)
-    return BenchSelection(request=request, library=library, dimensions=dict(map(size_option, dim)))
+    """Return what is to be run; of models without a buildspec, cases are found."""
+    request = request_from(None, profile=given.profile, cores=cores, output=str(output))
+    return BenchSelection(request=given.request(spec, request, console), library=library)
 
 
 GOALS: Final[tuple[Goal, ...]] = ("latency", "cpu", "memory")
@@ -60,7 +52,8 @@ MOST: Final = 3600.0
 
 
 @task(
-    iterable=["sweep", "dim"],
+    positional=[],
+    iterable=["sweep", "model", "case"],
     help={
         **SUBJECT_HELP,
         "sweep": f"vary settings: '{EACH}' alone in turn, or such as threads=1,2, all combined; may be repeated",
@@ -77,9 +70,11 @@ MOST: Final = 3600.0
 def bench(
     _context: Context,
     sweep: Sequence[str],
-    dim: Sequence[str],
-    model: str = "",
-    spec: str = "",
+    model: list[str] | None = None,
+    case: list[str] | None = None,
+    data: str | None = None,
+    ort_version: str | None = None,
+    spec: str | None = None,
     library: str = "",
     goal: str = "latency",
     period: str = "",
@@ -96,9 +91,8 @@ def bench(
 ) -> None:
     """Measure latency and memory of models by setting."""
     with boundary(json_mode=json) as console:
-        asked = asked_for(model, spec, library=library, dim=dim, profile=profile, cores=cores, output=output)
+        given = GivenModels(models=model or (), cases=case or (), data=data, version=ort_version, profile=profile)
         wanted = BenchRequest(
-            asked=asked,
             sweep=tuple(sweep),
             rounds=count_option(rounds, "rounds"),
             seconds=number_option(seconds, "seconds") or SECONDS,
@@ -106,6 +100,7 @@ def bench(
             training_run=run_name(training_run),
             goal=_goal(goal),
             resume=resume,
+            asked=_asked(given, spec, library, cores, Path(output), console),
         )
         report = measure(wanted, console)
         if session:
@@ -147,7 +142,8 @@ def _show(report: BenchReport, console: Console, *, json: bool) -> None:
 
 
 @task(
-    iterable=["dim"],
+    positional=[],
+    iterable=["model"],
     help={
         **SUBJECT_HELP,
         "trace": "read this trace instead of making one, for example a device's trace from invoke verify --trace",
@@ -158,9 +154,10 @@ def _show(report: BenchReport, console: Console, *, json: bool) -> None:
 )
 def profile(
     _context: Context,
-    dim: Sequence[str],
-    model: str = "",
-    spec: str = "",
+    model: list[str] | None = None,
+    data: str | None = None,
+    ort_version: str | None = None,
+    spec: str | None = None,
     trace: str = "",
     library: str = "",
     case: str = "",
@@ -174,14 +171,13 @@ def profile(
     """Show the time of each operator in an inference."""
     with boundary(json_mode=json) as console:
         most = count_option(top, "top")
-        if trace and (model or spec or library or case or dim):
-            raise bad_option(
-                "trace", trace, "it is read by itself: leave out --model, --spec, --library, --case and --dim"
-            )
+        if trace and (model or data or spec or library or case):
+            raise bad_option("trace", trace, "it is read by itself: leave out models, --spec, --library and --case")
         if trace:
             found: tuple[Profiled, ...] = (profile_of_trace(Path(trace), Path(output)),)
         else:
-            asked = asked_for(model, spec, library=library, dim=dim, profile=profile, cores=cores, output=output)
+            given = GivenModels(models=model or (), data=data, version=ort_version, profile=profile)
+            asked = _asked(given, spec, library, cores, Path(output), console)
             found = profiles_of(asked, case, count_option(runs, "runs") or RUNS, console)
         if json:
             console.result(json_module.dumps({"profiles": [to_data(each) for each in found]}, indent=2))

@@ -19,9 +19,10 @@ from ortrim.spec.values import NAME
 if TYPE_CHECKING:
     from ortrim.pipeline.first_spec import FirstSpec
 
+WORDS: Final = "files, folders, patterns, addresses or wheel:NAME==VERSION/MEMBER"
+MODELS_OR_BUILDSPECS: Final = f"models: {WORDS}; or buildspecs, for their models; also without --model"
 MODEL_HELP: Final[Mapping[str, str]] = {
-    "model": "models without a buildspec: files, folders, patterns, addresses or wheel:NAME==VERSION/MEMBER; also "
-    "without --model, as is a buildspec",
+    "model": f"models without a buildspec: {WORDS}; also without --model, as is a buildspec",
     "case": "a test case of your own for them, as NAME:INPUT=1x3x224x224; may be repeated (default: cases are found)",
     "data": "recorded inputs for them, an .npz file keyed by input name",
     "ort-version": "version of ONNX Runtime for them, such as 1.24.4 or newest (default: the proved one)",
@@ -30,6 +31,13 @@ MODEL_HELP: Final[Mapping[str, str]] = {
 
 CASE: Final = "write --case NAME:INPUT=1x3x224x224"
 SIZE: Final = re.compile(r"[0-9]{1,9}")
+
+
+def require_some(words: Sequence[str] | None, task: str) -> tuple[str, ...]:
+    """Return the models that a task is given. Raises `UsageError` (`no-model`) when there are none."""
+    if words:
+        return tuple(words)
+    raise UsageError("no-model", "no model is named", hint=f"name one: ortrim {task} MODEL.onnx")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +69,7 @@ class GivenModels:
             made = self._made(None, console, lambda bare: possible_targets(bare, request, to_run=to_run))
             file = output / made.name / f"{made.name}.toml"
             write_if_changed(file, made.text(file.parent, console))
-            console.note(f"{file}: the buildspec of this build, which ortrim writes; ortrim init makes one to edit")
+            console.note(f"{file}: the buildspec of these models, which ortrim writes; ortrim init makes one to edit")
             return file
         elif self.models:
             raise bad_option("spec", str(spec), "give models or one buildspec, not both")
@@ -75,8 +83,7 @@ class GivenModels:
 
         Raises `UsageError` (`spec-exists`, `no-model`, `bad-option`) and as `first_spec` does.
         """
-        if not self.models:
-            raise UsageError("no-model", "there is no model to write a buildspec for", hint="ortrim init MODEL.onnx")
+        require_some(self.models, "init")
         require_writable(folder)
         made = self._made(target, console)
         file = folder / f"{made.name}.toml"

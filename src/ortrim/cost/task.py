@@ -8,8 +8,10 @@ from invoke.context import Context
 
 from ortrim.base.json import to_data
 from ortrim.cli.boundary import boundary
+from ortrim.cli.given_models import MODELS_OR_BUILDSPECS, require_some
 from ortrim.cli.options import count_option, help_for, request_from, size_option
 from ortrim.cli.task import task
+from ortrim.cost.memory import ModelCost
 from ortrim.cost.proportion import Expectation
 from ortrim.cost.report import TOP, cost_tables, proportion_tables
 from ortrim.pipeline.request import is_buildspec
@@ -18,10 +20,10 @@ SCHEMA: Final = "ortrim-cost/1"
 
 
 @task(
-    positional=["model"],
-    iterable=["dim"],
+    positional=[],
+    iterable=["model", "dim"],
     help={
-        "model": "an .onnx file, or a buildspec (each case of its models)",
+        "model": f"{MODELS_OR_BUILDSPECS}, in each case",
         "top": f"how many operators and nodes to show (default: {TOP}; with --json: all)",
         "target": "for a buildspec with a reference model: the target on which it was measured (default: this host's)",
         **help_for("dim", "given", "profile", "output", "json"),
@@ -29,8 +31,8 @@ SCHEMA: Final = "ortrim-cost/1"
 )
 def cost(
     _context: Context,
-    model: str,
     dim: list[str],
+    model: list[str] | None = None,
     given: bool = False,
     top: str = "",
     target: str | None = None,
@@ -40,15 +42,20 @@ def cost(
 ) -> None:
     """Count a model's arithmetic, parameters and memory."""
     from ortrim.cost.proportion import expectations_of, has_reference  # noqa: PLC0415 - imports onnx
-    from ortrim.cost.run import costs_of  # noqa: PLC0415 - imports onnx
+    from ortrim.cost.run import check_sizes, costs_of  # noqa: PLC0415 - imports onnx
 
     with boundary(json_mode=json) as console:
         most = count_option(top, "top")
-        costs = costs_of(Path(model), dict(map(size_option, dim)), console, given=given)
-        expected: tuple[Expectation, ...] = ()
-        if not given and is_buildspec(Path(model)) and has_reference(Path(model)):
-            request = request_from(model, target=target, profile=profile, output=output)
-            expected = expectations_of(request, costs, console)
+        words, sizes = require_some(model, "cost"), dict(map(size_option, dim))
+        check_sizes(words, sizes)
+        costs: list[ModelCost] = []
+        expected: list[Expectation] = []
+        for word in words:
+            own = costs_of(word, sizes, console, given=given)
+            costs += own
+            if not given and is_buildspec(Path(word)) and has_reference(Path(word)):
+                request = request_from(word, target=target, profile=profile, output=output)
+                expected += expectations_of(request, own, console)
         if json:
             data = {
                 "schema": SCHEMA,
@@ -57,7 +64,8 @@ def cost(
             }
             console.result(json_module.dumps(data, indent=2))
             return
-        for each in costs:
-            console.render(cost_tables(each, most))
-        if expected:
-            console.render(proportion_tables(expected))
+        tables = [cost_tables(each, most) for each in costs]
+        for number, table in enumerate([*tables, *([proportion_tables(expected)] if expected else [])]):
+            if number:
+                console.note("")
+            console.render(table)

@@ -48,11 +48,8 @@ from ortrim.pipeline.request import (
     Models,
     Request,
     converted_models,
-    is_buildspec,
     load,
-    refuse_sizes,
     require_known,
-    spec_of_model,
 )
 from ortrim.spec.buildspec import LoadedSpec, ModelSpec, SessionSettings, session_of, settings_of
 from ortrim.verify.cases import STRING, Case, input_shapes, load_array
@@ -129,14 +126,6 @@ class Trimmed:
     models: Mapping[str, tuple[Path, SessionSettings]] = field(default_factory=dict)
 
 
-def loaded_of(request: Request, dimensions: Mapping[str, int]) -> LoadedSpec:
-    """Return the buildspec, or one made of a model's file. Raises as `spec_of_model`, `refuse_sizes` and `load` do."""
-    if not is_buildspec(request.spec):
-        return spec_of_model(request.spec, dimensions)
-    refuse_sizes(dimensions)
-    return load(request)
-
-
 def subject_of(
     loaded: LoadedSpec, number: int, ready: ReadyModel, runtime: FullRuntime, wanted: tuple[str, ...]
 ) -> ComparedModel:
@@ -198,8 +187,6 @@ def trimmed_of(loaded: LoadedSpec, request: Request, library: Path | None, conso
     try:
         if library is not None:
             return _with_models(library, converted_models(loaded, console, (require_host(),)))
-        if not is_buildspec(request.spec):
-            return CannotRun(stage="start", reason="a model's file has no build; name its buildspec, or --library")
         planned = make_planned(request, console)
     except Diagnostic as error:
         return CannotRun(stage="start", reason=shortened(f"{error.what} ({error.code})"))
@@ -351,7 +338,7 @@ ROUNDS: Final = 5
 
 @dataclass(frozen=True, kw_only=True)
 class Compared:
-    """What is to be compared: a buildspec or a model's file in `request.spec`, and which engines, models and cases.
+    """What is to be compared: a buildspec, and which of its models and cases, in which engines.
 
     Without any named, these are the usual engines and all models and cases. `library` is a trimmed one to take in
     place of the buildspec's finished build.
@@ -361,7 +348,6 @@ class Compared:
     engines: tuple[str, ...] = ()
     models: tuple[str, ...] = ()
     cases: tuple[str, ...] = ()
-    dimensions: Mapping[str, int] = field(default_factory=dict)
     rounds: int = ROUNDS
     threads: int = 1
     library: Path | None = None
@@ -375,7 +361,7 @@ def compare_engines(compared: Compared, console: Console) -> EngineComparison:
     its steps, making its cases and running them in the full runtime raise, and `StorageError`.
     """
     engines = engines_named(compared.engines)
-    loaded = loaded_of(compared.request, compared.dimensions)
+    loaded = load(compared.request)
     check_names(loaded, compared.models, compared.cases)
     subjects, runtime = _subjects(compared, loaded, console)
     machine, load_average = Host(compared.request.cores).facts(), os.getloadavg()[0]

@@ -7,7 +7,8 @@ from invoke.context import Context
 
 from ortrim.base.json import to_json
 from ortrim.cli.boundary import boundary
-from ortrim.cli.options import count_option, help_for, request_from, size_option
+from ortrim.cli.given_models import MODEL_HELP, GivenModels, require_some
+from ortrim.cli.options import count_option, help_for, request_from
 from ortrim.cli.task import task
 from ortrim.engines.catalogue import ENGINES, USUAL
 from ortrim.engines.report import engine_tables
@@ -15,26 +16,25 @@ from ortrim.errors import bad_option
 
 
 @task(
-    positional=["model"],
-    iterable=["engine", "only", "case", "dim"],
+    positional=[],
+    iterable=["model", "engine", "only", "case"],
     help={
-        "model": "a buildspec, or an .onnx file",
+        "model": MODEL_HELP["model"],
         "engine": f"one of {', '.join(ENGINES)}; may be repeated (default: {', '.join(USUAL)})",
-        "only": "model of the buildspec, may be repeated (default: all)",
+        "only": "model by its name, may be repeated (default: all)",
         "case": "case of the models, may be repeated (default: all)",
         "library": "trimmed library to compare (default: the buildspec's finished build)",
         "rounds": "how often each engine is run for each case (default: 5)",
         "threads": "threads of each engine (default: 1)",
-        **help_for("dim", "profile", "output", "json"),
+        **help_for("profile", "output", "json"),
     },
 )
 def compare(
     _context: Context,
-    model: str,
     engine: Sequence[str],
     only: Sequence[str],
     case: Sequence[str],
-    dim: Sequence[str],
+    model: list[str] | None = None,
     library: str = "",
     rounds: str = "",
     threads: str = "",
@@ -46,15 +46,15 @@ def compare(
     from ortrim.engines.comparison import ROUNDS, Compared, compare_engines, write_comparison  # noqa: PLC0415
 
     with boundary(json_mode=json) as console:
+        given = GivenModels(models=require_some(model, "compare"), profile=profile)
         compared = Compared(
-            request=request_from(model, profile=profile, output=output),
             engines=tuple(engine),
             models=tuple(only),
             cases=tuple(case),
-            dimensions=dict(map(size_option, dim)),
             library=library_option(library),
             rounds=count_option(rounds, "rounds") or ROUNDS,
             threads=count_option(threads, "threads") or 1,
+            request=given.request(None, request_from(None, profile=profile, output=output), console),
         )
         comparison = compare_engines(compared, console)
         folder = write_comparison(comparison, compared.request.output)

@@ -19,7 +19,7 @@ from urllib.parse import quote
 from ortrim.base.cache import cache_folder
 from ortrim.base.console import Console, first_lines
 from ortrim.base.files import write_atomically
-from ortrim.errors import ConvertError, Diagnostic, ModelError, ToolError, UsageError, bad_option
+from ortrim.errors import ConvertError, Diagnostic, ModelError, ToolError, bad_option
 from ortrim.lint.findings import (
     KernelFacts,
     LintFacts,
@@ -36,11 +36,12 @@ from ortrim.models.full_runtime import FullRuntime, full_runtime, run_script
 from ortrim.models.graph_facts import GraphFacts, dimension_name, dynamic_dimensions, operators_of
 from ortrim.models.kernels import missing_kernel
 from ortrim.models.models import TensorInfo
+from ortrim.models.named import files_named
 from ortrim.models.prepare import require_files
 from ortrim.pins.runtime import runtime_pins
 from ortrim.pins.versions import limits_of, supported_versions
 from ortrim.pipeline.preparing import ready_models
-from ortrim.pipeline.request import Request, is_buildspec, load, require_model
+from ortrim.pipeline.request import Request, is_buildspec, load
 from ortrim.size.accounting import NO_OPERATOR, by_operator, shares
 from ortrim.size.run import size_of
 from ortrim.spec.buildspec import RuntimeSpec
@@ -263,14 +264,14 @@ Sizes = tuple[tuple[str, int], ...]
 
 @dataclass(frozen=True, kw_only=True)
 class LintRequest:
-    """What is to be judged: models, or buildspecs whose models are meant, for one version of ONNX Runtime.
+    """What is to be judged, for one version of ONNX Runtime: words that name models, or buildspecs for theirs.
 
     A buildspec's models are judged after their steps, or as `given`. `library` names a library, or a buildspec with a
     finished build, whose operators' sizes are reported; without it that is the buildspec itself. `request`
     has the target and profile of such a build.
     """
 
-    models: tuple[Path, ...]
+    models: tuple[str, ...]
     request: Request
     ort_version: str | None = None
     library: str = ""
@@ -301,13 +302,11 @@ class Library:
 def lint_models(asked: LintRequest, console: Console) -> Linted:
     """Judge models; bad ones end with a diagnostic or have findings.
 
-    Raises `UsageError` (`no-model`, `bad-option`), `ModelError` for a file that is no model or that lacks the files
-    with its weights (`missing-external-data`), what a buildspec's models raise, `ToolError` when the full runtime
-    cannot be had, and what `size_of` raises.
+    Raises `UsageError` (`bad-option`), `ModelError` for a file that is no model or that lacks the files
+    with its weights (`missing-external-data`), what naming models and a buildspec's models raise, `ToolError` when the
+    full runtime cannot be had, and what `size_of` raises.
     """
-    subjects = [subject for path in asked.models for subject in _subjects(path, asked, console)]
-    if not subjects:
-        raise UsageError("no-model", "there is no model to check", hint="name a .onnx file or a buildspec")
+    subjects = [subject for word in asked.models for subject in _subjects(word, asked, console)]
     sizes, untold = _library_sizes(asked, console)
     found = []
     with console.step("lint models") as step:
@@ -348,11 +347,13 @@ def write_sarif(linted: Linted, path: Path) -> None:
     write_atomically(path, json.dumps(log, indent=2) + "\n")
 
 
-def _subjects(path: Path, asked: LintRequest, console: Console) -> Iterator[_Subject]:
+def _subjects(word: str, asked: LintRequest, console: Console) -> Iterator[_Subject]:
     _check_version(asked.ort_version)
+    path = Path(word)
     if not is_buildspec(path):
-        require_model(path)
-        yield _Subject(name=str(path), path=path, ort_version=asked.ort_version or RuntimeSpec().version, file=path)
+        version = asked.ort_version or RuntimeSpec().version
+        for name, file in files_named(word, version):
+            yield _Subject(name=name, path=file, ort_version=version, file=file)
         return
     loaded = load(Request(spec=path, version=asked.ort_version))
     ready = ready_models(loaded, console, given=asked.given)
@@ -415,8 +416,8 @@ def _library_sizes(asked: LintRequest, console: Console) -> tuple[Sizes | None, 
 
     A buildspec whose models do not convert, or that was not built, is not refused: what is wrong is to be found here.
     """
-    specs = [path for path in asked.models if is_buildspec(path)]
-    word = asked.library or (str(specs[0]) if len(specs) == len(asked.models) == 1 else "")
+    (first, *others) = asked.models
+    word = asked.library or (first if is_buildspec(Path(first)) and not others else "")
     if not word:
         return None, ("what operators cost: no library was named (--library)",)
     with console.step("find what operators cost") as step:

@@ -1,7 +1,6 @@
 """`invoke lint`: what is wrong with a model."""
 
 import json as json_module
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -10,6 +9,7 @@ from invoke.context import Context
 from ortrim.base.console import Console, counted, printable
 from ortrim.base.json import to_data
 from ortrim.cli.boundary import as_data, boundary
+from ortrim.cli.given_models import MODELS_OR_BUILDSPECS, require_some
 from ortrim.cli.options import HELP, help_for, request_from
 from ortrim.cli.task import task
 from ortrim.lint.rules import ModelFindings, lines_of
@@ -20,11 +20,10 @@ MOST_PLACES: Final = 5
 
 
 @task(
-    positional=["model"],
-    iterable=["also"],
+    positional=[],
+    iterable=["model"],
     help={
-        "model": "an .onnx file, or a buildspec, for its models",
-        "also": "another model or buildspec; may be repeated",
+        "model": MODELS_OR_BUILDSPECS,
         "ort-version": "version of ONNX Runtime to check against (default: the buildspec's)",
         "no-run": "do not load or run the model",
         "library": "a library, or a buildspec with a build, for the size of operators (default: the buildspec's)",
@@ -36,8 +35,7 @@ MOST_PLACES: Final = 5
 )
 def lint(
     _context: Context,
-    model: str,
-    also: Sequence[str],
+    model: list[str] | None = None,
     ort_version: str | None = None,
     given: bool = False,
     no_run: bool = False,
@@ -51,10 +49,14 @@ def lint(
     """Check models for problems, and say how to fix them."""
     with boundary(json_mode=json) as console:
         request = request_from(None, target=target, profile=profile)
-        models = tuple(map(Path, (model, *also)))
         version = exact_version(ort_version) if ort_version else None
         asked = LintRequest(
-            models=models, request=request, ort_version=version, library=library, given=given, run=not no_run
+            models=require_some(model, "lint"),
+            request=request,
+            ort_version=version,
+            library=library,
+            given=given,
+            run=not no_run,
         )
         linted = lint_models(asked, console)
         failure = failure_of(linted)
@@ -64,16 +66,18 @@ def lint(
             document = {**to_data(linted), "errors": as_data(failure) if failure else []}
             console.result(json_module.dumps(document, indent=2, ensure_ascii=False))
         else:
-            for each in linted.models:
-                _show(console, each, None if all else MOST_PLACES)
+            for number, each in enumerate(linted.models):
+                _show(console, each, None if all else MOST_PLACES, apart=number > 0)
         if failure:
             raise failure
 
 
-def _show(console: Console, model: ModelFindings, most: int | None) -> None:
+def _show(console: Console, model: ModelFindings, most: int | None, *, apart: bool) -> None:
     errors = len(model.errors)
     advice = len(model.findings) - errors
     state = ", after its steps" if model.steps else ""
+    if apart:
+        console.note("")
     console.note(printable(f"{model.model}{state}: {counted(errors, 'error')}, advice: {advice}"))
     for line in lines_of(model, most):
         console.note(printable(f"  {line}"))

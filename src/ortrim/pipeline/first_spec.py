@@ -138,7 +138,7 @@ def _seen_from(folder: Path, path: Path) -> str:
     try:
         seen = Path(os.path.relpath(path, folder.absolute())).as_posix()
     except ValueError:
-        seen = path.as_posix()
+        seen = path.absolute().as_posix()
     try:
         seen.encode()
     except UnicodeEncodeError as error:

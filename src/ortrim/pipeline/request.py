@@ -1,7 +1,6 @@
 """From a buildspec to converted models and the operators that they require.
 
 - Names that a user gives of what a buildspec has.
-- A model's file where a buildspec may stand as well, and the sizes of the dimensions that it leaves open.
 - The steps of all models of a buildspec, with what they did shown.
 """
 
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from ortrim.base.cache import cache_folder
 from ortrim.base.console import Console
 from ortrim.containers.engines import ContainerOptions
-from ortrim.errors import ModelError, UsageError
+from ortrim.errors import UsageError
 from ortrim.models.convert import Conversion, convert
 from ortrim.models.full_runtime import FullRuntime, full_runtime
 from ortrim.models.models import OrtModel, PreparedModel, TensorInfo
@@ -26,8 +25,8 @@ from ortrim.pipeline.layouts import chosen_layouts, laid_out
 from ortrim.platforms import target_problems
 from ortrim.report.steps import steps_table
 from ortrim.spec.build_options import ProfileName
-from ortrim.spec.buildspec import BuildSpec, CaseSpec, InputSpec, Layout, LoadedSpec, ModelSpec
-from ortrim.spec.load import load_spec, name_from
+from ortrim.spec.buildspec import Layout, LoadedSpec
+from ortrim.spec.load import load_spec
 from ortrim.spec.problems import nearest
 from ortrim.spec.targets import Target
 from ortrim.spec.values import VERSION
@@ -243,8 +242,6 @@ def require_known(code: str, option: str, names: Sequence[str], known: Sequence[
 
 
 BUILDSPEC: Final = ".toml"
-Sizes = Mapping[str, int]
-"""Of dimensions, by their names, or by `INPUT:AXIS` where they have none."""
 
 
 def is_buildspec(path: Path) -> bool:
@@ -252,80 +249,6 @@ def is_buildspec(path: Path) -> bool:
     return path.suffix == BUILDSPEC
 
 
-def require_model(path: Path) -> None:
-    """Raise `ModelError` (`model-missing`) when there is no such file."""
-    if not path.is_file():
-        raise ModelError("model-missing", f"'{path}' is not a file", hint="check the path")
-
-
-def refuse_sizes(sizes: Sizes) -> None:
-    """Raise `UsageError` (`bad-option`) for sizes beside a buildspec."""
-    if sizes:
-        hint = "the buildspec's cases have the sizes; or give a model's file"
-        raise UsageError("bad-option", "does not go with a buildspec", where="--dim", hint=hint)
-
-
-def check_sizes(sizes: Sizes, known: Sequence[str]) -> None:
-    """Raise `UsageError` (`bad-option`) for the size of a dimension that the model does not leave open."""
-    for name in sizes:
-        if name not in known:
-            hint = nearest(name, known, f"the model's dynamic dimensions: {', '.join(known) or 'none'}")
-            what = f"the model has no dynamic dimension {name!r}"
-            raise UsageError("bad-option", what, where="--dim", hint=hint)
-
-
 def is_open(info: TensorInfo) -> bool:
     """Whether a model leaves the size of an input open."""
     return info.shape is None or any(not isinstance(size, int) for size in info.shape)
-
-
-def open_sizes(inputs: Sequence[TensorInfo]) -> tuple[str, ...]:
-    """Return how the dimensions that inputs leave open are named, each once."""
-    return tuple(
-        dict.fromkeys(
-            size or f"{info.name}:{axis}"
-            for info in inputs
-            for axis, size in enumerate(info.shape or ())
-            if not isinstance(size, int)
-        )
-    )
-
-
-def spec_of_model(path: Path, sizes: Sizes) -> LoadedSpec:
-    """Return a buildspec of one model with one case of these sizes, 1 where none is given.
-
-    Raises `ModelError` (`model-missing`, and as `read_onnx` does) and `UsageError` (`bad-option`).
-    """
-    require_model(path)
-    inputs = _inputs(path) if sizes else ()
-    check_sizes(sizes, open_sizes(inputs))
-    name = name_from(path) or "model"
-    case = CaseSpec(
-        name="default",
-        dimensions={name: size for name, size in sizes.items() if _is_name(name, inputs)},
-        inputs={info.name: InputSpec(shape=_shape(info, sizes)) for info in inputs if _has_nameless(info, sizes)},
-    )
-    model = ModelSpec(name=name, path=Path(path.name), cases=(case,))
-    return LoadedSpec(spec=BuildSpec(name=name, models=(model,)), file=path)
-
-
-def _inputs(path: Path) -> tuple[TensorInfo, ...]:
-    from ortrim.models.onnx_files import facts_of, read_onnx  # noqa: PLC0415 - it imports onnx
-
-    where = str(path)
-    return facts_of(read_onnx(path, where), sha256="", size_bytes=path.stat().st_size, where=where).inputs
-
-
-def _is_name(name: str, inputs: Sequence[TensorInfo]) -> bool:
-    return any(name in (info.shape or ()) for info in inputs)
-
-
-def _has_nameless(info: TensorInfo, sizes: Sizes) -> bool:
-    return any(size is None and f"{info.name}:{axis}" in sizes for axis, size in enumerate(info.shape or ()))
-
-
-def _shape(info: TensorInfo, sizes: Sizes) -> tuple[int, ...]:
-    return tuple(
-        size if isinstance(size, int) else sizes.get(size or f"{info.name}:{axis}", 1)
-        for axis, size in enumerate(info.shape or ())
-    )

@@ -17,9 +17,8 @@ from ortrim.bench.points import BenchReport
 from ortrim.bench.run import bench
 from ortrim.bench.scores import read_journal
 from ortrim.bench.subjects import BenchRequest, BenchSelection
-from ortrim.errors import Diagnostic, ExitCode, ModelError, StorageError, UsageError, VerifyError
+from ortrim.errors import Diagnostic, ExitCode, StorageError, UsageError, VerifyError
 from ortrim.history.store import NAME, benches
-from ortrim.pipeline.request import Request
 from ortrim.verify.devices.device import RunnerOutput, RunRequest
 from pipeline_stages import Stages
 
@@ -165,47 +164,6 @@ def test_targets_of_other_machines_do_not_matter(stages: Stages, machine: Machin
     asked = BenchSelection(request=stages.request('[[targets]]\nid = "android-arm64-v8a"\n'))
     assert bench(replace(wanted, asked=asked), stages.console).plan.target == "linux-x64"
     assert machine.asked
-
-
-def test_a_models_file_needs_no_buildspec(stages: Stages, machine: Machine) -> None:
-    """Its name is made fit for one; a size that it leaves open can be given."""
-    (stages.folder / "tiny.onnx").rename(stages.folder / "My Model.onnx")
-    request = Request(spec=stages.folder / "My Model.onnx", output=stages.folder / "artifacts")
-    report = bench(BenchRequest(asked=BenchSelection(request=request), rounds=1), stages.console)
-    assert (report.plan.name, [row.case for row in report.models[0].rows]) == ("my-model", ["default"])
-    assert report.models[0].scores[0].point == "default"
-    assert report.models[0].recommended == ""
-    assert len(machine.asked) == 3
-
-
-@pytest.mark.usefixtures("machine")
-@pytest.mark.parametrize(
-    ("changes", "kind"),
-    [({"library": "built"}, UsageError), ({"dimensions": {"q": 3}}, Diagnostic)],
-)
-def test_what_does_not_go_with_a_models_file(stages: Stages, changes: dict[str, Any], kind: type[Diagnostic]) -> None:
-    """There is no build of it, and a size has to be one of its own."""
-    request = Request(spec=stages.folder / "tiny.onnx", output=stages.folder / "artifacts")
-    with pytest.raises(kind):
-        bench(BenchRequest(asked=BenchSelection(request=request, **changes)), stages.console)
-    assert not list((stages.folder / "artifacts").glob("**/*"))
-
-
-@pytest.mark.usefixtures("machine")
-def test_a_model_that_is_not_there_is_reported(stages: Stages) -> None:
-    """Before any work."""
-    request = Request(spec=stages.folder / "none.onnx", output=stages.folder / "artifacts")
-    with pytest.raises(ModelError) as caught:
-        bench(BenchRequest(asked=BenchSelection(request=request)), stages.console)
-    assert caught.value.code == "model-missing"
-
-
-@pytest.mark.usefixtures("machine")
-def test_sizes_do_not_go_with_a_buildspec(stages: Stages, wanted: BenchRequest) -> None:
-    """Its cases say them."""
-    with pytest.raises(UsageError) as caught:
-        bench(replace(wanted, asked=replace(wanted.asked, dimensions={"n": 3})), stages.console)
-    assert caught.value.where == "--dim"
 
 
 def test_ctrl_c_keeps_what_was_measured(stages: Stages, machine: Machine, wanted: BenchRequest) -> None:

@@ -38,16 +38,16 @@ def fixture_asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
 
 
 def test_a_bench_is_a_table_and_names_its_journal(ortrim: Run, asked: Asked) -> None:
-    """Of a model's file, with all that the words say."""
+    """With all that the words say."""
     words = ("--sweep", "each", "--sweep", "threads=1,2", "--goal", "cpu", "--period", "10", "--rounds", "3")
-    more = ("--dim", "batch=2", "--training-run", "run-7", "--resume", "--library", "wheel", "--cores", "0")
-    ended = ortrim("bench", "--model", "net.onnx", *words, *more)
+    more = ("--training-run", "run-7", "--resume", "--library", "wheel", "--cores", "0")
+    ended = ortrim("bench", "net.toml", *words, *more)
     assert (ended.code, ended.err) == (0, "")
     assert "★  threads=2" in ended.out
     assert "every run is in artifacts/bench/demo.jsonl" in ended.out
     (wanted,) = asked.wanted
-    assert (wanted.asked.request.spec, wanted.asked.library) == (Path("net.onnx"), "wheel")
-    assert (wanted.asked.dimensions, wanted.asked.request.cores) == ({"batch": 2}, (0,))
+    assert (wanted.asked.request.spec, wanted.asked.library) == (Path("net.toml"), "wheel")
+    assert wanted.asked.request.cores == (0,)
     assert (wanted.sweep, wanted.goal, wanted.deadline_ms, wanted.rounds) == (("each", "threads=1,2"), "cpu", 10.0, 3)
     assert (wanted.training_run, wanted.resume, wanted.seconds) == ("run-7", True, SECONDS)
 
@@ -88,7 +88,7 @@ def test_a_bench_that_was_stopped_shows_what_it_has(ortrim: Run, asked: Asked) -
     "words",
     [
         ("--goal", "speed"), ("--period", "0"), ("--period", "nan"), ("--period", "-1"), ("--period", "1e9"),
-        ("--seconds", "soon"), ("--rounds", "0"), ("--rounds", "1.5"), ("--dim", "batch"), ("--cores", "x"),
+        ("--seconds", "soon"), ("--rounds", "0"), ("--rounds", "1.5"), ("--case", "x=1"), ("--cores", "x"),
         ("--training-run", "a\nb"), ("--training-run", "r" * 201), ("--model", "m.onnx", "--spec", "s.toml"),
     ],
 )  # fmt: skip

@@ -102,11 +102,21 @@ def test_sizes_do_not_go_with_a_buildspec(ortrim: Run, model: Path) -> None:
     assert "error: bad-option" in ended.err
 
 
+def test_several_models_have_a_paragraph_each(ortrim: Run, model: Path) -> None:
+    """A size is for those that leave it open; one that none does is refused."""
+    write(model.parent / "r.onnx", relu())
+    ended = ortrim("cost", str(model.parent), "--dim", "length=5")
+    assert (ended.code, ended.err) == (0, "")
+    assert [line.partition("m.onnx: ")[2] for line in ended.out.splitlines() if "m.onnx" in line] == ["x 5x4; x2 4x3"]
+    assert "r.onnx: x " in ended.out.partition("m.onnx")[2]
+    assert "did you mean 'length'?" in ortrim("cost", str(model.parent), "--dim", "lenth=5").err
+
+
 def test_a_model_without_open_dimensions_needs_none(ortrim: Run, tmp_path: Path) -> None:
     """What it leaves open is none, says the hint."""
     path = write(tmp_path / "m.onnx", relu())
     assert "1" in ortrim("cost", str(path)).out
-    assert "the model's dynamic dimensions: none" in ortrim("cost", str(path), "--dim", "n=1").err
+    assert "dynamic dimensions: none" in ortrim("cost", str(path), "--dim", "n=1").err
 
 
 def test_a_model_with_steps_is_counted_after_them(

@@ -26,14 +26,14 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Compared]:
 
 
 def test_the_words_are_what_is_asked_for(ortrim: Run, asked: list[Compared], tmp_path: Path) -> None:
-    """Several engines, models, cases and sizes; the tables are shown, and where the files are."""
+    """Several engines, models and cases; the tables are shown, and where the files are."""
     (tmp_path / "l.so").write_bytes(b"x")
-    words = ("--engine", "mnn", "--engine", "tract", "--only", "a", "--case", "one", "--dim", "n=3", "--rounds", "2")
-    ended = ortrim("compare", "m.onnx", *words, "--threads", "2", "--library", str(tmp_path / "l.so"))
+    words = ("--engine", "mnn", "--engine", "tract", "--only", "a", "--case", "one", "--rounds", "2")
+    ended = ortrim("compare", "m.toml", *words, "--threads", "2", "--library", str(tmp_path / "l.so"))
     assert ended.code == 0
     (compared,) = asked
-    assert (compared.request.spec, compared.engines, compared.models) == (Path("m.onnx"), ("mnn", "tract"), ("a",))
-    assert (compared.cases, compared.dimensions, compared.rounds, compared.threads) == (("one",), {"n": 3}, 2, 2)
+    assert (compared.request.spec, compared.engines, compared.models) == (Path("m.toml"), ("mnn", "tract"), ("a",))
+    assert (compared.cases, compared.rounds, compared.threads) == (("one",), 2, 2)
     assert compared.library == tmp_path / "l.so"
     assert "onnxruntime" in ended.out
     assert "cannot run (convert)" in ended.out
@@ -55,8 +55,6 @@ def test_json_is_one_document(ortrim: Run, asked: list[Compared]) -> None:
         ("--rounds", "0"),
         ("--rounds", "many"),
         ("--threads", "-1"),
-        ("--dim", "n"),
-        ("--dim", "n=99999999999"),
         ("--library", "none.so"),
         ("--library", "."),
         ("--profile", "tiny?"),
@@ -84,4 +82,4 @@ def test_ctrl_c_ends_with_its_own_code(ortrim: Run, monkeypatch: pytest.MonkeyPa
         raise KeyboardInterrupt
 
     monkeypatch.setattr(comparison, "compare_engines", interrupt)
-    assert ortrim("compare", "m.onnx").code == Interrupted.exit_code
+    assert ortrim("compare", "m.toml").code == Interrupted.exit_code

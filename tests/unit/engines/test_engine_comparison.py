@@ -259,21 +259,12 @@ def test_a_library_of_ones_own_is_the_trimmed_one(
     assert comparison.engines[1].installed_bytes == 7
 
 
-def test_a_models_file_needs_no_buildspec(stages: Stages, script: Script) -> None:
-    """It has no build of its own."""
-    compared = Compared(request=Request(spec=stages.folder / "tiny.onnx"), engines=("trimmed", "tract"), rounds=1)
-    comparison = compare_engines(compared, stages.console)
-    assert (comparison.name, comparison.cases[0].case) == ("tiny", "default")
-    assert "a model's file has no build" in rows(comparison)["trimmed"].reason
-
-
 @pytest.mark.parametrize(
     ("changes", "refusal"),
     [
         ({"engines": ("opencv",)}, ("bad-option", "--engine")),
         ({"cases": ("on",)}, ("no-such-case", "--case")),
         ({"models": ("tyni",)}, ("no-such-model", "--only")),
-        ({"dimensions": {"n": 1}}, ("bad-option", "--dim")),
     ],
 )
 def test_what_does_not_exist_is_refused(
@@ -286,10 +277,10 @@ def test_what_does_not_exist_is_refused(
     assert script.asked == []
 
 
-def test_bad_models_and_buildspecs_are_refused(stages: Stages, script: Script, tmp_path: Path) -> None:
+def test_bad_buildspecs_are_refused(stages: Stages, script: Script, tmp_path: Path) -> None:
     """As everywhere."""
     (tmp_path / "bad.toml").write_text("models = 3")
-    for name, code in (("none.onnx", ExitCode.MODEL), ("bad.toml", ExitCode.SPEC)):
+    for name, code in (("none.toml", ExitCode.SPEC), ("bad.toml", ExitCode.SPEC)):
         with pytest.raises(Diagnostic) as caught:
             compare_engines(Compared(request=Request(spec=tmp_path / name)), stages.console)
         assert caught.value.exit_code == code

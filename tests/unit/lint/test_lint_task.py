@@ -71,7 +71,7 @@ def test_one_json_document_and_a_sarif_file(
 ) -> None:
     """Of several models; the errors are in both."""
     looked["good.onnx"] = Looked(run=RunFacts(crash="crashed (SIGSEGV)"))
-    ended = ortrim("lint", good, "--also", named_by_machine, "--json", "--sarif", str(tmp_path / "lint.sarif"))
+    ended = ortrim("lint", good, named_by_machine, "--json", "--sarif", str(tmp_path / "lint.sarif"))
     document = ended.document()
     assert (ended.code, document["schema"], len(document["models"])) == (11, "ortrim-lint/1", 2)
     assert document["errors"][0]["code"] == "lint-errors"
@@ -81,9 +81,23 @@ def test_one_json_document_and_a_sarif_file(
     assert [each["ruleId"] for each in log["runs"][0]["results"]] == found
 
 
+def test_models_are_named_as_for_a_build(
+    ortrim: Run, looked: dict[str, Looked], good: str, named_by_machine: str, tmp_path: Path
+) -> None:
+    """Folders, patterns and buildspecs side by side; each model has a paragraph of its own."""
+    spec = tmp_path / "net.toml"
+    spec.write_text('[[models]]\nname = "net"\npath = "good.onnx"\n')
+    ended = ortrim("lint", str(tmp_path), str(tmp_path / "g*.onnx"), str(spec))
+    assert ended.code == 0, ended.err
+    shown = [line for line in ended.out.splitlines() if "errors, advice" in line]
+    assert [Path(line.partition(":")[0]).name for line in shown] == ["advised.onnx", *(["good.onnx"] * 3)]
+    assert ended.out.count("\n\n") == 3
+
+
 @pytest.mark.parametrize(
     ("words", "code", "reference"),
     [
+        ("", 2, "no-model"),
         ("absent.onnx", 11, "model-missing"),
         ("good.onnx --ort-version 0.1", 2, "bad-option"),
         ("good.onnx --profile huge", 2, "bad-option"),

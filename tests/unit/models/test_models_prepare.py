@@ -11,12 +11,13 @@ import pytest
 from onnx import TensorProto, helper
 
 from bundle_samples import write_bundle
+from loopback_service import Asked, LoopbackService, Reply
 from onnx_samples import FLOAT, branching, model_of, relu, value, weighted, write
 from ortrim.base.cache import record_entry
 from ortrim.errors import Diagnostic, ExitCode, ModelError, NetworkError, StorageError
 from ortrim.models import prepare as origins
 from ortrim.models.models import PreparedModel, TensorInfo
-from ortrim.models.prepare import prepare
+from ortrim.models.prepare import pinned, prepare
 from ortrim.spec.buildspec import ModelSpec
 
 WHERE = "x.toml: models[0]"
@@ -571,3 +572,48 @@ def test_the_copy_is_checked_again_when_an_address_gives_it(root: Path, monkeypa
         prepare(spec, base=root, root=root, ort_version="1.21.0", where=WHERE)
     assert caught.value.code == "not-onnx"
     assert left_behind(root) == []
+
+
+def test_a_version_of_a_wheel_is_fetched_once(wheels: Path, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its digest is known afterwards; a copy that was damaged is fetched again."""
+    named = ModelSpec(name="m", wheel="vad==1.0", member="vad/data/m.onnx")
+    known = pinned(named, root=root, ort_version="1.21.0", where=WHERE)
+    assert known.sha256 == hashlib.sha256(relu().SerializeToString()).hexdigest()
+    (wheels / "vad-1.0-py3-none-any.whl").rename(wheels / "gone")
+    assert pinned(named, root=root, ort_version="1.21.0", where=WHERE) == known
+    (root / known.sha256 / "model.onnx").write_bytes(b"damaged")
+    with pytest.raises(NetworkError):
+        pinned(named, root=root, ort_version="1.21.0", where=WHERE)
+
+
+class Host(LoopbackService):
+    """Has one model, with an ETag if it is told one."""
+
+    content = relu().SerializeToString()
+    etag = ""
+
+    def name_of(self, asked: Asked) -> str:
+        """Tell questions with an ETag from others."""
+        return asked.headers.get("if-none-match", "plain")
+
+    def answer(self, asked: Asked) -> Reply:
+        """Send it, unless it is the one that is known."""
+        headers = {"ETag": self.etag} if self.etag else {}
+        unchanged = bool(self.etag) and asked.headers.get("if-none-match") == self.etag
+        return Reply(status=304, headers=headers) if unchanged else Reply(body=self.content, headers=headers)
+
+
+def test_an_address_is_downloaded_again_when_it_changed(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By its ETag; a server without one sends the file each time."""
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    host = Host()
+    named = ModelSpec(name="m", url=f"{host.address}/m.onnx")
+    first = pinned(named, root=root, ort_version="1.21.0", where=WHERE)
+    host.etag = '"1"'
+    assert pinned(named, root=root, ort_version="1.21.0", where=WHERE) == first
+    assert pinned(named, root=root, ort_version="1.21.0", where=WHERE) == first
+    host.content, host.etag = branching().SerializeToString(), '"2"'
+    second = pinned(named, root=root, ort_version="1.21.0", where=WHERE)
+    assert second.sha256 == hashlib.sha256(host.content).hexdigest() != first.sha256
+    assert host.names() == ["plain", "plain", '"1"', '"1"']
+    host.close()

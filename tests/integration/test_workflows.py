@@ -13,6 +13,7 @@ import pytest
 
 from ortrim.base.command import Completed, run
 from ortrim.base.scripts import ISOLATED_PYTHON, environment_with, packages_folder
+from ortrim.github.calling_workflow import CalledProgram, calling_text
 from ortrim.github.release import TAG
 from ortrim.github.workflow_files import CompileJob, DeliverJob
 from ortrim.package.manifest import FAILED
@@ -69,6 +70,11 @@ def zizmor(tools: Path, *paths: Path) -> Completed:
     return run((tools / "bin" / "zizmor", "--offline", "--no-progress", "--persona=pedantic", "--color=never", *paths))
 
 
+def zizmor_of_users(tools: Path, *paths: Path) -> Completed:
+    """Run zizmor as those do who do not ask for more."""
+    return run((tools / "bin" / "zizmor", "--offline", "--no-progress", "--color=never", *paths))
+
+
 def check_jsonschema(tools: Path, *paths: Path, kind: str = "workflows") -> Completed:
     """Hold workflows or actions against GitHub's own schema as the tool has it."""
     words = ("-m", "check_jsonschema", "--builtin-schema", f"vendor.github-{kind}")
@@ -84,6 +90,15 @@ def actionlint(tools: Path, *paths: Path) -> Completed:
 def test_nothing_is_found(tools: Path, check: Any) -> None:
     """In no workflow, by no tool."""
     done = check(tools, *FILES)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("check", [zizmor_of_users, check_jsonschema, actionlint])
+def test_nothing_is_found_in_what_init_writes(tools: Path, tmp_path: Path, check: Any) -> None:
+    """For an app's repository, with ortrim at a commit; a tag is what zizmor advises against."""
+    program = CalledProgram(repository="octo/ortrim", ref="0123456789abcdef0123456789abcdef01234567")
+    path = written(tmp_path, calling_text("net", "app/net.toml", program, "linux-*,android"))
+    done = check(tools, path)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

@@ -5,6 +5,7 @@
 - `invoke prepare`: the steps of a buildspec's models, by themselves.
 """
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -28,6 +29,7 @@ from ortrim.cli.options import (
 )
 from ortrim.cli.rendering import conclude, show_next, show_plan, show_reports
 from ortrim.cli.task import task
+from ortrim.github.calling_workflow import called_program, calling_workflow
 from ortrim.github.remote_build import build_on_github
 from ortrim.github.task import remote_from, require_possible, wants_cancel
 from ortrim.models.operators import render_config
@@ -160,6 +162,8 @@ def plan(
         "target": "targets to write down, as build takes them (default: none, so that build is for its own machine)",
         "profile": f"profile to write down: {PROFILES_IN_WORDS}",
         "output": "folder to write the buildspec to (default: this one)",
+        "github": "also write a workflow that builds it on GitHub with ortrim of this repository: OWNER/NAME, or "
+        "OWNER/NAME@REF for another version than v1",
     },
 )
 def init(
@@ -167,6 +171,7 @@ def init(
     target: str | None = None,
     profile: str | None = None,
     output: str = ".",
+    github: str | None = None,
     model: list[str] | None = None,
     case: list[str] | None = None,
     data: str | None = None,
@@ -177,11 +182,18 @@ def init(
     For example:
 
         ortrim init model.onnx --target android
+        ortrim init nets/ --github OWNER/ortrim
     """
     with boundary() as console:
+        program = called_program(github) if github else None
         given = _models(model, case, data, ort_version, profile)
-        file = given.write(Path(output), target, console)
+        file, text = given.draft(Path(output), target, console)
+        workflow = calling_workflow(file, program, target) if program else None
+        write_atomically(file, text)
         console.note(f"{file}: edit it, then run: ortrim build {file}")
+        if workflow:
+            write_atomically(*workflow)
+            console.note(f"{os.path.relpath(workflow[0])}: builds it on GitHub, once both are pushed with the models")
 
 
 @task(iterable=["device"], help=help_for("spec", "target", "profile", "output", "json", *VERIFYING))

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ortrim.base.console import Console
-from ortrim.base.files import require_writable, write_atomically, write_if_changed
+from ortrim.base.files import require_writable, write_if_changed
 from ortrim.cli.options import profile_named
 from ortrim.errors import UsageError, bad_option
 from ortrim.pipeline.planned import possible_targets
@@ -78,8 +78,8 @@ class GivenModels:
                 raise bad_option(option, str(words), "it goes with models; a buildspec says this itself")
         return None if spec is None else Path(spec)
 
-    def write(self, folder: Path, target: str | None, console: Console) -> Path:
-        """Write a buildspec for the models into a folder, where there is none yet, and return its file.
+    def draft(self, folder: Path, target: str | None, console: Console) -> tuple[Path, str]:
+        """Return the file of a buildspec for the models, in a folder that has none yet, and its text.
 
         Raises `UsageError` (`spec-exists`, `no-model`, `bad-option`) and as `first_spec` does.
         """
@@ -90,8 +90,7 @@ class GivenModels:
         if file.exists():
             hint = "give another folder with --output, or remove the file"
             raise UsageError("spec-exists", "there is a file of this name already", where=str(file), hint=hint)
-        write_atomically(file, made.text(folder, console))
-        return file
+        return file, made.text(folder, console)
 
     def _made(
         self, target: str | None, console: Console, check: Callable[[LoadedSpec], object] = lambda _: None

@@ -301,7 +301,7 @@ def render_workflows(specs: tuple[str, ...], pins: Mapping[str, ActionPin] | Non
         "macos": MACOS,
         "windows": WINDOWS,
     }
-    return {f"{name}.yml": _rendered(name, values) for name in NAMES}
+    return {f"{name}.yml": rendered(name, {**values, "header": HEADER.format(name)}) for name in NAMES}
 
 
 def write_workflows(texts: Mapping[str, str], folder: Path) -> tuple[Path, ...]:
@@ -343,7 +343,8 @@ def _outdated(path: Path, text: str) -> Diagnostic | None:
     return UsageError("workflow-outdated", what, where=str(path), hint=HINT)
 
 
-def _rendered(name: str, values: Mapping[str, Any]) -> str:
+def rendered(name: str, values: Mapping[str, Any]) -> str:
+    """Return a template with values in it."""
     from jinja2 import Environment, FunctionLoader, StrictUndefined  # noqa: PLC0415 - slow to import
 
     environment = Environment(  # noqa: S701 - workflows, not HTML
@@ -359,7 +360,7 @@ def _rendered(name: str, values: Mapping[str, Any]) -> str:
         comment_start_string="<#",
         comment_end_string="#>",
     )
-    text = environment.get_template(f"{name}.yml.j2").render({**values, "header": HEADER.format(name)})
+    text = environment.get_template(f"{name}.yml.j2").render(values)
     return "\n".join(line.rstrip() for line in text.split("\n"))
 
 

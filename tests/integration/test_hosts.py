@@ -11,6 +11,7 @@ from typing import Final
 import pytest
 
 from fresh_hosts import AUTHORITIES, Ended, Host, become_ubuntu, lose_apt, new_root
+from onnx_samples import relu, write
 from ortrim.base.command import run
 
 pytestmark = [pytest.mark.slow, pytest.mark.build, pytest.mark.network, pytest.mark.needs("root", "mmdebstrap")]
@@ -82,11 +83,12 @@ def test_the_wheel_builds_outside_any_checkout(fresh: Fresh, given: Path) -> Non
 
 
 def test_without_a_network_a_bundle_is_enough(fresh: Fresh, given: Path) -> None:
-    """Made on the same host while it had one; then nothing is asked of a server."""
+    """Made on the same host while it had one; then nothing is asked of a server, for a model that is a file."""
     root = fresh("trixie")
+    write(given / "net.onnx", relu())
     made = told("bundle is made", Host(root=root, given=given).run(f"{WHEEL} bundle --output ../b.zip"))
     assert made.code == 0, made.last(30)
-    clean = "rm -rf ~/.cache && cd app && ../tools/bin/ortrim build --bundle ../b.zip"
+    clean = "rm -rf ~/.cache && cd app && ../tools/bin/ortrim build /given/net.onnx --bundle ../b.zip"
     ended = told("bundle, no network", Host(root=root, given=given, network=False).run(clean))
     assert (ended.code, PASSED in ended.said) == (0, True), ended.last(30)
 

@@ -63,8 +63,8 @@ class Host:
     def run(self, script: str, timeout_seconds: float = 3600) -> Ended:
         """Run a script of the shell in the account's home, or in `/` where there is none."""
         inside = (
-            f"cd {self.home} 2>/dev/null || cd /; exec setpriv --reuid {self.account} --regid {self.account} "
-            '--init-groups --no-new-privs bash -c "$SCRIPT"'
+            f"cd {self.home} 2>/dev/null || cd /; exec setpriv --reuid {self.account} "
+            f'--regid $(id -g {self.account}) --init-groups --no-new-privs bash -c "$SCRIPT"'
         )
         outside = (
             f'mount --bind "{self.given}" "{self.root}{GIVEN}" && mount -o remount,ro,bind "{self.root}{GIVEN}" && '

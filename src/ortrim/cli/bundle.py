@@ -39,4 +39,5 @@ def bundle(
         else:
             size = path.stat().st_size
             console.note(f"{path}: {counted(len(manifest.files), 'file')}, {counted(size, 'byte')}")
-            console.note(f"build with it where there is no network: {VARIABLE}={path.name} ortrim build")
+            built = f"--spec {spec}" if spec else "MODEL.onnx"
+            console.note(f"build with it where there is no network: {VARIABLE}={path.name} ortrim build {built}")

@@ -32,6 +32,16 @@ class OrtrimConfig(Config):
 class OrtrimProgram(Program):
     """Invoke's program, which lists the tasks when none is given, and has ortrim's exit code for bad options."""
 
+    def run(self, argv: list[str] | None = None, exit: bool = True) -> None:  # noqa: A002 - Invoke's name
+        """Run a command line, or say how a shell may go on with one, for which Invoke would load all tasks."""
+        words = sys.argv if argv is None else argv
+        if words[1:2] == ["--complete"]:  # as Invoke's scripts ask: ortrim --complete -- ortrim build --ta
+            from ortrim.cli.completion import candidates  # noqa: PLC0415 - no other command needs it
+
+            sys.stdout.writelines(f"{each}\n" for each in candidates(words[4:]))
+        else:
+            super().run(argv, exit)
+
     def normalize_argv(self, argv: list[str] | None) -> None:
         """Take words behind `--` for files, whatever they begin with; Invoke keeps them from tasks."""
         super().normalize_argv(argv)

@@ -31,7 +31,7 @@ COLLECTIONS: Final[Mapping[str, Callable[[], ModuleType]]] = {
     "release": lambda: import_module("ortrim.cli.release"),
 }
 """Those whose tasks have the module's name before their own."""
-LISTING: Final = ("-l", "--list", "--complete", "--print-completion-script")
+LISTING: Final = ("-l", "--list")
 """Options, of Invoke's, that are about all tasks."""
 
 

@@ -165,6 +165,41 @@ def test_a_letters_value_is_no_model(ortrim: Run, option: str) -> None:
     assert ended.err.startswith("error: spec-missing\n  missing.toml: does not exist")
 
 
+COMPLETING: Final = """
+eval "$(ortrim --print-completion-script bash)"
+COMP_WORDS=($LINE)
+_complete_ortrim ortrim "$LAST"
+complete -p ortrim
+echo "${COMPREPLY[*]}"
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "last", "offered"),
+    [
+        ("ortrim bu", "bu", "build bundle"),
+        ("ortrim build", "", ""),
+        ("ortrim build mo", "mo", ""),
+        ("ortrim build model.onnx --ta", "--ta", "--target"),
+        ("ortrim build model.onnx --target", "", "linux-x64"),
+        ("ortrim plan --target linux-x", "linux-x", "linux-x64"),
+        ("ortrim lint --library", "", ""),
+        ("ortrim pins.com", "pins.com", "pins.compare"),
+        ("ortrim no-such-task --x", "--x", ""),
+    ],
+)
+def test_bash_completes_a_command_line(line: str, last: str, offered: str) -> None:
+    """With Invoke's own script; where nothing is offered, bash offers files, as it does for models."""
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path, "LINE": line, "LAST": last}
+    done = run(("bash", "-c", COMPLETING), environment=environment)
+    assert (done.returncode, done.stderr) == (0, "")
+    how, found, *_ = done.stdout.splitlines()
+    assert "-o default" in how
+    assert set(offered.split()) <= set(found.split())
+    assert bool(offered) == bool(found)
+
+
 UNREAD: Final = """( program=$1; shift; "$program" -c "$@" 2>said; echo $? >code ) | true"""
 """A shell's line whose second program reads nothing and is gone before the first one writes."""
 

@@ -1,0 +1,32 @@
+"""What a shell offers at the end of a command line; where nothing is offered, the shell itself offers files."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from ortrim.cli.tasks import COLLECTIONS, TASKS, namespace_for
+from ortrim.spec.build_options import PROFILE_NAMES
+from ortrim.spec.targets import TARGETS
+
+VALUES: Final[Mapping[str, Sequence[str]]] = {"--target": tuple(TARGETS), "--profile": PROFILE_NAMES}
+
+
+def candidates(words: Sequence[str]) -> Iterator[str]:
+    """Yield what may stand in the place of the last word, which may be unfinished: a task, an option, its value.
+
+    `words` are those behind the program's name. Shells leave an empty last word out: behind a whole task's name, or
+    that of an option, they may also be at the next word.
+    """
+    (task, *others) = words or ("",)
+    known = [name for names in TASKS for name in names]
+    if not others and task not in known:
+        yield from known
+        if task.partition(".")[0] in COLLECTIONS:
+            yield from namespace_for((task,)).task_names
+        return
+    option = next((each for each in words[-1:-3:-1] if each in VALUES), "")
+    if option:
+        yield from VALUES[option]
+    elif others and words[-1].startswith("-"):
+        contexts = {context.name: context for context in namespace_for((task,)).to_contexts()}
+        flags = contexts[task].flags if task in contexts else {}
+        yield from (name for name in flags if name.startswith("--") and words[-1] not in flags)

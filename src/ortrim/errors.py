@@ -83,7 +83,7 @@ class UsageError(Diagnostic):
 
 
 class BudgetMissed(Diagnostic):
-    """A measurement is over the buildspec's budget."""
+    """A measurement misses the buildspec's budget."""
 
     exit_code = ExitCode.BUDGET
 

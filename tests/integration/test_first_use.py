@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from onnx_samples import model_of, relu, value, write
+from onnx_samples import branching, model_of, relu, value, write
 from ortrim.errors import ExitCode
 from program_runs import Run, program_in
 
@@ -154,6 +154,25 @@ def test_a_plan_of_a_model_needs_no_buildspec(ortrim: Run) -> None:
     assert ended.code == 0, ended.err
     assert ended.document()["spec_name"] == "half"
     assert ortrim("plan", "artifacts/half/half.toml", "--target", "linux-x64", "--json").out == ended.out
+
+
+@pytest.mark.network
+def test_a_part_of_the_graph_that_no_case_runs_can_be_refused(ortrim: Run) -> None:
+    """Before anything is compiled, by a budget, also where a target has budgets of its own."""
+    write(Path("branches.onnx"), branching())
+    Path("strict.toml").write_text("""
+budgets = { graph_coverage = 1.0 }
+targets = [{ id = "linux-x64", budgets = { load_ms = 5.0 } }]
+[[models]]
+name = "branches"
+path = "branches.onnx"
+cases = [{ name = "one", inputs = { c = { value = true } } }]
+""")
+    ended = ortrim("build", "strict.toml")
+    assert ended.code == ExitCode.BUDGET
+    assert "budget-missed" in ended.err
+    assert "no case enters If_0.else_branch" in ended.err
+    assert "build linux-x64" not in ended.out
 
 
 def test_a_buildspec_without_cases_gets_them(ortrim: Run) -> None:

@@ -95,6 +95,7 @@ def verify_again(request: Request, console: Console) -> tuple[VerifyReport, ...]
     """
     require_writable(request.output)
     planned, built = _built_before(replace(request, elsewhere=True), console)
+    make_references(planned, request, console)
     return tuple(
         _verify(planned, each, request, console)
         for group, results in built

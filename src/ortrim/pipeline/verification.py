@@ -23,7 +23,7 @@ from ortrim.platforms.android.harness import job_apks
 from ortrim.platforms.apple.devicectl import PhoneDevice, open_phone
 from ortrim.platforms.apple.harness import job_app
 from ortrim.platforms.planner import BLOCKS
-from ortrim.report.summary import unproved_models
+from ortrim.report.summary import coverage_text, unproved_models
 from ortrim.spec.targets import Target
 from ortrim.verify.devices.batch import Farm, FarmDevice
 from ortrim.verify.devices.device import Device
@@ -147,17 +147,36 @@ def _identity(planned: Planned, job: BuildJob, result: JobResult) -> Identity:
 
 
 def make_references(planned: Planned, request: Request, console: Console) -> None:
-    """Run every case in the full runtime before anything is compiled, if there is a device to verify on later.
+    """Run every case in the full runtime before anything is compiled, if what comes of them is wanted later.
 
-    A case that the model does not run on ends the command here. Raises as `reference_outputs` does.
+    A case that the model does not run on ends the command here, and so do cases that run less of a model's graph than
+    a budget asks for. Raises as `reference_outputs` does, and `BudgetMissed`.
     """
-    verified = [
-        target.job.target for target in planned.plan.targets if devices_of(target.job.target, request, target.job.cpu)
-    ]
+    targets = planned.plan.targets
+    least = max((each.budgets.graph_coverage or 0.0 for each in targets), default=0.0)
+    wanted = [each for each in targets if least or devices_of(each.job.target, request, each.job.cpu)]
     # The models are of two kinds at most: what one target's need is kept for the others of its kind.
-    for target in {target.takes_blocks: target for target in verified}.values():
+    for target in {each.job.target.takes_blocks: each.job.target for each in wanted}.values():
         with console.step("run the cases in the full runtime") as step:
-            _subjects(planned, target, step)
+            subjects = _subjects(planned, target, step)
+        _require_coverage(subjects, least)
+
+
+def _require_coverage(subjects: Sequence[ModelUnderTest], least: float) -> None:
+    """Raise `BudgetMissed` for models of whose nodes the cases run less than a share."""
+    missed = tuple(
+        BudgetMissed(
+            "budget-missed",
+            f"the cases run {coverage_text(subject.reference.coverage)}",
+            where=f"model {subject.prepared.name}",
+            why=f"the budget graph_coverage asks for {least:.4g} of them",
+            hint="write cases that enter these bodies, or change the budget in the buildspec",
+        )
+        for subject in subjects
+        if subject.reference.coverage.executed < least * subject.reference.coverage.nodes
+    )
+    if missed:
+        raise missed[0] if len(missed) == 1 else DiagnosticGroup(missed)
 
 
 def _subjects(planned: Planned, target: Target, step: Step) -> tuple[ModelUnderTest, ...]:

@@ -66,22 +66,17 @@ def unproved_models(report: VerifyReport) -> tuple[str, ...]:
 def coverage_texts(report: VerifyReport) -> tuple[str, ...]:
     """Say of each model how many of its nodes the cases execute, and which bodies none of them enters."""
     return tuple(
-        printable(f"{counted_share(model.coverage)} of {name_text(model.name)} run") + _idle(model.coverage)
-        for model in report.models
-        if model.coverage
+        coverage_text(model.coverage, f" of {name_text(model.name)} run") for model in report.models if model.coverage
     )
 
 
-def counted_share(coverage: Coverage) -> str:
-    """Write `12 of 15 nodes`."""
-    return f"{coverage.executed:,} of {counted(coverage.nodes, 'node')}"
-
-
-def _idle(coverage: Coverage) -> str:
+def coverage_text(coverage: Coverage, said: str = "") -> str:
+    """Write `12 of 15 nodes`, what is said of them, and which bodies no case enters."""
+    share = printable(f"{coverage.executed:,} of {counted(coverage.nodes, 'node')}{said}")
     if not coverage.idle:
-        return ""
+        return share
     more = f" and {len(coverage.idle) - SHOWN} more" if len(coverage.idle) > SHOWN else ""
-    return f"; no case enters {', '.join(map(name_text, coverage.idle[:SHOWN]))}{more}"
+    return f"{share}; no case enters {', '.join(map(name_text, coverage.idle[:SHOWN]))}{more}"
 
 
 def parity_text(device: DeviceReport) -> str:

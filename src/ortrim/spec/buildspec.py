@@ -157,7 +157,7 @@ class ModelSpec:
 
 @dataclass(frozen=True, kw_only=True, config=CONFIG)
 class Budgets(Replaceable):
-    """The most that a target may use. A budget that is not given is not checked."""
+    """The most that a target may use, and the least that its cases run. A budget that is not given is not checked."""
 
     library_bytes: Annotated[int, Field(gt=0)] | None = None
     """Stripped library, bytes."""
@@ -179,6 +179,10 @@ class Budgets(Replaceable):
     """99th percentile of latency, milliseconds."""
     deadline_ms: Annotated[float, Field(gt=0)] | None = None
     """Real-time budget: the time for one run, input and output included, in milliseconds; see
+    docs/explanation/how-it-measures.md.
+    """
+    graph_coverage: Annotated[float, Field(gt=0, le=1)] | None = None
+    """Least share of each model's nodes that its cases run, such as 0.9; checked before anything is compiled, see
     docs/explanation/how-it-measures.md.
     """
 

@@ -48,6 +48,8 @@ TRYING: Final = re.compile(r"^trying (.*)$", re.MULTILINE)
 INDEX: Final = "cases.json"
 MARKED: Final = "marked"
 """Where the copy with markers lies during the search."""
+TYPICAL: Final = "typical"
+"""The case of sizes at which latency means something."""
 FIRST_SEEDS: Final = (0, 10, 20)
 """Other random values are tried when those of the cases show less than those of the search did."""
 MOST_SHOWN: Final = 3
@@ -222,17 +224,17 @@ def _cases(searched: _Searched, first_seed: int) -> tuple[CaseSpec, ...]:
     """Return the runs that were found as a buildspec's cases, each with a name that says what is special in it."""
     sizes, others = (run["sizes"] for run in searched.runs[:2])
     names = ["first", "second"] if sizes == others else ["small", "larger" if _grew(sizes, others) else "other"]
-    if len(searched.runs) > len(names):
-        name = NOT_IN_NAMES.sub("-", _difference(searched).lower()).strip("-._")[:LONGEST_NAME] or "another"
+    for run in searched.runs[2:]:
+        word = TYPICAL if run["typical"] else _difference(searched.runs[0], run, searched.guess)
+        name = NOT_IN_NAMES.sub("-", word.lower()).strip("-._")[:LONGEST_NAME] or "another"
         names.append(name if name not in names else f"{name}-2")
     seeded = [{**run, "seed": first_seed + number} for number, run in enumerate(searched.runs)]
     return tuple(_case(name, run, searched.guess) for name, run in zip(names, seeded, strict=True))
 
 
-def _difference(searched: _Searched) -> str:
-    """Say in which value or size the third run differs from the first."""
-    first, other = searched.runs[0], searched.runs[2]
-    for each, before, after in zip(searched.guess.inputs, first["fillings"], other["fillings"], strict=True):
+def _difference(first: Mapping[str, Any], other: Mapping[str, Any], guessed: Guess) -> str:
+    """Say in which value or size a run differs from the first."""
+    for each, before, after in zip(guessed.inputs, first["fillings"], other["fillings"], strict=True):
         if before != after:
             return f"{each.name}-{after['value'] if after['value'] is not None else after['high'] or 'range'}"
     return next((f"{name}-{size}" for name, size in other["sizes"].items() if first["sizes"][name] != size), "")
@@ -281,7 +283,7 @@ def _reasons(searched: _Searched, cases: tuple[CaseSpec, ...]) -> Iterator[str]:
 
 def _dimension_line(dimension: OpenDimension, searched: _Searched) -> str:
     sizes = [run["sizes"][dimension.name] for run in searched.runs]
-    words = " and ".join(str(size) for size in dict.fromkeys(sizes))
+    words = " and ".join(filter(None, ", ".join(map(str, dict.fromkeys(sizes))).rsplit(", ", 1)))
     why = dimension.why if len(dimension.sizes) == 1 or sizes[0] in dimension.sizes else "found by trying"
     only = "; others were refused" if len(set(sizes)) == 1 and len(dimension.sizes) > 1 else ""
     kind = "" if dimension.kind == "size" else f"{'image side' if dimension.kind == 'side' else dimension.kind}, "

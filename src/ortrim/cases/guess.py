@@ -1,7 +1,7 @@
 """What to try: sizes for each dimension that a model leaves open and values for each input, likely ones first."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from typing import Final, Literal
@@ -31,13 +31,15 @@ class Filling:
 class OpenDimension:
     """A dimension that the model leaves open: `sizes` in the order of trying, the only one if the graph fixes it.
 
-    `usual` are sizes that the model was made for, as far as it says so; `stride` is that of its first convolution.
+    `usual` are sizes that the model was made for, as far as it says so; `typical` is one at which its latency means
+    something, 0 where none is known. `stride` is that of its first convolution.
     """
 
     name: str
     kind: Kind
     sizes: tuple[int, ...]
     usual: tuple[int, ...] = ()
+    typical: int = 0
     stride: int = 1
     why: str
 
@@ -127,6 +129,8 @@ def _guess(
         info.name: tuple(variable(info, axis) or int(size or 0) for axis, size in enumerate(info.shape or ()))
         for info in inputs
     }
+    images = {name for shape in shapes.values() if len(shape) > 2 for name in shape}
+    found |= _with_typical_sides([each for each in found.values() if each.name in images], outputs, told)
     counted = {info.name: _counted_size(info, shapes, found) for info in inputs}
     return Guess(
         inputs=tuple(
@@ -143,6 +147,23 @@ def _guess(
         dimensions=tuple(found.values()),
         sums=sums,
     )
+
+
+CLASSIFIED: Final = 224
+DETECTED: Final = 640
+LINE: Final = 320
+"""Sides of the images that classifiers, and detectors and segmenters, are mostly made for; widths of lines of text."""
+
+
+def _with_typical_sides(
+    of_images: Sequence[OpenDimension], outputs: tuple[TensorInfo, ...], told: Mapping[str, tuple[int, ...]]
+) -> dict[str, OpenDimension]:
+    """Return the sides of images with their typical size: the one in the metadata, or by what the model gives."""
+    sides = [each for each in of_images if each.kind == "side" and len(each.sizes) > 1]
+    classes = all(each.shape is not None and len(each.shape) <= 2 for each in outputs)
+    guessed = LINE if len(sides) == 1 else CLASSIFIED if classes else DETECTED
+    size = next((told[key][-1] for key in ("imgsz", "image_size", "input_size") if told.get(key)), guessed)
+    return {each.name: replace(each, typical=-(-size // each.stride) * each.stride) for each in sides}
 
 
 def variable(info: TensorInfo, axis: int) -> str:

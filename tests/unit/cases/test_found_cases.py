@@ -13,6 +13,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from onnx_samples import model_of, value
+from ortrim.base.files import sha256_of
 from ortrim.base.json import from_json, to_json
 from ortrim.cases import found as found_module
 from ortrim.cases.found import FoundCases, case_toml, found_cases
@@ -30,7 +31,8 @@ def prepared(model: onnx.ModelProto | str, folder: Path) -> PreparedModel:
     made = onnx.parser.parse_model(OPSETS + model) if isinstance(model, str) else model
     path = folder / "model.onnx"
     onnx.save_model(made, path)
-    return PreparedModel(name="m", path=path, facts=facts_of(made, "a" * 64, path.stat().st_size, "here"))
+    facts = facts_of(made, sha256_of(path), path.stat().st_size, "here")
+    return PreparedModel(name="m", path=path, facts=facts)
 
 
 @pytest.fixture(autouse=True)
@@ -80,15 +82,42 @@ def segmenter() -> onnx.ModelProto:
 
 
 def test_an_image_gets_sides_that_its_strides_allow(tmp_path: Path) -> None:
-    """Two batches and two sides, not a square in one of them, with values of an image."""
+    """Two batches and two sides, not a square in one of them, with values of an image; and the size of real ones."""
     cases = found(segmenter(), tmp_path)
-    assert [case.name for case in cases.cases] == ["small", "larger"]
-    assert sizes_of(cases, "batch") == [1, 2]
-    assert all(len(set(sizes_of(cases, side))) == 2 for side in ("height", "width"))
+    assert [case.name for case in cases.cases] == ["small", "larger", "typical"]
+    assert sizes_of(cases, "batch") == [1, 2, 1]
+    assert all(len(set(sizes_of(cases, side))) == 3 for side in ("height", "width"))
+    assert cases.cases[-1].dimensions == {"batch": 1, "height": 640, "width": 640}
     assert {size % 32 for case in cases.cases for size in (case.dimensions["height"], case.dimensions["width"])} == {0}
     assert any(case.dimensions["height"] != case.dimensions["width"] for case in cases.cases)
     assert cases.cases[0].inputs["image"] == InputSpec(low=0.0, high=1.0)
     assert cases.warnings == ()
+
+
+def of_any_size(work: int) -> onnx.ModelProto:
+    """Return a network that gives classes of an image, with so many convolutions of no use."""
+    same: Mapping[str, Any] = {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1]}
+    nodes = [helper.make_node("Conv", ["image", "w"], ["x0"], **same)]
+    nodes += [helper.make_node("Conv", [f"x{at}", "v"], [f"x{at + 1}"], **same) for at in range(work)]
+    nodes += [
+        helper.make_node("GlobalAveragePool", [f"x{work}"], ["mean"]),
+        helper.make_node("Flatten", ["mean"], ["classes"]),
+    ]
+    return model_of(
+        nodes,
+        [value("image", shape=("batch", 3, "height", "width"))],
+        [value("classes", shape=("batch", 32))],
+        initializers=[weights("w", 32, 3, 3, 3), weights("v", 32, 32, 3, 3)],
+    )
+
+
+def test_a_classifier_has_a_case_of_the_usual_size_unless_it_takes_long(tmp_path: Path) -> None:
+    """So that its latency means something; by its metadata where it says more."""
+    assert found(of_any_size(0), tmp_path).cases[-1].dimensions == {"batch": 1, "height": 224, "width": 224}
+    told = of_any_size(0)
+    told.metadata_props.add(key="input_size", value="[3, 96, 160]")
+    assert found(told, tmp_path).cases[-1].dimensions == {"batch": 1, "height": 160, "width": 160}
+    assert [case.name for case in found(of_any_size(300), tmp_path).cases] == ["small", "larger"]
 
 
 def test_a_size_that_the_runtime_names_in_its_refusal_is_tried(tmp_path: Path) -> None:

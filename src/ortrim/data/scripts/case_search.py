@@ -38,6 +38,7 @@ WORDS = ("a", "the", "model", "42")
 MOST_HINTS = 6
 MOST_NUMBERS = 8
 MOST_OTHERS = 5
+TYPICAL_SECONDS = 1.0
 
 Sizes = dict[str, int]
 Way = tuple[Sizes, list[int]]
@@ -45,7 +46,10 @@ Way = tuple[Sizes, list[int]]
 
 
 def main(request_path: Path) -> None:
-    """Answer `{"load": words, "refusal": {"sizes", "words"}, "tries", "runs": [{"sizes", "fillings"}], "shown"}`."""
+    """Answer `{"load": words, "refusal": {"sizes", "words"}, "tries", "shown", "runs"}`.
+
+    Each of the runs is `{"sizes", "fillings", "typical"}`.
+    """
     request = json.loads(request_path.read_text(encoding="utf-8"))
     limit_memory(request["memory_bytes"])
     answer: dict[str, Any] = {"load": "", "refusal": {}, "tries": 0, "runs": [], "shown": []}
@@ -107,7 +111,7 @@ class Search:
         self.tries = 0
 
     def cases(self) -> list[dict[str, Any]]:
-        """Return up to three runs: small sizes, larger ones, and another way through the model's branches."""
+        """Return up to four runs: small sizes, larger ones, another way through the model's branches, typical sizes."""
         base = self.base([0] * len(self.inputs))
         if base is None:
             return []
@@ -118,8 +122,11 @@ class Search:
         larger, fed = self.larger(sizes, fillings), self.fed(sizes, fillings)
         second = (larger, fed if self.attempt(larger, fed) is None else fillings)
         runs.append(self.described(*second))
-        way = self.other_way((sizes, fillings), second)
-        return [*runs, self.described(*way)] if way else runs
+        if way := self.other_way((sizes, fillings), second):
+            runs.append(self.described(*way))
+        if typical := self.typical(sizes, second[0], fillings):
+            runs.append(self.described(typical, fillings, typical=True))
+        return runs
 
     # --- sizes that run
 
@@ -202,7 +209,7 @@ class Search:
         """Whether something more may be tried."""
         return time.monotonic() < self.ends and self.tries < MOST_TRIES
 
-    def attempt(self, sizes: Sizes, fillings: list[int], seed: int = 0) -> str | None:
+    def attempt(self, sizes: Sizes, fillings: list[int], seed: int = 0, seconds: float = 0.0) -> str | None:
         """Run, unless that was the first run or the last; return why not, None when `outputs` hold what came."""
         sizes = self.whole(sizes)
         line = json.dumps([sizes, fillings])
@@ -217,7 +224,7 @@ class Search:
         print(f"trying {line}", file=sys.stderr, flush=True)  # noqa: T201
         options = onnxruntime.RunOptions()
         options.log_severity_level = SILENT
-        timer = threading.Timer(self.seconds_each, setattr, (options, "terminate", True))
+        timer = threading.Timer(seconds or self.seconds_each, setattr, (options, "terminate", True))
         timer.daemon = True
         feeds = self.feeds(sizes, fillings, seed)
         timer.start()
@@ -254,9 +261,10 @@ class Search:
         }
         return {**sizes, **sums}
 
-    def described(self, sizes: Sizes, fillings: list[int]) -> dict[str, Any]:
+    def described(self, sizes: Sizes, fillings: list[int], *, typical: bool = False) -> dict[str, Any]:
         """Return a run as the answer has it."""
         return {
+            "typical": typical,
             "sizes": self.whole(sizes),
             "fillings": [each["fillings"][at] for each, at in zip(self.inputs, fillings, strict=True)],
         }
@@ -336,6 +344,14 @@ class Search:
         step = [size + 32] if each["kind"] == "side" and size % 32 == 0 else []
         usual = [other for other in each["usual"] if other > size]
         return list(dict.fromkeys((*usual, 2 * size, *step, *larger[:2], *smaller)))
+
+    def typical(self, small: Sizes, larger: Sizes, fillings: list[int]) -> Sizes | None:
+        """Return the sizes at which latency means something, if none of two runs has them and one takes no second."""
+        wanted = {name: each["typical"] for name, each in self.dimensions.items() if each["typical"]}
+        if any(wanted.items() <= sizes.items() for sizes in (small, larger)):
+            return None
+        sizes = {**small, **wanted}
+        return sizes if self.attempt(sizes, fillings, seconds=TYPICAL_SECONDS) is None else None
 
     def other_way(self, first: Way, second: Way) -> Way | None:
         """Return the run that enters most bodies which these two do not; one of other values if there are no bodies."""

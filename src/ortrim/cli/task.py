@@ -22,7 +22,7 @@ LETTERS: Final[Mapping[str, str]] = {
 }  # fmt: skip
 """The letters of options, the same in every task. Invoke chooses by order, for `token-file` it chose `--`."""
 GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
-    "What": ("model", "also", "spec", "target", "profile", "ort-version", "case", "data", "dim", "given", "only"),
+    "What": ("model", "spec", "target", "profile", "ort-version", "case", "data", "dim", "given", "only"),
     "Where to": ("output", "github", "json", "plan-only"),
     "Verify": ("device", "cores", "least-memory", "trace", "training-run"),
     "Compile": ("jobs", "executor", "engine", "mount", "engine-flag", "ndk", "bundle", "verify-cache"),

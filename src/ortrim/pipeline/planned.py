@@ -122,11 +122,7 @@ def planned_here(request: Request, console: Console) -> Planned:
 
     Raises as `make_planned` does.
     """
-    return planned_to_run(load(request), request, console)
-
-
-def planned_to_run(loaded: LoadedSpec, request: Request, console: Console) -> Planned:
-    """Decide the same for a buildspec that is loaded already, or was never in a file. Raises as `make_planned` does."""
+    loaded = load(request)
     targets = _with_defaults(loaded.spec, (_here(loaded.spec),))
     toolchains = {target.id: _toolchain(loaded.spec, target, request) for target in targets}
     return _planned(loaded, targets, request, console, toolchains=toolchains)

@@ -162,9 +162,10 @@ def _not_permitted(path: Path, why: str) -> StorageError:
         hint = "give this user read access to it"
         return StorageError("not-permitted", "cannot be read by this user", where=where, why=why, hint=hint)
     nearest = next(each for each in (path.absolute(), *path.absolute().parents) if each.is_dir())
-    hint = f"give this user write access to {nearest}"
-    if variable := _chosen_by(path.absolute()):
-        hint += f", or choose another folder with {variable}"
+    variable = _chosen_by(path.absolute())
+    others = (f"give this user write access to {nearest}", f"choose another folder with {variable}")
+    # Nobody should be able to write to /, where the home folder of an account without one would be.
+    hint = others[0] if not variable else others[1] if nearest == Path(nearest.anchor) else ", or ".join(others)
     return StorageError("not-permitted", "cannot be written by this user", where=where, why=why, hint=hint)
 
 

@@ -130,6 +130,14 @@ def test_what_may_not_be_written_has_a_remedy_of_its_own(
     assert caught.value.hint == f"give this user write access to {(tmp_path / place).parent}{remedy}"
 
 
+def test_nobody_is_told_to_open_the_root_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There would be the home folder of an account that has none."""
+    monkeypatch.setenv("ORTRIM_CACHE", "/nonexistent/.cache/ortrim")
+    with pytest.raises(StorageError) as caught, storage_errors(Path("/nonexistent/.cache/ortrim/models")):
+        raise PermissionError(errno.EACCES, "Permission denied", "/nonexistent")
+    assert caught.value.hint == "choose another folder with ORTRIM_CACHE"
+
+
 def test_what_may_not_be_read_is_reported_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Write access would not help."""
     (tmp_path / "m.onnx").touch()

@@ -42,8 +42,9 @@ def fixture_model(tmp_path: Path) -> Path:
 
 
 def words_for(task: str, model: Path, *words: str) -> tuple[str, ...]:
-    """Return the command line of a task for the model, whose open length it finds."""
-    common = (str(model), "--output", str(model.parent / "out"))
+    """Return the command line of a task for the model, with one of its cases: the first found, or one of 100 rows."""
+    case = "small" if task == "profile" else "rows:x=100x64"
+    common = (str(model), "--case", case, "--output", str(model.parent / "out"))
     return (sys.executable, "-c", PROGRAM, task, *common, *words)
 
 

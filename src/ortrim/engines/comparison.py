@@ -42,7 +42,7 @@ from ortrim.errors import Diagnostic, UsageError, VerifyError
 from ortrim.models.full_runtime import DISTRIBUTION, FullRuntime, full_runtime
 from ortrim.models.models import PreparedModel
 from ortrim.pins.runtime import runtime_pins
-from ortrim.pipeline.planned import make_planned, require_host
+from ortrim.pipeline.planned import make_planned
 from ortrim.pipeline.preparing import ReadyModel, cases_of, ready_models
 from ortrim.pipeline.request import (
     Models,
@@ -186,7 +186,8 @@ def trimmed_of(loaded: LoadedSpec, request: Request, library: Path | None, conso
     """
     try:
         if library is not None:
-            return _with_models(library, converted_models(loaded, console, (require_host(),)))
+            # One that is made elsewhere may take blocks of another size, and give wrong numbers.
+            return _with_models(library, converted_models(loaded, console))
         planned = make_planned(request, console)
     except Diagnostic as error:
         return CannotRun(stage="start", reason=shortened(f"{error.what} ({error.code})"))

@@ -499,5 +499,5 @@ def _verified(subject: ModelUnderTest) -> VerifiedModel:
         sha256=converted.sha256,
         coverage=subject.reference.coverage,
         expect=subject.spec.expect,
-        layout="" if subject.spec.layout == "plain" else subject.spec.layout,
+        layout="" if subject.spec.layout in {"auto", "plain"} else subject.spec.layout,
     )

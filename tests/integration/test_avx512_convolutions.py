@@ -1,4 +1,4 @@
-"""Models in blocks of eight channels: chosen without a word, and computed by AVX-512 as by AVX2.
+"""NCHWc layout, block size 8: chosen without a word, and computed by AVX-512 as by AVX2.
 
 The kernels of `avx512_convolutions.cc` run beside MLAS's own for AVX2, on the same random convolutions.
 """
@@ -40,8 +40,8 @@ COMPARED: Final = 300
 PROGRAM: Final = Path(sys.executable).parent / "ortrim"
 
 
-def test_a_model_of_convolutions_is_built_in_blocks_by_itself(tmp_path: Path) -> None:
-    """From the model alone to a verified library, whatever this processor's own blocks are."""
+def test_a_model_of_convolutions_is_built_in_nchwc_layout_by_itself(tmp_path: Path) -> None:
+    """From the model alone to a verified library, whatever this processor's own block size is."""
     onnx.save(convolutional(), tmp_path / "net.onnx")
     done = run((PROGRAM, "build", "net.onnx", "--json"), cwd=tmp_path, timeout_seconds=1800)
     assert done.returncode == 0, done.stderr[-3000:]

@@ -13,9 +13,8 @@ import pytest
 
 from ortrim.base.command import Completed, run
 from ortrim.base.scripts import ISOLATED_PYTHON, environment_with, packages_folder
-from ortrim.github.calling_workflow import CalledProgram, calling_text
 from ortrim.github.release import TAG
-from ortrim.github.workflow_files import CompileJob, DeliverJob
+from ortrim.github.workflow_files import CalledProgram, CompileJob, DeliverJob, calling_text
 from ortrim.package.manifest import FAILED
 from ortrim.sources.checkouts import git
 

@@ -94,9 +94,9 @@ def _shares(planned: Planned, runner: Path, runs: int, timed: Timed, step: Step)
 def _requests(planned: Planned, number: int, runner: Path, runs: int) -> tuple[RunRequest, ...]:
     """Return a run of each case of a model, with one thread, so that no two operators share a moment."""
     models = planned.models
-    # The full runtime of a processor with AVX-512 does not run blocks of eight; it lays the model out for itself.
-    laid_out = planned.plan.models[number].layout in BLOCKS
-    model = (models.prepared if laid_out else models.converted)[number].path
+    # The full runtime runs no NCHWc layout but with its processor's own block size, to which it changes a model itself.
+    in_nchwc = planned.plan.models[number].layout in BLOCKS
+    model = (models.prepared if in_nchwc else models.converted)[number].path
     session = replace(planned.plan.models[number].session, threads=1, inter_op_threads=1)
     return tuple(
         RunRequest(

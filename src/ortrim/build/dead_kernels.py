@@ -24,7 +24,7 @@ AVX512_NCHWC: Final = "avx512_nchwc.cc"
 AVX512_SOURCES: Final = (AVX512_KERNELS, AVX512_NCHWC)
 """Ours in `data/cmake`, for the kernels that minimal builds go without."""
 AVX512_CONVOLUTIONS: Final = "avx512_convolutions.cc"
-"""Ours there, with kernels of its own."""
+"""Ours there, with convolution kernels of its own for NCHWc layout, block size 8."""
 CONSTRUCTORS: Final = ("platform.cpp", *AVX512_SOURCES)
 """What fills the table: upstream's, and ours."""
 DECLARATIONS: Final = "mlasi.h"

@@ -126,7 +126,7 @@ def find_mechanisms(paths: JobPaths, job: BuildJob, texts: Mapping[str, str]) ->
     `StorageError`.
     """
     quicker, nchwc = avx512_assignments(texts)
-    if job.channel_block == 16 and not nchwc:
+    if job.nchwc_block_size == 16 and not nchwc:
         what = "this version's MLAS has no kernels for NCHWc layout with block size 16 where they are looked for"
         hint = "remove layout = 'nchwc16' from the models, or build another version of ONNX Runtime"
         raise BuildError("nchwc-kernels-missing", what, where=f"ONNX Runtime {job.ort_version}", hint=hint)

@@ -102,8 +102,8 @@ class BuildJob:
     `without_types` are the kinds of values that are left out, as `build.dead_kernels` names them. `hot_operators` are
     those (`domain:OpType`, sorted) whose kernels are compiled as what is hot; every kernel is when there are none.
 
-    `channel_block` is how many channels lie in a block of the models in NCHWc layout: 8, or 16, which upstream's
-    minimal builds do not run; 0 without such models.
+    `nchwc_block_size` is that of the models in NCHWc layout: 8, or 16, which upstream's minimal builds do not run; 0
+    without such models.
 
     `arguments` are those of upstream's `build.py`; `finishing` are the commands that follow it, run one after the other
     in the build folder. `expected_outputs` is what is there in the end, the library first.
@@ -122,7 +122,7 @@ class BuildJob:
     operator_config: str
     without_types: tuple[str, ...] = ()
     hot_operators: tuple[str, ...] = ()
-    channel_block: Literal[0, 8, 16] = 0
+    nchwc_block_size: Literal[0, 8, 16] = 0
     toolchain: Toolchain
     tools: tuple[tuple[str, str], ...]
     hooks_sha256: str
@@ -180,7 +180,7 @@ class PlannedTarget:
 class BuildPlan:
     """The jobs that a buildspec comes to, and the models they are for.
 
-    `laid_out` are the same models for the targets that take blocks of channels, when others of the plan do not.
+    `nchwc_models` are the same models in NCHWc layout, for the targets that run it, when others of the plan do not.
     """
 
     schema: Literal["ortrim-plan/1"] = "ortrim-plan/1"
@@ -190,11 +190,11 @@ class BuildPlan:
     models: tuple[PlannedModel, ...]
     targets: tuple[PlannedTarget, ...]
     assemblies: tuple[AssemblyJob, ...] = ()
-    laid_out: tuple[PlannedModel, ...] = ()
+    nchwc_models: tuple[PlannedModel, ...] = ()
 
     def models_for(self, target: Target) -> tuple[PlannedModel, ...]:
         """Return the models as they are for a target."""
-        return self.laid_out if self.laid_out and target.takes_blocks else self.models
+        return self.nchwc_models if self.nchwc_models and target.runs_nchwc else self.models
 
 
 def digest(part: BuildPlan | BuildJob | RunnerJob) -> str:

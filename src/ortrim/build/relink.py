@@ -164,7 +164,7 @@ def leave_out_unreached(
     short of memory would give another library of the same digest. Raises as `read_objects` and `read_link_map` do.
     """
     texts = mlas_texts(paths)
-    after = texts[AVX512_NCHWC] if job.channel_block == 16 else ""
+    after = texts[AVX512_NCHWC] if job.nchwc_block_size == 16 else ""
     table = kernel_table(texts, superseded_kernels(texts.get(CONSTRUCTORS[0], ""), job.cpu, after))
     if not table.entries:
         return linked

@@ -12,7 +12,7 @@ from ortrim.build.dead_kernels import AVX512_CONVOLUTIONS, AVX512_KERNELS, AVX51
 from ortrim.build.plan import BuildJob, PlannedModel
 from ortrim.build.upstream_options import versioned_options
 from ortrim.errors import PlanError
-from ortrim.models.operators import parse_config
+from ortrim.models.operators import NCHWC, parse_config
 from ortrim.pins.runtime import SourcePin
 from ortrim.spec.build_options import LINKS_WITH_LLD
 from ortrim.spec.targets import Architecture, CLibrary, Target
@@ -256,8 +256,9 @@ def keeps_frames(job: BuildJob) -> bool:
 def wide_sources(job: BuildJob) -> tuple[str, ...]:
     """Return our own sources that put kernels into MLAS's table: some for speed, some that laid-out models need."""
     vectors = (AVX512_KERNELS,) if job.build_options.avx512_kernels else ()
-    convolutions = (AVX512_CONVOLUTIONS,) if vectors and job.channel_block == 8 else ()
-    return (*vectors, *convolutions, *((AVX512_NCHWC,) if job.channel_block == 16 else ()))
+    uses = job.nchwc_block_size == 8 and NCHWC in job.operator_config
+    convolutions = (AVX512_CONVOLUTIONS,) if vectors and uses else ()
+    return (*vectors, *convolutions, *((AVX512_NCHWC,) if job.nchwc_block_size == 16 else ()))
 
 
 def _optimization(job: BuildJob) -> tuple[str, ...]:

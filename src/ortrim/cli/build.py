@@ -29,9 +29,9 @@ from ortrim.cli.options import (
 )
 from ortrim.cli.rendering import conclude, show_next, show_plan, show_reports
 from ortrim.cli.task import task
-from ortrim.github.calling_workflow import called_program, calling_workflow
 from ortrim.github.remote_build import build_on_github
 from ortrim.github.task import remote_from, require_possible, wants_cancel
+from ortrim.github.workflow_files import called_program, calling_workflow
 from ortrim.models.operators import render_config
 from ortrim.pipeline.building import build as build_targets
 from ortrim.pipeline.building import reports_of, verify_again

@@ -28,8 +28,8 @@ from ortrim.github.runner_setup import (
     DEFAULT_LEVEL,
     add_to_path,
     append_summary,
-    install_converter,
     install_emulators,
+    install_layout_emulator,
     prefer_ndk,
     prepare_sdk,
     start_phone,
@@ -61,7 +61,7 @@ def plan(_context: Context) -> None:
     """Step: plan a run, and give its matrix to later jobs."""
     with boundary() as console:
         asked = workflow_files.read_inputs(os.environ.get(workflow_files.VARIABLE, ""))
-        install_converter(host_target(), console.note)
+        install_layout_emulator(host_target(), console.note)
         made = plan_run(asked, console)
         require_farm_target(asked, made)
         matrix = matrix_of(made, delivered=not asked.plan)
@@ -90,7 +90,7 @@ def prepare(_context: Context, target: str, to_verify: bool = False, ndk: str = 
             platform.require_package_tools(own)
         if to_verify:
             install_emulators(targets, require_host(), step.note)
-            install_converter(require_host(), step.note)
+            install_layout_emulator(require_host(), step.note)
         else:
             for platform, own in by_system:
                 versions = (ndk,) if ndk and own else sdk_versions(platform, os.environ.get(PLAN_VARIABLE, ""), own)

@@ -82,14 +82,19 @@ def in_doubt(runtime: InstalledRuntime, model: ModelUses) -> tuple[OperatorId, .
     return tuple(each for each in _operators(runtime, model) if not runtime.has(each, {}) and runtime.opsets_of(each))
 
 
-def judge(runtime: InstalledRuntime, model: ModelUses, kernels: KernelVersions) -> Judgement:
-    """Hold a model against a runtime; `kernels` are the versions of at least the operators `in_doubt`."""
+def judge(
+    runtime: InstalledRuntime, model: ModelUses, kernels: KernelVersions, *, converted: bool = False
+) -> Judgement:
+    """Hold a model against a runtime; `kernels` are the versions of at least the operators `in_doubt`.
+
+    `converted` says that it was converted for this runtime, whose NCHWc block size it has then.
+    """
     by_operator = {operator: tuple(uses) for operator, uses in groupby(model.uses, key=lambda use: use.operator)}
     operators = _operators(runtime, model)
     return Judgement(
         operators=tuple(_finding(runtime, operator, by_operator.get(operator, ()), kernels) for operator in operators),
         obstacles=tuple(_obstacles(runtime, model)),
-        unknowns=tuple(_unknowns(runtime, model)),
+        unknowns=tuple(_unknowns(runtime, model, converted=converted)),
     )
 
 
@@ -174,10 +179,10 @@ def _rare_kinds(model: ModelUses) -> Iterator[tuple[str, str]]:
         yield SPARSE, "sparse weights"
 
 
-def _unknowns(runtime: InstalledRuntime, model: ModelUses) -> Iterator[str]:
+def _unknowns(runtime: InstalledRuntime, model: ModelUses, *, converted: bool) -> Iterator[str]:
     if runtime.extended is not False and (names := _limited(runtime, model.saved)):
         yield f"the types of what saved optimizations make: {', '.join(names)}"
-    if any(use.operator.domain == NCHWC for use in model.uses):
+    if not converted and any(use.operator.domain == NCHWC for use in model.uses):
         yield f"{_layout_question(runtime)}: the converting processor's is baked into the model"
     if runtime.extended is None and (kinds := [COMPILED_OUT[kind] for kind, _ in _rare_kinds(model)]):
         yield f"whether the runtime is compiled without {' and '.join(kinds)}, which the model has"

@@ -76,11 +76,11 @@ class Trials:
         uses = read_uses(converted.path)
         return _with_saved(uses, converted) if uses.saved and self.installed.extended is not False else uses
 
-    def judge(self, model: ModelUses) -> Judgement:
-        """Hold a converted model against the runtime."""
+    def judge(self, model: ModelUses, *, converted: bool = True) -> Judgement:
+        """Hold a model in ORT format against the runtime, one that `convert` made unless said otherwise."""
         doubt = {(each.domain, each.name) for each in in_doubt(self.installed, model)}
         kernels = kernel_versions(doubt, runtime=self.full, folder=cache_folder("conversions")) if doubt else {}
-        return judge(self.installed, model, kernels)
+        return judge(self.installed, model, kernels, converted=converted)
 
 
 def _with_saved(uses: ModelUses, converted: OrtModel) -> ModelUses:
@@ -279,7 +279,7 @@ def _hint(answer: CompatibilityAnswer, unfit: list[ModelAnswer]) -> str:
 
 def _check_ort(trials: Trials, path: Path) -> _Checked:
     uses = read_uses(path)
-    judgement = trials.judge(uses)
+    judgement = trials.judge(uses, converted=False)
     return _Checked(path=path, answer=_model_answer(path, judgement, ()), found=(uses, judgement))
 
 

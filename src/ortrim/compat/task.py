@@ -1,7 +1,6 @@
 """`invoke check-compat`: would a model run on the runtime that users have."""
 
 import json as json_module
-from collections.abc import Sequence
 from pathlib import Path
 
 from invoke.context import Context
@@ -14,24 +13,32 @@ from ortrim.cli.options import help_for
 from ortrim.cli.task import task
 from ortrim.compat.answer import CompatibilityAnswer, ModelAnswer
 from ortrim.compat.check import check_compatibility, failure_of
+from ortrim.errors import UsageError
 from ortrim.pins.versions import exact_version
 
 HELP = {
     "runtime": "package (.tar.gz, .aar, folder), manifest.json or operator configuration of the runtime",
-    "model": "an .onnx or .ort file; may be repeated",
+    "model": "an .onnx or .ort file; may be repeated; also without --model",
     "ort-version": "version of ONNX Runtime, for an operator configuration (default: as in buildspecs)",
     **help_for("json"),
 }
 
 
-@task(name="check-compat", iterable=["model"], help=HELP)
+@task(name="check-compat", positional=[], iterable=["model"], help=HELP)
 def check_compat(
-    _context: Context, runtime: str, model: Sequence[str], ort_version: str | None = None, json: bool = False
+    _context: Context,
+    model: list[str] | None = None,
+    runtime: str = "",
+    ort_version: str | None = None,
+    json: bool = False,
 ) -> None:
     """Say whether models would run on users' runtimes."""
     with boundary(json_mode=json) as console:
+        if not runtime:
+            hint = "name the users' package: ortrim check-compat MODEL.onnx --runtime PACKAGE"
+            raise UsageError("bad-usage", "no runtime is named", where="--runtime", hint=hint)
         version = exact_version(ort_version) if ort_version else None
-        answer = check_compatibility(Path(runtime), tuple(map(Path, model)), console, ort_version=version)
+        answer = check_compatibility(Path(runtime), tuple(map(Path, model or ())), console, ort_version=version)
         failure = failure_of(answer)
         if json:
             document = {**to_data(answer), "errors": as_data(failure) if failure else []}

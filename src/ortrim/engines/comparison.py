@@ -186,7 +186,7 @@ def trimmed_of(loaded: LoadedSpec, request: Request, library: Path | None, conso
     """
     try:
         if library is not None:
-            # One that is made elsewhere may take blocks of another size, and give wrong numbers.
+            # One made elsewhere may have another NCHWc block size, with which outputs are wrong.
             return _with_models(library, converted_models(loaded, console))
         planned = make_planned(request, console)
     except Diagnostic as error:

@@ -126,8 +126,8 @@ def _require_plain(job: BuildJob) -> None:
         raise _differs(job.target.identifier, "profile is not known to this version of ortrim")
     if not set(job.without_types) <= set(KINDS):
         raise _differs(job.target.identifier, "without_types has an unknown kind of value")
-    if job.channel_block == 16 and job.cpu != AVX512:
-        raise _differs(job.target.identifier, "channel_block of 16 is for a processor that has AVX-512")
+    if job.nchwc_block_size == 16 and job.cpu != AVX512:
+        raise _differs(job.target.identifier, "nchwc_block_size of 16 is for a processor that has AVX-512")
     if not all(map(OPERATOR.fullmatch, job.hot_operators)):
         raise _differs(job.target.identifier, "hot_operators has an invalid operator name")
 

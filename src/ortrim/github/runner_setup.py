@@ -83,17 +83,17 @@ def install_emulators(targets: Iterable[Target], host: Target, announce: Announc
         _install_file(APT / PREFERENCES, NOTHING_BY_ITSELF)
 
 
-def install_converter(host: Target | None, announce: Announce) -> None:
-    """Install what lays models out for x64, where they may be and it is missing; without it they stay as they are.
+def install_layout_emulator(host: Target | None, announce: Announce) -> None:
+    """Install the emulator that conversion to NCHWc layout needs, where it is missing; without it models stay plain.
 
     Every machine that plans a run needs it, or none: the model is a part of the plan.
     """
-    if host is None or not host.takes_blocks or shutil.which(X64_USER.name):
+    if host is None or not host.runs_nchwc or shutil.which(X64_USER.name):
         return
     try:
         _install_packages({X64_USER.package}, announce)
     except ToolError as error:
-        announce(f"models are not laid out for x64: {error.what}")
+        announce(f"models are not converted to NCHWc layout: {error.what}")
 
 
 def _install_packages(packages: Collection[str], announce: Announce) -> None:

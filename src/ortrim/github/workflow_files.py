@@ -2,6 +2,7 @@
 
 - What `build.yml` is asked for: its inputs, described once for the workflow's text and for reading them back.
 - The matrix of a workflow, made of a plan: which jobs there are, and on which machines they run. Pure.
+- The workflow of an app's repository that has ortrim's `build.yml` build a buildspec.
 """
 
 import json
@@ -18,8 +19,9 @@ import pydantic
 from ortrim.base.checksums import SUMS
 from ortrim.base.files import storage_errors, write_if_changed
 from ortrim.build.plan import BuildPlan
-from ortrim.errors import Diagnostic, DiagnosticGroup, PlanError, UsageError
+from ortrim.errors import Diagnostic, DiagnosticGroup, PlanError, UsageError, bad_option
 from ortrim.github.dispatch import LARGEST_INPUTS
+from ortrim.github.repositories import FULL_NAME
 from ortrim.github.runner_setup import PHONES
 from ortrim.models.hot_operators import SUFFIX as HOT_SUFFIX
 from ortrim.package.manifest import ATTESTED, FAILED, PREFIX
@@ -366,3 +368,59 @@ def rendered(name: str, values: Mapping[str, Any]) -> str:
 
 def _template(name: str) -> str:
     return (files("ortrim") / "data" / "github" / name).read_text(encoding="utf-8")
+
+
+FLOATING: Final = "v1"
+"""The tag that is ortrim's newest version."""
+DEFAULT_TARGET: Final = "linux-x64"
+PLAIN: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_./,-]*")
+"""What YAML takes for nothing but text."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CalledProgram:
+    """Ortrim's own repository, as `OWNER/NAME`, and the commit, tag or branch of it that builds."""
+
+    repository: str
+    ref: str
+
+
+def called_program(word: str) -> CalledProgram:
+    """Return what OWNER/NAME or OWNER/NAME@REF means. Raises `UsageError` (`bad-option`)."""
+    repository, at, given = word.partition("@")
+    ref = given if at else FLOATING
+    if not (FULL_NAME.fullmatch(repository) and REF.fullmatch(ref)):
+        raise bad_option("github", word[:100], "give ortrim's repository, as OWNER/NAME or OWNER/NAME@REF")
+    return CalledProgram(repository=repository, ref=ref)
+
+
+def calling_workflow(spec: Path, program: CalledProgram, target: str | None) -> tuple[Path, str]:
+    """Return the file of a workflow that builds a buildspec, where there is none yet, and its text.
+
+    It is in the repository around the buildspec's file, which need not be there yet; without any, in the file's folder.
+    Raises `UsageError` (`bad-option`, `spec-exists`).
+    """
+    root = repository_around(spec)
+    path = spec.resolve().relative_to(root).as_posix()
+    if not path.isprintable() or "${{" in path:
+        raise bad_option("output", repr(path)[:100], "give a folder that a workflow can name")
+    file = root / FOLDER / f"{spec.stem}.yml"
+    if file.exists():
+        hint = "remove the file, or leave out --github"
+        raise UsageError("spec-exists", "there is a workflow of this name already", where=str(file), hint=hint)
+    return file, calling_text(spec.stem, path, program, target or DEFAULT_TARGET)
+
+
+def calling_text(name: str, spec: str, program: CalledProgram, target: str) -> str:
+    """Return the text of a workflow that builds a buildspec, a path in its repository."""
+    return rendered("_calling", {"name": name, "program": program, "spec": _quoted(spec), "target": _quoted(target)})
+
+
+def repository_around(file: Path) -> Path:
+    """Return the folder of the git repository in which a file lies, its own folder if that is in none."""
+    folder = file.resolve().parent
+    return next((each for each in (folder, *folder.parents) if (each / ".git").exists()), folder)
+
+
+def _quoted(text: str) -> str:
+    return text if PLAIN.fullmatch(text) else json.dumps(text, ensure_ascii=False)

@@ -218,7 +218,7 @@ def _uses(operator: OperatorId, types: OperatorTypes) -> Iterator[OperatorUse]:
 
 
 NCHWC: Final = "com.microsoft.nchwc"
-"""The domain of what works on blocks of channels."""
+"""The domain of operators in NCHWc layout."""
 ELEMENT_TYPES: Final = {
     1: "float", 2: "uint8_t", 3: "int8_t", 4: "uint16_t", 5: "int16_t", 6: "int32_t", 7: "int64_t", 8: "std::string",
     9: "bool", 10: "MLFloat16", 11: "double", 12: "uint32_t", 13: "uint64_t", 16: "BFloat16", 17: "Float8E4M3FN",

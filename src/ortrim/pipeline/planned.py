@@ -152,7 +152,7 @@ def _planned(
     plan = make_plan(
         loaded.spec,
         _contents(models, cases, _still_required(hot, models, console)),
-        laid_out=_contents(models.laid_out, cases, hot) if models.laid_out else None,
+        nchwc=_contents(models.nchwc, cases, hot) if models.nchwc else None,
         targets=targets,
         sources=tree.pins,
         tools=tool_versions(),
@@ -205,11 +205,11 @@ def _cases(models: Models) -> tuple[tuple[Case, ...], ...]:
 
 
 def _contents(models: Models, cases: tuple[tuple[Case, ...], ...], hot: tuple[str, ...]) -> Contents:
-    """Return what a library for the models has; convolutions in blocks of channels are as hot as they were before."""
-    in_blocks = tuple(f"{NCHWC}:{each.name}" for each in models.operators.operators if each.domain == NCHWC)
+    """Return what a library for the models has; operators in NCHWc layout are hot where some are."""
+    nchwc = tuple(f"{NCHWC}:{each.name}" for each in models.operators.operators if each.domain == NCHWC)
     return Contents(
         operators=models.operators,
-        hot_operators=required_of((*hot, *in_blocks), models.operators)[0] if hot else (),
+        hot_operators=required_of((*hot, *nchwc), models.operators)[0] if hot else (),
         models=tuple(_planned_model(models, number, own) for number, own in enumerate(cases)),
         unused_types=unused_types(models.operators, tuple(read_uses(model.path) for model in models.converted)),
     )

@@ -21,7 +21,7 @@ from ortrim.models.operators import RequiredOperators, reduce_operators
 from ortrim.models.prepare import FACTS_LAYOUT, prepare
 from ortrim.pins.runtime import RuntimePins, runtime_pins
 from ortrim.pins.versions import exact_version
-from ortrim.pipeline.layouts import chosen_layouts, laid_out
+from ortrim.pipeline.layouts import chosen_layouts, with_layout
 from ortrim.platforms import target_problems
 from ortrim.report.steps import steps_table
 from ortrim.spec.build_options import ProfileName
@@ -115,7 +115,7 @@ class Models:
     """The buildspec's models through prepare, convert and reduce.
 
     `preparations` are those of models with steps, None for others; `prepared` are the models after their steps.
-    `laid_out` are the same for the targets that take blocks of channels, when others of the build do not.
+    `nchwc` are the same in NCHWc layout, for the targets that run it, when others of the build do not.
     """
 
     loaded: LoadedSpec
@@ -125,11 +125,11 @@ class Models:
     prepared: tuple[PreparedModel, ...]
     converted: tuple[OrtModel, ...]
     operators: RequiredOperators
-    laid_out: "Models | None" = None
+    nchwc: "Models | None" = None
 
     def for_target(self, target: Target) -> "Models":
         """Return the models as they are for a target."""
-        return self.laid_out if self.laid_out and target.takes_blocks else self
+        return self.nchwc if self.nchwc and target.runs_nchwc else self
 
 
 def convert_models(request: Request, console: Console) -> Models:
@@ -161,7 +161,7 @@ def converted_models(loaded: LoadedSpec, console: Console, targets: Collection[T
     prepared = tuple(done.model if done else own for own, done in zip(originals, preparations, strict=True))
 
     def made(layouts: Mapping[str, Layout]) -> Models:
-        models = tuple(laid_out(model, layouts) for model in loaded.spec.models)
+        models = tuple(with_layout(model, layouts) for model in loaded.spec.models)
         whole = replace(loaded, spec=replace(loaded.spec, models=models))
         converted = _convert(whole, prepared, runtime, console)
         return Models(
@@ -174,12 +174,10 @@ def converted_models(loaded: LoadedSpec, console: Console, targets: Collection[T
             operators=reduce_operators(converted),
         )
 
-    taking = {target.takes_blocks for target in targets}
-    layouts = chosen_layouts(loaded.spec, prepared, runtime, console) if True in taking else {}
-    in_blocks = made(layouts) if layouts else None
-    if in_blocks and False not in taking:
-        return in_blocks
-    return replace(made({}), laid_out=in_blocks)
+    able = [target.runs_nchwc for target in targets]
+    layouts = chosen_layouts(loaded.spec, prepared, runtime, console) if any(able) else {}
+    nchwc = made(layouts) if layouts else None
+    return nchwc if nchwc and all(able) else replace(made({}), nchwc=nchwc)
 
 
 def _with_cases(

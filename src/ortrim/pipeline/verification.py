@@ -155,8 +155,8 @@ def make_references(planned: Planned, request: Request, console: Console) -> Non
     targets = planned.plan.targets
     least = max((each.budgets.graph_coverage or 0.0 for each in targets), default=0.0)
     wanted = [each for each in targets if least or devices_of(each.job.target, request, each.job.cpu)]
-    # The models are of two kinds at most: what one target's need is kept for the others of its kind.
-    for target in {each.job.target.takes_blocks: each.job.target for each in wanted}.values():
+    # All targets that have the same models need the same outputs.
+    for target in {planned.plan.models_for(each.job.target): each.job.target for each in wanted}.values():
         with console.step("run the cases in the full runtime") as step:
             subjects = _subjects(planned, target, step)
         _require_coverage(subjects, least)
@@ -189,8 +189,8 @@ def _subjects(planned: Planned, target: Target, step: Step) -> tuple[ModelUnderT
     ):
         step.progress(0, 0, f"outputs of {prepared.name} in the full runtime")
         reference = reference_outputs(prepared, cases, models.runtime, folder)
-        laid_out = plan.layout in BLOCKS
-        same_graph = optimized_outputs(None if laid_out else converted, prepared, cases, models.runtime, folder)
+        in_nchwc = plan.layout in BLOCKS
+        same_graph = optimized_outputs(None if in_nchwc else converted, prepared, cases, models.runtime, folder)
         subjects.append(
             ModelUnderTest(
                 prepared=prepared,

@@ -45,7 +45,7 @@ from ortrim.spec.targets import (
 AVX512: Final = "x86-64-v4"
 """The least processor, as buildspecs name it, that has AVX-512."""
 BLOCKS: Final[Mapping[str, Literal[8, 16]]] = MappingProxyType({"nchwc8": 8, "nchwc16": 16})
-"""How many channels lie in a block, by the layout's name."""
+"""The NCHWc block size, by the layout's name."""
 
 
 def require_layouts(job: BuildJob, models: Iterable[PlannedModel]) -> None:
@@ -100,7 +100,7 @@ def make_plan(
     spec: BuildSpec,
     contents: Contents,
     *,
-    laid_out: Contents | None = None,
+    nchwc: Contents | None = None,
     targets: tuple[TargetSpec, ...],
     sources: tuple[SourcePin, ...],
     tools: tuple[tuple[str, str], ...],
@@ -114,10 +114,10 @@ def make_plan(
     `toolchains` maps each target's identifier to what compiles for it, and Apple targets have their deployment targets,
     which depend on the version of ONNX Runtime; `sources` begins with ONNX Runtime itself;
     `runner_sha256` is the digest of the runner's source, `hooks_sha256` that of what ortrim itself puts into a build;
-    `laid_out` are the contents for targets that take blocks of channels, when others do not. Raises `PlanError` for
+    `nchwc` are the contents in NCHWc layout, for the targets that run it, when others do not. Raises `PlanError` for
     what is valid but cannot work, such as an execution provider without its sources.
     """
-    own = tuple(laid_out if laid_out and TARGETS[target.id].takes_blocks else contents for target in targets)
+    own = tuple(nchwc if nchwc and TARGETS[target.id].runs_nchwc else contents for target in targets)
     common = tuple(
         BuildJob(
             target=TARGETS[target.id],
@@ -131,7 +131,9 @@ def make_plan(
             operator_config=render_config(inside.operators),
             without_types=_left_out(spec, target, inside.unused_types),
             hot_operators=_hot_operators(spec, target, inside.hot_operators),
-            channel_block=max((BLOCKS[model.layout] for model in inside.models if model.layout in BLOCKS), default=0),
+            nchwc_block_size=max(
+                (BLOCKS[model.layout] for model in inside.models if model.layout in BLOCKS), default=0
+            ),
             toolchain=toolchains[target.id],
             tools=tools,
             hooks_sha256=hooks_sha256,
@@ -148,7 +150,7 @@ def make_plan(
         spec_name=spec.name,
         ort_version=spec.onnxruntime.version,
         models=contents.models,
-        laid_out=laid_out.models if laid_out else (),
+        nchwc_models=nchwc.models if nchwc else (),
         targets=tuple(
             _target(spec, target, with_arguments(job), runner_sha256) for target, job in zip(targets, jobs, strict=True)
         ),

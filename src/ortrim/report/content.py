@@ -91,7 +91,7 @@ def package_facts(report: VerifyReport) -> tuple[tuple[str, str], ...]:
 
 
 def _model_text(model: VerifiedModel) -> str:
-    layout = f", laid out as {model.layout}" if model.layout else ""
+    layout = f", layout {model.layout}" if model.layout else ""
     return f"{model.name}: SHA-256 {model.sha256}, made of {model.original_sha256}{layout}"
 
 

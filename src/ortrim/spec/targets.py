@@ -78,8 +78,8 @@ class Target:
     c_library: CLibrary = CLibrary.GLIBC
 
     @property
-    def takes_blocks(self) -> bool:
-        """Whether models are laid out in blocks of channels for it: every processor of it has the kernels."""
+    def runs_nchwc(self) -> bool:
+        """Whether models are converted to NCHWc layout for it: minimal builds have the kernels, block size 8."""
         return (self.system, self.architecture) == (OperatingSystem.LINUX, Architecture.X64)
 
     @property

@@ -80,7 +80,7 @@ DEFAULTS: Final[Mapping[str, Bounds]] = {
 }
 """Bounds of the types that may differ at all from the original model's outputs."""
 
-CONVERTED: Final[Mapping[str, Bounds]] = {
+CONVERSION: Final[Mapping[str, Bounds]] = {
     **DEFAULTS,
     "float32": replace(DEFAULTS["float32"], relative=1e-3, scale=1e-3, rms=1e-3),
 }
@@ -113,7 +113,7 @@ SAME_GRAPH_ELSEWHERE: Final[Mapping[str, Bounds]] = {
 """The same bounds for devices with other instructions: the same graph, by other kernels."""
 
 
-def of_single(bounds: Mapping[str, Bounds]) -> Mapping[str, Bounds]:
+def for_float32_weights(bounds: Mapping[str, Bounds]) -> Mapping[str, Bounds]:
     """Return the same bounds for a model with float32 weights: float64 made of them are no more exact than they are."""
     return {**bounds, "float64": bounds["float32"]}
 

@@ -38,12 +38,12 @@ class Body:
 class Marked:
     """A model's nodes outside of bodies, its bodies, and, when it has any, the copy in which each is marked.
 
-    `quantized` is whether any of them computes with quantized numbers, `single` whether more of their weights are
-    float32 than float64.
+    `quantized` is whether any of them computes with quantized numbers, `float32_weights` whether more of their
+    weights are float32 than float64.
     """
 
     quantized: bool
-    single: bool
+    float32_weights: bool
     always: int
     bodies: tuple[Body, ...]
     path: Path | None
@@ -75,18 +75,18 @@ def marked_copy(model: Path, folder: Path) -> Marked:
         always = _count(read.graph.node, functions)
         graphs = (read.graph, *(body for _, body in found))
         quantized = any(QUANTIZED_OPERATOR.search(node.op_type) for graph in graphs for node in graph.node)
-        single = _has_single_precision(graphs)
+        float32_weights = _has_float32_weights(graphs)
         if not bodies:
-            return Marked(quantized=quantized, single=single, always=always, bodies=(), path=None)
+            return Marked(quantized=quantized, float32_weights=float32_weights, always=always, bodies=(), path=None)
         # Inner bodies first: marking one puts copies in the place of its nodes, and so of the bodies in them.
         for number, (_, body) in reversed(list(enumerate(found))):
             _mark(body, number)
         _import_default_domain(read)
         path = _written(read, model, folder)
-        return Marked(quantized=quantized, single=single, always=always, bodies=bodies, path=path)
+        return Marked(quantized=quantized, float32_weights=float32_weights, always=always, bodies=bodies, path=path)
 
 
-def _has_single_precision(graphs: "Iterable[onnx.GraphProto | onnx.FunctionProto]") -> bool:
+def _has_float32_weights(graphs: "Iterable[onnx.GraphProto | onnx.FunctionProto]") -> bool:
     from onnx import TensorProto  # noqa: PLC0415 - as above
 
     sizes: Counter[int] = Counter()

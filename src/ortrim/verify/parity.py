@@ -11,7 +11,16 @@ from typing import Any, Final
 import numpy as np
 
 from ortrim.base.console import counted
-from ortrim.spec.tolerances import DEFAULTS, EXACT, QUANTIZED, Bounds, ElementType, Tolerance, bounds_of, of_single
+from ortrim.spec.tolerances import (
+    DEFAULTS,
+    EXACT,
+    QUANTIZED,
+    Bounds,
+    ElementType,
+    Tolerance,
+    bounds_of,
+    for_float32_weights,
+)
 from ortrim.verify.cases import BFLOAT16, FLOATS, STRING, Array, load_array, widened
 from ortrim.verify.devices.device import SavedOutput
 from ortrim.verify.measurements import OutputParity, Verdict
@@ -89,8 +98,8 @@ def compare(
     found = {case.name: case for case in ours.cases}
     surveys = _surveys(reference)
     defaults = defaults or (QUANTIZED if reference.quantized else DEFAULTS)
-    if reference.single:
-        defaults = of_single(defaults)
+    if reference.float32_weights:
+        defaults = for_float32_weights(defaults)
     return tuple(
         parity
         for case in reference.cases
@@ -100,7 +109,7 @@ def compare(
     )
 
 
-def where_converting_differs(
+def within_conversion_bounds(
     parity: tuple[OutputParity, ...], same_graph: tuple[OutputParity, ...], wider: tuple[OutputParity, ...]
 ) -> tuple[OutputParity, ...]:
     """Return outputs, by the wider bounds those that fail although the same converted model gives the same numbers."""

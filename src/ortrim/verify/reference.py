@@ -47,13 +47,13 @@ class CaseOutputs:
 class SavedOutputs:
     """The outputs of one model: those of a case lie in `folder/<case>`.
 
-    The model may compute with `quantized` numbers, or have weights of `single` precision, float32.
+    The model may compute with `quantized` numbers, or have `float32_weights`.
     """
 
     folder: Path
     cases: tuple[CaseOutputs, ...]
     quantized: bool = False
-    single: bool = False
+    float32_weights: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +77,7 @@ class _Answer:
 class _Index:
     cases: tuple[CaseOutputs, ...]
     quantized: bool = False
-    single: bool = False
+    float32_weights: bool = False
     coverage: Coverage | None = None
 
 
@@ -96,13 +96,13 @@ def reference_outputs(model: PreparedModel, cases: tuple[Case, ...], runtime: Fu
         with storage_errors(temporary):
             shutil.rmtree(temporary / MARKED, ignore_errors=True)
         coverage = coverage_of(marked, answer.entered)
-        kinds = {"quantized": marked.quantized, "single": marked.single}
+        kinds = {"quantized": marked.quantized, "float32_weights": marked.float32_weights}
         _write_index(_Index(cases=answer.cases, coverage=coverage, **kinds), temporary)
 
     cached_folder(destination, fill)
     index = _read_index(destination, model)
     assert index.coverage is not None
-    kinds = {"quantized": index.quantized, "single": index.single}
+    kinds = {"quantized": index.quantized, "float32_weights": index.float32_weights}
     return References(folder=destination, cases=index.cases, coverage=index.coverage, **kinds)
 
 
@@ -111,8 +111,8 @@ def optimized_outputs(
 ) -> SavedOutputs:
     """Return the full runtime's outputs of the converted model, in the same way and with the same errors.
 
-    Without one, those of the model itself, which the full runtime optimizes for this machine's processor: one that is
-    laid out in blocks of channels runs only where the processor takes blocks of that size.
+    Without one, those of the model itself, which the full runtime optimizes for this machine's processor: a model in
+    NCHWc layout runs only where the processor has its block size.
     """
     path, sha256 = (converted.path, converted.sha256) if converted else (model.path, model.facts.sha256)
     destination = folder / f"{model.name}-optimized-{_digest(sha256, cases, runtime)[:16]}"

@@ -24,7 +24,14 @@ from ortrim.build.plan import CompiledUnits, CompilerCacheUse
 from ortrim.errors import Diagnostic
 from ortrim.models.models import OrtModel, PreparedModel
 from ortrim.spec.buildspec import Budgets, ModelSpec, SessionSettings
-from ortrim.spec.tolerances import CONVERTED, QUANTIZED_ELSEWHERE, SAME_GRAPH, SAME_GRAPH_ELSEWHERE, Bounds, of_single
+from ortrim.spec.tolerances import (
+    CONVERSION,
+    QUANTIZED_ELSEWHERE,
+    SAME_GRAPH,
+    SAME_GRAPH_ELSEWHERE,
+    Bounds,
+    for_float32_weights,
+)
 from ortrim.verify import measurements
 from ortrim.verify.cases import Case
 from ortrim.verify.devices.batch import FarmDevice, batch_requests
@@ -64,7 +71,7 @@ from ortrim.verify.measure import (
     without_failing,
 )
 from ortrim.verify.measurements import Comparison, Gate, LeastMemory, OutputParity, Verdict
-from ortrim.verify.parity import compare, not_computed, where_converting_differs, with_same_graph
+from ortrim.verify.parity import compare, not_computed, with_same_graph, within_conversion_bounds
 from ortrim.verify.reference import References, SavedOutputs
 from ortrim.verify.reports import DeviceReport, ReportedArtifact, VerifiedModel, VerifyReport
 
@@ -286,9 +293,9 @@ class _Work:
         parity = compare(plan.model, subject.reference, ours, subject.spec.tolerances)
         if bounds := _same_graph_bounds(self.device, subject):
             again = compare(plan.model, subject.same_graph, ours, subject.spec.tolerances, defaults=bounds)
-            if not subject.reference.quantized:
-                wider = compare(plan.model, subject.reference, ours, subject.spec.tolerances, defaults=CONVERTED)
-                parity = where_converting_differs(parity, again, wider)
+            if not subject.reference.quantized and any(each.verdict is Verdict.FAIL for each in parity):
+                wider = compare(plan.model, subject.reference, ours, subject.spec.tolerances, defaults=CONVERSION)
+                parity = within_conversion_bounds(parity, again, wider)
             parity = with_same_graph(parity, again)
         if not subject.reference.coverage.nodes:
             parity = not_computed(parity)
@@ -338,13 +345,14 @@ class _Work:
 def _same_graph_bounds(device: Device, subject: ModelUnderTest) -> Mapping[str, Bounds] | None:
     """Return the bounds for outputs of the same converted model; None where those of this machine say nothing.
 
-    Blocks of eight channels have other kernels in the full runtime, where the processor has AVX-512.
+    A processor with AVX-512 has other kernels in the full runtime than for NCHWc layout, block size 8.
     """
-    if device.name == Host.name and subject.spec.layout != "nchwc8":
+    here = device.name == Host.name
+    if here and subject.spec.layout != "nchwc8":
         return SAME_GRAPH
     if not subject.reference.quantized:
-        return of_single(SAME_GRAPH_ELSEWHERE) if subject.reference.single else SAME_GRAPH_ELSEWHERE
-    return None if saturates_here() else QUANTIZED_ELSEWHERE
+        return for_float32_weights(SAME_GRAPH_ELSEWHERE) if subject.reference.float32_weights else SAME_GRAPH_ELSEWHERE
+    return None if saturates_here() and not here else QUANTIZED_ELSEWHERE
 
 
 def _most_memory(device: QemuSystem) -> int:

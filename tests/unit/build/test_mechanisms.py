@@ -86,7 +86,7 @@ def job_of(*, cpu: str = "", nchwc: bool = False) -> BuildJob:
         job,
         build_options=options,
         cpu=cpu,
-        channel_block=16 if nchwc else 0,
+        nchwc_block_size=16 if nchwc else 0,
         without_types=(SPARSE,),
         hot_operators=("ai.onnx:LSTM",),
     )

@@ -119,17 +119,17 @@ def test_a_machine_is_prepared_for_what_comes(ortrim: Run, runner: Path, monkeyp
     called: list[str] = []
     for platform in PLATFORMS:
         monkeypatch.setattr(platform, "require_package_tools", lambda _: called.append("package tools"))
-    for name in ("prepare_sdk", "install_emulators", "install_converter", "start_phone"):
+    for name in ("prepare_sdk", "install_emulators", "install_layout_emulator", "start_phone"):
         monkeypatch.setattr(ci, name, lambda *_, name=name: called.append(name))
     tools = ["package tools"] * len(PLATFORMS)
     ortrim("ci.prepare", "--target", "linux-armhf")
     assert called == tools + ["prepare_sdk"] * len(PLATFORMS)
     called.clear()
     ortrim("ci.prepare", "--target", "linux-armhf", "--to-verify")
-    assert called == [*tools, "install_emulators", "install_converter"]
+    assert called == [*tools, "install_emulators", "install_layout_emulator"]
     called.clear()
     ortrim("ci.prepare", "--target", "android-arm64-v8a,android-x86_64", "--to-verify")
-    assert called == [*tools, "install_emulators", "install_converter", "start_phone"]
+    assert called == [*tools, "install_emulators", "install_layout_emulator", "start_phone"]
 
 
 def test_a_job_names_its_ndk_and_its_phone(ortrim: Run, runner: Path, monkeypatch: pytest.MonkeyPatch) -> None:

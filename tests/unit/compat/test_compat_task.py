@@ -32,6 +32,15 @@ def test_a_model_that_fits_ends_well(ortrim: Run, config: Path) -> None:
     assert row.split() == ["ai.onnx", "If", "16", "bool,", "float", "is", "there"]
 
 
+def test_models_are_words_as_the_help_says(ortrim: Run, config: Path) -> None:
+    """On either side of the runtime; one that is not named is asked for."""
+    for given in (("--runtime", str(config), str(RECORDED)), (str(RECORDED), "--runtime", str(config))):
+        assert (ortrim("check-compat", *given).code, ortrim("check-compat", *given).err) == (0, "")
+    ended = ortrim("check-compat", str(RECORDED))
+    assert (ended.code, ended.err.splitlines()[0]) == (2, "error: bad-usage")
+    assert "check-compat MODEL.onnx --runtime PACKAGE" in ended.err
+
+
 def test_what_is_missing_stands_first(ortrim: Run, config: Path) -> None:
     """Then the smallest change; the exit code is that of operators that are not satisfied."""
     config.write_text(ALL.replace("ai.onnx;14;Relu\n", ""))

@@ -178,6 +178,7 @@ def test_a_layout_of_another_width_leaves_a_question() -> None:
     installed = replace(runtime(CONFIG + "com.microsoft.nchwc;1;Conv\n"), channel_block=16)
     judged = judge(installed, model(use("Conv", 1, domain="com.microsoft.nchwc")), {})
     assert "in blocks of 16, as the runtime takes them" in judged.unknowns[0]
+    assert judge(installed, model(use("Conv", 1, domain="com.microsoft.nchwc")), {}, converted=True).unknowns == ()
 
 
 @given(models)

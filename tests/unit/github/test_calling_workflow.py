@@ -7,7 +7,7 @@ import pytest
 
 from onnx_samples import relu, write
 from ortrim.errors import ExitCode
-from ortrim.github.calling_workflow import CalledProgram, calling_text
+from ortrim.github.workflow_files import CalledProgram, calling_text
 from program_runs import Run
 
 PAGE: Final = Path(__file__).parents[3] / "docs" / "guides" / "ci.md"

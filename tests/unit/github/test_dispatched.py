@@ -90,9 +90,9 @@ def test_wide_blocks_below_their_processor_are_refused() -> None:
     """Nobody asks the processor again: the library would end on one without AVX-512."""
     made = own_target("linux-x64")
     with pytest.raises(PlanError) as caught:
-        require_ours(replace(made, job=replace(made.job, channel_block=16)), "1.21.0", SOURCES)
+        require_ours(replace(made, job=replace(made.job, nchwc_block_size=16)), "1.21.0", SOURCES)
     assert caught.value.code == "plan-not-ours"
-    assert "channel_block" in caught.value.why
+    assert "nchwc_block_size" in caught.value.why
 
 
 def test_xcode_compiles_for_apple_alone() -> None:

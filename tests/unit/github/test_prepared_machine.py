@@ -11,7 +11,7 @@ from fake_programs import FakePrograms, fake_programs
 from ndk_layout import NDK_VERSION, lay_out_ndk
 from ortrim.errors import ExitCode, ToolError, UsageError
 from ortrim.github import runner_setup
-from ortrim.github.runner_setup import install_converter, install_emulators, prefer_ndk, prepare_sdk, start_phone
+from ortrim.github.runner_setup import install_emulators, install_layout_emulator, prefer_ndk, prepare_sdk, start_phone
 from ortrim.platforms import ANDROID, APPLE
 from ortrim.platforms.apple import platform as toolchains
 from ortrim.platforms.apple.xcode import Xcode
@@ -66,15 +66,15 @@ def test_an_emulator_that_is_there_is_not_installed(programs: FakePrograms) -> N
     assert programs.calls == []
 
 
-def test_what_lays_models_out_is_installed_where_it_works(programs: FakePrograms) -> None:
+def test_the_emulator_for_nchwc_layout_is_installed_where_it_works(programs: FakePrograms) -> None:
     """On Linux on x64 alone, and only if it is missing."""
     for host in (None, TARGETS["linux-arm64"], TARGETS["macos-x86_64"]):
-        install_converter(host, lambda _: None)
+        install_layout_emulator(host, lambda _: None)
     assert programs.calls == []
-    install_converter(TARGETS["linux-x64"], lambda _: None)
+    install_layout_emulator(TARGETS["linux-x64"], lambda _: None)
     assert programs.calls[1][-1] == "qemu-user-static"
     programs.add("qemu-x86_64-static")
-    install_converter(TARGETS["linux-x64"], lambda _: None)
+    install_layout_emulator(TARGETS["linux-x64"], lambda _: None)
     assert len(programs.calls) == 2
 
 
@@ -82,8 +82,8 @@ def test_a_machine_on_which_nothing_can_be_installed_plans_without_layouts(progr
     """Somebody's own runner without root: the models stay as they are, and that is said."""
     said: list[str] = []
     programs.answer("apt-get", code=100)
-    install_converter(TARGETS["linux-x64"], said.append)
-    assert said[1].startswith("models are not laid out for x64: ")
+    install_layout_emulator(TARGETS["linux-x64"], said.append)
+    assert said[1].startswith("models are not converted to NCHWc layout: ")
 
 
 @pytest.mark.parametrize("release", ["ID=ubuntu\nID_LIKE=debian\n", ""])

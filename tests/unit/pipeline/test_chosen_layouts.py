@@ -1,4 +1,4 @@
-"""Which models are laid out in blocks of channels, and for which targets, when a buildspec leaves it open."""
+"""Which models get NCHWc layout, and for which targets, when a buildspec leaves it open."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -67,12 +67,12 @@ class Conversions:
 
 @pytest.fixture
 def conversions(monkeypatch: pytest.MonkeyPatch, stages: Stages) -> Conversions:
-    """Make the sample's model one of convolutions, and a machine that can lay it out."""
+    """Make the sample's model one of convolutions, on a machine that can convert it."""
     write(stages.folder / "tiny.onnx", filtering(8, 8, 3, 3))
     return Conversions(monkeypatch)
 
 
-IN_BLOCKS, PLAIN = ("all", "nchwc8"), ("extended", "plain")
+NCHWC8, PLAIN = ("all", "nchwc8"), ("extended", "plain")
 
 
 def planned(stages: Stages, body: str = "", **changes: object) -> Planned:
@@ -80,13 +80,13 @@ def planned(stages: Stages, body: str = "", **changes: object) -> Planned:
     return make_planned(stages.request(body, **changes), stages.console)
 
 
-def test_a_model_of_convolutions_is_laid_out_for_linux_on_x64(stages: Stages, conversions: Conversions) -> None:
+def test_a_model_of_convolutions_gets_nchwc_layout_for_linux_on_x64(stages: Stages, conversions: Conversions) -> None:
     """Without a word in the buildspec; what was chosen is said, with the way out."""
     plan = planned(stages).plan
-    assert conversions.seen == [IN_BLOCKS]
+    assert conversions.seen == [NCHWC8]
     assert [model.layout for model in plan.models] == ["nchwc8"]
-    assert plan.targets[0].job.channel_block == 8
-    assert "tiny: laid out for x64" in stages.stdout.getvalue()
+    assert plan.targets[0].job.nchwc_block_size == 8
+    assert "tiny: in NCHWc layout" in stages.stdout.getvalue()
     assert "layout = 'plain'" in stages.stdout.getvalue()
 
 
@@ -94,10 +94,10 @@ def test_each_target_of_a_build_has_the_model_that_it_runs_best(stages: Stages, 
     """The job of a target is the same, whatever else is built: its library is found again."""
     made = planned(stages, target="linux-x64,linux-arm64")
     x64, arm64 = (target.job for target in made.plan.targets)
-    assert conversions.seen == [IN_BLOCKS, PLAIN]
+    assert conversions.seen == [NCHWC8, PLAIN]
     assert [made.plan.models_for(job.target)[0].layout for job in (x64, arm64)] == ["nchwc8", ""]
     assert made.models.for_target(x64.target) is not made.models.for_target(arm64.target)
-    assert (x64.channel_block, arm64.channel_block) == (8, 0)
+    assert (x64.nchwc_block_size, arm64.nchwc_block_size) == (8, 0)
     assert x64 == planned(stages).plan.targets[0].job
     assert arm64 == planned(stages, target="linux-arm64").plan.targets[0].job
 
@@ -122,6 +122,14 @@ def test_otherwise_it_stays_as_it_is(
     assert {layout for _, layout in conversions.seen} == {"plain"}
 
 
+def test_block_size_8_is_not_chosen_beside_block_size_16(stages: Stages, conversions: Conversions) -> None:
+    """A library has one block size, which a buildspec that names it decides."""
+    write(stages.folder / "wide.onnx", filtering(16, 16, 3, 3))
+    wide = 'level = "all"\nlayout = "nchwc16"\n[[targets]]\nid = "linux-x64"\ncpu = "x86-64-v4"\n'
+    plan = planned(stages, f'[[models]]\nname = "wide"\npath = "wide.onnx"\n{wide}').plan
+    assert [model.layout for model in plan.models] == ["", "nchwc16"]
+
+
 def test_few_convolutions_pay_for_no_kernels(stages: Stages, conversions: Conversions) -> None:
     """As where a transformer cuts an image into pieces."""
     write(stages.folder / "tiny.onnx", filtering(8, 8, 3, 3, product=50_000))
@@ -129,7 +137,7 @@ def test_few_convolutions_pay_for_no_kernels(stages: Stages, conversions: Conver
     assert conversions.seen == [PLAIN]
 
 
-def test_a_machine_that_cannot_lay_out_says_what_it_takes(
+def test_a_machine_that_cannot_convert_says_what_it_takes(
     stages: Stages, conversions: Conversions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The build goes on."""
@@ -141,7 +149,7 @@ def test_a_machine_that_cannot_lay_out_says_what_it_takes(
     assert [model.layout for model in planned(stages).plan.models] == [""]
     assert conversions.seen == [PLAIN]
     said = " ".join(stages.stdout.getvalue().split())
-    assert "tiny: not laid out for x64" in said
+    assert "tiny: not in NCHWc layout" in said
     assert "qemu-x86_64-static is not installed; run: apt-get install it" in said
 
 

@@ -31,7 +31,7 @@ def test_a_model_for_x64_is_planned_for_x64() -> None:
     """Every x64 processor runs it, so that no baseline is asked for, and nothing is added to the library."""
     plan = sample_plan("linux-x64", models=(EIGHT,))
     assert plan.models == (EIGHT,)
-    assert plan.targets[0].job.channel_block == 8
+    assert plan.targets[0].job.nchwc_block_size == 8
     assert not any("avx512_nchwc.cc" in argument for argument in plan.targets[0].job.arguments)
 
 
@@ -46,7 +46,7 @@ def test_a_model_for_avx512_brings_its_kernels_along() -> None:
     """Whatever the profile: without them a minimal build would take the weights for blocks of 8."""
     for profile in ("balanced", "upstream"):
         (target,) = sample_plan(models=(SIXTEEN,), selected=AVX512, profile=profile).targets
-        assert target.job.channel_block == 16
+        assert target.job.nchwc_block_size == 16
         assert any("avx512_nchwc.cc" in argument for argument in target.job.arguments)
 
 

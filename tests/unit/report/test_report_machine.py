@@ -113,8 +113,8 @@ def test_digests_are_reported(report: VerifyReport) -> None:
     assert model == f"silero_vad: SHA-256 {report.models[0].sha256}, made of {report.models[0].original_sha256}"
     assert library.sha256 in markdown_report(report)
     assert library.sha256 in html_report(report)
-    laid_out = replace(report, models=(replace(report.models[0], layout="nchwc8"),))
-    assert dict(package_facts(laid_out))["model"].endswith(", laid out as nchwc8")
+    in_nchwc = replace(report, models=(replace(report.models[0], layout="nchwc8"),))
+    assert dict(package_facts(in_nchwc))["model"].endswith(", layout nchwc8")
 
 
 @pytest.mark.parametrize(

@@ -110,14 +110,14 @@ def test_without_control_flow_every_node_runs(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("weights", "single"),
+    ("weights", "float32"),
     [("<float[2] w = {1, 2}>", True), ("<double[2] w = {1, 2}>", False), ("", False)],
     ids=["float32", "float64", "none"],
 )
-def test_single_precision_is_known_by_the_weights(tmp_path: Path, weights: str, single: bool) -> None:  # noqa: FBT001
+def test_float32_weights_are_known_where_they_are_most(tmp_path: Path, weights: str, float32: bool) -> None:  # noqa: FBT001
     """A float64 output of such a model is no more exact."""
     text = f'<ir_version: 8, opset_import: ["": 17]> g (double[2] x) => (double[2] y) {weights} {{ y = Neg (x) }}'
-    assert marked_copy(model_from(text, tmp_path).path, tmp_path / "marked").single is single
+    assert marked_copy(model_from(text, tmp_path).path, tmp_path / "marked").float32_weights is float32
 
 
 LEVELS = "q, s, z = DynamicQuantizeLinear (a) b = DequantizeLinear (q, s, z)"

@@ -152,10 +152,10 @@ def test_the_same_graph_on_this_machine_has_next_to_no_leeway(make_output: MakeO
 
 
 @pytest.mark.parametrize(("layout", "verdict"), [("plain", Verdict.FAIL), ("nchwc8", Verdict.PASS)])
-def test_blocks_of_eight_have_other_kernels_in_the_full_runtime(
+def test_nchwc_block_size_8_has_other_kernels_in_the_full_runtime(
     make_output: MakeOutput, task: MakeTask, layout: Literal["plain", "nchwc8"], verdict: Verdict
 ) -> None:
-    """Where the processor has AVX-512 it lays the model out in blocks of sixteen."""
+    """Where the processor has AVX-512, it changes the model to block size 16."""
     given = task()
     (subject,) = given.subjects
     subject = replace(subject, spec=replace(subject.spec, layout=layout))

@@ -83,7 +83,7 @@ def test_equal_outputs_pass(save: Save) -> None:
 @pytest.mark.parametrize(("single", "verdict"), [(True, Verdict.PASS), (False, Verdict.FAIL)])
 def test_float64_made_of_float32_is_no_more_exact(save: Save, single: bool, verdict: Verdict) -> None:  # noqa: FBT001
     """As where a model of float32 weights casts in the end: swift-f0's pitch."""
-    reference = replace(save("reference", y=np.array([1.0, 2.0])), single=single)
+    reference = replace(save("reference", y=np.array([1.0, 2.0])), float32_weights=single)
     (parity,) = compare("m", reference, save("ours", y=np.array([1.00001, 2.0])), {})
     assert parity.verdict is verdict
 

@@ -198,7 +198,7 @@ void MLASCALL ConvolvePointwise(const float* input, const float* filter, float* 
                                 size_t count, const float* bias, unsigned flags) {
   const Row row{input, filter, output, stride, 0, input_stride, filter_stride, output_stride, channels, 1,
                 input, 0, 0, bias, flags};
-  // No pixel is padded, and the last one is computed as if: nothing of that is read.
+  // Pixels without padding: a last one is computed as if it had some, which these kernels do not ask.
   RunFilters<Pointwise>(row, filters, 0, count, 0);
 }
 

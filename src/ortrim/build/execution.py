@@ -182,8 +182,8 @@ def prepare_workspace(
         write_if_changed(paths.wrappers / name, text)
         (paths.wrappers / name).chmod(0o755)
     paths.config.write_text(operator_config, encoding="utf-8")
-    for hook in sorted(inputs.hooks.iterdir()):
-        write_if_changed(paths.hooks / hook.name, hook.read_text(encoding="utf-8"))
+    for hook in sorted(file for file in inputs.hooks.rglob("*") if file.is_file()):
+        write_if_changed(paths.hooks / hook.relative_to(inputs.hooks), hook.read_text(encoding="utf-8"))
     for made in (UNREACHED, LEFT_OUT):
         if not (paths.hooks / made).exists():
             write_if_changed(paths.hooks / made, "")

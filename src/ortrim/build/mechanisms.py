@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from ortrim.base.files import storage_errors
+from ortrim.build import c_api
 from ortrim.build.dead_kernels import (
     AVX512_KERNELS,
     BASE,
@@ -81,6 +82,7 @@ SOFTMAX: Final = f"{CORE}/contrib_ops/cpu/quantization/qlinear_softmax.cc"
 PROTOBUF: Final = "*/src/google/protobuf/**/*.cc"
 REFUSE_SPARSE: Final = "refuse_sparse.h"
 LARGEST_BYTE: Final = "largest_byte.h"
+C_API: Final = c_api.C_API
 TABLE: Final = "dead-kernel elimination"
 MESSAGES: Final = "unread messages"
 TYPES: Final = "type control by source"
@@ -93,6 +95,7 @@ COSTS: Final = {
     AVX512_KERNELS: "MLAS's choice of AVX-512 is not found; where there is AVX-512, int8 and float32 GEMM are slower",
     REFUSE_SPARSE: "graph.cc reads a model's weights in another way; sparse tensors stay in the library",
     LARGEST_BYTE: "QLinearSoftmax's source is not found; it may take an eighth longer",
+    C_API: "the table of C functions is not found; all of them stay in the library",
     TYPES: "no kernel includes upstream's type control; a change of types compiles every kernel again",
     HOT_OPERATORS: "no kernel's registration is found; all kernels are compiled for speed, and the library is larger",
 }
@@ -104,11 +107,12 @@ COLD: Final = "no such source; what took its place is compiled for size, and may
 class Mechanisms:
     """What a source tree has for a job.
 
-    `assignments` is the text of `avx512_assignments.h`. `left_out` names, in order, what is left out: mechanisms of
+    `assignments` is the text of `avx512_assignments.h`, `api_table` that of `c_api_table.h`. `left_out` names, in order, what is left out: mechanisms of
     `COSTS`, and members of `HOT_SOURCES`.
     """
 
     assignments: str = ""
+    api_table: str = ""
     left_out: tuple[str, ...] = ()
 
     @property
@@ -132,8 +136,11 @@ def find_mechanisms(paths: JobPaths, job: BuildJob, texts: Mapping[str, str]) ->
         raise BuildError("nchwc-kernels-missing", what, where=f"ONNX Runtime {job.ort_version}", hint=hint)
     with storage_errors(paths.sources):
         missing = (*_missing(paths, job, texts), *_missing_hot(paths, job))
-    left_out = missing if quicker or not job.build_options.avx512_kernels else (*missing, AVX512_KERNELS)
-    return Mechanisms(assignments=quicker + nchwc, left_out=left_out)
+        table = c_api.api_table(_text(paths.sources / c_api.UPSTREAM), job.build_options.api, bool(job.providers))
+    slower = job.build_options.avx512_kernels and not quicker
+    whole = job.build_options.api != "all" and not table
+    left_out = (*missing, *((AVX512_KERNELS,) if slower else ()), *((C_API,) if whole else ()))
+    return Mechanisms(assignments=quicker + nchwc, api_table=table, left_out=left_out)
 
 
 def _missing(paths: JobPaths, job: BuildJob, texts: Mapping[str, str]) -> Iterator[str]:

@@ -15,6 +15,7 @@ from typing import Final
 
 from ortrim.base.console import counted
 from ortrim.base.files import storage_errors, write_if_changed
+from ortrim.build import c_api
 from ortrim.build.compiler_cache import CompilerCache
 from ortrim.build.dead_kernels import cold_kernels
 from ortrim.build.execution import CONFIGURATION, JobPaths
@@ -224,6 +225,7 @@ class SelectiveBuild:
     def _select(self, units: Iterable[str]) -> None:
         """Write what this job compiles, and what of the tree goes into it."""
         write_if_changed(self._paths.hooks / ASSIGNMENTS, self.mechanisms.assignments)
+        write_if_changed(self._paths.hooks / c_api.TABLE, self.mechanisms.api_table)
         write_selection(self._paths, units, self.job.hot_operators, self.mechanisms.left_out)
 
     def _known(self) -> UnitIndex | None:

@@ -252,4 +252,5 @@ def hooks_digest() -> str:
     packages = (binaries, build, containers, sources)
     code = (file for package in packages for file in Path(str(package.__file__)).parent.glob("*.py"))
     own = (Path(str(module.__file__)) for module in (jni, zig_toolchain))
-    return code_digest((*shipped_folder("cmake").iterdir(), *code, *own))
+    hooks = (file for file in shipped_folder("cmake").rglob("*") if file.is_file())
+    return code_digest((*hooks, *code, *own))

@@ -12,6 +12,9 @@ PROFILE_NAMES: Final[tuple[ProfileName, ...]] = get_args(ProfileName)
 
 Optimization = Literal["-Oz", "-Os", "-O2", "-O3"]
 
+Api = Literal["all", "inference"] | tuple[str, ...]
+"""Which functions of the C API a library keeps: a named set, or names, of which one may be that of a set."""
+
 LINKS_WITH_LLD: Final = ("zig", "ndk")
 """Kinds of toolchains whose linker can fold functions and leave sections out."""
 
@@ -59,6 +62,10 @@ class BuildOptions:
     """Leave out the MLAS kernels that nothing in the library can reach."""
     avx512_kernels: bool = False
     """Include MLAS's AVX-512 kernels, which minimal builds leave out, where they were measured to be faster."""
+    outlined_messages: bool = False
+    """Make messages of errors and logs in one place for the whole library: smaller, the same words."""
+    api: Api = "all"
+    """Functions of the C API that are kept; the others return `ORT_NOT_IMPLEMENTED` (`build.c_api`)."""
     demangler: bool = True
     """Keep what makes a C++ name readable in the last message of a program that ends by an exception."""
 
@@ -66,11 +73,11 @@ class BuildOptions:
 _SMALL: Final = BuildOptions(
     frame_pointers=False, precompiled_headers=True, icf=True, unwind_tables=False, hash_style_both=False,
     packed_relocations=True, libcxx_no_exceptions=True, type_reduction=True, dead_kernel_elimination=True,
-    demangler=False,
+    outlined_messages=True, demangler=False,
 )  # fmt: skip
 PROFILES: Final[Mapping[str, BuildOptions]] = {
     "balanced": replace(_SMALL, cold="-Oz", hot="-O2", avx512_kernels=True),
-    "size": replace(_SMALL, cold="-Oz", hot="-Oz", lto=True, compression_ordering=True),
+    "size": replace(_SMALL, cold="-Oz", hot="-Oz", lto=True, compression_ordering=True, api="inference"),
     "speed": replace(_SMALL, cold="-O2", hot="-O3", lto=True, avx512_kernels=True),
     "upstream": BuildOptions(),
 }

@@ -22,6 +22,7 @@ from ortrim.spec.step_specs import Step
 from ortrim.spec.tolerances import ElementType, Tolerance
 from ortrim.spec.values import (
     APPLE_VERSION,
+    C_FUNCTION,
     CONFIG,
     GLIBC,
     NAME,
@@ -267,6 +268,12 @@ class BuildOptionChoices:
     """Leave out the MLAS kernels that nothing in the library can reach."""
     avx512_kernels: bool | None = None
     """Include MLAS's AVX-512 kernels, which minimal builds leave out, where they were measured to be faster."""
+    outlined_messages: bool | None = None
+    """Make messages of errors and logs in one place for the whole library: smaller, the same words."""
+    api: Literal["all", "inference"] | tuple[Annotated[str, Field(pattern=C_FUNCTION)], ...] | None = None
+    """Functions of the C API that are kept: `all`, `inference`, or a list of names, which may begin with `"inference"`.
+    The others return `ORT_NOT_IMPLEMENTED` with their name; `ortrim api` reads the list out of an app's sources.
+    """
     demangler: bool | None = None
     """Make C++ names readable in the last message of a program that ends by an exception (never on Android)."""
 

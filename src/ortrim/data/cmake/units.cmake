@@ -48,6 +48,11 @@ if(ORTRIM_MUSL)
   include_directories("${CMAKE_CURRENT_LIST_DIR}")
 endif()
 
+# The headers in messages/ stand before upstream's of the same names.
+if(ORTRIM_MESSAGES)
+  include_directories(BEFORE "${CMAKE_CURRENT_LIST_DIR}/messages")
+endif()
+
 # Takes the sources in ORTRIM_OMITTED out of a static library; its headers and generator expressions stay.
 function(ortrim_select_sources target)
   get_target_property(type ${target} TYPE)
@@ -124,8 +129,9 @@ function(ortrim_optimize_sources target)
       list(APPEND options -include without_float16.h)
     endif()
     set_property(SOURCE "${path}" TARGET_DIRECTORY ${target} APPEND PROPERTY COMPILE_OPTIONS ${options})
-    # clang takes a precompiled header only for sources that are optimised as it is.
-    if(ORTRIM_PRECOMPILED AND target IN_LIST ORTRIM_PRECOMPILED_TARGETS AND NOT path MATCHES "${ORTRIM_CONDITIONED_SOURCES}")
+    # clang takes a precompiled header only for sources that are optimised, and have macros, as it has.
+    if(ORTRIM_PRECOMPILED AND target IN_LIST ORTRIM_PRECOMPILED_TARGETS AND
+        NOT path MATCHES "${ORTRIM_CONDITIONED_SOURCES}|/session/onnxruntime_c_api\\.cc$")
       set_property(SOURCE "${path}" TARGET_DIRECTORY ${target} APPEND PROPERTY COMPILE_DEFINITIONS ORTRIM_PRECOMPILED=${kind})
     endif()
   endforeach()
@@ -152,6 +158,24 @@ function(ortrim_find_largest_bytes)
     INCLUDE_DIRECTORIES "${ORTRIM_HOOKS}")
   set_property(SOURCE "${source}" TARGET_DIRECTORY onnxruntime_providers APPEND PROPERTY
     COMPILE_OPTIONS -include largest_byte.h)
+endfunction()
+
+# Adds a source that reads the headers of ONNX Runtime's session, and runs seldom.
+function(ortrim_add_source name)
+  set(source "${ORTRIM_HOOKS}/${name}")
+  separate_arguments(options UNIX_COMMAND "${ORTRIM_COLD}")
+  target_sources(onnxruntime PRIVATE "${source}")
+  set_property(SOURCE "${source}" TARGET_DIRECTORY onnxruntime APPEND PROPERTY COMPILE_OPTIONS ${options})
+  set_property(SOURCE "${source}" TARGET_DIRECTORY onnxruntime APPEND PROPERTY
+    INCLUDE_DIRECTORIES "$<TARGET_PROPERTY:onnxruntime_session,INCLUDE_DIRECTORIES>")
+endfunction()
+
+# Hands applications a table of C functions that keeps some of them; see c_api.cc.
+function(ortrim_keep_api)
+  cmake_path(SET source NORMALIZE "${CMAKE_SOURCE_DIR}/../onnxruntime/core/session/onnxruntime_c_api.cc")
+  set_property(SOURCE "${source}" TARGET_DIRECTORY onnxruntime_session APPEND PROPERTY
+    COMPILE_DEFINITIONS OrtGetApiBase=ortrim_whole_api)
+  ortrim_add_source(c_api.cc)
 endfunction()
 
 # Adds a source that reads MLAS's own headers; gives MLAS the tables of convolutions that minimal builds go without.
@@ -186,6 +210,12 @@ function(ortrim_apply)
     ortrim_add_runtime()
   endif()
   ortrim_each_target("${CMAKE_SOURCE_DIR}" ortrim_optimize_sources)
+  if(ORTRIM_API AND TARGET onnxruntime AND NOT "c_api.cc" IN_LIST ORTRIM_LEFT_OUT)
+    ortrim_keep_api()
+  endif()
+  if(ORTRIM_MESSAGES AND TARGET onnxruntime)
+    ortrim_add_source(messages.cc)
+  endif()
   if(ORTRIM_LEFT_OUT)
     list(REMOVE_ITEM ORTRIM_SURROGATES ${ORTRIM_LEFT_OUT})
   endif()

@@ -1,0 +1,73 @@
+// The table of C functions that applications are handed, in place of upstream's: it keeps the functions that
+// `build_options.api` names, and the rest say so. What only they reach is left out of the library by the linker, upstream's
+// own table among it. The order is upstream's, so that a program compiled against any header finds what it looks for.
+#include <algorithm>
+#include <iterator>
+#include <type_traits>
+
+#include "core/common/common.h"
+#include "core/session/onnxruntime_c_api.h"
+#include "core/session/ort_apis.h"
+
+namespace {
+
+enum Refused : int {
+#define ORTRIM_KEPT(name)
+#define ORTRIM_REFUSED(name) name,
+#include "c_api_table.h"
+#undef ORTRIM_REFUSED
+  COUNT
+};
+
+// The names of what is refused, one after the other, each with its end.
+constexpr char names[] =
+#define ORTRIM_REFUSED(name) #name "\0"
+#include "c_api_table.h"
+#undef ORTRIM_REFUSED
+#undef ORTRIM_KEPT
+    "";
+
+OrtStatus* refuse(int number) noexcept {
+  const char* name = names;
+  for (; number > 0; --number) {
+    while (*name++ != 0) {
+    }
+  }
+  constexpr char after[] = ": not in this library, which ortrim built without it (build_options.api)";
+  char text[sizeof(after) + 128];
+  char* end = text;
+  while (*name != 0 && end != std::end(text) - sizeof(after)) *end++ = *name++;
+  std::copy(std::begin(after), std::end(after), end);
+  return OrtApis::CreateStatus(ORT_NOT_IMPLEMENTED, text);
+}
+
+template <int number, typename Function>
+struct Refusal;
+
+// A function without a status has nothing to say: what it would release was never made, and a table is not there.
+template <int number, typename Result, typename... Arguments>
+struct Refusal<number, Result(ORT_API_CALL*)(Arguments...) noexcept> {
+  static Result ORT_API_CALL call(Arguments...) noexcept {
+    if constexpr (std::is_same_v<Result, OrtStatus*>) {
+      return refuse(number);
+    } else if constexpr (!std::is_void_v<Result>) {
+      return Result{};
+    }
+  }
+};
+
+constexpr OrtApi table = {
+#define ORTRIM_KEPT(name) &OrtApis::name,
+#define ORTRIM_REFUSED(name) &Refusal<Refused::name, decltype(&OrtApis::name)>::call,
+#include "c_api_table.h"
+};
+
+const OrtApi* ORT_API_CALL get_api(uint32_t version) noexcept {
+  return version >= 1 && version <= ORT_API_VERSION ? &table : nullptr;
+}
+
+constexpr OrtApiBase base = {&get_api, &OrtApis::GetVersionString};
+
+}  // namespace
+
+const OrtApiBase* ORT_API_CALL OrtGetApiBase(void) noexcept { return &base; }

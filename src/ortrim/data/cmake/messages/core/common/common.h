@@ -1,0 +1,85 @@
+// Before upstream's header of this name, which it reads: the same macros, whose users only pass what a message is made of.
+// What they come to is the same to the letter.
+#pragma once
+
+#include_next "core/common/common.h"
+
+namespace onnxruntime {
+namespace detail {
+
+// What follows a condition or a place are the values of the message, as in make_string.h; all are in messages.cc.
+[[noreturn]] ORTRIM_RARE void Fail(const char* file, int line, const char* function, const char* condition,
+                                   const char* letters, ...);
+[[noreturn]] ORTRIM_RARE void FailNotImplemented(const char* letters, ...);
+ORTRIM_RARE common::Status MakeStatus(common::StatusCategory category, common::StatusCode code, const char* letters, ...);
+ORTRIM_RARE common::Status MakeFailure(const char* file, int line, const char* function, const char* letters, ...);
+
+template <typename... T>
+[[noreturn]] inline void FailWith(const char* file, int line, const char* function, const char* condition, const T&... values) {
+  Fail(file, line, function, condition, letters<T...>, Value(values)...);
+}
+
+template <typename... T>
+[[noreturn]] inline void FailNotImplementedWith(const T&... values) {
+  FailNotImplemented(letters<T...>, Value(values)...);
+}
+
+template <typename... T>
+inline common::Status MakeStatusWith(common::StatusCategory category, common::StatusCode code, const T&... values) {
+  return MakeStatus(category, code, letters<T...>, Value(values)...);
+}
+
+template <typename... T>
+inline common::Status MakeFailureWith(const char* file, int line, const char* function, const T&... values) {
+  return MakeFailure(file, line, function, letters<T...>, Value(values)...);
+}
+
+}  // namespace detail
+}  // namespace onnxruntime
+
+#undef ORT_THROW
+#undef ORT_NOT_IMPLEMENTED
+#undef ORT_ENFORCE
+#undef ORT_MAKE_STATUS
+#undef ORT_RETURN_IF
+#undef ORT_RETURN_IF_ERROR_SESSIONID
+#undef ORT_THROW_IF_ERROR
+
+#define ORT_THROW(...) ::onnxruntime::detail::FailWith(__FILE__, __LINE__, __PRETTY_FUNCTION__, nullptr, ##__VA_ARGS__)
+
+#define ORT_NOT_IMPLEMENTED(...) ::onnxruntime::detail::FailNotImplementedWith(__VA_ARGS__)
+
+#define ORT_ENFORCE(condition, ...)                                                                                \
+  do {                                                                                                             \
+    if (!(condition)) {                                                                                            \
+      ::onnxruntime::detail::FailWith(__FILE__, __LINE__, __PRETTY_FUNCTION__, #condition, ##__VA_ARGS__);           \
+    }                                                                                                              \
+  } while (false)
+
+#define ORT_MAKE_STATUS(category, code, ...)                                                                       \
+  ::onnxruntime::detail::MakeStatusWith(::onnxruntime::common::category, ::onnxruntime::common::code, ##__VA_ARGS__)
+
+#define ORT_RETURN_IF(condition, ...)                                                                              \
+  do {                                                                                                             \
+    if (condition) {                                                                                               \
+      return ::onnxruntime::detail::MakeFailureWith(__FILE__, __LINE__, static_cast<const char*>(__FUNCTION__),    \
+                                                    ##__VA_ARGS__);                                                \
+    }                                                                                                              \
+  } while (false)
+
+// Upstream tells its telemetry of the error first, which outside Windows does nothing.
+#define ORT_RETURN_IF_ERROR_SESSIONID(expr, session_id)                                                            \
+  do {                                                                                                             \
+    auto _status = (expr);                                                                                         \
+    if ((!_status.IsOK())) {                                                                                       \
+      return _status;                                                                                              \
+    }                                                                                                              \
+  } while (0)
+
+#define ORT_THROW_IF_ERROR(expr)                                                                                   \
+  do {                                                                                                             \
+    auto _status = (expr);                                                                                         \
+    if ((!_status.IsOK())) {                                                                                       \
+      ORT_THROW(_status);                                                                                          \
+    }                                                                                                              \
+  } while (0)

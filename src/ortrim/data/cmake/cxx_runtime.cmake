@@ -4,6 +4,14 @@
 # ORTRIM_RUNTIME is the folder that holds libcxx and libcxxabi. Wide characters are left out of these files alone: the
 # headers that everything else is compiled with stay as they are.
 
+# Nothing outside of the library meets its C++ library, which so takes the newer and smaller of its two forms.
+if(ORTRIM_RUNTIME)
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-U_LIBCPP_ABI_VERSION> $<$<COMPILE_LANGUAGE:CXX>:-D_LIBCPP_ABI_VERSION=2>)
+endif()
+
+# What a locale has that nothing here asks for: money, messages, the order of words, and the reading of dates.
+set(ORTRIM_UNUSED_FACETS "install\\(&make<[^;]*(collate|money|messages|time_get)[^;]*;")
+
 set(ORTRIM_RUNTIME_SOURCES
   algorithm call_once charconv chrono condition_variable condition_variable_destructor error_category exception
   filesystem/directory_entry filesystem/directory_iterator filesystem/filesystem_clock filesystem/filesystem_error
@@ -15,7 +23,12 @@ set(ORTRIM_RUNTIME_ABI_SOURCES
   cxa_virtual stdlib_exception stdlib_new_delete stdlib_stdexcept stdlib_typeinfo)
 
 function(ortrim_add_runtime)
+  list(REMOVE_ITEM ORTRIM_RUNTIME_SOURCES locale)
   list(TRANSFORM ORTRIM_RUNTIME_SOURCES REPLACE "(.+)" "${ORTRIM_RUNTIME}/libcxx/src/\\1.cpp")
+  file(READ "${ORTRIM_RUNTIME}/libcxx/src/locale.cpp" locale)
+  string(REGEX REPLACE "${ORTRIM_UNUSED_FACETS}" "" locale "${locale}")
+  file(CONFIGURE OUTPUT "${CMAKE_BINARY_DIR}/ortrim_locale.cpp" CONTENT "${locale}" @ONLY NEWLINE_STYLE UNIX)
+  list(APPEND ORTRIM_RUNTIME_SOURCES "${CMAKE_BINARY_DIR}/ortrim_locale.cpp")
   list(TRANSFORM ORTRIM_RUNTIME_ABI_SOURCES REPLACE "(.+)" "${ORTRIM_RUNTIME}/libcxxabi/src/\\1.cpp")
   add_library(ortrim_cxx STATIC ${ORTRIM_RUNTIME_SOURCES} ${ORTRIM_RUNTIME_ABI_SOURCES})
   set_target_properties(ortrim_cxx PROPERTIES CXX_STANDARD 23 CXX_SCAN_FOR_MODULES OFF POSITION_INDEPENDENT_CODE ON INCLUDE_DIRECTORIES "")

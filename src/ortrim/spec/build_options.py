@@ -62,7 +62,7 @@ class BuildOptions:
     """Leave out the MLAS kernels that nothing in the library can reach."""
     avx512_kernels: bool = False
     """Include MLAS's AVX-512 kernels, which minimal builds leave out, where they were measured to be faster."""
-    outlined_messages: bool = False
+    outlined_messages: bool | Literal["places"] = False
     """Make messages of errors and logs in one place for the whole library: smaller, the same words."""
     api: Api = "all"
     """Functions of the C API that are kept; the others return `ORT_NOT_IMPLEMENTED` (`build.c_api`)."""
@@ -77,7 +77,7 @@ _SMALL: Final = BuildOptions(
 )  # fmt: skip
 PROFILES: Final[Mapping[str, BuildOptions]] = {
     "balanced": replace(_SMALL, cold="-Oz", hot="-O2", avx512_kernels=True),
-    "size": replace(_SMALL, cold="-Oz", hot="-Oz", lto=True, compression_ordering=True, api="inference"),
+    "size": replace(_SMALL, cold="-Oz", hot="-Oz", lto=True, compression_ordering=True, api="inference", outlined_messages="places"),
     "speed": replace(_SMALL, cold="-O2", hot="-O3", lto=True, avx512_kernels=True),
     "upstream": BuildOptions(),
 }

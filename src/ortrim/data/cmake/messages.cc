@@ -64,6 +64,25 @@ std::string JoinWithClassicLocale(const char* letters, ...) {
   return out.str();
 }
 
+#ifdef ORTRIM_TERSE
+
+void FailAt(const char* file, int place) {
+  const std::string text = MakeString(file, ":", place, "\n");
+#ifdef ORT_NO_EXCEPTIONS
+  PrintFinalMessage(text.c_str());
+  std::abort();
+#else
+  throw OnnxRuntimeException(CodeLocation(file, place, ""), text);
+#endif
+}
+
+common::Status MakeStatusAt(const char* file, int place) {
+  return common::Status(static_cast<common::StatusCategory>(place >> 28), static_cast<common::StatusCode>(place >> 20 & 0xFF),
+                        MakeString(file, ":", place & 0xFFFFF));
+}
+
+#else
+
 void Fail(const char* file, int line, const char* function, const char* condition, const char* letters, ...) {
   ORTRIM_TEXT(text);
   const CodeLocation place(file, line, function, GetStackTrace());
@@ -94,6 +113,8 @@ common::Status MakeFailure(const char* file, int line, const char* function, con
   ORTRIM_TEXT(text);
   return common::Status(common::ONNXRUNTIME, common::FAIL, CodeLocation(file, line, function).ToString() + " " + text);
 }
+
+#endif
 
 logging::Capture CaptureAt(const char* file, int line, const char* function, const logging::Logger& logger,
                            logging::Severity severity, const char* category, logging::DataType kind) {

@@ -52,6 +52,9 @@ endif()
 if(ORTRIM_MESSAGES)
   include_directories(BEFORE "${CMAKE_CURRENT_LIST_DIR}/messages")
 endif()
+if(ORTRIM_TERSE)
+  add_compile_definitions(ORTRIM_TERSE)
+endif()
 
 # Takes the sources in ORTRIM_OMITTED out of a static library; its headers and generator expressions stay.
 function(ortrim_select_sources target)

@@ -1,13 +1,48 @@
 // Before upstream's header of this name, which it reads: the same macros, whose users only pass what a message is made of.
-// What they come to is the same to the letter.
+// What they come to is the same to the letter; with ORTRIM_TERSE it is the place alone, `file.cc:123`.
 #pragma once
 
 #include_next "core/common/common.h"
 
+#undef ORT_THROW
+#undef ORT_NOT_IMPLEMENTED
+#undef ORT_ENFORCE
+#undef ORT_MAKE_STATUS
+#undef ORT_RETURN_IF
+#undef ORT_RETURN_IF_ERROR_SESSIONID
+#undef ORT_THROW_IF_ERROR
+
 namespace onnxruntime {
 namespace detail {
 
-// What follows a condition or a place are the values of the message, as in make_string.h; all are in messages.cc.
+#ifdef ORTRIM_TERSE
+
+// `place` is a line, above that a code, and above that a category.
+[[noreturn]] ORTRIM_RARE void FailAt(const char* file, int place);
+ORTRIM_RARE common::Status MakeStatusAt(const char* file, int place);
+
+#define ORTRIM_PLACE(category, code) \
+  __FILE_NAME__, static_cast<int>(::onnxruntime::common::category) << 28 | static_cast<int>(::onnxruntime::common::code) << 20 | __LINE__
+
+#define ORT_THROW(...) ::onnxruntime::detail::FailAt(__FILE_NAME__, __LINE__)
+#define ORT_NOT_IMPLEMENTED(...) ::onnxruntime::detail::FailAt(__FILE_NAME__, __LINE__)
+#define ORT_ENFORCE(condition, ...)                               \
+  do {                                                            \
+    if (!(condition)) {                                           \
+      ::onnxruntime::detail::FailAt(__FILE_NAME__, __LINE__);     \
+    }                                                             \
+  } while (false)
+#define ORT_MAKE_STATUS(category, code, ...) ::onnxruntime::detail::MakeStatusAt(ORTRIM_PLACE(category, code))
+#define ORT_RETURN_IF(condition, ...)                                              \
+  do {                                                                             \
+    if (condition) {                                                               \
+      return ::onnxruntime::detail::MakeStatusAt(ORTRIM_PLACE(ONNXRUNTIME, FAIL)); \
+    }                                                                              \
+  } while (false)
+
+#else
+
+// What follows a condition or a place are the values of the message, as in make_string.h.
 [[noreturn]] ORTRIM_RARE void Fail(const char* file, int line, const char* function, const char* condition,
                                    const char* letters, ...);
 [[noreturn]] ORTRIM_RARE void FailNotImplemented(const char* letters, ...);
@@ -34,52 +69,41 @@ inline common::Status MakeFailureWith(const char* file, int line, const char* fu
   return MakeFailure(file, line, function, letters<T...>, Value(values)...);
 }
 
+#define ORT_THROW(...) ::onnxruntime::detail::FailWith(__FILE__, __LINE__, __PRETTY_FUNCTION__, nullptr, ##__VA_ARGS__)
+#define ORT_NOT_IMPLEMENTED(...) ::onnxruntime::detail::FailNotImplementedWith(__VA_ARGS__)
+#define ORT_ENFORCE(condition, ...)                                                                         \
+  do {                                                                                                      \
+    if (!(condition)) {                                                                                     \
+      ::onnxruntime::detail::FailWith(__FILE__, __LINE__, __PRETTY_FUNCTION__, #condition, ##__VA_ARGS__);  \
+    }                                                                                                       \
+  } while (false)
+#define ORT_MAKE_STATUS(category, code, ...) \
+  ::onnxruntime::detail::MakeStatusWith(::onnxruntime::common::category, ::onnxruntime::common::code, ##__VA_ARGS__)
+#define ORT_RETURN_IF(condition, ...)                                                                           \
+  do {                                                                                                          \
+    if (condition) {                                                                                            \
+      return ::onnxruntime::detail::MakeFailureWith(__FILE__, __LINE__, static_cast<const char*>(__FUNCTION__), \
+                                                    ##__VA_ARGS__);                                             \
+    }                                                                                                           \
+  } while (false)
+
+#endif
+
 }  // namespace detail
 }  // namespace onnxruntime
 
-#undef ORT_THROW
-#undef ORT_NOT_IMPLEMENTED
-#undef ORT_ENFORCE
-#undef ORT_MAKE_STATUS
-#undef ORT_RETURN_IF
-#undef ORT_RETURN_IF_ERROR_SESSIONID
-#undef ORT_THROW_IF_ERROR
-
-#define ORT_THROW(...) ::onnxruntime::detail::FailWith(__FILE__, __LINE__, __PRETTY_FUNCTION__, nullptr, ##__VA_ARGS__)
-
-#define ORT_NOT_IMPLEMENTED(...) ::onnxruntime::detail::FailNotImplementedWith(__VA_ARGS__)
-
-#define ORT_ENFORCE(condition, ...)                                                                                \
-  do {                                                                                                             \
-    if (!(condition)) {                                                                                            \
-      ::onnxruntime::detail::FailWith(__FILE__, __LINE__, __PRETTY_FUNCTION__, #condition, ##__VA_ARGS__);           \
-    }                                                                                                              \
-  } while (false)
-
-#define ORT_MAKE_STATUS(category, code, ...)                                                                       \
-  ::onnxruntime::detail::MakeStatusWith(::onnxruntime::common::category, ::onnxruntime::common::code, ##__VA_ARGS__)
-
-#define ORT_RETURN_IF(condition, ...)                                                                              \
-  do {                                                                                                             \
-    if (condition) {                                                                                               \
-      return ::onnxruntime::detail::MakeFailureWith(__FILE__, __LINE__, static_cast<const char*>(__FUNCTION__),    \
-                                                    ##__VA_ARGS__);                                                \
-    }                                                                                                              \
-  } while (false)
-
 // Upstream tells its telemetry of the error first, which outside Windows does nothing.
-#define ORT_RETURN_IF_ERROR_SESSIONID(expr, session_id)                                                            \
-  do {                                                                                                             \
-    auto _status = (expr);                                                                                         \
-    if ((!_status.IsOK())) {                                                                                       \
-      return _status;                                                                                              \
-    }                                                                                                              \
+#define ORT_RETURN_IF_ERROR_SESSIONID(expr, session_id) \
+  do {                                                  \
+    auto _status = (expr);                              \
+    if ((!_status.IsOK())) {                            \
+      return _status;                                   \
+    }                                                   \
   } while (0)
-
-#define ORT_THROW_IF_ERROR(expr)                                                                                   \
-  do {                                                                                                             \
-    auto _status = (expr);                                                                                         \
-    if ((!_status.IsOK())) {                                                                                       \
-      ORT_THROW(_status);                                                                                          \
-    }                                                                                                              \
+#define ORT_THROW_IF_ERROR(expr) \
+  do {                           \
+    auto _status = (expr);       \
+    if ((!_status.IsOK())) {     \
+      ORT_THROW(_status);        \
+    }                            \
   } while (0)

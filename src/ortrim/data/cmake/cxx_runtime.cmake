@@ -6,7 +6,7 @@
 
 # Nothing outside of the library meets its C++ library, which so takes the newer and smaller of its two forms.
 if(ORTRIM_RUNTIME)
-  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-U_LIBCPP_ABI_VERSION> $<$<COMPILE_LANGUAGE:CXX>:-D_LIBCPP_ABI_VERSION=2>)
+  add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:-U_LIBCPP_ABI_VERSION;-D_LIBCPP_ABI_VERSION=2;-fexperimental-relative-c++-abi-vtables>")
 endif()
 
 # What a locale has that nothing here asks for: money, messages, the order of words, and the reading of dates.

@@ -115,6 +115,9 @@ ROOM: Final = 256
 """Bytes of `data/cmake/unreached.c`."""
 HOOKS: Final = "${hooks}/"
 MLAS: Final = "${sources}/onnxruntime/onnxruntime/core/mlas/lib/"
+OF_MESSAGES: Final = ("${sources}/protobuf/", "${build}/MinSizeRel/onnx/")
+"""Protobuf, and what protoc makes; `units.cmake` has them compiled whole also where the linker optimises the rest."""
+OPTIMIZED: Final = "lto.o"
 CODE: Final = ".text"
 DATA: Final = (".data", ".rodata", ".tdata", ".init_array")
 """What the sections begin with that may hold the address of a function."""
@@ -139,11 +142,19 @@ class _Tree:
     mlas: tuple[ObjectSymbols, ...]
     readable: tuple[ObjectSymbols, ...]
     own: Mapping[str, frozenset[str]]
+    optimized: bool
 
     def linked(self, paths: JobPaths) -> tuple[tuple[LinkedObject, ...], tuple[LinkedObject, ...]]:
-        """Return MLAS's objects and all readable ones, with what the last link took of them."""
+        """Return MLAS's objects and all readable ones, with what the last link took of them.
+
+        What that link made of all that it optimised at once is one object.
+        """
         sections = _sections_by_file(paths)
-        return _linked(self.mlas, self.own, sections), _linked(self.readable, {}, sections)
+        readable = self.readable
+        if self.optimized:
+            defined, undefined = read_object(paths.configured / OPTIMIZED)
+            readable += (ObjectSymbols(unit=f"${{build}}/{OPTIMIZED}"[:-2], defined=defined, undefined=undefined),)
+        return _linked(self.mlas, self.own, sections), _linked(readable, {}, sections)
 
 
 def leave_out_unreached(
@@ -258,11 +269,12 @@ def mlas_texts(paths: JobPaths) -> dict[str, str]:
 
 
 def _tree(paths: JobPaths, job: BuildJob) -> _Tree:
-    """Read the tree's objects; what the linker optimises is the compiler's own code, MLAS alone is not."""
+    """Read the tree's objects; of those that the linker optimises the compiler's own code is all there is."""
     return _Tree(
         mlas=read_objects(paths, (MLAS, HOOKS)),
-        readable=() if job.build_options.lto else read_objects(paths),
+        readable=read_objects(paths, OF_MESSAGES if job.build_options.lto else EVERYWHERE),
         own={unit: own_references(path) for unit, path in compiled_units(paths, (MLAS,))},
+        optimized=job.build_options.lto,
     )
 
 

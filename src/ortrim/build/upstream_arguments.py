@@ -115,6 +115,8 @@ FRAMES: Final = "-fno-unwind-tables -fno-asynchronous-unwind-tables -fforce-dwar
 FRAMES_OF_GCC: Final = "-g1"
 """gcc puts them there with what else debuggers read alone: so names and lines of functions come along."""
 FRAMES_OF_LTO: Final = "-Wl,-mllvm,-force-dwarf-frame-section"
+LTO_OBJECT: Final = "-Wl,--lto-obj-path=lto.o"
+"""Where the linker leaves what it made of all that it optimised at once, for who looks what that asks for."""
 UNREACHED: Final = "-Wl,-T,../../hooks/unreached.ld"
 """As the linker sees it from the folder that it runs in: a list of flags cannot hold a folder's name with spaces."""
 NO_DEBUGGING: Final = "-g0"
@@ -236,8 +238,9 @@ def folding_flags(job: BuildJob) -> tuple[str, ...]:
     order = (COMPRESSIBLE,) if job.build_options.compression_ordering else ()
     kernels = (UNREACHED,) if job.build_options.dead_kernel_elimination else ()
     tables = NO_UNWINDING if keeps_frames(job) and job.toolchain.kind in LINKS_WITH_LLD else ()
-    late = (FRAMES_OF_LTO,) if keeps_frames(job) and job.build_options.lto else ()
-    return (*folding, *order, *tables, *late, *kernels)
+    late = (LTO_OBJECT,) if job.build_options.lto else ()
+    frames = (FRAMES_OF_LTO,) if keeps_frames(job) and job.build_options.lto else ()
+    return (*folding, *order, *tables, *late, *frames, *kernels)
 
 
 def symbol_flags(job: BuildJob) -> tuple[str, ...]:

@@ -15,6 +15,9 @@ set(ORTRIM_SOURCE_FILE [[\.(c|cc|cpp|cxx|m|mm|S|s|asm)$]])
 set(ORTRIM_PRECOMPILED_TARGETS
   onnxruntime_framework onnxruntime_graph onnxruntime_optimizer onnxruntime_providers onnxruntime_session)
 
+# What link-time optimization leaves alone, because what of it is of use is told by its objects; see build/relink.py.
+set(ORTRIM_COMPILED_TARGETS onnxruntime_mlas onnx_proto libprotobuf-lite libprotobuf)
+
 # Kernels whose loops have conditions that never change, which -O2 leaves inside and so does not vectorize: they go with
 # -O3. All kernels at -O3 are larger, and no faster on the whole.
 set(ORTRIM_CONDITIONED_SOURCES "/(nn/layer_norm_impl|bert/skip_layer_norm)\\.cc$")
@@ -124,7 +127,7 @@ function(ortrim_optimize_sources target)
     if(kind STREQUAL hot AND path MATCHES "${ORTRIM_SHORT_LOOPS}")
       list(APPEND options -fno-tree-vectorize)
     endif()
-    if(ORTRIM_LINK_TIME AND NOT target STREQUAL onnxruntime_mlas)
+    if(ORTRIM_LINK_TIME AND NOT target IN_LIST ORTRIM_COMPILED_TARGETS)
       list(APPEND options -flto)
     endif()
     if(ORTRIM_WITHOUT_FLOAT16 AND path MATCHES "${ORTRIM_REGISTERING_SOURCES}")

@@ -225,8 +225,8 @@ def _hook_definitions(job: BuildJob, *, demangler_apart: bool) -> tuple[str, ...
     switches = {"PRECOMPILED": job.build_options.precompiled_headers, "MUSL": musl, "LINK_TIME": job.build_options.lto}
     switches["WITHOUT_FLOAT16"] = FLOAT16 in job.without_types
     switches["FRAMES"] = keeps_frames(job)
-    switches["MESSAGES"] = bool(job.build_options.outlined_messages)
-    switches["TERSE"] = job.build_options.outlined_messages == "places"
+    switches["MESSAGES"] = bool(job.build_options.lean_errors)
+    switches["TERSE"] = job.build_options.lean_errors == "places"
     switches["API"] = job.build_options.api != "all"
     own = (*_optimization(job), *_lean(job, demangler_apart=demangler_apart))
     return (*hook, *(f"ORTRIM_{name}=ON" for name, on in switches.items() if on), *own)

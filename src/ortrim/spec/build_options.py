@@ -62,7 +62,7 @@ class BuildOptions:
     """Leave out the MLAS kernels that nothing in the library can reach."""
     avx512_kernels: bool = False
     """Include MLAS's AVX-512 kernels, which minimal builds leave out, where they were measured to be faster."""
-    outlined_messages: bool | Literal["places"] = False
+    lean_errors: bool | Literal["places"] = False
     """Make messages of errors and logs in one place for the whole library: smaller, the same words."""
     api: Api = "all"
     """Functions of the C API that are kept; the others return `ORT_NOT_IMPLEMENTED` (`build.c_api`)."""
@@ -73,11 +73,11 @@ class BuildOptions:
 _SMALL: Final = BuildOptions(
     frame_pointers=False, precompiled_headers=True, icf=True, unwind_tables=False, hash_style_both=False,
     packed_relocations=True, libcxx_no_exceptions=True, type_reduction=True, dead_kernel_elimination=True,
-    outlined_messages=True, demangler=False,
+    lean_errors=True, demangler=False,
 )  # fmt: skip
 PROFILES: Final[Mapping[str, BuildOptions]] = {
     "balanced": replace(_SMALL, cold="-Oz", hot="-O2", avx512_kernels=True),
-    "size": replace(_SMALL, cold="-Oz", hot="-Oz", lto=True, compression_ordering=True, api="inference", outlined_messages="places"),
+    "size": replace(_SMALL, cold="-Oz", hot="-Oz", lto=True, compression_ordering=True, api="inference", lean_errors="places"),
     "speed": replace(_SMALL, cold="-O2", hot="-O3", lto=True, avx512_kernels=True),
     "upstream": BuildOptions(),
 }

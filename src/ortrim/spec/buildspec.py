@@ -268,7 +268,7 @@ class BuildOptionChoices:
     """Leave out the MLAS kernels that nothing in the library can reach."""
     avx512_kernels: bool | None = None
     """Include MLAS's AVX-512 kernels, which minimal builds leave out, where they were measured to be faster."""
-    outlined_messages: bool | None = None
+    lean_errors: bool | None = None
     """Make messages of errors and logs in one place for the whole library: smaller, the same words."""
     api: Literal["all", "inference"] | tuple[Annotated[str, Field(pattern=C_FUNCTION)], ...] | None = None
     """Functions of the C API that are kept: `all`, `inference`, or a list of names, which may begin with `"inference"`.

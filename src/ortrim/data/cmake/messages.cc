@@ -1,4 +1,4 @@
-// What the macros in messages/core/common come to, each once for the whole library.
+// What the macros in headers/core/common come to, each once for the whole library.
 #include <cstdarg>
 #include <cstdlib>
 

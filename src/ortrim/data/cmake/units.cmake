@@ -51,9 +51,9 @@ if(ORTRIM_MUSL)
   include_directories("${CMAKE_CURRENT_LIST_DIR}")
 endif()
 
-# The headers in messages/ stand before upstream's of the same names.
+# The headers in headers/ stand before upstream's of the same names.
 if(ORTRIM_MESSAGES)
-  include_directories(BEFORE "${CMAKE_CURRENT_LIST_DIR}/messages")
+  include_directories(BEFORE "${CMAKE_CURRENT_LIST_DIR}/headers")
 endif()
 if(ORTRIM_TERSE)
   add_compile_definitions(ORTRIM_TERSE)

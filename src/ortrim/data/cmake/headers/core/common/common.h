@@ -69,12 +69,12 @@ inline common::Status MakeFailureWith(const char* file, int line, const char* fu
   return MakeFailure(file, line, function, letters<T...>, Value(values)...);
 }
 
-#define ORT_THROW(...) ::onnxruntime::detail::FailWith(__FILE__, __LINE__, __PRETTY_FUNCTION__, nullptr, ##__VA_ARGS__)
+#define ORT_THROW(...) ::onnxruntime::detail::FailWith(__FILE__, __LINE__, static_cast<const char*>(__FUNCTION__), nullptr, ##__VA_ARGS__)
 #define ORT_NOT_IMPLEMENTED(...) ::onnxruntime::detail::FailNotImplementedWith(__VA_ARGS__)
 #define ORT_ENFORCE(condition, ...)                                                                         \
   do {                                                                                                      \
     if (!(condition)) {                                                                                     \
-      ::onnxruntime::detail::FailWith(__FILE__, __LINE__, __PRETTY_FUNCTION__, #condition, ##__VA_ARGS__);  \
+      ::onnxruntime::detail::FailWith(__FILE__, __LINE__, static_cast<const char*>(__FUNCTION__), #condition, ##__VA_ARGS__);  \
     }                                                                                                       \
   } while (false)
 #define ORT_MAKE_STATUS(category, code, ...) \

@@ -66,7 +66,7 @@ HOT_SOURCES: Final = (
         f"core/framework/{name}"
         for name in (
             "sequential_executor", "execution_frame", "op_kernel", "stream_execution", "execution_steps",
-            "transpose_helper", "allocator", "tensor.cc", "ort_value", "tensor_shape", "utils.cc",
+            "transpose_helper", "allocator", "bfc_arena", "tensor.cc", "ort_value", "tensor_shape", "utils.cc",
         )
     ),
 )  # fmt: skip

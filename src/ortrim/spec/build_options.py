@@ -72,13 +72,15 @@ class BuildOptions:
 
 _SMALL: Final = BuildOptions(
     frame_pointers=False, precompiled_headers=True, icf=True, unwind_tables=False, hash_style_both=False,
-    packed_relocations=True, libcxx_no_exceptions=True, type_reduction=True, dead_kernel_elimination=True,
+    compression_ordering=True, packed_relocations=True, libcxx_no_exceptions=True, type_reduction=True, dead_kernel_elimination=True,
     lean_errors=True, demangler=False,
 )  # fmt: skip
 PROFILES: Final[Mapping[str, BuildOptions]] = {
     "balanced": replace(_SMALL, cold="-Oz", hot="-O2", avx512_kernels=True),
-    "size": replace(_SMALL, cold="-Oz", hot="-Oz", lto=True, compression_ordering=True, api="inference", lean_errors="places"),
-    "speed": replace(_SMALL, cold="-O2", hot="-O3", lto=True, avx512_kernels=True),
+    "size": replace(_SMALL, cold="-Oz", hot="-Oz", lto=True, api="inference", lean_errors="places"),
+    "speed": replace(
+        _SMALL, cold="-O2", hot="-O3", lto=True, avx512_kernels=True, compression_ordering=False
+    ),
     "upstream": BuildOptions(),
 }
 

@@ -66,7 +66,7 @@ INFERENCE: Final = frozenset(
     SessionGetModelMetadata ReleaseModelMetadata ModelMetadataGetProducerName ModelMetadataGetGraphName
     ModelMetadataGetGraphDescription ModelMetadataGetDomain ModelMetadataGetDescription ModelMetadataGetVersion
     ModelMetadataLookupCustomMetadataMap ModelMetadataGetCustomMetadataMapKeys
-    """.split()
+    """.split()  # noqa: SIM905 - as a list of strings it would fill three pages
 )
 """What loads and runs a model, and asks about it: the functions of upstream's inference samples, the C++ header's
 classes for them, the Java and the Objective-C API. Not: custom operators, IO binding, sparse tensors, arenas and
@@ -75,14 +75,14 @@ ALWAYS: Final = frozenset({"CreateStatus", "GetErrorCode", "GetErrorMessage", "R
 """What says why a function refuses."""
 
 
-def api_table(source: str, api: Api, providers: bool) -> str:
+def api_table(source: str, api: Api, *, providers: bool) -> str:
     """Return the text of `c_api_table.h` for what is kept of the functions in upstream's `onnxruntime_c_api.cc`.
 
     It is empty where `source` has no table that can be read. Raises `BuildError` (`unknown-c-function`) when `api`
     names a function that this version does not have.
     """
-    found = ENTRIES.findall(source)
-    plain = COMMENTS.sub("", found[0]) if len(found) == 1 else ""
+    found = ENTRIES.findall(COMMENTS.sub("", source))
+    plain = found[0] if len(found) == 1 else ""
     entries = ENTRY.findall(plain)
     names = [name for name, _, _ in entries if name]
     if not names or any(missing for _, _, missing in entries) or plain.count("&") != len(names):

@@ -107,8 +107,8 @@ COLD: Final = "no such source; what took its place is compiled for size, and may
 class Mechanisms:
     """What a source tree has for a job.
 
-    `assignments` is the text of `avx512_assignments.h`, `api_table` that of `c_api_table.h`. `left_out` names, in order, what is left out: mechanisms of
-    `COSTS`, and members of `HOT_SOURCES`.
+    `assignments` is the text of `avx512_assignments.h`, `api_table` that of `c_api_table.h`. `left_out` names, in
+    order, what is left out: mechanisms of `COSTS`, and members of `HOT_SOURCES`.
     """
 
     assignments: str = ""
@@ -134,11 +134,12 @@ def find_mechanisms(paths: JobPaths, job: BuildJob, texts: Mapping[str, str]) ->
         what = "this version's MLAS has no kernels for NCHWc layout with block size 16 where they are looked for"
         hint = "remove layout = 'nchwc16' from the models, or build another version of ONNX Runtime"
         raise BuildError("nchwc-kernels-missing", what, where=f"ONNX Runtime {job.ort_version}", hint=hint)
+    options = job.build_options
     with storage_errors(paths.sources):
         missing = (*_missing(paths, job, texts), *_missing_hot(paths, job))
-        table = c_api.api_table(_text(paths.sources / c_api.UPSTREAM), job.build_options.api, bool(job.providers))
-    slower = job.build_options.avx512_kernels and not quicker
-    whole = job.build_options.api != "all" and not table
+        table = c_api.api_table(_text(paths.sources / c_api.UPSTREAM), options.api, providers=bool(job.providers))
+    slower = options.avx512_kernels and not quicker
+    whole = options.api != "all" and not table
     left_out = (*missing, *((AVX512_KERNELS,) if slower else ()), *((C_API,) if whole else ()))
     return Mechanisms(assignments=quicker + nchwc, api_table=table, left_out=left_out)
 

@@ -120,7 +120,10 @@ LTO_OBJECT: Final = "-Wl,--lto-obj-path=lto.o"
 UNREACHED: Final = "-Wl,-T,../../hooks/unreached.ld"
 """As the linker sees it from the folder that it runs in: a list of flags cannot hold a folder's name with spaces."""
 UNROLLING: Final = {"-O2": ("-fno-unroll-loops",)}
-"""Loops that are vectorized are as fast without, and kernels a tenth smaller; `-O3` is for who wants speed alone."""
+"""Loops that are vectorized are as fast without, and kernels a tenth smaller; MLAS, where they are not, is left alone.
+
+`-O3` is for who wants speed alone.
+"""
 NO_DEBUGGING: Final = "-g0"
 """zig adds what debuggers read as soon as it is told to optimise for speed, and a library is stripped of it anyway."""
 UPSTREAM: Final = ("-Os", NO_DEBUGGING)

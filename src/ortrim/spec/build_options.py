@@ -63,7 +63,10 @@ class BuildOptions:
     avx512_kernels: bool = False
     """Include MLAS's AVX-512 kernels, which minimal builds leave out, where they were measured to be faster."""
     lean_errors: bool | Literal["places"] = False
-    """Make messages of errors and logs in one place for the whole library: smaller, the same words."""
+    """Make messages of errors and logs in one place for the whole library; `places` leaves out all but file and line.
+
+    The sentences are the same; a function is named without its arguments.
+    """
     api: Api = "all"
     """Functions of the C API that are kept; the others return `ORT_NOT_IMPLEMENTED` (`build.c_api`)."""
     demangler: bool = True
@@ -72,15 +75,13 @@ class BuildOptions:
 
 _SMALL: Final = BuildOptions(
     frame_pointers=False, precompiled_headers=True, icf=True, unwind_tables=False, hash_style_both=False,
-    compression_ordering=True, packed_relocations=True, libcxx_no_exceptions=True, type_reduction=True, dead_kernel_elimination=True,
-    lean_errors=True, demangler=False,
+    compression_ordering=True, packed_relocations=True, libcxx_no_exceptions=True, type_reduction=True,
+    dead_kernel_elimination=True, lean_errors=True, demangler=False,
 )  # fmt: skip
 PROFILES: Final[Mapping[str, BuildOptions]] = {
     "balanced": replace(_SMALL, cold="-Oz", hot="-O2", avx512_kernels=True),
     "size": replace(_SMALL, cold="-Oz", hot="-Oz", lto=True, api="inference", lean_errors="places"),
-    "speed": replace(
-        _SMALL, cold="-O2", hot="-O3", lto=True, avx512_kernels=True, compression_ordering=False
-    ),
+    "speed": replace(_SMALL, cold="-O2", hot="-O3", lto=True, avx512_kernels=True, compression_ordering=False),
     "upstream": BuildOptions(),
 }
 

@@ -22,7 +22,6 @@ from ortrim.spec.step_specs import Step
 from ortrim.spec.tolerances import ElementType, Tolerance
 from ortrim.spec.values import (
     APPLE_VERSION,
-    C_FUNCTION,
     CONFIG,
     GLIBC,
     NAME,
@@ -268,9 +267,11 @@ class BuildOptionChoices:
     """Leave out the MLAS kernels that nothing in the library can reach."""
     avx512_kernels: bool | None = None
     """Include MLAS's AVX-512 kernels, which minimal builds leave out, where they were measured to be faster."""
-    lean_errors: bool | None = None
-    """Make messages of errors and logs in one place for the whole library: smaller, the same words."""
-    api: Literal["all", "inference"] | tuple[Annotated[str, Field(pattern=C_FUNCTION)], ...] | None = None
+    lean_errors: Literal["places"] | bool | None = None
+    """Make messages of errors and logs in one place for the whole library: smaller, with the same sentences. `places`
+    leaves the sentences out: an error says its code, file and line.
+    """
+    api: Literal["all", "inference"] | tuple[str, ...] | None = None
     """Functions of the C API that are kept: `all`, `inference`, or a list of names, which may begin with `"inference"`.
     The others return `ORT_NOT_IMPLEMENTED` with their name; `ortrim api` reads the list out of an app's sources.
     """

@@ -6,7 +6,11 @@
 
 # Nothing outside of the library meets its C++ library, which so takes the newer and smaller of its two forms.
 if(ORTRIM_RUNTIME)
-  add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:-U_LIBCPP_ABI_VERSION;-D_LIBCPP_ABI_VERSION=2;-fexperimental-relative-c++-abi-vtables>")
+  set(options -U_LIBCPP_ABI_VERSION -D_LIBCPP_ABI_VERSION=2)
+  if(CMAKE_SIZEOF_VOID_P EQUAL 8) # vtables of offsets, which need no relocations; 32-bit ARM and x86 have none for them
+    list(APPEND options -fexperimental-relative-c++-abi-vtables)
+  endif()
+  add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:${options}>")
 endif()
 
 # What a locale has that nothing here asks for: money, messages, the order of words, and the reading of dates.

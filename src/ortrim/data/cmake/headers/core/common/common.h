@@ -1,5 +1,6 @@
 // Before upstream's header of this name, which it reads: the same macros, whose users only pass what a message is made of.
-// What they come to is the same to the letter; with ORTRIM_TERSE it is the place alone, `file.cc:123`.
+// They come to the same sentences, with a function's name instead of its signature; with ORTRIM_TERSE to the place alone,
+// `file.cc:123`.
 #pragma once
 
 #include_next "core/common/common.h"
@@ -16,6 +17,10 @@ namespace onnxruntime {
 namespace detail {
 
 #ifdef ORTRIM_TERSE
+
+#ifndef __FILE_NAME__ // gcc before 12
+#define __FILE_NAME__ __FILE__
+#endif
 
 // `place` is a line, above that a code, and above that a category.
 [[noreturn]] ORTRIM_RARE void FailAt(const char* file, int place);

@@ -20,7 +20,7 @@ int main(int, char** words) {
   const char* path = words[1];
   std::printf("%s, %s\n", Ort::GetVersionString().c_str(), Ort::GetAvailableProviders().front().c_str());
   Ort::GetBuildInfoString();
-  Ort::Env logging(ORT_LOGGING_LEVEL_ERROR, "app", log, nullptr);
+  { Ort::Env logging(ORT_LOGGING_LEVEL_ERROR, "app", log, nullptr); } // a process has one at a time
   Ort::ThreadingOptions threads;
   threads.SetGlobalIntraOpNumThreads(1).SetGlobalInterOpNumThreads(1).SetGlobalSpinControl(0).SetGlobalDenormalAsZero();
   Ort::Env env(threads, ORT_LOGGING_LEVEL_ERROR, "app");
@@ -37,7 +37,7 @@ int main(int, char** words) {
   Ort::Session from_file(env, path, options);
   std::ifstream file(path, std::ios::binary);
   const std::vector<char> bytes{std::istreambuf_iterator<char>(file), {}};
-  Ort::Session session(logging, bytes.data(), bytes.size(), first);
+  Ort::Session session(env, bytes.data(), bytes.size(), first);
 
   Ort::AllocatorWithDefaultOptions allocator;
   allocator.GetInfo();
@@ -86,7 +86,7 @@ int main(int, char** words) {
 
   Ort::RunOptions run;
   run.SetRunTag("tag").SetRunLogSeverityLevel(4).SetRunLogVerbosityLevel(0).SetTerminate().UnsetTerminate();
-  run.AddConfigEntry("memory.enable_memory_arena_shrinkage", "cpu:0");
+  run.AddConfigEntry("disable_synchronize_execution_providers", "1");
   const char* in[] = {"input", "state", "sr"};
   const char* out[] = {"output", "stateN"};
   auto results = session.Run(run, in, given.data(), 3, out, 2);

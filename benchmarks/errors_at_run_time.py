@@ -35,8 +35,8 @@ PATIENCE_SECONDS: Final = 5
 """All attempts that end do so within a fraction of a second."""
 WIDTH: Final = 120
 """Most characters of a message that are shown."""
-LOCATION: Final = re.compile(r"^\S+\.(cc|h):\d+ ([^{]*?\) (const )?(\[.*?\] )?)?")
-"""Where in the sources a message comes from: file, line and, of some, the function's whole signature."""
+LOCATION: Final = re.compile(r"^\S+\.(cc|h):\d+ (operator\(\) |\w+ )?")
+"""Where in the sources a message comes from: file, line and, of some, the function."""
 KB: Final = 1000
 
 INPUT, STATE, RATE = (

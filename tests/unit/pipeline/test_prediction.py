@@ -19,7 +19,7 @@ DEMO = (
     "Add", "Concat", "Conv", "Equal", "Gather", "Gemm", "If", "Mul", "Pad", "Pow", "ReduceMean", "Relu", "Reshape",
     "Sigmoid", "Split", "Sqrt", "Squeeze", "Tanh", "Unsqueeze",
 )  # fmt: skip
-DEMO_BYTES = 1_017_504
+DEMO_BYTES = 797_704
 
 
 @pytest.fixture

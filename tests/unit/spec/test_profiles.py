@@ -94,8 +94,9 @@ def test_a_compiler_of_the_system_pulls_no_build_option_of_the_linkers(toolchain
 def test_only_zig_compiles_the_cpp_library_along() -> None:
     """No other toolchain brings its sources."""
     build_options = applicable(PROFILES["balanced"], toolchain="ndk", elf=True, x64=True, exceptions=False)
-    without = {"libcxx_no_exceptions": False, "compression_ordering": False}
-    assert build_options == dataclasses.replace(PROFILES["balanced"], **without)
+    assert build_options == dataclasses.replace(
+        PROFILES["balanced"], libcxx_no_exceptions=False, compression_ordering=False
+    )
 
 
 def test_a_mach_o_library_is_linked_by_another_linker() -> None:

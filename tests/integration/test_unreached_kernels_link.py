@@ -181,6 +181,35 @@ def test_a_processor_that_is_taken_for_granted_needs_no_older_kernels(tree: Tree
     assert tree.call("MlasFloat", 1) == 21
 
 
+METHOD: Final = "_ZN4onnx11TensorProto14_InternalParseEPKcPN6google8protobuf8internal12ParseContextE"
+MESSAGES: Final = f"""\
+extern "C" int parse(int number) __asm__("{METHOD}");
+extern "C" int parse(int number) {{ return number + 1; }}
+"""
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_what_the_linker_optimised_may_name_a_reader_of_messages(tree: Tree, *, named: bool) -> None:
+    """Its one object is read in place of those that it was made of; what it names stays."""
+    messages = tree.paths.configured / "onnx" / "onnx-ml.pb.cc"
+    messages.parent.mkdir()
+    messages.write_text(MESSAGES)
+    escaped = str(messages).replace(" ", "$ ")
+    ninja = tree.paths.configured / "build.ninja"
+    text = ninja.read_text().replace("build libmlas.a: ar ", "build libmlas.a: ar onnx-ml.pb.cc.o ")
+    ninja.write_text(f"{text}build onnx-ml.pb.cc.o: cxx {escaped}\n  source = {messages}\n")
+    caller = tree.paths.configured / "caller.cc"
+    caller.write_text(f'extern "C" int {METHOD}(int);\nint called(int n) {{ return {METHOD if named else "+"}(n); }}\n')
+    compiled = (str(tree.paths.wrappers / "c++"), "-c", str(caller), "-o", str(tree.paths.configured / "lto.o"))
+    assert run(compiled, cwd=tree.paths.configured, environment=tree.environment).returncode == 0
+    tree.export("MlasFloat")
+    job = job_of("MlasFloat")
+    job = replace(job, build_options=replace(job.build_options, lto=True))
+    outcome = leave_out_unreached(tree.paths, job, tree.link(), tree.link, tree.notes.append)
+    assert not outcome.failed, outcome.lines
+    assert (METHOD in read_script(tree.paths)) != named
+
+
 def test_a_static_library_goes_without_them_too(tree: Tree) -> None:
     """It asks applications for none of them, and a program in C links it and runs."""
     left_out = tree.make("MlasFloat")

@@ -75,6 +75,23 @@ HOT_SOURCES: Final = (
 The measurements are in docs/dev/engineering-notes.md.
 """
 
+COMMON: Final = "onnxruntime/include/onnxruntime/core/common"
+MACROS: Final = {
+    "common.h": (
+        "ORT_THROW(...)", "ORT_NOT_IMPLEMENTED(...)", "ORT_ENFORCE(condition, ...)", "ORT_RETURN_IF(condition, ...)",
+        "ORT_MAKE_STATUS(category, code, ...)", "ORT_RETURN_IF_ERROR_SESSIONID(expr, session_id)",
+        "ORT_THROW_IF_ERROR(expr)",
+    ),
+    "logging/macros.h": (
+        "CREATE_MESSAGE(logger, severity, category, datatype)", "LOGS_CATEGORY(logger, severity, category)",
+    ),
+    "status.h": (),
+    "make_string.h": (),
+}  # fmt: skip
+"""The headers in `data/cmake/headers`, by their names in `COMMON`, and the macros that they define anew."""
+MADE: Final = re.compile(r"\bstd::string (\w+?)(?:Impl)?\(")
+MAKERS: Final = frozenset({"MakeString", "MakeStringWithClassicLocale"})
+"""The functions of upstream's `make_string.h`, which ours takes the place of."""
 GRAPH: Final = f"{CORE}/core/graph/graph.cc"
 WEIGHTS: Final = "auto fbs_initializers = fbs_graph.initializers();"
 """The one place where the weights of a model in ORT format are read; see `refuse_sparse.h`."""
@@ -83,6 +100,7 @@ PROTOBUF: Final = "*/src/google/protobuf/**/*.cc"
 REFUSE_SPARSE: Final = "refuse_sparse.h"
 LARGEST_BYTE: Final = "largest_byte.h"
 C_API: Final = c_api.C_API
+ERRORS: Final = "messages.cc"
 TABLE: Final = "dead-kernel elimination"
 MESSAGES: Final = "unread messages"
 TYPES: Final = "type control by source"
@@ -95,6 +113,7 @@ COSTS: Final = {
     AVX512_KERNELS: "MLAS's choice of AVX-512 is not found; where there is AVX-512, int8 and float32 GEMM are slower",
     REFUSE_SPARSE: "graph.cc reads a model's weights in another way; sparse tensors stay in the library",
     LARGEST_BYTE: "QLinearSoftmax's source is not found; it may take an eighth longer",
+    ERRORS: "upstream's macros for errors are not found as they were; the library is an eighth larger",
     C_API: "the table of C functions is not found; all of them stay in the library",
     TYPES: "no kernel includes upstream's type control; a change of types compiles every kernel again",
     HOT_OPERATORS: "no kernel's registration is found; all kernels are compiled for speed, and the library is larger",
@@ -156,6 +175,15 @@ def _missing(paths: JobPaths, job: BuildJob, texts: Mapping[str, str]) -> Iterat
         yield REFUSE_SPARSE
     if not typed_units(paths):
         yield TYPES
+    if job.build_options.lean_errors and not _has_macros(paths.sources / COMMON):
+        yield ERRORS
+
+
+def _has_macros(folder: Path) -> bool:
+    """Whether upstream's headers define all that ours define anew, and no text is made by a function that ours lack."""
+    texts = {name: _text(folder / name) for name in MACROS}
+    defined = all(f"#define {macro}" in texts[name] for name, macros in MACROS.items() for macro in macros)
+    return defined and all(texts.values()) and MAKERS.issuperset(MADE.findall(texts["make_string.h"]))
 
 
 def _missing_hot(paths: JobPaths, job: BuildJob) -> Iterator[str]:

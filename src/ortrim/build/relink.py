@@ -147,14 +147,23 @@ class _Tree:
     def linked(self, paths: JobPaths) -> tuple[tuple[LinkedObject, ...], tuple[LinkedObject, ...]]:
         """Return MLAS's objects and all readable ones, with what the last link took of them.
 
-        What that link made of all that it optimised at once is one object.
+        What that link made of all that it optimised at once is one object, of which all counts.
         """
         sections = _sections_by_file(paths)
-        readable = self.readable
-        if self.optimized:
-            defined, undefined = read_object(paths.configured / OPTIMIZED)
-            readable += (ObjectSymbols(unit=f"${{build}}/{OPTIMIZED}"[:-2], defined=defined, undefined=undefined),)
-        return _linked(self.mlas, self.own, sections), _linked(readable, {}, sections)
+        mlas, readable = _linked(self.mlas, self.own, sections), _linked(self.readable, {}, sections)
+        if not self.optimized:
+            return mlas, readable
+        defined, undefined = read_object(paths.configured / OPTIMIZED)
+        optimized = LinkedObject(
+            source=OPTIMIZED,
+            defined=defined,
+            undefined=undefined,
+            live=True,
+            data=True,
+            functions=None,
+            own=frozenset(),
+        )
+        return mlas, (*readable, optimized)
 
 
 def leave_out_unreached(

@@ -13,9 +13,12 @@ from fake_kernels import TYPED, make_kernels
 from ortrim.build.dead_kernels import AVX512_KERNELS, BRANCH, SPARSE
 from ortrim.build.execution import JobPaths
 from ortrim.build.mechanisms import (
+    COMMON,
+    ERRORS,
     HOT_OPERATORS,
     HOT_SOURCES,
     LARGEST_BYTE,
+    MACROS,
     MESSAGES,
     REFUSE_SPARSE,
     SOFTMAX,
@@ -72,6 +75,9 @@ WHOLE: Final = {
     f"{CORE}/core/graph/graph.cc": WEIGHTS,
     f"{CORE}/core/providers/cpu/nn/lstm.cc": "ONNX_CPU_OPERATOR_KERNEL(LSTM, 7, float, LSTM);\n",
     SOFTMAX: "std::max_element(first, last)",
+    **{f"{COMMON}/{name}": "".join(f"#define {macro} \\\n" for macro in macros) for name, macros in MACROS.items()},
+    f"{COMMON}/make_string.h": "inline std::string MakeString(const Args&... args) {\n",
+    f"{COMMON}/status.h": "class [[nodiscard]] Status {\n",
     **{f"{CORE}/{name}{'' if name.endswith('.cc') else '.cc'}": "" for name in HOT_SOURCES if not name.endswith("/")},
     **{f"protobuf/src/google/protobuf/{name}.cc": "" for name in ("parse_context", "message_lite", "io/coded_stream")},
 }
@@ -126,6 +132,8 @@ def test_a_tree_that_has_everything_loses_nothing(tree: JobPaths) -> None:
         (["protobuf/src/google/protobuf/io/coded_stream.cc"], MESSAGES),
         (["protobuf/src/google/protobuf/message_lite.cc"], MESSAGES),
         (list(TYPED), TYPES),
+        ([f"{COMMON}/common.h"], ERRORS),
+        ([f"{COMMON}/logging/macros.h"], ERRORS),
         ([f"{CORE}/core/framework/bfc_arena.cc"], "core/framework/bfc_arena"),
     ],
 )
@@ -138,6 +146,22 @@ def test_what_does_not_fit_a_tree_is_left_out_of_it(tree: JobPaths, files: list[
     for file in files:
         (tree.sources / file).unlink()
     assert left_out(tree) == (name,)
+
+
+@pytest.mark.parametrize("macro", [f"{name} {macro}" for name, macros in MACROS.items() for macro in macros])
+def test_a_macro_of_another_form_leaves_errors_to_upstream(tree: JobPaths, macro: str) -> None:
+    """With one more parameter, say, or gone."""
+    name, _, form = macro.partition(" ")
+    header = tree.sources / COMMON / name
+    header.write_text(header.read_text().replace(f"#define {form}", f"#define {form.replace(')', ', more)')}"))
+    assert left_out(tree) == (ERRORS,)
+
+
+def test_a_function_that_makes_texts_and_that_ours_lack_leaves_errors_to_upstream(tree: JobPaths) -> None:
+    """Our header takes the place of upstream's, and something would be missing."""
+    header = tree.sources / COMMON / "make_string.h"
+    header.write_text(header.read_text() + "inline std::string MakeStringLite(std::string_view text);\n")
+    assert left_out(tree) == (ERRORS,)
 
 
 def test_kernels_are_left_in_where_their_table_is_not_found(tree: JobPaths) -> None:

@@ -2,10 +2,10 @@
 // `build_options.api` names, and the rest say so. What only they reach is left out of the library by the linker, upstream's
 // own table among it. The order is upstream's, so that a program compiled against any header finds what it looks for.
 #include <algorithm>
+#include <cstdio>
 #include <iterator>
 #include <type_traits>
 
-#include "core/common/common.h"
 #include "core/session/onnxruntime_c_api.h"
 #include "core/session/ort_apis.h"
 
@@ -16,7 +16,6 @@ enum Refused : int {
 #define ORTRIM_REFUSED(name) name,
 #include "c_api_table.h"
 #undef ORTRIM_REFUSED
-  COUNT
 };
 
 // The names of what is refused, one after the other, each with its end.
@@ -63,7 +62,10 @@ constexpr OrtApi table = {
 };
 
 const OrtApi* ORT_API_CALL get_api(uint32_t version) noexcept {
-  return version >= 1 && version <= ORT_API_VERSION ? &table : nullptr;
+  if (version >= 1 && version <= ORT_API_VERSION) return &table;
+  std::fprintf(stderr, "ONNX Runtime %s has the versions 1 to %u of its C API; version %u was asked for\n",
+               OrtApis::GetVersionString(), static_cast<unsigned>(ORT_API_VERSION), static_cast<unsigned>(version));
+  return nullptr;
 }
 
 constexpr OrtApiBase base = {&get_api, &OrtApis::GetVersionString};

@@ -52,11 +52,14 @@ if(ORTRIM_MUSL)
 endif()
 
 # The headers in headers/ stand before upstream's of the same names.
+if("messages.cc" IN_LIST ORTRIM_LEFT_OUT)
+  set(ORTRIM_MESSAGES OFF)
+endif()
 if(ORTRIM_MESSAGES)
   include_directories(BEFORE "${CMAKE_CURRENT_LIST_DIR}/headers")
-endif()
-if(ORTRIM_TERSE)
-  add_compile_definitions(ORTRIM_TERSE)
+  if(ORTRIM_TERSE)
+    add_compile_definitions(ORTRIM_TERSE)
+  endif()
 endif()
 
 # Takes the sources in ORTRIM_OMITTED out of a static library; its headers and generator expressions stay.

@@ -26,8 +26,9 @@ INFERENCE: Final = frozenset(
     """
     CreateStatus GetErrorCode GetErrorMessage ReleaseStatus
 
-    CreateEnv CreateEnvWithCustomLogger ReleaseEnv EnableTelemetryEvents DisableTelemetryEvents SetLanguageProjection
-    UpdateEnvWithCustomLogLevel GetAvailableProviders ReleaseAvailableProviders GetBuildInfoString
+    CreateEnv CreateEnvWithOptions CreateEnvWithCustomLogger ReleaseEnv UpdateEnvWithCustomLogLevel
+    EnableTelemetryEvents DisableTelemetryEvents SetLanguageProjection GetAvailableProviders
+    ReleaseAvailableProviders GetBuildInfoString
 
     CreateEnvWithGlobalThreadPools DisablePerSessionThreads CreateThreadingOptions ReleaseThreadingOptions
     SetGlobalIntraOpNumThreads SetGlobalInterOpNumThreads SetGlobalSpinControl SetGlobalDenormalAsZero
@@ -36,7 +37,8 @@ INFERENCE: Final = frozenset(
     DisableMemPattern EnableCpuMemArena DisableCpuMemArena SetSessionLogId SetSessionLogVerbosityLevel
     SetSessionLogSeverityLevel SetSessionGraphOptimizationLevel SetIntraOpNumThreads SetInterOpNumThreads
     AddSessionConfigEntry HasSessionConfigEntry GetSessionConfigEntry AddFreeDimensionOverride
-    AddFreeDimensionOverrideByName SetDeterministicCompute
+    AddFreeDimensionOverrideByName SetDeterministicCompute GetSessionExecutionMode GetMemPatternEnabled
+    SessionOptionsSetLoadCancellationFlag
 
     CreateSession CreateSessionFromArray ReleaseSession Run RunAsync SessionGetInputCount SessionGetInputName
     SessionGetInputTypeInfo SessionGetOutputCount SessionGetOutputName SessionGetOutputTypeInfo
@@ -47,8 +49,9 @@ INFERENCE: Final = frozenset(
     RunOptionsSetRunTag RunOptionsGetRunLogVerbosityLevel RunOptionsGetRunLogSeverityLevel RunOptionsGetRunTag
     RunOptionsSetTerminate RunOptionsUnsetTerminate AddRunConfigEntry
 
-    CreateTensorAsOrtValue CreateTensorWithDataAsOrtValue IsTensor HasValue GetTensorMutableData TensorAt
-    GetTensorSizeInBytes GetTensorMemoryInfo GetValue GetValueCount GetValueType GetTypeInfo ReleaseValue
+    CreateTensorAsOrtValue CreateTensorWithDataAsOrtValue CreateTensorWithDataAndDeleterAsOrtValue IsTensor HasValue
+    GetTensorMutableData GetTensorData GetTensorElementTypeAndShapeDataReference TensorAt GetTensorSizeInBytes
+    GetTensorMemoryInfo GetValue GetValueCount GetValueType GetTypeInfo ReleaseValue
     FillStringTensor FillStringTensorElement GetResizedStringTensorElementBuffer GetStringTensorDataLength
     GetStringTensorContent GetStringTensorElementLength GetStringTensorElement
 
@@ -57,10 +60,11 @@ INFERENCE: Final = frozenset(
     GetOptionalContainedTypeInfo ReleaseTypeInfo ReleaseMapTypeInfo ReleaseSequenceTypeInfo
     CreateTensorTypeAndShapeInfo ReleaseTensorTypeAndShapeInfo GetTensorTypeAndShape GetTensorElementType
     SetTensorElementType GetDimensionsCount GetDimensions SetDimensions GetSymbolicDimensions
-    GetTensorShapeElementCount
+    GetTensorShapeElementCount TensorTypeAndShape_HasShape
 
-    CreateMemoryInfo CreateCpuMemoryInfo ReleaseMemoryInfo CompareMemoryInfo MemoryInfoGetName MemoryInfoGetId
-    MemoryInfoGetMemType MemoryInfoGetType MemoryInfoGetDeviceType AllocatorAlloc AllocatorFree AllocatorGetInfo
+    CreateMemoryInfo CreateMemoryInfo_V2 CreateCpuMemoryInfo ReleaseMemoryInfo CompareMemoryInfo MemoryInfoGetName
+    MemoryInfoGetId MemoryInfoGetMemType MemoryInfoGetType MemoryInfoGetDeviceType MemoryInfoGetDeviceMemType
+    MemoryInfoGetVendorId AllocatorAlloc AllocatorFree AllocatorGetInfo
     GetAllocatorWithDefaultOptions
 
     SessionGetModelMetadata ReleaseModelMetadata ModelMetadataGetProducerName ModelMetadataGetGraphName

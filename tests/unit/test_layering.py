@@ -23,7 +23,7 @@ LAYERS: Final = (
     ("engines",),
     ("bench",),
     ("history",),
-    ("cost", "lint", "compat"),
+    ("cost", "lint", "compat", "app_api"),
     ("size", "inspect", "history.rows", "history.store", "history.record"),
     ("bench.points", "bench.report"),
     ("cli.boundary", "cli.given_models", "cli.options", "cli.rendering", "cli.task"),

@@ -15,7 +15,7 @@ from invoke.program import Program
 
 from ortrim.base.console import Console
 from ortrim.cli.boundary import end_unread, end_unwritten, open_standard_streams
-from ortrim.cli.task import task_help
+from ortrim.cli.task import task_help, without_name
 from ortrim.cli.tasks import namespace_for
 from ortrim.errors import ExitCode
 
@@ -65,7 +65,7 @@ class OrtrimProgram(Program):
             super().parse_tasks()
 
     def _make_parser(self) -> Parser:
-        """Return Invoke's parser; words that stand alone become the models of a task that has some.
+        """Return Invoke's parser; words that stand alone become a task's models or sources.
 
         Invoke takes `--help` for a positional argument that is still missing.
         """
@@ -73,7 +73,7 @@ class OrtrimProgram(Program):
         if not {"-h", "--help"}.isdisjoint(self.core.unparsed):
             for task in parser.contexts.values():
                 task.positional_args.clear()
-        self.core.unparsed[:] = _with_models(self.core.unparsed, parser.contexts)
+        self.core.unparsed[:] = _with_options(self.core.unparsed, parser.contexts)
         return parser
 
     def parse_cleanup(self) -> None:
@@ -92,22 +92,23 @@ class OrtrimProgram(Program):
         raise Exit
 
 
-def _with_models(words: Sequence[str], tasks: Mapping[str, ParserContext]) -> list[str]:
-    """Write `--model=` before each word behind the first task that is neither an option, its value nor a task.
+def _with_options(words: Sequence[str], tasks: Mapping[str, ParserContext]) -> list[str]:
+    """Write `--model=` or `--app=` before each word behind the first task that is no option, option's value or task.
 
     Invoke's own positional arguments cannot be repeated or left out.
     """
     task = tasks.get(words[0]) if words else None
-    if task is None or "model" not in task.args or task.args["model"].positional:
+    option = without_name(task.args) if task else None
+    if task is None or option is None or task.args[option].positional:
         return list(words)
-    written, expects, several = [words[0]], False, task.args["model"].kind is list
+    written, expects, several = [words[0]], False, task.args[option].kind is list
     for at, word in enumerate(words[1:], start=1):
         if word in tasks and not expects and not Path(word).exists():
             return [*written, *words[at:]]
         takes_value = word in task.flags and task.flags[word].takes_value  # its `get` knows no letters
-        is_model = not (expects or word.startswith("-"))
-        written.append(f"--model={word}" if is_model else word)
-        if is_model and not several:
+        alone = not (expects or word.startswith("-"))
+        written.append(f"--{option}={word}" if alone else word)
+        if alone and not several:
             return [*written, *words[at + 1 :]]
         expects = not expects and takes_value
     return written

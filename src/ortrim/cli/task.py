@@ -5,7 +5,7 @@
 """
 
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from functools import partial
 from typing import Any, Final
 
@@ -22,13 +22,15 @@ LETTERS: Final[Mapping[str, str]] = {
 }  # fmt: skip
 """The letters of options, the same in every task. Invoke chooses by order, for `token-file` it chose `--`."""
 GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
-    "What": ("model", "spec", "target", "profile", "ort-version", "case", "data", "dim", "given", "only"),
+    "What": ("model", "app", "spec", "target", "profile", "ort-version", "case", "data", "dim", "given", "only"),
     "Where to": ("output", "github", "json", "plan-only"),
     "Verify": ("device", "cores", "least-memory", "trace", "training-run"),
     "Compile": ("jobs", "executor", "engine", "mount", "engine-flag", "ndk", "bundle", "verify-cache"),
     "GitHub": ("repo", "ref", "workflow", "token-file"),
 }
 """Options that many tasks have, by what they are about; a task's own stand before them."""
+WITHOUT_NAME: Final = ("model", "app")
+"""Options whose values stand alone: a task has one of them at most."""
 
 
 class OrtrimTask(Task[Any]):
@@ -44,14 +46,20 @@ class OrtrimTask(Task[Any]):
 task = partial(invoke_task, klass=OrtrimTask, auto_shortflags=False)
 
 
+def without_name(options: Container[str]) -> str | None:
+    """Return the option of a task whose values may be given without its name, None when it has none."""
+    return next((name for name in WITHOUT_NAME if name in options), None)
+
+
 def task_help(program: str, name: str, called: Task[Any], options: Mapping[str, Argument]) -> Group:
     """Return the help of a task: how it is called, what it does, and its options, given by name, in groups."""
-    models = "MODEL... " if "model" in options and options["model"].kind is list else ""
+    option = without_name(options)
+    words = f"{option.upper()}... " if option and options[option].kind is list else ""
     grouped = {each for names in GROUPS.values() for each in names}
     groups = {"Options": tuple(each for each in options if each not in grouped), **GROUPS}
     shown = {title: [options[each] for each in names if each in options] for title, names in groups.items()}
     return Group(
-        Text(f"Usage: {program} {name} {models}[options]\n"),
+        Text(f"Usage: {program} {name} {words}[options]\n"),
         Text(f"{inspect.getdoc(called) or ''}\n"),
         *(part for title, each in shown.items() if each for part in _group(title, each)),
     )

@@ -20,6 +20,7 @@ TASKS: Final[Mapping[tuple[str, ...], Callable[[], ModuleType]]] = {
     ("cost",): lambda: import_module("ortrim.cost.task"),
     ("devices", "doctor", "schema"): lambda: import_module("ortrim.cli.setup"),
     ("fetch",): lambda: import_module("ortrim.fetch.task"),
+    ("api",): lambda: import_module("ortrim.app_api.task"),
     ("attach", "runs", "workflows"): lambda: import_module("ortrim.github.task"),
     ("size",): lambda: import_module("ortrim.size.task"),
     ("bench", "hot", "profile"): lambda: import_module("ortrim.bench.task"),

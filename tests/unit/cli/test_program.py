@@ -18,7 +18,7 @@ from ortrim.errors import ExitCode
 from program_runs import Run
 
 TASKS = (
-    "accept-build", "attach", "bench", "build", "bundle", "check-build", "check-compat", "compare", "convert",
+    "accept-build", "api", "attach", "bench", "build", "bundle", "check-build", "check-compat", "compare", "convert",
     "cost", "devices", "doctor", "fetch", "history", "hot", "init", "inspect", "lint", "page", "plan", "prepare",
     "profile", "reduce", "report", "runs", "schema", "size", "verify", "workflows", "ci.app", "ci.compile",
     "ci.deliver", "ci.farm", "ci.judge", "ci.plan", "ci.prepare", "ci.setup", "pins.compare", "pins.index",

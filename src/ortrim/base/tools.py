@@ -104,7 +104,8 @@ def install_command(package: str) -> str:
     names = ELSEWHERE.get(package, {})
     for manager, command in MANAGERS.items():
         if shutil.which(manager):
-            return ("" if os.geteuid() == 0 else "sudo ") + command.format(names.get(manager, package))
+            is_root = hasattr(os, "geteuid") and os.geteuid() == 0
+            return ("" if is_root else "sudo ") + command.format(names.get(manager, package))
     if shutil.which("brew"):
         return f"brew install {names.get('brew', package)}"
     return f"your system's package manager, for {package}"

@@ -433,7 +433,8 @@ def probe(engine: ContainerEngine) -> UsableEngine:
     done = run(engine.probe, timeout_seconds=ANSWER_SECONDS)
     if done.returncode != 0:
         raise engine_error(engine.tool.name, "", done.stdout + done.stderr, os.environ)
-    rootless = engine.is_rootless(done.stdout, os.geteuid())
+    user = os.geteuid() if hasattr(os, "geteuid") else 0
+    rootless = engine.is_rootless(done.stdout, user)
     return UsableEngine(engine=engine, version=installed.version, rootless=rootless)
 
 

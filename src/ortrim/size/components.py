@@ -13,6 +13,7 @@ from typing import Final
 from ortrim.base.command import run
 from ortrim.base.files import shipped_folder, storage_errors
 from ortrim.binaries.link_map import INTERNAL
+from ortrim.build import c_api, mechanisms
 from ortrim.build.dead_kernels import AVX512_CONVOLUTIONS, AVX512_SOURCES
 from ortrim.errors import ToolError
 
@@ -25,6 +26,10 @@ C_API: Final = re.compile(
     r"|lora_adapters|run_options|tensor_type_and_shape|onnxruntime_\w*type_?info|error_code)\.(cc|cpp)\.o"
 )
 """Objects of ONNX Runtime's session and framework libraries that do nothing but serve the C API."""
+OURS: Final = {
+    **dict.fromkeys((*AVX512_SOURCES, AVX512_CONVOLUTIONS), "mlas"), c_api.C_API: "c api", mechanisms.ERRORS: "common",
+}  # fmt: skip
+"""Ortrim's own sources in `data/cmake`, which are linked by themselves, and the component that each is a part of."""
 LINK_TIME: Final = re.compile(r"(.*/)?(lto\.tmp|ld-temp\.o|[^/]*\.lto\.([^/]*\.)?o)")
 """What linkers call the object that link-time optimisation makes of many."""
 ARCHIVES: Final = (
@@ -82,8 +87,8 @@ def component_of(file: str, section: str) -> str:
     parts = (archive[1] if archive else file).split("/")
     name = next((part for part in reversed(parts) if part.endswith((".a", ".dir"))), parts[-1])
     own = OWN.fullmatch(name)
-    if _member(file).removesuffix(".o") in (*AVX512_SOURCES, AVX512_CONVOLUTIONS):  # ours, linked by themselves
-        return "mlas"
+    if not archive and (ours := OURS.get(_member(file).removesuffix(".o"))):
+        return ours
     if own and own[1] in {"session", "framework"} and C_API.fullmatch(_member(file)):
         return "c api"
     return own[1] if own else _first(ARCHIVES, name) or OTHER

@@ -66,13 +66,20 @@ std::string JoinWithClassicLocale(const char* letters, ...) {
 
 #ifdef ORTRIM_TERSE
 
-void FailAt(const char* file, int place) {
-  const std::string text = MakeString(file, ":", place, "\n");
+void FailAt(const char* file, int line) {
 #ifdef ORT_NO_EXCEPTIONS
-  PrintFinalMessage(text.c_str());
+  PrintFinalMessage(MakeString(file, ":", line, "\n").c_str());
   std::abort();
 #else
-  throw OnnxRuntimeException(CodeLocation(file, place, ""), text);
+  throw OnnxRuntimeException(CodeLocation(file, line, ""), "");
+#endif
+}
+
+void FailNotImplementedAt(const char* file, int line) {
+#ifdef ORT_NO_EXCEPTIONS
+  FailAt(file, line);
+#else
+  throw NotImplementedException(MakeString(file, ":", line));
 #endif
 }
 

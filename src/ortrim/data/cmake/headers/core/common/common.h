@@ -22,15 +22,16 @@ namespace detail {
 #define __FILE_NAME__ __FILE__
 #endif
 
+[[noreturn]] ORTRIM_RARE void FailAt(const char* file, int line);
+[[noreturn]] ORTRIM_RARE void FailNotImplementedAt(const char* file, int line);
 // `place` is a line, above that a code, and above that a category.
-[[noreturn]] ORTRIM_RARE void FailAt(const char* file, int place);
 ORTRIM_RARE common::Status MakeStatusAt(const char* file, int place);
 
 #define ORTRIM_PLACE(category, code) \
   __FILE_NAME__, static_cast<int>(::onnxruntime::common::category) << 28 | static_cast<int>(::onnxruntime::common::code) << 20 | __LINE__
 
 #define ORT_THROW(...) ::onnxruntime::detail::FailAt(__FILE_NAME__, __LINE__)
-#define ORT_NOT_IMPLEMENTED(...) ::onnxruntime::detail::FailAt(__FILE_NAME__, __LINE__)
+#define ORT_NOT_IMPLEMENTED(...) ::onnxruntime::detail::FailNotImplementedAt(__FILE_NAME__, __LINE__)
 #define ORT_ENFORCE(condition, ...)                               \
   do {                                                            \
     if (!(condition)) {                                           \

@@ -1,7 +1,7 @@
 #if defined(__APPLE__)
 #define _DARWIN_C_SOURCE
 #else
-#define _POSIX_C_SOURCE 200809L
+#define _GNU_SOURCE /* syscall */
 #endif
 #include "measure.h"
 
@@ -14,6 +14,9 @@
 
 #if defined(__APPLE__)
 #include <mach/mach.h>
+#elif defined(__linux__)
+#include <linux/perf_event.h>
+#include <sys/syscall.h>
 #endif
 
 double now_ms(void) {
@@ -30,6 +33,40 @@ double waited_ms(void) {
   fclose(statistics);
   return found == 1 ? (double)waited / 1e6 : UNKNOWN_MS;
 }
+
+#if defined(__linux__)
+
+static int counter = -1;
+
+void count_instructions(void) {
+  struct perf_event_attr wanted;
+  memset(&wanted, 0, sizeof wanted);
+  wanted.size = sizeof wanted;
+  wanted.type = PERF_TYPE_HARDWARE;
+  wanted.config = PERF_COUNT_HW_INSTRUCTIONS;
+  wanted.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
+  wanted.inherit = 1;
+  wanted.exclude_kernel = 1;
+  wanted.exclude_hv = 1;
+  counter = (int)syscall(SYS_perf_event_open, &wanted, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+int64_t instructions_now(void) {
+  struct {
+    uint64_t count, enabled, running;
+  } found;
+  if (counter < 0 || read(counter, &found, sizeof found) != (ssize_t)sizeof found) return UNKNOWN_INSTRUCTIONS;
+  /* The counter was lent to somebody else for a while, or the processor is not of the kind that it belongs to. */
+  return found.running < found.enabled || !found.count ? UNKNOWN_INSTRUCTIONS : (int64_t)found.count;
+}
+
+#else
+
+void count_instructions(void) {}
+
+int64_t instructions_now(void) { return UNKNOWN_INSTRUCTIONS; }
+
+#endif
 
 #if defined(__APPLE__)
 

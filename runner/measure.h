@@ -6,11 +6,18 @@
 
 /* Milliseconds of the monotonic clock. */
 double now_ms(void);
-/* A number of bytes, or of milliseconds, that the system does not tell. */
+/* A number that the system does not tell. */
 #define UNKNOWN_BYTES INT64_C(-1)
 #define UNKNOWN_MS (-1.0)
+#define UNKNOWN_INSTRUCTIONS INT64_C(-1)
 /* Milliseconds that this thread was ready to run and waited for a processor, or UNKNOWN_MS (not Linux). */
 double waited_ms(void);
+
+/* Has the processor count what this process executes, in threads that begin later, too. Changes nothing where the system
+ * lets nobody, or the processor counts nothing. */
+void count_instructions(void);
+/* Instructions so far, those of the kernel apart, or UNKNOWN_INSTRUCTIONS. */
+int64_t instructions_now(void);
 
 /* Resident bytes now, or UNKNOWN_BYTES. */
 int64_t resident_bytes(void);

@@ -20,6 +20,7 @@
 
 struct times {
   double input_ms, inference_ms, output_ms;
+  int64_t instructions; /* of the inference, or UNKNOWN_INSTRUCTIONS */
 };
 
 /* One run, whose outputs stay in `outputs` until they are released. */
@@ -27,12 +28,18 @@ static struct times run_once(const struct runtime *runtime, struct inputs *input
   double start = now_ms();
   inputs_make(inputs, runtime);
   double made = now_ms();
+  int64_t before = instructions_now();
+  double begun = now_ms();
   require(runtime, EXIT_INFERENCE,
           runtime->api->Run(runtime->session, NULL, inputs->names, inputs->values, inputs->count,
                             (const char *const *)runtime->output_names, runtime->output_count, outputs->values));
   double inferred = now_ms();
+  int64_t after = instructions_now();
+  double counted = now_ms();
   outputs_copy(outputs, runtime);
-  return (struct times){made - start, inferred - made, now_ms() - inferred};
+  int known = before != UNKNOWN_INSTRUCTIONS && after != UNKNOWN_INSTRUCTIONS;
+  return (struct times){made - start, inferred - begun, now_ms() - counted,
+                        known ? after - before : UNKNOWN_INSTRUCTIONS};
 }
 
 static struct times run_and_release(const struct runtime *runtime, struct inputs *inputs, struct outputs *outputs) {
@@ -67,6 +74,18 @@ static void first_run(const struct runtime *runtime, struct inputs *inputs, stru
   free(folder);
 }
 
+/* Null unless all are known: some alone would be those of other runs than the times'. */
+static void report_instructions(const struct times *times, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    if (times[i].instructions == UNKNOWN_INSTRUCTIONS) {
+      json_null("instructions");
+      return;
+    }
+  json_open("instructions", '[');
+  for (size_t i = 0; i < count; i++) json_integer(NULL, times[i].instructions);
+  json_close(']');
+}
+
 static void report_samples(const struct times *times, size_t count) {
   double *column = allocate(count * sizeof *column);
   for (size_t i = 0; i < count; i++) column[i] = times[i].input_ms;
@@ -76,6 +95,7 @@ static void report_samples(const struct times *times, size_t count) {
   for (size_t i = 0; i < count; i++) column[i] = times[i].output_ms;
   json_samples("output_ms", column, count);
   free(column);
+  report_instructions(times, count);
 }
 
 /* The measured runs: as many as asked for, but none is begun after the time limit except the first. */
@@ -126,6 +146,7 @@ static void report_memory(int64_t opened, int64_t loaded) {
 }
 
 static void measure(struct runtime *runtime, const struct options *options) {
+  count_instructions();
   runtime_open(runtime, options);
   int64_t opened = resident_bytes();
   runtime_load(runtime, options);

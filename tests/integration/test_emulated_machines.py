@@ -81,6 +81,8 @@ def test_programs_run_on_every_machine(
     output = device.run(request)
     assert output.runtime_version == "0.0.1"
     assert output.memory.peak_source == "VmHWM"
+    counted = output.cases[0].instructions
+    assert (counted is not None and all(counted)) == name.startswith("qemu-system")
     assert request.outputs is not None
     assert load_array(request.outputs / "only" / "output_000.npy").tolist() == (2 * VALUES).tolist()
     facts = device.facts()

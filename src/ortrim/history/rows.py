@@ -120,7 +120,10 @@ def _measures(row: BenchRow, deadline_ms: float | None) -> Iterator[BenchMeasure
 
 @dataclass(frozen=True, kw_only=True)
 class Measure:
-    """One figure measured on one device: `peak memory`, `load`, and for each case `p50` and `p99`."""
+    """One figure measured on one device: `peak memory`, `load`, and for each case `p50`, `p99` and `instructions`.
+
+    The last only where the device counts them.
+    """
 
     device: str
     model: str
@@ -221,28 +224,32 @@ def _measured_on(device: str, host: HostFacts) -> MeasuredOn:
 def _build_history_measures(device: DeviceReport) -> Iterator[Measure]:
     for run in device.runs:
         if run.library == "ours":
-            yield from _of_run(device.device, run)
+            yield from _of_run(device, run)
 
 
-def _of_run(device: str, run: RunnerResult) -> Iterator[Measure]:
+def _of_run(device: DeviceReport, run: RunnerResult) -> Iterator[Measure]:
     def measure(name: str, unit: Unit, value: float, case: str = "") -> Measure:
-        return Measure(device=device, model=run.model, case=case, measure=name, unit=unit, value=value)
+        return Measure(device=device.device, model=run.model, case=case, measure=name, unit=unit, value=value)
 
     yield measure("load", "ms", run.load_ms.p50)
     yield measure("peak memory", "bytes", run.peak_rss_bytes.p50)
     for case in run.cases:
         yield measure("p50", "ms", case.inference_ms.p50, case.case)
         yield measure("p99", "ms", case.inference_ms.p99, case.case)
+        if case.instructions:
+            yield measure("instructions", "instructions", case.instructions.p50, case.case)
 
 
-Kind = Literal["size", "memory", "latency"]
+Kind = Literal["size", "memory", "latency", "instructions"]
 Outcome = Literal["regressed", "within", "not compared"]
 SIZES: Final = (
     ("library", "file_bytes"),
     ("library, compressed", "compressed_bytes"),
     ("package", "package_bytes"),
 )
-KINDS: Final[dict[str, Kind]] = {"peak memory": "memory", "load": "latency", "p50": "latency"}
+KINDS: Final[dict[str, Kind]] = {
+    "peak memory": "memory", "load": "latency", "p50": "latency", "instructions": "instructions",
+}  # fmt: skip
 """The measures of a model that are compared with each other. The 99th percentile is not: it is the machine's."""
 
 
@@ -262,6 +269,7 @@ class Allowed:
     size: float = 0.01
     memory: float = 0.05
     latency: float = 0.10
+    instructions: float = 0.01
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -303,7 +311,8 @@ class Check:
 def check(latest: BuildEntry, accepted: AcceptedBuild, allowed: Allowed) -> Check:
     """Hold a build against the accepted one: sizes always, memory and latency where the machines allow it.
 
-    Time is compared on the same machine alone, memory wherever it means anything.
+    Time is compared on the same machine alone, memory wherever it means anything, instructions where both were
+    counted on one emulated processor.
     """
     lines = (*_sizes(latest, accepted.entry, allowed), *_acceptance_measures(latest, accepted.entry, allowed))
     return Check(latest=latest, accepted=accepted, lines=lines, notes=tuple(_notes(latest, accepted.entry)))
@@ -325,7 +334,7 @@ def _acceptance_measures(latest: BuildEntry, before: BuildEntry, allowed: Allowe
         value = values.get(_key(each))
         if value is None:
             reason = "not measured in this build"
-        share = allowed.memory if kind == "memory" else allowed.latency
+        share: float = getattr(allowed, kind)
         yield _line(each, value, share, reason)
 
 
@@ -355,6 +364,8 @@ def _why_not(measure: Measure, kind: Kind, latest: BuildEntry, before: BuildEntr
     old, new = _machine(before, measure.device), _machine(latest, measure.device)
     if old is None or new is None:
         return "the machine is not known"
+    if kind == "instructions":
+        return ""
     if kind == "memory":
         return "" if old.memory_meaningful and new.memory_meaningful else "memory is not representative on this device"
     if not (old.time_meaningful and new.time_meaningful):

@@ -102,6 +102,7 @@ def accept_build(
         "size": f"percent by which library and package may grow (default: {100 * DEFAULTS.size:g})",
         "memory": f"percent by which a model's peak memory may grow (default: {100 * DEFAULTS.memory:g})",
         "latency": f"percent by which load and median may grow, same machine (default: {100 * DEFAULTS.latency:g})",
+        "instructions": f"percent by which instructions may grow (default: {100 * DEFAULTS.instructions:g})",
         "against": "a file that accept-build --to wrote (default: what was accepted here)",
         **help_for("output", "json"),
     },
@@ -113,6 +114,7 @@ def check_build(
     size: str = "",
     memory: str = "",
     latency: str = "",
+    instructions: str = "",
     against: str = "",
     output: str = "artifacts",
     json: bool = False,
@@ -123,6 +125,7 @@ def check_build(
             size=_share(size, "size", DEFAULTS.size),
             memory=_share(memory, "memory", DEFAULTS.memory),
             latency=_share(latency, "latency", DEFAULTS.latency),
+            instructions=_share(instructions, "instructions", DEFAULTS.instructions),
         )
         identifier = with_identifiers(target or "", note=console.note)
         found = check_builds(Path(output), spec, identifier, allowed, Path(against) if against else None)

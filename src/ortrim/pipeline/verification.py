@@ -313,3 +313,5 @@ def _amount(line: Comparison, value: float | None) -> str:
             return f"{value:.4g} ms"
         case "runs":
             return f"{value:g} runs"
+        case "instructions":
+            return f"{value:,.0f} instructions"

@@ -141,6 +141,11 @@ def measures_time(device: DeviceReport) -> bool:
     return device.host is None or device.host.time_meaningful
 
 
+def counts_instructions(device: DeviceReport) -> bool:
+    """Whether instructions were counted there."""
+    return any(case.instructions for run in device.runs for case in run.cases)
+
+
 def machine_facts(device: DeviceReport) -> tuple[tuple[str, str], ...]:
     """Return what is known of the machine, as pairs of a label and a value; nothing of one that did not answer."""
     host = device.host
@@ -401,6 +406,8 @@ def _line(comparison: Comparison, device: DeviceReport | None = None) -> ReportL
 
 def _means_nothing(comparison: Comparison, device: DeviceReport) -> bool:
     """Whether a line's figures say nothing of a real device."""
+    if comparison.unit == "instructions":
+        return not counts_instructions(device)
     return not (measures_memory(device) if comparison.unit == "bytes" else measures_time(device))
 
 

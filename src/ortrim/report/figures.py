@@ -47,6 +47,17 @@ def runs_text(value: float | None) -> str:
     return f"{number:.3g} run" + ("" if number == 1 else "s")
 
 
+def instructions_text(value: float | None) -> str:
+    """Write a number of instructions with four significant digits, since it varies by no more: `12.34 M`."""
+    number = _number(value)
+    if number is None or not math.isfinite(number):
+        return _unusual(number)
+    for divisor, unit in ((1e9, " G"), (1e6, " M"), (1e3, " k")):
+        if abs(number) >= 0.99995 * divisor:
+            return f"{_rounded(number / divisor, digits=4)}{unit}"
+    return f"{number:.0f}"
+
+
 def quantity_text(value: float | None, unit: Unit) -> str:
     """Write a measured value in its unit."""
     match unit:
@@ -56,6 +67,8 @@ def quantity_text(value: float | None, unit: Unit) -> str:
             return ms_text(value)
         case "runs":
             return runs_text(value)
+        case "instructions":
+            return instructions_text(value)
 
 
 def share_text(ratio: float | None, spread: float | None = None) -> str:

@@ -19,6 +19,7 @@ from ortrim.report.content import (
     SYMBOLS,
     ReportLine,
     components,
+    counts_instructions,
     device_lines,
     failure_lines,
     findings,
@@ -28,12 +29,14 @@ from ortrim.report.content import (
     measures_time,
     missed_text,
 )
-from ortrim.report.figures import NONE, bytes_text, ms_text, name_text, plain_table, shortened
+from ortrim.report.figures import NONE, bytes_text, instructions_text, ms_text, name_text, plain_table, shortened
 from ortrim.report.summary import coverage_texts, parity_text, parity_verdict, subtitle, title, verdict_text
 from ortrim.verify.measurements import CaseTiming, RunnerResult, Verdict
 from ortrim.verify.reports import DeviceReport, VerifyReport
 
-LABELS: Final = ("peak RSS", "peak after load", "load", "p50", "p99", "jitter", "missed", "least memory")
+LABELS: Final = (
+    "peak RSS", "peak after load", "load", "p50", "p99", "jitter", "missed", "instructions", "least memory",
+)  # fmt: skip
 """The figures of each model."""
 
 
@@ -88,7 +91,8 @@ def _kind(device: DeviceReport) -> str:
 def _measures(device: DeviceReport) -> str:
     if device.host is None:
         return NONE
-    named = (("parity", True), ("memory", measures_memory(device)), ("time", measures_time(device)))
+    counts = ("instructions", counts_instructions(device))
+    named = (("parity", True), ("memory", measures_memory(device)), ("time", measures_time(device)), counts)
     return ", ".join(name for name, measured in named if measured)
 
 
@@ -121,7 +125,8 @@ def _of_model(model: str, devices: tuple[DeviceReport, ...]) -> Group:
 def _figures(device: DeviceReport, model: str, case: str) -> tuple[str, ...]:
     """Return what a device measured of one model, in the order of `LABELS`."""
     run = _run(device, model)
-    return (*_memory_figures(device, run), *_time_figures(device, run, case), _least_memory(device, model))
+    times = (*_time_figures(device, run, case), _instructions(run, case))
+    return (*_memory_figures(device, run), *times, _least_memory(device, model))
 
 
 def _memory_figures(device: DeviceReport, run: RunnerResult | None) -> tuple[str, str]:
@@ -142,6 +147,12 @@ def _time_figures(device: DeviceReport, run: RunnerResult | None, name: str) -> 
     return load, ms_text(latency.p50), ms_text(latency.p99), ms_text(case.jitter_ms), missed_text(case)
 
 
+def _instructions(run: RunnerResult | None, name: str) -> str:
+    found = [case for case in run.cases if case.case == name] if run else []
+    counted = found[0].instructions if found else None
+    return instructions_text(counted.p50) if counted else NONE
+
+
 def _least_memory(device: DeviceReport, model: str) -> str:
     return next((f"{least.enough_mib} MiB" for least in device.least_memory if least.model == model), NONE)
 
@@ -152,7 +163,7 @@ def _run(device: DeviceReport, model: str) -> RunnerResult | None:
 
 def _cases(device: DeviceReport, model: str) -> tuple[CaseTiming, ...]:
     run = _run(device, model)
-    return run.cases if run and measures_time(device) else ()
+    return run.cases if run and (measures_time(device) or counts_instructions(device)) else ()
 
 
 def _longest(devices: tuple[DeviceReport, ...], model: str, name: str) -> float:

@@ -177,6 +177,10 @@ class Budgets(Replaceable):
     """Median latency divided by the baseline's."""
     p99_ms: Annotated[float, Field(gt=0)] | None = None
     """99th percentile of latency, milliseconds."""
+    instructions: Annotated[int, Field(gt=0)] | None = None
+    """Instructions of an inference, median, on `qemu-system` devices, which count them."""
+    instructions_ratio: Annotated[float, Field(gt=0)] | None = None
+    """Instructions of an inference divided by the baseline's."""
     deadline_ms: Annotated[float, Field(gt=0)] | None = None
     """Real-time budget: the time for one run, input and output included, in milliseconds; see
     docs/explanation/how-it-measures.md.

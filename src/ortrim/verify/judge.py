@@ -37,6 +37,7 @@ PEAK: Final = "peak RSS"
 LOAD: Final = "load"
 P50: Final = "latency p50"
 P99: Final = "latency p99"
+INSTRUCTIONS: Final = "instructions"
 MISSED: Final = "missed deadlines"
 LOOKS: Final = (9, 18, 36, 72, 144, 288, 576)
 """After how many rounds a verdict may be given; each look is another chance to err."""
@@ -92,6 +93,15 @@ def latencies(measure: str, rounds: Rounds, read: Callable[[Distribution], float
     return _of_cases(measure, rounds, "ms", lambda case: read(distribution(case.inference_ms)))
 
 
+def instructions(rounds: Rounds) -> list[Quantity]:
+    """Return how many instructions each case's inference takes; none where the machine does not count them."""
+    if any(case.instructions is None for turn in rounds.rounds for case in turn.ours.cases):
+        return []
+    return _of_cases(
+        INSTRUCTIONS, rounds, "instructions", lambda case: median(case.instructions) if case.instructions else None
+    )
+
+
 def missed_deadlines(rounds: Rounds, deadline_ms: float) -> list[Quantity]:
     """Return how many runs of one process missed the deadline, one quantity for each case, without a ratio.
 
@@ -102,7 +112,11 @@ def missed_deadlines(rounds: Rounds, deadline_ms: float) -> list[Quantity]:
 
 
 def _of_cases(
-    measure: str, rounds: Rounds, unit: Unit, read: Callable[[CaseRun], float], interval: MakeInterval | None = None
+    measure: str,
+    rounds: Rounds,
+    unit: Unit,
+    read: Callable[[CaseRun], float | None],
+    interval: MakeInterval | None = None,
 ) -> list[Quantity]:
     def of_case(name: str) -> Reading:
         return lambda output: next((read(case) for case in output.cases if case.name == name), None)
@@ -152,6 +166,7 @@ SEVERITY: Final = (Verdict.NOT_JUDGED, Verdict.PASS, Verdict.INCONCLUSIVE, Verdi
 RESOLUTION: Final = 0.002
 """By how much two copies of one library may differ for good, since the page cache holds them otherwise."""
 NO_BASELINE: Final = "there is no baseline to compare with"
+UNCOUNTED: Final = "instructions: this machine counts none; a qemu-system device does"
 
 
 def lines_of(quantities: Sequence[Quantity], absolute: float | None, ratio: float | None) -> list[Comparison]:
@@ -308,7 +323,36 @@ def _lines(budgets: Budgets, rounds: Rounds, not_measurable: NotMeasurable) -> l
         *lines_of(latencies(P99, rounds, lambda spread: spread.p99), budgets.p99_ms, None),
         *_missed(budgets.deadline_ms, rounds),
     ]
-    return [*_unless(not_measurable.memory, memory), *_unless(not_measurable.time, times)]
+    return [
+        *_unless(not_measurable.memory, memory),
+        *_unless(not_measurable.time, times),
+        *_counted(budgets, rounds),
+    ]
+
+
+def _counted(budgets: Budgets, rounds: Rounds) -> list[Comparison]:
+    """Return the lines of instructions; where none are counted, those that a budget asks for, without a figure."""
+    absolute, ratio = budgets.instructions, budgets.instructions_ratio
+    if quantities := instructions(rounds):
+        return lines_of(quantities, absolute, ratio)
+    asked = ((absolute, False), (ratio, True))
+    return [
+        Comparison(
+            measure=INSTRUCTIONS,
+            model=rounds.model,
+            unit="instructions",
+            ours=0.0,
+            baseline=None,
+            ratio=None,
+            spread=None,
+            budget=budget,
+            budget_is_ratio=is_ratio,
+            verdict=Verdict.NOT_JUDGED,
+            reason=UNCOUNTED,
+        )
+        for budget, is_ratio in asked
+        if budget is not None
+    ]
 
 
 def _missed(deadline_ms: float | None, rounds: Rounds) -> list[Comparison]:

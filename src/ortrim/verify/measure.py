@@ -179,6 +179,7 @@ def _known(samples: list[int | None]) -> Distribution | None:
 def _timing(runs: list[CaseRun], deadline_ms: float | None) -> CaseTiming:
     inference = _joined(run.inference_ms for run in runs)
     total = distribution(_joined(run.total_ms for run in runs))
+    counted = () if any(run.instructions is None for run in runs) else _joined(run.instructions or () for run in runs)
     return CaseTiming(
         case=runs[0].name,
         first_run_ms=median([run.first_run_ms for run in runs]),
@@ -190,10 +191,11 @@ def _timing(runs: list[CaseRun], deadline_ms: float | None) -> CaseTiming:
         deadline_ms=deadline_ms,
         missed=sum(missed_runs(run, deadline_ms) for run in runs),
         samples_ms=inference,
+        instructions=distribution(counted) if counted else None,
     )
 
 
-def _joined(samples: Iterable[tuple[float, ...]]) -> tuple[float, ...]:
+def _joined(samples: Iterable[Sequence[float]]) -> tuple[float, ...]:
     return tuple(sample for run in samples for sample in run)
 
 

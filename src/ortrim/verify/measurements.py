@@ -39,7 +39,8 @@ class CaseTiming:
     """Times of one case on one library, milliseconds: the first run apart, then the runs after warm-up.
 
     `total_ms` is input, inference and output aggregate, as an application waits for them; `jitter_ms` is its 99th
-    percentile less its median. `missed` runs took longer than `deadline_ms`, when the buildspec has one.
+    percentile less its median. `missed` runs took longer than `deadline_ms`, when the buildspec has one. `instructions`
+    are those of an inference, None where the machine does not count them.
     """
 
     case: str
@@ -52,6 +53,7 @@ class CaseTiming:
     deadline_ms: float | None
     missed: int
     samples_ms: tuple[float, ...]
+    instructions: Distribution | None = None
 
 
 PeakSource = Literal["VmHWM", "ru_maxrss", "phys_footprint"]
@@ -83,7 +85,7 @@ class RunnerResult:
     cases: tuple[CaseTiming, ...]
 
 
-Unit = Literal["bytes", "ms", "runs"]
+Unit = Literal["bytes", "ms", "runs", "instructions"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,7 +94,8 @@ class Comparison:
 
     `case` is the one that stands worst, empty for what is not measured case by case. `budget` is in the line's unit
     or, when `budget_is_ratio`, a ratio; `spread` is the relative half-width of the ratio within the run. `reason` says
-    why a budget that was given is not judged. The unit `runs` counts runs of one process.
+    why a budget that was given is not judged. The unit `runs` counts runs of one process, `instructions` those that a
+    processor executed.
     """
 
     measure: str

@@ -101,7 +101,7 @@ class VerifyReport:
     `comparisons` and `gates` are the library's and the package's; each device has its own comparisons of the models.
     """
 
-    schema: Literal["ortrim-report/7"] = "ortrim-report/7"
+    schema: Literal["ortrim-report/8"] = "ortrim-report/8"
     name: str
     target: str
     ort_version: str

@@ -150,6 +150,8 @@ def _check(output: RunnerOutput, request: RunRequest) -> None:
     for case in output.cases:
         if not case.runs == len(case.input_ms) == len(case.inference_ms) == len(case.output_ms) > 0:
             raise ValueError(f"case {case.name}: the numbers of samples differ, or there are none")
+        if case.instructions is not None and len(case.instructions) != case.runs:
+            raise ValueError(f"case {case.name}: instructions of other runs than those that are reported")
         if not all(output.file is None or _is_plain(output.file) for output in case.outputs):
             raise ValueError(f"case {case.name}: an output's file has a path for its name")
 

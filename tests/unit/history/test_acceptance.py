@@ -4,7 +4,17 @@ from dataclasses import replace
 
 import pytest
 
-from ortrim.history.rows import AcceptedBuild, Allowed, BuildEntry, BuiltModel, Check, MeasuredOn, check, entry_of
+from ortrim.history.rows import (
+    AcceptedBuild,
+    Allowed,
+    BuildEntry,
+    BuiltModel,
+    Check,
+    Measure,
+    MeasuredOn,
+    check,
+    entry_of,
+)
 from sample_builds import sample_entry
 from sample_reports import recorded_report
 
@@ -49,6 +59,22 @@ def test_the_same_figures_are_no_regression() -> None:
 def test_what_grows_by_more_than_is_allowed_is_one(after: BuildEntry, measures: list[str]) -> None:
     """One percent of size, five of memory, ten of latency; each case of a model counts."""
     assert [line.measure for line in held(after).regressions] == measures
+
+
+def test_instructions_are_compared_on_every_machine() -> None:
+    """One percent more is too many, wherever they were counted; a build without them fails nothing."""
+    counted = Measure(
+        device="qemu-user", model="silero", case="c", measure="instructions", unit="instructions", value=1000.0
+    )
+    before = replace(BEFORE, measures=(counted,))
+    other = replace(LOCAL, machine="Linux, x86_64, EPYC, 64 cores")
+    after = [
+        replace(before, measures=(replace(counted, value=value),), machines=(other, EMULATOR))
+        for value in (1010.0, 1011.0)
+    ]
+    assert [len(held(each, before=before).regressions) for each in after] == [0, 1]
+    assert held(after[1], Allowed(instructions=0.02), before).regressions == ()
+    assert held(BEFORE, before=before).regressions == ()
 
 
 def test_what_is_allowed_can_be_said() -> None:

@@ -10,6 +10,7 @@ from ortrim.report.figures import (
     budget_text,
     bytes_text,
     difference_text,
+    instructions_text,
     ms_text,
     runs_text,
     share_text,
@@ -36,6 +37,24 @@ def test_bytes_are_decimal_with_three_digits(value: float | None, text: str) -> 
 def test_milliseconds_have_three_digits(value: float, text: str) -> None:
     """Milliseconds keep three significant digits and never an exponent."""
     assert ms_text(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.0, "0"),
+        (999, "999"),
+        (934_760, "934.8 k"),
+        (999_960, "1.000 M"),
+        (5_949_348, "5.949 M"),
+        (1.2e10, "12.00 G"),
+        (None, NONE),
+        (math.inf, "inf"),
+    ],
+)
+def test_instructions_have_four_digits(value: float | None, text: str) -> None:
+    """A thousandth is what a count varies by, and what a budget may be about."""
+    assert instructions_text(value) == text
 
 
 @pytest.mark.parametrize(

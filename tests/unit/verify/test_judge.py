@@ -228,3 +228,57 @@ def test_deadlines_are_judged_by_rounds(
     """A stall of the machine is no failure of the model; one that comes back in nearly every process is."""
     found = judged(Budgets(deadline_ms=10.0), rounds(make_output, processes, [QUIET] * 9))["missed deadlines"]
     assert (found.ours, found.verdict, found.unit, found.budget, found.ratio) == (missed, verdict, "runs", 0, None)
+
+
+def counted(make: MakeOutput, ours: Sequence[int | None], baseline: Sequence[int | None]) -> Rounds:
+    """Make rounds of two cases, the first of which takes so many instructions in each; the other takes few."""
+
+    def output(first: int | None, second: int) -> RunnerOutput:
+        made = make(one=1.0, two=1.0)
+        numbers = (first, None if first is None else second)
+        cases = tuple(
+            replace(case, instructions=None if number is None else (number, number + 2, number + 1))
+            for case, number in zip(made.cases, numbers, strict=True)
+        )
+        return replace(made, cases=cases)
+
+    turns = zip(ours, baseline, strict=True)
+    return Rounds(
+        model="m", rounds=tuple(Round(ours=output(one, 10), baseline=output(other, 20)) for one, other in turns)
+    )
+
+
+@pytest.mark.parametrize(
+    ("budgets", "verdict"),
+    [
+        (Budgets(), Verdict.NOT_JUDGED),
+        (Budgets(instructions=96), Verdict.PASS),
+        (Budgets(instructions=95), Verdict.FAIL),
+        (Budgets(instructions_ratio=1.0), Verdict.PASS),
+        (Budgets(instructions_ratio=0.95), Verdict.FAIL),
+    ],
+)
+def test_instructions_are_judged_where_they_are_counted(
+    make_output: MakeOutput, budgets: Budgets, verdict: Verdict
+) -> None:
+    """The median of a run's, of the case that stands worst; times that mean nothing do not matter."""
+    line = judged(budgets, counted(make_output, [95] * 3, [99] * 3), NotMeasurable(time="time: no"))["instructions"]
+    assert (line.verdict, line.ours, line.baseline, line.unit, line.reason) == (verdict, 96, 100, "instructions", "")
+    assert line.case == "one" or budgets.instructions_ratio or not budgets.instructions
+
+
+def test_instructions_that_nobody_counts_pass_for_nothing(make_output: MakeOutput) -> None:
+    """Without a budget there is no line; a budget has one that says why it is not judged."""
+    uncounted = counted(make_output, [None] * 3, [None] * 3)
+    assert "instructions" not in judged(Budgets(), uncounted)
+    found = model_comparisons(Budgets(instructions=5, instructions_ratio=0.5), (uncounted,))
+    lines = [line for line in found if line.measure == "instructions"]
+    assert [(line.budget, line.verdict) for line in lines] == [(5, Verdict.NOT_JUDGED), (0.5, Verdict.NOT_JUDGED)]
+    assert all("qemu-system" in line.reason for line in lines)
+
+
+def test_a_baseline_that_counts_nothing_has_no_ratio(make_output: MakeOutput) -> None:
+    """The official library may not run where ours does."""
+    line = judged(Budgets(instructions_ratio=0.5), counted(make_output, [95] * 3, [None] * 3))["instructions"]
+    assert (line.ours, line.ratio, line.verdict) == (96, None, Verdict.NOT_JUDGED)
+    assert line.reason

@@ -164,6 +164,7 @@ GARBAGE = {
     "a case too few": json.dumps(REPORT | {"cases": []}),
     "no samples": _with_case(runs=0, input_ms=[], inference_ms=[], output_ms=[]),
     "a sample too few": _with_case(inference_ms=[1.0]),
+    "instructions of another run": _with_case(instructions=[7, 7, 7]),
     "wrong type": _with_case(first_run_ms="fast"),
     "an older runner's": json.dumps(REPORT | {"memory": _memory_without("inference_peak_rss_bytes")}),
 }

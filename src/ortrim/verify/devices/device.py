@@ -73,7 +73,10 @@ class SavedOutput:
 
 @dataclass(frozen=True, kw_only=True)
 class CaseRun:
-    """One case in one process: the first run's outputs and time, then the times of the `runs` after warm-up."""
+    """One case in one process: the first run's outputs and time, then the times of the `runs` after warm-up.
+
+    `instructions` are those of each inference, the kernel's apart; None where the machine does not count them.
+    """
 
     name: str
     first_run_ms: float
@@ -82,6 +85,7 @@ class CaseRun:
     input_ms: tuple[float, ...]
     inference_ms: tuple[float, ...]
     output_ms: tuple[float, ...]
+    instructions: tuple[int, ...] | None = None
 
     @property
     def total_ms(self) -> tuple[float, ...]:

@@ -1,8 +1,8 @@
 """A whole arm64 Linux under qemu: a processor of one's choice, a ceiling to its memory, a kernel that keeps account.
 
-What a process takes there in memory is what it takes on a board; the time that it takes is not. Files lie in the
-machine's memory, as they would on a board without a disk: a ceiling holds the kernel, the libraries, the model and the
-inputs besides what processes allocate.
+What a process takes there in memory is what it takes on a board, and its processor counts instructions as a real one
+does; the time that it takes is another. Files lie in the machine's memory, as they would on a board without a disk: a
+ceiling holds the kernel, the libraries, the model and the inputs besides what processes allocate.
 
 - Starting a machine under qemu, once, with everything that it is to run already in its memory.
 - How a run in an emulated machine ended: by the runner, for want of memory, at the time limit, or with the machine.
@@ -59,6 +59,10 @@ KERNEL_ARGUMENTS: Final = (
     "console=ttyAMA0", "quiet", "panic=-1", "nokaslr", "cma=0", "transparent_hugepage=never",
 )  # fmt: skip
 """Restart, that is end, on a panic; no memory set aside, and pages of one size, so that memory is repeatable."""
+COUNTING: Final = ("-icount", "shift=0,sleep=off")
+"""Without it qemu's processors count cycles alone (its `target/arm/helper.c`). The machine's clock then goes by
+instructions, too, a nanosecond for each, and does not wait while there is nothing to do.
+"""
 NO_MEMORY: Final = re.compile(r"Out of memory|deadlocked on memory|Initramfs unpacking failed|oom-kill", re.IGNORECASE)
 PANIC: Final = re.compile(r"Kernel panic - (.*)")
 KERNEL_LINE: Final = re.compile(r"^\[ *\d+\.\d+\] ")
@@ -142,6 +146,7 @@ def qemu_words(machine: Machine) -> tuple[str, ...]:
     return (
         str(machine.program),
         *("-M", "virt", "-cpu", machine.cpu, "-smp", "1", "-m", str(machine.memory_mib)),
+        *COUNTING,
         *("-nodefaults", "-no-user-config", "-display", "none", "-nic", "none", "-no-reboot"),
         *("-kernel", str(machine.kernel), "-initrd", "initrd", "-append", " ".join(KERNEL_ARGUMENTS)),
         *("-chardev", "file,id=console,path=console", "-serial", "chardev:console"),

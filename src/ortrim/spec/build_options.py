@@ -117,7 +117,6 @@ def applicable(
         unwind_tables=exceptions or build_options.unwind_tables or (build_options.unwind_tables if elf else None),
         libcxx_no_exceptions=build_options.libcxx_no_exceptions
         and toolchain == "zig"
-        and elf
         and not (exceptions or wide_characters),
         dead_kernel_elimination=build_options.dead_kernel_elimination and lld,
         avx512_kernels=build_options.avx512_kernels and x64 and lld and build_options.dead_kernel_elimination,

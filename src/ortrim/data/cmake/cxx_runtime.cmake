@@ -7,7 +7,8 @@
 # Nothing outside of the library meets its C++ library, which so takes the newer and smaller of its two forms.
 if(ORTRIM_RUNTIME)
   set(options -U_LIBCPP_ABI_VERSION -D_LIBCPP_ABI_VERSION=2)
-  if(CMAKE_SIZEOF_VOID_P EQUAL 8) # vtables of offsets, which need no relocations; 32-bit ARM and x86 have none for them
+  # Vtables of offsets, which need no relocations; 32-bit ARM and x86 have none for them, and Macs what their loader reads.
+  if(CMAKE_SIZEOF_VOID_P EQUAL 8 AND NOT ORTRIM_APPLE_CROSS)
     list(APPEND options -fexperimental-relative-c++-abi-vtables)
   endif()
   add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:${options}>")

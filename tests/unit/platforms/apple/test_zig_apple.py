@@ -15,7 +15,15 @@ def test_the_oldest_system_is_in_the_triple(target: str, triple: str) -> None:
     assert (toolchain.kind, toolchain.version, toolchain.triple) == ("zig", "0.17.0", triple)
     compilers = dict(toolchain.wrappers)
     assert all(f"-target {triple} " in compilers[name] for name in ("cc", "c++"))
-    assert f"# zig 0.17.0 {triple}\n" in compilers["ar"]
+    assert f"# zig 0.17.0 {triple} " in compilers["ar"]
+
+
+@pytest.mark.parametrize("target", ["macos-arm64", "macos-x86_64"])
+def test_frames_have_pointers(target: str) -> None:
+    """Apple's systems ask for them, and without them each frame is described twice."""
+    compilers = dict(zig_apple_toolchain(TARGETS[target], "13.3", "0.17.0").wrappers)
+    flags = "-fno-omit-frame-pointer -femit-dwarf-unwind=no-compact-unwind"
+    assert all(flags in compilers[name] for name in ("cc", "c++"))
 
 
 def test_flags_that_zig_refuses_are_said_in_its_words() -> None:

@@ -33,7 +33,7 @@ REWRITES: Final = {
 UNWINDING: Final = "-fno-omit-frame-pointer -femit-dwarf-unwind=no-compact-unwind"
 """Frame pointers, as Apple's systems have them, and with these compact unwind information, which is enough.
 
-zig leaves them out where it optimises, and then clang describes every frame in `__eh_frame`, too: 221 of the 1,742 kB of
+zig leaves them out where it optimises, and then clang describes every frame in `__eh_frame`, too: 221 of 1,742 kB of
 the demo.
 """
 

@@ -14,7 +14,8 @@ double now_ms(void);
 double waited_ms(void);
 
 /* Has the processor count what this process executes, in threads that begin later, too. Changes nothing where the system
- * lets nobody, or the processor counts nothing. */
+ * lets nobody, or the processor counts nothing. Android's filter of system calls lets apps ask (bionic's
+ * SECCOMP_ALLOWLIST_COMMON.TXT, since Android 8). */
 void count_instructions(void);
 /* Instructions so far, those of the kernel apart, or UNKNOWN_INSTRUCTIONS. */
 int64_t instructions_now(void);

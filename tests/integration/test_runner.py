@@ -301,6 +301,27 @@ def test_a_session_file_that_is_cut_off_is_refused(runner: Path, runtime: FullRu
         assert settled(runner, runtime, tmp_path, SESSION[:length]).returncode == 2, SESSION[:length]
 
 
+def test_the_reference_multiplies_integers_right(build: Build, runtime: FullRuntime, tmp_path: Path) -> None:
+    """The official library's own kernels for AMX do not, in row 31 of a tile of less than 16 columns."""
+    weights = np.random.default_rng(0).integers(0, 256, (64, 18), dtype=np.uint8)
+    constants = {"b": weights, "a_zero": np.uint8(127), "b_zero": np.uint8(119)}
+    nodes = [
+        *(
+            helper.make_node("Constant", [], [name], value=numpy_helper.from_array(np.asarray(array), name))
+            for name, array in constants.items()
+        ),
+        helper.make_node("MatMulInteger", ["x", "b", "a_zero", "b_zero"], ["y"]),
+    ]
+    model = build(nodes, [value("x", "uint8", (32, 64))], [value("y", "int32", (32, 18))])
+    cases = make_cases(model, ModelSpec(name="m", path=model.path), tmp_path, tmp_path / "cases")
+    reference = reference_outputs(model, cases, runtime, tmp_path / "reference")
+    given = load_array(cases[0].folder / "input_000.npy").astype(np.int64)
+    (output,) = reference.cases[0].outputs
+    assert output.file
+    found = load_array(reference.folder / "default" / output.file)
+    assert np.array_equal(found, (given - 127) @ (weights.astype(np.int64) - 119))
+
+
 def test_sequences_are_saved_by_element(build: Build, request_for: Request, tmp_path: Path) -> None:
     """Each element of a sequence is an output of its own, in the runner and in the reference script."""
     node = helper.make_node("SplitToSequence", ["x"], ["s"], axis=0)

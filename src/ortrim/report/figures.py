@@ -24,13 +24,7 @@ SIGNIFICANT: Final = 3
 
 def bytes_text(value: float | None) -> str:
     """Write a number of bytes in decimal units with three significant digits: `640 B`, `1.59 MB`."""
-    number = _number(value)
-    if number is None or not math.isfinite(number):
-        return _unusual(number)
-    for divisor, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
-        if abs(number) >= 0.9995 * divisor:
-            return f"{_rounded(number / divisor)} {unit}"
-    return f"{number:.0f} B"
+    return _scaled(value, " B", SIGNIFICANT)
 
 
 def ms_text(value: float | None) -> str:
@@ -49,13 +43,7 @@ def runs_text(value: float | None) -> str:
 
 def instructions_text(value: float | None) -> str:
     """Write a number of instructions with four significant digits, since it varies by no more: `12.34 M`."""
-    number = _number(value)
-    if number is None or not math.isfinite(number):
-        return _unusual(number)
-    for divisor, unit in ((1e9, " G"), (1e6, " M"), (1e3, " k")):
-        if abs(number) >= 0.99995 * divisor:
-            return f"{_rounded(number / divisor, digits=4)}{unit}"
-    return f"{number:.0f}"
+    return _scaled(value, "", SIGNIFICANT + 1)
 
 
 def quantity_text(value: float | None, unit: Unit) -> str:
@@ -111,6 +99,17 @@ def shortened(text: str, limit: int) -> str:
         return text
     head = limit // 2
     return text[:head] + ELLIPSIS + text[len(text) - (limit - 1 - head) :]
+
+
+def _scaled(value: float | None, unit: str, digits: int) -> str:
+    """Write a whole number with a decimal prefix: from 1,000 on, as it is rounded, `k`, then `M`, then `G`."""
+    number = _number(value)
+    if number is None or not math.isfinite(number):
+        return _unusual(number)
+    for divisor, prefix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(number) >= (1 - 0.5 * 10**-digits) * divisor:
+            return f"{_rounded(number / divisor, digits=digits)} {prefix}{unit.strip()}"
+    return f"{number:.0f}{unit}"
 
 
 def _rounded(number: float, *, digits: int = SIGNIFICANT) -> str:

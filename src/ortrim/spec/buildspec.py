@@ -178,7 +178,7 @@ class Budgets(Replaceable):
     p99_ms: Annotated[float, Field(gt=0)] | None = None
     """99th percentile of latency, milliseconds."""
     instructions: Annotated[int, Field(gt=0)] | None = None
-    """Instructions of an inference, median, on `qemu-system` devices, which count them."""
+    """Instructions of an inference, median, where the processor counts them, as `qemu-system` devices do."""
     instructions_ratio: Annotated[float, Field(gt=0)] | None = None
     """Instructions of an inference divided by the baseline's."""
     deadline_ms: Annotated[float, Field(gt=0)] | None = None

@@ -333,26 +333,15 @@ def _lines(budgets: Budgets, rounds: Rounds, not_measurable: NotMeasurable) -> l
 def _counted(budgets: Budgets, rounds: Rounds) -> list[Comparison]:
     """Return the lines of instructions; where none are counted, those that a budget asks for, without a figure."""
     absolute, ratio = budgets.instructions, budgets.instructions_ratio
-    if quantities := instructions(rounds):
-        return lines_of(quantities, absolute, ratio)
-    asked = ((absolute, False), (ratio, True))
-    return [
-        Comparison(
-            measure=INSTRUCTIONS,
-            model=rounds.model,
-            unit="instructions",
-            ours=0.0,
-            baseline=None,
-            ratio=None,
-            spread=None,
-            budget=budget,
-            budget_is_ratio=is_ratio,
-            verdict=Verdict.NOT_JUDGED,
-            reason=UNCOUNTED,
-        )
-        for budget, is_ratio in asked
-        if budget is not None
-    ]
+    if counted := instructions(rounds):
+        return lines_of(counted, absolute, ratio)
+    if absolute is None and ratio is None:
+        return []
+    none = median_interval([0.0])
+    unknown = Quantity(
+        measure=INSTRUCTIONS, model=rounds.model, unit="instructions", ours=none, baseline=None, ratio=None
+    )
+    return _unless(UNCOUNTED, lines_of([unknown], absolute, ratio))
 
 
 def _missed(deadline_ms: float | None, rounds: Rounds) -> list[Comparison]:

@@ -202,7 +202,11 @@ class DeviceRuns:
 
 MEMORY_ROUNDS: Final = 3
 """Enough where time means nothing: an emulated machine takes the same memory each time, to a few pages."""
-MEMORY_REPETITION: Final = Repetition(runs=10, warmup=1)
+MEMORY_REPETITION: Final = Repetition(runs=10, warmup=1, seconds=0.2)
+"""Seconds of the machine's own clock, which goes by instructions where these are counted.
+
+One run of a large model tells as much as ten.
+"""
 
 
 def verify_on(device: Device, task: Task, tell: OnProgress = lambda *_: None) -> DeviceReport:

@@ -53,14 +53,14 @@ def bench(wanted: BenchRequest, console: Console) -> BenchReport:
     """Measure, and return what was measured, which is less than all when the user stopped it.
 
     Every sample is on the disk as soon as it is there; a finished bench is in the history. Raises `UsageError`
-    (`bench-busy`, `nothing-to-resume`, `bad-option`), `VerifyError` when the default settings do not run,
+    (`nothing-to-resume`, `bad-option`), `VerifyError` when the default settings do not run,
     `StorageError`, and as `subject_of` does.
     """
     output = wanted.asked.request.output
     require_writable(output / FOLDER)
     subject = subject_of(wanted.asked, console)
     console.note(f"measuring {subject.library.name}")
-    with alone():
+    with alone(console.note):
         journal = _journal(wanted, subject, console)
         _measured(journal, subject, Host(wanted.asked.request.cores), console)
     done = read_journal(journal.path)

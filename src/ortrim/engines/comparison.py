@@ -358,7 +358,7 @@ class Compared:
 def compare_engines(compared: Compared, console: Console) -> EngineComparison:
     """Run all cases in all engines. What an engine cannot do is a row that says why, and fails nothing.
 
-    Raises `UsageError` (`bad-option`, `no-such-model`, `no-such-case`, `bench-busy`), what reading the buildspec, doing
+    Raises `UsageError` (`bad-option`, `no-such-model`, `no-such-case`), what reading the buildspec, doing
     its steps, making its cases and running them in the full runtime raise, and `StorageError`.
     """
     engines = engines_named(compared.engines)
@@ -369,7 +369,7 @@ def compare_engines(compared: Compared, console: Console) -> EngineComparison:
     with _working_folder() as folder:
         driver = Driver(folder=folder, threads=compared.threads, patience=compared.patience)
         setting = _setting(compared, loaded, engines, driver, console)
-        with alone():
+        with alone(console.note):
             cases, versions = _measured(subjects, setting, console)
     return EngineComparison(
         name=loaded.spec.name,

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Final, Literal
 from urllib.parse import quote
 
-from ortrim.base.cache import cache_folder, locked, locked_if_free
+from ortrim.base.cache import cache_folder, locked
 from ortrim.base.files import storage_errors
 from ortrim.binaries.libraries import LibrarySize
-from ortrim.errors import UsageError, VerifyError
+from ortrim.errors import VerifyError
 from ortrim.models.full_runtime import FullRuntime
 from ortrim.spec.buildspec import SessionSettings, as_the_official
 from ortrim.verify.cases import Case
@@ -284,18 +284,12 @@ OF_THIS_MACHINE: Final = frozenset({"host", "qemu-user", "qemu-system"})
 
 
 @contextmanager
-def alone() -> Iterator[None]:
+def alone(tell: Callable[[str], None]) -> Iterator[None]:
     """Hold what only one of `bench`, `compare` and a verification may hold: two at once would measure each other.
 
-    Raises `UsageError` (`bench-busy`).
+    Waits for another one, which is reported to `tell`.
     """
-    with locked_if_free(_machine()) as free:
-        if not free:
-            what, hint = (
-                "another measurement is running on this machine",
-                "wait for its end: they would disturb each other",
-            )
-            raise UsageError("bench-busy", what, hint=hint)
+    with locked(cache_folder("bench") / "machine", partial(tell, "waits for another measurement on this machine")):
         yield
 
 
@@ -310,10 +304,5 @@ def in_turn(folder: Path, devices: Sequence[DeviceName], tell: Callable[[str], N
         name = sha256(str(folder.resolve()).encode()).hexdigest()
         held.enter_context(locked(cache_folder("bench") / name, waits))
         if any(device.kind in OF_THIS_MACHINE for device in devices):
-            waits = partial(tell, "waits for another measurement on this machine")
-            held.enter_context(locked(_machine(), waits))
+            held.enter_context(alone(tell))
         yield
-
-
-def _machine() -> Path:
-    return cache_folder("bench") / "machine"

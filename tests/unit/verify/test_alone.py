@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from fake_sources import private_cache
-from ortrim.errors import UsageError
 from ortrim.verify.devices.names import DeviceName, Kind
 from ortrim.verify.measure import alone, in_turn
 
@@ -55,11 +54,11 @@ def test_only_those_that_disturb_each_other_wait(
     assert said == words
 
 
-def test_a_bench_does_not_wait(tmp_path: Path) -> None:
-    """It is refused: whoever began it wants figures of now."""
-    with in_turn(tmp_path, [DeviceName(kind="host")], lambda _: None):
-        with pytest.raises(UsageError) as caught, alone():
-            pass
-        assert caught.value.code == "bench-busy"
-    with alone():
-        pass
+def test_a_bench_and_a_verification_wait_for_each_other(tmp_path: Path) -> None:
+    """Both measure on this machine's cores."""
+    with alone(lambda _: None):
+        thread, said = second(tmp_path, DeviceName(kind="host"))
+        thread.join(0.5)
+        assert said == ["waits for another measurement on this machine"]
+    thread.join()
+    assert said == ["waits for another measurement on this machine", "verified"]

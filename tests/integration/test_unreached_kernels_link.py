@@ -17,7 +17,7 @@ from ortrim.binaries.elf_objects import visible_symbols
 from ortrim.build.execution import BuildInputs, JobPaths, job_environment, prepare_workspace
 from ortrim.build.native import write_static_library
 from ortrim.build.plan import BuildJob
-from ortrim.build.relink import MLAS, leave_out_unreached, read_script
+from ortrim.build.relink import MLAS, leave_out_unreached, mlas_texts, read_script
 from ortrim.build.upstream import CompileOutcome
 from ortrim.pins.shipped import tool_requirements
 from own_caches import zig_of_tests
@@ -76,7 +76,9 @@ class Tree:
         self.export(*names)
         outcome = self.link()
         assert not outcome.failed, outcome.lines
-        outcome = leave_out_unreached(self.paths, job_of(*names, cpu=cpu), outcome, self.link, self.notes.append)
+        outcome = leave_out_unreached(
+            self.paths, job_of(*names, cpu=cpu), outcome, self.link, self.notes.append, texts=mlas_texts(self.paths)
+        )
         assert not outcome.failed, outcome.lines
         return read_script(self.paths)
 
@@ -169,7 +171,12 @@ def test_a_link_that_fails_is_the_outcome(tree: Tree) -> None:
     """A library with all kernels in its place would be another one of the same digest; the next build starts anew."""
     tree.export("MlasFloat")
     first, killed = tree.link(), CompileOutcome(code=1, lines=("Killed",))
-    assert leave_out_unreached(tree.paths, job_of("MlasFloat"), first, lambda: killed, tree.notes.append) is killed
+    assert (
+        leave_out_unreached(
+            tree.paths, job_of("MlasFloat"), first, lambda: killed, tree.notes.append, texts=mlas_texts(tree.paths)
+        )
+        is killed
+    )
     assert tree.notes == []
     assert tree.make("MlasFloat") == ALL - {"FloatKernelSse", "FloatKernelAvx", "ExpKernel"}
 
@@ -205,7 +212,9 @@ def test_what_the_linker_optimised_may_name_a_reader_of_messages(tree: Tree, *, 
     tree.export("MlasFloat")
     job = job_of("MlasFloat")
     job = replace(job, build_options=replace(job.build_options, lto=True))
-    outcome = leave_out_unreached(tree.paths, job, tree.link(), tree.link, tree.notes.append)
+    outcome = leave_out_unreached(
+        tree.paths, job, tree.link(), tree.link, tree.notes.append, texts=mlas_texts(tree.paths)
+    )
     assert not outcome.failed, outcome.lines
     assert (METHOD in read_script(tree.paths)) != named
 
@@ -236,6 +245,8 @@ def test_an_interruption_leaves_nothing_that_is_believed(tree: Tree) -> None:
 
     tree.export("MlasQuant")
     with pytest.raises(KeyboardInterrupt):
-        leave_out_unreached(tree.paths, job_of("MlasQuant"), tree.link(), interrupted, tree.notes.append)
+        leave_out_unreached(
+            tree.paths, job_of("MlasQuant"), tree.link(), interrupted, tree.notes.append, texts=mlas_texts(tree.paths)
+        )
     assert tree.make("MlasFloat") == left_out
     assert tree.call("MlasFloat", 1) == 21

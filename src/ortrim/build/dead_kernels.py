@@ -107,20 +107,13 @@ def kernel_table(sources: Mapping[str, str], superseded: Collection[str] = ()) -
     comparison. Kernels that are `superseded` stand in no entry. Where the table is not found, there are no kernels in
     it.
     """
-    constructors = {name: sources[name] for name in CONSTRUCTORS if name in sources}
-    declarations = sources.get(DECLARATIONS, "")
-    structure = STRUCTURE.search(declarations)
-    if structure is None:
+    entries = table_entries(sources, superseded)
+    if not entries:
         return KernelTable(entries={}, readers={})
-    entries: dict[str, frozenset[str]] = {}
-    assigned = [found for text in constructors.values() for found in ASSIGNED.findall(text)]
-    numbers = CONSTANTS.union(*(NUMBER.findall(text) for text in sources.values()))
-    for entry, kernel in (*assigned, *DEFAULT.findall(structure[0])):
-        if kernel in numbers:
-            continue
-        entries[kernel] = entries.get(kernel, frozenset()) | (set() if kernel in superseded else {entry})
+    constructors = {name: sources[name] for name in CONSTRUCTORS if name in sources}
+    declarations = sources[DECLARATIONS]
     words = {name: frozenset(WORD.findall(COMPARISON.sub("", text))) for name, text in sources.items()}
-    words[DECLARATIONS] = frozenset(WORD.findall(declarations.replace(structure[0], "")))
+    words[DECLARATIONS] = frozenset(WORD.findall(STRUCTURE.sub("", declarations, count=1)))
     words |= {name: frozenset(CALLED.findall(text)) for name, text in constructors.items()}
     seen = {name: _with_headers(name, sources) for name in sources}
     every = frozenset[str]().union(*entries.values())
@@ -133,6 +126,21 @@ def kernel_table(sources: Mapping[str, str], superseded: Collection[str] = ()) -
         compared=compared,
         called=frozenset(name for text in constructors.values() for name in CALL_FOR_ENTRY.findall(text)),
     )
+
+
+def table_entries(sources: Mapping[str, str], superseded: Collection[str] = ()) -> dict[str, frozenset[str]]:
+    """Return the entries that each kernel may stand in, none for one that is superseded; see `kernel_table`."""
+    structure = STRUCTURE.search(sources.get(DECLARATIONS, ""))
+    if structure is None:
+        return {}
+    entries: dict[str, frozenset[str]] = {}
+    assigned = [found for name in CONSTRUCTORS for found in ASSIGNED.findall(sources.get(name, ""))]
+    numbers = CONSTANTS.union(*(NUMBER.findall(text) for text in sources.values()))
+    for entry, kernel in (*assigned, *DEFAULT.findall(structure[0])):
+        if kernel in numbers:
+            continue
+        entries[kernel] = entries.get(kernel, frozenset()) | (set() if kernel in superseded else {entry})
+    return entries
 
 
 def _only_compared(text: str, files: Iterable[str], words: Mapping[str, frozenset[str]]) -> frozenset[str]:

@@ -23,9 +23,9 @@ from ortrim.build.dead_kernels import (
     READERS,
     SPARSE,
     WORD,
-    kernel_table,
     own_statements,
     registering_words,
+    table_entries,
 )
 from ortrim.build.execution import JobPaths
 from ortrim.build.plan import BuildJob
@@ -165,7 +165,7 @@ def find_mechanisms(paths: JobPaths, job: BuildJob, texts: Mapping[str, str]) ->
 
 def _missing(paths: JobPaths, job: BuildJob, texts: Mapping[str, str]) -> Iterator[str]:
     if job.build_options.dead_kernel_elimination:
-        if not kernel_table(texts).entries:
+        if not table_entries(texts):
             yield TABLE
         elif job.cpu in FLOORS and BRANCH not in texts[CONSTRUCTORS[0]]:
             yield BRANCH
@@ -215,7 +215,9 @@ def avx512_assignments(texts: Mapping[str, str]) -> tuple[str, str]:
     own = re.search(rf"{UNSIGNED} = (&\w*U8U8\w*);", plain)
     quicker = {name: _chosen(found, own[1] if own else "") for name, found in branches.items()}
     wide = tuple(each for each in branches[next(iter(BRANCHES))] if NCHWC.fullmatch(each[0]))
-    return _functions(quicker, texts), _functions({"UseAvx512Nchwc": wide}, texts)
+    elsewhere = (text for name, text in texts.items() if name not in (*CONSTRUCTORS, DECLARATIONS))
+    words = frozenset[str]().union(*map(WORD.findall, elsewhere))
+    return _functions(quicker, words), _functions({"UseAvx512Nchwc": wide}, words)
 
 
 Assignments = tuple[tuple[str, str], ...]
@@ -238,11 +240,9 @@ def _chosen(assigned: Assignments, own: str) -> Assignments:
     return (*kept, (UNSIGNED, own)) if own else kept
 
 
-def _functions(assigned: Mapping[str, Assignments], texts: Mapping[str, str]) -> str:
-    """Return functions of C++ that assign; empty when one has nothing to assign, or there is no such kernel."""
+def _functions(assigned: Mapping[str, Assignments], words: frozenset[str]) -> str:
+    """Return functions of C++ that assign; empty when one has nothing to assign, or `words` have no such kernel."""
     kernels = {value.lstrip("&") for found in assigned.values() for _, value in found if not value.isdecimal()}
-    elsewhere = (text for name, text in texts.items() if name not in (*CONSTRUCTORS, DECLARATIONS))
-    words = frozenset[str]().union(*map(WORD.findall, elsewhere))
     if not all(assigned.values()) or any(not {each, EXTENSION.sub("", each)} & words for each in kernels):
         return ""
     return "".join(

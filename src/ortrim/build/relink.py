@@ -173,9 +173,10 @@ def leave_out_unreached(
     link: Callable[[], CompileOutcome],
     on_note: Callable[[str], None],
     *,
+    texts: Mapping[str, str],
     mechanisms: Mechanisms = WHOLE,
 ) -> CompileOutcome:
-    """Link a library again without what nothing in it reaches; `linked` is the link before.
+    """Link a library again without what nothing in it reaches; `linked` is the link before, `texts` are `mlas_texts`.
 
     Messages' methods stay where the tree's `mechanisms` do not know who calls them.
 
@@ -183,7 +184,6 @@ def leave_out_unreached(
     is left depends on nothing but the job. A link that fails is the outcome: were all kernels kept then, a machine
     short of memory would give another library of the same digest. Raises as `read_objects` and `read_link_map` do.
     """
-    texts = mlas_texts(paths)
     after = texts[AVX512_NCHWC] if job.nchwc_block_size == 16 else ""
     table = kernel_table(texts, superseded_kernels(texts.get(CONSTRUCTORS[0], ""), job.cpu, after))
     if not table.entries:
@@ -279,9 +279,11 @@ def mlas_texts(paths: JobPaths) -> dict[str, str]:
 
 def _tree(paths: JobPaths, job: BuildJob) -> _Tree:
     """Read the tree's objects; of those that the linker optimises the compiler's own code is all there is."""
+    readable = OF_MESSAGES if job.build_options.lto else EVERYWHERE
+    objects = read_objects(paths, (*readable, MLAS, HOOKS))
     return _Tree(
-        mlas=read_objects(paths, (MLAS, HOOKS)),
-        readable=read_objects(paths, OF_MESSAGES if job.build_options.lto else EVERYWHERE),
+        mlas=tuple(each for each in objects if each.unit.startswith((MLAS, HOOKS))),
+        readable=tuple(each for each in objects if each.unit.startswith(readable)),
         own={unit: own_references(path) for unit, path in compiled_units(paths, (MLAS,))},
         optimized=job.build_options.lto,
     )

@@ -6,7 +6,7 @@
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -171,8 +171,10 @@ class SelectiveBuild:
         """
         if linked.failed or not self.job.build_options.dead_kernel_elimination:
             return linked
-        link, mechanisms = self.upstream.link, self.mechanisms
-        return leave_out_unreached(self._paths, self.job, linked, link, self.on_note, mechanisms=mechanisms)
+        link, texts, mechanisms = self.upstream.link, self._texts, self.mechanisms
+        return leave_out_unreached(
+            self._paths, self.job, linked, link, self.on_note, texts=texts, mechanisms=mechanisms
+        )
 
     def compile_needed(self) -> tuple[CompileOutcome, CompiledUnits | None]:
         """Compile what the link takes, by the index of the job or one that is like it; everything when none serves."""
@@ -220,7 +222,11 @@ class SelectiveBuild:
     @cached_property
     def mechanisms(self) -> Mechanisms:
         """What the tree has for the job. Raises as `find_mechanisms` does."""
-        return find_mechanisms(self._paths, self.job, mlas_texts(self._paths))
+        return find_mechanisms(self._paths, self.job, self._texts)
+
+    @cached_property
+    def _texts(self) -> Mapping[str, str]:
+        return mlas_texts(self._paths)
 
     def _select(self, units: Iterable[str]) -> None:
         """Write what this job compiles, and what of the tree goes into it."""

@@ -22,6 +22,7 @@ from ortrim.base.files import sha256_of
 from ortrim.build.execution import JobPaths, job_environment
 from ortrim.build.native import NativeExecutor
 from ortrim.build.plan import BuildJob
+from ortrim.build.relink import read_objects
 from ortrim.build.selective import SelectiveBuild, variant_of
 from ortrim.build.toolchains import PRECOMPILED_MARK
 from ortrim.build.translation_units import select_units, shipped_index, symbolic_path
@@ -192,6 +193,27 @@ def test_one_more_type_compiles_the_kernels_that_have_it(site: Site, compiled_fo
     compiled, _ = site.compile(added(site.job, onnx_operator(13, "Gather", i0="int32_t", i1="int64_t")))
     assert compiled == {f"{CPU}/tensor/gather.cc"}
     assert site.compile(site.job)[0] == {f"{CPU}/tensor/gather.cc"}
+
+
+def test_sources_define_the_kernels_that_are_registered(
+    site: Site, same_again: tuple[set[str], tuple[str, ...]]
+) -> None:
+    """Of 300 kernels in a source, those of the model; one more there compiles it, and no other source of kernels."""
+    assert same_again
+    assert 0 < len(kernels_of(site, site.job)) < 20
+    more = added(site.job, onnx_operator(14, "Sub", i0="float"))
+    compiled, _ = site.compile(more)
+    assert compiled - {LEFT_OUT} == {f"{CPU}/math/element_wise_ops.cc", REGISTRATIONS}
+    assert all("_Sub_" in name for name in kernels_of(site, more) ^ kernels_of(site, site.job))
+    assert any("_Sub_" in name for name in kernels_of(site, more))
+
+
+def kernels_of(site: Site, job: BuildJob) -> frozenset[str]:
+    """Return what `element_wise_ops.cc` defines that creates kernels, compiled for a job."""
+    site.compile(job)
+    with site.executor.on_tree(job) as selective:
+        objects = read_objects(selective.upstream.paths, (f"{CPU}/math/element_wise_ops.cc",))
+    return frozenset(name for entry in objects for name in entry.defined if "BuildKernelCreateInfo" in name)
 
 
 def test_the_library_does_not_depend_on_what_was_in_the_tree(

@@ -51,7 +51,7 @@ def place(unit):
         unit = unit.replace(SOURCES + "/onnxruntime", str(configured / "op_reduction.generated"))
     return unit
 def chosen():
-    text = pathlib.Path(argument("ORTRIM_SELECTION")).read_text().partition("set(ORTRIM_TYPED_UNITS")[0]
+    text = pathlib.Path(argument("ORTRIM_SELECTION")).read_text().partition("set(ORTRIM_CUT_UNITS")[0]
     omitted = re.findall(r"\\[==\\[(.*)\\]==\\]", text)
     everything = {{place(unit): stem for unit, stem in FACTS["units"].items()}}
     return {{file: stem for file, stem in everything.items() if file not in omitted}}

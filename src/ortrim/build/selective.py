@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Final
 
@@ -19,6 +19,7 @@ from ortrim.build import c_api
 from ortrim.build.compiler_cache import CompilerCache
 from ortrim.build.dead_kernels import cold_kernels
 from ortrim.build.execution import CONFIGURATION, JobPaths
+from ortrim.build.kept_kernels import cut_units, write_kept_kernels
 from ortrim.build.mechanisms import ASSIGNMENTS, HOT_SOURCES, Mechanisms, find_mechanisms
 from ortrim.build.plan import BuildJob, CompiledUnits, CompilerCacheUse
 from ortrim.build.relink import (
@@ -42,7 +43,15 @@ from ortrim.build.translation_units import (
     select_units,
     wide_units,
 )
-from ortrim.build.upstream import KERNELS, UNDEFINED, CompileOutcome, Upstream, type_folder, typed_units
+from ortrim.build.upstream import (
+    KERNELS,
+    UNDEFINED,
+    CompileOutcome,
+    Upstream,
+    type_folder,
+    typed_units,
+    write_type_control,
+)
 from ortrim.build.upstream_arguments import wide_sources
 from ortrim.errors import BinaryError, BuildError, Diagnostic, SourcesError, StorageError, ToolError
 from ortrim.models.operators import parse_config
@@ -119,14 +128,14 @@ def write_selection(
     Kernels that no hot operator has use for are named as cold; none are without hot operators. `left_out` is what
     `Mechanisms` has.
     """
-    typed = typed_units(paths)
+    cut = cut_units(paths)
     lists = (
         (
             "ORTRIM_OMITTED",
             tuple(paths.resolve(name) for unit in omitted for name in compiled_names(unit, CONFIGURATION)),
         ),
-        ("ORTRIM_TYPED_UNITS", tuple(map(str, typed))),
-        ("ORTRIM_TYPE_FOLDERS", tuple(str(type_folder(paths, unit)) for unit in typed)),
+        ("ORTRIM_CUT_UNITS", tuple(map(str, cut))),
+        ("ORTRIM_CUT_FOLDERS", tuple(str(type_folder(paths, unit)) for unit in cut)),
         ("ORTRIM_COLD_KERNELS", tuple(map(str, cold_kernel_sources(paths, hot_operators)))),
         ("ORTRIM_HOT_SOURCES", HOT_SOURCES),
         ("ORTRIM_LEFT_OUT", tuple(left_out)),
@@ -195,17 +204,27 @@ class SelectiveBuild:
     def compile_all(self) -> CompileOutcome:
         """Compile every unit, as upstream does."""
         self._select(())
-        return self.upstream.compile()
+        return self.upstream.compile(partial(self._cut, everything=True))
 
-    def compile_selected(self, index: UnitIndex) -> tuple[CompileOutcome, CompiledUnits | None]:
-        """Compile what an index selects for the job's operators or does not know, and what the link then lacks."""
+    def _cut(self, *, everything: bool) -> None:
+        """Give sources, once the tree is configured, what depends on the operators."""
+        write_type_control(self._paths, typed_units(self._paths))
+        write_kept_kernels(self._paths, everything=everything)
+
+    def compile_selected(
+        self, index: UnitIndex, *, every_kernel: bool = False
+    ) -> tuple[CompileOutcome, CompiledUnits | None]:
+        """Compile what an index selects for the job's operators or does not know, and what the link then lacks.
+
+        Of a source, these are the kernels that the library registers, or, for a comparison, every kernel.
+        """
         known = frozenset(unit.path for unit in index.units)
         wide = wide_units(index, wide_sources(self.job))
         omitted = known.difference(select_units(index, parse_config(self.job.operator_config)), wide)
         for misses in range(MISSES_LIMIT + 1):
             self.on_note(f"compiles {len(known - omitted)} of {counted(len(known), 'file')}")
             self._select(sorted(omitted))
-            outcome = self.upstream.compile()
+            outcome = self.upstream.compile(partial(self._cut, everything=every_kernel))
             if not outcome.failed:
                 return outcome, self._counted(known, omitted)
             if not any(UNDEFINED.search(line) for line in outcome.lines):

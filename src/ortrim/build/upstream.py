@@ -159,14 +159,14 @@ class Upstream:
     on_progress: CompileProgress
     place: ExecutionEnvironment = LOCAL
 
-    def compile(self) -> "CompileOutcome":
-        """Configure the tree and make the library, or stop at the first error."""
+    def compile(self, configured: Callable[[], None]) -> "CompileOutcome":
+        """Configure the tree and make the library, or stop at the first error; `configured` is called in between."""
         with without_leftovers(self.paths):
             with unchanged_files_keep_their_time(self.paths.configured / REDUCED):
                 outcome = self._run("--update")
             if outcome.failed:
                 return outcome
-            write_type_control(self.paths, typed_units(self.paths))
+            configured()
             return self._run("--build")
 
     def link(self) -> "CompileOutcome":

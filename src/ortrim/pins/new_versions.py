@@ -361,7 +361,7 @@ def _proved(executor: NativeExecutor, job: BuildJob, index: UnitIndex) -> tuple[
         executor.inputs.finish(job, selective.upstream.paths)
         library.write_bytes(linked.read_bytes())
         library_map.write_bytes(linked_map.read_bytes() if linked_map.is_file() else b"")
-        outcome, units = selective.compile_selected(index)
+        outcome, units = selective.compile_selected(index, every_kernel=True)
         require_success(job, outcome, executor.log)
         finish(job, selective.upstream.paths)
         executor.inputs.finish(job, selective.upstream.paths)

@@ -66,8 +66,8 @@ def test_each_typed_unit_has_its_folder_beside_it(paths: JobPaths) -> None:
     lists = selection_of(paths)
     assert lists["ORTRIM_COLD_KERNELS"] == lists["ORTRIM_LEFT_OUT"] == []
     units = [paths.sources / name for name in TYPED]
-    assert lists["ORTRIM_TYPED_UNITS"] == list(map(str, units))
-    assert lists["ORTRIM_TYPE_FOLDERS"] == [str(type_folder(paths, unit)) for unit in units]
+    assert lists["ORTRIM_CUT_UNITS"] == list(map(str, units))
+    assert lists["ORTRIM_CUT_FOLDERS"] == [str(type_folder(paths, unit)) for unit in units]
 
 
 @pytest.fixture
@@ -82,7 +82,7 @@ def test_nothing_is_left_out_unless_it_is_named(plain: JobPaths) -> None:
     write_selection(plain, ())
     lists = selection_of(plain)
     assert lists["ORTRIM_OMITTED"] == []
-    assert len(lists["ORTRIM_TYPED_UNITS"]) == len(TYPED)
+    assert len(lists["ORTRIM_CUT_UNITS"]) == len(TYPED)
 
 
 def test_the_same_selection_keeps_its_time(plain: JobPaths) -> None:

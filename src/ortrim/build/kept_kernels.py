@@ -1,0 +1,122 @@
+"""Compiling of a source the kernels that a library registers alone, and not all that it defines.
+
+Upstream's operator configuration takes registrations out of a table. The sources still define every kernel, for every
+type, and the link drops them: `element_wise_ops.cc` compiles 300 kernels for the ten of a model. Sources define kernels
+by macros of `op_kernel.h`, each of which names a class for its kernel, and the table names the same classes. So a
+source that may be compiled anew for a model anyway is given a header that defines these macros anew: as nothing for a
+class that the table lacks.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Final
+
+from ortrim.base.files import storage_errors, write_if_changed
+from ortrim.build.execution import JobPaths
+from ortrim.build.upstream import REDUCED_TYPES, type_folder, typed_units
+
+HEADER: Final = "kept_kernels.h"
+TABLES: Final = ("core/providers/cpu/cpu_execution_provider.cc", "contrib_ops/cpu/cpu_contrib_kernels.cc")
+"""What upstream's reduction of operators has copied, without the lines of other models."""
+MACROS: Final = "onnxruntime/include/onnxruntime/core/framework/op_kernel.h"
+LARGE: Final = ("core/providers/cpu/reduction/reduction_ops.cc",)
+"""Sources without type control whose kernels take so long to compile that few of them are worth a compilation."""
+COMMENT: Final = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+DEFINITION: Final = re.compile(r"#define (?P<name>ONNX_OPERATOR_\w+)\((?P<parameters>[^)]*)\)(?P<body>(?:.*\\\n)*.*)")
+CLASS_NAME: Final = "_CLASS_NAME"
+KERNEL: Final = "_EX"
+CLASS: Final = re.compile(r"\bclass (ONNX_OPERATOR_\w+_CLASS_NAME\([^)]*\));")
+REGISTERED: Final = re.compile(
+    r"\bBuildKernelCreateInfo<\s*(?!void\b)(?P<use>(?:class )?(?P<name>\w+)\((?P<values>[^)]*)\))?"
+)
+PREAMBLE: Final = """\
+// Made by ortrim: the kernels of this source that the library registers; see build/kept_kernels.py.
+#pragma once
+#include "core/framework/op_kernel.h"
+"""
+CHOICE: Final = """\
+#define ORTRIM_SECOND(...) ORTRIM_SECOND_(__VA_ARGS__, ORTRIM_NOTHING, )
+#define ORTRIM_SECOND_(first, second, ...) second
+#define ORTRIM_NOTHING(...)
+#define ORTRIM_WHOLE(macro, ...) macro(__VA_ARGS__)
+#define ORTRIM_JOINED(first, second) ORTRIM_JOINED_(first, second)
+#define ORTRIM_JOINED_(first, second) first##second
+"""
+"""Chooses what comes second: `ORTRIM_WHOLE`, if there is a macro for a class, and otherwise nothing."""
+
+
+def cut_units(paths: JobPaths) -> tuple[Path, ...]:
+    """Return the sources that are given the header, in order: those with type control, and `LARGE` ones."""
+    core = paths.sources / "onnxruntime" / "onnxruntime"
+    return (*typed_units(paths), *(core / name for name in LARGE if (core / name).is_file()))
+
+
+def write_kept_kernels(paths: JobPaths, *, everything: bool) -> None:
+    """Write the headers of a configured tree, where they have changed.
+
+    With `everything`, and where the tables or the macros are not as they are known, sources keep all their kernels.
+    Raises `StorageError`.
+    """
+    generated = paths.configured / REDUCED_TYPES
+    with storage_errors(generated):
+        macros = "" if everything else _text(paths.sources / MACROS)
+        kept = registered_kernels((_text(generated / name) for name in TABLES), macros)
+        choosing = choosing_macros(macros) if kept else ""
+        for unit in cut_units(paths):
+            names = frozenset(re.findall(r"\w+", _text(unit)))
+            own = (f"#define ORTRIM_KEPT_{each} , ORTRIM_WHOLE\n" for each, name in kept.items() if name in names)
+            write_if_changed(type_folder(paths, unit) / HEADER, PREAMBLE + choosing + "".join(own))
+
+
+def registered_kernels(tables: Iterable[str], macros: str) -> dict[str, str]:
+    """Return the class of each kernel that the tables' texts register, by `macros`, and its operator's name.
+
+    None if one is registered in a way that is not known.
+    """
+    names = {
+        found["name"]: (_words(found["parameters"]), found["body"])
+        for found in DEFINITION.finditer(macros)
+        if found["name"].endswith(CLASS_NAME)
+    }
+    kept = {}
+    for found in REGISTERED.finditer(COMMENT.sub("", "\n".join(tables))):
+        parameters, body = names.get(found["name"], ((), ""))
+        values = _words(found["values"] or "")
+        if not parameters or len(values) != len(parameters) or "name" not in parameters:
+            return {}
+        meaning = dict(zip(parameters, values, strict=True))
+        kept[_pasted(body, meaning)] = meaning["name"]
+    return dict(sorted(kept.items()))
+
+
+def choosing_macros(macros: str) -> str:
+    """Return the macros by which sources define kernels, each of which is nothing for a kernel that is not kept."""
+    chosen = [CHOICE]
+    for found in DEFINITION.finditer(macros):
+        kernel = CLASS.search(found["body"])
+        if found["name"].endswith(KERNEL) and kernel:
+            parameters = _words(found["parameters"])
+            head = f"({', '.join(parameters)})"
+            values = ", ".join("__VA_ARGS__" if each == "..." else each for each in parameters)
+            name, own = found["name"], f"ORTRIM_{found['name']}"
+            choice = f"ORTRIM_SECOND(ORTRIM_JOINED(ORTRIM_KEPT_, {_line(kernel[1])}))({own}, {values})"
+            chosen.append(f"#define {own}{head}{found['body']}\n#undef {name}\n#define {name}{head} {choice}\n")
+    return "".join(chosen)
+
+
+def _pasted(body: str, meaning: Mapping[str, str]) -> str:
+    """Return what a macro makes of its arguments by `##` alone."""
+    return "".join(meaning.get(word, word) for word in _line(body).replace(" ", "").split("##"))
+
+
+def _words(listed: str) -> tuple[str, ...]:
+    return tuple(word.strip() for word in _line(listed).split(",") if word.strip())
+
+
+def _line(text: str) -> str:
+    return " ".join(text.replace("\\\n", " ").split())
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""

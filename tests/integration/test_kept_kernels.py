@@ -1,0 +1,159 @@
+"""The kernels that a source is left, as a compiler's preprocessor sees them, on macros in upstream's manner."""
+
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from fake_kernels import CPU, TYPED, make_kernels
+from ortrim.base.command import run
+from ortrim.build.execution import JobPaths
+from ortrim.build.kept_kernels import HEADER, LARGE, MACROS, TABLES, cut_units, registered_kernels, write_kept_kernels
+from ortrim.build.upstream import REDUCED_TYPES, type_folder
+
+pytestmark = pytest.mark.needs("gcc")
+
+DEFINITIONS: Final = r"""
+#pragma once
+#define ONNX_OPERATOR_KERNEL_CLASS_NAME(provider, domain, ver, name) \
+  provider##_##name##_##domain##_ver##ver
+#define ONNX_CPU_OPERATOR_KERNEL(name, ver, builder, ...) \
+  ONNX_OPERATOR_KERNEL_EX(name, kOnnxDomain, ver, kCpu, builder, __VA_ARGS__)
+#define ONNX_OPERATOR_KERNEL_EX(name, domain, ver, provider, builder, ...) \
+  class ONNX_OPERATOR_KERNEL_CLASS_NAME(provider, domain, ver, name);      \
+  kernel name builder __VA_ARGS__
+#define ONNX_OPERATOR_VERSIONED_TYPED_KERNEL_CLASS_NAME(provider, domain, startver, endver, type, name) \
+  provider##_##name##_##domain##_ver##startver##_##endver##_##type
+#define ONNX_OPERATOR_VERSIONED_TYPED_KERNEL_EX(name, domain, startver, endver, type, \
+                                                provider, builder, ...)               \
+  class ONNX_OPERATOR_VERSIONED_TYPED_KERNEL_CLASS_NAME(provider, domain, startver,   \
+                                                        endver, type, name);          \
+  kernel name type builder __VA_ARGS__
+"""
+SOURCE: Final = """
+#include "core/framework/op_kernel.h"
+#define TYPED(type) \\
+  ONNX_OPERATOR_VERSIONED_TYPED_KERNEL_EX(Pow, kOnnxDomain, 7, 12, type, kCpu, Create(1, 2), Pow<type>)
+TYPED(float)
+TYPED(double);
+ONNX_CPU_OPERATOR_KERNEL(Max, 13, Create(), Max<float, double>);
+ONNX_CPU_OPERATOR_KERNEL(Max, 8, Create(), Max_8);
+"""
+ALL: Final = [
+    "class kCpu_Pow_kOnnxDomain_ver7_12_float; kernel Pow float Create(1, 2) Pow<float>",
+    "class kCpu_Pow_kOnnxDomain_ver7_12_double; kernel Pow double Create(1, 2) Pow<double>;",
+    "class kCpu_Max_kOnnxDomain_ver13; kernel Max Create() Max<float, double>;",
+    "class kCpu_Max_kOnnxDomain_ver8; kernel Max Create() Max_8;",
+]
+DOUBLE: Final = """\
+      BuildKernelCreateInfo<ONNX_OPERATOR_VERSIONED_TYPED_KERNEL_CLASS_NAME(kCpu, kOnnxDomain, 7, 12,
+                                                                            double, Pow)>,
+"""
+MAX: Final = "      BuildKernelCreateInfo<class ONNX_OPERATOR_KERNEL_CLASS_NAME(kCpu, kOnnxDomain, 13, Max)>,\n"
+CAST: Final = "      BuildKernelCreateInfo<ONNX_OPERATOR_KERNEL_CLASS_NAME(kCpu, kOnnxDomain, 13, Cast)>,\n"
+NONE: Final = "      BuildKernelCreateInfo<void>,  // default entry\n"
+UNIT: Final = f"{CPU}/math/element_wise_ops.cc"
+
+
+@pytest.fixture(name="paths")
+def fixture_paths(tmp_path: Path) -> JobPaths:
+    """Make sources, one of which defines four kernels."""
+    paths = make_kernels(tmp_path)
+    for name, text in ((MACROS, DEFINITIONS), (UNIT, TYPED[UNIT].splitlines()[0] + SOURCE)):
+        path = paths.sources / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    control = paths.sources / "onnxruntime/onnxruntime/core/providers/op_kernel_type_control.h"
+    control.write_text("")
+    return paths
+
+
+def configure(paths: JobPaths, *registrations: str) -> None:
+    """Write what upstream's reduction of operators leaves of its tables."""
+    for name, lines in zip(TABLES, ((NONE, *registrations), (NONE,)), strict=True):
+        table = paths.configured / REDUCED_TYPES / name
+        table.parent.mkdir(parents=True, exist_ok=True)
+        table.write_text("const table[] = {\n" + "".join(lines) + "};\n")
+
+
+def kernels(paths: JobPaths) -> list[str]:
+    """Return the kernels that a compiler finds in the source, with its header."""
+    unit = paths.sources / UNIT
+    folders = (
+        type_folder(paths, unit),
+        *(paths.sources / "onnxruntime" / name for name in ("include/onnxruntime", "onnxruntime")),
+    )
+    words = ("gcc", "-E", "-P", "-x", "c++", *(f"-I{folder}" for folder in folders), "-include", HEADER, str(unit))
+    done = run(words)
+    assert done.returncode == 0, done.stderr
+    return [" ".join(line.split()) for line in done.stdout.splitlines() if line.strip(" ;")]
+
+
+@pytest.mark.parametrize(
+    ("registrations", "expected"),
+    [
+        ((DOUBLE, MAX, CAST), [ALL[1], ALL[2]]),
+        ((MAX,), [ALL[2]]),
+        ((f"// {DOUBLE.strip()}\n".replace("\n   ", "\n//"), CAST), []),
+    ],
+)
+def test_a_source_defines_the_kernels_that_are_registered(
+    paths: JobPaths, registrations: tuple[str, ...], expected: list[str]
+) -> None:
+    """Of the same name, type and version; a comment registers nothing."""
+    configure(paths, *registrations)
+    write_kept_kernels(paths, everything=False)
+    assert kernels(paths) == expected
+
+
+@pytest.mark.parametrize("strange", ["ONNX_OPERATOR_KERNEL_CLASS_NAME(kCpu, Max)", "Max_13", "NEW_NAME(kCpu, Max)"])
+def test_a_source_keeps_all_of_them_where_a_registration_is_not_understood(paths: JobPaths, strange: str) -> None:
+    """Another version may register in another way; a kernel too many costs seconds, one too few the build."""
+    configure(paths, DOUBLE, f"BuildKernelCreateInfo<{strange}>,\n")
+    write_kept_kernels(paths, everything=False)
+    assert kernels(paths) == ALL
+
+
+def test_a_source_keeps_all_of_them_when_asked_to(paths: JobPaths) -> None:
+    """An index is made of all that sources define."""
+    configure(paths, DOUBLE)
+    write_kept_kernels(paths, everything=True)
+    assert kernels(paths) == ALL
+
+
+def test_a_tree_without_tables_keeps_all(paths: JobPaths) -> None:
+    """A build with all operators reduces nothing."""
+    write_kept_kernels(paths, everything=False)
+    assert kernels(paths) == ALL
+
+
+def test_a_change_of_other_operators_leaves_the_header_alone(paths: JobPaths) -> None:
+    """Ninja compiles by time."""
+    configure(paths, MAX)
+    write_kept_kernels(paths, everything=False)
+    header = type_folder(paths, paths.sources / UNIT) / HEADER
+    before = header.stat().st_mtime_ns
+    configure(paths, MAX, CAST)
+    write_kept_kernels(paths, everything=False)
+    assert header.stat().st_mtime_ns == before
+    configure(paths, MAX, DOUBLE)
+    write_kept_kernels(paths, everything=False)
+    assert header.stat().st_mtime_ns != before
+
+
+def test_large_sources_are_cut_without_type_control(paths: JobPaths) -> None:
+    """Where there are such."""
+    (large,) = LARGE
+    assert cut_units(paths) == tuple(paths.sources / name for name in TYPED)
+    there = paths.sources / "onnxruntime" / "onnxruntime" / large
+    there.parent.mkdir(parents=True)
+    there.write_text("")
+    assert cut_units(paths) == (*(paths.sources / name for name in TYPED), there)
+
+
+def test_a_class_is_named_as_its_macro_pastes_it() -> None:
+    """With the operator's name beside it."""
+    assert registered_kernels([DOUBLE, MAX], DEFINITIONS) == {
+        "kCpu_Max_kOnnxDomain_ver13": "Max",
+        "kCpu_Pow_kOnnxDomain_ver7_12_double": "Pow",
+    }

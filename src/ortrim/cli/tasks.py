@@ -27,6 +27,7 @@ TASKS: Final[Mapping[tuple[str, ...], Callable[[], ModuleType]]] = {
     ("accept-build", "check-build", "history"): lambda: import_module("ortrim.history.task"),
 }
 COLLECTIONS: Final[Mapping[str, Callable[[], ModuleType]]] = {
+    "cache": lambda: import_module("ortrim.cli.cache"),
     "ci": lambda: import_module("ortrim.cli.ci"),
     "pins": lambda: import_module("ortrim.cli.pins"),
     "release": lambda: import_module("ortrim.cli.release"),

@@ -48,7 +48,9 @@ def arguments(name: str) -> list[Argument]:
     """Return a task's arguments with their help, in the order of their names."""
     task = namespace[name]
     task.help = dict(HELP[name])
-    return sorted(task.get_arguments(), key=lambda argument: argument.name or "")
+    found = task.get_arguments()  # Invoke's order, which is that of what stands by itself
+    named = sorted((each for each in found if not is_positional(each)), key=lambda argument: argument.name or "")
+    return [*filter(is_positional, found), *named]
 
 
 def is_positional(argument: Argument) -> bool:

@@ -20,9 +20,9 @@ from program_runs import Run
 TASKS = (
     "accept-build", "api", "attach", "bench", "build", "bundle", "check-build", "check-compat", "compare", "convert",
     "cost", "devices", "doctor", "fetch", "history", "hot", "init", "inspect", "lint", "page", "plan", "prepare",
-    "profile", "reduce", "report", "runs", "schema", "size", "verify", "workflows", "ci.app", "ci.compile",
-    "ci.deliver", "ci.farm", "ci.judge", "ci.plan", "ci.prepare", "ci.setup", "pins.compare", "pins.index",
-    "pins.propose", "pins.update", "release.draft", "release.publish",
+    "profile", "reduce", "report", "runs", "schema", "size", "verify", "workflows", "cache.pull", "cache.push",
+    "ci.app", "ci.compile", "ci.deliver", "ci.farm", "ci.judge", "ci.plan", "ci.prepare", "ci.setup", "pins.compare",
+    "pins.index", "pins.propose", "pins.update", "release.draft", "release.publish",
 )  # fmt: skip
 
 

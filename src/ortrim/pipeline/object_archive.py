@@ -1,0 +1,137 @@
+"""Compiled objects in one file: from the machine that compiled them to those that should not, such as a CI job's.
+
+It is a `tar.gz` of this user's compiler cache, and of what zig has compiled of its own libraries for each target. An
+object goes into a library unseen, so that an archive is as good as whoever made it: it is taken by its digest alone.
+"""
+
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from ortrim.base.archives import unpack
+from ortrim.base.cache import cache_folder, kept_folder, locked
+from ortrim.base.downloads import download
+from ortrim.base.files import require_writable, sha256_of, storage_errors
+from ortrim.build.trees import ZIGS_WORK
+from ortrim.errors import StorageError, UsageError
+from ortrim.package.packing import write_archive
+
+TOP: Final = "ortrim-objects"
+OBJECTS: Final = "ccache"
+LIBRARIES: Final = "zig"
+OBJECT: Final = re.compile(r"(?:[0-9a-f]/)+[0-9a-z]{20,}")
+"""Where ccache has an object or a manifest: two folders or more, and the rest of the digest."""
+TARGET: Final = re.compile(r"[\w.-]+")
+ADDRESS: Final = re.compile(r"https?://")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ObjectArchive:
+    """An archive that was written or taken: how many objects are in it, and for which targets zig's libraries are.
+
+    `added` counts the objects that were not here before.
+    """
+
+    path: str
+    sha256: str
+    objects: int
+    targets: tuple[str, ...]
+    added: int = 0
+
+
+def write_objects(destination: Path) -> ObjectArchive:
+    """Write all that this user has compiled into an archive.
+
+    Raises `UsageError` (`nothing-compiled`) and `StorageError`.
+    """
+    require_writable(destination.parent)
+    objects = tuple(_objects(cache_folder("compiler") / OBJECTS))
+    if not objects:
+        hint = "build something first, without a compiler cache of a team's"
+        raise UsageError(
+            "nothing-compiled", "holds no compiled objects", where=str(cache_folder("compiler")), hint=hint
+        )
+    libraries = cache_folder(LIBRARIES)
+    targets = tuple(sorted(each.name for each in libraries.iterdir() if each.is_dir() and TARGET.fullmatch(each.name)))
+    with storage_errors(destination), _work() as work:
+        for name in objects:
+            _put(cache_folder("compiler") / OBJECTS / name, work / TOP / OBJECTS / name)
+        for target in targets:
+            with kept_folder(libraries / target) as kept:
+                shutil.copytree(kept.path, work / TOP / LIBRARIES / target, ignore=ZIGS_WORK)
+        write_archive(work / TOP, destination)
+    return ObjectArchive(path=str(destination), sha256=sha256_of(destination), objects=len(objects), targets=targets)
+
+
+def take_objects(source: str, sha256: str) -> ObjectArchive:
+    """Put what is in an archive, a file or an address, where builds look for it; what is there stays.
+
+    Raises `StorageError` (`digest-mismatch`, `not-objects`, `no-such-archive`, and of archives and disks), and
+    `NetworkError`.
+    """
+    with _work() as work:
+        archive = _at_hand(source, sha256, work)
+        unpack(archive, work / "unpacked", strip=1)
+        objects = tuple(_objects(work / "unpacked" / OBJECTS))
+        if not objects:
+            hint = "name a file that ortrim cache.push has written"
+            raise StorageError("not-objects", "holds no compiled objects", where=source, hint=hint)
+        there = cache_folder("compiler") / OBJECTS
+        with storage_errors(there):
+            added = sum(_put(work / "unpacked" / OBJECTS / name, there / name) for name in objects)
+        libraries = work / "unpacked" / LIBRARIES
+        targets = tuple(sorted(each.name for each in libraries.iterdir())) if libraries.is_dir() else ()
+        for target in targets:
+            with kept_folder(cache_folder(LIBRARIES) / target) as kept, storage_errors(kept.path):
+                shutil.copytree(libraries / target, kept.path, dirs_exist_ok=True)
+    return ObjectArchive(path=source, sha256=sha256, objects=len(objects), targets=targets, added=added)
+
+
+@contextmanager
+def _work() -> Iterator[Path]:
+    """Give a folder on the cache's disk, from which files can be moved into it."""
+    with (
+        locked(cache_folder("compiler") / "archive"),
+        tempfile.TemporaryDirectory(dir=cache_folder("compiler"), prefix=".archive-") as name,
+    ):
+        yield Path(name)
+
+
+def _at_hand(source: str, sha256: str, work: Path) -> Path:
+    if ADDRESS.match(source):
+        download(source, work / "archive.tar.gz", sha256)
+        return work / "archive.tar.gz"
+    archive = Path(source)
+    if not archive.is_file():
+        raise StorageError("no-such-archive", "is no file", where=source, hint="name a file, or an https address")
+    with storage_errors(archive):
+        actual = sha256_of(archive)
+    if actual != sha256:
+        hint = "take the digest from whom you trust, where ortrim cache.push printed it"
+        why = f"expected {sha256}\nactual   {actual}"
+        raise StorageError("digest-mismatch", "is another file than was asked for", where=source, why=why, hint=hint)
+    return archive
+
+
+def _objects(folder: Path) -> Iterator[str]:
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder).as_posix()
+        if OBJECT.fullmatch(name) and path.is_file():
+            yield name
+
+
+def _put(source: Path, destination: Path) -> bool:
+    """Have a file at another place of the same disk, at once and whole; whether it was not there."""
+    if destination.exists():
+        return False
+    destination.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        destination.hardlink_to(source)
+    except FileExistsError:
+        return False
+    return True

@@ -1,0 +1,142 @@
+"""Compiled objects on their way to another machine."""
+
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from fake_sources import private_cache
+from loopback_service import Asked, LoopbackService, Reply
+from ortrim.base.cache import cache_folder, kept_folder
+from ortrim.base.files import sha256_of
+from ortrim.errors import Diagnostic, ExitCode
+from ortrim.package.packing import write_archive
+from ortrim.pipeline.object_archive import ObjectArchive, take_objects, write_objects
+
+DIGEST: Final = "274e06f38ba217465419dcca57b023f645c71b"
+OTHER: Final = "8d4019136cc1126ad47ffe2ef96510b4520177"
+TARGET: Final = "x86_64-linux-gnu.2.28"
+
+
+class Release(LoopbackService):
+    """Has one file."""
+
+    def __init__(self, file: Path) -> None:
+        super().__init__()
+        self.file = file
+
+    def name_of(self, asked: Asked) -> str:
+        """Name an answer."""
+        return asked.path
+
+    def answer(self, asked: Asked) -> Reply:
+        """Give the file, whatever was asked for."""
+        del asked
+        return Reply(body=self.file.read_bytes())
+
+
+def compiled() -> Path:
+    """Return where ccache keeps objects."""
+    return cache_folder("compiler") / "ccache"
+
+
+def put(name: str, text: str) -> None:
+    """Have a file among the objects."""
+    path = compiled() / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+@pytest.fixture(name="archive")
+def fixture_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ObjectArchive:
+    """Write an archive of what was compiled elsewhere; here the cache is empty."""
+    private_cache(tmp_path / "there", monkeypatch)
+    put(f"3/3/{DIGEST}", "object")
+    put(f"a/b/{OTHER}", "another")
+    for name in ("3/3/stats", "ccache.conf", "tmp/cpp_stdout.x", "lock/1"):
+        put(name, "")
+    with kept_folder(cache_folder("zig") / TARGET) as kept:
+        for name in ("o/1/libc.a", "tmp/half"):
+            (kept.path / name).parent.mkdir(parents=True)
+            (kept.path / name).write_text("library")
+    written = write_objects(tmp_path / "objects.tar.gz")
+    private_cache(tmp_path / "here", monkeypatch)
+    return written
+
+
+def taken() -> dict[str, str]:
+    """Return what the cache has now, without its own files."""
+    folder = cache_folder("compiler").parent
+    files = (path for path in folder.rglob("*") if path.is_file() and not path.name.startswith("."))
+    return {path.relative_to(folder).as_posix(): path.read_text() for path in files}
+
+
+ALL: Final = {
+    f"compiler/ccache/3/3/{DIGEST}": "object",
+    f"compiler/ccache/a/b/{OTHER}": "another",
+    f"zig/{TARGET}/o/1/libc.a": "library",
+}
+
+
+def test_objects_arrive_as_they_left(archive: ObjectArchive) -> None:
+    """Without ccache's own accounts, which are of another machine, and without what was half done."""
+    assert (archive.objects, archive.targets) == (2, (TARGET,))
+    arrived = take_objects(archive.path, archive.sha256)
+    assert taken() == ALL
+    assert (arrived.objects, arrived.added, arrived.targets) == (2, 2, (TARGET,))
+    with kept_folder(cache_folder("zig") / TARGET) as kept:
+        assert (kept.path / "o/1/libc.a").is_file()
+
+
+def test_what_is_here_stays(archive: ObjectArchive) -> None:
+    """A build may be reading it; the second time nothing is new."""
+    put(f"3/3/{DIGEST}", "own")
+    assert take_objects(archive.path, archive.sha256).added == 1
+    assert taken() == ALL | {f"compiler/ccache/3/3/{DIGEST}": "own"}
+    assert take_objects(archive.path, archive.sha256).added == 0
+
+
+def test_an_archive_comes_from_an_address(archive: ObjectArchive) -> None:
+    """As an asset of a release does."""
+    service = Release(Path(archive.path))
+    assert take_objects(f"{service.address}/objects.tar.gz", archive.sha256).added == 2
+    service.close()
+    assert taken() == ALL
+
+
+def test_another_file_is_refused(archive: ObjectArchive) -> None:
+    """Before it is opened: objects go into libraries unseen."""
+    with Path(archive.path).open("ab") as file:
+        file.write(b"\0")
+    with pytest.raises(Diagnostic) as caught:
+        take_objects(archive.path, archive.sha256)
+    assert (caught.value.code, caught.value.exit_code) == ("digest-mismatch", ExitCode.STORAGE)
+    assert taken() == {}
+
+
+def test_a_missing_file_is_named(archive: ObjectArchive) -> None:
+    """With its name."""
+    with pytest.raises(Diagnostic) as caught:
+        take_objects("absent.tar.gz", archive.sha256)
+    assert (caught.value.code, caught.value.where) == ("no-such-archive", "absent.tar.gz")
+
+
+def test_another_archive_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such as a package's."""
+    private_cache(tmp_path, monkeypatch)
+    (tmp_path / "package" / "lib").mkdir(parents=True)
+    (tmp_path / "package" / "lib" / "libonnxruntime.so").write_text("")
+    write_archive(tmp_path / "package", package := tmp_path / "package.tar.gz")
+    with pytest.raises(Diagnostic) as caught:
+        take_objects(str(package), sha256_of(package))
+    assert caught.value.code == "not-objects"
+    assert taken() == {}
+
+
+def test_nothing_compiled_is_nothing_to_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An empty archive would look like help."""
+    private_cache(tmp_path, monkeypatch)
+    with pytest.raises(Diagnostic) as caught:
+        write_objects(tmp_path / "objects.tar.gz")
+    assert (caught.value.code, caught.value.exit_code) == ("nothing-compiled", ExitCode.USAGE)
+    assert not (tmp_path / "objects.tar.gz").exists()

@@ -36,7 +36,7 @@ from ortrim.models.full_runtime import FullRuntime, full_runtime, run_script
 from ortrim.models.graph_facts import GraphFacts, dimension_name, dynamic_dimensions, operators_of
 from ortrim.models.kernels import missing_kernel
 from ortrim.models.models import TensorInfo
-from ortrim.models.named import files_named
+from ortrim.models.named import ADDRESSES, WHEEL, files_named
 from ortrim.models.prepare import require_files
 from ortrim.pins.runtime import runtime_pins
 from ortrim.pins.versions import limits_of, supported_versions
@@ -250,12 +250,19 @@ def _result(finding: LintFinding, model: ModelFindings) -> dict[str, Any]:
 
 
 def _uri(path: str) -> str:
-    """Return a path as a code: relative ones stay so, to be found from the repository's folder."""
+    """Return a path as a code: relative ones stay so, to be found from the repository's folder.
+
+    A model that was fetched goes by its address, or by its wheel: where our copy lies says nothing to a reader.
+    """
+    if path.startswith((WHEEL, *ADDRESSES)):
+        return quote(path, safe=OF_ADDRESSES)
     pure = PurePath(path)
     words = quote(pure.as_posix().encode(errors="surrogateescape"))  # a file's name need not be text
     return f"file://{words}" if pure.is_absolute() else words
 
 
+OF_ADDRESSES: Final = ":/?#[]@!$&'()*+,;=%~"
+"""What an address may have as it is."""
 MOST_LINES: Final = 12
 
 
@@ -286,7 +293,7 @@ class _Subject:
     name: str
     path: Path
     ort_version: str
-    file: Path
+    file: str
     steps: tuple[str, ...] = ()
 
 
@@ -323,7 +330,7 @@ def findings_of(
     name: str, path: Path, graph: GraphFacts, ort_version: str, library: Library, *, run: bool
 ) -> ModelFindings:
     """Judge one model that was read, also by running it if `run` is said. Raises as `lint_models` does."""
-    subject = _Subject(name=name, path=path, ort_version=ort_version, file=path)
+    subject = _Subject(name=name, path=path, ort_version=ort_version, file=str(path))
     return _findings(subject, graph, library, run=run)
 
 
@@ -353,7 +360,7 @@ def _subjects(word: str, asked: LintRequest, console: Console) -> Iterator[_Subj
     if not is_buildspec(path):
         version = asked.ort_version or RuntimeSpec().version
         for name, file in files_named(word, version):
-            yield _Subject(name=name, path=file, ort_version=version, file=file)
+            yield _Subject(name=name, path=file, ort_version=version, file=name)
         return
     loaded = load(Request(spec=path, version=asked.ort_version))
     ready = ready_models(loaded, console, given=asked.given)
@@ -363,7 +370,7 @@ def _subjects(word: str, asked: LintRequest, console: Console) -> Iterator[_Subj
             name=str(file) if spec.path else f"{path}: {spec.name}",
             path=each.model.path,
             ort_version=loaded.spec.onnxruntime.version,
-            file=file,
+            file=str(file),
             steps=each.steps,
         )
 
@@ -396,7 +403,7 @@ def _findings(subject: _Subject, graph: GraphFacts, library: Library, *, run: bo
     )
     return ModelFindings(
         model=subject.name,
-        file=str(subject.file),
+        file=subject.file,
         steps=subject.steps,
         sha256=graph.model.sha256,
         ort_version=subject.ort_version,

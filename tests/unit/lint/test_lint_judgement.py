@@ -82,6 +82,13 @@ def test_sarif_has_what_the_standard_requires(bad: LintFacts) -> None:
     assert set(uris) == {"models/a%20b.onnx", "file:///models/x.onnx"}
 
 
+@pytest.mark.parametrize("name", ["wheel:small==1.2/a/m.onnx", "https://example.com/a%20b.onnx?x=1#y"])
+def test_a_fetched_model_goes_by_its_address(bad: LintFacts, name: str) -> None:
+    """Where our copy lies is of no use to who reads a review."""
+    (result, *_) = log_of(findings(bad, name))["runs"][0]["results"]
+    assert result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == name
+
+
 def test_a_finding_keeps_its_fingerprint_in_another_folder(bad: LintFacts) -> None:
     """So that a code review does not take it for a new one; another place has another."""
     first, second = (log_of(findings(bad, path))["runs"][0]["results"] for path in ("a/m.onnx", "b/m.onnx"))

@@ -6,6 +6,7 @@ object goes into a library unseen, so that an archive is as good as whoever made
 
 import re
 import shutil
+import tarfile
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,7 +20,7 @@ from ortrim.base.downloads import download
 from ortrim.base.files import require_writable, sha256_of, storage_errors
 from ortrim.build.trees import ZIGS_WORK
 from ortrim.errors import StorageError, UsageError
-from ortrim.package.packing import write_archive
+from ortrim.package.packing import new_archive
 
 TOP: Final = "ortrim-objects"
 OBJECTS: Final = "ccache"
@@ -27,6 +28,8 @@ LIBRARIES: Final = "zig"
 OBJECT: Final = re.compile(r"(?:[0-9a-f]/)+[0-9a-z]{20,}")
 """Where ccache has an object or a manifest: two folders or more, and the rest of the digest."""
 TARGET: Final = re.compile(r"[\w.-]+")
+LITTLE: Final = 1
+"""How hard an archive is packed: ccache has packed the objects."""
 ADDRESS: Final = re.compile(r"https?://")
 
 
@@ -64,7 +67,8 @@ def write_objects(destination: Path) -> ObjectArchive:
         for target in targets:
             with kept_folder(libraries / target) as kept:
                 shutil.copytree(kept.path, work / TOP / LIBRARIES / target, ignore=ZIGS_WORK)
-        write_archive(work / TOP, destination)
+        with new_archive(destination) as file, tarfile.open(fileobj=file, mode="w:gz", compresslevel=LITTLE) as archive:
+            archive.add(work / TOP, TOP)
     return ObjectArchive(path=str(destination), sha256=sha256_of(destination), objects=len(objects), targets=targets)
 
 

@@ -164,9 +164,9 @@ class Upstream:
         with without_leftovers(self.paths):
             with unchanged_files_keep_their_time(self.paths.configured / REDUCED):
                 outcome = self._run("--update")
-            if outcome.failed:
-                return outcome
-            configured()
+                if outcome.failed:
+                    return outcome
+                configured()
             return self._run("--build")
 
     def link(self) -> "CompileOutcome":

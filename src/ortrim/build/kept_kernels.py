@@ -17,7 +17,7 @@ from typing import Final
 
 from ortrim.base.files import storage_errors, write_if_changed
 from ortrim.build.execution import JobPaths
-from ortrim.build.upstream import REDUCED_TYPES, type_folder, typed_units
+from ortrim.build.upstream import REDUCED_TYPES, TYPED, type_folder, typed_units
 from ortrim.models.operators import OperatorTypes
 
 HEADER: Final = "kept_kernels.h"
@@ -56,7 +56,7 @@ NO_TYPES_BESIDE: Final = """\
 #undef ORT_SPECIFY_OP_KERNEL_ARG_REQUIRED_TYPE_LIST
 #define ORT_SPECIFY_OP_KERNEL_ARG_REQUIRED_TYPE_LIST(...)
 """
-"""Takes from sources the types that they have beside those of the models."""
+"""Takes from a source with type control the types that it has beside those of the models."""
 Types = Callable[[str, str], OperatorTypes]
 """The types of an operator, by its domain and name."""
 
@@ -82,13 +82,14 @@ def write_kept_kernels(paths: JobPaths, *, everything: bool = False, types: Type
         if kept and types:
             tables = {name: without_integers(text, macros, types) for name, text in tables.items()}
             kept = registered_kernels(tables.values(), macros)
-            choosing += NO_TYPES_BESIDE
             for name, text in tables.items():
                 write_if_changed(generated / name, text)
         for unit in cut_units(paths):
-            names = frozenset(re.findall(r"\w+", _text(unit)))
+            text = _text(unit)
+            names = frozenset(re.findall(r"\w+", text))
             own = (f"#define ORTRIM_KEPT_{each} , ORTRIM_WHOLE\n" for each, name in kept.items() if name in names)
-            write_if_changed(type_folder(paths, unit) / HEADER, PREAMBLE + choosing + "".join(own))
+            beside = NO_TYPES_BESIDE if kept and types and TYPED.search(text) else ""
+            write_if_changed(type_folder(paths, unit) / HEADER, PREAMBLE + choosing + beside + "".join(own))
 
 
 def registered_kernels(tables: Iterable[str], macros: str) -> dict[str, str]:

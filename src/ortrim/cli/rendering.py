@@ -2,15 +2,16 @@
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rich.table import Table
 
 from ortrim.base.console import Console, printable
-from ortrim.base.json import to_data, to_json
+from ortrim.base.json import to_data
 from ortrim.build.plan import BuildPlan, digest
 from ortrim.cli.boundary import ErrorData, as_data
+from ortrim.models.operators import RequiredOperators, parse_config
 from ortrim.pipeline.prediction import Prediction
 from ortrim.pipeline.request import Request
 from ortrim.pipeline.verification import gravest_failure
@@ -57,13 +58,11 @@ def _package(report: VerifyReport, output: Path) -> Path:
 
 
 def show_plan(console: Console, plan: BuildPlan, expected: Sequence[Prediction], *, json_mode: bool) -> None:
-    """Show what is expected of a plan and a table of its jobs with their arguments, or the plan as JSON."""
+    """Show a table of a plan's jobs, and what is expected of them; as JSON, each job whole."""
     if json_mode:
-        console.result(to_json(plan))
+        console.result(json.dumps({**to_data(plan), "expected": to_data(tuple(expected))}, indent=2))
         return
     console.note(f"plan {digest(plan)[:12]}: {plan.spec_name}, ONNX Runtime {plan.ort_version}")
-    for each in expected:
-        console.note(each.text)
     for target in plan.targets:
         job = target.job
         table = Table(title=job.target.identifier, show_header=False, box=None, title_justify="left", padding=(0, 2))
@@ -72,6 +71,18 @@ def show_plan(console: Console, plan: BuildPlan, expected: Sequence[Prediction],
             table.add_row(heading, text)
         table.add_row("profile", f"{job.profile}, exceptions {'on' if job.exceptions else 'off'}")
         table.add_row("sources", ", ".join(f"{pin.name} {pin.version}" for pin in job.sources))
-        table.add_row("operators", printable(job.operator_config.strip()))
-        table.add_row("build.py", " ".join(job.arguments))
+        table.add_row("operators", printable(", ".join(_operators(parse_config(job.operator_config)))))
+        table.add_row("build.py", f"{len(job.arguments)} words: --json shows them")
         console.render(table)
+    for each in expected:
+        console.note(each.text)
+
+
+def _operators(required: RequiredOperators) -> Iterator[str]:
+    """Yield each operator once, with the types that it is needed for."""
+    if required.everything:
+        yield "all"
+    for domain, name in sorted({(each.domain, each.name) for each in required.operators}):
+        types = required.types_of(domain, name)
+        used = sorted({each for _, several in (*types.inputs, *types.outputs) for each in several})
+        yield (name if domain == "ai.onnx" else f"{domain}:{name}") + (f" ({', '.join(used)})" if used else "")

@@ -1,0 +1,53 @@
+"""How a plan is shown: to a reader, and to a program."""
+
+import io
+import json
+
+from ortrim.base.console import Console
+from ortrim.base.json import from_json
+from ortrim.build.plan import BuildPlan
+from ortrim.cli.rendering import show_plan
+from ortrim.models.operators import (
+    OperatorId,
+    OperatorTypes,
+    RequiredOperators,
+)
+from ortrim.pipeline.prediction import Prediction
+from sample_plans import sample_plan
+
+OPERATORS = RequiredOperators(
+    operators=(
+        OperatorId(domain="ai.onnx", opset=7, name="And"),
+        OperatorId(domain="ai.onnx", opset=13, name="Gather"),
+        OperatorId(domain="ai.onnx", opset=14, name="Gather"),
+        OperatorId(domain="com.microsoft", opset=1, name="FusedConv"),
+    ),
+    types=((("ai.onnx", "Gather"), OperatorTypes(inputs=((0, ("float",)), (1, ("int64_t",))))),),
+)
+EXPECTED = (Prediction(target="linux-x64", least=700_000, most=900_000, builds=2, seconds=(20.0, 75.0)),)
+
+
+def shown(*, json_mode: bool) -> tuple[str, str]:
+    """Return what is printed of a plan: the result, and what accompanies it."""
+    out, err = io.StringIO(), io.StringIO()
+    console = Console(stdout=out, stderr=err, environment={"COLUMNS": "80"})
+    show_plan(console, sample_plan(operators=OPERATORS), EXPECTED, json_mode=json_mode)
+    return out.getvalue(), err.getvalue()
+
+
+def test_a_plan_fits_a_screen_and_ends_with_what_is_expected() -> None:
+    """An operator stands there once, with its types; the many words of a build are for programs."""
+    printed = "".join(shown(json_mode=False))
+    words = " ".join(printed.split())
+    assert "And, Gather (float, int64_t), com.microsoft:FusedConv" in words
+    assert "--json shows them" in words
+    assert printed.splitlines()[-1] == f"{EXPECTED[0].text}"
+    assert len(printed.splitlines()) < 20
+
+
+def test_a_plan_for_programs_has_all() -> None:
+    """The plan whole, and what is expected of each target."""
+    printed = json.loads(shown(json_mode=True)[0])
+    (expected,) = printed.pop("expected")
+    assert (expected["target"], expected["least"], expected["most"]) == ("linux-x64", 700_000, 900_000)
+    assert from_json(BuildPlan, json.dumps(printed)) == sample_plan(operators=OPERATORS)

@@ -32,7 +32,7 @@ CLASS_NAME: Final = "_CLASS_NAME"
 KERNEL: Final = "_EX"
 CLASS: Final = re.compile(r"\bclass (ONNX_OPERATOR_\w+_CLASS_NAME\([^)]*\));")
 REGISTERED: Final = re.compile(
-    r"\bBuildKernelCreateInfo<\s*(?!void\b)(?P<use>(?:class )?(?P<name>\w+)\((?P<values>[^)]*)\))?"
+    r"\bBuildKernelCreateInfo<\s*(?!void\b)(?:(?:class )?(?P<name>\w+)\((?P<values>[^)]*)\))?"
 )
 INTEGERS: Final = ("int32_t", "int64_t")
 DOMAINS: Final = {"kOnnxDomain": "ai.onnx", "kMSDomain": "com.microsoft"}

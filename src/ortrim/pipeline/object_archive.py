@@ -9,7 +9,7 @@ import shutil
 import tarfile
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -18,7 +18,6 @@ from ortrim.base.archives import unpack
 from ortrim.base.cache import cache_folder, kept_folder, locked
 from ortrim.base.downloads import download
 from ortrim.base.files import require_writable, sha256_of, storage_errors
-from ortrim.build.trees import ZIGS_WORK
 from ortrim.errors import StorageError, UsageError
 from ortrim.package.packing import new_archive
 
@@ -30,6 +29,8 @@ OBJECT: Final = re.compile(r"(?:[0-9a-f]/)+[0-9a-z]{20,}")
 TARGET: Final = re.compile(r"[\w.-]+")
 LITTLE: Final = 1
 """How hard an archive is packed: ccache has packed the objects."""
+HALF_DONE: Final = re.compile(rf"^{TOP}/{LIBRARIES}/[^/]+/tmp(/|$)")
+"""Where zig writes what gets its name when it is complete."""
 ADDRESS: Final = re.compile(r"https?://")
 
 
@@ -61,14 +62,13 @@ def write_objects(destination: Path) -> ObjectArchive:
         )
     libraries = cache_folder(LIBRARIES)
     targets = tuple(sorted(each.name for each in libraries.iterdir() if each.is_dir() and TARGET.fullmatch(each.name)))
-    with storage_errors(destination), _work() as work:
+    with new_archive(destination) as file, tarfile.open(fileobj=file, mode="w:gz", compresslevel=LITTLE) as archive:
         for name in objects:
-            _put(cache_folder("compiler") / OBJECTS / name, work / TOP / OBJECTS / name)
+            with suppress(FileNotFoundError):  # A build that fills the cache throws the oldest out.
+                archive.add(cache_folder("compiler") / OBJECTS / name, f"{TOP}/{OBJECTS}/{name}", filter=_of_nobody)
         for target in targets:
             with kept_folder(libraries / target) as kept:
-                shutil.copytree(kept.path, work / TOP / LIBRARIES / target, ignore=ZIGS_WORK)
-        with new_archive(destination) as file, tarfile.open(fileobj=file, mode="w:gz", compresslevel=LITTLE) as archive:
-            archive.add(work / TOP, TOP)
+                archive.add(kept.path, f"{TOP}/{LIBRARIES}/{target}", filter=_of_nobody)
     return ObjectArchive(path=str(destination), sha256=sha256_of(destination), objects=len(objects), targets=targets)
 
 
@@ -129,13 +129,21 @@ def _objects(folder: Path) -> Iterator[str]:
             yield name
 
 
+def _of_nobody(entry: tarfile.TarInfo) -> tarfile.TarInfo | None:
+    """Return an entry that tells nothing of this machine; None for what zig has not finished."""
+    if HALF_DONE.search(entry.name):
+        return None
+    entry.uid = entry.gid = entry.mtime = 0
+    entry.uname = entry.gname = ""
+    return entry
+
+
 def _put(source: Path, destination: Path) -> bool:
-    """Have a file at another place of the same disk, at once and whole; whether it was not there."""
+    """Move a file to another place, at once and whole, unless something is there; whether nothing was."""
     if destination.exists():
         return False
     destination.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        destination.hardlink_to(source)
-    except FileExistsError:
-        return False
+    half = destination.with_name(f"{destination.name}.tmp.archive")
+    shutil.move(source, half)
+    half.replace(destination)
     return True

@@ -1,5 +1,6 @@
 """Compiled objects on their way to another machine."""
 
+import tarfile
 from pathlib import Path
 from typing import Final
 
@@ -86,6 +87,13 @@ def test_objects_arrive_as_they_left(archive: ObjectArchive) -> None:
     assert (arrived.objects, arrived.added, arrived.targets) == (2, 2, (TARGET,))
     with kept_folder(cache_folder("zig") / TARGET) as kept:
         assert (kept.path / "o/1/libc.a").is_file()
+
+
+def test_an_archive_tells_nothing_of_the_machine(archive: ObjectArchive) -> None:
+    """Neither who compiled, nor when."""
+    with tarfile.open(archive.path) as file:
+        facts = {(entry.uid, entry.gid, entry.uname, entry.gname, entry.mtime) for entry in file}
+    assert facts == {(0, 0, "", "", 0)}
 
 
 def test_what_is_here_stays(archive: ObjectArchive) -> None:

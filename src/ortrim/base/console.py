@@ -20,6 +20,7 @@ from typing import IO, Final, NoReturn, Self, TextIO
 from rich.console import Console as RichConsole
 from rich.console import RenderableType
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Column
 from rich.text import Text
 
 from ortrim.errors import Diagnostic, DiagnosticGroup
@@ -142,19 +143,25 @@ class Step:
         return "  " + " ".join([*parts, f"({text})"] if text else parts)
 
 
+BAR_WIDTH: Final = 18
+
+
 class Bar:
     """A progress bar that is gone when the step ends."""
 
     def __init__(self, console: RichConsole, name: str) -> None:
         self._progress = Progress(
             TextColumn("{task.description}", markup=False),
-            BarColumn(),
+            BarColumn(bar_width=BAR_WIDTH),
             TaskProgressColumn(),
             TimeElapsedColumn(),
-            TextColumn("elapsed"),
+            TextColumn("elapsed,"),
             TimeRemainingColumn(),
-            TextColumn("left {task.fields[note]}", markup=False),
+            TextColumn("left"),
+            # In a narrow terminal this is cut short, and not the times.
+            TextColumn("{task.fields[note]}", markup=False, table_column=Column(ratio=1, no_wrap=True)),
             console=console,
+            expand=True,
             transient=True,
         )
         self._task = self._progress.add_task(printable(name), total=None, note="")

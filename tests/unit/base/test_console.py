@@ -2,6 +2,7 @@ import errno
 import io
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -138,6 +139,15 @@ def test_a_terminal_shows_a_bar_with_elapsed_and_remaining_time() -> None:
     assert "50%" in shown
     assert "\x1b[2K" in shown
     assert "a note" in shown
+
+
+def test_a_narrow_terminal_cuts_the_file_and_not_the_times() -> None:
+    """Eighty columns show how long it takes, whatever the name is that is compiled."""
+    streams = Streams(terminal=True, COLUMNS="80")
+    with streams.console.step("build linux-arm64-musl") as step:
+        step.progress(5, 10, "a_name_of_a_file_that_is_longer_than_the_line.cc")
+    shown = re.sub(r"\x1b\[[^a-zA-Z]*[a-zA-Z]", "", streams.out.getvalue())
+    assert re.search(r"50% \d:\d\d:\d\d elapsed, [-\d]:[-\d]{2}:[-\d]{2} left a", shown)
 
 
 def test_a_step_says_whether_its_progress_is_seen_as_it_is() -> None:

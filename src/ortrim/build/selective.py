@@ -209,11 +209,8 @@ class SelectiveBuild:
     def _cut(self, *, everything: bool) -> None:
         """Give sources, once the tree is configured, what depends on the operators."""
         write_type_control(self._paths, typed_units(self._paths))
-        options = self.job.build_options
-        whole = everything or not options.dead_kernel_elimination
-        fixed = options.type_reduction and not self.job.providers  # these change models at load
-        types = parse_config(self.job.operator_config).types_of if fixed else None
-        write_kept_kernels(self._paths, everything=whole, types=types)
+        whole = everything or not self.job.build_options.dead_kernel_elimination
+        write_kept_kernels(self._paths, everything=whole)
 
     def compile_selected(
         self, index: UnitIndex, *, every_kernel: bool = False

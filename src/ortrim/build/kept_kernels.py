@@ -1,4 +1,4 @@
-"""Compiling of a source the kernels that a library registers alone, and not all that it defines.
+"""Compiling only those kernels of a source that the library registers, and not all that it defines.
 
 Upstream's operator configuration takes registrations out of a table. The sources still define every kernel, for every
 type, and the link drops them: `element_wise_ops.cc` compiles 300 kernels for the ten of a model. Sources define kernels
@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import Final
 
 from ortrim.base.files import storage_errors, write_if_changed
+from ortrim.build.dead_kernels import COMMENT
 from ortrim.build.execution import JobPaths
+from ortrim.build.mechanisms import text_of
 from ortrim.build.upstream import REDUCED_TYPES, type_folder, typed_units
 
 HEADER: Final = "kept_kernels.h"
@@ -22,7 +24,6 @@ TABLES: Final = ("core/providers/cpu/cpu_execution_provider.cc", "contrib_ops/cp
 MACROS: Final = "onnxruntime/include/onnxruntime/core/framework/op_kernel.h"
 LARGE: Final = ("core/providers/cpu/reduction/reduction_ops.cc",)
 """Sources without type control whose kernels take so long to compile that few of them are worth a compilation."""
-COMMENT: Final = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 DEFINITION: Final = re.compile(r"#define (?P<name>ONNX_OPERATOR_\w+)\((?P<parameters>[^)]*)\)(?P<body>(?:.*\\\n)*.*)")
 CLASS_NAME: Final = "_CLASS_NAME"
 KERNEL: Final = "_EX"
@@ -60,11 +61,11 @@ def write_kept_kernels(paths: JobPaths, *, everything: bool) -> None:
     """
     generated = paths.configured / REDUCED_TYPES
     with storage_errors(generated):
-        macros = "" if everything else _text(paths.sources / MACROS)
-        kept = registered_kernels((_text(generated / name) for name in TABLES), macros)
+        macros = "" if everything else text_of(paths.sources / MACROS)
+        kept = registered_kernels((text_of(generated / name) for name in TABLES), macros)
         choosing = choosing_macros(macros) if kept else ""
         for unit in cut_units(paths):
-            names = frozenset(re.findall(r"\w+", _text(unit)))
+            names = frozenset(re.findall(r"\w+", text_of(unit)))
             own = (f"#define ORTRIM_KEPT_{each} , ORTRIM_WHOLE\n" for each, name in kept.items() if name in names)
             write_if_changed(type_folder(paths, unit) / HEADER, PREAMBLE + choosing + "".join(own))
 
@@ -121,7 +122,3 @@ def _words(listed: str) -> tuple[str, ...]:
 
 def _line(text: str) -> str:
     return " ".join(text.replace("\\\n", " ").split())
-
-
-def _text(path: Path) -> str:
-    return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""

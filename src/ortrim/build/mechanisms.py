@@ -156,7 +156,7 @@ def find_mechanisms(paths: JobPaths, job: BuildJob, texts: Mapping[str, str]) ->
     options = job.build_options
     with storage_errors(paths.sources):
         missing = (*_missing(paths, job, texts), *_missing_hot(paths, job))
-        table = c_api.api_table(_text(paths.sources / c_api.UPSTREAM), options.api, providers=bool(job.providers))
+        table = c_api.api_table(text_of(paths.sources / c_api.UPSTREAM), options.api, providers=bool(job.providers))
     slower = options.avx512_kernels and not quicker
     whole = options.api != "all" and not table
     left_out = (*missing, *((AVX512_KERNELS,) if slower else ()), *((C_API,) if whole else ()))
@@ -171,7 +171,7 @@ def _missing(paths: JobPaths, job: BuildJob, texts: Mapping[str, str]) -> Iterat
             yield BRANCH
         if not {file.name for file in paths.sources.glob(PROTOBUF)}.issuperset((*READERS, BASE)):
             yield MESSAGES
-    if SPARSE in job.without_types and WEIGHTS not in _text(paths.sources / GRAPH):
+    if SPARSE in job.without_types and WEIGHTS not in text_of(paths.sources / GRAPH):
         yield REFUSE_SPARSE
     if not typed_units(paths):
         yield TYPES
@@ -181,7 +181,7 @@ def _missing(paths: JobPaths, job: BuildJob, texts: Mapping[str, str]) -> Iterat
 
 def _has_macros(folder: Path) -> bool:
     """Whether upstream's headers define all that ours define anew, and no text is made by a function that ours lack."""
-    texts = {name: _text(folder / name) for name in MACROS}
+    texts = {name: text_of(folder / name) for name in MACROS}
     defined = all(f"#define {macro}" in texts[name] for name, macros in MACROS.items() for macro in macros)
     return defined and all(texts.values()) and MAKERS.issuperset(MADE.findall(texts["make_string.h"]))
 
@@ -189,7 +189,7 @@ def _has_macros(folder: Path) -> bool:
 def _missing_hot(paths: JobPaths, job: BuildJob) -> Iterator[str]:
     core = paths.sources / CORE
     kernels = (file for folder in KERNELS for file in (core / folder).rglob("*.cc"))
-    if job.hot_operators and not any(registering_words(_text(file)) for file in kernels):
+    if job.hot_operators and not any(registering_words(text_of(file)) for file in kernels):
         yield HOT_OPERATORS
     if job.build_options.hot == job.build_options.cold:
         return
@@ -198,7 +198,8 @@ def _missing_hot(paths: JobPaths, job: BuildJob) -> Iterator[str]:
     yield from (name for name in HOT_SOURCES if not any(core.glob(f"{name}*")))
 
 
-def _text(path: Path) -> str:
+def text_of(path: Path) -> str:
+    """Return the text of a source, whatever its bytes are; empty when there is no such file."""
     return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
 
 

@@ -82,17 +82,17 @@ def own_zig(tree: Path, toolchain: Toolchain) -> Iterator[None]:
         yield
         return
     with shared_zig(toolchain) as shared:
-        _copy_zig(shared, own)
+        copy_zig(shared, own)
     yield
     with shared_zig(toolchain) as shared:
-        _copy_zig(own, shared)
+        copy_zig(own, shared)
 
 
 ZIGS_WORK: Final = shutil.ignore_patterns("tmp")
 """Where zig writes what gets its name when it is complete; one that outlived its build may still do so."""
 
 
-def _copy_zig(source: Path, destination: Path) -> None:
+def copy_zig(source: Path, destination: Path) -> None:
     """Copy what zig has compiled to what is there; of a copy that is cut short nothing stays, which zig would believe.
 
     Raises `StorageError`.

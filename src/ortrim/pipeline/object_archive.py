@@ -18,7 +18,9 @@ from ortrim.base.archives import unpack
 from ortrim.base.cache import cache_folder, kept_folder, locked
 from ortrim.base.downloads import download
 from ortrim.base.files import require_writable, sha256_of, storage_errors
+from ortrim.build.trees import copy_zig
 from ortrim.errors import StorageError, UsageError
+from ortrim.models.named import ADDRESSES
 from ortrim.package.packing import new_archive
 
 TOP: Final = "ortrim-objects"
@@ -29,9 +31,9 @@ OBJECT: Final = re.compile(r"(?:[0-9a-f]/)+[0-9a-z]{20,}")
 TARGET: Final = re.compile(r"[\w.-]+")
 LITTLE: Final = 1
 """How hard an archive is packed: ccache has packed the objects."""
+WORK: Final = ".archive-"
 HALF_DONE: Final = re.compile(rf"^{TOP}/{LIBRARIES}/[^/]+/tmp(/|$)")
 """Where zig writes what gets its name when it is complete."""
-ADDRESS: Final = re.compile(r"https?://")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,23 +93,24 @@ def take_objects(source: str, sha256: str) -> ObjectArchive:
         libraries = work / "unpacked" / LIBRARIES
         targets = tuple(sorted(each.name for each in libraries.iterdir())) if libraries.is_dir() else ()
         for target in targets:
-            with kept_folder(cache_folder(LIBRARIES) / target) as kept, storage_errors(kept.path):
-                shutil.copytree(libraries / target, kept.path, dirs_exist_ok=True)
+            with kept_folder(cache_folder(LIBRARIES) / target) as kept:
+                copy_zig(libraries / target, kept.path)
     return ObjectArchive(path=source, sha256=sha256, objects=len(objects), targets=targets, added=added)
 
 
 @contextmanager
 def _work() -> Iterator[Path]:
     """Give a folder on the cache's disk, from which files can be moved into it."""
-    with (
-        locked(cache_folder("compiler") / "archive"),
-        tempfile.TemporaryDirectory(dir=cache_folder("compiler"), prefix=".archive-") as name,
-    ):
-        yield Path(name)
+    folder = cache_folder("compiler")
+    with locked(folder / "archive"):
+        for left in folder.glob(f"{WORK}*"):  # by a process that was killed
+            shutil.rmtree(left, ignore_errors=True)
+        with tempfile.TemporaryDirectory(dir=folder, prefix=WORK) as name:
+            yield Path(name)
 
 
 def _at_hand(source: str, sha256: str, work: Path) -> Path:
-    if ADDRESS.match(source):
+    if source.startswith(ADDRESSES):
         download(source, work / "archive.tar.gz", sha256)
         return work / "archive.tar.gz"
     archive = Path(source)

@@ -1,5 +1,6 @@
 """Compiled objects on their way to another machine."""
 
+import errno
 import tarfile
 from pathlib import Path
 from typing import Final
@@ -102,6 +103,31 @@ def test_what_is_here_stays(archive: ObjectArchive) -> None:
     assert take_objects(archive.path, archive.sha256).added == 1
     assert taken() == ALL | {f"compiler/ccache/3/3/{DIGEST}": "own"}
     assert take_objects(archive.path, archive.sha256).added == 0
+
+
+def test_what_a_killed_one_left_goes(archive: ObjectArchive) -> None:
+    """It would take the disk's space for ever."""
+    left = cache_folder("compiler") / ".archive-of-a-killed-one" / "unpacked"
+    left.mkdir(parents=True)
+    take_objects(archive.path, archive.sha256)
+    assert not left.parent.exists()
+
+
+def test_a_full_disk_leaves_no_half_of_a_library(archive: ObjectArchive, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Zig would believe it; the archive is taken again when there is space."""
+
+    def half(source: Path, destination: Path, **_: object) -> None:
+        (destination / "libc.a").write_text((source / "o/1/libc.a").read_text()[:3])
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as full:
+        full.setattr("ortrim.build.trees.shutil.copytree", half)
+        with pytest.raises(Diagnostic) as caught:
+            take_objects(archive.path, archive.sha256)
+    assert caught.value.exit_code == ExitCode.STORAGE
+    assert not any(name.startswith("zig/") for name in taken())
+    take_objects(archive.path, archive.sha256)
+    assert taken() == ALL
 
 
 def test_an_archive_comes_from_an_address(archive: ObjectArchive) -> None:

@@ -28,7 +28,8 @@ OBJECTS: Final = "ccache"
 LIBRARIES: Final = "zig"
 OBJECT: Final = re.compile(r"(?:[0-9a-f]/)+[0-9a-z]{20,}")
 """Where ccache has an object or a manifest: two folders or more, and the rest of the digest."""
-TARGET: Final = re.compile(r"[\w.-]+")
+TARGET: Final = re.compile(r"\w+(-[\w.]+)+")
+"""A target in zig's words. Beside such folders zig itself may have worked, whose own folders are nobody's to keep."""
 LITTLE: Final = 1
 """How hard an archive is packed: ccache has packed the objects."""
 WORK: Final = ".archive-"
@@ -63,7 +64,7 @@ def write_objects(destination: Path) -> ObjectArchive:
             "nothing-compiled", "holds no compiled objects", where=str(cache_folder("compiler")), hint=hint
         )
     libraries = cache_folder(LIBRARIES)
-    targets = tuple(sorted(each.name for each in libraries.iterdir() if each.is_dir() and TARGET.fullmatch(each.name)))
+    targets = _targets(libraries)
     with new_archive(destination) as file, tarfile.open(fileobj=file, mode="w:gz", compresslevel=LITTLE) as archive:
         for name in objects:
             with suppress(FileNotFoundError):  # A build that fills the cache throws the oldest out.
@@ -91,7 +92,7 @@ def take_objects(source: str, sha256: str) -> ObjectArchive:
         with storage_errors(there):
             added = sum(_put(work / "unpacked" / OBJECTS / name, there / name) for name in objects)
         libraries = work / "unpacked" / LIBRARIES
-        targets = tuple(sorted(each.name for each in libraries.iterdir())) if libraries.is_dir() else ()
+        targets = _targets(libraries)
         for target in targets:
             with kept_folder(cache_folder(LIBRARIES) / target) as kept:
                 copy_zig(libraries / target, kept.path)
@@ -123,6 +124,10 @@ def _at_hand(source: str, sha256: str, work: Path) -> Path:
         why = f"expected {sha256}\nactual   {actual}"
         raise StorageError("digest-mismatch", "is another file than was asked for", where=source, why=why, hint=hint)
     return archive
+
+
+def _targets(folder: Path) -> tuple[str, ...]:
+    return tuple(sorted(each.name for each in folder.glob("*") if each.is_dir() and TARGET.fullmatch(each.name)))
 
 
 def _objects(folder: Path) -> Iterator[str]:

@@ -61,7 +61,11 @@ def fixture_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ObjectAr
         for name in ("o/1/libc.a", "tmp/half"):
             (kept.path / name).parent.mkdir(parents=True)
             (kept.path / name).write_text("library")
+    own = cache_folder("zig") / "o" / "1" / "libc.a"
+    own.parent.mkdir(parents=True)
+    own.write_text("where zig worked without a target's folder")
     written = write_objects(tmp_path / "objects.tar.gz")
+    assert own.is_file()
     private_cache(tmp_path / "here", monkeypatch)
     return written
 

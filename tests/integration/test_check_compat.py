@@ -312,7 +312,7 @@ LEFT_OUT: Final[dict[str, tuple[onnx.ModelProto, str]]] = {
 MODELS: Final[dict[str, tuple[onnx.ModelProto, str]]] = {
     "as in the demo": (one("Relu", [FLOAT]), ""),
     "an operator in a branch": (branch_of("Relu"), ""),
-    "integers that are always kept": (one("Add", [INT64, INT64]), ""),
+    "integers that upstream keeps for its optimizers": (one("Add", [INT64, INT64]), "type"),
     "a type that is listed to no effect": (one("Gather", [INT32, INT64]), ""),
     "elements as large as those that are there": (one("Concat", [UNSIGNED, UNSIGNED], axis=0), ""),
     "an operator without types": (one("Sigmoid", [FLOAT]), ""),

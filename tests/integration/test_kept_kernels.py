@@ -1,5 +1,6 @@
 """The kernels that a source is left, as a compiler's preprocessor sees them, on macros in upstream's manner."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -10,6 +11,7 @@ from ortrim.base.command import run
 from ortrim.build.execution import JobPaths
 from ortrim.build.kept_kernels import HEADER, LARGE, MACROS, TABLES, cut_units, registered_kernels, write_kept_kernels
 from ortrim.build.upstream import REDUCED_TYPES, type_folder
+from ortrim.models.operators import OperatorTypes
 
 pytestmark = pytest.mark.needs("gcc")
 
@@ -157,3 +159,47 @@ def test_a_class_is_named_as_its_macro_pastes_it() -> None:
         "kCpu_Max_kOnnxDomain_ver13": "Max",
         "kCpu_Pow_kOnnxDomain_ver7_12_double": "Pow",
     }
+
+
+WHOLE: Final = DOUBLE.replace("double", "int64_t")
+FOREIGN: Final = MAX.replace("kOnnxDomain", "kOtherDomain").replace("Max", "Pow")
+
+
+def types_of(*used: str) -> Callable[[str, str], OperatorTypes]:
+    """Return the types of operators, of which Pow alone has some, as its first input."""
+
+    def types(domain: str, name: str) -> OperatorTypes:
+        assert domain == "ai.onnx"
+        return OperatorTypes(inputs=((0, used),)) if name == "Pow" and used else OperatorTypes()
+
+    return types
+
+
+@pytest.mark.parametrize(
+    ("used", "expected"),
+    [(("float", "double"), (DOUBLE, MAX)), (("float", "int64_t"), (DOUBLE, WHOLE, MAX)), ((), (DOUBLE, WHOLE, MAX))],
+)
+def test_integers_that_no_model_has_are_not_registered(
+    paths: JobPaths, used: tuple[str, ...], expected: tuple[str, ...]
+) -> None:
+    """Upstream keeps them for what its optimizers add at load; other types are its to judge."""
+    configure(paths, DOUBLE, WHOLE, MAX, FOREIGN)
+    source = paths.sources / UNIT
+    source.write_text(source.read_text() + "TYPED(int64_t)\n")
+    write_kept_kernels(paths, types=types_of(*used))
+    table = (paths.configured / REDUCED_TYPES / TABLES[0]).read_text()
+    assert table.split() == "".join(("const table[] = {\n", NONE, *expected, FOREIGN, "};\n")).split()
+    assert len(kernels(paths)) == len(expected)
+
+
+def test_sources_have_no_types_beside_those_of_the_models(paths: JobPaths) -> None:
+    """What a source says that it needs besides counts for as little, and only then."""
+    control = paths.sources / "onnxruntime/onnxruntime/core/providers/op_kernel_type_control.h"
+    control.write_text("#pragma once\n#define ORT_SPECIFY_OP_KERNEL_ARG_REQUIRED_TYPE_LIST(...) required\n")
+    source = paths.sources / UNIT
+    source.write_text(source.read_text() + "ORT_SPECIFY_OP_KERNEL_ARG_REQUIRED_TYPE_LIST(kCpu, Pow, 0, int64_t);\n")
+    configure(paths, MAX)
+    write_kept_kernels(paths, types=types_of("float"))
+    assert kernels(paths) == [ALL[2]]
+    write_kept_kernels(paths)
+    assert kernels(paths) == [ALL[2], "required;"]

@@ -8,7 +8,7 @@ import pytest
 
 from ortrim.base.command import run
 from ortrim.base.scripts import ISOLATED_PYTHON, environment_with, packages_folder
-from ortrim.compat.installed import ONE_HOT, SLOTS, allowed_types, layout_operators
+from ortrim.compat.installed import ONE_HOT, SLOTS, InstalledRuntime, allowed_types, layout_operators
 from ortrim.models.operators import OperatorId, OperatorTypes, required_operators
 from ortrim.pins.runtime import runtime_pins
 from ortrim.pins.shipped import tool_requirements
@@ -53,7 +53,7 @@ for file in (root / "onnxruntime/core/providers/cpu").rglob("*.cc"):
         else:
             kept.append([name, direction.lower(), int(index), opset, types])
 
-limited = {}
+limited, unlimited = {}, []
 for name, processor in _create_operator_type_usage_processors().items():
     slots = [("input", index) for index in getattr(processor, "_input_types", ())]
     slots += [("output", index) for index in getattr(processor, "_output_types", ())]
@@ -62,6 +62,8 @@ for name, processor in _create_operator_type_usage_processors().items():
     real = [s for s in slots if f"{name}:{s[0]}:{s[1]}" in lists or (name in typed and s == registered)]
     if real:
         limited[name] = real
+    elif name in typed:
+        unlimited.append(name)
     for index, types in getattr(processor, "_required_input_types", {}).items():
         kept.append([name.split(":")[1], "input", index, 1, sorted(types)])
 
@@ -69,7 +71,7 @@ header = root / "onnxruntime/core/optimizer/layout_transformation/layout_transfo
 layout = re.findall(r'OpIdentifierWithStringViews{(\w+), "(\w+)", (\d+)}', header.read_text())
 layout = [[DOMAINS[domain], int(opset), name] for domain, name, opset in layout]
 versions = (root / "onnxruntime/core/flatbuffers/ort_format_version.h").read_text()
-print(json.dumps({"limited": limited, "kept": kept, "layout": layout, "versions": versions}))
+print(json.dumps({"limited": limited, "unlimited": unlimited, "kept": kept, "layout": layout, "versions": versions}))
 '''
 
 
@@ -91,6 +93,7 @@ def test_the_limited_inputs_and_outputs_are_upstreams(upstream: dict[str, Any]) 
     read = {tuple(name.split(":")): {tuple(slot) for slot in slots} for name, slots in upstream["limited"].items()}
     assert {key: set(slots) for key, slots in SLOTS.items()} == read
     assert ONE_HOT not in read
+    assert upstream["unlimited"] == [":".join(ONE_HOT)], "their kernels for integers would go, unknown to check-compat"
 
 
 def test_the_types_that_are_always_kept_are_upstreams(upstream: dict[str, Any]) -> None:
@@ -101,8 +104,13 @@ def test_the_types_that_are_always_kept_are_upstreams(upstream: dict[str, Any]) 
         operator = OperatorId(domain="ai.onnx", opset=opset, name=name)
         slots = ((index, ("double",)),)
         types = OperatorTypes(inputs=slots) if direction == "input" else OperatorTypes(outputs=slots)
-        required = required_operators([operator], {("ai.onnx", name): types})
-        allowed = allowed_types(required, operator, (direction, index), extended=False)
+        built = InstalledRuntime(
+            label="upstream's",
+            ort_version=onnxruntime.__version__,
+            operators=required_operators([operator], {("ai.onnx", name): types}),
+            types_for_optimizers=True,
+        )
+        allowed = allowed_types(built, operator, (direction, index))
         assert allowed is None or set(kept) <= allowed, (name, opset)
         assert allowed is None or name == "Concat" or allowed <= {"double", *_all_of(written, name, direction, index)}
 

@@ -5,10 +5,13 @@ type, and the link drops them: `element_wise_ops.cc` compiles 300 kernels for th
 by macros of `op_kernel.h`, each of which names a class for its kernel, and the table names the same classes. So a
 source that may be compiled anew for a model anyway is given a header that defines these macros anew: as nothing for a
 class that the table lacks.
+
+Upstream keeps kernels for 32 and 64-bit integers of some operators whatever the types of the models, for what its
+optimizers may add to a model at load. A minimal build changes no model, so that these go, too.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -16,7 +19,8 @@ from ortrim.base.files import storage_errors, write_if_changed
 from ortrim.build.dead_kernels import COMMENT
 from ortrim.build.execution import JobPaths
 from ortrim.build.mechanisms import text_of
-from ortrim.build.upstream import REDUCED_TYPES, type_folder, typed_units
+from ortrim.build.upstream import REDUCED_TYPES, TYPED, type_folder, typed_units
+from ortrim.models.operators import OperatorTypes
 
 HEADER: Final = "kept_kernels.h"
 TABLES: Final = ("core/providers/cpu/cpu_execution_provider.cc", "contrib_ops/cpu/cpu_contrib_kernels.cc")
@@ -31,6 +35,9 @@ CLASS: Final = re.compile(r"\bclass (ONNX_OPERATOR_\w+_CLASS_NAME\([^)]*\));")
 REGISTERED: Final = re.compile(
     r"\bBuildKernelCreateInfo<\s*(?!void\b)(?:(?:class )?(?P<name>\w+)\((?P<values>[^)]*)\))?"
 )
+INTEGERS: Final = ("int32_t", "int64_t")
+DOMAINS: Final = {"kOnnxDomain": "ai.onnx", "kMSDomain": "com.microsoft"}
+ENTRY: Final = re.compile(r"[ \t]*BuildKernelCreateInfo<\s*(?:class )?(?P<name>\w+)\((?P<values>[^)]*)\)>,")
 PREAMBLE: Final = """\
 // Made by ortrim: the kernels of this source that the library registers; see build/kept_kernels.py.
 #pragma once
@@ -45,6 +52,14 @@ CHOICE: Final = """\
 #define ORTRIM_JOINED_(first, second) first##second
 """
 """Chooses what comes second: `ORTRIM_WHOLE`, if there is a macro for a class, and otherwise nothing."""
+NO_TYPES_BESIDE: Final = """\
+#include "core/providers/op_kernel_type_control.h"
+#undef ORT_SPECIFY_OP_KERNEL_ARG_REQUIRED_TYPE_LIST
+#define ORT_SPECIFY_OP_KERNEL_ARG_REQUIRED_TYPE_LIST(...)
+"""
+"""Takes from a source with type control the types that it has beside those of the models."""
+Types = Callable[[str, str], OperatorTypes]
+"""The types of an operator, by its domain and name."""
 
 
 def cut_units(paths: JobPaths) -> tuple[Path, ...]:
@@ -53,21 +68,28 @@ def cut_units(paths: JobPaths) -> tuple[Path, ...]:
     return (*typed_units(paths), *(core / name for name in LARGE if (core / name).is_file()))
 
 
-def write_kept_kernels(paths: JobPaths, *, everything: bool) -> None:
+def write_kept_kernels(paths: JobPaths, *, everything: bool = False, types: Types | None = None) -> None:
     """Write the headers of a configured tree, where they have changed.
 
     With `everything`, and where the tables or the macros are not as they are known, sources keep all their kernels.
-    Raises `StorageError`.
+    With `types`, those that only upstream's optimizers ask for go, from the tables as well. Raises `StorageError`.
     """
     generated = paths.configured / REDUCED_TYPES
     with storage_errors(generated):
-        macros = "" if everything else text_of(paths.sources / MACROS)
-        kept = registered_kernels((text_of(generated / name) for name in TABLES), macros)
+        macros = text_of(paths.sources / MACROS)
+        tables = {name: text_of(generated / name) for name in TABLES}
+        if types:
+            tables = {name: without_integers(text, macros, types) for name, text in tables.items()}
+            for name, text in tables.items():
+                write_if_changed(generated / name, text)
+        kept = {} if everything else registered_kernels(tables.values(), macros)
         choosing = choosing_macros(macros) if kept else ""
         for unit in cut_units(paths):
-            names = frozenset(re.findall(r"\w+", text_of(unit)))
+            text = text_of(unit)
+            names = frozenset(re.findall(r"\w+", text))
             own = (f"#define ORTRIM_KEPT_{each} , ORTRIM_WHOLE\n" for each, name in kept.items() if name in names)
-            write_if_changed(type_folder(paths, unit) / HEADER, PREAMBLE + choosing + "".join(own))
+            beside = NO_TYPES_BESIDE if types and TYPED.search(text) else ""
+            write_if_changed(type_folder(paths, unit) / HEADER, PREAMBLE + choosing + beside + "".join(own))
 
 
 def registered_kernels(tables: Iterable[str], macros: str) -> dict[str, str]:
@@ -85,6 +107,23 @@ def registered_kernels(tables: Iterable[str], macros: str) -> dict[str, str]:
         meaning = dict(zip(parameters, values, strict=True))
         kept[_pasted(body, meaning)] = meaning["name"]
     return dict(sorted(kept.items()))
+
+
+def without_integers(table: str, macros: str, types: Types) -> str:
+    """Return a table without kernels for integers of operators that have types, none of which is that integer's."""
+    names = _class_names(macros)
+
+    def chosen(found: re.Match[str]) -> str:
+        parameters, _ = names.get(found["name"], ((), ""))
+        meaning = dict(zip(parameters, _words(found["values"]), strict=False))
+        domain, kind = DOMAINS.get(meaning.get("domain", "")), meaning.get("type")
+        if domain is None or kind not in INTEGERS:
+            return found[0]
+        own = types(domain, meaning["name"])
+        used = {each for _, several in (*own.inputs, *own.outputs) for each in several}
+        return "" if used and not own.custom and kind not in used else found[0]
+
+    return ENTRY.sub(chosen, table)
 
 
 def _class_names(macros: str) -> dict[str, tuple[tuple[str, ...], str]]:

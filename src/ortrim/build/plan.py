@@ -136,6 +136,15 @@ class BuildJob:
         """The execution providers beside the CPU's."""
         return tuple(name for options in (self.android, self.apple) if options for name in options.providers)
 
+    @property
+    def types_for_optimizers(self) -> bool:
+        """Whether kernels stay that upstream keeps for what its optimizers may add to a model at load.
+
+        These are kernels for integers, and a few more, of operators that have them for none of the models. Nothing is
+        added in a minimal build without execution providers.
+        """
+        return bool(self.providers) or not self.build_options.type_reduction
+
 
 @dataclass(frozen=True, kw_only=True)
 class RunnerJob:
@@ -242,7 +251,10 @@ class JobResult:
 
 @dataclass(frozen=True, kw_only=True)
 class Manifest:
-    """`manifest.json`: what is in a package and what it was made from; `symbols` lie in an archive of their own."""
+    """`manifest.json`: what is in a package and what it was made from; `symbols` lie in an archive of their own.
+
+    `types_for_optimizers` is as in `BuildJob`; the packages that do not say it have these types.
+    """
 
     schema: Literal["ortrim-manifest/1"] = "ortrim-manifest/1"
     name: str
@@ -256,6 +268,7 @@ class Manifest:
     cpu: str = ""
     linkage: Literal["shared", "static"] = "shared"
     cpuinfo: bool
+    types_for_optimizers: bool = True
     compiler: str
     tools: tuple[tuple[str, str], ...]
     arguments: tuple[str, ...]

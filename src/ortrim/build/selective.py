@@ -210,7 +210,8 @@ class SelectiveBuild:
         """Give sources, once the tree is configured, what depends on the operators."""
         write_type_control(self._paths, typed_units(self._paths))
         whole = everything or not self.job.build_options.dead_kernel_elimination
-        write_kept_kernels(self._paths, everything=whole)
+        types = None if self.job.types_for_optimizers else parse_config(self.job.operator_config).types_of
+        write_kept_kernels(self._paths, everything=whole, types=types)
 
     def compile_selected(
         self, index: UnitIndex, *, every_kernel: bool = False

@@ -148,12 +148,12 @@ def type_at(use: OperatorUse, slot: Slot) -> str:
 
 
 def _takes(runtime: InstalledRuntime, use: OperatorUse, slot: Slot) -> bool:
-    allowed = allowed_types(runtime.operators, use.operator, slot, extended=runtime.extended is True)
+    allowed = allowed_types(runtime, use.operator, slot)
     return allowed is None or type_at(use, slot) in {"", *allowed}
 
 
 def _slot_words(runtime: InstalledRuntime, use: OperatorUse, slot: Slot) -> str:
-    allowed = allowed_types(runtime.operators, use.operator, slot, extended=runtime.extended is True)
+    allowed = allowed_types(runtime, use.operator, slot)
     return f"type {type_at(use, slot)} for {slot[0]} {slot[1]}, there: {', '.join(sorted(allowed or ())) or 'none'}"
 
 

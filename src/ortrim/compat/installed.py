@@ -78,7 +78,8 @@ class InstalledRuntime:
     `extended` says whether it is an extended minimal build, None when that is not known. `without` are the kinds of
     types that are compiled out for every operator: some of `KINDS_LEFT_OUT`. `conversions` are those of the
     models that it was made for, the usual one first. `channel_block` is how many channels lie in a block of models that
-    are laid out so, where that is known.
+    are laid out so, where that is known. `types_for_optimizers` is as in `BuildJob`; a configuration alone does not
+    promise them.
     """
 
     label: str
@@ -89,6 +90,7 @@ class InstalledRuntime:
     without: tuple[str, ...] = ()
     conversions: tuple[Conversion, ...] = ()
     channel_block: int | None = None
+    types_for_optimizers: bool = False
 
     @property
     def present(self) -> frozenset[OperatorId]:
@@ -164,14 +166,19 @@ _INTEGERS: Final = frozenset({"int32_t", "int64_t"})
 _SHAPING: Final = (
     "Add", "Concat", "Div", "Equal", "Greater", "Less", "Mul", "Neg", "Range", "Slice", "Split", "Sub",
 )  # fmt: skip
+_BYTE_TYPES: Final = frozenset({"int8_t", "uint8_t"})
 _CAST: Final = frozenset({"bool", "int32_t", "int64_t"})
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Kept:
-    """Types that are compiled in whatever the configuration says, from an opset on; None for all types."""
+    """Types that are compiled in whatever the configuration says, from an opset on; None for all types.
+
+    `always` are those of them that a build without types for optimizers has, too.
+    """
 
     types: frozenset[str] | None
+    always: frozenset[str] | None = frozenset()
     since: int = 1
 
 
@@ -181,9 +188,9 @@ _KEPT: Final[dict[tuple[str, Slot], _Kept]] = {
     **{("Cast", slot): _Kept(types=_CAST) for slot in (INPUT, OUTPUT)},
     **{(name, INPUT): _Kept(types=_INTEGERS, since=12) for name in ("Max", "Min")},
     ("ConstantOfShape", OUTPUT): _Kept(types=frozenset({"int64_t"})),
-    ("DequantizeLinear", INPUT): _Kept(types=frozenset({"int8_t", "uint8_t", "int32_t"})),
+    ("DequantizeLinear", INPUT): _Kept(types=_BYTE_TYPES | {"int32_t"}, always=_BYTE_TYPES),
     ("Pad", INPUT): _Kept(types=_INTEGERS, since=11),
-    ("Transpose", INPUT): _Kept(types=None, since=21),
+    ("Transpose", INPUT): _Kept(types=None, always=None, since=21),
 }
 """Of `ai.onnx`; no other domain has such."""
 
@@ -200,22 +207,20 @@ BY_SIZE: Final[Key] = ("ai.onnx", "Concat")
 """Copies elements of any type that is as large as one that is compiled in."""
 
 
-def allowed_types(
-    required: RequiredOperators, operator: OperatorId, slot: Slot, *, extended: bool
-) -> frozenset[str] | None:
-    """Return the types that a build for `required` takes at an input or output of an operator; None for all.
+def allowed_types(runtime: InstalledRuntime, operator: OperatorId, slot: Slot) -> frozenset[str] | None:
+    """Return the types that a runtime takes at an input or output of an operator; None for all.
 
-    `extended` says whether it is an extended minimal build, which keeps what turning layouts around may need. OneHot
-    has a rule of its own: `one_hot_fits`.
+    Extended minimal builds keep what turning layouts around may need. OneHot has a rule of its own: `one_hot_fits`.
     """
     key = (operator.domain, operator.name)
-    listed = _listed(required, key, slot)
-    if slot not in SLOTS.get(key, ()) or listed is None or (extended and key in _ALL_IN_EXTENDED):
+    listed = _listed(runtime.operators, key, slot)
+    if slot not in SLOTS.get(key, ()) or listed is None or (runtime.extended and key in _ALL_IN_EXTENDED):
         return None
     kept = _KEPT.get((operator.name, slot)) if operator.domain == "ai.onnx" else None
     if kept is None or operator.opset < kept.since:
         return _as_used(key, listed)
-    return None if kept.types is None else _as_used(key, listed | kept.types)
+    types = kept.types if runtime.types_for_optimizers else kept.always
+    return None if types is None else _as_used(key, listed | types)
 
 
 def one_hot_triple(types: tuple[str, ...]) -> tuple[str, ...]:
@@ -335,6 +340,7 @@ def _of_package(manifest: Manifest) -> InstalledRuntime:
         extended=_follows(manifest.arguments, "--minimal_build", "extended"),
         without=_without(manifest.arguments, platform_of(target).TYPES_LEFT_OUT if target else ()),
         channel_block=_channel_block(manifest),
+        types_for_optimizers=manifest.types_for_optimizers,
         conversions=_conversions(manifest.models),
     )
 
@@ -350,6 +356,7 @@ def _of_aar(manifest: AarManifest) -> InstalledRuntime:
         targets=tuple(abi.target for abi in manifest.abis),
         extended=all(_follows(each, "--minimal_build", "extended") for each in arguments),
         without=tuple(sorted(set().union(*without))),
+        types_for_optimizers=all(abi.types_for_optimizers for abi in manifest.abis),
         conversions=_conversions(manifest.models),
     )
 

@@ -30,7 +30,7 @@ class AarLibraries:
     """An ABI of `manifest.json`: its target, how its library was built, and the build-id of each library by name.
 
     `cpuinfo` says whether the library pytorch/cpuinfo is compiled in; `providers` are the execution providers beside
-    the CPU's; `arguments` are those of upstream's build script.
+    the CPU's; `arguments` are those of upstream's build script; `types_for_optimizers` is as in `build.plan.Manifest`.
     """
 
     abi: str
@@ -39,6 +39,7 @@ class AarLibraries:
     cpuinfo: bool
     providers: tuple[str, ...]
     arguments: tuple[str, ...]
+    types_for_optimizers: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -161,6 +161,7 @@ def make_manifest(inputs: PackageInputs, files: tuple[FileEntry, ...]) -> Manife
         cpu=job.cpu,
         linkage=job.linkage,
         cpuinfo=has_cpuinfo(job),
+        types_for_optimizers=job.types_for_optimizers,
         compiler=f"{job.toolchain.kind} {job.toolchain.version}",
         tools=inputs.job.tools,
         arguments=job.arguments,

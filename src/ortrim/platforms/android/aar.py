@@ -364,6 +364,7 @@ def _libraries(part: AarPart) -> AarLibraries:
         cpuinfo=has_cpuinfo(job),
         providers=part.android.providers,
         arguments=job.arguments,
+        types_for_optimizers=job.types_for_optimizers,
     )
 
 

@@ -4,7 +4,7 @@ usage: x64_instructions.py [SPEC]...
 
 Each SPEC is a buildspec that was built for this machine before, by default the demo: `invoke build -s SPEC`. Prints the
 table of `benchmarks/results/instructions.md`: each case with our library, and with the official wheel's at its default
-settings. Takes ten seconds for the demo, half an hour for all of `buildspecs/models`.
+settings. Takes ten seconds for the demo, 35 minutes for all of `buildspecs/models`.
 
 No counter of the processor is needed: qemu's user emulation takes plugins, and `x64_instructions.c` is one. That needs
 `qemu-user` 7.2 to 8.2; `qemu-user-static` takes none. The emulated processor has AVX2 and FMA, no AVX-512, and the C

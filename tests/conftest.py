@@ -31,6 +31,7 @@ BUILDS: Final = frozenset(
         "integration/test_emulated_build.py",
         "integration/test_emulated_build_adb.py",
         "integration/test_incremental.py",
+        "integration/test_instructions_x64.py",
         "integration/test_java_api.py",
         "integration/test_workflows_run.py",
     }

@@ -1,6 +1,7 @@
 """Tools of the machine that tests may need, and what it means when one is absent."""
 
 import os
+import re
 import shutil
 import tomllib
 from collections.abc import Callable, Mapping
@@ -50,6 +51,7 @@ KNOWN_TOOLS: Final = (
     "qemu-aarch64-static",
     "qemu-arm-static",
     "qemu-riscv64-static",
+    "qemu-x86_64",
     "qemu-x86_64-static",
     "qemu-system-aarch64",
     "redis-server",
@@ -64,7 +66,8 @@ KNOWN_TOOLS: Final = (
 
 `ndk` is Android's NDK, which the environment names; `android-phone` is one that adb reaches, and an SDK that the
 environment names; `bionic` is Android's C library in the cache, where the first build for Android puts it; `chromium`
-is it or Chrome, by any of their names; `root` is the user who may do what others may not.
+is it or Chrome, by any of their names; `qemu-x86_64` is one that takes plugins; `root` is the user who may do what
+others may not.
 """
 
 PROBES: Final = {
@@ -155,11 +158,20 @@ def has_bionic() -> bool:
     return is_kept(bionic_folder())
 
 
+def has_plugins() -> bool:
+    """Whether qemu's user emulation is here and takes plugins of the first version, which 9.0 does no more."""
+    if shutil.which("qemu-x86_64") is None:
+        return False
+    version, usage = (run(("qemu-x86_64", word), timeout_seconds=20).stdout for word in ("--version", "-help"))
+    return re.search(r" version [78]\.", version) is not None and "-plugin" in usage
+
+
 OWN_PROBES: Final[Mapping[str, Callable[[], bool]]] = {
     "android-phone": has_phone,
     "bionic": has_bionic,
     "chromium": lambda: browser_program() is not None,
     "ndk": has_ndk,
+    "qemu-x86_64": has_plugins,
     "root": lambda: os.geteuid() == 0,
 }
 """Names that are no programs, or several."""

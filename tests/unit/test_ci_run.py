@@ -29,7 +29,7 @@ TOOLS: Final = (
         "gradle",
         "ruby",
     ),
-    *("qemu-aarch64-static", "qemu-arm-static", "qemu-riscv64-static", "qemu-system-aarch64"),
+    *("qemu-aarch64-static", "qemu-arm-static", "qemu-riscv64-static", "qemu-x86_64", "qemu-system-aarch64"),
 )
 
 

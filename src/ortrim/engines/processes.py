@@ -8,7 +8,7 @@ import json
 import shutil
 import signal
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Literal, TypeVar
 
@@ -266,7 +266,7 @@ class Driver:
             "engine": place.engine.name,
             "model": str(job.model),
             "library": str(job.library) if job.library else None,
-            "session": asdict(job.session) if job.session else None,
+            "session": asdict(replace(job.session, threads=self.threads)) if job.session else None,
             "inputs": [str(file) for file in job.files],
             "input_names": [each.name for each in job.inputs],
             "input_shapes": [list(each.shape) for each in job.inputs],

@@ -110,10 +110,11 @@ def test_a_converter_runs_in_its_own_place(tmp_path: Path) -> None:
 
 
 def test_the_trimmed_runtime_gets_its_library_and_session(tmp_path: Path) -> None:
-    """In the words of the settings."""
+    """In the words of the settings, but for the threads, which are every engine's."""
     started = Started()
     own = EngineJob(**{**vars(JOB), "library": Path("/l.so"), "session": SessionSettings(load="map", arena=False)})
-    Driver(folder=tmp_path, execute=started).run(place("trimmed"), own)
+    Driver(folder=tmp_path, threads=2, execute=started).run(place("trimmed"), own)
+    assert started.request["session"]["threads"] == 2
     assert started.request["library"] == "/l.so"
     assert (started.request["session"]["load"], started.request["session"]["arena"]) == ("map", False)
 

@@ -125,13 +125,13 @@ class Session:
     def run(self, feeds: Arrays) -> Arrays:
         """Run once; the same arrays given again are not bound anew, and the outputs lie in the same memory then."""
         if feeds is not self.feeds:
-            self.bind(feeds)
+            return self.bind(feeds)
         counts = ctypes.c_size_t(len(self.inputs)), ctypes.c_size_t(len(self.outputs))
         self.api("Run", self.session, None, self.inputs, self.given, counts[0], self.outputs, counts[1], self.made)
         return self.arrays
 
-    def bind(self, feeds: Arrays) -> None:
-        """Take the arrays' memory as inputs, and run once to know the outputs' shapes."""
+    def bind(self, feeds: Arrays) -> Arrays:
+        """Take the arrays' memory as inputs, and run once, as the outputs' shapes are not known before."""
         self.feeds = feeds
         self.given[:] = [self.value(feed).value for feed in feeds]
         counts = ctypes.c_size_t(len(self.inputs)), ctypes.c_size_t(len(self.outputs))
@@ -140,6 +140,7 @@ class Session:
         for each in self.made:
             self.api.release("Value", ctypes.c_void_p(each))
         self.made[:] = [self.value(array).value for array in self.arrays]
+        return self.arrays
 
     def value(self, array: Any) -> ctypes.c_void_p:
         """Return an array's memory as a value."""

@@ -203,3 +203,90 @@ def test_sources_have_no_types_beside_those_of_the_models(paths: JobPaths) -> No
     assert kernels(paths) == [ALL[2]]
     write_kept_kernels(paths)
     assert kernels(paths) == [ALL[2], "required;"]
+
+
+OPERATORS: Final = """\
+#pragma once
+#include <cstdint>
+#define ORT_NOT_IMPLEMENTED(...) throw 0
+namespace onnxruntime {
+class OpKernelContext {};
+struct Status {};
+class Max_8 { public: template <typename T> struct ComputeImpl; };
+class Min_8 { public: template <typename T> struct ComputeImpl; };
+}
+"""
+LOOPING: Final = """
+#include <cstdio>
+#include "core/providers/cpu/math/element_wise_ops.h"
+namespace onnxruntime {
+namespace pow_internal {
+template <typename T, typename E>
+void PowImpl(OpKernelContext& context) {}
+}
+template <typename T>
+struct Max_8::ComputeImpl {
+  Status operator()(const Max_8&, OpKernelContext*) const { return {}; }
+};
+template <typename T>
+struct Min_8::ComputeImpl {
+  Status operator()(const Min_8&, OpKernelContext*) const { return {}; }
+};
+}
+using namespace onnxruntime;
+#define SAY(name, ...) try { __VA_ARGS__; puts(name); } catch (int) {}
+#define RAISE(base, exponent) SAY("Pow " #base " " #exponent, pow_internal::PowImpl<base, exponent>(context))
+#define RAISE_ALL(base) RAISE(base, int32_t) RAISE(base, int64_t) RAISE(base, float) RAISE(base, double)
+#define COMPARE(type) \\
+  SAY("Max " #type, Max_8::ComputeImpl<type>()(Max_8(), &context)) \\
+  SAY("Min " #type, Min_8::ComputeImpl<type>()(Min_8(), &context))
+int main() {
+  OpKernelContext context;
+  RAISE_ALL(int32_t) RAISE_ALL(int64_t) RAISE_ALL(float) RAISE_ALL(double)
+  COMPARE(float) COMPARE(double) COMPARE(int32_t) COMPARE(uint32_t) COMPARE(int64_t) COMPARE(uint64_t)
+}
+"""
+KINDS: Final = ("float", "double", "int32_t", "uint32_t", "int64_t", "uint64_t")
+POWERS: Final = ("int32_t", "int64_t", "float", "double")
+EXTREMES: Final = [f"{name} {kind}" for kind in KINDS for name in ("Max", "Min")]
+LEFT: Final = [f"Max {kind}" for kind in KINDS if kind not in ("int64_t", "double")]
+RAISED: Final = [f"Pow {base} {exponent}" for base in POWERS for exponent in POWERS]
+
+
+@pytest.mark.needs("g++")
+@pytest.mark.parametrize(
+    ("types", "expected"),
+    [
+        ({}, [*RAISED, *EXTREMES]),
+        (
+            {"Pow": (("float",), ("float", "int64_t")), "Max": (("int64_t", "double"),)},
+            ["Pow float int64_t", "Pow float float", *(each for each in EXTREMES if each not in LEFT)],
+        ),
+        ({"Pow": (("float",),)}, [*RAISED, *EXTREMES]),
+    ],
+)
+def test_loops_are_left_for_types_of_the_models(
+    paths: JobPaths, types: dict[str, tuple[tuple[str, ...], ...]], expected: list[str]
+) -> None:
+    """Those of other types go, and those of an operator whose types are not all known stay."""
+    source, folder = paths.sources / UNIT, paths.sources / "onnxruntime/onnxruntime"
+    source.write_text(TYPED[UNIT].splitlines()[0] + LOOPING)
+    source.with_suffix(".h").write_text(OPERATORS)
+    configure(paths, MAX)
+    known = {name: OperatorTypes(inputs=tuple(enumerate(inputs))) for name, inputs in types.items()}
+    write_kept_kernels(paths, types=lambda _, name: known.get(name, OperatorTypes()))
+    program = paths.build / "program"
+    folders = (type_folder(paths, source), paths.sources / "onnxruntime/include/onnxruntime", folder)
+    words = (
+        *(f"-I{each}" for each in folders),
+        "-Wall",
+        "-Werror",
+        "-include",
+        HEADER,
+        str(source),
+        "-o",
+        str(program),
+    )
+    done = run(("g++", *words))
+    assert done.returncode == 0, done.stderr
+    assert run((str(program),)).stdout.splitlines() == expected

@@ -7,11 +7,14 @@ source that may be compiled anew for a model anyway is given a header that defin
 class that the table lacks.
 
 Upstream keeps kernels for 32 and 64-bit integers of some operators whatever the types of the models, for what its
-optimizers may add to a model at load. A minimal build changes no model, so that these go, too.
+optimizers may add to a model at load. A minimal build changes no model, so that these go, too. And `Pow`, `Max` and
+`Min` have loops for all of their types, whichever are registered: those of other types go.
 """
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Final
 
@@ -58,6 +61,51 @@ NO_TYPES_BESIDE: Final = """\
 #define ORT_SPECIFY_OP_KERNEL_ARG_REQUIRED_TYPE_LIST(...)
 """
 """Takes from a source with type control the types that it has beside those of the models."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Loops:
+    """Code that a kernel has for each of some types, or pairs of types of its first inputs, whatever is registered.
+
+    `mark` is in the source that defines it, `declared` goes before it, and `{0}` and `{1}` in `refused` are types.
+    """
+
+    operator: str
+    mark: str
+    declared: str
+    refused: str
+    types: tuple[tuple[str, ...], ...]
+
+
+COMPARED: Final = ("float", "double", "int32_t", "uint32_t", "int64_t", "uint64_t")
+RAISED: Final = ("int32_t", "int64_t", "float", "double")
+REFUSAL: Final = 'ORT_NOT_IMPLEMENTED("a type that no model has");'
+EXTREME: Final = f"""\
+template <> struct CLASS::ComputeImpl<{{0}}> {{
+  Status operator()(const CLASS&, OpKernelContext*) const {{ {REFUSAL} }}
+}};
+"""
+LOOPS: Final = (
+    Loops(
+        operator="Pow",
+        mark="void PowImpl(OpKernelContext& context)",
+        declared="namespace pow_internal { template <typename T, typename E> void PowImpl(OpKernelContext&); }\n",
+        refused=f"template <> inline void pow_internal::PowImpl<{{0}}, {{1}}>(OpKernelContext&) {{ {REFUSAL} }}\n",
+        types=(RAISED, RAISED),
+    ),
+    *(
+        Loops(
+            operator=operator,
+            mark=f"struct {operator}_8::ComputeImpl {{",
+            declared="",
+            refused=EXTREME.replace("CLASS", f"{operator}_8"),
+            types=(COMPARED,),
+        )
+        for operator in ("Max", "Min")
+    ),
+)
+"""Loops of `element_wise_ops.cc`: a quarter of what the demo has of it is `Pow` of types that its model has not."""
+LOOPS_HEADER: Final = '#include "core/providers/cpu/math/element_wise_ops.h"\n'
 Types = Callable[[str, str], OperatorTypes]
 """The types of an operator, by its domain and name."""
 
@@ -88,7 +136,7 @@ def write_kept_kernels(paths: JobPaths, *, everything: bool = False, types: Type
             text = text_of(unit)
             names = frozenset(re.findall(r"\w+", text))
             own = (f"#define ORTRIM_KEPT_{each} , ORTRIM_WHOLE\n" for each, name in kept.items() if name in names)
-            beside = NO_TYPES_BESIDE if types and TYPED.search(text) else ""
+            beside = NO_TYPES_BESIDE + _without_loops(text, types) if types and TYPED.search(text) else ""
             write_if_changed(type_folder(paths, unit) / HEADER, PREAMBLE + choosing + beside + "".join(own))
 
 
@@ -124,6 +172,25 @@ def without_integers(table: str, macros: str, types: Types) -> str:
         return "" if used and not own.custom and kind not in used else found[0]
 
     return ENTRY.sub(chosen, table)
+
+
+def _without_loops(source: str, types: Types) -> str:
+    """Return what leaves loops for types that no model has out of a source; no registration lets such a type in."""
+    lines = []
+    for loops in LOOPS:
+        allowed = dict(types("ai.onnx", loops.operator).inputs)
+        if loops.mark in source and allowed.keys() >= set(range(len(loops.types))):
+            lines.append(loops.declared)
+            every = product(*loops.types)
+            left = (each for each in every if any(kind not in allowed[place] for place, kind in enumerate(each)))
+            lines += [_with_types(loops.refused, each) for each in left]
+    return "".join((LOOPS_HEADER, "namespace onnxruntime {\n", *lines, "}\n")) if lines else ""
+
+
+def _with_types(text: str, types: Iterable[str]) -> str:
+    for place, kind in enumerate(types):
+        text = text.replace(f"{{{place}}}", kind)
+    return text
 
 
 def _class_names(macros: str) -> dict[str, tuple[tuple[str, ...], str]]:

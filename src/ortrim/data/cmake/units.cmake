@@ -24,6 +24,9 @@ set(ORTRIM_CONDITIONED_SOURCES "/(nn/layer_norm_impl|bert/skip_layer_norm)\\.cc$
 # Loops over a tensor's few dimensions, for which vectors only cost: they multiply 64-bit numbers without an instruction
 # for it, and read wide what was written narrow a moment before. A transposition of a batch took 1.6 times as long.
 set(ORTRIM_SHORT_LOOPS "/(framework/transpose_helper|tensor/concat|tensor/split)\\.cc$")
+# Loops over rows of a few elements, which clang unrolls and vectorizes at a loss: a convolution of one frame executes a
+# twelfth more instructions for its copies of patches.
+set(ORTRIM_SHORT_ROWS "/mlas/lib/convolve\\.cpp$")
 # Where all kernels of the processor are registered, also as upstream's reduction of operators has copied them.
 set(ORTRIM_REGISTERING_SOURCES "/(cpu_execution_provider|cpu_contrib_kernels)\\.cc$")
 set(ORTRIM_HOOKS "${CMAKE_CURRENT_LIST_DIR}")
@@ -132,6 +135,9 @@ function(ortrim_optimize_sources target)
     if(target STREQUAL onnxruntime_mlas) # whose loops were written with registers in mind
       list(REMOVE_ITEM options -fno-unroll-loops)
     endif()
+    if(path MATCHES "${ORTRIM_SHORT_ROWS}" AND CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+      list(TRANSFORM options REPLACE "^-O2$" "-Os")
+    endif()
     if(kind STREQUAL hot AND path MATCHES "${ORTRIM_SHORT_LOOPS}")
       list(APPEND options -fno-tree-vectorize)
     endif()
@@ -172,6 +178,15 @@ function(ortrim_find_largest_bytes)
     INCLUDE_DIRECTORIES "${ORTRIM_HOOKS}")
   set_property(SOURCE "${source}" TARGET_DIRECTORY onnxruntime_providers APPEND PROPERTY
     COMPILE_OPTIONS -include largest_byte.h)
+endfunction()
+
+# Lets Pow and others loop over spans by pointers; see span_loops.h.
+function(ortrim_loop_by_pointers)
+  cmake_path(SET source NORMALIZE "${CMAKE_SOURCE_DIR}/../onnxruntime/core/providers/cpu/math/element_wise_ops.cc")
+  set_property(SOURCE "${source}" TARGET_DIRECTORY onnxruntime_providers APPEND PROPERTY
+    INCLUDE_DIRECTORIES "${ORTRIM_HOOKS}")
+  set_property(SOURCE "${source}" TARGET_DIRECTORY onnxruntime_providers APPEND PROPERTY
+    COMPILE_OPTIONS -include span_loops.h)
 endfunction()
 
 # Adds a source that reads the headers of ONNX Runtime's session, and runs seldom.
@@ -258,8 +273,11 @@ function(ortrim_apply)
   if(onnxruntime_DISABLE_SPARSE_TENSORS AND NOT "refuse_sparse.h" IN_LIST ORTRIM_LEFT_OUT)
     ortrim_refuse_sparse()
   endif()
-  if(ORTRIM_HOT MATCHES "^-O[23]" AND TARGET onnxruntime_providers AND NOT "largest_byte.h" IN_LIST ORTRIM_LEFT_OUT)
-    ortrim_find_largest_bytes()
+  if(ORTRIM_HOT MATCHES "^-O[23]" AND TARGET onnxruntime_providers)
+    ortrim_loop_by_pointers()
+    if(NOT "largest_byte.h" IN_LIST ORTRIM_LEFT_OUT)
+      ortrim_find_largest_bytes()
+    endif()
   endif()
 endfunction()
 

@@ -72,7 +72,7 @@ class Contest:
 
 
 def chosen_profiles(words: str) -> tuple[ProfileName, ...]:
-    """Return the profiles named in a list with commas, all without a name; upstream's recipe always among them, first.
+    """Return the profiles named in a list with commas, upstream's recipe first; all of them without a name.
 
     Raises `UsageError` (`bad-option`).
     """
@@ -82,4 +82,5 @@ def chosen_profiles(words: str) -> tuple[ProfileName, ...]:
         hint = f"choose among: {', '.join(PROFILE_NAMES)}"
         what = f"there is no profile {', '.join(map(repr, unknown))}"
         raise UsageError("bad-option", what, where="--profiles", hint=hint)
-    return (UPSTREAM, *(name for name in PROFILE_NAMES if name != UPSTREAM and (not names or name in names)))
+    wanted = [name for name in PROFILE_NAMES if not names or name in names]
+    return tuple(sorted(wanted, key=lambda name: name != UPSTREAM))

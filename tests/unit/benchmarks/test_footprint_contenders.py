@@ -58,7 +58,11 @@ def test_without_names_every_profile_is_built(words: str) -> None:
 
 @pytest.mark.parametrize(
     ("words", "profiles"),
-    [("balanced", ("balanced",)), ("balanced,upstream", (UPSTREAM, "balanced")), (" upstream , size ", (UPSTREAM, "size"))],
+    [
+        ("balanced", ("balanced",)),
+        ("balanced,upstream", (UPSTREAM, "balanced")),
+        (" upstream , size ", (UPSTREAM, "size")),
+    ],
 )
 def test_those_that_are_named_are_built(words: str, profiles: tuple[str, ...]) -> None:
     """And no others: upstream's recipe takes ten times as long."""

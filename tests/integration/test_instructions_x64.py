@@ -6,7 +6,7 @@ The demo is compiled here unless it was before. What is counted is the same on e
 import json
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from platform import machine
@@ -32,12 +32,13 @@ from ortrim.pipeline.planned import make_planned
 from ortrim.pipeline.request import Request
 from ortrim.verify.devices.device import RunRequest
 
-pytestmark = [
+COUNTING: Final = (
     pytest.mark.build,
     pytest.mark.network,
     pytest.mark.needs("apt-get", "qemu-x86_64"),
     pytest.mark.skipif(machine() != "x86_64", reason="a build for this machine is none for x86-64"),
-]
+)
+"""What a test needs that counts; those of `complaints` need nothing."""
 
 DEMO: Final = Path(__file__).parents[2] / "buildspecs" / "silero-vad.toml"
 ACCEPTED: Final = Path(__file__).parent / "data" / "instructions-x64.json"
@@ -56,6 +57,13 @@ int main(void) {
 }
 """
 QUESTION: Final = "int instructions_now(void) { return 0; }\n"
+
+
+def counting(test: Callable[..., None]) -> Callable[..., None]:
+    """Mark a test that counts."""
+    for mark in COUNTING:
+        test = mark(test)
+    return test
 
 
 def complaints(counted: Mapping[str, int], accepted: Mapping[str, int]) -> list[str]:
@@ -87,6 +95,7 @@ def counted(demo: tuple[Counter, RunRequest]) -> dict[str, int]:
     return count(*demo)
 
 
+@counting
 def test_no_case_takes_more_instructions_than_were_accepted(counted: dict[str, int]) -> None:
     """Code that grew or lost its vectors is seen at once, on a machine that counts nothing itself."""
     if os.environ.get(REWRITE):
@@ -95,14 +104,16 @@ def test_no_case_takes_more_instructions_than_were_accepted(counted: dict[str, i
     assert not found, "\n".join([*found, f"if this is meant: {REWRITE}=1 pytest {Path(__file__).name}"])
 
 
+@counting
 def test_a_second_count_is_the_first(demo: tuple[Counter, RunRequest], counted: dict[str, int]) -> None:
-    """To a part in a thousand, though addresses and the machine's other work differ."""
+    """To three parts in a thousand, though addresses and the machine's other work differ."""
     counter, request = demo
     case = request.cases[0]
     again = count(counter, replace(request, cases=(case,)))[case.name]
-    assert again == pytest.approx(counted[case.name], rel=0.001)
+    assert again == pytest.approx(counted[case.name], rel=0.003)
 
 
+@counting
 def test_a_loop_has_as_many_instructions_as_its_code_says(tmp_path: Path) -> None:
     """A million rounds of two instructions, and what calls and returns take."""
     files = {tmp_path / "loop.c": LOOP, tmp_path / "question.c": QUESTION}

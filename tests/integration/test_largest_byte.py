@@ -1,17 +1,12 @@
 """The search for the largest byte that stands before libc++'s own, with the real compilers."""
 
 import ctypes
-from collections.abc import Callable
-from pathlib import Path
 from typing import Final
 
 import numpy as np
 import pytest
 
-from ortrim.base.command import run
-from ortrim.base.files import shipped_folder
-from ortrim.base.scripts import packages_folder
-from ortrim.pins.shipped import tool_requirements
+from cxx_compilers import COMPILERS, compile_with
 
 pytestmark = pytest.mark.network
 
@@ -25,29 +20,15 @@ extern "C" long place_of_signed(const int8_t* data, long count) { return std::ma
 extern "C" long place_of_float(const float* data, long count) { return std::max_element(data, data + count) - data; }
 """
 LENGTHS: Final = (1, 2, 15, 16, 17, 255, 1500)
-Compiler = Callable[[Path], tuple[str, ...]]
 
 
-def zig(tools: Path) -> tuple[str, ...]:
-    """Return the pinned compiler, whose C++ library is libc++."""
-    return (str(tools / "ziglang" / "zig"), "c++")
-
-
-def gcc(_tools: Path) -> tuple[str, ...]:
-    """Return the system's compiler, whose C++ library is another one."""
-    return ("g++",)
-
-
-@pytest.fixture(scope="module", params=[zig, pytest.param(gcc, marks=pytest.mark.needs("g++"))])
+@pytest.fixture(scope="module", params=COMPILERS)
 def library(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     """Return the functions of `SOURCE`, compiled as `qlinear_softmax.cc` is."""
-    compiler: Compiler = request.param
     folder = tmp_path_factory.mktemp("largest-byte")
-    source, made = folder / "rows.cc", folder / "rows.so"
+    source = folder / "rows.cc"
     source.write_text(SOURCE)
-    header = ("-I", str(shipped_folder("cmake")), "-include", "largest_byte.h")
-    options = ("-O2", "-Wall", "-Werror", "-fPIC", "-shared", *header, str(source), "-o", str(made))
-    run([*compiler(packages_folder("tools", tool_requirements())), *options])
+    made = compile_with(request.param, "largest_byte.h", source, folder / "rows.so", "-O2", "-fPIC", "-shared")
     return ctypes.CDLL(str(made))
 
 

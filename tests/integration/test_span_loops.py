@@ -4,17 +4,12 @@ The iterator is one in the manner of `gsl::span`: whatever it is asked for outsi
 """
 
 import ctypes
-from collections.abc import Callable
-from pathlib import Path
 from typing import Final
 
 import numpy as np
 import pytest
 
-from ortrim.base.command import run
-from ortrim.base.files import shipped_folder
-from ortrim.base.scripts import packages_folder
-from ortrim.pins.shipped import tool_requirements
+from cxx_compilers import COMPILERS, compile_with
 
 pytestmark = pytest.mark.network
 
@@ -63,33 +58,18 @@ extern "C" int how_many_refused() { int all = refused; refused = 0; return all; 
 extern "C" int how_many_steps() { int all = steps; steps = 0; return all; }
 """
 LENGTHS: Final = (1, 2, 3, 4, 15, 16, 17, 255, 1500)
-Compiler = Callable[[Path], tuple[str, ...]]
 
 
-def zig(tools: Path) -> tuple[str, ...]:
-    """Return the pinned compiler, whose C++ library is libc++."""
-    return (str(tools / "ziglang" / "zig"), "c++")
-
-
-def gcc(_tools: Path) -> tuple[str, ...]:
-    """Return the system's compiler, whose C++ library is another one."""
-    return ("g++",)
-
-
-@pytest.fixture(scope="module", params=[zig, pytest.param(gcc, marks=pytest.mark.needs("g++"))])
+@pytest.fixture(scope="module", params=COMPILERS)
 def library(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     """Return the functions of `SOURCE`, compiled as `element_wise_ops.cc` is."""
-    compiler: Compiler = request.param
     folder = tmp_path_factory.mktemp("span-loops")
-    source, made, span = folder / "loops.cc", folder / "loops.so", folder / "gsl" / "span"
+    source, span = folder / "loops.cc", folder / "gsl" / "span"
     span.parent.mkdir()
     span.write_text(SPAN)
     source.write_text("#include <cstdint>\n" + SOURCE)
-    header = ("-I", str(folder), "-I", str(shipped_folder("cmake")), "-include", "span_loops.h")
-    options = ("-std=c++17", "-O2", "-Wall", "-Werror", "-fPIC", "-shared", *header, str(source), "-o", str(made))
-    done = run([*compiler(packages_folder("tools", tool_requirements())), *options])
-    assert done.returncode == 0, done.stderr
-    return ctypes.CDLL(str(made))
+    options = ("-std=c++17", "-O2", "-fPIC", "-shared")
+    return ctypes.CDLL(str(compile_with(request.param, "span_loops.h", source, folder / "loops.so", *options)))
 
 
 def pointer(data: np.ndarray) -> ctypes.c_void_p:

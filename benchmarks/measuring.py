@@ -65,7 +65,7 @@ def build(
     iterable=["spec"],
     help={
         "spec": "buildspec to measure; may be repeated (default: five models of different kinds)",
-        "profiles": "profiles to build, with commas; upstream is its own recipe (default: all)",
+        "profiles": "profiles to build, such as balanced,upstream (default: all)",
         "rounds": "how often each library runs each model, the libraries in turn (default: 9)",
         "jobs": HELP["jobs"],
         "output": f"folder for record, report and pictures (default: {DEFAULT_OUTPUT})",

@@ -122,7 +122,7 @@ def differences(lines: Iterable[str]) -> Iterator[int]:
 
 
 def by_case(taken: Iterator[int], cases: Sequence[CaseRun]) -> dict[str, int]:
-    """Return the median of each case's runs, which differ by a few parts in a thousand, as the heap's state does."""
+    """Return the median of each case's runs, which differ by a part in a thousand, as the heap's state does."""
     return {case.name: int(median(list(islice(taken, BEFORE + case.runs))[BEFORE:])) for case in cases}
 
 

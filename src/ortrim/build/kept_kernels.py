@@ -67,7 +67,7 @@ NO_TYPES_BESIDE: Final = """\
 class Loops:
     """Code that a kernel has for each of some types, or pairs of types of its first inputs, whatever is registered.
 
-    `mark` is in the source that defines it, `declared` goes before it, and `{0}` and `{1}` in `refused` are types.
+    `mark` is in the source that defines it, `declared` goes before it, and each `%s` in `refused` is a type.
     """
 
     operator: str
@@ -80,17 +80,12 @@ class Loops:
 COMPARED: Final = ("float", "double", "int32_t", "uint32_t", "int64_t", "uint64_t")
 RAISED: Final = ("int32_t", "int64_t", "float", "double")
 REFUSAL: Final = 'ORT_NOT_IMPLEMENTED("a type that no model has");'
-EXTREME: Final = f"""\
-template <> struct CLASS::ComputeImpl<{{0}}> {{
-  Status operator()(const CLASS&, OpKernelContext*) const {{ {REFUSAL} }}
-}};
-"""
 LOOPS: Final = (
     Loops(
         operator="Pow",
         mark="void PowImpl(OpKernelContext& context)",
         declared="namespace pow_internal { template <typename T, typename E> void PowImpl(OpKernelContext&); }\n",
-        refused=f"template <> inline void pow_internal::PowImpl<{{0}}, {{1}}>(OpKernelContext&) {{ {REFUSAL} }}\n",
+        refused=f"template <> inline void pow_internal::PowImpl<%s, %s>(OpKernelContext&) {{ {REFUSAL} }}\n",
         types=(RAISED, RAISED),
     ),
     *(
@@ -98,7 +93,8 @@ LOOPS: Final = (
             operator=operator,
             mark=f"struct {operator}_8::ComputeImpl {{",
             declared="",
-            refused=EXTREME.replace("CLASS", f"{operator}_8"),
+            refused=f"template <> struct {operator}_8::ComputeImpl<%s> {{\n"
+            f"  Status operator()(const {operator}_8&, OpKernelContext*) const {{ {REFUSAL} }}\n}};\n",
             types=(COMPARED,),
         )
         for operator in ("Max", "Min")
@@ -183,14 +179,8 @@ def _without_loops(source: str, types: Types) -> str:
             lines.append(loops.declared)
             every = product(*loops.types)
             left = (each for each in every if any(kind not in allowed[place] for place, kind in enumerate(each)))
-            lines += [_with_types(loops.refused, each) for each in left]
+            lines += [loops.refused % each for each in left]
     return "".join((LOOPS_HEADER, "namespace onnxruntime {\n", *lines, "}\n")) if lines else ""
-
-
-def _with_types(text: str, types: Iterable[str]) -> str:
-    for place, kind in enumerate(types):
-        text = text.replace(f"{{{place}}}", kind)
-    return text
 
 
 def _class_names(macros: str) -> dict[str, tuple[tuple[str, ...], str]]:

@@ -157,6 +157,12 @@ function(ortrim_optimize_sources target)
   endforeach()
 endfunction()
 
+# Includes a header of ortrim's ahead of a target's sources.
+function(ortrim_include_ahead target header)
+  set_property(SOURCE ${ARGN} TARGET_DIRECTORY ${target} APPEND PROPERTY INCLUDE_DIRECTORIES "${ORTRIM_HOOKS}")
+  set_property(SOURCE ${ARGN} TARGET_DIRECTORY ${target} APPEND PROPERTY COMPILE_OPTIONS -include ${header})
+endfunction()
+
 # Lets a library without sparse tensors refuse a model that has them; see refuse_sparse.h.
 function(ortrim_refuse_sparse)
   cmake_path(SET source NORMALIZE "${CMAKE_SOURCE_DIR}/../onnxruntime/core/graph/graph.cc")
@@ -165,36 +171,26 @@ function(ortrim_refuse_sparse)
   if(place EQUAL -1)
     message(FATAL_ERROR "refuse_sparse.h does not fit this version of ${source}")
   endif()
-  set_property(SOURCE "${source}" TARGET_DIRECTORY onnxruntime_graph APPEND PROPERTY
-    INCLUDE_DIRECTORIES "${CMAKE_CURRENT_FUNCTION_LIST_DIR}")
-  set_property(SOURCE "${source}" TARGET_DIRECTORY onnxruntime_graph APPEND PROPERTY
-    COMPILE_OPTIONS -include refuse_sparse.h)
+  ortrim_include_ahead(onnxruntime_graph refuse_sparse.h "${source}")
 endfunction()
 
 # Lets the largest byte of a row be found by vectors; see largest_byte.h.
 function(ortrim_find_largest_bytes)
   cmake_path(SET source NORMALIZE "${CMAKE_SOURCE_DIR}/../onnxruntime/contrib_ops/cpu/quantization/qlinear_softmax.cc")
-  set_property(SOURCE "${source}" TARGET_DIRECTORY onnxruntime_providers APPEND PROPERTY
-    INCLUDE_DIRECTORIES "${ORTRIM_HOOKS}")
-  set_property(SOURCE "${source}" TARGET_DIRECTORY onnxruntime_providers APPEND PROPERTY
-    COMPILE_OPTIONS -include largest_byte.h)
+  ortrim_include_ahead(onnxruntime_providers largest_byte.h "${source}")
 endfunction()
 
 # Lets Pow and others loop over spans by pointers; see span_loops.h.
 function(ortrim_loop_by_pointers)
   cmake_path(SET source NORMALIZE "${CMAKE_SOURCE_DIR}/../onnxruntime/core/providers/cpu/math/element_wise_ops.cc")
-  set_property(SOURCE "${source}" TARGET_DIRECTORY onnxruntime_providers APPEND PROPERTY
-    INCLUDE_DIRECTORIES "${ORTRIM_HOOKS}")
-  set_property(SOURCE "${source}" TARGET_DIRECTORY onnxruntime_providers APPEND PROPERTY
-    COMPILE_OPTIONS -include span_loops.h)
+  ortrim_include_ahead(onnxruntime_providers span_loops.h "${source}")
 endfunction()
 
 # Lets log lines have their time without std::format; see log_times.h.
 function(ortrim_write_log_times)
   get_target_property(sources onnxruntime_common SOURCES)
   list(FILTER sources INCLUDE REGEX "/(ostream_sink\\.cc|apple_log_sink\\.(mm|cc))$")
-  set_property(SOURCE ${sources} TARGET_DIRECTORY onnxruntime_common APPEND PROPERTY INCLUDE_DIRECTORIES "${ORTRIM_HOOKS}")
-  set_property(SOURCE ${sources} TARGET_DIRECTORY onnxruntime_common APPEND PROPERTY COMPILE_OPTIONS -include log_times.h)
+  ortrim_include_ahead(onnxruntime_common log_times.h ${sources})
 endfunction()
 
 # Adds a source that reads the headers of ONNX Runtime's session, and runs seldom.

@@ -24,9 +24,6 @@ set(ORTRIM_CONDITIONED_SOURCES "/(nn/layer_norm_impl|bert/skip_layer_norm)\\.cc$
 # Loops over a tensor's few dimensions, for which vectors only cost: they multiply 64-bit numbers without an instruction
 # for it, and read wide what was written narrow a moment before. A transposition of a batch took 1.6 times as long.
 set(ORTRIM_SHORT_LOOPS "/(framework/transpose_helper|tensor/concat|tensor/split)\\.cc$")
-# Loops over rows of a few elements, which clang unrolls and vectorizes at a loss: a convolution of one frame executes a
-# twelfth more instructions for its copies of patches.
-set(ORTRIM_SHORT_ROWS "/mlas/lib/convolve\\.cpp$")
 # Where all kernels of the processor are registered, also as upstream's reduction of operators has copied them.
 set(ORTRIM_REGISTERING_SOURCES "/(cpu_execution_provider|cpu_contrib_kernels)\\.cc$")
 set(ORTRIM_HOOKS "${CMAKE_CURRENT_LIST_DIR}")
@@ -134,9 +131,6 @@ function(ortrim_optimize_sources target)
     endif()
     if(target STREQUAL onnxruntime_mlas) # whose loops were written with registers in mind
       list(REMOVE_ITEM options -fno-unroll-loops)
-    endif()
-    if(path MATCHES "${ORTRIM_SHORT_ROWS}" AND CMAKE_CXX_COMPILER_ID MATCHES "Clang")
-      list(TRANSFORM options REPLACE "^-O2$" "-Os")
     endif()
     if(kind STREQUAL hot AND path MATCHES "${ORTRIM_SHORT_LOOPS}")
       list(APPEND options -fno-tree-vectorize)

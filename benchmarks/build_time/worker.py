@@ -13,15 +13,16 @@ from build_time.jobs import library_of, upstream_job
 from build_time.meter import Cost, cost_of
 from ortrim.base.cache import cache_folder
 from ortrim.base.command import stream
-from ortrim.base.files import shipped_folder, write_atomically
+from ortrim.base.files import write_atomically
 from ortrim.base.json import from_json, to_json
-from ortrim.base.scripts import ISOLATED_PYTHON, packages_folder
-from ortrim.build.execution import BuildInputs, Parallelism, job_environment, prepare_workspace
+from ortrim.base.scripts import ISOLATED_PYTHON
+from ortrim.build.execution import Parallelism, job_environment, prepare_workspace
 from ortrim.build.native import NativeExecutor
 from ortrim.build.plan import BuildJob, CompilerCacheUse
 from ortrim.build.upstream import first_error, ninja_step
 from ortrim.errors import BuildError, Diagnostic, ExitCode
-from ortrim.pins.shipped import tool_requirements
+from ortrim.pipeline.executors import build_inputs
+from ortrim.platforms import platform_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +75,7 @@ def do(work: Work) -> Done:
 def build_ortrim(work: Work) -> Built:
     """Build as `invoke build` does."""
     executor = NativeExecutor(
-        inputs=inputs(work),
+        inputs=build_inputs(work.sources, platform_of(work.job.target)),
         log=work.log,
         parallelism=Parallelism(jobs=work.jobs, reason="as asked"),
         on_progress=say,
@@ -91,7 +92,8 @@ def build_upstream(work: Work) -> Built:
     """Build as upstream's documentation says, with the same compiler and flags. Raises `BuildError`."""
     job = upstream_job(work.job)
     tree = cache_folder("trees") / "upstream"
-    paths = prepare_workspace(tree, inputs(work), job.toolchain, job.operator_config)
+    inputs = build_inputs(work.sources, platform_of(job.target))
+    paths = prepare_workspace(tree, inputs, job.toolchain, job.operator_config)
     script = paths.sources / "onnxruntime" / "tools" / "ci_build" / "build.py"
     words = (*ISOLATED_PYTHON, str(script), *paths.resolve_all(job.arguments), "--parallel", str(work.jobs))
     lines: list[str] = []
@@ -113,16 +115,6 @@ def run_command(work: Work) -> Built:
         why = "\n".join(lines[-12:])
         raise BuildError("command-failed", f"exit code {code}", where=" ".join(work.command[-3:]), why=why)
     return Built()
-
-
-def inputs(work: Work) -> BuildInputs:
-    """Return the folders that builds read."""
-    return BuildInputs(
-        sources=work.sources,
-        tools=packages_folder("tools", tool_requirements()),
-        runner=shipped_folder("runner"),
-        hooks=shipped_folder("cmake"),
-    )
 
 
 def listener(lines: list[str], write: Callable[[str], object]) -> Callable[[str], None]:

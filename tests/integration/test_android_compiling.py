@@ -55,12 +55,12 @@ class Compiler:
         (folder / "a.cc").write_text("int two() { return one(); }\n")
         self.environment = dict(os.environ) | {
             "ORTRIM_COMPILER_CXX": str(self.program), "ORTRIM_SOURCES": str(folder), "ORTRIM_BUILD": str(folder),
-            "ORTRIM_PRECOMPILED_HEADER": str(folder / "common.h"),
+            "ORTRIM_PRECOMPILED_HEADERS": str(folder),
         }  # fmt: skip
 
     def compile(self, *words: str) -> Completed:
         """Compile the source behind the precompiled header."""
-        words = (*words, f"{PRECOMPILED_MARK}cold", "-fPIC", "-o", "a.o", "-c", "a.cc")
+        words = (*words, f"{PRECOMPILED_MARK}common-cold", "-fPIC", "-o", "a.o", "-c", "a.cc")
         return run((self.wrapper, *words), cwd=self.folder, environment=self.environment)
 
 
@@ -71,7 +71,7 @@ def test_a_header_is_precompiled_for_the_target_that_cmake_names(tools: Path, tm
     for vendor in ("none", "unknown"):
         done = compiler.compile(f"--target={as_cmake_spells_it(tools, ANDROID[target]).replace('none', vendor)}")
         assert (done.returncode, done.stderr) == (0, "")
-        (tmp_path / "precompiled-cold.pch").unlink()
+        (tmp_path / "precompiled-common-cold.pch").unlink()
 
 
 @pytest.mark.parametrize("target", ANDROID)

@@ -151,14 +151,16 @@ def test_the_same_model_compiles_nothing(same_again: tuple[set[str], tuple[str, 
     assert "ninja: no work to do." in last
 
 
-def marked_flags(paths: JobPaths) -> set[tuple[str, ...]]:
-    """Return the different flags with which sources are compiled that use the precompiled header."""
+def marked_flags(paths: JobPaths) -> set[tuple[str, tuple[str, ...]]]:
+    """Return each precompiled header with the different flags of the sources that use it."""
     commands = json.loads(run((paths.tools / "bin" / "ninja", "-t", "compdb"), cwd=paths.configured).stdout)
     marked = [shlex.split(entry["command"]) for entry in commands if PRECOMPILED_MARK in entry["command"]]
-    return {
-        tuple(word for word in words if word[:2] in {"-D", "-I", "-s"} and not word.startswith(PRECOMPILED_MARK))
-        for words in marked
-    }
+    found = set()
+    for words in marked:
+        (mark,) = (word.removeprefix(PRECOMPILED_MARK) for word in words if word.startswith(PRECOMPILED_MARK))
+        flags = (word for word in words if word[:2] in {"-D", "-I", "-U", "-m", "-s"})
+        found.add((mark.partition("-")[0], tuple(word for word in flags if not word.startswith(PRECOMPILED_MARK))))
+    return found
 
 
 def test_any_of_the_marked_sources_may_come_first(
@@ -170,9 +172,11 @@ def test_any_of_the_marked_sources_may_come_first(
         paths = selective.upstream.paths
         environment = job_environment(paths, site.job.toolchain)
         groups = marked_flags(paths)
-        assert len(groups) > 1
-        for flags in groups:
-            words = (*flags, "-w", "-x", "c++", "-c", str(paths.hooks / "precompiled.h"), "-o", str(tmp_path / "out.o"))
+        shipped = {file.stem for file in (paths.hooks / "precompiled").iterdir()}
+        assert {header for header, _ in groups} == shipped
+        for header, flags in groups:
+            source = str(paths.hooks / "precompiled" / f"{header}.h")
+            words = (*flags, "-w", "-x", "c++", "-c", source, "-o", str(tmp_path / "out.o"))
             done = run((paths.wrappers / "c++", *words), cwd=paths.configured, environment=environment)
             assert done.returncode == 0, done.stderr
 

@@ -9,7 +9,16 @@ import pytest
 from fake_kernels import CPU, TYPED, make_kernels
 from ortrim.base.command import run
 from ortrim.build.execution import JobPaths
-from ortrim.build.kept_kernels import HEADER, LARGE, MACROS, TABLES, cut_units, registered_kernels, write_kept_kernels
+from ortrim.build.kept_kernels import (
+    HEADER,
+    LARGE,
+    MACROS,
+    MATH,
+    TABLES,
+    cut_units,
+    registered_kernels,
+    write_kept_kernels,
+)
 from ortrim.build.upstream import REDUCED_TYPES, type_folder
 from ortrim.models.operators import OperatorTypes
 
@@ -211,7 +220,8 @@ OPERATORS: Final = """\
 #define ORT_NOT_IMPLEMENTED(...) throw 0
 namespace onnxruntime {
 class OpKernelContext {};
-struct Status {};
+namespace common { struct Status {}; }
+using common::Status;
 class Max_8 { public: template <typename T> struct ComputeImpl; };
 class Min_8 { public: template <typename T> struct ComputeImpl; };
 }
@@ -253,40 +263,122 @@ LEFT: Final = [f"Max {kind}" for kind in KINDS if kind not in ("int64_t", "doubl
 RAISED: Final = [f"Pow {base} {exponent}" for base in POWERS for exponent in POWERS]
 
 
+MIN: Final = MAX.replace("Max", "Min")
+LOOPED: Final = (MAX, MIN, DOUBLE)
+
+
+def said(paths: JobPaths, unit: str) -> list[str]:
+    """Return what a source says that is compiled with its header, and run."""
+    source, folder = paths.sources / unit, paths.sources / "onnxruntime/onnxruntime"
+    program = paths.build / "program"
+    folders = (type_folder(paths, source), paths.sources / "onnxruntime/include/onnxruntime", folder)
+    words = (*(f"-I{each}" for each in folders), "-Wall", "-Werror", "-include", HEADER, str(source))
+    done = run(("g++", *words, "-o", str(program)))
+    assert done.returncode == 0, done.stderr
+    return run((str(program),)).stdout.splitlines()
+
+
+def known(types: dict[str, tuple[tuple[str, ...], ...]]) -> Callable[[str, str], OperatorTypes]:
+    """Return the types of operators by the types of their inputs."""
+    all_of = {name: OperatorTypes(inputs=tuple(enumerate(inputs))) for name, inputs in types.items()}
+    return lambda _, name: all_of.get(name, OperatorTypes())
+
+
 @pytest.mark.needs("g++")
 @pytest.mark.parametrize(
-    ("types", "expected"),
+    ("registered", "types", "expected"),
     [
-        ({}, [*RAISED, *EXTREMES]),
+        (LOOPED, {}, [*RAISED, *EXTREMES]),
         (
+            LOOPED,
             {"Pow": (("float",), ("float", "int64_t")), "Max": (("int64_t", "double"),)},
             ["Pow float int64_t", "Pow float float", *(each for each in EXTREMES if each not in LEFT)],
         ),
-        ({"Pow": (("float",),)}, [*RAISED, *EXTREMES]),
+        (LOOPED, {"Pow": (("float",),)}, [*RAISED, *EXTREMES]),
+        ((MAX,), {}, [f"Max {kind}" for kind in KINDS]),
+        ((CAST,), {"Pow": (("float",), ("float",))}, []),
+        (("BuildKernelCreateInfo<Strange>",), {"Min": (("float",),)}, [*RAISED, *EXTREMES[:2], *EXTREMES[2::2]]),
     ],
 )
 def test_loops_are_left_for_types_of_the_models(
-    paths: JobPaths, types: dict[str, tuple[tuple[str, ...], ...]], expected: list[str]
+    paths: JobPaths, registered: tuple[str, ...], types: dict[str, tuple[tuple[str, ...], ...]], expected: list[str]
 ) -> None:
-    """Those of other types go, and those of an operator whose types are not all known stay."""
-    source, folder = paths.sources / UNIT, paths.sources / "onnxruntime/onnxruntime"
+    """Those of other types go, and all of an operator that is not registered; what has no known types stays."""
+    source = paths.sources / UNIT
     source.write_text(TYPED[UNIT].splitlines()[0] + LOOPING)
     source.with_suffix(".h").write_text(OPERATORS)
-    configure(paths, MAX)
-    known = {name: OperatorTypes(inputs=tuple(enumerate(inputs))) for name, inputs in types.items()}
-    write_kept_kernels(paths, types=lambda _, name: known.get(name, OperatorTypes()))
-    program = paths.build / "program"
-    folders = (type_folder(paths, source), paths.sources / "onnxruntime/include/onnxruntime", folder)
-    words = (
-        *(f"-I{each}" for each in folders),
-        "-Wall",
-        "-Werror",
-        "-include",
-        HEADER,
-        str(source),
-        "-o",
-        str(program),
-    )
-    done = run(("g++", *words))
-    assert done.returncode == 0, done.stderr
-    assert run((str(program),)).stdout.splitlines() == expected
+    configure(paths, *registered)
+    write_kept_kernels(paths, types=known(types))
+    assert said(paths, UNIT) == expected
+
+
+EIGEN: Final = """\
+#pragma once
+#include <cstdint>
+namespace Eigen {
+struct half {};
+template <typename T> struct MatrixBase {};
+template <typename T, template <typename> class Base> class NoAlias {
+ public:
+  explicit NoAlias(T&) {}
+  template <typename Other> void operator=(const Other&) {}
+  template <typename Other> void operator+=(const Other&) {}
+};
+template <typename T> struct Matrix {
+  NoAlias<Matrix, MatrixBase> noalias() { return NoAlias<Matrix, MatrixBase>(*this); }
+};
+}
+namespace onnxruntime { template <typename T> using EigenMatrixMap = Eigen::Matrix<T>; }
+"""
+MULTIPLYING: Final = """
+#include <cstdio>
+#include "core/util/math_cpuonly.h"
+#define EIGEN_MATMUL_FUNCTION(T) \\
+  void MatMul(T) { Eigen::Matrix<T>().noalias() = 1; }
+EIGEN_MATMUL_FUNCTION(int32_t)
+EIGEN_MATMUL_FUNCTION(uint32_t)
+EIGEN_MATMUL_FUNCTION(int64_t)
+EIGEN_MATMUL_FUNCTION(uint64_t)
+EIGEN_MATMUL_FUNCTION(double)
+struct ThreadPool;
+template <typename T, typename P> void Gemm();
+template <>
+void Gemm<Eigen::half, ThreadPool>() {
+  Eigen::Matrix<Eigen::half>().noalias() += 1;
+}
+#define SAY(name, ...) try { __VA_ARGS__; puts(name); } catch (int) {}
+int main() {
+  SAY("int32_t", MatMul(int32_t())) SAY("uint32_t", MatMul(uint32_t())) SAY("int64_t", MatMul(int64_t()))
+  SAY("uint64_t", MatMul(uint64_t())) SAY("double", MatMul(double())) SAY("half", (Gemm<Eigen::half, ThreadPool>()))
+}
+"""
+INTEGERS: Final = ["int32_t", "uint32_t", "int64_t", "uint64_t"]
+
+
+@pytest.mark.needs("g++")
+@pytest.mark.parametrize(
+    ("registered", "types", "expected"),
+    [
+        ((CAST,), {}, ["double"]),
+        (("MatMul",), {}, [*INTEGERS, "double"]),
+        (("MatMul", "ReduceSum"), {"MatMul": (("float", "int64_t"),), "ReduceSum": (("int32_t",),)},
+         ["int32_t", "int64_t", "double"]),
+        (("MatMul", "ReduceSum"), {"MatMul": (("float",),)}, [*INTEGERS, "double"]),
+        (("Gemm",), {"Gemm": (("float",),)}, ["double"]),
+        (("Gemm",), {"Gemm": (("MLFloat16",),)}, ["double", "half"]),
+    ],
+)  # fmt: skip
+def test_products_are_left_for_types_of_the_models(
+    paths: JobPaths, registered: tuple[str, ...], types: dict[str, tuple[tuple[str, ...], ...]], expected: list[str]
+) -> None:
+    """Eigen multiplies integers and half floats for few models; a type that a reduction has counts, too."""
+    source = paths.sources / "onnxruntime/onnxruntime" / MATH
+    source.parent.mkdir(parents=True)
+    source.write_text(MULTIPLYING)
+    (source.parent / "math_cpuonly.h").write_text(EIGEN)
+    common = paths.sources / "onnxruntime/include/onnxruntime/core/common/common.h"
+    common.parent.mkdir(parents=True)
+    common.write_text("#pragma once\n#define ORT_NOT_IMPLEMENTED(...) throw 0\n")
+    configure(paths, *(name if name == CAST else MAX.replace("Max", name) for name in registered))
+    write_kept_kernels(paths, types=known(types))
+    assert said(paths, f"onnxruntime/onnxruntime/{MATH}") == expected

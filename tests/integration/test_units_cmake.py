@@ -2,6 +2,7 @@
 
 import ctypes
 import json
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -220,8 +221,8 @@ def test_nothing_of_a_compilers_own_stays_in_a_tree(toy: Toy, index: UnitIndex) 
         selective.compile_selected(index)
         paths = selective.upstream.paths
     assert not paths.compiler_scratch.exists()
-    found = {path.name for path in paths.configured.glob("precompiled*")}
-    assert found == {"precompiled-cold.pch", "precompiled-hot.pch"}
+    (header,) = paths.configured.glob("precompiled*")
+    assert re.fullmatch(r"precompiled-onnxruntime-\w{8}\.pch", header.name)
 
 
 def test_one_more_operator_compiles_its_own_files(toy: Toy, index: UnitIndex, tmp_path: Path) -> None:
@@ -314,7 +315,8 @@ def test_marked_sources_are_compiled_with_the_header(toy: Toy, index: UnitIndex)
     """
     with toy.selective(config(Add="")) as selective:
         selective.compile_selected(index)
-        assert (selective.upstream.paths.configured / "precompiled-cold.pch").stat().st_size > 1000
+        (header,) = selective.upstream.paths.configured.glob("precompiled*.pch")
+        assert header.stat().st_size > 1000
         assert marked(selective) == {"allocator.cc", "cpu_execution_provider.cc", "add.cc", "session.cc"}
 
 

@@ -201,7 +201,7 @@ def job_environment(paths: JobPaths, toolchain: Toolchain) -> dict[str, str]:
         "HOME": str(paths.build),
         "ORTRIM_BUILD": str(paths.configured),
         "ORTRIM_LINK_MAP": str(paths.link_map),
-        "ORTRIM_PRECOMPILED_HEADER": str(paths.hooks / "precompiled.h"),
+        "ORTRIM_PRECOMPILED_HEADERS": str(paths.hooks / "precompiled"),
         "ORTRIM_SOURCES": str(paths.sources),
         "ORTRIM_SOURCES_HERE": os.path.relpath(paths.sources, paths.configured),
         "SOURCE_DATE_EPOCH": "315532800",

@@ -8,7 +8,8 @@ class that the table lacks.
 
 Upstream keeps kernels for 32 and 64-bit integers of some operators whatever the types of the models, for what its
 optimizers may add to a model at load. A minimal build changes no model, so that these go, too. And `Pow`, `Max` and
-`Min` have loops for all of their types, whichever are registered: those of other types go.
+`Min` have loops for all of their types, whichever are registered, and `math_cpu.cc` has products of matrices of many:
+those of other types go.
 """
 
 import re
@@ -31,6 +32,8 @@ TABLES: Final = ("core/providers/cpu/cpu_execution_provider.cc", "contrib_ops/cp
 MACROS: Final = "onnxruntime/include/onnxruntime/core/framework/op_kernel.h"
 LARGE: Final = ("core/providers/cpu/reduction/reduction_ops.cc",)
 """Sources without type control whose kernels take so long to compile that few of them are worth a compilation."""
+MATH: Final = "core/util/math_cpu.cc"
+"""Defines no kernels, but what they multiply matrices by."""
 DEFINITION: Final = re.compile(r"#define (?P<name>ONNX_OPERATOR_\w+)\((?P<parameters>[^)]*)\)(?P<body>(?:.*\\\n)*.*)")
 CLASS_NAME: Final = "_CLASS_NAME"
 KERNEL: Final = "_EX"
@@ -44,8 +47,8 @@ ENTRY: Final = re.compile(r"[ \t]*BuildKernelCreateInfo<\s*(?:class )?(?P<name>\
 PREAMBLE: Final = """\
 // Made by ortrim: the kernels of this source that the library registers; see build/kept_kernels.py.
 #pragma once
-#include "core/framework/op_kernel.h"
 """
+KERNEL_HEADER: Final = '#include "core/framework/op_kernel.h"\n'
 CHOICE: Final = """\
 #define ORTRIM_SECOND(...) ORTRIM_SECOND_(__VA_ARGS__, ORTRIM_NOTHING, )
 #define ORTRIM_SECOND_(first, second, ...) second
@@ -65,51 +68,84 @@ NO_TYPES_BESIDE: Final = """\
 
 @dataclass(frozen=True, kw_only=True)
 class Loops:
-    """Code that a kernel has for each of some types, or pairs of types of its first inputs, whatever is registered.
+    """Code that is there for each of some types, or pairs of types of first inputs, whatever is registered.
 
-    `mark` is in the source that defines it, `declared` goes before it, and each `%s` in `refused` is a type.
+    `operators` have use for it. `mark` is in the source that defines it, `header` and `declared` go before it, and each
+    `%s` in `refused` is a type, as `SPELLED` there.
     """
 
-    operator: str
+    operators: tuple[str, ...]
     mark: str
-    declared: str
+    header: str
+    declared: str = ""
     refused: str
     types: tuple[tuple[str, ...], ...]
 
 
 COMPARED: Final = ("float", "double", "int32_t", "uint32_t", "int64_t", "uint64_t")
 RAISED: Final = ("int32_t", "int64_t", "float", "double")
+MULTIPLIED: Final = ("int32_t", "uint32_t", "int64_t", "uint64_t")
+REDUCTIONS: Final = ("ReduceSum", "ReduceMean", "ReduceSumSquare", "ReduceL1", "ReduceL2", "ReduceLogSum")
+SPELLED: Final = {"MLFloat16": "Eigen::half"}
 REFUSAL: Final = 'ORT_NOT_IMPLEMENTED("a type that no model has");'
+ELEMENT_WISE: Final = '#include "core/providers/cpu/math/element_wise_ops.h"\n'
+PRODUCTS: Final = '#include "core/common/common.h"\n#include "core/util/math_cpuonly.h"\n'
+PRODUCT: Final = f"""\
+template <> class Eigen::NoAlias<onnxruntime::EigenMatrixMap<%s>, Eigen::MatrixBase> {{
+ public:
+  template <typename Matrix> explicit NoAlias(Matrix&) {{}}
+  template <typename Product> void operator=(const Product&) {{ {REFUSAL} }}
+  template <typename Product> void operator+=(const Product&) {{ {REFUSAL} }}
+}};
+"""
+"""What Eigen assigns a product of two matrices to: without it, none of the product is compiled."""
 LOOPS: Final = (
     Loops(
-        operator="Pow",
+        operators=("Pow",),
         mark="void PowImpl(OpKernelContext& context)",
-        declared="namespace pow_internal { template <typename T, typename E> void PowImpl(OpKernelContext&); }\n",
-        refused=f"template <> inline void pow_internal::PowImpl<%s, %s>(OpKernelContext&) {{ {REFUSAL} }}\n",
+        header=ELEMENT_WISE,
+        declared="namespace onnxruntime::pow_internal {\n"
+        "template <typename T, typename E> void PowImpl(OpKernelContext&);\n}\n",
+        refused=f"template <> inline void onnxruntime::pow_internal::PowImpl<%s, %s>("
+        f"onnxruntime::OpKernelContext&) {{ {REFUSAL} }}\n",
         types=(RAISED, RAISED),
     ),
     *(
         Loops(
-            operator=operator,
+            operators=(operator,),
             mark=f"struct {operator}_8::ComputeImpl {{",
-            declared="",
-            refused=f"template <> struct {operator}_8::ComputeImpl<%s> {{\n"
-            f"  Status operator()(const {operator}_8&, OpKernelContext*) const {{ {REFUSAL} }}\n}};\n",
+            header=ELEMENT_WISE,
+            refused=f"template <> struct onnxruntime::{operator}_8::ComputeImpl<%s> {{\n  onnxruntime::common::Status "
+            f"operator()(const {operator}_8&, OpKernelContext*) const {{ {REFUSAL} }}\n}};\n",
             types=(COMPARED,),
         )
         for operator in ("Max", "Min")
     ),
+    Loops(
+        operators=("MatMul", "Einsum", *REDUCTIONS),
+        mark="#define EIGEN_MATMUL_FUNCTION(T)",
+        header=PRODUCTS,
+        refused=PRODUCT,
+        types=(MULTIPLIED,),
+    ),
+    Loops(
+        operators=("Gemm",),
+        mark="void Gemm<Eigen::half, ThreadPool>",
+        header=PRODUCTS,
+        refused=PRODUCT,
+        types=(("MLFloat16",),),
+    ),
 )
-"""Loops of `element_wise_ops.cc`: a quarter of what the demo has of it is `Pow` of types that its model has not."""
-LOOPS_HEADER: Final = '#include "core/providers/cpu/math/element_wise_ops.h"\n'
+"""A quarter of what the demo has of `element_wise_ops.cc` is `Pow` of types that its model has not; half of the time
+that `math_cpu.cc` takes are Eigen's products of integers and of half floats."""
 Types = Callable[[str, str], OperatorTypes]
 """The types of an operator, by its domain and name."""
 
 
 def cut_units(paths: JobPaths) -> tuple[Path, ...]:
-    """Return the sources that are given the header, in order: those with type control, and `LARGE` ones."""
+    """Return the sources that are given the header, in order: those with type control, `LARGE` ones, and `MATH`."""
     core = paths.sources / "onnxruntime" / "onnxruntime"
-    return (*typed_units(paths), *(core / name for name in LARGE if (core / name).is_file()))
+    return (*typed_units(paths), *(core / name for name in (*LARGE, MATH) if (core / name).is_file()))
 
 
 def write_kept_kernels(paths: JobPaths, *, everything: bool = False, types: Types | None = None) -> None:
@@ -127,13 +163,22 @@ def write_kept_kernels(paths: JobPaths, *, everything: bool = False, types: Type
             for name, text in tables.items():
                 write_if_changed(generated / name, text)
         kept = {} if everything else registered_kernels(tables.values(), macros)
+        registered = frozenset(kept.values())
         choosing = choosing_macros(macros) if kept else ""
         for unit in cut_units(paths):
             text = text_of(unit)
-            names = frozenset(re.findall(r"\w+", text))
-            own = (f"#define ORTRIM_KEPT_{each} , ORTRIM_WHOLE\n" for each, name in kept.items() if name in names)
-            beside = NO_TYPES_BESIDE + _without_loops(text, types) if types and TYPED.search(text) else ""
-            write_if_changed(type_folder(paths, unit) / HEADER, PREAMBLE + choosing + beside + "".join(own))
+            typed, beside, own = TYPED.search(text), "", ""
+            if unit.as_posix().endswith(MATH):
+                head = PREAMBLE
+            else:
+                head = PREAMBLE + KERNEL_HEADER + choosing
+                names = frozenset(re.findall(r"\w+", text))
+                own = "".join(
+                    f"#define ORTRIM_KEPT_{each} , ORTRIM_WHOLE\n" for each, name in kept.items() if name in names
+                )
+            if types:
+                beside = (NO_TYPES_BESIDE if typed else "") + _without_loops(text, types, registered)
+            write_if_changed(type_folder(paths, unit) / HEADER, head + beside + own)
 
 
 def registered_kernels(tables: Iterable[str], macros: str) -> dict[str, str]:
@@ -170,17 +215,29 @@ def without_integers(table: str, macros: str, types: Types) -> str:
     return ENTRY.sub(chosen, table)
 
 
-def _without_loops(source: str, types: Types) -> str:
-    """Return what leaves loops for types that no model has out of a source; no registration lets such a type in."""
-    lines = []
+def _without_loops(source: str, types: Types, registered: frozenset[str]) -> str:
+    """Return what leaves loops for types that no model has out of a source; no registration lets such a type in.
+
+    All go whose operators are not among those `registered`, unless none is said to be.
+    """
+    lines: dict[str, None] = {}
     for loops in LOOPS:
-        allowed = dict(types("ai.onnx", loops.operator).inputs)
-        if loops.mark in source and allowed.keys() >= set(range(len(loops.types))):
-            lines.append(loops.declared)
-            every = product(*loops.types)
-            left = (each for each in every if any(kind not in allowed[place] for place, kind in enumerate(each)))
-            lines += [loops.refused % each for each in left]
-    return "".join((LOOPS_HEADER, "namespace onnxruntime {\n", *lines, "}\n")) if lines else ""
+        left = _types_left_out(loops, types, registered) if loops.mark in source else ()
+        if left:
+            lines |= dict.fromkeys((loops.header, loops.declared))
+            lines |= dict.fromkeys(loops.refused % tuple(SPELLED.get(kind, kind) for kind in each) for each in left)
+    return "".join(lines)
+
+
+def _types_left_out(loops: Loops, types: Types, registered: frozenset[str]) -> tuple[tuple[str, ...], ...]:
+    needed = set()
+    for operator in loops.operators:
+        if operator in registered or not registered:
+            allowed = dict(types("ai.onnx", operator).inputs)
+            if not allowed.keys() >= set(range(len(loops.types))):
+                return ()
+            needed |= set(product(*(allowed[place] for place in range(len(loops.types)))))
+    return tuple(each for each in product(*loops.types) if each not in needed)
 
 
 def _class_names(macros: str) -> dict[str, tuple[tuple[str, ...], str]]:

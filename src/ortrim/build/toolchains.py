@@ -51,19 +51,26 @@ PRINT_MAP: Final = "-Wl,--print-map"
 
 
 PRECOMPILED_MARK: Final = "-DORTRIM_PRECOMPILED="
-"""Marks the compilations that use a precompiled header, which is `hot` or `cold`; from `units.cmake`."""
+"""Marks the compilations that use a precompiled header, by the header's name and a kind; from `precompiled.cmake`."""
 
 PRECOMPILING: Final = """\
 precompile() {{
   for argument do
     shift
-    case "$argument" in -D*|-I*|-O*|-X*|-f*|-g*|-m*|-std=*|-W*|--target=*|--sysroot=*) set -- "$@" "$argument" ;; esac
+    case "$before$argument" in
+    -isystem*|-D*|-I*|-O*|-X*|-f*|-g*|-m*|-std=*|-W*|--target=*|--sysroot=*) set -- "$@" "$argument" ;;
+    esac
+    before=
+    case "$argument" in -isystem) before=$argument ;; esac
   done
   {command} {maps} "$@" -fpch-instantiate-templates -x c++-header \
-"$ORTRIM_PRECOMPILED_HEADER" -o "$header.$$" && mv "$header.$$" "$header"
+"$ORTRIM_PRECOMPILED_HEADERS/${{kind%-*}}.h" -o "$header.$$" && mv "$header.$$" "$header"
 }}
 kind=
-case " $* " in *" -E "*) ;; *" {mark}cold "*) kind=cold ;; *" {mark}hot "*) kind=hot ;; esac
+case " $* " in
+*" -E "*) ;;
+*" {mark}"*) kind=" $*"; kind="${{kind#*" {mark}"}}"; kind="${{kind%% *}}" ;;
+esac
 if [ -n "$kind" ]; then
   header="$ORTRIM_BUILD/precompiled-$kind.pch"
   [ -f "$header" ] || precompile "$@" || exit
@@ -90,10 +97,10 @@ def compiler_wrapper(
     that would compile its C++ library for CMake's try_compile. When the arguments ask for a link map on standard
     output, it goes to `$ORTRIM_LINK_MAP`.
 
-    A clang that `precompiles` reads marked sources with `$ORTRIM_PRECOMPILED_HEADER` in front, which the first of
-    each mark compiles: clang takes a header only for sources of the same target, optimised as it is. Preprocessing
-    (`-E`) goes without, so that the compiler cache sees the whole text. Two that come at once make the header twice,
-    and the second replaces the first with the same.
+    A clang that `precompiles` reads marked sources with a header of `$ORTRIM_PRECOMPILED_HEADERS` in front, which the
+    first of each mark compiles: clang takes a header only for sources of the same target, optimised as it is.
+    Preprocessing (`-E`) goes without, so that the compiler cache sees the whole text. Two that come at once make the
+    header twice, and the second replaces the first with the same.
     """
     cases = "".join(f'    {old}) set -- "$@" {new} ;;\n' for old, new in rewrites)
     rewriting = (

@@ -42,19 +42,24 @@ def native_executor(
 ) -> NativeExecutor:
     """Return what builds for a platform on this machine itself; without `jobs`, as many at once as it can bear."""
     return NativeExecutor(
-        inputs=BuildInputs(
-            sources=sources,
-            tools=packages_folder("tools", tool_requirements()),
-            runner=shipped_folder("runner"),
-            hooks=shipped_folder("cmake"),
-            sdk=ndk,
-            installed=platform.installed,
-            finish=platform.finish,
-        ),
+        inputs=build_inputs(sources, platform, ndk),
         log=log.absolute(),
         parallelism=choose_parallelism(jobs),
         on_progress=step.progress,
         on_note=step.note,
+    )
+
+
+def build_inputs(sources: Path, platform: Platform, sdk: Path | None = None) -> BuildInputs:
+    """Return what builds for a platform read, and how that platform ends them."""
+    return BuildInputs(
+        sources=sources,
+        tools=packages_folder("tools", tool_requirements()),
+        runner=shipped_folder("runner"),
+        hooks=shipped_folder("cmake"),
+        sdk=sdk,
+        installed=platform.installed,
+        finish=platform.finish,
     )
 
 

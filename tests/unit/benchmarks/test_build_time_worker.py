@@ -14,6 +14,7 @@ from build_time.worker import Built, Done, Work, do, main, steps_in
 from ortrim.base.json import from_json, to_json
 from ortrim.build.plan import BuildJob, CompiledUnits, CompilerCacheUse
 from ortrim.errors import BuildError, ExitCode
+from ortrim.platforms import platform_of
 
 BUILD_PY = """
 import os, sys
@@ -35,7 +36,7 @@ def work(job: BuildJob, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Work
     script = tmp_path / "sources" / "onnxruntime" / "tools" / "ci_build" / "build.py"
     script.parent.mkdir(parents=True)
     script.write_text(BUILD_PY)
-    monkeypatch.setattr("build_time.worker.packages_folder", lambda *_: tmp_path / "tools")
+    monkeypatch.setattr("ortrim.pipeline.executors.packages_folder", lambda *_: tmp_path / "tools")
     # The meter makes its process adopt orphans and waits for all children: not here, where the tests run.
     monkeypatch.setattr("build_time.worker.cost_of", cost_of)
     return Work(
@@ -118,6 +119,7 @@ def test_ortrims_recipes_are_those_of_invoke_build(
     done = do(replace(work, recipe=recipe, cached=cached))
     assert (asked[0].pruned, asked[0].cached, asked[0].parallelism.jobs) == (pruned, cached, 2)
     assert asked[0].inputs.sources == work.sources
+    assert asked[0].inputs.finish == platform_of(work.job.target).finish
     assert done.built == Built(library=Path("l"), units=(2, 9), cache=CompilerCacheUse(hits=1, requests=2))
 
 

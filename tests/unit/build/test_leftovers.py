@@ -12,8 +12,8 @@ scratch = pathlib.Path(os.environ["ZIG_LOCAL_CACHE_DIR"])
 (scratch / "tmp" / "0123").mkdir(parents=True)
 (scratch / "o").mkdir()
 (scratch / "o" / "precompiled.o").write_bytes(bytes(1000))
-(configured / "precompiled-cold.pch").write_text("whole")
-(configured / "precompiled-hot.pch.4711").write_text("half")
+(configured / "precompiled-mlas-1.pch").write_text("whole")
+(configured / "precompiled-mlas-2.pch.4711").write_text("half")
 """
 
 
@@ -28,7 +28,7 @@ def test_a_build_leaves_no_scratch(workshop: Workshop) -> None:
     workshop.write(SCRATCH + GOOD)
     workshop.executor().run(workshop.job)
     assert left(workshop) == []
-    assert (workshop.tree / "out" / "MinSizeRel" / "precompiled-cold.pch").read_text() == "whole"
+    assert (workshop.tree / "out" / "MinSizeRel" / "precompiled-mlas-1.pch").read_text() == "whole"
 
 
 @pytest.mark.parametrize("end", ["sys.exit(1)", "os.kill(os.getpid(), signal.SIGKILL)"])
@@ -44,7 +44,7 @@ def test_a_killed_ortrims_leftovers_go_before_the_next_build_compiles(workshop: 
     """They may be what filled the disk."""
     configured = workshop.tree / "out" / "MinSizeRel"
     configured.mkdir(parents=True)
-    (configured / "precompiled-hot.pch.4711").write_text("half")
+    (configured / "precompiled-mlas-2.pch.4711").write_text("half")
     (workshop.tree / "out" / "zig" / "o").mkdir(parents=True)
     seen = "(build / 'seen').write_text(repr([*configured.glob('*.pch.*'), (build / 'zig').exists()]))"
     workshop.write(GOOD, update=seen)
@@ -56,5 +56,5 @@ def test_a_killed_ortrims_leftovers_go_before_the_next_build_compiles(workshop: 
 def test_what_cannot_be_removed_does_not_spoil_the_build(workshop: Workshop) -> None:
     """A folder of the header's name, which no wrapper makes."""
     workshop.write(SCRATCH + GOOD)
-    (workshop.tree / "out" / "MinSizeRel" / "precompiled-cold.pch.1").mkdir(parents=True)
+    (workshop.tree / "out" / "MinSizeRel" / "precompiled-mlas-1.pch.1").mkdir(parents=True)
     assert workshop.executor().run(workshop.job).library.is_file()

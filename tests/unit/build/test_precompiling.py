@@ -32,11 +32,12 @@ if "-o" in words and not exit_code:
 sys.exit(exit_code)
 """
 PREFIXES = ["-ffile-prefix-map=/the sources=.", "-ffile-prefix-map={build}=."]
-FLAGS = ('-DNAME="a b"', "-I/a folder/include", "-Os", "-std=gnu++20", "-fno-rtti", "-Wall", "-m64", "-g0",
+FLAGS = ('-DNAME="a b"', "-I/a folder/include", "-isystem", "/a folder/system", "-Os",
+         "-std=gnu++20", "-fno-rtti", "-Wall", "-m64", "-g0",
          "--target=x86_64-none-linux-android24", "--sysroot=/a folder/sysroot")  # fmt: skip
 OTHERS = ("-MD", "-MT", "a b.o", "-MF", "a b.o.d")
 SOURCE = ("-o", "a b.o", "-c", "/a folder/a b.cc")
-COLD = f"{PRECOMPILED_MARK}cold"
+COLD = f"{PRECOMPILED_MARK}common-cold"
 MARKED = (COLD, *FLAGS, *OTHERS, *SOURCE)
 
 
@@ -47,7 +48,7 @@ class Bench:
         self.folder = folder
         self.build = folder / "the build"
         self.build.mkdir()
-        self.header = self.build / "precompiled-cold.pch"
+        self.header = self.build / "precompiled-common-cold.pch"
         compiler = folder / "a compiler"
         compiler.write_text(f"#!{sys.executable} -S\n{COMPILER}")
         compiler.chmod(0o755)
@@ -56,7 +57,7 @@ class Bench:
             "PATH": "/usr/bin:/bin",
             "ORTRIM_SOURCES": "/the sources",
             "ORTRIM_BUILD": str(self.build),
-            "ORTRIM_PRECOMPILED_HEADER": str(folder / "the hooks" / "precompiled.h"),
+            "ORTRIM_PRECOMPILED_HEADERS": str(folder / "the hooks" / "precompiled"),
             "RECORD": str(folder / "record"),
         }
 
@@ -105,13 +106,13 @@ def test_the_first_marked_source_makes_the_header(bench: Bench) -> None:
     """Only flags that change what a header means go into it; the source is compiled with it, all words kept."""
     making, compiling = bench.given(CXX, *MARKED)
     own = [*bench.start(*ZIG), COLD, *FLAGS]
-    header = ["-x", "c++-header", str(bench.folder / "the hooks" / "precompiled.h"), "-o"]
+    header = ["-x", "c++-header", str(bench.folder / "the hooks" / "precompiled" / "common.h"), "-o"]
     assert making[: len(own)] == own
     assert making[-len(header) - 1 : -1] == header
     assert all(word.startswith("-fpch-") for word in making[len(own) : -len(header) - 1])
     assert compiling == [*bench.start(*ZIG), "-include-pch", str(bench.header), *MARKED]
     assert bench.header.read_text() == "whole header"
-    assert sorted(path.name for path in bench.build.iterdir()) == ["a b.o", "precompiled-cold.pch"]
+    assert sorted(path.name for path in bench.build.iterdir()) == ["a b.o", "precompiled-common-cold.pch"]
 
 
 def test_the_header_is_made_once(bench: Bench) -> None:
@@ -126,8 +127,8 @@ def test_the_header_is_made_once(bench: Bench) -> None:
     "words",
     [
         (*FLAGS, *OTHERS, *SOURCE),
-        ("-DORTRIM_PRECOMPILED_HEADER", *SOURCE),
-        ("-DORTRIM_PRECOMPILED=1", *SOURCE),
+        ("-DORTRIM_PRECOMPILED_HEADERS", *SOURCE),
+        ("-DNAME=-DORTRIM_PRECOMPILED=mlas-1", *SOURCE),
         ("-UORTRIM_PRECOMPILED", *SOURCE),
         ("-shared", "-o", "lib.so", "a.o"),
         (),
@@ -142,10 +143,11 @@ def test_unmarked_sources_go_without(bench: Bench, words: tuple[str, ...]) -> No
 def test_each_kind_has_a_header_of_its_own(bench: Bench) -> None:
     """Clang takes a header for nothing that is optimised otherwise than the header is."""
     bench.given(CXX, *MARKED)
-    hot = (f"{PRECOMPILED_MARK}hot", *FLAGS, "-O2", *OTHERS, *SOURCE)
+    hot = (f"{PRECOMPILED_MARK}mlas-7f", *FLAGS, "-O2", *OTHERS, *SOURCE)
     making, compiling = bench.given(CXX, *hot)
     assert "-O2" in making
-    assert compiling == [*bench.start(*ZIG), "-include-pch", str(bench.build / "precompiled-hot.pch"), *hot]
+    assert str(bench.folder / "the hooks" / "precompiled" / "mlas.h") in making
+    assert compiling == [*bench.start(*ZIG), "-include-pch", str(bench.build / "precompiled-mlas-7f.pch"), *hot]
 
 
 @pytest.mark.parametrize("words", [("-E", *MARKED), (*MARKED, "-E"), (*FLAGS, "-E", COLD, *SOURCE)])

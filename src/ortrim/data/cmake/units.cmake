@@ -12,8 +12,6 @@
 #   ORTRIM_LEFT_OUT     what of ortrim's own does not fit this version; see build/mechanisms.py
 
 set(ORTRIM_SOURCE_FILE [[\.(c|cc|cpp|cxx|m|mm|S|s|asm)$]])
-set(ORTRIM_PRECOMPILED_TARGETS
-  onnxruntime_framework onnxruntime_graph onnxruntime_optimizer onnxruntime_providers onnxruntime_session)
 
 # What link-time optimization leaves alone, because what of it is of use is told by its objects; see build/relink.py.
 set(ORTRIM_COMPILED_TARGETS onnxruntime_mlas onnx_proto libprotobuf-lite libprotobuf)
@@ -36,6 +34,7 @@ if("refuse_sparse.h" IN_LIST ORTRIM_LEFT_OUT)
   set(onnxruntime_DISABLE_SPARSE_TENSORS OFF CACHE BOOL "" FORCE)
 endif()
 include("${CMAKE_CURRENT_LIST_DIR}/cxx_runtime.cmake")
+include("${CMAKE_CURRENT_LIST_DIR}/precompiled.cmake")
 if(ORTRIM_APPLE_CROSS)
   include("${CMAKE_CURRENT_LIST_DIR}/apple_cross.cmake")
 endif()
@@ -110,8 +109,7 @@ function(ortrim_cut)
   endforeach()
 endfunction()
 
-# Optimises each source as the profile wants it, MLAS as what is hot; an empty word leaves it to upstream. Each kind has
-# a precompiled header of its own, because clang takes one for nothing that is optimised otherwise.
+# Optimises each source as the profile wants it, MLAS as what is hot; an empty word leaves it to upstream.
 function(ortrim_optimize_sources target)
   get_target_property(sources ${target} SOURCES)
   get_target_property(folder ${target} SOURCE_DIR)
@@ -143,11 +141,6 @@ function(ortrim_optimize_sources target)
       list(APPEND options -include without_float16.h)
     endif()
     set_property(SOURCE "${path}" TARGET_DIRECTORY ${target} APPEND PROPERTY COMPILE_OPTIONS ${options})
-    # clang takes a precompiled header only for sources that are optimised, and have macros, as it has.
-    if(ORTRIM_PRECOMPILED AND target IN_LIST ORTRIM_PRECOMPILED_TARGETS AND
-        NOT path MATCHES "${ORTRIM_CONDITIONED_SOURCES}|/session/onnxruntime_c_api\\.cc$")
-      set_property(SOURCE "${path}" TARGET_DIRECTORY ${target} APPEND PROPERTY COMPILE_DEFINITIONS ORTRIM_PRECOMPILED=${kind})
-    endif()
   endforeach()
 endfunction()
 
@@ -279,6 +272,9 @@ function(ortrim_apply)
     if(NOT "largest_byte.h" IN_LIST ORTRIM_LEFT_OUT)
       ortrim_find_largest_bytes()
     endif()
+  endif()
+  if(ORTRIM_PRECOMPILED)
+    ortrim_precompile()
   endif()
 endfunction()
 

@@ -52,7 +52,7 @@ from ortrim.build.upstream import (
     typed_units,
     write_type_control,
 )
-from ortrim.build.upstream_arguments import wide_sources
+from ortrim.build.upstream_arguments import laid_out_sources, wide_sources
 from ortrim.errors import BinaryError, BuildError, Diagnostic, SourcesError, StorageError, ToolError
 from ortrim.models.operators import parse_config
 
@@ -121,12 +121,16 @@ def mentioning(paths: JobPaths, units: Iterable[str], lines: Iterable[str]) -> f
 
 
 def write_selection(
-    paths: JobPaths, omitted: Iterable[str], hot_operators: Iterable[str] = (), left_out: Iterable[str] = ()
+    paths: JobPaths,
+    omitted: Iterable[str],
+    hot_operators: Iterable[str] = (),
+    left_out: Iterable[str] = (),
+    laid_out: Iterable[str] = (),
 ) -> None:
     """Write what `units.cmake` reads: the units that are not compiled, by their symbolic paths.
 
     Kernels that no hot operator has use for are named as cold; none are without hot operators. `left_out` is what
-    `Mechanisms` has.
+    `Mechanisms` has, `laid_out` are our own sources for models in NCHWc layout.
     """
     cut = cut_units(paths)
     lists = (
@@ -139,6 +143,7 @@ def write_selection(
         ("ORTRIM_COLD_KERNELS", tuple(map(str, cold_kernel_sources(paths, hot_operators)))),
         ("ORTRIM_HOT_SOURCES", HOT_SOURCES),
         ("ORTRIM_LEFT_OUT", tuple(left_out)),
+        ("ORTRIM_LAID_OUT", tuple(laid_out)),
     )
     write_if_changed(paths.hooks / SELECTION, "".join(_cmake_list(name, values) for name, values in lists))
 
@@ -253,7 +258,8 @@ class SelectiveBuild:
         """Write what this job compiles, and what of the tree goes into it."""
         write_if_changed(self._paths.hooks / ASSIGNMENTS, self.mechanisms.assignments)
         write_if_changed(self._paths.hooks / c_api.TABLE, self.mechanisms.api_table)
-        write_selection(self._paths, units, self.job.hot_operators, self.mechanisms.left_out)
+        laid_out = laid_out_sources(self.job)
+        write_selection(self._paths, units, self.job.hot_operators, self.mechanisms.left_out, laid_out)
 
     def _known(self) -> UnitIndex | None:
         """Return the index of all types, else the one that a build without the same types has taught."""

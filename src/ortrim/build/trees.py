@@ -49,9 +49,9 @@ def build_tree(
 ) -> Iterator[KeptFolder]:
     """Hold the tree of a job, alone; `on_wait` is called when another build is using it.
 
-    Jobs share one when they differ in their operators alone, or in the linkage: the static library is joined of what
-    the shared one is linked from. `apart` is part of its name where the programs that it is configured with are not
-    this machine's.
+    Jobs share one when they differ in their operators alone, which may be of another layout or hot, or in the linkage:
+    the static library is joined of what the shared one is linked from. `apart` is part of its name where the programs
+    that it is configured with are not this machine's.
     """
     name = digest(_shared(job))[:20]
     tree = cache_folder("trees") / (f"{name}-{apart}" if apart else name)
@@ -145,11 +145,17 @@ def _newest(paths: Iterable[Path]) -> float:
 
 
 def _shared(job: BuildJob) -> BuildJob:
-    """Return the job, without operators, that builds the shared library alone in the tree of `job`."""
-    if job.linkage == "shared":
-        return replace(job, operator_config="")
+    """Return the job, without what only chooses sources, that builds the shared library alone in the tree of `job`."""
+    block = job.nchwc_block_size if job.nchwc_block_size == 16 else 0
     outputs = tuple(output for output in job.expected_outputs if output.name != ARCHIVE)
-    return replace(job, operator_config="", linkage="shared", expected_outputs=outputs)
+    return replace(
+        job,
+        operator_config="",
+        hot_operators=(),
+        nchwc_block_size=block,
+        linkage="shared",
+        expected_outputs=job.expected_outputs if job.linkage == "shared" else outputs,
+    )
 
 
 def forget_old_trees() -> None:

@@ -266,10 +266,21 @@ def keeps_frames(job: BuildJob) -> bool:
 
 def wide_sources(job: BuildJob) -> tuple[str, ...]:
     """Return our own sources that put kernels into MLAS's table: some for speed, some that laid-out models need."""
-    vectors = (AVX512_KERNELS,) if job.build_options.avx512_kernels else ()
+    return (*_wide_surrogates(job), *laid_out_sources(job))
+
+
+def laid_out_sources(job: BuildJob) -> tuple[str, ...]:
+    """Return those that make models in NCHWc layout faster.
+
+    No argument names them, so that a build tree serves models in this layout and others.
+    """
     uses = job.nchwc_block_size == 8 and NCHWC in job.operator_config
-    convolutions = (AVX512_CONVOLUTIONS,) if vectors and uses else ()
-    return (*vectors, *convolutions, *((AVX512_NCHWC,) if job.nchwc_block_size == 16 else ()))
+    return (AVX512_CONVOLUTIONS,) if job.build_options.avx512_kernels and uses else ()
+
+
+def _wide_surrogates(job: BuildJob) -> tuple[str, ...]:
+    vectors = (AVX512_KERNELS,) if job.build_options.avx512_kernels else ()
+    return (*vectors, *((AVX512_NCHWC,) if job.nchwc_block_size == 16 else ()))
 
 
 def _optimization(job: BuildJob) -> tuple[str, ...]:
@@ -297,7 +308,7 @@ def _lean(job: BuildJob, *, demangler_apart: bool) -> tuple[str, ...]:
 def _surrogates(job: BuildJob, *, demangler_apart: bool) -> tuple[str, ...]:
     """Return the small sources that stand in for large ones of the toolchain's: a link takes what comes first."""
     unreached = ("unreached.c",) if job.build_options.dead_kernel_elimination else ()
-    kernels = (*unreached, *wide_sources(job))
+    kernels = (*unreached, *_wide_surrogates(job))
     options = job.build_options
     apart = demangler_apart and not options.demangler and not options.libcxx_no_exceptions
     return (*kernels, "no_demangler.c") if apart else kernels

@@ -22,7 +22,9 @@ from ortrim.build.trees import (
     require_past,
     shared_zig,
 )
+from ortrim.build.upstream_arguments import wide_sources
 from ortrim.errors import ExitCode, StorageError
+from ortrim.platforms.planner import with_arguments
 from sample_plans import FOREST, sample_plan, system_gcc
 
 JOB = sample_plan().targets[0].job
@@ -54,6 +56,15 @@ def test_jobs_that_differ_in_their_operators_share_a_tree() -> None:
         (tree / "object.o").touch()
     assert tree_of(replace(JOB, operator_config="ai.onnx;14;Relu\n")) == tree
     assert (tree / "object.o").is_file()
+
+
+def test_jobs_for_models_of_another_layout_share_a_tree_but_for_the_widest() -> None:
+    """What is added for NCHWc layout is chosen with the sources; only block size 16 changes how MLAS is compiled."""
+    eight = with_arguments(replace(JOB, nchwc_block_size=8, operator_config="com.microsoft.nchwc;1;Conv\n"))
+    sixteen = replace(JOB, nchwc_block_size=16)
+    assert wide_sources(eight)[-1] == "avx512_convolutions.cc"
+    assert tree_of(eight) == tree_of(replace(JOB, hot_operators=("ai.onnx:Conv",))) == tree_of(JOB)
+    assert tree_of(with_arguments(sixteen)) != tree_of(JOB)
 
 
 def test_a_tree_of_other_copies_of_its_inputs_is_made_anew(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@
 #   ORTRIM_COLD_KERNELS the sources of kernels that the models spend next to no time in; without any, all are hot
 #   ORTRIM_HOT_SOURCES  how the paths of hot sources begin, below upstream's own folder
 #   ORTRIM_LEFT_OUT     what of ortrim's own does not fit this version; see build/mechanisms.py
+#   ORTRIM_LAID_OUT     ortrim's own sources that serve models in NCHWc layout
 
 set(ORTRIM_SOURCE_FILE [[\.(c|cc|cpp|cxx|m|mm|S|s|asm)$]])
 
@@ -239,6 +240,7 @@ function(ortrim_apply)
   if(ORTRIM_MESSAGES AND TARGET onnxruntime)
     ortrim_add_source(messages.cc)
   endif()
+  list(APPEND ORTRIM_SURROGATES ${ORTRIM_LAID_OUT})
   if(ORTRIM_LEFT_OUT)
     list(REMOVE_ITEM ORTRIM_SURROGATES ${ORTRIM_LEFT_OUT})
   endif()

@@ -54,6 +54,8 @@ def _name(names: bytes, start: int) -> str:
 OBJECT: Final = ("ET_REL", "not-an-object", "this ELF file is not an object")
 LOCAL: Final = "STB_LOCAL"
 UNDEFINED: Final = "SHN_UNDEF"
+SYMBOL_TABLES: Final = (2, 11)
+"""SHT_SYMTAB and SHT_DYNSYM."""
 SYMBOL: Final = {64: "IBxHxxxxxxxxxxxxxxxx", 32: "IxxxxxxxxBxH"}
 """What is read of a symbol: the place of its name, its binding and kind, its section (ELF's symbol table)."""
 
@@ -110,9 +112,7 @@ def _visible_symbols(elf: ELFFile) -> Iterator[tuple[str, bool]]:
     """Yield each symbol that other objects can see, and whether it is defined here."""
     if not elf.num_sections():
         raise ValueError("it has no section headers")
-    for table in elf.iter_sections():
-        if not isinstance(table, SymbolTableSection):
-            continue
+    for table in _symbol_tables(elf):
         # A build reads half a million symbols; pyelftools' own objects of them take ten seconds.
         names = table.stringtable.data()
         entry = struct.Struct(("<" if elf.little_endian else ">") + SYMBOL[elf.elfclass])
@@ -124,3 +124,16 @@ def _visible_symbols(elf: ELFFile) -> Iterator[tuple[str, bool]]:
                 if end == start:
                     raise ValueError("a global symbol has no name")
                 yield names[start:end].decode(), section != 0
+
+
+def _symbol_tables(elf: ELFFile) -> Iterator[SymbolTableSection]:
+    """Yield the symbol tables, by the kinds in the section headers: an object has a section for each function."""
+    kind = struct.Struct(("<" if elf.little_endian else ">") + "4xI")
+    elf.stream.seek(elf["e_shoff"])
+    headers = elf.stream.read(elf["e_shentsize"] * elf.num_sections())
+    for number in range(elf.num_sections()):
+        if kind.unpack_from(headers, number * elf["e_shentsize"])[0] in SYMBOL_TABLES:
+            table = elf.get_section(number)
+            if not isinstance(table, SymbolTableSection):
+                raise ValueError("a symbol table is none")  # noqa: TRY004 - of the file, not of an argument
+            yield table

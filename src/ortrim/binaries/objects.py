@@ -135,5 +135,5 @@ def _symbol_tables(elf: ELFFile) -> Iterator[SymbolTableSection]:
         if kind.unpack_from(headers, number * elf["e_shentsize"])[0] in SYMBOL_TABLES:
             table = elf.get_section(number)
             if not isinstance(table, SymbolTableSection):
-                raise ValueError("a symbol table is none")  # noqa: TRY004 - of the file, not of an argument
+                raise ValueError("a symbol table is none")
             yield table

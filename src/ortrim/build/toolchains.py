@@ -58,13 +58,13 @@ precompile() {{
   for argument do
     shift
     case "$before$argument" in
-    -isystem*|-D*|-I*|-O*|-X*|-f*|-g*|-m*|-std=*|-W*|--target=*|--sysroot=*) set -- "$@" "$argument" ;;
+    -isystem*|-D*|-I*|-O*|-U*|-X*|-f*|-g*|-m*|-pthread|-std=*|-W*|--target=*|--sysroot=*) set -- "$@" "$argument" ;;
     esac
     before=
     case "$argument" in -isystem) before=$argument ;; esac
   done
   {command} {maps} "$@" -fpch-instantiate-templates -x c++-header \
-"$ORTRIM_PRECOMPILED_HEADERS/${{kind%-*}}.h" -o "$header.$$" && mv "$header.$$" "$header"
+"$ORTRIM_PRECOMPILED_HEADERS/${{kind%%-*}}.h" -o "$header.$$" && mv "$header.$$" "$header"
 }}
 kind=
 case " $* " in
@@ -72,6 +72,7 @@ case " $* " in
 *" {mark}"*) kind=" $*"; kind="${{kind#*" {mark}"}}"; kind="${{kind%% *}}" ;;
 esac
 if [ -n "$kind" ]; then
+  case " $* " in *" -pthread "*) kind="$kind-pthread" ;; esac
   header="$ORTRIM_BUILD/precompiled-$kind.pch"
   [ -f "$header" ] || precompile "$@" || exit
   set -- -include-pch "$header" "$@"
@@ -98,7 +99,8 @@ def compiler_wrapper(
     output, it goes to `$ORTRIM_LINK_MAP`.
 
     A clang that `precompiles` reads marked sources with a header of `$ORTRIM_PRECOMPILED_HEADERS` in front, which the
-    first of each mark compiles: clang takes a header only for sources of the same target, optimised as it is.
+    first of each mark compiles: clang takes a header only for sources of the same target, optimised as it is, with or
+    without threads like it.
     Preprocessing (`-E`) goes without, so that the compiler cache sees the whole text. Two that come at once make the
     header twice, and the second replaces the first with the same.
     """

@@ -32,7 +32,7 @@ if "-o" in words and not exit_code:
 sys.exit(exit_code)
 """
 PREFIXES = ["-ffile-prefix-map=/the sources=.", "-ffile-prefix-map={build}=."]
-FLAGS = ('-DNAME="a b"', "-I/a folder/include", "-isystem", "/a folder/system", "-Os",
+FLAGS = ('-DNAME="a b"', "-I/a folder/include", "-isystem", "/a folder/system", "-UNAME", "-Os",
          "-std=gnu++20", "-fno-rtti", "-Wall", "-m64", "-g0",
          "--target=x86_64-none-linux-android24", "--sysroot=/a folder/sysroot")  # fmt: skip
 OTHERS = ("-MD", "-MT", "a b.o", "-MF", "a b.o.d")
@@ -148,6 +148,16 @@ def test_each_kind_has_a_header_of_its_own(bench: Bench) -> None:
     assert "-O2" in making
     assert str(bench.folder / "the hooks" / "precompiled" / "mlas.h") in making
     assert compiling == [*bench.start(*ZIG), "-include-pch", str(bench.build / "precompiled-mlas-7f.pch"), *hot]
+
+
+def test_sources_with_threads_have_a_header_of_their_own(bench: Bench) -> None:
+    """Clang refuses one that was made without: of sources for bionic, some say that they have threads."""
+    bench.given(CXX, *MARKED)
+    making, compiling = bench.given(CXX, "-pthread", *MARKED)
+    assert "-pthread" in making
+    assert str(bench.folder / "the hooks" / "precompiled" / "common.h") in making
+    own = str(bench.build / "precompiled-common-cold-pthread.pch")
+    assert compiling == [*bench.start(*ZIG), "-include-pch", own, "-pthread", *MARKED]
 
 
 @pytest.mark.parametrize("words", [("-E", *MARKED), (*MARKED, "-E"), (*FLAGS, "-E", COLD, *SOURCE)])

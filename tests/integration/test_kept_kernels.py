@@ -363,6 +363,7 @@ INTEGERS: Final = ["int32_t", "uint32_t", "int64_t", "uint64_t"]
         (("MatMul",), {}, [*INTEGERS, "double"]),
         (("MatMul", "ReduceSum"), {"MatMul": (("float", "int64_t"),), "ReduceSum": (("int32_t",),)},
          ["int32_t", "int64_t", "double"]),
+        (("ReduceMean",), {"ReduceMean": (("uint32_t",),)}, ["int32_t", "double"]),
         (("MatMul", "ReduceSum"), {"MatMul": (("float",),)}, [*INTEGERS, "double"]),
         (("Gemm",), {"Gemm": (("float",),)}, ["double"]),
         (("Gemm",), {"Gemm": (("MLFloat16",),)}, ["double", "half"]),

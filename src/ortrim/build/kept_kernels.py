@@ -14,7 +14,7 @@ those of other types go.
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
 from typing import Final
@@ -71,7 +71,7 @@ class Loops:
     """Code that is there for each of some types, or pairs of types of first inputs, whatever is registered.
 
     `operators` have use for it. `mark` is in the source that defines it, `header` and `declared` go before it, and each
-    `%s` in `refused` is a type, as `SPELLED` there.
+    `%s` in `refused` is a type, as `SPELLED` there. Types `computed_as` another have use for that one's.
     """
 
     operators: tuple[str, ...]
@@ -80,12 +80,14 @@ class Loops:
     declared: str = ""
     refused: str
     types: tuple[tuple[str, ...], ...]
+    computed_as: Mapping[str, str] = field(default_factory=dict)
 
 
 COMPARED: Final = ("float", "double", "int32_t", "uint32_t", "int64_t", "uint64_t")
 RAISED: Final = ("int32_t", "int64_t", "float", "double")
 MULTIPLIED: Final = ("int32_t", "uint32_t", "int64_t", "uint64_t")
-REDUCTIONS: Final = ("ReduceSum", "ReduceMean", "ReduceSumSquare", "ReduceL1", "ReduceL2", "ReduceLogSum")
+SIGNED: Final = {"uint32_t": "int32_t", "uint64_t": "int64_t"}
+"""Upstream's kernels for signed integers multiply unsigned ones, too; a product is the same."""
 SPELLED: Final = {"MLFloat16": "Eigen::half"}
 REFUSAL: Final = 'ORT_NOT_IMPLEMENTED("a type that no model has");'
 ELEMENT_WISE: Final = '#include "core/providers/cpu/math/element_wise_ops.h"\n'
@@ -122,11 +124,12 @@ LOOPS: Final = (
         for operator in ("Max", "Min")
     ),
     Loops(
-        operators=("MatMul", "Einsum", *REDUCTIONS),
+        operators=("MatMul", "Einsum", "ReduceSum", "ReduceMean"),
         mark="#define EIGEN_MATMUL_FUNCTION(T)",
         header=PRODUCTS,
         refused=PRODUCT,
         types=(MULTIPLIED,),
+        computed_as=SIGNED,
     ),
     Loops(
         operators=("Gemm",),
@@ -236,7 +239,8 @@ def _types_left_out(loops: Loops, types: Types, registered: frozenset[str]) -> t
             allowed = dict(types("ai.onnx", operator).inputs)
             if not allowed.keys() >= set(range(len(loops.types))):
                 return ()
-            needed |= set(product(*(allowed[place] for place in range(len(loops.types)))))
+            each = (allowed[place] for place in range(len(loops.types)))
+            needed |= set(product(*([loops.computed_as.get(kind, kind) for kind in kinds] for kinds in each)))
     return tuple(each for each in product(*loops.types) if each not in needed)
 
 

@@ -55,6 +55,7 @@ PRECOMPILED_MARK: Final = "-DORTRIM_PRECOMPILED="
 
 PRECOMPILING: Final = """\
 precompile() {{
+  before=
   for argument do
     shift
     case "$before$argument" in

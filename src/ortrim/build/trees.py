@@ -1,9 +1,9 @@
 """Build trees: folders in which CMake has configured and ninja has compiled, kept for the next model.
 
-A tree serves every job that differs in the operator configuration or the linkage alone: what the new one changes is
-compiled, the rest is there. Few are kept, and any may go at any time: the compiler cache and a new configuration bring
-it back. A tree that is not what the last build left in it goes, too, and so does one that lay elsewhere then, in a
-cache that was moved: CMake has written the names of folders all over it.
+A tree serves every job that differs in the operator configuration, the models' layout or the linkage alone: what the
+new one changes is compiled, the rest is there. Few are kept, and any may go at any time: the compiler cache and a new
+configuration bring it back. A tree that is not what the last build left in it goes, too, and so does one that lay
+elsewhere then, in a cache that was moved: CMake has written the names of folders all over it.
 
 - What outlives a build: its results, copied out of the build folder.
 """
@@ -36,7 +36,7 @@ from ortrim.build.plan import (
 from ortrim.errors import BuildError, StorageError
 
 KEPT: Final = 6
-"""One tree of a pruned build takes 160 to 200 MB, half of it the precompiled header."""
+"""One tree of a pruned build takes 210 to 400 MB, most of it precompiled headers."""
 STAMPS: Final = "out/*/*.ninja*"
 """What ninja has written last in a tree, its logs (`.ninja_log`, `.ninja_deps`) among them."""
 SLACK_SECONDS: Final = 60.0
@@ -49,8 +49,8 @@ def build_tree(
 ) -> Iterator[KeptFolder]:
     """Hold the tree of a job, alone; `on_wait` is called when another build is using it.
 
-    Jobs share one when they differ in their operators alone, which may be of another layout or hot, or in the linkage:
-    the static library is joined of what the shared one is linked from. `apart` is part of its name where the programs
+    Jobs share one when they differ in their operators alone, which may be of another layout, or in the linkage: the
+    static library is joined of what the shared one is linked from. `apart` is part of its name where the programs
     that it is configured with are not this machine's.
     """
     name = digest(_shared(job))[:20]
@@ -145,14 +145,12 @@ def _newest(paths: Iterable[Path]) -> float:
 
 
 def _shared(job: BuildJob) -> BuildJob:
-    """Return the job, without what only chooses sources, that builds the shared library alone in the tree of `job`."""
-    block = job.nchwc_block_size if job.nchwc_block_size == 16 else 0
+    """Return the job, without what no argument says, that builds the shared library alone in the tree of `job`."""
     outputs = tuple(output for output in job.expected_outputs if output.name != ARCHIVE)
     return replace(
         job,
         operator_config="",
-        hot_operators=(),
-        nchwc_block_size=block,
+        nchwc_block_size=0,
         linkage="shared",
         expected_outputs=job.expected_outputs if job.linkage == "shared" else outputs,
     )

@@ -5,8 +5,8 @@
 # ORTRIM_DEPENDENCIES says where the sources of upstream's dependencies are; see sources/declarations.py.
 # The executor writes ORTRIM_SELECTION, which sets
 #   ORTRIM_OMITTED      the sources that are not compiled; what no index knows is
-#   ORTRIM_CUT_UNITS    the sources whose kernels depend on the operator configuration, and, in the same order,
-#   ORTRIM_CUT_FOLDERS  the folders that hold each one's own op_kernel_type_control_overrides.inc and kept_kernels.h
+#   ORTRIM_CUT_UNITS    the sources whose code depends on the operator configuration, and, in the same order,
+#   ORTRIM_CUT_FOLDERS  the folders that hold each one's own kept_kernels.h, and its type control if it has one
 #   ORTRIM_COLD_KERNELS the sources of kernels that the models spend next to no time in; without any, all are hot
 #   ORTRIM_HOT_SOURCES  how the paths of hot sources begin, below upstream's own folder
 #   ORTRIM_LEFT_OUT     what of ortrim's own does not fit this version; see build/mechanisms.py
@@ -101,7 +101,8 @@ function(ortrim_each_target folder call)
   endforeach()
 endfunction()
 
-# Gives each unit types and kernels of its own, so that a change of another unit's does not compile it again.
+# Gives each unit types and kernels of its own, so that a change of another unit's does not compile it again. All of
+# upstream's libraries are targets of one folder, so that a source's properties hold for whichever it is of.
 function(ortrim_cut)
   foreach(unit folder IN ZIP_LISTS ORTRIM_CUT_UNITS ORTRIM_CUT_FOLDERS)
     set_property(SOURCE "${unit}" TARGET_DIRECTORY onnxruntime_providers APPEND PROPERTY INCLUDE_DIRECTORIES "${folder}")

@@ -316,7 +316,7 @@ def test_marked_sources_are_compiled_with_the_header(toy: Toy, index: UnitIndex)
     with toy.selective(config(Add="")) as selective:
         selective.compile_selected(index)
         sizes = [path.stat().st_size for path in selective.upstream.paths.configured.glob("precompiled-*.pch")]
-        assert len(sizes) == 2
+        assert len(sizes) > 1
         assert min(sizes) > 1000
         own = {"allocator.cc", "cpu_execution_provider.cc", "add.cc", "session.cc"}
         assert marked(selective) == own | {"generated.cc", "logging.cc", "parent.cc"}

@@ -86,8 +86,8 @@ def without_leftovers(paths: JobPaths) -> Iterator[None]:
     """Remove what an earlier build left in a tree when it was killed, and in the end what this one leaves.
 
     That is zig's local cache: an empty folder for each compilation, and a second copy of each precompiled header, more
-    than all else that a kept tree takes. And a precompiled header that was never finished; see `toolchains.wrappers`. What
-    cannot be removed does no harm.
+    than all else that a kept tree takes. And a precompiled header that was never finished; see `compiler_wrapper` of
+    `toolchains`. What cannot be removed does no harm.
     """
     _remove(paths)
     try:

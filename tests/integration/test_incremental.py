@@ -11,6 +11,7 @@ import shlex
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
@@ -158,7 +159,10 @@ def marked_flags(paths: JobPaths) -> set[tuple[str, tuple[str, ...]]]:
     found = set()
     for words in marked:
         (mark,) = (word.removeprefix(PRECOMPILED_MARK) for word in words if word.startswith(PRECOMPILED_MARK))
-        flags = (word for word in words if word[:2] in {"-D", "-I", "-U", "-m", "-s"})
+        flags = (
+            word for before, word in pairwise(words)
+            if word[:2] in {"-D", "-I", "-U", "-m", "-s"} or "-isystem" in {before, word}
+        )  # fmt: skip
         found.add((mark, tuple(word for word in flags if not word.startswith(PRECOMPILED_MARK))))
     return found
 
@@ -174,7 +178,7 @@ def test_any_of_the_marked_sources_may_come_first(
         groups = marked_flags(paths)
         shipped = {file.stem for file in (paths.hooks / "precompiled").iterdir()}
         assert {kind.partition("-")[0] for kind, _ in groups} == shipped
-        # Hot and cold; MLAS, which is hot, also with AVX2; what both of protobuf's libraries list has its options twice.
+        # Hot and cold; MLAS also with AVX2; what both of protobuf's libraries list has its options twice.
         assert sorted(kind.partition("-")[0] for kind in {kind for kind, _ in groups}) == [
             "common", "cxx", "mlas", "mlas", "onnxruntime", "onnxruntime", "protobuf", "protobuf",
         ]  # fmt: skip

@@ -195,7 +195,7 @@ def test_a_build_for_which_there_is_no_room_is_not_begun(workshop: Workshop, mon
     """A tree that is there already has taken its room."""
     workshop.write(GOOD)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(total=10**9, free=10**7))
-    assert failed(workshop).what == "building takes about 110 MB, and 10 MB are free"
+    assert failed(workshop).what == "building takes about 210 MB, and 10 MB are free"
     assert workshop.calls() == ""
 
 

@@ -132,8 +132,6 @@ def _symbol_tables(elf: ELFFile) -> Iterator[SymbolTableSection]:
     elf.stream.seek(elf["e_shoff"])
     headers = elf.stream.read(elf["e_shentsize"] * elf.num_sections())
     for number in range(elf.num_sections()):
-        if kind.unpack_from(headers, number * elf["e_shentsize"])[0] in SYMBOL_TABLES:
-            table = elf.get_section(number)
-            if not isinstance(table, SymbolTableSection):
-                raise ValueError("a symbol table is none")
+        known = kind.unpack_from(headers, number * elf["e_shentsize"])[0] in SYMBOL_TABLES
+        if known and isinstance(table := elf.get_section(number), SymbolTableSection):
             yield table

@@ -101,6 +101,20 @@ function(ortrim_each_target folder call)
   endforeach()
 endfunction()
 
+# Returns the full paths of a target's sources in C and C++, but for those behind generator expressions.
+function(ortrim_paths_of target result)
+  get_target_property(sources ${target} SOURCES)
+  get_target_property(folder ${target} SOURCE_DIR)
+  set(paths "")
+  foreach(source IN LISTS sources)
+    if(source MATCHES "\\.(c|cc|cpp|cxx)$")
+      cmake_path(ABSOLUTE_PATH source BASE_DIRECTORY "${folder}" NORMALIZE OUTPUT_VARIABLE path)
+      list(APPEND paths "${path}")
+    endif()
+  endforeach()
+  set(${result} "${paths}" PARENT_SCOPE)
+endfunction()
+
 # Gives each unit types and kernels of its own, so that a change of another unit's does not compile it again. All of
 # upstream's libraries are targets of one folder, so that a source's properties hold for whichever it is of.
 function(ortrim_cut)
@@ -113,13 +127,8 @@ endfunction()
 
 # Optimises each source as the profile wants it, MLAS as what is hot; an empty word leaves it to upstream.
 function(ortrim_optimize_sources target)
-  get_target_property(sources ${target} SOURCES)
-  get_target_property(folder ${target} SOURCE_DIR)
-  foreach(source IN LISTS sources)
-    if(NOT source MATCHES "\\.(c|cc|cpp|cxx)$")
-      continue()
-    endif()
-    cmake_path(ABSOLUTE_PATH source BASE_DIRECTORY "${folder}" NORMALIZE OUTPUT_VARIABLE path)
+  ortrim_paths_of(${target} paths)
+  foreach(path IN LISTS paths)
     set(kind cold)
     if(target STREQUAL onnxruntime_mlas OR (path MATCHES "/(${ORTRIM_HOT_SOURCES})" AND NOT path IN_LIST ORTRIM_COLD_KERNELS))
       set(kind hot)

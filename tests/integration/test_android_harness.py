@@ -223,7 +223,7 @@ def test_the_log_carries_the_results(prepared: Prepared, requested: Requested, f
 
 
 def test_it_says_how_far_it_is(prepared: Prepared, requested: Requested, farm: JavaFarm) -> None:
-    """Before each run: BrowserStack ends a test of whose instrumentation nothing was heard for a quarter of an hour."""
+    """Before each run, so that a farm sees an instrumentation that goes on."""
     prepared(requested("good"), requested("refuse"))
     told = [line.partition("progress: ")[2] for line in farm.printed.splitlines() if "progress: " in line]
     assert told == ["run 1 of 2", "run 2 of 2"]

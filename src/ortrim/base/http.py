@@ -18,7 +18,6 @@ from typing import Final
 from urllib.parse import SplitResult, urljoin, urlsplit
 
 import requests
-from requests.auth import HTTPBasicAuth
 from requests.exceptions import ChunkedEncodingError, ConnectTimeout, ProxyError, SSLError, Timeout
 from requests.utils import parse_header_links
 from urllib3.exceptions import HTTPError, NameResolutionError, NewConnectionError
@@ -132,11 +131,6 @@ def as_it_is(request: Request) -> Request:
     return request
 
 
-def basic(user: str, password: str) -> Authorize:
-    """Return what logs in with a name and a password."""
-    return HTTPBasicAuth(user, password)
-
-
 class _Stationary(requests.Session):
     """Looks at no redirect: even where none is to be followed, requests would read the body that comes with it."""
 
@@ -164,17 +158,15 @@ def opened(
     *,
     headers: Mapping[str, str] | None = None,
     data: Body | None = None,
-    timeout: tuple[float, float] | None = None,
 ) -> Iterator[Response]:
     """Send a request and give its answer, whose body is still to be read; redirects are not followed.
 
     Raises `TransportError`.
     """
     outcome: Response | TransportError
-    limits = timeout or TIMEOUT_SECONDS
     try:
         outcome = session.request(
-            method, url, headers=headers, data=data, stream=True, allow_redirects=False, timeout=limits
+            method, url, headers=headers, data=data, stream=True, allow_redirects=False, timeout=TIMEOUT_SECONDS
         )
     except (OSError, HTTPError, ValueError) as error:  # requests' own errors are OSErrors
         outcome = transport_error_of(error)
@@ -190,13 +182,10 @@ def opened_at_last(
 ) -> Iterator[Response]:
     """Give the answer to a GET at the end of all redirects, whatever its status, its body still to be read.
 
-    Another server gets no credentials of the first one's. What is encrypted stays so. Raises `TransportError`.
+    What is encrypted stays so. Raises `TransportError`.
     """
-    first = url
     for _ in range(REDIRECTS + 1):
-        own = authorize is None or same_origin(url, first)
-        session = new_session(authorize if own else as_it_is)
-        with session, opened(session, "GET", url, headers=headers) as response:
+        with new_session(authorize) as session, opened(session, "GET", url, headers=headers) as response:
             if response.status_code not in MOVED or "Location" not in response.headers:
                 yield response
                 return
@@ -235,15 +224,13 @@ def chunks(response: Response, clock: Clock | None = None, *, unpacked: bool = F
         yield chunk
 
 
-def whole(
-    response: Response, clock: Clock | None = None, *, most_bytes: int = LARGEST_ANSWER, unpacked: bool = False
-) -> Answer:
+def whole(response: Response, clock: Clock | None = None) -> Answer:
     """Read an answer to its end, as `chunks` does. Raises `TransportError`."""
     body = bytearray()
-    for chunk in chunks(response, clock, unpacked=unpacked):
+    for chunk in chunks(response, clock):
         body += chunk
-        if len(body) > most_bytes:
-            raise TransportError(f"the answer is longer than {most_bytes:,} bytes", permanent=True)
+        if len(body) > LARGEST_ANSWER:
+            raise TransportError(f"the answer is longer than {LARGEST_ANSWER:,} bytes", permanent=True)
     headers = {name.lower(): value for name, value in response.headers.items()}
     return Answer(status=response.status_code, headers=headers, body=bytes(body))
 

@@ -47,7 +47,7 @@ HELP: Final[Mapping[str, str]] = {
     "dim": "size of a dynamic dimension of a model's file, as NAME=SIZE or INPUT:AXIS=SIZE; may be repeated",
     "jobs": "number of parallel compilations (default: as cores and memory allow)",
     "device": "device to verify on, may be repeated: host, qemu-user[:CPU], qemu-system[:CPU][@MIB], adb[:SERIAL], "
-    "ssh:[USER@]HOST[:PORT], or a device farm's: firebase:, devicefarm:, browserstack: (default: the host, else the "
+    "ssh:[USER@]HOST[:PORT], or a device farm's: firebase:, devicefarm: (default: the host, else the "
     "emulators)",
     "cores": "cores to pin runs to, such as 4-7 or 0,4-7, on host, adb and ssh devices",
     "least-memory": "find the least memory in which each model runs, on each qemu-system device (about ten starts)",

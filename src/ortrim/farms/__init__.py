@@ -1,1 +1,1 @@
-"""Device farms: Firebase Test Lab, AWS Device Farm, BrowserStack."""
+"""Device farms: Firebase Test Lab, AWS Device Farm."""

@@ -1,10 +1,7 @@
-"""Waiting for a farm: asking again and again without asking too much, giving up in time, and hearing of Ctrl-C.
-
-- Which of BrowserStack's credentials are not set.
-"""
+"""Waiting for a farm: asking again and again without asking too much, giving up in time, and hearing of Ctrl-C."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final, Generic, TypeVar
@@ -121,11 +118,3 @@ def follow(look: Callable[[], Seen[Facts]], limits: FarmLimits, interval_seconds
         if time.monotonic() - since >= seconds:
             raise Overdue(stage, seconds)
         pause(interval_seconds)
-
-
-BROWSERSTACK_VARIABLES: Final = ("BROWSERSTACK_USERNAME", "BROWSERSTACK_ACCESS_KEY")
-
-
-def absent_variables(environment: Mapping[str, str]) -> tuple[str, ...]:
-    """Return which of the variables are not set that BrowserStack's own tools take credentials from."""
-    return tuple(name for name in BROWSERSTACK_VARIABLES if not environment.get(name))

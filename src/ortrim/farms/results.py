@@ -1,6 +1,6 @@
 """What comes back from a farm, which may be anything: fetched within bounds, unpacked without trust, put in place.
 
-- Sending and fetching files over HTTP(S), with addresses and credentials that must not be seen.
+- Sending and fetching files over HTTP(S), with addresses that must not be seen.
 """
 
 import logging
@@ -15,7 +15,7 @@ from ortrim.base.archives import open_zip, unpack
 from ortrim.base.cache import publish_folder
 from ortrim.base.command import stop_request
 from ortrim.base.files import require_writable, storage_errors
-from ortrim.base.http import Authorize, TransportError, as_it_is, chunks, new_session, opened, opened_at_last
+from ortrim.base.http import TransportError, as_it_is, chunks, new_session, opened, opened_at_last
 from ortrim.errors import NetworkError, StorageError, VerifyError
 from ortrim.farms.farm import Transient, persist
 from ortrim.verify.devices.batch import FarmJob, FarmRun
@@ -33,18 +33,15 @@ def may_pass(trouble: TransportError) -> bool:
 
 
 class Upload:
-    """A file as the body of a request, read while it is sent, that stops when this thread is asked to.
+    """A file as the body of a request, read while it is sent, that stops when this thread is asked to."""
 
-    `before` and `after` are sent around it, for a form.
-    """
-
-    def __init__(self, file: IO[bytes], size: int, before: bytes = b"", after: bytes = b"") -> None:
-        self._parts: list[bytes | IO[bytes]] = [before, file, after]
-        self._left = {0: len(before), 1: size, 2: len(after)}
+    def __init__(self, file: IO[bytes], size: int) -> None:
+        self._file = file
+        self._left = size
         self._stop = stop_request()
 
     def __len__(self) -> int:
-        return sum(self._left.values())
+        return self._left
 
     def __iter__(self) -> Iterator[bytes]:
         while chunk := self.read():
@@ -54,16 +51,8 @@ class Upload:
         """Return the next bytes of the body, none at its end."""
         if self._stop is not None:
             self._stop.check()
-        number = next((number for number, left in self._left.items() if left), None)
-        if number is None:
-            return b""
-        part = self._parts[number]
-        wanted = min(size, self._left[number])
-        if isinstance(part, bytes):
-            chunk, self._parts[number] = part[:wanted], part[wanted:]
-        else:
-            chunk = part.read(wanted)
-        self._left[number] -= len(chunk)
+        chunk = self._file.read(min(size, self._left))
+        self._left -= len(chunk)
         return chunk
 
 
@@ -83,10 +72,10 @@ def send_file(url: str, path: Path, headers: Mapping[str, str]) -> None:
                 raise TransportError(f"the server answered {answer.status_code}", status=answer.status_code)
 
 
-def fetch_file(url: str, path: Path, *, most_bytes: int, authorize: Authorize = as_it_is) -> None:
+def fetch_file(url: str, path: Path, *, most_bytes: int) -> None:
     """Fetch a file of at most `most_bytes`. Raises `TransportError`, `StorageError` and leaves a part of it then."""
     stop = stop_request()
-    with storage_errors(path), path.open("wb") as file, opened_at_last(url, authorize) as answer:
+    with storage_errors(path), path.open("wb") as file, opened_at_last(url, as_it_is) as answer:
         if not answer.ok:
             raise TransportError(f"the server answered {answer.status_code}", status=answer.status_code)
         for chunk in chunks(answer, unpacked=True):
@@ -145,7 +134,6 @@ def fetch(
     most_bytes: int,
     pauses: tuple[float, ...],
     where: str,
-    authorize: Authorize = as_it_is,
 ) -> None:
     """Fetch one file of a run's, again after a lost connection.
 
@@ -155,7 +143,7 @@ def fetch(
 
     def fetched() -> None:
         try:
-            fetch_file(url, path, most_bytes=most_bytes, authorize=authorize)
+            fetch_file(url, path, most_bytes=most_bytes)
         except TransportError as trouble:
             if not may_pass(trouble):
                 raise missing(where, str(trouble), "") from None

@@ -37,7 +37,7 @@ OF_THE_SPEC: Final = "as in the buildspec"
 PATTERN: Final = re.compile(r"[a-z0-9*?\[\]!,_-]{1,400}")
 REF: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,199}")
 IDENTIFIER: Final = re.compile(r"[A-Za-z0-9-]{0,64}")
-DEVICE: Final = re.compile(r"(firebase|devicefarm|browserstack):[A-Za-z0-9][A-Za-z0-9 ._:/+-]{0,199}")
+DEVICE: Final = re.compile(r"(firebase|devicefarm):[A-Za-z0-9][A-Za-z0-9 ._:/+-]{0,199}")
 """A device of a farm; the farm itself says whether there is one of that name."""
 MOST_DEVICES: Final = 8
 PAYLOAD: Final = re.compile(r"[A-Za-z0-9_=-]*")
@@ -131,7 +131,7 @@ def _check(inputs: WorkflowInputs) -> None:
     if inputs.plan:
         _require_compiled_only(inputs)
     for device in inputs.devices:
-        _require(DEVICE, device, "devices", "of the form firebase:..., devicefarm:... or browserstack:...")
+        _require(DEVICE, device, "devices", "of the form firebase:... or devicefarm:...")
     if len(inputs.devices) > MOST_DEVICES:
         raise _bad("devices", f"more than {MOST_DEVICES} devices")
     spec = inputs.spec

@@ -59,7 +59,7 @@ def open_device(
             return open_ssh(name.detail, cores=name.cores, announce=announce)
         case "simctl":
             return open_simulator(name.detail, APPLE_ARCHITECTURES[target.architecture], announce=announce)
-        case "devicectl" | "firebase" | "devicefarm" | "browserstack":
+        case "devicectl" | "firebase" | "devicefarm":
             raise LookupError(f"{name} needs an app, which the caller has")
 
 
@@ -261,7 +261,7 @@ def require_ready(targets: Iterable[Target], request: Request) -> None:
                 client = SshClient(name.detail)
                 client.connect()
                 client.close()
-            case "firebase" | "devicefarm" | "browserstack":
+            case "firebase" | "devicefarm":
                 (farm,) = (each for each in _farms() if each.name.startswith(name.kind))
                 if farm.problem:
                     raise VerifyError("no-device", farm.problem, where=f"--device {name}", hint=farm.remedy)

@@ -249,15 +249,6 @@ def _gcloud() -> str:
     return f"{gcloud.version} ({gcloud.program})"
 
 
-def _browserstack() -> str | Examined:
-    from ortrim.farms.farm import absent_variables  # noqa: PLC0415 - as above
-
-    if absent := absent_variables(os.environ):
-        remedy = "set both, from https://www.browserstack.com/accounts/profile"
-        return "", f"not set: {' and '.join(absent)}", remedy
-    return "user name and access key are set"
-
-
 FARM_CHECKS: Final = (
     ToolCheck(name="gcloud", needed_for="verification on 'firebase' devices", look=_gcloud, explained=False),
     ToolCheck(
@@ -265,6 +256,5 @@ FARM_CHECKS: Final = (
         needed_for="verification on 'devicefarm' devices",
         look=partial(_distribution, "boto3", 'pip install "ortrim[devicefarm]"'),
     ),
-    ToolCheck(name="BrowserStack", needed_for="verification on 'browserstack' devices", look=_browserstack),
 )
 """What each farm is reached with, in the order of `FARM_FORMS`."""

@@ -50,10 +50,6 @@ def _farm(kind: FarmKind) -> Farm:
             from ortrim.farms.device_farm import DeviceFarm  # noqa: PLC0415 - as above
 
             return DeviceFarm()
-        case "browserstack":
-            from ortrim.farms.browserstack import BrowserStack  # noqa: PLC0415 - as above
-
-            return BrowserStack()
         case _:
             assert_never(kind)
 

@@ -21,7 +21,7 @@ from pipeline_stages import Stages
 from sample_plans import sample_plan, sample_target
 from sample_reports import lost_board, recorded_report
 
-DEVICES = ("firebase:MediumPhone.arm-34", "browserstack:Samsung Galaxy S23-13.0")
+DEVICES = ("firebase:MediumPhone.arm-34", "devicefarm:voice/Samsung Galaxy S23")
 INPUTS = WorkflowInputs(spec=PurePosixPath("sample.toml"), target=TARGET, profile=None, devices=DEVICES)
 
 

@@ -103,7 +103,7 @@ def test_what_is_not_possible_is_refused(changes: dict[str, Any]) -> None:
 def test_devices_of_farms_are_read() -> None:
     """Their names have blanks, and may be those of Amazon's; one that is given twice counts once."""
     arn = "devicefarm:arn:aws:devicefarm:us-west-2:123:project:4-5/arn:aws:devicefarm:us-west-2::devicepool:6"
-    devices = ("firebase:redfin-30-de_DE-landscape", "browserstack:Samsung Galaxy S23+-13.0", arn)
+    devices = ("firebase:redfin-30-de_DE-landscape", "devicefarm:voice/Samsung Galaxy S23+", arn)
     assert read_inputs(document(devices=",".join((*devices, devices[0])))).devices == devices
     assert read_inputs(document()).devices == ()
 

@@ -40,8 +40,8 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def farm(name: str) -> str | tuple[str, str, str]:
-    """Find all of a farm but BrowserStack's key."""
-    return "1.2, with an account" if name != "BrowserStack" else ("", "no key", "set it")
+    """Find all of a farm but boto3."""
+    return "1.2, with an account" if name != "boto3" else ("", "is not installed", "install it")
 
 
 def named(name: str) -> ListedDevice:
@@ -88,11 +88,11 @@ def test_adb_without_a_phone_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_farms_are_listed_by_the_form_of_their_names() -> None:
     """With what they are reached with, or what of it is missing; they run Android's targets alone."""
-    firebase, browserstack = named("firebase:MODEL-VERSION"), named("browserstack:DEVICE-VERSION")
+    firebase, devicefarm = named("firebase:MODEL-VERSION"), named("devicefarm:PROJECT/POOL")
     assert (firebase.found, firebase.problem) == ("gcloud 1.2, with an account", "")
     assert firebase.targets == tuple(name for name in TARGETS if name.startswith("android-"))
-    assert (browserstack.problem, browserstack.remedy) == ("BrowserStack: no key", "set it")
-    assert named("devicefarm:PROJECT/POOL").time
+    assert (devicefarm.problem, devicefarm.remedy) == ("boto3: is not installed", "install it")
+    assert devicefarm.time
 
 
 def test_what_is_missing_is_listed_with_the_way_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -36,7 +36,7 @@ class FarmJob:
     """One run of an instrumentation on one device.
 
     `name` is what the farm lists the run under, another for each. `device` is in the farm's own words
-    (`MediumPhone.arm-34`, `Samsung Galaxy S23-13.0`). `results` is the folder on the device whose files are wanted, and
+    (`MediumPhone.arm-34`, `voice/phones`). `results` is the folder on the device whose files are wanted, and
     `destination` a folder of this machine that is not there yet. After `timeout_seconds` on the device the farm ends
     the run; waiting for a free one is not counted, and ends after `queue_seconds`.
     """
@@ -73,7 +73,7 @@ class Farm(Protocol):
 
     @property
     def name(self) -> str:
-        """Name on the command line, before the colon: `firebase`, `devicefarm`, `browserstack`."""
+        """Name on the command line, before the colon: `firebase`, `devicefarm`."""
 
     def run(self, job: FarmJob, tell: Tell) -> FarmRun:
         """Run a job to its end, and remove from the farm what costs or counts against a quota where it can be removed.

@@ -33,7 +33,7 @@ HOST_MACHINES: Final[Mapping[str, str]] = MappingProxyType({
 })  # fmt: skip
 """The kernel's word for an architecture, Darwin's among them -> that of `spec.targets`."""
 DARWIN: Final = "Darwin"
-FARM_FORMS: Final = ("firebase:MODEL-VERSION", "devicefarm:PROJECT/POOL", "browserstack:DEVICE-VERSION")
+FARM_FORMS: Final = ("firebase:MODEL-VERSION", "devicefarm:PROJECT/POOL")
 
 
 class DeviceRules(ABC):

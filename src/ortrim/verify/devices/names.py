@@ -14,7 +14,7 @@ from ortrim.verify.devices.emulators import FARM_FORMS, DeviceRules, emulated_cp
 from ortrim.verify.devices.qemu_system import DEFAULT_MEMORY_MIB
 from ortrim.verify.devices.ssh import require_destination
 
-FarmKind = Literal["firebase", "devicefarm", "browserstack"]
+FarmKind = Literal["firebase", "devicefarm"]
 Kind = Literal["host", "qemu-user", "qemu-system", "adb", "ssh", "simctl", "devicectl", FarmKind]
 
 WITH_PORT: Final = re.compile(r"(?:[^@:/]+@)?(?:[^@:/\[\]]+|\[[0-9a-fA-F:.]+\]):[0-9]{1,5}")

@@ -75,7 +75,6 @@ def here(monkeypatch: pytest.MonkeyPatch) -> None:
         ("linux-x64", "ssh:pi@board:22", "ssh:ssh://pi@board:22"),
         ("android-arm64-v8a", "firebase:MediumPhone.arm-34", "firebase:MediumPhone.arm-34"),
         ("android-arm64-v8a", "devicefarm:App/Top Devices", "devicefarm:App/Top Devices"),
-        ("android-x86_64", "browserstack:Samsung Galaxy S23-13.0", "browserstack:Samsung Galaxy S23-13.0"),
     ],
 )
 def test_names_are_completed(target: str, asked: str, name: str) -> None:
@@ -113,7 +112,8 @@ def test_serial_numbers_are_kept_as_they_are() -> None:
         ("linux-riscv64", "qemu-system", "unknown-device", "none for this target"),
         ("android-arm64-v8a", "firebase", "unknown-device", "firebase:MODEL-VERSION"),
         ("android-arm64-v8a", "qemu-user", "wrong-device", "adb"),
-        ("linux-arm64", "browserstack:Google Pixel 8-14.0", "wrong-device", "qemu-user"),
+        ("android-arm64-v8a", "browserstack:Google Pixel 8-14.0", "unknown-device", "devicefarm:PROJECT/POOL"),
+        ("linux-arm64", "devicefarm:App/Top Devices", "wrong-device", "qemu-user"),
         ("linux-arm64", "host", "wrong-device", "qemu-user"),
         ("linux-x64", "qemu-user", "wrong-device", "host"),
         ("linux-x64", "qemu-system", "wrong-device", "host"),

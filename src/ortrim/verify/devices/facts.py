@@ -80,10 +80,13 @@ LINUX: Final[Mapping[str, str]] = {
     "board": "cat /proc/device-tree/model",
     "compatible": "cat /proc/device-tree/compatible",
     "vendor": "cat /sys/class/dmi/id/sys_vendor",
+    "shell": "readlink /proc/$$/exe",
 }
 LONGEST_NUMBER: Final = 18
 EMULATED: Final = ("QEMU", "linux,dummy-virt")
 """What qemu calls its machines, in the DMI tables and in the device tree."""
+USER_EMULATOR: Final = re.compile(r"(?:.*/)?qemu-[^/]+", re.DOTALL)
+"""What runs the shell where every program is run by qemu's user emulation: it hides from the process itself alone."""
 
 
 def survey_script(commands: Mapping[str, str]) -> str:
@@ -144,6 +147,8 @@ def _cores(sections: Mapping[str, str]) -> int:
 
 
 def _survey_kind(sections: Mapping[str, str], features: tuple[str, ...]) -> DeviceKind:
+    if USER_EMULATOR.fullmatch(sections.get("shell", "")):
+        return "user-emulation"
     return "vm" if "hypervisor" in features or maybe_emulated(sections) else "physical"
 
 
@@ -251,7 +256,7 @@ def _android(host: HostFacts, properties: Mapping[str, str]) -> HostFacts:
     model = properties.get("ro.product.model", "")
     return dataclasses.replace(
         host,
-        kind=_kind(properties),
+        kind=host.kind if host.kind == "user-emulation" else _kind(properties),
         model=model if model.lower().startswith(maker.lower()) else f"{maker} {model}",
         soc=_soc(properties),
         abi=properties.get("ro.product.cpu.abilist") or properties.get("ro.product.cpu.abi") or host.abi,

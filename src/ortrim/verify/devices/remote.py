@@ -300,6 +300,7 @@ class RemoteMachine:
     describe: Callable[[], HostFacts]
     thermal: Callable[[], Thermal] = lambda: UNKNOWN_HEAT
     cores: tuple[int, ...] = ()
+    memory_meaningful: bool = True
     time_meaningful: bool = True
 
 
@@ -310,10 +311,9 @@ class RemoteDevice:
     (until a phone has cooled down); it may raise `VerifyError`.
     """
 
-    memory_meaningful = True
-
     def __init__(self, machine: RemoteMachine, before_run: Callable[[], None] = lambda: None) -> None:
         self.name = machine.name
+        self.memory_meaningful = machine.memory_meaningful
         self.time_meaningful = machine.time_meaningful
         self._transport = machine.transport
         self._folder = RemoteFolder(machine.transport, base=machine.base, owner=machine.name)
@@ -386,7 +386,8 @@ ANSWER_SECONDS: Final = 60.0
 class Probes:
     """How machines of one kind are asked: scripts for all facts and for the heat alone, and readers of their answers.
 
-    `keeps_time` says from the answer to `facts` whether times there say anything of a real machine.
+    `keeps_time` says from the answer to `facts` whether times there say anything of a real machine; user emulation
+    has none, and its memory is the emulator's, too.
     """
 
     facts: str
@@ -408,6 +409,8 @@ def probed_machine(
     def ask(script: str) -> str:
         return transport.execute(("sh", "-c", script), timeout_seconds=ANSWER_SECONDS).stdout
 
+    answer = ask(probes.facts)
+    emulated = probes.read_facts(answer).kind == "user-emulation"
     return RemoteMachine(
         name=name,
         transport=transport,
@@ -415,5 +418,6 @@ def probed_machine(
         describe=lambda: probes.read_facts(ask(probes.facts)),
         thermal=lambda: probes.read_heat(ask(probes.heat)),
         cores=cores,
-        time_meaningful=probes.keeps_time(ask(probes.facts)),
+        memory_meaningful=not emulated,
+        time_meaningful=not emulated and probes.keeps_time(answer),
     )

@@ -8,7 +8,7 @@ from device_samples import MACHINE, LocalTransport
 from ortrim.base.command import Completed
 from ortrim.errors import ExitCode, UsageError
 from ortrim.verify.devices.facts import Thermal
-from ortrim.verify.devices.remote import Probes, probed_machine
+from ortrim.verify.devices.remote import Probes, RemoteDevice, probed_machine
 from ortrim.verify.measurements import HostFacts
 
 NO_CORE = 100_000
@@ -42,6 +42,17 @@ def test_what_is_known_of_a_machine_comes_from_its_answers() -> None:
 def test_a_machine_whose_times_mean_nothing() -> None:
     """The answer decides, whatever it is."""
     assert not asked(LocalTransport(), replace(PROBES, facts="exit 1")).time_meaningful
+
+
+def test_a_machine_under_user_emulation() -> None:
+    """Its programs are the emulator's processes: neither times nor memory say anything of a real machine."""
+    probes = replace(PROBES, read_facts=lambda answer: replace(described(answer), kind="user-emulation"))
+    machine = asked(LocalTransport(), probes)
+    assert (machine.memory_meaningful, machine.time_meaningful) == (False, False)
+    device = RemoteDevice(machine)
+    assert (device.memory_meaningful, device.time_meaningful) == (False, False)
+    assert (device.facts().memory_meaningful, device.facts().time_meaningful) == (False, False)
+    assert asked(LocalTransport(), PROBES).memory_meaningful
 
 
 class PinningTransport(LocalTransport):

@@ -3,7 +3,17 @@ from pathlib import Path
 import pytest
 
 from ortrim.base.command import run
-from ortrim.verify.devices.facts import LINUX, SECTION, linux_host, maybe_emulated, read_sections, survey_script
+from ortrim.verify.devices.facts import (
+    LINUX,
+    SECTION,
+    adb_host,
+    linux_host,
+    maybe_emulated,
+    read_sections,
+    survey_script,
+)
+
+PHONE = "[ro.product.model]: [Phone]\n[ro.build.version.sdk]: [34]"
 
 
 def test_this_machine_answers() -> None:
@@ -60,6 +70,36 @@ def test_virtual_machines(sections: dict[str, str], kind: str, emulated: int) ->
     """What may be an emulated processor is told from a virtual machine of another maker, and from a board."""
     assert linux_host(sections).kind == kind
     assert maybe_emulated(sections) == bool(emulated)
+
+
+@pytest.mark.parametrize(
+    ("shell", "kind"),
+    [
+        ("/usr/bin/qemu-aarch64-static", "user-emulation"),
+        ("/usr/libexec/qemu-binfmt/qemu-arm (deleted)", "user-emulation"),
+        ("qemu-aarch64", "user-emulation"),
+        ("/usr/bin/dash", "physical"),
+        ("/opt/qemu-tools/bin/sh", "physical"),
+        ("/system/bin/sh", "physical"),
+        ("", "physical"),
+    ],
+)
+def test_user_emulation(shell: str, kind: str) -> None:
+    """What runs the shell is known to the kernel, whatever qemu tells the shell itself; Android's properties aside."""
+    assert linux_host({"shell": shell}).kind == kind
+    android = "".join(f"\n{SECTION}{name}\n{text}\n" for name, text in {"shell": shell, "properties": PHONE}.items())
+    assert adb_host(android).kind == kind
+
+
+@pytest.mark.needs("qemu-x86_64-static")
+def test_user_emulation_is_seen_for_real() -> None:
+    """A shell under qemu says so, and the same shell without it does not."""
+
+    def kind(*words: str) -> str | None:
+        shell = str(Path("/bin/sh").resolve())
+        return linux_host(read_sections(run((*words, shell, "-c", survey_script(LINUX))).stdout)).kind
+
+    assert kind("qemu-x86_64-static") == "user-emulation" != kind()
 
 
 def test_a_page_of_16_kilobytes() -> None:

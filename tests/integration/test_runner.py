@@ -28,10 +28,13 @@ from ortrim.spec.buildspec import CaseSpec, InputSpec, ModelSpec, SessionSetting
 from ortrim.verify.cases import Case, load_array, make_cases
 from ortrim.verify.devices.device import Repetition, RunRequest, runner_words
 from ortrim.verify.devices.host import Host
+from ortrim.verify.measure import Baseline
 from ortrim.verify.measurements import OutputParity, Verdict
 from ortrim.verify.parity import compare
 from ortrim.verify.reference import CaseOutputs, SavedOutputs, reference_outputs
 from ortrim.verify.runner_output import RunnerEnded, read_output
+from ortrim.verify.verification import verify_on
+from sample_tasks import sample_task
 
 pytestmark = pytest.mark.network
 
@@ -616,6 +619,42 @@ def test_failures_have_their_exit_code(  # noqa: PLR0917 - fixtures
 def _placed(word: str, places: dict[str, Path]) -> str:
     head, _, tail = word.rpartition("=")
     return f"{head}={places.get(tail, tail)}" if head else str(places.get(word, word))
+
+
+def test_a_refused_model_leaves_the_others_their_verdicts(
+    build: Build, runner: Path, runtime: FullRuntime, tmp_path: Path
+) -> None:
+    """The library has no kernel of one model's operator: that one fails by its name, and the others are verified."""
+    tensors = [value("x", "float32", (2,))], [value("y", "float32", (2,))]
+    model = build([helper.make_node("Relu", ["x"], ["y"])], *tensors)
+    spec = ModelSpec(name="model", path=model.path, cases=(CaseSpec(name="only"),))
+    cases = make_cases(model, spec, tmp_path, tmp_path / "cases")
+    reference = reference_outputs(model, cases, runtime, tmp_path / "reference")
+    foreign = onnx.load(model.path)
+    foreign.graph.node[0].op_type = "Absent"
+    foreign.graph.node[0].domain = "org.example"
+    foreign.opset_import.add(domain="org.example", version=1)
+    (tmp_path / "model.ort").write_bytes(foreign.SerializeToString())
+    task = sample_task(model, tmp_path, runner=runner, baseline=Baseline(library=None, name="none"))
+    task = dataclasses.replace(task, delivery=dataclasses.replace(task.delivery, library=runtime.library))
+    subject = dataclasses.replace(task.subjects[0], cases=cases, reference=reference, same_graph=reference)
+    subjects = [
+        dataclasses.replace(
+            subject,
+            prepared=dataclasses.replace(model, name=name),
+            converted=dataclasses.replace(subject.converted, path=path),
+        )
+        for name, path in {"first": tmp_path / "model.ort", "second": model.path}.items()
+    ]
+    once = Repetition(runs=1, warmup=0)
+    report = verify_on(Host(), dataclasses.replace(task, subjects=tuple(subjects), repetition=once))
+    (failure,) = report.failed_models
+    assert (failure.model, failure.code, report.exit_code) == ("first", "model-refused", 4)
+    assert failure.where == f"{runtime.library.name} with first"
+    assert "org.example" in failure.why
+    assert {(output.model, output.verdict) for output in report.parity} == {("second", Verdict.PASS)}
+    assert {run.model for run in report.runs} == {"second"}
+    assert report.verdict is Verdict.FAIL
 
 
 def test_the_report_can_go_to_a_file(runner: Path, runtime: FullRuntime, float_model: Path, tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
 """Something to verify, and a device that pretends to run it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
@@ -37,7 +38,8 @@ BASELINE: Final = Baseline(library=Path("/full.so"), name="onnxruntime 1.21.0 (o
 class SavingDevice:
     """A device whose runner saves the output it is given.
 
-    `refuses` is the library that it does not run; `raises` is what every run ends with.
+    `refuses` is the library that it does not run; `raises` is what every run ends with, `fails` what ours does with
+    models of these names.
     """
 
     name = "saving"
@@ -45,6 +47,7 @@ class SavingDevice:
     time_meaningful = True
     refuses = ""
     raises: Diagnostic | None = None
+    fails: Mapping[str, Diagnostic] = MappingProxyType({})
 
     def __init__(self, make: Callable[..., RunnerOutput], value: Any = (1, 2)) -> None:
         self.make = make
@@ -70,6 +73,8 @@ class SavingDevice:
         self.requests.append(request)
         if self.raises:
             raise self.raises
+        if request.library.name == "ours.so" and request.name in self.fails:
+            raise self.fails[request.name]
         if request.library.name == self.refuses:
             raise VerifyError("illegal-instruction", "the library uses an unknown instruction")
         output = self.make(only=1.0 if request.library.name == "ours.so" else 2.0)

@@ -155,11 +155,12 @@ def _device(device: DeviceReport, name: str) -> DeviceReport:
         runs=tuple(run for run in device.runs if run.model == name),
         least_memory=tuple(least for least in device.least_memory if least.model == name),
         traces=tuple(trace for trace in device.traces if f"/{name}/" in trace),
+        failed_models=tuple(failure for failure in device.failed_models if failure.model == name),
     )
 
 
 def _verdicts(device: DeviceReport) -> tuple[Verdict, ...]:
-    failed = (device.verdict,) if device.failure else ()
+    failed = (device.verdict,) if device.failure else (Verdict.FAIL,) * len(device.failed_models)
     return (*failed, *(line.verdict for line in device.comparisons), *(output.verdict for output in device.parity))
 
 

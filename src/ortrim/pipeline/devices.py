@@ -286,6 +286,8 @@ def _answered(found: DeviceReport | None, device: DeviceName, request: Request) 
     if found.failure:
         # A device does not become another one.
         return found.failure.code == NOT_FOR_DEVICE
+    if found.failed_models:
+        return False
     if found.host is not None and found.host.pinned_cores != device.cores:
         return False
     least_memory = bool(found.least_memory) or not (request.least_memory and has_ceiling(device))

@@ -227,12 +227,16 @@ def _bad_libraries(reports: Reports) -> list[Diagnostic]:
 
 
 def _failed_devices(reports: Reports) -> list[Diagnostic]:
-    """Return the failures of the class of the first; those of other classes are in the reports.
+    """Return the failures of devices and of models, of the class of the first; those of others are in the reports.
 
     That one of several targets is not for a device is no failure when another one was.
     """
     used = {device.device for _, device in _devices(reports) if not _is_for_another(device.failure)}
-    failures = [device.failure for _, device in _devices(reports) if device.failure]
+    failures = [
+        failure
+        for _, device in _devices(reports)
+        for failure in (*filter(None, (device.failure,)), *device.failed_models)
+    ]
     found = [diagnostic_of(each) for each in failures if not (_is_for_another(each) and each.where in used)]
     return [diagnostic for diagnostic in found if diagnostic.exit_code == found[0].exit_code]
 

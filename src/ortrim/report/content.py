@@ -264,11 +264,13 @@ def device_facts(device: DeviceReport) -> tuple[tuple[str, str], ...]:
 def findings(device: DeviceReport, baseline: str) -> tuple[tuple[str, str], ...]:
     """Return what else is to be said of it, as pairs of a label and a sentence.
 
-    That is what it was measured beside when that is not `baseline`, the least memory, and profiles.
+    That is each model that does not run there, what it was measured beside when that is not `baseline`, the least
+    memory, and profiles.
     """
     other = () if device.baseline == baseline else (("baseline", printable(device.baseline)),)
+    failed = (("failed", "\n".join(failure_lines(failure))) for failure in device.failed_models)
     least = (("least memory", _least_memory_text(least)) for least in device.least_memory)
-    return (*other, *least, *(("profile", printable(f"{trace}; {VIEWERS}")) for trace in device.traces))
+    return (*failed, *other, *least, *(("profile", printable(f"{trace}; {VIEWERS}")) for trace in device.traces))
 
 
 def failure_lines(failure: DeviceFailure) -> tuple[str, ...]:

@@ -162,6 +162,8 @@ def _failed_devices(report: VerifyReport) -> Iterator[str]:
     for device in report.devices:
         if device.failure and device.verdict is Verdict.FAIL:
             yield printable(f"{device.device} could not finish: {device.failure.what} ({device.failure.code})")
+        for failure in device.failed_models:
+            yield printable(f"{failure.model} does not run on {device.device}: {failure.what} ({failure.code})")
 
 
 def _missed_budgets(report: VerifyReport) -> Iterator[str]:

@@ -377,27 +377,40 @@ def parity_of(outputs: Iterable[OutputParity]) -> Verdict:
 
 def failed_device(device: str, baseline: str, error: Diagnostic) -> DeviceReport:
     """Return the report of a device that gave nothing but a diagnostic: failed, unless the target was not for it."""
-    failure = DeviceFailure(
+    exit_code, signal = ended_with(error)
+    return DeviceReport(
+        device=device,
+        exit_code=exit_code,
+        signal=signal,
+        host=None,
+        baseline=baseline,
+        comparisons=(),
+        parity=(),
+        runs=(),
+        failure=failure_of(error),
+        verdict=Verdict.NOT_JUDGED if error.code == NOT_FOR_DEVICE else Verdict.FAIL,
+    )
+
+
+def failure_of(error: Diagnostic, model: str = "") -> DeviceFailure:
+    """Return a diagnostic as reports have it: of a device, or of one model there."""
+    return DeviceFailure(
         code=error.code,
         what=error.what,
         where=error.where,
         why=error.why,
         hint=error.hint,
         exit_code=int(error.exit_code),
+        model=model,
     )
+
+
+def ended_with(error: Diagnostic) -> tuple[int | None, str | None]:
+    """Return the exit code, or the signal, with which the runner ended; neither if it was not the runner."""
     code = error.returncode if isinstance(error, RunnerEnded) else None
-    return DeviceReport(
-        device=device,
-        exit_code=code if code is not None and code >= 0 else None,
-        signal=signal_name(code) if code is not None and code < 0 else None,
-        host=None,
-        baseline=baseline,
-        comparisons=(),
-        parity=(),
-        runs=(),
-        failure=failure,
-        verdict=Verdict.NOT_JUDGED if error.code == NOT_FOR_DEVICE else Verdict.FAIL,
-    )
+    if code is None:
+        return None, None
+    return (code, None) if code >= 0 else (None, signal_name(code))
 
 
 def diagnostic_of(failure: DeviceFailure) -> Diagnostic:

@@ -130,6 +130,7 @@ def request_of(measurement: Measurement, library: Path, model: Path) -> RunReque
         library=library,
         model=model,
         cases=measurement.cases,
+        name=measurement.model,
         companions=measurement.companions if ours else (),
         session=measurement.session if ours else as_the_official(measurement.session),
         repetition=measurement.repetition,

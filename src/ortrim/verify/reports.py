@@ -22,7 +22,7 @@ NOT_FOR_DEVICE: Final = "not-for-this-device"
 
 @dataclass(frozen=True, kw_only=True)
 class DeviceFailure:
-    """Why a device could not finish: the fields of a `Diagnostic`."""
+    """Why a device could not finish, or the library not run one `model` there: the fields of a `Diagnostic`."""
 
     code: str
     what: str
@@ -30,17 +30,20 @@ class DeviceFailure:
     why: str
     hint: str
     exit_code: int
+    model: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DeviceReport:
     """What was found out on one device; `failure` says why there is nothing, when it could not finish.
 
+    `failed_models` are those that the library does not run there: there is nothing else of them.
+
     `run_id` is a UUID, another for each verification. `started` is in UTC, as ISO 8601 has it, and `duration_s` the
     seconds until the device was closed, opening it included. `exit_code` and `signal` are those with which the runner
-    ended: 0 when every run ended well, and both None when it was not the runner that failed. `provider_url` is where a
-    farm shows the run. `log` is the device's own log, and `traces` are the profiles of single operators, one of each
-    model, all as paths relative to the report's folder.
+    ended that failed first: 0 when every run ended well, and both None when it was not the runner that failed.
+    `provider_url` is where a farm shows the run. `log` is the device's own log, and `traces` are the profiles of
+    single operators, one of each model, all as paths relative to the report's folder.
     """
 
     device: str
@@ -59,6 +62,7 @@ class DeviceReport:
     least_memory: tuple[LeastMemory, ...] = ()
     traces: tuple[str, ...] = ()
     failure: DeviceFailure | None = None
+    failed_models: tuple[DeviceFailure, ...] = ()
     verdict: Verdict
 
 
@@ -101,7 +105,7 @@ class VerifyReport:
     `comparisons` and `gates` are the library's and the package's; each device has its own comparisons of the models.
     """
 
-    schema: Literal["ortrim-report/8"] = "ortrim-report/8"
+    schema: Literal["ortrim-report/9"] = "ortrim-report/9"
     name: str
     target: str
     ort_version: str

@@ -60,6 +60,13 @@ FAILURES: Final = {
     7: ("output-unwritable", "the runner cannot write its results"),
 }
 """The runner's exit codes; `runner/report.h` lists them too."""
+OF_ONE_MODEL: Final = frozenset(
+    {
+        "model-refused", "input-refused", "inference-failed", "runner-crashed", "illegal-instruction", "out-of-memory",
+        "runner-timeout", "endless-output",
+    }
+)  # fmt: skip
+"""Codes of ends that say nothing of the library's other models."""
 TAIL_LINES: Final = 6
 ABORT_HINT: Final = (
     "a library built without exceptions aborts on errors; build with exceptions = true to read the message"
@@ -111,7 +118,7 @@ def read_output(completed: Completed, request: RunRequest) -> RunnerOutput:
 
 def place_of(request: RunRequest) -> str:
     """Name what was run, for diagnostics."""
-    return f"{request.library.name} with {request.model.name}"
+    return f"{request.library.name} with {request.name or request.model.name}"
 
 
 def never_ended(request: RunRequest) -> VerifyError:

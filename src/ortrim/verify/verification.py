@@ -21,7 +21,7 @@ from ortrim.base.files import sha256_of, storage_errors
 from ortrim.binaries.elf import build_id_of
 from ortrim.binaries.libraries import LibraryFacts, LibrarySize
 from ortrim.build.plan import CompiledUnits, CompilerCacheUse
-from ortrim.errors import Diagnostic
+from ortrim.errors import Diagnostic, VerifyError
 from ortrim.models.models import OrtModel, PreparedModel
 from ortrim.spec.buildspec import Budgets, ModelSpec, SessionSettings
 from ortrim.spec.tolerances import (
@@ -49,7 +49,9 @@ from ortrim.verify.devices.qemu_system import DEFAULT_MEMORY_MIB, REPETITION, Qe
 from ortrim.verify.devices.several import OnDevice, on_each
 from ortrim.verify.judge import (
     NotMeasurable,
+    ended_with,
     failed_device,
+    failure_of,
     library_comparisons,
     model_comparisons,
     overall,
@@ -74,6 +76,7 @@ from ortrim.verify.measurements import Comparison, Gate, LeastMemory, OutputPari
 from ortrim.verify.parity import compare, not_computed, with_same_graph, within_conversion_bounds
 from ortrim.verify.reference import References, SavedOutputs
 from ortrim.verify.reports import DeviceReport, ReportedArtifact, VerifiedModel, VerifyReport
+from ortrim.verify.runner_output import OF_ONE_MODEL
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -212,6 +215,8 @@ One run of a large model tells as much as ten.
 def verify_on(device: Device, task: Task, tell: OnProgress = lambda *_: None) -> DeviceReport:
     """Return all that was found out on a device, whatever it says of the library.
 
+    A model that the library does not run is reported as failed, and the others are verified.
+
     Our library's outputs are compared with the references. Where memory or time mean something it runs in turn with the
     baseline, under the same settings; what means nothing is not measured again and not judged. Raises `VerifyError`
     and whatever else `Device.run` raises when something cannot be carried out.
@@ -221,18 +226,22 @@ def verify_on(device: Device, task: Task, tell: OnProgress = lambda *_: None) ->
     if isinstance(device, PreparedDevice):
         device.prepare(batch_requests(plans, timed, trace=task.trace))
     work = _Work(device=device, task=task, runs=DeviceRuns(_count(plans, timed, device, task), tell))
-    proofs = tuple(work.proof(subject, plan) for subject, plan in zip(task.subjects, plans, strict=True))
+    proofs, failures = work.proofs(plans)
+    plans = tuple(plan for plan in plans if plan.model not in failures)
     # A phone that has become hot by now is spared the rounds; what a farm was told of cannot be changed any more.
     timed = timed if isinstance(device, FarmDevice) else _timed(plans, device)
+    timed = tuple(plan for plan in timed if plan.model not in failures)
     timed, baseline = without_failing(timed, task.baseline, device)
     measured = tuple(map(work.measured, timed)) or tuple(proof.once for proof in proofs)
     traces = tuple(map(work.trace, plans)) if task.trace else ()
     least = tuple(map(work.least_memory, plans)) if task.least_memory and isinstance(device, QemuSystem) else ()
     comparisons = model_comparisons(task.budgets, measured, _not_measurable(device))
     parity = tuple(output for proof in proofs for output in proof.parity)
+    exit_code, signal = ended_with(next(iter(failures.values()))) if failures else (0, None)
     return DeviceReport(
         device=device.name,
-        exit_code=0,
+        exit_code=exit_code,
+        signal=signal,
         host=_described(device),
         baseline=baseline.name,
         comparisons=comparisons,
@@ -240,7 +249,11 @@ def verify_on(device: Device, task: Task, tell: OnProgress = lambda *_: None) ->
         runs=tuple(result for rounds in measured for result in results(rounds, task.budgets.deadline_ms)),
         least_memory=least,
         traces=traces,
-        verdict=overall((line.verdict for line in comparisons), (proof.verdict for proof in proofs)),
+        failed_models=tuple(failure_of(error, model) for model, error in failures.items()),
+        verdict=overall(
+            (line.verdict for line in comparisons),
+            (*(proof.verdict for proof in proofs), *(Verdict.FAIL for _ in failures)),
+        ),
     )
 
 
@@ -289,6 +302,18 @@ class _Work:
     device: Device
     task: Task
     runs: DeviceRuns
+
+    def proofs(self, plans: tuple[Measurement, ...]) -> tuple[tuple[_Proof, ...], dict[str, VerifyError]]:
+        """Compare each model's outputs with the reference; return, too, the error of each that does not run."""
+        found, failures = [], {}
+        for subject, plan in zip(self.task.subjects, plans, strict=True):
+            try:
+                found.append(self.proof(subject, plan))
+            except VerifyError as error:
+                if error.code not in OF_ONE_MODEL:
+                    raise
+                failures[plan.model] = error
+        return tuple(found), failures
 
     def proof(self, subject: ModelUnderTest, plan: Measurement) -> _Proof:
         """Compare one model's outputs with the reference."""

@@ -8,10 +8,12 @@ import pytest
 from html_pages import HtmlPage
 from model_pages import COST, GRAPH, MODEL_NAME, hostile_subject, sample_subject
 from ortrim.cost.memory import Peak
+from ortrim.errors import VerifyError
 from ortrim.models.operators import OperatorId, RequiredOperators
 from ortrim.page.content import COMMON, MODEL, MODELS, OTHERS, OWN, RUNTIME, ShippedModel, report_of_model, size_share
 from ortrim.page.html import COLUMNS, UNMEASURED, memory_timeline, model_page
 from ortrim.size.accounting import Leaf
+from ortrim.verify.judge import failure_of
 from ortrim.verify.measurements import Verdict
 from sample_reports import four_devices, recorded_report
 
@@ -79,6 +81,10 @@ def test_a_report_is_cut_down_to_one_model() -> None:
     (device,) = report.devices
     broken = replace(device, parity=(replace(device.parity[0], verdict=Verdict.FAIL),))
     assert report_of_model(replace(report, devices=(broken,)), MODEL_NAME).verdict is Verdict.FAIL
+    refused = replace(device, failed_models=(failure_of(VerifyError("model-refused", "no"), "another"),))
+    refusing = replace(report, devices=(refused,))
+    assert report_of_model(refusing, "another").verdict is Verdict.FAIL
+    assert report_of_model(refusing, MODEL_NAME) == own
 
 
 def test_a_lost_device_makes_the_page_say_so() -> None:

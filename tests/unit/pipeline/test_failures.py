@@ -15,7 +15,7 @@ from ortrim.errors import (
     VerifyError,
 )
 from ortrim.pipeline.verification import gravest_failure
-from ortrim.verify.judge import failed_device
+from ortrim.verify.judge import failed_device, failure_of
 from ortrim.verify.measurements import Comparison, Gate, Verdict
 from ortrim.verify.reports import NOT_FOR_DEVICE, VerifyReport
 from sample_reports import on_device, recorded_report
@@ -86,6 +86,21 @@ def with_failed(report: VerifyReport, *errors: Diagnostic) -> VerifyReport:
     """Add devices that could not finish."""
     failed = (failed_device(f"adb:{number}", "none", error) for number, error in enumerate(errors))
     return replace(report, devices=(*report.devices, *failed))
+
+
+def refusing(report: VerifyReport, *models: str) -> VerifyReport:
+    """Let the library refuse models on the first device."""
+    errors = {name: VerifyError("model-refused", "the library refuses the model", where=name) for name in models}
+    failed = tuple(failure_of(error, name) for name, error in errors.items())
+    return on_device(report, failed_models=failed, verdict=Verdict.FAIL)
+
+
+def test_a_model_that_is_refused_fails_by_its_name(good: VerifyReport) -> None:
+    """The first one first, and beside lost parity it comes before that."""
+    found = gravest_failure((good, refusing(without_parity(good), "kws", "vad")))
+    assert found is not None
+    assert (found.code, found.where, found.exit_code) == ("model-refused", "kws", ExitCode.VERIFY)
+    assert "vad: the library refuses the model" in str(found)
 
 
 LOST = VerifyError("device-lost", "the connection broke", where="adb:0", why="Broken pipe", hint="plug it in")

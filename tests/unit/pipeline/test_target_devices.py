@@ -17,7 +17,7 @@ from ortrim.spec.buildspec import TargetSpec
 from ortrim.spec.targets import CPUS, TARGETS
 from ortrim.verify.devices.names import ListedDevice
 from ortrim.verify.devices.ssh import SshClient
-from ortrim.verify.judge import failed_device
+from ortrim.verify.judge import failed_device, failure_of
 from ortrim.verify.measurements import LeastMemory
 from ortrim.verify.reports import NOT_FOR_DEVICE, VerifyReport
 from sample_reports import on_device, recorded_report
@@ -25,6 +25,7 @@ from sample_reports import on_device, recorded_report
 ARM64 = TARGETS["linux-arm64"]
 X64 = TARGETS["linux-x64"]
 ARM64_DEFAULTS = ["qemu-user:cortex-a53", "qemu-user:cortex-a76", "qemu-system:cortex-a53", "qemu-system:cortex-a76"]
+REFUSED = failure_of(VerifyError("model-refused", "the library refuses the model"), "m")
 LEAST = LeastMemory(model="m", enough_mib=58, too_little_mib=56, usable_bytes=1, tried=())
 
 
@@ -240,6 +241,7 @@ def pinned_report(cores: tuple[int, ...]) -> VerifyReport:
     [
         (request("adb:1"), report_of("adb:1"), True),
         (request("adb:1"), report_of("adb:1", "adb:2"), True),
+        (request("adb:1"), report_of("adb:1", failed_models=(REFUSED,)), False),
         (request("adb:1", "adb:2"), report_of("adb:1"), False),
         (request("adb"), report_of("adb:1"), False),
         (request(), report_of(*ARM64_DEFAULTS), True),

@@ -67,6 +67,21 @@ def test_a_device_that_gave_nothing_is_not_said_to_have_measured(report: VerifyR
         assert "could not finish" not in text
 
 
+def test_a_model_that_does_not_run_is_named_everywhere(report: VerifyReport) -> None:
+    """By its own name, beside what the others gave."""
+    failure = DeviceFailure(
+        code="model-refused", what="the library refuses the model", where="libonnxruntime.so with kws",
+        why="no kernel of Sin(17)", hint="", exit_code=19, model="kws",
+    )  # fmt: skip
+    failed = on_device(replace(report, verdict=Verdict.FAIL), failed_models=(failure,), verdict=Verdict.FAIL)
+    assert verdict_text(failed) == "FAIL: kws does not run on host: the library refuses the model (model-refused)"
+    stream = io.StringIO()
+    Console(stdout=stream, stderr=io.StringIO(), environment={}, width=120).render(terminal_report(failed))
+    for text in (stream.getvalue(), markdown_report(failed).replace("\\", ""), html_report(failed)):
+        assert "libonnxruntime.so with kws: the library refuses the model" in text
+        assert "no kernel of Sin(17)" in text
+
+
 def test_several_devices_pass_together(report: VerifyReport) -> None:
     """The sentence says on how many, and the head does too."""
     assert verdict_text(passing(report, 3)).startswith("PASS: within every budget, outputs in parity on 3 devices;")

@@ -80,8 +80,7 @@ def test_a_run_that_failed_is_found_at_the_farm_too(task: Task, tmp_path: Path) 
     """Of a library that the device refuses; this farm keeps no log."""
     (tmp_path / "ours.so").write_text("it refuses")
     (failed,) = verify_target(IDENTITY, task, [PIXEL], lambda _: on_a_farm(tmp_path)).devices
-    assert failed.failure is not None
-    assert failed.failure.code == "illegal-instruction"
+    assert [failure.code for failure in failed.failed_models] == ["illegal-instruction"]
     assert (failed.provider_url, failed.log, failed.exit_code, failed.signal) == (URL, None, None, "SIGILL")
 
 

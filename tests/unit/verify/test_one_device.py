@@ -23,7 +23,7 @@ from ortrim.verify.measure import Baseline, device_folder
 from ortrim.verify.measurements import Coverage, Verdict
 from ortrim.verify.reference import CaseOutputs, SavedOutputs
 from ortrim.verify.reports import DeviceReport
-from ortrim.verify.runner_output import TRACE
+from ortrim.verify.runner_output import OF_ONE_MODEL, TRACE, RunnerEnded
 from ortrim.verify.verification import MEMORY_ROUNDS, Task, verify_on
 from sample_tasks import SavingDevice, sample_task
 
@@ -239,12 +239,44 @@ def test_a_baseline_that_does_not_run_there(emulated: SavingDevice, task: MakeTa
     assert emulated.ran.count("official.so") == 1
 
 
-def test_our_own_failure_is_no_verdict(emulated: SavingDevice, task: MakeTask) -> None:
-    """A library that does not run on the device at all stops the verification with the device's diagnostic."""
-    emulated.refuses = "ours.so"
-    with pytest.raises(VerifyError) as caught:
-        verify_on(emulated, task())
-    assert caught.value.code == "illegal-instruction"
+def two_models(task: Task) -> Task:
+    """Return a task of two models that are alike but for their names."""
+    (subject,) = task.subjects
+    other = replace(subject, prepared=replace(subject.prepared, name="other"))
+    return replace(task, subjects=(subject, other))
+
+
+@pytest.mark.parametrize("code", sorted(OF_ONE_MODEL))
+def test_each_model_has_its_own_verdict(device: SavingDevice, task: MakeTask, code: str) -> None:
+    """What the library does not run fails by its name, once, and the others are verified whole."""
+    device.fails = {"tiny": RunnerEnded(code, "no", returncode=4, where="ours.so with tiny", why="words", hint="do")}
+    report = verify_on(device, two_models(task()))
+    assert (report.verdict, report.failure, report.exit_code) == (Verdict.FAIL, None, 4)
+    (failure,) = report.failed_models
+    assert (failure.model, failure.code, failure.where, failure.exit_code) == ("tiny", code, "ours.so with tiny", 19)
+    assert [(output.model, output.verdict) for output in report.parity] == [("other", Verdict.PASS)]
+    assert {run.model for run in report.runs} == {line.model for line in report.comparisons} == {"other"}
+    assert [request.name for request in device.requests].count("tiny") == 1
+    assert from_json(DeviceReport, to_json(report)) == report
+
+
+def test_no_model_runs(emulated: SavingDevice, task: MakeTask) -> None:
+    """Each fails by its own name, and a signal is that of the first."""
+    emulated.fails = {
+        name: RunnerEnded("runner-crashed", f"{name} crashed", returncode=-11) for name in ("tiny", "other")
+    }
+    report = verify_on(emulated, two_models(task()))
+    assert [failure.what for failure in report.failed_models] == ["tiny crashed", "other crashed"]
+    assert (report.verdict, report.exit_code, report.signal, report.parity) == (Verdict.FAIL, None, "SIGSEGV", ())
+
+
+def test_a_device_that_goes_away_is_no_models_failure(emulated: SavingDevice, task: MakeTask) -> None:
+    """Nor is a library that cannot be loaded: the verification there ends with that."""
+    for code in ("device-lost", "library-refused", "runner-not-startable"):
+        emulated.fails = {"tiny": VerifyError(code, "no")}
+        with pytest.raises(VerifyError) as caught:
+            verify_on(emulated, two_models(task()))
+        assert caught.value.code == code
 
 
 def test_this_machines_own_baseline_has_to_run(device: SavingDevice, task: MakeTask) -> None:

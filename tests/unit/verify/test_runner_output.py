@@ -12,7 +12,14 @@ from ortrim.errors import ExitCode, VerifyError
 from ortrim.spec.buildspec import SessionSettings
 from ortrim.verify.cases import Case
 from ortrim.verify.devices.device import RunRequest, runner_words
-from ortrim.verify.runner_output import FAILURES, RunnerEnded, read_output
+from ortrim.verify.runner_output import (
+    FAILURES,
+    RunnerEnded,
+    never_ended,
+    out_of_memory,
+    place_of,
+    read_output,
+)
 
 REQUEST = RunRequest(
     runner=Path("/runner"),
@@ -43,6 +50,16 @@ def refused(done: Completed) -> VerifyError:
     assert caught.value.exit_code == ExitCode.VERIFY
     assert caught.value.where == "ours.so with m.ort"
     return caught.value
+
+
+def test_a_model_is_named_as_people_call_it() -> None:
+    """In the cache all converted models have one file name."""
+    request = dataclasses.replace(REQUEST, model=Path("/cache/model.ort"), name="kws")
+    assert place_of(request) == "ours.so with kws"
+    assert never_ended(request).where == out_of_memory(request, "").where == "ours.so with kws"
+    with pytest.raises(RunnerEnded) as caught:
+        read_output(completed(4, json.dumps({"message": "no kernel"})), request)
+    assert (caught.value.code, caught.value.where) == ("model-refused", "ours.so with kws")
 
 
 def test_a_report_is_read() -> None:

@@ -220,8 +220,7 @@ def test_a_device_that_fails_half_way(task: Task, desk: Desk, make_output: MakeO
     failing.name, failing.refuses = "adb:R58M12ABCDE", "ours.so"
     report = verify_target(IDENTITY, task, (PHONE, USER), lambda name: failing if name == PHONE else desk.open(name))
     phone, user = report.devices
-    assert phone.failure is not None
-    assert phone.failure.code == "illegal-instruction"
+    assert [failure.code for failure in phone.failed_models] == ["illegal-instruction"]
     assert failing.closed
     assert user.verdict is Verdict.PASS
 

@@ -40,6 +40,8 @@ class RunRequest:
     each can be opened. The runner opens them before the library, whose need of the same name is then met: on Bionic
     and with glibc, wherever they lie, and without a variable that would reach every program.
 
+    `name` is the model's for people, whose file is called alike for all models of ours.
+
     With `trace`, which needs `outputs`, ONNX Runtime's profile of single operators is among them (`traces.TRACE`); it
     costs time and memory, so that what such a run took is not to be judged.
     """
@@ -48,6 +50,7 @@ class RunRequest:
     library: Path
     model: Path
     cases: tuple[Case, ...]
+    name: str = ""
     companions: tuple[Path, ...] = ()
     outputs: Path | None = None
     trace: bool = False

@@ -27,11 +27,11 @@ from ortrim.models.models import PreparedModel
 from ortrim.models.onnx_files import read_onnx
 from ortrim.spec.buildspec import CaseSpec, InputSpec, ModelSpec
 from ortrim.spec.values import toml_string
-from ortrim.verify.cases import RECORDED, make_cases, toml_key
+from ortrim.verify.cases import RECORDED, toml_key
 from ortrim.verify.coverage import marked_copy
 from ortrim.verify.measurements import Coverage, OutputParity, Verdict
 from ortrim.verify.parity import compare
-from ortrim.verify.reference import References, reference_outputs
+from ortrim.verify.reference import References, cases_made, reference_outputs
 
 SCRIPT: Final = SCRIPTS / "case_search.py"
 CODE: Final = (SCRIPT, *(Path(__file__).with_name(f"{name}.py") for name in ("found", "graph", "guess")))
@@ -139,7 +139,7 @@ def _run(
 def _reference(model: PreparedModel, cases: tuple[CaseSpec, ...], runtime: FullRuntime) -> References:
     """Run the cases as they will be run when a library is compared; what comes is kept for that."""
     spec = ModelSpec(name=model.name, path=model.path, cases=cases)
-    made = make_cases(model, spec, model.path.parent, cache_folder("cases"))
+    made = cases_made(model, spec, model.path.parent, lambda: runtime)
     return reference_outputs(model, made, runtime, cache_folder("references"))
 
 
@@ -344,6 +344,8 @@ def case_toml(case: CaseSpec) -> str:
     parts = {"name": toml_string(case.name)}
     if case.data:
         parts["data"] = toml_string(case.data.as_posix())
+    if case.after:
+        parts["after"] = toml_string(case.after)
     if case.seed:
         parts["seed"] = str(case.seed)
     if case.dimensions:

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from difflib import SequenceMatcher
 from typing import Final, Literal
 
 import onnx
@@ -11,6 +10,7 @@ import onnx
 from ortrim.cases.graph import Graph, Traits, told_sizes
 from ortrim.models.graph_facts import NAMELESS
 from ortrim.models.models import ModelFacts, TensorInfo
+from ortrim.models.states import STATE, fed_by
 from ortrim.spec.values import Scalar
 
 Kind = Literal["batch", "channels", "side", "samples", "frames", "sequence", "size"]
@@ -124,7 +124,7 @@ def _guess(
         if any(isinstance(term, str) and term not in found for term in terms):
             del sums[name]
             found[name] = OpenDimension(name=name, kind="sequence", sizes=SIZES["sequence"], why="by its name")
-    feeding = _feedback(inputs, outputs)
+    feeding = fed_by(inputs, outputs)
     shapes = {
         info.name: tuple(variable(info, axis) or int(size or 0) for axis, size in enumerate(info.shape or ()))
         for info in inputs
@@ -310,40 +310,3 @@ def _selects(info: TensorInfo, traits: Traits) -> bool:
     """Whether a single number or condition decides which way a model goes."""
     alone = all(size == 1 for size in info.shape or ())
     return alone and (bool(traits.compared) or (traits.decides and info.element_type == "bool"))
-
-
-PLAIN: Final = re.compile(
-    r"^(past_key_values|present_key_values|past|present|prev(ious)?|last|in(it(ial)?)?|new|next|out|i|o)[_.]"
-    r"|_(in|prev|past|init|out|new|next)$|(?<=[a-z])[nN]$"
-)
-"""What names have besides, when they call a state before a run or after it."""
-ALIKE: Final = 0.6
-STATE: Final = re.compile(r"state|hidden|cell|cache|past|mem|^h\d?$|^c\d?$|^hx$|^cx$|buf", re.IGNORECASE)
-
-ENCODED: Final = re.compile(r"^enc", re.IGNORECASE)
-"""What an encoder gives once is no state."""
-
-
-def _feedback(inputs: tuple[TensorInfo, ...], outputs: tuple[TensorInfo, ...]) -> dict[str, str]:
-    """Pair states: floats of a telling name, with the output of the likest name that could have the same shape."""
-    found: dict[str, str] = {}
-    for info in inputs:
-        if not (info.element_type.startswith("float") and STATE.search(info.name)) or ENCODED.search(info.name):
-            continue
-        fitting = [each for each in outputs if _could_be(info, each) and each.name not in found.values()]
-        likest = max(fitting, key=lambda each: _alike(info.name, each.name), default=None)
-        if likest is not None and _alike(info.name, likest.name) >= ALIKE:
-            found[info.name] = likest.name
-    return found
-
-
-def _could_be(info: TensorInfo, output: TensorInfo) -> bool:
-    if output.element_type != info.element_type or info.shape is None or output.shape is None:
-        return False
-    pairs = zip(info.shape, output.shape, strict=False)
-    fits = all(one == other or not (isinstance(one, int) and isinstance(other, int)) for one, other in pairs)
-    return len(info.shape) == len(output.shape) and fits
-
-
-def _alike(one: str, other: str) -> float:
-    return SequenceMatcher(None, PLAIN.sub("", one), PLAIN.sub("", other)).ratio()

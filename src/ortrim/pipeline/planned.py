@@ -10,7 +10,6 @@ from typing import Final
 
 from ortrim import binaries, build, containers, sources
 from ortrim.base.build_bundle import site_bundle
-from ortrim.base.cache import cache_folder
 from ortrim.base.console import Console
 from ortrim.base.files import code_digest, shipped_folder
 from ortrim.base.json import to_canonical_json
@@ -32,7 +31,8 @@ from ortrim.platforms.planner import AVX512, Contents, make_plan, select_targets
 from ortrim.sources.sources import SourceTree, fetch_sources
 from ortrim.spec.buildspec import BuildSpec, LoadedSpec, ModelSpec, TargetSpec, session_of, settings_of
 from ortrim.spec.targets import CPUS, TARGETS, Target
-from ortrim.verify.cases import Case, make_cases
+from ortrim.verify.cases import Case
+from ortrim.verify.reference import cases_made
 
 HOSTS: Final = {
     ("Linux", "x86_64"): "linux-x64", ("Linux", "aarch64"): "linux-arm64",
@@ -199,9 +199,12 @@ def _require_images(toolchains: Mapping[str, Toolchain]) -> None:
 
 def _cases(models: Models) -> tuple[tuple[Case, ...], ...]:
     """Make the inputs of all cases; they lie in the cache, named after all that they depend on."""
-    base, root = models.loaded.file.parent, cache_folder("cases")
+    base = models.loaded.file.parent
     both = zip(models.preparations, models.prepared, models.loaded.spec.models, strict=True)
-    return tuple(done.cases if done else make_cases(prepared, spec, base, root) for done, prepared, spec in both)
+    return tuple(
+        done.cases if done else cases_made(prepared, spec, base, lambda: models.runtime)
+        for done, prepared, spec in both
+    )
 
 
 def _contents(models: Models, cases: tuple[tuple[Case, ...], ...], hot: tuple[str, ...]) -> Contents:

@@ -7,19 +7,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from ortrim.base.cache import cache_folder
 from ortrim.base.console import Console
 from ortrim.base.files import write_atomically
 from ortrim.base.json import to_json
 from ortrim.errors import UsageError
-from ortrim.models.full_runtime import full_runtime
+from ortrim.models.full_runtime import FullRuntime, full_runtime
 from ortrim.models.models import PreparedModel
 from ortrim.pins.runtime import runtime_pins
 from ortrim.pipeline.request import Request, load, preparations_of, prepared_models, require_known
 from ortrim.spec.buildspec import LoadedSpec
 from ortrim.steps.preparation import Preparation
 from ortrim.steps.report import PreparationReport
-from ortrim.verify.cases import Case, make_cases
+from ortrim.verify.cases import Case
+from ortrim.verify.reference import cases_made
 
 SUFFIX: Final = ".steps.json"
 
@@ -31,9 +31,7 @@ def prepare_models(request: Request, only: tuple[str, ...], console: Console) ->
     """
     loaded = _chosen(load(request), only)
     originals = prepared_models(loaded, console)
-    pins = runtime_pins(loaded.spec.onnxruntime.version)
-    runtime = full_runtime(pins.version, pins.converter_requirements)
-    return tuple(filter(None, preparations_of(loaded, originals, runtime, console)))
+    return tuple(filter(None, preparations_of(loaded, originals, _runtime_of(loaded), console)))
 
 
 def write_prepared(prepared: tuple[Preparation, ...], folder: Path, console: Console) -> None:
@@ -86,9 +84,7 @@ def ready_models(loaded: LoadedSpec, console: Console, *, given: bool = False) -
     originals = prepared_models(loaded, console)
     if given or not any(model.steps for model in loaded.spec.models):
         return tuple(ReadyModel(model=own) for own in originals)
-    pins = runtime_pins(loaded.spec.onnxruntime.version)
-    runtime = full_runtime(pins.version, pins.converter_requirements)
-    preparations = preparations_of(loaded, originals, runtime, console, shown=False)
+    preparations = preparations_of(loaded, originals, _runtime_of(loaded), console, shown=False)
     return tuple(
         ReadyModel(model=done.model if done else own, preparation=done)
         for own, done in zip(originals, preparations, strict=True)
@@ -98,8 +94,13 @@ def ready_models(loaded: LoadedSpec, console: Console, *, given: bool = False) -
 def cases_of(ready: ReadyModel, number: int, loaded: LoadedSpec) -> tuple[Case, ...]:
     """Return the cases of the buildspec's model of that number: after steps, those that it still takes.
 
-    Raises as `make_cases` does.
+    Raises as `cases_made` does.
     """
     if ready.preparation:
         return ready.preparation.cases
-    return make_cases(ready.model, loaded.spec.models[number], loaded.file.parent, cache_folder("cases"))
+    return cases_made(ready.model, loaded.spec.models[number], loaded.file.parent, lambda: _runtime_of(loaded))
+
+
+def _runtime_of(loaded: LoadedSpec) -> FullRuntime:
+    pins = runtime_pins(loaded.spec.onnxruntime.version)
+    return full_runtime(pins.version, pins.converter_requirements)

@@ -31,7 +31,7 @@ from ortrim.spec.problems import nearest
 from ortrim.spec.targets import Target
 from ortrim.spec.values import VERSION
 from ortrim.steps.preparation import Ingredients, Preparation, prepare_by_steps, step_name, with_default_case
-from ortrim.verify.cases import make_cases
+from ortrim.verify.reference import cases_made
 
 if TYPE_CHECKING:
     from ortrim.cases.found import FoundCases
@@ -47,7 +47,7 @@ def preparations_of(
 ) -> tuple[Preparation | None, ...]:
     """Do the steps of those models that have some, and show what they did if that is wanted; None for the others.
 
-    Raises `SpecError` and `VerifyError` for cases, as `make_cases` does, and what `prepare_by_steps` raises.
+    Raises `SpecError` and `VerifyError` for cases, as `cases_made` does, and what `prepare_by_steps` raises.
     """
     found = []
     for number, own in enumerate(originals):
@@ -66,7 +66,7 @@ def _prepared(
         return None
     given = Ingredients(
         original=original,
-        cases=make_cases(original, with_default_case(spec, original), loaded.file.parent, cache_folder("cases")),
+        cases=cases_made(original, with_default_case(spec, original), loaded.file.parent, lambda: runtime),
         spec=spec,
         base=loaded.file.parent,
         runtime=runtime,

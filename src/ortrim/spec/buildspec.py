@@ -78,6 +78,10 @@ class CaseSpec:
     """Values of the model's dynamic dimensions, by their name in the model."""
     inputs: dict[str, InputSpec] = Field(default_factory=dict)
     """Exceptions for single inputs, by input name."""
+    after: Name | None = None
+    """The case of this model that runs before: its outputs in the full runtime become the inputs that they feed, such
+    as `present.0.key` the input `past_key_values.0.key`, but for those that `inputs` names. Excludes `data`.
+    """
 
 
 @dataclass(frozen=True, kw_only=True, config=CONFIG)

@@ -33,6 +33,8 @@ ERROR_CODES: Final = {
     "unknown-cpu": "No such processor is known for the target's architecture; the names are given.",
     "model-missing": "The model's file does not exist.",
     "data-missing": "The recorded inputs of a case do not exist.",
+    "unknown-case": "No such case of the model exists.",
+    "case-circle": "Cases come after each other in a circle, so that none is the first.",
     "step-file-missing": "A file that a step names does not exist.",
     "idle-step": "A step of a model's preparation has nothing to do.",
     "source-missing": "The checkout of ONNX Runtime does not exist.",

@@ -118,6 +118,7 @@ def model_problems(model: ModelSpec, location: Location, folder: Path) -> Iterat
         yield from step_problems(step, (*location, "steps", index), folder)
     for index, case in enumerate(model.cases):
         yield from _case(case, (*location, "cases", index), folder)
+    yield from _order(model.cases, location)
 
 
 def _name(model: ModelSpec, location: Location) -> Iterator[Problem]:
@@ -211,7 +212,7 @@ def _case(case: CaseSpec, location: Location, folder: Path) -> Iterator[Problem]
 
 
 def _data(case: CaseSpec, data: Path, location: Location, folder: Path) -> Iterator[Problem]:
-    for key in ("seed", "dimensions", "inputs"):
+    for key in ("seed", "dimensions", "inputs", "after"):
         if getattr(case, key):
             what = "has no meaning with 'data', whose recorded inputs are used unchanged"
             yield Problem(code="stray-key", location=(*location, key), what=what)
@@ -220,6 +221,26 @@ def _data(case: CaseSpec, data: Path, location: Location, folder: Path) -> Itera
         what = f"names {shown(str(data))}, which is not a {'file' if is_archive else 'folder'}"
         hint = "an .npz file or a test_data_set_* folder, relative to the buildspec's folder"
         yield Problem(code="data-missing", location=(*location, "data"), what=what, hint=hint)
+
+
+def _order(cases: tuple[CaseSpec, ...], location: Location) -> Iterator[Problem]:
+    """Yield cases that come after one which is not there, and the first of each circle of them."""
+    before = {case.name: case.after for case in cases}
+    in_circles: set[str] = set()
+    for index, case in enumerate(cases):
+        place = (*location, "cases", index, "after")
+        if case.after is not None and case.after not in before:
+            hint = nearest(case.after, before, otherwise=f"the cases are {listed(list(before), 'and')}")
+            what = f"is {shown(case.after)}, which is no case of this model"
+            yield Problem(code="unknown-case", location=place, what=what, hint=hint)
+        circle = [case.name]
+        while (name := before.get(circle[-1])) is not None and name not in circle:
+            circle.append(name)
+        if name == case.name and name not in in_circles:
+            in_circles.update(circle)
+            what = f"leads back to the case itself: {' after '.join(map(shown, [*circle, name]))}"
+            hint = "leave 'after' out of the case that runs first"
+            yield Problem(code="case-circle", location=place, what=what, hint=hint)
 
 
 def _input(wanted: InputSpec, location: Location) -> Iterator[Problem]:

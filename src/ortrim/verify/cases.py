@@ -13,9 +13,10 @@ import re
 import struct
 import zipfile
 import zlib
+from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,8 +28,12 @@ from ortrim.base.files import code_digest, sha256_of, storage_errors
 from ortrim.base.json import to_canonical_json
 from ortrim.errors import SpecError, VerifyError
 from ortrim.models.models import ModelFacts, PreparedModel, TensorInfo
+from ortrim.models.states import fed_by
 from ortrim.spec.buildspec import CaseSpec, InputSpec, ModelSpec
 from ortrim.spec.values import Scalar, toml_string
+
+if TYPE_CHECKING:
+    from ortrim.verify.reference import SavedOutputs
 
 Array = NDArray[Any]
 
@@ -264,10 +269,8 @@ def _checked(info: TensorInfo, found: dict[str, Array], data: Path) -> Array:
     if array.dtype.newbyteorder("=") != numpy_type(info.element_type):
         why = f"recorded {found[info.name].dtype}; the model takes {info.element_type}"
         _refuse("wrong-type", f"the array for input '{info.name}' has another element type", data, why)
-    shape = array.shape if info.shape is None else info.shape
-    pairs = zip(shape, array.shape, strict=False)
-    if len(shape) != array.ndim or any(isinstance(size, int) and size != given for size, given in pairs):
-        why = f"recorded {list(array.shape)}; the model takes {['?' if s is None else s for s in shape]}"
+    if not _accepts(info.shape, array.shape):
+        why = f"recorded {list(array.shape)}; the model takes {['?' if s is None else s for s in info.shape or ()]}"
         _refuse("shape-mismatch", f"the array for input '{info.name}' has another shape", data, why)
     return array
 
@@ -365,28 +368,46 @@ def input_shapes(model: ModelFacts, case: Case) -> tuple[tuple[int, ...], ...]:
     return tuple(tuple(load_array(file).shape) for file in files)
 
 
-def make_cases(model: PreparedModel, spec: ModelSpec, base: Path, folder: Path) -> tuple[Case, ...]:
+Run = Callable[[Case], "SavedOutputs"]
+"""Runs one case in the full runtime."""
+
+
+def make_cases(
+    model: PreparedModel, spec: ModelSpec, base: Path, folder: Path, run: Run | None = None
+) -> tuple[Case, ...]:
     """Write the inputs of every case into folders below `folder` and return the cases.
 
-    Paths of recorded inputs are relative to `base`. What is there already is not written again. Raises
-    `SpecError` for a case that does not fit the model (`unknown-input`, `unknown-dimension`, `unknown-rank`,
-    `shape-mismatch`, `wrong-value`, `empty-range`, `input-too-large`) and `VerifyError` for recorded inputs
-    that do not (`bad-npz`, `bad-test-data`, `data-missing`, `missing-input`, `unknown-input`, `shape-mismatch`,
-    `wrong-type`; `out-of-memory`).
+    A case that comes after another has as inputs what the full runtime gives for that, by `run`: every library gets the
+    same inputs, so that a difference does not grow from case to case, and each case can be run alone. Paths of recorded
+    inputs are relative to `base`. What is there already is not written again. Raises `SpecError` for a case that does
+    not fit the model, `VerifyError` for recorded inputs that do not (`out-of-memory` too), and what `run` raises.
     """
-    return tuple(_make_case(model, spec, case, base, folder) for case in spec.cases or DEFAULT_CASES)
+    named = {case.name: case for case in spec.cases or DEFAULT_CASES}
+    made: dict[str, Case] = {}
+
+    def make(case: CaseSpec) -> Case:
+        if case.name not in made:
+            before = None
+            if case.after is not None:
+                assert run is not None
+                before = run(make(named[case.after]))
+            located = dataclasses.replace(case, data=base / case.data if case.data else None)
+            made[case.name] = _make_case(model, located, f"model '{spec.name}', case '{case.name}'", folder, before)
+        return made[case.name]
+
+    return tuple(map(make, named.values()))
 
 
-def _make_case(model: PreparedModel, spec: ModelSpec, case: CaseSpec, base: Path, folder: Path) -> Case:
-    where = f"model '{spec.name}', case '{case.name}'"
+def _make_case(model: PreparedModel, case: CaseSpec, where: str, folder: Path, before: "SavedOutputs | None") -> Case:
     _check_names(model, case, where)
-    data = base / case.data if case.data else None
-    digest = _digest(model, case, data)
+    # Numbers of the full runtime differ in the last places from processor to processor; digests must not.
+    digest = _digest(model, case, before.folder.name if before else "")
     destination = folder / f"{case.name}-{digest[:16]}"
 
     def fill(temporary: Path) -> None:
+        fed = _fed(model.facts, case, before, where) if before else {}
         with storage_errors(destination):
-            for index, array in enumerate(_arrays(model.facts.inputs, case, data, where)):
+            for index, array in enumerate(_arrays(model.facts.inputs, case, fed, where)):
                 save_array(temporary, f"input_{index:03}", array)
 
     try:
@@ -397,20 +418,71 @@ def _make_case(model: PreparedModel, spec: ModelSpec, case: CaseSpec, base: Path
     return Case(name=case.name, folder=destination, digest=digest)
 
 
-def _digest(model: PreparedModel, case: CaseSpec, data: Path | None) -> str:
-    files = [] if data is None else [f"{path.name} {sha256_of(path)}" for path in recorded_files(data)]
+def _digest(model: PreparedModel, case: CaseSpec, before: str) -> str:
+    files = [] if case.data is None else [f"{path.name} {sha256_of(path)}" for path in recorded_files(case.data)]
     written = to_canonical_json(dataclasses.replace(case, data=None))
     # What an older ortrim made of the same case is not taken for what this one would make.
-    text = "\n".join([model.facts.sha256, written, *files, code_digest([Path(__file__)])])
+    text = "\n".join([model.facts.sha256, written, *files, before, code_digest([Path(__file__)])])
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _arrays(inputs: tuple[TensorInfo, ...], case: CaseSpec, data: Path | None, where: str) -> tuple[Array, ...]:
-    if data is not None:
-        return recorded_inputs(data, inputs)
-    shapes = tuple(_shape(info, _input_spec(info, case), case, _place(where, info)) for info in inputs)
-    _check_sizes(inputs, shapes, where)
-    return tuple(_generated(info, shape, case, _place(where, info)) for info, shape in zip(inputs, shapes, strict=True))
+def _fed(model: ModelFacts, case: CaseSpec, before: "SavedOutputs", where: str) -> dict[str, Array]:
+    """Return the inputs that are outputs of the case before, but for those that the case itself gives."""
+    (ran,) = before.cases
+    outputs = {each.name: each for each in ran.outputs}
+    pairs = fed_by(model.inputs, model.outputs)
+    fed = {}
+    for info in (each for each in model.inputs if each.name in pairs and each.name not in case.inputs):
+        output = outputs[pairs[info.name]]
+        shape = info.shape and tuple(
+            case.dimensions.get(size, size) if isinstance(size, str) else size for size in info.shape
+        )
+        if output.file is None or output.element_type != info.element_type or not _accepts(shape, output.shape):
+            what = f"output '{output.name}' of case '{ran.name}' does not fit the input '{info.name}' that it feeds"
+            taken = "any shape" if shape is None else shape_text(shape)
+            why = f"it is {output.element_type} {list(output.shape)}; the input takes {info.element_type} {taken}"
+            own = f"inputs = {{ {toml_key(info.name)} = {{ value = 0 }} }}"
+            hint = f"change 'dimensions', or let the case give the input itself: {own}"
+            raise SpecError("state-mismatch", what, where=where, why=why, hint=hint)
+        fed[info.name] = load_array(before.folder / ran.name / output.file)
+    if not fed:
+        what = f"no output of case '{ran.name}' feeds an input of this one"
+        own = f"; the case itself gives {', '.join(pairs)}" if pairs else ""
+        why = f"states are known by their names, such as past_key_values.0.key and present.0.key{own}"
+        raise SpecError("nothing-fed", what, where=where, why=why, hint=f"leave 'after' out{RECORDED}")
+    return fed
+
+
+def _accepts(shape: tuple[int | str | None, ...] | None, given: tuple[int, ...]) -> bool:
+    """Whether a model takes this shape; names, and what it leaves open, are any size."""
+    return shape is None or (
+        len(shape) == len(given)
+        and all(size == own for size, own in zip(shape, given, strict=True) if isinstance(size, int))
+    )
+
+
+def _arrays(inputs: tuple[TensorInfo, ...], case: CaseSpec, fed: Mapping[str, Array], where: str) -> tuple[Array, ...]:
+    if case.data is not None:
+        return recorded_inputs(case.data, inputs)
+    own = tuple(info for info in inputs if info.name not in fed)
+    case = dataclasses.replace(case, dimensions={**_sizes_of(inputs, fed), **case.dimensions})
+    shapes = tuple(_shape(info, _input_spec(info, case), case, _place(where, info)) for info in own)
+    _check_sizes(own, shapes, where)
+    made = {
+        info.name: _generated(info, shape, case, _place(where, info)) for info, shape in zip(own, shapes, strict=True)
+    }
+    return tuple({**made, **fed}[info.name] for info in inputs)
+
+
+def _sizes_of(inputs: tuple[TensorInfo, ...], fed: Mapping[str, Array]) -> dict[str, int]:
+    """Return the sizes that arrays give to the model's dynamic dimensions."""
+    return {
+        size: given
+        for info in inputs
+        if info.name in fed
+        for size, given in zip(info.shape or (), fed[info.name].shape, strict=False)
+        if isinstance(size, str)
+    }
 
 
 def _input_spec(info: TensorInfo, case: CaseSpec) -> InputSpec:
@@ -451,10 +523,7 @@ def _shape(info: TensorInfo, spec: InputSpec, case: CaseSpec, where: str) -> tup
     known = tuple(case.dimensions.get(size) if isinstance(size, str) else size for size in info.shape)
     if spec.shape is None:
         return tuple(1 if size is None else size for size in known)
-    fits = len(spec.shape) == len(known) and all(
-        size in {None, given} for size, given in zip(known, spec.shape, strict=True)
-    )
-    if not fits:
+    if not _accepts(known, spec.shape):
         why = f"given {list(spec.shape)}; the model takes {shape_text(info.shape)}"
         raise SpecError("shape-mismatch", "the model does not accept this shape", where=where, why=why)
     return spec.shape

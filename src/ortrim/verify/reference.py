@@ -8,20 +8,22 @@ import hashlib
 import json
 import shutil
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
 
 from pydantic import ValidationError
 
-from ortrim.base.cache import cached_folder
+from ortrim.base.cache import cache_folder, cached_folder
 from ortrim.base.command import Completed, is_shortage, last_lines, out_of_memory, run, signal_name
 from ortrim.base.files import code_digest, disk_full, says_full, shipped_folder, storage_errors
 from ortrim.base.json import from_json, to_json
 from ortrim.errors import ToolError, VerifyError
 from ortrim.models.full_runtime import FullRuntime
 from ortrim.models.models import OrtModel, PreparedModel
-from ortrim.verify.cases import Case, advice
+from ortrim.spec.buildspec import ModelSpec
+from ortrim.verify.cases import Case, advice, make_cases
 from ortrim.verify.coverage import coverage_of, marked_copy
 from ortrim.verify.devices.device import SavedOutput
 from ortrim.verify.measurements import Coverage
@@ -104,6 +106,20 @@ def reference_outputs(model: PreparedModel, cases: tuple[Case, ...], runtime: Fu
     assert index.coverage is not None
     kinds = {"quantized": index.quantized, "float32_weights": index.float32_weights}
     return References(folder=destination, cases=index.cases, coverage=index.coverage, **kinds)
+
+
+def cases_made(
+    model: PreparedModel, spec: ModelSpec, base: Path, runtime: Callable[[], FullRuntime]
+) -> tuple[Case, ...]:
+    """Return a model's cases, made in the cache; the full runtime is needed where one comes after another.
+
+    Raises as `make_cases`, `reference_outputs` and `runtime` do.
+    """
+
+    def run(case: Case) -> SavedOutputs:
+        return reference_outputs(model, (case,), runtime(), cache_folder("references"))
+
+    return make_cases(model, spec, base, cache_folder("cases"), run)
 
 
 def optimized_outputs(

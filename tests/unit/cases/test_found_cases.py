@@ -387,6 +387,7 @@ def test_cases_are_written_as_a_buildspec_reads_them() -> None:
     case = CaseSpec(
         name="small",
         seed=3,
+        after="first",
         dimensions={"a b": 2, "n": 1},
         inputs={
             "x.1": InputSpec(shape=(1, 2), low=-0.5, high=1.0),

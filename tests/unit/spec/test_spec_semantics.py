@@ -200,6 +200,35 @@ error: stray-key
         CASE + '[[models.cases]]\nname = "c"',
         "error: duplicate-name\n  kws.toml: 'models[0].cases[1].name' is 'c' for the second time",
     ),
+    "a case after one that is not there": (
+        CASE + 'after = "d"\n[[models.cases]]\nname = "then"\nafter = "them"',
+        """error: unknown-case
+  kws.toml: 'models[0].cases[0].after' is 'd', which is no case of this model
+  hint: the cases are c and then
+error: unknown-case
+  kws.toml: 'models[0].cases[1].after' is 'them', which is no case of this model
+  hint: did you mean 'then'?""",
+    ),
+    "a case after itself": (
+        CASE + 'after = "c"',
+        """error: case-circle
+  kws.toml: 'models[0].cases[0].after' leads back to the case itself: 'c' after 'c'
+  hint: leave 'after' out of the case that runs first""",
+    ),
+    "cases in a circle, and one that leads into it": (
+        MODEL + 'cases = [{ name = "a", after = "b" }, { name = "b", after = "c" }, { name = "c", after = "b" }]',
+        """error: case-circle
+  kws.toml: 'models[0].cases[1].after' leads back to the case itself: 'b' after 'c' after 'b'
+  hint: leave 'after' out of the case that runs first""",
+    ),
+    "recorded inputs after a case": (
+        CASE + 'data = "inputs.npz"\nafter = "c"',
+        """error: stray-key
+  kws.toml: 'models[0].cases[0].after' has no meaning with 'data', whose recorded inputs are used unchanged
+error: case-circle
+  kws.toml: 'models[0].cases[0].after' leads back to the case itself: 'c' after 'c'
+  hint: leave 'after' out of the case that runs first""",
+    ),
     "one target twice": (
         MODEL + '[[targets]]\nid = "linux-x64"\n' * 2,
         "error: duplicate-name\n  kws.toml: 'targets[1].id' is 'linux-x64' for the second time",

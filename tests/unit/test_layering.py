@@ -73,7 +73,7 @@ IMPURE_LAYERS: Final = {"base", "binaries", "github"}
 IMPURE_MODULES: Final = frozenset({
     "asyncio", "datetime", "fcntl", "filelock", "getpass", "glob", "http", "io", "locale", "logging", "mmap",
     "multiprocessing", "os", "platform", "platformdirs", "pwd", "random", "requests", "secrets", "shutil", "signal",
-    "socket", "sqlite3", "subprocess", "sys", "sysconfig", "tarfile", "tempfile", "threading", "time", "urllib.request",
+    "socket", "subprocess", "sys", "sysconfig", "tarfile", "tempfile", "threading", "time", "urllib.request",
     "uuid", "zipfile",
 })  # fmt: skip
 """What reaches files, the clock, the environment, chance or other programs. `pathlib` is not among them: a path is

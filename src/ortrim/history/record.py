@@ -11,7 +11,7 @@ from ortrim.base.console import printable
 from ortrim.bench.points import BenchReport
 from ortrim.errors import StorageError, UsageError
 from ortrim.history.rows import BenchEntry, BuildEntry, entries_of, entry_of
-from ortrim.history.store import NAME, benches, builds, record, record_all
+from ortrim.history.store import NAME, Record, append, benches, builds, unread
 from ortrim.pipeline.request import Request, load
 from ortrim.verify.reports import VerifyReport
 
@@ -19,22 +19,26 @@ from ortrim.verify.reports import VerifyReport
 def record_build(report: VerifyReport, output: Path, warn: Callable[[str], None], training_run: str = "") -> None:
     """Put a verified build into the history of an output folder; what hinders that is a warning, never an error."""
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    _record(lambda path: record(path, entry_of(report, now, training_run)), "build", output, warn)
+    _record(Record(build=entry_of(report, now, training_run)), "build", output, warn)
 
 
 def record_benches(report: BenchReport, output: Path, warn: Callable[[str], None]) -> None:
     """Put a finished bench into the history; what hinders that is a warning, since the journal has all of it."""
-    _record(lambda path: record_all(path, entries_of(report)), "bench", output, warn)
+    _record(Record(benches=entries_of(report)), "bench", output, warn)
 
 
-def _record(write: Callable[[Path], Path | None], what: str, output: Path, warn: Callable[[str], None]) -> None:
+def _record(record: Record, what: str, output: Path, warn: Callable[[str], None]) -> None:
+    path = output / NAME
+    earlier = "" if path.exists() else unread(path)
     try:
-        aside = write(output / NAME)
+        aside = append(path, record)
     except StorageError as error:
         warn(f"this {what} is not in the history: {error.where}: {error.what} ({error.why or error.code})")
         return
     if aside:
-        warn(f"history-damaged: {output / NAME} could not be read; it is now {aside}, and a new history was started")
+        warn(f"history-damaged: {path} could not be read; it is now {aside}, and a new history was started")
+    elif earlier:
+        warn(f"{earlier}: a new history was started")
 
 
 def history_of(output: Path, spec: str | None, target: str | None) -> tuple[BuildEntry, ...]:
@@ -69,7 +73,7 @@ def builds_and_benches_of(
     Raises as `history_of` does when there is neither.
     """
     name = spec_name(spec) if spec else ""
-    found = benches(output / NAME, spec=name, target=target or "") if (output / NAME).is_file() else ()
+    found = benches(output / NAME, spec=name, target=target or "")
     try:
         return history_of(output, spec, target), found
     except UsageError as error:

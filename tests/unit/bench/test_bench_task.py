@@ -12,7 +12,7 @@ from ortrim.bench.points import BenchReport
 from ortrim.bench.subjects import SECONDS, BenchRequest
 from ortrim.errors import StorageError
 from ortrim.history.rows import entries_of
-from ortrim.history.store import NAME, record_all
+from ortrim.history.store import NAME, Record, append
 from program_runs import Run
 
 
@@ -132,7 +132,7 @@ def test_what_is_not_there_is_a_diagnostic(ortrim: Run, words: tuple[str, ...], 
 
 def test_history_shows_benches_of_what_was_never_built(ortrim: Run) -> None:
     """As a table and for programs; another spec has none."""
-    record_all(Path("artifacts") / NAME, entries_of(sample_report(threads_is_2=0.5)))
+    append(Path("artifacts") / NAME, Record(benches=entries_of(sample_report(threads_is_2=0.5))))
     ended = ortrim("history")
     assert (ended.code, ended.err) == (0, "")
     assert ended.out.startswith("bench of demo · net · built\n")

@@ -16,7 +16,7 @@ from ortrim.history.acceptance import (
     write_accepted,
 )
 from ortrim.history.rows import Allowed, entry_of
-from ortrim.history.store import NAME, record
+from ortrim.history.store import NAME, Record, append
 from sample_builds import sample_entry
 from sample_reports import recorded_report
 
@@ -24,14 +24,14 @@ from sample_reports import recorded_report
 @pytest.fixture
 def output(tmp_path: Path) -> Path:
     """Return a folder with one build in its history."""
-    record(tmp_path / "artifacts" / NAME, sample_entry())
+    append(tmp_path / "artifacts" / NAME, Record(build=sample_entry()))
     return tmp_path / "artifacts"
 
 
 def test_a_regression_ends_with_its_own_code_and_the_numbers(output: Path) -> None:
     """Both figures, the growth and what is allowed are in the words."""
     accept_builds(output, None, None, "")
-    record(output / NAME, sample_entry(file_bytes=2_000_000))
+    append(output / NAME, Record(build=sample_entry(file_bytes=2_000_000)))
     failure = regression_of(check_builds(output, "silero-vad", None, Allowed()))
     assert failure is not None
     assert (failure.exit_code, failure.code) == (ExitCode.REGRESSION, "regression")
@@ -68,7 +68,7 @@ def test_what_is_accepted_can_go_into_a_repository(output: Path, tmp_path: Path)
     (one,) = read_accepted(file)
     assert (one.note, one.entry.file_bytes, one.entry.components) == ("release 1", 1_702_856, ())
     fresh = tmp_path / "fresh"
-    record(fresh / NAME, sample_entry(file_bytes=1_750_000))
+    append(fresh / NAME, Record(build=sample_entry(file_bytes=1_750_000)))
     (found,) = check_builds(fresh, None, None, Allowed(), file).checks
     assert [line.measure for line in found.regressions] == ["library"]
 
@@ -114,7 +114,7 @@ def test_a_workflow_compares_with_the_file_beside_the_buildspec(tmp_path: Path) 
     spec = tmp_path / "demo.toml"
     assert check_reports(spec, (report,)).checks == ()
     output = tmp_path / "artifacts"
-    record(output / NAME, entry_of(report, "2026-11-21T12:00:00+00:00"))
+    append(output / NAME, Record(build=entry_of(report, "2026-11-21T12:00:00+00:00")))
     write_accepted(output, accept_builds(output, None, None, ""), tmp_path / "demo.accepted.json")
     assert regression_of(check_reports(spec, (report,))) is None
     (device,) = report.devices

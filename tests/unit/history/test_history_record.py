@@ -14,7 +14,7 @@ from ortrim.base.console import Console
 from ortrim.errors import StorageError, UsageError
 from ortrim.history.record import history_of, record_build
 from ortrim.history.report import history_page
-from ortrim.history.store import NAME, builds
+from ortrim.history.store import NAME, SQLITE, builds
 from ortrim.pipeline import building
 from ortrim.pipeline.request import Request
 from sample_reports import recorded_report
@@ -45,13 +45,24 @@ def test_verification_ends_with_an_entry(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_a_damaged_history_is_a_warning(tmp_path: Path) -> None:
     """It is set aside, the build is in the new one, and both paths are named."""
-    (tmp_path / NAME).write_bytes(b"no database" * 100)
+    (tmp_path / NAME).write_bytes(b"no history")
     warnings: list[str] = []
     record_build(recorded_report(), tmp_path, warnings.append)
     (warning,) = warnings
     assert warning.startswith("history-damaged: ")
-    assert str(tmp_path / "history.damaged-1.sqlite3") in warning
+    assert str(tmp_path / "history.damaged-1.jsonl") in warning
     assert len(builds(tmp_path / NAME)) == 1
+
+
+def test_the_history_of_an_earlier_version_is_named_once(tmp_path: Path) -> None:
+    """A database of SQLite is not read; it stays as it is."""
+    (tmp_path / SQLITE).write_bytes(b"SQLite format 3\0")
+    warnings: list[str] = []
+    for _ in range(2):
+        record_build(recorded_report(), tmp_path, warnings.append)
+    words = "is of an earlier version of ortrim, and is not read: a new history was started"
+    assert warnings == [f"{tmp_path / SQLITE} {words}"]
+    assert (tmp_path / SQLITE).read_bytes() == b"SQLite format 3\0"
 
 
 def test_a_history_that_cannot_be_written_is_a_warning(tmp_path: Path) -> None:

@@ -1,206 +1,263 @@
-import sqlite3
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bench_samples import sample_report
 from ortrim.base.command import run
 from ortrim.base.json import to_json
 from ortrim.errors import ExitCode, StorageError
-from ortrim.history import store as database
-from ortrim.history.rows import BuildEntry, Measure
-from ortrim.history.store import NAME, STEPS, builds, record
+from ortrim.history.rows import BuildEntry, BuiltModel, MeasuredOn, entries_of
+from ortrim.history.store import (
+    NAME,
+    SQLITE,
+    Record,
+    accept_latest,
+    accepted_builds,
+    append,
+    benches,
+    builds,
+    latest_builds,
+    read,
+)
 from sample_builds import sample_entry
 
+AT = "2026-11-22T00:00:00+00:00"
 WRITER = """
 import sys
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from ortrim.history.rows import BuildEntry
 from ortrim.base.json import from_json
-from ortrim.history.store import record
-for _ in range(int(sys.argv[3])):
-    record(Path(sys.argv[1]), from_json(BuildEntry, sys.argv[2]))
+from ortrim.history.store import Record, accept_latest, append
+record = from_json(Record, sys.argv[2])
+for number in range(5):
+    name = sys.argv[3] + str(number)
+    append(Path(sys.argv[1]), replace(record, build=replace(record.build, training_run=name)))
+    accept_latest(Path(sys.argv[1]), spec="", target="", accepted_at="2026", note=name)
 """
+KILLED = """
+import resource, signal, sys
+from pathlib import Path
+from ortrim.base.json import from_json
+from ortrim.history.store import Record, append
+signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[3]),) * 2)
+append(Path(sys.argv[1]), from_json(Record, sys.argv[2]))
+"""
+"""The system ends a process that writes beyond that size, after the bytes up to there."""
+
+RECORD = to_json(Record(build=sample_entry()))
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Path]:
-    """Return the path of a store that does not exist, and see that what is left is one whole database."""
-    path = tmp_path / "artifacts" / NAME
-    yield path
-    if path.is_file():
-        with closing(sqlite3.connect(path)) as connection:
-            assert connection.execute("PRAGMA integrity_check").fetchone() in {("ok",), None}
+def history(tmp_path: Path) -> Path:
+    """Return the path of a history that does not exist."""
+    return tmp_path / "artifacts" / NAME
 
 
 @pytest.fixture
-def entry() -> BuildEntry:
-    """Return the demo's build."""
-    return sample_entry()
+def three(history: Path) -> Path:
+    """Return a history of three builds of two targets."""
+    for entry in (sample_entry(), sample_entry(target="linux-arm64"), sample_entry(plan_digest="b" * 64)):
+        record(history, entry)
+    return history
 
 
-def test_what_is_recorded_comes_back(store: Path, entry: BuildEntry) -> None:
-    """All figures of a build, its components and its measures come back in order."""
-    other = replace(entry, target="linux-arm64", components=(), measures=())
-    assert record(store, entry) is None
-    assert record(store, other) is None
-    assert builds(store) == (entry, other)
-    assert builds(store, spec=entry.spec, target="linux-arm64") == (other,)
-    assert builds(store, spec="another") == ()
+def record(history: Path, entry: BuildEntry) -> Path | None:
+    """Append a build."""
+    return append(history, Record(build=entry))
 
 
-def test_without_a_store_there_is_a_hint(store: Path) -> None:
-    """Reading makes no file."""
+def accept(history: Path, spec: str = "", target: str = "", note: str = "") -> list[str]:
+    """Accept the latest builds and return their plans."""
+    found = accept_latest(history, spec=spec, target=target, accepted_at=AT, note=note)
+    return [entry.plan_digest[:1] for entry in found]
+
+
+def code_of(call: Callable[[], object]) -> str:
+    """Return the code of the diagnostic that a call raises."""
     with pytest.raises(StorageError) as caught:
-        builds(store)
-    assert (caught.value.code, caught.value.exit_code) == ("history-missing", ExitCode.STORAGE)
-    assert not store.parent.exists()
+        call()
+    assert caught.value.exit_code == ExitCode.STORAGE
+    return caught.value.code
 
 
-@pytest.mark.parametrize(
-    "content", [b"not a database at all, but long enough for a header" * 9, b"SQLite format 3\x00"]
+def test_what_is_recorded_comes_back(history: Path) -> None:
+    """All of builds and benches, in order; or those of a spec and a target."""
+    entry = sample_entry()
+    other = replace(
+        sample_entry(target="linux-arm64", training_run="run-7"),
+        components=(),
+        measures=(),
+        models=(BuiltModel(name="mö\n", original_sha256="a", sha256="b"),),
+        machines=(MeasuredOn(device="host", machine="here", memory_meaningful=1, time_meaningful=0),),
+    )
+    points = entries_of(sample_report(threads_is_2=0.5))
+    assert (record(history, entry), append(history, Record(benches=points)), record(history, other)) == (None,) * 3
+    assert builds(history) == (entry, other)
+    assert builds(history, spec=entry.spec, target="linux-arm64") == (other,)
+    assert builds(history, spec="another") == ()
+    assert benches(history) == benches(history, spec="demo", target="linux-x64") == points
+    assert benches(history, spec="demo", target="linux-arm64") == ()
+
+
+def test_the_latest_build_of_each_target_is_accepted(three: Path) -> None:
+    """And comes back as what was accepted last; later builds change nothing of it."""
+    assert accept(three, note="release 1") == ["4", "b"]
+    record(three, sample_entry(plan_digest="c" * 64))
+    found = {each.entry.target: each for each in accepted_builds(three)}
+    assert found["linux-x64"].entry.plan_digest == "b" * 64
+    assert (found["linux-arm64"].accepted_at, found["linux-arm64"].note) == (AT, "release 1")
+    assert [entry.plan_digest[:1] for entry in latest_builds(three)] == ["4", "c"]
+
+
+def test_a_later_acceptance_takes_the_place_of_an_earlier_one(three: Path) -> None:
+    """For that spec and target alone."""
+    accept(three, note="first")
+    record(three, sample_entry(plan_digest="c" * 64))
+    assert accept(three, spec="silero-vad", target="linux-x64", note="second") == ["c"]
+    notes = {each.entry.target: each.note for each in accepted_builds(three)}
+    assert notes == {"linux-arm64": "first", "linux-x64": "second"}
+    assert [each.note for each in accepted_builds(three, target="linux-arm64")] == ["first"]
+
+
+def test_what_is_not_there_is_not_accepted(three: Path) -> None:
+    """No build of that name: nothing is written."""
+    before = three.read_bytes()
+    assert accept(three, spec="unheard-of") == []
+    assert (accepted_builds(three), three.read_bytes()) == ((), before)
+
+
+@pytest.mark.parametrize("call", [accept, builds, accepted_builds, latest_builds, benches])
+def test_without_a_history_there_is_a_hint(history: Path, call: Callable[[Path], object]) -> None:
+    """Reading makes no file; that of an earlier version, a database of SQLite, is named and not read."""
+    assert code_of(partial(call, history)) == "history-missing"
+    assert not history.parent.exists()
+    history.parent.mkdir()
+    history.with_name(SQLITE).write_bytes(b"SQLite format 3\0")
+    with pytest.raises(StorageError) as caught:
+        call(history)
+    assert f"{history.with_name(SQLITE)} is of an earlier version" in (caught.value.why or "")
+
+
+DAMAGES = (
+    b"no history at all",
+    b"SQLite format 3\0",
+    b"{}\n",
+    b'{"builds": []}\n',
+    b"\n",
+    b'{"schema":"ortrim-history/1","build":{}}\n',
+    b"\xff\n",
 )
-def test_a_damaged_store_is_set_aside(store: Path, entry: BuildEntry, content: bytes) -> None:
-    """Reading says that it is damaged; the next build keeps it under another name and begins anew."""
-    store.parent.mkdir()
-    store.write_bytes(content)
+
+
+@pytest.mark.parametrize("content", DAMAGES)
+def test_a_damaged_history_is_renamed_by_the_next_build(history: Path, content: bytes) -> None:
+    """Reading says that it is damaged and leaves it; so does accepting."""
+    entry = sample_entry()
+    for number in (1, 2):
+        history.parent.mkdir(exist_ok=True)
+        history.write_bytes(content)
+        for call in (accept, builds, benches):
+            assert code_of(partial(call, history)) == "history-damaged"
+        assert history.read_bytes() == content
+        aside = record(history, entry)
+        assert aside == history.with_name(f"history.damaged-{number}.jsonl")
+        assert aside.read_bytes() == content
+        assert builds(history) == (entry,)
+
+
+def test_a_damaged_line_is_named(three: Path) -> None:
+    """By its number."""
+    lines = three.read_bytes().splitlines(keepends=True)
+    three.write_bytes(lines[0] + lines[1].replace(b"linux", b'"') + lines[2])
     with pytest.raises(StorageError) as caught:
-        builds(store)
-    assert caught.value.code == "history-damaged"
-    assert store.read_bytes() == content
-    aside = record(store, entry)
-    assert aside == store.with_name("history.damaged-1.sqlite3")
-    assert aside.read_bytes() == content
-    assert builds(store) == (entry,)
-    store.write_bytes(content)
-    assert record(store, entry) == store.with_name("history.damaged-2.sqlite3")
-
-
-def test_a_store_of_somebody_else_is_set_aside(store: Path, entry: BuildEntry) -> None:
-    """A database whose tables are not ours is not written to."""
-    store.parent.mkdir()
-    with closing(sqlite3.connect(store)) as connection:
-        connection.execute("CREATE TABLE builds (something TEXT)")
-        connection.commit()
-    aside = record(store, entry)
-    assert aside is not None
-    with closing(sqlite3.connect(aside)) as connection:
-        assert connection.execute("SELECT count(*) FROM builds").fetchone() == (0,)
+        builds(three)
+    assert caught.value.where == f"{three}:2"
 
 
 @settings(max_examples=25, deadline=None)
 @given(st.data())
-def test_a_store_with_damaged_bytes_never_breaks_a_build(data: st.DataObject) -> None:
-    """Whatever bytes are overwritten, an entry is recorded, or a diagnostic of the store says why not."""
-    entry = sample_entry()
+def test_damaged_bytes_never_hinder_a_build(data: st.DataObject) -> None:
+    """Whatever bytes are overwritten, an entry is recorded, or the history is of a later version."""
     with tempfile.TemporaryDirectory() as folder:
-        store = Path(folder) / NAME
-        record(store, entry)
-        content = bytearray(store.read_bytes())
+        history = Path(folder) / NAME
+        record(history, sample_entry())
+        content = bytearray(history.read_bytes())
         for _ in range(data.draw(st.integers(min_value=1, max_value=40))):
             content[data.draw(st.integers(min_value=0, max_value=len(content) - 1))] = data.draw(st.integers(0, 255))
-        store.write_bytes(content)
+        history.write_bytes(content)
         try:
-            record(store, entry)
+            record(history, sample_entry())
         except StorageError as error:
-            assert error.code.startswith("history-")  # noqa: PT017 - either is right
+            assert error.code == "history-newer"  # noqa: PT017 - either is right
+        else:
+            assert builds(history)[-1] == sample_entry()
 
 
-def test_a_later_versions_store_is_left_alone(store: Path, entry: BuildEntry) -> None:
-    """It is neither written nor set aside."""
-    record(store, entry)
-    with closing(sqlite3.connect(store)) as connection:
-        connection.execute(f"PRAGMA user_version = {len(STEPS) + 1}")
-    for attempt in (lambda: builds(store), lambda: record(store, entry)):
-        with pytest.raises(StorageError) as caught:
-            attempt()
-        assert caught.value.code == "history-newer"
-    assert sorted(path.name for path in store.parent.iterdir() if not path.name.startswith(".")) == [NAME]
+def test_a_later_versions_history_is_left_alone(three: Path) -> None:
+    """It is neither written nor renamed; what a later version adds to a line of this one is left out."""
+    with three.open("ab") as file:
+        file.write(b'{"schema":"ortrim-history/1","more":[1]}\n')
+    assert len(builds(three)) == 3
+    with three.open("ab") as file:
+        file.write(b'{"schema":"ortrim-history/2","build":7}\n')
+    before = three.read_bytes()
+    for call in (builds, accept, partial(record, entry=sample_entry())):
+        assert code_of(partial(call, three)) == "history-newer"
+    assert three.read_bytes() == before
 
 
-def test_an_older_store_is_brought_to_today(store: Path, entry: BuildEntry, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A step that a later version adds is taken once, and what was recorded stays."""
-    record(store, entry)
-    further = (*STEPS, ("CREATE TABLE more (build INTEGER REFERENCES builds (id)) STRICT",))
-    monkeypatch.setattr("ortrim.history.store.STEPS", further)
-    record(store, entry)
-    assert builds(store) == (entry, entry)
-    with closing(sqlite3.connect(store)) as connection:
-        assert connection.execute("PRAGMA user_version").fetchone() == (len(further),)
-        assert connection.execute("SELECT count(*) FROM more").fetchone() == (0,)
+@settings(max_examples=50, deadline=None)
+@given(st.data())
+def test_a_history_that_was_cut_off_has_the_lines_before(data: st.DataObject) -> None:
+    """Wherever the last line ends, it is no line, and the next one is whole."""
+    with tempfile.TemporaryDirectory() as folder:
+        history = Path(folder) / NAME
+        record(history, sample_entry())
+        first = history.stat().st_size
+        record(history, sample_entry(target="linux-arm64"))
+        content = history.read_bytes()
+        history.write_bytes(content[: data.draw(st.integers(first, len(content) - 1))])
+        assert builds(history) == (sample_entry(),)
+        assert record(history, sample_entry(profile="size")) is None
+        assert builds(history) == (sample_entry(), sample_entry(profile="size"))
 
 
-def test_a_step_that_fails_leaves_the_store_as_it_was(
-    store: Path, entry: BuildEntry, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Half a migration is undone."""
-    record(store, entry)
-    broken = (*STEPS, ("CREATE TABLE more (build INTEGER) STRICT", "CREATE nonsense"))
-    with monkeypatch.context() as patch:
-        patch.setattr("ortrim.history.store.STEPS", broken)
-        with pytest.raises(StorageError):
-            builds(store)
-    assert builds(store) == (entry,)
+def test_a_writer_that_is_killed_leaves_the_lines_before(three: Path) -> None:
+    """The system ends it after some bytes of its line; readers and the next writer go on as before."""
+    size = three.stat().st_size
+    ended = run((sys.executable, "-c", KILLED, three, RECORD, str(size + 300)))
+    assert ended.returncode < 0, ended
+    assert three.stat().st_size == size + 300
+    assert len(builds(three)) == 3
+    assert accept(three) == ["4", "b"]
+    assert record(three, sample_entry(profile="size")) is None
+    assert (len(builds(three)), len(accepted_builds(three)), len(read(three))) == (4, 2, 5)
 
 
-def test_a_writer_does_not_wait_for_ever(store: Path, entry: BuildEntry, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A store that another program holds gives a diagnostic, and nothing of the entry is in it."""
-    record(store, entry)
-    monkeypatch.setattr(database, "BUSY_SECONDS", 0.05)
-    with closing(sqlite3.connect(store, isolation_level=None)) as other:
-        other.execute("BEGIN IMMEDIATE")
-        with pytest.raises(StorageError) as caught:
-            record(store, entry)
-        other.execute("ROLLBACK")
-    assert caught.value.code == "history-busy"
-    assert builds(store) == (entry,)
-
-
-def test_an_interrupted_entry_leaves_nothing(store: Path, entry: BuildEntry, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ctrl-C between two rows undoes the first."""
-    record(store, entry)
-
-    def interrupted(_: object) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr("ortrim.history.store.asdict", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            record(store, entry)
-    assert builds(store) == (entry,)
-
-
-def test_two_at_once_both_write(store: Path) -> None:
-    """Processes that begin the store together lose none of their entries."""
-    command: tuple[str | Path, ...] = (sys.executable, "-c", WRITER, store, to_json(sample_entry()), "5")
+def test_several_at_once_all_write(history: Path) -> None:
+    """Processes that begin the history lose none of their builds and acceptances."""
     with ThreadPoolExecutor(3) as threads:
-        ended = list(threads.map(lambda _: run(command), range(3)))
+        ended = list(threads.map(lambda name: run((sys.executable, "-c", WRITER, history, RECORD, name)), "abc"))
     assert [each.returncode for each in ended] == [0, 0, 0], ended
-    assert len(builds(store)) == 15
+    written = [f"{name}{number}" for name in "abc" for number in range(5)]
+    assert sorted(each.training_run for each in builds(history)) == written
+    assert sorted(each.accepted[0].note for each in read(history) if each.accepted) == written
 
 
-def test_a_folder_that_cannot_be_made_is_a_diagnostic(tmp_path: Path, entry: BuildEntry) -> None:
-    """A file where the output folder should be, or a folder where the store should be."""
+def test_a_folder_that_cannot_be_made_is_a_diagnostic(tmp_path: Path) -> None:
+    """A file where the output folder should be, or a folder where the history should be."""
     (tmp_path / "file").write_text("")
-    with pytest.raises(StorageError) as caught:
-        record(tmp_path / "file" / NAME, entry)
-    assert caught.value.code == "path-in-the-way"
     (tmp_path / NAME).mkdir()
-    with pytest.raises(StorageError) as caught:
-        record(tmp_path / NAME, entry)
-    assert caught.value.code == "history-failed"
-
-
-def test_wrong_kinds_of_values_are_refused(store: Path, entry: BuildEntry) -> None:
-    """The tables are strict: what is read back has the types that were written."""
-    wrong = replace(entry, measures=(Measure(device="d", model="m", case="", measure="x", unit="ms", value="fast"),))  # type: ignore[arg-type]
-    with pytest.raises(StorageError):
-        record(store, wrong)
-    assert builds(store) == ()
+    for path in (tmp_path / "file" / NAME, tmp_path / NAME):
+        assert code_of(partial(record, path, sample_entry())) == "path-in-the-way"

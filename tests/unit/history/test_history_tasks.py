@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ortrim.history.store import NAME, record
+from ortrim.history.store import NAME, Record, append
 from program_runs import Run
 from sample_builds import sample_entry
 
@@ -13,7 +13,7 @@ from sample_builds import sample_entry
 @pytest.fixture
 def output(tmp_path: Path) -> str:
     """Return a folder with one build in its history."""
-    record(tmp_path / "artifacts" / NAME, sample_entry())
+    append(tmp_path / "artifacts" / NAME, Record(build=sample_entry()))
     return str(tmp_path / "artifacts")
 
 
@@ -22,7 +22,7 @@ def test_accept_then_grow_then_check(ortrim: Run, output: str) -> None:
     accepted = ortrim("accept-build", "--output", output, "--note", "release 1")
     assert accepted.code == 0
     assert ortrim("check-build", "--output", output).code == 0
-    record(Path(output) / NAME, sample_entry(file_bytes=2_000_000))
+    append(Path(output) / NAME, Record(build=sample_entry(file_bytes=2_000_000)))
     worse = ortrim("check-build", "--output", output)
     assert worse.code == 5
     assert "+17.4 %" in worse.out

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ortrim.history.store import NAME, record
+from ortrim.history.store import NAME, Record, append
 from program_runs import Run
 from sample_builds import sample_entry
 
@@ -37,7 +37,7 @@ def test_a_difference_is_from_the_old_to_the_new(ortrim: Run) -> None:
 
 def test_pages_are_written(ortrim: Run, tmp_path: Path) -> None:
     """The page of one library, that of two, and that of the history."""
-    record(tmp_path / "artifacts" / NAME, sample_entry())
+    append(tmp_path / "artifacts" / NAME, Record(build=sample_entry()))
     words = {
         "one": ("size", FOLDED),
         "two": ("size", "--diff", FEWER, FOLDED),
@@ -76,7 +76,7 @@ def test_history_shows_the_last_builds(ortrim: Run, tmp_path: Path) -> None:
     """As a table, newest first, and as JSON, oldest first."""
     store = tmp_path / "artifacts" / NAME
     for size in (1000, 1500):
-        record(store, sample_entry(file_bytes=size))
+        append(store, Record(build=sample_entry(file_bytes=size)))
     ended = ortrim("history", "--output", str(store.parent))
     assert ended.code == 0
     assert "+500 (+50.0 %)" in ended.out

@@ -68,7 +68,7 @@ def build(
         "profiles": "profiles to build, such as balanced,upstream (default: all)",
         "rounds": "how often each library runs each model, the libraries in turn (default: 9)",
         "jobs": HELP["jobs"],
-        "output": f"folder for record, report and pictures (default: {DEFAULT_OUTPUT})",
+        "output": f"folder for record, report and picture (default: {DEFAULT_OUTPUT})",
         "rest": "seconds that a round waits for the machine to be at rest (default: 180)",
         "json": HELP["json"],
     },

@@ -1,4 +1,4 @@
-"""What is measured: each case, what it starts from, and what issue 3 asks of it. Pure."""
+"""What is measured: each case, and what it starts from. Pure."""
 
 import re
 from collections.abc import Iterator
@@ -39,7 +39,7 @@ class Case:
 
     `more` operators are added to the spec's; `other` builds another spec; `switches` does so before the measurement;
     `first` operators of a fixed list replace the spec's when it is not 0. A case that is not `repeated` is measured in
-    the first round only. The goals are the largest share of `upstream`'s wall time and the most seconds.
+    the first round only.
     """
 
     name: str
@@ -52,14 +52,12 @@ class Case:
     other: bool = False
     first: int = 0
     repeated: bool = True
-    goal_ratio: float | None = None
-    goal_seconds: float | None = None
 
 
 UPSTREAM: Final = Case(
     name="upstream", text="upstream's recipe, no compiler cache", recipe=Recipe.UPSTREAM, cached=False
 )
-ORTRIM: Final = Case(name="ortrim", text="ortrim, no compiler cache", cached=False, goal_ratio=0.25)
+ORTRIM: Final = Case(name="ortrim", text="ortrim, no compiler cache", cached=False)
 UNPRUNED: Final = Case(
     name="unpruned",
     text="ortrim, every file compiled, no compiler cache",
@@ -76,22 +74,8 @@ CASES: Final = (
     COLD_CACHE,
     Case(name="warm-cache", text="the same with all objects cached, other folders", start=Start.ELSEWHERE),
     Case(name="one-more", text="one more operator", start=Start.BUILT, more=1),
-    Case(
-        name="three-more",
-        text="three more operators",
-        start=Start.BUILT,
-        more=3,
-        goal_ratio=0.05,
-        goal_seconds=60,
-    ),
-    Case(
-        name="three-more-elsewhere",
-        text="three more operators, other folders",
-        start=Start.ELSEWHERE,
-        more=3,
-        goal_ratio=0.05,
-        goal_seconds=60,
-    ),
+    Case(name="three-more", text="three more operators", start=Start.BUILT, more=3),
+    Case(name="three-more-elsewhere", text="three more operators, other folders", start=Start.ELSEWHERE, more=3),
     Case(name="another-model", text="another spec", start=Start.BUILT, other=True),
     Case(
         name="switch-back",
@@ -99,15 +83,8 @@ CASES: Final = (
         start=Start.VERIFIED,
         recipe=Recipe.COMMAND,
         switches=True,
-        goal_seconds=10,
     ),
-    Case(
-        name="nothing-changed",
-        text="invoke build again",
-        start=Start.VERIFIED,
-        recipe=Recipe.COMMAND,
-        goal_seconds=2,
-    ),
+    Case(name="nothing-changed", text="invoke build again", start=Start.VERIFIED, recipe=Recipe.COMMAND),
 )
 
 POINTS: Final = (1, 20, 60, 120)

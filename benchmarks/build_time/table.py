@@ -4,13 +4,12 @@ from collections.abc import Iterable, Iterator
 from statistics import median
 
 from rich.table import Table
-from rich.text import Text
 
-from build_time.cases import CASES, Case, operators_in
+from build_time.cases import CASES, operators_in
 from build_time.record import Measurement, Record
 from ortrim.base.console import duration_text, printable
 
-HEADINGS = ("case", "n", "wall", "ratio", "CPU", "steps", "files", "memory", "library", "SHA-256", "goal")
+HEADINGS = ("case", "n", "wall", "ratio", "CPU", "steps", "files", "memory", "library", "SHA-256")
 """`n` are the rounds, `ratio` is to upstream's wall time, `files` are compiled ones of all, the library is in bytes."""
 
 
@@ -32,29 +31,15 @@ def ratio_to_upstream(record: Record, spec: str, case: str) -> float | None:
     return None if own is None or upstream is None else own / upstream
 
 
-def verdict(record: Record, spec: str, case: Case) -> tuple[str, bool | None]:
-    """Return a case's goal in words and whether it is met; None when there is no goal or nothing to judge by."""
-    wall, ratio = median_wall(record.latest(spec, case.name)), ratio_to_upstream(record, spec, case.name)
-    goals = (("≤ {:g}", case.goal_ratio, ratio), ("≤ {:g} s", case.goal_seconds, wall))
-    asked = [(words.format(goal), goal, measured) for words, goal, measured in goals if goal is not None]
-    words = ", ".join(text for text, _, _ in asked)
-    if any(measured is not None and measured > goal for _, goal, measured in asked):
-        return words, False
-    judged = asked and all(measured is not None for _, _, measured in asked)
-    return words, True if judged else None
-
-
 def times_table(record: Record, spec: str) -> Table:
     """Return the table of one spec: a row for each case that was measured; `*` marks a machine that was not at rest."""
     table = Table(title=printable(spec), title_justify="left", box=None, collapse_padding=True, pad_edge=False)
     for heading in HEADINGS:
-        left = heading in {"case", "SHA-256", "goal"}
+        left = heading in {"case", "SHA-256"}
         table.add_column(heading, justify="left" if left else "right", no_wrap=True)
     for case in CASES:
         if measurements := record.latest(spec, case.name):
-            goal, met = verdict(record, spec, case)
-            colour = {True: "green", False: "red", None: ""}[met]
-            table.add_row(*_cells(record, measurements), Text(f"{goal} {_mark(met)}".strip(), colour))
+            table.add_row(*_cells(record, measurements))
     return table
 
 
@@ -89,7 +74,3 @@ def _cells(record: Record, measurements: tuple[Measurement, ...]) -> Iterator[st
     yield f"{max(each.cost.peak_total_bytes for each in measurements) / 1e9:.2f} GB"
     yield f"{last.library.size_bytes:,}" if last.library else ""
     yield last.library.sha256[:8] if last.library else ""
-
-
-def _mark(met: bool | None) -> str:  # noqa: FBT001 - three values
-    return {True: "met", False: "missed", None: ""}[met]

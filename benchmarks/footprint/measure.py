@@ -10,7 +10,7 @@ from build_time.machine import this_machine
 from footprint.contenders import chosen_profiles
 from footprint.libraries import libraries_of
 from footprint.one_by_one import one_by_one
-from footprint.plot import pictures
+from footprint.plot import picture
 from footprint.record import Record, read_record, write_record
 from footprint.report import markdown, tables
 from footprint.rounds import Turns, measure_contest
@@ -33,6 +33,7 @@ SPECS: Final = tuple(
 """Speech; vision, convolutional; OCR; a transformer; one whose weights and activations have 8 bits."""
 RECORD: Final = "footprint.json"
 REPORT: Final = "footprint.md"
+PICTURE: Final = "footprint-latency.svg"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,8 +89,8 @@ class _Session:
         for table in tables(found):
             self._console.render(table)
         write_atomically(self._wanted.output / REPORT, markdown(found, self.record))
-        for name, picture in pictures(found).items():
-            write_atomically(self._wanted.output / name, picture)
+        if drawn := picture(found):
+            write_atomically(self._wanted.output / PICTURE, drawn)
         self._console.note(f"record: {self._wanted.output / RECORD}, report: {self._wanted.output / REPORT}")
 
     def _prove(self, subject: Subject) -> None:

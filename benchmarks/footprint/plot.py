@@ -1,6 +1,6 @@
-"""Pictures of the summaries that stand alone: size against latency, memory against load time."""
+"""Size against latency as a picture that stands alone."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -8,7 +8,6 @@ from footprint.contenders import WHEEL, WHEEL_ORT
 from footprint.summary import Summary
 from ortrim.report.charts import Canvas, ticks
 from ortrim.spec.build_options import PROFILE_NAMES
-from ortrim.verify.measurements import Interval
 
 WIDTH, HEIGHT = 760.0, 420.0
 LEFT, RIGHT, TOP, BOTTOM = 64.0, 700.0, 60.0, 370.0
@@ -34,55 +33,26 @@ class Point:
     y: float
 
 
-@dataclass(frozen=True, kw_only=True)
-class Picture:
-    """What is drawn against what; a `level` line is the wheel's own, which lies at 1."""
-
-    title: str
-    x_label: str
-    y_label: str
-    x: Callable[[Summary], float | None]
-    y: Callable[[Summary], float | None]
-
-
-def _median(ratio: Interval | None) -> float | None:
-    return None if ratio is None else ratio.median
+def picture(found: Sequence[Summary]) -> str:
+    """Return size against latency as SVG, where the wheel's own latency lies at 1; empty without a point."""
+    points = [
+        Point(contender=each.contender, model=each.model, x=each.library.file_bytes / 1e6, y=each.p50.of_level.median)
+        for each in found
+        if each.contender not in {WHEEL, WHEEL_ORT} and each.library and each.p50.of_level
+    ]
+    return draw(points) if points else ""
 
 
-PICTURES: Final = {
-    "footprint-latency.svg": Picture(
-        title="size against latency",
-        x_label="library, MB",
-        y_label="p50 of the official wheel's at the same optimization level",
-        x=lambda one: one.library.file_bytes / 1e6 if one.library else None,
-        y=lambda one: _median(one.p50.of_level),
-    ),
-    "footprint-memory.svg": Picture(
-        title="memory against load time",
-        x_label="peak RSS of the official wheel's with the original model",
-        y_label="load time of the official wheel's with the original model",
-        x=lambda one: _median(one.peak_rss.of_default),
-        y=lambda one: _median(one.load.of_default),
-    ),
-}
-
-
-def pictures(found: Sequence[Summary]) -> dict[str, str]:
-    """Return SVG by file name; a picture without a point is left out."""
-    drawn = {name: (picture, _points(picture, found)) for name, picture in PICTURES.items()}
-    return {name: draw(picture, points) for name, (picture, points) in drawn.items() if points}
-
-
-def draw(picture: Picture, points: Sequence[Point]) -> str:
-    """Return a picture of at least one point as SVG."""
-    canvas = Canvas(WIDTH, HEIGHT, picture.title)
+def draw(points: Sequence[Point]) -> str:
+    """Return the picture of at least one point."""
+    canvas = Canvas(WIDTH, HEIGHT, "size against latency")
     names = sorted({point.contender for point in points}, key=_place)
     styles = {name: f"c{number % len(COLOURS)}" for number, name in enumerate(names)}
     most_x, most_y = (
         1.08 * max(values) or 1.0 for values in ([each.x for each in points], [each.y for each in points])
     )
     most_y = max(most_y, 1.1)
-    _axes(canvas, picture, most_x, most_y)
+    _axes(canvas, most_x, most_y)
     for number, name in enumerate(names):
         x = LEFT + 110 * number
         canvas.dot(x, 40, 5, styles[name])
@@ -111,30 +81,21 @@ def name_heights(places: Sequence[tuple[float, float]], names: Sequence[str]) ->
     return [heights[number] for number in range(len(places))]
 
 
-def _axes(canvas: Canvas, picture: Picture, most_x: float, most_y: float) -> None:
-    canvas.text(LEFT, 18, picture.y_label)
+def _axes(canvas: Canvas, most_x: float, most_y: float) -> None:
+    canvas.text(LEFT, 18, "p50 of the official wheel's at the same optimization level")
     for value in ticks(0, most_y, 6):
         canvas.line(LEFT, _y(value, most_y), RIGHT, _y(value, most_y), "axis" if value == 1 else "faint")
         canvas.text(LEFT - 34, _y(value, most_y) + 4.5, f"{value:g}")
     for value in ticks(0, most_x, 8):
         canvas.text(_x(value, most_x) - 8, BOTTOM + 20, f"{value:g}")
     canvas.line(LEFT, BOTTOM, RIGHT, BOTTOM, "axis")
-    canvas.text(LEFT, BOTTOM + 42, picture.x_label)
+    canvas.text(LEFT, BOTTOM + 42, "library, MB")
 
 
 def _standing_alone(canvas: Canvas) -> str:
     colours = "".join(f".c{number} {{ fill: {colour}; }}\n" for number, colour in enumerate(COLOURS))
     opened = str(canvas.markup()).replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1)
     return opened.replace(">", f"><style>\n{STYLE}{colours}</style>", 1) + "\n"
-
-
-def _points(picture: Picture, found: Sequence[Summary]) -> list[Point]:
-    points = []
-    for summary in found:
-        x, y = picture.x(summary), picture.y(summary)
-        if summary.contender not in {WHEEL, WHEEL_ORT} and x is not None and y is not None:
-            points.append(Point(contender=summary.contender, model=summary.model, x=x, y=y))
-    return points
 
 
 def _place(contender: str) -> tuple[int, str]:

@@ -160,7 +160,7 @@ def built(case: Case, folder: Path) -> Any:
 
 
 def test_footprint(ortrim: Run, machine: Machine, case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every library runs in every round, each begins in turn, and there are a report and pictures."""
+    """Every library runs in every round, each begins in turn, and there are a report and a picture."""
     names = (WHEEL, WHEEL_ORT, "upstream", "balanced")
     own = contest(case, *names)
     kinds = (ModelKind(spec="demo", model="net", convolutions=True, layout=False),)

@@ -19,9 +19,9 @@ from ortrim.models.convert import Conversion, convert
 from ortrim.models.full_runtime import FullRuntime
 from ortrim.models.models import OrtModel, PreparedModel
 from ortrim.models.prepare import FACTS_LAYOUT, prepare
-from ortrim.spec.buildspec import LoadedSpec, ModelSpec
+from ortrim.spec.buildspec import LoadedSpec, ModelSpec, SessionSpec, settings_of
 from ortrim.verify.cases import Case, load_array, make_cases
-from ortrim.verify.reference import References, SavedOutputs, optimized_outputs, reference_outputs
+from ortrim.verify.reference import References, SavedOutputs, reference_outputs, shipped_outputs
 
 VARIANTS: Final[Mapping[str, tuple[str, ...]]] = {
     "float64": ("encoder",),
@@ -81,12 +81,13 @@ def prepared_subject(prepared: PreparedModel, cases: tuple[Case, ...], runtime: 
     """Return a model with what the full runtime makes of it."""
     conversion, root = Conversion(style="fixed", level="extended", layout="plain"), cache_folder("references")
     converted = convert(prepared, conversion, runtime=runtime, root=cache_folder("conversions"))
+    session = settings_of(SessionSpec(), style=converted.style, reads_in_place=converted.reads_in_place)
     return Subject(
         prepared=prepared,
         converted=converted,
         cases=cases,
         reference=reference_outputs(prepared, cases, runtime, root),
-        same_graph=optimized_outputs(converted, prepared, cases, runtime, root),
+        same_graph=shipped_outputs(prepared, converted, session, cases, runtime=runtime, folder=root, runs_here=True),
     )
 
 

@@ -72,7 +72,7 @@ def requests_of(built: Built) -> Iterator[tuple[str, dict[str, RunRequest]]]:
         )
         wheel = replace(ours, library=models.runtime.library, model=prepared.path, session=SessionSettings())
         settings = {
-            name: settings_of(choice, style=converted.style, aligned=converted.aligned)
+            name: settings_of(choice, style=converted.style, reads_in_place=converted.reads_in_place)
             for name, choice in CHOICES.items()
         }
         yield prepared.name, {WHEEL: wheel} | {name: replace(ours, session=each) for name, each in settings.items()}

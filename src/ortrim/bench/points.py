@@ -334,9 +334,9 @@ CONVERTED_ALONE: Final = (DIRECTLY, IN_PLACE)
 """Entries that say nothing to a model in ONNX format, whose bytes are always copied."""
 
 
-def settings_at(point: BenchPoint, *, style: str, aligned: bool, onnx: bool) -> SessionSettings:
+def settings_at(point: BenchPoint, *, style: str, reads_in_place: bool, onnx: bool) -> SessionSettings:
     """Return the settings of a point for a converted model, or for one in ONNX format."""
-    settings = settings_of(point.session, style=style, aligned=aligned)
+    settings = settings_of(point.session, style=style, reads_in_place=reads_in_place)
     if not onnx:
         return settings
     entries = tuple(entry for entry in settings.configuration if entry not in CONVERTED_ALONE)

@@ -176,4 +176,4 @@ def _settings(model: ModelBench) -> SessionSettings:
     """Return the settings for the converted model, which `session.json` is about, wherever they were measured."""
     wanted = model.recommended or model.model.points[0].name
     point = next(each for each in model.model.points if each.name == wanted)
-    return settings_at(point, style="fixed", aligned=bool(point.session.in_place), onnx=False)
+    return settings_at(point, style="fixed", reads_in_place=bool(point.session.in_place), onnx=False)

@@ -166,7 +166,9 @@ def plan_of(wanted: BenchRequest, subject: BenchedModel, machine: HostFacts, run
 def request_at(subject: BenchedModel, number: int, point: BenchPoint, cases: tuple[Case, ...]) -> RunRequest:
     """Return the run of one model at one point."""
     converted = subject.planned.models.converted[number]
-    settings = settings_at(point, style=converted.style, aligned=converted.aligned, onnx=subject.library.full)
+    settings = settings_at(
+        point, style=converted.style, reads_in_place=converted.reads_in_place, onnx=subject.library.full
+    )
     return RunRequest(
         runner=subject.runner, library=subject.path, model=subject.model(number), cases=cases, session=settings
     )
@@ -183,8 +185,8 @@ def base_point(subject: BenchedModel, number: int) -> BenchPoint:
     if subject.library.full:
         session = replace(made, in_place=False, load=chosen.load or "file")
         return BenchPoint(name=DEFAULT, session=session, level="all")
-    aligned = subject.planned.models.converted[number].aligned
-    in_place = aligned if made.in_place is None else made.in_place
+    reads_in_place = subject.planned.models.converted[number].reads_in_place
+    in_place = reads_in_place if made.in_place is None else made.in_place
     return BenchPoint(name=DEFAULT, session=replace(made, in_place=in_place))
 
 

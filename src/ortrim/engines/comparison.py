@@ -202,7 +202,7 @@ def _with_models(library: Path, models: Models) -> Trimmed:
     spec = models.loaded.spec
     found = {}
     for converted, written in zip(models.converted, spec.models, strict=True):
-        session = settings_of(session_of(spec, written), style=written.style, aligned=converted.aligned)
+        session = settings_of(session_of(spec, written), style=written.style, reads_in_place=converted.reads_in_place)
         found[converted.name] = (converted.path, session)
     return Trimmed(library=library, models=found)
 

@@ -17,7 +17,7 @@ from ortrim.base.scripts import SCRIPTS
 from ortrim.base.tools import require
 from ortrim.errors import ConvertError
 from ortrim.models.full_runtime import FullRuntime, run_script
-from ortrim.models.kernels import check_kernels, kernel_diagnostic
+from ortrim.models.kernels import check_kernels, kernel_diagnostic, loads_in_place
 from ortrim.models.models import OrtModel, PreparedModel
 from ortrim.models.operators import parse_config, render_config
 from ortrim.models.ort_format import Damaged, canonical, misaligned_tensors
@@ -104,7 +104,7 @@ class _Converted:
     sha256: str
     size_bytes: int
     config: str
-    aligned: bool
+    reads_in_place: bool
 
 
 def convert(model: PreparedModel, conversion: Conversion, *, runtime: FullRuntime, root: Path) -> OrtModel:
@@ -134,7 +134,7 @@ def convert(model: PreparedModel, conversion: Conversion, *, runtime: FullRuntim
         style=conversion.style,
         level=conversion.level,
         config=converted.config,
-        aligned=converted.aligned,
+        reads_in_place=converted.reads_in_place,
     )
 
 
@@ -154,11 +154,13 @@ def _convert(model: PreparedModel, conversion: Conversion, runtime: FullRuntime,
     if "failure" in answer:
         _fail(str(answer["failure"]), str(answer.get("words", "")), model, runtime, folder)
     _write_canonical(output, model.name)
-    check_kernels(output, original=model, runtime=runtime, folder=folder)
+    in_place = not misaligned_tensors(output) and loads_in_place(output, runtime=runtime, folder=folder)
+    if not in_place:
+        check_kernels(output, original=model, runtime=runtime, folder=folder)
     text = render_config(parse_config(config.read_text(encoding="utf-8"), f"required operators of {model.name}"))
     config.unlink()
-    size, aligned = output.stat().st_size, not misaligned_tensors(output)
-    keep(_Converted(sha256=sha256_of(output), size_bytes=size, config=text, aligned=aligned), folder)
+    size = output.stat().st_size
+    keep(_Converted(sha256=sha256_of(output), size_bytes=size, config=text, reads_in_place=in_place), folder)
 
 
 def _write_canonical(path: Path, where: str) -> None:

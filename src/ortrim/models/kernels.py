@@ -16,6 +16,7 @@ from ortrim.models.graph_facts import node_facts
 from ortrim.models.models import PreparedModel
 from ortrim.models.onnx_files import read_onnx, with_types
 from ortrim.models.operators import NCHWC
+from ortrim.spec.buildspec import DIRECTLY, IN_PLACE
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,6 +94,18 @@ def check_kernels(converted: Path, *, original: PreparedModel, runtime: FullRunt
     what = f"ONNX Runtime {runtime.version} cannot load the model that it converted itself"
     hint = BELOW_8_BITS if UNHELD in words else "try level = 'basic', or style = 'fixed'"
     raise ConvertError("converted-model-unusable", what, where=original.name, why=words, hint=hint)
+
+
+def loads_in_place(converted: Path, *, runtime: FullRuntime, folder: Path) -> bool:
+    """Whether the full runtime loads a model in ORT format and leaves its weights in the application's bytes.
+
+    It cannot make sparse ones dense there. Works in a folder below `folder`.
+    """
+    request = {"model": str(converted), "entries": dict((DIRECTLY, IN_PLACE))}
+    try:
+        return "failure" not in run_script(runtime, "load.py", request, folder=folder, where=str(converted))
+    except ConvertError:
+        return False
 
 
 def missing_kernel(words: str) -> MissingKernel | None:

@@ -50,7 +50,8 @@ class PreparedModel:
 class OrtModel:
     """A converted model: the ORT format file, its digest, and the operators it requires as configuration text.
 
-    `aligned` says whether every tensor lies in the file where any processor can read it.
+    `reads_in_place` says whether its weights can stay in the application's bytes: every tensor lies where any processor
+    can read it, and the full runtime loads the model so.
     """
 
     name: str
@@ -61,4 +62,4 @@ class OrtModel:
     style: str
     level: str
     config: str
-    aligned: bool = True
+    reads_in_place: bool = True

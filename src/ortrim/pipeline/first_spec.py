@@ -9,13 +9,15 @@ from typing import Final
 
 from ortrim.base.cache import cache_folder
 from ortrim.base.console import Console, printable
-from ortrim.cases.found import FoundCases, case_toml
+from ortrim.cases.found import case_toml
 from ortrim.errors import ModelError
 from ortrim.models.full_runtime import full_runtime
 from ortrim.models.named import models_named
 from ortrim.models.prepare import FACTS_LAYOUT, prepare
 from ortrim.pins.runtime import runtime_pins
 from ortrim.pins.versions import exact_version
+from ortrim.pipeline.conversions import lower_level
+from ortrim.pipeline.layouts import with_layout
 from ortrim.pipeline.request import found_for
 from ortrim.platforms import target_problems
 from ortrim.platforms.planner import select_targets
@@ -23,6 +25,7 @@ from ortrim.spec.build_options import ProfileName
 from ortrim.spec.buildspec import CaseSpec, LoadedSpec, ModelSpec, RuntimeSpec
 from ortrim.spec.load import spec_from_data
 from ortrim.spec.values import toml_string
+from ortrim.verify.reference import cases_made
 
 SEVERAL: Final = "models"
 """The name of several models together."""
@@ -44,11 +47,11 @@ class FirstChoices:
 
 @dataclass(frozen=True, kw_only=True)
 class _Sought:
-    """A model, and the cases found for it unless it has the user's own."""
+    """A model, the cases found for it unless it has the user's own, and what was found of both."""
 
     model: ModelSpec
     cases: tuple[CaseSpec, ...]
-    found: FoundCases | None = None
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,13 +99,23 @@ def first_spec(
 
 
 def _sought(model: ModelSpec, own: tuple[CaseSpec, ...], version: str, root: Path, console: Console) -> _Sought:
-    if own:
-        return _Sought(model=model, cases=own)
+    """Return a model with its cases, at the highest level that keeps what it computes."""
     where = str(model.path or model.url or f"{model.wheel}/{model.member}")
     prepared = prepare(model, base=Path(), root=root, ort_version=version, where=where)
     pins = runtime_pins(version)
-    found = found_for(prepared, full_runtime(pins.version, pins.converter_requirements), console)
-    return _Sought(model=model, cases=found.cases, found=found)
+    runtime = full_runtime(pins.version, pins.converter_requirements)
+    found = None if own else found_for(prepared, runtime, console)
+    model = replace(model, cases=found.cases if found else own)
+    notes = (*found.reasons, *found.warnings) if found else ()
+    with console.step(f"convert {model.name}, and compare its outputs") as step:
+        cases = cases_made(prepared, model, Path(), lambda: runtime)
+        lower = lower_level(prepared, with_layout(model, {}), cases, runtime)
+        if lower:
+            level, words = lower
+            line = f"level = '{level}' keeps its outputs; '{model.level}' {words}"
+            step.note(f"{model.name}: {line}")
+            model, notes = replace(model, level=level), (*notes, line)
+    return _Sought(model=model, cases=model.cases, notes=notes)
 
 
 def _text(spec: FirstSpec, folder: Path) -> str:
@@ -120,15 +133,14 @@ def _source(model: ModelSpec, folder: Path) -> list[str]:
     path = None if model.path is None else _seen_from(folder, model.path)
     keys = {
         "name": model.name, "path": path, "url": model.url, "wheel": model.wheel, "member": model.member,
-        "sha256": model.sha256,
+        "sha256": model.sha256, "level": model.level if model.level != ModelSpec.level else None,
     }  # fmt: skip
     return [f"{key} = {toml_string(word)}" for key, word in keys.items() if word is not None]
 
 
 def _cases(each: _Sought, folder: Path) -> list[str]:
     # A model's names must not end the comment that they stand in.
-    lines = (*each.found.reasons, *each.found.warnings) if each.found else ()
-    reasons = (f"# {' '.join(printable(line).split())}" for line in lines)
+    reasons = (f"# {' '.join(printable(line).split())}" for line in each.notes)
     seen = (replace(case, data=Path(_seen_from(folder, case.data))) if case.data else case for case in each.cases)
     return [*reasons, "cases = [", *(f"    {case_toml(case)}," for case in seen), "]"]
 

@@ -229,7 +229,7 @@ def _planned_model(models: Models, number: int, cases: tuple[Case, ...]) -> Plan
         style=spec.style,
         level=spec.level,
         layout="" if spec.layout == "plain" else spec.layout,
-        session=settings_of(session_of(whole, spec), style=spec.style, aligned=converted.aligned),
+        session=settings_of(session_of(whole, spec), style=spec.style, reads_in_place=converted.reads_in_place),
         steps=preparation.steps_done if preparation else (),
         given_sha256=preparation.original.facts.sha256 if preparation else "",
     )

@@ -225,6 +225,8 @@ def _convert(
             assert spec.layout != "auto"
             conversion = Conversion(style=spec.style, level=spec.level, layout=spec.layout)
             converted.append(convert(model, conversion, runtime=runtime, root=root))
+            if not converted[-1].reads_in_place:
+                step.note(f"{model.name}: in_place is off: sparse or misaligned weights are copied when it loads")
     return tuple(converted)
 
 

@@ -11,10 +11,10 @@ from functools import partial
 from pathlib import Path
 from typing import Final, assert_never
 
-from ortrim.base.cache import cache_folder
 from ortrim.base.console import Console, Step
 from ortrim.build.plan import BuildJob, JobResult, PlannedTarget, digest
 from ortrim.errors import BinaryError, BudgetMissed, Diagnostic, DiagnosticGroup, Inconclusive, ParityError
+from ortrim.pipeline.conversions import changed_outputs, subject_of
 from ortrim.pipeline.devices import devices_of, open_device
 from ortrim.pipeline.planned import Planned, target_folder
 from ortrim.pipeline.request import Request
@@ -22,17 +22,16 @@ from ortrim.platforms import platform_of
 from ortrim.platforms.android.harness import job_apks
 from ortrim.platforms.apple.devicectl import PhoneDevice, open_phone
 from ortrim.platforms.apple.harness import job_app
-from ortrim.platforms.planner import BLOCKS
 from ortrim.report.summary import coverage_text, unproved_models
 from ortrim.spec.targets import Target
 from ortrim.verify.devices.batch import Farm, FarmDevice
 from ortrim.verify.devices.device import Device
+from ortrim.verify.devices.host import Host
 from ortrim.verify.devices.names import DeviceName, FarmKind, is_farm
 from ortrim.verify.gates import BUDGET_GATE, gate_hint
 from ortrim.verify.judge import diagnostic_of
 from ortrim.verify.measure import device_folder, in_turn
 from ortrim.verify.measurements import Comparison, Verdict
-from ortrim.verify.reference import optimized_outputs, reference_outputs
 from ortrim.verify.reports import NOT_FOR_DEVICE, DeviceFailure, DeviceReport, VerifyReport
 from ortrim.verify.verification import Delivery, Identity, ModelUnderTest, Task, verify_target
 
@@ -143,18 +142,24 @@ def _identity(planned: Planned, job: BuildJob, result: JobResult) -> Identity:
 
 
 def make_references(planned: Planned, request: Request, console: Console) -> None:
-    """Run every case in the full runtime before anything is compiled, if what comes of them is wanted later.
+    """Run every case in the full runtime before anything is compiled, on the models as given and as they ship.
 
-    A case that the model does not run on ends the command here, and so do cases that run less of a model's graph than
-    a budget asks for. Raises as `reference_outputs` does, and `BudgetMissed`.
+    What ends the command here: a case that the model does not run on, a session that the converted model does not
+    stand, a conversion that changes the outputs, and cases that run less of a model's graph than a budget asks for.
+    Raises as `subject_of` does, `ParityError` and `BudgetMissed`.
     """
     targets = planned.plan.targets
     least = max((each.budgets.graph_coverage or 0.0 for each in targets), default=0.0)
-    wanted = [each for each in targets if least or devices_of(each.job.target, request, each.job.cpu)]
+    used = {device.kind for each in targets for device in devices_of(each.job.target, request, each.job.cpu)}
     # All targets that have the same models need the same outputs.
-    for target in {planned.plan.models_for(each.job.target): each.job.target for each in wanted}.values():
+    for target in {planned.plan.models_for(each.job.target): each.job.target for each in targets}.values():
         with console.step("run the cases in the full runtime") as step:
             subjects = _subjects(planned, target, step)
+            step.progress(0, 0, "comparing the outputs before and after conversion")
+            models = planned.models.for_target(target)
+            changed = changed_outputs(subjects, models.loaded.spec, models.runtime, here=Host.name in used)
+        if changed:
+            raise changed[0] if len(changed) == 1 else DiagnosticGroup(changed)
         _require_coverage(subjects, least)
 
 
@@ -177,27 +182,14 @@ def _require_coverage(subjects: Sequence[ModelUnderTest], least: float) -> None:
 
 def _subjects(planned: Planned, target: Target, step: Step) -> tuple[ModelUnderTest, ...]:
     """Return the models of a target with the full runtime's outputs of them, which are kept in the cache."""
-    models, folder = planned.models.for_target(target), cache_folder("references")
-    plans, specs = planned.plan.models_for(target), models.loaded.spec.models
+    models, plans = planned.models.for_target(target), planned.plan.models_for(target)
+    specs = models.loaded.spec.models
     subjects = []
     for prepared, converted, spec, cases, plan in zip(
         models.prepared, models.converted, specs, planned.cases, plans, strict=True
     ):
         step.progress(0, 0, f"outputs of {prepared.name} in the full runtime")
-        reference = reference_outputs(prepared, cases, models.runtime, folder)
-        in_nchwc = plan.layout in BLOCKS
-        same_graph = optimized_outputs(None if in_nchwc else converted, prepared, cases, models.runtime, folder)
-        subjects.append(
-            ModelUnderTest(
-                prepared=prepared,
-                converted=converted,
-                spec=spec,
-                cases=cases,
-                reference=reference,
-                same_graph=same_graph,
-                session=plan.session,
-            )
-        )
+        subjects.append(subject_of(prepared, converted, spec, plan.session, cases, runtime=models.runtime))
     return tuple(subjects)
 
 

@@ -93,7 +93,7 @@ class SessionSpec(Replaceable):
     the runtime reads it (`file`).
     """
     in_place: bool | None = None
-    """Leave the weights in the mapped or read bytes, which then outlive the session; by default, if all are aligned."""
+    """Leave the weights in the mapped or read bytes, which then outlive the session; by default, if all can."""
     prepacking: bool | None = None
     """Lay weights out for the processor when the model is loaded; by default it is done, for shorter runs."""
     arena: bool | None = None
@@ -132,7 +132,7 @@ class ModelSpec:
     style: Literal["fixed", "runtime"] = "fixed"
     """Optimization style of the conversion."""
     level: Literal["disable", "basic", "extended", "all"] = "extended"
-    """Optimization level of the conversion."""
+    """Optimization level of the conversion; one that changes the outputs is refused before anything is compiled."""
     layout: Layout | Literal["auto"] = "auto"
     """Write the model for one kind of processor, see docs/reference/session.md: `nchwc8` for x64, where convolutions
     take their NCHWc layout with block size 8, `nchwc16` for x64 with AVX-512 (both need level `all`); `s8s8` for ARM,
@@ -445,16 +445,15 @@ class SessionFile:
     models: dict[str, ModelSession]
 
 
-def settings_of(chosen: SessionSpec, *, style: str, aligned: bool) -> SessionSettings:
+def settings_of(chosen: SessionSpec, *, style: str, reads_in_place: bool) -> SessionSettings:
     """Return the settings that a buildspec's choices come to.
 
     A model of the `style` `fixed` was optimized when it was converted, one of `runtime` has that saved for the device.
-    `aligned` says whether every tensor of the model lies where any processor can read it; if not, none is read in
-    place unless the buildspec says so.
+    `reads_in_place` is the converted model's; if it is false, nothing is read in place unless the buildspec says so.
     """
     made = DEFAULTS.replaced_by(chosen)
     load = made.load or "map"
-    in_place = aligned if made.in_place is None else made.in_place
+    in_place = reads_in_place if made.in_place is None else made.in_place
     return SessionSettings(
         load=load,
         threads=made.threads or 1,

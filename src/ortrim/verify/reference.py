@@ -22,7 +22,7 @@ from ortrim.base.json import from_json, to_json
 from ortrim.errors import ToolError, VerifyError
 from ortrim.models.full_runtime import FullRuntime
 from ortrim.models.models import OrtModel, PreparedModel
-from ortrim.spec.buildspec import ModelSpec
+from ortrim.spec.buildspec import IN_PLACE, ModelSpec, SessionSettings, as_the_official
 from ortrim.verify.cases import Case, advice, make_cases
 from ortrim.verify.coverage import coverage_of, marked_copy
 from ortrim.verify.devices.device import SavedOutput
@@ -122,27 +122,51 @@ def cases_made(
     return make_cases(model, spec, base, cache_folder("cases"), run)
 
 
-def optimized_outputs(
-    converted: OrtModel | None, model: PreparedModel, cases: tuple[Case, ...], runtime: FullRuntime, folder: Path
+def shipped_outputs(
+    model: PreparedModel,
+    converted: OrtModel,
+    session: SessionSettings,
+    cases: tuple[Case, ...],
+    *,
+    runtime: FullRuntime,
+    folder: Path,
+    runs_here: bool,
 ) -> SavedOutputs:
-    """Return the full runtime's outputs of the converted model, in the same way and with the same errors.
+    """Return the full runtime's outputs of the converted model, with the session's settings that ship with it.
 
-    Without one, those of the model itself, which the full runtime optimizes for this machine's processor: a model in
-    NCHWc layout runs only where the processor has its block size.
+    A model in NCHWc layout `runs_here` only if this processor has its block size. Otherwise it is loaded, and the
+    outputs are those of the original, which the full runtime optimizes for this processor.
+    Raises as `reference_outputs` does, and `VerifyError` (`shipped-session-fails`).
     """
-    path, sha256 = (converted.path, converted.sha256) if converted else (model.path, model.facts.sha256)
-    destination = folder / f"{model.name}-optimized-{_digest(sha256, cases, runtime)[:16]}"
+    shipped = (str(converted.path), to_json(session))
+    official = (str(model.path), "--session", to_json(as_the_official(session)), "--load", *shipped)
+    words = (shipped[0], "--session", shipped[1]) if runs_here else official
+    what = f"{model.facts.sha256} {converted.sha256} {shipped[1]} {runs_here}"
+    destination = folder / f"{model.name}-shipped-{_digest(what, cases, runtime)[:16]}"
 
     def fill(temporary: Path) -> None:
-        answer = _run((str(path), "--optimized"), model, cases, runtime, temporary)
+        try:
+            answer = _run(words, model, cases, runtime, temporary)
+        except VerifyError as error:
+            forced = IN_PLACE in session.configuration and not converted.reads_in_place
+            raise _as_shipped(error, forced=forced) from error
         _write_index(_Index(cases=answer.cases), temporary)
 
     cached_folder(destination, fill)
     return SavedOutputs(folder=destination, cases=_read_index(destination, model).cases)
 
 
-def _digest(sha256: str, cases: tuple[Case, ...], runtime: FullRuntime) -> str:
-    parts = [code_digest([SCRIPT, MARKING]), runtime.version, sha256]
+def _as_shipped(error: VerifyError, *, forced: bool) -> VerifyError:
+    """Return a refusal of a model that ran as it was given: conversion, or the settings, are what it does not stand."""
+    if error.code != "reference-failed":
+        return error
+    what = "the converted model does not run with the session that its package has"
+    hint = "leave in_place = true out of its session" if forced else "try level = 'basic', or other session settings"
+    return VerifyError("shipped-session-fails", what, where=error.where, why=error.why, hint=hint)
+
+
+def _digest(what: str, cases: tuple[Case, ...], runtime: FullRuntime) -> str:
+    parts = [code_digest([SCRIPT, MARKING]), runtime.version, what]
     text = json.dumps([*parts, *([case.name, case.digest] for case in cases)])
     return hashlib.sha256(text.encode()).hexdigest()
 

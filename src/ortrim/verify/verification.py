@@ -319,15 +319,7 @@ class _Work:
         """Compare one model's outputs with the reference."""
         with self.runs.one(f"parity of {plan.model}"):
             ours, ran = our_outputs(plan, self.device, self._outputs(plan))
-        parity = compare(plan.model, subject.reference, ours, subject.spec.tolerances)
-        if bounds := _same_graph_bounds(self.device, subject):
-            again = compare(plan.model, subject.same_graph, ours, subject.spec.tolerances, defaults=bounds)
-            if not subject.reference.quantized and any(each.verdict is Verdict.FAIL for each in parity):
-                wider = compare(plan.model, subject.reference, ours, subject.spec.tolerances, defaults=CONVERSION)
-                parity = within_conversion_bounds(parity, again, wider)
-            parity = with_same_graph(parity, again)
-        if not subject.reference.coverage.nodes:
-            parity = not_computed(parity)
+        parity = judged_outputs(subject, ours, _same_graph_bounds(self.device, subject))
         found = parity_of(parity)
         expected = found is Verdict.INCONCLUSIVE and subject.spec.expect == "empty"
         once = Rounds(model=plan.model, rounds=(Round(ours=ran, baseline=None),), warmup=ONCE.warmup)
@@ -369,6 +361,27 @@ class _Work:
 
     def _outputs(self, plan: Measurement) -> Path:
         return self.task.folder / device_folder(self.device.name) / plan.model
+
+
+def judged_outputs(
+    subject: ModelUnderTest, ours: SavedOutputs, same_graph: Mapping[str, Bounds] | None
+) -> tuple[OutputParity, ...]:
+    """Compare outputs with both references; `same_graph` are the bounds for the converted model's, None for none."""
+    name, tolerances = subject.prepared.name, subject.spec.tolerances
+    parity = compare(name, subject.reference, ours, tolerances)
+    if same_graph:
+        again = compare(name, subject.same_graph, ours, tolerances, defaults=same_graph)
+        if not subject.reference.quantized and any(each.verdict is Verdict.FAIL for each in parity):
+            wider = compare(name, subject.reference, ours, tolerances, defaults=CONVERSION)
+            parity = within_conversion_bounds(parity, again, wider)
+        parity = with_same_graph(parity, again)
+    return parity if subject.reference.coverage.nodes else not_computed(parity)
+
+
+def changed_by_conversion(subject: ModelUnderTest) -> tuple[OutputParity, ...]:
+    """Return the outputs that fail in the full runtime already, by the bounds that the library is judged with."""
+    parity = judged_outputs(subject, subject.same_graph, SAME_GRAPH)
+    return tuple(each for each in parity if each.verdict is Verdict.FAIL)
 
 
 def _same_graph_bounds(device: Device, subject: ModelUnderTest) -> Mapping[str, Bounds] | None:

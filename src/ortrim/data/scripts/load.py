@@ -18,19 +18,22 @@ def main(request_path: Path) -> None:
     request = json.loads(request_path.read_text(encoding="utf-8"))
     answer = {}
     try:
-        load(request["model"])
+        load(request["model"], request.get("entries", {}))
     except Exception as error:  # noqa: BLE001 - whatever loading raises is the answer
         answer = {"failure": "load-failed", "words": str(error)}
     request_path.with_name("answer.json").write_text(json.dumps(answer), encoding="utf-8")
 
 
-def load(model: str) -> None:
-    """Make a session and drop it."""
+def load(model: str, entries: dict[str, str]) -> None:
+    """Make a session with entries of its configuration and drop it; with any, from bytes as applications do."""
     onnxruntime.set_default_logger_severity(SILENT)
     options = onnxruntime.SessionOptions()
     options.log_severity_level = SILENT
     options.intra_op_num_threads = 1
-    onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    for key, value in entries.items():
+        options.add_session_config_entry(key, value)
+    source = Path(model).read_bytes() if entries else model
+    onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
 
 
 if __name__ == "__main__":

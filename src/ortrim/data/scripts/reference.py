@@ -1,4 +1,4 @@
-"""Runs a model in the full ONNX Runtime, optimizations off unless asked for, and saves the outputs.
+"""Runs a model in the full ONNX Runtime, optimizations off unless a session says otherwise, and saves the outputs.
 
 Runs in the full runtime's own Python, which need not see ortrim: nothing but the standard library, NumPy and
 onnxruntime is imported, and tensors in files are read and written anew, in the runner's form. A second implementation
@@ -59,6 +59,13 @@ def go_without_amx() -> None:
 go_without_amx()
 import onnxruntime  # noqa: E402
 
+LEVELS = {
+    "none": onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL,
+    "basic": onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC,
+    "extended": onnxruntime.GraphOptimizationLevel.ORT_ENABLE_EXTENDED,
+    "all": onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL,
+    None: onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL,
+}
 BFLOAT16_TENSOR = "tensor(bfloat16)"
 BFLOAT16 = 16
 """The number of bfloat16 in ONNX's `TensorProto.DataType`."""
@@ -75,7 +82,9 @@ def main() -> int:
     case = None
     try:
         onnxruntime.set_seed(1)
-        session = open_session(arguments.model, optimized=arguments.optimized)
+        if arguments.load:
+            open_session(*arguments.load)
+        session = open_session(arguments.model, arguments.session)
         for name, folder in arguments.case:
             case = name
             cases.append(run_case(session, name, folder, arguments.outputs))
@@ -93,7 +102,7 @@ def main() -> int:
 def mark_random(arguments: argparse.Namespace, cases: list[dict[str, Any]]) -> None:
     """Mark the outputs that another seed makes different, for which no two runs can agree."""
     onnxruntime.set_seed(2)
-    session = open_session(arguments.model, optimized=arguments.optimized)
+    session = open_session(arguments.model, arguments.session)
     with tempfile.TemporaryDirectory() as again:
         for (name, folder), case in zip(arguments.case, cases, strict=True):
             run_case(session, name, folder, Path(again))
@@ -125,26 +134,43 @@ def read_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--model", required=True)
     parser.add_argument("--outputs", type=Path, required=True)
-    parser.add_argument("--optimized", action="store_true", help="leave the optimizations of the runtime's default on")
+    parser.add_argument("--session", help="a session's settings in JSON, with which the model is loaded and run")
+    parser.add_argument("--load", nargs=2, metavar=("MODEL", "SESSION"), help="another model, to load alone")
     parser.add_argument("--marked", help="a copy of the model with a marker in each body of control flow")
     parser.add_argument("--case", action="append", default=[], nargs=2, metavar=("NAME", "FOLDER"))
     return parser.parse_args()
 
 
-def open_session(model: str, *, optimized: bool = False, profile: str = "") -> Any:
-    """Load the model; with `profile`, write a profile to a file that begins so.
-
-    A converted model was optimized when it was converted; what is left to do then is what any session does with it.
-    """
+def open_session(model: str, settings: str | None = None, *, profile: str = "") -> Any:
+    """Load the model, with a session's settings if there are any; with `profile`, write one to a file."""
     options = onnxruntime.SessionOptions()
     options.enable_profiling = bool(profile)
     options.profile_file_prefix = profile
-    if not optimized:
-        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.log_severity_level = 3
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
-    options.log_severity_level = 3
-    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    options.graph_optimization_level = LEVELS["none"]
+    source: Any = model
+    if settings:
+        chosen = json.loads(settings)
+        set_options(options, chosen)
+        source = model if chosen["load"] == "file" else Path(model).read_bytes()
+    return onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
+
+
+def set_options(options: Any, chosen: dict[str, Any]) -> None:
+    """Set what ortrim's `SessionSettings` say, as the runner does."""
+    options.intra_op_num_threads = chosen["threads"]
+    options.inter_op_num_threads = chosen["inter_op_threads"]
+    if chosen["inter_op_threads"] > 1:
+        options.execution_mode = onnxruntime.ExecutionMode.ORT_PARALLEL
+    options.enable_cpu_mem_arena = chosen["arena"]
+    options.enable_mem_pattern = chosen["memory_pattern"]
+    options.graph_optimization_level = LEVELS[chosen["optimization_level"]]
+    for kind in ("intra_op", "inter_op"):
+        options.add_session_config_entry(f"session.{kind}.allow_spinning", str(int(chosen["allow_spinning"])))
+    for key, value in chosen["configuration"]:
+        options.add_session_config_entry(key, value)
 
 
 def run_case(session: Any, name: str, folder: str, outputs: Path) -> dict[str, Any]:

@@ -198,7 +198,9 @@ def test_saved_optimizations_need_operators_where_they_are_applied(
         conversions=(Conversion(style="runtime", level="all"),),
     )
     trials = Trials(runtime)
-    judged = trials.judge(trials.convert(trials.prepare(write(tmp_path / "m.onnx", quantized())), trials.usual))
+    judged = trials.judge(
+        trials.uses(trials.convert(trials.prepare(write(tmp_path / "m.onnx", quantized())), trials.usual))
+    )
     assert [each.missing for each in judged.missing] == missing
     assert [each.operator.name for each in judged.missing] == ["QLinearAdd"] * len(missing)
     assert judged.unknowns == ()

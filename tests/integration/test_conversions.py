@@ -15,6 +15,7 @@ from onnx import helper, numpy_helper
 from onnx_samples import model_of, relu, value, write
 from ortrim.base.cache import cache_folder
 from ortrim.base.console import Console
+from ortrim.compat.check import check_compatibility
 from ortrim.errors import VerifyError
 from ortrim.models.convert import Conversion, convert
 from ortrim.models.full_runtime import full_runtime
@@ -188,6 +189,23 @@ def test_a_buildspec_made_for_models_has_the_level_that_keeps_their_outputs(tmp_
     reason = "level = 'basic' keeps its outputs; 'extended' fails"
     assert text.count(reason) == 1
     assert stdout.getvalue().count(reason) == 1
+
+
+def test_check_compat_says_what_a_model_stands(tmp_path: Path) -> None:
+    """One in ORT format is loaded, too: that all its operators are there is not enough to fit."""
+    prepared, _ = given(sparse(constant=False), tmp_path)
+    converted = convert(prepared, Conversion(), runtime=RUNTIME, root=cache_folder("conversions"))
+    config, broken = tmp_path / "theirs.config", tmp_path / "broken.ort"
+    config.write_text(converted.config)
+    # Of 64 x 32 weights the file has only 8 x 32 places.
+    broken.write_bytes(converted.path.read_bytes().replace((64).to_bytes(8, "little"), (8).to_bytes(8, "little")))
+    console = Console(stdout=io.StringIO(), stderr=io.StringIO(), environment={})
+    models = check_compatibility(config, (tmp_path / "m.onnx", converted.path, broken), console).models
+    assert [model.fits for model in models] == [True, True, False]
+    for model in models[:2]:
+        (condition,) = model.conditions
+        assert "session.use_ort_model_bytes_for_initializers" in condition
+    assert models[2].obstacles[0].startswith("the full runtime does not load it")
 
 
 def test_dense_weights_of_every_type_stay_in_place(tmp_path: Path) -> None:

@@ -218,8 +218,8 @@ class ModelAnswer:
     """What a runtime makes of one model.
 
     `conversion` are the conversion's words, empty for a model that was in ORT format already. `obstacles`
-    keep it from loading whatever operators there are; `unknowns` could not be found out. `remedies` were tried, and
-    each of them makes the model fit.
+    keep it from loading whatever operators there are; `conditions` are what its session has to be like, and `unknowns`
+    could not be found out. `remedies` were tried, and each of them makes the model fit.
     """
 
     model: str
@@ -227,6 +227,7 @@ class ModelAnswer:
     conversion: str = ""
     operators: tuple[OperatorFinding, ...] = ()
     obstacles: tuple[str, ...] = ()
+    conditions: tuple[str, ...] = ()
     unknowns: tuple[str, ...] = ()
     remedies: tuple[str, ...] = ()
 

@@ -32,10 +32,10 @@ from ortrim.compat.answer import (
     smallest_change,
 )
 from ortrim.compat.installed import InstalledRuntime, read_runtime
-from ortrim.errors import ConvertError, Diagnostic, ModelError, OperatorsError, UsageError
+from ortrim.errors import ConvertError, Diagnostic, ModelError, OperatorsError, ToolError, UsageError
 from ortrim.models.convert import Conversion, convert
 from ortrim.models.full_runtime import FullRuntime, full_runtime
-from ortrim.models.kernels import kernel_versions
+from ortrim.models.kernels import kernel_versions, load_refusal, loads_in_place
 from ortrim.models.models import OrtModel, PreparedModel
 from ortrim.models.onnx_files import OLDEST_OPSET
 from ortrim.models.operators import ModelUses, OperatorId, parse_config, render_config, uses_of
@@ -43,7 +43,7 @@ from ortrim.models.ort_format import IDENTIFIER, read_uses
 from ortrim.models.prepare import FACTS_LAYOUT, prepare
 from ortrim.pins.runtime import runtime_pins
 from ortrim.pins.versions import limits_of
-from ortrim.spec.buildspec import ModelSpec
+from ortrim.spec.buildspec import IN_PLACE, ModelSpec
 from ortrim.spec.load import name_from
 
 
@@ -70,11 +70,20 @@ class Trials:
         spec = ModelSpec(name=name_from(path) or "model", path=Path(path.name))
         return prepare(spec, base=path.parent, root=root, ort_version=version, where=str(path))
 
-    def convert(self, model: PreparedModel, conversion: Conversion) -> ModelUses:
-        """Return what a model, so converted, requires of a runtime. Raises as `models.convert.convert` does."""
-        converted = convert(model, conversion, runtime=self.full, root=cache_folder("conversions"))
+    def convert(self, model: PreparedModel, conversion: Conversion) -> OrtModel:
+        """Return a model, so converted. Raises as `models.convert.convert` does."""
+        return convert(model, conversion, runtime=self.full, root=cache_folder("conversions"))
+
+    def uses(self, converted: OrtModel) -> ModelUses:
+        """Return what a model requires of a runtime."""
         uses = read_uses(converted.path)
         return _with_saved(uses, converted) if uses.saved and self.installed.extended is not False else uses
+
+    def loading(self, path: Path) -> tuple[str, bool]:
+        """Return why the full runtime does not load a model in ORT format, empty if it does; and whether in place."""
+        folder = cache_folder("conversions")
+        in_place = loads_in_place(path, runtime=self.full, folder=folder)
+        return "" if in_place else load_refusal(path, runtime=self.full, folder=folder), in_place
 
     def judge(self, model: ModelUses, *, converted: bool = True) -> Judgement:
         """Hold a model in ORT format against the runtime, one that `convert` made unless said otherwise."""
@@ -211,7 +220,7 @@ def _fits_as_file(trials: Trials, path: Path) -> bool:
 def _fits(trials: Trials, model: PreparedModel, conversion: Conversion) -> bool:
     """Whether a model fits when it is so converted; a conversion that fails is no remedy."""
     try:
-        return trials.judge(trials.convert(model, conversion)).fits
+        return trials.judge(trials.uses(trials.convert(model, conversion))).fits
     except (ConvertError, OperatorsError):
         return False
 
@@ -279,15 +288,25 @@ def _hint(answer: CompatibilityAnswer, unfit: list[ModelAnswer]) -> str:
 
 def _check_ort(trials: Trials, path: Path) -> _Checked:
     uses = read_uses(path)
-    judgement = trials.judge(uses, converted=False)
-    return _Checked(path=path, answer=_model_answer(path, judgement, ()), found=(uses, judgement))
+    judgement, in_place = trials.judge(uses, converted=False), True
+    if judgement.fits:
+        try:
+            refusal, in_place = trials.loading(path)
+        except ToolError as error:
+            unknown = f"whether ONNX Runtime {trials.installed.ort_version} loads it: {error.what}"
+            judgement = replace(judgement, unknowns=(*judgement.unknowns, unknown))
+        else:
+            obstacles = (f"the full runtime does not load it: {refusal.splitlines()[0]}",) if refusal else ()
+            judgement = replace(judgement, obstacles=obstacles)
+    answer = _model_answer(path, judgement, (), reads_in_place=in_place)
+    return _Checked(path=path, answer=answer, found=(uses, judgement))
 
 
 def _check_onnx(trials: Trials, path: Path, console: Console) -> _Checked:
     with console.step(f"convert {path.name}"):
         try:
             prepared = trials.prepare(path)
-            uses = trials.convert(prepared, trials.usual)
+            converted = trials.convert(prepared, trials.usual)
         except ModelError as refusal:
             if refusal.code not in TOO_NEW:
                 raise
@@ -299,12 +318,14 @@ def _check_onnx(trials: Trials, path: Path, console: Console) -> _Checked:
             if not REFUSES.search(refusal.why):
                 raise
             return _Checked(path=path, answer=_refused(path, refusal, ()))
+        uses = trials.uses(converted)
         judgement = trials.judge(uses)
     found: tuple[str, ...] = ()
     if not judgement.fits:
         with console.step(f"try other conversions of {path.name}"):
             found = tuple(remedies(trials, prepared, judgement))
-    answer = _model_answer(path, judgement, found, conversion_words(trials.usual))
+    conversion, in_place = conversion_words(trials.usual), converted.reads_in_place
+    answer = _model_answer(path, judgement, found, conversion, reads_in_place=in_place)
     return _Checked(path=path, answer=answer, found=(uses, judgement))
 
 
@@ -314,13 +335,21 @@ def _refused(path: Path, refusal: Diagnostic, tried: tuple[str, ...]) -> ModelAn
     return ModelAnswer(model=str(path), fits=False, obstacles=(obstacle,), remedies=tried)
 
 
-def _model_answer(path: Path, judgement: Judgement, tried: tuple[str, ...], conversion: str = "") -> ModelAnswer:
+COPIED: Final = (
+    f"load it without {IN_PLACE[0]}, as its session.json does: sparse or misaligned weights cannot stay in place"
+)
+
+
+def _model_answer(
+    path: Path, judgement: Judgement, tried: tuple[str, ...], conversion: str = "", *, reads_in_place: bool
+) -> ModelAnswer:
     return ModelAnswer(
         model=str(path),
         fits=judgement.fits,
         conversion=conversion,
         operators=judgement.operators,
         obstacles=judgement.obstacles,
+        conditions=() if reads_in_place else (COPIED,),
         unknowns=judgement.unknowns,
         remedies=tried,
     )

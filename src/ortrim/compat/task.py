@@ -53,11 +53,16 @@ def _show(console: Console, answer: CompatibilityAnswer) -> None:
     for model in answer.models:
         console.render(_table(model))
         verdict = "fits" if model.fits else "does not fit"
+        but = ", if it is loaded as follows" if model.conditions else ""
         converted = f", converted with {model.conversion}" if model.conversion else ""
-        console.note(f"{model.model}: {verdict} {answer.runtime}, ONNX Runtime {answer.ort_version}{converted}")
-        for words, lines in (("", model.obstacles), ("not known: ", model.unknowns), ("tried, fits: ", model.remedies)):
-            for line in lines:
-                console.note(f"  {words}{line}")
+        console.note(f"{model.model}: {verdict} {answer.runtime}, ONNX Runtime {answer.ort_version}{converted}{but}")
+        for line in (
+            *model.obstacles,
+            *model.conditions,
+            *(f"not known: {each}" for each in model.unknowns),
+            *(f"tried, fits: {each}" for each in model.remedies),
+        ):
+            console.note(f"  {line}")
     if answer.change:
         console.note("smallest change, in the operator configuration, added at its end:")
         console.note(answer.change.rstrip())

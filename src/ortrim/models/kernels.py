@@ -16,7 +16,7 @@ from ortrim.models.graph_facts import node_facts
 from ortrim.models.models import PreparedModel
 from ortrim.models.onnx_files import read_onnx, with_types
 from ortrim.models.operators import NCHWC
-from ortrim.spec.buildspec import DIRECTLY, IN_PLACE
+from ortrim.spec.buildspec import DIRECTLY, IN_PLACE, Entry
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,11 +101,20 @@ def loads_in_place(converted: Path, *, runtime: FullRuntime, folder: Path) -> bo
 
     It cannot make sparse ones dense there. Works in a folder below `folder`.
     """
-    request = {"model": str(converted), "entries": dict((DIRECTLY, IN_PLACE))}
+    return not load_refusal(converted, DIRECTLY, IN_PLACE, runtime=runtime, folder=folder)
+
+
+def load_refusal(model: Path, *entries: Entry, runtime: FullRuntime, folder: Path) -> str:
+    """Return why the full runtime does not load a model with entries of a session's configuration; empty if it does.
+
+    Works in a folder below `folder`. Raises `ToolError`.
+    """
+    request = {"model": str(model), "entries": dict(entries)}
     try:
-        return "failure" not in run_script(runtime, "load.py", request, folder=folder, where=str(converted))
-    except ConvertError:
-        return False
+        answer = run_script(runtime, "load.py", request, folder=folder, where=str(model))
+    except ConvertError as crash:
+        return f"{crash.what}\n{crash.why}"
+    return str(answer["words"]) if "failure" in answer else ""
 
 
 def missing_kernel(words: str) -> MissingKernel | None:

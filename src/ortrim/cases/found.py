@@ -10,7 +10,7 @@ import json
 import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -74,11 +74,15 @@ class FoundCases:
 
 @dataclass(frozen=True, kw_only=True)
 class _Searched:
-    """What the search in the full runtime answered for one guess; `shown` are outputs that show something."""
+    """What the search in the full runtime answered for one guess; `shown` are outputs that show something.
+
+    `unfed` says in the runtime's words why no run goes on from another, if that was tried in vain.
+    """
 
     guess: Guess
     runs: tuple[Mapping[str, Any], ...]
     shown: frozenset[str]
+    unfed: str
     tries: int
 
 
@@ -109,7 +113,7 @@ def _find(model: PreparedModel, runtime: FullRuntime, folder: Path) -> FoundCase
     tried = []
     for first_seed in FIRST_SEEDS:
         cases, reference = _run(model, _cases(searched, first_seed), runtime)
-        warnings = tuple(_warnings(model.name, reference))
+        warnings = (*_unfed(searched), *_warnings(model.name, reference))
         tried.append((cases, reference, warnings))
         unproven = {each.output for each in compare(model.name, reference, reference, {}) if not _proves(each)}
         if not unproven & searched.shown:
@@ -163,7 +167,15 @@ def _search(model: PreparedModel, runtime: FullRuntime, folder: Path) -> _Search
             raise VerifyError("reference-failed", what, where=_where(model), why=answer["load"], hint=hint)
         if answer["runs"]:
             shown = frozenset(answer["shown"])
-            return _Searched(guess=each, runs=tuple(answer["runs"]), shown=shown, tries=tries)
+            sums = {name: tuple(terms) for name, terms in answer["sums"].items()}
+            left = tuple(dimension for dimension in each.dimensions if dimension.name not in sums)
+            return _Searched(
+                guess=replace(each, dimensions=left, sums=sums),
+                runs=tuple(answer["runs"]),
+                shown=shown,
+                unfed=answer["unfed"],
+                tries=tries,
+            )
         if refused is None or answer["refusal"]:
             refused = (each, answer["refusal"])
     assert refused is not None
@@ -211,7 +223,7 @@ def _nothing_found(model: PreparedModel, last: Guess, refusal: Mapping[str, Any]
     sizes: dict[str, int] = refusal.get("sizes") or {each.name: each.sizes[0] for each in last.dimensions}
     tried = ", ".join(f"{name} = {size}" for name, size in sizes.items()) or "the model's own sizes"
     why = f"{counted(tries, 'run')} tried, the last with {tried}\n{refusal.get('words', '')}"
-    example = _case("default", {"sizes": sizes, "fillings": [{} for _ in last.inputs], "seed": 0}, last)
+    example = _case("default", {"sizes": sizes, "fillings": [{} for _ in last.inputs], "seed": 0}, "", last)
     hint = f"write a case with sizes that the model takes: cases = [{case_toml(example)}]{RECORDED}"
     what = "no sizes and values were found with which the full runtime runs the model"
     return VerifyError("no-case-found", what, where=_where(model), why=printable(why), hint=hint)
@@ -225,11 +237,14 @@ def _cases(searched: _Searched, first_seed: int) -> tuple[CaseSpec, ...]:
     sizes, others = (run["sizes"] for run in searched.runs[:2])
     names = ["first", "second"] if sizes == others else ["small", "larger" if _grew(sizes, others) else "other"]
     for run in searched.runs[2:]:
-        word = TYPICAL if run["typical"] else _difference(searched.runs[0], run, searched.guess)
+        step = sum(before is not None for before in (each["after"] for each in searched.runs[: len(names) + 1]))
+        own = f"step-{step + 1}" if run["after"] is not None else _difference(searched.runs[0], run, searched.guess)
+        word = TYPICAL if run["typical"] else own
         name = NOT_IN_NAMES.sub("-", word.lower()).strip("-._")[:LONGEST_NAME] or "another"
         names.append(name if name not in names else f"{name}-2")
     seeded = [{**run, "seed": first_seed + number} for number, run in enumerate(searched.runs)]
-    return tuple(_case(name, run, searched.guess) for name, run in zip(names, seeded, strict=True))
+    after = ("" if run["after"] is None else names[run["after"]] for run in seeded)
+    return tuple(_case(*each, searched.guess) for each in zip(names, seeded, after, strict=True))
 
 
 def _difference(first: Mapping[str, Any], other: Mapping[str, Any], guessed: Guess) -> str:
@@ -244,16 +259,18 @@ def _grew(sizes: Mapping[str, int], others: Mapping[str, int]) -> bool:
     return all(others[name] >= size for name, size in sizes.items())
 
 
-def _case(name: str, run: Mapping[str, Any], guessed: Guess) -> CaseSpec:
+def _case(name: str, run: Mapping[str, Any], after: str, guessed: Guess) -> CaseSpec:
     sizes: Mapping[str, int] = run["sizes"]
-    inputs = {}
-    for each, filling in zip(guessed.inputs, run["fillings"], strict=True):
-        spec = _input_spec(each, filling, sizes)
-        if spec != InputSpec():
-            inputs[each.name] = spec
-    known = {size for each in guessed.inputs if not _is_placed(each) for size in each.shape if isinstance(size, str)}
-    dimensions = {name: size for name, size in sizes.items() if name in known}
-    return CaseSpec(name=name, seed=run["seed"], dimensions=dimensions, inputs=inputs)
+    own = [pair for pair in zip(guessed.inputs, run["fillings"], strict=True) if not (after and pair[0].fed_by)]
+    specs = {each.name: _input_spec(each, filling, sizes) for each, filling in own}
+    known = {size for each, _ in own if not _is_placed(each) for size in each.shape if isinstance(size, str)}
+    return CaseSpec(
+        name=name,
+        after=after or None,
+        seed=run["seed"],
+        dimensions={name: size for name, size in sizes.items() if name in known},
+        inputs={name: spec for name, spec in specs.items() if spec != InputSpec()},
+    )
 
 
 def _is_placed(each: GuessedInput) -> bool:
@@ -276,9 +293,18 @@ def _reasons(searched: _Searched, cases: tuple[CaseSpec, ...]) -> Iterator[str]:
     for name, terms in searched.guess.sums.items():
         if any(name in run["sizes"] for run in searched.runs):
             yield f"{name}: the sum of {' and '.join(map(str, terms))}"
+    if steps := [case.name for case in cases if case.after]:
+        states = [f"{each.name} by {each.fed_by}" for each in searched.guess.inputs if each.fed_by]
+        more = f" and {len(states) - 1} more" if len(states) > 1 else ""
+        yield f"{' and '.join(steps)}: fed what the case before gave, {states[0]}{more}"
     for number, each in enumerate(searched.guess.inputs):
         if words := _input_line(each, [case.inputs.get(each.name, InputSpec()) for case in cases], number, searched):
             yield words
+
+
+def _unfed(searched: _Searched) -> Iterator[str]:
+    if searched.unfed and not any(run["after"] is not None for run in searched.runs):
+        yield f"no case is fed what another gave, since the model did not run on it: {searched.unfed}"
 
 
 def _dimension_line(dimension: OpenDimension, searched: _Searched) -> str:

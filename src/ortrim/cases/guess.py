@@ -1,7 +1,7 @@
 """What to try: sizes for each dimension that a model leaves open and values for each input, likely ones first."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
@@ -10,7 +10,7 @@ import onnx
 from ortrim.cases.graph import Graph, Traits, told_sizes
 from ortrim.models.graph_facts import NAMELESS
 from ortrim.models.models import ModelFacts, TensorInfo
-from ortrim.models.states import STATE, fed_by
+from ortrim.models.states import ENCODED, STATE, fed_by
 from ortrim.spec.values import Scalar
 
 Kind = Literal["batch", "channels", "side", "samples", "frames", "sequence", "size"]
@@ -61,11 +61,15 @@ class GuessedInput:
 
 @dataclass(frozen=True, kw_only=True)
 class Guess:
-    """All that is to be tried. A dimension of `sums` is the sum of others and of numbers."""
+    """All that is to be tried. A dimension of `sums` is the sum of others and of numbers.
+
+    `tokens` are dimensions that count what a run reads in whole numbers, such as words.
+    """
 
     inputs: tuple[GuessedInput, ...]
     dimensions: tuple[OpenDimension, ...]
     sums: Mapping[str, tuple[int | str, ...]]
+    tokens: tuple[str, ...]
 
 
 KINDS: Final[tuple[tuple[Kind, str], ...]] = (
@@ -99,7 +103,34 @@ def guess(model: onnx.ModelProto, facts: ModelFacts) -> Iterator[Guess]:
     for rank in ranks:
         inputs = tuple(replace(info, shape=(None,) * rank) if info.shape is None else info for info in facts.inputs)
         traits = {info.name: graph.traits(info.name, len(info.shape or ())) for info in inputs}
-        yield _guess(inputs, facts.outputs, traits, told_sizes(model))
+        whole = _guess(inputs, facts.outputs, traits, told_sizes(model))
+        if totals := _totals(whole, {each.name: each for each in facts.outputs}):
+            left = tuple(each for each in whole.dimensions if each.name not in totals)
+            yield replace(whole, dimensions=left, sums={**whole.sums, **totals})
+        yield whole
+
+
+def _growing(dimensions: Iterable[OpenDimension]) -> set[int | str | None]:
+    """Return those that may be another size in each run."""
+    return {each.name for each in dimensions if each.kind != "batch" and len(each.sizes) > 1}
+
+
+def _totals(guessed: Guess, outputs: Mapping[str, TensorInfo]) -> dict[str, tuple[int | str, ...]]:
+    """Return the dimensions that should be what a cache holds and the new tokens: a mask's, or the cache's after a run.
+
+    No runtime refuses others everywhere: com.microsoft.GroupQueryAttention then takes no token from the cache.
+    """
+    sizes = _growing(guessed.dimensions)
+    states = [each for each in guessed.inputs if each.fed_by]
+    masks = [each for each in guessed.inputs if MASK.search(each.name) and each.shape]
+    others = [each for each in guessed.inputs if each not in states and each not in masks]
+    plain = {size for each in others for size in each.shape}
+    past = [size for each in states for size in each.shape if size in sizes - plain]
+    read = [each.shape for each in others if not ENCODED.search(each.name)]
+    tokens = [shape[1] for rank in (2, 3) for shape in read if len(shape) == rank]
+    after = {size for each in states for size in outputs[each.fed_by].shape or () if size in sizes}
+    totals = (after | {each.shape[-1] for each in masks}) & sizes - plain - set(past)
+    return dict.fromkeys(sorted(map(str, totals)), (past[0], tokens[0])) if past and tokens else {}
 
 
 def _guess(
@@ -146,7 +177,22 @@ def _guess(
         ),
         dimensions=tuple(found.values()),
         sums=sums,
+        tokens=_tokens(inputs, feeding, shapes, _growing(found.values())),
     )
+
+
+def _tokens(
+    inputs: tuple[TensorInfo, ...],
+    feeding: Mapping[str, str],
+    shapes: Mapping[str, tuple[int | str, ...]],
+    growing: Collection[int | str | None],
+) -> tuple[str, ...]:
+    read = (
+        info.name
+        for info in inputs
+        if info.element_type in {"int64", "int32"} and not MASK.search(info.name) and info.name not in feeding
+    )
+    return tuple(dict.fromkeys(str(size) for name in read for size in shapes[name] if size in growing))
 
 
 CLASSIFIED: Final = 224
@@ -204,8 +250,10 @@ def _kind(name: str, info: TensorInfo, axis: int, traits: Traits) -> tuple[Kind,
     if axis in traits.steps | traits.batches:
         return ("frames" if axis in traits.steps else "batch"), "as a recurrent operator takes it"
     why = f"axis {axis} of {rank}"
-    if (axis == 0 and rank > 1) or (floats and STATE.search(info.name)):
-        return "batch", why
+    is_state = floats and bool(STATE.search(info.name))
+    if is_state or (axis == 0 and rank > 1):
+        grows = any(not isinstance(size, int) for size in (info.shape or ())[:axis])
+        return ("sequence" if grows else "batch"), why
     if rank == 4 and (floats or info.element_type == "uint8"):
         last = (info.shape or ())[-1] in {1, 3, 4} or 3 in traits.sizes
         return ("side" if axis > 1 or last else "channels"), why
@@ -243,7 +291,9 @@ THRESHOLD: Final = re.compile(r"thres|conf|iou|score", re.IGNORECASE)
 def _fillings(info: TensorInfo, traits: Traits, fed_by: str, counted: int | str | None) -> Iterator[Filling]:
     """Yield ways to fill an input; the first is the likeliest, others follow when outputs show nothing."""
     kind, rank = info.element_type, len(info.shape or ())
-    if isinstance(counted, str):
+    if fed_by:
+        yield Filling(value=0.0 if "float" in kind else 0, why=f"a state: '{fed_by}' is its next value")
+    elif isinstance(counted, str):
         yield Filling(size_of=counted, why=f"the size of {counted}")
     elif counted is not None:
         yield Filling(value=counted, why="the size of the image")
@@ -255,7 +305,7 @@ def _fillings(info: TensorInfo, traits: Traits, fed_by: str, counted: int | str 
     elif kind.startswith(("int", "uint")):
         yield from _whole_numbers(info, traits)
     else:
-        yield from _floats(info, traits, fed_by)
+        yield from _floats(info, traits)
 
 
 def _whole_numbers(info: TensorInfo, traits: Traits) -> Iterator[Filling]:
@@ -279,12 +329,9 @@ def _whole_numbers(info: TensorInfo, traits: Traits) -> Iterator[Filling]:
     yield Filling(low=1, high=1) if traits.vocabulary is None else Filling(high=min(traits.vocabulary - 1, 9))
 
 
-def _floats(info: TensorInfo, traits: Traits, fed_by: str) -> Iterator[Filling]:
+def _floats(info: TensorInfo, traits: Traits) -> Iterator[Filling]:
     shape = info.shape or ()
     few = len(shape) <= 1 or (len(shape) == 2 and shape[1] in {1, 2, 3, 4})
-    if fed_by:
-        yield Filling(value=0.0, why=f"a state: '{fed_by}' is its next value")
-        return
     if traits.thresholds:
         low, high = traits.thresholds
         yield Filling(low=low, high=high, why="the thresholds of its trees")

@@ -279,7 +279,7 @@ def test_a_state_is_zero_first_and_then_like_what_the_model_gives(tmp_path: Path
         [value("y", shape=None), value("hn", shape=(1, None, 5))],
         initializers=[weights("w", 1, 15, 3), weights("r", 1, 15, 5)],
     )
-    first, second = found(model, tmp_path).cases
+    first, second, *steps = found(model, tmp_path).cases
     assert [case.inputs["h"].shape for case in (first, second)] == [(1, 1, 5), (1, 2, 5)]
     assert first.inputs["h"].value == 0.0
     low, high = second.inputs["h"].low, second.inputs["h"].high
@@ -287,6 +287,10 @@ def test_a_state_is_zero_first_and_then_like_what_the_model_gives(tmp_path: Path
     assert high is not None
     assert -1 <= low < high <= 1
     assert [case.inputs["x"].shape for case in (first, second)] == [(32, 1, 3), (64, 2, 3)]
+    assert [(case.name, case.after, case.inputs) for case in steps] == [
+        ("step-2", first.name, {"x": InputSpec(shape=(32, 1, 3))}),
+        ("step-3", "step-2", {"x": InputSpec(shape=(32, 1, 3))}),
+    ]
 
 
 def test_a_dimension_that_is_a_sum_follows_its_terms(tmp_path: Path) -> None:

@@ -39,6 +39,8 @@ MOST_HINTS = 6
 MOST_NUMBERS = 8
 MOST_OTHERS = 5
 TYPICAL_SECONDS = 1.0
+STEPS = ("sequence", "frames", "samples", "size")
+"""What may grow from run to run."""
 
 Sizes = dict[str, int]
 Way = tuple[Sizes, list[int]]
@@ -46,13 +48,13 @@ Way = tuple[Sizes, list[int]]
 
 
 def main(request_path: Path) -> None:
-    """Answer `{"load": words, "refusal": {"sizes", "words"}, "tries", "shown", "runs"}`.
+    """Answer `{"load": words, "refusal": {"sizes", "words"}, "tries", "shown", "sums", "unfed": words, "runs"}`.
 
-    Each of the runs is `{"sizes", "fillings", "typical"}`.
+    Each of the runs is `{"sizes", "fillings", "typical", "after"}`; the last is the number of the run that feeds it.
     """
     request = json.loads(request_path.read_text(encoding="utf-8"))
     limit_memory(request["memory_bytes"])
-    answer: dict[str, Any] = {"load": "", "refusal": {}, "tries": 0, "runs": [], "shown": []}
+    answer: dict[str, Any] = {"load": "", "refusal": {}, "tries": 0, "runs": [], "shown": [], "sums": {}, "unfed": ""}
     try:
         session = load(request["model"])
     except Exception as error:  # noqa: BLE001 - whatever loading raises is the answer
@@ -61,6 +63,7 @@ def main(request_path: Path) -> None:
         search = Search(session, request)
         answer["runs"] = search.cases()
         answer |= {"refusal": search.refusal, "tries": search.tries, "shown": search.shown}
+        answer |= {"sums": search.sums, "unfed": search.unfed}
     request_path.with_name("answer.json").write_text(json.dumps(answer), encoding="utf-8")
 
 
@@ -99,6 +102,7 @@ class Search:
         self.inputs: list[dict[str, Any]] = request["inputs"]
         self.dimensions: dict[str, dict[str, Any]] = {each["name"]: each for each in request["dimensions"]}
         self.sums: dict[str, list[int | str]] = request["sums"]
+        self.tokens: list[str] = request["tokens"]
         self.marked: str | None = request["marked"]
         self.skipped: list[str] = request["skip"]
         self.ends = time.monotonic() + request["seconds"]
@@ -108,23 +112,33 @@ class Search:
         self.outputs: dict[str, Any] = {}
         self.ran: dict[tuple[str, int], dict[str, Any]] = {}
         self.shown: list[str] = []
+        self.unfed = ""
         self.tries = 0
+        self.states = [each for each in self.inputs if each["fed_by"]]
+        plain = {size for each in self.inputs if not each["fed_by"] for size in each["shape"]}
+        self.past = {
+            size for each in self.states for size in each["shape"] if size in self.growing() and size not in plain
+        }
 
     def cases(self) -> list[dict[str, Any]]:
-        """Return up to four runs: small sizes, larger ones, another way through the model's branches, typical sizes."""
+        """Return up to six runs: small sizes, larger ones, steps, another way through branches, typical sizes."""
         base = self.base([0] * len(self.inputs))
         if base is None:
             return []
         sizes, fillings = base
         self.ends = min(self.ends, time.monotonic() + self.better_seconds)
-        fillings = self.telling(sizes, fillings)
-        runs = [self.described(sizes, fillings)]
+        sizes = self.unrelated(sizes, fillings)
+        first = self.without_past(sizes, fillings)
+        fillings = self.telling(first, fillings)
+        runs = [self.described(first, fillings)]
         larger, fed = self.larger(sizes, fillings), self.fed(sizes, fillings)
         second = (larger, fed if self.attempt(larger, fed) is None else fillings)
         runs.append(self.described(*second))
-        if way := self.other_way((sizes, fillings), second):
+        for before, step in zip((0, 2), self.steps(first, fillings), strict=False):
+            runs.append(self.described(step, fillings, after=before))
+        if way := self.other_way((first, fillings), second):
             runs.append(self.described(*way))
-        if typical := self.typical(sizes, second[0], fillings):
+        if typical := self.typical(first, second[0], fillings):
             runs.append(self.described(typical, fillings, typical=True))
         return runs
 
@@ -209,10 +223,15 @@ class Search:
         """Whether something more may be tried."""
         return time.monotonic() < self.ends and self.tries < MOST_TRIES
 
-    def attempt(self, sizes: Sizes, fillings: list[int], seed: int = 0, seconds: float = 0.0) -> str | None:
-        """Run, unless that was the first run or the last; return why not, None when `outputs` hold what came."""
+    def attempt(
+        self, sizes: Sizes, fillings: list[int], seed: int = 0, seconds: float = 0.0, fed: dict[str, Any] | None = None
+    ) -> str | None:
+        """Run, unless that was the first run or the last; return why not, None when `outputs` hold what came.
+
+        What is `fed` takes the place of what would be made.
+        """
         sizes = self.whole(sizes)
-        line = json.dumps([sizes, fillings])
+        line = json.dumps([sizes, fillings, seed] if fed else [sizes, fillings])
         if line in self.skipped:
             return CRASHED
         if (line, seed) in self.ran:
@@ -226,7 +245,7 @@ class Search:
         options.log_severity_level = SILENT
         timer = threading.Timer(seconds or self.seconds_each, setattr, (options, "terminate", True))
         timer.daemon = True
-        feeds = self.feeds(sizes, fillings, seed)
+        feeds = {**self.feeds(sizes, fillings, seed), **(fed or {})}
         timer.start()
         try:
             values = self.session.run(None, feeds, options)
@@ -261,10 +280,13 @@ class Search:
         }
         return {**sizes, **sums}
 
-    def described(self, sizes: Sizes, fillings: list[int], *, typical: bool = False) -> dict[str, Any]:
+    def described(
+        self, sizes: Sizes, fillings: list[int], *, typical: bool = False, after: int | None = None
+    ) -> dict[str, Any]:
         """Return a run as the answer has it."""
         return {
             "typical": typical,
+            "after": after,
             "sizes": self.whole(sizes),
             "fillings": [each["fillings"][at] for each, at in zip(self.inputs, fillings, strict=True)],
         }
@@ -294,18 +316,87 @@ class Search:
         return [name for name, value in seen[0].items() if tells(value, seen[1][name])]
 
     def fed(self, sizes: Sizes, fillings: list[int]) -> list[int]:
-        """Return the fillings with states as large as those that the model itself gives."""
+        """Return the fillings with states as large as those that the model itself gives; any where these are zero."""
         if not any(each["fed_by"] for each in self.inputs) or self.attempt(sizes, fillings) is not None:
             return fillings
         fillings = list(fillings)
         for at, each in enumerate(self.inputs):
             value = self.outputs.get(each["fed_by"])
-            if isinstance(value, np.ndarray) and value.size and np.isfinite(value).all() and value.any():
+            if isinstance(value, np.ndarray) and value.size and np.isfinite(value).all():
                 low, high = (float(f"{edge:.2g}") for edge in (value.min(), value.max()))
-                if low < high:
-                    each["fillings"].append({"value": None, "low": low, "high": high, "size_of": None})
+                if low < high or (value.dtype.kind == "f" and not value.any()):
+                    bounds = {"low": low, "high": high} if low < high else {"low": None, "high": None}
+                    each["fillings"].append({"value": None, **bounds, "size_of": None})
                     fillings[at] = len(each["fillings"]) - 1
         return fillings
+
+    # --- states, which are fed from run to run
+
+    def growing(self) -> list[str]:
+        """Return the dimensions that may grow from run to run."""
+        return [name for name, each in self.dimensions.items() if each["kind"] in STEPS and len(each["sizes"]) > 1]
+
+    def unrelated(self, sizes: Sizes, fillings: list[int]) -> Sizes:
+        """Return the sizes without those that have to be the sum of two others, as trying shows; note these sums.
+
+        Such is the mask of a decoder, which is as long as the cache and the new tokens.
+        """
+        growing = self.growing() if self.past else []
+        for total, one, other in itertools.permutations(growing, 3):
+            if one > other or sizes[total] != sizes[one] + sizes[other] or not self.time_left():
+                continue
+            others = {**sizes, one: 2 * sizes[one], other: 3 * sizes[other]}
+            others[total] = others[one] + others[other]
+            alone = {**sizes, one: others[one]}
+            if self.attempt(others, fillings) is None and self.attempt(alone, fillings) is not None:
+                self.sums[total] = [one, other]
+                del self.dimensions[total]
+                return self.unrelated({name: size for name, size in sizes.items() if name != total}, fillings)
+        return sizes
+
+    def given_states(self) -> dict[str, Any]:
+        """Return what the last run gave for the next one's states; nothing if any output is empty, or no tensor."""
+        if not all(isinstance(value, np.ndarray) and value.size for value in self.outputs.values()):
+            return {}
+        return {each["name"]: self.outputs[each["fed_by"]] for each in self.states}
+
+    def without_past(self, sizes: Sizes, fillings: list[int]) -> Sizes:
+        """Return the sizes of a first run, of which states that grow are empty, if the model takes that."""
+        empty = {**sizes, **dict.fromkeys(self.past, 0)}
+        return empty if self.past and self.attempt(empty, fillings) is None and self.given_states() else sizes
+
+    def steps(self, sizes: Sizes, fillings: list[int]) -> Iterator[Sizes]:
+        """Yield the sizes of two runs more, each fed what the one before gave."""
+        self.attempt(sizes, fillings)
+        for number in (1, 2):
+            fed = self.given_states()
+            for each in self.following(sizes, fed) if fed else ():
+                self.unfed = self.attempt(each, fillings, number, fed=fed) or ""
+                if not self.unfed and self.given_states():
+                    sizes = each
+                    yield each
+                    break
+            else:
+                return
+
+    def following(self, sizes: Sizes, fed: dict[str, Any]) -> Iterator[Sizes]:
+        """Yield sizes for a run that is fed these states, of a single new token if it reads such or its states grow."""
+        of_states = {
+            name: size
+            for each in self.states
+            for name, size in zip(each["shape"], fed[each["name"]].shape, strict=False)
+            if name in self.dimensions
+        }
+        bound = {**sizes, **of_states}
+        new = [name for name in self.growing() if name not in of_states]
+        likely = [[name for name in new if name in self.tokens]]
+        if any(bound[name] != sizes[name] for name in self.past):
+            added = {term for terms in self.sums.values() for term in terms}
+            likely += [[name for name in new if name in added], new, *([name] for name in new)]
+        for names in likely:
+            if names:
+                yield {**bound, **dict.fromkeys(names, 1)}
+        yield bound
 
     # --- other sizes, other ways
 

@@ -21,8 +21,8 @@ from ortrim.base.command import run
 from ortrim.base.console import Console
 from ortrim.base.files import shipped_folder
 from ortrim.base.scripts import packages_folder
-from ortrim.binaries.macho import read_macho
 from ortrim.binaries.macho_exports import is_signature_true
+from ortrim.binaries.macho_image import read_macho
 from ortrim.pins.shipped import tool_requirements
 from ortrim.pipeline.planned import Planned, make_planned
 from ortrim.pipeline.request import Request

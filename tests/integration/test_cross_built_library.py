@@ -14,8 +14,9 @@ import pytest
 from ortrim.base.command import run
 from ortrim.base.files import shipped_folder
 from ortrim.base.scripts import packages_folder
-from ortrim.binaries.macho import MachSignature, read_macho
+from ortrim.binaries.macho import MachSignature
 from ortrim.binaries.macho_exports import is_signature_true
+from ortrim.binaries.macho_image import read_macho
 from ortrim.binaries.objects import object_symbols
 from ortrim.build.execution import BuildInputs, JobPaths, job_environment, prepare_workspace
 from ortrim.build.native import finish

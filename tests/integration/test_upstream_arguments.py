@@ -15,7 +15,7 @@ import pytest
 from ortrim.base.command import Completed, run
 from ortrim.base.json import from_json
 from ortrim.base.scripts import ISOLATED_PYTHON, environment_with, packages_folder
-from ortrim.binaries.macho import read_macho
+from ortrim.binaries.macho_image import read_macho
 from ortrim.build.dead_kernels import KINDS
 from ortrim.build.plan import BuildJob, BuildPlan
 from ortrim.build.upstream_arguments import FLAGS

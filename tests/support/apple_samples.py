@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ortrim.base.command import run
-from ortrim.binaries.macho_image import universal_file
+from ortrim.binaries.macho import universal_file
 
 RECORDED: Final = Path(__file__).parents[1] / "unit" / "binaries" / "data" / "apple"
 BUILD_VERSION, DEVICE = 0x32, 2

@@ -1,21 +1,15 @@
-"""What Mach-O files are made of: libraries, objects and archives for Apple's systems. Pure data.
+"""Mach-O files of Apple's systems: what is said of them, and where their parts lie, each within its bounds.
 
-- Mach-O files: libraries, objects and static libraries for Apple's systems, of one architecture or several.
-- Where the parts of a Mach-O file lie: architectures, load commands and what they point at, each within its bounds.
-- The load commands of a 64-bit Mach-O file whose header `macho_layout` has checked.
+`macho_image` reads them with LIEF, whose 1.0 takes half a file for a whole one and passes on sizes beyond the end.
 """
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
 from typing import Final
 
-from ortrim.binaries.archives import MAGIC as ARCHIVE_MAGIC
-from ortrim.binaries.archives import members_of
-from ortrim.binaries.elf import read_bytes
 from ortrim.errors import BinaryError, Diagnostic
 
 
@@ -132,7 +126,6 @@ FAT_MAGIC: Final = b"\xca\xfe\xba\xbe"
 FAT_64_MAGIC: Final = b"\xca\xfe\xba\xbf"
 THIN_MAGICS: Final = {b"\xcf\xfa\xed\xfe": 32, b"\xce\xfa\xed\xfe": 28}
 """The magic numbers of 64- and 32-bit files, with the bytes of their header; all of Apple's processors since 2006."""
-BITCODE_MAGICS: Final = (b"BC\xc0\xde", b"\xde\xc0\x17\x0b")
 MOST_ARCHITECTURES: Final = 16
 """A class file of Java begins with the same bytes as a file of several architectures; its next number is over 44."""
 MOST_COMMANDS: Final = 10_000
@@ -263,49 +256,9 @@ def _sections(content: bytes, count: int, start: int, form: str) -> Iterator[tup
         yield relocations, relocation_count * 8
 
 
-OTHERS: Final = {
-    b"": "the file is empty",
-    b"\x7fELF": "it is an ELF file, of Linux or Android",
-    b"MZ": "it is a program or library of Windows",
-    b"PK\x03\x04": "it is a zip archive",
-    b"\xfe\xed\xfa": "it is for PowerPC",
-    b"\xca\xfe\xba\xbe": "it is a class file of Java",
-}
-"""What is met instead, by how it begins."""
-
-
-def read_macho(path: Path) -> MachFile:
-    """Return what is in a Mach-O file or a static library of Mach-O objects.
-
-    Raises `BinaryError` (`library-missing`, `not-mach-o`, `corrupt-mach-o`, `not-an-archive`, and
-    `objects-differ` for a static library that mixes architectures).
-    """
-    return macho_of(read_bytes(path), str(path))
-
-
 def is_macho(data: bytes) -> bool:
     """Whether bytes, at least the first eight of a file, begin a Mach-O file of one architecture or several."""
     return is_thin(data) or is_fat(data)
-
-
-def macho_of(data: bytes, where: str) -> MachFile:
-    """Return what `read_macho` does of a file in memory, such as a member of an archive, which errors call `where`."""
-    with diagnosed(where):
-        parts = tuple(fat_parts(data)) if is_fat(data) else (("", data),)
-        return MachFile(size_bytes=len(data), images=tuple(_part(name, part, where) for name, part in parts))
-
-
-def one_architecture(data: bytes, architecture: str, where: str) -> bytes:
-    """Return one architecture of a file as a file of its own.
-
-    Raises `BinaryError` (`architecture-missing`, and as `macho_of` does).
-    """
-    with diagnosed(where):
-        found = dict(fat_parts(data)) if is_fat(data) else {_thin(data, where).architecture: data}
-    if architecture not in found:
-        what, why = f"this is not a library for {architecture}", f"it is for {', '.join(sorted(found))}"
-        raise BinaryError("architecture-missing", what, where=where, why=why)
-    return found[architecture]
 
 
 @contextmanager
@@ -319,68 +272,6 @@ def diagnosed(where: str) -> Iterator[None]:
         hint = "it may be truncated: build or download it again"
         why = f"{type(error).__name__}: {str(error)[:200]}"
         raise BinaryError("corrupt-mach-o", "the Mach-O file is damaged", where=where, why=why, hint=hint) from error
-
-
-def _part(said: str, data: bytes, where: str) -> MachImage:
-    """Read one architecture, which is called `said` by the file that holds several."""
-    image = _archive(data, where) if data.startswith(ARCHIVE_MAGIC) else _thin(data, where)
-    if said not in {"", image.architecture}:
-        raise ValueError(f"what is called {said} is {image.architecture}")
-    return image
-
-
-def _thin(data: bytes, where: str) -> MachImage:
-    if not is_thin(data):
-        why = next((why for head, why in OTHERS.items() if head and data.startswith(head)), "")
-        why = why or (f"it begins with {data[:4]!r}" if data else OTHERS[b""])
-        raise BinaryError("not-mach-o", "this is not a Mach-O file", where=where, why=why)
-    from ortrim.binaries.macho_image import read_image  # noqa: PLC0415 - imports lief
-
-    return read_image(data)
-
-
-def _archive(data: bytes, where: str) -> MachImage:
-    """Return a static library as one: the exported and undefined symbols of its objects together."""
-    members = members_of(data, where)
-    objects = [
-        _thin(content, f"{where}: {name}") for name, content in members if not content.startswith(BITCODE_MAGICS)
-    ]
-    if not objects:
-        raise BinaryError(
-            "not-mach-o", "this is not a library of Mach-O objects", where=where, why="it holds no object"
-        )
-    architectures = sorted({each.architecture for each in objects})
-    if len(architectures) > 1:
-        why = f"it has objects of {', '.join(architectures)}"
-        raise BinaryError("objects-differ", "a static library has one architecture", where=where, why=why)
-    return replace(
-        _joined(objects),
-        size_bytes=len(data),
-        bitcode=any(each.bitcode for each in objects) or len(objects) < len(members),
-        objects=len(objects),
-    )
-
-
-def _joined(objects: list[MachImage]) -> MachImage:
-    offered = {name for each in objects for name in each.exported}
-    asked = {name for each in objects for name in each.undefined}
-    return MachImage(
-        architecture=objects[0].architecture,
-        kind=MachKind.ARCHIVE,
-        size_bytes=0,
-        builds=tuple(sorted({build for each in objects for build in each.builds})),
-        unmarked=sum(each.unmarked for each in objects),
-        install_name="",
-        version="",
-        exported=tuple(sorted(offered)),
-        undefined=tuple(sorted(asked - offered)),
-        needed=(),
-        segments=(),
-        bitcode=False,
-        debug=any(each.debug for each in objects),
-        uuid="",
-        signature=MachSignature.NONE,
-    )
 
 
 MAGIC: Final = b"\xcf\xfa\xed\xfe"
@@ -398,3 +289,33 @@ def load_commands(data: bytes) -> Iterator[tuple[int, int]]:
         kind, size = struct.unpack_from("<II", data, start)
         yield kind, start
         start += size
+
+
+PROCESSORS: Final = {"x86_64": (0x01000007, 3, 12), "arm64": (0x0100000C, 0, 14)}
+"""Architecture -> Apple's numbers of it (processor and subtype), and the power of two that is its page."""
+HEADER: Final = struct.Struct(">4sI")
+UNIVERSAL_ENTRY: Final = struct.Struct(">iiIII")
+LARGEST: Final = 0xFFFFFFFF
+"""Offsets have 32 bits; files beyond that need another format, which older systems do not read."""
+
+
+def universal_file(parts: Mapping[str, bytes]) -> bytes:
+    """Return one file of several architectures: libraries, or static libraries, each as it is and on a page of its own.
+
+    The same parts give the same bytes, in whatever order they come. What has one architecture stays thin. Raises
+    KeyError for an architecture that Apple's systems of today do not run on, ValueError for files that are too large.
+    """
+    if len(parts) == 1:
+        return next(iter(parts.values()))
+    ordered = sorted(parts, key=lambda name: (PROCESSORS[name][2], name))  # lipo's order: the smallest pages first
+    position, entries, content = HEADER.size + UNIVERSAL_ENTRY.size * len(ordered), [], bytearray()
+    for name in ordered:
+        processor, subtype, power = PROCESSORS[name]
+        padding = -(position + len(content)) % (1 << power)
+        content += bytes(padding)
+        start = position + len(content)
+        if start + len(parts[name]) > LARGEST:
+            raise ValueError(f"{name} would end beyond 4 GiB")
+        entries.append(UNIVERSAL_ENTRY.pack(processor, subtype, start, len(parts[name]), power))
+        content += parts[name]
+    return HEADER.pack(FAT_MAGIC, len(ordered)) + b"".join(entries) + bytes(content)

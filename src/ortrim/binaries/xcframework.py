@@ -21,7 +21,8 @@ from pydantic import TypeAdapter
 from ortrim.base.archives import Bundle, inside, open_bundle
 from ortrim.base.files import sha256_of
 from ortrim.binaries.archives import MAGIC as ARCHIVE_MAGIC
-from ortrim.binaries.macho import MachFile, MachImage, is_macho, macho_of
+from ortrim.binaries.macho import MachFile, MachImage, is_macho
+from ortrim.binaries.macho_image import macho_of
 from ortrim.errors import BinaryError
 
 Plist = Mapping[str, Any]

@@ -20,7 +20,8 @@ from ortrim.binaries.android import NativeLibrary
 from ortrim.binaries.archives import MAGIC, archive_members
 from ortrim.binaries.elf import machine_of, read_library, with_elf_type
 from ortrim.binaries.elf_objects import visible_symbols
-from ortrim.binaries.macho import MachImage, is_macho, read_macho
+from ortrim.binaries.macho import MachImage, is_macho
+from ortrim.binaries.macho_image import read_macho
 from ortrim.binaries.xcframework import FRAMEWORK_SUFFIX as FRAMEWORK
 from ortrim.binaries.xcframework import SUFFIX as XCFRAMEWORK
 from ortrim.binaries.xcframework import SliceFacts, holds_framework, read_xcframework, used_categories

@@ -19,7 +19,7 @@ from apple_samples import (
     xcframework_plist,
     zipped,
 )
-from ortrim.binaries.macho_image import universal_file
+from ortrim.binaries.macho import universal_file
 from ortrim.errors import BinaryError, Diagnostic, ExitCode, ModelError, StorageError
 from ortrim.inspect.run import inspect_file
 from ortrim.inspect.task import inspected_table

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from ortrim.binaries.macho_image import read_apple_library
 from ortrim.binaries.xcframework import read_xcframework
 from ortrim.build.plan import JobResult
 from ortrim.package.manifest import PackageInputs
@@ -84,8 +85,6 @@ def deliver_apple(
 
 def delivery(result: JobResult, sound: SoundXcframework) -> Delivery:
     """Return what a package holds for one of its targets; the gates are those of the whole xcframework."""
-    from ortrim.binaries.macho_image import read_apple_library  # noqa: PLC0415 - imports lief
-
     facts, size = read_apple_library(result.library)
     return Delivery(
         archive=sound.package.xcframework, library=result.library, facts=facts, gates=sound.gates, size=size

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Final
 
 from ortrim.binaries.apple import ApplePlatform, AppleVariant, Slice
-from ortrim.binaries.macho import MachFile, MachKind, macho_of
+from ortrim.binaries.macho import MachFile, MachKind, universal_file
+from ortrim.binaries.macho_image import macho_of
 from ortrim.binaries.xcframework import Category, categories, used_categories
 from ortrim.errors import PackageError
 from ortrim.package.package import rendered
@@ -193,7 +194,7 @@ def framework_library(whole: AppleSliceInputs) -> FrameworkLibrary:
     Raises `BinaryError` for what cannot be read, `PackageError` (`wrong-architecture`, `wrong-kind`) for a library that
     does not belong into the slice.
     """
-    content = _universal({part.architecture: _checked(part) for part in whole.parts})
+    content = universal_file({part.architecture: _checked(part) for part in whole.parts})
     return FrameworkLibrary(inputs=whole, content=content, facts=macho_of(content, whole.slice.identifier))
 
 
@@ -279,12 +280,6 @@ def symbol_files(libraries: tuple[FrameworkLibrary, ...], version: str) -> tuple
     return tuple(file for library in libraries for file in _of_slice(library, version))
 
 
-def _universal(parts: Mapping[str, bytes]) -> bytes:
-    from ortrim.binaries.macho_image import universal_file  # noqa: PLC0415 - imports lief
-
-    return universal_file(parts)
-
-
 def _of_slice(library: FrameworkLibrary, version: str) -> tuple[PackagedFile, ...]:
     parts, contents = library.inputs.parts, f"{library.inputs.slice.identifier}/{BUNDLE}.dSYM/Contents"
     dynamic = [part for part in parts if part.symbols is not None and part.inputs.job.linkage == "shared"]
@@ -293,7 +288,7 @@ def _of_slice(library: FrameworkLibrary, version: str) -> tuple[PackagedFile, ..
         return ()
     return (
         PackagedFile(path=f"{contents}/Info.plist", content=symbols_plist(version)),
-        PackagedFile(path=f"{contents}/Resources/DWARF/{FRAMEWORK}", content=_universal(found)),
+        PackagedFile(path=f"{contents}/Resources/DWARF/{FRAMEWORK}", content=universal_file(found)),
     )
 
 

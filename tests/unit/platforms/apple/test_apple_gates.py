@@ -29,8 +29,7 @@ from apple_samples import (
     zipped,
 )
 from ortrim.binaries.apple import ApplePlatform, AppleVariant, Slice
-from ortrim.binaries.macho import MachBuild, MachImage, MachNeed
-from ortrim.binaries.macho_image import universal_file
+from ortrim.binaries.macho import MachBuild, MachImage, MachNeed, universal_file
 from ortrim.binaries.xcframework import SliceFacts, XcframeworkFacts, read_xcframework
 from ortrim.errors import BinaryError, DiagnosticGroup, ExitCode
 from ortrim.platforms.apple.gates import RULES, broken_rules, check_xcframework, require_sound_xcframework

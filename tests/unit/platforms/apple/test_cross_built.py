@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from apple_slices import recorded
-from ortrim.binaries.macho import read_macho
+from ortrim.binaries.macho_image import read_macho
 from ortrim.build.execution import JobPaths
 from ortrim.build.plan import BuildJob
 from ortrim.errors import BinaryError, StorageError

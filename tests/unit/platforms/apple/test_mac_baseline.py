@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from apple_samples import sample
-from ortrim.binaries.macho_image import universal_file
+from ortrim.binaries.macho import universal_file
 from ortrim.errors import BinaryError, ExitCode, ToolError
 from ortrim.models import full_runtime
 from ortrim.models.full_runtime import FullRuntime

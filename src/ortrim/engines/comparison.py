@@ -352,7 +352,7 @@ class Compared:
     rounds: int = ROUNDS
     threads: int = 1
     library: Path | None = None
-    patience: EngineTimeouts = field(default_factory=EngineTimeouts)
+    timeouts: EngineTimeouts = field(default_factory=EngineTimeouts)
 
 
 def compare_engines(compared: Compared, console: Console) -> EngineComparison:
@@ -367,7 +367,7 @@ def compare_engines(compared: Compared, console: Console) -> EngineComparison:
     subjects, runtime = _subjects(compared, loaded, console)
     machine, load_average = Host(compared.request.cores).facts(), os.getloadavg()[0]
     with _working_folder() as folder:
-        driver = Driver(folder=folder, threads=compared.threads, patience=compared.patience)
+        driver = Driver(folder=folder, threads=compared.threads, timeouts=compared.timeouts)
         setting = _setting(compared, loaded, engines, driver, console)
         with alone(console.note):
             cases, versions = _measured(subjects, setting, console)

@@ -220,7 +220,7 @@ class Driver:
 
     folder: Path
     threads: int = 1
-    patience: EngineTimeouts = field(default_factory=EngineTimeouts)
+    timeouts: EngineTimeouts = field(default_factory=EngineTimeouts)
     execute: Execute = run
 
     def convert(self, place: EngineEnvironment, job: EngineJob) -> EngineConversion | CannotRun:
@@ -251,7 +251,7 @@ class Driver:
             (working / "request.json").write_text(json.dumps(self._request(at, place, job, action)), encoding="utf-8")
         environment = {**at.environment, **ONE_THREAD, "HOME": str(working)}
         words = (*at.words, str(SCRIPT), str(working / "request.json"))
-        limits = {"timeout_seconds": self.patience.timeout_seconds, "most_bytes": MOST_PRINTED}
+        limits = {"timeout_seconds": self.timeouts.timeout_seconds, "most_bytes": MOST_PRINTED}
         try:
             return self.execute(words, cwd=working, environment=environment, **limits)
         except ToolError as error:
@@ -281,9 +281,9 @@ class Driver:
             "others": OTHERS,
             "memory_bytes": MEMORY_BYTES,
             "threads": self.threads,
-            "runs": self.patience.runs,
-            "warmup": self.patience.warmup,
-            "seconds": self.patience.seconds,
+            "runs": self.timeouts.runs,
+            "warmup": self.timeouts.warmup,
+            "seconds": self.timeouts.seconds,
         }
 
 

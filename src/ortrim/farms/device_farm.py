@@ -286,10 +286,10 @@ def _scheduled(
 
 
 def _followed(account: DeviceFarmAccount, arn: str, url: str, job: FarmJob) -> Mapping[str, Any]:
-    longest = minutes_of(job) * 60 + account.patience.grace_seconds
+    longest = minutes_of(job) * 60 + account.timeouts.grace_seconds
     limits = FarmLimits(queue_seconds=job.queue_seconds, run_seconds=longest)
     try:
-        return follow(lambda: _look(account, arn, url), limits, account.patience.interval_seconds, account.tell)
+        return follow(lambda: _look(account, arn, url), limits, account.timeouts.interval_seconds, account.tell)
     except Overdue as error:
         raise overdue(error, url, account.where) from error
 
@@ -346,7 +346,7 @@ def bring_back(account: DeviceFarmAccount, ended: EndedRun, folder: Path) -> Non
 
 def _listed(account: DeviceFarmAccount, run: str, category: Category, kind: str) -> list[str]:
     """Return the addresses of a run's artifacts of one kind."""
-    pauses = iter(account.patience.pauses[:LISTED_AGAIN])
+    pauses = iter(account.timeouts.pauses[:LISTED_AGAIN])
     while not (found := account.ask(lambda client: _urls(client, run, category, kind))):
         seconds = next(pauses, None)
         if seconds is None:
@@ -387,10 +387,10 @@ def _fetch_logs(account: DeviceFarmAccount, urls: Sequence[str], log: Path, scra
 def _fetch(account: DeviceFarmAccount, url: str, path: Path, most_bytes: int) -> None:
     if not same_way(url, account.endpoint):
         raise missing(account.where, "AWS names an address that is not encrypted", "")
-    fetch(url, path, most_bytes=most_bytes, pauses=account.patience.pauses, where=account.where)
+    fetch(url, path, most_bytes=most_bytes, pauses=account.timeouts.pauses, where=account.where)
 
 
-DEFAULT_PATIENCE: Final = FarmTimeouts()
+DEFAULT_TIMEOUTS: Final = FarmTimeouts()
 
 
 class DeviceFarm:
@@ -398,14 +398,14 @@ class DeviceFarm:
 
     name: Final = "devicefarm"
 
-    def __init__(self, patience: FarmTimeouts = DEFAULT_PATIENCE) -> None:
-        self._patience = patience
+    def __init__(self, timeouts: FarmTimeouts = DEFAULT_TIMEOUTS) -> None:
+        self._timeouts = timeouts
 
     def run(self, job: FarmJob, tell: Tell) -> FarmRun:
         """Run a job to its end, as `Farm.run` promises; the uploads are removed whatever happens."""
         began = time.monotonic()
         require_free(job.destination)
-        account = open_account(f"{self.name}:{job.device}", self._patience, tell)
+        account = open_account(f"{self.name}:{job.device}", self._timeouts, tell)
         place = find_place(account, job.device)
         with termination_raises(), ExitStack() as undone:
             ended = _ended(account, place, job, undone)

@@ -132,11 +132,11 @@ REGION: Final = "us-west-2"
 
 
 class DeviceFarmAccount:
-    """An account at AWS Device Farm; requests are repeated with `patience`, and all that it raises names `where`."""
+    """An account at AWS Device Farm; requests are repeated with `timeouts`, and all that it raises names `where`."""
 
-    def __init__(self, client: DeviceFarmClient, where: str, patience: FarmTimeouts, tell: Tell) -> None:
+    def __init__(self, client: DeviceFarmClient, where: str, timeouts: FarmTimeouts, tell: Tell) -> None:
         self.where = where
-        self.patience = patience
+        self.timeouts = timeouts
         self.tell = tell
         self.region: str = client.meta.region_name
         self.endpoint: str = client.meta.endpoint_url
@@ -151,7 +151,7 @@ class DeviceFarmAccount:
 
     def ask(self, call: Callable[[DeviceFarmClient], Answer]) -> Answer:
         """Ask the service what changes nothing, again after a lost connection. Raises `VerifyError`, `NetworkError`."""
-        return persist(lambda: self._called(call), self.patience.pauses)
+        return persist(lambda: self._called(call), self.timeouts.pauses)
 
     def _called(self, call: Callable[[DeviceFarmClient], Answer]) -> Answer:
         from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415 - an extra
@@ -172,7 +172,7 @@ class DeviceFarmAccount:
         raise cause
 
 
-def open_account(where: str, patience: FarmTimeouts, tell: Tell) -> DeviceFarmAccount:
+def open_account(where: str, timeouts: FarmTimeouts, tell: Tell) -> DeviceFarmAccount:
     """Return the account of this machine's credentials; nothing is sent to the service yet.
 
     Raises `ToolError` `farm-tool-missing` without boto3, and `VerifyError` `farm-credentials`.
@@ -185,7 +185,7 @@ def open_account(where: str, patience: FarmTimeouts, tell: Tell) -> DeviceFarmAc
         raise ToolError("farm-tool-missing", what, where=where, why=str(error), hint=hint) from error
     keep_addresses_out_of_logs()
     try:
-        return DeviceFarmAccount(_client(boto3.Session(), where), where, patience, tell)
+        return DeviceFarmAccount(_client(boto3.Session(), where), where, timeouts, tell)
     except (BotoCoreError, ValueError) as error:
         # An endpoint that is no address is a ValueError.
         cause = failure(_names(error), str(error), where)
@@ -267,7 +267,7 @@ class Uploads:
         self.account.tell(f"uploading {name}")
         arn, url = self._announced(name, kind)
         self.undone.callback(self._remove, arn, name)
-        persist(lambda: self._send(url, path, name), self.account.patience.pauses[:3])
+        persist(lambda: self._send(url, path, name), self.account.timeouts.pauses[:3])
         self._wait(arn, name)
         return arn
 
@@ -293,7 +293,7 @@ class Uploads:
             raise Transient(lost) from None
 
     def _wait(self, arn: str, name: str) -> None:
-        interval = min(self.account.patience.interval_seconds, 3.0)
+        interval = min(self.account.timeouts.interval_seconds, 3.0)
         try:
             status, message = follow(lambda: self._look(arn, name), LOOKED_AT, interval, self.account.tell)
         except Overdue as error:

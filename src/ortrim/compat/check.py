@@ -119,16 +119,6 @@ def at_opset(model: Path, opset: int, destination: Path) -> bool:
     return _written(converted, destination)
 
 
-def at_ir_version(model: Path, ir_version: int, destination: Path) -> bool:
-    """Write a model with another IR version; False when it cannot be read, or not be written in one file."""
-    try:
-        loaded = onnx.load(model)
-    except Exception:  # noqa: BLE001 - weights in other files may be missing or outside the model's folder
-        return False
-    loaded.ir_version = ir_version
-    return _written(loaded, destination)
-
-
 def since_versions(names: Iterable[str], opset: int) -> dict[str, int] | None:
     """Return the opset since which each operator of `ai.onnx` is as it is in `opset`; None when one is not in it."""
     try:
@@ -163,18 +153,14 @@ def remedies(trials: Trials, model: PreparedModel, judgement: Judgement) -> Iter
 
 
 def remedies_for_refused(trials: Trials, path: Path, refusal: ModelError) -> Iterator[str]:
-    """Yield what makes a model fit whose opset or IR version is too new for the runtime's ONNX Runtime."""
+    """Yield what makes a model fit whose opset is too new for the runtime's ONNX Runtime."""
     limits = limits_of(trials.installed.ort_version)
-    if limits is None:
+    if limits is None or refusal.code != "unsupported-opset":
         return
     with _folder() as folder:
         changed = Path(folder) / "model.onnx"
-        if refusal.code == "unsupported-ir-version":
-            written, words = at_ir_version(path, limits.ir_version, changed), f"IR version {limits.ir_version}"
-        else:
-            written, words = at_opset(path, limits.opset, changed), f"opset {limits.opset} of ai.onnx"
-        if written and _fits_as_file(trials, changed):
-            yield f"export it with {words}"
+        if at_opset(path, limits.opset, changed) and _fits_as_file(trials, changed):
+            yield f"export it with opset {limits.opset} of ai.onnx"
 
 
 def _opset_remedies(trials: Trials, model: PreparedModel, judgement: Judgement) -> Iterator[str]:

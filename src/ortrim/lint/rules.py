@@ -70,9 +70,9 @@ RULES: Final = (
     LintRule(
         code="unsupported-ir-version",
         level="error",
-        title="an IR version that the chosen runtime does not read",
+        title="what a newer IR version brought than the chosen runtime reads",
         why="the runtime refuses the model",
-        fix="set ir_version when saving it (onnx.helper.make_model), or choose another onnxruntime.version",
+        fix="export it without newer element types and device settings, or choose another onnxruntime.version",
         check=runtime_rules.ir_version,
     ),
     LintRule(

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from importlib.metadata import version
 from math import prod
 from pathlib import Path, PurePath
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -37,7 +38,7 @@ from ortrim.models.graph_facts import GraphFacts, dimension_name, dynamic_dimens
 from ortrim.models.kernels import missing_kernel
 from ortrim.models.models import TensorInfo
 from ortrim.models.named import ADDRESSES, WHEEL, files_named
-from ortrim.models.prepare import require_files
+from ortrim.models.prepare import MODEL_FILE, require_files, with_ir_version
 from ortrim.pins.runtime import runtime_pins
 from ortrim.pins.versions import limits_of, supported_versions
 from ortrim.pipeline.preparing import ready_models
@@ -415,7 +416,12 @@ def _findings(subject: _Subject, graph: GraphFacts, library: Library, *, run: bo
 def _looked(subject: _Subject, graph: GraphFacts, *, run: bool) -> Looked:
     pins = runtime_pins(subject.ort_version)
     runtime: FullRuntime = full_runtime(pins.version, pins.converter_requirements)
-    return look(subject.path, graph, runtime, run=run)
+    limits = limits_of(subject.ort_version)
+    if limits is None or graph.model.ir_version <= limits.ir_version:
+        return look(subject.path, graph, runtime, run=run)
+    with TemporaryDirectory() as folder:
+        with_ir_version(subject.path, limits.ir_version, Path(folder), subject.name)
+        return look(Path(folder) / MODEL_FILE, graph, runtime, run=run)
 
 
 def _library_sizes(asked: LintRequest, console: Console) -> tuple[Sizes | None, tuple[str, ...]]:

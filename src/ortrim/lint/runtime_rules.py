@@ -115,11 +115,11 @@ def opset(facts: LintFacts) -> Iterator[Shown]:
 
 
 def ir_version(facts: LintFacts) -> Iterator[Shown]:
-    """Find an IR version that the runtime does not read."""
-    own, limits = facts.graph.model.ir_version, facts.runtime.limits
+    """Find what a newer IR version brought than the runtime reads; a number alone is lowered."""
+    own, limits = facts.graph.model.least_ir_version, facts.runtime.limits
     if limits and own > limits.ir_version:
-        words = f"IR version {own}; ONNX Runtime {facts.runtime.version} reads up to {limits.ir_version}"
-        words += f"; {needed_for_ir_version(own)}"
+        reads = f"ONNX Runtime {facts.runtime.version} reads up to {limits.ir_version}"
+        words = f"it uses what IR version {own} brought; {reads}; {needed_for_ir_version(own)}"
         yield Shown(place="model", words=words)
 
 

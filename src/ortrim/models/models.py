@@ -24,7 +24,8 @@ class TensorInfo:
 class ModelFacts:
     """What an ONNX model says of itself: `opsets` by domain, IR version, inputs and outputs in order.
 
-    `convolution_share` is the share of its float32 weights that convolutions along two axes have, 0 to 1.
+    `least_ir_version` is the lowest that has all that the model uses; older ones than any runtime needs are not told
+    apart. `convolution_share` is the share of its float32 weights that convolutions along two axes have, 0 to 1.
     """
 
     sha256: str
@@ -34,6 +35,7 @@ class ModelFacts:
     inputs: tuple[TensorInfo, ...]
     outputs: tuple[TensorInfo, ...]
     node_count: int
+    least_ir_version: int = 0
     convolution_share: float = 0.0
 
 

@@ -17,6 +17,7 @@ import numpy as np
 import onnx
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import DecodeError, Message
+from google.protobuf.unknown_fields import UnknownFieldSet
 from numpy.typing import NDArray
 from onnx import numpy_helper
 from onnx.external_data_helper import uses_external_data
@@ -253,15 +254,46 @@ def check_limits(facts: ModelFacts, ort_version: str, where: str) -> None:
             hint = "convert it with onnx.version_converter, export it with another opset, or change onnxruntime.version"
             needed = f": {needed_for_opset(domain, opset)}" if too_new else ""
             raise ModelError("unsupported-opset", what, where=where, hint=hint + needed)
-    if limits and facts.ir_version > limits.ir_version:
+    if limits and facts.least_ir_version > limits.ir_version:
         what = (
-            f"the model has IR version {facts.ir_version}; ONNX Runtime {ort_version} reads up to {limits.ir_version}"
+            f"the model uses what IR version {facts.least_ir_version} brought; ONNX Runtime {ort_version} reads up to"
+            f" {limits.ir_version}"
         )
         hint = (
-            "set ir_version when exporting (onnx.helper.make_model(..., ir_version=...)), or change"
-            f" onnxruntime.version: {needed_for_ir_version(facts.ir_version)}"
+            "export it without (float4, float8e8m0, 2-bit integers, settings for several devices), or change"
+            f" onnxruntime.version: {needed_for_ir_version(facts.least_ir_version)}"
         )
         raise ModelError("unsupported-ir-version", what, where=where, hint=hint)
+
+
+ALWAYS_READ: Final = 10
+"""The IR version that every supported runtime reads."""
+TYPES_SINCE: Final = {"FLOAT4E2M1": 11, "FLOAT8E8M0": 12, "UINT2": 13, "INT2": 13, "FLOAT6E2M3": 14, "FLOAT6E3M2": 14}
+"""The element types that later ones brought, by their names in `TensorProto.DataType`."""
+FIELDS_SINCE: Final = {"configuration": 11, "device_configurations": 11, "opaque_type": 14}
+TYPE_FIELDS: Final = ("data_type", "elem_type")
+TYPE_ATTRIBUTES: Final = ("to", "dtype", "output_dtype")
+"""Attributes of operators that name an element type."""
+
+
+def least_ir_version(model: onnx.ModelProto) -> int:
+    """Return the lowest IR version that has all that a model uses; its own where it has what onnx does not know."""
+    own = int(model.ir_version)
+    return own if own <= ALWAYS_READ else max(ALWAYS_READ, *_ir_versions(model, own))
+
+
+def _ir_versions(message: Message, own: int) -> Iterator[int]:
+    """Yield the IR versions that brought what is in a message, as far as they are not read by every runtime."""
+    yield own if len(UnknownFieldSet(message)) else 0
+    names_type = isinstance(message, onnx.AttributeProto) and message.name in TYPE_ATTRIBUTES
+    for field, value in message.ListFields():
+        yield FIELDS_SINCE.get(field.name, 0)
+        if field.type == FieldDescriptor.TYPE_MESSAGE:
+            for each in (value,) if isinstance(value, Message) else value:
+                yield from _ir_versions(each, own)
+        elif field.name in TYPE_FIELDS or (names_type and field.name == "i"):
+            known = value in onnx.TensorProto.DataType.values()
+            yield TYPES_SINCE.get(onnx.TensorProto.DataType.Name(value), 0) if known else own
 
 
 def refuse_size(size: int, where: str) -> NoReturn:
@@ -311,6 +343,7 @@ def facts_of(model: onnx.ModelProto, sha256: str, size_bytes: int, where: str) -
         sha256=sha256,
         size_bytes=size_bytes,
         ir_version=model.ir_version,
+        least_ir_version=least_ir_version(model),
         opsets=tuple(sorted((entry.domain or "ai.onnx", entry.version) for entry in model.opset_import)),
         inputs=tuple(_input(value, where) for value in inputs),
         outputs=tuple(_output(value, where) for value in model.graph.output),

@@ -40,6 +40,7 @@ from ortrim.models.onnx_files import (
     read_onnx,
     refuse_size,
 )
+from ortrim.pins.versions import limits_of
 from ortrim.spec.buildspec import ModelSpec
 
 NEAR_MEMBERS: Final = 12
@@ -139,7 +140,7 @@ def _copy_member(archive: zipfile.ZipFile, member: str, destination: Path, where
 
 
 MODEL_FILE: Final = "model.onnx"
-FACTS_LAYOUT: Final = "4"
+FACTS_LAYOUT: Final = "5"
 """To be part of the path to prepared models, and raised when what is kept beside them changes."""
 FACTS_FILE: Final = "facts.json"
 LAST_FETCHED: Final = "last-fetched"
@@ -306,11 +307,20 @@ def _run_checker(path: Path, where: str) -> None:
             ) from error
 
 
-def prepare(model: ModelSpec, *, base: Path, root: Path, ort_version: str, where: str) -> PreparedModel:
+def prepare(
+    model: ModelSpec,
+    *,
+    base: Path,
+    root: Path,
+    ort_version: str,
+    where: str,
+    note: Callable[[str], None] = lambda _: None,
+) -> PreparedModel:
     """Return our own copy of a model, checked for `ort_version`.
 
     Relative paths in `model` start at `base`; copies lie in folders below `root`, named by SHA-256; `where` is
     the model's place in the buildspec (`x.toml: models[0]`). With nothing changed the model is not parsed again.
+    An IR version that the runtime does not read is lowered in a copy, and `note` told, if nothing of it is used.
     Raises `ModelError`, `NetworkError` (addresses and wheels) or `StorageError`; nothing is left behind then.
     """
     if model.path is None:
@@ -319,7 +329,24 @@ def prepare(model: ModelSpec, *, base: Path, root: Path, ort_version: str, where
         folder = _copied(model, base / model.path, root, ort_version, where)
     facts = read_facts(folder, StoredModel).facts
     check_limits(facts, ort_version, where)
+    limits = limits_of(ort_version)
+    if limits and facts.ir_version > limits.ir_version:
+        most, given = limits.ir_version, folder
+        note(f"{model.name}: IR version {facts.ir_version} is lowered to {most}; nothing newer than that is used")
+        folder = root / f"{given.name}-ir{most}"
+        cached_folder(folder, lambda temporary: with_ir_version(given / MODEL_FILE, most, temporary, where))
+        facts = replace(facts, ir_version=most)
     return PreparedModel(name=model.name, path=folder / MODEL_FILE, facts=facts)
+
+
+def with_ir_version(path: Path, ir_version: int, folder: Path, where: str) -> None:
+    """Write a copy of a model with another IR version, and the files beside it, into a folder."""
+    model = read_onnx(path, where)
+    model.ir_version = ir_version
+    for name in external_files(model, where):
+        copy_file(path.parent / name, folder / name, where)
+    with storage_errors(folder):
+        (folder / MODEL_FILE).write_bytes(model.SerializeToString())
 
 
 def pinned(model: ModelSpec, *, root: Path, ort_version: str, where: str) -> ModelSpec:

@@ -210,7 +210,8 @@ def prepared_models(loaded: LoadedSpec, console: Console) -> tuple[PreparedModel
             step.progress(number, len(loaded.spec.models), model.name)
             where = f"{loaded.file}: models[{number}]"
             version = loaded.spec.onnxruntime.version
-            prepared.append(prepare(model, base=loaded.file.parent, root=root, ort_version=version, where=where))
+            own = prepare(model, base=loaded.file.parent, root=root, ort_version=version, where=where, note=step.note)
+            prepared.append(own)
     return tuple(prepared)
 
 

@@ -20,6 +20,7 @@ from ortrim.base.files import sha256_of, storage_errors
 from ortrim.errors import ModelError, ParityError
 from ortrim.models.full_runtime import FullRuntime
 from ortrim.models.models import PreparedModel, TensorInfo
+from ortrim.pins.versions import limits_of
 from ortrim.spec.step_specs import StepChoices
 from ortrim.spec.tolerances import Tolerance
 from ortrim.steps.report import CaseLeft, ModelCounts
@@ -231,15 +232,19 @@ def checked(
     model: "onnx.ModelProto", name: str, folder: Path, runs: StepRuns, where: str
 ) -> tuple[PreparedModel, ModelCounts]:
     """Write a model and check it as one that a user gives."""
+    from ortrim.models.onnx_files import least_ir_version  # noqa: PLC0415
     from ortrim.models.prepare import check_model  # noqa: PLC0415
     from ortrim.steps.report import counts_of  # noqa: PLC0415
     from ortrim.steps.step import save  # noqa: PLC0415
 
-    path = folder / MODEL_FILE
+    path, version = folder / MODEL_FILE, runs.runtime.version
     with storage_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
+    limits = limits_of(version)
+    if limits and least_ir_version(model) <= limits.ir_version < model.ir_version:
+        model.ir_version = limits.ir_version
     save(model, path, where)
-    version, size = runs.runtime.version, path.stat().st_size
+    size = path.stat().st_size
     facts, _ = check_model(path, sha256=sha256_of(path), size_bytes=size, ort_version=version, where=where)
     return PreparedModel(name=name, path=path, facts=facts), counts_of(model, facts)
 

@@ -7,7 +7,7 @@ import pytest
 from onnx import helper
 
 from onnx_samples import model_of, relu, weighted, write
-from ortrim.compat.check import at_ir_version, at_opset, since_versions
+from ortrim.compat.check import at_opset, since_versions
 
 
 def opset_of(path: Path) -> int:
@@ -48,16 +48,7 @@ def test_weights_that_cannot_be_read_are_no_error(tmp_path: Path, location: str)
     (tmp_path / "in").mkdir()
     path = write(tmp_path / "in" / "m.onnx", weighted(location))
     assert not at_opset(path, 14, tmp_path / "new.onnx")
-    assert not at_ir_version(path, 8, tmp_path / "new.onnx")
     assert not (tmp_path / "new.onnx").exists()
-
-
-def test_a_model_is_written_with_another_ir_version(tmp_path: Path) -> None:
-    """And nothing else of it changes."""
-    model = relu()
-    model.ir_version = 99
-    assert at_ir_version(write(tmp_path / "m.onnx", model), 8, tmp_path / "new.onnx")
-    assert onnx.load(tmp_path / "new.onnx") == relu()
 
 
 def test_operators_have_the_version_that_an_opset_gives_them() -> None:

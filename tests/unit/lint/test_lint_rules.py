@@ -27,6 +27,11 @@ def _opset(number: int, ir_version: int = 8) -> LintFacts:
     return facts(model_of([helper.make_node("Relu", ["x"], ["y"])], opsets=[("", number)], ir_version=ir_version))
 
 
+def _float4(ir_version: int) -> LintFacts:
+    node = helper.make_node("Cast", ["x"], ["y"], to=TensorProto.FLOAT4E2M1)
+    return facts(model_of([node], ir_version=ir_version))
+
+
 def _sized(external_bytes: int) -> LintFacts:
     known = facts(relu())
     return replace(known, graph=replace(known.graph, external_bytes=external_bytes))
@@ -136,7 +141,7 @@ SAMPLES: dict[str, tuple[Sample, Sample]] = {
     "dynamic-size-limited": (lambda: _at(1, 2, 3, 8, worked=(2, 8)), lambda: _at(1, 2, 3, 8, worked=(1, 2, 3, 8))),
     "no-size-runs": (lambda: _at(1, 2, 3, worked=()), lambda: _at(1, 2, 3, worked=(3,))),
     "unsupported-opset": (lambda: _opset(23), lambda: _opset(22)),
-    "unsupported-ir-version": (lambda: _opset(17, 11), lambda: _opset(17, 10)),
+    "unsupported-ir-version": (lambda: _float4(11), lambda: _opset(17, 11)),
     "weights-below-8-bits": (lambda: _small("INT4", "1.28.0"), lambda: _small("INT4", "1.27.0")),
     "model-too-large": (lambda: _sized(2**31), lambda: _sized(2**31 - 10_000)),
     "near-2-gb": (lambda: _sized(2**31 - 10_000), lambda: _sized(2**30)),
@@ -180,9 +185,7 @@ def test_what_is_too_new_says_which_version_takes_it() -> None:
         "opset 24 of ai.onnx; ONNX Runtime 1.21.0 takes 7 to 22; opset 24 of ai.onnx needs ONNX Runtime 1.24.4 or later"
     ]
     assert shown("unsupported-opset", lambda: _opset(6))[0].words.endswith("takes 7 to 22")
-    assert shown("unsupported-ir-version", lambda: _opset(17, 11))[0].words.endswith(
-        "needs ONNX Runtime 1.23.2 or later"
-    )
+    assert shown("unsupported-ir-version", lambda: _float4(11))[0].words.endswith("needs ONNX Runtime 1.23.2 or later")
 
 
 def test_every_rule_has_its_two_models() -> None:

@@ -4,7 +4,9 @@ import hashlib
 import os
 import sys
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import Final
 
 import onnx
 import pytest
@@ -17,6 +19,7 @@ from ortrim.base.cache import record_entry
 from ortrim.errors import Diagnostic, ExitCode, ModelError, NetworkError, StorageError
 from ortrim.models import prepare as origins
 from ortrim.models.models import PreparedModel, TensorInfo
+from ortrim.models.onnx_files import least_ir_version
 from ortrim.models.prepare import pinned, prepare
 from ortrim.spec.buildspec import ModelSpec
 
@@ -165,10 +168,51 @@ def test_a_new_opset_of_the_ml_domain_is_refused(base: Path, root: Path) -> None
     assert "ai.onnx.ml" in refused(base, root, "unsupported-opset").what
 
 
-def test_a_new_ir_version_is_refused(base: Path, root: Path) -> None:
-    """1.21 reads IR versions up to 10."""
-    write(base / "m.onnx", model_of([helper.make_node("Relu", ["x"], ["y"])], ir_version=11))
-    refused(base, root, "unsupported-ir-version")
+@pytest.mark.parametrize("kept", [False, True])
+def test_a_new_ir_version_is_lowered_where_nothing_of_it_is_used(base: Path, root: Path, kept: bool) -> None:  # noqa: FBT001
+    """1.21 reads IR versions up to 10, and takes the rest of the model, its files too, as it is."""
+    model = weighted("weights/w.bin") if kept else relu()
+    (base / "weights").mkdir()
+    (base / "weights" / "w.bin").write_bytes(bytes(range(16)))
+    model.ir_version, notes = 13, list[str]()
+    path = write(base / "m.onnx", model)
+    spec = ModelSpec(name="m", path=path)
+    for version, own in (("1.32.0", 13), ("1.21.0", 10), ("1.21.0", 10), ("1.32.0", 13)):
+        copy = prepare(spec, base=base, root=root, ort_version=version, where=WHERE, note=notes.append)
+        found = onnx.load_model(copy.path)
+        assert (copy.facts.ir_version, found.ir_version) == (own, own)
+        found.ir_version = 13
+        assert found == onnx.load_model(path)
+    assert notes == 2 * ["m: IR version 13 is lowered to 10; nothing newer than that is used"]
+
+
+def _annotated() -> onnx.ModelProto:
+    model = relu()
+    model.graph.node[0].device_configurations.add(configuration_id="two")
+    return model
+
+
+NEWER: Final[dict[str, tuple[Callable[[], onnx.ModelProto], int]]] = {
+    "input": (lambda: model_of([], [value("x", TensorProto.FLOAT4E2M1)], [value("x", TensorProto.FLOAT4E2M1)]), 11),
+    "inner value": (lambda: model_of([helper.make_node("Cast", ["x"], ["y"], to=TensorProto.INT2)]), 13),
+    "weights": (lambda: model_of([], initializers=[TensorProto(name="w", data_type=TensorProto.FLOAT8E8M0)]), 12),
+    "devices": (_annotated, 11),
+    "type of no name": (lambda: model_of([helper.make_node("Cast", ["x"], ["y"], to=99)]), 14),
+    "field of no name": (lambda: onnx.ModelProto.FromString(relu().SerializeToString() + b"\xf8\x07\x01"), 14),
+    "nothing": (relu, 10),
+}
+
+
+@pytest.mark.parametrize("name", NEWER)
+def test_what_a_newer_ir_version_brought_is_refused(name: str, base: Path, root: Path) -> None:
+    """By what it needs, whatever number it has; what nobody knows yet may be of its own version."""
+    make, needed = NEWER[name]
+    model = make()
+    model.ir_version = 14
+    assert least_ir_version(model) == needed
+    write(base / "m.onnx", model)
+    if name in {"devices", "field of no name"}:
+        assert f"IR version {needed}" in refused(base, root, "unsupported-ir-version").what
 
 
 def test_limits_are_those_of_the_version_that_is_built(base: Path, root: Path) -> None:

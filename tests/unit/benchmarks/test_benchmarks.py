@@ -41,6 +41,7 @@ from onnx_samples import model_of, value, write
 from ortrim.base.command import Completed
 from ortrim.build.plan import CompiledUnits, CompilerCacheUse
 from ortrim.models.full_runtime import FullRuntime
+from ortrim.models.models import OrtModel
 from ortrim.platforms import target_problems
 from ortrim.spec.buildspec import SessionSettings
 from ortrim.spec.load import load_spec
@@ -149,7 +150,16 @@ def library(contender: str) -> Library:
 def built(case: Case, folder: Path) -> Any:
     """Return a build of one model with one case."""
     shutil.copy(TINY, folder / "built.so")
-    converted = SimpleNamespace(path=Path("m.ort"), style="fixed", aligned=True)
+    converted = OrtModel(
+        name="net",
+        path=Path("m.ort"),
+        sha256=DIGEST,
+        size_bytes=9,
+        ort_version="1.21.0",
+        style="fixed",
+        level="extended",
+        config="",
+    )
     models = SimpleNamespace(
         prepared=(SimpleNamespace(name="net", path=Path("m.onnx")),),
         converted=(converted,),

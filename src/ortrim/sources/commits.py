@@ -139,7 +139,9 @@ def pack_commit(pin: CommitPin, folder: Path, archive: Path) -> None:
 
 
 def _without_owner(member: tarfile.TarInfo) -> tarfile.TarInfo:
-    return member.replace(uid=0, gid=0, uname="", gname="", mtime=0, deep=False)
+    member.uid = member.gid = member.mtime = 0
+    member.uname = member.gname = ""
+    return member
 
 
 def require_tree(folder: Path, tree: str, left_out: Mapping[str, str]) -> None:

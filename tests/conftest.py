@@ -49,9 +49,16 @@ def needed_tools(item: pytest.Item) -> tuple[str, ...]:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Let a run say for the sake of which tools it is."""
+    """Let a run be of all tests, and say for the sake of which tools it is."""
+    everything = "run all tests where no file is named, and not the units and one build alone"
+    parser.addoption("--all", action="store_true", help=everything)
     words = "a tool without which tests fail, whatever tests/unavailable.toml says; may be given several times"
     parser.addoption("--require", action="append", default=[], metavar="TOOL", choices=KNOWN_TOOLS, help=words)
+
+
+def nothing_is_named(config: pytest.Config) -> bool:
+    """Whether the command line has no file, folder or test; a worker is always given what to run."""
+    return config.args_source is not pytest.Config.ArgsSource.ARGS
 
 
 def _hear_interrupts() -> None:
@@ -68,6 +75,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     os.environ.pop("PYTHONUNBUFFERED", None)
     _hear_interrupts()
+    if config.getoption("all") and nothing_is_named(config):
+        config.args[:] = [str(TESTS)]
     strict = os.environ.get("CI", "").lower() in {"1", "true"}
     config.stash[AVAILABILITY] = Availability(
         read_unavailable(UNAVAILABLE_FILE),
@@ -157,3 +166,15 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         terminalreporter.section("not tried")
         for line in lines:
             terminalreporter.line(line)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Say below pytest's own closing line what a contributor's run has left out."""
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is None or config.getoption("all") or config.getoption("collectonly") or not nothing_is_named(config):
+        return
+    files = len({*(TESTS / "integration").glob("test_*.py")} - {TESTS / "integration" / "test_small_build.py"})
+    reporter.line(
+        f"left out: {files} files in tests/integration, half an hour; to run them, too: ./bootstrap pytest --all"
+    )

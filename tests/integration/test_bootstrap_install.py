@@ -5,6 +5,7 @@ import re
 import shutil
 import sys
 import threading
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -22,6 +23,7 @@ SMALL: Final = (
     "editables", "hatchling", "iniconfig", "invoke", "packaging", "pathspec", "pluggy", "tomlkit", "trove-classifiers",
 )  # fmt: skip
 """What building the project itself takes, and two more."""
+DEVELOPMENT: Final = (*SMALL, "execnet")
 PROJECT: Final = """
 [build-system]
 requires = ["hatchling"]
@@ -36,10 +38,9 @@ packages = ["src/ortrim"]
 """
 
 
-def small_lock(without: str = "") -> str:
-    """Return the part of the project's own lock that the small project needs."""
-    entries = re.split(r"(?m)^(?=[a-z])", (ROOT / "requirements.lock").read_text())
-    names = set(SMALL) - {without}
+def small_lock(names: Collection[str] = SMALL) -> str:
+    """Return the part of the project's own lock that has these packages."""
+    entries = re.split(r"(?m)^(?=[a-z])", (ROOT / "requirements-dev.lock").read_text())
     return "".join(entry for entry in entries if entry.split("==")[0] in names)
 
 
@@ -70,13 +71,14 @@ def write_project(folder: Path, version: str = "1.0") -> None:
     (folder / "src" / "ortrim" / "__init__.py").write_text("def main() -> None:\n    print('ortrim runs')\n")
     (folder / "pyproject.toml").write_text(PROJECT.format(version=version))
     (folder / "requirements.lock").write_text(small_lock())
+    (folder / "requirements-dev.lock").write_text(small_lock(DEVELOPMENT))
 
 
 @pytest.fixture(scope="session")
 def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Fetch the wheels once, with their digests checked."""
     folder = tmp_path_factory.mktemp("wheels")
-    (folder / "lock.txt").write_text(small_lock())
+    (folder / "lock.txt").write_text(small_lock(DEVELOPMENT))
     command = (sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--require-hashes", "--dest", folder)
     done = run([*command, "--requirement", folder / "lock.txt"], timeout_seconds=300)
     assert done.returncode == 0, done.stderr
@@ -164,9 +166,19 @@ def test_a_changed_project_is_installed_alone(ready_checkout: Checkout) -> None:
 def test_a_changed_lock_installs_afresh(ready_checkout: Checkout) -> None:
     """What the lock no longer names is gone."""
     lock = ready_checkout.folder / "requirements.lock"
-    lock.write_text(small_lock(without="iniconfig"))
+    lock.write_text(small_lock({*SMALL} - {"iniconfig"}))
     assert "ModuleNotFoundError" in ready_checkout.bootstrap("python", "-c", "import iniconfig").stderr
     lock.write_text(small_lock())
+
+
+def test_packages_of_development_are_added_for_its_commands(ready_checkout: Checkout) -> None:
+    """What builds has no use for them; once they are there, they stay."""
+    wanted = ("python", "-c", "import execnet")
+    assert "ModuleNotFoundError" in ready_checkout.bootstrap(*wanted).stderr
+    asked = ready_checkout.bootstrap("ruff", "--version")
+    assert asked.stderr.partition("\n")[0] == f"bootstrap: installing {len(DEVELOPMENT)} locked packages"
+    done = ready_checkout.bootstrap(*wanted)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_a_python_that_was_removed_is_replaced(ready_checkout: Checkout) -> None:

@@ -28,14 +28,12 @@ from ortrim.base.files import sha256_of
 from ortrim.base.scripts import packages_folder
 from ortrim.binaries.elf import read_library
 from ortrim.pins.shipped import tool_requirements
-from own_caches import link_parts, own_cache
+from own_caches import FETCHED_OR_COMPILED, link_parts, own_cache
 from static_programs import CRASHES, IN_C, IN_CXX, SAID_IN_C, SAID_IN_CXX, linked, said
 
 pytestmark = [pytest.mark.alone, pytest.mark.build, pytest.mark.network]
 
 ROOT: Final = Path(__file__).parents[2]
-SHARED: Final = ("apt", "compiler", "downloads", "packages", "sources", "zig")
-"""Parts of the cache that hold only what was fetched or compiled before."""
 PUBLIC_API: Final = {"OrtGetApiBase", "OrtSessionOptionsAppendExecutionProvider_CPU"}
 IN_THE_MIDDLE: Final = re.compile(r"build linux-\w+: [2-9]\d %")
 NINJA_STEP: Final = re.compile(r"^\[(\d+)/(\d+)\]", re.MULTILINE)
@@ -134,7 +132,7 @@ def environment(cache: Path) -> Iterator[Environment]:
 
     Ends what a killed build left running, which is the compiler cache's server.
     """
-    with own_cache(cache, *SHARED) as environment, tempfile.TemporaryDirectory(prefix="ortrim-") as folder:
+    with own_cache(cache, *FETCHED_OR_COMPILED) as environment, tempfile.TemporaryDirectory(prefix="ortrim-") as folder:
         yield environment | {"TMPDIR": folder}
         for process in processes_of(cache, (cache / "trees").resolve()):
             os.kill(process, signal.SIGKILL)
@@ -298,7 +296,9 @@ def test_without_its_report_a_build_is_verified_again(built: Built, output: Path
 def test_the_same_inputs_give_the_same_package(built: Built, cache: Path, tmp_path: Path) -> None:
     """Converted and packaged anew, elsewhere, with other permissions and in another time zone, the bytes are equal."""
     (tmp_path / "cache").mkdir()
-    link_parts(tmp_path / "cache", {kind: cache / kind for kind in (*SHARED, "builds", "models", "runners")})
+    link_parts(
+        tmp_path / "cache", {kind: cache / kind for kind in (*FETCHED_OR_COMPILED, "builds", "models", "runners")}
+    )
     environment = {**os.environ, "ORTRIM_CACHE": str(tmp_path / "cache"), "TZ": "Pacific/Apia"}
     words = ["/bin/sh", "-c", 'umask 077; exec "$@"', "sh", *command(tmp_path / "elsewhere")]
     done = run(words, cwd=ROOT, environment=environment, timeout_seconds=BUILD_SECONDS)

@@ -5,8 +5,12 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
 from ortrim.base.cache import cache_folder
+
+FETCHED_OR_COMPILED: Final = ("apt", "compiler", "downloads", "packages", "sources", "zig")
+"""Parts of a cache that hold only what was fetched or compiled before."""
 
 
 def link_parts(folder: Path, parts: Mapping[str, Path]) -> None:

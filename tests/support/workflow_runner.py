@@ -64,7 +64,7 @@ def take_packages_of_the_tests(clone: Path, start_up: str = "") -> None:
     for name, (module, function) in PROGRAMS.items():
         (folder / "bin" / name).write_text(COMMAND.format(module, function.partition(".")[0], function))
         (folder / "bin" / name).chmod(0o755)
-    (folder / "installed.lock").write_text(f"# {folder}\n{(clone / 'requirements.lock').read_text()}")
+    (folder / "installed.lock").write_text(f"# {folder}\n{(clone / 'requirements-dev.lock').read_text()}")
     (folder / "installed.toml").write_bytes((clone / "pyproject.toml").read_bytes())
 
 

@@ -1,17 +1,10 @@
-import os
-import re
 import shutil
-import sys
 from pathlib import Path
 
 import pytest
 
 from availability import Availability, is_present, read_unavailable
 from browser import browser_program
-from ortrim.base.command import run
-
-NDK_TESTS = "tests/integration/test_android_ndk.py"
-ROOT = Path(__file__).parents[2]
 
 
 def availability(
@@ -59,36 +52,6 @@ def test_a_required_tool_is_excused_by_no_list() -> None:
         with pytest.raises(pytest.fail.Exception, match="this run requires it"):
             checked.check(("ndk",))
         checked.check(("git",))
-
-
-def test_a_run_for_the_sake_of_a_tool_is_not_green_without_it() -> None:
-    """As CI's job with an NDK is started; a word that is no tool's is refused."""
-    for word, code in (("ndk", 1), ("nkd", pytest.ExitCode.USAGE_ERROR)):
-        words = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--require", word, NDK_TESTS)
-        environment = {name: value for name, value in os.environ.items() if not name.startswith("ANDROID")}
-        assert run((*words, "-k", "runner_compiles"), cwd=ROOT, environment=environment).returncode == code
-
-
-def test_workers_make_one_list() -> None:
-    """Each test that was not tried is counted once, whichever process had it."""
-    words = (
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        "-n",
-        "2",
-        NDK_TESTS,
-        "-k",
-        "runner_compiles",
-    )
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("ANDROID", "CI"))}
-    done = run(words, cwd=ROOT, environment=environment)
-    (skipped,) = re.findall(r"^(\d+) skipped", done.stdout, re.MULTILINE)
-    assert done.stdout.count("not tried for want of") == 1
-    assert f"\n  ndk: {skipped}, " in done.stdout
 
 
 @pytest.mark.parametrize(

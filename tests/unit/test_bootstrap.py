@@ -14,6 +14,7 @@ from ortrim.base.command import Completed, run
 from ortrim.errors import ExitCode
 
 ROOT: Final = Path(__file__).parents[2]
+FILES: Final = ("bootstrap", "pyproject.toml", "requirements-dev.lock", "requirements.lock")
 UTILITIES: Final = ("cat", "cmp", "cp", "dirname", "grep", "id", "mkdir", "mv", "rm", "sed", "tail")
 """All programs that ./bootstrap may use beside git and Python."""
 
@@ -42,7 +43,7 @@ def machine(tmp_path: Path) -> Machine:
     checkout, programs = tmp_path / "a checkout", tmp_path / "bin"
     checkout.mkdir()
     programs.mkdir()
-    for name in ("bootstrap", "pyproject.toml", "requirements.lock"):
+    for name in FILES:
         shutil.copy(ROOT / name, checkout)
     for name in (*UTILITIES, "git"):
         (programs / name).symlink_to(shutil.which(name) or "absent")
@@ -71,11 +72,7 @@ def assert_refused(done: Completed, machine: Machine, reference: str, *words: st
     assert done.stdout == ""
     assert "Traceback" not in done.stderr
     assert [word for word in words if word not in done.stderr] == [], done.stderr
-    assert sorted(entry.name for entry in machine.checkout.iterdir()) == [
-        "bootstrap",
-        "pyproject.toml",
-        "requirements.lock",
-    ]
+    assert sorted(entry.name for entry in machine.checkout.iterdir()) == [*FILES]
 
 
 def test_without_a_command_it_prints_its_usage(machine: Machine) -> None:
@@ -201,10 +198,10 @@ def test_a_python_that_the_converter_has_a_wheel_for_comes_first(machine: Machin
 
 
 def made_with(machine: Machine, *path: Path, **variables: str) -> str:
-    """Return the version of the Python that the virtual environment is made with."""
-    shutil.rmtree(machine.checkout / ".venv", ignore_errors=True)
-    (machine.checkout / "requirements.lock").write_text("absent==1.0 --hash=sha256:00\n")
-    done = machine.bootstrap("pytest", path=path, PIP_NO_INDEX="1", **variables)
+    """Return the version of the Python that the virtual environment is made with, and no more than begin to make it."""
+    (machine.programs / "rm").unlink()
+    machine.program("rm", "kill -9 $PPID")
+    done = machine.bootstrap("invoke", path=path, **variables)
     return done.stderr.partition("making .venv with Python ")[2].partition(" ")[0]
 
 

@@ -1,4 +1,4 @@
-"""What `.ci/run` installs before it tests: its own function, by bash, on made-up machines."""
+"""What `.ci/run` installs, and how it runs the README's commands: its own functions, by bash, on made-up machines."""
 
 import shutil
 from pathlib import Path
@@ -33,16 +33,19 @@ TOOLS: Final = (
 )
 
 
-def installed(folder: Path, system: str, *programs: str, stub: str = "") -> list[str]:
+def installed(folder: Path, system: str, *programs: str, stub: str = "", has_venv: bool = True) -> list[str]:
     """Return what is installed on a system that has these programs, and one that only asks for a snap."""
     made = FakePrograms(folder)
-    made.add(*programs, "apt-get", "sudo")
+    made.add(*programs, "apt-get", "sudo", "python")
+    if not has_venv:
+        made.answer("python", stderr="No module named 'ensurepip'", code=1)
     if stub:
         made.add(stub)
         made.answer(stub, stderr="requires the chromium snap to be installed", code=1)
     release = folder / "os-release"
     release.write_text(system)
-    words = (BASH, "-c", 'source "$1" && install_test_tools "$2"', "test", SCRIPT, release)
+    script = 'source "$1" && SYSTEM_PYTHON=$3 && install_test_tools "$2"'
+    words = (BASH, "-c", script, "test", SCRIPT, release, folder / "bin" / "python")
     done = run(words, environment={"PATH": str(folder / "bin")})
     assert (done.returncode, done.stderr) == (0, "")
     calls = [call for call in made.calls if "install" in call]
@@ -75,6 +78,36 @@ def test_other_tools_are_installed_on_either_system(tmp_path: Path) -> None:
     """By the names of their packages, at once."""
     without = [tool for tool in TOOLS if tool not in {"adb", "javac"}]
     assert installed(tmp_path, UBUNTU, *without) == ["adb", "default-jdk-headless"]
+
+
+def test_the_system_s_python_can_make_virtual_environments(tmp_path: Path) -> None:
+    """Debian has that in a package of its own, which the README's commands need."""
+    assert installed(tmp_path, UBUNTU, *TOOLS, has_venv=False) == ["python3-venv"]
+
+
+def test_the_readme_s_commands_run_on_a_bare_machine(tmp_path: Path) -> None:
+    """In a clone, one after the other, each with a HOME that was empty, and nothing else of this environment."""
+    (tmp_path / "bootstrap").write_text('#!/bin/sh\nenv >> ~/seen\necho "$@" | tee -a ~/ran\n')
+    (tmp_path / "bootstrap").chmod(0o755)
+    (tmp_path / "README.md").write_text("```sh\n./bootstrap invoke build   # one\n./bootstrap pytest\n```\nrm no\n")
+    name = ("-c", "user.name=x", "-c", "user.email=x@x")
+    for words in (("init", "-q"), ("add", "."), (*name, "commit", "-q", "-m", "x")):
+        assert run(("git", *words), cwd=tmp_path).returncode == 0
+    script = 'source "$1" && rm() { cat "$2/seen"; } && SYSTEM_PYTHON=$2 && run_readme'
+    done = run((BASH, "-c", script, "test", SCRIPT, shutil.which("env") or "env"), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    printed = [line for line in done.stdout.splitlines() if not line.startswith("==")]
+    ran, seen = printed[:2], printed[2:]
+    assert ran == ["invoke build", "pytest"]
+    assert {line.partition("=")[0] for line in seen} <= {"HOME", "OLDPWD", "PATH", "PWD", "SHLVL", "_"}
+    assert "PATH=/usr/bin:/bin" in seen
+
+
+def test_all_tests_run_after_the_readme_s_commands() -> None:
+    """The last of them has the closing line."""
+    *_, readme, last = SCRIPT.read_text().splitlines()
+    assert readme == "step run_readme"
+    assert last.startswith("exec ./bootstrap pytest --all ")
 
 
 def test_the_tests_take_the_browsers_that_it_looks_for() -> None:

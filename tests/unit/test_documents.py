@@ -14,7 +14,7 @@ PAGES: Final = (
     *sorted((ROOT / "docs").rglob("*.md")),
     *sorted((ROOT / "benchmarks" / "results").glob("*.md")),
 )
-NAMED_IN: Final = ("src", "tests", "benchmarks", "buildspecs", "bootstrap", "pyproject.toml", "requirements.lock")
+NAMED_IN: Final = ("src", "tests", "benchmarks", "buildspecs", "bootstrap", "pyproject.toml")
 UPSTREAMS: Final = {
     f"docs/{name}.md" for name in ("ContribOperators", "Operators", "Versioning", "reference/compatibility")
 }

@@ -1,4 +1,3 @@
-import os
 import socket
 import sys
 import urllib.request
@@ -12,25 +11,6 @@ from ortrim.base.command import run
 ROOT = Path(__file__).parents[2]
 ELSEWHERE = "192.0.2.1"
 """An address for documentation, which no machine has (RFC 5737)."""
-ASKING = f"""
-import socket, sys, threading, pytest
-def ask():
-    try:
-        socket.create_connection(("{ELSEWHERE}", 80), timeout=1)
-    except BaseException:
-        pass
-def test_hidden(): ask()
-def test_in_a_thread():
-    thread = threading.Thread(target=ask)
-    thread.start()
-    thread.join()
-@pytest.fixture
-def asked(): ask()
-def test_in_a_fixture(asked): pass
-def test_after_it(): pass
-@pytest.mark.network
-def test_that_may(): sys.audit("socket.gethostbyname", "host.example")
-"""
 
 
 @pytest.fixture
@@ -79,14 +59,3 @@ def test_a_child_reaches_nobody() -> None:
     assert done.returncode == 1
     assert "Connection refused" in done.stderr
     assert urllib.request.getproxies()["https"].startswith("http://127.0.0.1:")
-
-
-def test_a_test_cannot_hide_what_it_asked_for(tmp_path: Path) -> None:
-    """Nor can a thread or a fixture; the next test is not blamed, and one that may use the network does."""
-    (tmp_path / "test_asking.py").write_text(ASKING)
-    options = ("-q", "-p", "no:cacheprovider", "-p", "conftest", f"--rootdir={tmp_path}", "-c", "/dev/null")
-    path = os.pathsep.join(str(ROOT / "tests" / name) for name in ("", "support"))
-    words = (sys.executable, "-m", "pytest", *options, tmp_path / "test_asking.py")
-    done = run(words, environment={**os.environ, "PYTHONPATH": path}, cwd=tmp_path)
-    assert "3 failed, 2 passed" in done.stdout
-    assert done.stdout.count(f"asked for: {ELSEWHERE}") >= 3

@@ -45,6 +45,8 @@ def newer_calls(text: str) -> Iterator[str]:
             case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name), keywords=keywords):
                 given = {keyword.arg for keyword in keywords if keyword.arg} & PARAMETERS.get(name, frozenset())
                 yield from (f"{node.lineno}: {name}({parameter}=)" for parameter in sorted(given))
+            case _:
+                pass
 
 
 def test_nothing_newer_is_called() -> None:

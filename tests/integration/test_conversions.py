@@ -23,7 +23,7 @@ from ortrim.models.models import PreparedModel
 from ortrim.models.prepare import prepare
 from ortrim.pipeline.conversions import changed_outputs, lower_level, subject_of
 from ortrim.pipeline.first_spec import FirstChoices, first_spec
-from ortrim.spec.buildspec import BuildSpec, CaseSpec, InputSpec, ModelSpec, SessionSpec, settings_of
+from ortrim.spec.buildspec import IN_PLACE, BuildSpec, CaseSpec, InputSpec, ModelSpec, SessionSpec, settings_of
 from ortrim.spec.tolerances import Tolerance
 from ortrim.verify.reference import cases_made
 from ortrim.verify.verification import ModelUnderTest
@@ -175,6 +175,23 @@ def test_a_model_runs_in_the_full_runtime_as_its_package_has_it(name: str, tmp_p
             under_test(prepared, refused, SessionSpec(in_place=True))
         assert caught.value.code == "shipped-session-fails"
         assert caught.value.hint == "leave in_place = true out of its session"
+
+
+@pytest.mark.parametrize("width", [4, 64, 1024])
+def test_weights_that_are_read_in_place_are_there_in_each_run(width: int, tmp_path: Path) -> None:
+    """The bytes that Python's binding is given do not outlive its constructor, whatever their size."""
+    random = np.random.default_rng(0)
+    names = [f"w{number}" for number in range(8)]
+    weights = [numpy_helper.from_array(random.standard_normal((4, width)).astype(np.float32), name) for name in names]
+    nodes = [helper.make_node("MatMul", ["x", name], [f"y_{name}"]) for name in names]
+    outputs = [value(f"y_{name}", shape=(2, width)) for name in names]
+    model = model_of(nodes, [value("x", shape=(2, 4))], outputs, initializers=weights)
+    prepared, spec = given(model, tmp_path)
+    spec = replace(spec, cases=tuple(CaseSpec(name=f"c{number}", seed=number) for number in range(4)))
+    subject = under_test(prepared, spec, SessionSpec(prepacking=False))
+    assert subject.converted.reads_in_place
+    assert IN_PLACE in subject.session.configuration
+    assert changed_outputs([subject], BuildSpec(name="b", models=(spec,)), RUNTIME, here=True) == ()
 
 
 def test_a_buildspec_made_for_models_has_the_level_that_keeps_their_outputs(tmp_path: Path) -> None:

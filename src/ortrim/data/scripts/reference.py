@@ -58,6 +58,10 @@ def go_without_amx() -> None:
 
 go_without_amx()
 import onnxruntime  # noqa: E402
+from onnxruntime.capi import _pybind_state  # noqa: E402
+
+IN_BYTES = ("session.use_ort_model_bytes_directly", "session.use_ort_model_bytes_for_initializers")
+"""The entries with which a session goes on reading the bytes of its model."""
 
 LEVELS = {
     "none": onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL,
@@ -153,12 +157,25 @@ def open_session(model: str, settings: str | None = None, *, profile: str = "") 
     source: Any = model
     if settings:
         chosen = json.loads(settings)
-        set_options(options, chosen)
-        source = model if chosen["load"] == "file" else Path(model).read_bytes()
+        entries = chosen.pop("configuration")
+        set_options(options, chosen, {key: value for key, value in entries if key not in IN_BYTES})
+        if chosen["load"] != "file":
+            source = Path(model).read_bytes()
+            read_in_bytes(source, chosen, dict(entries))
     return onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
 
 
-def set_options(options: Any, chosen: dict[str, Any]) -> None:
+def read_in_bytes(model: bytes, chosen: dict[str, Any], entries: dict[str, str]) -> None:
+    """Let the runtime read the graph with all entries: there it refuses what it cannot leave in the bytes.
+
+    More cannot be done: the binding for Python copies the bytes, and frees them before a session is initialized.
+    """
+    options = onnxruntime.SessionOptions()
+    set_options(options, chosen, entries)
+    _pybind_state.InferenceSession(options, model, False, False)  # noqa: FBT003 - takes no names
+
+
+def set_options(options: Any, chosen: dict[str, Any], entries: dict[str, str]) -> None:
     """Set what ortrim's `SessionSettings` say, as the runner does."""
     options.intra_op_num_threads = chosen["threads"]
     options.inter_op_num_threads = chosen["inter_op_threads"]
@@ -169,7 +186,7 @@ def set_options(options: Any, chosen: dict[str, Any]) -> None:
     options.graph_optimization_level = LEVELS[chosen["optimization_level"]]
     for kind in ("intra_op", "inter_op"):
         options.add_session_config_entry(f"session.{kind}.allow_spinning", str(int(chosen["allow_spinning"])))
-    for key, value in chosen["configuration"]:
+    for key, value in entries.items():
         options.add_session_config_entry(key, value)
 
 

@@ -14,6 +14,7 @@ from typing import Final
 from ortrim.lint.findings import LintFacts, Shown
 from ortrim.models.graph_facts import NAMELESS, NodeFacts, TextFacts, WeightFacts, dynamic_dimensions, elements
 from ortrim.models.models import TensorInfo
+from ortrim.models.shapes import BY_CHANCE
 
 MACHINE: Final = re.compile(
     r"\d+"
@@ -48,9 +49,6 @@ def _ends(facts: LintFacts) -> Iterator[tuple[str, int, TensorInfo]]:
 
 
 CONTROL: Final = ("If", "Loop", "Scan", "SequenceMap")
-RANDOM: Final = (
-    "Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike",
-)  # fmt: skip
 
 
 def control_flow(facts: LintFacts) -> Iterator[Shown]:
@@ -63,7 +61,7 @@ def control_flow(facts: LintFacts) -> Iterator[Shown]:
 def random_output(facts: LintFacts) -> Iterator[Shown]:
     """Find operators that make their output by chance."""
     for node in facts.graph.nodes:
-        if node.operator in RANDOM and node.domain == "ai.onnx":
+        if node.operator in BY_CHANCE and node.domain == "ai.onnx":
             seeded = " from a seed, in an order that depends on the runs before" if node.attribute("seed") else ""
             yield Shown(place=node.place, words=f"{node.operator} draws numbers{seeded}")
 

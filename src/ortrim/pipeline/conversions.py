@@ -15,6 +15,8 @@ from ortrim.steps.parity import tolerances_for
 from ortrim.verify.cases import Case
 from ortrim.verify.devices.host import saturates_here
 from ortrim.verify.measurements import OutputParity
+from ortrim.verify.parity import is_drawn
+from ortrim.verify.random_numbers import without_draws
 from ortrim.verify.reference import reference_outputs, shipped_outputs
 from ortrim.verify.verification import ModelUnderTest, changed_by_conversion
 
@@ -49,6 +51,21 @@ def subject_of(
         same_graph=shipped,
         session=session,
     )
+
+
+def with_draws_given(subject: ModelUnderTest, runtime: FullRuntime) -> ModelUnderTest:
+    """Return a model with that by which its outputs are judged that depend on random numbers, if that can be made."""
+    if not any(is_drawn(output) for case in subject.reference.cases for output in case.outputs):
+        return subject
+    made = without_draws(subject.prepared, subject.cases, runtime, cache_folder("references"))
+    if made is None:
+        return subject
+    spec, (prepared, cases) = subject.spec, made
+    assert spec.layout != "auto"
+    conversion = Conversion(style=spec.style, level=spec.level, layout=spec.layout)
+    converted = convert(prepared, conversion, runtime=runtime, root=cache_folder("conversions"))
+    given = subject_of(prepared, converted, spec, subject.session, cases, runtime=runtime)
+    return replace(subject, draws_given=given)
 
 
 def changed_outputs(

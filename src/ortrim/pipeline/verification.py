@@ -14,7 +14,7 @@ from typing import Final, assert_never
 from ortrim.base.console import Console, Step
 from ortrim.build.plan import BuildJob, JobResult, PlannedTarget, digest
 from ortrim.errors import BinaryError, BudgetMissed, Diagnostic, DiagnosticGroup, Inconclusive, ParityError
-from ortrim.pipeline.conversions import changed_outputs, subject_of
+from ortrim.pipeline.conversions import changed_outputs, subject_of, with_draws_given
 from ortrim.pipeline.devices import devices_of, open_device
 from ortrim.pipeline.planned import Planned, target_folder
 from ortrim.pipeline.request import Request
@@ -189,7 +189,8 @@ def _subjects(planned: Planned, target: Target, step: Step) -> tuple[ModelUnderT
         models.prepared, models.converted, specs, planned.cases, plans, strict=True
     ):
         step.progress(0, 0, f"outputs of {prepared.name} in the full runtime")
-        subjects.append(subject_of(prepared, converted, spec, plan.session, cases, runtime=models.runtime))
+        subject = subject_of(prepared, converted, spec, plan.session, cases, runtime=models.runtime)
+        subjects.append(with_draws_given(subject, models.runtime))
     return tuple(subjects)
 
 

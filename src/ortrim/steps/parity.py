@@ -128,7 +128,7 @@ def compared(
     )
     types = {(case.name, each.name): each.element_type for case in theirs for each in case.outputs}
     mine = tuple(_renamed(case, names, types, ours.folder) for case in ours.cases)
-    return compare(model, replace(reference, cases=theirs), replace(ours, cases=mine), tolerances)
+    return compare(model, replace(reference, cases=theirs), replace(ours, cases=mine), tolerances, same_library=True)
 
 
 def _is_of(name: str, outputs: set[str]) -> bool:

@@ -82,7 +82,7 @@ def marked_copy(model: Path, folder: Path) -> Marked:
         for number, (_, body) in reversed(list(enumerate(found))):
             _mark(body, number)
         _import_default_domain(read)
-        path = _written(read, model, folder)
+        path = written_copy(read, model, folder)
         return Marked(quantized=quantized, float32_weights=float32_weights, always=always, bodies=bodies, path=path)
 
 
@@ -141,8 +141,8 @@ def _import_default_domain(model: "onnx.ModelProto") -> None:
             holder.opset_import.add(domain="", version=version)
 
 
-def _written(marked: "onnx.ModelProto", model: Path, folder: Path) -> Path:
-    """Write the copy where it finds the original's external data, linked rather than copied where that can be."""
+def written_copy(marked: "onnx.ModelProto", model: Path, folder: Path) -> Path:
+    """Write a changed copy of a model where it finds the original's external data, which is linked if possible."""
     graphs = (marked.graph, *marked.functions, *(body for _, body in _bodies(marked.graph, "")))
     for name in {location for graph in graphs for location in _external_files(graph)}:
         place = folder / name

@@ -3,7 +3,7 @@
 import hashlib
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -40,6 +40,7 @@ BOXES: Final = re.compile(r"box|roi|det|rect", re.IGNORECASE)
 CORNERS: Final = 4
 ROUNDING_SHARE: Final = 1e-2
 """The most that `rounding` may be of an output's largest magnitude."""
+GIVEN: Final = "with the random numbers given as inputs"
 LARGEST: Final = float(np.finfo(np.float64).max)
 
 
@@ -82,6 +83,7 @@ def compare(
     tolerances: Mapping[ElementType, Tolerance],
     *,
     defaults: Mapping[str, Bounds] | None = None,
+    same_library: bool = False,
 ) -> tuple[OutputParity, ...]:
     """Compare every output of every case; what either side lacks fails.
 
@@ -93,8 +95,11 @@ def compare(
 
     Not judged, with the reason, is what agrees but could not have differed: an output without elements, without a
     finite number, of zeros alone, or the same in all cases; values that are not tensors, and those that the model makes
-    of random numbers. Raises `VerifyError` (`bad-output`).
+    of random numbers. With `same_library`, one library made both, so that seeds that the model sets draw the same
+    numbers. Raises `VerifyError` (`bad-output`).
     """
+    if same_library:
+        reference = without_draws(reference)
     found = {case.name: case for case in ours.cases}
     surveys = _surveys(reference)
     defaults = defaults or (QUANTIZED if reference.quantized else DEFAULTS)
@@ -107,6 +112,14 @@ def compare(
             model, case, found.get(case.name), (reference.folder, ours.folder), (tolerances, defaults, surveys)
         )
     )
+
+
+def without_draws(reference: SavedOutputs) -> SavedOutputs:
+    """Return the same outputs as if no node drew random numbers by a seed of its own."""
+    cases = (
+        replace(case, outputs=tuple(replace(output, draws="") for output in case.outputs)) for case in reference.cases
+    )
+    return replace(reference, cases=tuple(cases))
 
 
 def within_conversion_bounds(
@@ -138,6 +151,22 @@ def _with_same_graph(output: OutputParity, same: OutputParity | None) -> OutputP
         return output
     reason = f"the full runtime with the same converted model has other numbers: {same.reason}"
     return replace(output, verdict=Verdict.FAIL, reason=reason)
+
+
+def with_draws_given(
+    parity: tuple[OutputParity, ...], given: tuple[OutputParity, ...], drawn: Collection[tuple[str, str]]
+) -> tuple[OutputParity, ...]:
+    """Return outputs, those that are `drawn` (by case and name) as `given` has them where it judges them.
+
+    That is the same model with the random numbers as inputs.
+    """
+    judged = {(each.case, each.output): each for each in given if each.verdict is not Verdict.NOT_JUDGED}
+    return tuple(
+        replace(found, reason="; ".join(filter(None, (GIVEN, found.reason)))) if found else output
+        for output in parity
+        for key in ((output.case, output.output),)
+        for found in (judged.get(key) if key in drawn else None,)
+    )
 
 
 def not_computed(parity: tuple[OutputParity, ...]) -> tuple[OutputParity, ...]:
@@ -226,7 +255,7 @@ def _compare_output(
         return _incomparable("the output is missing from " + ("ours" if ours is None else "the reference")), ""
     if theirs.element_type != ours.element_type:
         return _incomparable(f"the type is {ours.element_type}, not {theirs.element_type}"), ""
-    if theirs.file is None or ours.file is None or theirs.random:
+    if theirs.file is None or ours.file is None or is_drawn(theirs):
         return Difference(), _excuse(theirs)
     arrays = load_array(places[0] / theirs.file), load_array(places[1] / ours.file)
     if arrays[0].shape != arrays[1].shape:
@@ -238,8 +267,15 @@ def _compare_output(
     return difference, _shows_nothing(arrays[0], theirs.element_type) or survey.constant
 
 
+def is_drawn(output: SavedOutput) -> bool:
+    """Whether the reference's values are others than any other library's, or run's."""
+    return output.random or bool(output.draws)
+
+
 def _excuse(output: SavedOutput) -> str:
     """Return why an output without values to compare is not judged; empty for one that is absent on both sides."""
+    if output.draws:
+        return f"it depends on the random numbers of {output.draws}, which every C++ library draws in its own way"
     if output.random:
         return "the model draws random numbers: no two runs of it agree"
     return "it is not a tensor and cannot be compared" if output.element_type == UNSUPPORTED else "it is absent"

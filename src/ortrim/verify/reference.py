@@ -6,10 +6,11 @@ same kernels, show what the library alone changes, which is next to nothing.
 
 import hashlib
 import json
+import re
 import shutil
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -30,10 +31,12 @@ from ortrim.verify.measurements import Coverage
 from ortrim.verify.runner_output import SHORT_OF_MEMORY
 
 SCRIPT: Final = shipped_folder("scripts") / "reference.py"
-MARKING: Final = Path(__file__).with_name("coverage.py")
+MARKING: Final = tuple(Path(__file__).with_name(f"{name}.py") for name in ("coverage", "random_numbers"))
 INDEX: Final = "reference.json"
 MARKED: Final = "marked"
 """Where the copy with markers lies while the script runs."""
+NUMBERED: Final = re.compile(r"output_(\d+)")
+"""How the file of an output begins, or of a part of it: with its number."""
 TIMEOUT_SECONDS: Final = 1800.0
 
 
@@ -166,7 +169,7 @@ def _as_shipped(error: VerifyError, *, forced: bool) -> VerifyError:
 
 
 def _digest(what: str, cases: tuple[Case, ...], runtime: FullRuntime) -> str:
-    parts = [code_digest([SCRIPT, MARKING]), runtime.version, what]
+    parts = [code_digest([SCRIPT, *MARKING]), runtime.version, what]
     text = json.dumps([*parts, *([case.name, case.digest] for case in cases)])
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -191,7 +194,21 @@ def _run(
         if is_shortage(said):
             raise out_of_memory(f"model '{model.name}'", said.strip().rpartition("\n")[2][:300])
         raise _refusal(model, completed)
-    return _read_answer(completed.stdout, model)
+    answer = _read_answer(completed.stdout, model)
+    return replace(answer, cases=_with_draws(answer.cases, model))
+
+
+def _with_draws(cases: tuple[CaseOutputs, ...], model: PreparedModel) -> tuple[CaseOutputs, ...]:
+    from ortrim.models.onnx_files import read_onnx  # noqa: PLC0415 - heavy, as what makes references anew is
+    from ortrim.verify.random_numbers import drawn_outputs  # noqa: PLC0415 - as above
+
+    draws = drawn_outputs(read_onnx(model.path, model.name))
+
+    def marked(output: SavedOutput) -> SavedOutput:
+        found = NUMBERED.match(output.file or "")
+        return replace(output, draws=draws[int(found[1])]) if found else output
+
+    return tuple(replace(case, outputs=tuple(map(marked, case.outputs))) for case in cases)
 
 
 def _refusal(model: PreparedModel, completed: Completed) -> VerifyError:

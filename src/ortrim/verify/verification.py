@@ -14,6 +14,7 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -73,7 +74,14 @@ from ortrim.verify.measure import (
     without_failing,
 )
 from ortrim.verify.measurements import Comparison, Gate, LeastMemory, OutputParity, Verdict
-from ortrim.verify.parity import compare, not_computed, with_same_graph, within_conversion_bounds
+from ortrim.verify.parity import (
+    compare,
+    is_drawn,
+    not_computed,
+    with_draws_given,
+    with_same_graph,
+    within_conversion_bounds,
+)
 from ortrim.verify.reference import References, SavedOutputs
 from ortrim.verify.reports import DeviceReport, ReportedArtifact, VerifiedModel, VerifyReport
 from ortrim.verify.runner_output import OF_ONE_MODEL
@@ -84,7 +92,8 @@ class ModelUnderTest:
     """One model to verify: as given, as converted, what the buildspec says of it, its cases, and their outputs.
 
     `reference` are the full runtime's outputs of the original model, `same_graph` those of the converted one;
-    `session` are the package's settings.
+    `session` are the package's settings. `draws_given` is the model with the random numbers that it draws as inputs,
+    None for one that draws none, or none that can be given.
     """
 
     prepared: PreparedModel
@@ -94,6 +103,7 @@ class ModelUnderTest:
     reference: References
     same_graph: SavedOutputs
     session: SessionSettings
+    draws_given: "ModelUnderTest | None" = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -224,7 +234,8 @@ def verify_on(device: Device, task: Task, tell: OnProgress = lambda *_: None) ->
     plans = tuple(_measurement(subject, task) for subject in task.subjects)
     timed = _timed(plans, device)
     if isinstance(device, PreparedDevice):
-        device.prepare(batch_requests(plans, timed, trace=task.trace))
+        given = tuple(_measurement(each.draws_given, task) for each in task.subjects if each.draws_given is not None)
+        device.prepare((*batch_requests(plans, timed, trace=task.trace), *batch_requests(given, (), trace=False)))
     work = _Work(device=device, task=task, runs=DeviceRuns(_count(plans, timed, device, task), tell))
     proofs, failures = work.proofs(plans)
     plans = tuple(plan for plan in plans if plan.model not in failures)
@@ -283,7 +294,8 @@ def _timed(plans: tuple[Measurement, ...], device: Device) -> tuple[Measurement,
 def _count(plans: tuple[Measurement, ...], timed: tuple[Measurement, ...], device: Device, task: Task) -> int:
     """Return how many runs there will be, for a progress bar."""
     searched = tries(_most_memory(device)) if task.least_memory and isinstance(device, QemuSystem) else 0
-    return len(plans) * (1 + int(task.trace) + searched) + sum(plan.rounds for plan in timed)
+    given = sum(subject.draws_given is not None for subject in task.subjects)
+    return given + len(plans) * (1 + int(task.trace) + searched) + sum(plan.rounds for plan in timed)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -315,15 +327,31 @@ class _Work:
                 failures[plan.model] = error
         return tuple(found), failures
 
-    def proof(self, subject: ModelUnderTest, plan: Measurement) -> _Proof:
-        """Compare one model's outputs with the reference."""
+    def proof(self, subject: ModelUnderTest, plan: Measurement, suffix: str = "") -> _Proof:
+        """Compare one model's outputs with the reference; they stay in its folder, whose name `suffix` ends."""
         with self.runs.one(f"parity of {plan.model}"):
-            ours, ran = our_outputs(plan, self.device, self._outputs(plan))
+            ours, ran = our_outputs(plan, self.device, Path(f"{self._outputs(plan)}{suffix}"))
         parity = judged_outputs(subject, ours, _same_graph_bounds(self.device, subject))
+        if subject.draws_given is not None:
+            parity = self._with_draws_given(parity, subject.draws_given, subject.reference)
         found = parity_of(parity)
         expected = found is Verdict.INCONCLUSIVE and subject.spec.expect == "empty"
         once = Rounds(model=plan.model, rounds=(Round(ours=ran, baseline=None),), warmup=ONCE.warmup)
         return _Proof(parity=parity, verdict=Verdict.PASS if expected else found, once=once)
+
+    def _with_draws_given(
+        self, parity: tuple[OutputParity, ...], given: ModelUnderTest, reference: References
+    ) -> tuple[OutputParity, ...]:
+        """Judge what depends on random numbers by the model that is given them, if the library runs that."""
+        drawn = {(case.name, each.name) for case in reference.cases for each in case.outputs if is_drawn(each)}
+        try:
+            found = self.proof(given, _measurement(given, self.task), "~draws-given")
+        except VerifyError as error:
+            if error.code not in OF_ONE_MODEL:
+                raise
+            whys = dict.fromkeys(drawn, f"; with them as inputs, {error.what} ({error.code})")
+            return tuple(replace(each, reason=each.reason + whys.get((each.case, each.output), "")) for each in parity)
+        return with_draws_given(parity, found.parity, drawn)
 
     def measured(self, plan: Measurement) -> Rounds:
         """Measure one model; where all is run as asked for and times mean something, until its verdicts are clear."""
@@ -364,23 +392,30 @@ class _Work:
 
 
 def judged_outputs(
-    subject: ModelUnderTest, ours: SavedOutputs, same_graph: Mapping[str, Bounds] | None
+    subject: ModelUnderTest,
+    ours: SavedOutputs,
+    same_graph: Mapping[str, Bounds] | None,
+    *,
+    same_library: bool = False,
 ) -> tuple[OutputParity, ...]:
-    """Compare outputs with both references; `same_graph` are the bounds for the converted model's, None for none."""
+    """Compare outputs with both references; `same_graph` are the bounds for the converted model's, None for none.
+
+    With `same_library` they are the full runtime's own.
+    """
     name, tolerances = subject.prepared.name, subject.spec.tolerances
-    parity = compare(name, subject.reference, ours, tolerances)
+    compared = partial(compare, name, ours=ours, tolerances=tolerances, same_library=same_library)
+    parity = compared(subject.reference)
     if same_graph:
-        again = compare(name, subject.same_graph, ours, tolerances, defaults=same_graph)
+        again = compared(subject.same_graph, defaults=same_graph)
         if not subject.reference.quantized and any(each.verdict is Verdict.FAIL for each in parity):
-            wider = compare(name, subject.reference, ours, tolerances, defaults=CONVERSION)
-            parity = within_conversion_bounds(parity, again, wider)
+            parity = within_conversion_bounds(parity, again, compared(subject.reference, defaults=CONVERSION))
         parity = with_same_graph(parity, again)
     return parity if subject.reference.coverage.nodes else not_computed(parity)
 
 
 def changed_by_conversion(subject: ModelUnderTest) -> tuple[OutputParity, ...]:
     """Return the outputs that fail in the full runtime already, by the bounds that the library is judged with."""
-    parity = judged_outputs(subject, subject.same_graph, SAME_GRAPH)
+    parity = judged_outputs(subject, subject.same_graph, SAME_GRAPH, same_library=True)
     return tuple(each for each in parity if each.verdict is Verdict.FAIL)
 
 

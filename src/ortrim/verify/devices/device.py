@@ -64,7 +64,8 @@ class SavedOutput:
 
     `element_type` is in NumPy's words, or `absent` for an optional output without a value, or `unsupported` (what is
     neither a tensor nor a sequence or map of them). The element of a sequence is named `y[0]`, a map's keys and values
-    `y.keys` and `y.values`. `random` says that the reference gives other values with another seed.
+    `y.keys` and `y.values`. `random` says that the reference gives other values with another seed, and `draws` names
+    the node that draws the random numbers on which the output depends, by whatever seed.
     """
 
     name: str
@@ -72,6 +73,7 @@ class SavedOutput:
     shape: tuple[int, ...]
     file: str | None
     random: bool = False
+    draws: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,11 +18,13 @@ from ortrim.base.command import Completed, run
 from ortrim.base.files import sha256_of
 from ortrim.base.scripts import packages_folder
 from ortrim.errors import VerifyError
+from ortrim.models.convert import Conversion, convert
 from ortrim.models.full_runtime import FullRuntime, full_runtime
 from ortrim.models.models import PreparedModel
 from ortrim.models.onnx_files import facts_of, read_onnx
 from ortrim.pins.runtime import runtime_pins
 from ortrim.pins.shipped import tool_requirements
+from ortrim.pipeline.conversions import subject_of, with_draws_given
 from ortrim.sources.sources import fetch_sources
 from ortrim.spec.buildspec import CaseSpec, InputSpec, ModelSpec, SessionSettings, session_json
 from ortrim.verify.cases import Case, load_array, make_cases
@@ -30,7 +32,7 @@ from ortrim.verify.devices.device import Repetition, RunRequest, runner_words
 from ortrim.verify.devices.host import Host
 from ortrim.verify.measure import Baseline
 from ortrim.verify.measurements import OutputParity, Verdict
-from ortrim.verify.parity import compare
+from ortrim.verify.parity import GIVEN, compare
 from ortrim.verify.reference import CaseOutputs, SavedOutputs, reference_outputs
 from ortrim.verify.runner_output import RunnerEnded, read_output
 from ortrim.verify.verification import verify_on
@@ -655,6 +657,48 @@ def test_a_refused_model_leaves_the_others_their_verdicts(
     assert {(output.model, output.verdict) for output in report.parity} == {("second", Verdict.PASS)}
     assert {run.model for run in report.runs} == {"second"}
     assert report.verdict is Verdict.FAIL
+
+
+def test_what_follows_random_numbers_is_compared_by_the_runner(
+    build: Build, runner: Path, runtime: FullRuntime, tmp_path: Path
+) -> None:
+    """On the real library, with the numbers that the full runtime drew; other weights behind them are told apart."""
+    nodes = [
+        helper.make_node("RandomNormalLike", ["x"], ["noise"], seed=7.0),
+        helper.make_node("Add", ["x", "noise"], ["noisy"]),
+        helper.make_node("MatMul", ["noisy", "w"], ["y"]),
+    ]
+    weights = np.random.default_rng(1).standard_normal((8, 4)).astype(np.float32)
+    tensors = [value("x", "float32", (2, 8))], [value("y", "float32", (2, 4))]
+
+    def made(matrix: Any) -> PreparedModel:
+        constant = helper.make_node("Constant", [], ["w"], value=numpy_helper.from_array(matrix))
+        return build([constant, *nodes], *tensors)
+
+    wrong = onnx.load(made(weights * (1 + np.eye(8, 4, dtype=np.float32) / 100)).path)
+    model = made(weights)
+    spec = ModelSpec(name="model", path=model.path, layout="plain", cases=(CaseSpec(name="only"),))
+    cases = make_cases(model, spec, tmp_path, tmp_path / "cases")
+    converted = convert(model, Conversion(style="fixed"), runtime=runtime, root=tmp_path / "conversions")
+    subject = with_draws_given(
+        subject_of(model, converted, spec, SessionSettings(load="map"), cases, runtime=runtime), runtime
+    )
+    given = subject.draws_given
+    assert given is not None
+    task = sample_task(model, tmp_path, runner=runner, baseline=Baseline(library=None, name="none"))
+    delivery = dataclasses.replace(task.delivery, library=runtime.library)
+    task = dataclasses.replace(task, delivery=delivery, repetition=Repetition(runs=1, warmup=0))
+    report = verify_on(Host(), dataclasses.replace(task, subjects=(subject,)))
+    assert [(each.verdict, each.reason) for each in report.parity] == [(Verdict.PASS, GIVEN)]
+    (mutant,) = [node for node in wrong.graph.node if node.op_type == "Constant"]
+    mutated = onnx.load(given.prepared.path)
+    next(node for node in mutated.graph.node if node.op_type == "Constant").CopyFrom(mutant)
+    (tmp_path / "mutant.onnx").write_bytes(mutated.SerializeToString())
+    changed = dataclasses.replace(given.converted, path=tmp_path / "mutant.onnx")
+    mutants = dataclasses.replace(subject, draws_given=dataclasses.replace(given, converted=changed))
+    report = verify_on(Host(), dataclasses.replace(task, subjects=(mutants,)))
+    assert [each.verdict for each in report.parity] == [Verdict.FAIL]
+    assert report.parity[0].reason.startswith(f"{GIVEN}; 6 of 8 elements out of tolerance")
 
 
 def test_the_report_can_go_to_a_file(runner: Path, runtime: FullRuntime, float_model: Path, tmp_path: Path) -> None:

@@ -223,7 +223,7 @@ RULES: Final = (
         code="random-output",
         level="advice",
         title="random outputs",
-        why="two runs with the same input differ, so that parity with the full runtime cannot be judged",
+        why="two runs with the same input differ; parity is judged with the numbers as inputs, where that can be made",
         fix="make the random numbers an input",
         check=graph_rules.random_output,
     ),

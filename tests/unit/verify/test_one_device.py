@@ -239,6 +239,64 @@ def test_a_baseline_that_does_not_run_there(emulated: SavingDevice, task: MakeTa
     assert emulated.ran.count("official.so") == 1
 
 
+DRAWN = "it depends on the random numbers of RandomNormalLike 'n', which every C++ library draws in its own way"
+
+
+class DrawingDevice(SavingDevice):
+    """A device whose model draws other numbers than the full runtime's, and computes `given` where it gets them."""
+
+    given: tuple[float, ...] = (1, 2)
+    without_draws: VerifyError | None = None
+
+    def run(self, request: RunRequest) -> RunnerOutput:
+        """Save what the model makes that is run."""
+        given = request.model.name == "given.ort"
+        if given and self.without_draws:
+            raise self.without_draws
+        self.value = np.array(self.given if given else (7, 8), np.float32)
+        return super().run(request)
+
+
+def drawing(task: Task, *, given: bool = True) -> Task:
+    """Return a task of a model whose output depends on random numbers."""
+    (subject,) = task.subjects
+    other = replace(subject, converted=replace(subject.converted, path=Path("given.ort"))) if given else None
+    (case,) = subject.reference.cases
+    outputs = tuple(replace(each, draws="RandomNormalLike 'n'") for each in case.outputs)
+    reference = replace(subject.reference, cases=(replace(case, outputs=outputs),))
+    subject = replace(subject, reference=reference, same_graph=reference, draws_given=other)
+    return replace(task, subjects=(subject,))
+
+
+def test_what_follows_random_numbers_is_judged_with_them_given(make_output: MakeOutput, task: MakeTask) -> None:
+    """Its own numbers say nothing; by the same numbers the outputs have to be the same."""
+    device = DrawingDevice(make_output)
+    report = verify_on(device, drawing(task()))
+    (output,) = report.parity
+    assert (report.verdict, output.verdict) == (Verdict.PASS, Verdict.PASS)
+    assert output.reason == "with the random numbers given as inputs"
+    device.given = (1, 2.1)
+    (wrong,) = verify_on(device, drawing(task())).parity
+    assert wrong.verdict is Verdict.FAIL
+    assert wrong.reason.startswith("with the random numbers given as inputs; 1 of 2 elements out of tolerance")
+    assert {request.outputs.name for request in device.requests if request.outputs} == {"tiny", "tiny~draws-given"}
+
+
+def test_random_numbers_that_cannot_be_given(make_output: MakeOutput, task: MakeTask) -> None:
+    """The line says why it is not judged, and a library that lacks what only the other model needs does not fail."""
+    device = DrawingDevice(make_output)
+    (output,) = verify_on(device, drawing(task(), given=False)).parity
+    assert (output.verdict, output.reason) == (Verdict.NOT_JUDGED, DRAWN)
+    device.without_draws = RunnerEnded("model-refused", "the library refuses the model", returncode=4)
+    report = verify_on(device, drawing(task()))
+    assert (report.verdict, report.failed_models) == (Verdict.INCONCLUSIVE, ())
+    said = f"{DRAWN}; with them as inputs, the library refuses the model (model-refused)"
+    assert (report.parity[0].verdict, report.parity[0].reason) == (Verdict.NOT_JUDGED, said)
+    device.without_draws = VerifyError("device-lost", "the connection broke")
+    with pytest.raises(VerifyError):
+        verify_on(device, drawing(task()))
+
+
 def two_models(task: Task) -> Task:
     """Return a task of two models that are alike but for their names."""
     (subject,) = task.subjects

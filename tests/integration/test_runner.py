@@ -17,7 +17,7 @@ from onnx import TensorProto, helper, numpy_helper
 from ortrim.base.command import Completed, run
 from ortrim.base.files import sha256_of
 from ortrim.base.scripts import packages_folder
-from ortrim.errors import VerifyError
+from ortrim.errors import Diagnostic, VerifyError
 from ortrim.models.convert import Conversion, convert
 from ortrim.models.full_runtime import FullRuntime, full_runtime
 from ortrim.models.models import PreparedModel
@@ -768,11 +768,14 @@ def test_a_model_that_the_full_runtime_refuses(build: Build, runtime: FullRuntim
     model = identity_model(build, "float32")
     known = model.path.read_bytes()
     assert b"Identity" in known
-    for content, words in ((known.replace(b"Identity", b"Identitx"), "Identitx"), (b"garbage", "Error parsing")):
+    for content, code, words in (
+        (known.replace(b"Identity", b"Identitx"), "does-not-load", "Identitx"),
+        (b"garbage", "reference-failed", "Error parsing"),
+    ):
         model.path.write_bytes(content)
-        with pytest.raises(VerifyError) as caught:
+        with pytest.raises(Diagnostic) as caught:
             reference_outputs(model, (), runtime, tmp_path / "reference")
-        assert caught.value.code == "reference-failed"
+        assert caught.value.code == code
         assert words in caught.value.why
 
 

@@ -50,11 +50,11 @@ def branching() -> onnx.ModelProto:
 
 def weighted(location: str) -> onnx.ModelProto:
     """Return a model that keeps 16 bytes of weights in the file `location`."""
-    weights = TensorProto(name="w", data_type=FLOAT, dims=[4], data_location=TensorProto.EXTERNAL)
+    weights = TensorProto(name="w", data_type=FLOAT, dims=[1, 4], data_location=TensorProto.EXTERNAL)
     for key, entry in (("location", location), ("offset", "0"), ("length", "16")):
         weights.external_data.add(key=key, value=entry)
     node = helper.make_node("Add", ["x", "w"], ["y"])
-    return model_of([node], [value("x", shape=(4,))], [value("y", shape=(4,))], initializers=[weights])
+    return model_of([node], [value("x", shape=(1, 4))], [value("y", shape=(1, 4))], initializers=[weights])
 
 
 def write(path: Path, model: onnx.ModelProto) -> Path:

@@ -93,13 +93,14 @@ def _answer(done: Completed, path: Path) -> dict[str, Any]:
     try:
         answer = json.loads(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, ValueError) as error:
-        raise ScriptCrash(_ending(done.returncode), said) from error
+        raise ScriptCrash(ending(done.returncode), said) from error
     if not isinstance(answer, dict):
         raise ScriptCrash("gave no answer", said)
     return answer
 
 
-def _ending(returncode: int) -> str:
+def ending(returncode: int) -> str:
+    """Say how a program ended: "crashed (SIGSEGV)"."""
     return f"ended with exit code {returncode}" if returncode >= 0 else f"crashed ({signal_name(returncode)})"
 
 
@@ -134,13 +135,14 @@ ISOLATED_PYTHON: Final = OWN.isolated
 """The words that start this Python without site packages; to be run with `environment_with`."""
 
 
-WINDOWS_VARIABLES: Final = ("SYSTEMROOT", "TEMP", "TMP")
-"""Without the first, no Python can start on Windows; its folder for temporary files is named by the others."""
+PASSED_VARIABLES: Final = ("SYSTEMROOT", "TEMP", "TMP", "LOCPATH")
+"""Without the first, no Python can start on Windows; its folder for temporary files is named by the next ones. The last
+names the folder of glibc's locales, which models with StringNormalizer need."""
 
 
 def environment_with(folder: Path) -> dict[str, str]:
     """Return the environment for a Python that sees only the standard library and the packages of `folder`."""
-    needed = {name: os.environ[name] for name in WINDOWS_VARIABLES if name in os.environ}
+    needed = {name: os.environ[name] for name in PASSED_VARIABLES if name in os.environ}
     own = {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
     return {**needed, **own, "LC_ALL": "C.UTF-8", "PYTHONUTF8": "1", "PATH": "/usr/bin:/bin"}
 

@@ -20,14 +20,15 @@ from ortrim.base.files import code_digest, storage_errors
 from ortrim.base.json import from_json, to_data, to_json
 from ortrim.base.scripts import SCRIPTS, Python, ScriptCrash, run_script
 from ortrim.cases.guess import Guess, GuessedInput, OpenDimension, guess
-from ortrim.errors import ToolError, VerifyError
+from ortrim.errors import Diagnostic, ModelError, ToolError, VerifyError
+from ortrim.models import refusals
 from ortrim.models.full_runtime import FullRuntime
 from ortrim.models.kernels import kernel_diagnostic
 from ortrim.models.models import PreparedModel
 from ortrim.models.onnx_files import read_onnx
 from ortrim.spec.buildspec import CaseSpec, InputSpec, ModelSpec
 from ortrim.spec.values import toml_string
-from ortrim.verify.cases import RECORDED, toml_key
+from ortrim.verify.cases import RECORDED, crash_advice, toml_key
 from ortrim.verify.coverage import marked_copy
 from ortrim.verify.measurements import Coverage, OutputParity, Verdict
 from ortrim.verify.parity import compare
@@ -89,7 +90,8 @@ class _Searched:
 def found_cases(model: PreparedModel, runtime: FullRuntime, announce: Callable[[str], None]) -> FoundCases:
     """Return cases for a model, sought at most once for the same model, runtime and code; `announce` gets the reasons.
 
-    Raises `OperatorsError` (`no-kernel`); `VerifyError`: `no-case-found` when nothing runs within the time, and what
+    Raises `OperatorsError` (`no-kernel`); `VerifyError`: `no-case-found` when nothing runs within the time;
+    `ModelError` for a model that the full runtime refuses or does not survive (`models.refusals`); and what
     `reference_outputs` raises.
     """
     digest = hashlib.sha256(json.dumps([model.name, model.facts.sha256, runtime.version, code_digest(CODE)]).encode())
@@ -135,8 +137,8 @@ def _run(
     """Return the cases with their outputs; only the first if random values of others led where the model cannot go."""
     try:
         return cases, _reference(model, cases, runtime)
-    except VerifyError as error:
-        if error.code != "reference-failed" or len(cases) == 1:
+    except (ModelError, VerifyError) as error:
+        if len(cases) == 1 or (isinstance(error, VerifyError) and error.code != "reference-failed"):
             raise
         return cases[:1], _reference(model, cases[:1], runtime)
 
@@ -161,11 +163,7 @@ def _search(model: PreparedModel, runtime: FullRuntime, folder: Path) -> _Search
         tries += answer["tries"]
         if answer["load"]:
             missing = kernel_diagnostic(answer["load"], original=model, runtime=runtime, folder=folder)
-            if missing is not None:
-                raise missing
-            what = "the full runtime does not load the model"
-            hint = "if onnx.checker accepts the model, report it to ONNX Runtime"
-            raise VerifyError("reference-failed", what, where=_where(model), why=answer["load"], hint=hint)
+            raise missing or refusals.refusal(answer["load"], model, runtime.version)
         if answer["runs"]:
             shown = frozenset(answer["shown"])
             sums = {name: tuple(terms) for name, terms in answer["sums"].items()}
@@ -180,19 +178,16 @@ def _search(model: PreparedModel, runtime: FullRuntime, folder: Path) -> _Search
         if refused is None or answer["refusal"]:
             refused = (each, answer["refusal"])
     assert refused is not None
-    raise _nothing_found(model, *refused, tries)
-
-
-def _where(model: PreparedModel) -> str:
-    return f"model '{model.name}'"
+    raise _nothing_found(model, *refused, tries, runtime.version)
 
 
 def _tried(
     model: PreparedModel, runtime: FullRuntime, what: Mapping[str, Any], seconds: float, folder: Path
 ) -> dict[str, Any]:
-    """Run the script, again without what crashed it."""
+    """Run the script, again without what crashed it; when nothing runs, the last crash is the refusal."""
     python = Python(words=runtime.words, environment=runtime.environment)
     skip: list[str] = []
+    refusal: dict[str, Any] = {}
     for _ in range(MOST_CRASHES):
         request = {
             **what,
@@ -204,30 +199,41 @@ def _tried(
             "skip": skip,
         }
         try:
-            return run_script(python, SCRIPT, request, folder=folder, timeout_seconds=seconds + GRACE_SECONDS)
+            answer = run_script(python, SCRIPT, request, folder=folder, timeout_seconds=seconds + GRACE_SECONDS)
         except ScriptCrash as crash:
             tried = TRYING.findall(crash.last_lines)
             if not tried:
-                what_failed = f"the full runtime {crash.ending} while it loaded the model"
-                raise VerifyError("reference-failed", what_failed, where=_where(model), why=crash.last_lines) from crash
+                raise refusals.crash(
+                    crash.ending, refusals.where_of(model), runtime.version, why=crash.last_lines
+                ) from crash
             skip.append(tried[-1])
-            refusal = {"sizes": json.loads(tried[-1])[0], "words": f"it {crash.ending}"}
+            refusal = {"sizes": json.loads(tried[-1])[0], "ending": crash.ending}
         except ToolError as error:
             if error.code != "tool-timeout":
                 raise
-            refusal = {"sizes": {}, "words": error.what}
+            refusal = refusal or {"sizes": {}, "words": error.what}
             break
+        else:
+            more = {} if answer["runs"] or not skip else {"refusal": refusal}
+            return {**answer, "tries": answer["tries"] + len(skip), **more}
     return {"load": "", "runs": [], "tries": len(skip), "refusal": refusal}
 
 
-def _nothing_found(model: PreparedModel, last: Guess, refusal: Mapping[str, Any], tries: int) -> VerifyError:
+def _nothing_found(
+    model: PreparedModel, last: Guess, refusal: Mapping[str, Any], tries: int, ort_version: str
+) -> Diagnostic:
+    if known := refusals.known_refusal(refusal.get("words", ""), model):
+        return known
     sizes: dict[str, int] = refusal.get("sizes") or {each.name: each.sizes[0] for each in last.dimensions}
     tried = ", ".join(f"{name} = {size}" for name, size in sizes.items()) or "the model's own sizes"
-    why = f"{counted(tries, 'run')} tried, the last with {tried}\n{refusal.get('words', '')}"
+    why = printable(f"{counted(tries, 'run')} tried, the last with {tried}\n{refusal.get('words', '')}".strip())
+    if ending := refusal.get("ending"):
+        hint = crash_advice(model.facts, ending)
+        return refusals.crash(ending, refusals.where_of(model), ort_version, why=why, hint=hint)
     example = _case("default", {"sizes": sizes, "fillings": [{} for _ in last.inputs], "seed": 0}, "", last)
     hint = f"write a case with sizes that the model takes: cases = [{case_toml(example)}]{RECORDED}"
     what = "no sizes and values were found with which the full runtime runs the model"
-    return VerifyError("no-case-found", what, where=_where(model), why=printable(why), hint=hint)
+    return VerifyError("no-case-found", what, where=refusals.where_of(model), why=why, hint=hint)
 
 
 NOT_IN_NAMES: Final = re.compile(r"[^a-z0-9._-]+")

@@ -5,7 +5,6 @@
 - The same ONNX model in an older opset or IR version, to find out whether it then fits somewhere.
 """
 
-import re
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -207,7 +206,7 @@ def _fits(trials: Trials, model: PreparedModel, conversion: Conversion) -> bool:
     """Whether a model fits when it is so converted; a conversion that fails is no remedy."""
     try:
         return trials.judge(trials.uses(trials.convert(model, conversion))).fits
-    except (ConvertError, OperatorsError):
+    except (ConvertError, ModelError, OperatorsError):
         return False
 
 
@@ -217,12 +216,8 @@ def _folder() -> tempfile.TemporaryDirectory[str]:
 
 
 TOO_NEW: Final = ("unsupported-opset", "unsupported-ir-version")
-REFUSES: Final = re.compile(
-    "Load model from|is not currently registered or supported|Unsupported tensor data type|NOT_IMPLEMENTED : *$"
-)
-"""What ONNX Runtime says of a model that it does not take, whatever the conversion: its types, above all. Of weights
-of 4-bit floats 1.23.2 says no more than the code.
-"""
+NOT_TAKEN: Final = ("does-not-load", "weights-below-8-bits")
+"""What another version may take: the types of a model, above all."""
 MOST_LINES: Final = 12
 
 
@@ -294,15 +289,11 @@ def _check_onnx(trials: Trials, path: Path, console: Console) -> _Checked:
             prepared = trials.prepare(path)
             converted = trials.convert(prepared, trials.usual)
         except ModelError as refusal:
-            if refusal.code not in TOO_NEW:
+            if refusal.code not in {*TOO_NEW, *NOT_TAKEN}:
                 raise
-            tried = tuple(remedies_for_refused(trials, path, refusal))
+            tried = tuple(remedies_for_refused(trials, path, refusal)) if refusal.code in TOO_NEW else ()
             return _Checked(path=path, answer=_refused(path, refusal, tried))
         except OperatorsError as refusal:
-            return _Checked(path=path, answer=_refused(path, refusal, ()))
-        except ConvertError as refusal:
-            if not REFUSES.search(refusal.why):
-                raise
             return _Checked(path=path, answer=_refused(path, refusal, ()))
         uses = trials.uses(converted)
         judgement = trials.judge(uses)
@@ -316,7 +307,7 @@ def _check_onnx(trials: Trials, path: Path, console: Console) -> _Checked:
 
 
 def _refused(path: Path, refusal: Diagnostic, tried: tuple[str, ...]) -> ModelAnswer:
-    said = refusal.why.strip().splitlines()[:1] if isinstance(refusal, ConvertError) else [refusal.hint]
+    said = refusal.why.strip().splitlines()[:1] if refusal.code in NOT_TAKEN else [refusal.hint]
     obstacle = "; ".join((refusal.what, *said))
     return ModelAnswer(model=str(path), fits=False, obstacles=(obstacle,), remedies=tried)
 

@@ -12,7 +12,15 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from ortrim.lint.findings import LintFacts, Shown
-from ortrim.models.graph_facts import NAMELESS, NodeFacts, TextFacts, WeightFacts, dynamic_dimensions, elements
+from ortrim.models.graph_facts import (
+    NAMELESS,
+    NodeFacts,
+    TextFacts,
+    WeightFacts,
+    dynamic_dimensions,
+    elements,
+    locale_of,
+)
 from ortrim.models.models import TensorInfo
 from ortrim.models.shapes import BY_CHANCE
 
@@ -64,6 +72,13 @@ def random_output(facts: LintFacts) -> Iterator[Shown]:
         if node.operator in BY_CHANCE and node.domain == "ai.onnx":
             seeded = " from a seed, in an order that depends on the runs before" if node.attribute("seed") else ""
             yield Shown(place=node.place, words=f"{node.operator} draws numbers{seeded}")
+
+
+def device_locale(facts: LintFacts) -> Iterator[Shown]:
+    """Find operators that need a locale where they run."""
+    for node in facts.graph.nodes:
+        if locale := locale_of(node):
+            yield Shown(place=node.place, words=f"{node.operator} needs the locale '{locale}' on every device")
 
 
 def training_mode(facts: LintFacts) -> Iterator[Shown]:

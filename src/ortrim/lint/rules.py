@@ -4,11 +4,13 @@
 """
 
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
 from typing import Final, Literal
 
 from ortrim.lint import graph_rules, runtime_rules
 from ortrim.lint.findings import LintFacts, LintFinding, LintRule
+from ortrim.models.refusals import BELOW_8_BITS, CAUSES, CRASH_HINT, LOAD_HINT, LOCALE_HINT
 
 RULES: Final = (
     LintRule(
@@ -16,15 +18,27 @@ RULES: Final = (
         level="error",
         title="the full runtime refuses the model",
         why="a model that the full runtime cannot load cannot be converted, and no trimmed runtime loads it",
-        fix="check it with onnx.checker.check_model, and export it again",
+        fix=LOAD_HINT,
         check=runtime_rules.does_not_load,
+    ),
+    *(
+        LintRule(
+            code=cause.code,
+            level="error",
+            title=cause.what,
+            why="the full runtime refuses the model, and so does every trimmed one",
+            fix=cause.hint,
+            check=partial(runtime_rules.refused_for, cause),
+        )
+        for cause in CAUSES
+        if not cause.converted
     ),
     LintRule(
         code="crashes-runtime",
         level="error",
         title="the full runtime crashes or hangs",
         why="the application crashes or hangs with its runtime",
-        fix="export with another opset, or without the operators that run then; report it to ONNX Runtime",
+        fix=CRASH_HINT,
         check=runtime_rules.crashes,
     ),
     LintRule(
@@ -80,7 +94,7 @@ RULES: Final = (
         level="error",
         title="weights of 4 or 2 bits, which ORT format does not hold",
         why="from 1.28 on ONNX Runtime refuses a model in ORT format with such weights",
-        fix="quantize the weights to 8 bits (step quantize), or set onnxruntime.version to 1.27",
+        fix=BELOW_8_BITS,
         check=runtime_rules.weights_below_8_bits,
     ),
     LintRule(
@@ -226,6 +240,14 @@ RULES: Final = (
         why="two runs with the same input differ; parity is judged with the numbers as inputs, where that can be made",
         fix="make the random numbers an input",
         check=graph_rules.random_output,
+    ),
+    LintRule(
+        code="device-locale",
+        level="advice",
+        title="a locale that every device must have",
+        why="where it is absent, as in most containers, the library refuses the model or ends the application",
+        fix=LOCALE_HINT,
+        check=graph_rules.device_locale,
     ),
     LintRule(
         code="training-mode",

@@ -6,9 +6,9 @@
 
 import hashlib
 import json
-import os
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from math import prod
@@ -19,8 +19,8 @@ from urllib.parse import quote
 
 from ortrim.base.cache import cache_folder
 from ortrim.base.console import Console, first_lines
-from ortrim.base.files import write_atomically
-from ortrim.errors import ConvertError, Diagnostic, ModelError, ToolError, bad_option
+from ortrim.base.files import storage_errors, write_atomically
+from ortrim.errors import Diagnostic, ModelError, ToolError, bad_option
 from ortrim.lint.findings import (
     KernelFacts,
     LintFacts,
@@ -38,7 +38,9 @@ from ortrim.models.graph_facts import GraphFacts, dimension_name, dynamic_dimens
 from ortrim.models.kernels import missing_kernel
 from ortrim.models.models import TensorInfo
 from ortrim.models.named import ADDRESSES, WHEEL, files_named
-from ortrim.models.prepare import MODEL_FILE, require_files, with_ir_version
+from ortrim.models.onnx_files import read_onnx
+from ortrim.models.prepare import MODEL_FILE, require_files, take_in_shapes, with_ir_version
+from ortrim.models.refusals import plain_words
 from ortrim.pins.runtime import runtime_pins
 from ortrim.pins.versions import limits_of, supported_versions
 from ortrim.pipeline.preparing import ready_models
@@ -54,26 +56,9 @@ TIMES_MODEL: Final = 6
 """How much address space a model may take, in its own sizes, beyond what any may."""
 CONSTANT: Final = ("ai.onnx", "Constant")
 """Has no kernel: loading makes initializers of them."""
-LONGEST_WORDS: Final = 300
 LARGEST_SIZE: Final = 2**16
 MOST_SIZES: Final = 16
 """Of a model's own that are tried besides the usual ones."""
-NOISE: Final = (
-    (re.compile(r"\[ONNXRuntimeError\] : \d+ : \w+ : "), ""),
-    (
-        re.compile(r"Non-zero status code returned while running (\w+) node\. Name:'([^']*)' Status Message: "),
-        r"\1 '\2': ",
-    ),
-    (re.compile(r"(\w) '': "), r"\1: "),
-    (
-        re.compile(
-            r"(?:/onnxruntime_src/|[A-Z]:)?[\w/\\.]*\w\.(?:cc|h):\d+ "
-            r"(?:[^()]*\((?:[^()]|\([^()]*\))*\)(?: const)?(?= )|\w+(?:::\w+)+)?"
-        ),
-        "",
-    ),
-)
-"""What says where ONNX Runtime's own code is, and not what is wrong with the model."""
 PLAIN_NAME: Final = re.compile(r"[^+*/() ]+")
 """A dimension whose size no other decides, unlike `past + 1`."""
 
@@ -105,7 +90,7 @@ def _operators(path: Path, graph: GraphFacts, runtime: FullRuntime) -> Looked:
     request: dict[str, object] = {"operators": sorted(_own_operators(graph)), "model": str(path)}
     try:
         answer = _asked(runtime, "lint_operators.py", request, path)
-    except (ConvertError, ToolError) as error:
+    except (ModelError, ToolError) as error:
         _reraise_unless_about_the_model(error)
         return Looked(not_checked=(f"kernels and mobile execution providers: {error.what}",))
     kernels = KernelFacts(without=_pairs(answer["without"]), unheard=_pairs(answer["unheard"]))
@@ -126,10 +111,11 @@ def _with_runs(path: Path, graph: GraphFacts, runtime: FullRuntime, looked: Look
     why_not = _not_runnable(graph)
     names = () if why_not else dynamic_dimensions(graph.model.inputs)
     sizes = {"memory_bytes": MEMORY_BYTES + TIMES_MODEL * (graph.model.size_bytes + graph.external_bytes)}
-    request = {"model": str(path), "inputs": inputs, "dimensions": names, "run": not why_not, "seconds": RUN_SECONDS}
+    request = {"inputs": inputs, "dimensions": names, "run": not why_not, "seconds": RUN_SECONDS}
     try:
-        answer = _asked(runtime, "lint_runs.py", {**request, **sizes, "sizes": own_sizes(graph)}, path)
-    except (ConvertError, ToolError) as error:
+        with _loadable(path, graph) as model:
+            answer = _asked(runtime, "lint_runs.py", {**model, **request, **sizes, "sizes": own_sizes(graph)}, path)
+    except (ModelError, ToolError) as error:
         _reraise_unless_about_the_model(error)
         return replace(looked, run=RunFacts(crash=error.what))
     trials = tuple(
@@ -142,15 +128,30 @@ def _with_runs(path: Path, graph: GraphFacts, runtime: FullRuntime, looked: Look
     return replace(looked, run=run, kernels=kernels, not_checked=(*looked.not_checked, *words))
 
 
+@contextmanager
+def _loadable(path: Path, graph: GraphFacts) -> Iterator[dict[str, object]]:
+    """Yield the request's words for a model as `prepare` copies it: with the constants in it that decide shapes."""
+    if graph.external_bytes:
+        model = read_onnx(path, str(path))
+        if take_in_shapes(model, path.parent, str(path)):
+            conversions = cache_folder("conversions")
+            with storage_errors(conversions), TemporaryDirectory(dir=conversions) as folder:
+                copy = Path(folder) / path.name
+                copy.write_bytes(model.SerializeToString())
+                yield {"model": str(copy), "beside": str(path.parent)}
+            return
+    yield {"model": str(path), "beside": ""}
+
+
 def _asked(runtime: FullRuntime, script: str, request: dict[str, object], path: Path) -> dict[str, Any]:
     limit = RUN_SECONDS + GRACE_SECONDS
     folder = cache_folder("conversions")
     return run_script(runtime, script, request, folder=folder, where=str(path), timeout_seconds=limit)
 
 
-def _reraise_unless_about_the_model(error: ConvertError | ToolError) -> None:
+def _reraise_unless_about_the_model(error: ModelError | ToolError) -> None:
     """Tell a crash or an endless run, which are the model's doing, from a runtime that does not start."""
-    if error.code not in {"converter-crashed", "tool-timeout"}:
+    if error.code not in {"crashes-runtime", "tool-timeout"}:
         raise error
 
 
@@ -196,17 +197,6 @@ def own_sizes(graph: GraphFacts) -> tuple[int, ...]:
     fixed = {prod(weight.values) for weight in graph.weights if weight.values and min(weight.values) > 0}
     fixed |= {size for weight in graph.weights for size in (*weight.values, *weight.dimensions)}
     return tuple(sorted(size for size in fixed if 1 < size <= LARGEST_SIZE)[-MOST_SIZES:])
-
-
-def plain_words(words: str, path: Path) -> str:
-    """Return ONNX Runtime's words without codes, places in its sources, and this machine's folder of the model.
-
-    The code stays where there is nothing else: 1.23.2 refuses weights of 4-bit floats without another word.
-    """
-    plain = words.replace(str(path), path.name).replace(f"{path.parent}{os.sep}", "")
-    for pattern, instead in NOISE:
-        plain = pattern.sub(instead, plain).strip() or plain
-    return " ".join(plain.split())[:LONGEST_WORDS]
 
 
 SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"

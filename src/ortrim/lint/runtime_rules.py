@@ -15,6 +15,7 @@ from ortrim.base.console import counted
 from ortrim.lint.findings import LintFacts, Operator, ProviderFacts, RunFacts, Shown
 from ortrim.models.graph_facts import NodeFacts, dynamic_dimensions
 from ortrim.models.onnx_files import LARGEST_MODEL_BYTES, OLDEST_OPSET
+from ortrim.models.refusals import Cause, cause_of
 from ortrim.pins.versions import needed_for_ir_version, needed_for_opset
 
 
@@ -177,8 +178,16 @@ def does_not_load(facts: LintFacts) -> Iterator[Shown]:
     """Find a model that the full runtime refuses for another reason than a kernel, or than what its header says."""
     told = facts.kernels is not None and facts.kernels.missing is not None
     told = told or any((*opset(facts), *ir_version(facts)))
-    if facts.run and facts.run.load_failure and not told:
+    if facts.run and facts.run.load_failure and not told and cause_of(facts.run.load_failure) is None:
         yield Shown(place="model", words=facts.run.load_failure)
+
+
+def refused_for(cause: Cause, facts: LintFacts) -> Iterator[Shown]:
+    """Find a model that the full runtime refuses, or does not run, for a cause that is known."""
+    failures = (facts.run.load_failure, *(trial.failure for trial in facts.run.trials)) if facts.run else ()
+    for words in failures:
+        if cause_of(words) is cause:
+            yield Shown(place="model", words=words)
 
 
 def crashes(facts: LintFacts) -> Iterator[Shown]:
@@ -190,14 +199,14 @@ def crashes(facts: LintFacts) -> Iterator[Shown]:
 def does_not_run(facts: LintFacts) -> Iterator[Shown]:
     """Find a model of fixed sizes that does not run."""
     for trial in facts.run.trials if facts.run else ():
-        if not trial.sizes and trial.failure:
+        if not trial.sizes and trial.failure and cause_of(trial.failure) is None:
             yield Shown(place="model", words=trial.failure)
 
 
 def no_size_runs(facts: LintFacts) -> Iterator[Shown]:
     """Find a model of dynamic sizes that ran at none of those that were tried."""
     trials = [trial for trial in facts.run.trials if trial.sizes] if facts.run else []
-    if trials and all(trial.failure for trial in trials):
+    if trials and all(trial.failure and cause_of(trial.failure) is None for trial in trials):
         sizes = ", ".join(f"{name} = {size}" for name, size in trials[-1].sizes)
         words = f"none of {len(trials)} choices of sizes ran; with {sizes}: {trials[-1].failure}"
         yield Shown(place="model", words=words)

@@ -17,11 +17,12 @@ from ortrim.base.scripts import SCRIPTS
 from ortrim.base.tools import require
 from ortrim.errors import ConvertError
 from ortrim.models.full_runtime import FullRuntime, run_script
-from ortrim.models.kernels import check_kernels, kernel_diagnostic, loads_in_place
+from ortrim.models.kernels import check_kernels, kernel_diagnostic, load_refusal, loads_in_place
 from ortrim.models.models import OrtModel, PreparedModel
 from ortrim.models.operators import parse_config, render_config
 from ortrim.models.ort_format import Damaged, canonical, misaligned_tensors
 from ortrim.models.prepare import keep, read_facts
+from ortrim.models.refusals import known_refusal, plain_words, refusal
 from ortrim.spec.buildspec import Layout
 
 CPU: Final = "Haswell-noTSX,-x2apic,-tsc-deadline,-invpcid,-pcid"
@@ -68,14 +69,7 @@ def _require_avx512(where: str) -> None:
 
 ORT_FILE: Final = "model.ort"
 SCRIPT: Final = "convert.py"
-HINTS: Final = {
-    "Failed to construct locale": "a StringNormalizer of the model needs a locale that this system lacks, and so would "
-    "every device: export it with locale = 'C', or install the locale",
-    "SystemError : 2": "this version of ONNX Runtime cannot save the 4-bit weights that it fuses itself; "
-    "set level = 'basic'",
-}
-"""What to do, by ONNX Runtime's words: `string_normalizer.cc`, and fused MatMulNBits (1.20 and 1.21)."""
-OTHER_HINT: Final = "try level = 'basic'; if onnx.checker accepts the model, report it to ONNX Runtime"
+OTHER_HINT: Final = "set level = 'basic' or 'disable'; the model itself loads with all optimizations off"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,8 +107,9 @@ def convert(model: PreparedModel, conversion: Conversion, *, runtime: FullRuntim
     Folders below `root` are named by what the conversion depends on; one that is there is not converted again.
     Nothing of the converting processor is baked into the model, unless the layout asks for it: then it is the same kind
     of processor whatever the machine, or the machine is refused.
-    Raises `ConvertError` (`conversion-failed`, `converter-crashed`, `wrong-version`, `layout-not-here`),
-    `OperatorsError` (`no-kernel`), `ToolError` or `StorageError`; nothing is left behind then.
+    Raises `ModelError` (`does-not-load`, `crashes-runtime`, those of `refusals.CAUSES`), `ConvertError`
+    (`conversion-failed`, `wrong-version`, `layout-not-here`), `OperatorsError` (`no-kernel`), `ToolError` or
+    `StorageError`; nothing is left behind then.
     """
     identity = _Identity(
         onnx_sha256=model.facts.sha256,
@@ -174,14 +169,17 @@ def _write_canonical(path: Path, where: str) -> None:
 
 
 def _fail(code: str, words: str, model: PreparedModel, runtime: FullRuntime, folder: Path) -> NoReturn:
-    """Raise the diagnostic that fits the converter's words."""
-    words = words.replace(str(model.path), model.name)
+    """Raise the diagnostic that fits the converter's words, or those of loading the model as it is."""
     missing = kernel_diagnostic(words, original=model, runtime=runtime, folder=folder)
     if missing is not None:
         raise missing
     if code == "wrong-version":
         what = f"the converter is not ONNX Runtime {runtime.version}"
         raise ConvertError(code, what, where=model.name, why=words, hint="run: invoke doctor")
+    if known := known_refusal(words, model):
+        raise known
+    if said := load_refusal(model.path, runtime=runtime, folder=folder, optimized=False):
+        raise refusal(said, model, runtime.version)
     what = f"ONNX Runtime {runtime.version} could not convert the model"
-    hint = next((hint for known, hint in HINTS.items() if known in words), OTHER_HINT)
-    raise ConvertError(code, what, where=model.name, why=words, hint=hint)
+    why = plain_words(words, model.path, model.name)
+    raise ConvertError(code, what, where=model.name, why=why, hint=OTHER_HINT)

@@ -29,7 +29,8 @@ from ortrim.base.scripts import (
     environment_with,
     packages_folder,
 )
-from ortrim.errors import ConvertError, ToolError
+from ortrim.errors import ToolError
+from ortrim.models import refusals
 
 DISTRIBUTION: Final = "onnxruntime"
 MINIMAL_BUILD_WORDS: Final = b"ONNX format model is not supported in this build"
@@ -232,12 +233,10 @@ def run_script(
 ) -> dict[str, Any]:
     """Run `script` in the full runtime on `request` and return its answer, as `base.scripts.run_script` does.
 
-    Raises `ConvertError` (`converter-crashed`) or `ToolError`, `tool-timeout` among them.
+    Raises `ModelError` (`crashes-runtime`) or `ToolError`, `tool-timeout` among them.
     """
     python = Python(words=runtime.words, environment=runtime.environment)
     try:
         return scripts.run_script(python, SCRIPTS / script, request, folder=folder, timeout_seconds=timeout_seconds)
     except ScriptCrash as crash:
-        what = f"ONNX Runtime {runtime.version} {crash.ending} while it worked on the model"
-        hint = "try a lower optimization level; if it fails again, report it to ONNX Runtime with the model"
-        raise ConvertError("converter-crashed", what, where=where, why=crash.last_lines, hint=hint) from crash
+        raise refusals.crash(crash.ending, where, runtime.version, why=crash.last_lines) from crash

@@ -108,6 +108,19 @@ class GraphFacts:
     functions: tuple[tuple[str, str], ...] = ()
 
 
+STRING_NORMALIZER: Final = ("ai.onnx", "StringNormalizer")
+EVERYWHERE: Final = ("C", "POSIX")
+"""The locales that every system has."""
+
+
+def locale_of(node: NodeFacts) -> str:
+    """Return the locale without which ONNX Runtime refuses a StringNormalizer; empty where there is none."""
+    if (node.domain, node.operator) != STRING_NORMALIZER:
+        return ""
+    locale = node.attribute("locale") or "en_US.UTF-8"  # the default in `string_normalizer.cc`
+    return "" if locale in EVERYWHERE else locale
+
+
 def operators_of(graph: GraphFacts) -> frozenset[tuple[str, str]]:
     """Return the domains and names of a model's operators."""
     return frozenset((node.domain, node.operator) for node in graph.nodes)

@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from ortrim.errors import ConvertError, OperatorsError
+from ortrim.errors import ConvertError, ModelError, OperatorsError
 from ortrim.models.full_runtime import FullRuntime, run_script
 from ortrim.models.graph_facts import node_facts
 from ortrim.models.models import PreparedModel
 from ortrim.models.onnx_files import read_onnx, with_types
 from ortrim.models.operators import NCHWC
+from ortrim.models.refusals import known_refusal
 from ortrim.spec.buildspec import DIRECTLY, IN_PLACE, Entry
 
 
@@ -59,15 +60,6 @@ ANY_LATER_OPSET: Final = 2**31 - 1
 OWN_DOMAINS: Final = ("ai.onnx", "ai.onnx.ml", "com.microsoft", NCHWC, "com.ms.internal.nhwc")
 
 
-UNHELD: Final = "Unsupported tensor data type"
-BELOW_8_BITS: Final = (
-    "from 1.28 on ORT format holds no weights of 4 or 2 bits: quantize them to 8 bits,"
-    " or set onnxruntime.version to 1.27"
-)
-"""What to do about weights that the wheels of 1.24.4 to 1.27.0 load from ORT format and those of 1.28.0 to 1.32.0 do
-not."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class MissingKernel:
     """An operator for which ONNX Runtime found no kernel, in its own words; what it left out is empty."""
@@ -82,7 +74,7 @@ def check_kernels(converted: Path, *, original: PreparedModel, runtime: FullRunt
     """Load a converted model in the full runtime with the CPU execution provider alone.
 
     Works in a folder below `folder`. Raises `OperatorsError` (`no-kernel`) naming domain, operator, opset and
-    types, or `ConvertError` (`converted-model-unusable`, `converter-crashed`).
+    types, `ModelError` (`crashes-runtime`, those of `refusals.CAUSES`) or `ConvertError` (`converted-model-unusable`).
     """
     answer = run_script(runtime, "load.py", {"model": str(converted)}, folder=folder, where=original.name)
     if "failure" not in answer:
@@ -91,8 +83,10 @@ def check_kernels(converted: Path, *, original: PreparedModel, runtime: FullRunt
     missing = kernel_diagnostic(words, original=original, runtime=runtime, folder=folder)
     if missing is not None:
         raise missing
+    if known := known_refusal(words, original):
+        raise known
     what = f"ONNX Runtime {runtime.version} cannot load the model that it converted itself"
-    hint = BELOW_8_BITS if UNHELD in words else "try level = 'basic', or style = 'fixed'"
+    hint = "try level = 'basic', or style = 'fixed'"
     raise ConvertError("converted-model-unusable", what, where=original.name, why=words, hint=hint)
 
 
@@ -104,15 +98,15 @@ def loads_in_place(converted: Path, *, runtime: FullRuntime, folder: Path) -> bo
     return not load_refusal(converted, DIRECTLY, IN_PLACE, runtime=runtime, folder=folder)
 
 
-def load_refusal(model: Path, *entries: Entry, runtime: FullRuntime, folder: Path) -> str:
+def load_refusal(model: Path, *entries: Entry, runtime: FullRuntime, folder: Path, optimized: bool = True) -> str:
     """Return why the full runtime does not load a model with entries of a session's configuration; empty if it does.
 
     Works in a folder below `folder`. Raises `ToolError`.
     """
-    request = {"model": str(model), "entries": dict(entries)}
+    request = {"model": str(model), "entries": dict(entries), "optimized": optimized}
     try:
         answer = run_script(runtime, "load.py", request, folder=folder, where=str(model))
-    except ConvertError as crash:
+    except ModelError as crash:
         return f"{crash.what}\n{crash.why}"
     return str(answer["words"]) if "failure" in answer else ""
 
@@ -192,7 +186,7 @@ def kernel_versions(
 ) -> dict[Key, tuple[tuple[int, int], ...]]:
     """Return the first and last opset of each kernel of operators, given and keyed by domain and name.
 
-    Works in a folder below `folder`. Raises `ConvertError` (`converter-crashed`) or `ToolError`.
+    Works in a folder below `folder`. Raises as `run_script` does.
     """
     wanted = set(keys)
     found: dict[Key, set[tuple[int, int]]] = {key: set() for key in wanted}

@@ -8,19 +8,21 @@
 """
 
 import hashlib
+import math
 import os
 import shutil
 import sys
 import tempfile
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Final, TypeVar
 
 import onnx
-from onnx.external_data_helper import load_external_data_for_model, uses_external_data
+from onnx import TensorProto
+from onnx.external_data_helper import load_external_data_for_tensor, uses_external_data
 from pydantic import ValidationError
 
 from ortrim.base.build_bundle import site_bundle
@@ -238,7 +240,7 @@ def external_files(model: onnx.ModelProto, where: str) -> tuple[str, ...]:
     return tuple(sorted(names))
 
 
-def _location(tensor: onnx.TensorProto) -> str:
+def _location(tensor: TensorProto) -> str:
     return next((entry.value for entry in tensor.external_data if entry.key == "location"), "")
 
 
@@ -252,7 +254,7 @@ def _check_location(name: str, where: str) -> None:
         raise ModelError("unsafe-external-data", what, where=where, hint=hint)
 
 
-def _tensors(model: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
+def _tensors(model: onnx.ModelProto) -> Iterator[TensorProto]:
     for graph in graphs_in(model):
         yield from graph.initializer
         for sparse in graph.sparse_initializer:
@@ -432,6 +434,10 @@ def _copied(model: ModelSpec, path: Path, root: Path, ort_version: str, where: s
             copy = temporary / MODEL_FILE
             copy_file(path, copy, where)
             check_digest(digest_with(copy, sha256_of(copy), names, where), digest, str(path), where)
+            if names:
+                model = read_onnx(copy, where)
+                if take_in_shapes(model, temporary, where):
+                    copy.write_bytes(model.SerializeToString())
             stored = _check(temporary, digest, names, ort_version, where)
             require_beside(stored.external)
             keep(stored, temporary)
@@ -460,13 +466,42 @@ def _check(folder: Path, digest: str, names: tuple[str, ...], ort_version: str, 
 def with_own_data(path: Path, where: str) -> onnx.ModelProto:
     """Read a checked copy of ours and put the tensors into it that lie beside it. Raises `ModelError`."""
     model = read_onnx(path, where)
-    if not external_files(model, where):
-        return model
+    if external_files(model, where):
+        _take_in(filter(uses_external_data, _tensors(model)), path.parent, where)
+    return model
+
+
+SHAPE_BYTES: Final[dict[int, int]] = {
+    TensorProto.INT64: 8, TensorProto.INT32: 4, TensorProto.FLOAT: 4, TensorProto.DOUBLE: 8,
+}  # fmt: skip
+"""Of one element of the types that constants have which decide shapes: sizes, axes, indices, scales."""
+MOST_SHAPE_BYTES: Final = 4096
+
+
+def take_in_shapes(model: onnx.ModelProto, folder: Path, where: str) -> bool:
+    """Put small vectors into a model that lie beside it, in `folder`; return whether there are some.
+
+    They may decide shapes, which ONNX's shape inference reads in the model alone: ONNX Runtime refuses such a model
+    (microsoft/onnxruntime#26261). References are to be checked before. Raises `ModelError`.
+    """
+    small = [tensor for tensor in _tensors(model) if uses_external_data(tensor) and _may_decide_a_shape(tensor)]
+    _take_in(small, folder, where)
+    return bool(small)
+
+
+def _may_decide_a_shape(tensor: TensorProto) -> bool:
+    each = SHAPE_BYTES.get(tensor.data_type)
+    return each is not None and len(tensor.dims) <= 1 and each * math.prod(tensor.dims) <= MOST_SHAPE_BYTES
+
+
+def _take_in(tensors: Iterable[TensorProto], folder: Path, where: str) -> None:
     try:
-        load_external_data_for_model(model, str(path.parent))
+        for tensor in tensors:
+            load_external_data_for_tensor(tensor, str(folder))
+            tensor.ClearField("external_data")
+            tensor.data_location = TensorProto.DEFAULT
     except (OSError, ValueError, onnx.checker.ValidationError) as error:
         hint = "export the model again with its data in the same folder"
         raise ModelError(
             "missing-external-data", "its weights cannot be read", where=where, why=str(error), hint=hint
         ) from error
-    return model

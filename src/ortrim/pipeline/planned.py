@@ -17,9 +17,12 @@ from ortrim.build.dead_kernels import unused_types
 from ortrim.build.plan import BuildPlan, PlannedModel, PlannedTarget, Toolchain, digest
 from ortrim.build.upstream_arguments import optional_sources
 from ortrim.errors import ToolError
+from ortrim.models.graph_facts import STRING_NORMALIZER, locale_of, node_facts
 from ortrim.models.hot_operators import hot_file, read_hot, required_of
+from ortrim.models.onnx_files import read_onnx
 from ortrim.models.operators import NCHWC
 from ortrim.models.ort_format import read_uses
+from ortrim.models.refusals import LOCALE_HINT
 from ortrim.pins.images import image_pins
 from ortrim.pins.shipped import tool_versions
 from ortrim.pipeline.devices import require_devices
@@ -146,6 +149,7 @@ def _planned(
     hot: tuple[str, ...] = (),
 ) -> Planned:
     models = converted_models(loaded, console, tuple(TARGETS[target.id] for target in targets))
+    _warn_of_locales(models, console)
     cases = _cases(models)
     libraries = ((TARGETS[each.id], platform_of(TARGETS[each.id]).providers(loaded.spec, each)) for each in targets)
     tree = _sources(models, optional_sources(libraries), console)
@@ -171,6 +175,16 @@ def _still_required(hot: tuple[str, ...], models: Models, console: Console) -> t
     if others:
         console.note(f"{hot_file(models.loaded.file)}: no model has {', '.join(others)}; write it again: invoke hot")
     return required
+
+
+def _warn_of_locales(models: Models, console: Console) -> None:
+    """Say which locales the devices need: without exceptions, a library ends the application where one is absent."""
+    if not any((each.domain, each.name) == STRING_NORMALIZER for each in models.operators.operators):
+        return
+    for model in models.prepared:
+        for locale in sorted({*filter(None, map(locale_of, node_facts(read_onnx(model.path, model.name))))}):
+            words = f"its StringNormalizer needs the locale '{locale}' on every device; {LOCALE_HINT}"
+            console.warn(f"model '{model.name}': {words}")
 
 
 def _sources(models: Models, optional: frozenset[str], console: Console) -> SourceTree:

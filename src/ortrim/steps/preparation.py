@@ -156,7 +156,7 @@ def _outputs(state: State, stage: StepStage, where: str) -> SavedOutputs:
     """Run the model that a step made. Raises `ModelError` (`step-breaks-model`)."""
     try:
         return stage.runs.outputs(state.model, state.cases, f"{stage.number}-after")
-    except VerifyError as error:
+    except (ModelError, VerifyError) as error:
         what = "the full runtime cannot run the model that the step made"
         hint = "leave the step out, or give it optional = true"
         raise ModelError("step-breaks-model", what, where=where, why=error.why or error.what, hint=hint) from error

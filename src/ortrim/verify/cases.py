@@ -28,6 +28,7 @@ from ortrim.base.files import code_digest, sha256_of, storage_errors
 from ortrim.base.json import to_canonical_json
 from ortrim.errors import SpecError, VerifyError
 from ortrim.models.models import ModelFacts, PreparedModel, TensorInfo
+from ortrim.models.refusals import CRASH_HINT
 from ortrim.models.states import fed_by
 from ortrim.spec.buildspec import CaseSpec, InputSpec, ModelSpec
 from ortrim.spec.values import Scalar, toml_string
@@ -310,14 +311,20 @@ def advice(facts: ModelFacts, words: str) -> str:
     numbers = [info for info in facts.inputs if info.element_type.startswith(("int", "uint"))]
     if numbers and BEYOND.search(words):
         return _smaller_numbers(numbers, words)
-    if numbers and "SIGFPE" in words:
-        return "a division by 0; set their range in the case: " + _bounded(numbers, "low = 1")
     if named := _dynamic_names(facts):
         example = ", ".join(f"{toml_key(name)} = 160" for name in named[:SHOWN_NAMES])
         return f"{ONES}: dimensions = {{ {example} }}{RECORDED}"
     if free := [info for info in facts.inputs if info.shape is None or None in info.shape]:
         return f"{ONES}: inputs = {{ {toml_key(free[0].name)} = {{ shape = [{_sizes(free[0])}] }} }}{RECORDED}"
     return f"the case may not fit the model, whose inputs invoke inspect shows{RECORDED}"
+
+
+def crash_advice(facts: ModelFacts, ending: str) -> str:
+    """Return a hint for a model on which the full runtime ended so: "crashed (SIGFPE)"."""
+    numbers = [info for info in facts.inputs if info.element_type.startswith(("int", "uint"))]
+    if numbers and "SIGFPE" in ending:
+        return "a division by 0; set their range in the case: " + _bounded(numbers, "low = 1")
+    return CRASH_HINT
 
 
 def _smaller_numbers(numbers: list[TensorInfo], words: str) -> str:

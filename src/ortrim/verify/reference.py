@@ -17,14 +17,16 @@ from typing import Any, Final, Literal
 from pydantic import ValidationError
 
 from ortrim.base.cache import cache_folder, cached_folder
-from ortrim.base.command import Completed, is_shortage, last_lines, out_of_memory, run, signal_name
+from ortrim.base.command import Completed, is_shortage, last_lines, out_of_memory, run
 from ortrim.base.files import code_digest, disk_full, says_full, shipped_folder, storage_errors
 from ortrim.base.json import from_json, to_json
-from ortrim.errors import ToolError, VerifyError
+from ortrim.base.scripts import ending
+from ortrim.errors import Diagnostic, ModelError, ToolError, VerifyError
+from ortrim.models import refusals
 from ortrim.models.full_runtime import FullRuntime
 from ortrim.models.models import OrtModel, PreparedModel
 from ortrim.spec.buildspec import IN_PLACE, ModelSpec, SessionSettings, as_the_official
-from ortrim.verify.cases import Case, advice, make_cases
+from ortrim.verify.cases import Case, advice, crash_advice, make_cases
 from ortrim.verify.coverage import coverage_of, marked_copy
 from ortrim.verify.devices.device import SavedOutput
 from ortrim.verify.measurements import Coverage
@@ -89,8 +91,9 @@ class _Index:
 def reference_outputs(model: PreparedModel, cases: tuple[Case, ...], runtime: FullRuntime, folder: Path) -> References:
     """Return the full runtime's outputs, from a folder below `folder` that is made when it is not there yet.
 
-    Raises `VerifyError`: `reference-failed` (the full runtime refuses the model or an input, or dies),
-    `reference-timeout`, `out-of-memory`; and `StorageError` (`disk-full`).
+    Raises `ModelError` for a model that the full runtime refuses or does not survive (`models.refusals`);
+    `VerifyError`: `reference-failed` (it refuses an input), `reference-timeout`, `out-of-memory`; and `StorageError`
+    (`disk-full`).
     """
     destination = folder / f"{model.name}-{_digest(model.facts.sha256, cases, runtime)[:16]}"
 
@@ -150,7 +153,7 @@ def shipped_outputs(
     def fill(temporary: Path) -> None:
         try:
             answer = _run(words, model, cases, runtime, temporary)
-        except VerifyError as error:
+        except (ModelError, VerifyError) as error:
             forced = IN_PLACE in session.configuration and not converted.reads_in_place
             raise _as_shipped(error, forced=forced) from error
         _write_index(_Index(cases=answer.cases), temporary)
@@ -159,9 +162,9 @@ def shipped_outputs(
     return SavedOutputs(folder=destination, cases=_read_index(destination, model).cases)
 
 
-def _as_shipped(error: VerifyError, *, forced: bool) -> VerifyError:
+def _as_shipped(error: ModelError | VerifyError, *, forced: bool) -> ModelError | VerifyError:
     """Return a refusal of a model that ran as it was given: conversion, or the settings, are what it does not stand."""
-    if error.code != "reference-failed":
+    if isinstance(error, VerifyError) and error.code != "reference-failed":
         return error
     what = "the converted model does not run with the session that its package has"
     hint = "leave in_place = true out of its session" if forced else "try level = 'basic', or other session settings"
@@ -184,7 +187,7 @@ def _run(
     except ToolError as error:
         reference = "reference-timeout" if error.code == "tool-timeout" else "reference-failed"
         what = f"the full runtime {error.what}"
-        raise VerifyError(reference, what, where=f"model '{model.name}'", why=error.why) from error
+        raise VerifyError(reference, what, where=refusals.where_of(model), why=error.why) from error
     if completed.returncode != 0:
         said = completed.stdout + completed.stderr
         if says_full(temporary, said):
@@ -193,7 +196,7 @@ def _run(
             raise disk_full("the full runtime ran out of disk space for its outputs", *places, why=why)
         if is_shortage(said):
             raise out_of_memory(f"model '{model.name}'", said.strip().rpartition("\n")[2][:300])
-        raise _refusal(model, completed)
+        raise _refusal(model, completed, runtime.version)
     answer = _read_answer(completed.stdout, model)
     return replace(answer, cases=_with_draws(answer.cases, model))
 
@@ -211,28 +214,29 @@ def _with_draws(cases: tuple[CaseOutputs, ...], model: PreparedModel) -> tuple[C
     return tuple(replace(case, outputs=tuple(map(marked, case.outputs))) for case in cases)
 
 
-def _refusal(model: PreparedModel, completed: Completed) -> VerifyError:
-    """Return the diagnostic for the full runtime's refusal of the model, or of one case when it names one."""
-    what, where = "the full runtime does not run the original model", f"model '{model.name}'"
+def _refusal(model: PreparedModel, completed: Completed, ort_version: str) -> Diagnostic:
+    """Return the diagnostic for the full runtime's end, or its refusal of the model, or of a case when it names one."""
+    what, where = "the full runtime does not run the original model", refusals.where_of(model)
     try:
         document: Any = json.loads(completed.stdout)
         why, case = str(document["message"]), document.get("case")
     except (ValueError, KeyError, TypeError, AttributeError):
-        why, case = f"{_ending(completed.returncode)}\n{last_lines(completed.stderr)}".strip(), ""
+        ended = ending(completed.returncode)
+        why, case = f"it {ended}\n{last_lines(completed.stderr)}".strip(), ""
+        if completed.returncode < 0:
+            hint = crash_advice(model.facts, ended)
+            return refusals.crash(ended, where, ort_version, why=last_lines(completed.stderr), hint=hint)
+    if known := refusals.known_refusal(why, model):
+        return known
     if SHORT_OF_MEMORY.search(why):
         hint = "use a machine with more memory, or smaller cases"
         return VerifyError(
             "out-of-memory", "there is not enough memory for the full runtime", where=where, why=why, hint=hint
         )
     if case is None:
-        hint = "it does not even load; if onnx.checker accepts the model, report it to ONNX Runtime"
-        return VerifyError("reference-failed", what, where=where, why=why, hint=hint)
+        return refusals.refusal(why, model, ort_version)
     where = f"{where}, case '{case}'" if case else where
     return VerifyError("reference-failed", what, where=where, why=why, hint=advice(model.facts, why))
-
-
-def _ending(returncode: int) -> str:
-    return f"it was ended by {signal_name(returncode)}" if returncode < 0 else f"it ended with {returncode}"
 
 
 def _read_answer(text: str, model: PreparedModel) -> _Answer:
@@ -257,4 +261,4 @@ def _read_index(folder: Path, model: PreparedModel) -> _Index:
 def _not_described(error: Exception, model: PreparedModel, hint: str) -> VerifyError:
     why = "\n".join(str(error).splitlines()[:3])
     what = "the full runtime's outputs are not described as they should be"
-    return VerifyError("reference-failed", what, where=f"model '{model.name}'", why=why, hint=hint)
+    return VerifyError("reference-failed", what, where=refusals.where_of(model), why=why, hint=hint)

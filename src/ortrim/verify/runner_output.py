@@ -16,6 +16,7 @@ from ortrim.base.command import Completed, last_lines, signal_name
 from ortrim.base.files import storage_errors
 from ortrim.base.json import from_json
 from ortrim.errors import ToolError, VerifyError
+from ortrim.models.refusals import CAUSES, cause_of
 from ortrim.verify.devices.device import RunnerOutput, RunRequest, endless_output
 
 TRACE: Final = "trace.json"
@@ -63,11 +64,13 @@ FAILURES: Final = {
 OF_ONE_MODEL: Final = frozenset(
     {
         "model-refused", "input-refused", "inference-failed", "runner-crashed", "illegal-instruction", "out-of-memory",
-        "runner-timeout", "endless-output",
+        "runner-timeout", "endless-output", *(cause.code for cause in CAUSES),
     }
 )  # fmt: skip
 """Codes of ends that say nothing of the library's other models."""
 TAIL_LINES: Final = 6
+OWN_WORDS: Final = "runner: "
+"""What begins the lines in which the runner says how far it is."""
 ABORT_HINT: Final = (
     "a library built without exceptions aborts on errors; build with exceptions = true to read the message"
 )
@@ -94,10 +97,11 @@ class RunnerEnded(VerifyError):
 def read_output(completed: Completed, request: RunRequest) -> RunnerOutput:
     """Return what a finished runner measured.
 
-    Raises `RunnerEnded`: `illegal-instruction` (the signal SIGILL), `runner-crashed` (any other signal, which is
-    named), `out-of-memory` (in the runner's words or the library's), `runner-failed` (an exit code of its own), and one
-    for each exit code in `FAILURES`; `VerifyError` `runner-garbage` (no report, or another program's); for a trace that
-    was asked for, which a device brings along with the outputs, those of `check_trace`.
+    Raises `RunnerEnded`: those of `models.refusals.CAUSES`, `illegal-instruction` (the signal SIGILL), `runner-crashed`
+    (any other signal, which is named), `out-of-memory` (in the runner's words or the library's), `runner-failed` (an
+    exit code of its own), and one for each exit code in `FAILURES`; `VerifyError` `runner-garbage` (no report, or
+    another program's); for a trace that was asked for, which a device brings along with the outputs, those of
+    `check_trace`.
     """
     where = place_of(request)
     if completed.returncode < 0:
@@ -173,9 +177,12 @@ def _crash(completed: Completed, request: RunRequest) -> RunnerEnded:
     name = signal_name(code)
     if name == "SIGABRT" and SHORT_OF_MEMORY.search(why):
         return _out_of_memory(request, code, why)
+    if known := _known(why, code, where):
+        return known
     if name == "SIGILL":
         return RunnerEnded("illegal-instruction", ILLEGAL, returncode=code, where=where, why=why, hint=ILLEGAL_HINT)
-    hint = {"SIGABRT": ABORT_HINT, "SIGKILL": KILL_HINT, "SIGBUS": ALIGNMENT_HINT}.get(name, "")
+    silent = all(line.startswith(OWN_WORDS) for line in why.splitlines())
+    hint = {"SIGABRT": ABORT_HINT if silent else "", "SIGKILL": KILL_HINT, "SIGBUS": ALIGNMENT_HINT}.get(name, "")
     what = f"the runner was ended by {name}"
     return RunnerEnded("runner-crashed", what, returncode=code, where=where, why=why, hint=hint)
 
@@ -186,8 +193,20 @@ def _failure(completed: Completed, request: RunRequest) -> RunnerEnded:
     if (code == EXIT_MEMORY and why == "out of memory") or SHORT_OF_MEMORY.search(why):
         return _out_of_memory(request, code, why)
     reference, what = FAILURES.get(code, ("runner-failed", f"exit code {code}"))
+    if known := _known(why, code, place_of(request)):
+        return known
     why = why or last_lines(completed.stderr, TAIL_LINES)
     return RunnerEnded(reference, what, returncode=code, where=place_of(request), why=why)
+
+
+def _known(why: str, code: int, where: str) -> RunnerEnded | None:
+    """Return the diagnostic of a cause for which the full runtime refuses models, too."""
+    cause = cause_of(why)
+    if cause is None:
+        return None
+    ended = RunnerEnded(cause.code, cause.what, returncode=code, where=where, why=why, hint=cause.hint)
+    ended.exit_code = cause.kind.exit_code
+    return ended
 
 
 def _out_of_memory(request: RunRequest, code: int, why: str) -> RunnerEnded:

@@ -13,7 +13,7 @@ from ortrim.base.console import Console
 from ortrim.compat import check as trials
 from ortrim.compat.answer import CompatibilityAnswer
 from ortrim.compat.check import check_compatibility, failure_of
-from ortrim.errors import ConvertError, Diagnostic, ExitCode, OperatorsError
+from ortrim.errors import ConvertError, Diagnostic, ExitCode, ModelError, OperatorsError
 from ortrim.models.convert import Conversion
 from ortrim.models.full_runtime import FullRuntime
 from ortrim.models.models import OrtModel, PreparedModel
@@ -132,10 +132,10 @@ def test_a_model_whose_types_the_runtime_does_not_take_is_an_answer(
 ) -> None:
     """In ONNX Runtime's words, recorded of 1.24.4, which name the type."""
     why = "Load model from m failed:This is an invalid model. Type Error: Type 'tensor(int2)' of input is invalid."
-    converter["fixed", "extended"] = ConvertError("conversion-failed", "it could not convert the model", why=why)
+    converter["fixed", "extended"] = ModelError("does-not-load", "it does not load the model", why=why)
     (model,) = check(tmp_path, ALL, write(tmp_path / "m.onnx", branching())).models
     assert not model.fits
-    assert model.obstacles == (f"it could not convert the model; {why}",)
+    assert model.obstacles == (f"it does not load the model; {why}",)
 
 
 def test_other_troubles_are_not_an_answer(tmp_path: Path, converter: dict[tuple[str, str], Outcome]) -> None:

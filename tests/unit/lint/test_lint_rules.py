@@ -127,11 +127,32 @@ def _kernels(**more: object) -> LintFacts:
 
 RELU = ("ai.onnx", "Relu")
 FAILED = RunFacts(load_failure="no kernel")
+REFUSALS = {
+    "locale-missing": "Failed to construct locale with name:xx_XX",
+    "upsample-shrinks": "ScalesValidation Scale value should be greater than or equal to 1.",
+    "quantize-16-bits": "'tensor(int16)' of input parameter (z) of operator (QuantizeLinear) in node () is invalid",
+    "sparse-operand": "'tensor(float)' of input parameter (w) of operator (SparseToDenseMatMul) in node () is invalid",
+    "weights-exceed-memory": "Load model from m.onnx failed:std::bad_alloc",
+    "external-shape": "Cannot parse data from external tensors.",
+}
+
+
+def _refused(words: str) -> tuple[Sample, Sample]:
+    return lambda: facts(relu(), run=RunFacts(load_failure=words)), lambda: facts(relu(), run=FAILED)
+
+
+def _normalized(locale: str) -> LintFacts:
+    node = helper.make_node("StringNormalizer", ["x"], ["y"], locale=locale)
+    ends = [value("x", TensorProto.STRING)], [value("y", TensorProto.STRING)]
+    return facts(model_of([node], *ends))
+
+
 SAMPLES: dict[str, tuple[Sample, Sample]] = {
     "does-not-load": (
         lambda: facts(relu(), run=RunFacts(load_failure="type mismatch")),
         lambda: facts(relu(), run=FAILED, kernels=KernelFacts(missing=(RELU, ""))),
     ),
+    **{code: _refused(words) for code, words in REFUSALS.items()},
     "crashes-runtime": (lambda: facts(relu(), run=RunFacts(crash="crashed (SIGSEGV)")), lambda: _ran(((), ""))),
     "does-not-run": (lambda: _ran(((), "bad shape")), lambda: _ran(((), ""))),
     "dynamic-size-baked-in": (
@@ -167,6 +188,7 @@ SAMPLES: dict[str, tuple[Sample, Sample]] = {
         lambda: facts(relu(), library=(("Relu", 900), ("Resize", 31_744))),
     ),
     "random-output": (lambda: _drawn("RandomNormal", shape=[1]), lambda: facts(relu())),
+    "device-locale": (lambda: _normalized("en_US.UTF-8"), lambda: _normalized("C")),
     "training-mode": (lambda: _dropout(training=True), lambda: _dropout(training=False)),
     "dominant-weight": (lambda: _weights(300_000, 10), lambda: _weights(300_000, 300_001, 300_002)),
     "duplicate-weights": (lambda: _weights(300, 300, same=True), lambda: _weights(300, 301, same=True)),

@@ -9,12 +9,13 @@ from onnx import helper, numpy_helper
 
 from linted_models import facts
 from onnx_samples import model_of, relu, value
-from ortrim.errors import ConvertError, ToolError
+from ortrim.errors import ModelError, ToolError
 from ortrim.lint import run as lint_run
 from ortrim.lint.findings import KernelFacts, ProviderFacts, Trial
-from ortrim.lint.run import look, own_sizes, plain_words
+from ortrim.lint.run import look, own_sizes
 from ortrim.models.full_runtime import FullRuntime
 from ortrim.models.graph_facts import GraphFacts
+from ortrim.models.refusals import plain_words
 
 RUNTIME = FullRuntime(version="1.21.0", words=(), environment={}, packages=Path(), library=Path())
 COUNTS = {"nodes": 3, "supported": 2, "partitions": 1, "fixed_supported": 2, "fixed_partitions": 1}
@@ -121,7 +122,7 @@ def test_dimensions_called_by_a_question_mark_are_apart(monkeypatch: pytest.Monk
     assert (request["inputs"][0]["shape"], tuple(request["dimensions"])) == (["x[0]", "x[1]"], ("x[0]", "x[1]"))
 
 
-@pytest.mark.parametrize("error", [ConvertError("converter-crashed", "crashed"), ToolError("tool-timeout", "too long")])
+@pytest.mark.parametrize("error", [ModelError("crashes-runtime", "crashed"), ToolError("tool-timeout", "too long")])
 def test_a_crash_or_an_endless_run_is_a_finding(
     error: Exception, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from ortrim.errors import ConvertError, ExitCode, StorageError
+from ortrim.errors import ExitCode, ModelError, StorageError
 from ortrim.models import full_runtime
 from ortrim.models.full_runtime import FullRuntime, run_script
 
@@ -49,10 +49,10 @@ def test_the_answer_comes_back(script: Path, tmp_path: Path, capfd: pytest.Captu
 def test_a_script_without_an_answer_is_a_crashed_converter(code: str, words: str, script: Path, tmp_path: Path) -> None:
     """A crash of the converter is a diagnostic, not ours, with the last lines that it printed."""
     script.write_text(f"import sys; print('last words', file=sys.stderr)\n{code}\n")
-    with pytest.raises(ConvertError) as caught:
+    with pytest.raises(ModelError) as caught:
         run_script(RUNTIME, "script.py", {}, folder=tmp_path, where="m")
-    assert caught.value.code == "converter-crashed"
-    assert caught.value.exit_code == ExitCode.CONVERT
+    assert caught.value.code == "crashes-runtime"
+    assert caught.value.exit_code == ExitCode.MODEL
     assert words in caught.value.what
     assert [path.name for path in tmp_path.iterdir()] == ["script.py"]
 
@@ -60,7 +60,7 @@ def test_a_script_without_an_answer_is_a_crashed_converter(code: str, words: str
 def test_the_last_words_are_shown(script: Path, tmp_path: Path) -> None:
     """What the converter printed before it fell is the why."""
     script.write_text("import sys; sys.exit('out of memory')\n")
-    with pytest.raises(ConvertError) as caught:
+    with pytest.raises(ModelError) as caught:
         run_script(RUNTIME, "script.py", {}, folder=tmp_path, where="m")
     assert caught.value.why == "out of memory"
 

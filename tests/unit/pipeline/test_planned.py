@@ -2,15 +2,22 @@
 
 import platform
 import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
+from onnx import TensorProto, helper
 
+from onnx_samples import model_of, value, write
 from ortrim.base.emulators import EMULATIONS
 from ortrim.build.plan import digest
 from ortrim.containers.engines import ContainerOptions
 from ortrim.errors import Diagnostic, ExitCode, PlanError, ToolError, UsageError, VerifyError
+from ortrim.models.models import OrtModel
 from ortrim.pipeline import planned
+from ortrim.pipeline import request as request_module
 from ortrim.pipeline.planned import Planned, make_planned, planned_here
 from ortrim.pipeline.request import Request, convert_models
 from ortrim.spec.targets import TARGETS
@@ -227,3 +234,22 @@ def test_a_host_that_nobody_knows_is_a_diagnostic(system: str, machine: str, mon
 def test_this_host_is_a_target() -> None:
     """The machine that runs the tests can build for itself."""
     assert planned.host_target() in TARGETS.values()
+
+
+def test_locales_that_devices_need_are_said_before_anything_is_compiled(
+    stages: Stages, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A library without exceptions ends the application where one is absent; that of C is everywhere."""
+    converted: Callable[..., OrtModel] = vars(request_module)["convert"]
+
+    def with_normalizer(*arguments: Any, **options: Any) -> OrtModel:
+        return replace(converted(*arguments, **options), config="ai.onnx;10;StringNormalizer\n")
+
+    monkeypatch.setattr(request_module, "convert", with_normalizer)
+    ends = [value("x", TensorProto.STRING)], [value("y", TensorProto.STRING)]
+    for locale, said in (("de_DE.UTF-8", True), ("C", False)):
+        node = helper.make_node("StringNormalizer", ["x"], ["y"], locale=locale)
+        write(stages.folder / "tiny.onnx", model_of([node], *ends))
+        plan(stages)
+        assert ("needs the locale 'de_DE.UTF-8' on every device" in stages.stdout.getvalue()) is said
+        stages.stdout.truncate(0)

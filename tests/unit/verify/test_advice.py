@@ -3,7 +3,7 @@ import tomllib
 import pytest
 
 from ortrim.models.models import ModelFacts, TensorInfo
-from ortrim.verify.cases import advice, toml_key
+from ortrim.verify.cases import advice, crash_advice, toml_key
 
 GATHER = "running Gather node. indices element out of data bounds, idx=9 must be within the inclusive range [-5,4]"
 SHAPE = "running Conv node. Name:'' Status Message: Invalid input shape: {1,1}"
@@ -31,7 +31,7 @@ def test_indices_that_are_too_large() -> None:
 
 def test_divisions_by_zero() -> None:
     """A crash of integer arithmetic comes from zeros among the inputs."""
-    assert suggested(advice(facts(IDS), "it was ended by SIGFPE"), "inputs") == {"input.ids": {"low": 1}}
+    assert suggested(crash_advice(facts(IDS), "crashed (SIGFPE)"), "inputs") == {"input.ids": {"low": 1}}
 
 
 def test_dimensions_that_are_too_small() -> None:

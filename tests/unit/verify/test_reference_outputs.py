@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from ortrim.errors import ExitCode, StorageError, VerifyError
+from ortrim.errors import Diagnostic, ExitCode, StorageError, VerifyError
 from ortrim.models.full_runtime import FullRuntime
 from ortrim.models.models import PreparedModel
 from ortrim.verify.cases import Case
@@ -64,20 +64,27 @@ def test_the_script_gets_the_original_model_and_each_case(make_model: MakeModel,
 
 
 @pytest.mark.parametrize(
-    ("script", "words"),
+    ("script", "code", "words"),
     [
-        ("""echo '{"status": "error", "message": "InvalidArgument: x"}'; exit 1""", "InvalidArgument: x"),
-        ("echo Traceback >&2; exit 1", "Traceback"),
-        ("kill -SEGV $$", "ended by SIGSEGV"),
-        ("echo '[]'; exit 1", "ended with 1"),
+        (
+            """echo '{"status": "error", "message": "InvalidArgument: x"}'; exit 1""",
+            "does-not-load",
+            "InvalidArgument: x",
+        ),
+        ("kill -SEGV $$", "crashes-runtime", "crashed (SIGSEGV)"),
+        ("echo Traceback >&2; exit 1", "reference-failed", "Traceback"),
+        ("echo '[]'; exit 1", "reference-failed", "ended with exit code 1"),
     ],
 )
-def test_failures_say_why_and_leave_nothing(make_model: MakeModel, tmp_path: Path, script: str, words: str) -> None:
+def test_failures_say_why_and_leave_nothing(
+    make_model: MakeModel, tmp_path: Path, script: str, code: str, words: str
+) -> None:
     """A model that the full runtime refuses, and a full runtime that dies, are diagnostics; nothing is cached."""
-    with pytest.raises(VerifyError) as caught:
+    with pytest.raises(Diagnostic) as caught:
         reference_outputs(make_model(), CASES, runtime(tmp_path, script), tmp_path / "reference")
-    assert (caught.value.code, caught.value.exit_code) == ("reference-failed", ExitCode.VERIFY)
-    assert words in caught.value.why
+    expected = ExitCode.VERIFY if code == "reference-failed" else ExitCode.MODEL
+    assert (caught.value.code, caught.value.exit_code) == (code, expected)
+    assert words in f"{caught.value.what} {caught.value.why}"
     assert not list((tmp_path / "reference").glob("tiny-*"))
 
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from ortrim.base.command import Completed
 from ortrim.errors import ExitCode, VerifyError
+from ortrim.models.refusals import LOCALE_HINT
 from ortrim.spec.buildspec import SessionSettings
 from ortrim.verify.cases import Case
 from ortrim.verify.devices.device import RunRequest, runner_words
@@ -116,6 +117,30 @@ def test_crashes_name_the_signal(number: int, name: str, hint: str) -> None:
     assert name in error.what
     assert hint in error.hint
     assert error.why == "runner: load /m.ort"
+
+
+def test_words_of_the_library_need_no_other_build_to_be_read() -> None:
+    """They stand above the hint."""
+    error = refused(completed(-6, "", "runner: load /m.ort\nlibc++abi: terminating due to an uncaught exception\n"))
+    assert (error.code, error.hint) == ("runner-crashed", "")
+
+
+@pytest.mark.parametrize(
+    "done",
+    [
+        completed(
+            -6, "", "runner: load /m.ort\nlibc++abi: collate_byname<char>::collate_byname failed to construct for x"
+        ),
+        completed(4, '{"message": "Failed to construct locale with name:x"}'),
+    ],
+)
+def test_a_cause_is_that_of_the_full_runtime(done: Completed) -> None:
+    """Code, hint and exit code; how the runner ended is kept."""
+    with pytest.raises(RunnerEnded) as caught:
+        read_output(done, REQUEST)
+    assert (caught.value.code, caught.value.exit_code) == ("locale-missing", ExitCode.MODEL)
+    assert caught.value.returncode == done.returncode
+    assert caught.value.hint == LOCALE_HINT
 
 
 def test_an_illegal_instruction_is_a_verdict_of_its_own() -> None:

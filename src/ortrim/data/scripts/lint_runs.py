@@ -33,7 +33,10 @@ TYPES = {"string": np.str_, "bool": np.bool_}
 
 
 def main(request_path: Path) -> None:
-    """Answer `{"load": words, "trials": [{"sizes": {...}, "failure": words}], "skipped": words}`."""
+    """Answer `{"load": words, "trials": [{"sizes": {...}, "failure": words}], "skipped": words}`.
+
+    The model in the request's file `model` is loaded as if it lay in the folder `beside`.
+    """
     request = json.loads(request_path.read_text(encoding="utf-8"))
     if "resource" in globals():
         _, most = resource.getrlimit(resource.RLIMIT_AS)
@@ -41,7 +44,7 @@ def main(request_path: Path) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     answer: dict[str, Any] = {"load": "", "trials": [], "skipped": ""}
     try:
-        session = load(request["model"])
+        session = load(request["model"], request["beside"])
     except Exception as error:  # noqa: BLE001 - whatever loading raises is the answer
         answer["load"] = str(error)
     if request["run"] and not answer["load"]:
@@ -49,10 +52,13 @@ def main(request_path: Path) -> None:
     request_path.with_name("answer.json").write_text(json.dumps(answer), encoding="utf-8")
 
 
-def load(model: str) -> onnxruntime.InferenceSession:
-    """Make a session."""
+def load(path: str, beside: str) -> onnxruntime.InferenceSession:
+    """Make a session of a model whose weights lie in its own folder, unless another is named."""
     onnxruntime.set_default_logger_severity(SILENT)
     options = onnxruntime.SessionOptions()
+    if beside:
+        options.add_session_config_entry("session.model_external_initializers_file_folder_path", beside)
+    model = Path(path).read_bytes() if beside else path
     options.log_severity_level = SILENT
     options.intra_op_num_threads = 1
     return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])

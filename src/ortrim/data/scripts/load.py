@@ -19,13 +19,13 @@ def main(request_path: Path) -> None:
     request = json.loads(request_path.read_text(encoding="utf-8"))
     answer = {}
     try:
-        load(request["model"], request.get("entries", {}))
+        load(request["model"], request.get("entries", {}), optimized=request.get("optimized", True))
     except Exception as error:  # noqa: BLE001 - whatever loading raises is the answer
         answer = {"failure": "load-failed", "words": str(error)}
     request_path.with_name("answer.json").write_text(json.dumps(answer), encoding="utf-8")
 
 
-def load(model: str, entries: dict[str, str]) -> None:
+def load(model: str, entries: dict[str, str], *, optimized: bool) -> None:
     """Make a session and drop it; with entries of its configuration, read the graph from bytes as applications do.
 
     No more than that: the binding for Python copies the bytes, and frees them before a session is initialized.
@@ -34,6 +34,8 @@ def load(model: str, entries: dict[str, str]) -> None:
     options = onnxruntime.SessionOptions()
     options.log_severity_level = SILENT
     options.intra_op_num_threads = 1
+    if not optimized:
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     for key, value in entries.items():
         options.add_session_config_entry(key, value)
     if entries:

@@ -32,7 +32,9 @@ from ortrim.verify.devices.remote_shell import VARIABLE
 from ortrim.verify.runner_output import read_output, within_limits
 
 ENVIRONMENT: Final = {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8"}
-"""All that the runner sees besides our mark, so that no variable of the user's shell favours one library."""
+"""What the runner sees besides our mark, so that no variable of the user's shell favours one library."""
+PASSED: Final = "LOCPATH"
+"""The variable that it sees as well: it names the folder of glibc's locales, without which some models do not load."""
 
 
 def run_locally(words: Sequence[str], request: RunRequest, *, cwd: Path | None = None) -> Completed:
@@ -46,7 +48,7 @@ def run_locally(words: Sequence[str], request: RunRequest, *, cwd: Path | None =
             return run(
                 words,
                 cwd=cwd,
-                environment={**ENVIRONMENT, VARIABLE: mark},
+                environment={**_environment(), VARIABLE: mark},
                 timeout_seconds=request.repetition.timeout_seconds,
                 most_bytes=MOST_PRINTED_BYTES,
             )
@@ -138,7 +140,11 @@ def saturates_here() -> bool:
 
 
 def _execute(words: Sequence[str], seconds: float) -> Completed:
-    return run(words, environment=ENVIRONMENT, timeout_seconds=seconds)
+    return run(words, environment=_environment(), timeout_seconds=seconds)
+
+
+def _environment() -> dict[str, str]:
+    return {**ENVIRONMENT, **({PASSED: os.environ[PASSED]} if PASSED in os.environ else {})}
 
 
 def _cpu_information() -> str:

@@ -64,9 +64,12 @@ def test_a_runner_for_another_machine(tmp_path: Path) -> None:
 
 
 def test_the_users_environment_stays_outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No variable of the shell reaches the runner."""
+    """No variable of the shell reaches the runner but the one that says where locales lie."""
     monkeypatch.setenv("OMP_NUM_THREADS", "8")
-    assert "OMP" not in refused(request_with(tmp_path, "env >&2; exit 4")).why
+    monkeypatch.setenv("LOCPATH", "/my/locales")
+    printed = refused(request_with(tmp_path, "env >&2; exit 4")).why
+    assert "OMP" not in printed
+    assert "LOCPATH=/my/locales" in printed
 
 
 def only_core() -> int:

@@ -41,7 +41,13 @@ def wait_until_gone(word: str) -> None:
 def test_the_environment_is_ours(tmp_path: Path) -> None:
     """Nothing of the user's own variables gets there."""
     done = run_locally(("/usr/bin/env",), sample_request(tmp_path), cwd=tmp_path)
-    assert {line.partition("=")[0] for line in done.stdout.splitlines()} <= {"PATH", "LC_ALL", "ORTRIM_RUN", "PWD"}
+    assert {line.partition("=")[0] for line in done.stdout.splitlines()} <= {
+        "PATH",
+        "LC_ALL",
+        "LOCPATH",
+        "ORTRIM_RUN",
+        "PWD",
+    }
 
 
 def test_an_endless_runner_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

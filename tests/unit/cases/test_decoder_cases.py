@@ -10,15 +10,17 @@ import pytest
 
 from decoders import LENGTHS, Attention, counting_decoder, decoder
 from ortrim.base.files import sha256_of
+from ortrim.cases import found as found_module
 from ortrim.cases.found import FoundCases, found_cases
+from ortrim.errors import VerifyError
 from ortrim.models.full_runtime import FullRuntime, full_runtime
 from ortrim.models.models import PreparedModel
 from ortrim.models.onnx_files import facts_of
 from ortrim.spec.buildspec import CaseSpec, InputSpec, ModelSpec
-from ortrim.verify.cases import input_shapes, load_array
+from ortrim.verify.cases import Case, input_shapes, load_array
 from ortrim.verify.measurements import Verdict
 from ortrim.verify.parity import compare
-from ortrim.verify.reference import cases_made, reference_outputs
+from ortrim.verify.reference import References, cases_made, reference_outputs
 
 Shapes = tuple[tuple[int, ...], ...]
 
@@ -144,3 +146,21 @@ def test_what_cannot_be_fed_is_said(tmp_path: Path, runtime: FullRuntime) -> Non
     (warning,) = (each for each in found.warnings if "fed" in each)
     assert warning.startswith("no case is fed what another gave, since the model did not run on it: ")
     assert "float16" in warning
+
+
+@pytest.mark.parametrize(("refused", "kept"), [("step", ["first", "second"]), ("second", ["first"])])
+def test_steps_that_lead_where_the_model_cannot_go_are_left_out_first(
+    tmp_path: Path, runtime: FullRuntime, monkeypatch: pytest.MonkeyPatch, refused: str, kept: list[str]
+) -> None:
+    """Their random values are not those of the search."""
+    real = reference_outputs
+
+    def outputs(model: PreparedModel, cases: tuple[Case, ...], runtime: FullRuntime, folder: Path) -> References:
+        if any(case.name.startswith(refused) for case in cases):
+            raise VerifyError("reference-failed", "does not run")
+        return real(model, cases, runtime, folder)
+
+    monkeypatch.setattr(found_module, "reference_outputs", outputs)
+    text = "m (float[2] x, float[2] state) => (float[2] state_out) { state_out = Add (x, state) }"
+    found = found_cases(prepared(onnx.parser.parse_model(OPSETS + text), tmp_path / "m.onnx"), runtime, lambda _: None)
+    assert [case.name for case in found.cases] == kept

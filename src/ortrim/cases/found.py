@@ -21,7 +21,7 @@ from ortrim.base.json import from_json, to_data, to_json
 from ortrim.base.scripts import SCRIPTS, Python, ScriptCrash, run_script
 from ortrim.cases.guess import Guess, GuessedInput, OpenDimension, guess
 from ortrim.errors import Diagnostic, ModelError, ToolError, VerifyError
-from ortrim.models import refusals
+from ortrim.models import refusals, states
 from ortrim.models.full_runtime import FullRuntime
 from ortrim.models.kernels import kernel_diagnostic
 from ortrim.models.models import PreparedModel
@@ -35,7 +35,11 @@ from ortrim.verify.parity import compare
 from ortrim.verify.reference import References, cases_made, reference_outputs
 
 SCRIPT: Final = SCRIPTS / "case_search.py"
-CODE: Final = (SCRIPT, *(Path(__file__).with_name(f"{name}.py") for name in ("found", "graph", "guess")))
+CODE: Final = (
+    SCRIPT,
+    Path(states.__file__),
+    *(Path(__file__).with_name(f"{name}.py") for name in ("found", "graph", "guess")),
+)
 SECONDS: Final = 20.0
 SECONDS_EACH: Final = 4.0
 BETTER_SECONDS: Final = 4.0

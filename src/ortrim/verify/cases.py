@@ -27,9 +27,9 @@ from ortrim.base.console import counted
 from ortrim.base.files import code_digest, sha256_of, storage_errors
 from ortrim.base.json import to_canonical_json
 from ortrim.errors import SpecError, VerifyError
+from ortrim.models import states
 from ortrim.models.models import ModelFacts, PreparedModel, TensorInfo
 from ortrim.models.refusals import CRASH_HINT
-from ortrim.models.states import fed_by
 from ortrim.spec.buildspec import CaseSpec, InputSpec, ModelSpec
 from ortrim.spec.values import Scalar, toml_string
 
@@ -429,7 +429,9 @@ def _digest(model: PreparedModel, case: CaseSpec, before: str) -> str:
     files = [] if case.data is None else [f"{path.name} {sha256_of(path)}" for path in recorded_files(case.data)]
     written = to_canonical_json(dataclasses.replace(case, data=None))
     # What an older ortrim made of the same case is not taken for what this one would make.
-    text = "\n".join([model.facts.sha256, written, *files, before, code_digest([Path(__file__)])])
+    text = "\n".join(
+        [model.facts.sha256, written, *files, before, code_digest([Path(__file__), Path(states.__file__)])]
+    )
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -437,7 +439,7 @@ def _fed(model: ModelFacts, case: CaseSpec, before: "SavedOutputs", where: str) 
     """Return the inputs that are outputs of the case before, but for those that the case itself gives."""
     (ran,) = before.cases
     outputs = {each.name: each for each in ran.outputs}
-    pairs = fed_by(model.inputs, model.outputs)
+    pairs = states.fed_by(model.inputs, model.outputs)
     fed = {}
     for info in (each for each in model.inputs if each.name in pairs and each.name not in case.inputs):
         output = outputs[pairs[info.name]]

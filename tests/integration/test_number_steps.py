@@ -1,7 +1,9 @@
 """The steps by ONNX Runtime's own tools, done for real to small models."""
 
 import platform
+from collections.abc import Sequence
 from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
 from random import Random
 from typing import Final, Literal
@@ -146,6 +148,41 @@ def test_dynamic_quantization_takes_products_and_recurrences(tmp_path: Path) -> 
     stepped = quantize(copy_of(model), Quantize(use="quantize"), place_for(model, tmp_path))
     assert operators(stepped.model.graph) == ["DynamicQuantizeLSTM"]
     assert "1 DynamicQuantizeLSTM" in stepped.notes[0]
+
+
+def chained(names: Sequence[str]) -> onnx.ModelProto:
+    """Return two products with a chain of nodes between them that change nothing, they and their values so named."""
+    between = [helper.make_node("Identity", [one], [other], name=other) for one, other in pairwise(["a", *names])]
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["a"], name="product"),
+        *between,
+        helper.make_node("MatMul", [names[-1], "v"], ["y"], name="other"),
+    ]
+    tensors = [weights("w", 16, 16), weights("v", 16, 16)]
+    return model_of(nodes, [value("x", shape=[1, 16])], [value("y", shape=[1, 16])], initializers=tensors)
+
+
+@pytest.mark.parametrize("mode", ["static", "dynamic"])
+def test_names_that_the_quantizer_invents_are_free_in_every_model(
+    mode: Literal["static", "dynamic"], tmp_path: Path
+) -> None:
+    """It takes a value that is called so for its own, or makes another of the same name."""
+    asked, plain = Quantize(use="quantize", mode=mode), chained([f"inner{number}" for number in range(40)])
+    (tmp_path / "plain").mkdir()
+    made = quantize(copy_of(plain), asked, place_for(plain, tmp_path / "plain")).model
+    invented = sorted(names_in(made) - names_in(plain))
+    assert {"w_quantized", "w_scale"} <= set(invented)
+    hostile = chained([*invented, *(f"inner{number}" for number in range(40 - len(invented)))])
+    (tmp_path / "hostile").mkdir()
+    stepped = quantize(copy_of(hostile), asked, place_for(hostile, tmp_path / "hostile"))
+    assert set(invented) <= names_in(stepped.model)
+    np.testing.assert_array_equal(ran(stepped.model, random_feeds(plain))[0], ran(made, random_feeds(plain))[0])
+
+
+def names_in(model: onnx.ModelProto) -> set[str]:
+    """Return the names of values and nodes."""
+    tensors = {tensor.name for tensor in model.graph.initializer}
+    return tensors | {name for node in model.graph.node for name in (node.name, *node.output)}
 
 
 def test_a_model_with_nothing_to_quantize_is_refused(tmp_path: Path) -> None:

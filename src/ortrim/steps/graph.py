@@ -11,7 +11,16 @@ import numpy as np
 import onnx
 from onnx import TensorProto, numpy_helper
 
-from ortrim.models.onnx_files import array_of, copied, graphs_in, graphs_of, read_names, shape_of, with_types
+from ortrim.models.onnx_files import (
+    array_of,
+    copied,
+    graphs_below,
+    graphs_in,
+    graphs_of,
+    read_names,
+    shape_of,
+    with_types,
+)
 from ortrim.steps.step import Array, step_failed
 
 Shapes = Mapping[str, tuple[int | str | None, ...]]
@@ -32,6 +41,10 @@ class Names:
             for node in graph.node:
                 self._taken.update((*node.input, *node.output))
 
+    def contain(self, text: str) -> bool:
+        """Whether a text is a part of any."""
+        return any(text in name for name in self._taken)
+
     def fresh(self, stem: str) -> str:
         """Return a name that nothing has, beginning with `stem`."""
         name, number = stem, 1
@@ -40,6 +53,33 @@ class Names:
             name = f"{stem}_{number}"
         self._taken.add(name)
         return name
+
+
+def value_names(model: onnx.ModelProto) -> set[str]:
+    """Return the names of a model's values, an empty one among them where an input is left out; without functions'."""
+    names: set[str] = set()
+    for graph in graphs_below(model.graph):
+        names.update(value.name for value in (*graph.input, *graph.output))
+        names.update(tensor.name for tensor in graph.initializer)
+        for node in graph.node:
+            names.update((*node.input, *node.output))
+    return names
+
+
+def rename_values(graph: onnx.GraphProto, names: Mapping[str, str]) -> None:
+    """Give values of one graph other names, wherever it has them."""
+    for value in (*graph.input, *graph.output, *graph.value_info, *graph.initializer):
+        value.name = names.get(value.name, value.name)
+    for sparse in graph.sparse_initializer:
+        sparse.values.name = names.get(sparse.values.name, sparse.values.name)
+    for node in graph.node:
+        for listed in (node.input, node.output):
+            for index, name in enumerate(listed):
+                listed[index] = names.get(name, name)
+    for annotation in graph.quantization_annotation:
+        annotation.tensor_name = names.get(annotation.tensor_name, annotation.tensor_name)
+        for entry in annotation.quant_parameter_tensor_names:
+            entry.value = names.get(entry.value, entry.value)
 
 
 class Wiring:

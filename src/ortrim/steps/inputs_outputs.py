@@ -15,7 +15,7 @@ import onnx
 from ortrim.errors import ModelError
 from ortrim.models.onnx_files import graphs_below, graphs_in
 from ortrim.spec.step_specs import Batch, Extract, FixDimensions, NameDimensions, Outputs, Rename
-from ortrim.steps.graph import Wiring, is_onnx
+from ortrim.steps.graph import Wiring, is_onnx, rename_values, value_names
 from ortrim.steps.onnx_tools import by_onnx, inferred
 from ortrim.steps.remove import remove_dead_functions, remove_dead_initializers, remove_dead_nodes
 from ortrim.steps.step import Feeding, Stepped, Workplace, only, step_failed
@@ -212,7 +212,7 @@ def rename(model: onnx.ModelProto, options: Rename) -> Stepped:
     values = {**options.inputs, **options.outputs}
     _require_free(values, model)
     for graph in graphs_below(model.graph):  # the names in functions are their own
-        _rename_values(graph, values)
+        rename_values(graph, values)
     nodes = _rename_nodes(model, options)
     feeding = Feeding(forward=lambda feeds: {options.inputs.get(each, each): feeds[each] for each in feeds})
     notes = (f"renamed {nodes:,} nodes",) if nodes else ()
@@ -229,35 +229,12 @@ def _require_known(kind: str, names: Iterable[str], known: list[str]) -> None:
 
 def _require_free(values: Mapping[str, str], model: onnx.ModelProto) -> None:
     """Refuse new names that something else has, or that two are to have."""
-    taken = _value_names(model) - set(values)
+    taken = value_names(model) - set(values)
     twice = [name for name, count in Counter(values.values()).items() if count > 1]
     clashes = [name for name in values.values() if name in taken]
     if twice or clashes:
         what = f"the name '{(*twice, *clashes)[0]}' is taken by another value of the model"
         raise step_failed(what, hint="choose another name")
-
-
-def _value_names(model: onnx.ModelProto) -> set[str]:
-    names: set[str] = set()
-    for graph in graphs_below(model.graph):
-        names.update(value.name for value in (*graph.input, *graph.output))
-        names.update(tensor.name for tensor in graph.initializer)
-        for node in graph.node:
-            names.update((*node.input, *node.output))
-    return names
-
-
-def _rename_values(graph: onnx.GraphProto, names: Mapping[str, str]) -> None:
-    for value in (*graph.input, *graph.output, *graph.value_info, *graph.initializer):
-        value.name = names.get(value.name, value.name)
-    for sparse in graph.sparse_initializer:
-        sparse.values.name = names.get(sparse.values.name, sparse.values.name)
-    for node in graph.node:
-        for listed in (node.input, node.output):
-            for index, name in enumerate(listed):
-                listed[index] = names.get(name, name)
-    for annotation in graph.quantization_annotation:
-        annotation.tensor_name = names.get(annotation.tensor_name, annotation.tensor_name)
 
 
 def _rename_nodes(model: onnx.ModelProto, options: Rename) -> int:

@@ -25,6 +25,7 @@ from ortrim.models.onnx_files import nodes_of
 from ortrim.models.operators import NCHWC
 from ortrim.pins.shipped import step_requirements
 from ortrim.spec.step_specs import Float16, OptimizationLevel, Optimize, Quantize, Simplify
+from ortrim.steps.aliases import Aliases
 from ortrim.steps.graph import DEFAULT_DOMAIN
 from ortrim.steps.step import (
     LARGEST_BYTES,
@@ -148,7 +149,9 @@ def quantize(model: onnx.ModelProto, options: Quantize, place: Workplace) -> Ste
     Raises `ModelError`: `no-calibration-data`, `nothing-quantized`, `step-failed`.
     """
     data = _calibration(options, place) if options.mode == "static" else ()
+    aliases = Aliases(model)
     request = {
+        "inputs": {alias: name for name, alias in aliases.values.items()},
         "mode": options.mode,
         "data": [str(path) for path in data],
         "method": options.method,
@@ -157,10 +160,17 @@ def quantize(model: onnx.ModelProto, options: Quantize, place: Workplace) -> Ste
         "per_channel": options.per_channel,
         "reduce_range": takes_seven_bits(options),
         "operators": list(options.operators),
-        "exclude": list(options.exclude),
+        "exclude": aliases.of_nodes(options.exclude),
     }
     before = Counter(node.op_type for node in nodes_of(model))
-    made, _ = rewritten(model, QUANTIZE_SCRIPT, request, place, python=python_with_onnx(place))
+    try:
+        made, _ = rewritten(aliases.model, QUANTIZE_SCRIPT, request, place, python=python_with_onnx(place))
+    except ModelError as error:
+        error.why = aliases.in_words(error.why)
+        raise
+    aliases.restore(made)
+    save(model, place.folder / BEFORE, place.where)
+    save(made, place.folder / AFTER, place.where)
     new = Counter(node.op_type for node in nodes_of(made)) - before
     if not new:
         hint = "it may have no operators that can be quantized this way, or no constant weights"

@@ -4,6 +4,7 @@ import platform
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,9 @@ from onnx_samples import model_of, value, write
 from ortrim.base.emulators import EMULATIONS
 from ortrim.build.plan import digest
 from ortrim.containers.engines import ContainerOptions
-from ortrim.errors import Diagnostic, ExitCode, PlanError, ToolError, UsageError, VerifyError
+from ortrim.errors import Diagnostic, ExitCode, ParityError, PlanError, ToolError, UsageError, VerifyError
 from ortrim.models.models import OrtModel
-from ortrim.pipeline import planned
+from ortrim.pipeline import planned, verification
 from ortrim.pipeline import request as request_module
 from ortrim.pipeline.planned import Planned, make_planned, planned_here
 from ortrim.pipeline.request import Request, convert_models
@@ -253,3 +254,21 @@ def test_locales_that_devices_need_are_said_before_anything_is_compiled(
         plan(stages)
         assert ("needs the locale 'de_DE.UTF-8' on every device" in stages.stdout.getvalue()) is said
         stages.stdout.truncate(0)
+
+
+def test_models_are_proved_for_targets_that_nothing_here_runs(stages: Stages, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As they ship: an application could not load them either; what conversion changes ends the command here."""
+    made = plan(stages, '[[targets]]\nid = "android-arm64-v8a"\n', target="android-arm64-v8a")
+    subject = SimpleNamespace(reference=SimpleNamespace(coverage=SimpleNamespace(executed=1, nodes=1)))
+    sessions = []
+
+    def proved(*given: Any, **_: Any) -> SimpleNamespace:
+        sessions.append(given[3])
+        return subject
+
+    changed = ParityError("conversion-changes-outputs", "conversion changes output 'y'")
+    monkeypatch.setattr(verification, "subject_of", proved)
+    monkeypatch.setattr(verification, "changed_outputs", lambda *_, here: () if here else (changed,))
+    with pytest.raises(ParityError, match="conversion changes"):
+        verification.make_references(made, stages.request(), stages.console)
+    assert sessions == [model.session for model in made.plan.models_for(TARGETS["android-arm64-v8a"])]

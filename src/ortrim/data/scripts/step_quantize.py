@@ -25,9 +25,9 @@ UNSIGNED_ALONE = {"Conv"}
 class Recorded(quantization.CalibrationDataReader):  # type: ignore[misc]  # without types of its own
     """Calibration data from files, one set of inputs in each."""
 
-    def __init__(self, paths: list[str], model: str) -> None:
+    def __init__(self, paths: list[str], model: str, names: dict[str, str]) -> None:
         session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
-        self.names = [value.name for value in session.get_inputs()]
+        self.names = {value.name: names[value.name] for value in session.get_inputs()}
         self.waiting = list(paths)
 
     def get_next(self) -> dict[str, Any] | None:
@@ -37,10 +37,10 @@ class Recorded(quantization.CalibrationDataReader):  # type: ignore[misc]  # wit
     def read(self, path: str) -> dict[str, Any]:
         """Return the inputs in one file."""
         with np.load(path, allow_pickle=False) as content:
-            if missing := [name for name in self.names if name not in content.files]:
+            if missing := [name for name in self.names.values() if name not in content.files]:
                 message = f"{Path(path).name} lacks the inputs {', '.join(missing)}"
                 raise ValueError(message)
-            return {name: content[name] for name in self.names}
+            return {alias: content[name] for alias, name in self.names.items()}
 
     def require_one_shape(self) -> None:
         """Refuse inputs of several shapes, of which the quantizer can make no histograms."""
@@ -72,7 +72,7 @@ def quantize(request: dict[str, Any]) -> None:
         "nodes_to_exclude": request["exclude"],
     }
     if request["mode"] == "static":
-        recorded = Recorded(request["data"], request["model"])
+        recorded = Recorded(request["data"], request["model"], request["inputs"])
         if request["method"] != "minmax":
             recorded.require_one_shape()
         quantization.quantize_static(

@@ -85,12 +85,14 @@ def parity_text(device: DeviceReport) -> str:
         return "no outputs were compared"
     cases = len({(output.model, output.case) for output in device.parity})
     failed = sum(output.verdict is Verdict.FAIL for output in device.parity)
-    worst = worst_output(device.parity)
+    worst = max(device.parity, key=lambda output: rank(_binding(output)[0]))
+    _, kind, difference, allowed = _binding(worst)
     place = f"{name_text(worst.case)}, {name_text(worst.output)}"
     total = f"{counted(len(device.parity), 'output')} of {counted(cases, 'case')}"
     agree = f"{failed} of {total} differ" if failed else _agreement(device.parity, total)
-    difference, allowed = difference_text(worst.difference), difference_text(worst.allowed)
-    return f"{agree}; largest difference {difference} where {allowed} is allowed ({place})"
+    return (
+        f"{agree}; largest {kind} {difference_text(difference)} where {difference_text(allowed)} is allowed ({place})"
+    )
 
 
 def parity_verdict(device: DeviceReport) -> Verdict:
@@ -141,9 +143,22 @@ def _judged(output: OutputParity) -> bool:
     return output.verdict is not Verdict.NOT_JUDGED
 
 
-def worst_output(parity: tuple[OutputParity, ...]) -> OutputParity:
-    """Return the output whose difference is largest for its tolerance; one without a number is worst of all."""
-    return max(parity, key=lambda output: rank(tolerance_share(output.difference, output.allowed)))
+def _binding(output: OutputParity) -> tuple[float, str, float, float]:
+    """Return the bound of which an output uses most: the share, and what is how large where how much is allowed.
+
+    One without a number is worst of all. Of several bounds that are not used at all it is the narrowest.
+    """
+    pairs = (
+        ("difference", output.difference, output.allowed),
+        ("RMS difference", output.rms, output.rms_allowed),
+        ("difference from the same graph", output.same_graph, output.same_graph_allowed),
+    )
+    found = [
+        (tolerance_share(difference, allowed), kind, difference, allowed)
+        for kind, difference, allowed in pairs
+        if difference is not None and allowed is not None
+    ]
+    return max(found, key=lambda each: (rank(each[0]), -each[3]))
 
 
 def tolerance_share(difference: float, tolerance: float) -> float:

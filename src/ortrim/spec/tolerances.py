@@ -25,7 +25,8 @@ class Tolerance:
     """The largest differences from the full runtime that count as parity, for one element type.
 
     An element may differ by `absolute` + `relative` x its own magnitude + `scale` x the largest magnitude of the output
-    + `ulps` units in its last place. A key that is left out has the element type's own default.
+    + `ulps` units in its last place. A key that is left out has the element type's own default; an int8 model's default
+    of `scale`, which lets an element jump by the whole range, gives way to whatever else is said of elements.
     """
 
     absolute: Annotated[float, Field(ge=0)] | None = None
@@ -93,6 +94,15 @@ optimizations, and by 1e-6 from those with them.
 LEVELS: Final = Bounds(scale=2.0, rms=0.2, cosine=0.98)
 """A quantized model's numbers lie on few levels: an element may jump by the whole range, the output as a whole not."""
 
+FEW_VALUES: Final = 16
+"""An output of no more values is judged value by value in a quantized model, too."""
+FEW_SHARE: Final = 0.1
+"""How far each of few values may be off, as a share of the output's largest magnitude in any case.
+
+Twice what levels of optimization and other processors change of correct runs (benchmarks/results/parity.md). A share of
+the value itself would be too little for small ones: a probability of 0.03 that is off by 0.014 is none of a damage.
+"""
+
 QUANTIZED: Final[Mapping[str, Bounds]] = dict.fromkeys((*DEFAULTS, "int8", "uint8"), LEVELS)
 """The same bounds for models that compute with quantized numbers."""
 
@@ -118,6 +128,9 @@ def for_float32_weights(bounds: Mapping[str, Bounds]) -> Mapping[str, Bounds]:
     return {**bounds, "float64": bounds["float32"]}
 
 
+OF_ELEMENTS: Final = frozenset({"absolute", "relative", "scale", "ulps"})
+"""The keys that bound each element by itself."""
+
 QUANTIZED_ELSEWHERE: Final[Mapping[str, Bounds]] = dict.fromkeys(QUANTIZED, replace(LEVELS, rms=5e-3))
 """The same for quantized models: a number near the middle of two levels takes the other one on another processor.
 
@@ -127,13 +140,21 @@ benchmarks/results/parity.md has the measurements that all of these rest on; `tu
 
 
 def bounds_of(
-    element_type: str, tolerances: Mapping[Any, Tolerance], defaults: Mapping[str, Bounds] = DEFAULTS
+    element_type: str,
+    tolerances: Mapping[Any, Tolerance],
+    defaults: Mapping[str, Bounds] = DEFAULTS,
+    few: float | None = None,
 ) -> Bounds:
     """Return the bounds of an element type: key by key the buildspec's, else the type's default.
 
-    A buildspec's `absolute` takes the place of `rounding`, too.
+    `few` is the largest magnitude of an output of no more than `FEW_VALUES`, None for another one. A buildspec's
+    `absolute` takes the place of `rounding`, too.
     """
     default = defaults.get(element_type, EXACT)
+    if default == LEVELS and few is not None:
+        default = Bounds(absolute=FEW_SHARE * few, cosine=LEVELS.cosine)
     own = tolerances.get(element_type)
     given = {key: value for key, value in asdict(own).items() if value is not None} if own else {}
+    if given.keys() & OF_ELEMENTS and default.scale == LEVELS.scale:
+        default = replace(default, scale=0.0)
     return replace(default, **({"rounding": 0.0} if "absolute" in given else {}), **given)

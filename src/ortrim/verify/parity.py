@@ -14,6 +14,7 @@ from ortrim.base.console import counted
 from ortrim.spec.tolerances import (
     DEFAULTS,
     EXACT,
+    FEW_VALUES,
     QUANTIZED,
     Bounds,
     ElementType,
@@ -262,7 +263,8 @@ def _compare_output(
         return _incomparable(f"the shape is {list(arrays[1].shape)}, not {list(arrays[0].shape)}"), ""
     assert survey is not None
     # The keys of a map have to be equal whatever the buildspec allows their type.
-    bounds = EXACT if theirs.file.endswith(KEYS) else bounds_of(theirs.element_type, *given)
+    few = survey.magnitude if arrays[0].size <= FEW_VALUES else None
+    bounds = EXACT if theirs.file.endswith(KEYS) else bounds_of(theirs.element_type, *given, few)
     difference = difference_of(*arrays, theirs, bounds, survey.magnitude)
     return difference, _shows_nothing(arrays[0], theirs.element_type) or survey.constant
 

@@ -3,12 +3,14 @@
 import io
 from dataclasses import replace
 
+import pytest
+
 from ortrim.base.console import Console
 from ortrim.report.html import html_report
 from ortrim.report.markdown import markdown_report
 from ortrim.report.summary import parity_text, parity_verdict, subtitle, verdict_text
 from ortrim.report.terminal import terminal_report
-from ortrim.verify.measurements import Verdict
+from ortrim.verify.measurements import OutputParity, Verdict
 from ortrim.verify.reports import NOT_FOR_DEVICE, DeviceFailure, VerifyReport
 from sample_reports import on_device
 
@@ -65,6 +67,31 @@ def test_a_device_that_gave_nothing_is_not_said_to_have_measured(report: VerifyR
     for text in (stream.getvalue(), markdown_report(nothing), html_report(nothing)):
         assert "not run: not-for-this-device" in text
         assert "could not finish" not in text
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        ({"difference": 0.05}, "largest difference 0.05 where 0.1 is allowed"),
+        ({"difference": 0.01, "rms": 0.1, "rms_allowed": 0.2}, "largest RMS difference 0.1 where 0.2 is allowed"),
+        (
+            {"difference": 0.01, "same_graph": 1e-5, "same_graph_allowed": 2e-5},
+            "largest difference from the same graph 1e-05 where 2e-05 is allowed",
+        ),
+        (
+            {"difference": 0.0, "rms": 0.0, "rms_allowed": 0.2, "same_graph": 0.0, "same_graph_allowed": 2e-5},
+            "largest difference from the same graph 0 where 2e-05 is allowed",
+        ),
+    ],
+)
+def test_the_bound_that_binds_is_printed(report: VerifyReport, found: dict[str, float], said: str) -> None:
+    """That of which most is used, or the narrowest if nothing differs."""
+    output = OutputParity(
+        model="m", case="c", output="y", element_type="float32", shape=(1,), verdict=Verdict.PASS,
+        **{"allowed": 0.1, **found},  # type: ignore[arg-type]  # floats alone
+    )  # fmt: skip
+    text = parity_text(on_device(report, parity=(output,)).devices[0])
+    assert said in text
 
 
 def test_a_model_that_does_not_run_is_named_everywhere(report: VerifyReport) -> None:

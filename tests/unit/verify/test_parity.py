@@ -11,7 +11,7 @@ from hypothesis.extra import numpy as npst
 
 from ortrim.base.json import from_json, to_json
 from ortrim.errors import VerifyError
-from ortrim.spec.tolerances import QUANTIZED, SAME_GRAPH, Bounds, Tolerance, bounds_of
+from ortrim.spec.tolerances import QUANTIZED, SAME_GRAPH, Bounds, ElementType, Tolerance, bounds_of
 from ortrim.verify.cases import narrowed, save_array
 from ortrim.verify.devices.device import SavedOutput
 from ortrim.verify.measurements import OutputParity, Verdict
@@ -243,6 +243,39 @@ def as_keys(saved: SavedOutputs) -> SavedOutputs:
     (folder / "output_000.npy").rename(folder / "output_000_keys.npy")
     output = replace(saved.cases[0].outputs[0], file="output_000_keys.npy")
     return replace(saved, cases=(replace(saved.cases[0], outputs=(output,)),))
+
+
+@pytest.mark.parametrize(("found", "verdict"), [(0.93, Verdict.PASS), (0.79, Verdict.FAIL), (1.15, Verdict.FAIL)])
+@pytest.mark.parametrize("others", [(), (0.2, 0.5, 0.1)])
+def test_a_probability_of_a_quantized_model(
+    save: Save, found: float, others: tuple[float, ...], verdict: Verdict
+) -> None:
+    """Correct runs differ by 5 %; 19 % were within what the output as a whole may differ."""
+    theirs = replace(save("reference", y=floats(0.97, *others)), quantized=True)
+    (parity,) = compare("m", theirs, save("ours", y=floats(found, *others)), {})
+    assert parity.verdict is verdict
+    assert parity.allowed == pytest.approx(0.097)
+
+
+def test_a_small_probability_may_be_off_as_a_large_one(save: Save) -> None:
+    """Each case of an output has the same scale: 0.03 that is off by 0.014 is none of a damage."""
+    theirs = replace(save("reference", y=[floats(0.97), floats(0.03)]), quantized=True)
+    verdicts = [each.verdict for each in compare("m", theirs, save("ours", y=[floats(0.97), floats(0.044)]), {})]
+    assert verdicts == [Verdict.PASS, Verdict.PASS]
+
+
+def test_what_a_buildspec_allows_of_a_quantized_model_binds(save: Save) -> None:
+    """Of few values and of many."""
+    allowed: dict[ElementType, Tolerance] = {"float32": Tolerance(absolute=0.01)}
+    for count in (1, 100):
+        values = np.linspace(0.9, 1, count, dtype=np.float32)
+        theirs = replace(save(f"reference-{count}", y=values), quantized=True)
+        near, far = (
+            save(f"near-{count}", y=values + np.float32(0.005)),
+            save(f"far-{count}", y=values + np.float32(0.02)),
+        )
+        assert [compare("m", theirs, ours, allowed)[0].verdict for ours in (near, far)] == [Verdict.PASS, Verdict.FAIL]
+        assert [compare("m", theirs, ours, {})[0].verdict for ours in (near, far)] == [Verdict.PASS, Verdict.PASS]
 
 
 def test_random_outputs_are_not_judged(save: Save) -> None:

@@ -118,8 +118,13 @@ def _name(path: Path) -> str:
     return ".".join(parts[:-1] if len(parts) > 1 and parts[-1] == "__init__" else parts)
 
 
-def imports(module: Module) -> Iterator[str]:
-    """Yield the full name of everything that a module imports, wherever and however it does so."""
+@cache
+def imports(module: Module) -> tuple[str, ...]:
+    """Return the full name of everything that a module imports, wherever and however it does so."""
+    return tuple(_imports(module))
+
+
+def _imports(module: Module) -> Iterator[str]:
     package = ("ortrim", *module.path.parent.parts)
     for node in ast.walk(module.tree):
         if isinstance(node, ast.Import):

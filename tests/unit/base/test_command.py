@@ -182,8 +182,8 @@ def test_the_last_line_of_a_silent_program_is_reported_once(monkeypatch: pytest.
     monkeypatch.setattr(command, "SILENT_SECONDS", 0.2)
     told: list[str] = []
     with silence_told_to(told.append):
-        run([*PYTHON, SILENT.format("first\nfetches x", 1)], silent_seconds=60)
-        run([*PYTHON, SILENT.format("fetches y", 1)])
+        run([*PYTHON, SILENT.format("first\nfetches x", 0.5)], silent_seconds=60)
+        run([*PYTHON, SILENT.format("fetches y", 0.3)])
     assert [line.partition(" has printed nothing for ")[2] for line in told] == ["0 s; its last line: fetches x"]
 
 
@@ -193,7 +193,7 @@ def test_a_program_that_says_nothing_at_all_is_reported(monkeypatch: pytest.Monk
     told: list[str] = []
     with silence_told_to(told.append):
         run(
-            [sys.executable, "-m", "timeit", "-n", "1", "-r", "1", "-s", "import time", "time.sleep(1)"],
+            [sys.executable, "-m", "timeit", "-n", "1", "-r", "1", "-s", "import time", "time.sleep(0.5)"],
             silent_seconds=60,
         )
     assert told == ["timeit has printed nothing for 0 s; it has printed nothing so far"]
@@ -242,7 +242,7 @@ def test_a_program_that_closes_its_streams_is_waited_for() -> None:
     script = "import os, time; os.close(1); os.close(2); time.sleep(float({})); os._exit(5)"
     assert run([*PYTHON, script.format("0.3")], timeout_seconds=60).returncode == 5
     with pytest.raises(ToolError) as caught:
-        run([*PYTHON, script.format("60")], timeout_seconds=1)
+        run([*PYTHON, script.format("60")], timeout_seconds=0.3)
     assert caught.value.code == "tool-timeout"
 
 

@@ -117,7 +117,8 @@ def test_a_classifier_has_a_case_of_the_usual_size_unless_it_takes_long(tmp_path
     told = of_any_size(0)
     told.metadata_props.add(key="input_size", value="[3, 96, 160]")
     assert found(told, tmp_path).cases[-1].dimensions == {"batch": 1, "height": 160, "width": 160}
-    assert "typical" not in {case.name for case in found(of_any_size(120), tmp_path).cases}
+    # Of that many convolutions a run is stopped after its second on any machine.
+    assert "typical" not in {case.name for case in found(of_any_size(300), tmp_path).cases}
 
 
 def test_a_size_that_the_runtime_names_in_its_refusal_is_tried(tmp_path: Path) -> None:

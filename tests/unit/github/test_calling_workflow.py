@@ -31,7 +31,7 @@ def test_init_writes_a_workflow_for_its_repository(ortrim: Run) -> None:
     """Beside the repository's others, wherever in it the buildspec is; neither file is ever written over."""
     Path(".git").mkdir()
     write(Path("net.onnx"), relu())
-    words = ("init", "net.onnx", "--case", "a:x=2", "--output", "app", "--target", "linux-x64")
+    words = ("init", "net.onnx", "--case", "a:x=1", "--output", "app", "--target", "linux-x64")
     ended = ortrim(*words, "--github", "octo/ortrim@v1.2.0")
     assert ended.code == 0, ended.err
     text = Path(".github/workflows/net.yml").read_text()

@@ -117,6 +117,7 @@ def test_a_build_without_its_facts_is_refused(tmp_path: Path, monkeypatch: pytes
     assert taken() == []
 
 
+@pytest.mark.needs("javac")
 def test_the_jni_library_of_an_android_target_comes_along(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With its symbols, so that the AAR is packaged where there is no NDK, whatever the JDK there."""
     private_cache(tmp_path / "there", monkeypatch)
@@ -131,6 +132,7 @@ def test_the_jni_library_of_an_android_target_comes_along(tmp_path: Path, monkey
     assert found.symbols is not None
 
 
+@pytest.mark.needs("javac")
 def test_an_android_target_without_its_jni_library_is_not_compiled(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -30,10 +30,9 @@ from ortrim.base.cache import cache_folder
 from ortrim.base.command import Completed, run
 from ortrim.base.console import Console
 from ortrim.base.json import to_canonical_json
-from ortrim.build.plan import BuildPlan
 from ortrim.cli.options import request_from
-from ortrim.github.dispatch import decode_plan
 from ortrim.github.jobs import compile_planned, plan_run
+from ortrim.github.plan_input import HandedInput, decode
 from ortrim.github.workflow_files import read_inputs
 from ortrim.pipeline.request import convert_models
 
@@ -65,7 +64,7 @@ def compile_as_dispatched(folder: Path, asked: dict[str, Any]) -> tuple[Artifact
     """Do what build.yml does with a plan, and return what it leaves."""
     console = Console(quiet=True, stdout=io.StringIO(), stderr=io.StringIO())
     inputs = read_inputs(json.dumps(asked))
-    assert len(plan_run(inputs, console).targets) == 1
+    assert len(plan_run(inputs, console)[0].targets) == 1
     compile_planned(inputs.plan, "linux-x64", folder, console)
     shutil.rmtree(folder / "logs", ignore_errors=True)
     return (stored(31, "compiled-app-linux-x64", folder),)
@@ -91,9 +90,9 @@ class Laptop:
         """Build at GitHub."""
         return self.ortrim("build", "--spec", "buildspecs/app.toml", "--executor", "github")
 
-    def plan(self) -> BuildPlan:
-        """Return the plan that was dispatched."""
-        return decode_plan(self.workflow.dispatched()[0]["plan"])
+    def sent(self) -> HandedInput:
+        """Return what was dispatched to be planned."""
+        return decode(self.workflow.dispatched()[0]["plan"])
 
 
 def graphs_of(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
@@ -196,7 +195,7 @@ def test_the_models_stay_at_home(laptop: Laptop) -> None:
         " ".join(f"{n}: {v}" for n, v in seen.headers.items() if n != "authorization").encode()
         for seen in laptop.service.seen
     ]
-    everything = b"\n".join([*sent, to_canonical_json(laptop.plan()).encode()])
+    everything = b"\n".join([*sent, to_canonical_json(laptop.sent()).encode()])
     private = {MARK, "tell-nobody", "stateN", TOKEN, str(laptop.checkout), str(laptop.model.parent), str(Path.home())}
     private |= {laptop.environment["ORTRIM_CACHE"], str(cache_folder("builds").parent)}
     content = laptop.model.read_bytes()

@@ -21,9 +21,9 @@ from github_state import Release, VirtualClock
 from ndk_layout import lay_out_ndk
 from ortrim.base.cache import cache_folder
 from ortrim.base.checksums import SUMS
-from ortrim.github.dispatch import decode_plan
 from ortrim.github.jobs import mark_delivery, with_sums
 from ortrim.github.pin_updates import read_update
+from ortrim.github.plan_input import decode
 from ortrim.package.manifest import ATTESTED as ATTESTED_MARK
 from ortrim.pins.images import action_pins, image_pins
 from ortrim.platforms.android.ndk import REPOSITORY, SDK_VARIABLES, VARIABLES
@@ -106,9 +106,9 @@ def test_a_run_is_planned(runner: Runner, workflows: dict[str, Any]) -> None:
     run(runner, workflows, SETUP, "action")
     runner.values["toJSON(inputs)"] = json.dumps({"target": "linux-*"})
     run(runner, workflows, "build.yml", "plan", cache=cache_folder("builds").parent)
-    plan = decode_plan(runner.values["needs.plan.outputs.plan"])
+    sent = decode(runner.values["needs.plan.outputs.plan"]).given.spec
     compiled = [entry["target"] for entry in runner.matrix(workflows["build.yml"]["jobs"]["compile"])]
-    assert compiled == [target.job.target.identifier for target in plan.targets]
+    assert compiled == [target.id for target in sent.targets]
     assert compiled == runner.values["needs.plan.outputs.targets"].split(",")
     assert "linux-riscv64" in compiled
 

@@ -15,7 +15,7 @@ from ortrim.package.aar_contents import AarFacts, read_aar
 from ortrim.package.manifest import ComponentLicence, PackageInputs
 from ortrim.platforms.android.aar import AarInputs, AarPart
 from ortrim.platforms.android.jni import Jdk
-from ortrim.platforms.planner import Contents, make_plan
+from ortrim.platforms.planner import Contents, PlanInput, make_plan
 from ortrim.spec.buildspec import AndroidSpec, RuntimeSpec, TargetSpec
 from sample_plans import OPERATORS, SOURCES, sample_spec, sample_toolchain
 
@@ -114,9 +114,7 @@ def android_plan(abis: tuple[str, ...] = ABIS, version: str = "1.21.0", **androi
         style="fixed", level="extended",
     )  # fmt: skip
     return make_plan(
-        spec,
-        Contents(operators=OPERATORS, models=(planned,)),
-        targets=targets,
+        PlanInput(spec=spec, contents=Contents(operators=OPERATORS, models=(planned,))),
         sources=SOURCES,
         tools=(("cmake", "3.31.10"), ("ninja", "1.13.2")),
         toolchains={each.id: sample_toolchain(spec, each) for each in targets},

@@ -17,10 +17,10 @@ from finished_builds import leave_compiled
 from github_checks import OCTO, Remote, running_remote
 from github_state import Artifact, RemoteJob, RemoteRun, Timed
 from ortrim.base.emulators import EMULATIONS
-from ortrim.build.plan import BuildPlan, PlannedTarget
+from ortrim.build.plan import PlannedTarget
 from ortrim.github import remote_build
-from ortrim.github.dispatch import decode_plan
 from ortrim.github.followed_run import Connection
+from ortrim.github.plan_input import HandedInput, decode
 from ortrim.github.repositories import Site
 from ortrim.pipeline.transfer import export_compiled
 
@@ -45,9 +45,9 @@ class There:
         return [json.loads(seen.body) for seen in self.remote.service.seen if seen.path.endswith("/dispatches")]
 
     @property
-    def plans(self) -> list[BuildPlan]:
-        """The plans that were dispatched."""
-        return [decode_plan(body["inputs"]["plan"]) for body in self.bodies]
+    def plans(self) -> list[HandedInput]:
+        """What was dispatched to be planned."""
+        return [decode(body["inputs"]["plan"]) for body in self.bodies]
 
     def _run(self) -> RemoteRun:
         jobs = tuple(

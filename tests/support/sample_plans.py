@@ -1,5 +1,6 @@
 """A small buildspec planned without any file: what golden plans are made from."""
 
+from dataclasses import replace
 from typing import Any
 
 from ndk_layout import NDK_VERSION
@@ -11,7 +12,7 @@ from ortrim.platforms.android.ndk import ndk_toolchain
 from ortrim.platforms.android.platform import android_of
 from ortrim.platforms.apple.platform import deployment_target_of
 from ortrim.platforms.apple.xcode import xcode_toolchain
-from ortrim.platforms.planner import Contents, make_plan
+from ortrim.platforms.planner import Contents, PlanInput, make_plan
 from ortrim.spec.buildspec import AppleSpec, BuildSpec, ModelSpec, TargetSpec
 from ortrim.spec.targets import APPLE, TARGETS, CLibrary, OperatingSystem, minimum_glibc
 
@@ -48,28 +49,33 @@ def sample_spec(**changes: Any) -> BuildSpec:
     return BuildSpec(**spec | changes)
 
 
-def sample_plan(
+def sample_input(
     target: str = "linux-x64",
     operators: RequiredOperators = OPERATORS,
     *,
-    toolchain: Toolchain | None = None,
-    sources: tuple[SourcePin, ...] = SOURCES,
     models: tuple[PlannedModel, ...] = MODELS,
     selected: tuple[TargetSpec, ...] = (),
     unused_types: tuple[str, ...] = (),
     hot_operators: tuple[str, ...] = (),
     **changes: Any,
-) -> BuildPlan:
-    """Return the plan of one target, or of those `selected`; `changes` are further keys of the sample's buildspec."""
+) -> PlanInput:
+    """Return what the sample is planned from, for one target or those `selected`; `changes` are keys of the spec."""
     spec = sample_spec(**changes)
     targets = selected or tuple(each for each in spec.targets if each.id == target) or (sample_target(target),)
+    contents = Contents(operators=operators, models=models, unused_types=unused_types, hot_operators=hot_operators)
+    return PlanInput(spec=replace(spec, targets=targets), contents=contents)
+
+
+def sample_plan(
+    *words: Any, toolchain: Toolchain | None = None, sources: tuple[SourcePin, ...] = SOURCES, **named: Any
+) -> BuildPlan:
+    """Return the plan of the sample's input, to which the other arguments belong."""
+    given = sample_input(*words, **named)
     return make_plan(
-        spec,
-        Contents(operators=operators, models=models, unused_types=unused_types, hot_operators=hot_operators),
-        targets=targets,
+        given,
         sources=sources,
         tools=(("cmake", "3.31.10"), ("ninja", "1.13.2"), ("ziglang", "0.17.0")),
-        toolchains={each.id: toolchain or sample_toolchain(spec, each) for each in targets},
+        toolchains={each.id: toolchain or sample_toolchain(given.spec, each) for each in given.spec.targets},
         runner_sha256="4" * 64,
         hooks_sha256="d" * 64,
         ortrim_version="0.1.0",

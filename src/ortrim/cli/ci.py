@@ -11,7 +11,6 @@ from ortrim.cli.boundary import boundary
 from ortrim.cli.rendering import conclude, show_plan
 from ortrim.cli.task import task
 from ortrim.github import runner_setup, workflow_files
-from ortrim.github.dispatch import MOST_OUTPUT_LETTERS, encode_plan
 from ortrim.github.jobs import (
     ON_PHONE,
     PLAN_VARIABLE,
@@ -62,12 +61,12 @@ def plan(_context: Context) -> None:
     with boundary() as console:
         asked = workflow_files.read_inputs(os.environ.get(workflow_files.VARIABLE, ""))
         install_layout_emulator(host_target(), console.note)
-        made = plan_run(asked, console)
+        made, text = plan_run(asked, console)
         require_farm_target(asked, made)
         matrix = matrix_of(made, delivered=not asked.plan)
         show_plan(console, made, (), json_mode=False)
         write_output("targets", ",".join(each.target for each in matrix.compiled))
-        write_output("plan", encode_plan(made, most_letters=MOST_OUTPUT_LETTERS))
+        write_output("plan", text)
         write_output("compiled", matrix_json(matrix.compiled))
         write_output("delivered", matrix_json(matrix.delivered) if matrix.delivered else "")
         console.result(matrix_json(matrix.compiled))

@@ -1,17 +1,12 @@
 """Compiling alone, on a machine without models and devices: the first half of a build on several machines.
 
-- Plans that come from another machine: what may be decided there, and what is decided here, again.
 - A build that is spread over the jobs of a workflow: plan once, compile each target, deliver what belongs together.
 - Verification on device farms in a workflow: the app is compiled in one job, and runs from another, which may log in.
 - What a run hands over: packages, proof and sums of each delivery, in one folder under names that are their own.
-- What of a plan leaves this machine when another one compiles: as little as compiling takes.
 """
 
-import re
 import shutil
-from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
-from importlib.metadata import version as installed_version
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -21,32 +16,31 @@ from ortrim.base.console import Console
 from ortrim.base.files import sha256_of, storage_errors, write_atomically
 from ortrim.base.json import to_json
 from ortrim.binaries.apple import XCFRAMEWORK
-from ortrim.build.dead_kernels import KINDS
-from ortrim.build.plan import BuildJob, BuildPlan, PlannedTarget, RunnerJob, Toolchain, digest
-from ortrim.build.upstream_arguments import compiled_sources, optional_sources
-from ortrim.errors import Diagnostic, PlanError, SourcesError, StorageError, ToolError, UsageError, VerifyError
-from ortrim.github.dispatch import decode_plan
+from ortrim.build.plan import BuildPlan, PlannedTarget
+from ortrim.errors import PlanError, SourcesError, StorageError, ToolError, UsageError, VerifyError
+from ortrim.github.plan_input import (
+    MOST_OUTPUT_LETTERS,
+    decode,
+    encode,
+    handed_toolchains,
+    plan_again,
+    travelling,
+)
 from ortrim.github.workflow_files import WorkflowInputs
 from ortrim.history.acceptance import check_reports, regression_of
-from ortrim.models.hot_operators import OPERATOR
-from ortrim.models.operators import parse_config, render_config
 from ortrim.package.manifest import FACTS, FAILED, DeliveryFacts
-from ortrim.pins.runtime import SourcePin, runtime_pins
-from ortrim.pins.shipped import tool_versions
+from ortrim.pins.runtime import runtime_pins
 from ortrim.pipeline.building import build, verify_again
 from ortrim.pipeline.executors import native_executor
 from ortrim.pipeline.packaging import PackageGroup, groups
-from ortrim.pipeline.planned import Planned, hooks_digest, make_planned, runner_digest, target_folder
+from ortrim.pipeline.planned import Planned, make_planned, target_folder
 from ortrim.pipeline.request import Request
 from ortrim.pipeline.transfer import export_compiled, import_compiled
 from ortrim.pipeline.verification import HARNESS, gravest_failure
 from ortrim.platforms import Platform, platform_of
 from ortrim.platforms.android.harness import COMMANDS
-from ortrim.platforms.planner import AVX512, with_arguments
 from ortrim.sources.checkouts import git
-from ortrim.sources.sources import SourceTree, fetch_sources
-from ortrim.spec.build_options import PROFILES
-from ortrim.spec.buildspec import Budgets, RuntimeSpec
+from ortrim.spec.buildspec import RuntimeSpec
 from ortrim.spec.targets import TARGETS, Target
 from ortrim.verify.reports import VerifyReport
 
@@ -64,122 +58,6 @@ def _compile(target: PlannedTarget, sources: Path, destination: Path, console: C
         archive = export_compiled(target, destination)
         step.note(f"{archive}: {archive.stat().st_size:,} bytes")
         return archive
-
-
-ELSEWHERE: Final = ("upstream", "debian")
-"""Kinds of sources that another machine can fetch, too."""
-VERSION: Final = re.compile(r"[0-9]+(\.[0-9]+){1,2}")
-SPEC_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-REFERENCE: Final = "plan-not-ours"
-
-
-@dataclass(frozen=True, kw_only=True)
-class AcceptedDelivery:
-    """A plan that was made elsewhere and would have been made here, and the sources that it is for."""
-
-    plan: BuildPlan
-    sources: SourceTree
-
-
-def accept(plan: BuildPlan, console: Console) -> AcceptedDelivery:
-    """Fetch the sources of a plan from elsewhere and check that this ortrim decides the same.
-
-    Raises `PlanError` `plan-not-ours`, and as `fetch_sources` does.
-    """
-    if plan.ortrim_version != installed_version("ortrim"):
-        raise _differs("the whole", f"ortrim {plan.ortrim_version} made it, this is {installed_version('ortrim')}")
-    if not plan.targets or not SPEC_NAME.fullmatch(plan.spec_name):
-        raise _differs("the whole", "it has no target, or a name that no buildspec has")
-    kinds = {target.job.sources[0].kind if target.job.sources else "none" for target in plan.targets}
-    if len(kinds) != 1 or not kinds <= set(ELSEWHERE):
-        raise _differs(
-            "the sources", f"of the kind {', '.join(sorted(kinds)) or 'none'}; possible: {', '.join(ELSEWHERE)}"
-        )
-    with console.step("fetch sources") as step:
-        optional = optional_sources((target.job.target, target.job.providers) for target in plan.targets)
-        tree = fetch_sources(runtime_pins(plan.ort_version), kinds.pop(), announce=step.note, optional=optional)
-    for target in plan.targets:
-        require_ours(target, plan.ort_version, tree.pins)
-    return AcceptedDelivery(plan=plan, sources=tree)
-
-
-def require_ours(target: PlannedTarget, ort_version: str, sources: tuple[SourcePin, ...]) -> None:
-    """Check that this ortrim plans the jobs of a target in the same way. Raises `PlanError` `plan-not-ours`."""
-    job = target.job
-    known = TARGETS.get(job.target.identifier)
-    if known is None or known != job.target or job.ort_version != ort_version:
-        raise _differs(job.target.identifier, "no target or no version that this ortrim knows")
-    _require_plain(job)
-    ours = _job(job, sources)
-    _require_same(job, ours, job.target.identifier)
-    _require_same(target.runner, _runner(ours), f"the runner for {job.target.identifier}")
-
-
-def _require_plain(job: BuildJob) -> None:
-    """Refuse words that are no versions: they become part of the compilers' wrappers, which are scripts."""
-    own = platform_of(job.target).words_of(job)
-    words = {"minimum_glibc": job.minimum_glibc, "toolchain.version": job.toolchain.version, **own}
-    for name, word in words.items():
-        if word and not VERSION.fullmatch(word):
-            raise _differs(job.target.identifier, f"{name} is no version")
-    if job.profile not in PROFILES:
-        raise _differs(job.target.identifier, "profile is not known to this version of ortrim")
-    if not set(job.without_types) <= set(KINDS):
-        raise _differs(job.target.identifier, "without_types has an unknown kind of value")
-    if job.nchwc_block_size == 16 and job.cpu != AVX512:
-        raise _differs(job.target.identifier, "nchwc_block_size of 16 is for a processor that has AVX-512")
-    if not all(map(OPERATOR.fullmatch, job.hot_operators)):
-        raise _differs(job.target.identifier, "hot_operators has an invalid operator name")
-
-
-def _job(job: BuildJob, sources: tuple[SourcePin, ...]) -> BuildJob:
-    where = job.target.identifier
-    try:
-        config = render_config(parse_config(job.operator_config, where))
-        return with_arguments(
-            replace(
-                job,
-                operator_config=config,
-                toolchain=_toolchain(job),
-                tools=tool_versions(),
-                hooks_sha256=hooks_digest(),
-                sources=compiled_sources(job.target, sources, job.providers),
-            )
-        )
-    except (KeyError, ValueError, AssertionError, Diagnostic) as error:
-        raise _differs(where, f"{type(error).__name__}: {error}") from error
-
-
-def _toolchain(job: BuildJob) -> Toolchain:
-    toolchain = platform_of(job.target).toolchain_of(job)
-    if toolchain is None:
-        raise _differs(job.target.identifier, f"{job.toolchain.kind} is a compiler of the machine that made the plan")
-    return toolchain
-
-
-def _runner(job: BuildJob) -> RunnerJob:
-    return RunnerJob(
-        target=job.target,
-        toolchain=job.toolchain,
-        headers=job.sources[0],
-        runner_sha256=runner_digest(),
-        arguments=platform_of(job.target).runner_arguments(job),
-        links=digest(job) if job.linkage == "static" else "",
-    )
-
-
-def _require_same(theirs: BuildJob | RunnerJob, ours: BuildJob | RunnerJob, where: str) -> None:
-    different = [each.name for each in fields(theirs) if getattr(theirs, each.name) != getattr(ours, each.name)]
-    if different:
-        raise _differs(where, f"decided otherwise here: {', '.join(different)}")
-
-
-def _differs(where: str, why: str) -> PlanError:
-    what, hint = (
-        "the plan differs from the one that this version of ortrim makes",
-        "dispatch with the same version of ortrim as the workflow",
-    )
-    return PlanError(REFERENCE, what, where=where, why=why, hint=hint)
 
 
 PROOF: Final = ("manifest.json", "sbom.cdx.json")
@@ -290,22 +168,24 @@ UNFINISHED: Final = "not-verified"
 """Stands in a delivery until everything was checked, so that a job that ends before releases nothing."""
 
 
-def plan_run(inputs: WorkflowInputs, console: Console) -> BuildPlan:
-    """Return the plan of a run: the one that came with it, if this ortrim makes the same, or that of its buildspec."""
+def plan_run(inputs: WorkflowInputs, console: Console) -> tuple[BuildPlan, str]:
+    """Return the plan of a run and the text from which its jobs make it again: what came along, or its buildspec's."""
     if inputs.plan:
-        return accept(decode_plan(inputs.plan), console).plan
-    return make_planned(_request(inputs, inputs.target), console).plan
+        return plan_again(inputs.plan, console)[0], inputs.plan
+    planned = make_planned(_request(inputs, inputs.target), console)
+    return planned.plan, encode(planned.given, travelling(planned.plan, planned.plan.targets), MOST_OUTPUT_LETTERS)
 
 
 def compile_planned(text: str, identifiers: str, destination: Path, console: Console) -> tuple[Path, ...]:
     """Compile targets of an encoded plan and leave an archive of each in `destination`; no model is needed.
 
     What a package needs beside the library comes along, so that whoever packages it needs no SDK either.
-    Raises `UsageError` `no-such-target`, and as `accept` and building do.
+    Raises `UsageError` `no-such-target`, and as `plan_again` and building do.
     """
-    accepted = accept(decode_plan(text), console)
-    wanted = _wanted(accepted.plan, identifiers)
-    return tuple(_compile(target, accepted.sources.folder, destination, console) for target in wanted)
+    plan, tree = plan_again(text, console)
+    known = {target.job.target.identifier: target for target in plan.targets}
+    wanted = _wanted(known, identifiers)
+    return tuple(_compile(known[each], tree.folder, destination, console) for each in wanted)
 
 
 def deliver_compiled(
@@ -350,16 +230,15 @@ def sdk_versions(platform: Platform, text: str, targets: tuple[Target, ...]) -> 
     if not text:
         default = platform.pinned_sdk(runtime_pins(RuntimeSpec().version))
         return () if default is None else (default,)
-    identifiers = ",".join(target.identifier for target in targets)
-    toolchains = [target.job.toolchain for target in _wanted(decode_plan(text), identifiers)]
+    known = handed_toolchains(decode(text).given.spec)
+    toolchains = [known[each] for each in _wanted(known, ",".join(target.identifier for target in targets))]
     return tuple(sorted({toolchain.version for toolchain in toolchains if toolchain.kind == platform.SDK}))
 
 
-def _wanted(plan: BuildPlan, identifiers: str) -> tuple[PlannedTarget, ...]:
-    wanted = tuple(target for target in plan.targets if target.job.target.identifier in identifiers.split(","))
+def _wanted(planned: Collection[str], identifiers: str) -> tuple[str, ...]:
+    wanted = tuple(each for each in planned if each in identifiers.split(","))
     if not wanted:
-        what = f"the plan has no target {identifiers}"
-        hint = f"choose among: {', '.join(target.job.target.identifier for target in plan.targets)}"
+        what, hint = f"the plan has no target {identifiers}", f"choose among: {', '.join(planned)}"
         raise UsageError("no-such-target", what, where="--target", hint=hint)
     return wanted
 
@@ -446,32 +325,3 @@ def _gradle(command: str, folder: Path) -> None:
 
 def _farmed_request(inputs: WorkflowInputs) -> Request:
     return _request(inputs, TARGET, inputs.devices)
-
-
-COMPILERS: Final = ("zig", "ndk", "xcode")
-"""Those that another machine can have, too."""
-
-
-def travelling(plan: BuildPlan, targets: tuple[PlannedTarget, ...]) -> BuildPlan:
-    """Return the plan of `targets` alone, without names and digests of models, assemblies and budgets.
-
-    Raises `PlanError` `plan-cannot-travel` for what only this machine can build.
-    """
-    if not SPEC_NAME.fullmatch(plan.spec_name):
-        raise _stays(plan.spec_name, "the name of the buildspec has letters that the workflow does not take", "name")
-    for target in targets:
-        _require_possible(target)
-    return replace(plan, models=(), assemblies=(), targets=tuple(replace(each, budgets=Budgets()) for each in targets))
-
-
-def _require_possible(target: PlannedTarget) -> None:
-    job = target.job
-    if not job.sources or job.sources[0].kind not in ELSEWHERE:
-        raise _stays(job.target.identifier, "its sources are a folder of this machine", "onnxruntime.source")
-    if job.toolchain.kind not in COMPILERS:
-        raise _stays(job.target.identifier, f"{job.toolchain.kind} is a compiler of this machine", "targets.compiler")
-
-
-def _stays(where: str, why: str, key: str) -> PlanError:
-    hint = f"change {key} in the buildspec, or build here: leave out --executor github"
-    return PlanError("plan-cannot-travel", "can be built only on this machine", where=where, why=why, hint=hint)

@@ -17,7 +17,7 @@ from ortrim.base.console import Console
 from ortrim.base.files import require_writable
 from ortrim.build.plan import BuildPlan, PlannedTarget, digest
 from ortrim.errors import BuildError, Diagnostic, NetworkError, PlanError
-from ortrim.github.dispatch import Dispatch, dispatch, encode_plan
+from ortrim.github.dispatch import Dispatch, dispatch
 from ortrim.github.followed_run import (
     FOLDER,
     UNCERTAIN,
@@ -41,7 +41,7 @@ from ortrim.github.followed_run import (
     request_of,
     run_to_take_up,
 )
-from ortrim.github.jobs import travelling
+from ortrim.github.plan_input import encode, travelling
 from ortrim.github.records import Run
 from ortrim.github.repositories import choose_ref, look_at
 from ortrim.github.runs import cancel_run, get_run, latest_runs, require_own_run
@@ -88,7 +88,7 @@ def _compile_there(
     planned: Planned, missing: tuple[PlannedTarget, ...], order: _Order, wants_cancel: WantsCancel
 ) -> None:
     plan = travelling(planned.plan, missing)
-    text = encode_plan(plan)
+    text = encode(planned.given, plan)
     connection = connect(order.remote, order.console)
     with locked(planned.folder / FOLDER, lambda: order.console.note("waits for another dispatch of the same")):
         taken = run_to_take_up(connection, order.request.output, plan.spec_name, jobs_of(plan))

@@ -3,7 +3,7 @@
 import hashlib
 import platform
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version as installed_version
 from pathlib import Path
 from typing import Final
@@ -24,13 +24,15 @@ from ortrim.models.operators import NCHWC
 from ortrim.models.ort_format import read_uses
 from ortrim.models.refusals import LOCALE_HINT
 from ortrim.pins.images import image_pins
+from ortrim.pins.runtime import SourcePin
 from ortrim.pins.shipped import tool_versions
 from ortrim.pipeline.devices import require_devices
 from ortrim.pipeline.request import Models, Request, converted_models, load
 from ortrim.platforms import by_platform, platform_of
 from ortrim.platforms.android import jni
 from ortrim.platforms.apple import zig_toolchain
-from ortrim.platforms.planner import AVX512, Contents, make_plan, select_targets
+from ortrim.platforms.planner import AVX512, Contents, PlanInput, make_plan, select_targets
+from ortrim.platforms.platform import Compilation
 from ortrim.sources.sources import SourceTree, fetch_sources
 from ortrim.spec.buildspec import BuildSpec, LoadedSpec, ModelSpec, TargetSpec, session_of, settings_of
 from ortrim.spec.targets import CPUS, TARGETS, Target
@@ -47,6 +49,7 @@ HOSTS: Final = {
 class Planned:
     """A plan and what it was made from; `cases` are those of each model, in the models' order."""
 
+    given: PlanInput
     models: Models
     cases: tuple[tuple[Case, ...], ...]
     sources: SourceTree
@@ -92,7 +95,7 @@ def planned_of(loaded: LoadedSpec, request: Request, console: Console, *, to_run
         console.note(note)
     targets = possible_targets(loaded, request, to_run=to_run, note=console.note)
     hot = read_hot(hot_file(loaded.file))
-    toolchains = {target.id: _toolchain(loaded.spec, target, request) for target in targets}
+    toolchains = toolchains_of(loaded.spec, targets, request)
     for each, own in by_platform(targets, lambda target: TARGETS[target.id]):
         for warning in each.warnings(loaded.spec, own, request):
             console.warn(warning)
@@ -127,8 +130,7 @@ def planned_here(request: Request, console: Console) -> Planned:
     """
     loaded = load(request)
     targets = _with_defaults(loaded.spec, (_here(loaded.spec),))
-    toolchains = {target.id: _toolchain(loaded.spec, target, request) for target in targets}
-    return _planned(loaded, targets, request, console, toolchains=toolchains)
+    return _planned(loaded, targets, request, console, toolchains=toolchains_of(loaded.spec, targets, request))
 
 
 def _here(spec: BuildSpec) -> TargetSpec:
@@ -151,22 +153,28 @@ def _planned(
     models = converted_models(loaded, console, tuple(TARGETS[target.id] for target in targets))
     _warn_of_locales(models, console)
     cases = _cases(models)
-    libraries = ((TARGETS[each.id], platform_of(TARGETS[each.id]).providers(loaded.spec, each)) for each in targets)
-    tree = _sources(models, optional_sources(libraries), console)
-    plan = make_plan(
-        loaded.spec,
-        _contents(models, cases, _still_required(hot, models, console)),
+    given = PlanInput(
+        spec=replace(loaded.spec, targets=targets),
+        contents=_contents(models, cases, _still_required(hot, models, console)),
         nchwc=_contents(models.nchwc, cases, hot) if models.nchwc else None,
-        targets=targets,
-        sources=tree.pins,
+    )
+    tree = _sources(models, optional_of(given.spec), console)
+    plan = decide(given, toolchains, tree.pins)
+    folder = request.output / plan.spec_name / digest(plan)[:12]
+    return Planned(given=given, models=models, cases=cases, sources=tree, plan=plan, folder=folder)
+
+
+def decide(given: PlanInput, toolchains: Mapping[str, Toolchain], sources: tuple[SourcePin, ...]) -> BuildPlan:
+    """Decide every job, with this ortrim's own tools, runner and hooks. Raises `PlanError` as `make_plan` does."""
+    return make_plan(
+        given,
+        sources=sources,
         tools=tool_versions(),
         toolchains=toolchains,
         runner_sha256=runner_digest(),
         hooks_sha256=hooks_digest(),
         ortrim_version=installed_version("ortrim"),
     )
-    folder = request.output / plan.spec_name / digest(plan)[:12]
-    return Planned(models=models, cases=cases, sources=tree, plan=plan, folder=folder)
 
 
 def _still_required(hot: tuple[str, ...], models: Models, console: Console) -> tuple[str, ...]:
@@ -197,8 +205,16 @@ def _sources(models: Models, optional: frozenset[str], console: Console) -> Sour
     return tree
 
 
-def _toolchain(spec: BuildSpec, target: TargetSpec, request: Request) -> Toolchain:
-    return platform_of(TARGETS[target.id]).toolchain(spec, target, request, host_target)
+def toolchains_of(spec: BuildSpec, targets: Iterable[TargetSpec], request: Compilation) -> dict[str, Toolchain]:
+    """Return what compiles for each target. Raises `PlanError` where none can be named."""
+    own = ((target, platform_of(TARGETS[target.id])) for target in targets)
+    return {target.id: each.toolchain(spec, target, request, host_target) for target, each in own}
+
+
+def optional_of(spec: BuildSpec) -> frozenset[str]:
+    """Return the sources that only some libraries need, and those of the buildspec's targets do."""
+    known = ((target, TARGETS[target.id]) for target in spec.targets)
+    return optional_sources((each, platform_of(each).providers(spec, target)) for target, each in known)
 
 
 def _with_defaults(spec: BuildSpec, targets: Iterable[TargetSpec]) -> tuple[TargetSpec, ...]:

@@ -96,12 +96,22 @@ class Contents:
     hot_operators: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, kw_only=True)
+class PlanInput:
+    """What a plan is decided from: a buildspec with the targets that are to be planned, and what their libraries hold.
+
+    `nchwc` are the contents in NCHWc layout, for the targets that run it, when others do not. Apple targets have their
+    deployment targets, which depend on the version of ONNX Runtime.
+    """
+
+    spec: BuildSpec
+    contents: Contents
+    nchwc: Contents | None = None
+
+
 def make_plan(
-    spec: BuildSpec,
-    contents: Contents,
+    given: PlanInput,
     *,
-    nchwc: Contents | None = None,
-    targets: tuple[TargetSpec, ...],
     sources: tuple[SourcePin, ...],
     tools: tuple[tuple[str, str], ...],
     toolchains: Mapping[str, Toolchain],
@@ -109,14 +119,14 @@ def make_plan(
     hooks_sha256: str,
     ortrim_version: str,
 ) -> BuildPlan:
-    """Decide every job that a buildspec comes to, for the `targets` selected from it.
+    """Decide every job that a buildspec comes to.
 
-    `toolchains` maps each target's identifier to what compiles for it, and Apple targets have their deployment targets,
-    which depend on the version of ONNX Runtime; `sources` begins with ONNX Runtime itself;
-    `runner_sha256` is the digest of the runner's source, `hooks_sha256` that of what ortrim itself puts into a build;
-    `nchwc` are the contents in NCHWc layout, for the targets that run it, when others do not. Raises `PlanError` for
-    what is valid but cannot work, such as an execution provider without its sources.
+    `toolchains` maps each target's identifier to what compiles for it; `sources` begins with ONNX Runtime itself;
+    `runner_sha256` is the digest of the runner's source, `hooks_sha256` that of what ortrim itself puts into a build.
+    Raises `PlanError` for what is valid but cannot work, such as an execution provider without its sources.
     """
+    spec, contents, nchwc = given.spec, given.contents, given.nchwc
+    targets = spec.targets
     own = tuple(nchwc if nchwc and TARGETS[target.id].runs_nchwc else contents for target in targets)
     common = tuple(
         BuildJob(

@@ -96,17 +96,6 @@ class Platform(ABC):
         Raises `PlanError` where none can be named.
         """
 
-    @abstractmethod
-    def toolchain_of(self, job: BuildJob) -> Toolchain | None:
-        """Return the toolchain that a job's own words come to; None where that depends on a machine."""
-
-    def words_of(self, job: BuildJob) -> Mapping[str, str]:
-        """Return the versions among a job's own options that become part of wrappers, by their names.
-
-        The glibc and the toolchain's version are every job's.
-        """
-        return {}
-
     def require_tools(self, spec: BuildSpec, targets: Sequence[TargetSpec], asked: Compilation) -> None:
         """Refuse, before any work, what cannot be compiled or packaged here; `targets` are the platform's own, or none.
 

@@ -10,7 +10,6 @@ import pytest
 from ortrim.build.plan import BuildPlan
 from ortrim.cli import ci, pins
 from ortrim.errors import NetworkError
-from ortrim.github.dispatch import decode_plan
 from ortrim.github.pin_updates import RECORD, VersionsUpdate, read_update
 from ortrim.github.workflow_files import FOLDER, NAMES, WorkflowInputs
 from ortrim.pipeline.request import Request
@@ -58,7 +57,7 @@ PLAN: BuildPlan = sample_plan(selected=tuple(map(sample_target, ("linux-x64", "a
 
 def test_the_plan_gives_its_matrix_to_later_jobs(ortrim: Run, runner: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is compiled, what is delivered, and the plan itself."""
-    (call,) = [answer(monkeypatch, "plan_run", PLAN)]
+    (call,) = [answer(monkeypatch, "plan_run", (PLAN, "text"))]
     ended = ortrim("ci.plan")
     assert (ended.code, ended.err) == (0, "")
     assert isinstance(call[0][0], WorkflowInputs)
@@ -66,13 +65,13 @@ def test_the_plan_gives_its_matrix_to_later_jobs(ortrim: Run, runner: Path, monk
     written = outputs(runner)
     assert [job["target"] for job in json.loads(written["compiled"])["include"]] == ["linux-x64", "android-x86_64"]
     assert [job["name"] for job in json.loads(written["delivered"])["include"]] == ["linux-x64", "android"]
-    assert decode_plan(written["plan"]) == PLAN
+    assert written["plan"] == "text"
 
 
 def test_a_plan_that_came_along_has_no_deliveries(ortrim: Run, runner: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The output is empty, which is how the workflow's condition reads it."""
     monkeypatch.setenv("ORTRIM_INPUTS", json.dumps({"plan": "eNqr"}))
-    answer(monkeypatch, "plan_run", PLAN)
+    answer(monkeypatch, "plan_run", (PLAN, "text"))
     assert ortrim("ci.plan").code == 0
     assert outputs(runner)["delivered"] == ""
 
@@ -293,7 +292,7 @@ def test_a_farm_without_its_target_is_refused_in_the_plan(
 ) -> None:
     """Nothing is handed to later jobs."""
     monkeypatch.setenv("ORTRIM_INPUTS", json.dumps({"devices": "firebase:a.arm-34"}))
-    answer(monkeypatch, "plan_run", PLAN)
+    answer(monkeypatch, "plan_run", (PLAN, "text"))
     ended = ortrim("ci.plan")
     assert "no-farm-target" in ended.err
     assert (runner / "OUTPUT").read_text() == ""

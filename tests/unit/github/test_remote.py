@@ -12,9 +12,9 @@ from ortrim.base.json import to_json
 from ortrim.build.plan import PlannedTarget
 from ortrim.build.trees import finished_build
 from ortrim.errors import BuildError, PlanError, ToolError, UsageError
-from ortrim.github import jobs
-from ortrim.github.dispatch import decode_plan, encode_plan
+from ortrim.github import jobs, plan_input
 from ortrim.github.jobs import compile_planned, deliver_compiled, mark_delivery, plan_run, sdk_versions, targets_named
+from ortrim.github.plan_input import travelling
 from ortrim.github.workflow_files import WorkflowInputs
 from ortrim.history.acceptance import BESIDE, AcceptedFile
 from ortrim.history.rows import AcceptedBuild, entry_of
@@ -36,7 +36,7 @@ def asked(stages: Stages, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Ca
     monkeypatch.chdir(tmp_path)
     from ortrim.pipeline import planned  # noqa: PLC0415 - what the fixture put in its place
 
-    monkeypatch.setattr(jobs, "fetch_sources", planned.fetch_sources)  # type: ignore[attr-defined]
+    monkeypatch.setattr(plan_input, "fetch_sources", planned.fetch_sources)  # type: ignore[attr-defined]
 
     def inputs(target: str = "linux-x64", plan: str = "") -> WorkflowInputs:
         return WorkflowInputs(spec=PurePosixPath("sample.toml"), target=target, profile=None, plan=plan)
@@ -74,15 +74,15 @@ def compiler(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
 
 def test_the_plan_of_a_run_is_that_of_its_buildspec(asked: Callable[..., WorkflowInputs], stages: Stages) -> None:
     """With the targets that were asked for."""
-    plan = plan_run(asked("linux-x64,linux-armhf"), stages.console)
+    plan, _ = plan_run(asked("linux-x64,linux-armhf"), stages.console)
     assert [target.job.target.identifier for target in plan.targets] == ["linux-x64", "linux-armhf"]
 
 
 def test_a_plan_that_came_along_needs_no_model(asked: Callable[..., WorkflowInputs], stages: Stages) -> None:
     """It is the same plan, and nothing is converted for it."""
-    plan = plan_run(asked(), stages.console)
+    plan, text = plan_run(asked(), stages.console)
     stages.ran.clear()
-    assert plan_run(asked(plan=encode_plan(plan)), stages.console) == plan
+    assert plan_run(asked(plan=text), stages.console) == (travelling(plan, plan.targets), text)
     assert stages.ran == ["sources"]
 
 
@@ -90,7 +90,7 @@ def test_each_target_is_compiled_by_itself(
     asked: Callable[..., WorkflowInputs], stages: Stages, compiler: list[str], tmp_path: Path
 ) -> None:
     """With the sources of the plan, and an archive of it is left; no model is needed."""
-    text = encode_plan(plan_run(asked("linux-x64,linux-arm64"), stages.console))
+    _, text = plan_run(asked("linux-x64,linux-arm64"), stages.console)
     stages.ran.clear()
     (archive,) = compile_planned(text, "linux-arm64", tmp_path / "compiled", stages.console)
     assert archive == tmp_path / "compiled" / "compiled-linux-arm64.tar.gz"
@@ -100,7 +100,7 @@ def test_each_target_is_compiled_by_itself(
 
 def test_a_target_that_is_not_in_the_plan_is_refused(asked: Callable[..., WorkflowInputs], stages: Stages) -> None:
     """Those that there are are named."""
-    text = encode_plan(plan_run(asked(), stages.console))
+    _, text = plan_run(asked(), stages.console)
     with pytest.raises(UsageError) as caught:
         compile_planned(text, "linux-armhf", Path("compiled"), stages.console)
     assert caught.value.code == "no-such-target"
@@ -153,8 +153,8 @@ def test_what_was_compiled_elsewhere_is_delivered(
 ) -> None:
     """It counts as built here, so that nothing is compiled again."""
     made = asked()
-    plan = plan_run(made, stages.console)
-    compile_planned(encode_plan(plan), "linux-x64", tmp_path / "compiled", stages.console)
+    plan, text = plan_run(made, stages.console)
+    compile_planned(text, "linux-x64", tmp_path / "compiled", stages.console)
     reports = deliver_compiled(made, "linux-x64", tmp_path / "compiled", tmp_path / "delivery", stages.console)
     assert reports == (recorded_report(),)
     assert [name for name, _ in second_half] == ["build", "hand over"]
@@ -183,7 +183,7 @@ def test_a_delivery_that_did_not_pass_says_so(
         report = replace(report, comparisons=(missed, *report.comparisons[1:]), verdict=Verdict.FAIL)
     monkeypatch.setattr(jobs, "build", lambda *_: (report,))
     made = asked()
-    compile_planned(encode_plan(plan_run(made, stages.console)), "linux-x64", tmp_path / "compiled", stages.console)
+    compile_planned(plan_run(made, stages.console)[1], "linux-x64", tmp_path / "compiled", stages.console)
     deliver_compiled(made, "linux-x64", tmp_path / "compiled", tmp_path / "delivery", stages.console)
     assert (tmp_path / "delivery" / FAILED).read_text() == ("regression\n" if accepted else "budget-missed\n")
 
@@ -198,7 +198,7 @@ def test_an_android_package_is_verified_on_a_phone(
     """All ABIs together become a package; the one that the phone runs is verified there, too."""
     targets = "android-arm64-v8a,android-x86_64"
     made = asked(targets)
-    compile_planned(encode_plan(plan_run(made, stages.console)), targets, tmp_path / "compiled", stages.console)
+    compile_planned(plan_run(made, stages.console)[1], targets, tmp_path / "compiled", stages.console)
     assert compiler[:3] == ["android-arm64-v8a", "runner android-arm64-v8a", "jni library"]
     reports = deliver_compiled(made, targets, tmp_path / "compiled", tmp_path / "delivery", stages.console)
     assert [report.name for report in reports] == [recorded_report().name, "further"]
@@ -218,7 +218,7 @@ def test_a_phone_that_ends_the_job_leaves_no_sound_delivery(
 
     monkeypatch.setattr(jobs, "verify_again", fails)
     made = asked("android-x86_64")
-    text = encode_plan(plan_run(made, stages.console))
+    _, text = plan_run(made, stages.console)
     compile_planned(text, "android-x86_64", tmp_path / "compiled", stages.console)
     with pytest.raises(ToolError):
         deliver_compiled(made, "android-x86_64", tmp_path / "compiled", tmp_path / "delivery", stages.console)
@@ -247,7 +247,7 @@ def test_steps_take_identifiers_alone(text: str) -> None:
 def test_the_ndk_is_that_of_the_plan(asked: Callable[..., WorkflowInputs], stages: Stages) -> None:
     """Without a plan the pinned one; a target for Linux needs none."""
     android, linux = (TARGETS["android-x86_64"],), (TARGETS["linux-x64"],)
-    text = encode_plan(plan_run(asked("android-x86_64,linux-x64"), stages.console))
+    _, text = plan_run(asked("android-x86_64,linux-x64"), stages.console)
     pinned = runtime_pins("1.21.0").ndk
     assert sdk_versions(ANDROID, text, android) == sdk_versions(ANDROID, "", android) == (pinned,)
     assert sdk_versions(LINUX, text, linux) == sdk_versions(LINUX, "", linux) == ()
@@ -256,9 +256,9 @@ def test_the_ndk_is_that_of_the_plan(asked: Callable[..., WorkflowInputs], stage
 def test_the_xcode_is_that_of_the_plan(asked: Callable[..., WorkflowInputs], stages: Stages) -> None:
     """Planned on any machine with the pinned one, Macs' own libraries too; which is in no plan for Linux."""
     apple = (TARGETS["ios-arm64"], TARGETS["macos-x86_64"])
-    text = encode_plan(plan_run(asked("ios-arm64,macos-x86_64,linux-x64"), stages.console))
+    plan, text = plan_run(asked("ios-arm64,macos-x86_64,linux-x64"), stages.console)
     pinned = runtime_pins("1.21.0").apple
     assert pinned is not None
     assert sdk_versions(APPLE, text, apple) == sdk_versions(APPLE, "", apple) == (pinned.xcode,)
-    kinds = {target.job.toolchain.kind for target in decode_plan(text).targets if target.job.apple}
+    kinds = {target.job.toolchain.kind for target in plan.targets if target.job.apple}
     assert kinds == {"xcode"}

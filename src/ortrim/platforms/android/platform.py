@@ -130,14 +130,6 @@ class Android(Platform):
             return zig_android_toolchain(TARGETS[target.id], chosen.api, dict(tool_versions())["ziglang"])
         return ndk_toolchain(TARGETS[target.id], chosen.api, self._version(spec, target, asked))
 
-    def toolchain_of(self, job: BuildJob) -> Toolchain | None:
-        """Return the NDK of the job's version and API level, or zig for that level."""
-        if job.android is None:
-            return None
-        if job.toolchain.kind == "zig":
-            return zig_android_toolchain(job.target, job.android.api, dict(tool_versions())["ziglang"])
-        return ndk_toolchain(job.target, job.android.api, job.toolchain.version)
-
     def require_tools(self, spec: BuildSpec, targets: Sequence[TargetSpec], asked: Compilation) -> None:
         """Refuse what cannot be made here: a library for want of an NDK, the Java API of an AAR for want of a JDK.
 

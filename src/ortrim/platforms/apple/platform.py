@@ -132,20 +132,6 @@ class Apple(Platform):
             return zig_apple_toolchain(TARGETS[target.id], minimum, dict(tool_versions())["ziglang"])
         return xcode_toolchain(TARGETS[target.id], minimum, self._xcodes_version(spec, target, asked))
 
-    def toolchain_of(self, job: BuildJob) -> Toolchain | None:
-        """Return what compiles a job, Xcode or zig."""
-        if job.apple is None:
-            return None
-        if job.toolchain.kind == "xcode":
-            return xcode_toolchain(job.target, job.apple.deployment_target, job.toolchain.version)
-        if job.toolchain.kind == "zig":
-            return zig_apple_toolchain(job.target, job.apple.deployment_target, dict(tool_versions())["ziglang"])
-        return None
-
-    def words_of(self, job: BuildJob) -> Mapping[str, str]:
-        """Return the deployment target, which is part of the triple."""
-        return {"apple.deployment_target": job.apple.deployment_target if job.apple else ""}
-
     def require_tools(self, spec: BuildSpec, targets: Sequence[TargetSpec], asked: Compilation) -> None:
         """Refuse what cannot be compiled here.
 

@@ -75,12 +75,6 @@ class Linux(Platform):
             raise PlanError("no-cross-compiler", what, where=target.id, hint=hint)
         return system_toolchain(target.compiler)
 
-    def toolchain_of(self, job: BuildJob) -> Toolchain | None:
-        """Return zig; None for a compiler of the machine that made the plan."""
-        if job.toolchain.kind != "zig":
-            return None
-        return zig_toolchain(job.target, job.minimum_glibc, dict(tool_versions())["ziglang"], job.cpu or None)
-
     def build_machine(self, target: Target) -> str:
         """Return a machine of the target's own kind where there is one; what runs on musl is made on x86-64."""
         own = target.c_library is CLibrary.GLIBC and target.architecture is Architecture.ARM64

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from ortrim.base.json import to_data
 from ortrim.errors import ConvertError, ModelError, OperatorsError
 from ortrim.models.full_runtime import FullRuntime, run_script
 from ortrim.models.graph_facts import node_facts
@@ -17,7 +18,7 @@ from ortrim.models.models import PreparedModel
 from ortrim.models.onnx_files import read_onnx, with_types
 from ortrim.models.operators import NCHWC
 from ortrim.models.refusals import known_refusal
-from ortrim.spec.buildspec import DIRECTLY, IN_PLACE, Entry
+from ortrim.spec.buildspec import SessionSettings, SessionSpec, settings_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,17 +96,30 @@ def loads_in_place(converted: Path, *, runtime: FullRuntime, folder: Path) -> bo
 
     It cannot make sparse ones dense there. Works in a folder below `folder`.
     """
-    return not load_refusal(converted, DIRECTLY, IN_PLACE, runtime=runtime, folder=folder)
+    session = settings_of(SessionSpec(), style="fixed", reads_in_place=True)
+    return not session_refusal(converted, session, runtime=runtime, folder=folder)
 
 
-def load_refusal(model: Path, *entries: Entry, runtime: FullRuntime, folder: Path, optimized: bool = True) -> str:
-    """Return why the full runtime does not load a model with entries of a session's configuration; empty if it does.
+def session_refusal(converted: Path, session: SessionSettings, *, runtime: FullRuntime, folder: Path) -> str:
+    """Return why the full runtime does not create a session with these settings as applications do; empty if it does.
 
     Works in a folder below `folder`. Raises `ToolError`.
     """
-    request = {"model": str(model), "entries": dict(entries), "optimized": optimized}
+    request = {"library": str(runtime.library), "model": str(converted), "session": to_data(session)}
+    return _refusal("load_in_bytes.py", request, converted, runtime, folder)
+
+
+def load_refusal(model: Path, *, runtime: FullRuntime, folder: Path, optimized: bool = True) -> str:
+    """Return why the full runtime does not load a model; empty if it does.
+
+    Works in a folder below `folder`. Raises `ToolError`.
+    """
+    return _refusal("load.py", {"model": str(model), "optimized": optimized}, model, runtime, folder)
+
+
+def _refusal(script: str, request: dict[str, Any], model: Path, runtime: FullRuntime, folder: Path) -> str:
     try:
-        answer = run_script(runtime, "load.py", request, folder=folder, where=str(model))
+        answer = run_script(runtime, script, request, folder=folder, where=str(model))
     except ModelError as crash:
         return f"{crash.what}\n{crash.why}"
     return str(answer["words"]) if "failure" in answer else ""

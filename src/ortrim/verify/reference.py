@@ -24,6 +24,7 @@ from ortrim.base.scripts import ending
 from ortrim.errors import Diagnostic, ModelError, ToolError, VerifyError
 from ortrim.models import refusals
 from ortrim.models.full_runtime import FullRuntime
+from ortrim.models.kernels import session_refusal
 from ortrim.models.models import OrtModel, PreparedModel
 from ortrim.spec.buildspec import IN_PLACE, ModelSpec, SessionSettings, as_the_official
 from ortrim.verify.cases import Case, advice, crash_advice, make_cases
@@ -140,35 +141,35 @@ def shipped_outputs(
 ) -> SavedOutputs:
     """Return the full runtime's outputs of the converted model, with the session's settings that ship with it.
 
-    A model in NCHWc layout `runs_here` only if this processor has its block size. Otherwise it is loaded, and the
-    outputs are those of the original, which the full runtime optimizes for this processor.
+    The session is created as applications do it. A model in NCHWc layout `runs_here` only if this processor has its
+    block size. Otherwise the outputs are those of the original, which the full runtime optimizes for this processor.
     Raises as `reference_outputs` does, and `VerifyError` (`shipped-session-fails`).
     """
-    shipped = (str(converted.path), to_json(session))
-    official = (str(model.path), "--session", to_json(as_the_official(session)), "--load", *shipped)
-    words = (shipped[0], "--session", shipped[1]) if runs_here else official
-    what = f"{model.facts.sha256} {converted.sha256} {shipped[1]} {runs_here}"
+    path, settings = (converted.path, session) if runs_here else (model.path, as_the_official(session))
+    what = f"{model.facts.sha256} {converted.sha256} {to_json(session)} {runs_here}"
     destination = folder / f"{model.name}-shipped-{_digest(what, cases, runtime)[:16]}"
 
     def fill(temporary: Path) -> None:
-        try:
-            answer = _run(words, model, cases, runtime, temporary)
-        except (ModelError, VerifyError) as error:
+        if why := session_refusal(converted.path, session, runtime=runtime, folder=temporary):
             forced = IN_PLACE in session.configuration and not converted.reads_in_place
-            raise _as_shipped(error, forced=forced) from error
+            raise _as_shipped(model, why, forced=forced)
+        try:
+            answer = _run((str(path), "--session", to_json(settings)), model, cases, runtime, temporary)
+        except (ModelError, VerifyError) as error:
+            if isinstance(error, VerifyError) and error.code != "reference-failed":
+                raise
+            raise _as_shipped(model, error.why, forced=False) from error
         _write_index(_Index(cases=answer.cases), temporary)
 
     cached_folder(destination, fill)
     return SavedOutputs(folder=destination, cases=_read_index(destination, model).cases)
 
 
-def _as_shipped(error: ModelError | VerifyError, *, forced: bool) -> ModelError | VerifyError:
+def _as_shipped(model: PreparedModel, why: str, *, forced: bool) -> VerifyError:
     """Return a refusal of a model that ran as it was given: conversion, or the settings, are what it does not stand."""
-    if isinstance(error, VerifyError) and error.code != "reference-failed":
-        return error
     what = "the converted model does not run with the session that its package has"
     hint = "leave in_place = true out of its session" if forced else "try level = 'basic', or other session settings"
-    return VerifyError("shipped-session-fails", what, where=error.where, why=error.why, hint=hint)
+    return VerifyError("shipped-session-fails", what, where=refusals.where_of(model), why=why, hint=hint)
 
 
 def _digest(what: str, cases: tuple[Case, ...], runtime: FullRuntime) -> str:

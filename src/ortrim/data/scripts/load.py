@@ -9,7 +9,6 @@ import sys
 from pathlib import Path
 
 import onnxruntime
-from onnxruntime.capi import _pybind_state
 
 SILENT = 4
 
@@ -19,29 +18,21 @@ def main(request_path: Path) -> None:
     request = json.loads(request_path.read_text(encoding="utf-8"))
     answer = {}
     try:
-        load(request["model"], request.get("entries", {}), optimized=request.get("optimized", True))
+        load(request["model"], optimized=request.get("optimized", True))
     except Exception as error:  # noqa: BLE001 - whatever loading raises is the answer
         answer = {"failure": "load-failed", "words": str(error)}
     request_path.with_name("answer.json").write_text(json.dumps(answer), encoding="utf-8")
 
 
-def load(model: str, entries: dict[str, str], *, optimized: bool) -> None:
-    """Make a session and drop it; with entries of its configuration, read the graph from bytes as applications do.
-
-    No more than that: the binding for Python copies the bytes, and frees them before a session is initialized.
-    """
+def load(model: str, *, optimized: bool) -> None:
+    """Make a session and drop it."""
     onnxruntime.set_default_logger_severity(SILENT)
     options = onnxruntime.SessionOptions()
     options.log_severity_level = SILENT
     options.intra_op_num_threads = 1
     if not optimized:
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    for key, value in entries.items():
-        options.add_session_config_entry(key, value)
-    if entries:
-        _pybind_state.InferenceSession(options, Path(model).read_bytes(), False, False)  # noqa: FBT003 - takes no names
-    else:
-        onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
 
 if __name__ == "__main__":

@@ -58,10 +58,9 @@ def go_without_amx() -> None:
 
 go_without_amx()
 import onnxruntime  # noqa: E402
-from onnxruntime.capi import _pybind_state  # noqa: E402
 
 IN_BYTES = ("session.use_ort_model_bytes_directly", "session.use_ort_model_bytes_for_initializers")
-"""The entries with which a session goes on reading the bytes of its model."""
+"""Entries that are left out: the binding for Python frees a model's bytes before a session is initialized."""
 
 LEVELS = {
     "none": onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL,
@@ -86,8 +85,6 @@ def main() -> int:
     case = None
     try:
         onnxruntime.set_seed(1)
-        if arguments.load:
-            open_session(*arguments.load)
         session = open_session(arguments.model, arguments.session)
         for name, folder in arguments.case:
             case = name
@@ -139,7 +136,6 @@ def read_arguments() -> argparse.Namespace:
     parser.add_argument("--model", required=True)
     parser.add_argument("--outputs", type=Path, required=True)
     parser.add_argument("--session", help="a session's settings in JSON, with which the model is loaded and run")
-    parser.add_argument("--load", nargs=2, metavar=("MODEL", "SESSION"), help="another model, to load alone")
     parser.add_argument("--marked", help="a copy of the model with a marker in each body of control flow")
     parser.add_argument("--case", action="append", default=[], nargs=2, metavar=("NAME", "FOLDER"))
     return parser.parse_args()
@@ -154,28 +150,12 @@ def open_session(model: str, settings: str | None = None, *, profile: str = "") 
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
     options.graph_optimization_level = LEVELS["none"]
-    source: Any = model
     if settings:
-        chosen = json.loads(settings)
-        entries = chosen.pop("configuration")
-        set_options(options, chosen, {key: value for key, value in entries if key not in IN_BYTES})
-        if chosen["load"] != "file":
-            source = Path(model).read_bytes()
-            read_in_bytes(source, chosen, dict(entries))
-    return onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
+        set_options(options, json.loads(settings))
+    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
 
-def read_in_bytes(model: bytes, chosen: dict[str, Any], entries: dict[str, str]) -> None:
-    """Let the runtime read the graph with all entries: there it refuses what it cannot leave in the bytes.
-
-    More cannot be done: the binding for Python copies the bytes, and frees them before a session is initialized.
-    """
-    options = onnxruntime.SessionOptions()
-    set_options(options, chosen, entries)
-    _pybind_state.InferenceSession(options, model, False, False)  # noqa: FBT003 - takes no names
-
-
-def set_options(options: Any, chosen: dict[str, Any], entries: dict[str, str]) -> None:
+def set_options(options: Any, chosen: dict[str, Any]) -> None:
     """Set what ortrim's `SessionSettings` say, as the runner does."""
     options.intra_op_num_threads = chosen["threads"]
     options.inter_op_num_threads = chosen["inter_op_threads"]
@@ -186,8 +166,9 @@ def set_options(options: Any, chosen: dict[str, Any], entries: dict[str, str]) -
     options.graph_optimization_level = LEVELS[chosen["optimization_level"]]
     for kind in ("intra_op", "inter_op"):
         options.add_session_config_entry(f"session.{kind}.allow_spinning", str(int(chosen["allow_spinning"])))
-    for key, value in entries.items():
-        options.add_session_config_entry(key, value)
+    for key, value in chosen["configuration"]:
+        if key not in IN_BYTES:
+            options.add_session_config_entry(key, value)
 
 
 def run_case(session: Any, name: str, folder: str, outputs: Path) -> dict[str, Any]:

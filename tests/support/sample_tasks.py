@@ -32,7 +32,7 @@ IDENTITY: Final = Identity(
     build_seconds=1.0,
     compiler_cache=None,
 )
-BASELINE: Final = Baseline(library=Path("/full.so"), name="onnxruntime 1.21.0 (official wheel)", runs_here=True)
+BASELINE: Final = Baseline(library=Path("/full.so"), name="onnxruntime 1.21.0 (official wheel)")
 
 
 class SavingDevice:

@@ -31,7 +31,6 @@ from ortrim.verify.devices.device import (
     RunnerOutput,
     RunRequest,
 )
-from ortrim.verify.devices.host import Host
 from ortrim.verify.devices.names import DeviceName
 from ortrim.verify.measurements import CaseTiming, Distribution, RunnerResult, distribution, median
 from ortrim.verify.reference import CaseOutputs, SavedOutputs
@@ -208,26 +207,25 @@ TRIAL: Final = Repetition(runs=1, warmup=0)
 class Baseline:
     """A library for a target, None when there is none, and its name in reports.
 
-    `runs_here` says that this machine runs it. On every other device it is tried first, since the official library may
-    not run on the very processor that ours is for (microsoft/onnxruntime#23957).
+    It is tried first: the official library may not run on the very processor that ours is for
+    (microsoft/onnxruntime#23957), and some models only without its optimizations.
     """
 
     library: Path | None
     name: str
-    runs_here: bool = False
 
 
 def own_baseline(runtime: FullRuntime) -> Baseline:
     """Return the full runtime's own library, which this machine runs."""
     name = f"onnxruntime {runtime.version} (official wheel)"
-    return Baseline(library=runtime.library, name=name, runs_here=True)
+    return Baseline(library=runtime.library, name=name)
 
 
 def without_failing(
     plans: tuple[Measurement, ...], baseline: Baseline, device: Device
 ) -> tuple[tuple[Measurement, ...], Baseline]:
     """Return the plans, without a baseline where it does not run, and the baseline with that in its name."""
-    if baseline.library is None or (baseline.runs_here and device.name == Host.name):
+    if baseline.library is None:
         return plans, baseline
     failures = [_failure(plan, baseline.library, device) for plan in plans]
     kept = tuple(

@@ -27,7 +27,8 @@ from ortrim.models.kernels import kernel_diagnostic
 from ortrim.models.models import PreparedModel
 from ortrim.models.onnx_files import read_onnx
 from ortrim.spec.buildspec import CaseSpec, InputSpec, ModelSpec
-from ortrim.spec.values import toml_string
+from ortrim.spec.values import Scalar, toml_string
+from ortrim.verify import evidence
 from ortrim.verify.cases import RECORDED, crash_advice, toml_key
 from ortrim.verify.coverage import marked_copy
 from ortrim.verify.measurements import Coverage, OutputParity, Verdict
@@ -38,7 +39,8 @@ SCRIPT: Final = SCRIPTS / "case_search.py"
 CODE: Final = (
     SCRIPT,
     Path(states.__file__),
-    *(Path(__file__).with_name(f"{name}.py") for name in ("found", "graph", "guess")),
+    *(Path(__file__).with_name(f"{name}.py") for name in ("found", "graph", "guess", "lookups")),
+    Path(evidence.__file__),
 )
 SECONDS: Final = 20.0
 SECONDS_EACH: Final = 4.0
@@ -58,6 +60,7 @@ TYPICAL: Final = "typical"
 FIRST_SEEDS: Final = (0, 10, 20)
 """Other random values are tried when those of the cases show less than those of the search did."""
 MOST_SHOWN: Final = 3
+MOST_CHOICES: Final = 6
 LONGEST_NAME: Final = 40
 LONGEST_SHOWN: Final = 50
 
@@ -159,12 +162,11 @@ def _search(model: PreparedModel, runtime: FullRuntime, folder: Path) -> _Search
     """Try in the full runtime what is guessed, for each possible number of dimensions if the model leaves that open."""
     tries = 0
     refused: tuple[Guess, Mapping[str, Any]] | None = None
-    marked = marked_copy(model.path, folder / MARKED).path
+    marked = marked_copy(model.path, folder / MARKED)
+    more = {"marked": marked.path and str(marked.path), "probabilities": marked.probabilities}
     guesses = tuple(guess(read_onnx(model.path, model.name), model.facts))
     for each in guesses:
-        answer = _tried(
-            model, runtime, {**to_data(each), "marked": marked and str(marked)}, SECONDS / len(guesses), folder
-        )
+        answer = _tried(model, runtime, {**to_data(each), **more}, SECONDS / len(guesses), folder)
         tries += answer["tries"]
         if answer["load"]:
             missing = kernel_diagnostic(answer["load"], original=model, runtime=runtime, folder=folder)
@@ -253,7 +255,8 @@ def _cases(searched: _Searched, first_seed: int) -> tuple[CaseSpec, ...]:
         own = f"step-{step + 1}" if run["after"] is not None else _difference(searched.runs[0], run, searched.guess)
         word = TYPICAL if run["typical"] else own
         name = NOT_IN_NAMES.sub("-", word.lower()).strip("-._")[:LONGEST_NAME] or "another"
-        names.append(name if name not in names else f"{name}-2")
+        free = (f"{name}-{number}" for number in range(2, len(searched.runs) + 2))
+        names.append(name if name not in names else next(each for each in free if each not in names))
     seeded = [{**run, "seed": first_seed + number} for number, run in enumerate(searched.runs)]
     after = ("" if run["after"] is None else names[run["after"]] for run in seeded)
     return tuple(_case(*each, searched.guess) for each in zip(names, seeded, after, strict=True))
@@ -295,7 +298,14 @@ def _input_spec(each: GuessedInput, filling: Mapping[str, Any], sizes: Mapping[s
     counted_size = filling.get("size_of")
     value = sizes[counted_size] if counted_size else filling.get("value")
     shape = whole if _is_placed(each) else None
-    return InputSpec(shape=shape, value=value, low=filling.get("low"), high=filling.get("high"))
+    choices = filling.get("choices")
+    return InputSpec(
+        shape=shape,
+        value=value,
+        choices=choices and tuple(tuple(each) if isinstance(each, list) else each for each in choices),
+        low=filling.get("low"),
+        high=filling.get("high"),
+    )
 
 
 def _reasons(searched: _Searched, cases: tuple[CaseSpec, ...]) -> Iterator[str]:
@@ -334,8 +344,7 @@ def _input_line(each: GuessedInput, specs: list[InputSpec], number: int, searche
         filling.why
         for run in searched.runs
         for filling in each.fillings
-        if {key: asdict(filling)[key] for key in ("value", "low", "high", "size_of")}
-        == {key: run["fillings"][number][key] for key in ("value", "low", "high", "size_of")}
+        if {**to_data(filling), "why": ""} == {**run["fillings"][number], "why": ""}
     ]
     why = next(filter(None, whys), "")
     return f"{each.name}: {', then '.join(words)}{f' ({why})' if why else ''}" if words else ""
@@ -344,9 +353,18 @@ def _input_line(each: GuessedInput, specs: list[InputSpec], number: int, searche
 def _values(spec: InputSpec) -> str:
     if spec.value is not None:
         return str(spec.value)
+    if spec.choices is not None:
+        shown = ", ".join(map(_shown, spec.choices[:MOST_CHOICES]))
+        return shown + (f" and {len(spec.choices) - MOST_CHOICES} more" if len(spec.choices) > MOST_CHOICES else "")
     if spec.low is None and spec.high is None:
         return ""
     return f"{spec.low or 0:g} to {spec.high:g}" if spec.high is not None else f"from {spec.low:g}"
+
+
+def _shown(choice: Scalar | tuple[Scalar, ...]) -> str:
+    if isinstance(choice, tuple):
+        return f"[{', '.join(map(_shown, choice[:MOST_SHOWN]))}{', ...' if len(choice) > MOST_SHOWN else ''}]"
+    return toml_string(choice) if isinstance(choice, str) else f"{choice:g}"
 
 
 def _proves(output: OutputParity) -> bool:
@@ -398,7 +416,13 @@ def _fields(spec: InputSpec) -> Iterator[tuple[str, str]]:
         if key in {"low", "high"} and value is not None:
             yield key, f"{value:.15g}"  # a bound that is a whole number is written as one
         elif value is not None:
-            yield key, toml_string(value) if isinstance(value, str) else json.dumps(value)
+            yield key, _written(value)
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(_written, value))}]"
+    return toml_string(value) if isinstance(value, str) else json.dumps(value)
 
 
 def _table(pairs: Iterable[tuple[str, str]], *, plain: bool = False) -> str:

@@ -9,8 +9,10 @@ from typing import Any, Final
 
 import numpy as np
 import onnx
-from onnx import helper
+from numpy.typing import NDArray
+from onnx import helper, numpy_helper
 
+from ortrim.cases.lookups import JOINING, Values, View, attribute, onward
 from ortrim.models.onnx_files import array_of, graphs_in
 
 Axes = tuple[int | None, ...] | None
@@ -18,17 +20,22 @@ Axes = tuple[int | None, ...] | None
 
 SAME_AXES: Final = frozenset({
     "Abs", "Add", "Cast", "CastLike", "Clip", "DequantizeLinear", "Div", "DynamicQuantizeLinear", "Exp", "Identity",
-    "IsNaN", "Log", "Mul", "Neg", "Not", "Pow", "QuantizeLinear", "Relu", "Sqrt", "Sub",
+    "Imputer", "IsNaN", "Log", "Mul", "Neg", "Not", "Pow", "QuantizeLinear", "Relu", "Scaler", "Sqrt", "Sub",
 })  # fmt: skip
 OTHER_AXES: Final = frozenset({
-    "Concat", "Expand", "Flatten", "GatherND", "Pad", "Reshape", "Slice", "Split", "Squeeze", "Tile", "Unsqueeze",
-    "Where",
+    "ArrayFeatureExtractor", "Concat", "Expand", "FeatureVectorizer", "Flatten", "GatherElements", "GatherND", "Pad",
+    "Reshape", "Slice", "Split", "Squeeze", "StringNormalizer", "Tile", "Tokenizer", "Unsqueeze", "Where",
 })  # fmt: skip
-INDEXED: Final = {"Gather": (0, 1), "GatherBlockQuantized": (0, 1), "EmbedLayerNormalization": (2, 0)}
+INDEXED: Final = {
+    "ArrayFeatureExtractor": (0, 1), "EmbedLayerNormalization": (2, 0), "Gather": (0, 1),
+    "GatherBlockQuantized": (0, 1), "GatherElements": (0, 1), "GatherND": (0, 1),
+}  # fmt: skip
 """Operators that take rows of a table: the positions of the table and of the indices among the inputs."""
 COMPARISONS: Final = frozenset({"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"})
 MOST_COMPARED: Final = 3
 LONGEST_COUNT: Final = 1 << 16
+RESHAPED: Final = frozenset({"Cast", "Identity", "Reshape", "Squeeze", "Unsqueeze"})
+LONGEST_CHAIN: Final = 8
 FARTHEST: Final = 2000
 """How many values are followed from one input."""
 
@@ -38,8 +45,9 @@ class Traits:
     """What is known of one input. `sizes` are what an axis has to be, and the operator that says so.
 
     `steps` and `batches` are the axes that recurrent operators take as such, `stride` is that of the first convolution.
-    `vocabulary` is how many numbers there are, from 0; `thresholds` are about the least and the largest of a tree's;
-    `compared` are constants that it is compared with; `decides` and `convolved` say whether If or convolutions read it.
+    `vocabulary` is how many numbers there are, from 0, and `cells` how many elements of a table they lead to; `values`
+    are what lookups, trees and the like tell apart; `compared` are constants that it is compared with; `decides` and
+    `convolved` say whether If or convolutions read it.
     """
 
     sizes: dict[int, tuple[int, str]] = field(default_factory=dict)
@@ -47,7 +55,8 @@ class Traits:
     batches: set[int] = field(default_factory=set)
     stride: int = 1
     vocabulary: int | None = None
-    thresholds: tuple[float, float] | None = None
+    cells: int = 0
+    values: Values = field(default_factory=Values)
     compared: list[float] = field(default_factory=list)
     decides: bool = False
     convolved: bool = False
@@ -57,6 +66,7 @@ class Graph:
     """A model's values, by name: who reads them, and those that it fixes."""
 
     def __init__(self, model: onnx.ModelProto) -> None:
+        self.infos = {info.name: info for info in (*model.graph.input, *model.graph.value_info)}
         self.readers: dict[str, list[tuple[onnx.NodeProto, int]]] = defaultdict(list)
         self.fixed: dict[str, onnx.TensorProto] = {}
         self.made_by: dict[str, onnx.NodeProto] = {}
@@ -73,6 +83,11 @@ class Graph:
             for each in node.attribute:
                 if each.HasField("t"):
                     self.fixed[node.output[0]] = each.t
+                elif each.name.startswith("value_"):
+                    array = np.asarray(helper.get_attribute_value(each))
+                    self.fixed[node.output[0]] = numpy_helper.from_array(
+                        array.astype(object) if array.dtype.kind == "S" else array
+                    )
 
     def dimensions(self, name: str) -> tuple[int, ...] | None:
         """Return the dimensions of a weight, also of one that is only made wider or is dequantized."""
@@ -82,6 +97,32 @@ class Graph:
         if node is not None and node.op_type in {"Cast", "Identity", "DequantizeLinear"} and node.input:
             return self.dimensions(node.input[0]) if node.input[0] != name else None
         return None
+
+    def constant(self, name: str) -> NDArray[Any] | None:
+        """Return the content of a constant, also of one that only has another shape or type."""
+        for _ in range(LONGEST_CHAIN):
+            node = self.made_by.get(name)
+            if name in self.fixed or node is None or node.op_type not in RESHAPED:
+                break
+            name = node.input[0]
+        tensor = self.fixed.get(name)
+        return array_of(tensor) if tensor is not None and prod(tensor.dims) <= LONGEST_COUNT else None
+
+    def width(self, name: str) -> int | None:
+        """Return the size of the last axis of a value, as far as its type or the node that makes it tells."""
+        dims = self.infos[name].type.tensor_type.shape.dim if name in self.infos else ()
+        if dims and dims[-1].HasField("dim_value"):
+            return int(dims[-1].dim_value)
+        node = self.made_by.get(name)
+        if node is None:
+            return None
+        if node.op_type in JOINING:
+            widths = [self.width(each) for each in node.input]
+            return None if None in widths else sum(width or 0 for width in widths)
+        if node.op_type in {*SAME_AXES, "LabelEncoder"}:
+            return self.width(node.input[0])
+        indices = self.constant(node.input[1]) if node.op_type == "ArrayFeatureExtractor" else None
+        return None if indices is None else indices.size
 
     def numbers(self, name: str) -> tuple[Any, ...]:
         """Return the elements of a small constant."""
@@ -110,15 +151,18 @@ class Graph:
     def traits(self, name: str, rank: int) -> Traits:
         """Follow an input through the graph, also into the bodies of nodes."""
         traits, seen = Traits(), {name}
-        waiting: list[tuple[str, Axes]] = [(name, tuple(range(rank)))]
+        waiting: list[tuple[str, Axes, View | None]] = [(name, tuple(range(rank)), View())]
         while waiting and len(seen) < FARTHEST:
-            value, axes = waiting.pop(0)
+            value, axes, view = waiting.pop(0)
             for node, position in self.readers[value]:
                 self._look(node, position, axes, traits)
+                if view is not None:
+                    traits.values.note(node, position, view, self)
+                after = None if view is None else onward(node, position, view, self, last=_is_last(node, axes))
                 for output, other in self._onward(node, position, axes):
                     if output and output not in seen:
                         seen.add(output)
-                        waiting.append((output, other))
+                        waiting.append((output, other, after))
         return traits
 
     def _onward(self, node: onnx.NodeProto, position: int, axes: Axes) -> Iterator[tuple[str, Axes]]:
@@ -128,7 +172,7 @@ class Graph:
             yield node.output[0], tuple(axes[axis] for axis in order) if axes and len(axes) == len(order) else None
         elif kind in SAME_AXES and (position == 0 or kind in {"Add", "Mul"}):
             yield node.output[0], axes
-        elif kind in OTHER_AXES or (kind == "Gather" and position == 0):
+        elif (kind in OTHER_AXES and kind not in INDEXED) or (kind in INDEXED and position == 0):
             for output in node.output:
                 yield output, None
 
@@ -156,8 +200,6 @@ class Graph:
             traits.decides = True
         elif kind == "OneHot" and position == 0 and (depth := self.numbers(node.input[1])):
             traits.vocabulary = min(int(depth[0]), traits.vocabulary or int(depth[0]))
-        elif kind.startswith("TreeEnsemble"):
-            traits.thresholds = _thresholds(node)
         elif kind in COMPARISONS and len(node.input) == 2:
             if count := self._counted(node.input[1 - position]):
                 traits.vocabulary = min(count, traits.vocabulary or count)
@@ -166,9 +208,14 @@ class Graph:
 
     def _note_table(self, node: onnx.NodeProto, traits: Traits) -> None:
         dimensions = self.dimensions(node.input[INDEXED[node.op_type][0]])
-        axis = attribute(node, "axis") or 0
-        if dimensions and axis < len(dimensions) and dimensions[axis] > 1:
-            traits.vocabulary = min(dimensions[axis], traits.vocabulary or dimensions[axis])
+        axis = -1 if node.op_type == "ArrayFeatureExtractor" else attribute(node, "axis") or 0
+        if not dimensions or axis >= len(dimensions):
+            return
+        of_elements = node.op_type in {"GatherElements", "GatherND"}
+        count = min(dimensions) if node.op_type == "GatherND" else dimensions[axis]
+        if count > 1:
+            traits.vocabulary = min(count, traits.vocabulary or count)
+            traits.cells = max(traits.cells, prod(dimensions) if of_elements else count)
 
     def _sizes(self, node: onnx.NodeProto, position: int) -> Iterator[tuple[int, int]]:
         """Yield axes and the sizes that they have to have for a node's weights."""
@@ -210,24 +257,18 @@ def _features(node: onnx.NodeProto) -> Iterator[tuple[int, int]]:
     """Yield how many features a classic model reads."""
     lengths = [len(found) for name in ("offset", "imputed_value_floats") if (found := attribute(node, name))]
     if classes := attribute(node, "classlabels_ints") or attribute(node, "classlabels_strings"):
+        rows = len(attribute(node, "intercepts") or classes)
         coefficients = attribute(node, "coefficients") or ()
-        lengths.append(len(coefficients) // len(classes) if node.op_type == "LinearClassifier" else 0)
+        lengths.append(len(coefficients) // rows if node.op_type == "LinearClassifier" else 0)
     elif node.op_type == "LinearRegressor":
         lengths.append(len(attribute(node, "coefficients") or ()) // (attribute(node, "targets") or 1))
+    if vectors := attribute(node, "support_vectors"):
+        lengths.append(
+            len(vectors) // (sum(attribute(node, "vectors_per_class") or ()) or attribute(node, "n_supports") or 1)
+        )
     if indices := attribute(node, "nodes_featureids"):
         lengths.append(max(indices) + 1)
     yield from ((1, length) for length in lengths if length > 1)
-
-
-def _thresholds(node: onnx.NodeProto) -> tuple[float, float] | None:
-    """Return between which numbers most comparisons of a tree ensemble decide otherwise."""
-    found = attribute(node, "nodes_values") or attribute(node, "nodes_splits")
-    array = array_of(found) if isinstance(found, onnx.TensorProto) else np.asarray(found or ())
-    finite = array[np.isfinite(array)] if array is not None else np.empty(0)
-    if not finite.size:
-        return None
-    low, high = (float(f"{np.percentile(finite, share):.3g}") for share in (5, 95))
-    return (low, high) if low < high else None
 
 
 def _weights_of(convolution: onnx.NodeProto) -> str:
@@ -238,10 +279,10 @@ def _input(node: onnx.NodeProto, position: int) -> str:
     return node.input[position] if position < len(node.input) else ""
 
 
-def attribute(node: onnx.NodeProto, name: str) -> Any:
-    """Return an attribute's value; None when it is absent."""
-    found = next((each for each in node.attribute if each.name == name), None)
-    return None if found is None else helper.get_attribute_value(found)
+def _is_last(node: onnx.NodeProto, axes: Axes) -> bool:
+    """Whether the axis that a node names is the last, as far as that is known; features are that of rows."""
+    axis = attribute(node, "axis") or 0
+    return axis == -1 or node.domain == "ai.onnx.ml" or axis == (len(axes) - 1 if axes else 1)
 
 
 def told_sizes(model: onnx.ModelProto) -> Mapping[str, tuple[int, ...]]:

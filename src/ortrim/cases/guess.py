@@ -3,11 +3,13 @@
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import log
 from typing import Final, Literal
 
 import onnx
 
 from ortrim.cases.graph import Graph, Traits, told_sizes
+from ortrim.cases.lookups import MOST_CHOICES
 from ortrim.models.graph_facts import NAMELESS
 from ortrim.models.models import ModelFacts, TensorInfo
 from ortrim.models.states import ENCODED, STATE, fed_by
@@ -18,12 +20,17 @@ Kind = Literal["batch", "channels", "side", "samples", "frames", "sequence", "si
 
 @dataclass(frozen=True, kw_only=True)
 class Filling:
-    """One way to fill an input, in the words of a case's input; `size_of` names a dimension whose size is the value."""
+    """One way to fill an input, in the words of a case's input; `size_of` names a dimension whose size is the value.
+
+    `needed` is how many elements it takes to show all that the model tells apart; 0 where nothing is known.
+    """
 
     value: Scalar | None = None
+    choices: tuple[Scalar | tuple[Scalar, ...], ...] | None = None
     low: float | None = None
     high: float | None = None
     size_of: str | None = None
+    needed: int = 0
     why: str = ""
 
 
@@ -301,6 +308,9 @@ def _fillings(info: TensorInfo, traits: Traits, fed_by: str, counted: int | str 
         yield Filling(value=True, why="a mask" if rank else "a condition")
         yield Filling(value=False) if rank == 0 else Filling()
     elif kind == "string":
+        if traits.vocabulary is not None:
+            yield _rows(info, traits.vocabulary, traits.cells or traits.vocabulary)
+        yield from _chosen(info, traits)
         yield Filling()
     elif kind.startswith(("int", "uint")):
         yield from _whole_numbers(info, traits)
@@ -308,15 +318,45 @@ def _fillings(info: TensorInfo, traits: Traits, fed_by: str, counted: int | str 
         yield from _floats(info, traits)
 
 
+def _chosen(info: TensorInfo, traits: Traits) -> Iterator[Filling]:
+    """Yield the values that the model tells apart, if there are any."""
+    last = len(info.shape or ()) - 1
+    size = (info.shape or (1,))[last] if last >= 0 else 1
+    width = size if isinstance(size, int) else traits.sizes.get(last, (None, ""))[0]
+    if choices := traits.values.choices(info.element_type, width):
+        nodes = " and ".join(traits.values.nodes)
+        why = f"values that {nodes} {'tell' if len(traits.values.nodes) > 1 else 'tells'} apart"
+        yield Filling(choices=choices, needed=traits.values.needed(choices, width or 1), why=why)
+
+
+SMALL_TABLE: Final = 16
+LARGE_TABLE: Final = 2048
+"""Rows up to which each is chosen, and up to which there is room for all of them to be drawn."""
+
+
+def _rows(info: TensorInfo, count: int, cells: int) -> Filling:
+    """Return the filling with indices into a table of so many rows, which lead to so many cells."""
+    why = f"rows of the table of {count:,} that it indexes"
+    drawn = round(cells * (log(cells) + 4)) * (1 if cells == count else 2) if cells <= LARGE_TABLE else 0
+    if count <= SMALL_TABLE or info.element_type == "string":
+        rows = range(min(count, MOST_CHOICES))
+        choices: tuple[Scalar, ...] = tuple(str(row) if info.element_type == "string" else row for row in rows)
+        return Filling(choices=choices, needed=count if cells == count else drawn, why=why)
+    return Filling(high=count - 1, needed=min(2 * LARGE_TABLE, drawn), why=why)
+
+
 def _whole_numbers(info: TensorInfo, traits: Traits) -> Iterator[Filling]:
-    if traits.vocabulary is not None and not SEGMENTS.search(info.name):
-        yield Filling(high=traits.vocabulary - 1, why=f"rows of the table of {traits.vocabulary:,} that it indexes")
+    if traits.vocabulary is not None:
+        yield _rows(info, traits.vocabulary, traits.cells or traits.vocabulary)
     elif _selects(info, traits):
         numbers = traits.compared or [16000]
         why = f"compared with {', '.join(f'{number:g}' for number in traits.compared)}" if traits.compared else ""
         others = (8000 if 16000 in numbers else 16000,) if RATE.search(info.name) else (numbers[-1] + 1,)
         for number in dict.fromkeys((*numbers, *others)):
             yield Filling(value=int(number), why=why or "a sample rate")
+    elif choices := tuple(_chosen(info, traits)):
+        yield from choices
+        yield Filling()
     elif MASK.search(info.name):
         yield Filling(value=1, why="a mask")
     elif SEGMENTS.search(info.name):
@@ -332,9 +372,8 @@ def _whole_numbers(info: TensorInfo, traits: Traits) -> Iterator[Filling]:
 def _floats(info: TensorInfo, traits: Traits) -> Iterator[Filling]:
     shape = info.shape or ()
     few = len(shape) <= 1 or (len(shape) == 2 and shape[1] in {1, 2, 3, 4})
-    if traits.thresholds:
-        low, high = traits.thresholds
-        yield Filling(low=low, high=high, why="the thresholds of its trees")
+    if choices := tuple(_chosen(info, traits)):
+        yield from choices
     elif _selects(info, traits):
         yield from (Filling(value=float(number), why="branches compare with it") for number in traits.compared)
         yield Filling(value=float(traits.compared[-1]) + 1 if traits.compared else 0.0)

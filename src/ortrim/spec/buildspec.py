@@ -54,7 +54,11 @@ class InputSpec:
     shape: tuple[Dimension, ...] | None = None
     """Shape, when it cannot be derived from the model and `dimensions`."""
     value: Scalar | None = None
-    """One value that fills the whole tensor; excludes `low` and `high`."""
+    """One value that fills the whole tensor; excludes the keys below."""
+    choices: tuple[Scalar | tuple[Scalar, ...], ...] | None = None
+    """Values to draw from, such as the words that a model knows; each occurs before any does again, and a case with
+    `seed = 1` goes on where `seed = 0` ends. As arrays, the values for each position of the last axis. For floats,
+    `"nan"` is not-a-number. Excludes `low` and `high`."""
     low: float | None = None
     """Smallest random value (default: -1 for floats, 0 for integers)."""
     high: float | None = None

@@ -28,6 +28,7 @@ from ortrim.spec.buildspec import (
 from ortrim.spec.problems import Location, Problem, listed, nearest, shown
 from ortrim.spec.step_specs import Extract, Merge, Outputs, Quantize, Rename, StepChoices, Strip
 from ortrim.spec.targets import TARGETS, meant_by
+from ortrim.spec.values import Scalar
 
 
 def exists(path: Path, *, folder: bool) -> bool:
@@ -243,11 +244,24 @@ def _order(cases: tuple[CaseSpec, ...], location: Location) -> Iterator[Problem]
             yield Problem(code="case-circle", location=place, what=what, hint=hint)
 
 
+STRAY: Final = {"value": "fills the whole tensor", "choices": "says what is drawn"}
+
+
+def _choices_problem(choices: tuple[Scalar | tuple[Scalar, ...], ...]) -> str:
+    nested = {isinstance(each, tuple) for each in choices}
+    if not choices or () in choices:
+        return "must not be empty"
+    return "must be values, or an array of values for each position of the last axis" if len(nested) > 1 else ""
+
+
 def _input(wanted: InputSpec, location: Location) -> Iterator[Problem]:
-    if wanted.value is not None:
-        for key in ("low", "high"):
-            if getattr(wanted, key) is not None:
-                what = "has no meaning with 'value', which fills the whole tensor"
+    if wanted.choices is not None and (problem := _choices_problem(wanted.choices)):
+        yield Problem(code="bad-value", location=(*location, "choices"), what=problem)
+    first = next((key for key in ("value", "choices") if getattr(wanted, key) is not None), None)
+    if first is not None:
+        for key in ("choices", "low", "high"):
+            if key != first and getattr(wanted, key) is not None:
+                what = f"has no meaning with '{first}', which {STRAY[first]}"
                 yield Problem(code="stray-key", location=(*location, key), what=what)
     elif wanted.low is not None and wanted.high is not None:
         if wanted.low >= wanted.high:

@@ -311,7 +311,7 @@ def _value(node: dict[str, Any], root: dict[str, Any]) -> str:
         return PATTERN_WORDS[node["pattern"]]
     if "items" in node:
         items = node["items"]
-        plural = "" if {"enum", "const"} & set(items) else "s"
+        plural = "" if {"enum", "const", "anyOf"} & set(items) else "s"
         return "array of tables" if {"$ref", "oneOf"} & set(items) else f"array of {_value(items, root)}{plural}"
     if "additionalProperties" in node and "properties" not in node:
         return f"table by {'element type' if 'propertyNames' in node else 'name'}"

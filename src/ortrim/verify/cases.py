@@ -116,19 +116,56 @@ WORDS: Final = ("", "a", "the", "runtime", "model", "Zürich", "東京", "two wo
 def generated_array(
     info: TensorInfo, spec: InputSpec, shape: tuple[int, ...], *, seed: int, key: str, where: str
 ) -> Array:
-    """Return the values of one input: filled with `spec.value`, else random between its bounds.
+    """Return the values of one input: filled with `spec.value`, of `spec.choices`, else random between its bounds.
 
     The random stream depends on `seed` and `key` alone, so that a further input changes no other. Raises
-    `SpecError` (`wrong-value`, `empty-range`).
+    `SpecError` (`wrong-value`, `empty-range`, `shape-mismatch`).
     """
     if spec.value is not None:
         return _filled(info, spec.value, shape, where)
-    generator = np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, *_words(key)])))
+    generator = _generator(seed, key)
+    if spec.choices is not None:
+        return _chosen(info, spec.choices, shape, where, dealt_from=seed, generator=generator)
     if info.element_type == STRING:
         return _random_texts(shape, generator)
     if info.element_type in FLOATS:
         return _random_floats(info, spec, shape, generator, where)
     return _random_integers(info, spec, shape, generator, where)
+
+
+def _generator(seed: int, key: str) -> np.random.Generator:
+    return np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, *_words(key)])))
+
+
+def _chosen(
+    info: TensorInfo,
+    choices: tuple[Scalar | tuple[Scalar, ...], ...],
+    shape: tuple[int, ...],
+    where: str,
+    *,
+    dealt_from: int,
+    generator: np.random.Generator,
+) -> Array:
+    """Return an array whose elements are choices: of the whole tensor, or of each position of the last axis."""
+    columns = [each for each in choices if isinstance(each, tuple)]
+    if columns and (not shape or shape[-1] != len(columns)):
+        what = f"there are choices for {counted(len(columns), 'position')} of the last axis"
+        raise SpecError("shape-mismatch", what, where=where, why=f"the input has the shape {list(shape)}")
+    array = np.empty(shape, dtype=numpy_type(info.element_type))
+    whole = tuple(each for each in choices if not isinstance(each, tuple))
+    parts = [(array[..., at], own) for at, own in enumerate(columns)] or [(array[...], whole)]
+    for at, (part, own) in enumerate(parts):
+        values = np.concatenate([_filled(info, _number(each, info.element_type), (1,), where) for each in own])
+        # The first are dealt, in an order that depends on the input alone: the next seed's go on from there.
+        order = _generator(0, f"{info.name}/{at}").permutation(len(values))
+        dealt = order[(dealt_from * part.size + np.arange(min(part.size, len(values)))) % len(values)]
+        drawn = generator.integers(0, len(values), part.size - len(dealt))
+        part[...] = values[np.concatenate([dealt, drawn])].reshape(part.shape)
+    return array
+
+
+def _number(value: Scalar, kind: str) -> Scalar:
+    return math.nan if kind in FLOATS and value == "nan" else value
 
 
 def _random_texts(shape: tuple[int, ...], generator: np.random.Generator) -> Array:

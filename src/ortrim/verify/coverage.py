@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ortrim.base.files import storage_errors
 from ortrim.errors import VerifyError
@@ -39,11 +39,12 @@ class Marked:
     """A model's nodes outside of bodies, its bodies, and, when it has any, the copy in which each is marked.
 
     `quantized` is whether any of them computes with quantized numbers, `float32_weights` whether more of their
-    weights are float32 than float64.
+    weights are float32 than float64. `probabilities` are the outputs that are 0 or 1 only where they are saturated.
     """
 
     quantized: bool
     float32_weights: bool
+    probabilities: tuple[str, ...]
     always: int
     bodies: tuple[Body, ...]
     path: Path | None
@@ -75,15 +76,51 @@ def marked_copy(model: Path, folder: Path) -> Marked:
         always = _count(read.graph.node, functions)
         graphs = (read.graph, *(body for _, body in found))
         quantized = any(QUANTIZED_OPERATOR.search(node.op_type) for graph in graphs for node in graph.node)
-        float32_weights = _has_float32_weights(graphs)
+        kinds: dict[str, Any] = {
+            "quantized": quantized,
+            "float32_weights": _has_float32_weights(graphs),
+            "probabilities": tuple(_probabilities(read.graph)),
+        }
         if not bodies:
-            return Marked(quantized=quantized, float32_weights=float32_weights, always=always, bodies=(), path=None)
+            return Marked(**kinds, always=always, bodies=(), path=None)
         # Inner bodies first: marking one puts copies in the place of its nodes, and so of the bodies in them.
         for number, (_, body) in reversed(list(enumerate(found))):
             _mark(body, number)
         _import_default_domain(read)
         path = written_copy(read, model, folder)
-        return Marked(quantized=quantized, float32_weights=float32_weights, always=always, bodies=bodies, path=path)
+        return Marked(**kinds, always=always, bodies=bodies, path=path)
+
+
+SQUASHING: Final = frozenset({"Sigmoid", "Softmax"})
+SQUASHED: Final = (b"LOGISTIC", b"SOFTMAX", b"PROBIT")
+"""What `post_transform` of a classic model may be that ends in a probability."""
+PASSING: Final = frozenset({
+    "ArrayFeatureExtractor", "Cast", "Concat", "Flatten", "Gather", "Identity", "Normalizer", "Reshape", "Slice",
+    "Squeeze", "Sub", "Transpose", "Unsqueeze", "ZipMap",
+})  # fmt: skip
+"""Operators that a probability may pass: `Sub` takes it from 1, `Normalizer` divides those of one class against all."""
+
+
+def _probabilities(graph: "onnx.GraphProto") -> Iterator[str]:
+    """Yield the outputs that a Softmax, a Sigmoid or a classifier's own makes, and only selects and shapes follow."""
+    made_by = {name: (node, position) for node in graph.node for position, name in enumerate(node.output)}
+
+    def is_squashed(name: str) -> bool:
+        waiting, seen = [name], set[str]()
+        while waiting:
+            node, position = made_by.get(waiting.pop(), (None, 0))
+            if node is None or node.output[0] in seen:
+                continue
+            seen.add(node.output[0])
+            classifier = node.op_type.endswith("Classifier")
+            posts = {each.s for each in node.attribute if each.name == "post_transform"}
+            proved = classifier and any(each.name == "prob_a" for each in node.attribute)
+            if node.op_type in SQUASHING or (position == int(classifier) and (posts & {*SQUASHED} or proved)):
+                return True
+            waiting += node.input if node.op_type in PASSING else ()
+        return False
+
+    yield from (output.name for output in graph.output if is_squashed(output.name))
 
 
 def _has_float32_weights(graphs: "Iterable[onnx.GraphProto | onnx.FunctionProto]") -> bool:

@@ -1,6 +1,5 @@
 """Parity: our outputs compared with the full runtime's, output by output."""
 
-import hashlib
 import math
 import re
 from collections.abc import Collection, Iterable, Mapping
@@ -24,12 +23,15 @@ from ortrim.spec.tolerances import (
 )
 from ortrim.verify.cases import BFLOAT16, FLOATS, STRING, Array, load_array, widened
 from ortrim.verify.devices.device import SavedOutput
+from ortrim.verify.evidence import Seen, seen, shows_nothing, unproved
 from ortrim.verify.measurements import OutputParity, Verdict
 from ortrim.verify.reference import CaseOutputs, SavedOutputs
 
 UNSUPPORTED: Final = "unsupported"
 KEYS: Final = ("_keys.npy", "_keys.strings")
 """How the files end that hold the keys of a map."""
+PART: Final = re.compile(r"(\[\d+\])?(\.keys|\.values)?$")
+"""What the name of an output has behind it for an element of a sequence, and for a map's keys and values."""
 SIGNIFICANT_BITS: Final = {"float16": 11, BFLOAT16: 8}
 LEAST_EXPONENT: Final = {"float16": -14, BFLOAT16: -126}
 """Of the smallest normal number; below it the unit in the last place stays the same."""
@@ -70,7 +72,7 @@ class Difference:
 class _Survey:
     """What the reference holds of one output over all cases.
 
-    `magnitude` is the largest of any case. `constant` says why the output depends on no input, as far as cases show.
+    `magnitude` is the largest of any case. `constant` says why no case can prove anything about the output.
     """
 
     magnitude: float
@@ -95,9 +97,9 @@ def compare(
     map, are outputs of their own; keys have to be equal.
 
     Not judged, with the reason, is what agrees but could not have differed: an output without elements, without a
-    finite number, of zeros alone, or the same in all cases; values that are not tensors, and those that the model makes
-    of random numbers. With `same_library`, one library made both, so that seeds that the model sets draw the same
-    numbers. Raises `VerifyError` (`bad-output`).
+    finite number, of zeros alone, of the same values in all cases in whatever shape, or of probabilities that are all
+    saturated; values that are not tensors, and those that the model makes of random numbers. With `same_library`, one
+    library made both, so that seeds that the model sets draw the same numbers. Raises `VerifyError` (`bad-output`).
     """
     if same_library:
         reference = without_draws(reference)
@@ -180,32 +182,27 @@ def not_computed(parity: tuple[OutputParity, ...]) -> tuple[OutputParity, ...]:
 
 
 def _surveys(reference: SavedOutputs) -> dict[str, _Survey]:
-    outputs: dict[str, list[tuple[float, str, str]]] = {}
+    outputs: dict[str, list[tuple[float, Seen | None]]] = {}
     for case in reference.cases:
         for output in case.outputs:
             if output.file is not None:
                 array = load_array(reference.folder / case.name / output.file)
                 outputs.setdefault(output.name, []).append(_surveyed(array, output.element_type))
     return {
-        name: _Survey(magnitude=max(each[0] for each in seen), constant=_constant(seen))
-        for name, seen in outputs.items()
+        name: _Survey(
+            magnitude=max(magnitude for magnitude, _ in found),
+            constant=unproved(
+                [each for _, each in found if each], probabilities=PART.sub("", name) in reference.probabilities
+            ),
+        )
+        for name, found in outputs.items()
     }
 
 
-def _surveyed(array: Array, element_type: str) -> tuple[float, str, str]:
-    """Return the largest finite magnitude, a digest, and the value that all of several elements have."""
-    content = repr(array.tolist()).encode() if array.dtype == object else array.tobytes()
-    digest = hashlib.sha256(repr(array.shape).encode() + content)
-    same = array.size > 1 and bool((array.reshape(-1) == array.reshape(-1)[0]).all())
+def _surveyed(array: Array, element_type: str) -> tuple[float, Seen | None]:
+    """Return the largest finite magnitude, and what is to be seen where there are elements."""
     magnitude = 0.0 if element_type == STRING else _magnitude(_numbers(array, element_type))
-    return magnitude, digest.hexdigest(), str(array.reshape(-1)[0]) if same else ""
-
-
-def _constant(seen: list[tuple[float, str, str]]) -> str:
-    if len(seen) > 1:
-        return f"the same in all {len(seen)} cases" if len({digest for _, digest, _ in seen}) == 1 else ""
-    ((_, _, value),) = seen
-    return f"{value} in every element of the only case" if value else ""
+    return magnitude, seen(_values(array, element_type)) if array.size else None
 
 
 def _compare_case(
@@ -266,7 +263,7 @@ def _compare_output(
     few = survey.magnitude if arrays[0].size <= FEW_VALUES else None
     bounds = EXACT if theirs.file.endswith(KEYS) else bounds_of(theirs.element_type, *given, few)
     difference = difference_of(*arrays, theirs, bounds, survey.magnitude)
-    return difference, _shows_nothing(arrays[0], theirs.element_type) or survey.constant
+    return difference, shows_nothing(_values(arrays[0], theirs.element_type)) or survey.constant
 
 
 def is_drawn(output: SavedOutput) -> bool:
@@ -281,17 +278,6 @@ def _excuse(output: SavedOutput) -> str:
     if output.random:
         return "the model draws random numbers: no two runs of it agree"
     return "it is not a tensor and cannot be compared" if output.element_type == UNSUPPORTED else "it is absent"
-
-
-def _shows_nothing(reference: Array, element_type: str) -> str:
-    if reference.size == 0:
-        return "it has no elements"
-    if element_type == STRING:
-        return "" if any(reference.reshape(-1)) else "every string is empty"
-    numbers = _numbers(reference, element_type)
-    if not np.isfinite(numbers).any():
-        return "every element is NaN" if np.isnan(numbers).all() else "no element is finite"
-    return "every element is 0" if not numbers.any() else ""
 
 
 def _incomparable(reason: str) -> Difference:
@@ -361,7 +347,11 @@ def _pair(reference: Array, ours: Array, element_type: str) -> tuple[Array, Arra
 
 
 def _numbers(array: Array, element_type: str) -> Array:
-    return np.asarray(widened(array) if element_type == BFLOAT16 else array, dtype=np.float64)
+    return np.asarray(_values(array, element_type), dtype=np.float64)
+
+
+def _values(array: Array, element_type: str) -> Array:
+    return widened(array) if element_type == BFLOAT16 else array
 
 
 def _magnitude(numbers: Array) -> float:

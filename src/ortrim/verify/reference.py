@@ -28,7 +28,7 @@ from ortrim.models.kernels import session_refusal
 from ortrim.models.models import OrtModel, PreparedModel
 from ortrim.spec.buildspec import IN_PLACE, ModelSpec, SessionSettings, as_the_official
 from ortrim.verify.cases import Case, advice, crash_advice, make_cases
-from ortrim.verify.coverage import coverage_of, marked_copy
+from ortrim.verify.coverage import Marked, coverage_of, marked_copy
 from ortrim.verify.devices.device import SavedOutput
 from ortrim.verify.measurements import Coverage
 from ortrim.verify.runner_output import SHORT_OF_MEMORY
@@ -55,13 +55,15 @@ class CaseOutputs:
 class SavedOutputs:
     """The outputs of one model: those of a case lie in `folder/<case>`.
 
-    The model may compute with `quantized` numbers, or have `float32_weights`.
+    The model may compute with `quantized` numbers, or have `float32_weights`; `probabilities` are the outputs that are
+    0 or 1 only where they are saturated.
     """
 
     folder: Path
     cases: tuple[CaseOutputs, ...]
     quantized: bool = False
     float32_weights: bool = False
+    probabilities: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,6 +88,7 @@ class _Index:
     cases: tuple[CaseOutputs, ...]
     quantized: bool = False
     float32_weights: bool = False
+    probabilities: tuple[str, ...] = ()
     coverage: Coverage | None = None
 
 
@@ -105,14 +108,17 @@ def reference_outputs(model: PreparedModel, cases: tuple[Case, ...], runtime: Fu
         with storage_errors(temporary):
             shutil.rmtree(temporary / MARKED, ignore_errors=True)
         coverage = coverage_of(marked, answer.entered)
-        kinds = {"quantized": marked.quantized, "float32_weights": marked.float32_weights}
-        _write_index(_Index(cases=answer.cases, coverage=coverage, **kinds), temporary)
+        _write_index(_Index(cases=answer.cases, coverage=coverage, **_kinds(marked)), temporary)
 
     cached_folder(destination, fill)
     index = _read_index(destination, model)
     assert index.coverage is not None
-    kinds = {"quantized": index.quantized, "float32_weights": index.float32_weights}
-    return References(folder=destination, cases=index.cases, coverage=index.coverage, **kinds)
+    return References(folder=destination, cases=index.cases, coverage=index.coverage, **_kinds(index))
+
+
+def _kinds(found: "Marked | _Index") -> dict[str, Any]:
+    """Return what the model's graph says of how outputs are to be judged."""
+    return {name: getattr(found, name) for name in ("quantized", "float32_weights", "probabilities")}
 
 
 def cases_made(

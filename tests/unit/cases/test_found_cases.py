@@ -193,7 +193,7 @@ def test_a_size_that_weights_fix_is_not_tried_otherwise(tmp_path: Path) -> None:
 
 
 def test_tokens_stay_in_the_table_that_they_index(tmp_path: Path) -> None:
-    """Also behind other operators; masks are ones, segments zeros, lengths those of the sequence."""
+    """Also behind other operators; masks are ones, segments both, lengths those of the sequence."""
     inputs = [
         value(name, kind, shape)
         for name, kind, shape in (
@@ -224,7 +224,7 @@ def test_tokens_stay_in_the_table_that_they_index(tmp_path: Path) -> None:
     assert first.inputs == {
         "input_ids": InputSpec(high=49.0),
         "attention_mask": first.inputs["attention_mask"],
-        "token_type_ids": InputSpec(value=0),
+        "token_type_ids": InputSpec(choices=(0, 1)),
         "lengths": InputSpec(value=first.dimensions["sequence"]),
     }
     assert second.inputs["lengths"].value == second.dimensions["sequence"] != first.dimensions["sequence"]
@@ -303,6 +303,38 @@ def test_a_dimension_that_is_a_sum_follows_its_terms(tmp_path: Path) -> None:
     for case in found(model, tmp_path).cases:
         sizes = case.dimensions
         assert sizes["past_length + new_length"] == sizes["past_length"] + sizes["new_length"]
+
+
+def test_words_that_a_model_knows_are_drawn(tmp_path: Path) -> None:
+    """Not words of ours alone, for which a table of names gives nothing but its default; and the same in the end."""
+    keys: Mapping[str, Any] = {"keys_strings": ["berlin", "lyon", "porto"], "values_strings": ["de", "fr", "pt"]}
+    node = helper.make_node("LabelEncoder", ["x"], ["y"], domain="ai.onnx.ml", default_string="unknown", **keys)
+    opsets = (("", 17), ("ai.onnx.ml", 3))
+    texts = [value(name, TensorProto.STRING, ("n", 1)) for name in "xy"]
+    cases = found(model_of([node], texts[:1], texts[1:], opsets=opsets), tmp_path)
+    known = InputSpec(choices=("berlin", "lyon", "porto", "Elsewhere"))
+    assert [case.inputs["x"] for case in cases.cases] == [known] * 2
+    assert cases.cases[1].dimensions["n"] >= 4
+    assert cases.warnings == ()
+    assert cases.reasons[-1] == ('x: "berlin", "lyon", "porto", "Elsewhere" (values that LabelEncoder tells apart)')
+
+
+def test_inputs_without_room_get_further_cases(tmp_path: Path) -> None:
+    """A model of one word has as many cases as it knows words, and one more."""
+    keys: Mapping[str, Any] = {"keys_strings": [f"word {at}" for at in range(9)], "values_int64s": [*range(9)]}
+    node = helper.make_node("LabelEncoder", ["x"], ["y"], domain="ai.onnx.ml", **keys)
+    given = [value("x", TensorProto.STRING, (1,))], [value("y", TensorProto.INT64, None)]
+    cases = found(model_of([node], *given, opsets=(("", 17), ("ai.onnx.ml", 3))), tmp_path)
+    names = [case.name for case in cases.cases]
+    assert (len(names), len(set(names))) == (10, 10)
+
+
+def test_saturated_probabilities_are_told(tmp_path: Path) -> None:
+    """Where no values are found for which they are not, every case proves nothing."""
+    text = """m (float[n, 3] x) => (float[n, 3] y) {
+        big = Constant <value = float {1e20}> () z = Mul (x, big) y = Softmax (z) }"""
+    (warning,) = found(text, tmp_path).warnings
+    assert "saturated: every probability is exactly 0 or 1 in all 2 cases" in warning
 
 
 @pytest.mark.parametrize(
@@ -399,6 +431,8 @@ def test_cases_are_written_as_a_buildspec_reads_them() -> None:
             "on": InputSpec(value=True),
             "h": InputSpec(value=0.0),
             "sr": InputSpec(value=16000),
+            "city": InputSpec(choices=("Zürich 😀", 'a"\\b', "")),
+            "features": InputSpec(choices=((0.5, "nan"), (1e-05, 3e20, -2))),
         },
     )
     read = tomllib.loads(f"case = {case_toml(case)}")["case"]

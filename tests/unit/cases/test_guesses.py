@@ -84,7 +84,7 @@ def test_the_size_of_an_image_as_an_input_is_the_images(
     assert scale.fillings[0].value == 1.0
 
 
-def test_tree_features_are_spread_over_the_thresholds() -> None:
+def test_tree_features_are_those_about_their_thresholds() -> None:
     """Below -1 to 1, where random numbers lie otherwise, trees of large features would take one way only."""
     attributes: Mapping[str, Any] = {
         "nodes_featureids": [2, 0, 0],
@@ -95,10 +95,7 @@ def test_tree_features_are_spread_over_the_thresholds() -> None:
     model = model_of([node], [value("x", shape=(None, None))], opsets=(("", 17), ("ai.onnx.ml", 3)))
     found = guessed(model)
     assert found.dimensions[1].sizes == (3,)
-    filling = found.inputs[0].fillings[0]
-    assert filling.low is not None
-    assert filling.high is not None
-    assert 0 <= filling.low < 100 < filling.high <= 300
+    assert found.inputs[0].fillings[0].choices == ((0.0, 1.0), (0.0, 1.0), (99.9, 100.0, 100.1))
 
 
 def test_numbers_that_are_compared_with_a_count_are_one_of_it() -> None:

@@ -232,8 +232,11 @@ def _unique(strategy: st.SearchStrategy[Any], key: str, least: int) -> st.Search
 
 
 FINITE = st.floats(-1e9, 1e9)
-INPUTS = st.builds(InputSpec, shape=st.none() | st.lists(st.integers(0, 9)).map(tuple), value=FINITE | st.booleans()
-                   | st.integers(-(2**63), 2**63 - 1) | st.text(max_size=5))  # fmt: skip
+SCALARS = FINITE | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.text(max_size=5)
+COLUMNS = st.lists(SCALARS, min_size=1, max_size=3).map(tuple)
+INPUTS = st.builds(InputSpec, shape=st.none() | st.lists(st.integers(0, 9)).map(tuple), value=SCALARS) | st.builds(
+    InputSpec, choices=COLUMNS | st.lists(COLUMNS, min_size=1, max_size=3).map(tuple)
+)
 CASES = st.builds(
     CaseSpec,
     name=_names(),

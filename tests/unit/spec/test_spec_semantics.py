@@ -164,6 +164,24 @@ model into its own memory
 error: stray-key
   kws.toml: 'models[0].cases[0].inputs.x.high' has no meaning with 'value', which fills the whole tensor""",
     ),
+    "choices with bounds": (
+        CASE + "inputs = { x = { choices = [1, 2], low = 0 } }",
+        """error: stray-key
+  kws.toml: 'models[0].cases[0].inputs.x.low' has no meaning with 'choices', which says what is drawn""",
+    ),
+    "no choices": (
+        CASE + "inputs = { x = { choices = [] }, y = { choices = [[1], []] } }",
+        """error: bad-value
+  kws.toml: 'models[0].cases[0].inputs.x.choices' must not be empty
+error: bad-value
+  kws.toml: 'models[0].cases[0].inputs.y.choices' must not be empty""",
+    ),
+    "choices of two kinds": (
+        CASE + 'inputs = { x = { choices = ["a", ["b"]] } }',
+        """error: bad-value
+  kws.toml: 'models[0].cases[0].inputs.x.choices' must be values, or an array of values for each position of the last\
+ axis""",
+    ),
     "range upside down": (
         CASE + "inputs = { x = { low = 2, high = 1.5 } }",
         """error: bad-value

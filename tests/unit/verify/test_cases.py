@@ -10,6 +10,7 @@ from ortrim.base.files import shipped_folder
 from ortrim.errors import Diagnostic, ExitCode, SpecError, VerifyError
 from ortrim.models.models import PreparedModel
 from ortrim.spec.buildspec import CaseSpec, InputSpec, ModelSpec
+from ortrim.spec.values import Scalar
 from ortrim.verify import cases
 from ortrim.verify.cases import load_array, make_cases
 
@@ -83,6 +84,39 @@ def test_exceptions_for_single_inputs(make_model: MakeModel, tmp_path: Path) -> 
     assert a.shape == (3,)
     assert (b.shape, int(b)) == ((), 16000)
     assert set(c) == {5, 6}
+
+
+CHOICES: dict[str, tuple[Scalar, ...]] = {
+    "string": ("berlin", "lyon", "porto"),
+    "int64": (-1, 7, 2**62),
+    "float32": (0.5, 3000.0, "nan"),
+    "bool": (True, False),
+    "bfloat16": (1.0, 2.0, 3.0),
+}
+
+
+@pytest.mark.parametrize("kind", CHOICES)
+def test_every_choice_occurs_before_any_does_again(make_model: MakeModel, tmp_path: Path, kind: str) -> None:
+    """In a tensor that has room for all, and else over cases whose seeds follow each other."""
+    model, choices = make_model(("x", kind, ("n",))), CHOICES[kind]
+    inputs = {"x": InputSpec(choices=choices)}
+    case = CaseSpec(name="c", dimensions={"n": 8}, inputs=inputs)
+    (whole,) = made(model, case, tmp_path / "whole")
+    assert len({repr(each) for each in whole}) == len({repr(each) for each in whole[: len(choices)]}) == len(choices)
+    alone = [
+        made(model, CaseSpec(name=f"c{seed}", seed=seed, inputs=inputs), tmp_path / "alone")[0][0]
+        for seed in range(len(choices))
+    ]
+    assert len({repr(each) for each in alone}) == len(choices)
+
+
+def test_choices_may_be_those_of_each_position(make_model: MakeModel, tmp_path: Path) -> None:
+    """As the features of a classic model, each of which has a scale of its own."""
+    model = make_model(("x", "float32", ("n", 2)))
+    inputs = {"x": InputSpec(choices=((0.25, 0.75), (1000.0, 2000.0, 3000.0)))}
+    (array,) = made(model, CaseSpec(name="c", dimensions={"n": 64}, inputs=inputs), tmp_path)
+    assert [set(column) for column in array.T] == [{0.25, 0.75}, {1000, 2000, 3000}]
+    assert len({tuple(row) for row in array}) == 6
 
 
 @pytest.mark.parametrize("kind", ["string", "bool", "bfloat16", "float64"])
@@ -179,6 +213,9 @@ def test_memory_that_does_not_suffice_is_said(
         ("bool", InputSpec(value=1)),
         ("bool", InputSpec(high=2.0)),
         ("string", InputSpec(value=1)),
+        ("string", InputSpec(choices=("a", 1))),
+        ("float32", InputSpec(choices=(1.0, "a"))),
+        ("int32", InputSpec(choices=(1.5,))),
     ],
 )
 def test_values_that_a_type_does_not_have(make_model: MakeModel, tmp_path: Path, kind: str, spec: InputSpec) -> None:

@@ -132,6 +132,29 @@ def test_a_quantized_model_is_known_by_its_operators(tmp_path: Path, body: str) 
     assert marked_copy(model.path, tmp_path / "marked").quantized is (body == LEVELS)
 
 
+ML = '<ir_version: 8, opset_import: ["": 17, "ai.onnx.ml": 3]>'
+LINEAR = "label, p = ai.onnx.ml.LinearClassifier <coefficients = [1.0, 2.0], intercepts = [0.0, 0.0], {}> (x)"
+TWO = 'classlabels_ints = [0, 1], post_transform = "{}"'
+
+
+@pytest.mark.parametrize(
+    ("body", "probabilities"),
+    [
+        ("p = Softmax (x) label = ArgMax (p)", ("p",)),
+        ("s = Sigmoid (x) one = Constant <value = float {1.0}> () p = Sub (one, s) label = Shape (x)", ("p",)),
+        (LINEAR.format(TWO.format("SOFTMAX")), ("p",)),
+        (LINEAR.format(TWO.format("NONE")), ()),
+        ("s = Softmax (x) p = Mul (s, s) label = Shape (x)", ()),
+        ("p = Cast <to = 1> (x) label = Shape (x)", ()),
+    ],
+    ids=["softmax", "rest-of-one", "classifier", "scores", "product", "input"],
+)
+def test_probabilities_are_known_by_what_makes_them(tmp_path: Path, body: str, probabilities: tuple[str, ...]) -> None:
+    """An output that is 0 or 1 otherwise, as one-hot encoding, is no saturated one."""
+    text = f"{ML} g (float[n, 1] x) => (int64[m] label, float[n, k] p) {{ {body} }}"
+    assert marked_copy(model_from(text, tmp_path).path, tmp_path / "marked").probabilities == probabilities
+
+
 def test_a_loop_without_iterations_is_not_entered(tmp_path: Path) -> None:
     """A body that runs no time shows nothing."""
     body = helper.make_graph(

@@ -185,6 +185,10 @@ def test_every_value_is_equal_to_itself(save: Save, value: Any) -> None:
         (strings("", ""), "every string is empty"),
         (floats(7, 7, 7), "7.0 in every element of the only case"),
         ([floats(1, 2), floats(1, 2), floats(1, 2)], "the same in all 3 cases"),
+        ([floats(7), floats(7, 7), floats(7, 7, 7)], "the same in all 3 cases"),
+        ([np.ones((size, 2), np.float32) * [[0.25, 0.75]] for size in (1, 3)], "the same in all 2 cases"),
+        ([strings("unknown"), strings("unknown", "unknown")], "the same in all 2 cases"),
+        ([floats(7, 7), floats()], "7.0 in every element of the only case"),
         ("absent", "it is absent"),
         ("unsupported", "it is not a tensor"),
     ],
@@ -195,6 +199,25 @@ def test_what_could_not_have_differed_is_not_judged(save: Save, value: Any, word
     assert {parity.verdict for parity in found} == {Verdict.NOT_JUDGED}
     assert words in found[0].reason
     assert all(from_json(OutputParity, to_json(parity)) == parity for parity in found)
+
+
+@pytest.mark.parametrize("name", ["y", "y[0].values"])
+def test_saturated_probabilities_are_not_judged(save: Save, name: str) -> None:
+    """Exactly 0 or 1 in all cases, as a Softmax of large numbers: any other weights would give the same."""
+    for values, verdict in (
+        ([floats(0, 1), floats(1, 0)], Verdict.NOT_JUDGED),
+        ([floats(0, 1), floats(0.5, 0.5)], Verdict.PASS),
+    ):
+        side = f"reference-{verdict}"
+        reference = replace(save(side, **{name: values}), probabilities=("y",))
+        found = compare("m", reference, reference, {})
+        assert {parity.verdict for parity in found} == {verdict}
+        assert all("saturated: every probability is exactly 0 or 1 in all 2 cases" in e.reason for e in found) or (
+            verdict is Verdict.PASS
+        )
+        assert {each.verdict for each in compare("m", replace(reference, probabilities=()), reference, {})} == {
+            Verdict.PASS
+        }
 
 
 @pytest.mark.parametrize(
@@ -208,7 +231,7 @@ def test_what_shows_nothing_fails_all_the_same_when_it_differs(save: Save, their
 
 def test_outputs_that_differ_between_cases_are_judged(save: Save) -> None:
     """One value in every element shows something where another case has another one; zeros of one case do not."""
-    value = [floats(7, 7), floats(0, 0), floats(8, 8)]
+    value = [floats(7, 7), floats(0, 0), floats(8)]
     found = compare("m", save("reference", y=value), save("ours", y=value), {})
     assert [parity.verdict for parity in found] == [Verdict.PASS, Verdict.NOT_JUDGED, Verdict.PASS]
 

@@ -1,7 +1,8 @@
 """Search for sizes and values with which a model runs in the full runtime, and whose outputs show something.
 
-Runs inside the full runtime's own Python, so it imports only the standard library, NumPy and onnxruntime. Called with
-the path of a request in JSON; writes its answer beside it. What is tried is printed to stderr first, one line each, so
+Runs inside the full runtime's own Python, so it imports only the standard library, NumPy and onnxruntime; what an
+output has to show is in a file of NumPy alone that parity reads, too. Called with the path of a request in JSON; writes
+its answer beside it. What is tried is printed to stderr first, one line each, so
 that a crash can be told from what was not tried.
 """
 
@@ -10,6 +11,7 @@ import heapq
 import itertools
 import json
 import re
+import runpy
 import sys
 import tempfile
 import threading
@@ -21,6 +23,7 @@ from typing import Any
 import numpy as np
 import onnxruntime
 
+EVIDENCE = runpy.run_path(str(Path(__file__).parents[2] / "verify" / "evidence.py"))
 SILENT = 4
 MOST_ELEMENTS = 2**22
 LARGEST_SIZE = 200_000
@@ -41,6 +44,9 @@ MOST_OTHERS = 5
 TYPICAL_SECONDS = 1.0
 STEPS = ("sequence", "frames", "samples", "size")
 """What may grow from run to run."""
+CHEAP_SECONDS = 0.25
+MOST_RUNS = 16
+"""How many there are of a model whose inputs have no room for all values that it tells apart."""
 
 Sizes = dict[str, int]
 Way = tuple[Sizes, list[int]]
@@ -104,6 +110,7 @@ class Search:
         self.sums: dict[str, list[int | str]] = request["sums"]
         self.tokens: list[str] = request["tokens"]
         self.marked: str | None = request["marked"]
+        self.probabilities: list[str] = request["probabilities"]
         self.skipped: list[str] = request["skip"]
         self.ends = time.monotonic() + request["seconds"]
         self.seconds_each: float = request["seconds_each"]
@@ -121,7 +128,11 @@ class Search:
         }
 
     def cases(self) -> list[dict[str, Any]]:
-        """Return up to six runs: small sizes, larger ones, steps, another way through branches, typical sizes."""
+        """Return the runs: small sizes, larger ones, steps, another way through branches, typical sizes.
+
+        The larger sizes have room for all values that the model tells apart, as far as that takes no time; runs at the
+        small ones follow if not.
+        """
         base = self.base([0] * len(self.inputs))
         if base is None:
             return []
@@ -129,9 +140,9 @@ class Search:
         self.ends = min(self.ends, time.monotonic() + self.better_seconds)
         sizes = self.unrelated(sizes, fillings)
         first = self.without_past(sizes, fillings)
-        fillings = self.telling(first, fillings)
+        fillings = self.telling(self.holding(first, fillings), fillings)
         runs = [self.described(first, fillings)]
-        larger, fed = self.larger(sizes, fillings), self.fed(sizes, fillings)
+        larger, fed = self.holding(self.larger(sizes, fillings), fillings), self.fed(sizes, fillings)
         second = (larger, fed if self.attempt(larger, fed) is None else fillings)
         runs.append(self.described(*second))
         for before, step in zip((0, 2), self.steps(first, fillings), strict=False):
@@ -140,6 +151,8 @@ class Search:
             runs.append(self.described(*way))
         if typical := self.typical(first, second[0], fillings):
             runs.append(self.described(typical, fillings, typical=True))
+        if self.attempt(first, fillings, seed=len(runs), seconds=CHEAP_SECONDS) is None:
+            runs += [self.described(first, fillings)] * (self.rounds(second[0], fillings) - len(runs))
         return runs
 
     # --- sizes that run
@@ -307,13 +320,13 @@ class Search:
         return best
 
     def showing(self, sizes: Sizes, fillings: list[int]) -> list[str]:
-        """Return the outputs that show something, differing between two runs of other values."""
+        """Return the outputs that show something, differing between two runs of other values or more."""
         seen = []
-        for seed in (0, 1):
+        for seed in range(max(2, self.rounds(sizes, fillings))):
             if self.attempt(sizes, fillings, seed) is not None:
                 return []
             seen.append(self.outputs)
-        return [name for name, value in seen[0].items() if tells(value, seen[1][name])]
+        return [name for name in seen[0] if tells([each[name] for each in seen], name in self.probabilities)]
 
     def fed(self, sizes: Sizes, fillings: list[int]) -> list[int]:
         """Return the fillings with states as large as those that the model itself gives; any where these are zero."""
@@ -325,8 +338,8 @@ class Search:
             if isinstance(value, np.ndarray) and value.size and np.isfinite(value).all():
                 low, high = (float(f"{edge:.2g}") for edge in (value.min(), value.max()))
                 if low < high or (value.dtype.kind == "f" and not value.any()):
-                    bounds = {"low": low, "high": high} if low < high else {"low": None, "high": None}
-                    each["fillings"].append({"value": None, **bounds, "size_of": None})
+                    bounds = {"low": low, "high": high} if low < high else {}
+                    each["fillings"].append({**dict.fromkeys(each["fillings"][0]), "needed": 0, **bounds})
                     fillings[at] = len(each["fillings"]) - 1
         return fillings
 
@@ -423,6 +436,32 @@ class Search:
                 best = other
         return best
 
+    def room(self, sizes: Sizes, fillings: list[int]) -> dict[int, float]:
+        """Return, by the numbers of the inputs, for which share of what the model tells apart they have room."""
+        needed = [each["fillings"][given]["needed"] for each, given in zip(self.inputs, fillings, strict=True)]
+        pairs = enumerate(zip(self.shapes(self.whole(sizes)), needed, strict=True))
+        return {at: np.prod(shape) / count for at, (shape, count) in pairs if count and 0 not in shape}
+
+    def rounds(self, sizes: Sizes, fillings: list[int]) -> int:
+        """Return how many runs at these sizes show all that the model tells apart, within reason."""
+        return min(int(-(-1 // min(self.room(sizes, fillings).values(), default=1.0))), MOST_RUNS)
+
+    def holding(self, sizes: Sizes, fillings: list[int]) -> Sizes:
+        """Return sizes with room for all that the model tells apart; these ones if none are found that run quickly."""
+        free = {name for group in self.groups(list(sizes)) for name in group}
+        for place in (0, -1):
+            wanted = dict(sizes)
+            for at, share in self.room(sizes, fillings).items():
+                names = sorted(free & {*self.inputs[at]["shape"]}, key=self.inputs[at]["shape"].index)
+                names.sort(key=lambda name: self.dimensions[name]["kind"] != "batch")
+                if names and share < 1:
+                    wanted[names[place]] = max(wanted[names[place]], int(-(-sizes[names[place]] // share)))
+            batches = [name for name in wanted if name in free and self.dimensions[name]["kind"] == "batch"]
+            wanted |= dict.fromkeys(batches, max((wanted[name] for name in batches), default=0))
+            if wanted != sizes and self.attempt(wanted, fillings, seconds=CHEAP_SECONDS) is None:
+                return wanted
+        return sizes
+
     def others(self, name: str, size: int) -> list[int]:
         """Return sizes to try beside one that runs: larger ones first."""
         each = self.dimensions[name]
@@ -502,6 +541,8 @@ def made(each: dict[str, Any], filling: dict[str, Any], shape: tuple[int, ...], 
     """Return an input as a case would make it, by other random numbers."""
     kind = each["element_type"]
     value = sizes[filling["size_of"]] if filling["size_of"] else filling["value"]
+    if filling["choices"]:
+        return chosen(kind, filling["choices"], shape, random)
     if kind == "string":
         return np.asarray(random.choice(WORDS, shape), dtype=object)
     if value is not None:
@@ -516,15 +557,33 @@ def made(each: dict[str, Any], filling: dict[str, Any], shape: tuple[int, ...], 
     return np.asarray(random.integers(int(low), top, shape, endpoint=True)).astype(TYPES.get(kind, kind))
 
 
-def tells(one: Any, other: Any) -> bool:
-    """Whether an output is worth comparing: it has numbers that are not all the same, and other ones in another run."""
-    if not isinstance(one, np.ndarray) or one.dtype.kind not in "fiub":
-        return repr(one) != repr(other)
-    if one.size == 0 or (one.dtype.kind == "f" and not np.isfinite(one).any()):
-        return False
-    if one.size > 1 and (one == one.reshape(-1)[0]).all():
-        return False
-    return one.shape != other.shape or not np.array_equal(one, other, equal_nan=one.dtype.kind == "f")
+def chosen(kind: str, choices: list[Any], shape: tuple[int, ...], random: Any) -> Any:
+    """Return an input of choices, which may be those of each position of the last axis."""
+    array = np.empty(shape, dtype=object if kind == "string" else TYPES.get(kind, kind))
+    nested = isinstance(choices[0], list)
+    for at, own in enumerate(choices if nested else [choices]):
+        part = array[..., at] if nested else array[...]
+        values = np.array(own, dtype=object).astype(array.dtype)
+        order = np.resize(random.permutation(len(values)), part.size)
+        part[...] = values[random.permutation(order)].reshape(part.shape)
+    return array
+
+
+def tells(found: list[Any], probabilities: bool) -> bool:  # noqa: FBT001 - as parity judges it
+    """Whether an output is worth comparing in some runs: parity would judge it."""
+    arrays = [array for each in found for array in parts(each)]
+    telling = any(not EVIDENCE["shows_nothing"](array) for array in arrays)
+    seen = [EVIDENCE["seen"](array) for array in arrays if array.size]
+    return telling and not EVIDENCE["unproved"](seen, probabilities=probabilities)
+
+
+def parts(value: Any) -> Iterator[Any]:
+    """Yield the arrays in an output: those of a sequence's elements, and of the values of a map."""
+    if isinstance(value, list):
+        for each in value:
+            yield from parts(each)
+    elif value is not None:
+        yield np.asarray(list(value.values()) if isinstance(value, dict) else value)
 
 
 if __name__ == "__main__":

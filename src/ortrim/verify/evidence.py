@@ -1,0 +1,68 @@
+"""What an output has to show over all cases before its agreement proves anything.
+
+NumPy alone: the search for cases runs this file in the full runtime's own Python, so that what it takes for telling is
+what parity judges.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seen:
+    """One case's output: a digest of its values, the value that all of several elements have, whether all are 0 or 1.
+
+    Elements that repeat along a whole axis count once, so that a constant is one in every shape.
+    """
+
+    digest: str
+    uniform: str
+    saturated: bool
+
+
+def seen(array: Any) -> Seen:
+    """Return what is kept of an array, which may hold strings."""
+    core = array
+    for axis in range(array.ndim if array.size else 0):
+        first = core.take([0], axis)
+        core = first if _equal(core, np.broadcast_to(first, core.shape)) else core
+    content = repr(core.tolist()).encode() if core.dtype == object else core.tobytes()
+    return Seen(
+        digest=hashlib.sha256(repr(core.shape).encode() + content).hexdigest(),
+        uniform=str(core.reshape(-1)[0]) if core.size == 1 < array.size else "",
+        saturated=array.dtype.kind == "f" and bool(((array == 0) | (array == 1)).all()),
+    )
+
+
+def _equal(one: Any, other: Any) -> bool:
+    return bool(np.array_equal(one, other, equal_nan=one.dtype.kind == "f"))
+
+
+def shows_nothing(array: Any) -> str:
+    """Return why a single array shows nothing; empty if it does."""
+    if array.size == 0:
+        return "it has no elements"
+    if array.dtype == object:
+        return "" if any(array.reshape(-1)) else "every string is empty"
+    if array.dtype.kind == "f" and not np.isfinite(array).any():
+        return "every element is NaN" if np.isnan(array).all() else "no element is finite"
+    return "every element is 0" if not array.any() else ""
+
+
+def unproved(found: Sequence[Seen], *, probabilities: bool) -> str:
+    """Return why an output with elements in these cases proves nothing over all of them; empty if it does.
+
+    `probabilities` says that a function made it that comes to 0 or 1 only where it is saturated, as Softmax does.
+    """
+    cases = f"all {len(found)} cases" if len(found) > 1 else "the only case"
+    if len(found) > 1 and len({each.digest for each in found}) == 1:
+        return f"the same in {cases}"
+    if len(found) == 1 and found[0].uniform:
+        return f"{found[0].uniform} in every element of {cases}"
+    if probabilities and found and all(each.saturated for each in found):
+        return f"saturated: every probability is exactly 0 or 1 in {cases}"
+    return ""

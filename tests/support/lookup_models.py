@@ -1,0 +1,506 @@
+"""Small models of each operator that looks something up, and mutants of them with another table."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Final
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+from onnx_samples import model_of, value
+
+ML: Final = "ai.onnx.ml"
+FLOAT, INT64, STRING = TensorProto.FLOAT, TensorProto.INT64, TensorProto.STRING
+
+
+@dataclass(frozen=True, kw_only=True)
+class Subject:
+    """A model of one operator, or of several that follow each other."""
+
+    name: str
+    model: onnx.ModelProto
+
+
+EQUIVALENT: Final[tuple[tuple[str, str, str], ...]] = (
+    ("CategoryMapper, strings", r"default_string", "the default of the other direction"),
+    ("CategoryMapper, int64s", r"default_int64", "the default of the other direction"),
+    ("OneHotEncoder, which refuses", r"zeros", "what it refuses ends a run, and no case may do that"),
+    ("StringNormalizer", r"stopwords: .* swapped", "stopwords are a set"),
+    ("TfIdfVectorizer", r"is_case_sensitive", "it is about stopwords, of which there are none"),
+    ("LinearClassifier", r"multi_class", "ONNX Runtime does not read it"),
+    ("SVM", r"kernel_params: \[(1|2)\]", "RBF has no such parameter"),
+    ("TreeEnsemble", r"nodes_(featureids|values|missing_value_tracks_true): \[[3-6]\] to", "a leaf compares nothing"),
+    ("TreeEnsembleRegressor, behind a Scaler", r"(offset|scale): \[1\] to", "no tree reads the feature"),
+    ("TreeEnsemble", r"aggregate_function", "the sum of one tree is its mean"),
+    ("TreeEnsemble", r"membership_values: (\[2\]|.* swapped)", "the end of a set, and the order in it"),
+    ("TreeEnsemble", r"nodes_splits: \[1\]", "a node that asks for members has no threshold"),
+)
+"""Mutants that no input tells from the model: how the subject's name begins, what is changed, and why."""
+
+
+def mutants(model: onnx.ModelProto) -> Iterator[tuple[str, onnx.ModelProto]]:
+    """Yield a model's mutants with what each changes: another value, swapped neighbours, another choice."""
+    for at, node in enumerate(model.graph.node):
+        for number, attribute in enumerate(node.attribute):
+            for what, changed in _changed(attribute.name, helper.get_attribute_value(attribute)):
+                copy = onnx.ModelProto.FromString(model.SerializeToString())
+                made = helper.make_attribute(attribute.name, changed)
+                copy.graph.node[at].attribute[number].CopyFrom(made)
+                yield f"{attribute.name}: {what}", copy
+    for number, tensor in enumerate(model.graph.initializer):
+        array = numpy_helper.to_array(tensor)
+        for what, changed in _changed_list(tensor.name, array.reshape(-1).tolist()):
+            copy = onnx.ModelProto.FromString(model.SerializeToString())
+            other = numpy_helper.from_array(np.array(changed, array.dtype).reshape(array.shape), tensor.name)
+            copy.graph.initializer[number].CopyFrom(other)
+            yield f"{tensor.name}: {what}", copy
+
+
+CHOICES: Final = {
+    "case_change_action": (b"LOWER", b"UPPER", b"NONE"),
+    "mode": (b"TF", b"IDF", b"TFIDF"),
+    "norm": (b"MAX", b"L1", b"L2"),
+    "post_transform": (b"NONE", b"SOFTMAX", b"LOGISTIC"),
+    "aggregate_function": (b"SUM", b"AVERAGE", b"MIN", b"MAX"),
+    "kernel_type": (b"LINEAR", b"RBF", b"SIGMOID"),
+}
+MODES: Final = {
+    b"BRANCH_LEQ": b"BRANCH_GT",
+    b"BRANCH_LT": b"BRANCH_LEQ",
+    b"BRANCH_GTE": b"BRANCH_GT",
+    b"BRANCH_GT": b"BRANCH_GTE",
+    b"BRANCH_EQ": b"BRANCH_NEQ",
+    b"BRANCH_NEQ": b"BRANCH_EQ",
+}
+STRUCTURE: Final = frozenset({
+    "nodes_treeids", "nodes_nodeids", "class_treeids", "class_nodeids", "target_treeids", "target_nodeids", "axis",
+    "tree_roots", "n_targets", "nodes_hitrates", "ngram_counts", "min_gram_length", "max_gram_length", "locale", "to",
+    "keepdims", "vectors_per_class", "perm", "max_skip_count", "nodes_trueleafs", "nodes_falseleafs",
+    "nodes_falsenodeids", "nodes_truenodeids", "leaf_targetids", "sorted", "separators", "mark", "pad_value",
+    "mincharnum",
+})  # fmt: skip
+"""What shapes a model rather than being a table of it."""
+
+
+def _changed(name: str, given: Any) -> Iterator[tuple[str, Any]]:
+    if name in STRUCTURE:
+        return
+    if name in CHOICES and isinstance(given, bytes):
+        yield from ((f"{given.decode()} to {other.decode()}", other) for other in CHOICES[name] if other != given)
+    elif name == "nodes_modes" and isinstance(given, list):
+        for at, mode in enumerate(given):
+            if mode in MODES:
+                yield f"{mode.decode()} to {MODES[mode].decode()}", [*given[:at], MODES[mode], *given[at + 1 :]]
+    elif isinstance(given, onnx.TensorProto):
+        array = numpy_helper.to_array(given)
+        for what, changed in _changed_list(name, array.reshape(-1).tolist()):
+            yield what, numpy_helper.from_array(np.array(changed, array.dtype).reshape(array.shape), given.name)
+    elif isinstance(given, list):
+        yield from _changed_list(name, given)
+    else:
+        yield f"{given!r} to {_other(name, given)!r}", _other(name, given)
+
+
+def _changed_list(name: str, given: Sequence[Any]) -> Iterator[tuple[str, list[Any]]]:
+    for at, each in enumerate(given):
+        yield f"[{at}] to {_other(name, each)!r}", [*given[:at], _other(name, each), *given[at + 1 :]]
+    for at, (one, other) in enumerate(pairwise(given)):
+        if one != other:
+            yield f"[{at}] and [{at + 1}] swapped", [*given[:at], other, one, *given[at + 2 :]]
+
+
+def _other(name: str, given: Any) -> Any:
+    """Return another value: a little less for floats, so that thresholds move within their own order."""
+    if isinstance(given, bytes | str):
+        return "mutant" if isinstance(given, str) else b"mutant"
+    if isinstance(given, bool):
+        return not given
+    if isinstance(given, float):
+        return 5.0 if np.isnan(given) else given * 0.95 if given else 0.05
+    if name in {"nodes_missing_value_tracks_true", "zeros", "is_case_sensitive"}:
+        return 1 - given
+    return (
+        given + 1000
+        if name.startswith(("keys", "cats", "pool", "classlabels", "default", "values"))
+        else given + 1
+        if given < 1
+        else given - 1
+    )
+
+
+WORDS: Final = ["berlin", "lyon", "porto", "riga"]
+TYPES: Final[Mapping[str, tuple[int, Any]]] = {
+    "strings": (STRING, WORDS),
+    "int64s": (INT64, [7, -2, 300, 41]),
+    "floats": (FLOAT, [0.5, 12.0, -3.0, 7.5]),
+}
+DEFAULTS: Final = {
+    "strings": ("default_string", "unknown"),
+    "int64s": ("default_int64", -9),
+    "floats": ("default_float", -9.5),
+}
+
+
+def ml(operator: str, inputs: Sequence[str], outputs: Sequence[str], **attributes: Any) -> onnx.NodeProto:
+    """Return a node of ai.onnx.ml."""
+    return helper.make_node(operator, inputs, outputs, domain=ML, **attributes)
+
+
+def built(
+    nodes: onnx.NodeProto | Sequence[onnx.NodeProto],
+    inputs: Sequence[onnx.ValueInfoProto],
+    outputs: Sequence[onnx.ValueInfoProto] = (),
+    *,
+    tables: Sequence[onnx.TensorProto] = (),
+    opset: int = 3,
+    onnx_opset: int = 17,
+) -> onnx.ModelProto:
+    """Return a model, whose one output is a `y` of floats unless it is given."""
+    nodes = [nodes] if isinstance(nodes, onnx.NodeProto) else nodes
+    opsets = (("", onnx_opset), (ML, opset), ("com.microsoft", 1))
+    return model_of(nodes, inputs, outputs or [value("y", shape=None)], opsets=opsets, initializers=tables)
+
+
+def table(name: str, array: Any, kind: Any = np.float32) -> onnx.TensorProto:
+    """Return an initializer."""
+    return numpy_helper.from_array(np.asarray(array, kind), name)
+
+
+def encoders() -> Iterator[Subject]:
+    """Yield a LabelEncoder of each key and value type, those of tensors too, and of inputs of one element."""
+    for keys, (kind, known) in TYPES.items():
+        for values, (other, found) in TYPES.items():
+            name, default = DEFAULTS[values]
+            given = {f"keys_{keys}": known[:3], f"values_{values}": found[1:], name: default}
+            node = ml("LabelEncoder", ["x"], ["y"], **given)
+            model = built(node, [value("x", kind, ("n", 1))], [value("y", other, None)])
+            yield Subject(name=f"LabelEncoder, {keys} to {values}", model=model)
+    of_values: Any
+    for keys, of_values in (("strings", np.int16), ("floats", np.float64)):
+        kind, known = TYPES[keys]
+        array: Any = np.array(known[:3], None if keys == "floats" else object)
+        tensors: dict[str, Any] = {
+            "keys_tensor": numpy_helper.from_array(array, "k"),
+            "values_tensor": table("v", [3, 5, 8], of_values),
+            "default_tensor": table("d", [-1], of_values),
+        }
+        made = helper.np_dtype_to_tensor_dtype(np.dtype(of_values))
+        kind = kind if keys == "strings" else TensorProto.DOUBLE
+        model = built(
+            ml("LabelEncoder", ["x"], ["y"], **tensors), [value("x", kind, ("n",))], [value("y", made, None)], opset=4
+        )
+        yield Subject(name=f"LabelEncoder, tensor of {keys}", model=model)
+    one = {"keys_strings": WORDS[:3], "values_strings": ["de", "fr", "pt"], "default_string": "unknown"}
+    model = built(ml("LabelEncoder", ["x"], ["y"], **one), [value("x", STRING, (1,))], [value("y", STRING, None)])
+    yield Subject(name="LabelEncoder, of one element", model=model)
+
+
+def categories() -> Iterator[Subject]:
+    """Yield what else has categories."""
+    given = {"cats_strings": WORDS, "cats_int64s": [4, 9, 1, 250], "default_int64": -9, "default_string": "none"}
+    for kind, other in ((STRING, INT64), (INT64, STRING)):
+        node = ml("CategoryMapper", ["x"], ["y"], **given)
+        model = built(node, [value("x", kind, ("n", 1))], [value("y", other, None)])
+        name = f"CategoryMapper, {'strings to int64s' if kind == STRING else 'int64s to strings'}"
+        yield Subject(name=name, model=model)
+    for kind, name, cats in (
+        (STRING, "cats_strings", WORDS),
+        (INT64, "cats_int64s", [4, 9, 1]),
+        (FLOAT, "cats_int64s", [4, 9, 1]),
+    ):
+        node = ml("OneHotEncoder", ["x"], ["y"], zeros=1, **{name: cats})
+        label = {STRING: "strings", INT64: "int64s", FLOAT: "int64s of floats"}[kind]
+        yield Subject(name=f"OneHotEncoder, {label}", model=built(node, [value("x", kind, ("n", 1))]))
+    node = ml("OneHotEncoder", ["x"], ["y"], zeros=0, cats_strings=WORDS)
+    yield Subject(name="OneHotEncoder, which refuses others", model=built(node, [value("x", STRING, ("n", 1))]))
+
+
+def texts() -> Iterator[Subject]:
+    """Yield what takes texts apart."""
+    for action in ("LOWER", "NONE"):
+        node = helper.make_node(
+            "StringNormalizer",
+            ["x"],
+            ["y"],
+            case_change_action=action,
+            is_case_sensitive=1,
+            stopwords=WORDS[:2],
+            locale="C",
+        )
+        yield Subject(
+            name=f"StringNormalizer, {action}",
+            model=built(node, [value("x", STRING, ("n",))], [value("y", STRING, None)]),
+        )
+    grams: dict[str, Any] = {
+        "mode": "TFIDF", "min_gram_length": 1, "max_gram_length": 2, "max_skip_count": 0, "ngram_counts": [0, 3],
+        "ngram_indexes": [0, 1, 2, 3, 4], "weights": [1.5, 0.5, 2.0, 3.0, 0.25],
+    }  # fmt: skip
+    pools: dict[str, Any] = {
+        "pool_strings": ["new", "york", "city", "new", "york", "york", "city"],
+        "pool_int64s": [5, 6, 70, 5, 6, 6, 70],
+    }
+    for pool, kind in (("pool_strings", STRING), ("pool_int64s", INT64)):
+        node = helper.make_node("TfIdfVectorizer", ["x"], ["y"], **{pool: pools[pool]}, **grams)
+        yield Subject(name=f"TfIdfVectorizer, {pool}", model=built(node, [value("x", kind, ("n", "words"))]))
+    nodes = [
+        helper.make_node("StringNormalizer", ["x"], ["a"], case_change_action="LOWER", is_case_sensitive=0, locale="C"),
+        helper.make_node(
+            "Tokenizer", ["a"], ["b"], domain="com.microsoft", mark=0, mincharnum=1, pad_value="#", separators=[" "]
+        ),
+        helper.make_node("TfIdfVectorizer", ["b"], ["y"], pool_strings=pools["pool_strings"], **grams),
+    ]
+    yield Subject(name="TfIdfVectorizer, of a Tokenizer's words", model=built(nodes, [value("x", STRING, (1,))]))
+
+
+def numbers() -> Iterator[Subject]:
+    """Yield what scales and imputes."""
+    x = [value("x", shape=("n", 3))]
+    yield Subject(
+        name="Scaler",
+        model=built(ml("Scaler", ["x"], ["y"], offset=[40.0, 52_000.0, -0.01], scale=[0.1, 2e-5, 300.0]), x),
+    )
+    for norm in ("MAX", "L1", "L2"):
+        yield Subject(name=f"Normalizer, {norm}", model=built(ml("Normalizer", ["x"], ["y"], norm=norm), x))
+    for missing in (float("nan"), -999.0):
+        node = ml("Imputer", ["x"], ["y"], imputed_value_floats=[1.0, 2.5, -3.0], replaced_value_float=missing)
+        yield Subject(name=f"Imputer, of {missing:g}", model=built(node, x))
+    node = ml("Imputer", ["x"], ["y"], imputed_value_int64s=[4, 5, 6], replaced_value_int64=-1)
+    yield Subject(name="Imputer, of int64", model=built(node, [value("x", INT64, ("n", 3))], [value("y", INT64, None)]))
+    for threshold in (0.5, 1200.0):
+        node = ml("Binarizer", ["x"], ["y"], threshold=threshold)
+        yield Subject(name=f"Binarizer, {threshold:g}", model=built(node, x))
+    node = ml("FeatureVectorizer", ["x", "z"], ["y"], inputdimensions=[3, 2])
+    yield Subject(name="FeatureVectorizer", model=built(node, [*x, value("z", shape=("n", 2))]))
+    node = ml("ArrayFeatureExtractor", ["x", "columns"], ["y"])
+    tables = [table("columns", [2, 0], np.int64)]
+    yield Subject(name="ArrayFeatureExtractor, of an input", model=built(node, x, tables=tables))
+    tables = [table("table", [np.arange(6) ** 2.0])]
+    node = ml("ArrayFeatureExtractor", ["table", "x"], ["y"])
+    yield Subject(
+        name="ArrayFeatureExtractor, of a table", model=built(node, [value("x", INT64, ("n",))], tables=tables)
+    )
+
+
+LABELS: Final = {"classlabels_strings": ["red", "green", "blue"]}
+
+
+def linear() -> Iterator[Subject]:
+    """Yield linear models and support vector machines, of features whose scales differ."""
+    x = [value("x", shape=("n", 3))]
+    raw = [0.05, -2e-5, 30.0, -0.02, 1e-5, 10.0, 0.01, 3e-5, -25.0]
+    for post in ("SOFTMAX", "LOGISTIC", "NONE"):
+        node = ml(
+            "LinearClassifier",
+            ["x"],
+            ["label", "y"],
+            coefficients=raw,
+            intercepts=[-2.0, 0.5, 1.0],
+            post_transform=post,
+            multi_class=0,
+            **LABELS,
+        )
+        yield Subject(
+            name=f"LinearClassifier, {post}",
+            model=built(node, x, [value("label", STRING, None), value("y", shape=None)]),
+        )
+    nodes = [
+        ml(
+            "LinearClassifier",
+            ["x"],
+            ["label", "p"],
+            coefficients=[*(-each for each in raw[:3]), *raw[:3]],
+            intercepts=[2.0, -2.0],
+            post_transform="LOGISTIC",
+            classlabels_ints=[0, 1],
+        ),
+        ml("Normalizer", ["p"], ["q"], norm="L1"),
+        ml("ZipMap", ["q"], ["y"], classlabels_int64s=[0, 1]),
+    ]
+    mapping = helper.make_sequence_type_proto(
+        helper.make_map_type_proto(INT64, helper.make_tensor_type_proto(FLOAT, []))
+    )
+    zipped = [value("label", INT64, None), onnx.ValueInfoProto(name="y", type=mapping)]
+    yield Subject(name="LinearClassifier, Normalizer and ZipMap", model=built(nodes, x, zipped))
+    node = ml("LinearRegressor", ["x"], ["y"], coefficients=raw[:6], intercepts=[300.0, -4.0], targets=2)
+    yield Subject(name="LinearRegressor", model=built(node, x))
+    vectors = [30.0, 50_000.0, 0.01, 45.0, 20_000.0, -0.02, 60.0, 70_000.0, 0.03, 20.0, 90_000.0, 0.0]
+    scaled = [(each - [40.0, 5e4, 0.0][at % 3]) / [20.0, 3e4, 0.02][at % 3] for at, each in enumerate(vectors)]
+    scaler = ml("Scaler", ["x"], ["z"], offset=[40.0, 5e4, 0.0], scale=[1 / 20.0, 1 / 3e4, 1 / 0.02])
+    kernel = {"kernel_type": "RBF", "kernel_params": [0.3, 0.0, 3.0], "support_vectors": scaled}
+    node = ml("SVMRegressor", ["z"], ["y"], n_supports=4, coefficients=[1.0, -0.5, 0.75, -1.25], rho=[0.4], **kernel)
+    yield Subject(name="SVMRegressor", model=built([scaler, node], x))
+    node = ml(
+        "SVMClassifier",
+        ["z"],
+        ["label", "y"],
+        vectors_per_class=[2, 2],
+        coefficients=[1.0, 0.5, -0.75, -0.75],
+        rho=[0.1],
+        prob_a=[-1.5],
+        prob_b=[0.2],
+        classlabels_ints=[3, 8],
+        **kernel,
+    )
+    yield Subject(
+        name="SVMClassifier", model=built([scaler, node], x, [value("label", INT64, None), value("y", shape=None)])
+    )
+
+
+def tree(prefix: str, modes: Sequence[str] = ("BRANCH_LEQ", "BRANCH_LEQ", "BRANCH_LEQ")) -> dict[str, Any]:
+    """Return the nodes of a tree: three comparisons of two features, and four leaves."""
+    return {
+        "nodes_treeids": [0] * 7, "nodes_nodeids": [*range(7)], "nodes_featureids": [0, 2, 2, 0, 0, 0, 0],
+        "nodes_values": [37.5, 52_000.0, 81_000.0, 0.0, 0.0, 0.0, 0.0], "nodes_modes": [*modes, *["LEAF"] * 4],
+        "nodes_truenodeids": [1, 3, 5, 0, 0, 0, 0], "nodes_falsenodeids": [2, 4, 6, 0, 0, 0, 0],
+        "nodes_missing_value_tracks_true": [1, 0, 1, 0, 0, 0, 0],
+        f"{prefix}_treeids": [0] * 4, f"{prefix}_nodeids": [3, 4, 5, 6],
+        f"{prefix}_ids": [0, 1, 1 + (prefix == "class"), 1],
+        f"{prefix}_weights": [0.9, 0.7, 0.6, 0.8],
+    }  # fmt: skip
+
+
+def trees() -> Iterator[Subject]:
+    """Yield ensembles of trees, alone and behind a Scaler and a Concat."""
+    x = [value("x", shape=("n", 3))]
+    for modes in (("BRANCH_LEQ",) * 3, ("BRANCH_LT",) * 3, ("BRANCH_GTE",) * 3, ("BRANCH_GT",) * 3):
+        node = ml("TreeEnsembleRegressor", ["x"], ["y"], n_targets=2, base_values=[0.25, -0.5], **tree("target", modes))
+        yield Subject(name=f"TreeEnsembleRegressor, {modes[0]}", model=built(node, x))
+    node = ml("TreeEnsembleClassifier", ["x"], ["label", "y"], post_transform="NONE", **tree("class"), **LABELS)
+    outputs = [value("label", STRING, None), value("y", shape=None)]
+    yield Subject(name="TreeEnsembleClassifier", model=built(node, x, outputs))
+    nodes = [
+        ml("Scaler", ["x"], ["z"], offset=[-35.0, 0.0, -48_000.0], scale=[0.5, 1.0, 0.7]),
+        ml("TreeEnsembleRegressor", ["z"], ["y"], n_targets=2, **tree("target")),
+    ]
+    yield Subject(name="TreeEnsembleRegressor, behind a Scaler", model=built(nodes, x))
+    nodes = [
+        helper.make_node("Concat", ["a", "x"], ["z"], axis=1),
+        ml("TreeEnsembleRegressor", ["z"], ["y"], n_targets=2, **tree("target")),
+    ]
+    inputs = [value("a", shape=(None, 1)), value("x", shape=(None, 2))]
+    yield Subject(name="TreeEnsembleRegressor, behind a Concat", model=built(nodes, inputs))
+    given = {
+        "nodes_splits": table("s", [37.5, 3.0, 81_000.0]), "nodes_modes": table("m", [0, 6, 0], np.uint8),
+        "nodes_featureids": [0, 1, 2], "nodes_truenodeids": [1, 0, 2], "nodes_falsenodeids": [2, 1, 3],
+        "nodes_trueleafs": [0, 1, 1], "nodes_falseleafs": [0, 1, 1], "leaf_targetids": [0, 1, 1, 0], "tree_roots": [0],
+        "leaf_weights": table("w", [0.9, 0.7, 0.6, 0.8]), "membership_values": table("e", [3.0, 11.0, float("nan")]),
+        "n_targets": 2, "aggregate_function": 1, "post_transform": 0,
+    }  # fmt: skip
+    yield Subject(name="TreeEnsemble", model=built(ml("TreeEnsemble", ["x"], ["y"], **given), x, opset=5))
+
+
+def tables() -> Iterator[Subject]:
+    """Yield what takes rows of a constant, and what compares with one."""
+    ids = [value("x", INT64, ("batch", "sequence"))]
+    rows = [table("table", np.cos(np.arange(24)).reshape(12, 2))]
+    yield Subject(name="Gather", model=built(helper.make_node("Gather", ["table", "x"], ["y"]), ids, tables=rows))
+    large = [table("table", np.cos(np.arange(90)).reshape(90, 1))]
+    yield Subject(
+        name="Gather, of 90 rows", model=built(helper.make_node("Gather", ["table", "x"], ["y"]), ids, tables=large)
+    )
+    named = [value("token_type_ids", INT64, ("batch", "sequence"))]
+    few = [table("table", [[1.0, 2.0], [3.0, 4.0]])]
+    yield Subject(
+        name="Gather, of segments",
+        model=built(helper.make_node("Gather", ["table", "token_type_ids"], ["y"]), named, tables=few),
+    )
+    node = helper.make_node("GatherElements", ["table", "x"], ["y"], axis=0)
+    yield Subject(name="GatherElements", model=built(node, [value("x", INT64, ("n", 2))], tables=rows))
+    node = helper.make_node("GatherND", ["table", "x"], ["y"])
+    square = [table("table", np.cos(np.arange(9)).reshape(3, 3))]
+    yield Subject(name="GatherND", model=built(node, [value("x", INT64, ("n", 2))], tables=square))
+    node = helper.make_node("OneHot", ["x", "depth", "pair"], ["y"])
+    hot = [table("depth", 5, np.int64), table("pair", [0.25, 1.5])]
+    yield Subject(name="OneHot", model=built(node, [value("x", INT64, ("n",))], tables=hot))
+    words = numpy_helper.from_array(np.array(WORDS, object), "words")
+    truth = [value("y", TensorProto.BOOL, None)]
+    yield Subject(
+        name="Equal, strings",
+        model=built(
+            helper.make_node("Equal", ["x", "words"], ["y"]),
+            [value("x", STRING, ("n", 1))],
+            truth,
+            tables=[words],
+            onnx_opset=19,
+        ),
+    )
+    codes = [table("codes", [17, 4000, -5], np.int64)]
+    yield Subject(
+        name="Equal, int64s",
+        model=built(
+            helper.make_node("Equal", ["x", "codes"], ["y"]), [value("x", INT64, ("n", 1))], truth, tables=codes
+        ),
+    )
+
+
+def chains() -> Iterator[Subject]:
+    """Yield lookups that an input reaches through other operators."""
+    keys = {"keys_strings": WORDS, "values_int64s": [3, 1, 2, 0], "default_int64": 9}
+    made = [value("y", INT64, None)]
+    nodes = [
+        helper.make_node("Reshape", ["x", "flat"], ["a"]),
+        helper.make_node("Concat", ["a", "more"], ["b"], axis=0),
+        ml("LabelEncoder", ["b"], ["y"], **keys),
+    ]
+    flat, more = table("flat", [-1], np.int64), numpy_helper.from_array(np.array(["lyon"], object), "more")
+    yield Subject(
+        name="LabelEncoder, behind Reshape and Concat",
+        model=built(nodes, [value("x", STRING, ("n", 2))], made, tables=[more, flat]),
+    )
+    nodes = [
+        helper.make_node("Cast", ["x"], ["a"], to=STRING),
+        ml("LabelEncoder", ["a"], ["y"], **keys | {"keys_strings": ["3", "-70", "1000", "8"]}),
+    ]
+    yield Subject(name="LabelEncoder, behind Cast of integers", model=built(nodes, [value("x", INT64, ("n",))], made))
+    nodes = [
+        helper.make_node(
+            "StringNormalizer",
+            ["x"],
+            ["a"],
+            case_change_action="LOWER",
+            is_case_sensitive=0,
+            stopwords=["the"],
+            locale="C",
+        ),
+        ml("LabelEncoder", ["a"], ["y"], **keys),
+    ]
+    yield Subject(name="LabelEncoder, behind StringNormalizer", model=built(nodes, [value("x", STRING, ("n",))], made))
+    nodes = [
+        ml("LabelEncoder", ["x"], ["a"], **keys | {"default_int64": 4}),
+        helper.make_node("Gather", ["table", "a"], ["y"]),
+    ]
+    yield Subject(
+        name="LabelEncoder, then Gather",
+        model=built(nodes, [value("x", STRING, ("n", 1))], tables=[table("table", np.arange(5) ** 1.5)]),
+    )
+    nodes = [helper.make_node("Cast", ["x"], ["a"], to=INT64), helper.make_node("Gather", ["table", "a"], ["y"])]
+    yield Subject(
+        name="Gather, behind Cast of strings",
+        model=built(nodes, [value("x", STRING, ("n",))], tables=[table("table", np.arange(5) ** 1.5)]),
+    )
+    nodes = [
+        ml("ArrayFeatureExtractor", ["x", "first"], ["a"]),
+        ml("ArrayFeatureExtractor", ["x", "second"], ["b"]),
+        ml("OneHotEncoder", ["a"], ["c"], cats_strings=WORDS),
+        ml("OneHotEncoder", ["b"], ["d"], cats_strings=["cat", "dog"]),
+        helper.make_node("Concat", ["c", "d"], ["y"], axis=-1),
+    ]
+    places = [table("first", [0], np.int64), table("second", [1], np.int64)]
+    yield Subject(
+        name="OneHotEncoder, of each column", model=built(nodes, [value("x", STRING, ("n", 2))], tables=places)
+    )
+
+
+FAMILIES: Final[Sequence[Callable[[], Iterator[Subject]]]] = (
+    encoders,
+    categories,
+    texts,
+    numbers,
+    linear,
+    trees,
+    tables,
+    chains,
+)
+SUBJECTS: Final = tuple(subject for family in FAMILIES for subject in family())

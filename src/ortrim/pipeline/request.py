@@ -16,7 +16,7 @@ from ortrim.containers.engines import ContainerOptions
 from ortrim.errors import UsageError
 from ortrim.models.convert import Conversion, convert
 from ortrim.models.full_runtime import FullRuntime, full_runtime
-from ortrim.models.models import OrtModel, PreparedModel, TensorInfo
+from ortrim.models.models import ModelFacts, OrtModel, PreparedModel
 from ortrim.models.operators import RequiredOperators, reduce_operators
 from ortrim.models.prepare import FACTS_LAYOUT, prepare
 from ortrim.pins.runtime import RuntimePins, runtime_pins
@@ -183,10 +183,10 @@ def converted_models(loaded: LoadedSpec, console: Console, targets: Collection[T
 def _with_cases(
     loaded: LoadedSpec, originals: tuple[PreparedModel, ...], runtime: FullRuntime, console: Console
 ) -> LoadedSpec:
-    """Return the buildspec with cases for those models that have none, nor steps, and leave sizes open."""
+    """Return the buildspec with cases for those models that have none, nor steps, and want some."""
     models = [
         replace(spec, cases=found_for(own, runtime, console).cases)
-        if not (spec.cases or spec.steps) and any(is_open(info) for info in own.facts.inputs)
+        if not (spec.cases or spec.steps) and wants_cases(own.facts)
         else spec
         for spec, own in zip(loaded.spec.models, originals, strict=True)
     ]
@@ -250,6 +250,11 @@ def is_buildspec(path: Path) -> bool:
     return path.suffix == BUILDSPEC
 
 
-def is_open(info: TensorInfo) -> bool:
-    """Whether a model leaves the size of an input open."""
-    return info.shape is None or any(not isinstance(size, int) for size in info.shape)
+def wants_cases(facts: ModelFacts) -> bool:
+    """Whether one case of ortrim's default values would show little: sizes are open, or values may be looked up."""
+    return any(domain == "ai.onnx.ml" for domain, _ in facts.opsets) or any(
+        info.shape is None
+        or any(not isinstance(size, int) for size in info.shape)
+        or not info.element_type.startswith(("float", "bfloat"))
+        for info in facts.inputs
+    )

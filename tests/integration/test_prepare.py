@@ -23,7 +23,7 @@ from ortrim.base.scripts import SCRIPTS, Python, ScriptCrash, run_script
 from ortrim.errors import Diagnostic, ModelError
 from ortrim.models.full_runtime import full_runtime
 from ortrim.pipeline.preparing import prepare_models, write_prepared
-from ortrim.pipeline.request import Request
+from ortrim.pipeline.request import Request, load
 from ortrim.spec.step_specs import InferShapes, Simplify
 from ortrim.steps import preparation as stepping
 from ortrim.steps.preparation import Preparation
@@ -74,7 +74,7 @@ def prepare(tmp_path: Path) -> Callable[[str], tuple[Preparation, ...]]:
     def done(steps: str) -> tuple[Preparation, ...]:
         spec = tmp_path / "steps.toml"
         spec.write_text(CLASSIFIER + steps)
-        return prepare_models(Request(spec=spec), (), Console(quiet=True))
+        return prepare_models(load(Request(spec=spec)), (), Console(quiet=True))
 
     return done
 

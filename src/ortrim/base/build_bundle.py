@@ -76,7 +76,7 @@ class BuildBundle:
         made_for, where = self.manifest.version, str(self.path)
         if version != made_for:
             what = f"is a bundle for ONNX Runtime {made_for}, not {version}"
-            hint = f"make one where there is a network: ortrim bundle --version {version}"
+            hint = f"make one where there is a network: ortrim bundle --ort-version {version}"
             raise SourcesError("bundle-of-another-version", what, where=where, hint=hint)
         missing = [target for target in targets if target not in self.manifest.targets]
         if missing:
@@ -119,7 +119,7 @@ class BuildBundle:
         spec = f"of the buildspec {manifest.buildspec}" if manifest.buildspec else "without a buildspec"
         why = f"it was made {spec}, for ONNX Runtime {manifest.version} on {', '.join(manifest.targets)}, with a"
         hint = "with this buildspec, these targets, this version of ortrim and the same Python, make it again"
-        return {"why": f"{why} Python for {manifest.python}", "hint": f"{hint}: ortrim bundle --spec FILE --target ..."}
+        return {"why": f"{why} Python for {manifest.python}", "hint": f"{hint}: ortrim bundle FILE --target ..."}
 
 
 def site_bundle() -> BuildBundle | None:

@@ -18,7 +18,7 @@ from rich.text import Text
 from ortrim.base.console import Console, counted, printable
 from ortrim.base.files import require_writable, write_atomically
 from ortrim.bench.subjects import BenchedModel, BenchSelection, base_point, request_at, subject_of
-from ortrim.errors import UsageError
+from ortrim.pipeline.request import require_known
 from ortrim.report.figures import ms_text, plain_table, share_text, shortened
 from ortrim.verify.devices.device import Repetition, RunRequest
 from ortrim.verify.devices.host import Host
@@ -47,8 +47,8 @@ class Profiled:
     trace: Path
 
 
-def profiles_of(asked: BenchSelection, case: str, runs: int, console: Console) -> tuple[Profiled, ...]:
-    """Run each case of each model, or the `case` of that name, on this machine with a profile.
+def profiles_of(asked: BenchSelection, names: Sequence[str], runs: int, console: Console) -> tuple[Profiled, ...]:
+    """Run each case of each model, or those of these names, on this machine with a profile.
 
     Raises `UsageError` (`no-such-case`), `StorageError`, and as `subject_of`, `Device.run`, `read_trace` and `profiled`
     do.
@@ -56,11 +56,9 @@ def profiles_of(asked: BenchSelection, case: str, runs: int, console: Console) -
     folder = asked.request.output / FOLDER
     require_writable(folder)
     subject = subject_of(asked, console)
-    requests = tuple(_requests(subject, case, runs))
-    if not requests:
-        known = dict.fromkeys(each.name for cases in subject.planned.cases for each in cases)
-        hint = f"there is: {', '.join(known)}"
-        raise UsageError("no-such-case", f"no model has a case {case[:100]!r}", where="--case", hint=hint)
+    known = tuple(dict.fromkeys(each.name for cases in subject.planned.cases for each in cases))
+    require_known("no-such-case", "--case", names, known)
+    requests = tuple(_requests(subject, names, runs))
     host, found = Host(asked.request.cores), []
     with console.step("profile") as step:
         progress = DeviceRuns(len(requests), step.progress)
@@ -83,10 +81,10 @@ def profile_of_trace(trace: Path, output: Path) -> Profiled:
     return _kept(profile, events, output / FOLDER / f"{trace.stem}.trace.json")
 
 
-def _requests(subject: BenchedModel, case: str, runs: int) -> Iterator[tuple[str, RunRequest]]:
+def _requests(subject: BenchedModel, names: Sequence[str], runs: int) -> Iterator[tuple[str, RunRequest]]:
     for number, model in enumerate(subject.planned.models.prepared):
         for each in subject.planned.cases[number]:
-            if case in {"", each.name}:
+            if not names or each.name in names:
                 request = request_at(subject, number, base_point(subject, number), (each,))
                 yield model.name, replace(request, repetition=Repetition(runs=runs, warmup=1, seconds=60.0))
 

@@ -25,35 +25,28 @@ from ortrim.bench.run import bench as measure
 from ortrim.bench.run import write_session
 from ortrim.bench.subjects import ROUNDS, SECONDS, SWEEP_ROUNDS, BenchRequest, BenchSelection
 from ortrim.cli.boundary import boundary
-from ortrim.cli.given_models import MODEL_HELP, GivenModels
+from ortrim.cli.given_models import MODEL_HELP, GivenModels, models_task
 from ortrim.cli.options import count_option, help_for, request_from, run_name
-from ortrim.cli.task import task
 from ortrim.errors import Interrupted, bad_option
 
 SUBJECT_HELP: Final[Mapping[str, str]] = MappingProxyType({
-    **MODEL_HELP,
-    "spec": "buildspec whose models and cases are run (default: the demo)",
     "library": "built, wheel or the path of a library (default: the finished build of models or buildspec, else the "
     "wheel)",
-    **help_for("profile", "cores", "output", "json"),
+    **help_for("cores", "output", "json"),
 })  # fmt: skip
 
 
-def _asked(
-    given: GivenModels, spec: str | None, library: str, cores: str | None, output: Path, console: Console
-) -> BenchSelection:
+def _asked(models: GivenModels, library: str, cores: str | None, output: str, console: Console) -> BenchSelection:
     """Return what is to be run; of models without a buildspec, cases are found."""
-    request = request_from(None, profile=given.profile, cores=cores, output=str(output))
-    return BenchSelection(request=given.request(spec, request, console), library=library)
+    return BenchSelection(request=models.request(request_from(cores=cores, output=output), console), library=library)
 
 
 GOALS: Final[tuple[Goal, ...]] = ("latency", "cpu", "memory")
 MOST: Final = 3600.0
 
 
-@task(
-    positional=[],
-    iterable=["sweep", "model", "case"],
+@models_task(
+    iterable=["sweep"],
     help={
         **SUBJECT_HELP,
         "sweep": f"vary settings: '{EACH}' alone in turn, or such as threads=1,2, all combined; may be repeated",
@@ -69,12 +62,8 @@ MOST: Final = 3600.0
 )
 def bench(
     _context: Context,
+    models: GivenModels,
     sweep: Sequence[str],
-    model: list[str] | None = None,
-    case: list[str] | None = None,
-    data: str | None = None,
-    ort_version: str | None = None,
-    spec: str | None = None,
     library: str = "",
     goal: str = "latency",
     period: str = "",
@@ -84,14 +73,12 @@ def bench(
     session: str = "",
     markdown: str = "",
     training_run: str = "",
-    profile: str | None = None,
     cores: str | None = None,
     output: str = "artifacts",
     json: bool = False,
 ) -> None:
     """Measure latency and memory of models by setting."""
-    with boundary(json_mode=json) as console:
-        given = GivenModels(models=model or (), cases=case or (), data=data, version=ort_version, profile=profile)
+    with boundary(json_mode=json, in_options=models.in_options) as console:
         wanted = BenchRequest(
             sweep=tuple(sweep),
             rounds=count_option(rounds, "rounds"),
@@ -100,7 +87,7 @@ def bench(
             training_run=run_name(training_run),
             goal=_goal(goal),
             resume=resume,
-            asked=_asked(given, spec, library, cores, Path(output), console),
+            asked=_asked(models, library, cores, output, console),
         )
         report = measure(wanted, console)
         if session:
@@ -141,44 +128,37 @@ def _show(report: BenchReport, console: Console, *, json: bool) -> None:
         raise Interrupted("bench-stopped", what, where=report.journal, hint="the same command with --resume continues")
 
 
-@task(
-    positional=[],
-    iterable=["model"],
+@models_task(
     help={
         **SUBJECT_HELP,
         "trace": "read this trace instead of making one, for example a device's trace from invoke verify --trace",
-        "case": "only the case of this name",
+        "case": f"{MODEL_HELP['case']}; a NAME alone: only the case of this name",
         "runs": f"number of inferences, whose median is reported (default: {RUNS})",
         "top": f"how many operators and nodes to show (default: {TOP}; with --json: all)",
     },
 )
 def profile(
     _context: Context,
-    model: list[str] | None = None,
-    data: str | None = None,
-    ort_version: str | None = None,
-    spec: str | None = None,
+    models: GivenModels,
     trace: str = "",
     library: str = "",
-    case: str = "",
     runs: str = "",
     top: str = "",
-    profile: str | None = None,
     cores: str | None = None,
     output: str = "artifacts",
     json: bool = False,
 ) -> None:
     """Show the time of each operator in an inference."""
-    with boundary(json_mode=json) as console:
+    with boundary(json_mode=json, in_options=models.in_options) as console:
         most = count_option(top, "top")
-        if trace and (model or data or spec or library or case):
+        if trace and (models.words or models.data or models.case or library):
             raise bad_option("trace", trace, "it is read by itself: leave out models, --spec, --library and --case")
         if trace:
             found: tuple[Profiled, ...] = (profile_of_trace(Path(trace), Path(output)),)
         else:
-            given = GivenModels(models=model or (), data=data, version=ort_version, profile=profile)
-            asked = _asked(given, spec, library, cores, Path(output), console)
-            found = profiles_of(asked, case, count_option(runs, "runs") or RUNS, console)
+            names, models = models.chosen_cases()
+            asked = _asked(models, library, cores, output, console)
+            found = profiles_of(asked, names, count_option(runs, "runs") or RUNS, console)
         if json:
             console.result(json_module.dumps({"profiles": [to_data(each) for each in found]}, indent=2))
             return
@@ -187,11 +167,18 @@ def profile(
             console.note(f"\nopens in ui.perfetto.dev: {each.trace}\n")
 
 
-@task(help={"runs": f"how often each process runs its case (default: {HOT_RUNS})", **help_for("spec", "json")})
-def hot(_context: Context, spec: str | None = None, runs: str = "", json: bool = False) -> None:
+@models_task(
+    help={
+        "runs": f"how often each process runs its case (default: {HOT_RUNS})",
+        "output": "folder for the buildspec of models, beside which the file is written (default: artifacts)",
+        **help_for("json"),
+    }
+)
+def hot(_context: Context, models: GivenModels, runs: str = "", output: str = "artifacts", json: bool = False) -> None:
     """Find the operators that take the models' time."""
-    with boundary(json_mode=json) as console:
-        found = find_hot(request_from(spec), console, count_option(runs, "runs") or HOT_RUNS)
+    with boundary(json_mode=json, in_options=models.in_options) as console:
+        request = models.request(request_from(output=output), console)
+        found = find_hot(request, console, count_option(runs, "runs") or HOT_RUNS)
         if json:
             console.result(to_json(found))
         else:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import sys
 from collections.abc import Iterator, Sequence
@@ -17,6 +18,8 @@ from ortrim.base.console import STANDARD_OUTPUT, Console
 from ortrim.base.files import own_temporary_folder, storage_errors
 from ortrim.errors import Diagnostic, DiagnosticGroup, Interrupted, StorageError
 
+VERSION_KEY: Final = re.compile(r'onnxruntime\.version(?: = "([^"]*)")?')
+"""The key that an option stands for."""
 ErrorData = dict[str, str | int]
 
 STANDARD_ERROR: Final = 2
@@ -26,11 +29,12 @@ BROKEN_PIPE: Final = 141
 
 
 @contextmanager
-def boundary(*, json_mode: bool = False, verify_cache: bool = False) -> Iterator[Console]:
+def boundary(*, json_mode: bool = False, verify_cache: bool = False, in_options: bool = False) -> Iterator[Console]:
     """Give a task its console; turn what goes wrong into a diagnostic and `invoke.Exit` with its code.
 
     In `json_mode` standard output gets one JSON document in that case too, `{"errors": [...]}`, unless the task has
     printed one already. Damage in the cache is shown as a warning; `verify_cache` has all that is read of it hashed.
+    `in_options` says that options stand for a buildspec's keys, so that hints name these.
     """
     open_standard_streams()
     console = Console(json_mode=json_mode)
@@ -44,6 +48,8 @@ def boundary(*, json_mode: bool = False, verify_cache: bool = False) -> Iterator
         ):
             yield console
     except Diagnostic as diagnostic:
+        if in_options:
+            _name_options(diagnostic)
         _fail(console, diagnostic, heard, json_mode=json_mode)
     except KeyboardInterrupt:
         _fail(console, _goodbye(heard), heard, json_mode=json_mode)
@@ -56,6 +62,13 @@ def boundary(*, json_mode: bool = False, verify_cache: bool = False) -> Iterator
     else:
         if heard:  # a task shows what was finished, and ends as if nothing had been
             _fail(console, _goodbye(heard), heard, json_mode=json_mode)
+
+
+def _name_options(diagnostic: Diagnostic) -> None:
+    """Name options in the place of keys of a buildspec, which the user has not written."""
+    for part in diagnostic.diagnostics if isinstance(diagnostic, DiagnosticGroup) else (diagnostic,):
+        part.where = VERSION_KEY.sub("--ort-version", part.where)
+        part.hint = VERSION_KEY.sub(lambda key: f"--ort-version {key[1] or ''}".rstrip(), part.hint)
 
 
 def _goodbye(heard: Sequence[signal.Signals]) -> Interrupted:

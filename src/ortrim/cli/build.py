@@ -7,17 +7,16 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from invoke.context import Context
 
 from ortrim.base.build_bundle import chosen_bundle
-from ortrim.base.console import Console
+from ortrim.base.console import Console, counted
 from ortrim.base.files import require_writable, write_atomically
 from ortrim.base.json import to_json
 from ortrim.cli.boundary import boundary
-from ortrim.cli.given_models import MODEL_HELP, GivenModels
+from ortrim.cli.given_models import MODEL_HELP, WORDS, GivenModels, latest_folders, models_task
 from ortrim.cli.options import (
     CONTAINERS,
     PROFILES_IN_WORDS,
@@ -28,23 +27,20 @@ from ortrim.cli.options import (
     request_from,
 )
 from ortrim.cli.rendering import conclude, show_next, show_plan, show_reports
-from ortrim.cli.task import task
+from ortrim.errors import UsageError
 from ortrim.github.remote_build import build_on_github
 from ortrim.github.task import remote_from, require_possible, wants_cancel
 from ortrim.github.workflow_files import called_program, calling_workflow
 from ortrim.models.operators import render_config
+from ortrim.package.package import SESSION
 from ortrim.pipeline.building import build as build_targets
 from ortrim.pipeline.building import reports_of, verify_again
 from ortrim.pipeline.planned import make_planned
 from ortrim.pipeline.prediction import predictions
-from ortrim.pipeline.preparing import prepare_models, write_prepared
-from ortrim.pipeline.request import Request, convert_models
-
-
-def _models(
-    model: list[str] | None, case: list[str] | None, data: str | None, ort_version: str | None, profile: str | None
-) -> GivenModels:
-    return GivenModels(models=model or (), cases=case or (), data=data, version=ort_version, profile=profile)
+from ortrim.pipeline.preparing import prepare_models, write_converted, write_prepared
+from ortrim.pipeline.request import Request, converted_models
+from ortrim.report.write import JSON_NAME, read_report
+from ortrim.spec.step_specs import WITHOUT_KEYS
 
 
 def _show_plan(request: Request, console: Console, *, json_mode: bool) -> None:
@@ -52,25 +48,22 @@ def _show_plan(request: Request, console: Console, *, json_mode: bool) -> None:
     show_plan(console, plan, predictions(plan.targets, request), json_mode=json_mode)
 
 
-@task(
-    positional=[],
-    iterable=["model", "device", "mount", "engine_flag", "case"],
+@models_task(
+    iterable=["device", "mount", "engine_flag"],
     help={
-        **MODEL_HELP,
-        **help_for("spec", "target", *CONTAINERS, *REMOTE, "profile", "jobs", "output", "ndk", "bundle"),
+        **help_for("target", *CONTAINERS, *REMOTE, "jobs", "output", "ndk", "bundle"),
         **help_for("verify-cache", "plan-only", "json", *VERIFYING),
     },
 )
 def build(
     _context: Context,
+    models: GivenModels,
     device: list[str],
     mount: list[str],
     engine_flag: list[str],
-    spec: str | None = None,
     target: str | None = None,
     executor: str = "native",
     engine: str | None = None,
-    profile: str | None = None,
     jobs: str | None = None,
     output: str = "artifacts",
     token_file: str | None = None,
@@ -86,10 +79,6 @@ def build(
     repo: str | None = None,
     ref: str | None = None,
     workflow: str | None = None,
-    model: list[str] | None = None,
-    case: list[str] | None = None,
-    data: str | None = None,
-    ort_version: str | None = None,
 ) -> None:
     """Build trimmed, verified runtimes for models.
 
@@ -99,14 +88,13 @@ def build(
         ortrim build app.toml --target android
         ortrim build app.toml --target ios --executor github
     """
-    with boundary(json_mode=json, verify_cache=verify_cache) as console, chosen_bundle(bundle):
+    shown = boundary(json_mode=json, verify_cache=verify_cache, in_options=models.in_options)
+    with shown as console, chosen_bundle(bundle):
         container = container_options(executor, engine, mount, engine_flag)
         require_possible(executor, repo=repo, ref=ref, workflow=workflow, token_file=token_file)
         remote = remote_from(repo, ref, token_file, workflow)
         request = request_from(
-            None,
             target=target,
-            profile=profile,
             jobs=jobs,
             output=output,
             ndk=ndk,
@@ -117,8 +105,7 @@ def build(
             trace=trace,
             training_run=training_run,
         )
-        given = _models(model, case, data, ort_version, profile)
-        request = given.request(spec, request, console, to_run=not plan_only and executor != "github")
+        request = models.request(request, console, to_run=not plan_only and executor != "github")
         if plan_only:
             _show_plan(request, console, json_mode=json)
         elif executor == "github":
@@ -130,35 +117,20 @@ def build(
                 show_next(console, reports, request)
 
 
-@task(
-    positional=[],
-    iterable=["model", "case"],
-    help={**MODEL_HELP, **help_for("spec", "target", "profile", "output", "json")},
-)
+@models_task(help=help_for("target", "output", "json"))
 def plan(
-    _context: Context,
-    spec: str | None = None,
-    target: str | None = None,
-    profile: str | None = None,
-    json: bool = False,
-    output: str = "artifacts",
-    model: list[str] | None = None,
-    case: list[str] | None = None,
-    data: str | None = None,
-    ort_version: str | None = None,
+    _context: Context, models: GivenModels, target: str | None = None, json: bool = False, output: str = "artifacts"
 ) -> None:
     """Show what a build would do, without compiling anything."""
-    with boundary(json_mode=json) as console:
-        request = request_from(None, target=target, profile=profile, output=output)
-        given = _models(model, case, data, ort_version, profile)
-        _show_plan(given.request(spec, request, console), console, json_mode=json)
+    with boundary(json_mode=json, in_options=models.in_options) as console:
+        _show_plan(models.request(request_from(target=target, output=output), console), console, json_mode=json)
 
 
-@task(
-    positional=[],
-    iterable=["model", "case"],
+@models_task(
+    without=("spec",),
     help={
-        **MODEL_HELP,
+        "model": f"models: {WORDS}; also without --model",
+        "ort-version": "version of ONNX Runtime to write down, such as 1.24.4 or newest (default: none)",
         "target": "targets to write down, as build takes them (default: none, so that build is for its own machine)",
         "profile": f"profile to write down: {PROFILES_IN_WORDS}",
         "output": "folder to write the buildspec to (default: this one)",
@@ -167,15 +139,7 @@ def plan(
     },
 )
 def init(
-    _context: Context,
-    target: str | None = None,
-    profile: str | None = None,
-    output: str = ".",
-    github: str | None = None,
-    model: list[str] | None = None,
-    case: list[str] | None = None,
-    data: str | None = None,
-    ort_version: str | None = None,
+    _context: Context, models: GivenModels, target: str | None = None, output: str = ".", github: str | None = None
 ) -> None:
     """Write a buildspec for models, with test cases.
 
@@ -184,10 +148,9 @@ def init(
         ortrim init model.onnx --target android
         ortrim init nets/ --github OWNER/ortrim
     """
-    with boundary() as console:
+    with boundary(in_options=models.in_options) as console:
         program = called_program(github) if github else None
-        given = _models(model, case, data, ort_version, profile)
-        file, text = given.draft(Path(output), target, console)
+        file, text = models.draft(Path(output), target, console)
         workflow = calling_workflow(file, program, target) if program else None
         write_atomically(file, text)
         console.note(f"{file}: edit it, then run: ortrim build {file}")
@@ -196,13 +159,12 @@ def init(
             console.note(f"{os.path.relpath(workflow[0])}: builds it on GitHub, once both are pushed with the models")
 
 
-@task(iterable=["device"], help=help_for("spec", "target", "profile", "output", "json", *VERIFYING))
+@models_task(iterable=["device"], help=help_for("target", "output", "json", *VERIFYING))
 def verify(
     _context: Context,
+    models: GivenModels,
     device: list[str],
-    spec: str | None = None,
     target: str | None = None,
-    profile: str | None = None,
     output: str = "artifacts",
     json: bool = False,
     cores: str | None = None,
@@ -211,11 +173,9 @@ def verify(
     training_run: str = "",
 ) -> None:
     """Verify an existing build again."""
-    with boundary(json_mode=json) as console:
+    with boundary(json_mode=json, in_options=models.in_options) as console:
         request = request_from(
-            spec,
             target=target,
-            profile=profile,
             output=output,
             devices=device,
             cores=cores,
@@ -223,67 +183,112 @@ def verify(
             trace=trace,
             training_run=training_run,
         )
-        conclude(console, verify_again(request, console), json_mode=json)
+        conclude(console, verify_again(models.request(request, console), console), json_mode=json)
 
 
-@task(help=help_for("spec", "target", "profile", "output", "json"))
+@models_task(
+    help={"model": f"{MODEL_HELP['model']}, or the name of what was built", **help_for("target", "output", "json")}
+)
 def report(
-    _context: Context,
-    spec: str | None = None,
-    target: str | None = None,
-    profile: str | None = None,
-    output: str = "artifacts",
-    json: bool = False,
+    _context: Context, models: GivenModels, target: str | None = None, output: str = "artifacts", json: bool = False
 ) -> None:
-    """Show the report of the last build."""
-    with boundary(json_mode=json) as console:
-        show_reports(
-            console,
-            reports_of(request_from(spec, target=target, profile=profile, output=output), console),
-            json_mode=json,
-        )
+    """Show the report of the last build.
+
+    For example:
+
+        ortrim report               # of the demo
+        ortrim report model.onnx    # of these models, if they were built
+        ortrim report model         # of the latest build of this name
+    """
+    with boundary(json_mode=json, in_options=models.in_options) as console:
+        folders = latest_folders(models.words, Path(output), target)
+        found = tuple(read_report(folder / JSON_NAME) for folder in folders.values())
+        if not found:
+            found = reports_of(models.request(request_from(target=target, output=output), console), console)
+        show_reports(console, found, json_mode=json)
 
 
-@task(help=help_for("spec", "output", "json"))
-def convert(_context: Context, spec: str | None = None, output: str = "artifacts", json: bool = False) -> None:
-    """Convert a buildspec's models to ORT format."""
-    with boundary(json_mode=json) as console:
-        require_writable(Path(output))
-        models = convert_models(request_from(spec), console)
-        folder = Path(output) / models.loaded.spec.name / "models"
-        written = tuple(replace(model, path=folder / f"{model.name}.ort") for model in models.converted)
-        for model, copy in zip(models.converted, written, strict=True):
-            write_atomically(copy.path, model.path.read_bytes())
-            console.note(f"{copy.path}: {model.size_bytes:,} bytes, style {model.style}, level {model.level}")
+@models_task(
+    help={
+        "output": "folder to write the models and session.json to (default: this one)",
+        **help_for("json"),
+    }
+)
+def convert(_context: Context, models: GivenModels, output: str = ".", json: bool = False) -> None:
+    """Convert models to ORT format, with their session.json.
+
+    For example:
+
+        ortrim convert model.onnx
+        ortrim convert nets/ --output converted
+    """
+    with boundary(json_mode=json, in_options=models.in_options) as console:
+        folder = Path(output)
+        require_writable(folder)
+        written = write_converted(converted_models(models.loaded(request_from(), console), console), folder)
         if json:
             console.result(to_json(written))
+            return
+        for model in written:
+            console.note(f"{model.path}: {model.size_bytes:,} bytes, style {model.style}, level {model.level}")
+        console.note(f"{folder / SESSION}: how to load them, see docs/reference/session.md")
 
 
-@task(help=help_for("spec", "json"))
-def reduce(_context: Context, spec: str | None = None, json: bool = False) -> None:
-    """Print the operators and types that the models require."""
-    with boundary(json_mode=json) as console:
-        operators = convert_models(request_from(spec), console).operators
-        console.result(to_json(operators) if json else render_config(operators))
-
-
-@task(
-    positional=[],
-    iterable=["only"],
+@models_task(
     help={
-        **help_for("spec", "json"),
+        "output": "file to write the configuration to, such as required_operators.config (default: print it)",
+        **help_for("json"),
+    }
+)
+def reduce(_context: Context, models: GivenModels, output: str | None = None, json: bool = False) -> None:
+    """Print the operators and types that models require.
+
+    For example:
+
+        ortrim reduce model.onnx > required_operators.config
+        ortrim reduce nets/ --output required_operators.config
+    """
+    with boundary(json_mode=json, in_options=models.in_options) as console:
+        told = Console(json_mode=True)  # standard output is for a file
+        operators = converted_models(models.loaded(request_from(), told), told).operators
+        text = to_json(operators) if json else render_config(operators)
+        if output is None:
+            console.result(text)
+        else:
+            write_atomically(Path(output), text)
+            console.note(f"{output}: {counted(len(operators.operators), 'operator')}")
+
+
+@models_task(
+    iterable=["only", "step"],
+    help={
+        "step": f"a step for models, by its defaults; may be repeated: {', '.join(WITHOUT_KEYS)}",
         "only": "model of the buildspec, may be repeated (default: all that have steps)",
         "output": "folder to write the prepared models and the reports of their steps to (default: none are written)",
+        **help_for("json"),
     },
 )
 def prepare(
-    _context: Context, only: Sequence[str], spec: str | None = None, output: str | None = None, json: bool = False
+    _context: Context,
+    models: GivenModels,
+    only: Sequence[str],
+    step: Sequence[str],
+    output: str | None = None,
+    json: bool = False,
 ) -> None:
-    """Run the steps of models, and show what each changed."""
-    with boundary(json_mode=json) as console:
+    """Run the steps of models, and show what each changed.
+
+    For example:
+
+        ortrim prepare model.onnx --step simplify --step strip --output .
+        ortrim prepare app.toml
+    """
+    with boundary(json_mode=json, in_options=models.in_options) as console:
         if output is not None:
             require_writable(Path(output))
-        prepared = prepare_models(request_from(spec), tuple(only), console)
+        if models.in_options and not step:
+            raise UsageError("no-steps", "no step is named", hint=f"add --step, one of {', '.join(WITHOUT_KEYS)}")
+        prepared = prepare_models(models.loaded(request_from(), console, step), tuple(only), console)
         if output is not None:
             write_prepared(prepared, Path(output), console)
         if json:

@@ -9,35 +9,37 @@ from ortrim.base.build_bundle import VARIABLE
 from ortrim.base.console import counted
 from ortrim.base.json import to_data
 from ortrim.cli.boundary import boundary
-from ortrim.cli.options import help_for
-from ortrim.cli.task import task
+from ortrim.cli.given_models import WORDS, GivenModels, models_task
+from ortrim.cli.options import help_for, request_from, version_option
 from ortrim.pipeline.bundling import make_bundle
 
 
-@task(
+@models_task(
+    without=("case", "data", "profile"),
     help={
         **help_for("target", "json"),
-        "spec": "buildspec whose models are fetched, too (default: none, for all whose models are files)",
-        "version": "version of ONNX Runtime (default: the buildspec's)",
+        "model": f"models that are fetched, too: {WORDS}; or one buildspec (default: none, for all that are files)",
+        "spec": "a buildspec; also without --spec",
         "output": "file to write (default: ortrim-bundle-VERSION.zip)",
-    }
+    },
 )
 def bundle(
     _context: Context,
-    spec: str | None = None,
-    version: str | None = None,
+    models: GivenModels,
     target: str | None = None,
     output: str | None = None,
     json: bool = False,
 ) -> None:
     """Write all that builds fetch into one file."""
-    with boundary(json_mode=json) as console:
-        chosen = None if spec is None else Path(spec)
-        path, manifest = make_bundle(chosen, version, target, None if output is None else Path(output), console)
+    with boundary(json_mode=json, in_options=models.in_options) as console:
+        bare = models.first_spec().loaded if models.in_options else lambda: models.loaded(request_from(), console)
+        loaded = bare() if models.words else None
+        file, version = None if output is None else Path(output), version_option(models.ort_version)
+        path, manifest = make_bundle(loaded, version, target, file, console)
         if json:
             console.result(json_module.dumps({"path": str(path), **to_data(manifest)}, indent=2))
         else:
             size = path.stat().st_size
             console.note(f"{path}: {counted(len(manifest.files), 'file')}, {counted(size, 'byte')}")
-            built = f"--spec {spec}" if spec else "MODEL.onnx"
+            built = " ".join(models.words or ("MODEL.onnx",))
             console.note(f"build with it where there is no network: {VARIABLE}={path.name} ortrim build {built}")

@@ -12,7 +12,8 @@ from ortrim.base.files import shipped_folder
 from ortrim.base.processor_cores import MOST_CORES, read_cores
 from ortrim.containers.engines import ContainerOptions, engine_named
 from ortrim.containers.runs import parse_flags, parse_mounts
-from ortrim.errors import UsageError, bad_option
+from ortrim.errors import SpecError, UsageError, bad_option
+from ortrim.pins.versions import exact_version, known_version
 from ortrim.pipeline.request import Request
 from ortrim.spec.build_options import PROFILE_NAMES, ProfileName
 
@@ -31,7 +32,7 @@ DEMO: Final = "silero-vad.toml"
 PROFILES_IN_WORDS: Final = f"{', '.join(PROFILE_NAMES[:-1])} or {PROFILE_NAMES[-1]}"
 
 HELP: Final[Mapping[str, str]] = {
-    "spec": f"buildspec to build (default: the demo, {DEMO})",
+    "spec": f"a buildspec (default: the demo, {DEMO})",
     "target": "identifiers, globs or prefixes such as 'linux', separated by commas (default: this host's); "
     "names such as linux-amd64 also work",
     "executor": "where to compile: native, container or github (default: native)",
@@ -74,7 +75,7 @@ def help_for(*names: str) -> dict[str, str]:
 
 
 def request_from(
-    spec: str | None,
+    spec: str | None = None,
     *,
     target: str | None = None,
     profile: str | None = None,
@@ -92,7 +93,7 @@ def request_from(
     return Request(
         spec=demo_spec() if spec is None else Path(spec),
         target=target,
-        profile=None if profile is None else profile_named(profile),
+        profile=profile_option(profile),
         jobs=_jobs(jobs),
         output=Path(output),
         ndk=None if ndk is None else Path(ndk),
@@ -136,6 +137,22 @@ def profile_named(word: str) -> ProfileName:
         if name == word:
             return name
     raise bad_option("profile", word, f"choose {PROFILES_IN_WORDS}")
+
+
+def version_option(word: str | None) -> str | None:
+    """Return the version of ONNX Runtime that `--ort-version` means. Raises `UsageError` for one that is not known."""
+    if word is None:
+        return None
+    try:
+        known_version(version := exact_version(word))
+    except SpecError as error:
+        raise UsageError(error.code, error.what, where="--ort-version", why=error.why, hint=error.hint) from error
+    return version
+
+
+def profile_option(word: str | None) -> ProfileName | None:
+    """Return the profile of a name, None without one. Raises `UsageError` (`bad-option`)."""
+    return None if word is None else profile_named(word)
 
 
 def _jobs(jobs: str | None) -> int | None:

@@ -1,10 +1,12 @@
-"""The program `ortrim`: the same tasks, from any folder."""
+"""The program: `ortrim` in any folder, and `invoke` in a checkout."""
 
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
+from typing import Final
 
 from invoke.collection import Collection
 from invoke.config import Config
@@ -17,7 +19,10 @@ from ortrim.base.console import Console
 from ortrim.cli.boundary import end_unread, end_unwritten, open_standard_streams
 from ortrim.cli.task import task_help, without_name
 from ortrim.cli.tasks import namespace_for
-from ortrim.errors import ExitCode
+from ortrim.cli.words import LONGEST, is_file_like, nearest_word, unknown_word
+from ortrim.errors import ExitCode, UsageError
+
+MODELS: Final = (".onnx", ".toml")
 
 
 class OrtrimConfig(Config):
@@ -30,7 +35,10 @@ class OrtrimConfig(Config):
 
 
 class OrtrimProgram(Program):
-    """Invoke's program, which lists the tasks when none is given, and has ortrim's exit code for bad options."""
+    """Invoke's program with ortrim's help and errors, whose tasks take words that stand alone.
+
+    It is the program `ortrim`; in a checkout, `tasks.py` makes `invoke` one, which has read its own options then.
+    """
 
     def run(self, argv: list[str] | None = None, exit: bool = True) -> None:  # noqa: A002 - Invoke's name
         """Run a command line, or say how a shell may go on with one, for which Invoke would load all tasks."""
@@ -42,16 +50,9 @@ class OrtrimProgram(Program):
         else:
             super().run(argv, exit)
 
-    def normalize_argv(self, argv: list[str] | None) -> None:
-        """Take words behind `--` for files, whatever they begin with; Invoke keeps them from tasks."""
-        super().normalize_argv(argv)
-        words = list(self.argv)
-        end = words.index("--") if "--" in words else len(words)
-        self.argv = [*words[:end], *(f"./{word}" if word.startswith("-") else word for word in words[end + 1 :])]
-
     def parse_core(self, argv: list[str] | None) -> None:
         """Read the options that stand before any task."""
-        with _usage_errors(argv):
+        with self._usage_errors():
             super().parse_core(argv)
 
     def parse_collection(self) -> None:
@@ -61,61 +62,123 @@ class OrtrimProgram(Program):
 
     def parse_tasks(self) -> None:
         """Read tasks and their options."""
-        with _usage_errors(self.argv):
+        with self._usage_errors():
             super().parse_tasks()
 
     def _make_parser(self) -> Parser:
         """Return Invoke's parser; words that stand alone become a task's models or sources.
 
-        Invoke takes `--help` for a positional argument that is still missing.
+        Those behind `--` are files, whatever they begin with; Invoke keeps them from tasks. It takes `--help` for a
+        positional argument that is still missing.
         """
         parser = super()._make_parser()
-        if not {"-h", "--help"}.isdisjoint(self.core.unparsed):
+        words = self.core.unparsed
+        if not {"-h", "--help"}.isdisjoint(words):
             for task in parser.contexts.values():
                 task.positional_args.clear()
-        self.core.unparsed[:] = _with_options(self.core.unparsed, parser.contexts)
+        if "--" in self.argv and not self.args.complete.value:
+            behind = self.argv[self.argv.index("--") + 1 :]
+            words += (f"./{word}" if word.startswith("-") else word for word in behind)
+        words[:] = _with_options(words, parser.contexts, self.initial_context)
         return parser
 
     def parse_cleanup(self) -> None:
         """Answer `--help` and `--list`."""
-        with _usage_errors():
+        with self._usage_errors():
             super().parse_cleanup()
 
     def print_task_help(self, name: str) -> None:
         """Show the options of a task by groups."""
         options = {each.names[0]: each for each in self.parser.contexts[name].args.values()}
-        Console().render(task_help(self.binary, name, self.collection[name], options))
+        Console().render(task_help(self.binary_names[0], name, self.collection[name], options))
 
     def no_tasks_given(self) -> None:
         """List the tasks."""
         self.list_tasks()
         raise Exit
 
+    @contextmanager
+    def _usage_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except (ParseError, UsageError) as error:
+            diagnostic = self._worded(error) if isinstance(error, ParseError) else error
+            Console().diagnostic(diagnostic)
+            raise Exit(code=ExitCode.USAGE) from error
 
-def _with_options(words: Sequence[str], tasks: Mapping[str, ParserContext]) -> list[str]:
-    """Write `--model=` or `--app=` before each word behind the first task that is no option, option's value or task.
+    def _worded(self, error: ParseError) -> UsageError:
+        """Return what Invoke's parser says, in words that name what was written and what is there."""
+        said, context = str(error), error.context
+        task = context.name if context else None
+        program = self.binary_names[0]
+        hint = f"run: {program} --help {task}" if task else f"run: {program} --list"
+        if (unknown := re.fullmatch("No idea what '(.*)' is!", said, re.DOTALL)) and context:
+            word = unknown[1]
+            file = next((each for each in self.argv if each.startswith("-") and Path(each).is_file()), "")
+            if file:
+                hint = f"the file's name begins with a dash; write ./{file}, or put -- before it"
+            elif near := nearest_word(word, context.flags):
+                hint = f"did you mean {near}?"
+            said = f"{task or program} has no option {word[:LONGEST]!r}"
+        elif unknown:  # of --help
+            return unknown_word(unknown[1], "is no task", hint)
+        elif valueless := re.search("<Argument: ([^ >]+)", said):
+            said = f"--{valueless[1]} needs a value"
+        elif missing := re.fullmatch("'.*' did not receive required positional arguments: (.*)", said):
+            said = f"{task} needs {missing[1].replace(chr(39), '').upper()}"
+        return UsageError("bad-usage", said, hint=hint)
 
-    Invoke's own positional arguments cannot be repeated or left out.
+
+def _with_options(words: Sequence[str], tasks: Mapping[str, ParserContext], core: ParserContext) -> Iterator[str]:
+    """Write `--model=` or the like before each word that is no task, option or option's value, for its task.
+
+    Invoke's own positional arguments cannot be repeated or left out. Raises `UsageError` (`unknown-word`) for a word
+    that no task takes.
     """
-    task = tasks.get(words[0]) if words else None
-    option = without_name(task.args) if task else None
-    if task is None or option is None or task.args[option].positional:
-        return list(words)
-    written, expects, several = [words[0]], False, task.args[option].kind is list
-    for at, word in enumerate(words[1:], start=1):
-        if word in tasks and not expects and not Path(word).exists():
-            return [*written, *words[at:]]
-        takes_value = word in task.flags and task.flags[word].takes_value  # its `get` knows no letters
-        alone = not (expects or word.startswith("-"))
-        written.append(f"--{option}={word}" if alone else word)
-        if alone and not several:
-            return [*written, *words[at + 1 :]]
-        expects = not expects and takes_value
-    return written
+    task: ParserContext | None = None
+    option, missing, is_value = None, 0, False
+    for word in words:
+        if is_value or word.startswith("-"):
+            known = () if is_value else tuple(each.flags for each in (task, core) if each)
+            flag = next((flags[word] for flags in known if word in flags), None)
+            is_value = flag is not None and flag.takes_value and not flag.optional
+            yield word
+        elif missing:
+            missing -= 1
+            yield word
+        elif word in tasks and not (option and Path(word).exists()):
+            task = tasks[word]
+            option, missing = without_name(task.args), len(task.positional_args)
+            yield word
+        elif task and option:
+            yield f"--{option}={word}"
+            option = option if task.args[option].kind is list else None
+        else:
+            raise _stray(word, task.name if task else None)
+
+
+def _stray(word: str, task: str | None) -> UsageError:
+    """Return the diagnostic for a word in whose place only a task could stand."""
+    if task:
+        what = f"{task} takes no such word, and no task has this name"
+        return unknown_word(word, what, f"--help {task} shows what it takes")
+    if Path(word).exists():
+        what = "is a file or a folder, and no task"
+        hint = (
+            f"say what to do with it, for example: {'build' if word.endswith(MODELS) else 'inspect'} {word[:LONGEST]}"
+        )
+        return UsageError("unknown-word", what, where=repr(word[:LONGEST]), hint=hint)
+    what = "there is no such file, and no task of this name" if is_file_like(word) else "is no task"
+    return unknown_word(word, what, "--list shows the tasks")
 
 
 program = OrtrimProgram(
-    namespace=Collection(), version=version("ortrim"), name="ortrim", binary="ortrim", config_class=OrtrimConfig
+    namespace=Collection(),
+    version=version("ortrim"),
+    name="ortrim",
+    binary="ortrim",
+    binary_names=["ortrim"],
+    config_class=OrtrimConfig,
 )
 
 
@@ -131,19 +194,3 @@ def main() -> None:
         sys.exit(end_unread())
     except OSError as error:
         sys.exit(end_unwritten(error))
-
-
-@contextmanager
-def _usage_errors(argv: Sequence[str] | None = None) -> Iterator[None]:
-    try:
-        yield
-    except ParseError as error:
-        files = (word for word in argv or () if word.startswith("-") and Path(word).is_file())
-        file = next(files, "")
-        model = next((word for word in argv or () if word.endswith((".onnx", ".toml"))), "")
-        hint = "run ortrim --list"
-        if file:
-            hint = f"the file's name begins with a dash; write ./{file}, or put -- before it"
-        elif model and model == next(iter((argv or ())[1:]), None):
-            hint = f"say what to do with it: ortrim build {model}"
-        raise Exit(message=f"error: bad-usage\n  {error}\n  hint: {hint}", code=ExitCode.USAGE) from error

@@ -29,7 +29,7 @@ GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
     "GitHub": ("repo", "ref", "workflow", "token-file"),
 }
 """Options that many tasks have, by what they are about; a task's own stand before them."""
-WITHOUT_NAME: Final = ("model", "app")
+WITHOUT_NAME: Final = ("model", "app", "spec")
 """Options whose values stand alone: a task has one of them at most."""
 
 
@@ -51,15 +51,22 @@ def without_name(options: Container[str]) -> str | None:
     return next((name for name in WITHOUT_NAME if name in options), None)
 
 
+def words_of(program: str, name: str, options: Mapping[str, Argument]) -> str:
+    """Return how a task is called: the words that it takes, then its options."""
+    needed = [option for option, each in options.items() if each.positional and each.kind is not list]
+    alone = without_name(options)
+    several = "..." if alone and options[alone].kind is list else ""
+    words = [option.upper() for option in needed] or [f"[{alone.upper()}{several}]" for _ in (alone,) if alone]
+    return " ".join((program, name, *words, *(("[options]",) if len(options) > len(needed) else ())))
+
+
 def task_help(program: str, name: str, called: Task[Any], options: Mapping[str, Argument]) -> Group:
     """Return the help of a task: how it is called, what it does, and its options, given by name, in groups."""
-    option = without_name(options)
-    words = f"{option.upper()}... " if option and options[option].kind is list else ""
     grouped = {each for names in GROUPS.values() for each in names}
     groups = {"Options": tuple(each for each in options if each not in grouped), **GROUPS}
     shown = {title: [options[each] for each in names if each in options] for title, names in groups.items()}
     return Group(
-        Text(f"Usage: {program} {name} {words}[options]\n"),
+        Text(f"Usage: {words_of(program, name, options)}\n"),
         Text(f"{inspect.getdoc(called) or ''}\n"),
         *(part for title, each in shown.items() if each for part in _group(title, each)),
     )

@@ -1,19 +1,26 @@
 """`cost`: what one inference of a model takes, for a model's file or for the cases of a buildspec's models."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ortrim.base.cache import cache_folder
 from ortrim.base.console import Console
 from ortrim.cost.graph import CostRequest, cost_of, open_dimensions
 from ortrim.cost.memory import ModelCost
-from ortrim.errors import UsageError
+from ortrim.errors import ModelError, OperatorsError, ToolError, UsageError, VerifyError
+from ortrim.models.full_runtime import full_runtime
 from ortrim.models.models import PreparedModel
 from ortrim.models.named import files_named
+from ortrim.models.prepare import FACTS_LAYOUT, prepare
+from ortrim.pins.runtime import runtime_pins
 from ortrim.pins.versions import NEWEST, exact_version
 from ortrim.pipeline.preparing import cases_of, ready_models
-from ortrim.pipeline.request import Request, is_buildspec, load
+from ortrim.pipeline.request import Request, found_for, is_buildspec, load
+from ortrim.spec.buildspec import CaseSpec, ModelSpec, RuntimeSpec
+from ortrim.spec.load import name_from
 from ortrim.spec.problems import nearest
-from ortrim.verify.cases import Case, input_shapes
+from ortrim.verify.cases import Case, input_shapes, make_cases
 
 
 def check_sizes(words: Sequence[str], sizes: Mapping[str, int]) -> None:
@@ -32,34 +39,72 @@ def check_sizes(words: Sequence[str], sizes: Mapping[str, int]) -> None:
             raise UsageError("bad-option", f"no model has a dynamic dimension {name!r}", where="--dim", hint=hint)
 
 
-def costs_of(
-    word: str, dimensions: Mapping[str, int], console: Console, *, given: bool = False
-) -> tuple[ModelCost, ...]:
-    """Return the costs of the models that a word names, for the sizes given, or of each case of a buildspec's models.
+@dataclass(frozen=True, kw_only=True)
+class CostsAsked:
+    """How models are counted: with these sizes of open dimensions, or in the user's own cases, or in those found.
 
-    A model with steps is counted after them, or as `given`. Cases whose inputs have the same shapes are counted once,
-    for the first of them. Raises as `files_named` does, `ModelError`, or what reading a buildspec, its models' steps
-    and making its cases raises.
+    `ort_version` is the version in which cases are found. A model with steps is counted after them, or as `given`.
+    """
+
+    dimensions: Mapping[str, int]
+    cases: tuple[CaseSpec, ...] = ()
+    ort_version: str | None = None
+    given: bool = False
+
+
+def costs_of(word: str, asked: CostsAsked, console: Console) -> tuple[ModelCost, ...]:
+    """Return the costs of the models that a word names: of each case, or of the one run that its inputs allow.
+
+    Cases whose inputs have the same shapes are counted once, for the first of them. Raises as `files_named` does,
+    `ModelError`, or what reading a buildspec, its models' steps and making cases raises.
     """
     if is_buildspec(Path(word)):
-        return _costs_of_buildspec(Path(word), console, given=given)
-    asked = CostRequest(dimensions=dimensions)
-    files = files_named(word, exact_version(NEWEST))
-    return tuple(cost_of(file, asked, name=name, where=name) for name, file in files)
+        return _costs_of_buildspec(Path(word), asked, console)
+    found: list[ModelCost] = []
+    for name, file in files_named(word, exact_version(NEWEST)):
+        own = _cases(name, file, asked, console)
+        request = CostRequest(dimensions=asked.dimensions)
+        found += costs_of_cases(*own, name=name) if own else [cost_of(file, request, name=name, where=name)]
+    return tuple(found)
 
 
-def _costs_of_buildspec(path: Path, console: Console, *, given: bool) -> tuple[ModelCost, ...]:
-    loaded = load(Request(spec=path))
+def _cases(name: str, file: Path, asked: CostsAsked, console: Console) -> tuple[PreparedModel, tuple[Case, ...]] | None:
+    """Return a model with its cases: the user's own, or else those found if it leaves sizes open and none is given.
+
+    None where there are none: it is then counted as far as that goes.
+    """
+    if not asked.cases and (asked.dimensions or not open_dimensions(file, name)):
+        return None
+    version = asked.ort_version or RuntimeSpec().version
+    spec, root = ModelSpec(name=name_from(file) or "model", path=file, cases=asked.cases), cache_folder("models")
+    try:
+        model = prepare(spec, base=Path(), root=root / FACTS_LAYOUT, ort_version=version, where=name)
+        if not asked.cases:
+            pins = runtime_pins(version)
+            runtime = full_runtime(pins.version, pins.converter_requirements)
+            spec = replace(spec, cases=found_for(model, runtime, console).cases)
+    except (ModelError, OperatorsError, ToolError, VerifyError) as error:
+        if asked.cases or error.code == "not-onnx":
+            raise
+        console.warn(f"no sizes were found for {name} ({error.what}): give --dim or --case")
+        return None
+    return model, make_cases(model, spec, Path(), cache_folder("cases"))
+
+
+def _costs_of_buildspec(path: Path, asked: CostsAsked, console: Console) -> tuple[ModelCost, ...]:
+    loaded = load(Request(spec=path, version=asked.ort_version))
     costs: list[ModelCost] = []
-    for number, ready in enumerate(ready_models(loaded, console, given=given)):
+    for number, ready in enumerate(ready_models(loaded, console, given=asked.given)):
         if ready.steps:
             console.note(f"{ready.model.name} is counted after its steps: {', '.join(ready.steps)}")
         costs += costs_of_cases(ready.model, cases_of(ready, number, loaded))
     return tuple(costs)
 
 
-def costs_of_cases(model: PreparedModel, cases: tuple[Case, ...]) -> list[ModelCost]:
+def costs_of_cases(model: PreparedModel, cases: tuple[Case, ...], *, name: str = "") -> list[ModelCost]:
     """Return the cost of each case of a model; cases of the same shapes are counted once, for the first of them.
+
+    It is shown by `name`, or else by its own.
 
     Raises `ModelError`.
     """
@@ -71,7 +116,7 @@ def costs_of_cases(model: PreparedModel, cases: tuple[Case, ...]) -> list[ModelC
         cost_of(
             model.path,
             CostRequest(shapes=dict(zip(names, shapes, strict=True)), case=case.name),
-            name=model.name,
+            name=name or model.name,
             where=f"model '{model.name}', case '{case.name}'",
         )
         for shapes, case in by_shapes.items()

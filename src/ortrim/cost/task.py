@@ -8,9 +8,8 @@ from invoke.context import Context
 
 from ortrim.base.json import to_data
 from ortrim.cli.boundary import boundary
-from ortrim.cli.given_models import MODELS_OR_BUILDSPECS, require_some
-from ortrim.cli.options import count_option, help_for, request_from, size_option
-from ortrim.cli.task import task
+from ortrim.cli.given_models import MODELS_OR_BUILDSPECS, GivenModels, models_task, require_named
+from ortrim.cli.options import count_option, help_for, request_from, size_option, version_option
 from ortrim.cost.memory import ModelCost
 from ortrim.cost.proportion import Expectation
 from ortrim.cost.report import TOP, cost_tables, proportion_tables
@@ -19,42 +18,45 @@ from ortrim.pipeline.request import is_buildspec
 SCHEMA: Final = "ortrim-cost/1"
 
 
-@task(
-    positional=[],
-    iterable=["model", "dim"],
+@models_task(
+    iterable=["dim"],
     help={
         "model": f"{MODELS_OR_BUILDSPECS}, in each case",
+        "spec": "a buildspec; also without --spec",
         "top": f"how many operators and nodes to show (default: {TOP}; with --json: all)",
         "target": "for a buildspec with a reference model: the target on which it was measured (default: this host's)",
-        **help_for("dim", "given", "profile", "output", "json"),
+        **help_for("dim", "given", "output", "json"),
     },
 )
 def cost(
     _context: Context,
+    models: GivenModels,
     dim: list[str],
-    model: list[str] | None = None,
     given: bool = False,
     top: str = "",
     target: str | None = None,
-    profile: str | None = None,
     output: str = "artifacts",
     json: bool = False,
 ) -> None:
     """Count a model's arithmetic, parameters and memory."""
     from ortrim.cost.proportion import expectations_of, has_reference  # noqa: PLC0415 - imports onnx
-    from ortrim.cost.run import check_sizes, costs_of  # noqa: PLC0415 - imports onnx
+    from ortrim.cost.run import CostsAsked, check_sizes, costs_of  # noqa: PLC0415 - imports onnx
 
-    with boundary(json_mode=json) as console:
+    with boundary(json_mode=json, in_options=models.in_options) as console:
         most = count_option(top, "top")
-        words, sizes = require_some(model, "cost"), dict(map(size_option, dim))
+        words, sizes = models.required("cost").words, dict(map(size_option, dim))
+        require_named(models.model or ())
         check_sizes(words, sizes)
+        asked = CostsAsked(
+            dimensions=sizes, cases=models.cases(), ort_version=version_option(models.ort_version), given=given
+        )
         costs: list[ModelCost] = []
         expected: list[Expectation] = []
         for word in words:
-            own = costs_of(word, sizes, console, given=given)
+            own = costs_of(word, asked, console)
             costs += own
             if not given and is_buildspec(Path(word)) and has_reference(Path(word)):
-                request = request_from(word, target=target, profile=profile, output=output)
+                request = request_from(word, target=target, profile=models.profile, output=output)
                 expected += expectations_of(request, own, console)
         if json:
             data = {

@@ -7,54 +7,49 @@ from invoke.context import Context
 
 from ortrim.base.json import to_json
 from ortrim.cli.boundary import boundary
-from ortrim.cli.given_models import MODEL_HELP, GivenModels, require_some
+from ortrim.cli.given_models import MODEL_HELP, GivenModels, models_task
 from ortrim.cli.options import count_option, help_for, request_from
-from ortrim.cli.task import task
 from ortrim.engines.catalogue import ENGINES, USUAL
 from ortrim.engines.report import engine_tables
 from ortrim.errors import bad_option
 
 
-@task(
-    positional=[],
-    iterable=["model", "engine", "only", "case"],
+@models_task(
+    iterable=["engine", "only"],
     help={
-        "model": MODEL_HELP["model"],
         "engine": f"one of {', '.join(ENGINES)}; may be repeated (default: {', '.join(USUAL)})",
         "only": "model by its name, may be repeated (default: all)",
-        "case": "case of the models, may be repeated (default: all)",
+        "case": f"{MODEL_HELP['case']}; a NAME alone: only the case of this name",
         "library": "trimmed library to compare (default: the buildspec's finished build)",
         "rounds": "how often each engine is run for each case (default: 5)",
         "threads": "threads of each engine (default: 1)",
-        **help_for("profile", "output", "json"),
+        **help_for("output", "json"),
     },
 )
 def compare(
     _context: Context,
+    models: GivenModels,
     engine: Sequence[str],
     only: Sequence[str],
-    case: Sequence[str],
-    model: list[str] | None = None,
     library: str = "",
     rounds: str = "",
     threads: str = "",
-    profile: str | None = None,
     output: str = "artifacts",
     json: bool = False,
 ) -> None:
     """Run models in other inference engines as well."""
     from ortrim.engines.comparison import ROUNDS, Compared, compare_engines, write_comparison  # noqa: PLC0415
 
-    with boundary(json_mode=json) as console:
-        given = GivenModels(models=require_some(model, "compare"), profile=profile)
+    with boundary(json_mode=json, in_options=models.in_options) as console:
+        names, models = models.required("compare").chosen_cases()
         compared = Compared(
             engines=tuple(engine),
             models=tuple(only),
-            cases=tuple(case),
+            cases=names,
             library=library_option(library),
             rounds=count_option(rounds, "rounds") or ROUNDS,
             threads=count_option(threads, "threads") or 1,
-            request=given.request(None, request_from(None, profile=profile, output=output), console),
+            request=models.request(request_from(output=output), console),
         )
         comparison = compare_engines(compared, console)
         folder = write_comparison(comparison, compared.request.output)

@@ -12,7 +12,9 @@ from ortrim.bench.points import BenchReport
 from ortrim.errors import StorageError, UsageError
 from ortrim.history.rows import BenchEntry, BuildEntry, entries_of, entry_of
 from ortrim.history.store import NAME, Record, append, benches, builds, unread
-from ortrim.pipeline.request import Request, load
+from ortrim.models.named import SUFFIX
+from ortrim.pipeline.request import Request, is_buildspec, load
+from ortrim.spec.load import name_from
 from ortrim.verify.reports import VerifyReport
 
 
@@ -61,8 +63,11 @@ def no_such_build(output: Path) -> UsageError:
 
 
 def spec_name(word: str) -> str:
-    """Return the name of a buildspec that is named by itself or by its file. Raises `SpecError`."""
-    return load(Request(spec=Path(word))).spec.name if word.endswith(".toml") else word
+    """Return the name of a buildspec that is named by itself, by its file, or by its model. Raises `SpecError`."""
+    path = Path(word)
+    if is_buildspec(path):
+        return load(Request(spec=path)).spec.name
+    return name_from(path) if path.suffix == SUFFIX else word
 
 
 def builds_and_benches_of(

@@ -7,7 +7,7 @@
 import hashlib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib.metadata import version
@@ -47,7 +47,8 @@ from ortrim.pipeline.preparing import ready_models
 from ortrim.pipeline.request import Request, is_buildspec, load
 from ortrim.size.accounting import NO_OPERATOR, by_operator, shares
 from ortrim.size.run import size_of
-from ortrim.spec.buildspec import RuntimeSpec
+from ortrim.spec.buildspec import CaseSpec, RuntimeSpec
+from ortrim.verify.cases import recorded_inputs
 
 RUN_SECONDS: Final = 60.0
 GRACE_SECONDS: Final = 30.0
@@ -73,8 +74,10 @@ class Looked:
     not_checked: tuple[str, ...] = ()
 
 
-def look(path: Path, graph: GraphFacts, runtime: FullRuntime, *, run: bool) -> Looked:
+def look(path: Path, graph: GraphFacts, runtime: FullRuntime, *, run: bool, cases: Sequence[CaseSpec] = ()) -> Looked:
     """Ask the full runtime about a model; each question in a process of its own, with a time limit.
+
+    It is run at the sizes of the user's own `cases` first.
 
     Raises `ToolError` or `StorageError` when the runtime cannot be started at all.
     """
@@ -82,7 +85,7 @@ def look(path: Path, graph: GraphFacts, runtime: FullRuntime, *, run: bool) -> L
     if not run:
         words = (*looked.not_checked, "loading and running: --no-run was given")
         return replace(looked, not_checked=words)
-    return _with_runs(path.resolve(), graph, runtime, looked)
+    return _with_runs(path.resolve(), graph, runtime, looked, cases)
 
 
 def _operators(path: Path, graph: GraphFacts, runtime: FullRuntime) -> Looked:
@@ -105,16 +108,19 @@ def _operators(path: Path, graph: GraphFacts, runtime: FullRuntime) -> Looked:
     )
 
 
-def _with_runs(path: Path, graph: GraphFacts, runtime: FullRuntime, looked: Looked) -> Looked:
+def _with_runs(
+    path: Path, graph: GraphFacts, runtime: FullRuntime, looked: Looked, cases: Sequence[CaseSpec]
+) -> Looked:
     """Load the model and run it."""
     inputs = [_input(value) for value in graph.model.inputs]
     why_not = _not_runnable(graph)
     names = () if why_not else dynamic_dimensions(graph.model.inputs)
     sizes = {"memory_bytes": MEMORY_BYTES + TIMES_MODEL * (graph.model.size_bytes + graph.external_bytes)}
     request = {"inputs": inputs, "dimensions": names, "run": not why_not, "seconds": RUN_SECONDS}
+    tried = {"sizes": own_sizes(graph), "first": [_sizes_of(case, graph.model.inputs) for case in cases]}
     try:
         with _loadable(path, graph) as model:
-            answer = _asked(runtime, "lint_runs.py", {**model, **request, **sizes, "sizes": own_sizes(graph)}, path)
+            answer = _asked(runtime, "lint_runs.py", {**model, **request, **sizes, **tried}, path)
     except (ModelError, ToolError) as error:
         _reraise_unless_about_the_model(error)
         return replace(looked, run=RunFacts(crash=error.what))
@@ -186,6 +192,21 @@ def _input(value: TensorInfo) -> dict[str, object]:
         size if isinstance(size, int) else dimension_name(value, axis) for axis, size in enumerate(value.shape or ())
     ]
     return {"name": value.name, "type": value.element_type, "shape": shape}
+
+
+def _sizes_of(case: CaseSpec, inputs: tuple[TensorInfo, ...]) -> dict[str, int]:
+    """Return the sizes that a case gives to dynamic dimensions. Raises as `recorded_inputs` does."""
+    shapes = {name: given.shape or () for name, given in case.inputs.items()}
+    if case.data:
+        shapes = {
+            info.name: array.shape for info, array in zip(inputs, recorded_inputs(case.data, inputs), strict=True)
+        }
+    return {
+        dimension_name(info, axis): given
+        for info in inputs
+        for axis, (size, given) in enumerate(zip(info.shape or (), shapes.get(info.name, ()), strict=False))
+        if not isinstance(size, int)
+    }
 
 
 def _pairs(found: list[list[str]]) -> tuple[Operator, ...]:
@@ -266,13 +287,14 @@ class LintRequest:
 
     A buildspec's models are judged after their steps, or as `given`. `library` names a library, or a buildspec with a
     finished build, whose operators' sizes are reported; without it that is the buildspec itself. `request`
-    has the target and profile of such a build.
+    has the target and profile of such a build. `cases` are the user's own, at whose sizes the models are run first.
     """
 
     models: tuple[str, ...]
     request: Request
     ort_version: str | None = None
     library: str = ""
+    cases: tuple[CaseSpec, ...] = ()
     given: bool = False
     run: bool = True
 
@@ -286,6 +308,7 @@ class _Subject:
     ort_version: str
     file: str
     steps: tuple[str, ...] = ()
+    cases: tuple[CaseSpec, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -351,7 +374,7 @@ def _subjects(word: str, asked: LintRequest, console: Console) -> Iterator[_Subj
     if not is_buildspec(path):
         version = asked.ort_version or RuntimeSpec().version
         for name, file in files_named(word, version):
-            yield _Subject(name=name, path=file, ort_version=version, file=name)
+            yield _Subject(name=name, path=file, ort_version=version, file=name, cases=asked.cases)
         return
     loaded = load(Request(spec=path, version=asked.ort_version))
     ready = ready_models(loaded, console, given=asked.given)
@@ -363,6 +386,7 @@ def _subjects(word: str, asked: LintRequest, console: Console) -> Iterator[_Subj
             ort_version=loaded.spec.onnxruntime.version,
             file=str(file),
             steps=each.steps,
+            cases=asked.cases,
         )
 
 
@@ -408,10 +432,10 @@ def _looked(subject: _Subject, graph: GraphFacts, *, run: bool) -> Looked:
     runtime: FullRuntime = full_runtime(pins.version, pins.converter_requirements)
     limits = limits_of(subject.ort_version)
     if limits is None or graph.model.ir_version <= limits.ir_version:
-        return look(subject.path, graph, runtime, run=run)
+        return look(subject.path, graph, runtime, run=run, cases=subject.cases)
     with TemporaryDirectory() as folder:
         with_ir_version(subject.path, limits.ir_version, Path(folder), subject.name)
-        return look(Path(folder) / MODEL_FILE, graph, runtime, run=run)
+        return look(Path(folder) / MODEL_FILE, graph, runtime, run=run, cases=subject.cases)
 
 
 def _library_sizes(asked: LintRequest, console: Console) -> tuple[Sizes | None, tuple[str, ...]]:

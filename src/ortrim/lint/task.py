@@ -1,6 +1,7 @@
 """`invoke lint`: what is wrong with a model."""
 
 import json as json_module
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -9,51 +10,48 @@ from invoke.context import Context
 from ortrim.base.console import Console, counted, printable
 from ortrim.base.json import to_data
 from ortrim.cli.boundary import as_data, boundary
-from ortrim.cli.given_models import MODELS_OR_BUILDSPECS, require_some
-from ortrim.cli.options import HELP, help_for, request_from
-from ortrim.cli.task import task
+from ortrim.cli.given_models import MODELS_OR_BUILDSPECS, GivenModels, models_task, require_named
+from ortrim.cli.options import HELP, help_for, profile_option, request_from, version_option
 from ortrim.lint.rules import ModelFindings, lines_of
 from ortrim.lint.run import LintRequest, failure_of, lint_models, write_sarif
-from ortrim.pins.versions import exact_version
 
 MOST_PLACES: Final = 5
 
 
-@task(
-    positional=[],
-    iterable=["model"],
+@models_task(
     help={
         "model": MODELS_OR_BUILDSPECS,
-        "ort-version": "version of ONNX Runtime to check against (default: the buildspec's)",
+        "spec": "a buildspec; also without --spec",
+        "case": "sizes at which models are run first, as NAME:INPUT=1x3x224x224; may be repeated",
+        "data": "recorded inputs, at whose sizes models are run first, an .npz file keyed by input name",
         "no-run": "do not load or run the model",
         "library": "a library, or a buildspec with a build, for the size of operators (default: the buildspec's)",
         "sarif": "also write the findings to this file, for code review",
         "all": f"show all places of each finding (default: {MOST_PLACES} of each)",
         "target": HELP["target"],
-        **help_for("given", "profile", "json"),
+        **help_for("given", "json"),
     },
 )
 def lint(
     _context: Context,
-    model: list[str] | None = None,
-    ort_version: str | None = None,
+    models: GivenModels,
     given: bool = False,
     no_run: bool = False,
     library: str = "",
     sarif: str = "",
     all: bool = False,  # noqa: A002 - the option's name
     target: str | None = None,
-    profile: str | None = None,
     json: bool = False,
 ) -> None:
     """Check models for problems, and say how to fix them."""
-    with boundary(json_mode=json) as console:
-        request = request_from(None, target=target, profile=profile)
-        version = exact_version(ort_version) if ort_version else None
+    with boundary(json_mode=json, in_options=models.in_options) as console:
+        words = models.required("lint").words
+        require_named(models.model or ())
         asked = LintRequest(
-            models=require_some(model, "lint"),
-            request=request,
-            ort_version=version,
+            models=words,
+            request=replace(request_from(target=target), profile=profile_option(models.profile)),
+            ort_version=version_option(models.ort_version),
+            cases=models.cases(),
             library=library,
             given=given,
             run=not no_run,

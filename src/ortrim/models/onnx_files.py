@@ -251,7 +251,7 @@ def check_limits(facts: ModelFacts, ort_version: str, where: str) -> None:
         if too_new or opset < oldest:
             taken = f"{oldest} and up" if most is None else f"{oldest} to {most}"
             what = f"the model uses opset {opset} of {domain}; ONNX Runtime {ort_version} takes {taken}"
-            hint = "convert it with onnx.version_converter, export it with another opset, or change onnxruntime.version"
+            hint = "convert it with onnx.version_converter, export another opset, or choose another onnxruntime.version"
             needed = f": {needed_for_opset(domain, opset)}" if too_new else ""
             raise ModelError("unsupported-opset", what, where=where, hint=hint + needed)
     if limits and facts.least_ir_version > limits.ir_version:
@@ -260,8 +260,8 @@ def check_limits(facts: ModelFacts, ort_version: str, where: str) -> None:
             f" {limits.ir_version}"
         )
         hint = (
-            "export it without (float4, float8e8m0, 2-bit integers, settings for several devices), or change"
-            f" onnxruntime.version: {needed_for_ir_version(facts.least_ir_version)}"
+            "export it without (float4, float8e8m0, 2-bit integers, settings for several devices), or choose"
+            f" another onnxruntime.version: {needed_for_ir_version(facts.least_ir_version)}"
         )
         raise ModelError("unsupported-ir-version", what, where=where, hint=hint)
 

@@ -20,9 +20,9 @@ from ortrim.models.full_runtime import DISTRIBUTION, converter_python, runtime_e
 from ortrim.models.prepare import bundled_model
 from ortrim.pins.runtime import OPTIONAL, CommitPin, ComponentPin, RuntimePins, runtime_pins
 from ortrim.pins.shipped import step_requirements, tool_requirements
-from ortrim.pins.versions import exact_version, known_version
+from ortrim.pins.versions import exact_version
 from ortrim.pipeline.planned import host_target
-from ortrim.pipeline.request import Request, load, prepared_models
+from ortrim.pipeline.request import prepared_models
 from ortrim.platforms import platform_of
 from ortrim.platforms.planner import select_targets
 from ortrim.sources.archives import bundled_archive, declared_components, fetch_archives, read_dependencies
@@ -53,16 +53,14 @@ class Wheels:
 
 
 def make_bundle(
-    spec: Path | None, version: str | None, target: str | None, output: Path | None, console: Console
+    spec: LoadedSpec | None, version: str | None, target: str | None, output: Path | None, console: Console
 ) -> tuple[Path, Manifest]:
     """Write a bundle for a buildspec, or without one for all whose models are files; return where, and what it holds.
 
-    `version` comes before the buildspec's, and `target` selects as for a build. Raises `UsageError`, `SpecError`,
-    `ModelError`, and what fetching raises; nothing is left half-written.
+    `version` is for none, and `target` selects as for a build. Raises `UsageError`, `SpecError`, `ModelError`, and what
+    fetching raises; nothing is left half-written.
     """
-    if version is not None:
-        known_version(exact_version(version))
-    loaded = _any_spec(version) if spec is None else load(Request(spec=spec, version=version))
+    loaded = spec or _any_spec(version)
     whole, pins = loaded.spec, runtime_pins(loaded.spec.onnxruntime.version)
     chosen = select_targets(whole, target, host_target() if target is None else None, console.note)
     targets = tuple(TARGETS[each.id] for each in chosen)

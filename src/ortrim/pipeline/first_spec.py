@@ -2,7 +2,7 @@
 
 import os
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -36,13 +36,15 @@ class FirstChoices:
     """What a command line chooses for models without a buildspec; what is empty is left to ortrim.
 
     `cases` are the user's own, which each model then has, with absolute paths of recorded inputs. `target` selects as
-    `select_targets` does what is written down; without one, nothing is.
+    `select_targets` does what is written down; without one, nothing is. `steps` are names of steps that each model has,
+    with their defaults.
     """
 
     version: str | None = None
     profile: ProfileName | None = None
     cases: tuple[CaseSpec, ...] = ()
     target: str | None = None
+    steps: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,11 +58,19 @@ class _Sought:
 
 @dataclass(frozen=True, kw_only=True)
 class FirstSpec:
-    """A buildspec that is not written yet."""
+    """A buildspec that is not written yet; `version` is that of ONNX Runtime."""
 
     name: str
+    version: str
     choices: FirstChoices
     sought: tuple[_Sought, ...]
+
+    def with_cases(self, console: Console) -> "FirstSpec":
+        """Return the same with cases for models that have none, and the level of each, which may take long.
+
+        Raises as `prepare`, `found_cases` and `lower_level` do.
+        """
+        return replace(self, sought=tuple(_sought(each, self.version, console) for each in self.sought))
 
     def text(self, folder: Path, console: Console) -> str:
         """Return its text, in which files are named as seen from `folder`, which need not be there yet.
@@ -77,29 +87,21 @@ class FirstSpec:
         return spec_from_data(tomllib.loads(_text(self, here.parent)), here, target_problems)
 
 
-def first_spec(
-    words: Sequence[str],
-    choices: FirstChoices,
-    console: Console,
-    check: Callable[[LoadedSpec], object] = lambda _: None,
-) -> FirstSpec:
-    """Return a buildspec for the models that `words` name.
+def first_spec(words: Sequence[str], choices: FirstChoices) -> FirstSpec:
+    """Return a buildspec for the models that `words` name, without other cases than the user's own.
 
-    Finding cases may take long: `check` sees the buildspec before, still without them. Raises as `models_named`,
-    `prepare`, `found_cases` and `check` do.
+    Raises as `models_named` does.
     """
     version = exact_version(choices.version or RuntimeSpec().version)
-    root = cache_folder("models") / FACTS_LAYOUT
-    models = models_named(words, root=root, ort_version=version)
+    models = models_named(words, root=cache_folder("models") / FACTS_LAYOUT, ort_version=version)
     name = models[0].name if len(models) == 1 else SEVERAL
-    bare = FirstSpec(name=name, choices=choices, sought=tuple(_Sought(model=model, cases=()) for model in models))
-    check(bare.loaded())
-    sought = tuple(_sought(model, choices.cases, version, root, console) for model in models)
-    return replace(bare, sought=sought)
+    sought = tuple(_Sought(model=model, cases=choices.cases) for model in models)
+    return FirstSpec(name=name, version=version, choices=choices, sought=sought)
 
 
-def _sought(model: ModelSpec, own: tuple[CaseSpec, ...], version: str, root: Path, console: Console) -> _Sought:
+def _sought(bare: _Sought, version: str, console: Console) -> _Sought:
     """Return a model with its cases, at the highest level that keeps what it computes."""
+    model, own, root = bare.model, bare.cases, cache_folder("models") / FACTS_LAYOUT
     where = str(model.path or model.url or f"{model.wheel}/{model.member}")
     prepared = prepare(model, base=Path(), root=root, ort_version=version, where=where)
     pins = runtime_pins(version)
@@ -123,9 +125,10 @@ def _text(spec: FirstSpec, folder: Path) -> str:
     if spec.choices.profile:
         lines.append(f"profile = {toml_string(spec.choices.profile)}")
     if spec.choices.version:
-        lines.append(f"onnxruntime = {{ version = {toml_string(exact_version(spec.choices.version))} }}")
+        lines.append(f"onnxruntime = {{ version = {toml_string(spec.version)} }}")
     for each in spec.sought:
         lines += ["", "[[models]]", *_source(each.model, folder), *_cases(each, folder)]
+        lines += [f"[[models.steps]]\nuse = {toml_string(step)}" for step in spec.choices.steps]
     return "\n".join(lines) + "\n"
 
 
@@ -142,7 +145,7 @@ def _cases(each: _Sought, folder: Path) -> list[str]:
     # A model's names must not end the comment that they stand in.
     reasons = (f"# {' '.join(printable(line).split())}" for line in each.notes)
     seen = (replace(case, data=Path(_seen_from(folder, case.data))) if case.data else case for case in each.cases)
-    return [*reasons, "cases = [", *(f"    {case_toml(case)}," for case in seen), "]"]
+    return [*reasons, "cases = [", *(f"    {case_toml(case)}," for case in seen), "]"] if each.cases else []
 
 
 def _seen_from(folder: Path, path: Path) -> str:

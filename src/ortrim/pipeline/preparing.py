@@ -1,5 +1,6 @@
 """`prepare`: the steps of a buildspec's models alone, and their results where the user wants them.
 
+- Converted models and their `session.json` where the user wants them.
 - A buildspec's models as they are judged and compared: after their steps, as they are shipped, or as given.
 """
 
@@ -12,10 +13,11 @@ from ortrim.base.files import write_atomically
 from ortrim.base.json import to_json
 from ortrim.errors import UsageError
 from ortrim.models.full_runtime import FullRuntime, full_runtime
-from ortrim.models.models import PreparedModel
+from ortrim.models.models import OrtModel, PreparedModel
+from ortrim.package.package import SESSION
 from ortrim.pins.runtime import runtime_pins
-from ortrim.pipeline.request import Request, load, preparations_of, prepared_models, require_known
-from ortrim.spec.buildspec import LoadedSpec
+from ortrim.pipeline.request import Models, preparations_of, prepared_models, require_known
+from ortrim.spec.buildspec import LoadedSpec, session_json, session_of, settings_of
 from ortrim.steps.preparation import Preparation
 from ortrim.steps.report import PreparationReport
 from ortrim.verify.cases import Case
@@ -24,12 +26,12 @@ from ortrim.verify.reference import cases_made
 SUFFIX: Final = ".steps.json"
 
 
-def prepare_models(request: Request, only: tuple[str, ...], console: Console) -> tuple[Preparation, ...]:
-    """Do the steps of all models that have some, or `only` of those named.
+def prepare_models(whole: LoadedSpec, only: tuple[str, ...], console: Console) -> tuple[Preparation, ...]:
+    """Do the steps of all models of a buildspec that have some, or `only` of those named.
 
     Raises `UsageError` (`no-such-model`, `no-steps`) and what the steps raise.
     """
-    loaded = _chosen(load(request), only)
+    loaded = _chosen(whole, only)
     originals = prepared_models(loaded, console)
     return tuple(filter(None, preparations_of(loaded, originals, _runtime_of(loaded), console)))
 
@@ -41,6 +43,20 @@ def write_prepared(prepared: tuple[Preparation, ...], folder: Path, console: Con
         write_atomically(path, each.model.path.read_bytes())
         report = write_steps(each.report, folder)
         console.note(f"{path}: {each.model.facts.size_bytes:,} bytes; {report.name}")
+
+
+def write_converted(models: Models, folder: Path) -> tuple[OrtModel, ...]:
+    """Write converted models and their `session.json` into a folder; return the copies. Raises `StorageError`."""
+    whole = models.loaded.spec
+    settings = {
+        model.name: settings_of(session_of(whole, spec), style=model.style, reads_in_place=model.reads_in_place)
+        for model, spec in zip(models.converted, whole.models, strict=True)
+    }
+    copies = tuple(replace(model, path=folder / f"{model.name}.ort") for model in models.converted)
+    for model, copy in zip(models.converted, copies, strict=True):
+        write_atomically(copy.path, model.path.read_bytes())
+    write_atomically(folder / SESSION, session_json(models.runtime.version, settings))
+    return copies
 
 
 def write_steps(report: PreparationReport, folder: Path) -> Path:

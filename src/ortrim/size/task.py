@@ -10,6 +10,7 @@ from invoke.context import Context
 from ortrim.base.console import Console
 from ortrim.base.files import write_atomically
 from ortrim.cli.boundary import boundary
+from ortrim.cli.given_models import latest_folders
 from ortrim.cli.options import HELP, count_option, help_for, request_from
 from ortrim.cli.task import task
 from ortrim.errors import UsageError, bad_option
@@ -24,13 +25,14 @@ DEFAULT_BY: Final = "component"
 @task(
     positional=["library"],
     help={
-        "library": "a library, a folder that contains one, or a buildspec (its finished build)",
+        "library": "a library, a folder that contains one, a buildspec, or the name of what was built",
         "diff": "an older library to compare with: --diff OLD NEW",
         "by": f"{', '.join(GROUPINGS)} (default: {DEFAULT_BY}; with --diff: component, operator and symbol)",
         "top": f"how many lines (default: {TOP}; with --json: all)",
         "link-map": "the library's link map (default: link.map in its folder, or that of its finished build)",
         "target": HELP["target"],
         "html": "also write a page with a treemap, or with the differences, to this file",
+        "output": "folder of what was built (default: artifacts)",
         **help_for("profile", "ndk", "json"),
     },
 )
@@ -45,6 +47,7 @@ def size(
     profile: str | None = None,
     ndk: str | None = None,
     html: str = "",
+    output: str = "artifacts",
     json: bool = False,
 ) -> None:
     """Show where the bytes of a library are, or why it grew."""
@@ -53,9 +56,20 @@ def size(
         asked = SizeRequest(by=by, top=count_option(top, "top"), html=html, json=json)
         request = request_from(None, target=target, profile=profile, ndk=ndk)
         if diff:
-            _show_difference(sizes_of_two((diff, library), request, console), asked, console)
+            words = (_built(diff, output, target), _built(library, output, target))
+            _show_difference(sizes_of_two(words, request, console), asked, console)
         else:
-            _show_size(size_of(library, request, Path(link_map) if link_map else None, console), asked, console)
+            word = _built(library, output, target)
+            _show_size(size_of(word, request, Path(link_map) if link_map else None, console), asked, console)
+
+
+def _built(word: str, output: str, target: str | None) -> str:
+    """Return the folder of the latest build of a name, any other word as it is. Raises `UsageError` (`one-target`)."""
+    folders = latest_folders((word,), Path(output), target)
+    if len(folders) > 1:
+        hint = f"choose one with --target: {', '.join(folders)}"
+        raise UsageError("one-target", "the size is that of one target", where=word, hint=hint)
+    return str(next(iter(folders.values()), word))
 
 
 @dataclass(frozen=True, kw_only=True)

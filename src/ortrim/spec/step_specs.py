@@ -335,3 +335,8 @@ StructuralStep = (
 )
 Step = Annotated[StructuralStep | NumberStep, Field(discriminator="use")]
 """Any step."""
+WITHOUT_KEYS: Final = (
+    "simplify", "infer-shapes", "strip", "share-constants", "remove-dead", "float16", "quantize", "optimize",
+    "conv1d-to-2d", "expand-recurrent", "fold-batch-norm",
+)  # fmt: skip
+"""Those that have something to do when no other key is given."""

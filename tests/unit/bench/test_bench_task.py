@@ -39,6 +39,7 @@ def fixture_asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
 
 def test_a_bench_is_a_table_and_names_its_journal(ortrim: Run, asked: Asked) -> None:
     """With all that the words say."""
+    Path("net.toml").touch()
     words = ("--sweep", "each", "--sweep", "threads=1,2", "--goal", "cpu", "--period", "10", "--rounds", "3")
     more = ("--training-run", "run-7", "--resume", "--library", "wheel", "--cores", "0")
     ended = ortrim("bench", "net.toml", *words, *more)
@@ -114,9 +115,9 @@ def test_a_full_disk_is_a_diagnostic(ortrim: Run, monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize(
     ("words", "reference", "code"),
     [
-        (("bench", "--model", "none.onnx"), "model-missing", 11),
+        (("bench", "--model", "none.onnx"), "unknown-word", 2),
         (("bench", "--spec", "none.toml"), "spec-missing", 10),
-        (("profile", "--model", "none.onnx"), "model-missing", 11),
+        (("profile", "--model", "none.onnx"), "unknown-word", 2),
         (("profile", "--trace", "none.json"), "trace-missing", 19),
         (("profile", "--runs", "0"), "bad-option", 2),
         (("profile", "--model", "a", "--spec", "b"), "bad-option", 2),

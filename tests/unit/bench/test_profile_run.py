@@ -64,7 +64,7 @@ def fixture_machine(stages: Stages, monkeypatch: pytest.MonkeyPatch) -> Machine:
 
 def test_each_case_has_a_profile_and_a_trace(stages: Stages, machine: Machine) -> None:
     """By the official wheel, with the settings of the buildspec; the trace is of one inference."""
-    found = profiles_of(BenchSelection(request=stages.request(TWO_CASES)), "", 5, stages.console)
+    found = profiles_of(BenchSelection(request=stages.request(TWO_CASES)), (), 5, stages.console)
     assert [(each.profile.model, each.profile.case) for each in found] == [("tiny", "one"), ("tiny", "two")]
     assert found[0].profile.measured_with == "onnxruntime 1.21.0 (official wheel)"
     assert found[0].profile.operators[0].operator == "Relu"
@@ -78,12 +78,12 @@ def test_each_case_has_a_profile_and_a_trace(stages: Stages, machine: Machine) -
 def test_one_case_may_be_chosen(stages: Stages, machine: Machine) -> None:
     """Another name is refused with those that there are."""
     request = stages.request(TWO_CASES)
-    (found,) = profiles_of(BenchSelection(request=request), "two", 5, stages.console)
+    (found,) = profiles_of(BenchSelection(request=request), ("two",), 5, stages.console)
     assert found.profile.case == "two"
     machine.asked.clear()
     with pytest.raises(UsageError) as caught:
-        profiles_of(BenchSelection(request=request), "three", 5, stages.console)
-    assert (caught.value.code, caught.value.hint) == ("no-such-case", "there is: one, two")
+        profiles_of(BenchSelection(request=request), ("three",), 5, stages.console)
+    assert (caught.value.code, caught.value.hint) == ("no-such-case", "there are: one, two")
     assert machine.asked == []
 
 
@@ -92,7 +92,7 @@ def test_a_run_that_fails_leaves_nothing(stages: Stages, machine: Machine, endin
     """Nor does Ctrl-C."""
     machine.ending = ending
     with pytest.raises(type(ending)):
-        profiles_of(BenchSelection(request=stages.request()), "", 5, stages.console)
+        profiles_of(BenchSelection(request=stages.request()), (), 5, stages.console)
     assert not (stages.folder / "artifacts" / "profile").exists()
 
 
@@ -103,6 +103,6 @@ def test_a_trace_of_no_use_is_a_diagnostic(stages: Stages, machine: Machine, tra
     """As the runtime writes it of names with quotes."""
     machine.trace = trace
     with pytest.raises(Diagnostic) as caught:
-        profiles_of(BenchSelection(request=stages.request()), "", 5, stages.console)
+        profiles_of(BenchSelection(request=stages.request()), (), 5, stages.console)
     assert caught.value.code == reference
     assert not (stages.folder / "artifacts" / "profile").exists()

@@ -51,7 +51,7 @@ def test_the_option_of_build(
 
 def test_a_bundle_of_what_there_is_not(ortrim: Run, tmp_path: Path) -> None:
     """Nothing is written."""
-    ended = ortrim("bundle", "--version", "9.9.9", "--target", "linux-x64", "--output", str(tmp_path / "b.zip"))
-    assert ended.code == 10
+    ended = ortrim("bundle", "--ort-version", "9.9.9", "--target", "linux-x64", "--output", str(tmp_path / "b.zip"))
+    assert ended.code == 2
     assert "unknown-version" in ended.err
     assert not list(tmp_path.glob("b.zip"))

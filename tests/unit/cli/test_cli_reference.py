@@ -8,6 +8,7 @@ from typing import Final
 
 from invoke.parser.argument import Argument
 
+from ortrim.cli.task import words_of
 from ortrim.cli.tasks import namespace_for
 
 namespace: Final = namespace_for(())
@@ -17,7 +18,8 @@ INTRODUCTION: Final = """\
 
 <!-- Rendered from the tasks by tests/unit/cli/test_cli_reference.py; ORTRIM_WRITE_DOCS=1 writes it anew. -->
 
-`invoke TASK` in a checkout and `ortrim TASK` in any folder run the same tasks. `--help TASK` prints what stands here.
+`invoke TASK` in a checkout and `ortrim TASK` in any folder run the same tasks, with the same words and options.
+`--help TASK` prints what stands here. Several tasks may stand in one line: `ortrim lint model.onnx cost model.onnx`.
 Those whose names begin with `ci.`, `pins.` or `release.` maintain ortrim and its workflows; a checkout also has the
 benchmarks (`invoke --list measure`). All tasks have the same [exit codes](errors.md#exit-codes).
 
@@ -70,7 +72,7 @@ def spelled(argument: Argument) -> str:
 def section(name: str) -> Iterator[str]:
     """Yield the lines of a task's section."""
     found = arguments(name)
-    usage = " ".join(["invoke", name, *(str(each.name).upper() for each in found if is_positional(each))])
+    usage = words_of("invoke", name, {str(each.names[0]): each for each in found})
     yield f"## `{name}`\n\n```\n{usage}\n```\n\n{words(name)}\n"
     if found:
         yield "| option | meaning |\n|---|---|"

@@ -35,14 +35,14 @@ def test_a_target_that_does_not_exist_is_refused_before_cases_are_looked_for(mon
 
     monkeypatch.setattr(first_spec, "found_for", forbidden)
     with pytest.raises(UsageError, match="nowhere"):
-        GivenModels(models=("m.onnx",)).request(None, Request(spec=Path(), target="nowhere"), Console(), to_run=True)
+        GivenModels(model=("m.onnx",)).request(Request(spec=Path(), target="nowhere"), Console(), to_run=True)
     assert not Path("artifacts/m").exists()
 
 
 def test_tools_are_needed_only_where_this_machine_compiles() -> None:
     """Not for a plan, nor for a build at GitHub."""
-    given, asked = GivenModels(models=("m.onnx",), cases=CASES), Request(spec=Path(), target="ios-arm64")
+    given, asked = GivenModels(model=("m.onnx",), case=CASES), Request(spec=Path(), target="ios-arm64")
     with pytest.raises(ToolError) as caught:
-        given.request(None, asked, Console(), to_run=True)
+        given.request(asked, Console(), to_run=True)
     assert caught.value.code == "needs-mac"
-    assert given.request(None, asked, Console()).spec == Path("artifacts/m/m.toml")
+    assert given.request(asked, Console()).spec == Path("artifacts/m/m.toml")

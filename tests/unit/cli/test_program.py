@@ -12,7 +12,7 @@ from onnx_samples import relu, write
 from ortrim.base.command import run
 from ortrim.cli.tasks import TASKS as WHERE
 from ortrim.cli.tasks import namespace_for
-from program_runs import Run
+from program_runs import Ended, Run
 
 TASKS = (
     "accept-build", "api", "attach", "bench", "build", "bundle", "check-build", "check-compat", "compare", "convert",
@@ -140,18 +140,51 @@ def test_a_file_that_is_taken_for_options_is_explained(ortrim: Run, name: str) -
 
 
 @pytest.mark.parametrize(
-    "words",
+    ("words", "what", "hint"),
     [
-        ("bild",), ("--frob",), ("build", "--frob"), ("build", "--jobs"), ("inspect",), ("--help", "bild"),
-        ("schema", "extra"), ("plan", "--jobs", "2"),
+        ("--frob", "ortrim has no option '--frob'", "run: ortrim --list"),
+        ("build --frob", "build has no option '--frob'", "run: ortrim --help build"),
+        ("build --jbos 2", "build has no option '--jbos'", "did you mean --jobs?"),
+        ("build --jobs", "--jobs needs a value", "run: ortrim --help build"),
+        ("plan --jobs 2", "plan has no option '--jobs'", "run: ortrim --help plan"),
+        ("inspect", "inspect needs FILE", "run: ortrim --help inspect"),
+        ("cache.pull file", "cache.pull needs SHA256", "run: ortrim --help cache.pull"),
+    ],
+)
+def test_options_that_make_no_sense_are_explained(ortrim: Run, words: str, what: str, hint: str) -> None:
+    """The text goes to standard error, in the layout of all errors, and nothing is done."""
+    ended = ortrim(*words.split())
+    assert ended == Ended(2, "", f"error: bad-usage\n  {what}\n  hint: {hint}\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "what", "hint"),
+    [
+        ("bild", "'bild': is no task", "did you mean the task 'build'?"),
+        ("--help bild", "'bild': is no task", "did you mean the task 'build'?"),
+        ("xyzzy", "'xyzzy': is no task", "--list shows the tasks"),
+        ("moddle.onnx", "'moddle.onnx': there is no such file, and no task of this name", "did you mean 'model.onnx'?"),
+        ("model.onnx", "'model.onnx': is a file or a folder, and no", "say what to do with it, for example: build"),
+        ("schema extra", "'extra': schema takes no such word, and no task has", "--help schema shows what it takes"),
+        ("schema lnt", "'lnt': schema takes no such word, and no task has this name", "did you mean the task 'lint'?"),
+        ("inspect model.onnx model.onnx", "'model.onnx': inspect takes no such word", "did you mean"),
+        ("build moddle.onnx", "'moddle.onnx': there is no such file", "did you mean 'model.onnx'?"),
+        ("build lnt", "'lnt': no model, buildspec or task has this name", "did you mean the task 'lint'?"),
+        ("lint nets/x.onnx", "'nets/x.onnx': there is no such file", "there is no folder 'nets'"),
+        ("cost model.onnx x.toml", "'x.toml': there is no such file", "name files, folders"),
+        ("report modle", "'modle': no build in artifacts has this name", "did you mean 'model'?"),
+        ("size xyzzy", "'xyzzy': no build in artifacts has this name", "built are: model"),
     ],
 )  # fmt: skip
-def test_words_that_make_no_sense_end_with_the_code_of_usage(ortrim: Run, words: tuple[str, ...]) -> None:
-    """The text goes to standard error, in the layout of all errors, and nothing is done."""
-    ended = ortrim(*words)
+def test_a_word_that_names_nothing_is_explained(ortrim: Run, words: str, what: str, hint: str) -> None:
+    """What it could have meant, the task that is nearest, or what is not there."""
+    write(Path("model.onnx"), relu())
+    Path("artifacts/model/0123/linux-x64").mkdir(parents=True)
+    Path("artifacts/model/0123/linux-x64/report.json").touch()
+    ended = ortrim(*words.split())
     assert (ended.code, ended.out) == (2, "")
-    assert ended.err.startswith("error: bad-usage\n  ")
-    assert "Traceback" not in ended.err
+    assert ended.err.startswith(f"error: unknown-word\n  {what}")
+    assert f"\n  hint: {hint}" in ended.err
 
 
 @pytest.mark.parametrize("option", ["-s", "--spec", "-s="])

@@ -22,6 +22,7 @@ from ortrim.errors import DiagnosticGroup, Interrupted, SpecError
 from ortrim.models.models import OrtModel
 from ortrim.pipeline.prediction import Prediction
 from ortrim.pipeline.request import Request
+from ortrim.spec.buildspec import BuildSpec, ModelSpec
 from ortrim.verify.measurements import Gate, Verdict
 from ortrim.verify.reports import VerifyReport
 from program_runs import Run
@@ -35,8 +36,8 @@ FUNCTIONS = {
     "plan": "ortrim.cli.build.make_planned",
     "verify": "ortrim.cli.build.verify_again",
     "report": "ortrim.cli.build.reports_of",
-    "convert": "ortrim.cli.build.convert_models",
-    "reduce": "ortrim.cli.build.convert_models",
+    "convert": "ortrim.cli.build.converted_models",
+    "reduce": "ortrim.cli.build.converted_models",
 }
 """What each task calls."""
 
@@ -394,8 +395,9 @@ def test_a_plan_is_shown_without_building(
 
 
 def models(folder: Path, *names: str) -> Any:
-    """Return what `convert_models` returns, as far as the tasks look."""
+    """Return what `converted_models` returns, as far as the tasks look."""
     converted = []
+    specs = tuple(ModelSpec(name=name) for name in names or ("one",))
     for name in names:
         (folder / name).write_bytes(f"model {name}".encode())
         converted.append(
@@ -405,21 +407,25 @@ def models(folder: Path, *names: str) -> Any:
             )
         )  # fmt: skip
     return SimpleNamespace(
-        loaded=SimpleNamespace(spec=SimpleNamespace(name="sample")),
+        loaded=SimpleNamespace(spec=BuildSpec(name="sample", models=specs)),
+        runtime=SimpleNamespace(version="1.21.0"),
         converted=tuple(converted),
         operators=OPERATORS,
     )
 
 
 def test_converted_models_are_copied_out(ortrim: Run, answer: Answer, tmp_path: Path) -> None:
-    """Below the output folder, under their names; the document says where."""
+    """Into this folder or the one named, under their names, with the file that says how to load them."""
     answer("convert", models(tmp_path, "one", "two"))
-    ended = ortrim("convert", "--output", "out")
+    ended = ortrim("convert")
     assert ended.code == 0
-    assert Path("out/sample/models/one.ort").read_text() == "model one"
-    assert "out/sample/models/two.ort: 7 bytes, style fixed, level extended" in ended.out
+    assert Path("one.ort").read_text() == "model one"
+    assert "two.ort: 7 bytes, style fixed, level extended" in ended.out
+    session = json.loads(Path("session.json").read_text())
+    assert {name: each["file"] for name, each in session["models"].items()} == {"one": "one.ort", "two": "two.ort"}
     document = ortrim("convert", "--output", "out", "--json").document()
-    assert [model["path"] for model in document] == ["out/sample/models/one.ort", "out/sample/models/two.ort"]
+    assert [model["path"] for model in document] == ["out/one.ort", "out/two.ort"]
+    assert Path("out/session.json").read_text() == Path("session.json").read_text()
 
 
 def test_models_that_cannot_be_copied_are_a_diagnostic(ortrim: Run, answer: Answer, tmp_path: Path) -> None:
@@ -432,11 +438,13 @@ def test_models_that_cannot_be_copied_are_a_diagnostic(ortrim: Run, answer: Answ
 
 
 def test_operators_are_printed_as_a_configuration(ortrim: Run, answer: Answer, tmp_path: Path) -> None:
-    """What upstream's build reads, and nothing else, so that it can be redirected into a file."""
+    """What upstream's build reads, and nothing else, so that it can be redirected into a file; or to a file itself."""
     answer("reduce", models(tmp_path))
     ended = ortrim("reduce")
     assert (ended.code, ended.err) == (0, "")
     assert "ai.onnx;13;Gemm" in ended.out
+    assert ortrim("reduce", "--output", "operators.config").out.startswith("operators.config: 2 operators")
+    assert Path("operators.config").read_text().strip() == ended.out.strip()
     assert len(ortrim("reduce", "--json").document()["operators"]) == 2
 
 

@@ -1,11 +1,15 @@
 """`invoke cost` from its command line to what it prints."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from onnx import helper
 
 from onnx_samples import model_of, relu, value, write
+from ortrim.cost import run as cost_run
+from ortrim.errors import VerifyError
+from ortrim.spec.buildspec import CaseSpec
 from prepared_by_steps import STEPS, after_steps
 from program_runs import Run
 
@@ -27,10 +31,35 @@ def test_a_model_is_counted_for_the_sizes_given(ortrim: Run, model: Path) -> Non
     assert (found["macs"], found["at_least"], found["operators"][0]["operator"]) == (60, False, "MatMul")
 
 
-def test_without_a_size_the_sums_are_lower_bounds(ortrim: Run, model: Path) -> None:
-    """And the option to give is named."""
+def test_without_a_size_it_is_counted_in_the_cases_found(
+    ortrim: Run, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that a build would find; the user's own come before them."""
+    found = tuple(CaseSpec(name=f"at-{size}", dimensions={"length": size}) for size in (2, 3))
+    monkeypatch.setattr(cost_run, "full_runtime", lambda *_: None)
+    monkeypatch.setattr(cost_run, "found_for", lambda *_: SimpleNamespace(cases=found))
+    costs = ortrim("cost", str(model), "--json").document()["costs"]
+    assert [(each["model"], each["case"], each["macs"]) for each in costs] == [
+        (str(model), "at-2", 24), (str(model), "at-3", 36),
+    ]  # fmt: skip
+    own = ("--case", "own:x=5x4", "--case", "own:x2=4x3")
+    (own_cost,) = ortrim("cost", str(model), *own, "--json").document()["costs"]
+    assert (own_cost["case"], own_cost["macs"]) == ("own", 60)
+
+
+def test_where_no_case_is_found_the_sums_are_lower_bounds(
+    ortrim: Run, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And the options to give are named."""
+
+    def nothing(*_: object) -> None:
+        raise VerifyError("no-case-found", "the full runtime ran the model with no sizes")
+
+    monkeypatch.setattr(cost_run, "full_runtime", lambda *_: None)
+    monkeypatch.setattr(cost_run, "found_for", nothing)
     ended = ortrim("cost", str(model))
     assert ended.code == 0
+    assert "the full runtime ran the model with no sizes): give --dim or --case" in ended.out
     assert "--dim length=..." in ended.out
     assert "at least 0" in ended.out
 
@@ -50,13 +79,12 @@ def test_sizes_that_make_no_sense_are_refused(ortrim: Run, model: Path, word: st
 
 @pytest.mark.parametrize(
     ("content", "reference"),
-    [(None, "model-missing"), (b"", "not-onnx"), (b"    ORTM", "not-onnx"), (b"\x7fELF", "not-onnx")],
+    [(b"", "not-onnx"), (b"    ORTM", "not-onnx"), (b"\x7fELF", "not-onnx")],
 )
-def test_what_is_no_model_is_a_diagnostic(ortrim: Run, tmp_path: Path, content: bytes | None, reference: str) -> None:
+def test_what_is_no_model_is_a_diagnostic(ortrim: Run, tmp_path: Path, content: bytes, reference: str) -> None:
     """With the code of models, also as a document."""
     path = tmp_path / "m.onnx"
-    if content is not None:
-        path.write_bytes(content)
+    path.write_bytes(content)
     ended = ortrim("cost", str(path), "--json")
     assert ended.code == 11
     assert [error["code"] for error in ended.document()["errors"]] == [reference]

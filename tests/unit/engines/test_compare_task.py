@@ -13,7 +13,7 @@ from program_runs import Run
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[Compared]:
+def asked(ortrim: Run, monkeypatch: pytest.MonkeyPatch) -> list[Compared]:
     """Keep what was asked for, and return a comparison."""
     kept: list[Compared] = []
 
@@ -22,6 +22,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Compared]:
         return sample_comparison()
 
     monkeypatch.setattr(comparison, "compare_engines", compare)
+    Path("m.toml").touch()
     return kept
 
 
@@ -82,4 +83,5 @@ def test_ctrl_c_ends_with_its_own_code(ortrim: Run, monkeypatch: pytest.MonkeyPa
         raise KeyboardInterrupt
 
     monkeypatch.setattr(comparison, "compare_engines", interrupt)
+    Path("m.toml").touch()
     assert ortrim("compare", "m.toml").code == Interrupted.exit_code

@@ -98,14 +98,15 @@ def test_models_are_named_as_for_a_build(
     ("words", "code", "reference"),
     [
         ("", 2, "no-model"),
-        ("absent.onnx", 11, "model-missing"),
-        ("good.onnx --ort-version 0.1", 2, "bad-option"),
+        ("absent.onnx", 2, "unknown-word"),
+        ("good.onnx --ort-version 0.1", 2, "unknown-version"),
         ("good.onnx --profile huge", 2, "bad-option"),
         ("good.onnx --sarif text.onnx/lint.sarif", 22, ""),
         ("good.onnx --library absent.so", 20, ""),
         ("text.onnx", 11, "not-onnx"),
         ("empty.onnx", 11, "not-onnx"),
-        ("absent.toml", 10, ""),
+        ("absent.toml", 2, "unknown-word"),
+        ("--spec absent.toml", 10, "spec-missing"),
     ],
 )
 def test_trouble_ends_with_its_own_code(

@@ -72,12 +72,13 @@ class Attempts:
         self.inputs = request["inputs"]
         self.names = request["dimensions"]
         self.own = tuple(request["sizes"])
+        self.first = tuple(request["first"])
         self.ends = time.monotonic() + request["seconds"]
         self.done: dict[tuple[tuple[str, int], ...], str] = {}
         self.random = np.random.default_rng(0)
 
     def all(self) -> tuple[list[dict[str, Any]], str]:
-        """Try equal sizes, then mixed ones when none of these runs, then each dimension alone around what runs."""
+        """Try the user's sizes and equal ones, mixed ones if none of these runs, then each alone around what runs."""
         skipped = ""
         try:
             self.search()
@@ -91,6 +92,8 @@ class Attempts:
 
     def search(self) -> None:
         """Fill `done`."""
+        for sizes in self.first:
+            self.attempt({name: sizes.get(name, 1) for name in self.names})
         for size in SIZES if self.names else SIZES[:1]:
             self.attempt(dict.fromkeys(self.names, size))
         rare = (*LARGE_SIZES, *self.own)

@@ -98,7 +98,7 @@ def test_cases_of_ones_own_are_taken_as_they_are(ortrim: Run) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (("plan", "absent.onnx"), ExitCode.MODEL, "there is no 'absent.onnx'"),
+        (("plan", "absent.onnx"), ExitCode.USAGE, "'absent.onnx': there is no such file"),
         (("plan", "empty"), ExitCode.MODEL, "no .onnx file in the folder 'empty'"),
         (("plan", "no*.onnx"), ExitCode.MODEL, "there is no 'no*.onnx'"),
         (("plan", "m.onnx", "--spec", "s.toml"), ExitCode.USAGE, "give models or one buildspec, not both"),

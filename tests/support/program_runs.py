@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,8 @@ from typing import Any
 import measuring
 import pytest
 from invoke.collection import Collection
+from invoke.main import program as invoke_program
+from invoke.program import Program
 
 from fake_sources import private_cache
 from ndk_layout import forget_ndks
@@ -31,6 +34,7 @@ class Ended:
 
 
 Run = Callable[..., Ended]
+CHECKOUT = Path(__file__).parents[2]
 NAMESPACE = namespace_for(())
 MEASURE = Collection.from_module(measuring)
 COLLECTIONS = (NAMESPACE, *NAMESPACE.collections.values(), MEASURE)
@@ -40,7 +44,10 @@ HELP = [(task, dict(task.help)) for task in TASKS]
 
 
 def program_in(folder: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Return a function that runs `ortrim` with some words in an empty folder with a cache of its own."""
+    """Return a function that runs `ortrim` with some words in an empty folder with a cache of its own.
+
+    It runs `invoke` instead, as a checkout's programs do, when that is the `name`.
+    """
     private_cache(folder, monkeypatch)
     forget_ndks(monkeypatch)
     (folder / "here").mkdir()
@@ -48,12 +55,16 @@ def program_in(folder: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pyt
     for name in [name for name in os.environ if name.startswith("INVOKE_")] + ["GITHUB_ACTIONS", "COLUMNS"]:
         monkeypatch.delenv(name, raising=False)
 
-    def run(*words: str) -> Ended:
-        code = 0
+    def run(*words: str, name: str = "ortrim") -> Ended:
+        code, line = 0, ["ortrim", *words]
+        if name == "invoke":
+            line = ["invoke", "--search-root", str(CHECKOUT), *words]
+            monkeypatch.setattr(sys, "argv", line)
+            invoke_program.__class__ = Program  # what it is until it has read tasks.py
         for task, texts in HELP:
             task.help = dict(texts)
         try:
-            program.run(["ortrim", *words])
+            (program if name == "ortrim" else invoke_program).run(line)
         except SystemExit as ending:
             code = int(ending.code or 0)
         out, err = capfd.readouterr()

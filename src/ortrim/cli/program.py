@@ -79,7 +79,7 @@ class OrtrimProgram(Program):
         if "--" in self.argv and not self.args.complete.value:
             behind = self.argv[self.argv.index("--") + 1 :]
             words += (f"./{word}" if word.startswith("-") else word for word in behind)
-        words[:] = _with_options(words, parser.contexts, self.initial_context)
+        words[:] = _with_options(words, parser.contexts, self.initial_context, self.binary_names[0])
         return parser
 
     def parse_cleanup(self) -> None:
@@ -129,7 +129,9 @@ class OrtrimProgram(Program):
         return UsageError("bad-usage", said, hint=hint)
 
 
-def _with_options(words: Sequence[str], tasks: Mapping[str, ParserContext], core: ParserContext) -> Iterator[str]:
+def _with_options(
+    words: Sequence[str], tasks: Mapping[str, ParserContext], core: ParserContext, program: str
+) -> Iterator[str]:
     """Write `--model=` or the like before each word that is no task, option or option's value, for its task.
 
     Invoke's own positional arguments cannot be repeated or left out. Raises `UsageError` (`unknown-word`) for a word
@@ -154,22 +156,20 @@ def _with_options(words: Sequence[str], tasks: Mapping[str, ParserContext], core
             yield f"--{option}={word}"
             option = option if task.args[option].kind is list else None
         else:
-            raise _stray(word, task.name if task else None)
+            raise _stray(word, task.name if task else None, program)
 
 
-def _stray(word: str, task: str | None) -> UsageError:
+def _stray(word: str, task: str | None, program: str) -> UsageError:
     """Return the diagnostic for a word in whose place only a task could stand."""
     if task:
         what = f"{task} takes no such word, and no task has this name"
-        return unknown_word(word, what, f"--help {task} shows what it takes")
+        return unknown_word(word, what, f"run: {program} --help {task}")
     if Path(word).exists():
         what = "is a file or a folder, and no task"
-        hint = (
-            f"say what to do with it, for example: {'build' if word.endswith(MODELS) else 'inspect'} {word[:LONGEST]}"
-        )
+        hint = f"say what to do with it: {program} {'build' if word.endswith(MODELS) else 'inspect'} {word[:LONGEST]}"
         return UsageError("unknown-word", what, where=repr(word[:LONGEST]), hint=hint)
     what = "there is no such file, and no task of this name" if is_file_like(word) else "is no task"
-    return unknown_word(word, what, "--list shows the tasks")
+    return unknown_word(word, what, f"run: {program} --list")
 
 
 program = OrtrimProgram(

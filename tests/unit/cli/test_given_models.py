@@ -1,5 +1,6 @@
 """Models on a command line, without a buildspec."""
 
+import os
 import platform
 from pathlib import Path
 
@@ -7,11 +8,12 @@ import pytest
 
 from onnx_samples import relu, write
 from ortrim.base.console import Console
-from ortrim.cli.given_models import GivenModels
+from ortrim.cli.given_models import GivenModels, latest_folders
 from ortrim.errors import ToolError, UsageError
 from ortrim.pipeline import first_spec
 from ortrim.pipeline.request import Request
 from ortrim.spec.buildspec import CaseSpec
+from ortrim.spec.step_specs import WITHOUT_KEYS
 
 CASES = ("one:x=1",)
 """Given, so that none is looked for."""
@@ -46,3 +48,26 @@ def test_tools_are_needed_only_where_this_machine_compiles() -> None:
         given.request(asked, Console(), to_run=True)
     assert caught.value.code == "needs-mac"
     assert given.request(asked, Console()).spec == Path("artifacts/m/m.toml")
+
+
+def test_what_was_built_last_goes_by_its_name() -> None:
+    """For each target the report that was written last; a file of the name comes first."""
+    folders = [Path("artifacts/net") / plan / target for plan in ("aa", "bb") for target in ("linux-x64", "ios-arm64")]
+    for at, folder in enumerate(folders):
+        folder.mkdir(parents=True)
+        (folder / "report.json").touch()
+        os.utime(folder / "report.json", (100 - at, 100 - at))
+    assert latest_folders(("net",), Path("artifacts"), None) == {"ios-arm64": folders[1], "linux-x64": folders[0]}
+    assert latest_folders(("net",), Path("artifacts"), "linux") == {"linux-x64": folders[0]}
+    assert latest_folders(("net", "net"), Path("artifacts"), None) == {}
+    assert latest_folders(("m.onnx",), Path("artifacts"), None) == {}
+    with pytest.raises(UsageError) as caught:
+        latest_folders(("nett",), Path("artifacts"), None)
+    assert (caught.value.code, caught.value.hint) == ("unknown-word", "did you mean 'net'?")
+
+
+@pytest.mark.parametrize("step", WITHOUT_KEYS)
+def test_a_step_is_named_without_its_keys(step: str) -> None:
+    """Each that the command line knows has something to do by its defaults."""
+    (model,) = GivenModels(model=("m.onnx",), case=CASES).first_spec(steps=(step,)).loaded().spec.models
+    assert [each.use for each in model.steps] == [step]

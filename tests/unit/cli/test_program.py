@@ -162,10 +162,10 @@ def test_options_that_make_no_sense_are_explained(ortrim: Run, words: str, what:
     [
         ("bild", "'bild': is no task", "did you mean the task 'build'?"),
         ("--help bild", "'bild': is no task", "did you mean the task 'build'?"),
-        ("xyzzy", "'xyzzy': is no task", "--list shows the tasks"),
+        ("xyzzy", "'xyzzy': is no task", "run: ortrim --list"),
         ("moddle.onnx", "'moddle.onnx': there is no such file, and no task of this name", "did you mean 'model.onnx'?"),
-        ("model.onnx", "'model.onnx': is a file or a folder, and no", "say what to do with it, for example: build"),
-        ("schema extra", "'extra': schema takes no such word, and no task has", "--help schema shows what it takes"),
+        ("model.onnx", "'model.onnx': is a file or a folder", "say what to do with it: ortrim build model.onnx"),
+        ("schema extra", "'extra': schema takes no such word, and no task has", "run: ortrim --help schema"),
         ("schema lnt", "'lnt': schema takes no such word, and no task has this name", "did you mean the task 'lint'?"),
         ("inspect model.onnx model.onnx", "'model.onnx': inspect takes no such word", "did you mean"),
         ("build moddle.onnx", "'moddle.onnx': there is no such file", "did you mean 'model.onnx'?"),
@@ -193,3 +193,27 @@ def test_a_letters_value_is_no_model(ortrim: Run, option: str) -> None:
     words = (option + "missing.toml",) if option.endswith("=") else (option, "missing.toml")
     ended = ortrim("plan", *words)
     assert ended.err.startswith("error: spec-missing\n  missing.toml: does not exist")
+
+
+@pytest.mark.parametrize("name", ["ortrim", "invoke"])
+def test_tasks_with_models_may_follow_each_other(ortrim: Run, name: str) -> None:
+    """A task's name begins the next one, unless it is a file, or an option's value."""
+    write(Path("m.onnx"), relu())
+    write(Path("cost"), relu())
+    ended = ortrim("inspect", "m.onnx", "cost", "m.onnx", "cost", "inspect", "./cost", name=name)
+    assert (ended.code, ended.err) == (0, "")
+    assert [line.split(":")[0] for line in ended.out.splitlines() if ": x " in line] == ["m.onnx", "cost"]
+    assert ended.out.count("onnx model") == 2
+
+
+@pytest.mark.parametrize("name", ["ortrim", "invoke"])
+@pytest.mark.parametrize("words", ["", "--spec s.toml", "s.toml"])
+def test_hints_name_what_was_written(ortrim: Run, name: str, words: str) -> None:
+    """The option where models are words, the key where a buildspec has it."""
+    newer = relu()
+    newer.opset_import[0].version = 99
+    write(Path("m.onnx"), newer)
+    Path("s.toml").write_text('[[models]]\nname = "m"\npath = "m.onnx"\n')
+    ended = ortrim("convert", *(words.split() or ["m.onnx"]), name=name)
+    assert (ended.code, "error: unsupported-opset" in ended.err) == (11, True)
+    assert ("--ort-version" in ended.err, "onnxruntime.version" in ended.err) == (not words, bool(words))

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Final, Literal
 
 from ortrim.base.cache import cache_folder
+from ortrim.base.console import counted
 from ortrim.errors import Diagnostic, ParityError
 from ortrim.models.convert import Conversion, convert
 from ortrim.models.full_runtime import FullRuntime
@@ -146,7 +147,7 @@ def _diagnostic(subject: ModelUnderTest, changed: Sequence[OutputParity], level:
     what = f"conversion at level = '{spec.level}' changes {_named(changed)}"
     why = (
         f"{worst.reason}\nin the full runtime, before anything is compiled: largest difference {worst.max_absolute:.3g}"
-        f" (relative {worst.max_relative:.3g}); {len(changed)} outputs of all cases differ"
+        f" (relative {worst.max_relative:.3g}); {counted(len(changed), 'output')} of all cases out of tolerance"
     )
     allowed = f"allow the difference: {tolerances_for(worst)}"
     layout = "" if spec.layout == "plain" else ' and layout = "plain"'

@@ -1,5 +1,7 @@
 """What unit tests of several folders share: the program and the pipeline, in this process."""
 
+import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -7,6 +9,14 @@ import pytest
 from ortrim.cli.tasks import namespace_for
 from pipeline_stages import Stages, small_stages
 from program_runs import MEASURE, Run, program_in
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_waiting_for_disks() -> Iterator[None]:
+    """Let files be written without the disk's word for it: thousands are, none of which has to outlive a power cut."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda _: None)
+        yield
 
 
 @pytest.fixture

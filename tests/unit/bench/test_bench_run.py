@@ -67,7 +67,6 @@ def fixture_machine(stages: Stages, monkeypatch: pytest.MonkeyPatch) -> Machine:
     (stages.folder / "full.so").write_bytes(b"the whole runtime")
     made = Machine()
     monkeypatch.setattr(bench_module, "Host", made)
-    monkeypatch.setattr("ortrim.bench.scores.os.fsync", lambda _: None)  # a disk takes its time
     executor = SimpleNamespace(run_runner=lambda _: Path("runner"))
     monkeypatch.setattr(subjects, "executor_for", lambda *_: executor)
     return made

@@ -1,5 +1,6 @@
 """From a model to a plan with nothing written: `ortrim init` and `ortrim plan` of models, in the real full runtime."""
 
+import json
 import os
 import tomllib
 from pathlib import Path
@@ -182,3 +183,19 @@ def test_a_buildspec_without_cases_gets_them(ortrim: Run) -> None:
     ended = ortrim("convert", "--spec", "own.toml")
     assert ended.code == 0, ended.err
     assert "height = " in ended.out
+
+
+@pytest.mark.parametrize("name", ["ortrim", "invoke"])
+def test_each_stage_is_one_command_in_an_empty_folder(ortrim: Run, name: str) -> None:
+    """The converted model with its settings beside it, and the operators alone on standard output."""
+    halves_twice(Path("half.onnx"))
+    ended = ortrim("convert", "half.onnx", name=name)
+    assert (ended.code, ended.err) == (0, "")
+    assert sorted(path.name for path in Path().iterdir()) == ["half.onnx", "half.ort", "session.json"]
+    assert json.loads(Path("session.json").read_text())["models"]["half"]["file"] == "half.ort"
+    ended = ortrim("reduce", "half.onnx", name=name)
+    assert ended.code == 0
+    assert {line.split(";")[0] for line in ended.out.splitlines() if line} == {"ai.onnx"}
+    assert "Conv" in ended.out
+    ended = ortrim("cost", "half.onnx", "--json", name=name)
+    assert {each["at_least"] for each in ended.document()["costs"]} == {False}

@@ -30,6 +30,8 @@ echo "${COMPREPLY[*]}"
         ("ortrim build model.onnx --target", "", "linux-x64"),
         ("ortrim plan --target linux-x", "linux-x", "linux-x64"),
         ("ortrim lint --library", "", ""),
+        ("ortrim lint model.onnx size --di", "--di", "--diff"),
+        ("ortrim prepare model.onnx --step", "", "simplify"),
         ("ortrim pins.com", "pins.com", "pins.compare"),
         ("ortrim no-such-task --x", "--x", ""),
     ],

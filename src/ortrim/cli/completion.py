@@ -5,9 +5,14 @@ from typing import Final
 
 from ortrim.cli.tasks import COLLECTIONS, TASKS, namespace_for
 from ortrim.spec.build_options import PROFILE_NAMES
+from ortrim.spec.step_specs import WITHOUT_KEYS
 from ortrim.spec.targets import TARGETS
 
-VALUES: Final[Mapping[str, Sequence[str]]] = {"--target": tuple(TARGETS), "--profile": PROFILE_NAMES}
+VALUES: Final[Mapping[str, Sequence[str]]] = {
+    "--target": tuple(TARGETS),
+    "--profile": PROFILE_NAMES,
+    "--step": WITHOUT_KEYS,
+}
 
 
 def candidates(words: Sequence[str]) -> Iterator[str]:
@@ -23,6 +28,7 @@ def candidates(words: Sequence[str]) -> Iterator[str]:
         if task.partition(".")[0] in COLLECTIONS:
             yield from namespace_for((task,)).task_names
         return
+    task = next((word for word in reversed(others) if word in known), task)  # several may stand in one line
     option = next((each for each in words[-1:-3:-1] if each in VALUES), "")
     if option:
         yield from VALUES[option]

@@ -5,12 +5,18 @@ from typing import Any
 from hypothesis import strategies as st
 
 from ortrim.compat.installed import InstalledRuntime
-from ortrim.models.operators import ModelUses, OperatorId, OperatorUse, parse_config
+from ortrim.models.operators import GLOBAL_TYPES, ModelUses, OperatorId, OperatorUse, parse_config
 
 
 def runtime(config: str, **facts: Any) -> InstalledRuntime:
     """Return a runtime of this configuration."""
     return InstalledRuntime(label="theirs", ort_version="1.21.0", operators=parse_config(config), **facts)
+
+
+def changed(config: str, lines: str, replacement: str) -> str:
+    """Return a configuration with the lines behind it, and one in place of that of global types."""
+    kept = [replacement if replacement and line.startswith(GLOBAL_TYPES) else line for line in config.splitlines(True)]
+    return "".join(kept) + lines
 
 
 def use(name: str, opset: int, *types: str, domain: str = "ai.onnx", outputs: tuple[str, ...] = ()) -> OperatorUse:

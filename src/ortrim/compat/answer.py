@@ -26,12 +26,14 @@ from ortrim.compat.installed import (
 )
 from ortrim.models.convert import Conversion
 from ortrim.models.operators import (
+    GLOBAL_TYPES,
     NCHWC,
     ModelUses,
     OperatorId,
     OperatorTypes,
     OperatorUse,
     RequiredOperators,
+    render_config,
     required_operators,
     unite_types,
 )
@@ -237,7 +239,8 @@ class CompatibilityAnswer:
     """What a runtime makes of several models.
 
     `change` is operator configuration that lets it run all of them, a new line for each operator's domain and opset,
-    empty when no operator or type is missing; `buildspec` are the same in the words of a buildspec.
+    and `replacement` the line that takes the place of that of globally allowed types; empty when nothing of the kind
+    is missing. `buildspec` are the same in the words of a buildspec.
     """
 
     schema: Literal["ortrim-compatibility/1"] = "ortrim-compatibility/1"
@@ -247,6 +250,7 @@ class CompatibilityAnswer:
     fits: bool
     models: tuple[ModelAnswer, ...]
     change: str = ""
+    replacement: str = ""
     buildspec: str = ""
 
 
@@ -290,7 +294,8 @@ def smallest_change(
     """Return what to add to the runtime's operators so that it runs models; None when nothing of that kind is missing.
 
     Each operator has all the types that it then needs, the old ones too: upstream takes a later line in place of an
-    earlier one. Operators that no build can have are left out.
+    earlier one. So have globally allowed types, whose line there can be but one. Operators that no build can have are
+    left out.
     """
     lacking = [
         (each.operator, tuple(use for use in model.uses if use.operator == each.operator))
@@ -303,6 +308,19 @@ def smallest_change(
     if runtime.operators.globally_allowed_types:
         return _with_global_types(runtime, lacking)
     return _with_own_types(runtime, lacking)
+
+
+def written(runtime: InstalledRuntime, change: RequiredOperators | None) -> tuple[str, str]:
+    """Return the lines of a change to append to a configuration, and what takes the place of its global types.
+
+    A parser refuses a second line of these. Both are empty where nothing is to be changed.
+    """
+    if change is None:
+        return "", ""
+    lines = render_config(change).splitlines(keepends=True)
+    types = "".join(line for line in lines if line.startswith(GLOBAL_TYPES))
+    same = change.globally_allowed_types == runtime.operators.globally_allowed_types
+    return "".join(line for line in lines if not line.startswith("!")), "" if same else types
 
 
 def _with_global_types(runtime: InstalledRuntime, lacking: Lacking) -> RequiredOperators:

@@ -29,6 +29,7 @@ from ortrim.compat.answer import (
     judge,
     missing_lines,
     smallest_change,
+    written,
 )
 from ortrim.compat.installed import InstalledRuntime, read_runtime
 from ortrim.errors import ConvertError, Diagnostic, ModelError, OperatorsError, ToolError, UsageError
@@ -37,7 +38,7 @@ from ortrim.models.full_runtime import FullRuntime, full_runtime
 from ortrim.models.kernels import kernel_versions, load_refusal, loads_in_place
 from ortrim.models.models import OrtModel, PreparedModel
 from ortrim.models.onnx_files import OLDEST_OPSET
-from ortrim.models.operators import ModelUses, OperatorId, parse_config, render_config, uses_of
+from ortrim.models.operators import ModelUses, OperatorId, parse_config, uses_of
 from ortrim.models.ort_format import IDENTIFIER, read_uses
 from ortrim.models.prepare import FACTS_LAYOUT, prepare
 from ortrim.pins.runtime import runtime_pins
@@ -264,7 +265,8 @@ def failure_of(answer: CompatibilityAnswer) -> Diagnostic | None:
 def _hint(answer: CompatibilityAnswer, unfit: list[ModelAnswer]) -> str:
     if all(model.remedies for model in unfit):
         return f"without a new runtime: {unfit[0].remedies[0]}"
-    return "ship a runtime with the smallest change named above" if answer.change else "ship another model"
+    change = answer.change or answer.replacement
+    return "ship a runtime with the smallest change named above" if change else "ship another model"
 
 
 def _check_ort(trials: Trials, path: Path) -> _Checked:
@@ -335,6 +337,7 @@ def _model_answer(
 def _answer(trials: Trials, checked: list[_Checked]) -> CompatibilityAnswer:
     runtime: InstalledRuntime = trials.installed
     change = smallest_change(runtime, [each.found for each in checked if each.found])
+    appended, replacement = written(runtime, change)
     lines = [
         buildspec_lines(name_from(each.path) or "model", each.path, trials.usual)
         for each in checked
@@ -346,6 +349,7 @@ def _answer(trials: Trials, checked: list[_Checked]) -> CompatibilityAnswer:
         targets=runtime.targets,
         fits=all(each.answer.fits for each in checked),
         models=tuple(each.answer for each in checked),
-        change=render_config(change) if change else "",
+        change=appended,
+        replacement=replacement,
         buildspec="\n".join(lines) if change else "",
     )

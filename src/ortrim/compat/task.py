@@ -14,6 +14,7 @@ from ortrim.cli.task import task
 from ortrim.compat.answer import CompatibilityAnswer, ModelAnswer
 from ortrim.compat.check import check_compatibility, failure_of
 from ortrim.errors import UsageError
+from ortrim.models.operators import GLOBAL_TYPES
 from ortrim.pins.versions import exact_version
 
 HELP = {
@@ -63,12 +64,14 @@ def _show(console: Console, answer: CompatibilityAnswer) -> None:
             *(f"tried, fits: {each}" for each in model.remedies),
         ):
             console.note(f"  {line}")
-    if answer.change:
-        console.note("smallest change, in the operator configuration, added at its end:")
-        console.note(answer.change.rstrip())
-    if answer.buildspec:
-        console.note("the same in a buildspec, where paths start at its folder:")
-        console.note(answer.buildspec.rstrip())
+    for words, text in (
+        ("smallest change, in the operator configuration, added at its end:", answer.change),
+        (f"smallest change, in the operator configuration, in place of {GLOBAL_TYPES}:", answer.replacement),
+        ("the same in a buildspec, where paths start at its folder:", answer.buildspec),
+    ):
+        if text:
+            console.note(words)
+            console.note(text.rstrip())
 
 
 def _table(model: ModelAnswer) -> Table:

@@ -3,24 +3,24 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judged_models import configs, global_configs, model, models, runtime, use
-from ortrim.compat.answer import judge, smallest_change
+from judged_models import changed, configs, global_configs, model, models, runtime, use
+from ortrim.compat.answer import judge, smallest_change, written
 from ortrim.compat.installed import InstalledRuntime
-from ortrim.models.operators import GLOBAL_TYPES, ModelUses, render_config
+from ortrim.models.operators import ModelUses
 
 CONFIG = 'ai.onnx;13;Gather{"inputs": {"1": ["int64_t"]}}\nai.onnx;14;Relu{"inputs": {"0": ["float"]}}\n'
 
 
+def changes(installed: InstalledRuntime, *wanted: ModelUses) -> tuple[str, str]:
+    """Return the lines that let a runtime take models, and what takes the place of its line of global types."""
+    return written(installed, smallest_change(installed, [(each, judge(installed, each, {})) for each in wanted]))
+
+
 def change(installed: InstalledRuntime, *wanted: ModelUses) -> str:
-    """Return the lines that let a runtime take models."""
-    found = smallest_change(installed, [(each, judge(installed, each, {})) for each in wanted])
-    return render_config(found) if found else ""
-
-
-def changed(config: str, lines: str) -> str:
-    """Return a configuration with the lines behind it; the line of global types is one for all."""
-    kept = [line for line in config.splitlines(keepends=True) if GLOBAL_TYPES not in line or GLOBAL_TYPES not in lines]
-    return "".join(kept) + lines
+    """Return the lines alone."""
+    lines, replacement = changes(installed, *wanted)
+    assert not replacement
+    return lines
 
 
 def test_nothing_is_added_for_what_fits() -> None:
@@ -55,8 +55,14 @@ def test_what_several_models_lack_is_one_change() -> None:
 def test_global_types_are_one_line_for_all() -> None:
     """No types of single operators stand beside it."""
     installed = runtime("!globally_allowed_types;float\nai.onnx;13;Relu\n")
-    lines = change(installed, model(use("Relu", 13, "double"), use("Abs", 13)))
-    assert lines == "!globally_allowed_types;double,float\nai.onnx;13;Abs,Relu\n"
+    lines, replacement = changes(installed, model(use("Relu", 13, "double"), use("Abs", 13)))
+    assert (lines, replacement) == ("ai.onnx;13;Abs,Relu\n", "!globally_allowed_types;double,float\n")
+
+
+def test_global_types_that_are_enough_stay() -> None:
+    """Only the operator is appended."""
+    installed = runtime("!globally_allowed_types;float\nai.onnx;13;Relu\n")
+    assert changes(installed, model(use("Abs", 13))) == ("ai.onnx;13;Abs\n", "")
 
 
 def test_operators_of_custom_libraries_are_left_out() -> None:
@@ -67,9 +73,8 @@ def test_operators_of_custom_libraries_are_left_out() -> None:
 
 @given(st.one_of(configs, global_configs), models, models)
 def test_with_the_change_the_models_fit(config: str, one: ModelUses, other: ModelUses) -> None:
-    """Read as ortrim reads it, with the lines at the end of what was there."""
-    lines = change(runtime(config), one, other)
-    after = runtime(changed(config, lines))
+    """Read as ortrim reads it, changed as the words of `check-compat` say."""
+    after = runtime(changed(config, *changes(runtime(config), one, other)))
     assert judge(after, one, {}).fits
     assert judge(after, other, {}).fits
-    assert change(after, one, other) == ""
+    assert changes(after, one, other) == ("", "")

@@ -3,7 +3,6 @@
 import io
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,7 +10,7 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
-from onnx import TensorProto, helper, numpy_helper, version_converter
+from onnx import helper, numpy_helper
 
 from onnx_samples import model_of, value, write
 from ortrim.base.console import Console
@@ -29,10 +28,9 @@ from ortrim.models.refusals import CAUSES, CRASH_HINT, LOAD_HINT
 from ortrim.spec.buildspec import CaseSpec, ModelSpec
 from ortrim.verify.cases import make_cases
 from ortrim.verify.reference import reference_outputs
+from refused_models import REFUSED, beside, dividing, shrinking_when_run, split
 
-FLOAT, INT64 = TensorProto.FLOAT, TensorProto.INT64
 CONSOLE: Final = Console(stdout=io.StringIO(), stderr=io.StringIO(), environment={})
-Change = Callable[[onnx.ModelProto], onnx.ModelProto]
 
 
 @pytest.fixture(autouse=True)
@@ -45,157 +43,6 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def runtime() -> FullRuntime:
     """Give the installed full runtime."""
     return full_runtime(onnxruntime.__version__, None)
-
-
-def sparse(shape: tuple[int, int], name: str = "w") -> onnx.SparseTensorProto:
-    """Return three ones in a matrix."""
-    values = helper.make_tensor(name, FLOAT, [3], [1.0] * 3)
-    return helper.make_sparse_tensor(values, helper.make_tensor(f"{name}_at", INT64, [3], [0, 1, 2]), shape)
-
-
-def with_sparse(model: onnx.ModelProto, shape: tuple[int, int]) -> onnx.ModelProto:
-    """Return the model with a sparse initializer `w`."""
-    model.graph.sparse_initializer.append(sparse(shape))
-    return model
-
-
-def normalizer() -> onnx.ModelProto:
-    """Return a model that needs a locale which no machine has."""
-    node = helper.make_node("StringNormalizer", ["x"], ["y"], case_change_action="LOWER", locale="xx_XX")
-    return model_of([node], [value("x", TensorProto.STRING, (3,))], [value("y", TensorProto.STRING, (None,))])
-
-
-def shrinking(operator: str = "Upsample") -> onnx.ModelProto:
-    """Return a model that makes an image half as large by an operator of opset 9."""
-    scales = numpy_helper.from_array(np.array([1, 1, 0.5, 0.5], np.float32), "scales")
-    node = helper.make_node(operator, ["x", "scales"], ["y"], mode="nearest")
-    ends = [value("x", shape=(1, 1, 4, 4))], [value("y", shape=(1, 1, 2, 2))]
-    return model_of([node], *ends, opsets=[("", 9)], initializers=[scales])
-
-
-def shrinking_when_run() -> onnx.ModelProto:
-    """Return one that loads and does not run: the scales are computed."""
-    model = shrinking()
-    model.graph.initializer[0].name = "given"
-    model.graph.node.insert(0, helper.make_node("Abs", ["given"], ["scales"]))
-    model.graph.input.append(value("given", shape=(4,)))
-    return model
-
-
-def quantized(opset: int, kind: type[np.generic], domain: str = "") -> onnx.ModelProto:
-    """Return a model that quantizes to integers of a type."""
-    constants = [
-        numpy_helper.from_array(np.array(0.5, np.float32), "scale"),
-        numpy_helper.from_array(np.array(0, kind), "zero"),
-    ]
-    nodes = [
-        helper.make_node("QuantizeLinear", ["x", "scale", "zero"], ["q"], domain=domain),
-        helper.make_node("DequantizeLinear", ["q", "scale", "zero"], ["y"], domain=domain),
-    ]
-    return model_of(nodes, opsets=[("", opset), ("com.microsoft", 1)], initializers=constants, ir_version=9)
-
-
-def sparse_operand() -> onnx.ModelProto:
-    """Return a model that gives sparse weights to the operator that should take them."""
-    node = helper.make_node("SparseToDenseMatMul", ["w", "x"], ["y"], domain="com.microsoft")
-    ends = [value("x", shape=(4, 4))], [value("y", shape=(4, 4))]
-    return with_sparse(model_of([node], *ends, opsets=[("", 17), ("com.microsoft", 1)]), (4, 4))
-
-
-def huge(*, constant: bool, side: int = 2**20) -> onnx.ModelProto:
-    """Return a model of a few hundred bytes with a sparse matrix of terabytes, or of more than can be counted."""
-    nodes = [helper.make_node("Constant", [], ["w"], sparse_value=sparse((side, side), ""))] if constant else []
-    nodes += [
-        helper.make_node("Size", ["w"], ["a"]),
-        helper.make_node("Cast", ["a"], ["b"], to=FLOAT),
-        helper.make_node("Add", ["x", "b"], ["y"]),
-    ]
-    model = model_of(nodes)
-    return model if constant else with_sparse(model, (side, side))
-
-
-def split(parts: int) -> onnx.ModelProto:
-    """Return a model whose sizes of parts are to lie in another file."""
-    names = [f"y{number}" for number in range(parts)]
-    sizes = numpy_helper.from_array(np.ones(parts, np.int64), "sizes")
-    node = helper.make_node("Split", ["x", "sizes"], names, axis=0)
-    outputs = [value(name) for name in names]
-    return model_of([node], [value("x", shape=(parts,))], outputs, initializers=[sizes])
-
-
-def beside(path: Path, model: onnx.ModelProto) -> Path:
-    """Write a model with all constants in another file."""
-    onnx.save(model, path, save_as_external_data=True, location=f"{path.stem}.data", size_threshold=0)
-    return path
-
-
-def to_c_locale(model: onnx.ModelProto) -> onnx.ModelProto:
-    """Apply the hint."""
-    for attribute in model.graph.node[0].attribute:
-        if attribute.name == "locale":
-            attribute.s = b"C"
-    return model
-
-
-def to_opset(version: int) -> Change:
-    """Apply the hint that names `onnx.version_converter`."""
-    return lambda model: version_converter.convert_version(model, version)
-
-
-def to_microsoft(model: onnx.ModelProto) -> onnx.ModelProto:
-    """Apply the hint that names the domain."""
-    for node in model.graph.node:
-        node.domain = "com.microsoft"
-    return model
-
-
-def to_matmul(model: onnx.ModelProto) -> onnx.ModelProto:
-    """Apply the hint that names another operator."""
-    model.graph.node[0].op_type, model.graph.node[0].domain = "MatMul", ""
-    return model
-
-
-def to_dense(model: onnx.ModelProto) -> onnx.ModelProto:
-    """Apply the hint: a smaller matrix."""
-    weights = numpy_helper.from_array(np.eye(4, dtype=np.float32), "w")
-    return model_of(model.graph.node[-3:], initializers=[weights])
-
-
-def as_it_is(model: onnx.ModelProto) -> onnx.ModelProto:
-    """Leave a model, which is then written as one file."""
-    return model
-
-
-@dataclass(frozen=True, kw_only=True)
-class Refused:
-    """A model that is refused for a cause, and what its hint says to do, each way by itself."""
-
-    code: str
-    model: Callable[[], onnx.ModelProto]
-    changes: tuple[Change, ...]
-    write: Callable[[Path, onnx.ModelProto], Path] = write
-
-
-REFUSED: Final = {
-    "locale": Refused(code="locale-missing", model=normalizer, changes=(to_c_locale,)),
-    "upsample": Refused(code="upsample-shrinks", model=shrinking, changes=(to_opset(17), to_opset(10))),
-    **{
-        f"{kind.__name__} of opset {opset}": Refused(
-            code="quantize-16-bits",
-            model=lambda kind=kind, opset=opset: quantized(opset, kind),  # type: ignore[misc]
-            changes=(to_opset(21), to_microsoft),
-        )
-        for kind, opset in ((np.uint16, 13), (np.int16, 19))
-    },
-    "sparse operand": Refused(code="sparse-operand", model=sparse_operand, changes=(to_matmul,)),
-    "sparse constant": Refused(code="weights-exceed-memory", model=lambda: huge(constant=True), changes=(to_dense,)),
-    "sparse weights": Refused(code="weights-exceed-memory", model=lambda: huge(constant=False), changes=(to_dense,)),
-    "countless": Refused(
-        code="weights-exceed-memory", model=lambda: huge(constant=False, side=2**31), changes=(to_dense,)
-    ),
-    "large shape": Refused(code="external-shape", model=lambda: split(600), changes=(as_it_is,), write=beside),
-}
-"""By what is special in it."""
 
 
 def kept(path: Path, folder: Path) -> PreparedModel:
@@ -323,17 +170,6 @@ def test_an_unknown_refusal_is_the_same(runtime: FullRuntime, tmp_path: Path) ->
         assert (each.code, each.hint, each.exit_code) == ("does-not-load", LOAD_HINT, ExitCode.MODEL), name
     assert list(linted(path)[0]) == ["does-not-load"]
     assert BY_CODE["does-not-load"].fix == LOAD_HINT
-
-
-def dividing() -> onnx.ModelProto:
-    """Return a model that divides an integer by 0, at which ONNX Runtime's process dies (1.21.0)."""
-    zero = numpy_helper.from_array(np.zeros(1, np.int32), "zero")
-    ends = [value("x", TensorProto.FLOAT)], [value("y", TensorProto.INT32)]
-    nodes = [
-        helper.make_node("Cast", ["x"], ["a"], to=TensorProto.INT32),
-        helper.make_node("Div", ["a", "zero"], ["y"]),
-    ]
-    return model_of(nodes, *ends, initializers=[zero])
 
 
 def test_a_crash_is_said_with_its_signal_by_all(runtime: FullRuntime, tmp_path: Path) -> None:

@@ -15,8 +15,9 @@ def runtime(config: str, **facts: Any) -> InstalledRuntime:
 
 def changed(config: str, lines: str, replacement: str) -> str:
     """Return a configuration with the lines behind it, and one in place of that of global types."""
-    kept = [replacement if replacement and line.startswith(GLOBAL_TYPES) else line for line in config.splitlines(True)]
-    return "".join(kept) + lines
+    there = config.splitlines(keepends=True)
+    kept = [replacement if replacement and line.startswith(GLOBAL_TYPES) else line for line in there]
+    return "".join((*kept, lines))
 
 
 def use(name: str, opset: int, *types: str, domain: str = "ai.onnx", outputs: tuple[str, ...] = ()) -> OperatorUse:

@@ -1,0 +1,182 @@
+"""Keys of a buildspec that the hints of diagnostics name: written as the hint says, the buildspec is read."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+import ortrim
+from onnx_samples import relu, write
+from ortrim.pipeline.request import Request, load
+
+SOURCES: Final = Path(ortrim.__file__).parent
+TESTS: Final = Path(__file__).parents[1]
+ASSIGNED: Final = re.compile(
+    r"(?<![\w(])([a-z_][a-z_0-9.]*) = ('[^']*'|\"[^\"]*\"|true|false|\d+|\[[^\]]*\]|\{(?:[^{}]|\{[^{}]*\})*\})"
+)
+NAMED: Final = re.compile(
+    r"\b((?:android|apple|budgets|build_options|models|onnxruntime|package|session|targets)\.[a-z_]+)\b(?! = )"
+)
+ANY: Final = "ANY"
+"""What stands in an f-string's place."""
+MODEL: Final = '[[models]]\nname = "m"\npath = "m.onnx"\n'
+IN_MODEL: Final = MODEL + "{}\n"
+IN_CASE: Final = MODEL + '[[models.cases]]\nname = "c"\n{}\n'
+IN_STEP: Final = MODEL + '[[models.steps]]\nuse = "simplify"\n{}\n'
+IN_TARGET: Final = MODEL + '[[targets]]\nid = "linux-x64"\n{}\n'
+ANDROID: Final = MODEL + '[[targets]]\nid = "android-arm64-v8a"\n{}\n'
+APPLE: Final = "{}\n" + MODEL + '[[targets]]\nid = "macos-arm64"\n'
+AT_TOP: Final = "{}\n" + MODEL
+HOMES: Final = {
+    "allow_links": IN_MODEL,
+    "android": ANDROID,
+    "android.api": ANDROID,
+    "android.ndk": AT_TOP,
+    "android.stl": AT_TOP,
+    "android.toolchain": AT_TOP,
+    "apple.xcode": APPLE,
+    "cases": IN_MODEL,
+    "compiler": IN_TARGET,
+    "dimensions": IN_CASE,
+    "exceptions": AT_TOP,
+    "expect": IN_MODEL,
+    "in_place": MODEL + "[models.session]\n{}\n",
+    "inputs": IN_CASE,
+    "layout": MODEL + 'level = "all"\n{}\n',
+    "level": IN_MODEL,
+    "linkage": IN_TARGET,
+    "models.steps": MODEL + '[[models.steps]]\nuse = "simplify"\n',
+    "onnxruntime.path": AT_TOP,
+    "onnxruntime.source": AT_TOP,
+    "onnxruntime.version": AT_TOP,
+    "optional": IN_STEP,
+    "source": '[onnxruntime]\npath = "there"\n{}\n' + MODEL,
+    "style": IN_MODEL,
+}
+"""Where in a buildspec a key stands."""
+VALUES: Final = {
+    "android.api": "24",
+    "android.ndk": '"27.2.12479018"',
+    "android.stl": '"c++_static"',
+    "apple.xcode": '"16.4"',
+    "cases": '[{ name = "c", dimensions = { n = 2 } }]',
+    "dimensions": "{ n = 160 }",
+    "inputs": "{ x = { shape = [1, 3] } }",
+    "level": '"basic"',
+    "onnxruntime.path": '"there"\nonnxruntime.source = "path"',
+    "onnxruntime.version": '"1.27.0"',
+}
+"""For keys that are named without a value, or with one that is made."""
+NO_KEYS: Final = {
+    "locale": "an attribute in the model: test_refusals.py exports it so",
+    "onnxruntime.xcframework": "a file",
+}
+"""With the reason; it may only shrink."""
+DONE: Final = {
+    "allow_links": "unit/models/test_models_prepare.py: test_links_are_followed_for_those_who_mean_it",
+    "cases": "unit/cases/test_found_cases.py: test_cases_are_written_as_a_buildspec_reads_them",
+    "dimensions": "unit/verify/test_advice.py: test_dimensions_that_are_too_small",
+    "exceptions": "integration/test_check_compat.py: test_with_exceptions_the_same_models_are_refused",
+    "inputs": "unit/verify/test_advice.py: test_indices_that_are_too_large",
+    "level": "integration/test_conversions.py: test_the_highest_level_that_keeps_the_outputs_is_found",
+    "models.steps": "integration/test_prepare.py: test_a_real_model_goes_through_many_steps",
+    "onnxruntime.version": "integration/test_newer_opsets.py: test_what_is_said_is_what_the_wheel_does",
+    "optional": "unit/steps/test_stepping.py: test_an_invalid_result_is_the_steps_fault",
+}
+"""Where what a hint names is done and the same is tried again."""
+READ_ALONE: Final = {
+    "android": "an execution provider that a version lacks",
+    "android.api": "an older phone",
+    "android.ndk": "another NDK",
+    "android.stl": "a shared library of C++ beside the package",
+    "android.toolchain": "an NDK beside ortrim's own toolchain",
+    "apple.xcode": "another Xcode",
+    "compiler": "a machine without compilers",
+    "expect": "a model without outputs in any case",
+    "in_place": "a session that was forced",
+    "layout": "a processor without AVX-512",
+    "linkage": "a compiler that links no static library",
+    "onnxruntime.path": "a checkout of upstream",
+    "onnxruntime.source": "sources of Debian",
+    "source": "a checkout of upstream",
+    "style": "a model that one style does not load",
+}
+"""Keys that this test reads in a buildspec and nothing here tries again, by what that takes; it may only shrink."""
+
+
+def words_of(node: ast.expr) -> str:
+    """Return a text as it stands in the source, with `ANY` for what is filled in."""
+    match node:
+        case ast.Constant(value=str() as words):
+            return words
+        case ast.JoinedStr(values=parts):
+            return "".join(words_of(part) if isinstance(part, ast.Constant) else ANY for part in parts)
+        case ast.BinOp(left=left, right=right):
+            return words_of(left) + words_of(right)
+        case ast.IfExp(body=one, orelse=other):
+            return f"{words_of(one)} | {words_of(other)}"
+        case ast.BoolOp(values=parts):
+            return " | ".join(map(words_of, parts))
+        case _:
+            return ""
+
+
+def hints() -> Iterator[str]:
+    """Yield what the sources give as hints: arguments, variables and what functions of such a name return."""
+    for path in SOURCES.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            match node:
+                case ast.keyword(arg="hint", value=found):
+                    yield words_of(found)
+                case ast.Assign(targets=[ast.Name(id=name)], value=found) if "hint" in name.lower():
+                    yield words_of(found)
+                case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as found) if "hint" in name.lower():
+                    yield words_of(found)
+                case ast.FunctionDef(name=name) if "hint" in name or "advice" in name:
+                    yield from (
+                        words_of(each.value) for each in ast.walk(node) if isinstance(each, ast.Return) and each.value
+                    )
+
+
+def assignments() -> dict[str, set[str]]:
+    """Return the values that hints give to keys of a buildspec; empty for a key that is named alone."""
+    found: dict[str, set[str]] = {}
+    for hint in hints():
+        for key, given in ASSIGNED.findall(hint):
+            found.setdefault(key, set()).add(given)
+        for key in NAMED.findall(hint):
+            found.setdefault(key, set()).add("")
+    return found
+
+
+ASSIGNMENTS: Final = assignments()
+
+
+def test_every_key_that_a_hint_names_has_its_place() -> None:
+    """A new one cannot land without an example in which it is written, and one in which it helps or a reason."""
+    assert set(ASSIGNMENTS) == {*HOMES, *NO_KEYS}
+    assert set(HOMES) == {*DONE, *READ_ALONE}
+    assert not set(DONE) & set(READ_ALONE)
+    assert (len(NO_KEYS), len(READ_ALONE)) <= (2, 15)
+
+
+@pytest.mark.parametrize("key", HOMES)
+def test_a_buildspec_takes_what_a_hint_says(key: str, tmp_path: Path) -> None:
+    """With each value that is named."""
+    for number, given in enumerate(sorted(ASSIGNMENTS[key])):
+        said = VALUES.get(key, "") if not given or ANY in given else given
+        write(tmp_path / "m.onnx", relu())
+        (tmp_path / "there").mkdir(exist_ok=True)
+        path = tmp_path / f"spec{number}.toml"
+        path.write_text(HOMES[key].replace("{}", f"{key} = {said}"), encoding="utf-8")
+        assert load(Request(spec=path)).spec.models[0].name == "m"
+
+
+@pytest.mark.parametrize("key", DONE)
+def test_where_a_hint_is_followed_it_still_is(key: str) -> None:
+    """The test is there."""
+    file, test = DONE[key].split(": ")
+    assert f"def {test}(" in (TESTS / file).read_text(encoding="utf-8")

@@ -18,7 +18,6 @@ from typing import Any, Final
 
 import onnx
 import pytest
-import requests
 
 from dispatched_work import DispatchedWork, stored
 from github_checks import check_requests
@@ -203,13 +202,3 @@ def test_the_models_stay_at_home(laptop: Laptop) -> None:
     assert [word for word in sorted(private) if word.encode() in everything] == []
     parts = (content[place : place + PART] for place in range(0, len(content), PART))
     assert not any(part in everything for part in parts if len(set(part)) > 4)
-
-
-def test_what_github_does_not_describe_does_not_get_through(laptop: Laptop) -> None:
-    """Or the other tests would prove less than they say."""
-    asked = len(laptop.service.seen)
-    url = f"{laptop.front.url}/repos/octo/ort/actions/workflows/build.yml/dispatches"
-    answer = requests.post(url, json={"ref": 3}, timeout=60)
-    assert answer.status_code == 422
-    assert "ref must be string" in laptop.front.violations.pop()
-    assert len(laptop.service.seen) == asked

@@ -145,22 +145,20 @@ def test_a_server_that_drips_is_left(remote: Remote) -> None:
     assert remote.clock.now - began < 500
 
 
-def test_a_slow_answer_is_read_to_its_end(remote: Remote) -> None:
-    """Three kilobytes a second, for minutes: that is a slow link, and no drip."""
-    number, began = started(remote, RemoteRun()), remote.clock.now
-    body = json.dumps(remote.service.runs[0].data(began, "https://github.invalid")).encode() + b" " * 900_000
-    remote.service.fault("GET", Reply(body=body, drip=Drip(size=30_000, seconds=10)))
-    assert get_run(remote.client, OCTO, number).id == number
-    assert remote.clock.now - began >= 300
-    assert remote.client.session.traffic.repeats == 0
-
-
-def test_an_endless_answer_is_not_read(remote: Remote) -> None:
-    """More than an API would ever say is refused, once."""
-    remote.service.fault("GET", Reply(body=b" " * (17 << 20)))
-    with refused("github-unreachable", NetworkError) as caught:
-        get_run(remote.client, OCTO, 1)
+@pytest.mark.parametrize("status", [200, 301])
+def test_an_endless_answer_is_not_read(remote: Remote, status: int) -> None:
+    """More than an API would ever say is refused, once, and not held; nor is what comes with a redirect."""
+    here = {"Location": f"{remote.service.url}{RUNS}/1"}
+    remote.service.fault("GET", Reply(status=status, headers=here, body=bytes(80 << 20)))
+    tracemalloc.start()
+    try:
+        with refused("github-unreachable", NetworkError) as caught:
+            get_run(remote.client, OCTO, 1)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
     assert "longer than" in caught[0].why
+    assert peak < 40_000_000
     assert len(remote.service.seen) == 1
 
 
@@ -229,8 +227,6 @@ def test_a_header_that_cannot_be_sent_shows_no_token(remote: Remote) -> None:
     [
         ({"Retry-After": "30"}, "You have exceeded a secondary rate limit", [30, 30]),
         ({}, "You have exceeded a secondary rate limit", [60, 120]),
-        ({"Retry-After": "soon"}, "You have exceeded a secondary rate limit", [60, 120]),
-        ({"x-ratelimit-remaining": "0", "x-ratelimit-reset": "-3"}, "API rate limit exceeded", [60, 120]),
     ],
 )
 @pytest.mark.parametrize("status", [403, 429])
@@ -243,18 +239,6 @@ def test_rate_limits_are_waited_for(
     assert get_run(remote.client, OCTO, number).id == number
     assert remote.clock.slept == waits
     assert remote.said == [f"GitHub's rate limit: waiting {seconds} s" for seconds in waits]
-
-
-@pytest.mark.parametrize("skew", [-86_400.0, 0.0, 86_400.0])
-def test_the_limit_of_the_hour_ends_by_the_servers_clock(remote: Remote, skew: float) -> None:
-    """A laptop's clock may be a day off; what counts is how far the reset is from the server's own time."""
-    number = started(remote, RemoteRun())
-    client = new_client(remote.service, remote.clock, [])
-    client.session.clock = replace(client.session.clock, wall=lambda: remote.clock.now + skew)
-    reset = {"x-ratelimit-remaining": "0", "x-ratelimit-reset": str(int(remote.clock.now) + 200)}
-    remote.service.fault("GET", message(403, "API rate limit exceeded", **reset))
-    get_run(client, OCTO, number)
-    assert remote.clock.slept == [201]
 
 
 def test_a_long_limit_is_reported_with_its_length(remote: Remote) -> None:
@@ -331,21 +315,6 @@ def test_a_renamed_repository_is_followed(remote: Remote) -> None:
     there = f"{remote.service.url}{RUNS}/{number}"
     remote.service.fault(f"GET {RUNS}/77", Reply(status=301, headers={"Location": there}))
     assert get_run(remote.client, OCTO, 77).id == number
-
-
-def test_an_endless_answer_that_sends_us_on_is_not_read(remote: Remote) -> None:
-    """No more of it than of any other answer."""
-    here = {"Location": f"{remote.service.url}{RUNS}/1"}
-    remote.service.fault("GET", Reply(status=301, headers=here, body=bytes(80 << 20)))
-    tracemalloc.start()
-    try:
-        with refused("github-unreachable", NetworkError) as caught:
-            get_run(remote.client, OCTO, 1)
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert "longer than" in caught[0].why
-    assert peak < 40_000_000
 
 
 def test_redirects_in_a_circle_end(remote: Remote) -> None:

@@ -75,7 +75,6 @@ class WorkflowStep:
     """One step of a job."""
 
     name: Text
-    number: int
     status: Text
     conclusion: Text | None
     started_at: Text | None = None
@@ -103,7 +102,6 @@ class Artifact:
     size_in_bytes: Annotated[int, Field(ge=0)]
     expired: bool
     digest: Text | None = None
-    created_at: Text | None = None
     expires_at: Text | None = None
 
 

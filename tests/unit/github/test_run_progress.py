@@ -16,8 +16,7 @@ def run_of(status: str | None, conclusion: str | None = None) -> Run:
 def job_of(name: str, status: str, *steps: str, number: int = 1, conclusion: str | None = None) -> WorkflowJob:
     """Return a job whose steps are in these states."""
     made = tuple(
-        WorkflowStep(name=f"step {place}", number=place, status=step, conclusion=None)
-        for place, step in enumerate(steps, start=1)
+        WorkflowStep(name=f"step {place}", status=step, conclusion=None) for place, step in enumerate(steps, start=1)
     )
     return WorkflowJob(id=number, name=name, status=status, conclusion=conclusion, steps=made or None)
 

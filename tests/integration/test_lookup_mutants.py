@@ -41,3 +41,14 @@ def test_found_cases_tell_all_mutants(subject: Subject, tmp_path: Path, monkeypa
         text = re.sub(rf"^\| {re.escape(subject.name)} \|.*$", lambda _: line, text, flags=re.MULTILINE)
         PAGE.write_text(text, encoding="utf-8")
     assert line in text.splitlines()
+
+
+def test_the_page_sums_its_rows() -> None:
+    """Every mutant that is another model is told."""
+    text = PAGE.read_text(encoding="utf-8")
+    rows = [
+        line.split(" | ") for line in text.splitlines() if line[2:].split(" | ")[0] in {each.name for each in SUBJECTS}
+    ]
+    mutants, told = (sum(int(cells[at]) for cells in rows) for at in (1, 2))
+    assert len(rows) == len(SUBJECTS)
+    assert f"Of {mutants:,} mutants, {mutants - told:,} are the same model for every input; the other {told:,}" in text

@@ -61,6 +61,8 @@ FIRST_SEEDS: Final = (0, 10, 20)
 """Other random values are tried when those of the cases show less than those of the search did."""
 MOST_SHOWN: Final = 3
 MOST_CHOICES: Final = 6
+ELEMENT: Final = re.compile(r"\[\d+\]")
+"""What follows the name of an output that is a sequence, for each of its elements."""
 LONGEST_NAME: Final = 40
 LONGEST_SHOWN: Final = 50
 
@@ -122,7 +124,7 @@ def _find(model: PreparedModel, runtime: FullRuntime, folder: Path) -> FoundCase
     tried = []
     for first_seed in FIRST_SEEDS:
         cases, reference = _run(model, _cases(searched, first_seed), runtime)
-        warnings = (*_unfed(searched), *_warnings(model.name, reference))
+        warnings = (*_unfed(searched), *_warnings(model, reference))
         tried.append((cases, reference, warnings))
         with_itself = compare(model.name, reference, reference, {}, same_library=True)
         unproven = {each.output for each in with_itself if not _proves(each)}
@@ -371,20 +373,19 @@ def _proves(output: OutputParity) -> bool:
     return output.verdict is not Verdict.NOT_JUDGED
 
 
-def _warnings(name: str, reference: References) -> Iterator[str]:
+def _warnings(model: PreparedModel, reference: References) -> Iterator[str]:
     """Yield what the cases prove nothing about, in the words of parity: outputs are compared with themselves."""
-    by_output: dict[str, list[OutputParity]] = {}
-    for each in compare(name, reference, reference, {}, same_library=True):
-        by_output.setdefault(each.output, []).append(each)
-    for output, own in by_output.items():
-        if not any(map(_proves, own)):
-            yield f"no case proves anything about output '{output}': {own[0].reason}"
+    whole = {info.name for info in model.facts.outputs}
+    by_output: dict[str, dict[str, list[OutputParity]]] = {}
+    for each in compare(model.name, reference, reference, {}, same_library=True):
+        name = each.output if each.output in whole else ELEMENT.sub("", each.output)
+        by_output.setdefault(name, {}).setdefault(each.case, []).append(each)
+    for output, by_case in by_output.items():
+        nothing = {case: own[0].reason for case, own in by_case.items() if not any(map(_proves, own))}
+        if len(nothing) == len(by_case):
+            yield f"no case proves anything about output '{output}': {next(iter(nothing.values()))}"
         else:
-            yield from (
-                f"case '{each.case}' proves nothing about output '{output}': {each.reason}"
-                for each in own
-                if not _proves(each)
-            )
+            yield from (f"case '{case}' proves nothing about output '{output}': {why}" for case, why in nothing.items())
     bodies = reference.coverage.idle
     if idle := [each for each in bodies if not any(each.startswith(f"{other}/") for other in bodies)]:
         nodes = reference.coverage.nodes - reference.coverage.executed

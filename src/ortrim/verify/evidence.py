@@ -53,16 +53,17 @@ def shows_nothing(array: Any) -> str:
     return "every element is 0" if not array.any() else ""
 
 
-def unproved(found: Sequence[Seen], *, probabilities: bool) -> str:
-    """Return why an output with elements in these cases proves nothing over all of them; empty if it does.
+def unproved(found: Sequence[Seen], *, cases: int, probabilities: bool) -> str:
+    """Return why an output proves nothing over so many cases in which it has elements; empty if it does.
 
-    `probabilities` says that a function made it that comes to 0 or 1 only where it is saturated, as Softmax does.
+    `found` are all its tensors, of which a sequence has several in a case. `probabilities` says that a function made it
+    that comes to 0 or 1 only where it is saturated, as Softmax does.
     """
-    cases = f"all {len(found)} cases" if len(found) > 1 else "the only case"
+    where = f"all {cases} cases" if cases > 1 else "the only case"
     if len(found) > 1 and len({each.digest for each in found}) == 1:
-        return f"the same in {cases}"
+        return f"the same in {where}"
     if len(found) == 1 and found[0].uniform:
-        return f"{found[0].uniform} in every element of {cases}"
+        return f"{found[0].uniform} in every element of {where}"
     if probabilities and found and all(each.saturated for each in found):
-        return f"saturated: every probability is exactly 0 or 1 in {cases}"
+        return f"saturated: every probability is exactly 0 or 1 in {where}"
     return ""

@@ -32,6 +32,8 @@ KEYS: Final = ("_keys.npy", "_keys.strings")
 """How the files end that hold the keys of a map."""
 PART: Final = re.compile(r"(\[\d+\])?(\.keys|\.values)?$")
 """What the name of an output has behind it for an element of a sequence, and for a map's keys and values."""
+ELEMENT: Final = re.compile(r"^(output_\d+)_\d+")
+"""How the files of a sequence's elements begin."""
 SIGNIFICANT_BITS: Final = {"float16": 11, BFLOAT16: 8}
 LEAST_EXPONENT: Final = {"float16": -14, BFLOAT16: -126}
 """Of the smallest normal number; below it the unit in the last place stays the same."""
@@ -182,20 +184,27 @@ def not_computed(parity: tuple[OutputParity, ...]) -> tuple[OutputParity, ...]:
 
 
 def _surveys(reference: SavedOutputs) -> dict[str, _Survey]:
-    outputs: dict[str, list[tuple[float, Seen | None]]] = {}
+    """Return what the reference holds of each output; the elements of a sequence show together that they may differ."""
+    magnitudes: dict[str, list[float]] = {}
+    wholes: dict[str, str] = {}
+    shown: dict[str, list[Seen]] = {}
+    cases: dict[str, set[str]] = {}
     for case in reference.cases:
         for output in case.outputs:
             if output.file is not None:
                 array = load_array(reference.folder / case.name / output.file)
-                outputs.setdefault(output.name, []).append(_surveyed(array, output.element_type))
+                magnitude, found = _surveyed(array, output.element_type)
+                whole = wholes[output.name] = ELEMENT.sub(r"\1", output.file)
+                magnitudes.setdefault(output.name, []).append(magnitude)
+                shown.setdefault(whole, []).extend([found] if found else [])
+                cases.setdefault(whole, set()).update([case.name] if found else [])
+    probable = {name: PART.sub("", name) in reference.probabilities for name in magnitudes}
     return {
         name: _Survey(
-            magnitude=max(magnitude for magnitude, _ in found),
-            constant=unproved(
-                [each for _, each in found if each], probabilities=PART.sub("", name) in reference.probabilities
-            ),
+            magnitude=max(found),
+            constant=unproved(shown[wholes[name]], cases=len(cases[wholes[name]]), probabilities=probable[name]),
         )
-        for name, found in outputs.items()
+        for name, found in magnitudes.items()
     }
 
 

@@ -201,6 +201,29 @@ def test_what_could_not_have_differed_is_not_judged(save: Save, value: Any, word
     assert all(from_json(OutputParity, to_json(parity)) == parity for parity in found)
 
 
+@pytest.mark.parametrize(("last", "verdict"), [(0.0, Verdict.NOT_JUDGED), (0.5, Verdict.PASS)])
+def test_elements_of_a_sequence_are_judged_by_each_other(tmp_path: Path, last: float, verdict: Verdict) -> None:
+    """A row's map of probabilities is there in one case alone where the other has fewer rows."""
+    cases = []
+    for case, rows in (("small", [1.0]), ("larger", [1.0, 0.0, last])):
+        (tmp_path / case).mkdir()
+        files = [
+            save_array(tmp_path / case, f"output_000_{at:03}_values", floats(row, 1 - row))
+            for at, row in enumerate(rows)
+        ]
+        outputs = [
+            SavedOutput(name=f"y[{at}].values", element_type="float32", shape=(2,), file=file.name)
+            for at, file in enumerate(files)
+        ]
+        cases.append(CaseOutputs(name=case, outputs=tuple(outputs)))
+    reference = SavedOutputs(folder=tmp_path, cases=tuple(cases), probabilities=("y",))
+    found = compare("m", reference, reference, {})
+    assert {each.verdict for each in found} == {verdict}
+    assert {each.reason for each in found} == (
+        {"saturated: every probability is exactly 0 or 1 in all 2 cases"} if verdict is Verdict.NOT_JUDGED else {""}
+    )
+
+
 @pytest.mark.parametrize("name", ["y", "y[0].values"])
 def test_saturated_probabilities_are_not_judged(save: Save, name: str) -> None:
     """Exactly 0 or 1 in all cases, as a Softmax of large numbers: any other weights would give the same."""

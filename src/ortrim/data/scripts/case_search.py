@@ -574,7 +574,7 @@ def tells(found: list[Any], probabilities: bool) -> bool:  # noqa: FBT001 - as p
     arrays = [array for each in found for array in parts(each)]
     telling = any(not EVIDENCE["shows_nothing"](array) for array in arrays)
     seen = [EVIDENCE["seen"](array) for array in arrays if array.size]
-    return telling and not EVIDENCE["unproved"](seen, probabilities=probabilities)
+    return telling and not EVIDENCE["unproved"](seen, cases=len(found), probabilities=probabilities)
 
 
 def parts(value: Any) -> Iterator[Any]:

@@ -6,8 +6,8 @@ from pathlib import Path
 from invoke.collection import Collection
 from invoke.main import program
 
+from ortrim.cli.namespace import namespace_for
 from ortrim.cli.program import OrtrimProgram
-from ortrim.cli.tasks import namespace_for
 
 sys.path.insert(0, str(Path(__file__).parent / "benchmarks"))
 

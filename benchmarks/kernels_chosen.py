@@ -22,12 +22,12 @@ from ortrim.base.console import Console
 from ortrim.base.emulators import EMULATIONS
 from ortrim.base.tools import require
 from ortrim.binaries.link_map import MapSymbol
-from ortrim.build.trees import finished_build, result_of
 from ortrim.cli.options import request_from
-from ortrim.containers.root_file_systems import machine_parts
+from ortrim.compiling.containers.root_file_systems import machine_parts
+from ortrim.compiling.trees import finished_build, result_of
+from ortrim.parity.runner import Repetition, RunRequest, runner_words
 from ortrim.pipeline.executors import executor_for
-from ortrim.pipeline.planned import Planned, make_planned
-from ortrim.verify.devices.device import Repetition, RunRequest, runner_words
+from ortrim.planning.planned import Planned, make_planned
 
 DEFAULT_SPEC: Final = Path(__file__).with_name("kernels.toml")
 TARGET: Final = "linux-arm64"

@@ -3,8 +3,8 @@
 usage: library_sizes.py SPEC...
 
 Each SPEC is built for linux-x64, and once the library of all operators, unless they were built before. Prints
-`src/ortrim/data/prediction/sizes.toml` without its factors, and on standard error how far each build is from what the
-others say of it. Takes some minutes for each build.
+`src/ortrim/resources/prediction/sizes.toml` without its factors, and on standard error how far each build is from what
+the others say of it. Takes some minutes for each build.
 """
 
 import sys
@@ -18,15 +18,15 @@ from typing import Final
 import onnx.defs
 
 from ortrim.base.console import Console
-from ortrim.build.plan import PlannedTarget
-from ortrim.build.translation_units import Variant, shipped_index
+from ortrim.compiling.plan import PlannedTarget
+from ortrim.compiling.size.accounting import account, by_operator, shares
+from ortrim.compiling.translation_units import Variant, shipped_index
 from ortrim.models.operators import OperatorId, parse_config, render_config, required_operators
 from ortrim.pipeline.executors import builder_for
-from ortrim.pipeline.planned import Planned, make_planned
-from ortrim.pipeline.prediction import is_quantized
-from ortrim.pipeline.request import Request
-from ortrim.platforms.planner import with_arguments
-from ortrim.size.accounting import account, by_operator, shares
+from ortrim.planning.planned import Planned, make_planned
+from ortrim.planning.planner import with_arguments
+from ortrim.planning.prediction import is_quantized
+from ortrim.planning.request import Request
 
 TARGET: Final = "linux-x64"
 NEWEST: Final = {"ai.onnx": 22, "ai.onnx.ml": 3}

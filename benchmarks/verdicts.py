@@ -19,11 +19,13 @@ import onnx
 import onnxruntime
 from onnx import TensorProto, helper
 
+from ortrim.analysis.compat.answer import in_doubt, judge
+from ortrim.analysis.compat.installed import InstalledRuntime, read_runtime
 from ortrim.base.command import run
 from ortrim.base.files import shipped_folder
 from ortrim.base.scripts import packages_folder
-from ortrim.compat.answer import in_doubt, judge
-from ortrim.compat.installed import InstalledRuntime, read_runtime
+from ortrim.buildspec.buildspec import ModelSpec
+from ortrim.devices.host import Host
 from ortrim.errors import Diagnostic, SpecError, VerifyError
 from ortrim.models.full_runtime import FullRuntime, full_runtime
 from ortrim.models.kernels import kernel_versions
@@ -31,11 +33,9 @@ from ortrim.models.models import PreparedModel
 from ortrim.models.onnx_files import facts_of
 from ortrim.models.operators import ModelUses
 from ortrim.models.ort_format import read_uses
+from ortrim.parity.inputs import Case, make_cases
+from ortrim.parity.runner import Repetition, RunRequest
 from ortrim.pins.shipped import tool_requirements
-from ortrim.spec.buildspec import ModelSpec
-from ortrim.verify.cases import Case, make_cases
-from ortrim.verify.devices.device import Repetition, RunRequest
-from ortrim.verify.devices.host import Host
 
 TYPES: Final = (
     "FLOAT", "DOUBLE", "FLOAT16", "INT32", "INT64", "INT8", "UINT8", "INT16", "UINT32", "UINT64", "BOOL", "STRING",

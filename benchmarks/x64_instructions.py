@@ -29,12 +29,12 @@ from ortrim.base.emulators import Emulation
 from ortrim.base.files import shipped_folder
 from ortrim.base.scripts import packages_folder
 from ortrim.base.tools import Tool, require
-from ortrim.containers.root_file_systems import machine_parts
+from ortrim.buildspec.buildspec import as_the_official
+from ortrim.compiling.containers.root_file_systems import machine_parts
+from ortrim.devices.host import ENVIRONMENT
+from ortrim.parity.runner import CaseRun, Repetition, RunRequest, runner_words
+from ortrim.parity.runner_output import read_output
 from ortrim.pins.shipped import tool_requirements
-from ortrim.spec.buildspec import as_the_official
-from ortrim.verify.devices.device import CaseRun, Repetition, RunRequest, runner_words
-from ortrim.verify.devices.host import ENVIRONMENT
-from ortrim.verify.runner_output import read_output
 
 DEFAULT_SPECS: Final = (Path("buildspecs/silero-vad.toml"),)
 CPU: Final = "max,-erms"

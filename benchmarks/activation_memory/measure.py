@@ -9,11 +9,11 @@ from typing import Any, Final
 
 from activation_memory.record import Record, Row, table
 from activation_memory.subjects import SUBJECTS, Subject, model_of
+from ortrim.analysis.cost.graph import CostRequest, cost_of
 from ortrim.base.console import Console
 from ortrim.base.files import storage_errors
 from ortrim.base.json import to_json
 from ortrim.base.scripts import Python, ScriptCrash, run_script
-from ortrim.cost.graph import CostRequest, cost_of
 from ortrim.errors import UsageError, VerifyError
 from ortrim.models.full_runtime import FullRuntime, full_runtime
 from ortrim.pins.runtime import runtime_pins

@@ -7,8 +7,8 @@ from typing import Final
 import onnx
 
 from ortrim.base.cache import cache_folder
+from ortrim.buildspec.buildspec import ModelSpec
 from ortrim.models.prepare import prepare
-from ortrim.spec.buildspec import ModelSpec
 
 LIGHT: Final = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
 Shapes = tuple[tuple[str, tuple[int, ...]], ...]

@@ -17,13 +17,13 @@ from budget_verdicts.slowed import ratios_of, slowed_library
 from ortrim.base.console import Console
 from ortrim.base.files import require_writable, write_atomically
 from ortrim.base.json import from_json, to_canonical_json
-from ortrim.spec.buildspec import Budgets
-from ortrim.verify.devices.device import Device
-from ortrim.verify.devices.host import Host
+from ortrim.buildspec.buildspec import Budgets
+from ortrim.devices.device import Device
+from ortrim.devices.host import Host
+from ortrim.parity.measurements import Verdict
 from ortrim.verify.judge import LOAD, LOOKS, P50, PEAK, model_comparisons, settled
 from ortrim.verify.measure import Measurement, Rounds
 from ortrim.verify.measure import measure as measure_rounds
-from ortrim.verify.measurements import Verdict
 
 RECORD: Final = "verdicts.jsonl"
 BUDGETS: Final[Mapping[Kind, tuple[float, ...]]] = {"same": (1.0, 1.01, 1.02, 1.03), "slowed": (1.03,)}

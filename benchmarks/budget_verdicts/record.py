@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from ortrim.verify.measurements import Verdict, median
+from ortrim.parity.measurements import Verdict, median
 
 Kind = Literal["same", "slowed"]
 WORDS: Final = {"same": "the same library", "slowed": "5 % worse"}

@@ -9,11 +9,12 @@ import numpy as np
 
 from ortrim.base.command import run
 from ortrim.base.scripts import packages_folder
+from ortrim.devices.device import Device
+from ortrim.parity.measurements import median, quantile
+from ortrim.parity.runner import RunnerOutput
 from ortrim.pins.shipped import tool_requirements
-from ortrim.verify.devices.device import Device, RunnerOutput
 from ortrim.verify.judge import LOAD, P50, PEAK, SHORT
 from ortrim.verify.measure import ONCE, Measurement, Rounds, measure
-from ortrim.verify.measurements import median, quantile
 
 SOURCE: Final = Path(__file__).with_suffix(".c")
 WORSE: Final = 1.05

@@ -10,14 +10,14 @@ from build_options.report import markdown, table
 from build_options.variants import Variant, variants, with_build_options
 from ortrim.base.console import Console
 from ortrim.base.files import require_writable, write_atomically
-from ortrim.build.plan import BuildJob, digest
+from ortrim.buildspec.build_options import PROFILE_NAMES, ProfileName
+from ortrim.compiling.plan import BuildJob, digest
+from ortrim.compiling.size.library import library_size
 from ortrim.errors import BuildError, UsageError
 from ortrim.pipeline.executors import executor_for
-from ortrim.pipeline.planned import make_planned
-from ortrim.pipeline.request import Request
+from ortrim.planning.planned import make_planned
+from ortrim.planning.request import Request
 from ortrim.platforms import platform_of
-from ortrim.size.library import library_size
-from ortrim.spec.build_options import PROFILE_NAMES, ProfileName
 
 BOTTOM: Final[ProfileName] = "upstream"
 

@@ -4,11 +4,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 
-from ortrim.build.plan import BuildJob
+from ortrim.buildspec.build_options import BuildOptions, ProfileName, applicable, profile_for
+from ortrim.buildspec.targets import APPLE, Architecture
+from ortrim.compiling.plan import BuildJob
 from ortrim.models.operators import needs_wide_characters, parse_config
-from ortrim.platforms.planner import with_arguments
-from ortrim.spec.build_options import BuildOptions, ProfileName, applicable, profile_for
-from ortrim.spec.targets import APPLE, Architecture
+from ortrim.planning.planner import with_arguments
 
 NOT_OF_THE_CODE: Final = "precompiled_headers"
 """The build option that changes how long a build takes, and not what it makes."""

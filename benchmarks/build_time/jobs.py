@@ -7,10 +7,10 @@ from pathlib import PurePosixPath
 from typing import Final
 
 from ortrim.base.json import to_canonical_json
-from ortrim.build.plan import BuildJob
+from ortrim.buildspec.build_options import PROFILES
+from ortrim.compiling.plan import BuildJob
 from ortrim.models.operators import OperatorId, RequiredOperators, merge, parse_config, render_config
-from ortrim.platforms.planner import with_arguments
-from ortrim.spec.build_options import PROFILES
+from ortrim.planning.planner import with_arguments
 
 OURS: Final = ("CMAKE_PROJECT_onnxruntime_INCLUDE=", "ORTRIM_", "FLATBUFFERS_BUILD_FLATC=")
 """How the CMake definitions begin with which ortrim makes a build shorter."""

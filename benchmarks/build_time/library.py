@@ -8,7 +8,7 @@ from typing import Final
 from build_time.record import Library
 from ortrim.base.files import sha256_of
 from ortrim.binaries.elf import read_library
-from ortrim.size.library import differences, library_size
+from ortrim.compiling.size.library import differences, library_size
 
 NAME: Final = "libonnxruntime.so"
 OTHERS: Final = (("unpruned", "every file compiled"), ("upstream", "upstream's recipe"))

@@ -17,7 +17,7 @@ from build_time.table import graph_points, median_processor, points_table
 from ortrim.base.cache import cache_folder, locked_if_free
 from ortrim.base.console import Console
 from ortrim.base.files import require_writable, write_atomically
-from ortrim.build.execution import choose_parallelism
+from ortrim.compiling.execution import choose_parallelism
 from ortrim.errors import UsageError
 
 __all__ = ["SPECS", "Manner", "Wanted", "measure"]

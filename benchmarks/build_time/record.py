@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from build_time.meter import Cost
 from ortrim.base.files import storage_errors, write_atomically
 from ortrim.base.json import from_json, to_json
-from ortrim.build.plan import CompilerCacheUse
+from ortrim.compiling.plan import CompilerCacheUse
 from ortrim.errors import StorageError, UsageError
 
 BUSY_LIMIT: Final = 0.5

@@ -7,10 +7,10 @@ from typing import Final
 from build_time.cases import Case, Recipe
 from build_time.jobs import read_operators, recipe_digest, with_more_operators, with_operators
 from ortrim.base.console import Console
-from ortrim.build.plan import BuildJob, digest
+from ortrim.compiling.plan import BuildJob, digest
 from ortrim.models.operators import OperatorId
-from ortrim.pipeline.planned import make_planned
-from ortrim.pipeline.request import Request
+from ortrim.planning.planned import make_planned
+from ortrim.planning.request import Request
 
 OPERATORS: Final = Path(__file__).resolve().with_name("operators.txt")
 DIGITS: Final = 16

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Final
 
 from ortrim.base.json import to_canonical_json
+from ortrim.buildspec.build_options import PROFILE_NAMES, ProfileName
+from ortrim.buildspec.buildspec import SessionSettings
 from ortrim.errors import UsageError
-from ortrim.spec.build_options import PROFILE_NAMES, ProfileName
-from ortrim.spec.buildspec import SessionSettings
-from ortrim.verify.cases import Case
-from ortrim.verify.devices.device import DEFAULT_REPETITION, Repetition, RunRequest
+from ortrim.parity.inputs import Case
+from ortrim.parity.runner import DEFAULT_REPETITION, Repetition, RunRequest
 
 WHEEL: Final = "wheel"
 """The official library with the original model, which it optimizes as it does by default."""

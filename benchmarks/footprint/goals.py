@@ -6,7 +6,7 @@ from typing import Final
 
 from footprint.contenders import DEFAULT
 from footprint.summary import Summary
-from ortrim.verify.measurements import Interval
+from ortrim.parity.measurements import Interval
 
 SIZE: Final = "size"
 

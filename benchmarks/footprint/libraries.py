@@ -9,12 +9,12 @@ from footprint.record import Library
 from footprint.subject import Model, Subject
 from ortrim.base.files import sha256_of
 from ortrim.binaries.elf import with_elf
-from ortrim.size.library import library_size
-from ortrim.verify.devices.device import Device
+from ortrim.compiling.size.library import library_size
+from ortrim.devices.device import Device
+from ortrim.parity.compare import compare
+from ortrim.parity.measurements import Verdict
+from ortrim.parity.reference import reference_outputs
 from ortrim.verify.measure import Measurement, our_outputs
-from ortrim.verify.measurements import Verdict
-from ortrim.verify.parity import compare
-from ortrim.verify.reference import reference_outputs
 
 PACKED: Final = ".relr.dyn"
 

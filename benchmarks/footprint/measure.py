@@ -18,8 +18,8 @@ from footprint.subject import Subject, built_subject
 from footprint.summary import summaries
 from ortrim.base.console import Console
 from ortrim.base.files import require_writable, write_atomically
-from ortrim.spec.build_options import ProfileName
-from ortrim.verify.devices.host import Host
+from ortrim.buildspec.build_options import ProfileName
+from ortrim.devices.host import Host
 
 __all__ = ["SPECS", "Wanted", "measure"]
 

@@ -6,8 +6,8 @@ from typing import Final
 
 from footprint.contenders import WHEEL, WHEEL_ORT
 from footprint.summary import Summary
+from ortrim.buildspec.build_options import PROFILE_NAMES
 from ortrim.report.charts import Canvas, ticks
-from ortrim.spec.build_options import PROFILE_NAMES
 
 WIDTH, HEIGHT = 760.0, 420.0
 LEFT, RIGHT, TOP, BOTTOM = 64.0, 700.0, 60.0, 370.0

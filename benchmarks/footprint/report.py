@@ -10,8 +10,8 @@ from footprint.goals import GOALS
 from footprint.record import Record
 from footprint.summary import Summary
 from ortrim.base.console import printable
+from ortrim.parity.measurements import Interval
 from ortrim.report.figures import NONE, bytes_text, escaped, ms_text, table
-from ortrim.verify.measurements import Interval
 
 HEADINGS = (
     "library", "bytes", "of upstream's", "compressed", "outputs", "peak RSS", "of wheel's", "load", "of wheel's",

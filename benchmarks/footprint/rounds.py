@@ -11,9 +11,10 @@ from build_time.machine import wait_for_rest
 from footprint.contenders import Contender, Contest
 from footprint.record import CaseSample, Record, Round, Sample
 from ortrim.base.console import Console
-from ortrim.verify.devices.device import CaseRun, Device, RunnerOutput
-from ortrim.verify.devices.host import Host
-from ortrim.verify.measurements import distribution
+from ortrim.devices.device import Device
+from ortrim.devices.host import Host
+from ortrim.parity.measurements import distribution
+from ortrim.parity.runner import CaseRun, RunnerOutput
 
 
 @dataclass(frozen=True, kw_only=True)

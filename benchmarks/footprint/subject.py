@@ -8,15 +8,15 @@ from footprint.contenders import WHEEL, WHEEL_ORT, Contender, Contest
 from footprint.record import ModelKind
 from ortrim.base.console import Console
 from ortrim.base.files import sha256_of
+from ortrim.buildspec.build_options import ProfileName
+from ortrim.buildspec.buildspec import ModelSpec, SessionSettings, as_the_official
 from ortrim.models.full_runtime import FullRuntime
 from ortrim.models.models import OrtModel, PreparedModel
 from ortrim.models.operators import parse_config
+from ortrim.parity.inputs import Case
 from ortrim.pipeline.executors import executor_for
-from ortrim.pipeline.planned import Planned, make_planned
-from ortrim.pipeline.request import Request
-from ortrim.spec.build_options import ProfileName
-from ortrim.spec.buildspec import ModelSpec, SessionSettings, as_the_official
-from ortrim.verify.cases import Case
+from ortrim.planning.planned import Planned, make_planned
+from ortrim.planning.request import Request
 
 
 @dataclass(frozen=True, kw_only=True)

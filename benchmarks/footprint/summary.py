@@ -10,7 +10,7 @@ from math import exp, fsum, log
 
 from footprint.contenders import UPSTREAM, WHEEL, WHEEL_ORT
 from footprint.record import CaseSample, Library, ModelKind, Record, Round, Sample
-from ortrim.verify.measurements import Interval, median, median_interval
+from ortrim.parity.measurements import Interval, median, median_interval
 
 Figure = Callable[[Sample], float]
 

@@ -7,12 +7,12 @@ from typing import Final, Literal
 
 import numpy as np
 
-from ortrim.spec.buildspec import SessionSettings
-from ortrim.verify.cases import BFLOAT16, Array, load_array, widened
-from ortrim.verify.devices.device import Repetition, RunRequest, SavedOutput, runner_words
-from ortrim.verify.devices.host import absolute, run_locally
-from ortrim.verify.reference import CaseOutputs, SavedOutputs
-from ortrim.verify.runner_output import read_output
+from ortrim.buildspec.buildspec import SessionSettings
+from ortrim.devices.host import absolute, run_locally
+from ortrim.parity.inputs import BFLOAT16, Array, load_array, widened
+from ortrim.parity.reference import CaseOutputs, SavedOutputs
+from ortrim.parity.runner import Repetition, RunRequest, SavedOutput, runner_words
+from ortrim.parity.runner_output import read_output
 from parity.subjects import Subject
 
 ONCE: Final = Repetition(runs=1, warmup=0, timeout_seconds=1800)

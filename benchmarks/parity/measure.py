@@ -15,12 +15,12 @@ from ortrim.base.files import shipped_folder, storage_errors
 from ortrim.base.json import from_json, to_json
 from ortrim.base.scripts import packages_folder
 from ortrim.base.tools import require
-from ortrim.containers.root_file_systems import machine_parts
+from ortrim.buildspec.buildspec import SessionSettings
+from ortrim.compiling.containers.root_file_systems import machine_parts
+from ortrim.devices.host import Host
 from ortrim.errors import UsageError
 from ortrim.models.full_runtime import foreign_library
 from ortrim.pins.shipped import tool_requirements
-from ortrim.spec.buildspec import SessionSettings
-from ortrim.verify.devices.host import Host
 from ortrim.verify.verification import DeviceRuns
 from parity.distribution import CONDITIONS, CPUS, HEAVY, Condition, Machine, Noise, noise_of
 from parity.proof import ROUNDING, Mutant, Patient

@@ -11,14 +11,14 @@ from typing import Final, Literal
 
 from executed_code import read_executed_bytes, traced
 
+from ortrim.buildspec.buildspec import SessionSettings
+from ortrim.buildspec.tolerances import SAME_GRAPH
+from ortrim.devices.host import absolute
 from ortrim.errors import VerifyError
-from ortrim.spec.buildspec import SessionSettings
-from ortrim.spec.tolerances import SAME_GRAPH
-from ortrim.verify.devices.device import Repetition, RunRequest, runner_words
-from ortrim.verify.devices.host import absolute
-from ortrim.verify.measurements import Verdict
-from ortrim.verify.parity import compare
-from ortrim.verify.reference import SavedOutputs
+from ortrim.parity.compare import compare
+from ortrim.parity.measurements import Verdict
+from ortrim.parity.reference import SavedOutputs
+from ortrim.parity.runner import Repetition, RunRequest, runner_words
 from parity.distribution import difference_of, pairs, saved_by
 from parity.mutations import Mutation, code_mutations, constant_mutations, model_mutations, wide_code
 from parity.subjects import Subject

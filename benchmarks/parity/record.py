@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Final, Literal
 
-from ortrim.spec.tolerances import (
+from ortrim.buildspec.tolerances import (
     DEFAULTS,
     EXACT,
     QUANTIZED,
@@ -14,7 +14,7 @@ from ortrim.spec.tolerances import (
     SAME_GRAPH_ELSEWHERE,
     Bounds,
 )
-from ortrim.verify.measurements import HostFacts, quantile
+from ortrim.parity.measurements import HostFacts, quantile
 from parity.distribution import Noise
 from parity.proof import Mutant
 

@@ -15,13 +15,13 @@ from onnxruntime.transformers.float16 import convert_float_to_float16
 from onnxruntime.transformers.onnx_model import OnnxModel
 
 from ortrim.base.cache import cache_folder
+from ortrim.buildspec.buildspec import LoadedSpec, ModelSpec, SessionSpec, settings_of
 from ortrim.models.convert import Conversion, convert
 from ortrim.models.full_runtime import FullRuntime
 from ortrim.models.models import OrtModel, PreparedModel
 from ortrim.models.prepare import FACTS_LAYOUT, prepare
-from ortrim.spec.buildspec import LoadedSpec, ModelSpec, SessionSpec, settings_of
-from ortrim.verify.cases import Case, load_array, make_cases
-from ortrim.verify.reference import References, SavedOutputs, reference_outputs, shipped_outputs
+from ortrim.parity.inputs import Case, load_array, make_cases
+from ortrim.parity.reference import References, SavedOutputs, reference_outputs, shipped_outputs
 
 VARIANTS: Final[Mapping[str, tuple[str, ...]]] = {
     "float64": ("encoder",),

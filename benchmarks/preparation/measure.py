@@ -14,7 +14,7 @@ from footprint.rounds import Turns, measure_contest
 
 from ortrim.base.console import Console
 from ortrim.base.files import require_writable, shipped_folder, write_atomically
-from ortrim.verify.devices.host import Host
+from ortrim.devices.host import Host
 from preparation.proof import proved
 from preparation.record import PreparationRecord
 from preparation.report import markdown, table

@@ -8,9 +8,9 @@ from footprint.libraries import agreements, library_of
 from footprint.record import Library
 from footprint.subject import Model
 
+from ortrim.devices.device import Device
 from ortrim.models.operators import parse_config
 from ortrim.steps.report import PreparationReport
-from ortrim.verify.devices.device import Device
 from preparation.record import Change, ModelFigures
 from preparation.subject import GIVEN, PREPARED, Pair
 

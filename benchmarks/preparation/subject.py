@@ -9,13 +9,13 @@ from footprint.subject import Model, Subject, build_first, built_of, contender_o
 
 from ortrim.base.console import Console
 from ortrim.base.files import sha256_of
+from ortrim.buildspec.build_options import ProfileName
+from ortrim.buildspec.buildspec import LoadedSpec
 from ortrim.errors import UsageError
-from ortrim.pipeline.planned import Planned, planned_of
-from ortrim.pipeline.request import Request, load
-from ortrim.spec.build_options import ProfileName
-from ortrim.spec.buildspec import LoadedSpec
+from ortrim.parity.inputs import Case
+from ortrim.planning.planned import Planned, planned_of
+from ortrim.planning.request import Request, load
 from ortrim.steps.report import PreparationReport
-from ortrim.verify.cases import Case
 
 GIVEN: Final = "given"
 """The library for the models as the user gave them, with these models."""

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Final, Literal
 
-from ortrim.verify.devices.device import RunnerOutput
-from ortrim.verify.measurements import HostFacts, median, median_interval, quantile
+from ortrim.parity.measurements import HostFacts, median, median_interval, quantile
+from ortrim.parity.runner import RunnerOutput
 
 MEASURES: Final = ("load_ms", "first_run_ms", "p50_ms", "p99_ms", "loaded_rss_bytes", "peak_rss_bytes", "cpu_ms")
 MEGABYTE: Final = 1e6

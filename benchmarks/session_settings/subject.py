@@ -8,14 +8,14 @@ from types import MappingProxyType
 from typing import Final
 
 from ortrim.base.console import Console
-from ortrim.build.plan import BuildJob
-from ortrim.build.trees import finished_build, result_of
+from ortrim.buildspec.buildspec import SessionSettings, SessionSpec, settings_of
 from ortrim.cli.options import request_from
+from ortrim.compiling.plan import BuildJob
+from ortrim.compiling.trees import finished_build, result_of
 from ortrim.errors import UsageError
+from ortrim.parity.runner import Repetition, RunRequest
 from ortrim.pipeline.executors import executor_for
-from ortrim.pipeline.planned import Planned, make_planned
-from ortrim.spec.buildspec import SessionSettings, SessionSpec, settings_of
-from ortrim.verify.devices.device import Repetition, RunRequest
+from ortrim.planning.planned import Planned, make_planned
 
 WHEEL: Final = "wheel"
 CHOICES: Final[Mapping[str, SessionSpec]] = MappingProxyType({

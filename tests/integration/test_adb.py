@@ -13,17 +13,17 @@ import pytest
 from adb_machine import AdbMachine, adb_machine, until
 from device_requests import real_request, script_request
 from failing_runs import refused
-from ortrim.build.plan import BuildJob
+from ortrim.buildspec.buildspec import AndroidSpec
+from ortrim.buildspec.targets import TARGETS
+from ortrim.compiling.plan import BuildJob
+from ortrim.devices.device import Device
+from ortrim.devices.host import Host
+from ortrim.devices.names import DeviceName
+from ortrim.devices.several import CooledDevice, on_each
 from ortrim.errors import UsageError, VerifyError
-from ortrim.pipeline import devices
-from ortrim.pipeline.devices import open_device
+from ortrim.planning import devices
+from ortrim.planning.devices import open_device
 from ortrim.platforms.android.adb import AdbTransport, adb_devices, choose, open_adb
-from ortrim.spec.buildspec import AndroidSpec
-from ortrim.spec.targets import TARGETS
-from ortrim.verify.devices.device import Device
-from ortrim.verify.devices.host import Host
-from ortrim.verify.devices.names import DeviceName
-from ortrim.verify.devices.several import CooledDevice, on_each
 from ortrim.verify.reports import NOT_FOR_DEVICE
 from sample_plans import sample_plan
 
@@ -235,7 +235,7 @@ def test_a_hanging_runner_is_killed(
     phone: AdbMachine, tmp_path: Path, script: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The time limit ends a runner on the device itself, and what it started."""
-    monkeypatch.setattr("ortrim.verify.devices.remote_shell.SLACK_SECONDS", 1.0)
+    monkeypatch.setattr("ortrim.devices.remote_shell.SLACK_SECONDS", 1.0)
     with closing(opened(phone)) as device:
         assert refused(device, script_request(tmp_path, script, timeout_seconds=1)).code == "runner-timeout"
     phone.wait_until_gone("sleep 61")
@@ -245,7 +245,7 @@ def test_a_hanging_runner_is_killed(
 
 def test_a_device_that_does_not_keep_time(phone: AdbMachine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Should the device not end the runner, this side does, and what the runner started."""
-    monkeypatch.setattr("ortrim.verify.devices.remote_shell.SLACK_SECONDS", 1.0)
+    monkeypatch.setattr("ortrim.devices.remote_shell.SLACK_SECONDS", 1.0)
     phone.shell("echo 'exit 1' > /shims/sleep; chmod 755 /shims/sleep")
     try:
         with closing(opened(phone)) as device:

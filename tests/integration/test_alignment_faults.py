@@ -8,10 +8,10 @@ import pytest
 from ortrim.base.command import run
 from ortrim.base.files import shipped_folder
 from ortrim.base.scripts import packages_folder
-from ortrim.build.execution import BuildInputs, job_environment, prepare_workspace
-from ortrim.build.toolchains import zig_toolchain
+from ortrim.buildspec.targets import TARGETS
+from ortrim.compiling.execution import BuildInputs, job_environment, prepare_workspace
+from ortrim.compiling.toolchains import zig_toolchain
 from ortrim.pins.shipped import tool_requirements
-from ortrim.spec.targets import TARGETS
 from own_caches import zig_of_tests
 
 pytestmark = [pytest.mark.build, pytest.mark.network]

@@ -16,17 +16,17 @@ from official_aar import official_aar
 from ortrim.base.command import run
 from ortrim.base.console import Console
 from ortrim.base.scripts import packages_folder
+from ortrim.buildspec.buildspec import RuntimeSpec
 from ortrim.cli.options import request_from
 from ortrim.errors import DiagnosticGroup
 from ortrim.models.full_runtime import foreign_library
 from ortrim.package.aar_contents import read_aar
+from ortrim.parity.measurements import Verdict
 from ortrim.pins.shipped import converter_requirements, tool_requirements
-from ortrim.pipeline.planned import make_planned
+from ortrim.planning.planned import make_planned
 from ortrim.platforms.android.aar import FOLDERS, AarInputs, AndroidPackage, classes_jar, make_android_package
 from ortrim.platforms.android.gates import check_aar, own_promise, require_sound_aar
 from ortrim.platforms.android.jni import JAVA, find_jdk
-from ortrim.spec.buildspec import RuntimeSpec
-from ortrim.verify.measurements import Verdict
 
 pytestmark = [pytest.mark.network]
 

@@ -20,19 +20,19 @@ from ortrim.base.console import Console
 from ortrim.base.files import shipped_folder
 from ortrim.base.scripts import packages_folder
 from ortrim.binaries.elf import read_library
-from ortrim.build.execution import BuildInputs, job_environment, prepare_workspace
+from ortrim.buildspec.buildspec import session_json
+from ortrim.buildspec.targets import TARGETS
 from ortrim.cli.options import demo_spec, request_from
+from ortrim.compiling.execution import BuildInputs, job_environment, prepare_workspace
+from ortrim.parity.measurements import Verdict
 from ortrim.pins.shipped import tool_requirements, tool_versions
 from ortrim.pipeline.building import build
-from ortrim.pipeline.planned import Planned, make_planned
+from ortrim.planning.planned import Planned, make_planned
 from ortrim.platforms.android.aar import FOLDERS, classes_jar, make_android_package
 from ortrim.platforms.android.bionic import sysroot_of
 from ortrim.platforms.android.jni import JAVA, find_jdk
 from ortrim.platforms.android.zig_toolchain import zig_android_toolchain
-from ortrim.spec.buildspec import session_json
-from ortrim.spec.targets import TARGETS
 from ortrim.verify.judge import parity_of
-from ortrim.verify.measurements import Verdict
 from ortrim.verify.verification import ModelUnderTest
 from own_caches import zig_of_tests
 

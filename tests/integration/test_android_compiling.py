@@ -10,15 +10,15 @@ import pytest
 from ortrim.base.command import Completed, run
 from ortrim.base.files import shipped_folder
 from ortrim.base.scripts import packages_folder
-from ortrim.build.execution import LEFT_OUT
-from ortrim.build.plan import Toolchain
-from ortrim.build.toolchains import PRECOMPILED_MARK
+from ortrim.buildspec.buildspec import AndroidSpec
+from ortrim.buildspec.targets import ABIS, TARGETS
+from ortrim.compiling.execution import LEFT_OUT
+from ortrim.compiling.plan import Toolchain
+from ortrim.compiling.toolchains import PRECOMPILED_MARK
 from ortrim.pins.runtime import runtime_pins
 from ortrim.pins.shipped import tool_requirements
 from ortrim.platforms.android.ndk import ndk_toolchain
 from ortrim.sources.sources import fetch_sources
-from ortrim.spec.buildspec import AndroidSpec
-from ortrim.spec.targets import ABIS, TARGETS
 from sample_plans import sample_plan
 
 pytestmark = pytest.mark.network

@@ -22,19 +22,19 @@ from harness_java import JavaFarm, JavaHarness, android_jar, compile_for_android
 from ortrim.base.command import run
 from ortrim.base.console import Console
 from ortrim.binaries.elf import read_library
+from ortrim.buildspec.buildspec import Budgets
 from ortrim.cli.options import request_from
+from ortrim.devices.harness import decode, harness_content, read_results
+from ortrim.parity.inputs import load_array
+from ortrim.parity.measurements import Verdict
+from ortrim.parity.runner import Repetition, RunRequest
 from ortrim.pipeline.executors import executor_for
-from ortrim.pipeline.planned import make_planned
 from ortrim.pipeline.verification import _subjects
+from ortrim.planning.planned import make_planned
 from ortrim.platforms.android.harness import HarnessInputs, make_harness
 from ortrim.platforms.android.jni import Jdk, find_jdk
-from ortrim.spec.buildspec import Budgets
-from ortrim.verify.cases import load_array
-from ortrim.verify.devices.batch import FarmDevice, FarmJob, FarmRun, Tell
-from ortrim.verify.devices.device import Repetition, RunRequest
-from ortrim.verify.devices.harness import decode, harness_content, read_results
+from ortrim.verify.batch import FarmDevice, FarmJob, FarmRun, Tell
 from ortrim.verify.measure import own_baseline
-from ortrim.verify.measurements import Verdict
 from ortrim.verify.verification import Delivery, Task, verify_on
 from sample_tasks import SIZE
 

@@ -11,15 +11,15 @@ from fake_ndk import PREBUILT, VERSION, write_command_line_tools, write_ndk
 from ortrim.base.cache import cache_folder
 from ortrim.base.command import run
 from ortrim.base.files import sha256_of
-from ortrim.build.toolchains import zig_toolchain
-from ortrim.containers.engines import BUILDAH, ImageBuild, UsableEngine, probe
-from ortrim.containers.executor import ImageRecipe, ready_image
-from ortrim.containers.runs import Command, build_image, run_in
+from ortrim.buildspec.targets import TARGETS
+from ortrim.compiling.containers.engines import BUILDAH, ImageBuild, UsableEngine, probe
+from ortrim.compiling.containers.executor import ImageRecipe, ready_image
+from ortrim.compiling.containers.runs import Command, build_image, run_in
+from ortrim.compiling.toolchains import zig_toolchain
 from ortrim.errors import Diagnostic, SourcesError
 from ortrim.pins.images import IMAGES_FILE
 from ortrim.platforms import ANDROID, LINUX
 from ortrim.platforms.android.ndk import ndk_toolchain
-from ortrim.spec.targets import TARGETS
 
 pytestmark = [
     pytest.mark.container,

@@ -15,7 +15,7 @@ from kotlin_compiler import kotlin_libraries, kotlinc
 from ortrim.base.command import run
 from ortrim.base.console import Console
 from ortrim.cli.options import request_from
-from ortrim.pipeline.planned import make_planned
+from ortrim.planning.planned import make_planned
 from ortrim.platforms.android.aar import FOLDERS, classes_jar
 from ortrim.platforms.android.jni import JAVA, find_jdk
 

@@ -11,16 +11,16 @@ from elftools.elf.elffile import ELFFile
 
 from native_builds import native_executor
 from ortrim.base.command import run
-from ortrim.build.execution import choose_parallelism
-from ortrim.build.native import NativeExecutor
-from ortrim.build.plan import BuildPlan
+from ortrim.buildspec.buildspec import AndroidSpec
+from ortrim.buildspec.targets import TARGETS
 from ortrim.cli.options import demo_spec
+from ortrim.compiling.execution import choose_parallelism
+from ortrim.compiling.native import NativeExecutor
+from ortrim.compiling.plan import BuildPlan
 from ortrim.package.aar_contents import read_aar
 from ortrim.pins.runtime import SourcePin, runtime_pins
 from ortrim.platforms.android.ndk import Ndk, installed_ndk
 from ortrim.sources.sources import SourceTree, fetch_sources
-from ortrim.spec.buildspec import AndroidSpec
-from ortrim.spec.targets import TARGETS
 from sample_plans import sample_plan
 
 pytestmark = [pytest.mark.needs("ndk"), pytest.mark.network]

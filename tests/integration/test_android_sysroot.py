@@ -17,15 +17,15 @@ from ortrim.binaries.android import PAGE_BYTES, NativeLibrary
 from ortrim.binaries.android_libraries import read_native_library
 from ortrim.binaries.elf import take_apart
 from ortrim.binaries.mini_debug_info import add_unwind_tables
-from ortrim.build.execution import BuildInputs, job_environment, prepare_workspace
-from ortrim.build.upstream_arguments import FRAMES, FRAMES_OF_LTO
+from ortrim.buildspec.build_options import PAST_DRIVER
+from ortrim.buildspec.buildspec import AndroidSpec
+from ortrim.buildspec.targets import ABIS, TARGETS
+from ortrim.compiling.execution import BuildInputs, job_environment, prepare_workspace
+from ortrim.compiling.upstream_arguments import FRAMES, FRAMES_OF_LTO
 from ortrim.pins.shipped import tool_requirements, tool_versions
 from ortrim.platforms.android.bionic import sysroot_of
 from ortrim.platforms.android.jni import linker_flags
 from ortrim.platforms.android.zig_toolchain import LIBCXX, LINK, installation_lines, zig_android_toolchain
-from ortrim.spec.build_options import PAST_DRIVER
-from ortrim.spec.buildspec import AndroidSpec
-from ortrim.spec.targets import ABIS, TARGETS
 from own_caches import link_parts, zig_of_tests
 from sample_plans import sample_plan
 from tiny_bionic import tiny_bionic

@@ -7,10 +7,10 @@ from typing import Final
 
 import pytest
 
-from ortrim.app_api.run import SESSION, AppApi, api_of
+from ortrim.analysis.api.run import SESSION, AppApi, api_of
 from ortrim.base.command import run
 from ortrim.base.console import Console
-from ortrim.build.c_api import INFERENCE
+from ortrim.compiling.c_api import INFERENCE
 from ortrim.pins.runtime import runtime_pins
 from ortrim.pins.versions import default_version
 from ortrim.sources.sources import fetch_sources

@@ -14,12 +14,12 @@ from ortrim.base.console import Console
 from ortrim.base.scripts import packages_folder
 from ortrim.binaries.macho_image import macho_of
 from ortrim.binaries.xcframework import read_xcframework
+from ortrim.buildspec.buildspec import AppleSpec
 from ortrim.cli.options import request_from
 from ortrim.pins.shipped import tool_requirements
-from ortrim.pipeline.planned import make_planned
+from ortrim.planning.planned import make_planned
 from ortrim.platforms.apple.inputs import OBJECTIVE_C, AppleInputs
 from ortrim.platforms.apple.package import ApplePackage, make_apple_package
-from ortrim.spec.buildspec import AppleSpec
 
 pytestmark = [pytest.mark.network]
 

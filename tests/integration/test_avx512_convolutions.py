@@ -16,7 +16,7 @@ from convolutional_models import blocked, convolutional
 from ortrim.base.command import run
 from ortrim.base.files import shipped_folder
 from ortrim.base.scripts import packages_folder
-from ortrim.build.dead_kernels import AVX512_CONVOLUTIONS
+from ortrim.compiling.dead_kernels import AVX512_CONVOLUTIONS
 from ortrim.models.convert import CPUINFO
 from ortrim.pins.runtime import runtime_pins
 from ortrim.pins.shipped import tool_requirements

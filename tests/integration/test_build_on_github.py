@@ -33,7 +33,7 @@ from ortrim.cli.options import request_from
 from ortrim.github.jobs import compile_planned, plan_run
 from ortrim.github.plan_input import HandedInput, decode
 from ortrim.github.workflow_files import read_inputs
-from ortrim.pipeline.request import convert_models
+from ortrim.planning.request import convert_models
 
 pytestmark = [pytest.mark.build, pytest.mark.network, pytest.mark.needs("git", "npm")]
 

@@ -16,13 +16,15 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from onnx_samples import model_of, value, write
+from ortrim.analysis.compat.answer import CompatibilityAnswer, ModelAnswer
+from ortrim.analysis.compat.check import Trials, check_compatibility
+from ortrim.analysis.compat.installed import InstalledRuntime, read_runtime
 from ortrim.base.archives import unpack
 from ortrim.base.command import run
 from ortrim.base.console import Console
+from ortrim.buildspec.buildspec import ModelSpec
 from ortrim.cli.options import request_from
-from ortrim.compat.answer import CompatibilityAnswer, ModelAnswer
-from ortrim.compat.check import Trials, check_compatibility
-from ortrim.compat.installed import InstalledRuntime, read_runtime
+from ortrim.devices.host import Host
 from ortrim.errors import VerifyError
 from ortrim.models.convert import Conversion, convert
 from ortrim.models.full_runtime import full_runtime
@@ -30,14 +32,12 @@ from ortrim.models.kernels import missing_kernel
 from ortrim.models.operators import parse_config, render_config
 from ortrim.models.prepare import prepare
 from ortrim.package.package import make_package
+from ortrim.parity.inputs import make_cases
+from ortrim.parity.runner import Repetition, RunRequest
+from ortrim.parity.runner_output import RunnerEnded
 from ortrim.pipeline.executors import executor_for
 from ortrim.pipeline.packaging import package_inputs
-from ortrim.pipeline.planned import make_planned
-from ortrim.spec.buildspec import ModelSpec
-from ortrim.verify.cases import make_cases
-from ortrim.verify.devices.device import Repetition, RunRequest
-from ortrim.verify.devices.host import Host
-from ortrim.verify.runner_output import RunnerEnded
+from ortrim.planning.planned import make_planned
 
 ROOT: Final = Path(__file__).parents[2]
 FLOAT, DOUBLE, INT32, INT64 = TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.INT32, TensorProto.INT64

@@ -16,13 +16,13 @@ from onnxruntime.tools.reduced_build_config_parser import parse_config as parsed
 
 from judged_models import changed
 from onnx_samples import model_of, value, write
+from ortrim.analysis.compat import check as check_module
+from ortrim.analysis.compat.answer import CompatibilityAnswer, ModelAnswer
+from ortrim.analysis.compat.check import Trials, check_compatibility, failure_of
+from ortrim.analysis.compat.installed import read_runtime
 from ortrim.base.console import Console
-from ortrim.compat import check as check_module
-from ortrim.compat.answer import CompatibilityAnswer, ModelAnswer
-from ortrim.compat.check import Trials, check_compatibility, failure_of
-from ortrim.compat.installed import read_runtime
 from ortrim.models.convert import Conversion
-from ortrim.pipeline.request import Request, load
+from ortrim.planning.request import Request, load
 
 FLOAT, DOUBLE = TensorProto.FLOAT, TensorProto.DOUBLE
 DEMO: Final = 'ai.onnx;13;Gemm{"inputs": {"0": ["float"]}}\nai.onnx;14;Relu{"inputs": {"0": ["float"]}}\n'

@@ -20,8 +20,8 @@ from compiled_folders import CompiledFolders
 from object_stores import PASSWORD, ObjectServer, RedisServer, free_port, killed_at_the_end, servers_of, wait_until
 from ortrim.base.command import run
 from ortrim.base.scripts import packages_folder
-from ortrim.build.compiler_cache import compiler_cache
-from ortrim.build.plan import CompilerCacheUse
+from ortrim.compiling.compiler_cache import compiler_cache
+from ortrim.compiling.plan import CompilerCacheUse
 from ortrim.pins.shipped import tool_requirements
 
 pytestmark = pytest.mark.network

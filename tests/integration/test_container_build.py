@@ -8,13 +8,13 @@ import pytest
 from container_storage import container_storage, containers
 from ortrim.base.console import Console
 from ortrim.base.files import sha256_of
-from ortrim.build.plan import digest
 from ortrim.cli.options import demo_spec
-from ortrim.containers.engines import ContainerOptions
-from ortrim.containers.executor import ContainerExecutor
+from ortrim.compiling.containers.engines import ContainerOptions
+from ortrim.compiling.containers.executor import ContainerExecutor
+from ortrim.compiling.plan import digest
 from ortrim.pipeline.executors import executor_for
-from ortrim.pipeline.planned import make_planned
-from ortrim.pipeline.request import Request
+from ortrim.planning.planned import make_planned
+from ortrim.planning.request import Request
 from ortrim.platforms import LINUX
 
 pytestmark = [

@@ -19,15 +19,15 @@ from native_builds import native_executor
 from ortrim.base.cache import cache_folder
 from ortrim.base.command import run
 from ortrim.binaries.elf import read_library
-from ortrim.build.native import NativeExecutor
-from ortrim.build.plan import BuildJob
-from ortrim.containers.engines import ContainerOptions, ImageBuild, Mount, UsableEngine, engine_named, probe
-from ortrim.containers.executor import ContainerExecutor, ImageRecipe, container_place, ready_image
-from ortrim.containers.runs import Command, build_image, image_label, remove_leftovers, run_in
+from ortrim.compiling.containers.engines import ContainerOptions, ImageBuild, Mount, UsableEngine, engine_named, probe
+from ortrim.compiling.containers.executor import ContainerExecutor, ImageRecipe, container_place, ready_image
+from ortrim.compiling.containers.runs import Command, build_image, image_label, remove_leftovers, run_in
+from ortrim.compiling.native import NativeExecutor
+from ortrim.compiling.plan import BuildJob
 from ortrim.errors import Diagnostic, ExitCode, StorageError
 from ortrim.pins.runtime import runtime_pins
+from ortrim.planning.planner import with_arguments
 from ortrim.platforms import LINUX
-from ortrim.platforms.planner import with_arguments
 from ortrim.sources.sources import fetch_sources
 from running import processes_that_say
 from sample_plans import sample_plan
@@ -219,8 +219,8 @@ def test_an_interruption_ends_the_command_and_its_children(ready: Ready) -> None
 
 KILLED_RUN: Final = """
 import sys
-from ortrim.containers.engines import engine_named, probe
-from ortrim.containers.runs import Command, run_in
+from ortrim.compiling.containers.engines import engine_named, probe
+from ortrim.compiling.containers.runs import Command, run_in
 words = ("/bin/sh", "-c", "setsid sleep %s & sleep %s & echo started; wait")
 inside = Command(words=words, environment=(("PATH", "/usr/bin"),), folder="/", mounts=())
 run_in(probe(engine_named(sys.argv[1])), sys.argv[2], inside, lambda line: print(line, flush=True))
@@ -282,9 +282,9 @@ def context(folder: Path, tag: str, *steps: str) -> ImageBuild:
 KILLED_BUILD: Final = """
 import sys
 from pathlib import Path
-from ortrim.containers.engines import ImageBuild
-from ortrim.containers.engines import engine_named, probe
-from ortrim.containers.runs import build_image, image_label
+from ortrim.compiling.containers.engines import ImageBuild
+from ortrim.compiling.containers.engines import engine_named, probe
+from ortrim.compiling.containers.runs import build_image, image_label
 image = ImageBuild(context=Path(sys.argv[2]), tag=sys.argv[3])
 build_image(probe(engine_named(sys.argv[1])), image, Path(sys.argv[4]), lambda line: print(line, flush=True))
 """

@@ -13,19 +13,19 @@ import pytest
 from onnx import helper, numpy_helper
 
 from onnx_samples import model_of, relu, value, write
+from ortrim.analysis.compat.check import check_compatibility
 from ortrim.base.cache import cache_folder
 from ortrim.base.console import Console
-from ortrim.compat.check import check_compatibility
+from ortrim.buildspec.buildspec import IN_PLACE, BuildSpec, CaseSpec, InputSpec, ModelSpec, SessionSpec, settings_of
+from ortrim.buildspec.tolerances import Tolerance
 from ortrim.errors import VerifyError
 from ortrim.models.convert import Conversion, convert
 from ortrim.models.full_runtime import full_runtime
 from ortrim.models.models import PreparedModel
 from ortrim.models.prepare import prepare
-from ortrim.pipeline.conversions import changed_outputs, lower_level, subject_of
-from ortrim.pipeline.first_spec import FirstChoices, first_spec
-from ortrim.spec.buildspec import IN_PLACE, BuildSpec, CaseSpec, InputSpec, ModelSpec, SessionSpec, settings_of
-from ortrim.spec.tolerances import Tolerance
-from ortrim.verify.reference import cases_made
+from ortrim.parity.reference import cases_made
+from ortrim.planning.conversions import changed_outputs, lower_level, subject_of
+from ortrim.planning.first_spec import FirstChoices, first_spec
 from ortrim.verify.verification import ModelUnderTest
 
 RUNTIME: Final = full_runtime(onnxruntime.__version__, None)
@@ -151,7 +151,7 @@ def test_a_conversion_that_changes_outputs_is_refused_with_the_level_that_does_n
     for fine in (wide, replace(spec, level="basic")):
         assert changed_outputs([under_test(prepared, fine)], whole, RUNTIME, here=True) == ()
     for saturates in (True, False):
-        monkeypatch.setattr("ortrim.pipeline.conversions.saturates_here", lambda it=saturates: it)
+        monkeypatch.setattr("ortrim.planning.conversions.saturates_here", lambda it=saturates: it)
         assert bool(changed_outputs([subject], whole, RUNTIME, here=False)) is not saturates
 
 

@@ -10,8 +10,8 @@ import pytest
 from ortrim.base.command import run
 from ortrim.base.emulators import EMULATIONS
 from ortrim.base.scripts import packages_folder
+from ortrim.buildspec.targets import TARGETS, zig_cpu
 from ortrim.pins.shipped import tool_requirements
-from ortrim.spec.targets import TARGETS, zig_cpu
 
 pytestmark = [pytest.mark.build, pytest.mark.network]
 

@@ -16,14 +16,14 @@ from android_unwinder import crash
 from ortrim.base.command import run
 from ortrim.base.scripts import packages_folder
 from ortrim.binaries.elf import build_id_of
-from ortrim.build.execution import JobPaths
-from ortrim.build.plan import BuildJob
-from ortrim.build.toolchains import zig_toolchain
-from ortrim.build.upstream_arguments import folding_flags
+from ortrim.buildspec.buildspec import BuildOptionChoices
+from ortrim.buildspec.targets import TARGETS
+from ortrim.compiling.execution import JobPaths
+from ortrim.compiling.plan import BuildJob
+from ortrim.compiling.toolchains import zig_toolchain
+from ortrim.compiling.upstream_arguments import folding_flags
 from ortrim.pins.shipped import tool_requirements
 from ortrim.platforms import platform_of
-from ortrim.spec.buildspec import BuildOptionChoices
-from ortrim.spec.targets import TARGETS
 from own_caches import zig_of_tests
 from sample_plans import MODELS, sample_plan
 

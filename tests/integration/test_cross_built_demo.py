@@ -23,10 +23,10 @@ from ortrim.base.files import shipped_folder
 from ortrim.base.scripts import packages_folder
 from ortrim.binaries.macho_exports import is_signature_true
 from ortrim.binaries.macho_image import read_macho
+from ortrim.parity.reference import reference_outputs
 from ortrim.pins.shipped import tool_requirements
-from ortrim.pipeline.planned import Planned, make_planned
-from ortrim.pipeline.request import Request
-from ortrim.verify.reference import reference_outputs
+from ortrim.planning.planned import Planned, make_planned
+from ortrim.planning.request import Request
 
 pytestmark = [
     pytest.mark.build,

@@ -18,15 +18,15 @@ from ortrim.binaries.macho import MachSignature
 from ortrim.binaries.macho_exports import is_signature_true
 from ortrim.binaries.macho_image import read_macho
 from ortrim.binaries.objects import object_symbols
-from ortrim.build.execution import BuildInputs, JobPaths, job_environment, prepare_workspace
-from ortrim.build.native import finish
-from ortrim.build.plan import BuildJob
+from ortrim.buildspec.targets import TARGETS
+from ortrim.compiling.execution import BuildInputs, JobPaths, job_environment, prepare_workspace
+from ortrim.compiling.native import finish
+from ortrim.compiling.plan import BuildJob
 from ortrim.pins.runtime import runtime_pins
 from ortrim.pins.shipped import tool_requirements
 from ortrim.platforms import platform_of
 from ortrim.platforms.apple.zig_toolchain import zig_apple_toolchain
 from ortrim.sources.sources import fetch_sources
-from ortrim.spec.targets import TARGETS
 from own_caches import zig_of_tests
 from sample_plans import sample_plan
 

@@ -19,11 +19,11 @@ from ortrim.base.cache import cache_folder, damage_of, watched_cache
 from ortrim.base.command import run
 from ortrim.base.files import sha256_of
 from ortrim.base.scripts import packages_folder
+from ortrim.buildspec.buildspec import RuntimeSpec
 from ortrim.models.prepare import FACTS_LAYOUT
 from ortrim.pins.runtime import runtime_pins
 from ortrim.pins.shipped import tool_requirements
 from ortrim.sources.sources import fetch_sources
-from ortrim.spec.buildspec import RuntimeSpec
 
 pytestmark = [pytest.mark.build, pytest.mark.network, pytest.mark.slow]
 

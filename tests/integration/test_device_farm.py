@@ -28,11 +28,11 @@ from device_farm_service import (
 from failing_runs import failed_job
 from loopback_service import LOST, Reply, interrupt
 from ortrim.base.command import stopped_by
+from ortrim.devices.farms.device_farm import STAGES, WORDS, DeviceFarm
+from ortrim.devices.farms.farm import FarmLimits, FarmTimeouts
+from ortrim.devices.harness import encode
 from ortrim.errors import Diagnostic, ExitCode
-from ortrim.farms.device_farm import STAGES, WORDS, DeviceFarm
-from ortrim.farms.farm import FarmLimits, FarmTimeouts
-from ortrim.verify.devices.batch import FarmJob, FarmRun
-from ortrim.verify.devices.harness import encode
+from ortrim.verify.batch import FarmJob, FarmRun
 
 SECRET: Final = "geheimer-Schluessel-99"  # noqa: S105 - secrets to look for
 TOKEN: Final = "geheime-Marke-66"  # noqa: S105
@@ -362,7 +362,7 @@ def test_an_app_that_is_looked_at_for_ever(
 ) -> None:
     """A farm that does not come to an end with an app is not waited for without end."""
     limits = FarmLimits(queue_seconds=0.05, run_seconds=0.05)
-    monkeypatch.setattr("ortrim.farms.device_farm_account.LOOKED_AT", limits)
+    monkeypatch.setattr("ortrim.devices.farms.device_farm_account.LOOKED_AT", limits)
     service.upload = {"status": "PROCESSING"}
     error = failed(job(tmp_path), told)
     assert error.code == "farm-timeout"
@@ -391,7 +391,7 @@ def test_a_run_that_never_ends(
     service: DeviceFarmService, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, told: list[str]
 ) -> None:
     """A run that the farm does not end is ended from here."""
-    monkeypatch.setattr("ortrim.farms.device_farm.LEAST_MINUTES", 0)
+    monkeypatch.setattr("ortrim.devices.farms.device_farm.LEAST_MINUTES", 0)
     service.statuses = ["RUNNING"]
     error = failed(job(tmp_path, timeout=0.0), told)
     assert error.code == "farm-timeout"
@@ -539,7 +539,7 @@ def test_results_that_are_too_large(
     service: DeviceFarmService, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, limit: str, reference: str
 ) -> None:
     """What claims or sends more than is taken is refused."""
-    monkeypatch.setattr(f"ortrim.farms.{limit}", 100)
+    monkeypatch.setattr(f"ortrim.devices.farms.{limit}", 100)
     service.artifacts = [("CUSTOMER_ARTIFACT", archive({"a": b"0" * 101}))]
     error = failed(job(tmp_path), [])
     assert error.code == reference

@@ -25,8 +25,8 @@ from device_kinds import EVERY_KIND, KINDS, Kind
 from failing_runs import refused
 from fake_runtime import VALUES, Programs, fake_request, programs_below
 from ortrim.errors import VerifyError
-from ortrim.verify.cases import load_array
-from ortrim.verify.devices.device import RunRequest
+from ortrim.parity.inputs import load_array
+from ortrim.parity.runner import RunRequest
 from running import end_all, processes_in
 
 pytestmark = [pytest.mark.network, pytest.mark.parametrize("kind", EVERY_KIND, indirect=True)]

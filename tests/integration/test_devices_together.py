@@ -15,23 +15,23 @@ from onnx import TensorProto, helper
 from fake_runtime import programs_below
 from ortrim.base.files import sha256_of
 from ortrim.binaries.elf import read_library
+from ortrim.buildspec.buildspec import Budgets, CaseSpec, ModelSpec, SessionSettings
+from ortrim.buildspec.targets import TARGETS
+from ortrim.compiling.size.library import library_size
+from ortrim.devices.names import read_names
 from ortrim.models.full_runtime import foreign_library, full_runtime
 from ortrim.models.models import OrtModel, PreparedModel
 from ortrim.models.onnx_files import facts_of
+from ortrim.parity.inputs import make_cases
+from ortrim.parity.measurements import Verdict
+from ortrim.parity.reference import reference_outputs
+from ortrim.parity.runner_output import check_trace
 from ortrim.pins.runtime import runtime_pins
-from ortrim.pipeline.devices import open_device
+from ortrim.planning.devices import open_device
 from ortrim.platforms import platform_of
 from ortrim.report.write import read_report, write_reports
-from ortrim.size.library import library_size
-from ortrim.spec.buildspec import Budgets, CaseSpec, ModelSpec, SessionSettings
-from ortrim.spec.targets import TARGETS
-from ortrim.verify.cases import make_cases
-from ortrim.verify.devices.names import read_names
 from ortrim.verify.measure import Baseline
-from ortrim.verify.measurements import Verdict
-from ortrim.verify.reference import reference_outputs
 from ortrim.verify.reports import DeviceReport, VerifyReport
-from ortrim.verify.runner_output import check_trace
 from ortrim.verify.verification import Delivery, ModelUnderTest, Task, verify_target
 from sample_tasks import IDENTITY
 

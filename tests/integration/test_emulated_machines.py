@@ -19,12 +19,12 @@ import pytest
 from onnx import TensorProto, helper
 
 from fake_runtime import ONCE, VALUES, Programs, device_called, fake_request, programs_below
+from ortrim.devices.qemu_system import QemuSystem, least_memory
 from ortrim.errors import VerifyError
 from ortrim.models.full_runtime import foreign_library
+from ortrim.parity.inputs import Case, load_array, save_array
+from ortrim.parity.runner import RunRequest
 from ortrim.pins.shipped import pin_text
-from ortrim.verify.cases import Case, load_array, save_array
-from ortrim.verify.devices.device import RunRequest
-from ortrim.verify.devices.qemu_system import QemuSystem, least_memory
 from running import processes_in
 
 pytestmark = [

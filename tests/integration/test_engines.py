@@ -15,10 +15,10 @@ from onnx import helper, numpy_helper
 
 from onnx_samples import model_of, value, write
 from ortrim.base.console import Console
-from ortrim.engines import comparison as comparison_module
-from ortrim.engines.catalogue import Engine
-from ortrim.engines.comparison import Compared, compare_engines
-from ortrim.engines.processes import (
+from ortrim.bench.engines import comparison as comparison_module
+from ortrim.bench.engines.catalogue import Engine
+from ortrim.bench.engines.comparison import Compared, compare_engines
+from ortrim.bench.engines.processes import (
     CannotRun,
     Described,
     Driver,
@@ -28,12 +28,12 @@ from ortrim.engines.processes import (
     EngineRun,
     EngineTimeouts,
 )
-from ortrim.engines.rows import EngineComparison
+from ortrim.bench.engines.rows import EngineComparison
+from ortrim.buildspec.buildspec import RuntimeSpec
 from ortrim.models.full_runtime import full_runtime
+from ortrim.parity.measurements import Verdict
 from ortrim.pins.runtime import runtime_pins
-from ortrim.pipeline.request import Request
-from ortrim.spec.buildspec import RuntimeSpec
-from ortrim.verify.measurements import Verdict
+from ortrim.planning.request import Request
 
 TIMEOUTS: Final = EngineTimeouts(runs=20, warmup=2, seconds=0.2, timeout_seconds=60.0)
 ODD: Final[Mapping[str, tuple[str, str, str]]] = {

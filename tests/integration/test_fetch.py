@@ -43,13 +43,13 @@ from ortrim.base.console import Console
 from ortrim.base.files import storage_errors
 from ortrim.cli.program import program
 from ortrim.errors import DiagnosticGroup, ExitCode, NetworkError, PackageError, StorageError, UsageError
-from ortrim.fetch import run as apps_module
-from ortrim.fetch import run as fetch_run
-from ortrim.fetch.lock import read_lock
-from ortrim.fetch.placing import Store, user_store
-from ortrim.fetch.provenance import ProvenanceClaim, ask_attestations, check_provenance
-from ortrim.fetch.run import App, Fetched, fetch_files
 from ortrim.github.credentials import find_service
+from ortrim.github.fetch import run as apps_module
+from ortrim.github.fetch import run as fetch_run
+from ortrim.github.fetch.lock import read_lock
+from ortrim.github.fetch.placing import Store, user_store
+from ortrim.github.fetch.provenance import ProvenanceClaim, ask_attestations, check_provenance
+from ortrim.github.fetch.run import App, Fetched, fetch_files
 from ortrim.github.followed_run import Connection, connect
 from ortrim.github.followed_run import Remote as Named
 from ortrim.github.repositories import Repository, Site

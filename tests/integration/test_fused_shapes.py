@@ -10,8 +10,8 @@ from onnx import helper, numpy_helper
 
 from fused_operators import FUSED, UNKNOWN, Fused
 from onnx_samples import model_of, value, write
-from ortrim.cost.graph import CostRequest, cost_of
-from ortrim.cost.memory import ModelCost
+from ortrim.analysis.cost.graph import CostRequest, cost_of
+from ortrim.analysis.cost.memory import ModelCost
 
 NO_KERNEL = ("NhwcFusedConv",)
 """Without a kernel for these types on every processor."""

@@ -20,14 +20,14 @@ import pytest
 from ortrim.base.command import run
 from ortrim.base.console import Console
 from ortrim.base.files import sha256_of
-from ortrim.build.execution import JobPaths, job_environment
-from ortrim.build.native import NativeExecutor
-from ortrim.build.plan import BuildJob
-from ortrim.build.relink import read_objects
-from ortrim.build.selective import SelectiveBuild, variant_of
-from ortrim.build.toolchains import PRECOMPILED_MARK
-from ortrim.build.translation_units import select_units, shipped_index, symbolic_path
-from ortrim.build.trees import result_of
+from ortrim.compiling.execution import JobPaths, job_environment
+from ortrim.compiling.native import NativeExecutor
+from ortrim.compiling.plan import BuildJob
+from ortrim.compiling.relink import read_objects
+from ortrim.compiling.selective import SelectiveBuild, variant_of
+from ortrim.compiling.toolchains import PRECOMPILED_MARK
+from ortrim.compiling.translation_units import select_units, shipped_index, symbolic_path
+from ortrim.compiling.trees import result_of
 from ortrim.models.operators import (
     OperatorId,
     OperatorTypes,
@@ -38,9 +38,9 @@ from ortrim.models.operators import (
     required_operators,
 )
 from ortrim.pipeline.executors import executor_for
-from ortrim.pipeline.planned import make_planned
-from ortrim.pipeline.request import Request
-from ortrim.platforms.planner import with_arguments
+from ortrim.planning.planned import make_planned
+from ortrim.planning.planner import with_arguments
+from ortrim.planning.request import Request
 from own_caches import own_cache
 
 pytestmark = [pytest.mark.build, pytest.mark.network]

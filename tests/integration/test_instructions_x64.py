@@ -27,10 +27,10 @@ from x64_instructions import (
 
 from ortrim.base.command import run
 from ortrim.base.console import Console
+from ortrim.parity.runner import RunRequest
 from ortrim.pipeline.executors import executor_for
-from ortrim.pipeline.planned import make_planned
-from ortrim.pipeline.request import Request
-from ortrim.verify.devices.device import RunRequest
+from ortrim.planning.planned import make_planned
+from ortrim.planning.request import Request
 
 COUNTING: Final = (
     pytest.mark.build,

@@ -8,8 +8,8 @@ import pytest
 
 from fake_kernels import CPU, TYPED, make_kernels
 from ortrim.base.command import run
-from ortrim.build.execution import JobPaths
-from ortrim.build.kept_kernels import (
+from ortrim.compiling.execution import JobPaths
+from ortrim.compiling.kept_kernels import (
     HEADER,
     LARGE,
     MACROS,
@@ -19,7 +19,7 @@ from ortrim.build.kept_kernels import (
     registered_kernels,
     write_kept_kernels,
 )
-from ortrim.build.upstream import REDUCED_TYPES, type_folder
+from ortrim.compiling.upstream import REDUCED_TYPES, type_folder
 from ortrim.models.operators import OperatorTypes
 
 pytestmark = pytest.mark.needs("gcc")

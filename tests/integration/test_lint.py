@@ -12,10 +12,10 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from onnx_samples import model_of, relu, value, write
+from ortrim.analysis.lint.rules import ModelFindings
+from ortrim.analysis.lint.run import LintRequest, lint_models
 from ortrim.base.console import Console
 from ortrim.cli.options import request_from
-from ortrim.lint.rules import ModelFindings
-from ortrim.lint.run import LintRequest, lint_models
 
 ASKED: Final = request_from(None)
 

@@ -16,12 +16,20 @@ from onnx import TensorProto, helper, numpy_helper, version_converter
 
 from linted_models import facts
 from onnx_samples import branching, model_of, relu, value, weighted, write
+from ortrim.analysis.lint.rules import BY_CODE, RULES
+from ortrim.analysis.lint.run import LintRequest, lint_models
 from ortrim.base.console import Console
+from ortrim.buildspec.step_specs import (
+    FixDimensions,
+    NameDimensions,
+    Quantize,
+    Rename,
+    ShareConstants,
+    StepChoices,
+    Strip,
+)
 from ortrim.cli.options import request_from
-from ortrim.lint.rules import BY_CODE, RULES
-from ortrim.lint.run import LintRequest, lint_models
 from ortrim.models.full_runtime import full_runtime
-from ortrim.spec.step_specs import FixDimensions, NameDimensions, Quantize, Rename, ShareConstants, StepChoices, Strip
 from ortrim.steps.step import Workplace
 from ortrim.steps.table import take_step
 from refused_models import REFUSED, dividing

@@ -15,10 +15,11 @@ import onnxruntime
 import pytest
 from onnx import TensorProto, helper
 
+from ortrim.analysis.inspect.run import inspect_ort
 from ortrim.base import command
 from ortrim.base.scripts import SCRIPTS
+from ortrim.buildspec.buildspec import ModelSpec
 from ortrim.errors import ConvertError, Diagnostic, ExitCode, ModelError, OperatorsError
-from ortrim.inspect.run import inspect_ort
 from ortrim.models import convert as convert_module
 from ortrim.models.convert import CPUINFO, Conversion, convert
 from ortrim.models.full_runtime import FullRuntime, full_runtime
@@ -26,7 +27,6 @@ from ortrim.models.models import OrtModel, PreparedModel
 from ortrim.models.operators import parse_config, reduce_operators, render_config
 from ortrim.models.ort_format import tensor_places
 from ortrim.models.prepare import prepare
-from ortrim.spec.buildspec import ModelSpec
 
 FLOAT = TensorProto.FLOAT
 ORT_VERSION = version("onnxruntime")

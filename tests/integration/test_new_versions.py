@@ -13,10 +13,10 @@ from github_state import Release
 from ortrim.base.console import Console
 from ortrim.errors import NetworkError, SourcesError, StorageError
 from ortrim.models.full_runtime import full_runtime, runtime_entry
-from ortrim.pins import new_versions
-from ortrim.pins.new_versions import model_limits, pin_new_versions, released_versions, wanted_versions
+from ortrim.pin_updates import new_versions
+from ortrim.pin_updates.new_versions import model_limits, pin_new_versions, released_versions, wanted_versions
+from ortrim.pin_updates.update import converter_text
 from ortrim.pins.runtime import runtime_pins
-from ortrim.pins.update import converter_text
 from ortrim.pins.versions import limits_of, newest_pinned, pin_file_name, supported_versions
 from ortrim.sources.checkouts import git
 from upstream_likeness import NDK, Upstream, running_upstream

@@ -11,10 +11,10 @@ import pytest
 from onnx import TensorProto, helper
 
 from onnx_samples import model_of, value, write
+from ortrim.analysis.compat.check import check_compatibility
+from ortrim.analysis.lint.run import LintRequest, lint_models
 from ortrim.base.console import Console
 from ortrim.cli.options import request_from
-from ortrim.compat.check import check_compatibility
-from ortrim.lint.run import LintRequest, lint_models
 from ortrim.models.full_runtime import FullRuntime, full_runtime, run_script
 from ortrim.pins.runtime import runtime_pins
 

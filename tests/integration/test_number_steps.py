@@ -17,11 +17,11 @@ from onnx import helper
 from mutated_models import mutated
 from number_samples import copy_of, operators, picture, ran, random_feeds, recurrent, weights
 from onnx_samples import model_of, relu, value
+from ortrim.buildspec.step_specs import Float16, Optimize, Quantize
 from ortrim.errors import ExitCode, ModelError
 from ortrim.models.full_runtime import full_runtime
 from ortrim.models.operators import NCHWC
 from ortrim.pins.runtime import runtime_pins
-from ortrim.spec.step_specs import Float16, Optimize, Quantize
 from ortrim.steps.runtime_tools import float16, optimize, quantize
 from ortrim.steps.step import Stepped, Workplace
 from ortrim.steps.table import take_step

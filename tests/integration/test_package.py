@@ -12,7 +12,7 @@ import pytest
 
 from ortrim.base.command import Completed, run
 from ortrim.base.scripts import packages_folder
-from ortrim.build.plan import Package
+from ortrim.compiling.plan import Package
 from ortrim.pins.shipped import tool_requirements
 from wheel_package import PROGRAM, make_wheel_package
 

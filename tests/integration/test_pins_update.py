@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from ortrim.errors import Diagnostic, ExitCode, SourcesError, SpecError, StorageError
-from ortrim.pins.new_versions import pin_version
+from ortrim.pin_updates.new_versions import pin_version
+from ortrim.pin_updates.update import pin_sources
 from ortrim.pins.runtime import runtime_pins, upstream_names
-from ortrim.pins.update import pin_sources
 from ortrim.sources.checkouts import git
 from upstream_likeness import Upstream, running_upstream
 

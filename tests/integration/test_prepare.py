@@ -20,16 +20,16 @@ from onnx_samples import model_of, value
 from ortrim.base.console import Console
 from ortrim.base.files import sha256_of
 from ortrim.base.scripts import SCRIPTS, Python, ScriptCrash, run_script
+from ortrim.buildspec.step_specs import InferShapes, Simplify
 from ortrim.errors import Diagnostic, ModelError
 from ortrim.models.full_runtime import full_runtime
-from ortrim.pipeline.preparing import prepare_models, write_prepared
-from ortrim.pipeline.request import Request, load
-from ortrim.spec.step_specs import InferShapes, Simplify
+from ortrim.parity.measurements import Verdict
+from ortrim.planning.preparing import prepare_models, write_prepared
+from ortrim.planning.request import Request, load
 from ortrim.steps import preparation as stepping
 from ortrim.steps.preparation import Preparation
 from ortrim.steps.step import Workplace
 from ortrim.steps.table import take_step
-from ortrim.verify.measurements import Verdict
 from stepped_models import constant, feeds_for, layered, same_outputs, with_branch
 
 CLASSIFIER = """\

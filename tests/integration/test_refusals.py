@@ -13,21 +13,21 @@ import pytest
 from onnx import helper, numpy_helper
 
 from onnx_samples import model_of, value, write
+from ortrim.analysis.compat.check import check_compatibility
+from ortrim.analysis.lint.rules import BY_CODE
+from ortrim.analysis.lint.run import LintRequest, failure_of, lint_models
 from ortrim.base.console import Console
-from ortrim.cases.found import found_cases
+from ortrim.buildspec.buildspec import CaseSpec, ModelSpec
 from ortrim.cli.options import request_from
-from ortrim.compat.check import check_compatibility
 from ortrim.errors import Diagnostic, ExitCode
-from ortrim.lint.rules import BY_CODE
-from ortrim.lint.run import LintRequest, failure_of, lint_models
 from ortrim.models.convert import Conversion, convert
 from ortrim.models.full_runtime import FullRuntime, full_runtime
 from ortrim.models.models import PreparedModel
 from ortrim.models.prepare import prepare
 from ortrim.models.refusals import CAUSES, CRASH_HINT, LOAD_HINT
-from ortrim.spec.buildspec import CaseSpec, ModelSpec
-from ortrim.verify.cases import make_cases
-from ortrim.verify.reference import reference_outputs
+from ortrim.parity.cases.found import found_cases
+from ortrim.parity.inputs import make_cases
+from ortrim.parity.reference import reference_outputs
 from refused_models import REFUSED, beside, dividing, shrinking_when_run, split
 
 CONSOLE: Final = Console(stdout=io.StringIO(), stderr=io.StringIO(), environment={})

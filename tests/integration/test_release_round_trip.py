@@ -30,21 +30,21 @@ from ortrim.base.checksums import SUMS
 from ortrim.base.console import Console
 from ortrim.base.files import sha256_of
 from ortrim.binaries.xcframework import read_xcframework
-from ortrim.build.plan import BuildPlan
 from ortrim.cli.options import request_from
+from ortrim.compiling.plan import BuildPlan
 from ortrim.errors import ExitCode, PackageError
-from ortrim.fetch.lock import read_lock
-from ortrim.fetch.run import App, Fetched, fetch_files
-from ortrim.fetch.snippets import snippet, snippet_files
 from ortrim.github.credentials import TOKEN
+from ortrim.github.fetch.lock import read_lock
+from ortrim.github.fetch.run import App, Fetched, fetch_files
+from ortrim.github.fetch.snippets import snippet, snippet_files
 from ortrim.github.followed_run import Remote
 from ortrim.github.jobs import REPORTS, hand_over, with_sums
 from ortrim.github.release import draft_release
 from ortrim.models.models import OrtModel
 from ortrim.package.manifest import FACTS
 from ortrim.package.package import make_package
-from ortrim.pipeline.planned import Planned
-from ortrim.pipeline.request import convert_models
+from ortrim.planning.planned import Planned
+from ortrim.planning.request import convert_models
 from ortrim.platforms.android.aar import make_android_package
 from ortrim.platforms.apple.package import make_apple_package
 from swift_packages import binary_targets

@@ -17,24 +17,24 @@ from onnx import TensorProto, helper, numpy_helper
 from ortrim.base.command import Completed, run
 from ortrim.base.files import sha256_of
 from ortrim.base.scripts import packages_folder
+from ortrim.buildspec.buildspec import CaseSpec, InputSpec, ModelSpec, SessionSettings, session_json
+from ortrim.devices.host import Host
 from ortrim.errors import Diagnostic, VerifyError
 from ortrim.models.convert import Conversion, convert
 from ortrim.models.full_runtime import FullRuntime, full_runtime
 from ortrim.models.models import PreparedModel
 from ortrim.models.onnx_files import facts_of, read_onnx
+from ortrim.parity.compare import GIVEN, compare
+from ortrim.parity.inputs import Case, load_array, make_cases
+from ortrim.parity.measurements import OutputParity, Verdict
+from ortrim.parity.reference import CaseOutputs, SavedOutputs, reference_outputs
+from ortrim.parity.runner import Repetition, RunRequest, runner_words
+from ortrim.parity.runner_output import RunnerEnded, read_output
 from ortrim.pins.runtime import runtime_pins
 from ortrim.pins.shipped import tool_requirements
-from ortrim.pipeline.conversions import subject_of, with_draws_given
+from ortrim.planning.conversions import subject_of, with_draws_given
 from ortrim.sources.sources import fetch_sources
-from ortrim.spec.buildspec import CaseSpec, InputSpec, ModelSpec, SessionSettings, session_json
-from ortrim.verify.cases import Case, load_array, make_cases
-from ortrim.verify.devices.device import Repetition, RunRequest, runner_words
-from ortrim.verify.devices.host import Host
 from ortrim.verify.measure import Baseline
-from ortrim.verify.measurements import OutputParity, Verdict
-from ortrim.verify.parity import GIVEN, compare
-from ortrim.verify.reference import CaseOutputs, SavedOutputs, reference_outputs
-from ortrim.verify.runner_output import RunnerEnded, read_output
 from ortrim.verify.verification import verify_on
 from sample_tasks import sample_task
 

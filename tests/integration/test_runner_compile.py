@@ -15,12 +15,12 @@ from elftools.elf.elffile import ELFFile
 from ortrim.base.command import run
 from ortrim.base.files import shipped_folder
 from ortrim.base.scripts import packages_folder
-from ortrim.build.execution import JobPaths
-from ortrim.build.plan import PlannedTarget
+from ortrim.buildspec.targets import TARGETS, OperatingSystem
+from ortrim.compiling.execution import JobPaths
+from ortrim.compiling.plan import PlannedTarget
 from ortrim.pins.runtime import runtime_pins
 from ortrim.pins.shipped import tool_requirements
 from ortrim.sources.sources import fetch_sources
-from ortrim.spec.targets import TARGETS, OperatingSystem
 from sample_plans import sample_plan
 
 pytestmark = pytest.mark.network

@@ -12,9 +12,9 @@ from onnx import TensorProto, helper
 
 from device_requests import real_request
 from ortrim.base.command import run
-from ortrim.verify.cases import Case
-from ortrim.verify.devices.device import MemoryUse, RunRequest, runner_words
-from ortrim.verify.devices.host import Host
+from ortrim.devices.host import Host
+from ortrim.parity.inputs import Case
+from ortrim.parity.runner import MemoryUse, RunRequest, runner_words
 
 pytestmark = [pytest.mark.network, pytest.mark.needs("gcc")]
 

@@ -11,11 +11,11 @@ import pytest
 from ortrim.base.command import run
 from ortrim.base.console import Console
 from ortrim.base.scripts import ISOLATED_PYTHON, environment_with, packages_folder
-from ortrim.build.plan import JobResult
 from ortrim.cli.options import request_from
+from ortrim.compiling.plan import JobResult
 from ortrim.package.manifest import PackageInputs, sbom_text
 from ortrim.pipeline.packaging import package_inputs
-from ortrim.pipeline.planned import make_planned
+from ortrim.planning.planned import make_planned
 
 pytestmark = pytest.mark.network
 

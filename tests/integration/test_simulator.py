@@ -15,6 +15,10 @@ from failing_runs import refused
 from fake_runtime import HEADERS, SOURCES, VALUES, fake_request
 from ortrim.base.command import run
 from ortrim.base.files import shipped_folder
+from ortrim.buildspec.targets import TARGETS
+from ortrim.devices.harness import HarnessContent
+from ortrim.parity.inputs import load_array
+from ortrim.parity.runner import RunRequest
 from ortrim.pins.runtime import runtime_pins
 from ortrim.platforms.apple.devicectl import phone_content
 from ortrim.platforms.apple.devices import MacHost, simulated_here
@@ -22,10 +26,6 @@ from ortrim.platforms.apple.harness import PhoneHarness, make_phone_harness
 from ortrim.platforms.apple.simctl import SIMCTL, SimulatorDevice, list_simulators, open_simulator
 from ortrim.platforms.apple.xcode import find_xcrun
 from ortrim.sources.sources import fetch_sources
-from ortrim.spec.targets import TARGETS
-from ortrim.verify.cases import load_array
-from ortrim.verify.devices.device import RunRequest
-from ortrim.verify.devices.harness import HarnessContent
 
 pytestmark = [pytest.mark.network, pytest.mark.needs("xcrun")]
 ARCHITECTURE: Final = platform.machine()

@@ -17,7 +17,7 @@ import pytest
 from cmake_application import Application, new_application
 from loopback_service import Asked, LoopbackService, Reply
 from ortrim.base.command import Completed, run
-from ortrim.fetch.snippets import SnippetFile, snippet
+from ortrim.github.fetch.snippets import SnippetFile, snippet
 from wheel_package import make_wheel_package
 
 EVIL: Final = "a'; println('hacked'); new File('hacked').text = 'x' ; '$(touch hacked) #{`touch hacked`} ]==] ${x}.aar"

@@ -14,9 +14,9 @@ import pytest
 from adb_machine import until
 from device_requests import real_request, script_request
 from failing_runs import refused
+from ortrim.devices.host import Host
+from ortrim.devices.ssh import SshClient, SshDevice, SshTransport, open_ssh
 from ortrim.errors import Diagnostic, ExitCode, StorageError, UsageError
-from ortrim.verify.devices.host import Host
-from ortrim.verify.devices.ssh import SshClient, SshDevice, SshTransport, open_ssh
 from ssh_machine import SshMachine, ssh_machine
 
 pytestmark = [pytest.mark.network, pytest.mark.needs("sshd")]

@@ -12,10 +12,10 @@ from ortrim.base.files import shipped_folder
 from ortrim.base.scripts import packages_folder
 from ortrim.binaries.archives import archive_members
 from ortrim.binaries.elf_objects import visible_symbols
-from ortrim.build.execution import BuildInputs, JobPaths, job_environment, prepare_workspace
-from ortrim.build.native import write_static_library
-from ortrim.build.plan import BuildJob
-from ortrim.containers.root_file_systems import machine_parts
+from ortrim.compiling.containers.root_file_systems import machine_parts
+from ortrim.compiling.execution import BuildInputs, JobPaths, job_environment, prepare_workspace
+from ortrim.compiling.native import write_static_library
+from ortrim.compiling.plan import BuildJob
 from ortrim.pins.shipped import tool_requirements
 from ortrim.platforms import LINUX
 from own_caches import zig_of_tests

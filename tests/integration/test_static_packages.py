@@ -17,9 +17,9 @@ from ortrim.base.command import run
 from ortrim.base.emulators import EMULATIONS
 from ortrim.base.files import sha256_of
 from ortrim.base.scripts import packages_folder
-from ortrim.containers.root_file_systems import machine_parts
+from ortrim.buildspec.targets import TARGETS, CLibrary
+from ortrim.compiling.containers.root_file_systems import machine_parts
 from ortrim.pins.shipped import tool_requirements
-from ortrim.spec.targets import TARGETS, CLibrary
 from static_programs import IN_C, IN_CXX, SAID_IN_C, SAID_IN_CXX, linked, said
 
 pytestmark = [pytest.mark.build, pytest.mark.network, pytest.mark.slow, pytest.mark.needs("apt-get")]

@@ -6,9 +6,9 @@ from typing import Any, Final
 import onnxruntime
 import pytest
 
+from ortrim.analysis.compat.installed import ONE_HOT, SLOTS, InstalledRuntime, allowed_types, layout_operators
 from ortrim.base.command import run
 from ortrim.base.scripts import ISOLATED_PYTHON, environment_with, packages_folder
-from ortrim.compat.installed import ONE_HOT, SLOTS, InstalledRuntime, allowed_types, layout_operators
 from ortrim.models.operators import OperatorId, OperatorTypes, required_operators
 from ortrim.pins.runtime import runtime_pins
 from ortrim.pins.shipped import tool_requirements

@@ -18,15 +18,15 @@ from ortrim.base.cache import cache_folder
 from ortrim.base.command import run
 from ortrim.base.scripts import packages_folder
 from ortrim.binaries.elf import read_library
-from ortrim.build.native import NativeExecutor
-from ortrim.build.plan import BuildJob, CompilerCacheUse
-from ortrim.build.selective import SelectiveBuild
-from ortrim.build.toolchains import PRECOMPILED_MARK
-from ortrim.build.translation_units import UnitIndex, learnt_index
-from ortrim.build.upstream import ninja_step
+from ortrim.buildspec.build_options import BuildOptions
+from ortrim.compiling.native import NativeExecutor
+from ortrim.compiling.plan import BuildJob, CompilerCacheUse
+from ortrim.compiling.selective import SelectiveBuild
+from ortrim.compiling.toolchains import PRECOMPILED_MARK
+from ortrim.compiling.translation_units import UnitIndex, learnt_index
+from ortrim.compiling.upstream import ninja_step
 from ortrim.pins.shipped import tool_requirements
-from ortrim.platforms.planner import with_arguments
-from ortrim.spec.build_options import BuildOptions
+from ortrim.planning.planner import with_arguments
 from sample_plans import sample_plan
 from unit_samples import without_shipped_indices
 

@@ -16,18 +16,18 @@ from ortrim.base.command import Completed, run
 from ortrim.base.json import from_json
 from ortrim.base.scripts import ISOLATED_PYTHON, environment_with, packages_folder
 from ortrim.binaries.macho_image import read_macho
-from ortrim.build.dead_kernels import KINDS
-from ortrim.build.plan import BuildJob, BuildPlan
-from ortrim.build.upstream_arguments import FLAGS
-from ortrim.build.upstream_options import require_known
+from ortrim.buildspec.buildspec import AndroidSpec, AppleSpec
+from ortrim.buildspec.targets import ABIS, CATALYST, TARGETS
+from ortrim.compiling.dead_kernels import KINDS
+from ortrim.compiling.plan import BuildJob, BuildPlan
+from ortrim.compiling.upstream_arguments import FLAGS
+from ortrim.compiling.upstream_options import require_known
 from ortrim.errors import BuildError
 from ortrim.pins.runtime import SourcePin, runtime_pins
 from ortrim.pins.shipped import tool_requirements
+from ortrim.planning.planner import with_arguments
 from ortrim.platforms.apple.zig_toolchain import zig_apple_toolchain
-from ortrim.platforms.planner import with_arguments
 from ortrim.sources.sources import fetch_sources
-from ortrim.spec.buildspec import AndroidSpec, AppleSpec
-from ortrim.spec.targets import ABIS, CATALYST, TARGETS
 from sample_plans import MODELS, SOURCES, sample_plan, system_gcc
 
 pytestmark = pytest.mark.network

@@ -40,9 +40,9 @@ def files_below(folder: Path, prefix: str) -> set[str]:
 def test_the_wheel_holds_code_and_data(wheel: Path) -> None:
     """All modules, pins, templates and scripts, the runner's source and the buildspecs are there, and nothing else."""
     expected = files_below(ROOT / "src" / "ortrim", "ortrim")
-    expected |= files_below(ROOT / "runner", "ortrim/data/runner")
-    expected |= files_below(ROOT / "buildspecs", "ortrim/data/buildspecs")
-    expected |= files_below(ROOT / "docker", "ortrim/data/docker")
+    expected |= files_below(ROOT / "runner", "ortrim/resources/runner")
+    expected |= files_below(ROOT / "buildspecs", "ortrim/resources/buildspecs")
+    expected |= files_below(ROOT / "docker", "ortrim/resources/docker")
     with zipfile.ZipFile(wheel) as opened:
         names = {name for name in opened.namelist() if ".dist-info/" not in name}
     assert names == expected

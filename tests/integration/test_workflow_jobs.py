@@ -22,9 +22,9 @@ from ndk_layout import lay_out_ndk
 from ortrim.base.cache import cache_folder
 from ortrim.base.checksums import SUMS
 from ortrim.github.jobs import mark_delivery, with_sums
-from ortrim.github.pin_updates import read_update
 from ortrim.github.plan_input import decode
 from ortrim.package.manifest import ATTESTED as ATTESTED_MARK
+from ortrim.pin_updates.pull_requests import read_update
 from ortrim.pins.images import action_pins, image_pins
 from ortrim.platforms.android.ndk import REPOSITORY, SDK_VARIABLES, VARIABLES
 from ortrim.sources.checkouts import git

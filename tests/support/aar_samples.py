@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any, Final
 
 from android_samples import BINDING, RECORDED, RUNTIME, TRIPLES, sample
-from ortrim.build.plan import BuildPlan, JobResult, PlannedModel
+from ortrim.buildspec.buildspec import AndroidSpec, RuntimeSpec, TargetSpec
+from ortrim.compiling.plan import BuildPlan, JobResult, PlannedModel
 from ortrim.models.models import OrtModel
 from ortrim.package.aar_contents import AarFacts, read_aar
 from ortrim.package.manifest import ComponentLicence, PackageInputs
+from ortrim.planning.planner import Contents, PlanInput, make_plan
 from ortrim.platforms.android.aar import AarInputs, AarPart
 from ortrim.platforms.android.jni import Jdk
-from ortrim.platforms.planner import Contents, PlanInput, make_plan
-from ortrim.spec.buildspec import AndroidSpec, RuntimeSpec, TargetSpec
 from sample_plans import OPERATORS, SOURCES, sample_spec, sample_toolchain
 
 ABIS: Final = tuple(TRIPLES)

@@ -20,9 +20,9 @@ from android_root import TOYBOX, android_root
 from network_kernel import MODULES, network_kernel
 from ortrim.base.command import Completed
 from ortrim.base.emulators import EMULATIONS
-from ortrim.containers.root_file_systems import machine_parts
+from ortrim.compiling.containers.root_file_systems import machine_parts
+from ortrim.devices.machine_files import Entry, compress, folder, link, regular, with_folders, write_archive
 from ortrim.platforms.android.adb import AdbClient, find_adb
-from ortrim.verify.devices.machine_files import Entry, compress, folder, link, regular, with_folders, write_archive
 
 DAEMON: Final = "usr/lib/android-sdk/platform-tools/adbd"
 PROGRAMS: Final = (DAEMON, "usr/bin/mksh-static", "usr/bin/toybox")

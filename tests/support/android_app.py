@@ -15,15 +15,15 @@ import numpy as np
 from ortrim.base.command import Completed, run
 from ortrim.base.console import Console
 from ortrim.base.json import from_json
-from ortrim.pipeline.planned import Planned
+from ortrim.buildspec.buildspec import SessionFile
+from ortrim.buildspec.tolerances import SAME_GRAPH_ELSEWHERE
+from ortrim.parity.compare import compare, with_same_graph
+from ortrim.parity.inputs import load_array, numpy_type, save_array
+from ortrim.parity.measurements import OutputParity
+from ortrim.parity.reference import CaseOutputs, SavedOutputs
+from ortrim.parity.runner import SavedOutput
 from ortrim.pipeline.verification import _subjects
-from ortrim.spec.buildspec import SessionFile
-from ortrim.spec.tolerances import SAME_GRAPH_ELSEWHERE
-from ortrim.verify.cases import load_array, numpy_type, save_array
-from ortrim.verify.devices.device import SavedOutput
-from ortrim.verify.measurements import OutputParity
-from ortrim.verify.parity import compare, with_same_graph
-from ortrim.verify.reference import CaseOutputs, SavedOutputs
+from ortrim.planning.planned import Planned
 from ortrim.verify.verification import ModelUnderTest
 
 PROJECT: Final = Path(__file__).parents[1] / "integration" / "data" / "android_app"

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Final
 
 from apple_slices import TRIPLES, recorded
-from ortrim.build.plan import BuildPlan, JobResult
+from ortrim.buildspec.buildspec import AppleSpec, TargetSpec
+from ortrim.compiling.plan import BuildPlan, JobResult
 from ortrim.models.models import OrtModel
 from ortrim.package.manifest import ComponentLicence, PackageInputs
 from ortrim.platforms.apple.inputs import AppleInputs, ApplePart
-from ortrim.spec.buildspec import AppleSpec, TargetSpec
 from sample_plans import MODELS, OPERATORS, SAMPLE_APPLE, sample_plan
 
 TARGETS: Final = tuple(TRIPLES)

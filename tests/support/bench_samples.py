@@ -3,7 +3,11 @@
 from dataclasses import replace
 from typing import Any, Final
 
-from ortrim.bench.points import (
+from ortrim.bench.scores import report_of
+from ortrim.buildspec.buildspec import DEFAULTS, SessionSpec
+from ortrim.parity.measurements import HostFacts
+from ortrim.parity.runner import CaseRun, MemoryUse, RunnerOutput, RunRequest
+from ortrim.report.history.points import (
     DEFAULT,
     BenchCase,
     BenchLibrary,
@@ -15,10 +19,6 @@ from ortrim.bench.points import (
     sweep_points,
     turns,
 )
-from ortrim.bench.scores import report_of
-from ortrim.spec.buildspec import DEFAULTS, SessionSpec
-from ortrim.verify.devices.device import CaseRun, MemoryUse, RunnerOutput, RunRequest
-from ortrim.verify.measurements import HostFacts
 
 SESSION: Final = replace(DEFAULTS, in_place=True)
 BASE: Final = BenchPoint(name=DEFAULT, session=SESSION)

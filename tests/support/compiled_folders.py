@@ -9,11 +9,11 @@ from typing import Final
 
 from ortrim.base.command import Completed, run
 from ortrim.base.scripts import packages_folder
-from ortrim.build.compiler_cache import CompilerCache
-from ortrim.build.execution import BuildInputs, job_environment, prepare_workspace
-from ortrim.build.toolchains import zig_toolchain
+from ortrim.buildspec.targets import TARGETS
+from ortrim.compiling.compiler_cache import CompilerCache
+from ortrim.compiling.execution import BuildInputs, job_environment, prepare_workspace
+from ortrim.compiling.toolchains import zig_toolchain
 from ortrim.pins.shipped import tool_requirements, tool_versions
-from ortrim.spec.targets import TARGETS
 
 HEADER: Final = """#pragma once
 inline const char* here() { return __FILE__; }

@@ -10,14 +10,14 @@ from onnx import TensorProto, helper
 
 from ortrim.base.command import run
 from ortrim.base.files import sha256_of, shipped_folder
+from ortrim.buildspec.buildspec import CaseSpec, ModelSpec
 from ortrim.models.full_runtime import full_runtime
 from ortrim.models.models import PreparedModel
 from ortrim.models.onnx_files import facts_of
+from ortrim.parity.inputs import make_cases
+from ortrim.parity.runner import Repetition, RunRequest
 from ortrim.pins.runtime import runtime_pins
 from ortrim.sources.sources import fetch_sources
-from ortrim.spec.buildspec import CaseSpec, ModelSpec
-from ortrim.verify.cases import make_cases
-from ortrim.verify.devices.device import Repetition, RunRequest
 
 HEADERS: Final = Path("onnxruntime/include/onnxruntime/core/session")
 LIMIT_SECONDS: Final = 20.0

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from ortrim.base.command import Completed, run
 from ortrim.errors import ToolError, VerifyError
-from ortrim.verify.cases import Case
-from ortrim.verify.devices.device import Repetition, RunRequest
-from ortrim.verify.measurements import HostFacts
+from ortrim.parity.inputs import Case
+from ortrim.parity.measurements import HostFacts
+from ortrim.parity.runner import Repetition, RunRequest
 
 REPORT = (
     '{"schema":"ortrim-runner/1","status":"ok","runtime_version":"1.21.0","open_ms":1,"load_ms":2,'

@@ -4,9 +4,16 @@ from pathlib import Path
 from typing import Final
 
 from bench_samples import HOST
-from ortrim.engines.processes import Attempt, CannotRun, EngineConversion, EngineRun, SavedArray, rows_of
-from ortrim.engines.rows import ComparedCase, EngineComparison, EngineFacts, EngineLibrary, EngineParity, EngineRow
-from ortrim.verify.measurements import Verdict
+from ortrim.bench.engines.processes import Attempt, CannotRun, EngineConversion, EngineRun, SavedArray, rows_of
+from ortrim.bench.engines.rows import (
+    ComparedCase,
+    EngineComparison,
+    EngineFacts,
+    EngineLibrary,
+    EngineParity,
+    EngineRow,
+)
+from ortrim.parity.measurements import Verdict
 
 RECORDED: Final = Path(__file__).parents[1] / "unit" / "engines" / "data"
 """Answers of engines to the demo's first case and, of tract, to another model's; versions: docs/guides/measure.md."""

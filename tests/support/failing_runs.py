@@ -4,9 +4,10 @@ from collections.abc import Callable
 
 import pytest
 
+from ortrim.devices.device import Device
 from ortrim.errors import Diagnostic, ExitCode, VerifyError
-from ortrim.verify.devices.batch import Farm, FarmJob
-from ortrim.verify.devices.device import Device, RunRequest
+from ortrim.parity.runner import RunRequest
+from ortrim.verify.batch import Farm, FarmJob
 
 
 def refused(device: Device, request: RunRequest) -> VerifyError:

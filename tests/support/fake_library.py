@@ -9,11 +9,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from ortrim.binaries.objects import read_object
-from ortrim.build.translation_units import ObjectSymbols, UnitIndex, Variant, make_index
+from ortrim.compiling.translation_units import ObjectSymbols, UnitIndex, Variant, make_index
 from unit_samples import ADD, GEMM, INTERFACE, PROVIDER, SESSION, SGEMM, UNUSED
 from workshop import Workshop
 
-OBJECTS = Path(__file__).parents[1] / "unit" / "build" / "data" / "objects"
+OBJECTS = Path(__file__).parents[1] / "unit" / "compiling" / "data" / "objects"
 BROADCAST = "${sources}/onnxruntime/onnxruntime/core/providers/cpu/broadcast.cc"
 PLATFORM = "${sources}/onnxruntime/onnxruntime/core/mlas/lib/platform.cpp"
 CPUID = "${sources}/onnxruntime/onnxruntime/core/common/cpuid_info.cc"

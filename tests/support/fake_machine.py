@@ -8,9 +8,9 @@ from pathlib import Path
 from device_samples import REPORT
 from ortrim.base.emulators import EMULATIONS
 from ortrim.base.tools import InstalledTool
-from ortrim.containers.root_file_systems import MachineParts
+from ortrim.compiling.containers.root_file_systems import MachineParts
+from ortrim.devices.qemu_system import QemuSystem
 from ortrim.sources.debian import DebianPackage
-from ortrim.verify.devices.qemu_system import QemuSystem
 
 CPU_INFORMATION = b"Features\t: fp asimd\nCPU implementer\t: 0x41\nCPU part\t: 0xd03\n"
 FACTS = {"cpuinfo": CPU_INFORMATION, "meminfo": b"MemTotal:  226640 kB\n", "release": b"6.12.107-cloud\n"}

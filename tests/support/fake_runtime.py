@@ -12,15 +12,16 @@ import onnxruntime
 from ortrim.base.command import run
 from ortrim.base.files import shipped_folder
 from ortrim.base.scripts import packages_folder
+from ortrim.buildspec.targets import TARGETS
+from ortrim.devices.device import Device
+from ortrim.devices.names import read_name
+from ortrim.parity.inputs import Case, save_array
+from ortrim.parity.runner import Repetition, RunRequest
 from ortrim.pins.runtime import runtime_pins
 from ortrim.pins.shipped import tool_requirements
-from ortrim.pipeline.devices import open_device
+from ortrim.planning.devices import open_device
 from ortrim.platforms import platform_of
 from ortrim.sources.sources import fetch_sources
-from ortrim.spec.targets import TARGETS
-from ortrim.verify.cases import Case, save_array
-from ortrim.verify.devices.device import Device, Repetition, RunRequest
-from ortrim.verify.devices.names import read_name
 
 SOURCES: Final = Path(__file__).parents[1] / "integration" / "data" / "machines"
 HEADERS: Final = Path("onnxruntime/include/onnxruntime/core/session")

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from ortrim.base.cache import record_entry
-from ortrim.build.native import finished_runner
-from ortrim.build.plan import CompilerCacheUse, PlannedTarget
-from ortrim.build.trees import BuildFacts, finished_build, write_facts
+from ortrim.compiling.native import finished_runner
+from ortrim.compiling.plan import CompilerCacheUse, PlannedTarget
+from ortrim.compiling.trees import BuildFacts, finished_build, write_facts
 from ortrim.platforms.android.jni import BINDING, SYMBOLS, finished_jni
 
 

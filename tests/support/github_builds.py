@@ -17,7 +17,7 @@ from finished_builds import leave_compiled
 from github_checks import OCTO, Remote, running_remote
 from github_state import Artifact, RemoteJob, RemoteRun, Timed
 from ortrim.base.emulators import EMULATIONS
-from ortrim.build.plan import PlannedTarget
+from ortrim.compiling.plan import PlannedTarget
 from ortrim.github import remote_build
 from ortrim.github.followed_run import Connection
 from ortrim.github.plan_input import HandedInput, decode

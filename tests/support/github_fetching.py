@@ -20,12 +20,12 @@ from github_state import COMMIT, Artifact, Release, RemoteRun, VirtualClock
 from github_wire import Exchange, Reply
 from loopback_service import interrupt
 from ortrim.base.json import to_json
-from ortrim.fetch import provenance
-from ortrim.fetch import run as apps_module
-from ortrim.fetch import run as fetch_run
-from ortrim.fetch.offers import EVERYTHING, Selection
-from ortrim.fetch.provenance import Provenance, ProvenanceClaim
-from ortrim.fetch.run import FetchRequest
+from ortrim.github.fetch import provenance
+from ortrim.github.fetch import run as apps_module
+from ortrim.github.fetch import run as fetch_run
+from ortrim.github.fetch.offers import EVERYTHING, Selection
+from ortrim.github.fetch.provenance import Provenance, ProvenanceClaim
+from ortrim.github.fetch.run import FetchRequest
 from ortrim.github.followed_run import Connection
 from ortrim.github.followed_run import Remote as Named
 from ortrim.github.repositories import Site

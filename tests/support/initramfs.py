@@ -1,6 +1,6 @@
 """What an initramfs holds, read by its own few lines: archives in cpio's `newc` form."""
 
-from ortrim.verify.devices.machine_files import TRAILER, Entry
+from ortrim.devices.machine_files import TRAILER, Entry
 
 
 def read_archive(data: bytes) -> tuple[Entry, ...]:

@@ -7,10 +7,10 @@ from typing import Final
 
 from ortrim.base.command import run
 from ortrim.base.console import Console
-from ortrim.build.plan import BuildJob
 from ortrim.cli.options import request_from
+from ortrim.compiling.plan import BuildJob
 from ortrim.pipeline.executors import executor_for
-from ortrim.pipeline.planned import Planned, make_planned
+from ortrim.planning.planned import Planned, make_planned
 from ortrim.platforms.android.aar import classes_jar
 from ortrim.platforms.android.jni import JAVA, Jdk, build_jni_library, find_jdk
 

@@ -12,16 +12,16 @@ import onnxruntime
 from lookup_models import Subject, mutants
 from ortrim.base.cache import cache_folder
 from ortrim.base.files import sha256_of
-from ortrim.cases.found import found_cases
+from ortrim.buildspec.buildspec import CaseSpec, ModelSpec
 from ortrim.models.full_runtime import full_runtime
 from ortrim.models.models import PreparedModel
 from ortrim.models.onnx_files import facts_of
-from ortrim.spec.buildspec import CaseSpec, ModelSpec
-from ortrim.verify.cases import Case, load_array, save_array
-from ortrim.verify.devices.device import SavedOutput
-from ortrim.verify.measurements import Verdict
-from ortrim.verify.parity import compare
-from ortrim.verify.reference import CaseOutputs, References, SavedOutputs, cases_made, reference_outputs
+from ortrim.parity.cases.found import found_cases
+from ortrim.parity.compare import compare
+from ortrim.parity.inputs import Case, load_array, save_array
+from ortrim.parity.measurements import Verdict
+from ortrim.parity.reference import CaseOutputs, References, SavedOutputs, cases_made, reference_outputs
+from ortrim.parity.runner import SavedOutput
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,10 +4,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from ortrim.cost.memory import LiveTensor, ModelCost, NodeCost, Peak, by_operator
-from ortrim.models.graph_facts import GraphFacts, NodeFacts, WeightFacts
-from ortrim.models.models import ModelFacts, OrtModel, TensorInfo
-from ortrim.page.content import (
+from ortrim.analysis.cost.memory import LiveTensor, ModelCost, NodeCost, Peak, by_operator
+from ortrim.analysis.page.content import (
     COMMON,
     MODEL,
     OWN,
@@ -19,8 +17,10 @@ from ortrim.page.content import (
     SharePart,
     SizeShare,
 )
+from ortrim.models.graph_facts import GraphFacts, NodeFacts, WeightFacts
+from ortrim.models.models import ModelFacts, OrtModel, TensorInfo
+from ortrim.parity.measurements import OutputParity, Verdict
 from ortrim.steps.report import CaseLeft, ModelCounts, PreparationReport, StepReport
-from ortrim.verify.measurements import OutputParity, Verdict
 from sample_reports import recorded_report
 
 MODEL_NAME: Final = "silero_vad"

@@ -6,11 +6,11 @@ from typing import Final
 
 from ortrim.base.files import shipped_folder
 from ortrim.base.scripts import packages_folder
-from ortrim.build.execution import BuildInputs, Parallelism
-from ortrim.build.native import NativeExecutor
+from ortrim.buildspec.targets import TARGETS
+from ortrim.compiling.execution import BuildInputs, Parallelism
+from ortrim.compiling.native import NativeExecutor
 from ortrim.pins.shipped import tool_requirements
 from ortrim.platforms import platform_of
-from ortrim.spec.targets import TARGETS
 
 TWO_JOBS: Final = Parallelism(jobs=2, reason="as asked")
 

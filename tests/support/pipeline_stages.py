@@ -13,13 +13,14 @@ from onnx_samples import relu, write
 from ort_samples import ort_model
 from ortrim.base.console import Console
 from ortrim.base.files import sha256_of, write_atomically
+from ortrim.buildspec.targets import TARGETS
 from ortrim.models.full_runtime import FullRuntime
 from ortrim.models.models import OrtModel, PreparedModel
 from ortrim.models.prepare import prepare
-from ortrim.pipeline import building, planned, request
-from ortrim.pipeline.request import Request
+from ortrim.pipeline import building
+from ortrim.planning import planned, request
+from ortrim.planning.request import Request
 from ortrim.sources.sources import SourceTree
-from ortrim.spec.targets import TARGETS
 from sample_plans import SOURCES
 
 

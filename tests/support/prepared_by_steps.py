@@ -11,9 +11,9 @@ from onnx_samples import write
 from ortrim.base.files import sha256_of
 from ortrim.models.models import PreparedModel
 from ortrim.models.prepare import check_model
-from ortrim.pipeline import preparing
+from ortrim.parity.inputs import make_cases
+from ortrim.planning import preparing
 from ortrim.steps.preparation import Preparation
-from ortrim.verify.cases import make_cases
 
 STEPS = '[[models.steps]]\nuse = "strip"\n'
 """To be written below a model of a buildspec."""

@@ -16,8 +16,8 @@ from invoke.program import Program
 
 from fake_sources import private_cache
 from ndk_layout import forget_ndks
+from ortrim.cli.namespace import namespace_for
 from ortrim.cli.program import program
-from ortrim.cli.tasks import namespace_for
 
 
 @dataclass(frozen=True)

@@ -4,14 +4,14 @@ import hashlib
 from dataclasses import replace
 from pathlib import Path
 
-from ortrim.build.plan import BuildJob, BuildPlan, JobResult, PlannedModel, PlannedTarget, RunnerJob, Toolchain
+from ortrim.buildspec.build_options import PROFILES
+from ortrim.buildspec.buildspec import Budgets
+from ortrim.buildspec.targets import TARGETS
+from ortrim.compiling.plan import BuildJob, BuildPlan, JobResult, PlannedModel, PlannedTarget, RunnerJob, Toolchain
 from ortrim.models.models import OrtModel
 from ortrim.models.operators import OperatorId, OperatorTypes, required_operators
 from ortrim.package.manifest import ComponentLicence, PackageInputs
 from ortrim.pins.runtime import SourcePin
-from ortrim.spec.build_options import PROFILES
-from ortrim.spec.buildspec import Budgets
-from ortrim.spec.targets import TARGETS
 
 LIBRARY = Path(__file__).parents[1] / "unit" / "binaries" / "data" / "tiny.so"
 MODEL = b"\x18\0\0\0ORTM" + bytes(range(256))

@@ -4,17 +4,17 @@ from dataclasses import replace
 from typing import Any
 
 from ndk_layout import NDK_VERSION
-from ortrim.build.plan import BuildPlan, PlannedModel, Toolchain
-from ortrim.build.toolchains import zig_toolchain
+from ortrim.buildspec.buildspec import AppleSpec, BuildSpec, ModelSpec, TargetSpec
+from ortrim.buildspec.targets import APPLE, TARGETS, CLibrary, OperatingSystem, minimum_glibc
+from ortrim.compiling.plan import BuildPlan, PlannedModel, Toolchain
+from ortrim.compiling.toolchains import zig_toolchain
 from ortrim.models.operators import OperatorId, OperatorTypes, RequiredOperators, required_operators
 from ortrim.pins.runtime import SourcePin
+from ortrim.planning.planner import Contents, PlanInput, make_plan
 from ortrim.platforms.android.ndk import ndk_toolchain
 from ortrim.platforms.android.platform import android_of
 from ortrim.platforms.apple.platform import deployment_target_of
 from ortrim.platforms.apple.xcode import xcode_toolchain
-from ortrim.platforms.planner import Contents, PlanInput, make_plan
-from ortrim.spec.buildspec import AppleSpec, BuildSpec, ModelSpec, TargetSpec
-from ortrim.spec.targets import APPLE, TARGETS, CLibrary, OperatingSystem, minimum_glibc
 
 SOURCES = (
     SourcePin(name="onnxruntime", version="1.21.0", kind="upstream", digest="a" * 64, licence="MIT"),

@@ -4,8 +4,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+from ortrim.parity.measurements import HostFacts, LeastMemory, RunnerResult, Verdict
 from ortrim.report.write import read_report
-from ortrim.verify.measurements import HostFacts, LeastMemory, RunnerResult, Verdict
 from ortrim.verify.reports import DeviceFailure, DeviceReport, VerifyReport
 
 RECORDED: Final = Path(__file__).parents[1] / "unit" / "report" / "data" / "report.json"

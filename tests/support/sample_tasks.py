@@ -8,14 +8,14 @@ from typing import Any, Final
 import numpy as np
 
 from ortrim.binaries.libraries import LibraryFacts, LibrarySize
+from ortrim.buildspec.buildspec import DIRECTLY, Budgets, ModelSpec, SessionSettings
 from ortrim.errors import Diagnostic, VerifyError
 from ortrim.models.models import OrtModel, PreparedModel
-from ortrim.spec.buildspec import DIRECTLY, Budgets, ModelSpec, SessionSettings
-from ortrim.verify import measurements
-from ortrim.verify.cases import Case, save_array
-from ortrim.verify.devices.device import RunnerOutput, RunRequest, SavedOutput
+from ortrim.parity import measurements
+from ortrim.parity.inputs import Case, save_array
+from ortrim.parity.reference import CaseOutputs, References
+from ortrim.parity.runner import RunnerOutput, RunRequest, SavedOutput
 from ortrim.verify.measure import Baseline
-from ortrim.verify.reference import CaseOutputs, References
 from ortrim.verify.verification import Delivery, Identity, ModelUnderTest, Task
 
 SAVED: Final = SavedOutput(name="y", element_type="float32", shape=(2,), file="output_000.npy")

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import strategies as st
 
-from ortrim.build.translation_units import ObjectSymbols, UnitIndex, Variant, make_index
+from ortrim.compiling.translation_units import ObjectSymbols, UnitIndex, Variant, make_index
 from ortrim.pins.shipped import user_pins_folder
 
 VARIANT = Variant(ort_version="1.21.0", target="linux-x64", toolchain="zig", exceptions=False)
@@ -26,8 +26,8 @@ def without_shipped_indices(patch: pytest.MonkeyPatch) -> None:
     def own_names(folder: str) -> tuple[str, ...]:
         return tuple(sorted(f"{folder}/{file.name}" for file in (user_pins_folder() / folder).glob("*")))
 
-    patch.setattr("ortrim.build.translation_units.pin_text", own_text)
-    patch.setattr("ortrim.build.translation_units.pin_names", own_names)
+    patch.setattr("ortrim.compiling.translation_units.pin_text", own_text)
+    patch.setattr("ortrim.compiling.translation_units.pin_names", own_names)
 
 
 def kernel(name: str, namespace: str = "NS_") -> str:

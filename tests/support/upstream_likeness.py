@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from ortrim.pin_updates.update import NDK_TEMPLATE, pin_sources
 from ortrim.pins.runtime import REPOSITORY, upstream_names
-from ortrim.pins.update import NDK_TEMPLATE, pin_sources
 from ortrim.sources.checkouts import git
 
 VERSION = "1.22.0"

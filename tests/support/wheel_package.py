@@ -7,7 +7,7 @@ from typing import Final
 
 import onnxruntime
 
-from ortrim.build.plan import Package
+from ortrim.compiling.plan import Package
 from ortrim.package.manifest import PackageInputs
 from ortrim.package.package import make_package
 from sample_package import make_inputs

@@ -8,10 +8,10 @@ from textwrap import indent
 
 from ortrim.base.cache import cache_folder
 from ortrim.base.files import shipped_folder
-from ortrim.build.execution import BuildInputs, Parallelism
-from ortrim.build.native import NativeExecutor
-from ortrim.build.plan import digest
-from ortrim.build.trees import finished_build
+from ortrim.compiling.execution import BuildInputs, Parallelism
+from ortrim.compiling.native import NativeExecutor
+from ortrim.compiling.plan import digest
+from ortrim.compiling.trees import finished_build
 from ortrim.platforms import platform_of
 from sample_plans import sample_plan
 

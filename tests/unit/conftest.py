@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ortrim.cli.tasks import namespace_for
+from ortrim.cli.namespace import namespace_for
 from pipeline_stages import Stages, small_stages
 from program_runs import MEASURE, Run, program_in
 

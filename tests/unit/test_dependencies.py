@@ -5,7 +5,7 @@ from typing import Final
 
 import pytest
 
-from ortrim.spec.buildspec import RuntimeSpec
+from ortrim.buildspec.buildspec import RuntimeSpec
 
 ROOT: Final = Path(__file__).parents[2]
 PROJECT: Final = tomllib.loads((ROOT / "pyproject.toml").read_text())

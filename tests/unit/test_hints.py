@@ -10,7 +10,7 @@ import pytest
 
 import ortrim
 from onnx_samples import relu, write
-from ortrim.pipeline.request import Request, load
+from ortrim.planning.request import Request, load
 
 SOURCES: Final = Path(ortrim.__file__).parent
 TESTS: Final = Path(__file__).parents[1]

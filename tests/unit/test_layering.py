@@ -15,35 +15,26 @@ from ortrim.base.command import run
 SOURCE: Final = Path(__file__).parents[2] / "src" / "ortrim"
 LAYERS: Final = (
     ("cli",),
-    ("pins.new_versions", "pins.report"),
-    ("fetch",),
+    ("pin_updates",),
     ("github",),
-    ("pipeline.building",),
-    ("page",),
-    ("engines",),
     ("bench",),
-    ("history",),
-    ("cost", "lint", "compat", "app_api"),
-    ("size", "inspect", "history.rows", "history.store", "history.record"),
-    ("bench.points", "bench.report"),
-    ("cli.boundary", "cli.given_models", "cli.options", "cli.rendering", "cli.task"),
+    ("analysis",),
     ("pipeline",),
+    ("planning",),
     ("report",),
-    ("steps", "cases"),
-    ("pins.update",),
-    ("farms",),
+    ("devices.farms",),
     ("platforms",),
     ("verify",),
+    ("devices",),
     ("package",),
-    ("size.accounting", "size.components", "size.library"),
-    ("containers",),
-    ("build",),
+    ("steps",),
+    ("parity",),
+    ("compiling",),
     ("sources",),
-    ("pins",),
     ("models",),
     ("binaries",),
-    ("spec",),
-    ("pins.versions", "pins.shipped"),
+    ("buildspec",),
+    ("pins",),
     ("base",),
     ("errors",),
     ("__init__",),
@@ -55,19 +46,19 @@ modules (what others build on) lie lower than its run and its task.
 """
 
 PURE: Final = (
-    "spec.targets",
-    "spec.buildspec",
-    "spec.step_specs",
-    "spec.build_options",
-    "build.plan",
-    "platforms.planner",
+    "buildspec.targets",
+    "buildspec.buildspec",
+    "buildspec.step_specs",
+    "buildspec.build_options",
+    "compiling.plan",
+    "planning.planner",
     "platforms.linux.platform",
     "platforms.android.arguments",
     "platforms.apple.arguments",
-    "build.upstream_arguments",
-    "build.dead_kernels",
+    "compiling.upstream_arguments",
+    "compiling.dead_kernels",
     "models.models",
-    "verify.measurements",
+    "parity.measurements",
 )
 IMPURE_LAYERS: Final = {"base", "binaries", "github"}
 IMPURE_MODULES: Final = frozenset({
@@ -106,7 +97,7 @@ class Module:
 
 def read_modules(root: Path) -> tuple[Module, ...]:
     """Read every module below `root`, except what is data."""
-    paths = (path for path in sorted(root.rglob("*.py")) if path.relative_to(root).parts[0] != "data")
+    paths = (path for path in sorted(root.rglob("*.py")) if path.relative_to(root).parts[0] != "resources")
     return tuple(
         Module(path=path.relative_to(root), name=_name(path.relative_to(root)), tree=ast.parse(path.read_bytes()))
         for path in paths
@@ -260,26 +251,26 @@ def modules_of_ortrim() -> tuple[Module, ...]:
 def test_the_house_keeps_its_rules(rule: Rule) -> None:
     """No module of ortrim breaks the rule."""
     modules = modules_of_ortrim()
-    assert {"errors", "base", "build"} <= {module.top for module in modules}
+    assert {"errors", "base", "compiling"} <= {module.top for module in modules}
     assert list(rule(modules)) == []
 
 
 BREACHES: Final = [
-    (breaches_of_direction, "build/plan.py", "from ortrim.verify.cases import Case", "imports verify.cases"),
-    (breaches_of_direction, "build/plan.py", "import ortrim.verify.cases", "imports verify.cases"),
-    (breaches_of_direction, "build/plan.py", "def f():\n    from ortrim import cli", "imports cli"),
-    (breaches_of_direction, "build/plan.py", "if TYPE_CHECKING:\n    from ortrim.report import html", "imports report"),
-    (breaches_of_direction, "build/plan.py", "from .. import report", "imports report"),
-    (breaches_of_direction, "build/plan.py", "from ..verify.cases import Case", "imports verify"),
-    (breaches_of_direction, "verify/devices/host.py", "from ...platforms import linux", "imports platforms"),
-    (breaches_of_direction, "spec/load.py", "from ortrim.models import prepare", "imports models"),
-    (breaches_of_direction, "lint/run.py", "from ortrim.cost import graph", "imports cost"),
-    (breaches_of_direction, "size/accounting.py", "from ortrim.verify import cases", "imports verify"),
-    (breaches_of_direction, "bench/points.py", "from ortrim.page import run", "imports page"),
-    (breaches_of_direction, "__init__.py", "from ortrim.build import plan", "imports build"),
-    (breaches_of_direction, "cli/build.py", "import_module('ortrim.newcomer')", "newcomer, which has no layer"),
-    (breaches_of_direction, "build/plan.py", "importlib.import_module('ortrim.cli')", "imports cli"),
-    (breaches_of_direction, "cli/build.py", "import_module(name)", "<computed>, which has no layer"),
+    (breaches_of_direction, "compiling/plan.py", "from ortrim.verify.judge import judge", "imports verify.judge"),
+    (breaches_of_direction, "compiling/plan.py", "import ortrim.verify.judge", "imports verify.judge"),
+    (breaches_of_direction, "compiling/plan.py", "def f():\n    from ortrim import cli", "imports cli"),
+    (breaches_of_direction, "models/a.py", "if TYPE_CHECKING:\n    from ortrim.report import html", "imports report"),
+    (breaches_of_direction, "compiling/plan.py", "from .. import report", "imports report"),
+    (breaches_of_direction, "compiling/plan.py", "from ..verify.judge import judge", "imports verify"),
+    (breaches_of_direction, "devices/host.py", "from ..platforms import linux", "imports platforms"),
+    (breaches_of_direction, "buildspec/load.py", "from ortrim.models import prepare", "imports models"),
+    (breaches_of_direction, "analysis/lint/run.py", "from ortrim.bench import run", "imports bench"),
+    (breaches_of_direction, "compiling/size/accounting.py", "from ortrim.verify import judge", "imports verify"),
+    (breaches_of_direction, "report/history/points.py", "from ortrim.analysis.page import run", "imports analysis"),
+    (breaches_of_direction, "__init__.py", "from ortrim.compiling import plan", "imports compiling"),
+    (breaches_of_direction, "cli/tasks/build.py", "import_module('ortrim.newcomer')", "newcomer, which has no layer"),
+    (breaches_of_direction, "compiling/plan.py", "importlib.import_module('ortrim.cli')", "imports cli"),
+    (breaches_of_direction, "cli/tasks/build.py", "import_module(name)", "<computed>, which has no layer"),
     (breaches_of_direction, "utils.py", "", "has no layer"),
     (breaches_of_direction, "utils/text.py", "", "has no layer"),
     (breaches_of_starting_programs, "base/git.py", "import subprocess", "imports subprocess"),
@@ -289,19 +280,19 @@ BREACHES: Final = [
     (breaches_of_starting_programs, "base/git.py", "import os\nos.posix_spawn('git', [], {})", "uses os.posix_spawn"),
     (breaches_of_starting_programs, "bench/run.py", "import multiprocessing.pool", "imports multiprocessing.pool"),
     (breaches_of_starting_programs, "base/a.py", "asyncio.create_subprocess_exec('git')", "uses asyncio."),
-    (breaches_of_one_http_client, "farms/farm.py", "import requests", "imports requests"),
+    (breaches_of_one_http_client, "devices/farms/farm.py", "import requests", "imports requests"),
     (breaches_of_one_http_client, "base/downloads.py", "from urllib3 import PoolManager", "imports urllib3"),
-    (breaches_of_one_http_client, "pins/update.py", "from urllib import request", "imports urllib.request"),
-    (breaches_of_purity, "build/plan.py", "import os", "imports os"),
-    (breaches_of_purity, "build/plan.py", "import os.path", "imports os.path"),
-    (breaches_of_purity, "build/plan.py", "from time import monotonic", "imports time.monotonic"),
-    (breaches_of_purity, "build/plan.py", "from urllib import request", "imports urllib.request"),
-    (breaches_of_purity, "build/dead_kernels.py", "from datetime import UTC, datetime", "imports datetime.UTC"),
-    (breaches_of_purity, "build/dead_kernels.py", "from ortrim.base.files import sha256_of", "imports ortrim.base"),
-    (breaches_of_purity, "platforms/planner.py", "from ortrim.github import client", "imports ortrim.github"),
-    (breaches_of_purity, "platforms/planner.py", "from pathlib import Path\nPath('a').read_text()", "calls read_text"),
-    (breaches_of_purity, "platforms/planner.py", "from pathlib import Path\nPath.cwd()", "calls cwd"),
-    (breaches_of_purity, "platforms/planner.py", "open('a')", "calls open"),
+    (breaches_of_one_http_client, "pin_updates/update.py", "from urllib import request", "imports urllib.request"),
+    (breaches_of_purity, "compiling/plan.py", "import os", "imports os"),
+    (breaches_of_purity, "compiling/plan.py", "import os.path", "imports os.path"),
+    (breaches_of_purity, "compiling/plan.py", "from time import monotonic", "imports time.monotonic"),
+    (breaches_of_purity, "compiling/plan.py", "from urllib import request", "imports urllib.request"),
+    (breaches_of_purity, "compiling/dead_kernels.py", "from datetime import UTC, datetime", "imports datetime.UTC"),
+    (breaches_of_purity, "compiling/dead_kernels.py", "from ortrim.base.files import sha256_of", "imports ortrim.base"),
+    (breaches_of_purity, "planning/planner.py", "from ortrim.github import client", "imports ortrim.github"),
+    (breaches_of_purity, "planning/planner.py", "from pathlib import Path\nPath('a').read_text()", "calls read_text"),
+    (breaches_of_purity, "planning/planner.py", "from pathlib import Path\nPath.cwd()", "calls cwd"),
+    (breaches_of_purity, "planning/planner.py", "open('a')", "calls open"),
     (breaches_of_errors, "errors.py", "from ortrim.base import files", "imports ortrim.base"),
     (breaches_of_errors, "errors.py", "from . import __version__", "imports ortrim.__version__"),
 ]  # fmt: skip
@@ -326,14 +317,20 @@ def test_a_rule_catches_its_breach(tmp_path: Path, rule: Rule, path: str, text: 
 @pytest.mark.parametrize(
     ("path", "text"),
     [
-        ("build/plan.py", "from ortrim.spec.targets import Target\nfrom .trees import T\nfrom pathlib import Path"),
-        ("build/plan.py", "import hashlib, json\nfrom ortrim import errors\n'a'.replace('a', 'b')"),
+        (
+            "compiling/plan.py",
+            "from ortrim.buildspec.targets import Target\nfrom .trees import T\nfrom pathlib import Path",
+        ),
+        ("compiling/plan.py", "import hashlib, json\nfrom ortrim import errors\n'a'.replace('a', 'b')"),
         ("base/command.py", "import subprocess, os\nfrom ortrim.errors import ToolError"),
-        ("platforms/planner.py", "from ortrim.platforms import linux\nfrom ortrim.build import plan\nimport ortrim"),
-        ("cli/build.py", "from ortrim import pipeline\nfrom ortrim.cli.options import jobs\nimport os\nos.environ"),
-        ("pipeline/building.py", "from ortrim.verify.devices import host\nfrom ortrim.page import run"),
-        ("lint/task.py", "from ortrim.cli.boundary import boundary\nfrom ortrim.size.run import size_of"),
-        ("data/scripts/script.py", "import subprocess\nfrom ortrim.cli import build"),
+        ("planning/planner.py", "from ortrim.platforms import linux\nfrom ortrim.compiling import plan\nimport ortrim"),
+        (
+            "cli/tasks/build.py",
+            "from ortrim import pipeline\nfrom ortrim.cli.options import jobs\nimport os\nos.environ",
+        ),
+        ("pipeline/building.py", "from ortrim.devices import host\nfrom ortrim.planning import request"),
+        ("cli/tasks/lint.py", "from ortrim.cli.boundary import boundary\nfrom ortrim.analysis.size.run import size_of"),
+        ("resources/scripts/script.py", "import subprocess\nfrom ortrim.cli import build"),
     ],
 )
 def test_what_is_allowed_is_not_a_breach(tmp_path: Path, path: str, text: str) -> None:

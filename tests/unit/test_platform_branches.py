@@ -9,14 +9,15 @@ from typing import Final, TypeGuard
 import pytest
 
 SOURCE: Final = Path(__file__).parents[2] / "src" / "ortrim"
-OWNERS: Final = ("platforms", "binaries", "data")
+OWNERS: Final = ("platforms", "binaries", "resources")
 """What may know one platform from another: the platforms themselves, and the readers of their file formats."""
 ALLOWED: Final = {
-    "spec/targets.py": "defines targets and systems",
+    "buildspec/targets.py": "defines targets and systems",
+    "planning/planner.py": "a system's name stands for one of its targets",
 }
 """Other modules that may, each with its reason."""
 SYSTEM_NAMES: Final = frozenset({"APPLE", "CATALYST", "FIRST_ANDROID", "MACOS_UNIVERSAL"})
-"""Names of `spec.targets` that single out systems."""
+"""Names of `buildspec.targets` that single out systems."""
 OPTIONS: Final = frozenset({"android", "apple"})
 """Fields that one platform's targets have and others lack."""
 CLASSES_OF: Final = ("ortrim.platforms.android.", "ortrim.platforms.apple.", "ortrim.platforms.linux.")
@@ -64,7 +65,7 @@ def _asked(node: ast.AST) -> Iterator[ast.AST]:
 
 def _is_system(node: ast.Name, imported: dict[str, str]) -> bool:
     named = node.id in SYSTEM_NAMES or node.id == "OperatingSystem"
-    return named and imported.get(node.id) == "ortrim.spec.targets"
+    return named and imported.get(node.id) == "ortrim.buildspec.targets"
 
 
 def _is_of_one(node: ast.AST, imported: dict[str, str]) -> TypeGuard[ast.expr]:
@@ -99,8 +100,8 @@ def test_nothing_outside_platforms_asks_which_platform_it_has() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "from ortrim.spec.targets import OperatingSystem\nx = target.system is OperatingSystem.LINUX",
-        "from ortrim.spec.targets import APPLE\nx = target.system in APPLE",
+        "from ortrim.buildspec.targets import OperatingSystem\nx = target.system is OperatingSystem.LINUX",
+        "from ortrim.buildspec.targets import APPLE\nx = target.system in APPLE",
         "from ortrim.platforms import ANDROID\nx = platform_of(target) is ANDROID",
         "if job.android: pass",
         "x = 1 if job.apple is not None else 2",

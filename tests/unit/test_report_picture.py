@@ -7,9 +7,9 @@ from typing import Any, Final
 import pytest
 
 from ortrim.base.files import sha256_of
+from ortrim.buildspec.buildspec import merged_budgets
+from ortrim.buildspec.load import load_spec
 from ortrim.platforms import target_problems
-from ortrim.spec.buildspec import merged_budgets
-from ortrim.spec.load import load_spec
 from report_picture import FIGURES, PICTURE
 
 SHOWN: Final[dict[str, Any]] = json.loads(FIGURES.read_text())

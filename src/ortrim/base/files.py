@@ -330,5 +330,5 @@ PACKAGE: Final = Path(__file__).resolve().parents[1]
 
 def shipped_folder(name: str) -> Path:
     """Return the folder `name` (`runner`, `buildspecs`) as it was installed, or the checkout's own."""
-    installed = PACKAGE / "data" / name
+    installed = PACKAGE / "resources" / name
     return installed if installed.is_dir() else PACKAGE.parents[1] / name

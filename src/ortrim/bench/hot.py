@@ -15,15 +15,15 @@ from rich.text import Text
 
 from ortrim.base.console import Console, Step, printable
 from ortrim.base.files import require_writable, write_atomically
+from ortrim.devices.host import Host
 from ortrim.models.hot_operators import HOT_SHARE, RankedOperator, hot_file, named_in, ranked, render_hot, shares_of
 from ortrim.models.operators import RequiredOperators, parse_config
+from ortrim.parity.runner import Repetition, RunRequest
 from ortrim.pipeline.executors import executor_for
-from ortrim.pipeline.planned import Planned, planned_here
-from ortrim.pipeline.request import Request
-from ortrim.platforms.planner import BLOCKS
+from ortrim.planning.planned import Planned, planned_here
+from ortrim.planning.planner import BLOCKS
+from ortrim.planning.request import Request
 from ortrim.report.figures import plain_table, share_text
-from ortrim.verify.devices.device import Repetition, RunRequest
-from ortrim.verify.devices.host import Host
 from ortrim.verify.measure import own_baseline
 from ortrim.verify.operator_times import time_operators
 from ortrim.verify.verification import DeviceRuns

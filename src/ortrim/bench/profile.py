@@ -18,10 +18,11 @@ from rich.text import Text
 from ortrim.base.console import Console, counted, printable
 from ortrim.base.files import require_writable, write_atomically
 from ortrim.bench.subjects import BenchedModel, BenchSelection, base_point, request_at, subject_of
-from ortrim.pipeline.request import require_known
+from ortrim.devices.host import Host
+from ortrim.parity.runner import Repetition, RunRequest
+from ortrim.parity.runner_output import TRACE
+from ortrim.planning.request import require_known
 from ortrim.report.figures import ms_text, plain_table, share_text, shortened
-from ortrim.verify.devices.device import Repetition, RunRequest
-from ortrim.verify.devices.host import Host
 from ortrim.verify.operator_times import (
     Event,
     NodeTime,
@@ -31,7 +32,6 @@ from ortrim.verify.operator_times import (
     profiled,
     read_trace,
 )
-from ortrim.verify.runner_output import TRACE
 from ortrim.verify.verification import DeviceRuns
 
 FOLDER: Final = "profile"

@@ -10,7 +10,6 @@ from typing import Final
 
 from ortrim.base.console import Console
 from ortrim.base.files import require_writable, write_atomically
-from ortrim.bench.points import BenchModel, BenchPlan, BenchPoint, BenchReport, ModelBench, Sample, settings_at, turns
 from ortrim.bench.scores import (
     Journal,
     Writer,
@@ -22,11 +21,21 @@ from ortrim.bench.scores import (
     unfinished,
 )
 from ortrim.bench.subjects import LONGEST_SECONDS, BenchedModel, BenchRequest, Run, plan_of, request_at, subject_of
+from ortrim.buildspec.buildspec import SessionSettings, session_json
+from ortrim.devices.host import Host
 from ortrim.errors import UsageError, VerifyError
-from ortrim.history.record import record_benches
-from ortrim.spec.buildspec import SessionSettings, session_json
-from ortrim.verify.devices.device import Repetition, RunnerOutput
-from ortrim.verify.devices.host import Host
+from ortrim.parity.runner import Repetition, RunnerOutput
+from ortrim.pipeline.recording import record_benches
+from ortrim.report.history.points import (
+    BenchModel,
+    BenchPlan,
+    BenchPoint,
+    BenchReport,
+    ModelBench,
+    Sample,
+    settings_at,
+    turns,
+)
 from ortrim.verify.measure import alone
 from ortrim.verify.verification import DeviceRuns
 

@@ -17,9 +17,9 @@ from pydantic import ValidationError
 
 from ortrim.base.files import storage_errors, write_atomically
 from ortrim.base.json import from_json, to_canonical_json
-from ortrim.bench.points import BenchModel, BenchPlan, BenchReport, BenchRow, Goal, ModelBench, Sample, Score
 from ortrim.errors import StorageError
-from ortrim.verify.measurements import Distribution, distribution, median, median_interval
+from ortrim.parity.measurements import Distribution, distribution, median, median_interval
+from ortrim.report.history.points import BenchModel, BenchPlan, BenchReport, BenchRow, Goal, ModelBench, Sample, Score
 
 FEWEST_ROUNDS: Final = 3
 """From fewer, nothing is recommended: what else the machine does would decide."""

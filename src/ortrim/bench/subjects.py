@@ -13,7 +13,18 @@ from typing import Final
 from ortrim.base.cache import is_kept
 from ortrim.base.console import Console
 from ortrim.base.files import sha256_of
-from ortrim.bench.points import (
+from ortrim.buildspec.buildspec import DEFAULTS, session_of
+from ortrim.compiling.plan import PlannedTarget
+from ortrim.compiling.trees import finished_build, result_of
+from ortrim.errors import UsageError
+from ortrim.models.full_runtime import is_minimal
+from ortrim.parity.inputs import Case
+from ortrim.parity.measurements import HostFacts, median
+from ortrim.parity.runner import Repetition, RunnerOutput, RunRequest
+from ortrim.pipeline.executors import executor_for
+from ortrim.planning.planned import Planned, make_planned, planned_here
+from ortrim.planning.request import Request
+from ortrim.report.history.points import (
     DEFAULT,
     BenchCase,
     BenchLibrary,
@@ -25,18 +36,7 @@ from ortrim.bench.points import (
     settings_at,
     sweep_points,
 )
-from ortrim.build.plan import PlannedTarget
-from ortrim.build.trees import finished_build, result_of
-from ortrim.errors import UsageError
-from ortrim.models.full_runtime import is_minimal
-from ortrim.pipeline.executors import executor_for
-from ortrim.pipeline.planned import Planned, make_planned, planned_here
-from ortrim.pipeline.request import Request
-from ortrim.spec.buildspec import DEFAULTS, session_of
-from ortrim.verify.cases import Case
-from ortrim.verify.devices.device import Repetition, RunnerOutput, RunRequest
 from ortrim.verify.measure import own_baseline
-from ortrim.verify.measurements import HostFacts, median
 
 BUILT: Final = "built"
 WHEEL: Final = "wheel"

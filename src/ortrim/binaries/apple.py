@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from ortrim.spec.targets import APPLE_ARCHITECTURES, CATALYST, OperatingSystem, Target
+from ortrim.buildspec.targets import APPLE_ARCHITECTURES, CATALYST, OperatingSystem, Target
 
 
 class ApplePlatform(StrEnum):

@@ -19,8 +19,8 @@ from elftools.elf.sections import NoteSection, SymbolTableSection
 
 from ortrim.base.files import storage_errors
 from ortrim.binaries.libraries import LibraryFacts
+from ortrim.buildspec.targets import Architecture
 from ortrim.errors import BinaryError, Diagnostic
-from ortrim.spec.targets import Architecture
 
 T = TypeVar("T")
 

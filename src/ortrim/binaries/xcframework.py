@@ -413,7 +413,7 @@ class Category:
 @cache
 def categories() -> tuple[Category, ...]:
     """Return Apple's list, as far as it shows in undefined symbols."""
-    text = (files("ortrim") / "data" / "package" / "apple" / "required-reasons.toml").read_text(encoding="utf-8")
+    text = (files("ortrim") / "resources" / "package" / "apple" / "required-reasons.toml").read_text(encoding="utf-8")
     return TypeAdapter(tuple[Category, ...]).validate_python(tomllib.loads(text)["categories"])
 
 

@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from ortrim.cli.tasks import COLLECTIONS, TASKS, namespace_for
-from ortrim.spec.build_options import PROFILE_NAMES
-from ortrim.spec.step_specs import WITHOUT_KEYS
-from ortrim.spec.targets import TARGETS
+from ortrim.buildspec.build_options import PROFILE_NAMES
+from ortrim.buildspec.step_specs import WITHOUT_KEYS
+from ortrim.buildspec.targets import TARGETS
+from ortrim.cli.namespace import COLLECTIONS, TASKS, namespace_for
 
 VALUES: Final[Mapping[str, Sequence[str]]] = {
     "--target": tuple(TARGETS),

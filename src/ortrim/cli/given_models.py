@@ -13,22 +13,22 @@ from invoke.tasks import Task
 
 from ortrim.base.console import Console
 from ortrim.base.files import require_writable, write_if_changed
+from ortrim.buildspec.buildspec import CaseSpec, InputSpec, LoadedSpec
+from ortrim.buildspec.load import name_from
+from ortrim.buildspec.problems import nearest
+from ortrim.buildspec.step_specs import WITHOUT_KEYS
+from ortrim.buildspec.targets import selected
+from ortrim.buildspec.values import NAME
 from ortrim.cli.options import DEMO, HELP, profile_option, version_option
 from ortrim.cli.task import OrtrimTask
 from ortrim.cli.words import is_file_like, unknown_word
 from ortrim.errors import UsageError, bad_option
-from ortrim.pipeline.planned import possible_targets
-from ortrim.pipeline.request import Request, is_buildspec, load
+from ortrim.planning.planned import possible_targets
+from ortrim.planning.request import Request, is_buildspec, load
 from ortrim.report.write import JSON_NAME
-from ortrim.spec.buildspec import CaseSpec, InputSpec, LoadedSpec
-from ortrim.spec.load import name_from
-from ortrim.spec.problems import nearest
-from ortrim.spec.step_specs import WITHOUT_KEYS
-from ortrim.spec.targets import selected
-from ortrim.spec.values import NAME
 
 if TYPE_CHECKING:
-    from ortrim.pipeline.first_spec import FirstSpec
+    from ortrim.planning.first_spec import FirstSpec
 
 WORDS: Final = "files, folders, patterns, addresses or wheel:NAME==VERSION/MEMBER"
 MODELS_OR_BUILDSPECS: Final = f"models: {WORDS}; or buildspecs, for their models; also without --model"
@@ -128,7 +128,7 @@ class GivenModels:
 
     def first_spec(self, target: str | None = None, steps: Sequence[str] = ()) -> "FirstSpec":
         """Return the buildspec of the models, with the user's own cases alone."""
-        from ortrim.pipeline import first_spec  # noqa: PLC0415 - it imports onnx
+        from ortrim.planning import first_spec  # noqa: PLC0415 - it imports onnx
 
         require_named(self.words)
         choices = first_spec.FirstChoices(

@@ -17,8 +17,8 @@ from invoke.program import Program
 
 from ortrim.base.console import Console
 from ortrim.cli.boundary import end_unread, end_unwritten, open_standard_streams
+from ortrim.cli.namespace import namespace_for
 from ortrim.cli.task import task_help, without_name
-from ortrim.cli.tasks import namespace_for
 from ortrim.cli.words import LONGEST, is_file_like, nearest_word, unknown_word
 from ortrim.errors import ExitCode, UsageError
 

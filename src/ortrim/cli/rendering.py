@@ -9,15 +9,15 @@ from rich.table import Table
 
 from ortrim.base.console import Console, printable
 from ortrim.base.json import to_data
-from ortrim.build.plan import BuildPlan, digest
+from ortrim.buildspec.targets import TARGETS
 from ortrim.cli.boundary import ErrorData, as_data
+from ortrim.compiling.plan import BuildPlan, digest
 from ortrim.models.operators import RequiredOperators, parse_config
-from ortrim.pipeline.prediction import Prediction
-from ortrim.pipeline.request import Request
 from ortrim.pipeline.verification import gravest_failure
+from ortrim.planning.prediction import Prediction
+from ortrim.planning.request import Request
 from ortrim.platforms import platform_of
 from ortrim.report.terminal import terminal_report
-from ortrim.spec.targets import TARGETS
 from ortrim.verify.reports import VerifyReport
 
 

@@ -5,7 +5,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Final
 
-from ortrim.cli.tasks import COLLECTIONS, TASKS
+from ortrim.cli.namespace import COLLECTIONS, TASKS
 from ortrim.errors import UsageError
 
 SUFFIXES: Final = (".onnx", ".ort", ".toml")

@@ -24,7 +24,7 @@ from ortrim.base.command import Terminated
 from ortrim.base.console import Console, Step
 from ortrim.base.files import storage_errors, write_atomically
 from ortrim.base.json import from_json, to_json
-from ortrim.build.plan import BuildPlan, PlannedTarget, digest
+from ortrim.compiling.plan import BuildPlan, PlannedTarget, digest
 from ortrim.errors import Diagnostic, ExitCode, Interrupted, NetworkError, StorageError
 from ortrim.github.artifacts import choose_artifact, fetch_artifact, list_artifacts
 from ortrim.github.client import GitHub
@@ -35,8 +35,8 @@ from ortrim.github.runs import COMPLETED, RunProgress, cancel_run, changes, foll
 from ortrim.github.transport import RetryingSession
 from ortrim.github.workflow_files import compiled_artifact
 from ortrim.package.manifest import WORKFLOW
-from ortrim.pipeline.request import Request
 from ortrim.pipeline.transfer import import_compiled
+from ortrim.planning.request import Request
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,7 +16,9 @@ from ortrim.base.console import Console
 from ortrim.base.files import sha256_of, storage_errors, write_atomically
 from ortrim.base.json import to_json
 from ortrim.binaries.apple import XCFRAMEWORK
-from ortrim.build.plan import BuildPlan, PlannedTarget
+from ortrim.buildspec.buildspec import RuntimeSpec
+from ortrim.buildspec.targets import TARGETS, Target
+from ortrim.compiling.plan import BuildPlan, PlannedTarget
 from ortrim.errors import PlanError, SourcesError, StorageError, ToolError, UsageError, VerifyError
 from ortrim.github.plan_input import (
     MOST_OUTPUT_LETTERS,
@@ -27,21 +29,19 @@ from ortrim.github.plan_input import (
     travelling,
 )
 from ortrim.github.workflow_files import WorkflowInputs
-from ortrim.history.acceptance import check_reports, regression_of
 from ortrim.package.manifest import FACTS, FAILED, DeliveryFacts
 from ortrim.pins.runtime import runtime_pins
+from ortrim.pipeline.acceptance import check_reports, regression_of
 from ortrim.pipeline.building import build, verify_again
 from ortrim.pipeline.executors import native_executor
 from ortrim.pipeline.packaging import PackageGroup, groups
-from ortrim.pipeline.planned import Planned, make_planned, target_folder
-from ortrim.pipeline.request import Request
 from ortrim.pipeline.transfer import export_compiled, import_compiled
 from ortrim.pipeline.verification import HARNESS, gravest_failure
+from ortrim.planning.planned import Planned, make_planned, target_folder
+from ortrim.planning.request import Request
 from ortrim.platforms import Platform, platform_of
 from ortrim.platforms.android.harness import COMMANDS
 from ortrim.sources.checkouts import git
-from ortrim.spec.buildspec import RuntimeSpec
-from ortrim.spec.targets import TARGETS, Target
 from ortrim.verify.reports import VerifyReport
 
 LOGS: Final = "logs"

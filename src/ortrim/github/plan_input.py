@@ -17,22 +17,22 @@ from pydantic import Field, ValidationError
 
 from ortrim.base.console import Console
 from ortrim.base.json import from_json, to_canonical_json
-from ortrim.build.dead_kernels import KINDS
-from ortrim.build.plan import BuildPlan, PlannedModel, PlannedTarget, Toolchain, digest
+from ortrim.buildspec.buildspec import Budgets, BuildOptionChoices, BuildSpec, ModelSpec, RuntimeSpec, SessionSpec
+from ortrim.buildspec.problems import dotted
+from ortrim.buildspec.rules import SoundParts, semantic_problems
+from ortrim.buildspec.values import Sha256
+from ortrim.compiling.dead_kernels import KINDS
+from ortrim.compiling.plan import BuildPlan, PlannedModel, PlannedTarget, Toolchain, digest
 from ortrim.errors import Diagnostic, PlanError
 from ortrim.github.dispatch import LARGEST_INPUTS
 from ortrim.models.hot_operators import OPERATOR
 from ortrim.models.operators import parse_config, render_config
 from ortrim.pins.runtime import runtime_pins
-from ortrim.pipeline.planned import decide, optional_of, toolchains_of
-from ortrim.pipeline.request import Request
+from ortrim.planning.planned import decide, optional_of, toolchains_of
+from ortrim.planning.planner import Contents, PlanInput
+from ortrim.planning.request import Request
 from ortrim.platforms import target_problems
-from ortrim.platforms.planner import Contents, PlanInput
 from ortrim.sources.sources import SourceTree, fetch_sources
-from ortrim.spec.buildspec import Budgets, BuildOptionChoices, BuildSpec, ModelSpec, RuntimeSpec, SessionSpec
-from ortrim.spec.problems import dotted
-from ortrim.spec.rules import SoundParts, semantic_problems
-from ortrim.spec.values import Sha256
 
 MOST_LETTERS: Final = LARGEST_INPUTS - 4096
 """What a dispatch can carry; the rest is for the other inputs."""

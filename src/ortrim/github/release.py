@@ -11,14 +11,14 @@ from typing import Final
 
 from ortrim.base.checksums import SUMS, check_listed
 from ortrim.base.files import sha256_of, storage_errors
+from ortrim.buildspec.load import load_spec
+from ortrim.buildspec.targets import TARGETS
 from ortrim.errors import NetworkError, PackageError, UsageError
 from ortrim.github.credentials import gh
 from ortrim.package.manifest import ATTESTED, FACTS, FAILED, FOLDERS, PREFIX
+from ortrim.planning.planner import select_targets
 from ortrim.platforms import by_platform, target_problems
-from ortrim.platforms.planner import select_targets
 from ortrim.report.figures import escaped, table
-from ortrim.spec.load import load_spec
-from ortrim.spec.targets import TARGETS
 
 TAG: Final = re.compile(r"v[0-9]+(\.[0-9]+){1,3}([.-]?(rc|a|b|alpha|beta|dev)\.?[0-9]+)?")
 HEADING: Final = re.compile(r"^## +(?P<version>\S+).*$", re.MULTILINE)

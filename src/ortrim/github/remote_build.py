@@ -15,7 +15,7 @@ from typing import Final
 from ortrim.base.cache import locked
 from ortrim.base.console import Console
 from ortrim.base.files import require_writable
-from ortrim.build.plan import BuildPlan, PlannedTarget, digest
+from ortrim.compiling.plan import BuildPlan, PlannedTarget, digest
 from ortrim.errors import BuildError, Diagnostic, NetworkError, PlanError
 from ortrim.github.dispatch import Dispatch, dispatch
 from ortrim.github.followed_run import (
@@ -47,8 +47,8 @@ from ortrim.github.repositories import choose_ref, look_at
 from ortrim.github.runs import cancel_run, get_run, latest_runs, require_own_run
 from ortrim.package.manifest import WORKFLOW
 from ortrim.pipeline.building import build, check_first, to_compile
-from ortrim.pipeline.planned import Planned, make_planned
-from ortrim.pipeline.request import Request
+from ortrim.planning.planned import Planned, make_planned
+from ortrim.planning.request import Request
 from ortrim.verify.reports import VerifyReport
 
 LONGEST_TITLE: Final = 200

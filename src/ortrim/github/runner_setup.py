@@ -19,11 +19,11 @@ from typing import Any, Final
 from ortrim.base.command import last_lines, run
 from ortrim.base.emulators import SUITE, X64_USER
 from ortrim.base.files import storage_errors
+from ortrim.buildspec.targets import Target
 from ortrim.errors import Diagnostic, DiagnosticGroup, StorageError, ToolError, UsageError, VerifyError
 from ortrim.platforms import Platform, platform_of
 from ortrim.platforms.android.ndk import VARIABLES, find_ndk
 from ortrim.sources.debian import DEBIAN_KEYRING, Mirror, source_stanza
-from ortrim.spec.targets import Target
 
 INSTALL_SECONDS: Final = 1200
 REACHED_SECONDS: Final = 300.0

@@ -18,7 +18,9 @@ import pydantic
 
 from ortrim.base.checksums import SUMS
 from ortrim.base.files import storage_errors, write_if_changed
-from ortrim.build.plan import BuildPlan
+from ortrim.buildspec.build_options import PROFILE_NAMES, ProfileName
+from ortrim.buildspec.targets import TARGETS, Target
+from ortrim.compiling.plan import BuildPlan
 from ortrim.errors import Diagnostic, DiagnosticGroup, PlanError, UsageError, bad_option
 from ortrim.github.dispatch import LARGEST_INPUTS
 from ortrim.github.repositories import FULL_NAME
@@ -28,8 +30,6 @@ from ortrim.package.manifest import ATTESTED, FAILED, PREFIX
 from ortrim.pins.images import ActionPin, action_pins, action_reference, image_pins
 from ortrim.platforms import platform_of
 from ortrim.platforms.android.ndk import RELEASES
-from ortrim.spec.build_options import PROFILE_NAMES, ProfileName
-from ortrim.spec.targets import TARGETS, Target
 
 VARIABLE: Final = "ORTRIM_INPUTS"
 DEFAULT_SPEC: Final = "buildspecs/silero-vad.toml"
@@ -269,7 +269,9 @@ def _delivery(plan: BuildPlan, name: str, targets: tuple[str, ...], artifacts: s
 
 FOLDER: Final = Path(".github/workflows")
 NAMES: Final = ("build", "ci", "release", "update-pins")
-HEADER: Final = "# Rendered by `invoke workflows` from src/ortrim/data/github/{}.yml.j2: edit that file, not this one."
+HEADER: Final = (
+    "# Rendered by `invoke workflows` from src/ortrim/resources/github/{}.yml.j2: edit that file, not this one."
+)
 GRADLE: Final = "8.9"
 """What the Gradle project of the app for device farms says that it needs."""
 APP_GRADLE: Final = "9.6.0"
@@ -367,7 +369,7 @@ def rendered(name: str, values: Mapping[str, Any]) -> str:
 
 
 def _template(name: str) -> str:
-    return (files("ortrim") / "data" / "github" / name).read_text(encoding="utf-8")
+    return (files("ortrim") / "resources" / "github" / name).read_text(encoding="utf-8")
 
 
 FLOATING: Final = "v1"

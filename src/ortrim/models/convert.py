@@ -15,6 +15,7 @@ from ortrim.base.files import code_digest, require_space, sha256_of, storage_err
 from ortrim.base.json import to_canonical_json
 from ortrim.base.scripts import SCRIPTS
 from ortrim.base.tools import require
+from ortrim.buildspec.buildspec import Layout
 from ortrim.errors import ConvertError
 from ortrim.models.full_runtime import FullRuntime, run_script
 from ortrim.models.kernels import check_kernels, kernel_diagnostic, load_refusal, loads_in_place
@@ -23,7 +24,6 @@ from ortrim.models.operators import parse_config, render_config
 from ortrim.models.ort_format import Damaged, canonical, misaligned_tensors
 from ortrim.models.prepare import keep, read_facts
 from ortrim.models.refusals import known_refusal, plain_words, refusal
-from ortrim.spec.buildspec import Layout
 
 CPU: Final = "Haswell-noTSX,-x2apic,-tsc-deadline,-invpcid,-pcid"
 """AVX2 without AVX-512; qemu warns of the features taken away, which it does not emulate."""

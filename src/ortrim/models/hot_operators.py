@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from ortrim.buildspec.load import read_document
+from ortrim.buildspec.problems import Problem, as_error, kind, nearest, shown
 from ortrim.errors import DiagnosticGroup, SpecError
 from ortrim.models.operators import RequiredOperators
-from ortrim.spec.load import read_document
-from ortrim.spec.problems import Problem, as_error, kind, nearest, shown
 
 HOT_SHARE: Final = 0.95
 """A model's hot operators are the fewest that together make this part of its time."""

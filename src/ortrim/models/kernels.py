@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ortrim.base.json import to_data
+from ortrim.buildspec.buildspec import SessionSettings, SessionSpec, settings_of
 from ortrim.errors import ConvertError, ModelError, OperatorsError
 from ortrim.models.full_runtime import FullRuntime, run_script
 from ortrim.models.graph_facts import node_facts
@@ -18,7 +19,6 @@ from ortrim.models.models import PreparedModel
 from ortrim.models.onnx_files import read_onnx, with_types
 from ortrim.models.operators import NCHWC
 from ortrim.models.refusals import known_refusal
-from ortrim.spec.buildspec import SessionSettings, SessionSpec, settings_of
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -31,6 +31,7 @@ from ortrim.base.command import run
 from ortrim.base.downloads import download, fetch_unless
 from ortrim.base.files import sha256_of, storage_errors, write_atomically
 from ortrim.base.json import from_json, to_json
+from ortrim.buildspec.buildspec import ModelSpec
 from ortrim.errors import ModelError, NetworkError, StorageError
 from ortrim.models.models import ModelFacts, PreparedModel
 from ortrim.models.onnx_files import (
@@ -43,7 +44,6 @@ from ortrim.models.onnx_files import (
     refuse_size,
 )
 from ortrim.pins.versions import limits_of
-from ortrim.spec.buildspec import ModelSpec
 
 NEAR_MEMBERS: Final = 12
 """How many of a wheel's models an error names."""

@@ -19,7 +19,7 @@ from ortrim.base.checksums import FileEntry
 from ortrim.base.json import first_fault, from_json
 from ortrim.binaries.android import JavaClasses, NativeLibrary
 from ortrim.binaries.android_libraries import read_class, read_native_library
-from ortrim.build.plan import PlannedModel
+from ortrim.compiling.plan import PlannedModel
 from ortrim.errors import BinaryError
 from ortrim.models.operators import RequiredOperators
 from ortrim.pins.runtime import SourcePin

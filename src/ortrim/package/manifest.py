@@ -31,7 +31,7 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 from ortrim.base.checksums import FileEntry
 from ortrim.base.files import sha256_of
 from ortrim.base.json import first_fault, from_json, to_json
-from ortrim.build.plan import BuildJob, BuildPlan, JobResult, Manifest, digest
+from ortrim.compiling.plan import BuildJob, BuildPlan, JobResult, Manifest, digest
 from ortrim.errors import PackageError
 from ortrim.models.models import OrtModel
 from ortrim.models.operators import RequiredOperators

@@ -20,7 +20,9 @@ from ortrim.base.cache import publish_folder
 from ortrim.base.checksums import SUMS, check_sums, checksums_text
 from ortrim.base.files import disk_full, ran_out_of_space, require_space, shipped_folder
 from ortrim.binaries.elf import read_library
-from ortrim.build.plan import Manifest, Package
+from ortrim.buildspec.buildspec import session_json
+from ortrim.buildspec.targets import Architecture, Target
+from ortrim.compiling.plan import Manifest, Package
 from ortrim.errors import Diagnostic, PackageError, StorageError
 from ortrim.package.manifest import (
     SYMBOLS,
@@ -41,8 +43,6 @@ from ortrim.package.packing import (
     write_contents,
 )
 from ortrim.pins.origins import Origin, origin_of
-from ortrim.spec.buildspec import session_json
-from ortrim.spec.targets import Architecture, Target
 
 TEMPLATE: Final = ".j2"
 
@@ -51,7 +51,7 @@ def rendered(template: str, values: Mapping[str, object]) -> bytes:
     """Return a template of `data/package` with its values filled in; what is XML is escaped."""
     from jinja2 import Environment, StrictUndefined  # noqa: PLC0415 - slow to import, and needed only when packaging
 
-    text = (files("ortrim") / "data" / "package" / template).read_text(encoding="utf-8")
+    text = (files("ortrim") / "resources" / "package" / template).read_text(encoding="utf-8")
     environment = Environment(
         undefined=StrictUndefined, keep_trailing_newline=True, trim_blocks=True, autoescape=template.endswith(".xml.j2")
     )

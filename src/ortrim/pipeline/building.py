@@ -6,20 +6,20 @@ from dataclasses import replace
 from ortrim.base.cache import cache_damages, cache_folder, is_kept
 from ortrim.base.console import Console
 from ortrim.base.files import require_space, require_writable
-from ortrim.build.native import TREE_BYTES
-from ortrim.build.plan import JobResult, PlannedTarget
-from ortrim.build.trees import finished_build, result_of
+from ortrim.compiling.native import TREE_BYTES
+from ortrim.compiling.plan import JobResult, PlannedTarget
+from ortrim.compiling.trees import finished_build, result_of
 from ortrim.errors import VerifyError
-from ortrim.history.record import record_build
-from ortrim.pipeline.devices import answers, require_ready
 from ortrim.pipeline.executors import builder_for, compiled_before
 from ortrim.pipeline.packaging import PackageGroup, Results, groups, packaged
-from ortrim.pipeline.planned import Planned, make_planned, target_folder
-from ortrim.pipeline.prediction import Prediction, predictions, remember, require_reachable
-from ortrim.pipeline.preparing import write_steps
-from ortrim.pipeline.request import Request
+from ortrim.pipeline.recording import record_build
 from ortrim.pipeline.transfer import is_compiled
 from ortrim.pipeline.verification import Packaged, make_references, verify
+from ortrim.planning.devices import answers, require_ready
+from ortrim.planning.planned import Planned, make_planned, target_folder
+from ortrim.planning.prediction import Prediction, predictions, remember, require_reachable
+from ortrim.planning.preparing import write_steps
+from ortrim.planning.request import Request
 from ortrim.report.write import JSON_NAME, OUTDATED, read_report, write_reports
 from ortrim.verify.reports import VerifyReport
 

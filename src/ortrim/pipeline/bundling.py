@@ -14,23 +14,23 @@ from ortrim.base.downloads import arriving
 from ortrim.base.files import require_writable, storage_errors
 from ortrim.base.interpreters import OWN, Interpreter
 from ortrim.base.scripts import download_wheels
-from ortrim.build.upstream_arguments import optional_sources
+from ortrim.buildspec.buildspec import BuildSpec, LoadedSpec, ModelSpec, RuntimeSpec
+from ortrim.buildspec.step_specs import Simplify
+from ortrim.buildspec.targets import TARGETS, Target
+from ortrim.compiling.upstream_arguments import optional_sources
 from ortrim.errors import ToolError, UsageError
 from ortrim.models.full_runtime import DISTRIBUTION, converter_python, runtime_entry
 from ortrim.models.prepare import bundled_model
 from ortrim.pins.runtime import OPTIONAL, CommitPin, ComponentPin, RuntimePins, runtime_pins
 from ortrim.pins.shipped import step_requirements, tool_requirements
 from ortrim.pins.versions import exact_version
-from ortrim.pipeline.planned import host_target
-from ortrim.pipeline.request import prepared_models
+from ortrim.planning.planned import host_target
+from ortrim.planning.planner import select_targets
+from ortrim.planning.request import prepared_models
 from ortrim.platforms import platform_of
-from ortrim.platforms.planner import select_targets
 from ortrim.sources.archives import bundled_archive, declared_components, fetch_archives, read_dependencies
 from ortrim.sources.commits import bundled_commit, pack_commit
 from ortrim.sources.sources import SourceTree, fetch_sources, sound_sources
-from ortrim.spec.buildspec import BuildSpec, LoadedSpec, ModelSpec, RuntimeSpec
-from ortrim.spec.step_specs import Simplify
-from ortrim.spec.targets import TARGETS, Target
 
 ANY: Final = "any"
 """The name of a buildspec that stands for every one whose models are files."""

@@ -6,16 +6,16 @@ from ortrim.base.cache import is_kept
 from ortrim.base.console import Step
 from ortrim.base.files import shipped_folder
 from ortrim.base.scripts import packages_folder
-from ortrim.build.execution import BuildInputs, Executor, choose_parallelism
-from ortrim.build.native import NativeExecutor
-from ortrim.build.plan import AssemblyJob, BuildJob, JobResult, PlannedTarget
-from ortrim.build.trees import finished_build, result_of
-from ortrim.containers.executor import ContainerExecutor
+from ortrim.compiling.containers.executor import ContainerExecutor
+from ortrim.compiling.execution import BuildInputs, Executor, choose_parallelism
+from ortrim.compiling.native import NativeExecutor
+from ortrim.compiling.plan import AssemblyJob, BuildJob, JobResult, PlannedTarget
+from ortrim.compiling.trees import finished_build, result_of
 from ortrim.errors import VerifyError
 from ortrim.pins.shipped import tool_requirements
-from ortrim.pipeline.planned import Planned, target_folder
-from ortrim.pipeline.request import Request
 from ortrim.pipeline.transfer import is_compiled
+from ortrim.planning.planned import Planned, target_folder
+from ortrim.planning.request import Request
 from ortrim.platforms import Platform, platform_of
 from ortrim.sources.sources import sound_sources
 

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 
 from ortrim.base.console import Console
 from ortrim.base.scripts import packages_folder
-from ortrim.build.execution import Executor
-from ortrim.build.plan import AssemblyJob, BuildJob, BuildPlan, JobResult, PlannedTarget
-from ortrim.build.toolchains import LLVM, RUNTIME_LICENCES, libcxx_version
+from ortrim.compiling.execution import Executor
+from ortrim.compiling.plan import AssemblyJob, BuildJob, BuildPlan, JobResult, PlannedTarget
+from ortrim.compiling.toolchains import LLVM, RUNTIME_LICENCES, libcxx_version
 from ortrim.package.manifest import ComponentLicence, PackageInputs
 from ortrim.pins.shipped import tool_requirements
 from ortrim.pipeline.executors import builder_for
-from ortrim.pipeline.planned import Planned, target_folder
-from ortrim.pipeline.request import Request
 from ortrim.pipeline.verification import Packaged
+from ortrim.planning.planned import Planned, target_folder
+from ortrim.planning.request import Request
 from ortrim.platforms import platform_of
 from ortrim.platforms.delivery import Packaging
 from ortrim.sources.sources import licences, sound_sources

@@ -15,9 +15,9 @@ from typing import Final
 from ortrim.base.archives import unpack
 from ortrim.base.cache import cached_folder, is_kept
 from ortrim.base.files import storage_errors
-from ortrim.build.native import finished_runner
-from ortrim.build.plan import PlannedTarget, digest
-from ortrim.build.trees import finished_build, result_of
+from ortrim.compiling.native import finished_runner
+from ortrim.compiling.plan import PlannedTarget, digest
+from ortrim.compiling.trees import finished_build, result_of
 from ortrim.errors import BuildError, Diagnostic
 from ortrim.package.packing import write_archive
 from ortrim.platforms import platform_of

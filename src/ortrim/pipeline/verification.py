@@ -12,26 +12,26 @@ from pathlib import Path
 from typing import Final, assert_never
 
 from ortrim.base.console import Console, Step
-from ortrim.build.plan import BuildJob, JobResult, PlannedTarget, digest
+from ortrim.buildspec.targets import Target
+from ortrim.compiling.plan import BuildJob, JobResult, PlannedTarget, digest
+from ortrim.devices.device import Device
+from ortrim.devices.host import Host
+from ortrim.devices.names import DeviceName, FarmKind, is_farm
 from ortrim.errors import BinaryError, BudgetMissed, Diagnostic, DiagnosticGroup, Inconclusive, ParityError
-from ortrim.pipeline.conversions import changed_outputs, subject_of, with_draws_given
-from ortrim.pipeline.devices import devices_of, open_device
-from ortrim.pipeline.planned import Planned, target_folder
-from ortrim.pipeline.request import Request
+from ortrim.parity.measurements import Comparison, Verdict
+from ortrim.planning.conversions import changed_outputs, subject_of, with_draws_given
+from ortrim.planning.devices import devices_of, open_device
+from ortrim.planning.planned import Planned, target_folder
+from ortrim.planning.request import Request
 from ortrim.platforms import platform_of
 from ortrim.platforms.android.harness import job_apks
 from ortrim.platforms.apple.devicectl import PhoneDevice, open_phone
 from ortrim.platforms.apple.harness import job_app
 from ortrim.report.summary import coverage_text, unproved_models
-from ortrim.spec.targets import Target
-from ortrim.verify.devices.batch import Farm, FarmDevice
-from ortrim.verify.devices.device import Device
-from ortrim.verify.devices.host import Host
-from ortrim.verify.devices.names import DeviceName, FarmKind, is_farm
+from ortrim.verify.batch import Farm, FarmDevice
 from ortrim.verify.gates import BUDGET_GATE, gate_hint
 from ortrim.verify.judge import diagnostic_of
 from ortrim.verify.measure import device_folder, in_turn
-from ortrim.verify.measurements import Comparison, Verdict
 from ortrim.verify.reports import NOT_FOR_DEVICE, DeviceFailure, DeviceReport, VerifyReport
 from ortrim.verify.verification import Delivery, Identity, ModelUnderTest, Task, verify_target
 
@@ -42,11 +42,11 @@ RESULTS: Final = "farms"
 def _farm(kind: FarmKind) -> Farm:
     match kind:
         case "firebase":
-            from ortrim.farms.firebase import FirebaseFarm, find_gcloud  # noqa: PLC0415 - loaded when asked for
+            from ortrim.devices.farms.firebase import FirebaseFarm, find_gcloud  # noqa: PLC0415 - loaded when asked for
 
             return FirebaseFarm(gcloud=find_gcloud())
         case "devicefarm":
-            from ortrim.farms.device_farm import DeviceFarm  # noqa: PLC0415 - as above
+            from ortrim.devices.farms.device_farm import DeviceFarm  # noqa: PLC0415 - as above
 
             return DeviceFarm()
         case _:

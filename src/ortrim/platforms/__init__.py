@@ -3,14 +3,14 @@
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final, Literal, TypeVar
 
+from ortrim.buildspec.buildspec import TargetSpec
+from ortrim.buildspec.problems import Location, Problem
+from ortrim.buildspec.rules import stray_tables
+from ortrim.buildspec.targets import TARGETS, OperatingSystem, Target
 from ortrim.platforms.android.platform import Android
 from ortrim.platforms.apple.platform import Apple
 from ortrim.platforms.linux.platform import Linux
 from ortrim.platforms.platform import Platform
-from ortrim.spec.buildspec import TargetSpec
-from ortrim.spec.problems import Location, Problem
-from ortrim.spec.rules import stray_tables
-from ortrim.spec.targets import TARGETS, OperatingSystem, Target
 
 __all__ = [
     "ANDROID", "APPLE", "BY_SYSTEM", "LINUX", "PLATFORMS", "Platform", "by_platform", "platform_of", "target_problems",

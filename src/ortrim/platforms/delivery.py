@@ -7,18 +7,18 @@ from pathlib import Path
 
 from ortrim.base.console import Step
 from ortrim.binaries.libraries import LibrarySize
-from ortrim.build.execution import Executor
-from ortrim.build.plan import AssemblyJob, BuildJob
+from ortrim.buildspec.buildspec import IN_PLACE
+from ortrim.buildspec.targets import Architecture, Target
+from ortrim.compiling.execution import Executor
+from ortrim.compiling.plan import AssemblyJob, BuildJob
+from ortrim.devices.device import Device
+from ortrim.devices.emulators import DeviceRules
 from ortrim.models.full_runtime import FullRuntime
 from ortrim.models.ort_format import misaligned_tensors
 from ortrim.package.manifest import PackageInputs
-from ortrim.spec.buildspec import IN_PLACE
-from ortrim.spec.targets import Architecture, Target
-from ortrim.verify.devices.device import Device
-from ortrim.verify.devices.emulators import DeviceRules
+from ortrim.parity.measurements import Gate
 from ortrim.verify.gates import check_tensors
 from ortrim.verify.measure import Baseline
-from ortrim.verify.measurements import Gate
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,15 +5,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
-from ortrim.build.execution import Executor, JobPaths
-from ortrim.build.plan import AssemblyJob, BuildJob, JobResult, Toolchain
+from ortrim.buildspec.buildspec import BuildSpec, TargetSpec
+from ortrim.buildspec.problems import Location, Problem
+from ortrim.buildspec.targets import Target
+from ortrim.compiling.execution import Executor, JobPaths
+from ortrim.compiling.plan import AssemblyJob, BuildJob, JobResult, Toolchain
 from ortrim.pins.runtime import CommitPin, RuntimePins
-from ortrim.spec.buildspec import BuildSpec, TargetSpec
-from ortrim.spec.problems import Location, Problem
-from ortrim.spec.targets import Target
 
 if TYPE_CHECKING:
-    from ortrim.containers.executor import Images
+    from ortrim.compiling.containers.executor import Images
     from ortrim.platforms.delivery import Packaging, Verifying
     from ortrim.verify.verification import Delivery
 
@@ -142,7 +142,7 @@ class Platform(ABC):
 
     def images(self) -> "Images":
         """Return the images of containers that its toolchains run in."""
-        from ortrim.containers.executor import Images  # noqa: PLC0415 - slow to import, and planning needs none of it
+        from ortrim.compiling.containers.executor import Images  # noqa: PLC0415 - slow to import, and planning needs none of it
 
         return Images()
 

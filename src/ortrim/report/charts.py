@@ -15,10 +15,10 @@ from xml.etree import ElementTree as ET
 from markupsafe import Markup
 
 from ortrim.base.console import counted, printable
+from ortrim.parity.measurements import Distribution, OutputParity, RunnerResult
 from ortrim.report.content import components, measures_memory, measures_time
 from ortrim.report.figures import bytes_text, difference_text, ms_text, name_text, share_text, shortened
 from ortrim.report.summary import rank, tolerance_share
-from ortrim.verify.measurements import Distribution, OutputParity, RunnerResult
 from ortrim.verify.reports import DeviceReport, VerifyReport
 
 

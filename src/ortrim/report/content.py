@@ -15,6 +15,15 @@ from typing import Final
 
 from ortrim.base.console import counted, duration_text, printable
 from ortrim.base.processor_cores import cores_text
+from ortrim.parity.measurements import (
+    CaseTiming,
+    Comparison,
+    HostFacts,
+    LeastMemory,
+    OutputParity,
+    RunnerResult,
+    Verdict,
+)
 from ortrim.report.figures import (
     NONE,
     budget_text,
@@ -26,15 +35,6 @@ from ortrim.report.figures import (
     shape_text,
     share_text,
     shortened,
-)
-from ortrim.verify.measurements import (
-    CaseTiming,
-    Comparison,
-    HostFacts,
-    LeastMemory,
-    OutputParity,
-    RunnerResult,
-    Verdict,
 )
 from ortrim.verify.reports import (
     NOT_FOR_DEVICE,

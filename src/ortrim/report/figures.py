@@ -15,7 +15,7 @@ from rich.console import JustifyMethod
 from rich.table import Table
 
 from ortrim.base.console import printable
-from ortrim.verify.measurements import Unit
+from ortrim.parity.measurements import Unit
 
 NONE: Final = "\N{EN DASH}"
 ELLIPSIS: Final = "\N{HORIZONTAL ELLIPSIS}"

@@ -9,6 +9,7 @@ from typing import Any, Final
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from ortrim.base.console import counted
+from ortrim.parity.measurements import Verdict
 from ortrim.report.charts import (
     PARITY_ROWS,
     component_chart,
@@ -40,7 +41,6 @@ from ortrim.report.figures import bytes_text, name_text, share_text
 from ortrim.report.summary import coverage_texts, parity_text, subtitle, title, verdict_text
 from ortrim.report.terminal import device_names, side_by_side
 from ortrim.report.treemap import report_tiles
-from ortrim.verify.measurements import Verdict
 from ortrim.verify.reports import DeviceReport, VerifyReport
 
 
@@ -52,7 +52,7 @@ def rendered(template: str, **values: Any) -> str:
 @cache
 def _environment() -> Environment:
     environment = Environment(
-        loader=PackageLoader("ortrim", "data/report"),
+        loader=PackageLoader("ortrim", "resources/report"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

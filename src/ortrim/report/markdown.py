@@ -6,6 +6,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
+from ortrim.parity.measurements import Verdict
 from ortrim.report.content import (
     SYMBOLS,
     ReportLine,
@@ -28,7 +29,6 @@ from ortrim.report.content import (
 from ortrim.report.figures import escaped, name_text, table
 from ortrim.report.summary import coverage_texts, parity_text, subtitle, title, verdict_text
 from ortrim.report.terminal import Cell, Group, device_names, side_by_side
-from ortrim.verify.measurements import Verdict
 from ortrim.verify.reports import DeviceReport, VerifyReport
 
 Facts = Iterable[tuple[str, str]]

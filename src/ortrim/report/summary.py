@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from ortrim.base.console import counted, printable
+from ortrim.parity.measurements import Coverage, OutputParity, Verdict
 from ortrim.report.content import ReportLine, agreements, all_lines, gates, measures_memory, measures_time
 from ortrim.report.figures import NONE, difference_text, name_text
-from ortrim.verify.measurements import Coverage, OutputParity, Verdict
 from ortrim.verify.reports import DeviceReport, VerifyReport
 
 SHOWN: Final = 6

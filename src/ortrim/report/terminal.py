@@ -15,6 +15,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from ortrim.parity.measurements import CaseTiming, RunnerResult, Verdict
 from ortrim.report.content import (
     SYMBOLS,
     ReportLine,
@@ -31,7 +32,6 @@ from ortrim.report.content import (
 )
 from ortrim.report.figures import NONE, bytes_text, instructions_text, ms_text, name_text, plain_table, shortened
 from ortrim.report.summary import coverage_texts, parity_text, parity_verdict, subtitle, title, verdict_text
-from ortrim.verify.measurements import CaseTiming, RunnerResult, Verdict
 from ortrim.verify.reports import DeviceReport, VerifyReport
 
 LABELS: Final = (

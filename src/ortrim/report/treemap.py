@@ -10,9 +10,9 @@ from typing import Final
 from ortrim.base.console import printable
 from ortrim.binaries.libraries import LibrarySize
 from ortrim.binaries.link_map import member_name
+from ortrim.compiling.size.accounting import Leaf, Share, by_component, by_file, by_symbol, shares
 from ortrim.report.charts import FAMILIES, STYLES, family
 from ortrim.report.figures import name_text, shortened, symbol_text
-from ortrim.size.accounting import Leaf, Share, by_component, by_file, by_symbol, shares
 
 LEAST_FILE: Final = 0.01
 LEAST_SYMBOL: Final = 0.02

@@ -14,8 +14,8 @@ from typing import Any, Final
 import numpy as np
 import onnx
 
+from ortrim.buildspec.step_specs import Conv1dTo2d
 from ortrim.models.onnx_files import copied, read_names
-from ortrim.spec.step_specs import Conv1dTo2d
 from ortrim.steps.graph import (
     Names,
     Shapes,

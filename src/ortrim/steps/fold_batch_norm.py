@@ -11,8 +11,8 @@ from typing import Final
 import numpy as np
 import onnx
 
+from ortrim.buildspec.step_specs import FoldBatchNorm
 from ortrim.models.onnx_files import copied
-from ortrim.spec.step_specs import FoldBatchNorm
 from ortrim.steps.graph import (
     Names,
     Shapes,

@@ -15,9 +15,9 @@ import numpy as np
 import onnx
 from onnx import TensorProto
 
+from ortrim.buildspec.step_specs import FoldInput
 from ortrim.errors import ModelError
 from ortrim.models.onnx_files import graphs_in, read_names
-from ortrim.spec.step_specs import FoldInput
 from ortrim.steps.graph import (
     Names,
     Wiring,

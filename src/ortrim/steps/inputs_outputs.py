@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import onnx
 
+from ortrim.buildspec.step_specs import Batch, Extract, FixDimensions, NameDimensions, Outputs, Rename
 from ortrim.errors import ModelError
 from ortrim.models.onnx_files import graphs_below, graphs_in
-from ortrim.spec.step_specs import Batch, Extract, FixDimensions, NameDimensions, Outputs, Rename
 from ortrim.steps.graph import Wiring, is_onnx, rename_values, value_names
 from ortrim.steps.onnx_tools import by_onnx, inferred
 from ortrim.steps.remove import remove_dead_functions, remove_dead_initializers, remove_dead_nodes

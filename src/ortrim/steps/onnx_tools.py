@@ -5,8 +5,8 @@
 
 import onnx
 
+from ortrim.buildspec.step_specs import InferShapes
 from ortrim.models.onnx_files import graphs_in
-from ortrim.spec.step_specs import InferShapes
 from ortrim.steps.runtime_tools import python_with_onnx, rewritten
 from ortrim.steps.step import Stepped, Workplace, own_python
 

@@ -9,9 +9,9 @@ import onnx
 from google.protobuf.message import DecodeError
 from onnx import compose, defs
 
+from ortrim.buildspec.step_specs import Merge, Opset
 from ortrim.errors import ModelError
 from ortrim.models.onnx_files import nodes_of
-from ortrim.spec.step_specs import Merge, Opset
 from ortrim.steps.graph import DEFAULT_DOMAIN, opset_of
 from ortrim.steps.inputs_outputs import fed_inputs
 from ortrim.steps.onnx_tools import by_onnx

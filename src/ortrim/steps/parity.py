@@ -17,18 +17,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ortrim.base.files import sha256_of, storage_errors
+from ortrim.buildspec.step_specs import StepChoices
+from ortrim.buildspec.tolerances import Tolerance
 from ortrim.errors import ModelError, ParityError
 from ortrim.models.full_runtime import FullRuntime
 from ortrim.models.models import PreparedModel, TensorInfo
+from ortrim.parity.compare import compare
+from ortrim.parity.inputs import Case, load_array, numpy_type, save_array, shape_text
+from ortrim.parity.measurements import OutputParity, Verdict
+from ortrim.parity.reference import CaseOutputs, SavedOutputs, reference_outputs
+from ortrim.parity.runner import SavedOutput
 from ortrim.pins.versions import limits_of
-from ortrim.spec.step_specs import StepChoices
-from ortrim.spec.tolerances import Tolerance
 from ortrim.steps.report import CaseLeft, ModelCounts
-from ortrim.verify.cases import Case, load_array, numpy_type, save_array, shape_text
-from ortrim.verify.devices.device import SavedOutput
-from ortrim.verify.measurements import OutputParity, Verdict
-from ortrim.verify.parity import compare
-from ortrim.verify.reference import CaseOutputs, SavedOutputs, reference_outputs
 
 if TYPE_CHECKING:
     import onnx

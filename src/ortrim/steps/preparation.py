@@ -19,13 +19,16 @@ from typing import TYPE_CHECKING, Any, Final
 from ortrim.base.cache import cached_folder
 from ortrim.base.files import PACKAGE, code_digest, sha256_of, storage_errors
 from ortrim.base.json import from_json, to_canonical_json, to_data, to_json
+from ortrim.buildspec.buildspec import CaseSpec, InputSpec, ModelSpec
+from ortrim.buildspec.step_specs import Batch, FixDimensions, StepChoices
 from ortrim.errors import ConvertError, ModelError, ParityError, SpecError, VerifyError
 from ortrim.models.full_runtime import FullRuntime
 from ortrim.models.models import ModelFacts, PreparedModel, TensorInfo
 from ortrim.models.prepare import FACTS_LAYOUT, MODEL_FILE, keep, read_facts
+from ortrim.parity.inputs import DEFAULT_CASES, Case
+from ortrim.parity.measurements import OutputParity
+from ortrim.parity.reference import SavedOutputs
 from ortrim.pins.shipped import step_requirements
-from ortrim.spec.buildspec import CaseSpec, InputSpec, ModelSpec
-from ortrim.spec.step_specs import Batch, FixDimensions, StepChoices
 from ortrim.steps.parity import (
     Feeds,
     State,
@@ -42,9 +45,6 @@ from ortrim.steps.parity import (
     write_feeds,
 )
 from ortrim.steps.report import CaseLeft, PreparationReport, StepReport
-from ortrim.verify.cases import DEFAULT_CASES, Case
-from ortrim.verify.measurements import OutputParity
-from ortrim.verify.reference import SavedOutputs
 
 if TYPE_CHECKING:
     from ortrim.steps.step import Stepped
@@ -189,7 +189,7 @@ def _stepping_report(
 
 REPORT: Final = "steps.json"
 CASES: Final = "cases"
-CODE: Final = ("steps/*.py", "data/scripts/*.py", "spec/step_specs.py")
+CODE: Final = ("steps/*.py", "resources/scripts/*.py", "buildspec/step_specs.py")
 """Our own modules that a result depends on."""
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 import onnx
 
-from ortrim.spec.step_specs import ExpandRecurrent
+from ortrim.buildspec.step_specs import ExpandRecurrent
 from ortrim.steps.graph import (
     Names,
     NodeWriter,

@@ -13,8 +13,8 @@ import onnx
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
 
+from ortrim.buildspec.step_specs import RemoveDead, ShareConstants, Strip
 from ortrim.models.onnx_files import graphs_below, graphs_in, graphs_of, nodes_of, read_names
-from ortrim.spec.step_specs import RemoveDead, ShareConstants, Strip
 from ortrim.steps.graph import replace_nodes
 from ortrim.steps.step import Stepped, only, step_failed
 

@@ -13,7 +13,7 @@ import onnx
 from ortrim.models.graph_facts import weights_of
 from ortrim.models.models import ModelFacts
 from ortrim.models.onnx_files import nodes_of
-from ortrim.verify.measurements import OutputParity
+from ortrim.parity.measurements import OutputParity
 
 Outcome = Literal["changed", "unchanged", "left out"]
 

@@ -20,11 +20,11 @@ from onnx import TensorProto
 from ortrim.base.console import counted
 from ortrim.base.files import storage_errors
 from ortrim.base.scripts import Python, packages_folder
+from ortrim.buildspec.step_specs import Float16, OptimizationLevel, Optimize, Quantize, Simplify
 from ortrim.errors import ModelError
 from ortrim.models.onnx_files import nodes_of
 from ortrim.models.operators import NCHWC
 from ortrim.pins.shipped import step_requirements
-from ortrim.spec.step_specs import Float16, OptimizationLevel, Optimize, Quantize, Simplify
 from ortrim.steps.aliases import Aliases
 from ortrim.steps.graph import DEFAULT_DOMAIN
 from ortrim.steps.step import (

@@ -5,8 +5,7 @@ from typing import Any, Final
 
 import onnx
 
-from ortrim.errors import Diagnostic
-from ortrim.spec.step_specs import (
+from ortrim.buildspec.step_specs import (
     Batch,
     Conv1dTo2d,
     ExpandRecurrent,
@@ -29,6 +28,7 @@ from ortrim.spec.step_specs import (
     StepChoices,
     Strip,
 )
+from ortrim.errors import Diagnostic
 from ortrim.steps.conv1d_to_2d import conv1d_to_2d
 from ortrim.steps.fold_batch_norm import fold_batch_norm
 from ortrim.steps.fold_input import fold_input

@@ -10,9 +10,9 @@ from typing import Final, Generic, TypeVar
 
 from ortrim.base.console import counted
 from ortrim.binaries.libraries import LibraryFacts
+from ortrim.buildspec.targets import Architecture
 from ortrim.errors import BinaryError, Diagnostic, DiagnosticGroup
-from ortrim.spec.targets import Architecture
-from ortrim.verify.measurements import Gate, Verdict
+from ortrim.parity.measurements import Gate, Verdict
 
 BUDGET_GATE: Final = "size of each slice"
 """The one gate that is about a budget."""

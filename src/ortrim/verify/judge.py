@@ -14,11 +14,10 @@ from typing import Final
 
 from ortrim.base.command import signal_name
 from ortrim.binaries.libraries import LibrarySize
+from ortrim.buildspec.buildspec import Budgets
+from ortrim.devices.device import Device
 from ortrim.errors import Diagnostic, ExitCode
-from ortrim.spec.buildspec import Budgets
-from ortrim.verify.devices.device import CaseRun, Device, Repetition, RunnerOutput
-from ortrim.verify.measure import ONCE, Measurement, Rounds, missed_runs, one_round
-from ortrim.verify.measurements import (
+from ortrim.parity.measurements import (
     ERROR,
     Comparison,
     Distribution,
@@ -30,8 +29,10 @@ from ortrim.verify.measurements import (
     median,
     median_interval,
 )
+from ortrim.parity.runner import CaseRun, Repetition, RunnerOutput
+from ortrim.parity.runner_output import RunnerEnded
+from ortrim.verify.measure import ONCE, Measurement, Rounds, missed_runs, one_round
 from ortrim.verify.reports import NOT_FOR_DEVICE, DeviceFailure, DeviceReport
-from ortrim.verify.runner_output import RunnerEnded
 
 PEAK: Final = "peak RSS"
 LOAD: Final = "load"

@@ -18,23 +18,16 @@ from urllib.parse import quote
 from ortrim.base.cache import cache_folder, locked
 from ortrim.base.files import storage_errors
 from ortrim.binaries.libraries import LibrarySize
+from ortrim.buildspec.buildspec import SessionSettings, as_the_official
+from ortrim.devices.device import Device
+from ortrim.devices.names import DeviceName
 from ortrim.errors import VerifyError
 from ortrim.models.full_runtime import FullRuntime
-from ortrim.spec.buildspec import SessionSettings, as_the_official
-from ortrim.verify.cases import Case
-from ortrim.verify.devices.device import (
-    DEFAULT_REPETITION,
-    DEFAULT_SESSION,
-    CaseRun,
-    Device,
-    Repetition,
-    RunnerOutput,
-    RunRequest,
-)
-from ortrim.verify.devices.names import DeviceName
-from ortrim.verify.measurements import CaseTiming, Distribution, RunnerResult, distribution, median
-from ortrim.verify.reference import CaseOutputs, SavedOutputs
-from ortrim.verify.runner_output import TRACE
+from ortrim.parity.inputs import Case
+from ortrim.parity.measurements import CaseTiming, Distribution, RunnerResult, distribution, median
+from ortrim.parity.reference import CaseOutputs, SavedOutputs
+from ortrim.parity.runner import DEFAULT_REPETITION, DEFAULT_SESSION, CaseRun, Repetition, RunnerOutput, RunRequest
+from ortrim.parity.runner_output import TRACE
 
 ROUNDS: Final = 9
 """From nine on, the interval that holds the true median can leave out the extreme round on either side."""

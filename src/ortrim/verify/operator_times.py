@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from ortrim.base.files import storage_errors
+from ortrim.devices.device import Device
 from ortrim.errors import VerifyError
-from ortrim.verify.devices.device import Device, RunRequest
-from ortrim.verify.measurements import median
-from ortrim.verify.runner_output import TRACE, check_trace
+from ortrim.parity.measurements import median
+from ortrim.parity.runner import RunRequest
+from ortrim.parity.runner_output import TRACE, check_trace
 
 KERNEL: Final = "_kernel_time"
 """How the events end that last as long as a node's kernel (`core/framework/sequential_executor.cc`)."""

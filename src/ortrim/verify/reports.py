@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from ortrim.binaries.libraries import LibraryFacts, LibrarySize
-from ortrim.build.plan import CompiledUnits, CompilerCacheUse
-from ortrim.verify.measurements import (
+from ortrim.compiling.plan import CompiledUnits, CompilerCacheUse
+from ortrim.parity.measurements import (
     Comparison,
     Coverage,
     Gate,

@@ -21,11 +21,8 @@ from typing import Final
 from ortrim.base.files import sha256_of, storage_errors
 from ortrim.binaries.elf import build_id_of
 from ortrim.binaries.libraries import LibraryFacts, LibrarySize
-from ortrim.build.plan import CompiledUnits, CompilerCacheUse
-from ortrim.errors import Diagnostic, VerifyError
-from ortrim.models.models import OrtModel, PreparedModel
-from ortrim.spec.buildspec import Budgets, ModelSpec, SessionSettings
-from ortrim.spec.tolerances import (
+from ortrim.buildspec.buildspec import Budgets, ModelSpec, SessionSettings
+from ortrim.buildspec.tolerances import (
     CONVERSION,
     QUANTIZED_ELSEWHERE,
     SAME_GRAPH,
@@ -33,21 +30,29 @@ from ortrim.spec.tolerances import (
     Bounds,
     for_float32_weights,
 )
-from ortrim.verify import measurements
-from ortrim.verify.cases import Case
-from ortrim.verify.devices.batch import FarmDevice, batch_requests
-from ortrim.verify.devices.device import (
-    DEFAULT_REPETITION,
-    Device,
-    HeatedDevice,
-    PreparedDevice,
-    Repetition,
-    SimulatedDevice,
+from ortrim.compiling.plan import CompiledUnits, CompilerCacheUse
+from ortrim.devices.device import Device, HeatedDevice, PreparedDevice, SimulatedDevice
+from ortrim.devices.host import Host, saturates_here
+from ortrim.devices.names import DeviceName
+from ortrim.devices.qemu_system import DEFAULT_MEMORY_MIB, REPETITION, QemuSystem, least_memory, tries
+from ortrim.devices.several import OnDevice, on_each
+from ortrim.errors import Diagnostic, VerifyError
+from ortrim.models.models import OrtModel, PreparedModel
+from ortrim.parity import measurements
+from ortrim.parity.compare import (
+    compare,
+    is_drawn,
+    not_computed,
+    with_draws_given,
+    with_same_graph,
+    within_conversion_bounds,
 )
-from ortrim.verify.devices.host import Host, saturates_here
-from ortrim.verify.devices.names import DeviceName
-from ortrim.verify.devices.qemu_system import DEFAULT_MEMORY_MIB, REPETITION, QemuSystem, least_memory, tries
-from ortrim.verify.devices.several import OnDevice, on_each
+from ortrim.parity.inputs import Case
+from ortrim.parity.measurements import Comparison, Gate, LeastMemory, OutputParity, Verdict
+from ortrim.parity.reference import References, SavedOutputs
+from ortrim.parity.runner import DEFAULT_REPETITION, Repetition
+from ortrim.parity.runner_output import OF_ONE_MODEL
+from ortrim.verify.batch import FarmDevice, batch_requests
 from ortrim.verify.judge import (
     NotMeasurable,
     ended_with,
@@ -73,18 +78,7 @@ from ortrim.verify.measure import (
     trace_of,
     without_failing,
 )
-from ortrim.verify.measurements import Comparison, Gate, LeastMemory, OutputParity, Verdict
-from ortrim.verify.parity import (
-    compare,
-    is_drawn,
-    not_computed,
-    with_draws_given,
-    with_same_graph,
-    within_conversion_bounds,
-)
-from ortrim.verify.reference import References, SavedOutputs
 from ortrim.verify.reports import DeviceReport, ReportedArtifact, VerifiedModel, VerifyReport
-from ortrim.verify.runner_output import OF_ONE_MODEL
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ortrim.app_api import run as app_api
+from ortrim.analysis.api import run as app_api
 from ortrim.errors import ExitCode
 from program_runs import Run
 from small_headers import write_bindings, write_headers

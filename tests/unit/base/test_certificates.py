@@ -12,7 +12,7 @@ from ortrim.base.command import run
 from ortrim.base.downloads import download
 from ortrim.base.scripts import packages_folder
 from ortrim.errors import Diagnostic, ExitCode, NetworkError
-from ortrim.pins.requirements import resolved
+from ortrim.pin_updates.requirements import resolved
 from ortrim.sources.checkouts import tagged_commit
 from small_wheels import write_wheel
 from tls_server import TlsServer, forget_certificates, tls_server

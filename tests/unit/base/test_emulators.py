@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 
 from ortrim.base.emulators import EMULATIONS, QEMU_SYSTEM, machine_folder
-from ortrim.pipeline.doctor import DEVICE_TOOLS, machine_parts_found
-from ortrim.spec.targets import TARGETS, OperatingSystem
+from ortrim.buildspec.targets import TARGETS, OperatingSystem
+from ortrim.planning.doctor import DEVICE_TOOLS, machine_parts_found
 
 KERNEL_AND_LIBRARIES = json.dumps(
     {

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from ortrim.analysis.inspect.run import inspect_onnx
 from ortrim.base import command
 from ortrim.base.command import is_shortage, memory_limit, out_of_memory, run
 from ortrim.base.scripts import Python, ScriptCrash, run_script
 from ortrim.errors import ExitCode, MemoryShortage
-from ortrim.inspect.run import inspect_onnx
 
 ANSWERS = """
 import json, sys
@@ -23,7 +23,7 @@ LIMITED = """
 import resource, sys
 from pathlib import Path
 import onnx
-from ortrim.inspect.run import inspect_onnx
+from ortrim.analysis.inspect.run import inspect_onnx
 used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
 resource.setrlimit(resource.RLIMIT_AS, (used + (24 << 20),) * 2)
 try:

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from ortrim.base.checksums import FileEntry
 from ortrim.base.json import from_json, to_canonical_json, to_data, to_json
-from ortrim.build.plan import BuildPlan, Manifest, PlannedModel
+from ortrim.compiling.plan import BuildPlan, Manifest, PlannedModel
 from sample_plans import OPERATORS, sample_plan
 
 MODEL = PlannedModel(

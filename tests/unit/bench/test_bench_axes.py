@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench_samples import BASE, FULL_BASE, session
-from ortrim.bench.points import CHOICES, axis_from, name_of, session_lines, values_of, with_value
 from ortrim.errors import ExitCode, UsageError
+from ortrim.report.history.points import CHOICES, axis_from, name_of, session_lines, values_of, with_value
 
 
 def test_an_axis_has_values_of_its_own_or_those_given() -> None:

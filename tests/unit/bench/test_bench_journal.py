@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from bench_samples import sample, sample_plan
-from ortrim.bench.points import BenchPlan
 from ortrim.bench.scores import Journal, appending, new_journal, read_journal, unfinished
 from ortrim.errors import ExitCode, StorageError
+from ortrim.report.history.points import BenchPlan
 
 
 @pytest.fixture(name="plan")

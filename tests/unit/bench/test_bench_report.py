@@ -8,12 +8,12 @@ from rich.console import RenderableType
 
 from bench_samples import sample, sample_plan, sample_report, samples_of
 from ortrim.base.console import Console
-from ortrim.bench.points import BenchReport
-from ortrim.bench.report import bench_markdown, bench_tables, change_text
 from ortrim.bench.scores import report_of
-from ortrim.history.report import bench_history_tables
-from ortrim.history.rows import entries_of
+from ortrim.report.bench import bench_markdown, bench_tables, change_text
 from ortrim.report.figures import NONE
+from ortrim.report.history.points import BenchReport
+from ortrim.report.history.report import bench_history_tables
+from ortrim.report.history.rows import entries_of
 
 
 def shown(renderable: RenderableType, width: int = 80) -> str:

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from bench_samples import sample, sample_plan, samples_of
-from ortrim.bench.points import BenchReport, Sample
 from ortrim.bench.scores import process_count, report_of
+from ortrim.report.history.points import BenchReport, Sample
 
 
 def report(*samples: Sample, deadline_ms: float | None = 10.0) -> BenchReport:

@@ -13,13 +13,13 @@ from bench_samples import HOST, runner_output
 from ortrim.base.cache import cache_folder, locked, record_entry
 from ortrim.bench import run as bench_module
 from ortrim.bench import subjects
-from ortrim.bench.points import BenchReport
 from ortrim.bench.run import bench
 from ortrim.bench.scores import read_journal
 from ortrim.bench.subjects import BenchRequest, BenchSelection
 from ortrim.errors import ExitCode, StorageError, UsageError, VerifyError
-from ortrim.history.store import NAME, benches
-from ortrim.verify.devices.device import RunnerOutput, RunRequest
+from ortrim.parity.runner import RunnerOutput, RunRequest
+from ortrim.report.history.points import BenchReport
+from ortrim.report.history.store import NAME, benches
 from pipeline_stages import Stages
 
 TWO_CASES = '[[models.cases]]\nname = "one"\n[[models.cases]]\nname = "two"\nseed = 1\n'

@@ -5,8 +5,8 @@ from typing import Final
 import pytest
 
 from bench_samples import sample_report
-from ortrim.bench.points import Goal, Score
 from ortrim.bench.scores import LEAST_RESOLUTION, recommended, resolution, scores_of
+from ortrim.report.history.points import Goal, Score
 
 NOISE: Final = 0.02
 

@@ -1,8 +1,8 @@
 """A point as the settings that the runner is given."""
 
 from bench_samples import BASE, FULL_BASE
-from ortrim.bench.points import settings_at, with_value
-from ortrim.spec.buildspec import DIRECTLY, IN_PLACE, NO_PREPACKING
+from ortrim.buildspec.buildspec import DIRECTLY, IN_PLACE, NO_PREPACKING
+from ortrim.report.history.points import settings_at, with_value
 
 
 def test_a_converted_model_has_what_its_package_has() -> None:

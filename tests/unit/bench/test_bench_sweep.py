@@ -5,8 +5,8 @@ from collections import Counter
 import pytest
 
 from bench_samples import BASE, FULL_BASE, sample_model
-from ortrim.bench.points import CHOICES, EACH, MOST_POINTS, sweep_points, turns, value_of, with_value
 from ortrim.errors import UsageError
+from ortrim.report.history.points import CHOICES, EACH, MOST_POINTS, sweep_points, turns, value_of, with_value
 
 
 def test_without_words_there_is_the_default_alone() -> None:

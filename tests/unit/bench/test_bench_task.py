@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from bench_samples import sample_report
-from ortrim.bench import task as bench_task
-from ortrim.bench.points import BenchReport
 from ortrim.bench.subjects import SECONDS, BenchRequest
+from ortrim.cli.tasks import bench as bench_task
 from ortrim.errors import StorageError
-from ortrim.history.rows import entries_of
-from ortrim.history.store import NAME, Record, append
+from ortrim.report.history.points import BenchReport
+from ortrim.report.history.rows import entries_of
+from ortrim.report.history.store import NAME, Record, append
 from program_runs import Run
 
 
@@ -108,7 +108,7 @@ def test_a_full_disk_is_a_diagnostic(ortrim: Run, monkeypatch: pytest.MonkeyPatc
     def full(*_: object) -> None:
         raise StorageError("disk-full", "there is no space left")
 
-    monkeypatch.setattr("ortrim.bench.task.write_atomically", full)
+    monkeypatch.setattr("ortrim.cli.tasks.bench.write_atomically", full)
     assert ortrim("bench", "--markdown", "bench.md").code == 22
 
 

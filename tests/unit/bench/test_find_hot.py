@@ -8,11 +8,12 @@ import pytest
 from ortrim.base.console import Console
 from ortrim.bench import hot
 from ortrim.bench.hot import ROUNDS, RUNS, find_hot
-from ortrim.build.plan import digest
+from ortrim.compiling.plan import digest
+from ortrim.devices.device import Device
 from ortrim.errors import Diagnostic, ExitCode, StorageError, VerifyError
 from ortrim.models.hot_operators import hot_file, read_hot
-from ortrim.pipeline.planned import make_planned
-from ortrim.verify.devices.device import Device, RunRequest
+from ortrim.parity.runner import RunRequest
+from ortrim.planning.planned import make_planned
 from pipeline_stages import Stages
 
 TWO_CASES = '[[models.cases]]\nname = "one"\n[[models.cases]]\nname = "two"\nseed = 1\n'

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from ortrim.bench import task as bench_task
 from ortrim.bench.hot import RUNS, HotOperators
+from ortrim.cli.tasks import bench as bench_task
 from ortrim.models.hot_operators import ranked
 from program_runs import Run
 

@@ -13,8 +13,8 @@ from ortrim.bench import subjects
 from ortrim.bench.profile import profiles_of
 from ortrim.bench.subjects import BenchSelection
 from ortrim.errors import Diagnostic, UsageError, VerifyError
-from ortrim.verify.devices.device import RunnerOutput, RunRequest
-from ortrim.verify.runner_output import TRACE
+from ortrim.parity.runner import RunnerOutput, RunRequest
+from ortrim.parity.runner_output import TRACE
 from pipeline_stages import Stages
 
 TWO_CASES: Final = '[[models.cases]]\nname = "one"\n[[models.cases]]\nname = "two"\nseed = 1\n'

@@ -39,15 +39,15 @@ from verdicts import drawn
 from judged_models import runtime
 from onnx_samples import model_of, value, write
 from ortrim.base.command import Completed
-from ortrim.build.plan import CompiledUnits, CompilerCacheUse
+from ortrim.buildspec.buildspec import SessionSettings
+from ortrim.buildspec.load import load_spec
+from ortrim.compiling.plan import CompiledUnits, CompilerCacheUse
 from ortrim.models.full_runtime import FullRuntime
 from ortrim.models.models import OrtModel
+from ortrim.parity.inputs import Case
+from ortrim.parity.measurements import HostFacts
+from ortrim.parity.runner import CaseRun, MemoryUse, RunnerOutput, RunRequest
 from ortrim.platforms import target_problems
-from ortrim.spec.buildspec import SessionSettings
-from ortrim.spec.load import load_spec
-from ortrim.verify.cases import Case
-from ortrim.verify.devices.device import CaseRun, MemoryUse, RunnerOutput, RunRequest
-from ortrim.verify.measurements import HostFacts
 from program_runs import Run
 from sample_plans import sample_plan
 

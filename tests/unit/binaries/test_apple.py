@@ -3,8 +3,8 @@
 import pytest
 
 from ortrim.binaries.apple import ApplePlatform, AppleVariant, Slice, slice_of, slices_of
+from ortrim.buildspec.targets import APPLE, TARGETS
 from ortrim.platforms.apple.xcode import SDKS, sdk_folder, sdk_of
-from ortrim.spec.targets import APPLE, TARGETS
 
 OURS = {name: target for name, target in TARGETS.items() if target.system in APPLE}
 

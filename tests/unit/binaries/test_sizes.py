@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ortrim.binaries.libraries import ComponentSize, SymbolSize
+from ortrim.compiling.size.library import library_size
 from ortrim.errors import BinaryError
-from ortrim.size.library import library_size
 
 DATA = Path(__file__).with_name("data")
 TINY = DATA / "tiny.so"

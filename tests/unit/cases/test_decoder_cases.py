@@ -10,17 +10,17 @@ import pytest
 
 from decoders import LENGTHS, Attention, counting_decoder, decoder
 from ortrim.base.files import sha256_of
-from ortrim.cases import found as found_module
-from ortrim.cases.found import FoundCases, found_cases
+from ortrim.buildspec.buildspec import CaseSpec, InputSpec, ModelSpec
 from ortrim.errors import VerifyError
 from ortrim.models.full_runtime import FullRuntime, full_runtime
 from ortrim.models.models import PreparedModel
 from ortrim.models.onnx_files import facts_of
-from ortrim.spec.buildspec import CaseSpec, InputSpec, ModelSpec
-from ortrim.verify.cases import Case, input_shapes, load_array
-from ortrim.verify.measurements import Verdict
-from ortrim.verify.parity import compare
-from ortrim.verify.reference import References, cases_made, reference_outputs
+from ortrim.parity.cases import found as found_module
+from ortrim.parity.cases.found import FoundCases, found_cases
+from ortrim.parity.compare import compare
+from ortrim.parity.inputs import Case, input_shapes, load_array
+from ortrim.parity.measurements import Verdict
+from ortrim.parity.reference import References, cases_made, reference_outputs
 
 Shapes = tuple[tuple[int, ...], ...]
 

@@ -15,13 +15,13 @@ from onnx import TensorProto, helper, numpy_helper
 from onnx_samples import model_of, value
 from ortrim.base.files import sha256_of
 from ortrim.base.json import from_json, to_json
-from ortrim.cases import found as found_module
-from ortrim.cases.found import FoundCases, case_toml, found_cases
+from ortrim.buildspec.buildspec import CaseSpec, InputSpec
 from ortrim.errors import OperatorsError, VerifyError
 from ortrim.models.full_runtime import full_runtime
 from ortrim.models.models import PreparedModel
 from ortrim.models.onnx_files import facts_of
-from ortrim.spec.buildspec import CaseSpec, InputSpec
+from ortrim.parity.cases import found as found_module
+from ortrim.parity.cases.found import FoundCases, case_toml, found_cases
 
 OPSETS = '<ir_version: 8, opset_import: ["": 17]>'
 

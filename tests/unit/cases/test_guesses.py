@@ -9,8 +9,8 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from onnx_samples import model_of, value
-from ortrim.cases.guess import Guess, guess
 from ortrim.models.onnx_files import facts_of
+from ortrim.parity.cases.guess import Guess, guess
 
 
 def guessed(model: onnx.ModelProto) -> Guess:

@@ -10,8 +10,8 @@ from onnx import TensorProto, helper, numpy_helper
 
 from lookup_models import STRING, built, ml, table
 from onnx_samples import value
-from ortrim.cases.guess import Filling, guess
 from ortrim.models.onnx_files import facts_of
+from ortrim.parity.cases.guess import Filling, guess
 
 FLOAT, INT64, INT8 = TensorProto.FLOAT, TensorProto.INT64, TensorProto.INT8
 

@@ -8,8 +8,8 @@ from typing import Final
 
 from invoke.parser.argument import Argument
 
+from ortrim.cli.namespace import namespace_for
 from ortrim.cli.task import words_of
-from ortrim.cli.tasks import namespace_for
 
 namespace: Final = namespace_for(())
 PAGE: Final = Path(__file__).parents[3] / "docs" / "reference" / "cli.md"

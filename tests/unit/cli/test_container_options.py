@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from fake_engine import FakeEngine, fake_engine
-from ortrim.cli import pins as pins_task
 from ortrim.cli.options import container_options, request_from
-from ortrim.containers.engines import ContainerOptions, Mount
+from ortrim.cli.tasks import pins as pins_task
+from ortrim.compiling.containers.engines import ContainerOptions, Mount
 from ortrim.errors import UsageError
 from ortrim.pins.images import IMAGES_FILE
 from program_runs import Run

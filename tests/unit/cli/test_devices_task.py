@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import pytest
 
-from ortrim.cli import setup
+from ortrim.cli.tasks import setup
+from ortrim.devices.names import ListedDevice
 from ortrim.errors import SourcesError
-from ortrim.verify.devices.names import ListedDevice
 from program_runs import Run
 
 READY = ListedDevice(name="host", targets=("linux-x64",), memory=True, time=True, found="AMD EPYC")

@@ -12,8 +12,8 @@ from typing import Any, Final
 
 import pytest
 
+from ortrim.cli.namespace import namespace_for
 from ortrim.cli.task import OrtrimTask
-from ortrim.cli.tasks import namespace_for
 from program_runs import CHECKOUT, Run
 
 PAGES: Final = (CHECKOUT / "README.md", *sorted((CHECKOUT / "docs").rglob("*.md")))

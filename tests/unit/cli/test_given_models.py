@@ -8,12 +8,12 @@ import pytest
 
 from onnx_samples import relu, write
 from ortrim.base.console import Console
+from ortrim.buildspec.buildspec import CaseSpec
+from ortrim.buildspec.step_specs import WITHOUT_KEYS
 from ortrim.cli.given_models import GivenModels, latest_folders
 from ortrim.errors import ToolError, UsageError
-from ortrim.pipeline import first_spec
-from ortrim.pipeline.request import Request
-from ortrim.spec.buildspec import CaseSpec
-from ortrim.spec.step_specs import WITHOUT_KEYS
+from ortrim.planning import first_spec
+from ortrim.planning.request import Request
 
 CASES = ("one:x=1",)
 """Given, so that none is looked for."""

@@ -8,7 +8,7 @@ import pytest
 
 from ortrim.base.console import Console
 from ortrim.cli.rendering import show_next
-from ortrim.pipeline.request import Request
+from ortrim.planning.request import Request
 from sample_reports import recorded_report
 
 REQUEST = Request(spec=Path("app.toml"), output=Path("out"))

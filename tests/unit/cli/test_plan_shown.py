@@ -5,14 +5,14 @@ import json
 
 from ortrim.base.console import Console
 from ortrim.base.json import from_json
-from ortrim.build.plan import BuildPlan
 from ortrim.cli.rendering import show_plan
+from ortrim.compiling.plan import BuildPlan
 from ortrim.models.operators import (
     OperatorId,
     OperatorTypes,
     RequiredOperators,
 )
-from ortrim.pipeline.prediction import Prediction
+from ortrim.planning.prediction import Prediction
 from sample_plans import sample_plan
 
 OPERATORS = RequiredOperators(

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from ortrim.pipeline import preparing
+from ortrim.planning import preparing
 from program_runs import Run
 
 MODEL = '[[models]]\nname = "{name}"\npath = "m.onnx"\n'

@@ -10,8 +10,8 @@ import pytest
 
 from onnx_samples import relu, write
 from ortrim.base.command import run
-from ortrim.cli.tasks import TASKS as WHERE
-from ortrim.cli.tasks import namespace_for
+from ortrim.cli.namespace import TASKS as WHERE
+from ortrim.cli.namespace import namespace_for
 from program_runs import Ended, Run
 
 TASKS = (
@@ -103,8 +103,8 @@ def test_the_version_is_said_before_invoke_is_imported(option: str) -> None:
 
 def test_farms_and_engines_are_loaded_by_who_asks_for_them() -> None:
     """A build without a farm's device loads neither, nor what reads a Mac's libraries; comparing engines does."""
-    assert loaded("--help", "build").isdisjoint({"boto3", "lief", "ortrim.farms", "ortrim.engines"})
-    assert "ortrim.engines" in loaded("--help", "compare")
+    assert loaded("--help", "build").isdisjoint({"boto3", "lief", "ortrim.bench"})
+    assert "ortrim.bench" in loaded("--help", "compare")
 
 
 @pytest.mark.parametrize("names", WHERE)

@@ -17,13 +17,13 @@ from invoke.exceptions import Exit
 from onnx import helper
 
 from onnx_samples import model_of, relu, write
+from ortrim.buildspec.buildspec import BuildSpec, ModelSpec
 from ortrim.cli.boundary import boundary
 from ortrim.errors import DiagnosticGroup, Interrupted, SpecError
 from ortrim.models.models import OrtModel
-from ortrim.pipeline.prediction import Prediction
-from ortrim.pipeline.request import Request
-from ortrim.spec.buildspec import BuildSpec, ModelSpec
-from ortrim.verify.measurements import Gate, Verdict
+from ortrim.parity.measurements import Gate, Verdict
+from ortrim.planning.prediction import Prediction
+from ortrim.planning.request import Request
 from ortrim.verify.reports import VerifyReport
 from program_runs import Run
 from sample_plans import OPERATORS, sample_plan
@@ -32,12 +32,12 @@ from sample_reports import four_devices, on_device, recorded_report
 UNIT = Path(__file__).parents[1]
 REPORTING = ("build", "verify", "report")
 FUNCTIONS = {
-    "build": "ortrim.cli.build.build_targets",
-    "plan": "ortrim.cli.build.make_planned",
-    "verify": "ortrim.cli.build.verify_again",
-    "report": "ortrim.cli.build.reports_of",
-    "convert": "ortrim.cli.build.converted_models",
-    "reduce": "ortrim.cli.build.converted_models",
+    "build": "ortrim.cli.tasks.build.build_targets",
+    "plan": "ortrim.cli.tasks.build.make_planned",
+    "verify": "ortrim.cli.tasks.build.verify_again",
+    "report": "ortrim.cli.tasks.build.reports_of",
+    "convert": "ortrim.cli.tasks.build.converted_models",
+    "reduce": "ortrim.cli.tasks.build.converted_models",
 }
 """What each task calls."""
 
@@ -382,7 +382,7 @@ def test_a_plan_is_shown_without_building(
     answer("build", AssertionError())
     answer("plan", SimpleNamespace(plan=plan))
     expected = Prediction(target="linux-x64", least=900_000, most=1_100_000, builds=0, seconds=(70.0, 200.0))
-    monkeypatch.setattr("ortrim.cli.build.predictions", lambda *_: (expected,))
+    monkeypatch.setattr("ortrim.cli.tasks.build.predictions", lambda *_: (expected,))
     ended = ortrim(*words)
     assert (ended.code, ended.err) == (0, "")
     foretold = "a library of about 0.90 to 1.10 MB, from ortrim's own table; compiling takes 1 min 10 s to 3 min"

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from ortrim.build.plan import BuildPlan
-from ortrim.cli import ci, pins
+from ortrim.cli.tasks import ci, pins
+from ortrim.compiling.plan import BuildPlan
 from ortrim.errors import NetworkError
-from ortrim.github.pin_updates import RECORD, VersionsUpdate, read_update
 from ortrim.github.workflow_files import FOLDER, NAMES, WorkflowInputs
-from ortrim.pipeline.request import Request
+from ortrim.parity.measurements import Verdict
+from ortrim.pin_updates.pull_requests import RECORD, VersionsUpdate, read_update
+from ortrim.planning.request import Request
 from ortrim.platforms import ANDROID, PLATFORMS
-from ortrim.verify.measurements import Verdict
 from program_runs import Run
 from sample_plans import sample_plan, sample_target
 from sample_reports import recorded_report
@@ -175,7 +175,7 @@ def test_releases_are_drafted_and_published(ortrim: Run, monkeypatch: pytest.Mon
         options.append(given)
         return ("a", "b")
 
-    monkeypatch.setattr("ortrim.cli.release.draft_release", drafts)
+    monkeypatch.setattr("ortrim.cli.tasks.release.draft_release", drafts)
     words = ("release.draft", "--tag", "v1.0.0", "--files", "x")
     assert ortrim(*words).out == "a\nb\n"
     assert ortrim(*words, "--attested", "false").code == 0
@@ -185,7 +185,7 @@ def test_releases_are_drafted_and_published(ortrim: Run, monkeypatch: pytest.Mon
     def fails(_: str) -> None:
         raise NetworkError("gh-failed", "no")
 
-    monkeypatch.setattr("ortrim.cli.release.publish_release", fails)
+    monkeypatch.setattr("ortrim.cli.tasks.release.publish_release", fails)
     assert ortrim("release.publish", "--tag", "v1.0.0").code == 21
 
 
@@ -198,7 +198,7 @@ def test_pins_are_proposed_with_what_was_built(ortrim: Run, monkeypatch: pytest.
         bodies.append(body)
         return next(answers)
 
-    monkeypatch.setattr("ortrim.cli.pins.propose_pins", propose)
+    monkeypatch.setattr("ortrim.cli.tasks.pins.propose_pins", propose)
     assert ortrim("pins.propose").out == "https://example.com/7\n"
     assert "nothing to propose" in ortrim("pins.propose").out
     note = "\nThe workflows are still those of the old pins: run `invoke workflows` on this branch.\n"
@@ -216,7 +216,7 @@ def test_pins_of_another_job_are_proposed(ortrim: Run, monkeypatch: pytest.Monke
         taken.append((repository / "src/ortrim/pins/actions.toml").read_text() + body)
         return None
 
-    monkeypatch.setattr("ortrim.cli.pins.propose_pins", propose)
+    monkeypatch.setattr("ortrim.cli.tasks.pins.propose_pins", propose)
     pinned = Path("proposed/src/ortrim/pins")
     pinned.mkdir(parents=True)
     (pinned / "actions.toml").write_text("pins = 1\n")

@@ -9,15 +9,15 @@ from onnx import helper
 
 from fake_sources import private_cache
 from onnx_samples import branching, model_of, relu, write
+from ortrim.analysis.compat import check as trials
+from ortrim.analysis.compat.answer import CompatibilityAnswer
+from ortrim.analysis.compat.check import check_compatibility, failure_of
 from ortrim.base.console import Console
-from ortrim.compat import check as trials
-from ortrim.compat.answer import CompatibilityAnswer
-from ortrim.compat.check import check_compatibility, failure_of
+from ortrim.buildspec.load import name_from
 from ortrim.errors import ConvertError, Diagnostic, ExitCode, ModelError, OperatorsError
 from ortrim.models.convert import Conversion
 from ortrim.models.full_runtime import FullRuntime
 from ortrim.models.models import OrtModel, PreparedModel
-from ortrim.spec.load import name_from
 
 RECORDED = Path(__file__).parents[1] / "models" / "data" / "branching_first.ort"
 ALL = "ai.onnx;6;Abs\nai.onnx;13;Abs,Sqrt,Tanh,Exp,Floor,Neg\nai.onnx;14;Relu\nai.onnx;16;If\n"

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from aar_samples import aar_inputs, fake_jdk, members, zipped
+from ortrim.analysis.compat.installed import read_runtime
 from ortrim.base.json import to_json
-from ortrim.build.plan import Package, PlannedModel
-from ortrim.compat.installed import read_runtime
+from ortrim.compiling.plan import Package, PlannedModel
 from ortrim.errors import Diagnostic, ExitCode
 from ortrim.models.convert import Conversion
 from ortrim.models.operators import OperatorId

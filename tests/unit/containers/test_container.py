@@ -12,16 +12,16 @@ from fake_ndk import VERSION, write_command_line_tools, write_ndk
 from finished_builds import leave_compiled
 from ortrim.base.cache import cache_folder
 from ortrim.base.files import sha256_of
-from ortrim.build.plan import RunnerJob
-from ortrim.build.trees import finished_build
-from ortrim.containers.engines import ContainerOptions, Mount
-from ortrim.containers.executor import ContainerExecutor
+from ortrim.buildspec.targets import TARGETS
+from ortrim.compiling.containers.engines import ContainerOptions, Mount
+from ortrim.compiling.containers.executor import ContainerExecutor
+from ortrim.compiling.plan import RunnerJob
+from ortrim.compiling.trees import finished_build
 from ortrim.errors import BuildError, Diagnostic, ExitCode, SourcesError, ToolError, UsageError
 from ortrim.pins.images import IMAGES_FILE
 from ortrim.platforms import ANDROID, LINUX, Platform
 from ortrim.platforms.android.jni import Jdk, build_jni_library
 from ortrim.platforms.android.ndk import ndk_toolchain
-from ortrim.spec.targets import TARGETS
 from sample_plans import sample_plan, system_gcc
 from workshop import GOOD, LINKED, Workshop
 

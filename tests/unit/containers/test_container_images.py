@@ -11,17 +11,17 @@ from fake_ndk import VERSION, write_command_line_tools, write_ndk
 from fake_sources import private_cache
 from ortrim.base.cache import cache_folder
 from ortrim.base.files import sha256_of
-from ortrim.build.plan import Toolchain
-from ortrim.containers import executor as module
-from ortrim.containers.engines import DOCKER, probe
-from ortrim.containers.executor import ImageRecipe, Images, ready_image
-from ortrim.containers.root_file_systems import DebianRoot
+from ortrim.buildspec.targets import TARGETS
+from ortrim.compiling.containers import executor as module
+from ortrim.compiling.containers.engines import DOCKER, probe
+from ortrim.compiling.containers.executor import ImageRecipe, Images, ready_image
+from ortrim.compiling.containers.root_file_systems import DebianRoot
+from ortrim.compiling.plan import Toolchain
 from ortrim.errors import SourcesError, ToolError
 from ortrim.pins.images import IMAGES_FILE
 from ortrim.platforms import ANDROID, LINUX
 from ortrim.platforms.android.ndk import ndk_toolchain
 from ortrim.sources.debian import DebianPackage, PackageRequest
-from ortrim.spec.targets import TARGETS
 from sample_plans import sample_plan
 
 ZIG = sample_plan().targets[0].job.toolchain

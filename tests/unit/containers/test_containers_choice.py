@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from fake_engine import FakeEngine, fake_engine
-from ortrim.containers.engines import DOCKER, UsableEngine, engine_named, first_that_works, probe
+from ortrim.compiling.containers.engines import DOCKER, UsableEngine, engine_named, first_that_works, probe
 from ortrim.errors import ExitCode, NetworkError, ToolError, UsageError
 
 DAEMON = "Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?\n"

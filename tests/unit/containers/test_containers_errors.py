@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ortrim.containers.engines import engine_error, proxies_in, without_credentials
+from ortrim.compiling.containers.engines import engine_error, proxies_in, without_credentials
 from ortrim.errors import ExitCode
 
 RECORDED = Path(__file__).with_name("data")

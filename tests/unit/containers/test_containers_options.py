@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ortrim.containers.engines import Mount
-from ortrim.containers.runs import parse_flags, parse_mount, parse_mounts, require_mountable
+from ortrim.compiling.containers.engines import Mount
+from ortrim.compiling.containers.runs import parse_flags, parse_mount, parse_mounts, require_mountable
 from ortrim.errors import ExitCode, UsageError
 
 

@@ -11,8 +11,8 @@ import pytest
 from fake_engine import FakeEngine
 from ortrim.base.cache import cache_folder, locked
 from ortrim.base.command import run
-from ortrim.containers.engines import DOCKER, Mount, UsableEngine, probe
-from ortrim.containers.runs import LIFELINE, STARTED, Command, own_folder, owner, remove_leftovers, run_in
+from ortrim.compiling.containers.engines import DOCKER, Mount, UsableEngine, probe
+from ortrim.compiling.containers.runs import LIFELINE, STARTED, Command, own_folder, owner, remove_leftovers, run_in
 from ortrim.errors import ToolError
 
 PATIENCE = 20.0

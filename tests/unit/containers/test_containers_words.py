@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ortrim.containers.engines import (
+from ortrim.compiling.containers.engines import (
     BUILDAH,
     DOCKER,
     ENGINES,

@@ -10,8 +10,8 @@ import pytest
 
 from fake_sources import private_cache
 from ortrim.base.cache import cache_folder
-from ortrim.containers import root_file_systems as module
-from ortrim.containers.root_file_systems import SOURCE_DATE, DebianRoot, debian_root
+from ortrim.compiling.containers import root_file_systems as module
+from ortrim.compiling.containers.root_file_systems import SOURCE_DATE, DebianRoot, debian_root
 from ortrim.errors import SourcesError, StorageError
 from ortrim.sources.debian import PACKAGES_FILE, DebianPackage, PackageRequest
 

@@ -10,8 +10,8 @@ import pytest
 
 from fake_ndk import PREBUILT, write_ndk
 from ortrim.base import archives
-from ortrim.containers import root_file_systems
-from ortrim.containers.root_file_systems import zip_as_tar
+from ortrim.compiling.containers import root_file_systems
+from ortrim.compiling.containers.root_file_systems import zip_as_tar
 from ortrim.errors import ExitCode, StorageError
 
 

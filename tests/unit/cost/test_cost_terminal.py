@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from ortrim.cost.memory import LiveTensor, ModelCost, NodeCost, Peak, by_operator
-from ortrim.cost.report import amount_text, cost_tables
+from ortrim.analysis.cost.memory import LiveTensor, ModelCost, NodeCost, Peak, by_operator
+from ortrim.analysis.cost.report import amount_text, cost_tables
 from ortrim.report.figures import NONE
 
 

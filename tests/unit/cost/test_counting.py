@@ -4,7 +4,7 @@ from typing import Final
 
 import pytest
 
-from ortrim.cost.counting import Counting, count, operator_name
+from ortrim.analysis.cost.counting import Counting, count, operator_name
 from ortrim.models.shapes import Shape
 
 Attributes = dict[str, int | str | tuple[int, ...]]

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ortrim.cost.memory import LivenessInterval, LiveTensor, Peak, peak_of
+from ortrim.analysis.cost.memory import LivenessInterval, LiveTensor, Peak, peak_of
 
 
 def interval(

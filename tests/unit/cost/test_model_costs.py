@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
 from onnx_samples import branching, model_of, value, weighted, write
-from ortrim.cost.graph import CostRequest, cost_of, open_dimensions
-from ortrim.cost.memory import ModelCost, NodeCost
+from ortrim.analysis.cost.graph import CostRequest, cost_of, open_dimensions
+from ortrim.analysis.cost.memory import ModelCost, NodeCost
 from ortrim.errors import ExitCode, ModelError
 from ortrim.models.shapes import open_kinds
 

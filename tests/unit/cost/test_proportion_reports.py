@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from model_pages import COST, MODEL_NAME
+from ortrim.analysis.cost.proportion import expectations_on
+from ortrim.analysis.cost.report import proportion_tables
 from ortrim.base.console import Console
-from ortrim.cost.proportion import expectations_on
-from ortrim.cost.report import proportion_tables
 from ortrim.verify.reports import DeviceReport
 from sample_reports import recorded_report
 

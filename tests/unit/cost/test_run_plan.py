@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ortrim.cost.memory import LivenessInterval, LiveTensor, Peak, planned_peak, running_order
+from ortrim.analysis.cost.memory import LivenessInterval, LiveTensor, Peak, planned_peak, running_order
 
 
 def moment(node: str, reads: Sequence[str], makes: str, *, view: bool = False, in_place: str = "") -> LivenessInterval:

@@ -7,9 +7,9 @@ import pytest
 from onnx import helper
 
 from onnx_samples import model_of, relu, value, write
-from ortrim.cost import run as cost_run
+from ortrim.analysis.cost import run as cost_run
+from ortrim.buildspec.buildspec import CaseSpec
 from ortrim.errors import VerifyError
-from ortrim.spec.buildspec import CaseSpec
 from prepared_by_steps import STEPS, after_steps
 from program_runs import Run
 

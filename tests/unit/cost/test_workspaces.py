@@ -4,8 +4,8 @@ from typing import Any, Final
 
 import pytest
 
-from ortrim.cost.counting import Counting
-from ortrim.cost.memory import RULES, workspace_of
+from ortrim.analysis.cost.counting import Counting
+from ortrim.analysis.cost.memory import RULES, workspace_of
 from ortrim.models.shapes import Shape
 
 

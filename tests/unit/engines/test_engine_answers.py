@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from engine_samples import RECORDED
 from ortrim.base.command import Completed
-from ortrim.engines.processes import (
+from ortrim.bench.engines.processes import (
     LONGEST_REASON,
     CannotRun,
     EngineConversion,

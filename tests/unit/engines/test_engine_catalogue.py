@@ -2,8 +2,8 @@
 
 import pytest
 
-from ortrim.engines.catalogue import ENGINES, ONNXRUNTIME, USUAL, engines_named
-from ortrim.engines.processes import SCRIPT
+from ortrim.bench.engines.catalogue import ENGINES, ONNXRUNTIME, USUAL, engines_named
+from ortrim.bench.engines.processes import SCRIPT
 from ortrim.errors import UsageError
 
 

@@ -15,18 +15,18 @@ from engine_samples import RECORDED
 from onnx_samples import relu
 from ortrim.base.cache import cache_folder, locked
 from ortrim.base.command import Completed
-from ortrim.engines import comparison as comparison_module
-from ortrim.engines import comparison as places
-from ortrim.engines import comparison as subjects
-from ortrim.engines import processes
-from ortrim.engines.comparison import Compared, compare_engines, write_comparison
-from ortrim.engines.rows import EngineComparison
+from ortrim.bench.engines import comparison as comparison_module
+from ortrim.bench.engines import comparison as places
+from ortrim.bench.engines import comparison as subjects
+from ortrim.bench.engines import processes
+from ortrim.bench.engines.comparison import Compared, compare_engines, write_comparison
+from ortrim.bench.engines.rows import EngineComparison
 from ortrim.errors import Diagnostic, ExitCode, NetworkError, StorageError, ToolError, UsageError
 from ortrim.models.full_runtime import FullRuntime
-from ortrim.pipeline.request import Request
-from ortrim.verify.devices.device import SavedOutput
-from ortrim.verify.measurements import Verdict
-from ortrim.verify.reference import CaseOutputs, SavedOutputs
+from ortrim.parity.measurements import Verdict
+from ortrim.parity.reference import CaseOutputs, SavedOutputs
+from ortrim.parity.runner import SavedOutput
+from ortrim.planning.request import Request
 from pipeline_stages import Stages
 from prepared_by_steps import STEPS, after_steps
 
@@ -310,7 +310,7 @@ def test_inputs_of_text_are_not_brought_to_engines(
         return SavedOutputs(folder=stages.folder, cases=())
 
     monkeypatch.setattr(subjects, "reference_outputs", with_text)
-    monkeypatch.setattr("ortrim.engines.comparison.input_shapes", lambda *_: ())
+    monkeypatch.setattr("ortrim.bench.engines.comparison.input_shapes", lambda *_: ())
     found = rows(compare_engines(replace(compared, cases=("one",)), stages.console))
     assert all(row.stage == "start" and "text inputs" in row.reason for row in found.values())
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from engine_samples import GOOD, attempt, engine_run
-from ortrim.engines.processes import Attempt, CannotRun, rows_of
-from ortrim.engines.rows import EngineRow
+from ortrim.bench.engines.processes import Attempt, CannotRun, rows_of
+from ortrim.bench.engines.rows import EngineRow
 
 
 def test_a_row_sums_up_all_rounds() -> None:

@@ -9,8 +9,8 @@ import pytest
 
 from engine_samples import RECORDED
 from ortrim.base.command import Completed
-from ortrim.engines.catalogue import ENGINES
-from ortrim.engines.processes import (
+from ortrim.bench.engines.catalogue import ENGINES
+from ortrim.bench.engines.processes import (
     SCRIPT,
     CannotRun,
     Described,
@@ -20,8 +20,8 @@ from ortrim.engines.processes import (
     EngineJob,
     EngineRun,
 )
+from ortrim.buildspec.buildspec import SessionSettings
 from ortrim.errors import StorageError, ToolError
-from ortrim.spec.buildspec import SessionSettings
 
 ANSWERED = Completed(argv=(), returncode=0, stdout="", stderr="")
 

@@ -2,9 +2,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ortrim.devices.farms.device_farm_account import failure, refusal
+from ortrim.devices.farms.farm import Transient
 from ortrim.errors import Diagnostic, ExitCode
-from ortrim.farms.device_farm_account import failure, refusal
-from ortrim.farms.farm import Transient
 
 WHERE = "devicefarm:voice/phones"
 

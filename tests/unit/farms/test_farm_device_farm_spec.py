@@ -7,7 +7,7 @@ from typing import Final
 import pytest
 
 from ortrim.base.command import run
-from ortrim.farms.device_farm_account import specification
+from ortrim.devices.farms.device_farm_account import specification
 
 RESULTS: Final = "/sdcard/Download/ortrim"
 ADB: Final = """#!/bin/sh

@@ -1,8 +1,8 @@
 import pytest
 
+from ortrim.devices.farms.device_farm import console_url, overdue, passed
+from ortrim.devices.farms.farm import FarmStage, Overdue
 from ortrim.errors import VerifyError
-from ortrim.farms.device_farm import console_url, overdue, passed
-from ortrim.farms.farm import FarmStage, Overdue
 
 WHERE = "devicefarm:voice/phones"
 

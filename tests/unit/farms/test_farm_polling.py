@@ -3,8 +3,8 @@ import threading
 import pytest
 
 from ortrim.base.command import stopped_by
+from ortrim.devices.farms.farm import FarmLimits, FarmStage, Overdue, Seen, Transient, follow, pause, persist
 from ortrim.errors import Diagnostic, NetworkError
-from ortrim.farms.farm import FarmLimits, FarmStage, Overdue, Seen, Transient, follow, pause, persist
 
 LOST = NetworkError("farm-unreachable", "cannot be reached")
 

@@ -3,9 +3,9 @@ from pathlib import Path
 import pytest
 
 from device_farm_service import zipped
+from ortrim.devices.farms.results import append_log, keep, require_free, unpack_log, unpack_results
+from ortrim.devices.harness import encode
 from ortrim.errors import Diagnostic, ExitCode, StorageError
-from ortrim.farms.results import append_log, keep, require_free, unpack_log, unpack_results
-from ortrim.verify.devices.harness import encode
 
 WHERE = "devicefarm:voice/phones"
 
@@ -61,7 +61,7 @@ def test_archives_that_would_do_harm(tmp_path: Path, name: str) -> None:
 
 def test_archives_that_unpack_to_too_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What an archive claims is added up before anything is written."""
-    monkeypatch.setattr("ortrim.farms.results.LARGEST_RESULTS", 1000)
+    monkeypatch.setattr("ortrim.devices.farms.results.LARGEST_RESULTS", 1000)
     assert refused(tmp_path, zipped({"a": b"0" * 600, "b": b"0" * 401})).code == "archive-too-large"
 
 

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from loopback_service import LOST, Asked, LoopbackService, Reply
 from ortrim.base.command import stopped_by
 from ortrim.base.http import TransportError, same_origin
-from ortrim.errors import StorageError
-from ortrim.farms.results import (
+from ortrim.devices.farms.results import (
     Upload,
     fetch_file,
     keep_addresses_out_of_logs,
@@ -21,6 +20,7 @@ from ortrim.farms.results import (
     same_way,
     send_file,
 )
+from ortrim.errors import StorageError
 
 SECRET = "X-Amz-Signature=geheim-44"  # noqa: S105 - a secret to look for
 

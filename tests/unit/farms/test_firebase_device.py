@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ortrim.devices.farms.firebase_answers import FirebaseDevice, named_device
 from ortrim.errors import ExitCode, VerifyError
-from ortrim.farms.firebase_answers import FirebaseDevice, named_device
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ortrim.devices.farms.firebase_answers import gcloud_error, said
 from ortrim.errors import ExitCode, NetworkError, StorageError
-from ortrim.farms.firebase_answers import gcloud_error, said
 from recorded_gcloud import recorded
 
 WHERE = "firebase:x"

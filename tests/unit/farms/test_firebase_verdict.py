@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ortrim.base.command import Completed
+from ortrim.devices.farms.firebase_answers import verdict
 from ortrim.errors import Diagnostic, ExitCode
-from ortrim.farms.firebase_answers import verdict
 from recorded_gcloud import recorded
 
 WHERE = "firebase:x"

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ortrim.devices.farms.firebase import Gcloud, find_gcloud, without_secrets
 from ortrim.errors import ExitCode, ToolError
-from ortrim.farms.firebase import Gcloud, find_gcloud, without_secrets
 
 TALKER = """\
 import signal, sys, time

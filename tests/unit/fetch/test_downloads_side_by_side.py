@@ -10,10 +10,10 @@ import pytest
 from ortrim.base.console import Console
 from ortrim.base.http import Clock
 from ortrim.errors import NetworkError
-from ortrim.fetch.placing import AT_ONCE, Download, GivenUp, download_all
 from ortrim.github.client import GitHub
 from ortrim.github.credentials import Service
 from ortrim.github.downloads import OnBytes
+from ortrim.github.fetch.placing import AT_ONCE, Download, GivenUp, download_all
 from ortrim.github.transport import RetryingSession
 
 SECONDS: Final = 20.0

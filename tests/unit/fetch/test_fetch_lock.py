@@ -10,7 +10,16 @@ from hypothesis import strategies as st
 
 from ortrim.base.checksums import SUMS, is_plain_path
 from ortrim.errors import StorageError
-from ortrim.fetch.lock import Lock, LockedArtifact, LockedFile, Origin, lock_text, parse_lock, read_lock, write_lock
+from ortrim.github.fetch.lock import (
+    Lock,
+    LockedArtifact,
+    LockedFile,
+    Origin,
+    lock_text,
+    parse_lock,
+    read_lock,
+    write_lock,
+)
 
 A: Final = 64 * "a"
 COMMIT: Final = 40 * "c"

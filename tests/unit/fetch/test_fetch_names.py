@@ -2,9 +2,9 @@
 
 import pytest
 
+from ortrim.buildspec.targets import TARGETS
 from ortrim.errors import UsageError
-from ortrim.fetch.offers import EVERYTHING, Selection, wanted_artifacts, wanted_assets
-from ortrim.spec.targets import TARGETS
+from ortrim.github.fetch.offers import EVERYTHING, Selection, wanted_artifacts, wanted_assets
 
 DELIVERIES = (
     "delivered-kws-android", "delivered-kws-linux-x64", "delivered-kws-linux-arm64", "delivered-kws-linux-arm64-musl",

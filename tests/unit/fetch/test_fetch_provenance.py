@@ -21,9 +21,11 @@ from hypothesis import strategies as st
 from github_fetching import recorded, with_sigstores_own_keys
 from ortrim.base.checksums import FileEntry
 from ortrim.errors import NetworkError
-from ortrim.fetch import provenance
-from ortrim.fetch import provenance as attested
-from ortrim.fetch.provenance import (
+from ortrim.github.client import GitHub
+from ortrim.github.credentials import Service
+from ortrim.github.fetch import provenance
+from ortrim.github.fetch import provenance as attested
+from ortrim.github.fetch.provenance import (
     MISSING,
     OTHER_SERVICE,
     Provenance,
@@ -32,8 +34,6 @@ from ortrim.fetch.provenance import (
     ask_attestations,
     check_provenance,
 )
-from ortrim.github.client import GitHub
-from ortrim.github.credentials import Service
 from ortrim.github.repositories import Repository
 
 REPOSITORY: Final = "https://github.com/trailofbits/pypi-attestations"

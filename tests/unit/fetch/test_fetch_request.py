@@ -6,9 +6,9 @@ from typing import Any, Final
 import pytest
 
 from ortrim.errors import UsageError
-from ortrim.fetch.lock import Lock, LockedFile, Origin
-from ortrim.fetch.offers import Selection
-from ortrim.fetch.run import FetchRequest, completed
+from ortrim.github.fetch.lock import Lock, LockedFile, Origin
+from ortrim.github.fetch.offers import Selection
+from ortrim.github.fetch.run import FetchRequest, completed
 
 LOCK: Final = Lock(
     origin=Origin(

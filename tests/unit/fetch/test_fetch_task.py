@@ -7,10 +7,10 @@ from typing import Any, Final
 import pytest
 
 from ortrim.errors import ExitCode, NetworkError
-from ortrim.fetch.lock import Lock, LockedArtifact, LockedFile, Origin
-from ortrim.fetch.offers import EVERYTHING, Selection
-from ortrim.fetch.provenance import Attestation
-from ortrim.fetch.run import App, Fetched, FetchRequest
+from ortrim.github.fetch.lock import Lock, LockedArtifact, LockedFile, Origin
+from ortrim.github.fetch.offers import EVERYTHING, Selection
+from ortrim.github.fetch.provenance import Attestation
+from ortrim.github.fetch.run import App, Fetched, FetchRequest
 from ortrim.github.followed_run import Remote
 from program_runs import Run
 
@@ -47,7 +47,7 @@ def outcome(monkeypatch: pytest.MonkeyPatch) -> Callable[[Any], list[Any]]:
                 raise result
             return result
 
-        monkeypatch.setattr("ortrim.fetch.task.fetch_files", called)
+        monkeypatch.setattr("ortrim.cli.tasks.fetch.fetch_files", called)
         return given
 
     return replace_by

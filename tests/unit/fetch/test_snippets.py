@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ortrim.errors import ExitCode, UsageError
-from ortrim.fetch.snippets import ENDINGS, FILTERS, SnippetFile, snippet
+from ortrim.github.fetch.snippets import ENDINGS, FILTERS, SnippetFile, snippet
 
 DIGEST: Final = "0123456789abcdef" * 4
 ADDRESS: Final = "https://github.com/us/app/releases/download/v1/"

@@ -17,9 +17,9 @@ from ortrim.github import remote_build
 from ortrim.github.followed_run import FOLDER, Connection, Remote, records_in
 from ortrim.github.remote_build import Attached, attach, build_on_github, cancel, list_runs
 from ortrim.github.repositories import Site
-from ortrim.pipeline.planned import make_planned
-from ortrim.pipeline.request import Request
 from ortrim.pipeline.transfer import is_compiled
+from ortrim.planning.planned import make_planned
+from ortrim.planning.request import Request
 from pipeline_stages import Stages
 
 ANYWHERE = Remote()

@@ -10,7 +10,7 @@ from ortrim.base import files
 from ortrim.errors import ExitCode, StorageError
 from ortrim.github.followed_run import FOLDER, DispatchRecord, asked_by, jobs_of, keep, records_in, request_of
 from ortrim.github.records import Run
-from ortrim.pipeline.request import Request
+from ortrim.planning.request import Request
 from sample_plans import sample_plan
 
 REQUEST = Request(spec=Path("a b.toml"), target="linux", profile="upstream", devices=("host",), trace=True, jobs=3)

@@ -12,8 +12,8 @@ from ortrim.errors import ExitCode, PlanError, StorageError, ToolError, VerifyEr
 from ortrim.github import jobs
 from ortrim.github.jobs import FARMED_MARK, TARGET, compile_app, require_farm_target, verify_on_farms
 from ortrim.github.workflow_files import GRADLE, WorkflowInputs
-from ortrim.pipeline.planned import make_planned, target_folder
-from ortrim.pipeline.request import Request
+from ortrim.planning.planned import make_planned, target_folder
+from ortrim.planning.request import Request
 from ortrim.platforms.android.harness import COMMANDS, VERSIONS
 from ortrim.report.write import write_reports
 from ortrim.verify.reports import DeviceFailure, VerifyReport

@@ -21,14 +21,14 @@ from github_wire import Reply
 from ortrim.base.cache import cache_folder
 from ortrim.base.command import Terminated
 from ortrim.base.console import Bar, Console
-from ortrim.build.plan import BuildPlan
+from ortrim.compiling.plan import BuildPlan
 from ortrim.errors import BuildError, DiagnosticGroup, ExitCode, Interrupted, NetworkError, PlanError, StorageError
 from ortrim.github import followed_run
 from ortrim.github.followed_run import FOLDER, Remote
 from ortrim.github.records import Run
 from ortrim.github.remote_build import build_on_github
-from ortrim.pipeline.planned import make_planned
 from ortrim.pipeline.transfer import is_compiled
+from ortrim.planning.planned import make_planned
 from ortrim.platforms.linux import platform as linux_toolchains
 from pipeline_stages import Stages
 from sample_plans import system_gcc

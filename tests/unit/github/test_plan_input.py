@@ -18,7 +18,9 @@ from hypothesis import strategies as st
 from operator_strategies import required_sets
 from ortrim.base.console import Console
 from ortrim.base.json import to_canonical_json, to_data
-from ortrim.build.plan import BuildPlan, digest
+from ortrim.buildspec.buildspec import AndroidSpec, AppleSpec, Budgets, BuildOptionChoices, SessionSpec
+from ortrim.buildspec.targets import TARGETS
+from ortrim.compiling.plan import BuildPlan, digest
 from ortrim.errors import ExitCode, PlanError
 from ortrim.github import plan_input
 from ortrim.github.plan_input import (
@@ -33,11 +35,9 @@ from ortrim.github.plan_input import (
     travelling,
 )
 from ortrim.models.operators import EMPTY, OperatorId, required_operators
-from ortrim.pipeline.planned import decide
-from ortrim.platforms.planner import PlanInput
+from ortrim.planning.planned import decide
+from ortrim.planning.planner import PlanInput
 from ortrim.sources.sources import SourceTree
-from ortrim.spec.buildspec import AndroidSpec, AppleSpec, Budgets, BuildOptionChoices, SessionSpec
-from ortrim.spec.targets import TARGETS
 from sample_plans import MODELS, SOURCES, sample_input, sample_plan, sample_target, system_gcc
 
 GIVEN = sample_input()

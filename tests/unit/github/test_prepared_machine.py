@@ -9,6 +9,7 @@ import pytest
 from aar_samples import fake_jdk
 from fake_programs import FakePrograms, fake_programs
 from ndk_layout import NDK_VERSION, lay_out_ndk
+from ortrim.buildspec.targets import TARGETS
 from ortrim.errors import ExitCode, ToolError, UsageError
 from ortrim.github import runner_setup
 from ortrim.github.runner_setup import install_emulators, install_layout_emulator, prefer_ndk, prepare_sdk, start_phone
@@ -16,7 +17,6 @@ from ortrim.platforms import ANDROID, APPLE
 from ortrim.platforms.apple import platform as toolchains
 from ortrim.platforms.apple.xcode import Xcode
 from ortrim.sources.debian import mirrors_in
-from ortrim.spec.targets import TARGETS
 from xcode_layout import lay_out_xcode
 
 HOST = TARGETS["linux-x64"]

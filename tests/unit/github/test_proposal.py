@@ -8,7 +8,7 @@ import pytest
 from fake_programs import FakePrograms, fake_programs
 from ortrim.errors import ExitCode, StorageError
 from ortrim.github.credentials import TOKEN
-from ortrim.github.pin_updates import LARGEST, propose, take_pins
+from ortrim.pin_updates.pull_requests import LARGEST, propose, take_pins
 from ortrim.sources.checkouts import git
 
 pytestmark = pytest.mark.needs("git")

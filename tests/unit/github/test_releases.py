@@ -15,7 +15,7 @@ from ortrim.github.jobs import mark_delivery, with_sums
 from ortrim.github.release import draft_release, expected_deliveries, notes_of, publish_release
 from ortrim.github.workflow_files import matrix_of
 from ortrim.package.manifest import ATTESTED, FACTS, FOLDERS, DeliveryFacts
-from ortrim.pipeline.planned import make_planned
+from ortrim.planning.planned import make_planned
 from pipeline_stages import Stages
 
 CHANGES = "# Changelog\n\n## 1.1.0 (unreleased)\n\n- two\n\n## 1.0.0\n\n- one\n- more\n\n## 0.9.0\n"

@@ -9,22 +9,22 @@ import pytest
 
 from finished_builds import leave_compiled
 from ortrim.base.json import to_json
-from ortrim.build.plan import PlannedTarget
-from ortrim.build.trees import finished_build
+from ortrim.buildspec.targets import TARGETS
+from ortrim.compiling.plan import PlannedTarget
+from ortrim.compiling.trees import finished_build
 from ortrim.errors import BuildError, PlanError, ToolError, UsageError
 from ortrim.github import jobs, plan_input
 from ortrim.github.jobs import compile_planned, deliver_compiled, mark_delivery, plan_run, sdk_versions, targets_named
 from ortrim.github.plan_input import travelling
 from ortrim.github.workflow_files import WorkflowInputs
-from ortrim.history.acceptance import BESIDE, AcceptedFile
-from ortrim.history.rows import AcceptedBuild, entry_of
 from ortrim.package.manifest import FAILED
+from ortrim.parity.measurements import Verdict
 from ortrim.pins.runtime import runtime_pins
+from ortrim.pipeline.acceptance import BESIDE, AcceptedFile
 from ortrim.pipeline.transfer import export_compiled
 from ortrim.platforms import ANDROID, APPLE, LINUX
 from ortrim.platforms.android.jni import BINDING
-from ortrim.spec.targets import TARGETS
-from ortrim.verify.measurements import Verdict
+from ortrim.report.history.rows import AcceptedBuild, entry_of
 from pipeline_stages import Stages
 from sample_reports import recorded_report
 
@@ -34,7 +34,7 @@ def asked(stages: Stages, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Ca
     """Return a function that makes a run's inputs for a buildspec that is here."""
     stages.request()
     monkeypatch.chdir(tmp_path)
-    from ortrim.pipeline import planned  # noqa: PLC0415 - what the fixture put in its place
+    from ortrim.planning import planned  # noqa: PLC0415 - what the fixture put in its place
 
     monkeypatch.setattr(plan_input, "fetch_sources", planned.fetch_sources)  # type: ignore[attr-defined]
 

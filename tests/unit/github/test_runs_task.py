@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from ortrim.cli import build
+from ortrim.cli.tasks import build
+from ortrim.cli.tasks import github as github_task
+from ortrim.cli.tasks.github import wants_cancel
 from ortrim.errors import Interrupted, NetworkError
-from ortrim.github import task as github_task
 from ortrim.github.followed_run import Remote
 from ortrim.github.records import Run
 from ortrim.github.remote_build import Attached
-from ortrim.github.task import wants_cancel
 from program_runs import Run as Program
 from sample_reports import recorded_report
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ortrim.buildspec.build_options import PROFILE_NAMES
 from ortrim.errors import ExitCode, UsageError
 from ortrim.github.dispatch import LARGEST_INPUTS
 from ortrim.github.workflow_files import DEFAULT_SPEC, INPUTS, OF_THE_SPEC, VARIABLE, WorkflowInputs, read_inputs
-from ortrim.spec.build_options import PROFILE_NAMES
 
 
 def document(**changes: Any) -> str:

@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from ortrim.build.plan import BuildPlan
+from ortrim.buildspec.buildspec import TargetSpec
+from ortrim.buildspec.load import load_spec
+from ortrim.buildspec.targets import TARGETS
+from ortrim.compiling.plan import BuildPlan
 from ortrim.errors import ExitCode, PlanError
 from ortrim.github.workflow_files import (
     MACOS,
@@ -20,9 +23,6 @@ from ortrim.github.workflow_files import (
     runner_of,
 )
 from ortrim.platforms import target_problems
-from ortrim.spec.buildspec import TargetSpec
-from ortrim.spec.load import load_spec
-from ortrim.spec.targets import TARGETS
 from sample_plans import sample_plan, sample_target
 
 FOLDER = Path(__file__).parents[3] / "buildspecs"

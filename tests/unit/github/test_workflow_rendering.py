@@ -7,9 +7,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from ortrim.cli.tasks import namespace_for
+from ortrim.cli.namespace import namespace_for
 from ortrim.errors import DiagnosticGroup, ExitCode, SourcesError, StorageError, UsageError
-from ortrim.fetch.offers import PLAIN
+from ortrim.github.fetch.offers import PLAIN
 from ortrim.github.workflow_files import (
     FOLDER,
     INPUTS,

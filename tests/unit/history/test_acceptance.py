@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from ortrim.history.rows import (
+from ortrim.report.history.rows import (
     AcceptedBuild,
     Allowed,
     BuildEntry,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ortrim.errors import ExitCode, StorageError, UsageError
-from ortrim.history.acceptance import (
+from ortrim.pipeline.acceptance import (
     accept_builds,
     check_builds,
     check_reports,
@@ -15,8 +15,8 @@ from ortrim.history.acceptance import (
     regression_of,
     write_accepted,
 )
-from ortrim.history.rows import Allowed, entry_of
-from ortrim.history.store import NAME, Record, append
+from ortrim.report.history.rows import Allowed, entry_of
+from ortrim.report.history.store import NAME, Record, append
 from sample_builds import sample_entry
 from sample_reports import recorded_report
 

@@ -6,7 +6,7 @@ import pytest
 
 from bench_samples import sample_plan, sample_report, samples_of
 from ortrim.bench.scores import report_of
-from ortrim.history.rows import BenchEntry, entries_of
+from ortrim.report.history.rows import BenchEntry, entries_of
 
 
 @pytest.fixture(name="entries")

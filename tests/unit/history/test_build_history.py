@@ -1,6 +1,6 @@
 from dataclasses import replace
 
-from ortrim.history.rows import entry_of
+from ortrim.report.history.rows import entry_of
 from sample_reports import on_device, recorded_report
 
 WHEN = "2026-11-21T12:00:00+00:00"

@@ -5,9 +5,17 @@ import pytest
 
 from bench_samples import sample_report
 from ortrim.base.console import Console
-from ortrim.history.report import bench_kinds, change_text, curves, history_lines, history_page, history_tables, series
-from ortrim.history.rows import BenchEntry, BuildEntry, Measure, entries_of
 from ortrim.report.figures import NONE
+from ortrim.report.history.report import (
+    bench_kinds,
+    change_text,
+    curves,
+    history_lines,
+    history_page,
+    history_tables,
+    series,
+)
+from ortrim.report.history.rows import BenchEntry, BuildEntry, Measure, entries_of
 from sample_builds import sample_entry
 
 HOSTILE = "<script>alert('1')</script>\x1b[2J"

@@ -12,11 +12,11 @@ import pytest
 from onnx_samples import relu, write
 from ortrim.base.console import Console
 from ortrim.errors import StorageError, UsageError
-from ortrim.history.record import history_of, record_build
-from ortrim.history.report import history_page
-from ortrim.history.store import NAME, SQLITE, builds
 from ortrim.pipeline import building
-from ortrim.pipeline.request import Request
+from ortrim.pipeline.recording import history_of, record_build
+from ortrim.planning.request import Request
+from ortrim.report.history.report import history_page
+from ortrim.report.history.store import NAME, SQLITE, builds
 from sample_reports import recorded_report
 
 

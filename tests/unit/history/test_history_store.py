@@ -14,8 +14,8 @@ from bench_samples import sample_report
 from ortrim.base.command import run
 from ortrim.base.json import to_json
 from ortrim.errors import ExitCode, StorageError
-from ortrim.history.rows import BuildEntry, BuiltModel, MeasuredOn, entries_of
-from ortrim.history.store import (
+from ortrim.report.history.rows import BuildEntry, BuiltModel, MeasuredOn, entries_of
+from ortrim.report.history.store import (
     NAME,
     SQLITE,
     Record,
@@ -36,7 +36,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from ortrim.base.json import from_json
-from ortrim.history.store import Record, accept_latest, append
+from ortrim.report.history.store import Record, accept_latest, append
 record = from_json(Record, sys.argv[2])
 for number in range(5):
     name = sys.argv[3] + str(number)
@@ -47,7 +47,7 @@ KILLED = """
 import resource, signal, sys
 from pathlib import Path
 from ortrim.base.json import from_json
-from ortrim.history.store import Record, append
+from ortrim.report.history.store import Record, append
 signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[3]),) * 2)

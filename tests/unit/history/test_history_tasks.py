@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ortrim.history.store import NAME, Record, append
+from ortrim.report.history.store import NAME, Record, append
 from program_runs import Run
 from sample_builds import sample_entry
 

@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from onnx_samples import relu, write
+from ortrim.analysis.inspect.run import inspect_file
 from ortrim.errors import BinaryError, Diagnostic, ExitCode, ModelError
-from ortrim.inspect.run import inspect_file
 
 UNIT = Path(__file__).parents[1]
 LIBRARY = UNIT / "binaries" / "data" / "tiny.so"

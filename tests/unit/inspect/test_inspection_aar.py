@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from aar_samples import MANIFEST, aar_inputs, fake_jdk, members, zipped
+from ortrim.analysis.inspect.run import inspect_file
 from ortrim.errors import BinaryError, ExitCode, StorageError
-from ortrim.inspect.run import inspect_file
 from ortrim.platforms.android.aar import make_android_package
 
 

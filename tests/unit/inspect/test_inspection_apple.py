@@ -19,10 +19,10 @@ from apple_samples import (
     xcframework_plist,
     zipped,
 )
+from ortrim.analysis.inspect.run import inspect_file
 from ortrim.binaries.macho import universal_file
+from ortrim.cli.tasks.inspect import inspected_table
 from ortrim.errors import BinaryError, Diagnostic, ExitCode, ModelError, StorageError
-from ortrim.inspect.run import inspect_file
-from ortrim.inspect.task import inspected_table
 
 ELF = Path(__file__).parents[1] / "binaries" / "data" / "tiny.so"
 SLICES = {"ios-arm64", "ios-arm64_x86_64-simulator", "macos-arm64_x86_64"}

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from onnx import helper
 
 from onnx_samples import branching, model_of, weighted, write
+from ortrim.analysis.inspect.run import inspect_config, inspect_onnx, inspect_ort
 from ortrim.errors import ExitCode, ModelError, OperatorsError
-from ortrim.inspect.run import inspect_config, inspect_onnx, inspect_ort
 from ortrim.models.operators import OperatorId
 
 RECORDED = Path(__file__).parents[1] / "models" / "data" / "branching_first.ort"

@@ -12,8 +12,8 @@ from typing import Final
 import pytest
 
 from onnx_samples import relu
+from ortrim.analysis.inspect.run import inspect_file, inspect_onnx
 from ortrim.errors import ExitCode, ModelError
-from ortrim.inspect.run import inspect_file, inspect_onnx
 from ortrim.models.onnx_files import other_format
 
 ONNX: Final = relu().SerializeToString()

@@ -10,9 +10,9 @@ from onnx import helper
 
 from linted_models import facts
 from onnx_samples import model_of, value
-from ortrim.lint.findings import KernelFacts, LintFacts, LintFinding, RunFacts
-from ortrim.lint.rules import RULES, Linted, ModelFindings, judge, lines_of
-from ortrim.lint.run import sarif_log
+from ortrim.analysis.lint.findings import KernelFacts, LintFacts, LintFinding, RunFacts
+from ortrim.analysis.lint.rules import RULES, Linted, ModelFindings, judge, lines_of
+from ortrim.analysis.lint.run import sarif_log
 from ortrim.steps.table import EQUIPPED, PLAIN
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "reference" / "errors.md"

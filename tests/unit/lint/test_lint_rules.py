@@ -11,8 +11,8 @@ from onnx import TensorProto, helper, numpy_helper
 
 from linted_models import facts
 from onnx_samples import branching, model_of, relu, value, weighted
-from ortrim.lint.findings import KernelFacts, LintFacts, ProviderFacts, RunFacts, Shown, Sizes, Trial
-from ortrim.lint.rules import BY_CODE, RULES
+from ortrim.analysis.lint.findings import KernelFacts, LintFacts, ProviderFacts, RunFacts, Shown, Sizes, Trial
+from ortrim.analysis.lint.rules import BY_CODE, RULES
 from ortrim.models.graph_facts import dynamic_dimensions
 
 FLOAT, DOUBLE, INT64, BOOL = TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.INT64, TensorProto.BOOL

@@ -9,10 +9,10 @@ from onnx import helper, numpy_helper
 
 from linted_models import facts
 from onnx_samples import model_of, relu, value
+from ortrim.analysis.lint import run as lint_run
+from ortrim.analysis.lint.findings import KernelFacts, ProviderFacts, Trial
+from ortrim.analysis.lint.run import look, own_sizes
 from ortrim.errors import ModelError, ToolError
-from ortrim.lint import run as lint_run
-from ortrim.lint.findings import KernelFacts, ProviderFacts, Trial
-from ortrim.lint.run import look, own_sizes
 from ortrim.models.full_runtime import FullRuntime
 from ortrim.models.graph_facts import GraphFacts
 from ortrim.models.refusals import plain_words

@@ -7,12 +7,12 @@ import pytest
 from onnx import helper
 
 from onnx_samples import model_of, relu, value, weighted, write
+from ortrim.analysis.lint import run as lint_run
+from ortrim.analysis.lint.findings import KernelFacts, RunFacts
+from ortrim.analysis.lint.run import Looked
+from ortrim.analysis.size.content import Sized
+from ortrim.compiling.size.accounting import Accounting, Leaf
 from ortrim.errors import ExitCode, ToolError, VerifyError
-from ortrim.lint import run as lint_run
-from ortrim.lint.findings import KernelFacts, RunFacts
-from ortrim.lint.run import Looked
-from ortrim.size.accounting import Accounting, Leaf
-from ortrim.size.content import Sized
 from prepared_by_steps import STEPS, after_steps
 from program_runs import Run
 

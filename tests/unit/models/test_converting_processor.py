@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from ortrim.base.tools import InstalledTool
+from ortrim.buildspec.buildspec import Layout
 from ortrim.errors import ConvertError, ToolError
 from ortrim.models import convert as module
 from ortrim.models.convert import converter_for
 from ortrim.models.full_runtime import FullRuntime
-from ortrim.spec.buildspec import Layout
 
 RUNTIME = FullRuntime(
     version="1.21.0", words=("python", "-I"), environment={}, packages=Path("p"), library=Path("l.so")

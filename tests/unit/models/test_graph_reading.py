@@ -14,10 +14,10 @@ from onnx import TensorProto, helper, numpy_helper
 from linted_models import RUNTIME
 from mutated_models import mutated
 from onnx_samples import branching, model_of, relu, value, weighted, write
-from ortrim.cost.graph import CostRequest, cost_of
+from ortrim.analysis.cost.graph import CostRequest, cost_of
+from ortrim.analysis.lint.findings import LintFacts
+from ortrim.analysis.lint.rules import judge
 from ortrim.errors import Diagnostic, ExitCode, ModelError
-from ortrim.lint.findings import LintFacts
-from ortrim.lint.rules import judge
 from ortrim.models.graph_facts import dynamic_dimensions, elements, inlined_operators, read_graph
 from ortrim.models.models import TensorInfo
 

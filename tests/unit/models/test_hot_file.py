@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ortrim.buildspec.load import LARGEST_BYTES
 from ortrim.errors import Diagnostic, ExitCode
 from ortrim.models.hot_operators import MOST_OPERATORS, hot_file, ranked, read_hot, render_hot
-from ortrim.spec.load import LARGEST_BYTES
 
 
 @pytest.fixture

@@ -16,12 +16,12 @@ from bundle_samples import write_bundle
 from loopback_service import Asked, LoopbackService, Reply
 from onnx_samples import FLOAT, branching, model_of, relu, value, weighted, write
 from ortrim.base.cache import record_entry
+from ortrim.buildspec.buildspec import ModelSpec
 from ortrim.errors import Diagnostic, ExitCode, ModelError, NetworkError, StorageError
 from ortrim.models import prepare as origins
 from ortrim.models.models import PreparedModel, TensorInfo
 from ortrim.models.onnx_files import least_ir_version
 from ortrim.models.prepare import pinned, prepare
-from ortrim.spec.buildspec import ModelSpec
 
 WHERE = "x.toml: models[0]"
 

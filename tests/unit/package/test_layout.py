@@ -16,7 +16,7 @@ from cyclonedx.validation.json import JsonStrictValidator
 from ortrim.base.checksums import FileEntry, check_sums
 from ortrim.base.command import run
 from ortrim.binaries.elf import build_id_of, take_apart
-from ortrim.build.plan import SYMBOLS, Package
+from ortrim.compiling.plan import SYMBOLS, Package
 from ortrim.errors import BinaryError, ExitCode, PackageError, StorageError
 from ortrim.package.manifest import PackageInputs, read_manifest
 from ortrim.package.package import make_package

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ortrim.base.checksums import FileEntry
 from ortrim.base.json import to_json
-from ortrim.build.plan import digest
+from ortrim.compiling.plan import digest
 from ortrim.errors import ExitCode, PackageError
 from ortrim.package.manifest import PackageInputs, make_manifest, read_manifest
 from sample_package import make_inputs

@@ -7,14 +7,24 @@ import pytest
 
 from html_pages import HtmlPage
 from model_pages import COST, GRAPH, MODEL_NAME, hostile_subject, sample_subject
-from ortrim.cost.memory import Peak
+from ortrim.analysis.cost.memory import Peak
+from ortrim.analysis.page.content import (
+    COMMON,
+    MODEL,
+    MODELS,
+    OTHERS,
+    OWN,
+    RUNTIME,
+    ShippedModel,
+    report_of_model,
+    size_share,
+)
+from ortrim.analysis.page.html import COLUMNS, UNMEASURED, memory_timeline, model_page
+from ortrim.compiling.size.accounting import Leaf
 from ortrim.errors import VerifyError
 from ortrim.models.operators import OperatorId, RequiredOperators
-from ortrim.page.content import COMMON, MODEL, MODELS, OTHERS, OWN, RUNTIME, ShippedModel, report_of_model, size_share
-from ortrim.page.html import COLUMNS, UNMEASURED, memory_timeline, model_page
-from ortrim.size.accounting import Leaf
+from ortrim.parity.measurements import Verdict
 from ortrim.verify.judge import failure_of
-from ortrim.verify.measurements import Verdict
 from sample_reports import four_devices, recorded_report
 
 SECTIONS = ("graph", "lint", "steps", "cost", "memory", "latency", "size", "parity")

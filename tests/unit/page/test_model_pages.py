@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from ortrim.analysis.lint.run import Looked
+from ortrim.analysis.page.run import make_model_pages
 from ortrim.errors import StorageError, UsageError
-from ortrim.lint.run import Looked
-from ortrim.page.run import make_model_pages
-from ortrim.pipeline.planned import Planned, make_planned, target_folder
+from ortrim.planning.planned import Planned, make_planned, target_folder
 from ortrim.report.write import write_reports
 from ortrim.verify.reports import VerifyReport
 from pipeline_stages import Stages
@@ -18,7 +18,7 @@ from sample_reports import on_device, recorded_report
 @pytest.fixture(autouse=True)
 def no_runtime(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let no runtime be asked about models."""
-    monkeypatch.setattr("ortrim.lint.run._looked", lambda *_, **__: Looked(not_checked=("the runtime",)))
+    monkeypatch.setattr("ortrim.analysis.lint.run._looked", lambda *_, **__: Looked(not_checked=("the runtime",)))
 
 
 def of_tiny(report: VerifyReport) -> VerifyReport:

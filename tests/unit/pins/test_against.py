@@ -8,10 +8,10 @@ import pytest
 
 from ortrim.base.console import Console
 from ortrim.errors import ExitCode, VerifyError
-from ortrim.github.pin_updates import Refused
-from ortrim.pins.report import Outcome, compared, versions_markdown, versions_page, versions_tables
+from ortrim.parity.measurements import Verdict
+from ortrim.pin_updates.pull_requests import Refused
+from ortrim.pin_updates.report import Outcome, compared, versions_markdown, versions_page, versions_tables
 from ortrim.report.write import read_report
-from ortrim.verify.measurements import Verdict
 from ortrim.verify.reports import VerifyReport
 from sample_reports import four_devices, lost_board, on_device
 

@@ -3,8 +3,8 @@
 import pytest
 
 from ortrim.binaries.android import ABI_FACTS
+from ortrim.buildspec.targets import ABIS
 from ortrim.platforms.android.system_api import system_api
-from ortrim.spec.targets import ABIS
 
 
 @pytest.mark.parametrize(

@@ -8,14 +8,14 @@ import pytest
 
 from fake_library import ONLY_ADD, SYMBOLS, UNITS, index_of, write_library
 from ortrim.binaries.elf import read_library
-from ortrim.build.plan import CompiledUnits
-from ortrim.build.translation_units import Variant, shipped_index
+from ortrim.compiling.plan import CompiledUnits
+from ortrim.compiling.size.library import OTHER_BYTES
+from ortrim.compiling.translation_units import Variant, shipped_index
 from ortrim.errors import BuildError, ExitCode
-from ortrim.pins import new_versions
-from ortrim.pins.new_versions import make_unit_index
-from ortrim.pipeline import request as converted
-from ortrim.pipeline.request import Request
-from ortrim.size.library import OTHER_BYTES
+from ortrim.pin_updates import new_versions
+from ortrim.pin_updates.new_versions import make_unit_index
+from ortrim.planning import request as converted
+from ortrim.planning.request import Request
 from pipeline_stages import Stages
 from workshop import Workshop
 

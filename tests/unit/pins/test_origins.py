@@ -3,7 +3,7 @@
 import pytest
 from packageurl.contrib import purl2url
 
-from ortrim.build.toolchains import RUNTIME_LICENCES
+from ortrim.compiling.toolchains import RUNTIME_LICENCES
 from ortrim.pins.origins import origin_of
 from ortrim.pins.runtime import COMPONENTS, OPTIONAL, runtime_pins
 

@@ -9,8 +9,8 @@ import pytest
 
 from ortrim.base.command import Completed
 from ortrim.errors import NetworkError, ToolError
-from ortrim.pins import requirements
-from ortrim.pins.requirements import Resolved, resolved
+from ortrim.pin_updates import requirements
+from ortrim.pin_updates.requirements import Resolved, resolved
 
 LINUX = ("manylinux_2_28_x86_64",)
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from ortrim.errors import DiagnosticGroup, ExitCode
+from ortrim.pin_updates.update import HOST, update_action_pins
 from ortrim.pins.images import ACTIONS_FILE, action_reference, read_action_pins
-from ortrim.pins.update import HOST, update_action_pins
 from ortrim.sources.checkouts import git
 
 pytestmark = pytest.mark.needs("git")

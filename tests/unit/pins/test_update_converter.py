@@ -7,9 +7,9 @@ import pytest
 
 from ortrim.errors import ExitCode, SourcesError
 from ortrim.models.full_runtime import runtime_entry
-from ortrim.pins import requirements as pinned_requirements
-from ortrim.pins.requirements import Resolved
-from ortrim.pins.update import converter_text
+from ortrim.pin_updates import requirements as pinned_requirements
+from ortrim.pin_updates.requirements import Resolved
+from ortrim.pin_updates.update import converter_text
 
 NUMPY = {"3.11": "2.4.6", "3.12": "2.5.5", "3.13": "2.5.5", "3.14": "2.5.5"}
 """What pip took for onnxruntime 1.31.1 in November 2026."""

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from ortrim.engines.catalogue import ENGINES, engine_requirements
+from ortrim.bench.engines.catalogue import ENGINES, engine_requirements
 from ortrim.errors import ExitCode, NetworkError, SourcesError
-from ortrim.pins import requirements as pinned_requirements
-from ortrim.pins.requirements import Resolved
+from ortrim.pin_updates import requirements as pinned_requirements
+from ortrim.pin_updates.requirements import Resolved
+from ortrim.pin_updates.update import FILES, update_requirements
 from ortrim.pins.shipped import pin_text
-from ortrim.pins.update import FILES, update_requirements
 
 VERSION = "9.9.0"
 NEEDED = "needed"

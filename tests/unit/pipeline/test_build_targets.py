@@ -11,7 +11,7 @@ import pytest
 from ortrim.errors import ExitCode, StorageError, VerifyError
 from ortrim.pipeline import building
 from ortrim.pipeline.building import build, reports_of, verify_again
-from ortrim.pipeline.planned import make_planned, target_folder
+from ortrim.planning.planned import make_planned, target_folder
 from ortrim.report.write import write_reports
 from ortrim.verify.judge import failed_device
 from ortrim.verify.reports import VerifyReport

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from ortrim.build.native import NativeExecutor
-from ortrim.containers.engines import ContainerOptions
-from ortrim.containers.executor import ContainerExecutor
+from ortrim.compiling.containers.engines import ContainerOptions
+from ortrim.compiling.containers.executor import ContainerExecutor
+from ortrim.compiling.native import NativeExecutor
 from ortrim.pipeline import executors
 from ortrim.pipeline.executors import builder_for
-from ortrim.pipeline.planned import make_planned
+from ortrim.planning.planned import make_planned
 from pipeline_stages import Stages
 
 PINNED_IMAGES = "".join(

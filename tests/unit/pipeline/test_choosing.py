@@ -3,7 +3,7 @@
 import pytest
 
 from ortrim.errors import UsageError
-from ortrim.pipeline.request import require_known
+from ortrim.planning.request import require_known
 
 
 def test_known_names_pass() -> None:

@@ -13,8 +13,8 @@ from ortrim.errors import ToolError
 from ortrim.models.convert import Conversion
 from ortrim.models.models import OrtModel, PreparedModel
 from ortrim.models.onnx_files import facts_of
-from ortrim.pipeline import layouts, request
-from ortrim.pipeline.planned import Planned, make_planned
+from ortrim.planning import layouts, request
+from ortrim.planning.planned import Planned, make_planned
 from pipeline_stages import Stages
 
 

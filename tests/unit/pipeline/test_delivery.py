@@ -11,16 +11,16 @@ from aar_samples import ABIS, aar_inputs, fake_jdk
 from ort_samples import ort_model
 from ortrim.binaries.elf import read_library
 from ortrim.binaries.elf_objects import hide_symbols
-from ortrim.build.plan import ARCHIVE, BuildJob, JobResult, Package
+from ortrim.buildspec.buildspec import IN_PLACE, SessionSettings
+from ortrim.buildspec.targets import TARGETS
+from ortrim.compiling.plan import ARCHIVE, BuildJob, JobResult, Package
 from ortrim.package.manifest import PackageInputs
 from ortrim.package.package import make_package
-from ortrim.pipeline.planned import Planned, make_planned
+from ortrim.parity.measurements import Gate, Verdict
+from ortrim.planning.planned import Planned, make_planned
 from ortrim.platforms.android import delivery as android
 from ortrim.platforms.android.jni import JAVA
 from ortrim.platforms.linux import delivery as linux
-from ortrim.spec.buildspec import IN_PLACE, SessionSettings
-from ortrim.spec.targets import TARGETS
-from ortrim.verify.measurements import Gate, Verdict
 from ortrim.verify.verification import Delivery
 from sample_package import make_inputs
 

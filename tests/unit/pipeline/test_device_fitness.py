@@ -7,17 +7,17 @@ from typing import Any
 import pytest
 
 from device_samples import MACHINE
-from ortrim.build.plan import BuildJob
+from ortrim.buildspec.buildspec import AndroidSpec
+from ortrim.buildspec.targets import TARGETS
+from ortrim.compiling.plan import BuildJob
+from ortrim.devices.facts import ANDROID_SURVEY, adb_host
+from ortrim.devices.names import DeviceName
 from ortrim.errors import ExitCode, VerifyError
-from ortrim.pipeline import devices
-from ortrim.pipeline.devices import open_device
+from ortrim.parity.measurements import HostFacts, Verdict
+from ortrim.planning import devices
+from ortrim.planning.devices import open_device
 from ortrim.platforms.android.adb import require_fitting
-from ortrim.spec.buildspec import AndroidSpec
-from ortrim.spec.targets import TARGETS
-from ortrim.verify.devices.facts import ANDROID_SURVEY, adb_host
-from ortrim.verify.devices.names import DeviceName
 from ortrim.verify.judge import failed_device
-from ortrim.verify.measurements import HostFacts, Verdict
 from ortrim.verify.reports import NOT_FOR_DEVICE
 from sample_plans import sample_plan
 

@@ -10,15 +10,15 @@ from fake_xcrun import FakeXcrun, says
 from ortrim.base.emulators import EMULATIONS, Emulation
 from ortrim.base.json import to_data
 from ortrim.base.tools import InstalledTool, Tool
+from ortrim.buildspec.targets import TARGETS, OperatingSystem
+from ortrim.devices.names import ListedDevice
 from ortrim.errors import ToolError
-from ortrim.pipeline import devices as listing
-from ortrim.pipeline.devices import fetch_machines, list_devices
-from ortrim.pipeline.doctor import FARM_CHECKS
+from ortrim.planning import devices as listing
+from ortrim.planning.devices import fetch_machines, list_devices
+from ortrim.planning.doctor import FARM_CHECKS
 from ortrim.platforms.android.adb import AdbListing
 from ortrim.platforms.apple import simctl
 from ortrim.platforms.apple.devices import mac_host
-from ortrim.spec.targets import TARGETS, OperatingSystem
-from ortrim.verify.devices.names import ListedDevice
 
 DATA = Path(__file__).parents[1] / "platforms" / "apple" / "data"
 

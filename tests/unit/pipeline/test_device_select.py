@@ -8,17 +8,17 @@ import pytest
 from fake_machine import fake_parts, fake_tool
 from ortrim.base.emulators import Emulation
 from ortrim.base.tools import InstalledTool, Tool
-from ortrim.containers.root_file_systems import MachineParts
+from ortrim.buildspec.targets import TARGETS
+from ortrim.compiling.containers.root_file_systems import MachineParts
+from ortrim.devices.device import Device
+from ortrim.devices.host import Host
+from ortrim.devices.names import DeviceName, read_name
+from ortrim.devices.qemu_system import QemuSystem
 from ortrim.errors import SourcesError, ToolError, UsageError
-from ortrim.pipeline import devices
-from ortrim.pipeline.devices import open_device
+from ortrim.planning import devices
+from ortrim.planning.devices import open_device
 from ortrim.platforms import platform_of
 from ortrim.platforms.apple import devices as device_rules
-from ortrim.spec.targets import TARGETS
-from ortrim.verify.devices.device import Device
-from ortrim.verify.devices.host import Host
-from ortrim.verify.devices.names import DeviceName, read_name
-from ortrim.verify.devices.qemu_system import QemuSystem
 
 ARM64 = TARGETS["linux-arm64"]
 

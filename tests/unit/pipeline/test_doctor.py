@@ -10,8 +10,8 @@ import pytest
 from aar_samples import fake_jdk
 from fake_engine import fake_engine
 from ortrim.base.tools import ToolFinding
-from ortrim.pipeline import doctor
-from ortrim.pipeline.doctor import DEVICE_TOOLS, examine
+from ortrim.planning import doctor
+from ortrim.planning.doctor import DEVICE_TOOLS, examine
 from ortrim.platforms.android import ndk
 from ortrim.sources.debian import DebianPackage, write_packages
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from ortrim.base.tools import ToolFinding
-from ortrim.pipeline import doctor
-from ortrim.pipeline.doctor import examine
+from ortrim.planning import doctor
+from ortrim.planning.doctor import examine
 from ortrim.platforms.apple.xcode import Xcode
 
 

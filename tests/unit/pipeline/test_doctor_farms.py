@@ -8,8 +8,8 @@ from typing import Final
 import pytest
 
 from ortrim.base.tools import ToolFinding
-from ortrim.pipeline import doctor
-from ortrim.pipeline.doctor import examine
+from ortrim.planning import doctor
+from ortrim.planning.doctor import examine
 
 VERSION: Final = 'case "$*" in --version) echo "Google Cloud SDK 528.0.0";;'
 
@@ -87,7 +87,7 @@ def test_all_farms_are_examined(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse() -> None:
         raise ValueError("unforeseen")
 
-    monkeypatch.setattr("ortrim.farms.firebase.find_gcloud", refuse)
+    monkeypatch.setattr("ortrim.devices.farms.firebase.find_gcloud", refuse)
     found = {finding.name: finding for finding in examine()}
     assert "boto3" in found
     assert (found["gcloud"].problem, found["gcloud"].required) == ("cannot be examined: unforeseen", False)

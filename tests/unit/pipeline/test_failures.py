@@ -14,9 +14,9 @@ from ortrim.errors import (
     ToolError,
     VerifyError,
 )
+from ortrim.parity.measurements import Comparison, Gate, Verdict
 from ortrim.pipeline.verification import gravest_failure
 from ortrim.verify.judge import failed_device, failure_of
-from ortrim.verify.measurements import Comparison, Gate, Verdict
 from ortrim.verify.reports import NOT_FOR_DEVICE, VerifyReport
 from sample_reports import on_device, recorded_report
 

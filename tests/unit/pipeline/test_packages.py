@@ -15,21 +15,21 @@ from finished_builds import leave_build, leave_compiled
 from ndk_layout import LINUX, lay_out_ndk
 from ortrim.base.cache import record_entry
 from ortrim.base.console import Console
-from ortrim.build.plan import AssemblyJob, BuildJob, JobResult, RunnerJob, Toolchain
-from ortrim.build.trees import finished_build
+from ortrim.buildspec.targets import ABIS
+from ortrim.compiling.plan import AssemblyJob, BuildJob, JobResult, RunnerJob, Toolchain
+from ortrim.compiling.trees import finished_build
 from ortrim.errors import Diagnostic, DiagnosticGroup, ExitCode
+from ortrim.parity.measurements import Verdict
 from ortrim.pipeline import building, packaging
 from ortrim.pipeline.building import build, verify_again
 from ortrim.pipeline.packaging import groups
-from ortrim.pipeline.planned import Planned, make_planned
-from ortrim.pipeline.request import Request
 from ortrim.pipeline.verification import Packaged, verify
+from ortrim.planning.planned import Planned, make_planned
+from ortrim.planning.request import Request
 from ortrim.platforms.android import jni, ndk
 from ortrim.platforms.android.jni import JAVA
 from ortrim.platforms.android.zig_toolchain import MACHINES
 from ortrim.report.terminal import terminal_report
-from ortrim.spec.targets import ABIS
-from ortrim.verify.measurements import Verdict
 from ortrim.verify.reports import VerifyReport
 from pipeline_stages import Stages
 from sample_plans import sample_plan

@@ -13,15 +13,16 @@ from onnx import TensorProto, helper
 
 from onnx_samples import model_of, value, write
 from ortrim.base.emulators import EMULATIONS
-from ortrim.build.plan import digest
-from ortrim.containers.engines import ContainerOptions
+from ortrim.buildspec.targets import TARGETS
+from ortrim.compiling.containers.engines import ContainerOptions
+from ortrim.compiling.plan import digest
 from ortrim.errors import Diagnostic, ExitCode, ParityError, PlanError, ToolError, UsageError, VerifyError
 from ortrim.models.models import OrtModel
-from ortrim.pipeline import planned, verification
-from ortrim.pipeline import request as request_module
-from ortrim.pipeline.planned import Planned, make_planned, planned_here
-from ortrim.pipeline.request import Request, convert_models
-from ortrim.spec.targets import TARGETS
+from ortrim.pipeline import verification
+from ortrim.planning import planned
+from ortrim.planning import request as request_module
+from ortrim.planning.planned import Planned, make_planned, planned_here
+from ortrim.planning.request import Request, convert_models
 from pipeline_stages import Stages
 
 

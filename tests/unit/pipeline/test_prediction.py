@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from finished_builds import leave_build
-from ortrim.build.plan import CompilerCacheUse, JobResult, PlannedTarget
+from ortrim.buildspec.buildspec import Budgets
+from ortrim.compiling.plan import CompilerCacheUse, JobResult, PlannedTarget
 from ortrim.errors import ExitCode, PlanError
 from ortrim.models.operators import OperatorId, render_config, required_operators
-from ortrim.pipeline.planned import Planned, make_planned
-from ortrim.pipeline.prediction import Prediction, predictions, remember, require_reachable
-from ortrim.spec.buildspec import Budgets
+from ortrim.planning.planned import Planned, make_planned
+from ortrim.planning.prediction import Prediction, predictions, remember, require_reachable
 from pipeline_stages import Stages
 
 DEMO = (

@@ -10,10 +10,10 @@ from fake_sources import private_cache
 from onnx_samples import model_of, relu, write
 from ortrim.base.console import Console
 from ortrim.base.files import sha256_of
-from ortrim.pipeline import preparing as module
-from ortrim.pipeline.preparing import cases_of, ready_models
-from ortrim.pipeline.request import Request, load
-from ortrim.spec.buildspec import LoadedSpec
+from ortrim.buildspec.buildspec import LoadedSpec
+from ortrim.planning import preparing as module
+from ortrim.planning.preparing import cases_of, ready_models
+from ortrim.planning.request import Request, load
 from prepared_by_steps import STEPS, after_steps
 
 CONSOLE = Console(stdout=io.StringIO(), stderr=io.StringIO(), environment={})

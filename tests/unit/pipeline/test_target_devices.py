@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 
+from ortrim.buildspec.buildspec import TargetSpec
+from ortrim.buildspec.targets import CPUS, TARGETS
+from ortrim.devices.names import ListedDevice
+from ortrim.devices.ssh import SshClient
 from ortrim.errors import Diagnostic, ExitCode, ToolError, UsageError, VerifyError
-from ortrim.pipeline import devices
-from ortrim.pipeline.devices import answers, devices_of, require_devices, require_ready
-from ortrim.pipeline.request import Request
+from ortrim.parity.measurements import LeastMemory
+from ortrim.planning import devices
+from ortrim.planning.devices import answers, devices_of, require_devices, require_ready
+from ortrim.planning.request import Request
 from ortrim.platforms import platform_of
-from ortrim.spec.buildspec import TargetSpec
-from ortrim.spec.targets import CPUS, TARGETS
-from ortrim.verify.devices.names import ListedDevice
-from ortrim.verify.devices.ssh import SshClient
 from ortrim.verify.judge import failed_device, failure_of
-from ortrim.verify.measurements import LeastMemory
 from ortrim.verify.reports import NOT_FOR_DEVICE, VerifyReport
 from sample_reports import on_device, recorded_report
 

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from ortrim.build.plan import PlannedModel
+from ortrim.buildspec.buildspec import TargetSpec
+from ortrim.compiling.plan import PlannedModel
 from ortrim.errors import ExitCode, PlanError
-from ortrim.spec.buildspec import TargetSpec
 from sample_plans import MODELS, sample_plan
 
 

@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 
 from ortrim.base.json import from_json, to_data, to_json
-from ortrim.build.dead_kernels import KINDS
-from ortrim.build.execution import JobPaths
-from ortrim.build.plan import BuildPlan, digest
+from ortrim.buildspec.buildspec import AndroidSpec, Budgets, TargetSpec
+from ortrim.buildspec.targets import TARGETS
+from ortrim.compiling.dead_kernels import KINDS
+from ortrim.compiling.execution import JobPaths
+from ortrim.compiling.plan import BuildPlan, digest
 from ortrim.errors import ExitCode, PlanError, UsageError
-from ortrim.platforms.planner import select_targets, with_arguments
-from ortrim.spec.buildspec import AndroidSpec, Budgets, TargetSpec
-from ortrim.spec.targets import TARGETS
+from ortrim.planning.planner import select_targets, with_arguments
 from sample_plans import FOREST, MODELS, sample_plan, sample_spec, system_gcc
 
 PLANS = Path(__file__).parent / "data" / "plans"

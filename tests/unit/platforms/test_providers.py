@@ -5,12 +5,12 @@ from typing import Any, Literal
 
 import pytest
 
-from ortrim.build.plan import BuildJob
-from ortrim.build.upstream_arguments import FLAGS, compiled_sources, require_providers
+from ortrim.buildspec.buildspec import AndroidSpec, AppleSpec
+from ortrim.buildspec.targets import TARGETS
+from ortrim.compiling.plan import BuildJob
+from ortrim.compiling.upstream_arguments import FLAGS, compiled_sources, require_providers
 from ortrim.errors import ExitCode, PlanError
 from ortrim.pins.runtime import SourcePin
-from ortrim.spec.buildspec import AndroidSpec, AppleSpec
-from ortrim.spec.targets import TARGETS
 from sample_plans import MODELS, SOURCES, sample_plan
 
 Provider = Literal["nnapi", "xnnpack"]

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from ortrim.binaries.libraries import ComponentSize
-from ortrim.verify.measurements import Gate, Verdict
+from ortrim.parity.measurements import Gate, Verdict
 from ortrim.verify.reports import VerifyReport
 from sample_reports import four_devices, on_device, recorded_report
 

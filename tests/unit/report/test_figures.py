@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ortrim.parity.measurements import Unit
 from ortrim.report.charts import ticks
 from ortrim.report.figures import (
     NONE,
@@ -16,7 +17,6 @@ from ortrim.report.figures import (
     share_text,
     shortened,
 )
-from ortrim.verify.measurements import Unit
 
 
 @pytest.mark.parametrize(

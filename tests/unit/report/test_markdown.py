@@ -5,7 +5,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ortrim.build.plan import CompiledUnits
+from ortrim.compiling.plan import CompiledUnits
 from ortrim.report.figures import escaped
 from ortrim.report.html import html_report
 from ortrim.report.markdown import markdown_report

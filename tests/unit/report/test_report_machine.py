@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import pytest
 
+from ortrim.parity.measurements import HostFacts
 from ortrim.report.charts import latency_pictures, load_chart, memory_chart
 from ortrim.report.content import (
     device_facts,
@@ -18,7 +19,6 @@ from ortrim.report.figures import NONE
 from ortrim.report.html import html_report
 from ortrim.report.markdown import markdown_report
 from ortrim.report.summary import verdict_text
-from ortrim.verify.measurements import HostFacts
 from ortrim.verify.reports import DeviceReport, VerifyReport
 from sample_reports import PHONE, machine, on_device, user_emulation
 

@@ -3,8 +3,8 @@ from dataclasses import replace
 
 import pytest
 
+from ortrim.parity.measurements import RunnerResult, Verdict
 from ortrim.report.terminal import Group, device_names, side_by_side
-from ortrim.verify.measurements import RunnerResult, Verdict
 from ortrim.verify.reports import DeviceReport, VerifyReport
 from sample_reports import on_device
 

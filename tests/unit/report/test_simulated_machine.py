@@ -1,5 +1,5 @@
+from ortrim.parity.measurements import HostFacts
 from ortrim.report.content import machine_facts, measures_memory, measures_time
-from ortrim.verify.measurements import HostFacts
 from sample_reports import on_device, recorded_report
 
 SIMULATED = HostFacts(

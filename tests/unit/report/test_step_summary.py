@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
+from ortrim.parity.measurements import Verdict
 from ortrim.report.markdown import step_summary
-from ortrim.verify.measurements import Verdict
 from sample_reports import four_devices, on_device, recorded_report
 
 

@@ -6,11 +6,11 @@ from dataclasses import replace
 import pytest
 
 from ortrim.base.console import Console
+from ortrim.parity.measurements import OutputParity, Verdict
 from ortrim.report.html import html_report
 from ortrim.report.markdown import markdown_report
 from ortrim.report.summary import parity_text, parity_verdict, subtitle, verdict_text
 from ortrim.report.terminal import terminal_report
-from ortrim.verify.measurements import OutputParity, Verdict
 from ortrim.verify.reports import NOT_FOR_DEVICE, DeviceFailure, VerifyReport
 from sample_reports import on_device
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from ortrim.base.console import Console
+from ortrim.parity.measurements import Verdict
 from ortrim.report.terminal import terminal_report
-from ortrim.verify.measurements import Verdict
 from ortrim.verify.reports import VerifyReport
 from sample_reports import hostile_board, on_device
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ortrim.compiling.size.accounting import GROUPINGS, LINKED, NO_MAP, STRIPPED, Accounting, Leaf, account, shares
 from ortrim.errors import BinaryError, ExitCode
-from ortrim.size.accounting import GROUPINGS, LINKED, NO_MAP, STRIPPED, Accounting, Leaf, account, shares
 
 OURS = Path(__file__).with_name("data")
 LIBRARIES = Path(__file__).parents[1] / "binaries" / "data"

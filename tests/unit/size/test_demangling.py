@@ -3,9 +3,9 @@ from typing import Any
 
 import pytest
 
+from ortrim.compiling.size import components
+from ortrim.compiling.size.components import demangled
 from ortrim.errors import ToolError
-from ortrim.size import components
-from ortrim.size.components import demangled
 
 
 def test_names_of_cxx_are_demangled_and_others_left() -> None:

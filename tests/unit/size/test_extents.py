@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ortrim.size.accounting import SizeClaim, divided
+from ortrim.compiling.size.accounting import SizeClaim, divided
 
 PLACES = st.integers(min_value=-50, max_value=150)
 CLAIMS = st.lists(

@@ -3,11 +3,18 @@ from pathlib import Path
 
 import pytest
 
+from ortrim.analysis.size.content import (
+    Sized,
+    difference_data,
+    difference_headline,
+    difference_tables,
+    size_data,
+    size_table,
+)
+from ortrim.analysis.size.page import difference_page, size_page
 from ortrim.base.console import Console
-from ortrim.size.accounting import NO_MAP, account
-from ortrim.size.content import Sized, difference_data, difference_headline, difference_tables, size_data, size_table
-from ortrim.size.library import comparable
-from ortrim.size.page import difference_page, size_page
+from ortrim.compiling.size.accounting import NO_MAP, account
+from ortrim.compiling.size.library import comparable
 
 DATA = Path(__file__).parent / "data"
 HOSTILE = "<script>alert('1')</script>\x1b[2J"

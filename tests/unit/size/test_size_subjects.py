@@ -8,13 +8,13 @@ import pytest
 
 from apple_samples import MAC_SLICE, sample, write_files, xcframework_files
 from finished_builds import leave_build
+from ortrim.analysis.size import run
+from ortrim.analysis.size.page import size_page
+from ortrim.analysis.size.run import ONE_MAPPED, size_of, sizes_of_two
 from ortrim.base.cache import cache_folder, record_entry
 from ortrim.base.files import sha256_of, write_atomically
 from ortrim.errors import BinaryError, StorageError, UsageError, VerifyError
-from ortrim.pipeline.planned import make_planned
-from ortrim.size import run
-from ortrim.size.page import size_page
-from ortrim.size.run import ONE_MAPPED, size_of, sizes_of_two
+from ortrim.planning.planned import make_planned
 from pipeline_stages import Stages
 
 DATA = Path(__file__).parent / "data"

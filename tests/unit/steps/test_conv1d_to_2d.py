@@ -8,7 +8,7 @@ from onnx import helper
 
 from number_samples import assert_same, copy_of, operators, ran, random_feeds, sequences, weights
 from onnx_samples import model_of, relu, value
-from ortrim.spec.step_specs import Conv1dTo2d
+from ortrim.buildspec.step_specs import Conv1dTo2d
 from ortrim.steps.conv1d_to_2d import conv1d_to_2d
 from ortrim.steps.step import Stepped
 

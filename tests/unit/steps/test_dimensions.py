@@ -6,9 +6,9 @@ import pytest
 from onnx import helper
 
 from onnx_samples import model_of, value
+from ortrim.buildspec.step_specs import Batch, FixDimensions, InferShapes, NameDimensions
 from ortrim.errors import ModelError
 from ortrim.models.onnx_files import shape_of
-from ortrim.spec.step_specs import Batch, FixDimensions, InferShapes, NameDimensions
 from ortrim.steps.inputs_outputs import fix_dimensions, name_dimensions, set_batch
 from ortrim.steps.onnx_tools import infer_shapes
 from ortrim.steps.step import Workplace

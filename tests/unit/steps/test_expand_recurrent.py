@@ -8,7 +8,7 @@ import pytest
 
 from number_samples import assert_same, copy_of, operators, ran, random_feeds, recurrent, weights
 from onnx_samples import relu
-from ortrim.spec.step_specs import ExpandRecurrent
+from ortrim.buildspec.step_specs import ExpandRecurrent
 from ortrim.steps.recurrent import expand_recurrent
 from ortrim.steps.step import Stepped
 

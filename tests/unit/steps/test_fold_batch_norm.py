@@ -8,7 +8,7 @@ from onnx import helper
 
 from number_samples import assert_same, copy_of, normalised, operators, ran, random_feeds, weights
 from onnx_samples import model_of, relu, value
-from ortrim.spec.step_specs import FoldBatchNorm
+from ortrim.buildspec.step_specs import FoldBatchNorm
 from ortrim.steps.fold_batch_norm import fold_batch_norm
 from ortrim.steps.step import Stepped
 

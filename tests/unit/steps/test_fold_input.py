@@ -12,8 +12,8 @@ from hypothesis.extra import numpy as arrays
 
 from number_samples import assert_same, copy_of, operators, picture, ran, random_feeds, weights
 from onnx_samples import model_of, relu, value
+from ortrim.buildspec.step_specs import FoldInput
 from ortrim.errors import ExitCode, ModelError
-from ortrim.spec.step_specs import FoldInput
 from ortrim.steps.fold_input import fold_input
 from ortrim.steps.step import Feeds, Stepped
 

@@ -12,8 +12,8 @@ from onnx import helper
 from mutated_models import mutated
 from number_samples import normalised, picture, recurrent, sequences, weights
 from onnx_samples import branching
+from ortrim.buildspec.step_specs import Conv1dTo2d, ExpandRecurrent, FoldBatchNorm, FoldInput, StepChoices
 from ortrim.errors import Diagnostic
-from ortrim.spec.step_specs import Conv1dTo2d, ExpandRecurrent, FoldBatchNorm, FoldInput, StepChoices
 from ortrim.steps.conv1d_to_2d import conv1d_to_2d
 from ortrim.steps.fold_batch_norm import fold_batch_norm
 from ortrim.steps.fold_input import fold_input

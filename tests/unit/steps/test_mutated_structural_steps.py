@@ -10,9 +10,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from mutated_models import mutated
+from ortrim.buildspec.step_specs import NameDimensions, RemoveDead, Rename, ShareConstants, StepChoices, Strip
 from ortrim.errors import Diagnostic
 from ortrim.models.full_runtime import FullRuntime
-from ortrim.spec.step_specs import NameDimensions, RemoveDead, Rename, ShareConstants, StepChoices, Strip
 from ortrim.steps.step import Workplace
 from ortrim.steps.table import take_step
 from stepped_models import layered, with_branch

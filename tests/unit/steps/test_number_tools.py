@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from number_samples import picture
+from ortrim.buildspec.step_specs import Optimize, Quantize
 from ortrim.errors import ExitCode, ModelError
 from ortrim.models.full_runtime import FullRuntime
-from ortrim.spec.step_specs import Optimize, Quantize
 from ortrim.steps.runtime_tools import optimize, quantize, takes_seven_bits, write_feeds
 from ortrim.steps.step import Feeds, Workplace
 

@@ -8,8 +8,8 @@ import pytest
 from onnx import helper
 
 from onnx_samples import model_of, value, weighted, write
+from ortrim.buildspec.step_specs import Extract, Merge, Outputs
 from ortrim.errors import ModelError
-from ortrim.spec.step_specs import Extract, Merge, Outputs
 from ortrim.steps.inputs_outputs import change_outputs, extract
 from ortrim.steps.opset import merge
 from ortrim.steps.step import Workplace

@@ -9,18 +9,18 @@ import pytest
 
 from onnx_samples import write
 from ortrim.base.files import sha256_of
+from ortrim.buildspec.buildspec import CaseSpec, InputSpec, ModelSpec
+from ortrim.buildspec.step_specs import Batch, FixDimensions, Merge, Opset, Rename, Step, Strip
+from ortrim.buildspec.tolerances import Tolerance
 from ortrim.errors import ModelError, SpecError
 from ortrim.models.full_runtime import FullRuntime
 from ortrim.models.models import PreparedModel, TensorInfo
 from ortrim.models.prepare import check_model
-from ortrim.spec.buildspec import CaseSpec, InputSpec, ModelSpec
-from ortrim.spec.step_specs import Batch, FixDimensions, Merge, Opset, Rename, Step, Strip
-from ortrim.spec.tolerances import Tolerance
+from ortrim.parity.inputs import make_cases
 from ortrim.steps import preparation
 from ortrim.steps.parity import State, StepStage
 from ortrim.steps.preparation import Ingredients, options_text, prepare_by_steps, step_name, with_default_case
 from ortrim.steps.step import Stepped
-from ortrim.verify.cases import make_cases
 from stepped_models import layered
 
 STRIP = Strip(use="strip")

@@ -5,8 +5,8 @@ import pytest
 from onnx import helper
 
 from onnx_samples import model_of, value
+from ortrim.buildspec.step_specs import RemoveDead
 from ortrim.errors import ModelError
-from ortrim.spec.step_specs import RemoveDead
 from ortrim.steps.remove import remove_dead
 from stepped_models import SHAPE, constant, copy_of, feeds_for, layered, same_outputs, with_branch
 

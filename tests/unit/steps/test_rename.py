@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from ortrim.buildspec.step_specs import Rename
 from ortrim.errors import ModelError
-from ortrim.spec.step_specs import Rename
 from ortrim.steps.inputs_outputs import rename
 from stepped_models import copy_of, feeds_for, layered, outputs_of, with_branch
 

@@ -4,7 +4,7 @@ import numpy as np
 from onnx import helper
 
 from onnx_samples import model_of, value
-from ortrim.spec.step_specs import ShareConstants
+from ortrim.buildspec.step_specs import ShareConstants
 from ortrim.steps.graph import replace_nodes
 from ortrim.steps.remove import share_constants
 from stepped_models import SHAPE, constant, copy_of, feeds_for, layered, same_outputs, with_branch

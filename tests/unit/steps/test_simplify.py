@@ -12,9 +12,9 @@ from onnx import numpy_helper
 
 from ortrim.base.interpreters import Interpreter
 from ortrim.base.scripts import Python
+from ortrim.buildspec.step_specs import Simplify
 from ortrim.errors import ModelError
 from ortrim.models.full_runtime import FullRuntime
-from ortrim.spec.step_specs import Simplify
 from ortrim.steps import runtime_tools as module
 from ortrim.steps import step
 from ortrim.steps.runtime_tools import simplify

@@ -13,20 +13,20 @@ from onnx.reference import ReferenceEvaluator
 
 from onnx_samples import model_of, value, write
 from ortrim.base.files import sha256_of
+from ortrim.buildspec.step_specs import Extract, FixDimensions, Merge, RemoveDead, Rename, StepChoices, Strip
+from ortrim.buildspec.tolerances import Tolerance
 from ortrim.errors import ExitCode, ModelError, ParityError, StorageError, VerifyError
 from ortrim.models.full_runtime import FullRuntime
 from ortrim.models.models import PreparedModel
 from ortrim.models.prepare import check_model
-from ortrim.spec.step_specs import Extract, FixDimensions, Merge, RemoveDead, Rename, StepChoices, Strip
-from ortrim.spec.tolerances import Tolerance
+from ortrim.parity.inputs import save_array
+from ortrim.parity.measurements import Verdict
+from ortrim.parity.reference import CaseOutputs, SavedOutputs
+from ortrim.parity.runner import SavedOutput
 from ortrim.steps import inputs_outputs, table
 from ortrim.steps.parity import Feeds, State, StepRuns, StepStage
 from ortrim.steps.preparation import first_state, take
 from ortrim.steps.step import Feeding, Stepped, Workplace
-from ortrim.verify.cases import save_array
-from ortrim.verify.devices.device import SavedOutput
-from ortrim.verify.measurements import Verdict
-from ortrim.verify.reference import CaseOutputs, SavedOutputs
 from stepped_models import SHAPE, feeds_for, layered
 
 STRIP = Strip(use="strip")

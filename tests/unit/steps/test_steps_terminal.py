@@ -5,9 +5,9 @@ import io
 from rich.console import Console
 
 from ortrim.base.json import from_json, to_json
+from ortrim.parity.measurements import OutputParity, Verdict
 from ortrim.report.steps import steps_table
 from ortrim.steps.report import CaseLeft, ModelCounts, PreparationReport, StepReport
-from ortrim.verify.measurements import OutputParity, Verdict
 
 BEFORE = ModelCounts(
     size_bytes=2_850_000, nodes=90, parameters=545_671, opsets=(("ai.onnx", 18),), operators=(("ai.onnx:If", 90),)

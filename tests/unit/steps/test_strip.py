@@ -1,6 +1,6 @@
 """Strip: what no runtime reads."""
 
-from ortrim.spec.step_specs import Strip
+from ortrim.buildspec.step_specs import Strip
 from ortrim.steps.remove import strip
 from stepped_models import copy_of, feeds_for, same_outputs, with_branch
 

@@ -6,8 +6,8 @@ import pytest
 from onnx import TensorProto, helper
 
 from onnx_samples import model_of, value
+from ortrim.buildspec.step_specs import Opset
 from ortrim.errors import ModelError
-from ortrim.spec.step_specs import Opset
 from ortrim.steps.graph import opset_of
 from ortrim.steps.opset import to_opset
 from ortrim.steps.step import Workplace

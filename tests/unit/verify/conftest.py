@@ -9,7 +9,7 @@ import onnx.parser
 import pytest
 
 from ortrim.models.models import ModelFacts, PreparedModel, TensorInfo
-from ortrim.verify.devices.device import CaseRun, MemoryUse, RunnerOutput
+from ortrim.parity.runner import CaseRun, MemoryUse, RunnerOutput
 
 TINY = '<ir_version: 8, opset_import: ["": 17]> g (float[n] x) => (float[n] y) { y = Relu(x) }'
 MakeModel = Callable[..., PreparedModel]

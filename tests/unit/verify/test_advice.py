@@ -3,7 +3,7 @@ import tomllib
 import pytest
 
 from ortrim.models.models import ModelFacts, TensorInfo
-from ortrim.verify.cases import advice, crash_advice, toml_key
+from ortrim.parity.inputs import advice, crash_advice, toml_key
 
 GATHER = "running Gather node. indices element out of data bounds, idx=9 must be within the inclusive range [-5,4]"
 SHAPE = "running Conv node. Name:'' Status Message: Invalid input shape: {1,1}"

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from fake_sources import private_cache
-from ortrim.verify.devices.names import DeviceName, Kind
+from ortrim.devices.names import DeviceName, Kind
 from ortrim.verify.measure import alone, in_turn
 
 

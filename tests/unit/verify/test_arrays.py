@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
 from ortrim.errors import ExitCode, VerifyError
-from ortrim.verify.cases import load_array, narrowed, save_array, widened
+from ortrim.parity.inputs import load_array, narrowed, save_array, widened
 
 TYPES = (
     "float16",

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from ortrim.base.files import shipped_folder
+from ortrim.buildspec.buildspec import CaseSpec, InputSpec, ModelSpec
+from ortrim.buildspec.values import Scalar
 from ortrim.errors import Diagnostic, ExitCode, SpecError, VerifyError
 from ortrim.models.models import PreparedModel
-from ortrim.spec.buildspec import CaseSpec, InputSpec, ModelSpec
-from ortrim.spec.values import Scalar
-from ortrim.verify import cases
-from ortrim.verify.cases import load_array, make_cases
+from ortrim.parity import inputs as cases
+from ortrim.parity.inputs import load_array, make_cases
 
 MakeModel = Callable[..., PreparedModel]
 

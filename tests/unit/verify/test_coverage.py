@@ -13,10 +13,10 @@ from onnx import TensorProto, helper, numpy_helper
 from ortrim.models.full_runtime import full_runtime
 from ortrim.models.models import ModelFacts, PreparedModel
 from ortrim.models.onnx_files import facts_of
-from ortrim.verify.cases import Case, save_array
-from ortrim.verify.coverage import marked_copy
-from ortrim.verify.measurements import Coverage
-from ortrim.verify.reference import reference_outputs
+from ortrim.parity.coverage import marked_copy
+from ortrim.parity.inputs import Case, save_array
+from ortrim.parity.measurements import Coverage
+from ortrim.parity.reference import reference_outputs
 
 BRANCHES = """
 <ir_version: 8, opset_import: ["": 17, "own": 1]>

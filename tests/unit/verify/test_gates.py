@@ -4,9 +4,9 @@ from typing import Any
 import pytest
 
 from ortrim.binaries.libraries import LibraryFacts
-from ortrim.spec.targets import Architecture
+from ortrim.buildspec.targets import Architecture
+from ortrim.parity.measurements import Gate, Verdict
 from ortrim.verify.gates import HINTS, PAGE_BYTES, check_archive, check_library, check_tensors, gate_hint
-from ortrim.verify.measurements import Gate, Verdict
 
 CROOKED = ("w (8-byte elements at offset 4)",)
 GOOD = LibraryFacts(

@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from ortrim.binaries.libraries import LibrarySize
-from ortrim.spec.buildspec import Budgets
-from ortrim.verify.devices.device import RunnerOutput
+from ortrim.buildspec.buildspec import Budgets
+from ortrim.parity.measurements import Comparison, Verdict
+from ortrim.parity.runner import RunnerOutput
 from ortrim.verify.judge import ALL_MEASURABLE, NotMeasurable, library_comparisons, model_comparisons
 from ortrim.verify.measure import Round, Rounds
-from ortrim.verify.measurements import Comparison, Verdict
 
 MakeOutput = Callable[..., RunnerOutput]
 

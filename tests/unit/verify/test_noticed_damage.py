@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from ortrim.verify.cases import save_array
-from ortrim.verify.devices.device import SavedOutput
-from ortrim.verify.measurements import Verdict
-from ortrim.verify.parity import compare
-from ortrim.verify.reference import CaseOutputs, SavedOutputs
+from ortrim.parity.compare import compare
+from ortrim.parity.inputs import save_array
+from ortrim.parity.measurements import Verdict
+from ortrim.parity.reference import CaseOutputs, SavedOutputs
+from ortrim.parity.runner import SavedOutput
 
 CASES = 3
 Weights = tuple[NDArray[np.float32], ...]

@@ -10,20 +10,20 @@ import pytest
 
 from fake_machine import fake_machine, hungry_qemu
 from ortrim.base.json import from_json, to_json
+from ortrim.buildspec.buildspec import Budgets
+from ortrim.devices.qemu_system import QemuSystem
+from ortrim.devices.several import CooledDevice
 from ortrim.errors import VerifyError
 from ortrim.models.models import PreparedModel
+from ortrim.parity.inputs import save_array
+from ortrim.parity.measurements import Coverage, Verdict
+from ortrim.parity.reference import CaseOutputs, SavedOutputs
+from ortrim.parity.runner import RunnerOutput, RunRequest
+from ortrim.parity.runner_output import OF_ONE_MODEL, TRACE, RunnerEnded
 from ortrim.platforms.apple.simctl import SimulatorDevice
-from ortrim.spec.buildspec import Budgets
 from ortrim.verify import verification
-from ortrim.verify.cases import save_array
-from ortrim.verify.devices.device import RunnerOutput, RunRequest
-from ortrim.verify.devices.qemu_system import QemuSystem
-from ortrim.verify.devices.several import CooledDevice
 from ortrim.verify.measure import Baseline, device_folder
-from ortrim.verify.measurements import Coverage, Verdict
-from ortrim.verify.reference import CaseOutputs, SavedOutputs
 from ortrim.verify.reports import DeviceReport
-from ortrim.verify.runner_output import OF_ONE_MODEL, TRACE, RunnerEnded
 from ortrim.verify.verification import MEMORY_ROUNDS, Task, verify_on
 from sample_tasks import SavingDevice, sample_task
 

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
 from ortrim.base.json import from_json, to_json
+from ortrim.buildspec.tolerances import QUANTIZED, SAME_GRAPH, Bounds, ElementType, Tolerance, bounds_of
 from ortrim.errors import VerifyError
-from ortrim.spec.tolerances import QUANTIZED, SAME_GRAPH, Bounds, ElementType, Tolerance, bounds_of
-from ortrim.verify.cases import narrowed, save_array
-from ortrim.verify.devices.device import SavedOutput
-from ortrim.verify.measurements import OutputParity, Verdict
-from ortrim.verify.parity import class_axis, compare, difference_of, holds_boxes, not_computed, with_same_graph
-from ortrim.verify.reference import CaseOutputs, SavedOutputs
+from ortrim.parity.compare import class_axis, compare, difference_of, holds_boxes, not_computed, with_same_graph
+from ortrim.parity.inputs import narrowed, save_array
+from ortrim.parity.measurements import OutputParity, Verdict
+from ortrim.parity.reference import CaseOutputs, SavedOutputs
+from ortrim.parity.runner import SavedOutput
 
 Save = Callable[..., SavedOutputs]
 NAN, INF = float("nan"), float("inf")

@@ -2,7 +2,7 @@ from collections.abc import Callable
 
 import pytest
 
-from ortrim.verify.devices.device import RunnerOutput
+from ortrim.parity.runner import RunnerOutput
 from ortrim.verify.judge import latencies, load_time, missed_deadlines, peak_memory, size_of
 from ortrim.verify.measure import Round, Rounds
 

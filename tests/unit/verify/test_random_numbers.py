@@ -11,11 +11,11 @@ from onnx import TensorProto, helper, numpy_helper
 from ortrim.models.full_runtime import FullRuntime, full_runtime
 from ortrim.models.models import PreparedModel
 from ortrim.models.onnx_files import facts_of
-from ortrim.verify.cases import Case, load_array, save_array
-from ortrim.verify.measurements import Verdict
-from ortrim.verify.parity import compare
-from ortrim.verify.random_numbers import drawn_outputs, without_draws
-from ortrim.verify.reference import SavedOutputs, reference_outputs
+from ortrim.parity.compare import compare
+from ortrim.parity.inputs import Case, load_array, save_array
+from ortrim.parity.measurements import Verdict
+from ortrim.parity.random_numbers import drawn_outputs, without_draws
+from ortrim.parity.reference import SavedOutputs, reference_outputs
 
 DRAWING = {
     "RandomNormal": "noise = RandomNormal <seed = 3.0, shape = [2, 3]> ()",

@@ -10,7 +10,7 @@ from onnx import numpy_helper
 
 from ortrim.errors import VerifyError
 from ortrim.models.models import TensorInfo
-from ortrim.verify.cases import recorded_files, recorded_inputs
+from ortrim.parity.inputs import recorded_files, recorded_inputs
 
 X = TensorInfo(name="x", element_type="float32", shape=("batch", 2))
 Y = TensorInfo(name="y", element_type="int64", shape=())

@@ -10,8 +10,8 @@ import pytest
 from ortrim.errors import Diagnostic, ExitCode, StorageError, VerifyError
 from ortrim.models.full_runtime import FullRuntime
 from ortrim.models.models import PreparedModel
-from ortrim.verify.cases import Case
-from ortrim.verify.reference import SCRIPT, reference_outputs
+from ortrim.parity.inputs import Case
+from ortrim.parity.reference import SCRIPT, reference_outputs
 
 MakeModel = Callable[..., PreparedModel]
 INDEX = json.dumps(

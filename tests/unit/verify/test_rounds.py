@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from ortrim.buildspec.buildspec import DIRECTLY, SessionSettings
 from ortrim.errors import VerifyError
-from ortrim.spec.buildspec import DIRECTLY, SessionSettings
-from ortrim.verify import measurements
-from ortrim.verify.devices.device import Repetition, RunnerOutput, RunRequest
+from ortrim.parity import measurements
+from ortrim.parity.runner import Repetition, RunnerOutput, RunRequest
 from ortrim.verify.measure import Measurement, Round, Rounds, measure, results
 
 MakeOutput = Callable[..., RunnerOutput]

@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ortrim.base.command import Completed
+from ortrim.buildspec.buildspec import SessionSettings
 from ortrim.errors import ExitCode, VerifyError
 from ortrim.models.refusals import LOCALE_HINT
-from ortrim.spec.buildspec import SessionSettings
-from ortrim.verify.cases import Case
-from ortrim.verify.devices.device import RunRequest, runner_words
-from ortrim.verify.runner_output import (
+from ortrim.parity.inputs import Case
+from ortrim.parity.runner import RunRequest, runner_words
+from ortrim.parity.runner_output import (
     FAILURES,
     RunnerEnded,
     never_ended,

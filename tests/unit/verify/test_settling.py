@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ortrim.spec.buildspec import Budgets
-from ortrim.verify import measurements
-from ortrim.verify.cases import Case
-from ortrim.verify.devices.device import RunnerOutput, RunRequest
+from ortrim.buildspec.buildspec import Budgets
+from ortrim.parity import measurements
+from ortrim.parity.inputs import Case
+from ortrim.parity.measurements import Verdict
+from ortrim.parity.runner import RunnerOutput, RunRequest
 from ortrim.verify.judge import LOAD, LOOKS, P50, PEAK, NotMeasurable, model_comparisons, settled
 from ortrim.verify.measure import Measurement, Rounds, measure
-from ortrim.verify.measurements import Verdict
 
 MakeOutput = Callable[..., RunnerOutput]
 CASES = tuple(Case(name=name, folder=Path(name), digest="d") for name in ("one", "two"))

@@ -11,14 +11,14 @@ import onnxruntime
 import pytest
 
 from ortrim.base.files import sha256_of
+from ortrim.buildspec.buildspec import CaseSpec, InputSpec, ModelSpec
 from ortrim.errors import ExitCode, SpecError
 from ortrim.models.full_runtime import full_runtime
 from ortrim.models.models import PreparedModel, TensorInfo
 from ortrim.models.onnx_files import facts_of
-from ortrim.spec.buildspec import CaseSpec, InputSpec, ModelSpec
-from ortrim.verify.cases import Case, load_array, make_cases, save_array
-from ortrim.verify.devices.device import SavedOutput
-from ortrim.verify.reference import CaseOutputs, SavedOutputs, cases_made, reference_outputs
+from ortrim.parity.inputs import Case, load_array, make_cases, save_array
+from ortrim.parity.reference import CaseOutputs, SavedOutputs, cases_made, reference_outputs
+from ortrim.parity.runner import SavedOutput
 
 MakeModel = Callable[..., PreparedModel]
 Fed = Callable[..., dict[str, Any]]

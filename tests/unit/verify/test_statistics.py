@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ortrim.verify.measurements import Interval, distribution, median_interval
+from ortrim.parity.measurements import Interval, distribution, median_interval
 
 
 def test_percentiles_are_interpolated() -> None:

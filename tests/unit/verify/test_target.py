@@ -14,14 +14,15 @@ import pytest
 
 from android_samples import RUNTIME, sample
 from ortrim.base.json import from_json, to_json
+from ortrim.buildspec.buildspec import Budgets
+from ortrim.devices.device import Device
+from ortrim.devices.names import DeviceName
 from ortrim.errors import Diagnostic, ExitCode, SourcesError, ToolError, UsageError, VerifyError
 from ortrim.models.models import PreparedModel
-from ortrim.spec.buildspec import Budgets
-from ortrim.verify.devices.device import Device, RunnerOutput
-from ortrim.verify.devices.names import DeviceName
-from ortrim.verify.measurements import Coverage, Gate, Verdict
+from ortrim.parity.measurements import Coverage, Gate, Verdict
+from ortrim.parity.runner import RunnerOutput
+from ortrim.parity.runner_output import RunnerEnded
 from ortrim.verify.reports import ReportedArtifact, VerifiedModel, VerifyReport
-from ortrim.verify.runner_output import RunnerEnded
 from ortrim.verify.verification import Task, verify_target
 from sample_tasks import IDENTITY, SavingDevice, sample_task
 

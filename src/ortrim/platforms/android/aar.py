@@ -24,7 +24,8 @@ from ortrim.base.checksums import FileEntry
 from ortrim.base.files import storage_errors
 from ortrim.binaries.android import PAGE_BYTES
 from ortrim.binaries.android_libraries import read_native_library
-from ortrim.build.plan import AndroidBuild, BuildJob, JobResult, digest
+from ortrim.buildspec.targets import ABIS
+from ortrim.compiling.plan import AndroidBuild, BuildJob, JobResult, digest
 from ortrim.errors import PackageError, StorageError
 from ortrim.package.aar_contents import AarLibraries, AarManifest
 from ortrim.package.manifest import (
@@ -49,7 +50,6 @@ from ortrim.package.packing import (
 )
 from ortrim.platforms.android.arguments import LIBRARY, SHARED_STL
 from ortrim.platforms.android.jni import BINDING, Jdk, compile_java
-from ortrim.spec.targets import ABIS
 
 SYMBOLS_SUFFIX: Final = ".sym"
 GROUP: Final = "ortrim"

@@ -18,14 +18,14 @@ from typing import Final
 
 from ortrim.base.command import Completed, run
 from ortrim.base.tools import Tool, require
+from ortrim.buildspec.targets import Target
+from ortrim.devices.facts import ANDROID_SURVEY, THERMAL_SURVEY, adb_host, adb_thermal
+from ortrim.devices.remote import Probes, base_folder, other_folder, probed_machine
+from ortrim.devices.remote_shell import run_marked
+from ortrim.devices.several import CooledDevice
 from ortrim.errors import Diagnostic, ToolError, UsageError, VerifyError
-from ortrim.spec.targets import Target
-from ortrim.verify.devices.device import MOST_PRINTED_BYTES
-from ortrim.verify.devices.facts import ANDROID_SURVEY, THERMAL_SURVEY, adb_host, adb_thermal
-from ortrim.verify.devices.remote import Probes, base_folder, other_folder, probed_machine
-from ortrim.verify.devices.remote_shell import run_marked
-from ortrim.verify.devices.several import CooledDevice
-from ortrim.verify.measurements import HostFacts
+from ortrim.parity.measurements import HostFacts
+from ortrim.parity.runner import MOST_PRINTED_BYTES
 from ortrim.verify.reports import NOT_FOR_DEVICE
 
 DEFAULT_PORT: Final = 5037

@@ -4,15 +4,15 @@ from collections.abc import Sequence
 from pathlib import PurePosixPath
 from typing import Final
 
-from ortrim.build.plan import SYMBOLS, AndroidBuild, AssemblyJob, BuildJob
-from ortrim.build.upstream_arguments import folding_flags, keeps_frames, symbol_flags, upstream_arguments
-from ortrim.build.upstream_arguments import runner_arguments as plain_runner
+from ortrim.buildspec.targets import ABIS
+from ortrim.compiling.plan import SYMBOLS, AndroidBuild, AssemblyJob, BuildJob
+from ortrim.compiling.upstream_arguments import folding_flags, keeps_frames, symbol_flags, upstream_arguments
+from ortrim.compiling.upstream_arguments import runner_arguments as plain_runner
 from ortrim.errors import PlanError
 from ortrim.platforms.android.jni import PAGES, linker_flags
 from ortrim.platforms.android.ndk import LIBRARIES as NDK_LIBRARIES
 from ortrim.platforms.android.ndk import LIBRARY_FOLDERS
 from ortrim.platforms.android.zig_toolchain import system_definitions
-from ortrim.spec.targets import ABIS
 
 ASSEMBLY: Final = "android"
 LIBRARY: Final = "libonnxruntime.so"

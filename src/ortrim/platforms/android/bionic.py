@@ -15,13 +15,13 @@ from ortrim.base.cache import cache_folder, cached_folder
 from ortrim.base.command import last_lines, run
 from ortrim.base.files import shipped_folder, storage_errors
 from ortrim.base.scripts import packages_folder
-from ortrim.build.plan import Toolchain
+from ortrim.buildspec.targets import ABIS, Architecture
+from ortrim.compiling.plan import Toolchain
 from ortrim.errors import BuildError
 from ortrim.pins.shipped import shipped_text, tool_requirements
 from ortrim.platforms.android.system_api import system_api
 from ortrim.platforms.android.zig_toolchain import MACHINES, bionic_pin, installation_lines
 from ortrim.sources.commits import fetch_commit
-from ortrim.spec.targets import ABIS, Architecture
 
 LAYOUT_VERSION: Final = 1
 """To be raised when the same commit comes to another sysroot."""

@@ -8,10 +8,15 @@ from typing import Final
 
 from ortrim.binaries.elf import read_library
 from ortrim.binaries.libraries import LibrarySize
-from ortrim.build.plan import BuildJob
+from ortrim.buildspec.targets import ABIS, Target
+from ortrim.compiling.plan import BuildJob
+from ortrim.compiling.size.library import library_size
+from ortrim.devices.device import Device
+from ortrim.devices.emulators import FARM_FORMS
 from ortrim.models.full_runtime import FullRuntime
 from ortrim.package.aar_contents import AarFacts, AbiSize, read_aar
 from ortrim.package.manifest import PackageInputs
+from ortrim.parity.measurements import Comparison, Gate, Verdict
 from ortrim.platforms.android.aar import (
     FOLDERS,
     AarInputs,
@@ -25,12 +30,7 @@ from ortrim.platforms.android.gates import check_aar, require_sound_aar
 from ortrim.platforms.android.jni import JAVA, Jdk, JniLibrary, build_jni_library, chosen_jdk
 from ortrim.platforms.android.rules import Promise
 from ortrim.platforms.delivery import Packaging, Verifying, tensor_gates
-from ortrim.size.library import library_size
-from ortrim.spec.targets import ABIS, Target
-from ortrim.verify.devices.device import Device
-from ortrim.verify.devices.emulators import FARM_FORMS
 from ortrim.verify.measure import NO_SIZE, Baseline
-from ortrim.verify.measurements import Comparison, Gate, Verdict
 from ortrim.verify.verification import Delivery
 
 

@@ -9,10 +9,10 @@ from typing import Final
 
 from ortrim.base.console import counted
 from ortrim.package.aar_contents import AarFacts, AarManifest
+from ortrim.parity.measurements import Gate
 from ortrim.platforms.android.jni import BINDING
 from ortrim.platforms.android.rules import ELF_RULES, LINK_RULES, AndroidRule, Promise
 from ortrim.verify.gates import Breach, broken, judged, require_kept, some
-from ortrim.verify.measurements import Gate
 
 JNI_PREFIX: Final = "Java_ai_onnxruntime_"
 JAVA_PACKAGE: Final = "ai.onnxruntime."

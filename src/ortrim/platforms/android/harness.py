@@ -9,12 +9,12 @@ from typing import Final
 
 from ortrim.base.archives import open_zip
 from ortrim.base.files import storage_errors
-from ortrim.build.plan import BuildJob
+from ortrim.buildspec.targets import ABIS
+from ortrim.compiling.plan import BuildJob
+from ortrim.devices.harness import PROJECT_ASSET, REQUESTS_ASSET, HarnessApks, HarnessContent
 from ortrim.errors import VerifyError
 from ortrim.package.package import project_files, stamp_of
 from ortrim.package.packing import PackagedFile, check_paths, write_in_place
-from ortrim.spec.targets import ABIS
-from ortrim.verify.devices.harness import PROJECT_ASSET, REQUESTS_ASSET, HarnessApks, HarnessContent
 
 TEMPLATES: Final = "android/harness"
 SOURCES: Final = "app/src"

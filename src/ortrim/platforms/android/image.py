@@ -8,9 +8,9 @@ from typing import Final
 
 from ortrim.base.cache import cache_folder, cached_folder
 from ortrim.base.downloads import download
-from ortrim.build.plan import Toolchain
-from ortrim.containers.executor import ImageRecipe, Images, image_base, recipe_of, root_files
-from ortrim.containers.root_file_systems import zip_as_tar
+from ortrim.compiling.containers.executor import ImageRecipe, Images, image_base, recipe_of, root_files
+from ortrim.compiling.containers.root_file_systems import zip_as_tar
+from ortrim.compiling.plan import Toolchain
 from ortrim.errors import ToolError
 from ortrim.pins.images import BasePin, ImagePins, image_pins
 from ortrim.platforms.android.bionic import sysroot_of

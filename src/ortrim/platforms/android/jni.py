@@ -17,12 +17,12 @@ from typing import Final
 from ortrim.base.cache import cache_folder
 from ortrim.base.command import run
 from ortrim.base.tools import install_command
-from ortrim.build.execution import ExecutionEnvironment, Executor, JobPaths, finished, job_environment
-from ortrim.build.plan import BuildJob, JobResult, digest
-from ortrim.build.upstream import first_error, remedy
+from ortrim.buildspec.build_options import PAST_DRIVER
+from ortrim.buildspec.targets import Architecture
+from ortrim.compiling.execution import ExecutionEnvironment, Executor, JobPaths, finished, job_environment
+from ortrim.compiling.plan import BuildJob, JobResult, digest
+from ortrim.compiling.upstream import first_error, remedy
 from ortrim.errors import BuildError, StorageError, ToolError
-from ortrim.spec.build_options import PAST_DRIVER
-from ortrim.spec.targets import Architecture
 
 PAGES: Final = ("-Wl,-z,max-page-size=16384", "-Wl,-z,common-page-size=16384")
 """The first aligns segments; the second is where lld ends RELRO, which Android looks at where pages have 16 KB."""

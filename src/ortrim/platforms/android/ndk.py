@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Final
 from xml.parsers import expat
 
-from ortrim.build.plan import Toolchain
-from ortrim.build.toolchains import compiler_wrapper, launcher, tool_wrapper
+from ortrim.buildspec.targets import Architecture, Target
+from ortrim.compiling.plan import Toolchain
+from ortrim.compiling.toolchains import compiler_wrapper, launcher, tool_wrapper
 from ortrim.errors import SourcesError, ToolError
-from ortrim.spec.targets import Architecture, Target
 
 PREBUILT: Final = {
     ("Linux", "x86_64"): "toolchains/llvm/prebuilt/linux-x86_64",

@@ -6,8 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
 from ortrim.base.tools import install_command
-from ortrim.build.execution import Executor, JobPaths
-from ortrim.build.plan import SYMBOLS, AndroidBuild, BuildJob, JobResult, Toolchain
+from ortrim.buildspec.buildspec import DEFAULT_ANDROID, AndroidSpec, BuildSpec, TargetSpec
+from ortrim.buildspec.problems import Location, Problem
+from ortrim.buildspec.rules import DEFAULT_GLIBC, stray_keys
+from ortrim.buildspec.targets import TARGETS, Target
+from ortrim.compiling.execution import Executor, JobPaths
+from ortrim.compiling.plan import SYMBOLS, AndroidBuild, BuildJob, JobResult, Toolchain
 from ortrim.errors import PlanError, UsageError
 from ortrim.pins.runtime import CommitPin, RuntimePins, runtime_pins
 from ortrim.pins.shipped import shipped_file, tool_versions
@@ -24,13 +28,9 @@ from ortrim.platforms.android.jni import (
 from ortrim.platforms.android.ndk import chosen_version, find_ndk, installed_versions, names_ndk, ndk_toolchain
 from ortrim.platforms.android.zig_toolchain import LICENCE, bionic_pin, require_zig, zig_android_toolchain
 from ortrim.platforms.platform import Compilation, Platform
-from ortrim.spec.buildspec import DEFAULT_ANDROID, AndroidSpec, BuildSpec, TargetSpec
-from ortrim.spec.problems import Location, Problem
-from ortrim.spec.rules import DEFAULT_GLIBC, stray_keys
-from ortrim.spec.targets import TARGETS, Target
 
 if TYPE_CHECKING:
-    from ortrim.containers.executor import Images
+    from ortrim.compiling.containers.executor import Images
     from ortrim.platforms.delivery import Packaging, Verifying
     from ortrim.verify.verification import Delivery
 

@@ -7,16 +7,16 @@ it keeps its threads' variables: by emulation, as clang does for Android.
 import re
 from typing import Final
 
-from ortrim.build.plan import AndroidBuild, BuildJob, Toolchain
-from ortrim.build.toolchains import Sysroot, zig_for
-from ortrim.build.upstream_arguments import folding_flags, symbol_flags
+from ortrim.buildspec.build_options import PAST_DRIVER
+from ortrim.buildspec.buildspec import AndroidSpec
+from ortrim.buildspec.targets import ABIS, Architecture, Target
+from ortrim.compiling.plan import AndroidBuild, BuildJob, Toolchain
+from ortrim.compiling.toolchains import Sysroot, zig_for
+from ortrim.compiling.upstream_arguments import folding_flags, symbol_flags
 from ortrim.errors import PlanError
 from ortrim.pins.runtime import CommitPin, read_commit_pin
 from ortrim.pins.shipped import shipped_text
 from ortrim.platforms.android.jni import linker_flags
-from ortrim.spec.build_options import PAST_DRIVER
-from ortrim.spec.buildspec import AndroidSpec
-from ortrim.spec.targets import ABIS, Architecture, Target
 
 PIN: Final = "android/bionic.toml"
 LICENCE: Final = ("bionic", "BSD-2-Clause", "licences/bionic.txt")

@@ -12,9 +12,9 @@ from pathlib import PurePosixPath
 from typing import Final
 
 from ortrim.binaries.apple import EXPORTS, ApplePlatform, AppleVariant, Slice, slice_of
-from ortrim.build.plan import AppleBuild, AssemblyJob, BuildJob
-from ortrim.build.upstream_arguments import runner_arguments as plain_runner
-from ortrim.build.upstream_arguments import upstream_arguments
+from ortrim.compiling.plan import AppleBuild, AssemblyJob, BuildJob
+from ortrim.compiling.upstream_arguments import runner_arguments as plain_runner
+from ortrim.compiling.upstream_arguments import upstream_arguments
 from ortrim.errors import PlanError
 from ortrim.platforms.apple.xcode import sdk_folder
 from ortrim.platforms.apple.zig_toolchain import cross_definitions, is_cross_built

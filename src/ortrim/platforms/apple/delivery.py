@@ -10,8 +10,9 @@ from typing import Final
 
 from ortrim.binaries.macho_image import read_apple_library
 from ortrim.binaries.xcframework import read_xcframework
-from ortrim.build.plan import JobResult
+from ortrim.compiling.plan import JobResult
 from ortrim.package.manifest import PackageInputs
+from ortrim.parity.measurements import Gate
 from ortrim.platforms.apple.arguments import SYMBOLS
 from ortrim.platforms.apple.gates import check_xcframework, require_sound_xcframework
 from ortrim.platforms.apple.inputs import OBJECTIVE_C, AppleInputs, AppleManifest, ApplePart
@@ -19,7 +20,6 @@ from ortrim.platforms.apple.package import ApplePackage, make_apple_package
 from ortrim.platforms.apple.rules import ApplePromise
 from ortrim.platforms.apple.xcode import find_codesign, sign
 from ortrim.platforms.delivery import Packaging
-from ortrim.verify.measurements import Gate
 from ortrim.verify.verification import Delivery
 
 

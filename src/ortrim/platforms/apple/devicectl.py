@@ -25,18 +25,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from ortrim.base.command import Completed
 from ortrim.base.files import storage_errors
 from ortrim.base.json import from_json
-from ortrim.errors import Diagnostic, ToolError, UsageError, VerifyError
-from ortrim.platforms.apple.xcode import Xcrun, find_xcrun
-from ortrim.verify.devices.device import (
-    MOST_PRINTED_BYTES,
-    RunnerOutput,
-    RunRequest,
-    endless_output,
-    not_startable,
-    runner_words,
-)
-from ortrim.verify.devices.facts import Thermal, throttling_text
-from ortrim.verify.devices.harness import (
+from ortrim.devices.device import not_startable
+from ortrim.devices.facts import Thermal, throttling_text
+from ortrim.devices.harness import (
     FILES,
     NATIVE,
     REPORT,
@@ -47,10 +38,13 @@ from ortrim.verify.devices.harness import (
     carried,
     told,
 )
-from ortrim.verify.devices.harness import REQUESTED_OUTPUTS as HARNESS_REQUESTS_OUTPUTS
-from ortrim.verify.devices.remote import LINKED, Payload, copy_files, make_payload, text_of
-from ortrim.verify.measurements import HostFacts
-from ortrim.verify.runner_output import place_of, read_output, within_limits
+from ortrim.devices.harness import REQUESTED_OUTPUTS as HARNESS_REQUESTS_OUTPUTS
+from ortrim.devices.remote import LINKED, Payload, copy_files, make_payload, text_of
+from ortrim.errors import Diagnostic, ToolError, UsageError, VerifyError
+from ortrim.parity.measurements import HostFacts
+from ortrim.parity.runner import MOST_PRINTED_BYTES, RunnerOutput, RunRequest, endless_output, runner_words
+from ortrim.parity.runner_output import place_of, read_output, within_limits
+from ortrim.platforms.apple.xcode import Xcrun, find_xcrun
 
 Fault = tuple[str, str, str]
 """A diagnostic's code, what happened, and a hint."""

@@ -17,19 +17,20 @@ from typing import Final
 from ortrim.base.command import run
 from ortrim.binaries.apple import SIMULATOR
 from ortrim.binaries.libraries import LibrarySize
-from ortrim.build.plan import BuildJob
+from ortrim.buildspec.targets import APPLE_ARCHITECTURES, CATALYST, Architecture, OperatingSystem, Target
+from ortrim.compiling.plan import BuildJob
+from ortrim.devices.device import Device
+from ortrim.devices.emulators import DARWIN, has_processor_of
+from ortrim.devices.facts import number
+from ortrim.devices.host import ENVIRONMENT, run_locally
 from ortrim.errors import Diagnostic, ToolError, UsageError, VerifyError
 from ortrim.models.full_runtime import MAC_PLATFORMS, FullRuntime, mac_library
+from ortrim.parity import measurements
+from ortrim.parity.measurements import HostFacts
+from ortrim.parity.runner import RunnerOutput, RunRequest, runner_words
+from ortrim.parity.runner_output import read_output
 from ortrim.platforms.delivery import Verifying
-from ortrim.spec.targets import APPLE_ARCHITECTURES, CATALYST, Architecture, OperatingSystem, Target
-from ortrim.verify import measurements
-from ortrim.verify.devices.device import Device, RunnerOutput, RunRequest, runner_words
-from ortrim.verify.devices.emulators import DARWIN, has_processor_of
-from ortrim.verify.devices.facts import number
-from ortrim.verify.devices.host import ENVIRONMENT, run_locally
 from ortrim.verify.measure import NO_SIZE, Baseline
-from ortrim.verify.measurements import HostFacts
-from ortrim.verify.runner_output import read_output
 
 NAMES: Final = (
     "machdep.cpu.brand_string",

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from ortrim.binaries.macho import MachImage
 from ortrim.binaries.xcframework import FrameworkFacts, SliceFacts, XcframeworkFacts, used_categories
+from ortrim.parity.measurements import Gate
 from ortrim.platforms.apple.rules import (
     BINARY_RULES,
     ApplePromise,
@@ -25,7 +26,6 @@ from ortrim.platforms.apple.rules import (
     numbers,
 )
 from ortrim.verify.gates import Breach, broken, judged, require_kept, some
-from ortrim.verify.measurements import Gate
 
 INFO: Final = "Info.plist"
 KEYS: Final = {"CFBundlePackageType": "XFWK", "XCFrameworkFormatVersion": "1.0"}

@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 from ortrim.base.checksums import FileEntry
 from ortrim.binaries.apple import Slice, slice_of, slices_of
-from ortrim.build.plan import AppleBuild, PlannedModel
+from ortrim.compiling.plan import AppleBuild, PlannedModel
 from ortrim.errors import PackageError
 from ortrim.models.operators import RequiredOperators
 from ortrim.package.manifest import PackageInputs, check_inputs, joined_inputs

@@ -18,7 +18,7 @@ from ortrim.base.cache import publish_folder
 from ortrim.base.checksums import FileEntry
 from ortrim.base.files import sha256_of
 from ortrim.binaries.apple import ApplePlatform, AppleVariant
-from ortrim.build.plan import digest
+from ortrim.compiling.plan import digest
 from ortrim.errors import StorageError
 from ortrim.package.manifest import MANIFEST, SBOM, all_licences, described, has_cpuinfo, refuse_machine_paths
 from ortrim.package.package import model_files, notices_text, plain_text, rendered

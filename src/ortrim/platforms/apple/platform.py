@@ -10,8 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
 from ortrim.binaries.apple import slice_of
-from ortrim.build.execution import JobPaths
-from ortrim.build.plan import AppleBuild, BuildJob, Toolchain
+from ortrim.buildspec.buildspec import FRAMEWORK_LINKAGE, AppleSpec, BuildSpec, TargetSpec
+from ortrim.buildspec.problems import Location, Problem
+from ortrim.buildspec.rules import DEFAULT_GLIBC, stray_keys
+from ortrim.buildspec.targets import CATALYST, TARGETS, OperatingSystem, Target
+from ortrim.compiling.execution import JobPaths
+from ortrim.compiling.plan import AppleBuild, BuildJob, Toolchain
 from ortrim.errors import PlanError, ToolError
 from ortrim.pins.runtime import ApplePins, RuntimePins, runtime_pins
 from ortrim.pins.shipped import tool_versions
@@ -19,10 +23,6 @@ from ortrim.platforms.apple import arguments
 from ortrim.platforms.apple.xcode import find_xcode, on_a_mac, require_sdks, sdk_folder, xcode_toolchain
 from ortrim.platforms.apple.zig_toolchain import is_cross_built, offer_public_api_alone, zig_apple_toolchain
 from ortrim.platforms.platform import Compilation, Platform
-from ortrim.spec.buildspec import FRAMEWORK_LINKAGE, AppleSpec, BuildSpec, TargetSpec
-from ortrim.spec.problems import Location, Problem
-from ortrim.spec.rules import DEFAULT_GLIBC, stray_keys
-from ortrim.spec.targets import CATALYST, TARGETS, OperatingSystem, Target
 
 if TYPE_CHECKING:
     from ortrim.platforms.delivery import Packaging, Verifying

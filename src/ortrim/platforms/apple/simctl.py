@@ -21,18 +21,19 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from ortrim.base.command import Completed
 from ortrim.base.files import storage_errors
 from ortrim.base.json import from_json
+from ortrim.buildspec.targets import APPLE_ARCHITECTURES, TARGETS, OperatingSystem, Target
+from ortrim.devices.device import not_startable
+from ortrim.devices.host import absolute
+from ortrim.devices.names import ListedDevice
+from ortrim.devices.remote import text_of
+from ortrim.devices.remote_shell import signalled
 from ortrim.errors import Diagnostic, ToolError, UsageError, VerifyError
+from ortrim.parity import measurements
+from ortrim.parity.runner import RunnerOutput, RunRequest, runner_words
+from ortrim.parity.runner_output import read_output, within_limits
 from ortrim.platforms.apple.devicectl import CONNECT_HINT, DEVICECTL, Phone, list_phones
 from ortrim.platforms.apple.devices import is_simulated, kill_with, mac_facts, simulated_here
 from ortrim.platforms.apple.xcode import Xcrun, find_xcrun
-from ortrim.spec.targets import APPLE_ARCHITECTURES, TARGETS, OperatingSystem, Target
-from ortrim.verify import measurements
-from ortrim.verify.devices.device import RunnerOutput, RunRequest, not_startable, runner_words
-from ortrim.verify.devices.host import absolute
-from ortrim.verify.devices.names import ListedDevice
-from ortrim.verify.devices.remote import text_of
-from ortrim.verify.devices.remote_shell import signalled
-from ortrim.verify.runner_output import read_output, within_limits
 
 SIGNAL: Final = re.compile(r"^Child process terminated with signal (\d{1,2})\b", re.MULTILINE)
 LOST: Final = "the simulator disappeared while it was used"

@@ -20,10 +20,10 @@ from typing import Final
 
 from ortrim.base.command import Completed, run
 from ortrim.binaries.apple import ApplePlatform, AppleVariant, Slice, slice_of
-from ortrim.build.plan import Toolchain
-from ortrim.build.toolchains import compiler_wrapper, tool_wrapper
+from ortrim.buildspec.targets import OperatingSystem, Target
+from ortrim.compiling.plan import Toolchain
+from ortrim.compiling.toolchains import compiler_wrapper, tool_wrapper
 from ortrim.errors import PackageError, ToolError
-from ortrim.spec.targets import OperatingSystem, Target
 
 TOOLS: Final = "Toolchains/XcodeDefault.xctoolchain/usr/bin"
 PROGRAMS: Final = {

@@ -9,20 +9,20 @@ from ortrim.binaries.archives import archive_members
 from ortrim.binaries.elf import read_library, take_apart
 from ortrim.binaries.elf_objects import visible_symbols
 from ortrim.binaries.libraries import LibraryFacts, LibrarySize
-from ortrim.build.plan import ARCHIVE, SYMBOLS, BuildJob, Package
-from ortrim.build.trees import LIBRARY
+from ortrim.buildspec.targets import Target
+from ortrim.compiling.plan import ARCHIVE, SYMBOLS, BuildJob, Package
+from ortrim.compiling.size.library import library_size
+from ortrim.compiling.trees import LIBRARY
+from ortrim.devices.device import Device
+from ortrim.devices.emulators import DARWIN, default_emulators, emulator_kinds, has_processor_of
+from ortrim.devices.host import Host
 from ortrim.models.full_runtime import WHEEL_PLATFORMS, FullRuntime, foreign_library
 from ortrim.package.manifest import PackageInputs
 from ortrim.package.package import make_package
+from ortrim.parity.measurements import Gate
 from ortrim.platforms.delivery import Packaging, Verifying, tensor_gates
-from ortrim.size.library import library_size
-from ortrim.spec.targets import Target
-from ortrim.verify.devices.device import Device
-from ortrim.verify.devices.emulators import DARWIN, default_emulators, emulator_kinds, has_processor_of
-from ortrim.verify.devices.host import Host
 from ortrim.verify.gates import check_archive, check_library
 from ortrim.verify.measure import NO_SIZE, Baseline, own_baseline
-from ortrim.verify.measurements import Gate
 from ortrim.verify.verification import Delivery
 
 

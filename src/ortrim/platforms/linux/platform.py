@@ -4,10 +4,15 @@ from collections.abc import Callable, Iterator
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final, Literal
 
-from ortrim.build.execution import JobPaths
-from ortrim.build.plan import ARCHIVE, SYMBOLS, BuildJob, Toolchain
-from ortrim.build.toolchains import system_toolchain, zig_toolchain
-from ortrim.build.upstream_arguments import (
+from ortrim.buildspec.build_options import PAST_DRIVER
+from ortrim.buildspec.buildspec import BuildSpec, TargetSpec
+from ortrim.buildspec.problems import Location, Problem, listed, shown
+from ortrim.buildspec.rules import DEFAULT_GLIBC, system_compiler_problems
+from ortrim.buildspec.targets import CPUS, TARGETS, Architecture, CLibrary, Target, minimum_glibc, version_numbers
+from ortrim.compiling.execution import JobPaths
+from ortrim.compiling.plan import ARCHIVE, SYMBOLS, BuildJob, Toolchain
+from ortrim.compiling.toolchains import system_toolchain, zig_toolchain
+from ortrim.compiling.upstream_arguments import (
     BUILD_ID,
     folding_flags,
     runner_arguments,
@@ -17,11 +22,6 @@ from ortrim.build.upstream_arguments import (
 from ortrim.errors import PlanError
 from ortrim.pins.shipped import tool_versions
 from ortrim.platforms.platform import Compilation, Platform
-from ortrim.spec.build_options import PAST_DRIVER
-from ortrim.spec.buildspec import BuildSpec, TargetSpec
-from ortrim.spec.problems import Location, Problem, listed, shown
-from ortrim.spec.rules import DEFAULT_GLIBC, system_compiler_problems
-from ortrim.spec.targets import CPUS, TARGETS, Architecture, CLibrary, Target, minimum_glibc, version_numbers
 
 if TYPE_CHECKING:
     from ortrim.platforms.delivery import Packaging, Verifying

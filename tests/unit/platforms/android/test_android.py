@@ -5,14 +5,14 @@ from typing import Any, Literal
 
 import pytest
 
-from ortrim.build.plan import AssemblyJob, BuildJob
-from ortrim.build.upstream_arguments import FRAMES_OF_LTO
+from ortrim.buildspec.buildspec import AndroidSpec, BuildOptionChoices, TargetSpec
+from ortrim.buildspec.targets import ABIS, TARGETS
+from ortrim.compiling.plan import AssemblyJob, BuildJob
+from ortrim.compiling.upstream_arguments import FRAMES_OF_LTO
 from ortrim.errors import ExitCode, PlanError
 from ortrim.platforms.android import arguments as android_platform
 from ortrim.platforms.android import jni
 from ortrim.platforms.android.ndk import LIBRARY_FOLDERS
-from ortrim.spec.buildspec import AndroidSpec, BuildOptionChoices, TargetSpec
-from ortrim.spec.targets import ABIS, TARGETS
 from sample_plans import sample_plan
 
 ANDROID = [name for name in TARGETS if name.startswith("android-")]

@@ -18,15 +18,15 @@ from aar_samples import ABIS, MODEL, aar_inputs, fake_jdk
 from android_samples import BINDING, CXX, RUNTIME, sample
 from ortrim.base.checksums import check_sums
 from ortrim.base.json import from_json
-from ortrim.build.plan import digest
+from ortrim.compiling.plan import digest
 from ortrim.errors import BuildError, Diagnostic, ExitCode, PackageError, StorageError
 from ortrim.package.aar_contents import AarManifest, read_aar
+from ortrim.parity.measurements import Verdict
 from ortrim.pins.runtime import SourcePin
 from ortrim.platforms.android.aar import AarInputs, AndroidPackage, make_android_package
 from ortrim.platforms.android.gates import check_aar, require_sound_aar
 from ortrim.platforms.android.jni import Jdk
 from ortrim.platforms.android.rules import Promise
-from ortrim.verify.measurements import Verdict
 
 NAME = "ortrim-sample-android-1.21.0"
 

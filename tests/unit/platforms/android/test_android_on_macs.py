@@ -7,9 +7,9 @@ import pytest
 
 from ndk_layout import NDK_VERSION, lay_out_ndk
 from ortrim.base.command import run
-from ortrim.build.execution import BuildInputs, job_environment, prepare_workspace
-from ortrim.pipeline import planned
-from ortrim.pipeline.planned import host_target, make_planned
+from ortrim.compiling.execution import BuildInputs, job_environment, prepare_workspace
+from ortrim.planning import planned
+from ortrim.planning.planned import host_target, make_planned
 from ortrim.platforms import platform_of
 from ortrim.platforms.android.ndk import PREBUILT
 from pipeline_stages import Stages

@@ -10,11 +10,11 @@ from aar_samples import ABIS, aar_inputs, fake_jdk
 from android_samples import BINDING, RUNTIME, sample
 from ortrim.errors import BinaryError, DiagnosticGroup, PackageError
 from ortrim.package.aar_contents import AarFacts, read_aar
+from ortrim.parity.measurements import Verdict
 from ortrim.platforms.android.aar import AarPart
 from ortrim.platforms.android.delivery import aar_part, deliver_aar
 from ortrim.platforms.android.gates import check_aar, own_promise
 from ortrim.platforms.android.jni import JAVA, JniLibrary
-from ortrim.verify.measurements import Verdict
 
 
 @pytest.fixture(name="sources")

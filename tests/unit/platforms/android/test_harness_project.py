@@ -8,9 +8,9 @@ from types import MappingProxyType
 
 import pytest
 
+from ortrim.devices.harness import PROJECT_ASSET, REQUESTS_ASSET, RUNNER_LIBRARY, HarnessContent
 from ortrim.errors import Diagnostic, ExitCode, PackageError, StorageError, VerifyError
 from ortrim.platforms.android.harness import APP, TEST, HarnessInputs, find_apks, make_harness
-from ortrim.verify.devices.harness import PROJECT_ASSET, REQUESTS_ASSET, RUNNER_LIBRARY, HarnessContent
 
 GOLDEN = Path(__file__).parent / "data" / "harness"
 REQUESTS = '{"schema": "ortrim-requests/1", "runs": [{}, {}]}\n'

@@ -2,7 +2,7 @@ from dataclasses import replace
 from typing import Literal
 
 from aar_samples import android_plan
-from ortrim.build.plan import AndroidBuild
+from ortrim.compiling.plan import AndroidBuild
 from ortrim.platforms.android.jni import config_header, jni_compiling, jni_linking
 from sample_plans import sample_plan
 

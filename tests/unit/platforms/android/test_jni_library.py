@@ -10,8 +10,8 @@ from aar_samples import fake_jdk
 from finished_builds import leave_jni
 from native_builds import native_executor
 from ortrim.base.cache import cache_folder, record_entry
-from ortrim.build.execution import Executor
-from ortrim.build.plan import BuildJob, JobResult, Toolchain
+from ortrim.compiling.execution import Executor
+from ortrim.compiling.plan import BuildJob, JobResult, Toolchain
 from ortrim.errors import BuildError, ExitCode, StorageError
 from ortrim.platforms.android.jni import JAVA, Jdk, build_jni_library, finished_jni
 from ortrim.platforms.android.ndk import SDK_VARIABLES, VARIABLES

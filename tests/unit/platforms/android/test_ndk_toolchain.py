@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from ortrim.base.command import run
-from ortrim.build.plan import Toolchain
+from ortrim.buildspec.targets import TARGETS
+from ortrim.compiling.plan import Toolchain
 from ortrim.platforms.android.ndk import ENVIRONMENT, ndk_toolchain
-from ortrim.spec.targets import TARGETS
 
 ANDROID = [name for name in TARGETS if name.startswith("android-")]
 COMPILATION = ("-c", "a file.c", "-o", "a.o", '-DNAME="a b"', "", "$HOME", "*")

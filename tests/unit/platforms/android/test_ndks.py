@@ -6,10 +6,10 @@ import pytest
 
 from aar_samples import fake_jdk
 from ndk_layout import LINUX, NDK_VERSION, forget_ndks, lay_out_ndk
-from ortrim.containers.engines import ContainerOptions
+from ortrim.compiling.containers.engines import ContainerOptions
 from ortrim.errors import Diagnostic, ExitCode, PlanError, ToolError, UsageError
-from ortrim.pipeline import planned
-from ortrim.pipeline.planned import Planned, make_planned
+from ortrim.planning import planned
+from ortrim.planning.planned import Planned, make_planned
 from ortrim.platforms.android import ndk
 from ortrim.platforms.android.ndk import SDK_VARIABLES, VARIABLES
 from ortrim.platforms.android.zig_toolchain import bionic_pin

@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 
 from aar_samples import NDK, android_plan
-from ortrim.build.toolchains import zig_for
+from ortrim.buildspec.targets import TARGETS
+from ortrim.compiling.toolchains import zig_for
 from ortrim.platforms import platform_of
 from ortrim.platforms.android.zig_toolchain import bionic_pin, zig_android_toolchain
-from ortrim.spec.targets import TARGETS
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from apple_packages import apple_inputs
+from ortrim.buildspec.buildspec import Budgets
+from ortrim.parity.measurements import Verdict
 from ortrim.platforms.apple.delivery import deliver_apple, slice_budgets
 from ortrim.platforms.apple.inputs import AppleInputs
-from ortrim.spec.buildspec import Budgets
-from ortrim.verify.measurements import Verdict
 
 
 def budgeted(inputs: AppleInputs, limit: int | None, target: str = "") -> AppleInputs:

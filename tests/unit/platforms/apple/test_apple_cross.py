@@ -4,9 +4,9 @@ from pathlib import PurePosixPath
 
 import pytest
 
-from ortrim.build.plan import BuildJob
+from ortrim.buildspec.targets import TARGETS
+from ortrim.compiling.plan import BuildJob
 from ortrim.platforms.apple.zig_toolchain import is_cross_built, zig_apple_toolchain
-from ortrim.spec.targets import TARGETS
 from sample_plans import sample_plan
 
 

@@ -23,12 +23,12 @@ from apple_slices import recorded
 from ortrim.base.checksums import check_sums
 from ortrim.base.json import from_json
 from ortrim.binaries.macho_image import read_macho
+from ortrim.buildspec.buildspec import AppleSpec
 from ortrim.errors import BinaryError, Diagnostic, ExitCode, PackageError, StorageError
 from ortrim.platforms.apple import package as layout
 from ortrim.platforms.apple.inputs import AppleInputs, AppleManifest, ApplePart
 from ortrim.platforms.apple.package import ApplePackage, make_apple_package
 from ortrim.platforms.apple.zig_toolchain import zig_apple_toolchain
-from ortrim.spec.buildspec import AppleSpec
 from sample_package import make_inputs
 from sample_plans import SAMPLE_APPLE
 

@@ -8,17 +8,17 @@ import pytest
 from apple_packages import TARGETS, apple_inputs
 from apple_slices import recorded
 from ortrim.binaries.xcframework import XcframeworkFacts
-from ortrim.build.plan import BuildJob, JobResult, RunnerJob
+from ortrim.compiling.plan import BuildJob, JobResult, RunnerJob
 from ortrim.errors import BinaryError, DiagnosticGroup, ExitCode, PackageError, ToolError
 from ortrim.package.manifest import PackageInputs
+from ortrim.parity.measurements import Verdict
 from ortrim.pipeline import packaging
 from ortrim.pipeline import packaging as inputs_module
 from ortrim.pipeline.packaging import groups, packaged
-from ortrim.pipeline.planned import make_planned
+from ortrim.planning.planned import make_planned
 from ortrim.platforms.apple import delivery as apple
 from ortrim.platforms.apple.delivery import apple_part, deliver_apple
 from ortrim.platforms.apple.inputs import ApplePart
-from ortrim.verify.measurements import Verdict
 from pipeline_stages import Stages
 
 PHONES = """

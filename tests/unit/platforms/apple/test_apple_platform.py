@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from ortrim.build.plan import AppleBuild, AssemblyJob, BuildJob
+from ortrim.buildspec.buildspec import AppleSpec, TargetSpec
+from ortrim.buildspec.targets import APPLE, TARGETS
+from ortrim.compiling.plan import AppleBuild, AssemblyJob, BuildJob
 from ortrim.errors import ExitCode, PlanError
 from ortrim.platforms.apple import arguments as apple_platform
-from ortrim.spec.buildspec import AppleSpec, TargetSpec
-from ortrim.spec.targets import APPLE, TARGETS
 from sample_plans import MODELS, SAMPLE_APPLE, SOURCES, sample_plan
 
 OURS = [name for name, target in TARGETS.items() if target.system in APPLE]

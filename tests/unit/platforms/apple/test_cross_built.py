@@ -7,12 +7,12 @@ import pytest
 
 from apple_slices import recorded
 from ortrim.binaries.macho_image import read_macho
-from ortrim.build.execution import JobPaths
-from ortrim.build.plan import BuildJob
+from ortrim.buildspec.targets import TARGETS
+from ortrim.compiling.execution import JobPaths
+from ortrim.compiling.plan import BuildJob
 from ortrim.errors import BinaryError, StorageError
 from ortrim.platforms import APPLE
 from ortrim.platforms.apple.zig_toolchain import zig_apple_toolchain
-from ortrim.spec.targets import TARGETS
 from sample_plans import sample_plan
 
 

@@ -10,10 +10,10 @@ import pytest
 from device_samples import REPORT, sample_request
 from failing_runs import refused
 from fake_xcrun import FakeXcrun
+from ortrim.devices.harness import HarnessContent, PhoneApp
 from ortrim.errors import Diagnostic, ExitCode, VerifyError
+from ortrim.parity.runner import RunRequest
 from ortrim.platforms.apple.devicectl import PhoneDevice, open_phone
-from ortrim.verify.devices.device import RunRequest
-from ortrim.verify.devices.harness import HarnessContent, PhoneApp
 
 DATA = Path(__file__).parent / "data" / "devicectl"
 IDENTIFIER = "6986451F-0000-48DE-A70E-45E06E1F1446"

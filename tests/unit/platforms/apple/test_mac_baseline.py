@@ -6,12 +6,12 @@ import pytest
 
 from apple_samples import sample
 from ortrim.binaries.macho import universal_file
+from ortrim.buildspec.targets import APPLE, TARGETS, Architecture
 from ortrim.errors import BinaryError, ExitCode, ToolError
 from ortrim.models import full_runtime
 from ortrim.models.full_runtime import FullRuntime
 from ortrim.platforms.apple import devices as module
 from ortrim.platforms.apple.devices import AppleDevices, mac_baseline
-from ortrim.spec.targets import APPLE, TARGETS, Architecture
 from ortrim.verify.measure import NO_SIZE
 from sample_plans import sample_plan
 

@@ -13,10 +13,10 @@ from device_samples import sample_request
 from failing_runs import refused
 from fake_xcrun import FakeXcrun, complains, simulators
 from ortrim.errors import Diagnostic, ExitCode
+from ortrim.parity import measurements
 from ortrim.platforms.apple import devices as mac_processes
 from ortrim.platforms.apple import simctl
 from ortrim.platforms.apple.simctl import SimulatorDevice, open_simulator
-from ortrim.verify import measurements
 
 DATA = Path(__file__).parent / "data" / "simctl"
 NEW = DATA / "list-xcode26.json"

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from ortrim.binaries.apple import slice_of
+from ortrim.buildspec.targets import APPLE, TARGETS
 from ortrim.errors import ExitCode, ToolError
 from ortrim.platforms.apple import xcode
 from ortrim.platforms.apple.xcode import PROGRAMS, Xcode, find_xcode, require_sdks, sdk_folder
-from ortrim.spec.targets import APPLE, TARGETS
 from xcode_layout import SAID, XCODE_VERSION, Programs, lay_out_xcode
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from ortrim.base.command import run
+from ortrim.buildspec.targets import APPLE, TARGETS
 from ortrim.platforms.apple.xcode import ENVIRONMENT, PROGRAMS, apple_triple, xcode_toolchain
-from ortrim.spec.targets import APPLE, TARGETS
 
 SHOW = "import json, sys\nprint(json.dumps(sys.argv))\n"
 COMPILATION = ("-c", "a file.c", "-o", "a.o", '-DNAME="a b"', "", "$HOME", "*")

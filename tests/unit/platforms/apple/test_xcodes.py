@@ -5,15 +5,15 @@ from typing import Any
 
 import pytest
 
+from ortrim.buildspec.targets import APPLE, TARGETS
 from ortrim.errors import Diagnostic, ExitCode, PlanError, ToolError
 from ortrim.pins import runtime
 from ortrim.pins.runtime import runtime_pins
 from ortrim.pins.versions import known_version
-from ortrim.pipeline import planned
-from ortrim.pipeline.planned import make_planned
+from ortrim.planning import planned
+from ortrim.planning.planned import make_planned
 from ortrim.platforms.apple import platform as toolchains
 from ortrim.platforms.apple.xcode import Xcode
-from ortrim.spec.targets import APPLE, TARGETS
 from pipeline_stages import Stages
 from xcode_layout import lay_out_xcode
 

@@ -2,8 +2,8 @@
 
 import pytest
 
+from ortrim.buildspec.targets import TARGETS
 from ortrim.platforms.apple.zig_toolchain import zig_apple_toolchain
-from ortrim.spec.targets import TARGETS
 
 
 @pytest.mark.parametrize(

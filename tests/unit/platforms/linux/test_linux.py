@@ -7,14 +7,14 @@ from typing import Literal
 import pytest
 
 from ortrim.base.files import shipped_folder
-from ortrim.build.plan import BuildJob, digest
-from ortrim.build.upstream_arguments import BUILD_ID, DEFINITIONS, RUNNER_SOURCES, compiled_sources
+from ortrim.buildspec.build_options import PAST_DRIVER
+from ortrim.buildspec.buildspec import BuildOptionChoices, TargetSpec
+from ortrim.buildspec.targets import TARGETS, OperatingSystem
+from ortrim.compiling.plan import BuildJob, digest
+from ortrim.compiling.upstream_arguments import BUILD_ID, DEFINITIONS, RUNNER_SOURCES, compiled_sources
 from ortrim.pins.runtime import SourcePin
 from ortrim.platforms import BY_SYSTEM, LINUX
 from ortrim.platforms.linux.platform import PROCESSOR
-from ortrim.spec.build_options import PAST_DRIVER
-from ortrim.spec.buildspec import BuildOptionChoices, TargetSpec
-from ortrim.spec.targets import TARGETS, OperatingSystem
 from sample_plans import FOREST, OPERATORS, SOURCES, sample_plan, system_gcc
 
 

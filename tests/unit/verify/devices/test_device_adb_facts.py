@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ortrim.verify.devices.facts import (
+from ortrim.devices.facts import (
     ANDROID_SURVEY,
     SECTION,
     THERMAL_SURVEY,

@@ -3,12 +3,12 @@ from pathlib import Path
 import pytest
 
 from ortrim.base.command import Completed
+from ortrim.devices.facts import Thermal
+from ortrim.devices.remote import RemoteDevice, RemoteMachine
+from ortrim.devices.several import CooledDevice
 from ortrim.errors import VerifyError
-from ortrim.verify.devices.device import MemoryUse, RunnerOutput, RunRequest
-from ortrim.verify.devices.facts import Thermal
-from ortrim.verify.devices.remote import RemoteDevice, RemoteMachine
-from ortrim.verify.devices.several import CooledDevice
-from ortrim.verify.measurements import HostFacts
+from ortrim.parity.measurements import HostFacts
+from ortrim.parity.runner import MemoryUse, RunnerOutput, RunRequest
 
 REQUEST = RunRequest(runner=Path("r"), library=Path("l"), model=Path("m"), cases=())
 MEMORY = MemoryUse(

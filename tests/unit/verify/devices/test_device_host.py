@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from ortrim.devices.host import Host
 from ortrim.errors import ExitCode, UsageError, VerifyError
-from ortrim.verify.devices.device import Repetition, RunRequest
-from ortrim.verify.devices.host import Host
+from ortrim.parity.runner import Repetition, RunRequest
 
 REQUEST = RunRequest(runner=Path("/absent/runner"), library=Path("/l.so"), model=Path("/m.ort"), cases=())
 
@@ -118,7 +118,7 @@ def test_the_machine_is_described() -> None:
 
 def test_a_machine_without_a_list_of_processors(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the kernel names no processor, the machine's architecture stands for it."""
-    monkeypatch.setattr("ortrim.verify.devices.host._cpu_information", lambda: "")
+    monkeypatch.setattr("ortrim.devices.host._cpu_information", lambda: "")
     facts = Host().facts()
     assert facts.cpu
     assert (facts.cpu_features, facts.kind) == ((), "physical")

@@ -1,8 +1,8 @@
 import pytest
 
 from ortrim.base.command import Completed, run
+from ortrim.devices.remote_shell import run_marked
 from ortrim.errors import ExitCode, ToolError, VerifyError
-from ortrim.verify.devices.remote_shell import run_marked
 
 
 class Machine:

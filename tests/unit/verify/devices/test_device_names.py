@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ortrim.buildspec.targets import TARGETS, Target
+from ortrim.devices import names as named
+from ortrim.devices.names import DeviceName, ssh_destination
 from ortrim.errors import ExitCode, UsageError
 from ortrim.platforms import platform_of
 from ortrim.platforms.apple.devices import translated_here
-from ortrim.spec.targets import TARGETS, Target
-from ortrim.verify.devices import names as named
-from ortrim.verify.devices.names import DeviceName, ssh_destination
 
 ARM64 = TARGETS["linux-arm64"]
 X64 = TARGETS["linux-x64"]

@@ -4,9 +4,9 @@ from pathlib import Path
 import pytest
 
 from device_samples import sample_request
+from ortrim.devices.remote import make_payload
 from ortrim.errors import ExitCode, StorageError
-from ortrim.verify.devices.device import runner_words
-from ortrim.verify.devices.remote import make_payload
+from ortrim.parity.runner import runner_words
 
 
 def test_paths_become_the_machines(tmp_path: Path) -> None:

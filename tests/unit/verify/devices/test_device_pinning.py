@@ -3,8 +3,8 @@ from collections.abc import Sequence
 import pytest
 
 from ortrim.base.command import Completed
+from ortrim.devices.device import check_pinning, pinned
 from ortrim.errors import ExitCode, UsageError
-from ortrim.verify.devices.device import check_pinning, pinned
 
 
 class Machine:

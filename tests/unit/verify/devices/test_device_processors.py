@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ortrim.verify.devices.facts import Processor, read_cpu_information
+from ortrim.devices.facts import Processor, read_cpu_information
 
 # As qemu-system-aarch64 7.2 with Linux 6.12 prints it, shortened.
 CORTEX_A53 = """\

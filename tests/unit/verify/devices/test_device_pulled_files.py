@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
+from ortrim.devices.remote import copy_files, text_of
 from ortrim.errors import ExitCode, StorageError
-from ortrim.verify.devices.remote import copy_files, text_of
 
 
 def test_files_are_copied_with_their_folders(tmp_path: Path) -> None:

@@ -6,10 +6,10 @@ import pytest
 
 from device_samples import MACHINE, LocalTransport
 from ortrim.base.command import Completed
+from ortrim.devices.facts import Thermal
+from ortrim.devices.remote import Probes, RemoteDevice, probed_machine
 from ortrim.errors import ExitCode, UsageError
-from ortrim.verify.devices.facts import Thermal
-from ortrim.verify.devices.remote import Probes, RemoteDevice, probed_machine
-from ortrim.verify.measurements import HostFacts
+from ortrim.parity.measurements import HostFacts
 
 NO_CORE = 100_000
 

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from ortrim.base.command import Completed, run
-from ortrim.verify.devices.host import cut_tail, redirected
+from ortrim.devices.host import cut_tail, redirected
 
 
 def test_without_files_nothing_changes() -> None:

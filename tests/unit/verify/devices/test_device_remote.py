@@ -8,9 +8,9 @@ import pytest
 from device_samples import GOOD, MACHINE, REPORT, LocalTransport, sample_request
 from failing_runs import refused
 from ortrim.base.command import Completed
+from ortrim.devices.remote import RemoteDevice, RemoteMachine
 from ortrim.errors import VerifyError
-from ortrim.verify.devices.remote import RemoteDevice, RemoteMachine
-from ortrim.verify.measurements import HostFacts
+from ortrim.parity.measurements import HostFacts
 
 
 @pytest.fixture

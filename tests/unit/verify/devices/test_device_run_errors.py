@@ -1,5 +1,6 @@
+from ortrim.devices.device import not_startable
 from ortrim.errors import ExitCode
-from ortrim.verify.devices.device import MOST_PRINTED_BYTES, endless_output, not_startable
+from ortrim.parity.runner import MOST_PRINTED_BYTES, endless_output
 
 
 def test_endless_output_names_the_limit() -> None:

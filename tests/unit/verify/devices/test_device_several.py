@@ -7,10 +7,11 @@ from collections.abc import Callable
 import pytest
 
 from ortrim.base.command import run
+from ortrim.devices.device import Device
+from ortrim.devices.several import on_each
 from ortrim.errors import UsageError, VerifyError
-from ortrim.verify.devices.device import Device, RunnerOutput, RunRequest
-from ortrim.verify.devices.several import on_each
-from ortrim.verify.measurements import HostFacts
+from ortrim.parity.measurements import HostFacts
+from ortrim.parity.runner import RunnerOutput, RunRequest
 
 
 class Fake:

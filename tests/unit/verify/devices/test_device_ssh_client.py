@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from ortrim.devices.ssh import SshClient
 from ortrim.errors import ToolError, VerifyError
-from ortrim.verify.devices.ssh import SshClient
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ortrim.base.command import run
-from ortrim.verify.devices.facts import SECTION, SURVEY, THERMAL_SURVEY, ssh_host, ssh_thermal
+from ortrim.devices.facts import SECTION, SURVEY, THERMAL_SURVEY, ssh_host, ssh_thermal
 
 COOL = "zone 48312\npassive 75000"
 

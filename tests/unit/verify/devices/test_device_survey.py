@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from ortrim.base.command import run
-from ortrim.verify.devices.facts import (
+from ortrim.devices.facts import (
     LINUX,
     SECTION,
     adb_host,

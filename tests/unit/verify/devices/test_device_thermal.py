@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ortrim.verify.devices.facts import LONGEST_WAIT_SECONDS, PAUSE_SECONDS, Thermal, decide, throttled
+from ortrim.devices.facts import LONGEST_WAIT_SECONDS, PAUSE_SECONDS, Thermal, decide, throttled
 
 ANY = st.builds(
     Thermal,

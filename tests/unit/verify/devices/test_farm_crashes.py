@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from ortrim.verify.devices.harness import crash
+from ortrim.devices.harness import crash
 
 
 @pytest.mark.parametrize(

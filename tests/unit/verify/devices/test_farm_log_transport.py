@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ortrim.verify.devices.harness import MOST_BYTES, PART_BYTES, BrokenTransport, decode, encode
+from ortrim.devices.harness import MOST_BYTES, PART_BYTES, BrokenTransport, decode, encode
 
 BEFORE = "11-21 13:20:32.123  1234  1240 I ORTRIM  : "
 """What Android's log puts before a line."""

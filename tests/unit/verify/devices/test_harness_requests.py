@@ -8,10 +8,7 @@ import pytest
 
 from device_samples import sample_request
 from ortrim.base.files import sha256_of
-from ortrim.errors import StorageError
-from ortrim.verify.cases import Case
-from ortrim.verify.devices.device import Repetition, RunRequest
-from ortrim.verify.devices.harness import (
+from ortrim.devices.harness import (
     LEAST_SECONDS,
     MOST_SECONDS,
     RUNNER_LIBRARY,
@@ -19,6 +16,9 @@ from ortrim.verify.devices.harness import (
     harness_content,
     told,
 )
+from ortrim.errors import StorageError
+from ortrim.parity.inputs import Case
+from ortrim.parity.runner import Repetition, RunRequest
 
 
 @pytest.fixture(name="request_here")

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness_farm import PHONE, write_results
+from ortrim.devices.harness import MOST_RESULTS_BYTES, HarnessContent, folder_of_run, read_results
 from ortrim.errors import ExitCode, VerifyError
-from ortrim.verify.devices.harness import MOST_RESULTS_BYTES, HarnessContent, folder_of_run, read_results
 
 CONTENT = HarnessContent(requests='{"runs": []}', libraries={}, assets={})
 RUN = {"how": "exit", "code": 0, "stdout": "", "stderr": "", "seconds": 1.5, "thermal": -1}

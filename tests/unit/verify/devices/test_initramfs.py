@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from initramfs import read_archive
 from ortrim.base.command import run
-from ortrim.verify.devices.machine_files import (
+from ortrim.devices.machine_files import (
     LONGEST_NAME,
     Entry,
     compress,

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from device_samples import MACHINE, sample_request
 from fake_machine import fake_machine, hungry_qemu
+from ortrim.devices.qemu_system import LOWER_MIB, STEP_MIB, least_memory, tries
 from ortrim.errors import VerifyError
-from ortrim.verify.devices.qemu_system import LOWER_MIB, STEP_MIB, least_memory, tries
 
 
 class Board:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ortrim.verify.devices.machine_files import NOTHING, libraries_for, link_needs
+from ortrim.devices.machine_files import NOTHING, libraries_for, link_needs
 
 PROGRAM = Path(shutil.which("env") or "/usr/bin/env")
 

@@ -10,10 +10,10 @@ import pytest
 from fake_machine import answer_of, fake_qemu, fake_tool
 from initramfs import read_archive
 from ortrim.base.tools import InstalledTool
+from ortrim.devices import qemu_system as subject
+from ortrim.devices.machine_files import read_answer, regular
+from ortrim.devices.qemu_system import Boot, Machine, boot, qemu_words
 from ortrim.errors import StorageError, ToolError, VerifyError
-from ortrim.verify.devices import qemu_system as subject
-from ortrim.verify.devices.machine_files import read_answer, regular
-from ortrim.verify.devices.qemu_system import Boot, Machine, boot, qemu_words
 
 
 @pytest.fixture(autouse=True)

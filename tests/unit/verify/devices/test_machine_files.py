@@ -4,8 +4,8 @@ import pytest
 
 from fake_machine import fake_parts
 from ortrim.base.emulators import EMULATIONS
+from ortrim.devices.machine_files import machine_entries, save_outputs
 from ortrim.errors import ExitCode, StorageError
-from ortrim.verify.devices.machine_files import machine_entries, save_outputs
 
 ARM64 = EMULATIONS["arm64"]
 

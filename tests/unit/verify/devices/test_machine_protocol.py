@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from fake_machine import sent_files
 from ortrim.base.command import run
-from ortrim.verify.devices.machine_files import (
+from ortrim.devices.machine_files import (
     BadAnswer,
     init_script,
     read_answer,

@@ -5,9 +5,9 @@ import pytest
 from device_samples import sample_request
 from fake_machine import OUT_OF_MEMORY, PANIC, answer_of
 from ortrim.base.command import Completed
+from ortrim.devices.machine_files import read_answer
+from ortrim.devices.qemu_system import Boot, completed_run
 from ortrim.errors import ExitCode, VerifyError
-from ortrim.verify.devices.machine_files import read_answer
-from ortrim.verify.devices.qemu_system import Boot, completed_run
 
 
 def judged(place: Path, answer: bytes, console: str = "", *, timed_out: bool = False) -> Completed:

@@ -18,10 +18,10 @@ from fake_machine import (
     fake_tool,
 )
 from initramfs import read_archive
+from ortrim.devices import qemu_system
+from ortrim.devices.qemu_system import QemuSystem
 from ortrim.errors import VerifyError
-from ortrim.verify.devices import qemu_system
-from ortrim.verify.devices.device import RunRequest
-from ortrim.verify.devices.qemu_system import QemuSystem
+from ortrim.parity.runner import RunRequest
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from device_samples import GOOD, sample_request
 from failing_runs import refused
 from fake_machine import fake_parts, fake_tool
 from ortrim.base.emulators import EMULATIONS
-from ortrim.verify.devices.emulators import QemuUser
+from ortrim.devices.emulators import QemuUser
 
 EMULATE = 'while [ "$1" != -cpu ]; do shift; done; shift 2; exec "$@"'
 

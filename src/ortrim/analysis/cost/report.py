@@ -1,0 +1,169 @@
+"""What a model costs, as compact tables for the terminal and plain logs.
+
+- How long models should take beside a reference model, as a compact table for the terminal and plain logs.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from ortrim.analysis.cost.memory import ModelCost, NodeCost, OperatorCost, Peak
+from ortrim.analysis.cost.proportion import Blamed, Expectation, Pace
+from ortrim.base.console import counted, printable
+from ortrim.report.figures import NONE, bytes_text, ms_text, name_text, plain_table, share_text, shortened
+
+TOP: Final = 8
+NAME_CELLS: Final = 34
+MOST_NOTES: Final = 5
+LARGEST_TENSORS: Final = 3
+
+
+def cost_tables(cost: ModelCost, top: int | None) -> RenderableType:
+    """Return the totals, the `top` operators, the `top` nodes and what is not known; it fits 80 columns."""
+    most = top or TOP
+    nodes = sorted(cost.nodes, key=lambda each: (-each.macs, -each.operations))
+    operators, single = _costs(cost, cost.operators, "operator", most), _costs(cost, nodes, "node", most)
+    head = Text(_headline(cost), "bold")
+    return Group(head, *_notes(cost), Text(), _totals(cost), Text(), operators, Text(), single)
+
+
+def _headline(cost: ModelCost) -> str:
+    case = f", case {cost.case}" if cost.case else ""
+    inputs = "; ".join(f"{name} {sizes_text(shape)}" for name, shape in cost.inputs)
+    return printable(f"{cost.model}{case}: {inputs or 'no inputs'}")
+
+
+def sizes_text(shape: tuple[int | None, ...] | None) -> str:
+    """Write a shape: `1x512`, `1x?`, `scalar`."""
+    if shape is None:
+        return "of any shape"
+    return "x".join("?" if size is None else str(size) for size in shape) or "scalar"
+
+
+def _totals(cost: ModelCost) -> Table:
+    least = "at least " if cost.at_least else ""
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_row("multiply-accumulates", f"{least}{_sum_text(cost.macs)}")
+    table.add_row("other operations", f"{least}{_sum_text(cost.operations)}")
+    table.add_row("parameters", f"{least}{_sum_text(cost.parameters)}, {bytes_text(cost.parameter_bytes)}")
+    table.add_row("activations' peak", Text(f"{least}{bytes_text(cost.peak.size_bytes)}{_peak_words(cost.peak)}"))
+    table.add_row("memory of a run", Text(f"{least}{bytes_text(cost.memory.size_bytes)}{_peak_words(cost.memory)}"))
+    constant = f", {counted(cost.constant_nodes, 'other')} when the model is loaded" if cost.constant_nodes else ""
+    table.add_row("nodes that run", f"{len(cost.nodes):,}{constant}")
+    return table
+
+
+def _sum_text(number: int) -> str:
+    return amount_text(number) if number else "0"
+
+
+def _peak_words(peak: Peak) -> str:
+    if not peak.node:
+        return ""
+    tensors = (f"{shortened(each.name, NAME_CELLS)} {bytes_text(each.size_bytes)}" for each in peak.tensors)
+    held = ", ".join([each for each, _ in zip(tensors, range(LARGEST_TENSORS), strict=False)])
+    return printable(f" in {shortened(peak.node, NAME_CELLS)} ({held})")
+
+
+def _costs(cost: ModelCost, found: Sequence[NodeCost | OperatorCost], noun: str, most: int) -> Table:
+    """Lay out nodes or operators, those that are too many in one line."""
+    last = "nodes" if noun == "operator" else "operator"
+    words = () if last == "nodes" else (last,)
+    table = plain_table(f"by {noun}", "MACs", "share", "operations", "parameters", last, fold=words)
+    for each in found[:most]:
+        name, more = (each.name, each.operator) if isinstance(each, NodeCost) else (each.operator, f"{each.nodes:,}")
+        table.add_row(_shown(name), *_cells(cost, [each]), _shown(more))
+    if rest := found[most:]:
+        table.add_row(counted(len(rest), f"other {noun}"), *_cells(cost, rest), "", style="dim")
+    return table
+
+
+def _shown(name: str) -> Text:
+    return Text(shortened(printable(name), NAME_CELLS))
+
+
+def _cells(cost: ModelCost, found: Sequence[NodeCost | OperatorCost]) -> tuple[str, ...]:
+    """Write what nodes or operators cost together."""
+    macs = sum(each.macs for each in found)
+    share = share_text(macs / cost.macs) if macs and cost.macs else NONE
+    operations, parameters = sum(each.operations for each in found), sum(each.parameters for each in found)
+    return amount_text(macs), share, amount_text(operations), amount_text(parameters)
+
+
+def _notes(cost: ModelCost) -> Iterator[Text]:
+    """Say what is not known, of the model and then of its nodes."""
+    notes = [*cost.unknown, *(f"{node.name}: {'; '.join(node.unknown)}" for node in cost.nodes if node.unknown)]
+    for note in notes[:MOST_NOTES]:
+        yield Text(f"note: {printable(note)}", "yellow")
+    if len(notes) > MOST_NOTES:
+        yield Text(f"note: and {counted(len(notes) - MOST_NOTES, 'other')} (all with --json)", "yellow")
+
+
+def amount_text(number: int) -> str:
+    """Write a large number with three significant digits: `945`, `1.24 M`, `19.6 G`; zero as a dash."""
+    if not number:
+        return NONE
+    for exponent, unit in ((12, "T"), (9, "G"), (6, "M"), (3, "k")):
+        if number * 10_000 >= 9_995 * 10**exponent:
+            return f"{_three(number, exponent)} {unit}"
+    return str(number)
+
+
+def _three(number: int, exponent: int) -> str:
+    """Round to three significant digits in whole numbers: a damaged model's sizes are larger than any float."""
+    scaled = 0
+    for decimals in (2, 1, 0):
+        scaled = (2 * number * 10**decimals + 10**exponent) // (2 * 10**exponent)
+        if scaled < 1000 and decimals:
+            return f"{scaled // 10**decimals}.{scaled % 10**decimals:0{decimals}}"
+    return f"{scaled:,}"
+
+
+STYLES: Final = {"not measured": "dim", "much arithmetic": "", "poor execution efficiency": "yellow"}
+
+
+def proportion_tables(expectations: Sequence[Expectation]) -> RenderableType:
+    """Return a table for each device, and below it what each finding is put down to; it fits 80 columns."""
+    blocks: list[RenderableType] = []
+    for pace in dict.fromkeys(each.pace for each in expectations):
+        own = [each for each in expectations if each.pace == pace]
+        blocks += [
+            Text(_proportion_terminal_headline(pace), "bold"),
+            _proportion_terminal_table(own),
+            *map(_blame, own),
+            Text(),
+        ]
+    return Group(*blocks[:-1])
+
+
+def _proportion_terminal_headline(pace: Pace) -> str:
+    known = f"{amount_text(pace.macs)} MACs in {ms_text(pace.milliseconds)}"
+    return name_text(f"{pace.device}, by {pace.model}: {known}")
+
+
+def _proportion_terminal_table(expectations: Sequence[Expectation]) -> Table:
+    table = plain_table("model, case", "MACs", "expected", "measured", "times", "finding", fold=("finding",))
+    for each in expectations:
+        times = NONE if each.ratio is None else f"{each.ratio:.3g}"
+        cells = (_place(each), amount_text(each.macs), ms_text(each.expected_ms), ms_text(each.measured_ms), times)
+        table.add_row(*map(Text, cells), Text(each.finding, STYLES[each.finding]))
+    return table
+
+
+def _blame(each: Expectation) -> Text:
+    if not each.blame_known:
+        return Text(f"{_place(each)}: for the operators, make a profile: invoke verify --trace", "dim")
+    words = ", ".join(map(_blamed, each.blamed)) or "no operator stands out"
+    return Text(f"{_place(each)}: {words}", "dim")
+
+
+def _blamed(blamed: Blamed) -> str:
+    time = "" if blamed.time is None else f" and {share_text(blamed.time)} of the time"
+    return f"{name_text(blamed.operator)} has {share_text(blamed.arithmetic)} of the arithmetic{time}"
+
+
+def _place(each: Expectation) -> str:
+    return name_text(f"{each.model}, {each.case}" if each.case else each.model)

@@ -1,0 +1,435 @@
+"""`inspect`: what is in a file, whatever kind of file it is.
+
+- `inspect` of an AAR, of whatever origin: what is in it, and which of the properties of a good one it has.
+- `inspect` of what is built for Apple's systems, of whatever origin: xcframeworks, frameworks, Mach-O libraries.
+- `inspect` of a static library, of whatever origin: what it shows to programs that link it, and what it asks for.
+- Inspect: what is in an ONNX model, a model in ORT format, or an operator configuration.
+"""
+
+from codecs import getincrementaldecoder
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from ortrim.base.archives import open_zip
+from ortrim.base.files import sha256_of, storage_errors
+from ortrim.base.json import to_data
+from ortrim.binaries.android import NativeLibrary
+from ortrim.binaries.archives import MAGIC, archive_members
+from ortrim.binaries.elf import machine_of, read_library, with_elf_type
+from ortrim.binaries.elf_objects import visible_symbols
+from ortrim.binaries.macho import MachImage, is_macho
+from ortrim.binaries.macho_image import read_macho
+from ortrim.binaries.xcframework import FRAMEWORK_SUFFIX as FRAMEWORK
+from ortrim.binaries.xcframework import SUFFIX as XCFRAMEWORK
+from ortrim.binaries.xcframework import SliceFacts, holds_framework, read_xcframework, used_categories
+from ortrim.compiling.size.library import library_size
+from ortrim.errors import BinaryError, Diagnostic, ModelError, OperatorsError
+from ortrim.models.models import ModelFacts
+from ortrim.models.onnx_files import format_by_name, other_format
+from ortrim.models.operators import OperatorId, RequiredOperators, parse_config
+from ortrim.models.ort_format import Damaged, Table, misaligned, nodes_of, root_of, tensor_places
+from ortrim.package.aar_contents import AarFacts, AbiSize, read_aar
+from ortrim.parity.measurements import Verdict
+from ortrim.platforms.android.gates import broken_rules, check_aar, own_promise
+from ortrim.platforms.apple.gates import broken_rules as apple_broken_rules
+from ortrim.platforms.apple.gates import check_xcframework
+from ortrim.platforms.apple.rules import LINKERS, is_public
+from ortrim.verify.gates import CXX_PREFIXES, PUBLIC_API
+
+
+def inspect_aar(path: Path) -> dict[str, Any]:
+    """Return what is in an AAR as JSON-ready data.
+
+    `label` names it by the version that its library says of itself: sizes of different versions are not to be compared
+    without. The gates are judged by what the AAR itself promises; those that fail come first, and `broken` has their
+    references. Raises as `read_aar` does.
+    """
+    aar = read_aar(path)
+    gates = check_aar(aar, own_promise(aar))
+    return {
+        "label": f"{aar.file}: ONNX Runtime {aar.version}" if aar.version else f"{aar.file}: of no known version",
+        "version": aar.version or None,
+        "package": aar.package,
+        "minimum_api": aar.minimum_api,
+        "broken": list(broken_rules(gates)),
+        "size_bytes": aar.size_bytes,
+        "members": aar.members,
+        "abis": {size.abi: _size(size) for size in aar.sizes},
+        "libraries": [_library(library) for library in aar.libraries],
+        "classes": _classes(aar),
+        "keep_rules": list(aar.keep_rules),
+        "prefab": bool(aar.prefab),
+        "headers": len(aar.headers),
+        "assets": list(aar.assets),
+        "metadata": dict(aar.metadata),
+        "manifest": None if aar.manifest is None else to_data(aar.manifest),
+        "gates": to_data(tuple(sorted(gates, key=lambda gate: gate.verdict is not Verdict.FAIL))),
+    }
+
+
+def _size(size: AbiSize) -> dict[str, int]:
+    about: dict[str, int] = to_data(size)
+    return {name: value for name, value in about.items() if name != "abi"}
+
+
+def _library(library: NativeLibrary) -> dict[str, Any]:
+    return {
+        "path": library.path,
+        "size_bytes": library.size_bytes,
+        "compressed_bytes": library.compressed_bytes,
+        "api_level": library.api_level,
+        "ndk": library.ndk,
+        "alignment": library.facts.load_alignment,
+        "needed": list(library.facts.needed),
+        "build_id": library.build_id,
+    }
+
+
+def _classes(aar: AarFacts) -> dict[str, Any] | None:
+    if aar.classes is None:
+        return None
+    about: dict[str, Any] = to_data(aar.classes)
+    return about | {"native_methods": len(aar.classes.native_methods)}
+
+
+MOST_NAMES: Final = 20
+
+
+def inspect_xcframework(path: Path) -> dict[str, Any]:
+    """Return what is in an xcframework or a framework, a folder or a zip archive of one, as JSON-ready data.
+
+    `label` names it by the version that it says of itself: sizes of different versions are not to be compared without.
+    The gates are judged without any promise; those that fail come first, and `broken` has their references. Raises as
+    `read_xcframework` does.
+    """
+    facts = read_xcframework(path)
+    gates = check_xcframework(facts)
+    return {
+        "label": _label(facts.file, facts.version),
+        "version": facts.version or None,
+        "broken": list(apple_broken_rules(gates)),
+        "size_bytes": facts.size_bytes,
+        "sha256": facts.digest or None,
+        "slices": {each.identifier or each.kind: _slice(each) for each in facts.slices},
+        "libraries": [_image(each.identifier or each.kind, image) for each, image in facts.images],
+        **_names(tuple(image for _, image in facts.images)),
+        "required_reasons": list(used_categories(name for _, image in facts.images for name in image.undefined)),
+        "gates": to_data(tuple(sorted(gates, key=lambda gate: gate.verdict is not Verdict.FAIL))),
+    }
+
+
+def inspect_macho(path: Path) -> dict[str, Any]:
+    """Return what is in a Mach-O library, object or static library as JSON-ready data. Raises as `read_macho` does."""
+    file = read_macho(path)
+    version = next((image.version for image in file.images if image.version), "")
+    return {
+        "label": _label(path.name, version),
+        "version": version or None,
+        "size_bytes": file.size_bytes,
+        "architectures": [_image(image.architecture, image) for image in file.images],
+        **_names(file.images),
+        "needed": sorted({need.name for image in file.images for need in image.needed}),
+        "segments": _segments(file.images),
+    }
+
+
+def _label(file: str, version: str) -> str:
+    return f"{file}: ONNX Runtime {version}" if version else f"{file}: of no known version"
+
+
+def _slice(each: SliceFacts) -> dict[str, Any]:
+    return {
+        "architectures": ", ".join(each.architectures),
+        "binary_bytes": each.binary.size_bytes if each.binary else None,
+        "size_bytes": each.size_bytes,
+    }
+
+
+def _image(place: str, image: MachImage) -> dict[str, Any]:
+    return {
+        "place": place,
+        "architecture": image.architecture,
+        "kind": image.kind.value,
+        "size_bytes": image.size_bytes,
+        "built_for": [build.words for build in image.builds],
+        "install_name": image.install_name or None,
+        "signature": image.signature.value,
+        "bitcode": image.bitcode,
+        "debug_information": image.debug,
+        "uuid": image.uuid or None,
+    }
+
+
+def _names(images: tuple[MachImage, ...]) -> dict[str, Any]:
+    """Return what is offered to apps, ONNX Runtime's API and all else, and how much is asked of others."""
+    offered = {name for image in images for name in image.exported}
+    others = sorted(name for name in offered if not is_public(name))
+    return {
+        "public_api": sorted(name for name in offered - LINKERS if is_public(name)),
+        "other_names": others[:MOST_NAMES],
+        "other_names_in_all": len(others),
+        "names_asked_for": len({name for image in images for name in image.undefined}),
+    }
+
+
+def _segments(images: Iterable[MachImage]) -> list[dict[str, Any]]:
+    return [
+        {
+            "segment": f"{image.architecture} {segment.name}",
+            "file_bytes": segment.file_bytes,
+            "memory_bytes": segment.memory_bytes,
+        }
+        for image in images
+        for segment in image.segments
+    ]
+
+
+OBJECT: Final = ("ET_REL", "not-an-object", "this is not an object")
+
+
+def inspect_archive(path: Path) -> dict[str, Any]:
+    """Return what is in a static library as JSON-ready data.
+
+    `names_offered` and `names_asked_for` count what its objects show together; those of ONNX Runtime's C API and the
+    first of all others, which could clash with a program's own, are told. With `needs_cxx_library` one has to be linked
+    beside. `unread` are the members that are no ELF objects. Raises `BinaryError` as `archive_members` does.
+    """
+    members = archive_members(path)
+    offered, asked, machines, unread = set[str](), set[str](), set[str](), []
+    for name, content in members:
+        try:
+            here, elsewhere = visible_symbols(content, f"{path}: {name}")
+            machines.add(with_elf_type(content, path, OBJECT, machine_of))
+        except BinaryError:
+            unread.append(name)
+            continue
+        offered |= here
+        asked |= elsewhere
+    others = sorted(offered - PUBLIC_API)
+    return {
+        "machines": sorted(machines),
+        "size_bytes": path.stat().st_size,
+        "objects": len(members) - len(unread),
+        "unread": unread,
+        "names_offered": len(offered),
+        "public_api": sorted(offered & PUBLIC_API),
+        "other_names": others[:MOST_NAMES],
+        "names_asked_for": len(asked - offered),
+        "needs_cxx_library": any(name.startswith(CXX_PREFIXES) for name in asked - offered),
+        "largest_objects": _largest(members),
+    }
+
+
+def _largest(members: tuple[tuple[str, bytes], ...]) -> list[dict[str, Any]]:
+    found = sorted(((len(content), name) for name, content in members), reverse=True)
+    return [{"name": name, "size_bytes": size} for size, name in found[:MOST_NAMES]]
+
+
+OperatorCounts = tuple[tuple[OperatorId, int], ...]
+"""Operators with the number of their nodes, in order."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OnnxInspection:
+    """An ONNX model. The opset of an operator is the one that the model imports for its domain (0: none)."""
+
+    facts: ModelFacts
+    producer: str
+    operators: OperatorCounts
+    external_files: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class OrtInspection:
+    """A model in ORT format. The opset of an operator is that since which it is as it is, as in a configuration.
+
+    The format says nothing of the ONNX Runtime that wrote it but `format_version`: ONNX Runtime 1.16 and newer
+    write 6 and minimal builds of them read 5 and 6. `misaligned_tensors` are those that a processor without unaligned
+    access cannot read in place.
+    """
+
+    sha256: str
+    size_bytes: int
+    format_version: str
+    ir_version: int
+    opsets: tuple[tuple[str, int], ...]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    operators: OperatorCounts
+    runtime_optimizations: bool
+    misaligned_tensors: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConfigInspection:
+    """A required-operators configuration."""
+
+    required: RequiredOperators
+    restricted_count: int
+
+
+def inspect_onnx(path: Path) -> OnnxInspection:
+    """Read an ONNX model. Raises `ModelError` as preparing does, but takes any opset."""
+    from ortrim.models import onnx_files, prepare  # noqa: PLC0415 - they import onnx
+
+    model = onnx_files.read_onnx(_present(path), str(path))
+    facts = onnx_files.facts_of(model, sha256_of(path), path.stat().st_size, str(path))
+    opsets = dict(facts.opsets)
+    nodes = ((node.domain or "ai.onnx", node.op_type) for node in onnx_files.nodes_of(model))
+    return OnnxInspection(
+        facts=facts,
+        producer=f"{model.producer_name} {model.producer_version}".strip(),
+        operators=_counted([(domain, opsets.get(domain, 0), name) for domain, name in nodes]),
+        external_files=prepare.external_files(model, str(path)),
+    )
+
+
+def inspect_ort(path: Path) -> OrtInspection:
+    """Read a model in ORT format. Raises `ModelError` (`not-ort`, `model-missing`)."""
+    data = _present(path).read_bytes()
+    try:
+        return _inspect_session(root_of(data, str(path)), data, sha256_of(path))
+    except Damaged as error:
+        hint = "convert the model again"
+        raise ModelError("not-ort", "the file is damaged or cut short", where=str(path), hint=hint) from error
+
+
+def inspect_config(path: Path) -> ConfigInspection:
+    """Read a required-operators configuration. Raises `OperatorsError`."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise OperatorsError("config-unreadable", "cannot be read", where=str(path), why=str(error)) from error
+    required = parse_config(text, str(path))
+    return ConfigInspection(required=required, restricted_count=len(required.types))
+
+
+def _inspect_session(session: Table, data: bytes, sha256: str) -> OrtInspection:
+    model = session.table(1)
+    graph = model.table(7) if model else None
+    if model is None or graph is None:
+        raise Damaged
+    nodes = [(node.text(2) or "ai.onnx", node.integer(3, "i"), node.text(5)) for node in nodes_of(graph)]
+    return OrtInspection(
+        sha256=sha256,
+        size_bytes=len(data),
+        format_version=session.text(0),
+        ir_version=model.integer(0, "q"),
+        opsets=tuple(sorted((entry.text(0) or "ai.onnx", entry.integer(1, "q")) for entry in model.tables(1))),
+        inputs=tuple(graph.texts(5)),
+        outputs=tuple(graph.texts(6)),
+        operators=_counted(nodes),
+        runtime_optimizations=graph.table(8) is not None,
+        misaligned_tensors=misaligned(tensor_places(data, "")),
+    )
+
+
+def _counted(operators: list[tuple[str, int, str]]) -> OperatorCounts:
+    counts = Counter(OperatorId(domain=domain, opset=opset, name=name) for domain, opset, name in operators)
+    return tuple(sorted(counts.items()))
+
+
+def _present(path: Path) -> Path:
+    if not path.is_file():
+        raise ModelError("model-missing", f"'{path}' is not a file", hint="check the path")
+    return path
+
+
+ELF_MAGIC: Final = b"\x7fELF"
+ORT_IDENTIFIER: Final = b"ORTM"
+ZIP_MAGIC: Final = b"PK\x03\x04"
+APPLE_SUFFIXES: Final = (XCFRAMEWORK, FRAMEWORK)
+KINDS: Final = (
+    "inspect reads models (ONNX, ORT), libraries (.so, .dylib, .a) for Linux, Android and Apple's systems, AARs, "
+    "xcframeworks and frameworks (folders or zip archives of them), and operator configurations"
+)
+
+
+def inspect_file(path: Path) -> dict[str, Any]:
+    """Return what is in a model, a library, a package or an operator configuration, as JSON-ready data with its `kind`.
+
+    The kind is recognised by content, and by name only where content says nothing; the one folder that is read is that
+    of an xcframework or a framework. Raises `ModelError` (`file-missing`, `unknown-kind`), `StorageError`, or what the
+    reader of that kind raises.
+    """
+    if path.is_dir() and (path.suffix in APPLE_SUFFIXES or any(path.glob(f"*{XCFRAMEWORK}"))):
+        return {"kind": "framework" if path.suffix == FRAMEWORK else "xcframework", **inspect_xcframework(path)}
+    if path.is_dir():
+        _refuse_other(path)
+    if not path.is_file():
+        what = "is not a file" if path.exists() else "there is no such file"
+        raise ModelError("file-missing", what, where=str(path))
+    with storage_errors(path), path.open("rb") as file:
+        head = file.read(1024)
+    if found := _by_head(path, head) or _by_name(path):
+        return found
+    _refuse_other(path)
+    return _by_trying(path, as_text=_is_text(head))
+
+
+def _by_head(path: Path, head: bytes) -> dict[str, Any] | None:
+    """Read a file whose first bytes say what it is."""
+    if head.startswith(ELF_MAGIC):
+        return {"kind": "library", "facts": to_data(read_library(path)), "size": to_data(library_size(path, None))}
+    if is_macho(head):
+        return {"kind": "apple library", **inspect_macho(path)}
+    if head.startswith(MAGIC):
+        return _archive(path)
+    if head.startswith(ZIP_MAGIC):
+        return _zip(path)
+    return {"kind": "ort model", **to_data(inspect_ort(path))} if head[4:8] == ORT_IDENTIFIER else None
+
+
+def _archive(path: Path) -> dict[str, Any]:
+    """Tell a static library by its first object."""
+    if any(is_macho(content) for _, content in archive_members(path)[:1]):
+        return {"kind": "apple static library", **inspect_macho(path)}
+    return {"kind": "static library", **inspect_archive(path)}
+
+
+def _zip(path: Path) -> dict[str, Any]:
+    with open_zip(path, str(path), links=True) as archive:
+        apple = holds_framework(archive.members)
+    if apple:
+        return {"kind": "xcframework", **inspect_xcframework(path)}
+    _refuse_other(path)
+    return {"kind": "android archive", **inspect_aar(path)}
+
+
+def _refuse_other(path: Path) -> None:
+    """Say what a file is that only needs to become a model first."""
+    if other := other_format(path):
+        raise ModelError("unknown-kind", other.what, where=str(path), hint=other.hint)
+
+
+def _by_name(path: Path) -> dict[str, Any] | None:
+    match path.suffix:
+        case ".config":
+            return {"kind": "operator configuration", **to_data(inspect_config(path))}
+        case ".onnx":
+            return {"kind": "onnx model", **to_data(inspect_onnx(path))}
+        case _:
+            return None
+
+
+def _by_trying(path: Path, *, as_text: bool) -> dict[str, Any]:
+    """Read a file that has neither a magic number nor a name of ours."""
+    kind, read = ("operator configuration", inspect_config) if as_text else ("onnx model", inspect_onnx)
+    try:
+        return {"kind": kind, **to_data(read(path))}
+    except Diagnostic as error:
+        if named := format_by_name(path):
+            raise ModelError("unknown-kind", named.what, where=str(path), hint=named.hint) from error
+        what, why = "is not of a known file type", f"as {kind}: {error.what}"
+        raise ModelError("unknown-kind", what, where=str(path), why=why, hint=KINDS) from error
+
+
+def _is_text(head: bytes) -> bool:
+    try:
+        text = getincrementaldecoder("utf-8")().decode(head)  # takes a character that the head cuts in two
+    except UnicodeDecodeError:
+        return False
+    return bool(text) and all(character in "\t\n\r" or character.isprintable() for character in text)

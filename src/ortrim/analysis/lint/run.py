@@ -1,0 +1,458 @@
+"""`lint`: what is wrong with models, before anything is built for them.
+
+- What the full runtime says of a model that `lint` judges: its kernels, its runs, and its checker's counts.
+- Findings in SARIF 2.1.0, the form in which code reviews show them (OASIS, 2020). Pure.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from math import prod
+from pathlib import Path, PurePath
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+from urllib.parse import quote
+
+from ortrim.analysis.lint.findings import (
+    KernelFacts,
+    LintFacts,
+    LintFinding,
+    LintRule,
+    Operator,
+    ProviderFacts,
+    RunFacts,
+    RuntimeFacts,
+    Trial,
+)
+from ortrim.analysis.lint.rules import RULES, Linted, ModelFindings, judge
+from ortrim.analysis.size.run import size_of
+from ortrim.base.cache import cache_folder
+from ortrim.base.console import Console, first_lines
+from ortrim.base.files import storage_errors, write_atomically
+from ortrim.buildspec.buildspec import CaseSpec, RuntimeSpec
+from ortrim.compiling.size.accounting import NO_OPERATOR, by_operator, shares
+from ortrim.errors import Diagnostic, ModelError, ToolError, bad_option
+from ortrim.models.full_runtime import FullRuntime, full_runtime, run_script
+from ortrim.models.graph_facts import GraphFacts, dimension_name, dynamic_dimensions, operators_of
+from ortrim.models.kernels import missing_kernel
+from ortrim.models.models import TensorInfo
+from ortrim.models.named import ADDRESSES, WHEEL, files_named
+from ortrim.models.onnx_files import read_onnx
+from ortrim.models.prepare import MODEL_FILE, require_files, take_in_shapes, with_ir_version
+from ortrim.models.refusals import plain_words
+from ortrim.parity.inputs import recorded_inputs
+from ortrim.pins.runtime import runtime_pins
+from ortrim.pins.versions import limits_of, supported_versions
+from ortrim.planning.preparing import ready_models
+from ortrim.planning.request import Request, is_buildspec, load
+
+RUN_SECONDS: Final = 60.0
+GRACE_SECONDS: Final = 30.0
+MEMORY_BYTES: Final = 8 * 2**30
+TIMES_MODEL: Final = 6
+"""How much address space a model may take, in its own sizes, beyond what any may."""
+CONSTANT: Final = ("ai.onnx", "Constant")
+"""Has no kernel: loading makes initializers of them."""
+LARGEST_SIZE: Final = 2**16
+MOST_SIZES: Final = 16
+"""Of a model's own that are tried besides the usual ones."""
+PLAIN_NAME: Final = re.compile(r"[^+*/() ]+")
+"""A dimension whose size no other decides, unlike `past + 1`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Looked:
+    """What the runtime said, and in words what could not be asked."""
+
+    kernels: KernelFacts | None = None
+    run: RunFacts | None = None
+    providers: tuple[ProviderFacts, ...] | None = None
+    not_checked: tuple[str, ...] = ()
+
+
+def look(path: Path, graph: GraphFacts, runtime: FullRuntime, *, run: bool, cases: Sequence[CaseSpec] = ()) -> Looked:
+    """Ask the full runtime about a model; each question in a process of its own, with a time limit.
+
+    It is run at the sizes of the user's own `cases` first.
+
+    Raises `ToolError` or `StorageError` when the runtime cannot be started at all.
+    """
+    looked = _operators(path.resolve(), graph, runtime)
+    if not run:
+        words = (*looked.not_checked, "loading and running: --no-run was given")
+        return replace(looked, not_checked=words)
+    return _with_runs(path.resolve(), graph, runtime, looked, cases)
+
+
+def _operators(path: Path, graph: GraphFacts, runtime: FullRuntime) -> Looked:
+    """Ask for kernels and for what mobile execution providers take."""
+    request: dict[str, object] = {"operators": sorted(_own_operators(graph)), "model": str(path)}
+    try:
+        answer = _asked(runtime, "lint_operators.py", request, path)
+    except (ModelError, ToolError) as error:
+        _reraise_unless_about_the_model(error)
+        return Looked(not_checked=(f"kernels and mobile execution providers: {error.what}",))
+    kernels = KernelFacts(without=_pairs(answer["without"]), unheard=_pairs(answer["unheard"]))
+    if answer["unusable"]:
+        words = f"mobile execution providers: upstream's checker cannot be used here: {answer['unusable'][:300]}"
+        return Looked(kernels=kernels, not_checked=(words,))
+    return Looked(
+        kernels=kernels,
+        providers=tuple(
+            ProviderFacts(**{**each, "unsupported": tuple(each["unsupported"])}) for each in answer["providers"]
+        ),
+    )
+
+
+def _with_runs(
+    path: Path, graph: GraphFacts, runtime: FullRuntime, looked: Looked, cases: Sequence[CaseSpec]
+) -> Looked:
+    """Load the model and run it."""
+    inputs = [_input(value) for value in graph.model.inputs]
+    why_not = _not_runnable(graph)
+    names = () if why_not else dynamic_dimensions(graph.model.inputs)
+    sizes = {"memory_bytes": MEMORY_BYTES + TIMES_MODEL * (graph.model.size_bytes + graph.external_bytes)}
+    request = {"inputs": inputs, "dimensions": names, "run": not why_not, "seconds": RUN_SECONDS}
+    tried = {"sizes": own_sizes(graph), "first": [_sizes_of(case, graph.model.inputs) for case in cases]}
+    try:
+        with _loadable(path, graph) as model:
+            answer = _asked(runtime, "lint_runs.py", {**model, **request, **sizes, **tried}, path)
+    except (ModelError, ToolError) as error:
+        _reraise_unless_about_the_model(error)
+        return replace(looked, run=RunFacts(crash=error.what))
+    trials = tuple(
+        Trial(sizes=tuple(each["sizes"].items()), failure=plain_words(each["failure"], path))
+        for each in answer["trials"]
+    )
+    run = RunFacts(load_failure=plain_words(answer["load"], path), trials=trials)
+    words = tuple(f"some sizes: {each}" for each in (why_not, answer["skipped"]) if each)
+    kernels = _with_missing(looked.kernels, answer["load"]) if answer["load"] else KernelFacts()
+    return replace(looked, run=run, kernels=kernels, not_checked=(*looked.not_checked, *words))
+
+
+@contextmanager
+def _loadable(path: Path, graph: GraphFacts) -> Iterator[dict[str, object]]:
+    """Yield the request's words for a model as `prepare` copies it: with the constants in it that decide shapes."""
+    if graph.external_bytes:
+        model = read_onnx(path, str(path))
+        if take_in_shapes(model, path.parent, str(path)):
+            conversions = cache_folder("conversions")
+            with storage_errors(conversions), TemporaryDirectory(dir=conversions) as folder:
+                copy = Path(folder) / path.name
+                copy.write_bytes(model.SerializeToString())
+                yield {"model": str(copy), "beside": str(path.parent)}
+            return
+    yield {"model": str(path), "beside": ""}
+
+
+def _asked(runtime: FullRuntime, script: str, request: dict[str, object], path: Path) -> dict[str, Any]:
+    limit = RUN_SECONDS + GRACE_SECONDS
+    folder = cache_folder("conversions")
+    return run_script(runtime, script, request, folder=folder, where=str(path), timeout_seconds=limit)
+
+
+def _reraise_unless_about_the_model(error: ModelError | ToolError) -> None:
+    """Tell a crash or an endless run, which are the model's doing, from a runtime that does not start."""
+    if error.code not in {"crashes-runtime", "tool-timeout"}:
+        raise error
+
+
+def _with_missing(kernels: KernelFacts | None, words: str) -> KernelFacts | None:
+    found = missing_kernel(words)
+    if found is None:
+        return kernels
+    missing = ((found.domain or "ai.onnx", found.name), found.node)
+    return replace(kernels or KernelFacts(), missing=missing)
+
+
+def _own_operators(graph: GraphFacts) -> set[Operator]:
+    """Return the operators of a model for which kernels have to be there."""
+    from ortrim.models.graph_facts import inlined_operators  # noqa: PLC0415 - it imports onnx
+
+    used = {(node.domain, node.operator) for node in graph.nodes}
+    return used - {CONSTANT, *graph.functions} - inlined_operators(used, dict(graph.model.opsets))
+
+
+def _not_runnable(graph: GraphFacts) -> str:
+    """Return why the inputs cannot be made, empty when they can."""
+    for value in graph.model.inputs:
+        if value.shape is None:
+            return f"input '{value.name}' does not say how many dimensions it has"
+    names = dynamic_dimensions(graph.model.inputs)
+    tied = [name for name in names if PLAIN_NAME.fullmatch(name) is None]
+    return f"the size '{tied[0]}' depends on others" if tied else ""
+
+
+def _input(value: TensorInfo) -> dict[str, object]:
+    shape = [
+        size if isinstance(size, int) else dimension_name(value, axis) for axis, size in enumerate(value.shape or ())
+    ]
+    return {"name": value.name, "type": value.element_type, "shape": shape}
+
+
+def _sizes_of(case: CaseSpec, inputs: tuple[TensorInfo, ...]) -> dict[str, int]:
+    """Return the sizes that a case gives to dynamic dimensions. Raises as `recorded_inputs` does."""
+    shapes = {name: given.shape or () for name, given in case.inputs.items()}
+    if case.data:
+        shapes = {
+            info.name: array.shape for info, array in zip(inputs, recorded_inputs(case.data, inputs), strict=True)
+        }
+    return {
+        dimension_name(info, axis): given
+        for info in inputs
+        for axis, (size, given) in enumerate(zip(info.shape or (), shapes.get(info.name, ()), strict=False))
+        if not isinstance(size, int)
+    }
+
+
+def _pairs(found: list[list[str]]) -> tuple[Operator, ...]:
+    return tuple(sorted((domain, name) for domain, name in found))
+
+
+def own_sizes(graph: GraphFacts) -> tuple[int, ...]:
+    """Return sizes that a model may have been exported with: those of its weights, and of shapes that it fixes."""
+    fixed = {prod(weight.values) for weight in graph.weights if weight.values and min(weight.values) > 0}
+    fixed |= {size for weight in graph.weights for size in (*weight.values, *weight.dimensions)}
+    return tuple(sorted(size for size in fixed if 1 < size <= LARGEST_SIZE)[-MOST_SIZES:])
+
+
+SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
+LEVELS: Final = {"error": "error", "advice": "note"}
+FIRST_LINE: Final = {"startLine": 1}
+"""A model has no lines, and GitHub shows no result without one."""
+
+
+def sarif_log(linted: Linted, *, version: str) -> dict[str, Any]:
+    """Return the log as JSON-ready data; `version` is ortrim's."""
+    driver = {"name": "ortrim", "semanticVersion": version, "rules": [_rule(rule) for rule in RULES]}
+    results = [_result(finding, model) for model in linted.models for finding in model.findings]
+    run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
+    return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
+
+
+def _rule(rule: LintRule) -> dict[str, Any]:
+    return {
+        "id": rule.code,
+        "shortDescription": {"text": rule.title},
+        "fullDescription": {"text": rule.why},
+        "help": {"text": f"Why: {rule.why}. Fix: {rule.fix}."},
+        "defaultConfiguration": {"level": LEVELS[rule.level]},
+    }
+
+
+def _result(finding: LintFinding, model: ModelFindings) -> dict[str, Any]:
+    identity = f"{finding.code}\n{finding.place}\n{PurePath(model.model).name}"
+    return {
+        "ruleId": finding.code,
+        "ruleIndex": next(index for index, rule in enumerate(RULES) if rule.code == finding.code),
+        "level": LEVELS[finding.level],
+        "message": {"text": finding.words},
+        "locations": [
+            {
+                "physicalLocation": {"artifactLocation": {"uri": _uri(model.file)}, "region": FIRST_LINE},
+                "logicalLocations": [{"fullyQualifiedName": finding.place, "kind": "element"}],
+            }
+        ],
+        "partialFingerprints": {"ortrim/v1": hashlib.sha256(identity.encode(errors="replace")).hexdigest()},
+    }
+
+
+def _uri(path: str) -> str:
+    """Return a path as a code: relative ones stay so, to be found from the repository's folder.
+
+    A model that was fetched goes by its address, or by its wheel: where our copy lies says nothing to a reader.
+    """
+    if path.startswith((WHEEL, *ADDRESSES)):
+        return quote(path, safe=OF_ADDRESSES)
+    pure = PurePath(path)
+    words = quote(pure.as_posix().encode(errors="surrogateescape"))  # a file's name need not be text
+    return f"file://{words}" if pure.is_absolute() else words
+
+
+OF_ADDRESSES: Final = ":/?#[]@!$&'()*+,;=%~"
+"""What an address may have as it is."""
+MOST_LINES: Final = 12
+
+
+Sizes = tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LintRequest:
+    """What is to be judged, for one version of ONNX Runtime: words that name models, or buildspecs for theirs.
+
+    A buildspec's models are judged after their steps, or as `given`. `library` names a library, or a buildspec with a
+    finished build, whose operators' sizes are reported; without it that is the buildspec itself. `request`
+    has the target and profile of such a build. `cases` are the user's own, at whose sizes the models are run first.
+    """
+
+    models: tuple[str, ...]
+    request: Request
+    ort_version: str | None = None
+    library: str = ""
+    cases: tuple[CaseSpec, ...] = ()
+    given: bool = False
+    run: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Subject:
+    """One model to judge: the name by which it is shown, where it lies, and what a code review shows in its place."""
+
+    name: str
+    path: Path
+    ort_version: str
+    file: str
+    steps: tuple[str, ...] = ()
+    cases: tuple[CaseSpec, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Library:
+    """Each operator's bytes, why they are not known, and the operators that other models need as well."""
+
+    sizes: Sizes | None
+    untold: tuple[str, ...]
+    elsewhere: frozenset[tuple[str, str]]
+
+
+def lint_models(asked: LintRequest, console: Console) -> Linted:
+    """Judge models; bad ones end with a diagnostic or have findings.
+
+    Raises `UsageError` (`bad-option`), `ModelError` for a file that is no model or that lacks the files
+    with its weights (`missing-external-data`), what naming models and a buildspec's models raise, `ToolError` when the
+    full runtime cannot be had, and what `size_of` raises.
+    """
+    subjects = [subject for word in asked.models for subject in _subjects(word, asked, console)]
+    sizes, untold = _library_sizes(asked, console)
+    found = []
+    with console.step("lint models") as step:
+        graphs = _graphs(subjects)
+        for number, (subject, graph) in enumerate(zip(subjects, graphs, strict=True)):
+            step.progress(number, len(subjects), subject.name)
+            others = (each for each in graphs if each is not graph)
+            library = Library(sizes=sizes, untold=untold, elsewhere=frozenset().union(*map(operators_of, others)))
+            found.append(_findings(subject, graph, library, run=asked.run))
+    return Linted(models=tuple(found))
+
+
+def findings_of(
+    name: str, path: Path, graph: GraphFacts, ort_version: str, library: Library, *, run: bool
+) -> ModelFindings:
+    """Judge one model that was read, also by running it if `run` is said. Raises as `lint_models` does."""
+    subject = _Subject(name=name, path=path, ort_version=ort_version, file=str(path))
+    return _findings(subject, graph, library, run=run)
+
+
+def failure_of(linted: Linted) -> Diagnostic | None:
+    """Return the diagnostic with which the command ends; None when nothing worse than advice was found."""
+    lines = [f"{model.model}: {error.code}: {error.words}" for model in linted.models for error in model.errors]
+    if not lines:
+        return None
+    bad = sum(bool(model.errors) for model in linted.models)
+    return ModelError(
+        "lint-errors",
+        f"{bad} of {len(linted.models)} models have errors",
+        why=first_lines(lines, MOST_LINES),
+        hint="each error is shown with its fix; docs/reference/errors.md lists the rules",
+    )
+
+
+def write_sarif(linted: Linted, path: Path) -> None:
+    """Write the findings for code review. Raises `StorageError`."""
+    log = sarif_log(linted, version=version("ortrim"))
+    write_atomically(path, json.dumps(log, indent=2) + "\n")
+
+
+def _subjects(word: str, asked: LintRequest, console: Console) -> Iterator[_Subject]:
+    _check_version(asked.ort_version)
+    path = Path(word)
+    if not is_buildspec(path):
+        version = asked.ort_version or RuntimeSpec().version
+        for name, file in files_named(word, version):
+            yield _Subject(name=name, path=file, ort_version=version, file=name, cases=asked.cases)
+        return
+    loaded = load(Request(spec=path, version=asked.ort_version))
+    ready = ready_models(loaded, console, given=asked.given)
+    for spec, each in zip(loaded.spec.models, ready, strict=True):
+        file = path.parent / spec.path if spec.path else path
+        yield _Subject(
+            name=str(file) if spec.path else f"{path}: {spec.name}",
+            path=each.model.path,
+            ort_version=loaded.spec.onnxruntime.version,
+            file=str(file),
+            steps=each.steps,
+            cases=asked.cases,
+        )
+
+
+def _check_version(word: str | None) -> None:
+    if word is not None and word not in supported_versions():
+        raise bad_option("ort-version", word, f"choose one of {', '.join(supported_versions())}")
+
+
+def _graphs(subjects: list[_Subject]) -> list[GraphFacts]:
+    from ortrim.models.graph_facts import read_graph  # noqa: PLC0415 - it imports onnx
+
+    graphs = [read_graph(subject.path) for subject in subjects]
+    for subject, graph in zip(subjects, graphs, strict=True):
+        names = sorted({weight.external for weight in graph.weights if weight.external})
+        require_files(subject.path.parent, tuple(names), subject.name)
+    return graphs
+
+
+def _findings(subject: _Subject, graph: GraphFacts, library: Library, *, run: bool) -> ModelFindings:
+    looked = _looked(subject, graph, run=run)
+    facts = LintFacts(
+        graph=graph,
+        runtime=RuntimeFacts(version=subject.ort_version, limits=limits_of(subject.ort_version)),
+        kernels=looked.kernels,
+        run=looked.run,
+        providers=looked.providers,
+        library=library.sizes,
+        elsewhere=library.elsewhere,
+    )
+    return ModelFindings(
+        model=subject.name,
+        file=subject.file,
+        steps=subject.steps,
+        sha256=graph.model.sha256,
+        ort_version=subject.ort_version,
+        findings=judge(facts),
+        not_checked=(*looked.not_checked, *library.untold),
+    )
+
+
+def _looked(subject: _Subject, graph: GraphFacts, *, run: bool) -> Looked:
+    pins = runtime_pins(subject.ort_version)
+    runtime: FullRuntime = full_runtime(pins.version, pins.converter_requirements)
+    limits = limits_of(subject.ort_version)
+    if limits is None or graph.model.ir_version <= limits.ir_version:
+        return look(subject.path, graph, runtime, run=run, cases=subject.cases)
+    with TemporaryDirectory() as folder:
+        with_ir_version(subject.path, limits.ir_version, Path(folder), subject.name)
+        return look(Path(folder) / MODEL_FILE, graph, runtime, run=run, cases=subject.cases)
+
+
+def _library_sizes(asked: LintRequest, console: Console) -> tuple[Sizes | None, tuple[str, ...]]:
+    """Return each operator's bytes in the library that was named, or in the finished build of the one buildspec.
+
+    A buildspec whose models do not convert, or that was not built, is not refused: what is wrong is to be found here.
+    """
+    (first, *others) = asked.models
+    word = asked.library or (first if is_buildspec(Path(first)) and not others else "")
+    if not word:
+        return None, ("what operators cost: no library was named (--library)",)
+    with console.step("find what operators cost") as step:
+        try:
+            accounting = size_of(word, asked.request, None, console.hushed(step)).accounting
+        except Diagnostic as error:
+            if asked.library:
+                raise
+            return None, (f"what operators cost: {error.what}{f'; {error.hint}' if error.hint else ''}",)
+    groups = shares(accounting.leaves, by_operator)
+    return tuple((group.name[0], group.size_bytes) for group in groups if group.name[0] != NO_OPERATOR), ()

@@ -1,0 +1,471 @@
+"""`compare`: the same models and cases in several inference engines, in turn.
+
+- Other inference engines on this machine, each installed into a folder of its own when it is first wanted.
+- What is compared in several engines: models with their cases, their reference outputs, and the trimmed runtime.
+- One case in all engines, in turn: each round begins with another engine, and each run is a process of its own.
+"""
+
+import os
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from importlib.metadata import version as installed_version
+from pathlib import Path
+from typing import Final
+
+from ortrim.base.cache import cache_folder, is_kept
+from ortrim.base.console import Console
+from ortrim.base.files import storage_errors, write_atomically
+from ortrim.base.json import to_json
+from ortrim.base.scripts import ISOLATED_PYTHON, environment_with, packages_folder
+from ortrim.bench.engines.catalogue import ONNXRUNTIME, TRIMMED, Engine, engine_requirements, engines_named
+from ortrim.bench.engines.processes import (
+    OTHERS,
+    Attempt,
+    CannotRun,
+    Described,
+    Driver,
+    EngineConversion,
+    EngineEnvironment,
+    EngineJob,
+    EngineRun,
+    EngineTimeouts,
+    rows_of,
+    shortened,
+)
+from ortrim.bench.engines.report import engine_markdown
+from ortrim.bench.engines.rows import ComparedCase, EngineComparison, EngineFacts, EngineParity
+from ortrim.buildspec.buildspec import LoadedSpec, ModelSpec, SessionSettings, session_of, settings_of
+from ortrim.compiling.trees import finished_build, result_of
+from ortrim.devices.host import Host
+from ortrim.errors import Diagnostic, UsageError, VerifyError
+from ortrim.models.full_runtime import DISTRIBUTION, FullRuntime, full_runtime
+from ortrim.models.models import PreparedModel
+from ortrim.parity.compare import compare
+from ortrim.parity.inputs import STRING, Case, input_shapes, load_array
+from ortrim.parity.measurements import OutputParity, Verdict
+from ortrim.parity.reference import CaseOutputs, SavedOutputs, reference_outputs
+from ortrim.parity.runner import SavedOutput
+from ortrim.pins.runtime import runtime_pins
+from ortrim.planning.planned import make_planned
+from ortrim.planning.preparing import ReadyModel, cases_of, ready_models
+from ortrim.planning.request import (
+    Models,
+    Request,
+    converted_models,
+    load,
+    require_known,
+)
+from ortrim.verify.measure import alone
+
+
+def place_of(engine: Engine, runtime: FullRuntime, library: Path | None) -> EngineEnvironment | CannotRun:
+    """Return where an engine is, or why it cannot be had; that the disk is full or the index away is one reason more.
+
+    The full runtime is there already; the trimmed one is a `library` that is opened in the full runtime's Python.
+    """
+    if not engine.package:
+        libraries = runtime.packages / DISTRIBUTION if engine.name == ONNXRUNTIME else library
+        assert libraries is not None
+        return EngineEnvironment(
+            engine=engine,
+            words=runtime.words,
+            environment=runtime.environment,
+            packages=runtime.packages,
+            libraries=libraries,
+        )
+    try:
+        converter = _installed(engine, engine.converter) if engine.converter else None
+        return _installed(engine, engine.package, converter)
+    except Diagnostic as error:
+        why = error.why.splitlines()[-1:] or [""]
+        return CannotRun(stage="install", reason=shortened(f"{error.what} ({error.code}). {why[0]}".strip()))
+
+
+def _installed(engine: Engine, name: str, converter: EngineEnvironment | None = None) -> EngineEnvironment:
+    packages = packages_folder(f"engine-{name}", engine_requirements(name))
+    return EngineEnvironment(
+        engine=engine,
+        words=ISOLATED_PYTHON,
+        environment=environment_with(packages),
+        packages=packages,
+        libraries=packages,
+        converter=converter,
+    )
+
+
+def installed_bytes(place: EngineEnvironment) -> int:
+    """Return the bytes of all native libraries of an engine, whether a run opens them or not."""
+    if place.libraries.is_file():
+        return place.libraries.stat().st_size
+    files = (file for file in place.libraries.rglob("*.so*") if file.is_file() and not file.is_symlink())
+    return sum(file.stat().st_size for file in files if _is_own(file.relative_to(place.libraries)))
+
+
+def _is_own(file: Path) -> bool:
+    return file.parts[0].partition(".")[0] not in OTHERS
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComparedModel:
+    """One model, after its steps, with its cases and what the full runtime without optimizations answers."""
+
+    prepared: PreparedModel
+    spec: ModelSpec
+    cases: tuple[Case, ...]
+    reference: SavedOutputs
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trimmed:
+    """A finished build for this machine: its library, and each model by name as converted, with its settings."""
+
+    library: Path
+    models: Mapping[str, tuple[Path, SessionSettings]] = field(default_factory=dict)
+
+
+def subject_of(
+    loaded: LoadedSpec, number: int, ready: ReadyModel, runtime: FullRuntime, wanted: tuple[str, ...]
+) -> ComparedModel:
+    """Return one model with the `wanted` cases, all without any. Raises as making cases and running them does."""
+    cases = tuple(case for case in cases_of(ready, number, loaded) if not wanted or case.name in wanted)
+    reference = reference_outputs(ready.model, cases, runtime, cache_folder("references"))
+    return ComparedModel(prepared=ready.model, spec=loaded.spec.models[number], cases=cases, reference=reference)
+
+
+def check_names(loaded: LoadedSpec, models: tuple[str, ...], cases: tuple[str, ...]) -> None:
+    """Refuse names of models and cases that the buildspec does not have.
+
+    Raises `UsageError` (`no-such-model`, `no-such-case`).
+    """
+    require_known("no-such-model", "--only", models, [model.name for model in loaded.spec.models])
+    known = [case.name for model in loaded.spec.models for case in model.cases] or ["default"]
+    require_known("no-such-case", "--case", cases, list(dict.fromkeys(known)))
+
+
+def job_of(subject: ComparedModel, case: Case, trimmed: Trimmed | None = None) -> EngineJob | CannotRun:
+    """Return a case as an engine gets it; with `trimmed`, as the trimmed runtime does."""
+    facts = subject.prepared.facts
+    files = tuple(sorted(case.folder.glob("input_*")))
+    if any(file.suffix != ".npy" for file in files) or len(files) != len(facts.inputs):
+        return CannotRun(stage="start", reason="text inputs, and inputs that are left out, are not supported")
+    if any(each.element_type in {STRING, "bfloat16"} or "(" in each.element_type for each in facts.outputs):
+        return CannotRun(stage="start", reason="outputs of text, bfloat16, sequences and maps are not compared")
+    arrays = tuple(load_array(file) for file in files)
+    inputs = tuple(
+        Described(name=info.name, shape=array.shape, element_type=array.dtype.name)
+        for info, array in zip(facts.inputs, arrays, strict=True)
+    )
+    known = {
+        each.name: each.shape for found in subject.reference.cases if found.name == case.name for each in found.outputs
+    }
+    outputs = tuple(
+        Described(name=info.name, shape=known.get(info.name, ()), element_type=info.element_type)
+        for info in facts.outputs
+    )
+    if trimmed is None:
+        return EngineJob(case=case.name, model=subject.prepared.path, files=files, inputs=inputs, outputs=outputs)
+    model, session = trimmed.models[subject.prepared.name]
+    return EngineJob(
+        case=case.name,
+        model=model,
+        files=files,
+        inputs=inputs,
+        outputs=outputs,
+        library=trimmed.library,
+        session=session,
+    )
+
+
+def trimmed_of(loaded: LoadedSpec, request: Request, library: Path | None, console: Console) -> Trimmed | CannotRun:
+    """Return a trimmed library with the models for it: the one given, or the finished build for this machine.
+
+    What stands in the way of converting the models or of planning is a reason, not an error.
+    """
+    try:
+        if library is not None:
+            # One made elsewhere may have another NCHWc block size, with which outputs are wrong.
+            return _with_models(library, converted_models(loaded, console))
+        planned = make_planned(request, console)
+    except Diagnostic as error:
+        return CannotRun(stage="start", reason=shortened(f"{error.what} ({error.code})"))
+    (target, *_) = planned.plan.targets
+    folder = finished_build(target.job)
+    if not is_kept(folder):
+        return CannotRun(stage="start", reason="it was not built for this machine: run invoke build")
+    return _with_models(result_of(folder).library, planned.models)
+
+
+def _with_models(library: Path, models: Models) -> Trimmed:
+    spec = models.loaded.spec
+    found = {}
+    for converted, written in zip(models.converted, spec.models, strict=True):
+        session = settings_of(session_of(spec, written), style=written.style, reads_in_place=converted.reads_in_place)
+        found[converted.name] = (converted.path, session)
+    return Trimmed(library=library, models=found)
+
+
+OnTurn = Callable[[float, str], None]
+"""Told which share of a case is done, and what is being done."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """What all cases have in common: the engines, where each is, the trimmed runtime, and what runs them."""
+
+    engines: tuple[Engine, ...]
+    places: Mapping[str, EngineEnvironment | CannotRun]
+    trimmed: Trimmed | CannotRun | None
+    driver: Driver
+    rounds: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Entrant:
+    """One engine that takes part in one case."""
+
+    place: EngineEnvironment
+    job: EngineJob
+    attempt: Attempt
+
+
+def compared_case(
+    subject: ComparedModel, case: Case, setting: Setting, tell: OnTurn
+) -> tuple[ComparedCase, dict[str, str]]:
+    """Run one case in all engines; return it, and the version that each engine reports.
+
+    Raises `StorageError`, and `VerifyError` for damaged reference outputs.
+    """
+    attempts = {engine.name: _entered(engine, subject, case, setting) for engine in setting.engines}
+    _convert(attempts, setting, tell)
+    for number in range(setting.rounds):
+        for place, name in enumerate(_order(attempts, number)):
+            entrant = attempts[name]
+            if isinstance(entrant, _Entrant):
+                share = (number + 1 + place / len(attempts)) / (setting.rounds + 1)
+                tell(share, f"{entrant.place.engine.title}, round {number + 1} of {setting.rounds}")
+                attempts[name] = _run(entrant, subject, case, setting.driver)
+    done = [each.attempt if isinstance(each, _Entrant) else each for each in attempts.values()]
+    facts = subject.prepared.facts
+    names = [info.name for info in facts.inputs]
+    compared = ComparedCase(
+        model=subject.prepared.name,
+        model_sha256=facts.sha256,
+        case=case.name,
+        shapes=tuple(zip(names, input_shapes(facts, case), strict=False)),
+        rows=rows_of(done),
+    )
+    return compared, {attempt.engine: attempt.runs[0].version for attempt in done if attempt.runs}
+
+
+def _entered(engine: Engine, subject: ComparedModel, case: Case, setting: Setting) -> _Entrant | Attempt:
+    """Return an engine that is ready for a case, or the attempt that it already is."""
+    place = setting.places[engine.name]
+    if isinstance(place, CannotRun):
+        return Attempt(engine=engine.name, failure=place)
+    trimmed = setting.trimmed if engine.name == TRIMMED and isinstance(setting.trimmed, Trimmed) else None
+    job = job_of(subject, case, trimmed)
+    if isinstance(job, CannotRun):
+        return Attempt(engine=engine.name, failure=job)
+    return _Entrant(place=place, job=job, attempt=Attempt(engine=engine.name))
+
+
+def _convert(attempts: dict[str, _Entrant | Attempt], setting: Setting, tell: OnTurn) -> None:
+    """Have engines with a form of their own convert the model; one that cannot takes no part."""
+    for number, (name, entrant) in enumerate(attempts.items()):
+        if not isinstance(entrant, _Entrant) or not entrant.place.engine.converts:
+            continue
+        tell(number / len(attempts) / (setting.rounds + 1), f"{entrant.place.engine.title} converts")
+        found = setting.driver.convert(entrant.place, entrant.job)
+        if isinstance(found, EngineConversion):
+            attempts[name] = replace(entrant, attempt=replace(entrant.attempt, conversion=found))
+        else:
+            attempts[name] = replace(entrant.attempt, failure=found)
+
+
+def _order(names: Iterable[str], number: int) -> tuple[str, ...]:
+    """Return the engines in the order of a round, each of which begins one further down."""
+    listed = tuple(names)
+    shift = number % len(listed)
+    return (*listed[shift:], *listed[:shift])
+
+
+def _run(entrant: _Entrant, subject: ComparedModel, case: Case, driver: Driver) -> _Entrant | Attempt:
+    found = driver.run(entrant.place, entrant.job)
+    if isinstance(found, CannotRun):
+        return replace(entrant.attempt, failure=found)
+    attempt = entrant.attempt
+    parity = attempt.parity or parity_of(found, driver.outputs(entrant.place), subject, case)
+    return replace(entrant, attempt=replace(attempt, runs=(*attempt.runs, found), parity=parity))
+
+
+def parity_of(run: EngineRun, folder: Path, subject: ComparedModel, case: Case) -> EngineParity:
+    """Hold a run's outputs, in a folder of the case below `folder`, against the full runtime's; return the worst."""
+    names = [info.name for info in subject.prepared.facts.outputs]
+    if len(run.outputs) != len(names):
+        reason = f"it has {len(run.outputs)} outputs, not {len(names)}"
+        return EngineParity(verdict=Verdict.FAIL, max_absolute=0.0, reason=reason)
+    outputs = tuple(
+        SavedOutput(name=name, element_type=each.element_type, shape=each.shape, file=each.file)
+        for name, each in zip(names, run.outputs, strict=True)
+    )
+    ours = SavedOutputs(folder=folder, cases=(CaseOutputs(name=case.name, outputs=outputs),))
+    theirs = tuple(each for each in subject.reference.cases if each.name == case.name)
+    reference = replace(subject.reference, cases=theirs)
+    try:
+        return _worst(compare(subject.prepared.name, reference, ours, subject.spec.tolerances))
+    except VerifyError as error:
+        return EngineParity(verdict=Verdict.FAIL, max_absolute=0.0, reason=shortened(f"{error.what}: {error.why}"))
+
+
+def _worst(outputs: tuple[OutputParity, ...]) -> EngineParity:
+    failed = [output for output in outputs if output.verdict is Verdict.FAIL]
+    judged = [output for output in outputs if output.verdict is not Verdict.NOT_JUDGED]
+    verdict = Verdict.FAIL if failed else Verdict.PASS if judged else Verdict.NOT_JUDGED
+    reasons = "; ".join(f"{output.output}: {output.reason}" for output in failed or outputs if output.reason)
+    largest = max((output.max_absolute for output in outputs), default=0.0)
+    return EngineParity(verdict=verdict, max_absolute=largest, reason=shortened(reasons))
+
+
+FOLDER: Final = "compare"
+"""Where comparisons are written, in the folder of packages and reports."""
+JSON_NAME: Final = "compare.json"
+MARKDOWN_NAME: Final = "compare.md"
+ROUNDS: Final = 5
+"""How often each engine is run for each case, in a process of its own each time."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compared:
+    """What is to be compared: a buildspec, and which of its models and cases, in which engines.
+
+    Without any named, these are the usual engines and all models and cases. `library` is a trimmed one to take in
+    place of the buildspec's finished build.
+    """
+
+    request: Request
+    engines: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()
+    cases: tuple[str, ...] = ()
+    rounds: int = ROUNDS
+    threads: int = 1
+    library: Path | None = None
+    timeouts: EngineTimeouts = field(default_factory=EngineTimeouts)
+
+
+def compare_engines(compared: Compared, console: Console) -> EngineComparison:
+    """Run all cases in all engines. What an engine cannot do is a row that says why, and fails nothing.
+
+    Raises `UsageError` (`bad-option`, `no-such-model`, `no-such-case`), what reading the buildspec, doing
+    its steps, making its cases and running them in the full runtime raise, and `StorageError`.
+    """
+    engines = engines_named(compared.engines)
+    loaded = load(compared.request)
+    check_names(loaded, compared.models, compared.cases)
+    subjects, runtime = _subjects(compared, loaded, console)
+    machine, load_average = Host(compared.request.cores).facts(), os.getloadavg()[0]
+    with _working_folder() as folder:
+        driver = Driver(folder=folder, threads=compared.threads, timeouts=compared.timeouts)
+        setting = _setting(compared, loaded, engines, driver, console)
+        with alone(console.note):
+            cases, versions = _measured(subjects, setting, console)
+    return EngineComparison(
+        name=loaded.spec.name,
+        recorded_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        ortrim_version=installed_version("ortrim"),
+        reference=f"ONNX Runtime {runtime.version}, optimizations off",
+        machine=machine,
+        load_average=load_average,
+        threads=compared.threads,
+        rounds=compared.rounds,
+        engines=tuple(_facts(engine, setting.places[engine.name], versions) for engine in engines),
+        cases=cases,
+    )
+
+
+def write_comparison(comparison: EngineComparison, output: Path) -> Path:
+    """Write `compare.json` and `compare.md` below `output` and return their folder. Raises `StorageError`."""
+    folder = output / FOLDER / comparison.name
+    texts = {JSON_NAME: to_json(comparison), MARKDOWN_NAME: engine_markdown(comparison)}
+    for name, text in texts.items():
+        write_atomically(folder / name, text)
+    return folder
+
+
+@contextmanager
+def _working_folder() -> Iterator[Path]:
+    """Make a folder for converted models and outputs, and remove it in the end."""
+    root = cache_folder("compare")
+    with storage_errors(root), tempfile.TemporaryDirectory(dir=root, ignore_cleanup_errors=True) as name:
+        yield Path(name)
+
+
+def _subjects(
+    compared: Compared, loaded: LoadedSpec, console: Console
+) -> tuple[tuple[ComparedModel, ...], FullRuntime]:
+    ready = ready_models(loaded, console)
+    runtime = _runtime(loaded)
+    numbers = [n for n, each in enumerate(ready) if not compared.models or each.model.name in compared.models]
+    with console.step("run the models without optimizations"):
+        made = (subject_of(loaded, number, ready[number], runtime, compared.cases) for number in numbers)
+        subjects = tuple(subject for subject in made if subject.cases)
+    if not subjects:
+        raise UsageError("no-such-case", "none of these models has such a case", where="--case", hint="leave one out")
+    return subjects, runtime
+
+
+def _runtime(loaded: LoadedSpec) -> FullRuntime:
+    pins = runtime_pins(loaded.spec.onnxruntime.version)
+    return full_runtime(pins.version, pins.converter_requirements)
+
+
+def _setting(
+    compared: Compared, loaded: LoadedSpec, engines: tuple[Engine, ...], driver: Driver, console: Console
+) -> Setting:
+    """Find the trimmed runtime, and install what is not there yet."""
+    runtime = _runtime(loaded)
+    wanted = any(engine.name == TRIMMED for engine in engines)
+    trimmed = trimmed_of(loaded, compared.request, compared.library, console) if wanted else None
+    places: dict[str, EngineEnvironment | CannotRun] = {}
+    with console.step("install the engines") as step:
+        for number, engine in enumerate(engines):
+            step.progress(number, len(engines), engine.title)
+            if engine.name == TRIMMED and not isinstance(trimmed, Trimmed):
+                assert trimmed is not None
+                places[engine.name] = trimmed
+            else:
+                library = trimmed.library if isinstance(trimmed, Trimmed) else None
+                places[engine.name] = place_of(engine, runtime, library)
+    return Setting(engines=engines, places=places, trimmed=trimmed, driver=driver, rounds=compared.rounds)
+
+
+def _measured(
+    subjects: tuple[ComparedModel, ...], setting: Setting, console: Console
+) -> tuple[tuple[ComparedCase, ...], Mapping[str, str]]:
+    """Return all cases, fewer when the user stopped it, and the version that each engine reports."""
+    pairs = [(subject, case) for subject in subjects for case in subject.cases]
+    cases: list[ComparedCase] = []
+    versions: dict[str, str] = {}
+    with console.step("compare") as step:
+        try:
+            for number, (subject, case) in enumerate(pairs):
+
+                def tell(done: float, text: str, number: int = number, name: str = case.name) -> None:
+                    step.progress(number + done, len(pairs), f"{name}: {text}")
+
+                found, told = compared_case(subject, case, setting, tell)
+                cases.append(found)
+                versions.update(told)
+        except KeyboardInterrupt:
+            if not cases:
+                raise
+            step.note("stopped; the cases that were finished are shown")
+    return tuple(cases), versions
+
+
+def _facts(engine: Engine, place: EngineEnvironment | CannotRun, versions: Mapping[str, str]) -> EngineFacts:
+    known = None if isinstance(place, CannotRun) else installed_bytes(place)
+    version = versions.get(engine.name, "")
+    return EngineFacts(name=engine.name, title=engine.title, version=version, use=engine.use, installed_bytes=known)

@@ -1,0 +1,149 @@
+"""`invoke ci.plan` and the others: the steps of GitHub's workflows, which can be taken on any machine."""
+
+import os
+import sys
+from pathlib import Path
+from typing import Final
+
+from invoke.context import Context
+
+from ortrim.cli.boundary import boundary
+from ortrim.cli.rendering import conclude, show_plan
+from ortrim.cli.task import task
+from ortrim.cli.tasks.history import show_checks
+from ortrim.github import runner_setup, workflow_files
+from ortrim.github.jobs import (
+    ON_PHONE,
+    PLAN_VARIABLE,
+    compile_app,
+    compile_planned,
+    deliver_compiled,
+    plan_run,
+    require_farm_target,
+    sdk_versions,
+    targets_named,
+    verify_on_farms,
+)
+from ortrim.github.runner_setup import (
+    DEFAULT_LEVEL,
+    add_to_path,
+    append_summary,
+    install_emulators,
+    install_layout_emulator,
+    prefer_ndk,
+    prepare_sdk,
+    start_phone,
+    write_output,
+)
+from ortrim.github.workflow_files import matrix_json, matrix_of
+from ortrim.pipeline.acceptance import check_reports, regression_of
+from ortrim.planning.planned import host_target, require_host
+from ortrim.platforms import by_platform
+from ortrim.report.markdown import step_summary
+
+COMPILED: Final = Path("compiled")
+DELIVERY: Final = Path("delivery")
+TARGET_HELP: Final = "identifiers of targets, separated by commas"
+
+
+@task
+def setup(_context: Context) -> None:
+    """Step: let the steps that follow call this ortrim."""
+    with boundary() as console:
+        programs = Path(sys.executable).parent
+        add_to_path(programs)
+        console.result(str(programs))
+
+
+@task
+def plan(_context: Context) -> None:
+    """Step: plan a run, and give its matrix to later jobs."""
+    with boundary() as console:
+        asked = workflow_files.read_inputs(os.environ.get(workflow_files.VARIABLE, ""))
+        install_layout_emulator(host_target(), console.note)
+        made, text = plan_run(asked, console)
+        require_farm_target(asked, made)
+        matrix = matrix_of(made, delivered=not asked.plan)
+        show_plan(console, made, (), json_mode=False)
+        write_output("targets", ",".join(each.target for each in matrix.compiled))
+        write_output("plan", text)
+        write_output("compiled", matrix_json(matrix.compiled))
+        write_output("delivered", matrix_json(matrix.delivered) if matrix.delivered else "")
+        console.result(matrix_json(matrix.compiled))
+
+
+@task(
+    help={
+        "target": TARGET_HELP,
+        "to-verify": "install and start only what runs the targets, not what compiles them",
+        "ndk": "the version of Android's NDK to install, with which the steps that follow compile",
+        "api": "API level of the emulated phone",
+    }
+)
+def prepare(_context: Context, target: str, to_verify: bool = False, ndk: str = "", api: int = DEFAULT_LEVEL) -> None:
+    """Step: install what compiling or running targets needs."""
+    with boundary() as console, console.step(f"prepare for {target}") as step:
+        targets = targets_named(target)
+        by_system = by_platform(targets, lambda target: target)
+        for platform, own in by_system:
+            platform.require_package_tools(own)
+        if to_verify:
+            install_emulators(targets, require_host(), step.note)
+            install_layout_emulator(require_host(), step.note)
+        else:
+            for platform, own in by_system:
+                versions = (ndk,) if ndk and own else sdk_versions(platform, os.environ.get(PLAN_VARIABLE, ""), own)
+                prepare_sdk(platform, versions, own, step.note)
+        if ndk:
+            prefer_ndk(ndk)
+        if to_verify and ON_PHONE in target.split(","):
+            start_phone(api, step.note)
+
+
+@task(help={"target": TARGET_HELP})
+def compile(_context: Context, target: str) -> None:  # noqa: A001 - the task's name
+    """Step: compile targets into the folder compiled."""
+    with boundary() as console:
+        for archive in compile_planned(os.environ.get(PLAN_VARIABLE, ""), target, COMPILED, console):
+            console.result(str(archive))
+
+
+@task(help={"target": TARGET_HELP})
+def deliver(_context: Context, target: str) -> None:
+    """Step: package and verify compiled targets."""
+    with boundary() as console:
+        asked = workflow_files.read_inputs(os.environ.get(workflow_files.VARIABLE, ""))
+        reports = deliver_compiled(asked, target, COMPILED, DELIVERY, console)
+        append_summary(step_summary(reports))
+        conclude(console, reports, json_mode=False)
+        found = check_reports(Path(asked.spec), reports)
+        show_checks(found, console)
+        if failure := regression_of(found):
+            raise failure
+
+
+@task
+def app(_context: Context) -> None:
+    """Step: compile the app that runs on device farms."""
+    with boundary() as console:
+        asked = workflow_files.read_inputs(os.environ.get(workflow_files.VARIABLE, ""))
+        for folder in compile_app(asked, COMPILED, console):
+            console.result(str(folder))
+
+
+@task
+def farm(_context: Context) -> None:
+    """Step: verify on the devices of farms."""
+    with boundary() as console:
+        asked = workflow_files.read_inputs(os.environ.get(workflow_files.VARIABLE, ""))
+        reports = verify_on_farms(asked, COMPILED, DELIVERY, console)
+        append_summary(step_summary(reports))
+        conclude(console, reports, json_mode=False)
+
+
+@task
+def judge(_context: Context) -> None:
+    """Step: fail unless all jobs before it ended well."""
+    with boundary() as console:
+        names = runner_setup.require_success(os.environ.get(runner_setup.VARIABLE, ""))
+        console.result(f"ended well: {', '.join(names)}")

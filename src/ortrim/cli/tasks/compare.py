@@ -1,0 +1,67 @@
+"""`invoke compare`: the same models in other inference engines."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from invoke.context import Context
+
+from ortrim.base.json import to_json
+from ortrim.bench.engines.catalogue import ENGINES, USUAL
+from ortrim.bench.engines.report import engine_tables
+from ortrim.cli.boundary import boundary
+from ortrim.cli.given_models import MODEL_HELP, GivenModels, models_task
+from ortrim.cli.options import count_option, help_for, request_from
+from ortrim.errors import bad_option
+
+
+@models_task(
+    iterable=["engine", "only"],
+    help={
+        "engine": f"one of {', '.join(ENGINES)}; may be repeated (default: {', '.join(USUAL)})",
+        "only": "model by its name, may be repeated (default: all)",
+        "case": f"{MODEL_HELP['case']}; a NAME alone: only the case of this name",
+        "library": "trimmed library to compare (default: the buildspec's finished build)",
+        "rounds": "how often each engine is run for each case (default: 5)",
+        "threads": "threads of each engine (default: 1)",
+        **help_for("output", "json"),
+    },
+)
+def compare(
+    _context: Context,
+    models: GivenModels,
+    engine: Sequence[str],
+    only: Sequence[str],
+    library: str = "",
+    rounds: str = "",
+    threads: str = "",
+    output: str = "artifacts",
+    json: bool = False,
+) -> None:
+    """Run models in other inference engines as well."""
+    from ortrim.bench.engines.comparison import ROUNDS, Compared, compare_engines, write_comparison  # noqa: PLC0415
+
+    with boundary(json_mode=json, in_options=models.in_options) as console:
+        names, models = models.required("compare").chosen_cases()
+        compared = Compared(
+            engines=tuple(engine),
+            models=tuple(only),
+            cases=names,
+            library=library_option(library),
+            rounds=count_option(rounds, "rounds") or ROUNDS,
+            threads=count_option(threads, "threads") or 1,
+            request=models.request(request_from(output=output), console),
+        )
+        comparison = compare_engines(compared, console)
+        folder = write_comparison(comparison, compared.request.output)
+        if json:
+            console.result(to_json(comparison).rstrip())
+            return
+        console.render(engine_tables(comparison))
+        console.note(f"written to {folder}")
+
+
+def library_option(word: str) -> Path | None:
+    """Return the library that is meant, None for an empty word. Raises `UsageError` (`bad-option`)."""
+    if word and not Path(word).is_file():
+        raise bad_option("library", word, "give the path of a library")
+    return Path(word).absolute() if word else None

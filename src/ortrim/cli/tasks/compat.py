@@ -1,0 +1,84 @@
+"""`invoke check-compat`: would a model run on the runtime that users have."""
+
+import json as json_module
+from pathlib import Path
+
+from invoke.context import Context
+from rich.table import Table
+
+from ortrim.analysis.compat.answer import CompatibilityAnswer, ModelAnswer
+from ortrim.analysis.compat.check import check_compatibility, failure_of
+from ortrim.base.console import Console, printable
+from ortrim.base.json import to_data
+from ortrim.cli.boundary import as_data, boundary
+from ortrim.cli.options import help_for
+from ortrim.cli.task import task
+from ortrim.errors import UsageError
+from ortrim.models.operators import GLOBAL_TYPES
+from ortrim.pins.versions import exact_version
+
+HELP = {
+    "runtime": "package (.tar.gz, .aar, folder), manifest.json or operator configuration of the runtime",
+    "model": "an .onnx or .ort file; may be repeated; also without --model",
+    "ort-version": "version of ONNX Runtime, for an operator configuration (default: as in buildspecs)",
+    **help_for("json"),
+}
+
+
+@task(name="check-compat", positional=[], iterable=["model"], help=HELP)
+def check_compat(
+    _context: Context,
+    model: list[str] | None = None,
+    runtime: str = "",
+    ort_version: str | None = None,
+    json: bool = False,
+) -> None:
+    """Say whether models would run on users' runtimes."""
+    with boundary(json_mode=json) as console:
+        if not runtime:
+            hint = "name the users' package: ortrim check-compat MODEL.onnx --runtime PACKAGE"
+            raise UsageError("bad-usage", "no runtime is named", where="--runtime", hint=hint)
+        version = exact_version(ort_version) if ort_version else None
+        answer = check_compatibility(Path(runtime), tuple(map(Path, model or ())), console, ort_version=version)
+        failure = failure_of(answer)
+        if json:
+            document = {**to_data(answer), "errors": as_data(failure) if failure else []}
+            console.result(json_module.dumps(document, indent=2, ensure_ascii=False))
+        else:
+            _show(console, answer)
+        if failure:
+            raise failure
+
+
+def _show(console: Console, answer: CompatibilityAnswer) -> None:
+    for model in answer.models:
+        console.render(_table(model))
+        verdict = "fits" if model.fits else "does not fit"
+        but = ", if it is loaded as follows" if model.conditions else ""
+        converted = f", converted with {model.conversion}" if model.conversion else ""
+        console.note(f"{model.model}: {verdict} {answer.runtime}, ONNX Runtime {answer.ort_version}{converted}{but}")
+        for line in (
+            *model.obstacles,
+            *model.conditions,
+            *(f"not known: {each}" for each in model.unknowns),
+            *(f"tried, fits: {each}" for each in model.remedies),
+        ):
+            console.note(f"  {line}")
+    for words, text in (
+        ("smallest change, in the operator configuration, added at its end:", answer.change),
+        (f"smallest change, in the operator configuration, in place of {GLOBAL_TYPES}:", answer.replacement),
+        ("the same in a buildspec, where paths start at its folder:", answer.buildspec),
+    ):
+        if text:
+            console.note(words)
+            console.note(text.rstrip())
+
+
+def _table(model: ModelAnswer) -> Table:
+    """Show what is missing first."""
+    table = Table("operator", "opset", "types", "runtime", box=None, padding=(0, 2, 0, 0), title_justify="left")
+    for each in sorted(model.operators, key=lambda finding: finding.missing is None):
+        words = f"missing: {each.detail}" if each.missing else "is there"
+        cells = (f"{each.operator.domain} {each.operator.name}", str(each.operator.opset), ", ".join(each.types), words)
+        table.add_row(*map(printable, cells))
+    return table

@@ -1,0 +1,93 @@
+"""`invoke doctor`, `invoke schema`: what is here, and what a buildspec may say.
+
+- `invoke devices`: what a library can be verified on.
+"""
+
+import json as json_module
+
+from invoke.context import Context
+from invoke.exceptions import Exit
+from rich.table import Column, Table
+from rich.text import Text
+
+from ortrim.base.console import printable
+from ortrim.base.json import to_data
+from ortrim.base.tools import ToolFinding
+from ortrim.buildspec.schema import buildspec_schema
+from ortrim.cli.boundary import boundary
+from ortrim.cli.options import help_for
+from ortrim.cli.task import task
+from ortrim.devices.names import ListedDevice
+from ortrim.errors import ExitCode
+from ortrim.planning.devices import fetch_machines, list_devices
+from ortrim.planning.doctor import examine
+
+
+@task(help=help_for("json"))
+def doctor(_context: Context, json: bool = False) -> None:
+    """Show which tools are missing, and how to get them."""
+    with boundary(json_mode=json) as console:
+        findings = examine()
+        if json:
+            console.result(json_module.dumps([to_data(finding) for finding in findings], indent=2))
+        else:
+            console.render(_table(findings))
+        if not all(finding.satisfied for finding in findings if finding.required):
+            raise Exit(code=int(ExitCode.TOOL))
+
+
+@task
+def schema(_context: Context) -> None:
+    """Print the JSON Schema of buildspecs."""
+    with boundary() as console:
+        console.result(json_module.dumps(buildspec_schema(), indent=2))
+
+
+def _table(findings: tuple[ToolFinding, ...]) -> Table:
+    name, remedy = Column("what", no_wrap=True), Column("what to do", overflow="fold")
+    table = Table("", name, "found", "needed for", remedy, box=None, padding=(0, 1))
+    for finding in findings:
+        found = finding.found or finding.problem
+        table.add_row(_mark(finding), finding.name, found, finding.needed_for, finding.remedy)
+    return table
+
+
+def _mark(finding: ToolFinding) -> Text:
+    if finding.satisfied:
+        return Text("ok", "green")
+    return Text("missing", "red") if finding.required else Text("absent", "yellow")
+
+
+@task(help={"fetch": "first download the kernel and the libraries of emulated machines", **help_for("json")})
+def devices(_context: Context, fetch: bool = False, json: bool = False) -> None:
+    """Show devices here, and what can be measured on each."""
+    with boundary(json_mode=json) as console:
+        if fetch:
+            with console.step("fetch emulated machines") as step:
+                fetch_machines(step.note)
+        found = list_devices()
+        if json:
+            console.result(json_module.dumps([to_data(device) for device in found], indent=2))
+        else:
+            console.render(_devices_table(found))
+
+
+def _devices_table(found: tuple[ListedDevice, ...]) -> Table:
+    rest = (Column(heading, overflow="fold") for heading in ("targets", "measures", "found", "what to do"))
+    table = Table("", Column("device", no_wrap=True), *rest, box=None, padding=(0, 1))
+    for device in found:
+        targets = ", ".join(device.targets) or "the device says"
+        said = printable(device.problem or device.found)
+        table.add_row(
+            _devices_mark(device), printable(device.name), targets, _measures(device), said, printable(device.remedy)
+        )
+    return table
+
+
+def _measures(device: ListedDevice) -> str:
+    named = (("parity", True), ("memory", device.memory), ("time", device.time))
+    return ", ".join(name for name, measured in named if measured)
+
+
+def _devices_mark(device: ListedDevice) -> Text:
+    return Text("absent", "yellow") if device.problem else Text("ok", "green")

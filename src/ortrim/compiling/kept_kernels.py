@@ -1,0 +1,281 @@
+"""Compiling only those kernels of a source that the library registers, and not all that it defines.
+
+Upstream's operator configuration takes registrations out of a table. The sources still define every kernel, for every
+type, and the link drops them: `element_wise_ops.cc` compiles 300 kernels for the ten of a model. Sources define kernels
+by macros of `op_kernel.h`, each of which names a class for its kernel, and the table names the same classes. So a
+source that may be compiled anew for a model anyway is given a header that defines these macros anew: as nothing for a
+class that the table lacks.
+
+Upstream keeps kernels for 32 and 64-bit integers of some operators whatever the types of the models, for what its
+optimizers may add to a model at load. A minimal build changes no model, so that these go, too. And `Pow`, `Max` and
+`Min` have loops for all of their types, whichever are registered, and `math_cpu.cc` has products of matrices of many:
+those of other types go.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import product
+from pathlib import Path
+from typing import Final
+
+from ortrim.base.files import storage_errors, write_if_changed
+from ortrim.compiling.dead_kernels import COMMENT
+from ortrim.compiling.execution import JobPaths
+from ortrim.compiling.mechanisms import text_of
+from ortrim.compiling.upstream import REDUCED_TYPES, TYPED, type_folder, typed_units
+from ortrim.models.operators import OperatorTypes
+
+HEADER: Final = "kept_kernels.h"
+TABLES: Final = ("core/providers/cpu/cpu_execution_provider.cc", "contrib_ops/cpu/cpu_contrib_kernels.cc")
+"""What upstream's reduction of operators has copied, without the lines of other models."""
+MACROS: Final = "onnxruntime/include/onnxruntime/core/framework/op_kernel.h"
+LARGE: Final = ("core/providers/cpu/reduction/reduction_ops.cc",)
+"""Sources without type control whose kernels take so long to compile that few of them are worth a compilation."""
+MATH: Final = "core/util/math_cpu.cc"
+"""Defines no kernels, but what they multiply matrices by."""
+DEFINITION: Final = re.compile(r"#define (?P<name>ONNX_OPERATOR_\w+)\((?P<parameters>[^)]*)\)(?P<body>(?:.*\\\n)*.*)")
+CLASS_NAME: Final = "_CLASS_NAME"
+KERNEL: Final = "_EX"
+CLASS: Final = re.compile(r"\bclass (ONNX_OPERATOR_\w+_CLASS_NAME\([^)]*\));")
+REGISTERED: Final = re.compile(
+    r"\bBuildKernelCreateInfo<\s*(?!void\b)(?:(?:class )?(?P<name>\w+)\((?P<values>[^)]*)\))?"
+)
+INTEGERS: Final = ("int32_t", "int64_t")
+DOMAINS: Final = {"kOnnxDomain": "ai.onnx", "kMSDomain": "com.microsoft"}
+ENTRY: Final = re.compile(r"[ \t]*BuildKernelCreateInfo<\s*(?:class )?(?P<name>\w+)\((?P<values>[^)]*)\)>,")
+PREAMBLE: Final = """\
+// Made by ortrim: the kernels of this source that the library registers; see compiling/kept_kernels.py.
+#pragma once
+"""
+KERNEL_HEADER: Final = '#include "core/framework/op_kernel.h"\n'
+CHOICE: Final = """\
+#define ORTRIM_SECOND(...) ORTRIM_SECOND_(__VA_ARGS__, ORTRIM_NOTHING, )
+#define ORTRIM_SECOND_(first, second, ...) second
+#define ORTRIM_NOTHING(...)
+#define ORTRIM_WHOLE(macro, ...) macro(__VA_ARGS__)
+#define ORTRIM_JOINED(first, second) ORTRIM_JOINED_(first, second)
+#define ORTRIM_JOINED_(first, second) first##second
+"""
+"""Chooses what comes second: `ORTRIM_WHOLE`, if there is a macro for a class, and otherwise nothing."""
+NO_TYPES_BESIDE: Final = """\
+#include "core/providers/op_kernel_type_control.h"
+#undef ORT_SPECIFY_OP_KERNEL_ARG_REQUIRED_TYPE_LIST
+#define ORT_SPECIFY_OP_KERNEL_ARG_REQUIRED_TYPE_LIST(...)
+"""
+"""Takes from a source with type control the types that it has beside those of the models."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Loops:
+    """Code that is there for each of some types, or pairs of types of first inputs, whatever is registered.
+
+    `operators` have use for it. `mark` is in the source that defines it, `header` and `declared` go before it, and each
+    `%s` in `refused` is a type, as `SPELLED` there. Types `computed_as` another have use for that one's.
+    """
+
+    operators: tuple[str, ...]
+    mark: str
+    header: str
+    declared: str = ""
+    refused: str
+    types: tuple[tuple[str, ...], ...]
+    computed_as: Mapping[str, str] = field(default_factory=dict)
+
+
+COMPARED: Final = ("float", "double", "int32_t", "uint32_t", "int64_t", "uint64_t")
+RAISED: Final = ("int32_t", "int64_t", "float", "double")
+MULTIPLIED: Final = ("int32_t", "uint32_t", "int64_t", "uint64_t")
+SIGNED: Final = {"uint32_t": "int32_t", "uint64_t": "int64_t"}
+"""Upstream's kernels for signed integers multiply unsigned ones, too; a product is the same."""
+SPELLED: Final = {"MLFloat16": "Eigen::half"}
+REFUSAL: Final = 'ORT_NOT_IMPLEMENTED("a type that no model has");'
+ELEMENT_WISE: Final = '#include "core/providers/cpu/math/element_wise_ops.h"\n'
+PRODUCTS: Final = '#include "core/common/common.h"\n#include "core/util/math_cpuonly.h"\n'
+PRODUCT: Final = f"""\
+template <> class Eigen::NoAlias<onnxruntime::EigenMatrixMap<%s>, Eigen::MatrixBase> {{
+ public:
+  template <typename Matrix> explicit NoAlias(Matrix&) {{}}
+  template <typename Product> void operator=(const Product&) {{ {REFUSAL} }}
+  template <typename Product> void operator+=(const Product&) {{ {REFUSAL} }}
+}};
+"""
+"""What Eigen assigns a product of two matrices to: without it, none of the product is compiled."""
+LOOPS: Final = (
+    Loops(
+        operators=("Pow",),
+        mark="void PowImpl(OpKernelContext& context)",
+        header=ELEMENT_WISE,
+        declared="namespace onnxruntime::pow_internal {\n"
+        "template <typename T, typename E> void PowImpl(OpKernelContext&);\n}\n",
+        refused=f"template <> inline void onnxruntime::pow_internal::PowImpl<%s, %s>("
+        f"onnxruntime::OpKernelContext&) {{ {REFUSAL} }}\n",
+        types=(RAISED, RAISED),
+    ),
+    *(
+        Loops(
+            operators=(operator,),
+            mark=f"struct {operator}_8::ComputeImpl {{",
+            header=ELEMENT_WISE,
+            refused=f"template <> struct onnxruntime::{operator}_8::ComputeImpl<%s> {{\n  onnxruntime::common::Status "
+            f"operator()(const {operator}_8&, OpKernelContext*) const {{ {REFUSAL} }}\n}};\n",
+            types=(COMPARED,),
+        )
+        for operator in ("Max", "Min")
+    ),
+    Loops(
+        operators=("MatMul", "Einsum", "ReduceSum", "ReduceMean"),
+        mark="#define EIGEN_MATMUL_FUNCTION(T)",
+        header=PRODUCTS,
+        refused=PRODUCT,
+        types=(MULTIPLIED,),
+        computed_as=SIGNED,
+    ),
+    Loops(
+        operators=("Gemm",),
+        mark="void Gemm<Eigen::half, ThreadPool>",
+        header=PRODUCTS,
+        refused=PRODUCT,
+        types=(("MLFloat16",),),
+    ),
+)
+"""A quarter of what the demo has of `element_wise_ops.cc` is `Pow` of types that its model has not; half of the time
+that `math_cpu.cc` takes are Eigen's products of integers and of half floats."""
+Types = Callable[[str, str], OperatorTypes]
+"""The types of an operator, by its domain and name."""
+
+
+def cut_units(paths: JobPaths) -> tuple[Path, ...]:
+    """Return the sources that are given the header, in order: those with type control, `LARGE` ones, and `MATH`."""
+    core = paths.sources / "onnxruntime" / "onnxruntime"
+    return (*typed_units(paths), *(core / name for name in (*LARGE, MATH) if (core / name).is_file()))
+
+
+def write_kept_kernels(paths: JobPaths, *, everything: bool = False, types: Types | None = None) -> None:
+    """Write the headers of a configured tree, where they have changed.
+
+    With `everything`, and where the tables or the macros are not as they are known, sources keep all their kernels.
+    With `types`, those that only upstream's optimizers ask for go, from the tables as well. Raises `StorageError`.
+    """
+    generated = paths.configured / REDUCED_TYPES
+    with storage_errors(generated):
+        macros = text_of(paths.sources / MACROS)
+        tables = {name: text_of(generated / name) for name in TABLES}
+        if types:
+            tables = {name: without_integers(text, macros, types) for name, text in tables.items()}
+            for name, text in tables.items():
+                write_if_changed(generated / name, text)
+        kept = {} if everything else registered_kernels(tables.values(), macros)
+        registered = frozenset(kept.values())
+        choosing = choosing_macros(macros) if kept else ""
+        for unit in cut_units(paths):
+            text = text_of(unit)
+            typed, beside, own = TYPED.search(text), "", ""
+            if unit.as_posix().endswith(MATH):
+                head = PREAMBLE
+            else:
+                head = PREAMBLE + KERNEL_HEADER + choosing
+                names = frozenset(re.findall(r"\w+", text))
+                own = "".join(
+                    f"#define ORTRIM_KEPT_{each} , ORTRIM_WHOLE\n" for each, name in kept.items() if name in names
+                )
+            if types:
+                beside = (NO_TYPES_BESIDE if typed else "") + _without_loops(text, types, registered)
+            write_if_changed(type_folder(paths, unit) / HEADER, head + beside + own)
+
+
+def registered_kernels(tables: Iterable[str], macros: str) -> dict[str, str]:
+    """Return the class of each kernel that the tables' texts register, by `macros`, and its operator's name.
+
+    None if one is registered in a way that is not known.
+    """
+    names = _class_names(macros)
+    kept = {}
+    for found in REGISTERED.finditer(COMMENT.sub("", "\n".join(tables))):
+        parameters, body = names.get(found["name"], ((), ""))
+        values = _words(found["values"] or "")
+        if not parameters or len(values) != len(parameters) or "name" not in parameters:
+            return {}
+        meaning = dict(zip(parameters, values, strict=True))
+        kept[_pasted(body, meaning)] = meaning["name"]
+    return dict(sorted(kept.items()))
+
+
+def without_integers(table: str, macros: str, types: Types) -> str:
+    """Return a table without kernels for integers of operators that have types, none of which is that integer's."""
+    names = _class_names(macros)
+
+    def chosen(found: re.Match[str]) -> str:
+        parameters, _ = names.get(found["name"], ((), ""))
+        meaning = dict(zip(parameters, _words(found["values"]), strict=False))
+        domain, kind = DOMAINS.get(meaning.get("domain", "")), meaning.get("type")
+        if domain is None or kind not in INTEGERS:
+            return found[0]
+        own = types(domain, meaning["name"])
+        used = {each for _, several in (*own.inputs, *own.outputs) for each in several}
+        return "" if used and not own.custom and kind not in used else found[0]
+
+    return ENTRY.sub(chosen, table)
+
+
+def _without_loops(source: str, types: Types, registered: frozenset[str]) -> str:
+    """Return what leaves loops for types that no model has out of a source; no registration lets such a type in.
+
+    All go whose operators are not among those `registered`, unless none is said to be.
+    """
+    lines: dict[str, None] = {}
+    for loops in LOOPS:
+        left = _types_left_out(loops, types, registered) if loops.mark in source else ()
+        if left:
+            lines |= dict.fromkeys((loops.header, loops.declared))
+            lines |= dict.fromkeys(loops.refused % tuple(SPELLED.get(kind, kind) for kind in each) for each in left)
+    return "".join(lines)
+
+
+def _types_left_out(loops: Loops, types: Types, registered: frozenset[str]) -> tuple[tuple[str, ...], ...]:
+    needed = set()
+    for operator in loops.operators:
+        if operator in registered or not registered:
+            allowed = dict(types("ai.onnx", operator).inputs)
+            if not allowed.keys() >= set(range(len(loops.types))):
+                return ()
+            each = (allowed[place] for place in range(len(loops.types)))
+            needed |= set(product(*([loops.computed_as.get(kind, kind) for kind in kinds] for kinds in each)))
+    return tuple(each for each in product(*loops.types) if each not in needed)
+
+
+def _class_names(macros: str) -> dict[str, tuple[tuple[str, ...], str]]:
+    """Return the macros that make the names of classes: their parameters, and what they make of them."""
+    return {
+        found["name"]: (_words(found["parameters"]), found["body"])
+        for found in DEFINITION.finditer(macros)
+        if found["name"].endswith(CLASS_NAME)
+    }
+
+
+def choosing_macros(macros: str) -> str:
+    """Return the macros by which sources define kernels, each of which is nothing for a kernel that is not kept."""
+    chosen = [CHOICE]
+    for found in DEFINITION.finditer(macros):
+        kernel = CLASS.search(found["body"])
+        if found["name"].endswith(KERNEL) and kernel:
+            parameters = _words(found["parameters"])
+            head = f"({', '.join(parameters)})"
+            values = ", ".join("__VA_ARGS__" if each == "..." else each for each in parameters)
+            name, own = found["name"], f"ORTRIM_{found['name']}"
+            choice = f"ORTRIM_SECOND(ORTRIM_JOINED(ORTRIM_KEPT_, {_line(kernel[1])}))({own}, {values})"
+            chosen.append(f"#define {own}{head}{found['body']}\n#undef {name}\n#define {name}{head} {choice}\n")
+    return "".join(chosen)
+
+
+def _pasted(body: str, meaning: Mapping[str, str]) -> str:
+    """Return what a macro makes of its arguments by `##` alone."""
+    return "".join(meaning.get(word, word) for word in _line(body).replace(" ", "").split("##"))
+
+
+def _words(listed: str) -> tuple[str, ...]:
+    return tuple(word.strip() for word in _line(listed).split(",") if word.strip())
+
+
+def _line(text: str) -> str:
+    return " ".join(text.replace("\\\n", " ").split())

@@ -1,0 +1,254 @@
+"""What of ortrim rests on upstream's insides: looked for in the very source tree, before anything is compiled.
+
+Where a tree lacks what a mechanism needs, that mechanism is left out, with a line that says what it costs. What can be
+read out of a tree is: the entries of MLAS's table that its `platform.cpp` fills where there is AVX-512.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from ortrim.base.files import storage_errors
+from ortrim.compiling import c_api
+from ortrim.compiling.dead_kernels import (
+    AVX512_KERNELS,
+    BASE,
+    BRANCH,
+    CONSTRUCTORS,
+    DECLARATIONS,
+    FLOORS,
+    IGNORED,
+    READERS,
+    SPARSE,
+    WORD,
+    own_statements,
+    registering_words,
+    table_entries,
+)
+from ortrim.compiling.execution import JobPaths
+from ortrim.compiling.plan import BuildJob
+from ortrim.compiling.upstream import KERNELS, typed_units
+from ortrim.errors import BuildError
+
+CORE: Final = "onnxruntime/onnxruntime"
+ASSIGNMENTS: Final = "avx512_assignments.h"
+"""What `avx512_kernels.cc` and `avx512_nchwc.cc` include: the entries that they fill."""
+
+BRANCHES: Final = {
+    "UseAvx512F": "((Cpuid7[1] & 0x10000) != 0) && ((xcr0 & 0xE0) == 0xE0)",
+    "UseAvx512Core": "(Cpuid7[1] & 0xC0020000) == 0xC0020000",
+    "UseAvx512Vnni": "(Cpuid7[2] & 0x800) != 0",
+    "UseAvx2VnniInt8": "(Cpuid7_1[3] & 0x10) != 0",
+}
+"""For each function of `avx512_kernels.cc`, upstream's words for the processors that it is called on."""
+QUICKER: Final = re.compile(
+    r"GemmFloatKernel|ComputeExpF32Kernel|ComputeSumExpF32Kernel|ReduceMaximumF32Kernel|QuantizeLinear[SU]8Kernel"
+    r"|Gem[mv][SU]8[SU]8(?:Kernel|Dispatch)|ConvSymU8S8Dispatch"
+)
+"""The entries whose kernels were measured to be quicker than those of a minimal build."""
+NCHWC: Final = re.compile(r"Conv\w+FloatKernel|PoolFloatKernel\[\w+\]|NchwcBlockSize")
+"""The entries that models in NCHWc layout with block size 16 are computed by."""
+ASSIGNMENT: Final = re.compile(r"this->(\w+(?:\[\w+\])?) = (&?\w+);")
+UNSIGNED: Final = "GemmU8U8Dispatch"
+MIXED: Final = "GemmU8S8Kernel"
+EXTENSION: Final = re.compile(r"Avx\w+$")
+"""What a kernel's name ends with, which macros of assembly put there."""
+EXACT: Final = "Vnni"
+"""What the names of int8 kernels have that do not saturate."""
+
+HOT_SOURCES: Final = (
+    "core/providers/cpu/",
+    "contrib_ops/cpu/",
+    "core/util/math",
+    *(
+        f"core/framework/{name}"
+        for name in (
+            "sequential_executor", "execution_frame", "op_kernel", "stream_execution", "execution_steps",
+            "transpose_helper", "allocator", "bfc_arena", "tensor.cc", "ort_value", "tensor_shape", "utils.cc",
+        )
+    ),
+)  # fmt: skip
+"""What runs in every inference, besides MLAS: how paths of kernels, the executor, memory and tensors begin.
+
+The measurements are in docs/dev/engineering-notes.md.
+"""
+
+COMMON: Final = "onnxruntime/include/onnxruntime/core/common"
+MACROS: Final = {
+    "common.h": (
+        "ORT_THROW(...)", "ORT_NOT_IMPLEMENTED(...)", "ORT_ENFORCE(condition, ...)", "ORT_RETURN_IF(condition, ...)",
+        "ORT_MAKE_STATUS(category, code, ...)", "ORT_RETURN_IF_ERROR_SESSIONID(expr, session_id)",
+        "ORT_THROW_IF_ERROR(expr)",
+    ),
+    "logging/macros.h": (
+        "CREATE_MESSAGE(logger, severity, category, datatype)", "LOGS_CATEGORY(logger, severity, category)",
+    ),
+    "status.h": (),
+    "make_string.h": (),
+}  # fmt: skip
+"""The headers in `data/cmake/headers`, by their names in `COMMON`, and the macros that they define anew."""
+MADE: Final = re.compile(r"\bstd::string (\w+?)(?:Impl)?\(")
+MAKERS: Final = frozenset({"MakeString", "MakeStringWithClassicLocale"})
+"""The functions of upstream's `make_string.h`, which ours takes the place of."""
+GRAPH: Final = f"{CORE}/core/graph/graph.cc"
+WEIGHTS: Final = "auto fbs_initializers = fbs_graph.initializers();"
+"""The one place where the weights of a model in ORT format are read; see `refuse_sparse.h`."""
+SOFTMAX: Final = f"{CORE}/contrib_ops/cpu/quantization/qlinear_softmax.cc"
+PROTOBUF: Final = "*/src/google/protobuf/**/*.cc"
+REFUSE_SPARSE: Final = "refuse_sparse.h"
+LARGEST_BYTE: Final = "largest_byte.h"
+C_API: Final = c_api.C_API
+ERRORS: Final = "messages.cc"
+TABLE: Final = "dead-kernel elimination"
+MESSAGES: Final = "unread messages"
+TYPES: Final = "type control by source"
+HOT_OPERATORS: Final = "hot operators"
+
+COSTS: Final = {
+    TABLE: "MLAS's table of kernels is not found; every kernel of MLAS stays in the library",
+    BRANCH: "MLAS's choice of AVX2 is not found; kernels for lesser processors than the target's stay in the library",
+    MESSAGES: "protobuf's readers and writers are not found; their code for ONNX's messages stays in the library",
+    AVX512_KERNELS: "MLAS's choice of AVX-512 is not found; where there is AVX-512, int8 and float32 GEMM are slower",
+    REFUSE_SPARSE: "graph.cc reads a model's weights in another way; sparse tensors stay in the library",
+    LARGEST_BYTE: "QLinearSoftmax's source is not found; it may take an eighth longer",
+    ERRORS: "upstream's macros for errors are not found as they were; the library is an eighth larger",
+    C_API: "the table of C functions is not found; all of them stay in the library",
+    TYPES: "no kernel includes upstream's type control; a change of types compiles every kernel again",
+    HOT_OPERATORS: "no kernel's registration is found; all kernels are compiled for speed, and the library is larger",
+}
+"""For each mechanism that can be left out, why it is, and what that costs."""
+COLD: Final = "no such source; what took its place is compiled for size, and may be slower"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mechanisms:
+    """What a source tree has for a job.
+
+    `assignments` is the text of `avx512_assignments.h`, `api_table` that of `c_api_table.h`. `left_out` names, in
+    order, what is left out: mechanisms of `COSTS`, and members of `HOT_SOURCES`.
+    """
+
+    assignments: str = ""
+    api_table: str = ""
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """A line for each thing that is left out: what was not found, and what that costs."""
+        cold = ", ".join(name for name in self.left_out if name not in COSTS)
+        lines = tuple(f"{name}: left out, because {COSTS[name]}" for name in self.left_out if name in COSTS)
+        return (*lines, f"{cold}: {COLD}") if cold else lines
+
+
+def find_mechanisms(paths: JobPaths, job: BuildJob, texts: Mapping[str, str]) -> Mechanisms:
+    """Look for what a job's mechanisms need in its tree, of which `texts` are MLAS's sources by their base names.
+
+    Raises `BuildError` (`nchwc-kernels-missing`) where the models need AVX-512 kernels that are not found, and
+    `StorageError`.
+    """
+    quicker, nchwc = avx512_assignments(texts)
+    if job.nchwc_block_size == 16 and not nchwc:
+        what = "this version's MLAS has no kernels for NCHWc layout with block size 16 where they are looked for"
+        hint = "remove layout = 'nchwc16' from the models, or build another version of ONNX Runtime"
+        raise BuildError("nchwc-kernels-missing", what, where=f"ONNX Runtime {job.ort_version}", hint=hint)
+    options = job.build_options
+    with storage_errors(paths.sources):
+        missing = (*_missing(paths, job, texts), *_missing_hot(paths, job))
+        table = c_api.api_table(text_of(paths.sources / c_api.UPSTREAM), options.api, providers=bool(job.providers))
+    slower = options.avx512_kernels and not quicker
+    whole = options.api != "all" and not table
+    left_out = (*missing, *((AVX512_KERNELS,) if slower else ()), *((C_API,) if whole else ()))
+    return Mechanisms(assignments=quicker + nchwc, api_table=table, left_out=left_out)
+
+
+def _missing(paths: JobPaths, job: BuildJob, texts: Mapping[str, str]) -> Iterator[str]:
+    if job.build_options.dead_kernel_elimination:
+        if not table_entries(texts):
+            yield TABLE
+        elif job.cpu in FLOORS and BRANCH not in texts[CONSTRUCTORS[0]]:
+            yield BRANCH
+        if not {file.name for file in paths.sources.glob(PROTOBUF)}.issuperset((*READERS, BASE)):
+            yield MESSAGES
+    if SPARSE in job.without_types and WEIGHTS not in text_of(paths.sources / GRAPH):
+        yield REFUSE_SPARSE
+    if not typed_units(paths):
+        yield TYPES
+    if job.build_options.lean_errors and not _has_macros(paths.sources / COMMON):
+        yield ERRORS
+
+
+def _has_macros(folder: Path) -> bool:
+    """Whether upstream's headers define all that ours define anew, and no text is made by a function that ours lack."""
+    texts = {name: text_of(folder / name) for name in MACROS}
+    defined = all(f"#define {macro}" in texts[name] for name, macros in MACROS.items() for macro in macros)
+    return defined and all(texts.values()) and MAKERS.issuperset(MADE.findall(texts["make_string.h"]))
+
+
+def _missing_hot(paths: JobPaths, job: BuildJob) -> Iterator[str]:
+    core = paths.sources / CORE
+    kernels = (file for folder in KERNELS for file in (core / folder).rglob("*.cc"))
+    if job.hot_operators and not any(registering_words(text_of(file)) for file in kernels):
+        yield HOT_OPERATORS
+    if job.build_options.hot == job.build_options.cold:
+        return
+    if not (paths.sources / SOFTMAX).is_file():
+        yield LARGEST_BYTE
+    yield from (name for name in HOT_SOURCES if not any(core.glob(f"{name}*")))
+
+
+def text_of(path: Path) -> str:
+    """Return the text of a source, whatever its bytes are; empty when there is no such file."""
+    return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
+
+
+def avx512_assignments(texts: Mapping[str, str]) -> tuple[str, str]:
+    """Return the C++ functions that fill MLAS's table, for `avx512_kernels.cc` and for `avx512_nchwc.cc`.
+
+    Each is empty unless all that it needs is found in `texts`: every branch of the constructor once, at least one entry
+    in each, and of each kernel a definition. A table for signed weights in the entry for unsigned ones flips their
+    sign, which is right as long as its kernel does not saturate; upstream replaces the kernel and not the table where
+    there is AVX-VNNI and AVX-512 without VNNI.
+    """
+    plain = " ".join(IGNORED.sub(" ", texts.get(CONSTRUCTORS[0], "")).split())
+    branches = {name: _assigned(plain, words) for name, words in BRANCHES.items()}
+    own = re.search(rf"{UNSIGNED} = (&\w*U8U8\w*);", plain)
+    quicker = {name: _chosen(found, own[1] if own else "") for name, found in branches.items()}
+    wide = tuple(each for each in branches[next(iter(BRANCHES))] if NCHWC.fullmatch(each[0]))
+    elsewhere = (text for name, text in texts.items() if name not in (*CONSTRUCTORS, DECLARATIONS))
+    words = frozenset[str]().union(*map(WORD.findall, elsewhere))
+    return _functions(quicker, words), _functions({"UseAvx512Nchwc": wide}, words)
+
+
+Assignments = tuple[tuple[str, str], ...]
+"""Entries, and what stands in them."""
+
+
+def _assigned(constructor: str, words: str) -> Assignments:
+    """Return what one branch of the constructor itself assigns; nothing unless there is one."""
+    before, *after = constructor.split(f"if ({words}) {{")
+    return tuple(ASSIGNMENT.findall(own_statements("{" + after[0])[0])) if before and len(after) == 1 else ()
+
+
+def _chosen(assigned: Assignments, own: str) -> Assignments:
+    """Return the assignments of a branch that are quicker, so that unsigned weights meet no kernel that saturates."""
+    chosen = tuple(each for each in assigned if QUICKER.fullmatch(each[0]))
+    kernel = dict(chosen).get(MIXED, "")
+    if EXACT in kernel or not kernel:
+        return chosen
+    kept = tuple(each for each in chosen if each[0] != UNSIGNED)
+    return (*kept, (UNSIGNED, own)) if own else kept
+
+
+def _functions(assigned: Mapping[str, Assignments], words: frozenset[str]) -> str:
+    """Return functions of C++ that assign; empty when one has nothing to assign, or `words` have no such kernel."""
+    kernels = {value.lstrip("&") for found in assigned.values() for _, value in found if not value.isdecimal()}
+    if not all(assigned.values()) or any(not {each, EXTENSION.sub("", each)} & words for each in kernels):
+        return ""
+    return "".join(
+        f"[[maybe_unused]] static void {name}(MLAS_PLATFORM& table) {{\n"
+        + "".join(f"  table.{entry} = {value};\n" for entry, value in found)
+        + "}\n"
+        for name, found in assigned.items()
+    )

@@ -1,0 +1,291 @@
+"""The native executor: upstream's own `build.py` on this machine, with the job's toolchain.
+
+- What follows upstream's build: the job's own commands, such as those that strip a library.
+- The static library: the objects of the shared one, joined into one that shows applications nothing but the C API.
+"""
+
+import re
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from ortrim.base.cache import KeptFolder, cache_folder, cached
+from ortrim.base.files import FULL_DISK, disk_full, require_space, storage_errors
+from ortrim.binaries.elf import read_library
+from ortrim.binaries.elf_objects import hide_symbols
+from ortrim.binaries.link_map import INTERNAL, read_link_map
+from ortrim.compiling.compiler_cache import CompilerCache, compiler_cache
+from ortrim.compiling.execution import (
+    LOCAL,
+    UNREACHED,
+    BuildInputs,
+    ExecutionEnvironment,
+    JobPaths,
+    Parallelism,
+    finished,
+    job_environment,
+    prepare_workspace,
+)
+from ortrim.compiling.plan import ARCHIVE, BuildJob, JobResult, RunnerJob, Toolchain, digest
+from ortrim.compiling.relink import forget_unreached
+from ortrim.compiling.selective import SelectiveBuild
+from ortrim.compiling.trees import (
+    BuildFacts,
+    build_tree,
+    collect,
+    empty_unless_made_of,
+    finished_build,
+    forget_old_trees,
+    linked_archive,
+    own_zig,
+    require_past,
+    result_of,
+    shared_zig,
+    write_facts,
+)
+from ortrim.compiling.upstream import CompileOutcome, CompileProgress, Upstream, first_error, remedy
+from ortrim.compiling.upstream_options import require_known
+from ortrim.errors import BuildError, StorageError
+
+
+def finish(job: BuildJob, paths: JobPaths, place: ExecutionEnvironment = LOCAL) -> None:
+    """Run a job's finishing commands in its build folder. Raises `BuildError` `build-failed`."""
+    environment = job_environment(paths, job.toolchain)
+    for command in job.finishing:
+        code, lines = finished(place, paths.resolve_all(command), paths=paths, cwd=paths.build, environment=environment)
+        if code != 0:
+            why = first_error(lines)
+            what = f"a step after the build failed: {' '.join(command)}"
+            raise BuildError("build-failed", what, where=job.target.identifier, why=why, hint=remedy(why))
+
+
+RUNNER: Final = "runner"
+TREE_BYTES: Final = 210_000_000
+"""What the smallest tree of a pruned build takes, most of it precompiled headers."""
+CONFIGURED: Final = "CMakeCache.txt"
+"""What CMake has left in a tree that was configured."""
+LAUNCHERS: Final = {"C": "launch-cc", "CXX": "launch-c++"}
+"""CMake's names of languages -> the names that launchers have among a toolchain's wrappers."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NativeExecutor:
+    """Builds on this machine.
+
+    Results lie in the user's cache by the job's digest, so that the same job is never built twice. The log of the
+    build is written to `log` while it runs. For measurements, `pruned=False` compiles every file as upstream does, and
+    `cached=False` leaves the compiler cache alone; neither changes the library.
+    """
+
+    inputs: BuildInputs
+    log: Path
+    parallelism: Parallelism
+    on_progress: CompileProgress
+    on_note: Callable[[str], None]
+    pruned: bool = True
+    cached: bool = True
+    place: ExecutionEnvironment = LOCAL
+
+    def run(self, job: BuildJob) -> JobResult:
+        """Build a job, or return what was built of it before; see `Executor.run`."""
+        folder = finished_build(job)
+        with cached(folder, self._say_that_it_waits) as destination:
+            if destination:
+                started = time.monotonic()
+                with self.on_tree(job) as selective:
+                    outcome, units = selective.compile_needed() if self.pruned else (selective.compile_all(), None)
+                    require_success(job, selective.without_unreached(outcome), self.log)
+                    self._complete(job, selective.upstream.paths)
+                    collect(job, selective.upstream.paths, destination, self.log)
+                    seconds = time.monotonic() - started
+                    facts = BuildFacts(
+                        seconds=seconds,
+                        compiler_cache=selective.cache_use(),
+                        units=units,
+                        left_out=selective.mechanisms.remarks,
+                    )
+                    write_facts(destination, facts)
+                    for remark in facts.left_out:
+                        self.on_note(remark)
+                forget_old_trees()
+        return result_of(folder)
+
+    def run_runner(self, job: RunnerJob) -> Path:
+        """Compile a runner, or return what was compiled before; see `Executor.run_runner`."""
+        runner = finished_runner(job)
+        self.run_beside(job.toolchain, runner.parent, lambda paths, place: _compile_runner(job, paths, place))
+        return runner
+
+    def run_beside(
+        self, toolchain: Toolchain, folder: Path, make: Callable[[JobPaths, ExecutionEnvironment], Iterable[Path]]
+    ) -> None:
+        """Have in `folder` what `make` compiles, unless it is there; see `Executor.run_beside`."""
+        with cached(folder) as destination:
+            if destination:
+                # Not in the system's temporary folder, from which programs may not be allowed to run.
+                work = destination / "work"
+                with shared_zig(toolchain) as zig:
+                    made = tuple(make(prepare_workspace(work, self.inputs, toolchain, zig=zig), self.place))
+                for file in made:
+                    file.rename(destination / file.name)
+                shutil.rmtree(work)
+
+    @contextmanager
+    def on_tree(self, job: BuildJob) -> Iterator[SelectiveBuild]:
+        """Hold the build tree of a job, alone, ready to compile in; it survives an interruption and is kept."""
+        require_past(self.inputs.sources, self.inputs.tools)
+        with build_tree(job, self._say_that_it_waits, self.place.apart, self.on_note) as tree:
+            empty_unless_made_of(tree.path, self.inputs.sources, self.inputs.tools)
+            if not (tree.path / "out").exists():
+                require_space(tree.path, TREE_BYTES, "building")
+            with own_zig(tree.path, job.toolchain):
+                paths = prepare_workspace(tree.path, self.inputs, job.toolchain, job.operator_config)
+                if not (paths.configured / CONFIGURED).exists():
+                    require_known(job, paths.sources / "onnxruntime", paths.tools)
+                forget_unreached(paths, job)
+                with self._compiler_cache(paths) as cache:
+                    yield self._selective(job, paths, cache, tree)
+
+    def _complete(self, job: BuildJob, paths: JobPaths) -> None:
+        """Do what follows the link."""
+        finish(job, paths, self.place)
+        self.inputs.finish(job, paths)
+        if job.linkage == "static" and job.toolchain.kind == "zig":
+            write_static_library(job, paths, self.place)
+
+    def _selective(
+        self, job: BuildJob, paths: JobPaths, cache: CompilerCache | None, tree: KeptFolder
+    ) -> SelectiveBuild:
+        def on_step(done: int, total: int, item: str, /) -> None:
+            self.on_progress(done, total, item)
+            tree.checkpoint()
+
+        with storage_errors(self.log):
+            self.log.parent.mkdir(parents=True, exist_ok=True)
+            self.log.write_bytes(b"")
+        parallel = ("--parallel", str(self.parallelism.jobs))
+        upstream = Upstream(
+            paths=paths,
+            arguments=(
+                *paths.resolve_all(job.arguments),
+                *launcher_definitions(job.toolchain, paths, cache),
+                *parallel,
+            ),
+            environment=job_environment(paths, job.toolchain) | dict(cache.environment if cache else {}),
+            log=self.log,
+            on_progress=on_step,
+            place=self.place,
+        )
+        return SelectiveBuild(job=job, upstream=upstream, cache=cache, on_note=self.on_note)
+
+    def _compiler_cache(self, paths: JobPaths) -> AbstractContextManager[CompilerCache | None]:
+        if not self.cached:
+            return nullcontext()
+        bases = (paths.build.parent, paths.sources, paths.tools)
+        stores = self.place.reaches_stores
+        return compiler_cache(paths.tools / "bin", cache_folder("compiler"), bases, self.on_note, stores=stores)
+
+    def _say_that_it_waits(self) -> None:
+        self.on_note("waits for another build that uses the same folder")
+
+
+def _compile_runner(job: RunnerJob, workspace: JobPaths, place: ExecutionEnvironment) -> tuple[Path, ...]:
+    paths = replace(workspace, archive=linked_archive(job))
+    command = (str(paths.wrappers / "cc"), *paths.resolve_all(job.arguments))
+    environment = job_environment(paths, job.toolchain)
+    code, lines = finished(place, command, paths=paths, cwd=paths.build, environment=environment)
+    if code != 0:
+        raise _build_failed(f"runner for {job.target.identifier}", first_error(lines), "", code)
+    return (paths.build / RUNNER,)
+
+
+def finished_runner(job: RunnerJob) -> Path:
+    """Return the program that a runner's job leaves, or will leave."""
+    return cache_folder("runners") / digest(job)[:20] / RUNNER
+
+
+def launcher_definitions(toolchain: Toolchain, paths: JobPaths, cache: CompilerCache | None) -> tuple[str, ...]:
+    """Name what CMake puts in front of the compilers: the toolchain's own launcher, if it has one, and the cache.
+
+    Without either they are named as nothing, since a tree remembers those that it was configured with.
+    """
+    own = {name for name, _ in toolchain.wrappers}
+    definitions = []
+    for language, name in LAUNCHERS.items():
+        words = (paths.wrappers / name if name in own else None, cache.launcher if cache else None)
+        definitions.append(f"CMAKE_{language}_COMPILER_LAUNCHER={';'.join(str(word) for word in words if word)}")
+    return ("--cmake_extra_defines", *definitions)
+
+
+def require_success(job: BuildJob, outcome: CompileOutcome, log: Path) -> None:
+    """Raise the diagnostic of a failed build: `BuildError` `build-failed`, or `StorageError` `disk-full`."""
+    if outcome.failed:
+        why = first_error(outcome.lines)
+        raise _build_failed(job.target.identifier, why, f"the whole log is {log}; ", outcome.code)
+
+
+def _build_failed(where: str, why: str, log: str, code: int) -> BuildError | StorageError:
+    if any(words in why for words in FULL_DISK):
+        places = (cache_folder("trees"), Path(tempfile.gettempdir()))
+        return disk_full("the build ran out of disk space", *places, where=where, why=why, hint=log)
+    what = "the build stopped at an error" if code > 0 else f"the build was stopped by signal {-code}"
+    return BuildError("build-failed", what, where=where, why=why, hint=log + remedy(why))
+
+
+MEMBER: Final = "onnxruntime.o"
+LIBRARY_MEMBER: Final = re.compile(r"(.*\.a)\(.*\)")
+OF_EVERY_LINKER: Final = re.compile(r"lib(compiler_rt|ubsan_rt|c_nonshared|c)\.a|(compiler_rt|crt\w*)\.o")
+"""What the application's own compiler brings: its runtime and its C library. Two copies of these would be at odds."""
+JOINING: Final = ("-r", "--gc-sections", "--force-group-allocation", "--strip-debug")
+
+
+def write_static_library(job: BuildJob, paths: JobPaths, place: ExecutionEnvironment = LOCAL) -> None:
+    """Make `libonnxruntime.a` in the build folder from what the shared library was linked from.
+
+    Its one object holds the same sections, kept for the same exported functions, with the C++ library and without the
+    C library and the compiler's runtime, so that a C program links it with those alone; kernels that were left out of
+    the one are left out of the other. Raises `BuildError` (`build-failed`) or `BinaryError`.
+    """
+    shared = paths.build / job.expected_outputs[0]
+    exported = read_library(shared).exported
+    joined, hidden = paths.build / "joined.o", paths.build / MEMBER
+    roots = tuple(word for name in exported for word in ("-u", name))
+    script = ("-T", str(paths.hooks / UNREACHED)) if job.build_options.dead_kernel_elimination else ()
+    linked = linked_files(paths.link_map)
+    _zig(job, paths, place, "ld.lld", *JOINING, *roots, *script, "-o", str(joined), *linked)
+    with storage_errors(hidden):
+        hidden.write_bytes(hide_symbols(joined.read_bytes(), frozenset(exported), str(joined)))
+        joined.unlink()
+        (paths.build / ARCHIVE).unlink(missing_ok=True)
+    _zig(job, paths, place, "ar", "rcsD", str(paths.build / ARCHIVE), str(hidden))
+
+
+def linked_files(link_map: Path) -> tuple[str, ...]:
+    """Return the objects that a link took anything of, then the static libraries, in its order; see `OF_EVERY_LINKER`.
+
+    What an object defines is taken from no library, as in the link itself: `unreached.c` rests on that.
+    """
+    files: dict[str, None] = {}
+    for output in read_link_map(link_map):
+        for inner in output.inputs:
+            member = LIBRARY_MEMBER.fullmatch(inner.file)
+            files.setdefault(member[1] if member else inner.file)
+    own = (file for file in files if file != INTERNAL and not OF_EVERY_LINKER.fullmatch(Path(file).name))
+    return tuple(sorted(own, key=lambda file: file.endswith(".a")))
+
+
+def _zig(job: BuildJob, paths: JobPaths, place: ExecutionEnvironment, *arguments: str) -> None:
+    """Run a tool of the pinned toolchain where the map's relative paths begin."""
+    command = (str(paths.tools / "ziglang" / "zig"), *arguments)
+    environment = job_environment(paths, job.toolchain)
+    code, lines = finished(place, command, paths=paths, cwd=paths.configured, environment=environment)
+    if code != 0:
+        what = f"the static library cannot be made: zig {arguments[0]} failed"
+        why = first_error(lines)
+        hint = "the shared library was built: report this, and use linkage = 'shared' for now"
+        raise BuildError("build-failed", what, where=job.target.identifier, why=why, hint=hint)

@@ -1,0 +1,328 @@
+"""Leaving out of a library what nothing in it can reach: link, look, and link again until nothing changes.
+
+That is kernels, and what reads and writes ONNX's messages as files.
+
+- The objects of a build tree: which sources they are made from, which symbols they define, and which they need.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from pydantic import ValidationError
+
+from ortrim.base.command import run
+from ortrim.base.files import sha256_of, storage_errors, write_if_changed
+from ortrim.base.json import from_json
+from ortrim.binaries.link_map import read_link_map
+from ortrim.binaries.objects import own_references, read_object
+from ortrim.compiling.dead_kernels import (
+    AVX512_NCHWC,
+    AVX512_SOURCES,
+    CONSTRUCTORS,
+    KernelTable,
+    LinkedObject,
+    kernel_table,
+    message_methods,
+    reached_kernels,
+    superseded_kernels,
+    table_kernels,
+    wanted_methods,
+)
+from ortrim.compiling.execution import LEFT_OUT, UNREACHED, JobPaths
+from ortrim.compiling.mechanisms import MESSAGES, Mechanisms, avx512_assignments
+from ortrim.compiling.plan import BuildJob, digest
+from ortrim.compiling.translation_units import ObjectSymbols, symbolic_path
+from ortrim.compiling.upstream import CompileOutcome
+from ortrim.errors import BuildError
+
+EVERYWHERE: Final = ("${sources}/", "${build}/")
+LONGEST_REASON: Final = 300
+"""Characters of ninja's own words that are shown."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RelinkStep:
+    """An entry of ninja's compilation database: what is made from which file, as far as it matters here."""
+
+    file: str
+    output: str
+
+
+def read_objects(paths: JobPaths, below: tuple[str, ...] = EVERYWHERE) -> tuple[ObjectSymbols, ...]:
+    """Read the objects of the tree whose units lie below some folders, with the sources that they are made from.
+
+    By default these are all but those of ortrim's own hooks.
+
+    Raises `BuildError` (`objects-unknown`) when ninja cannot say, `ToolError` when there is no ninja, and as
+    `read_object` does for an object that is no ELF file.
+    """
+    return tuple(
+        ObjectSymbols(unit=unit, defined=defined, undefined=undefined)
+        for unit, path in compiled_units(paths, below)
+        for defined, undefined in [read_object(path)]
+    )
+
+
+def compiled_units(paths: JobPaths, below: tuple[str, ...] = EVERYWHERE) -> Iterator[tuple[str, Path]]:
+    """Yield the units below some folders that are compiled, and their objects. Raises as `read_objects` does."""
+    places = {"sources": str(paths.sources), "build": str(paths.build), "hooks": str(paths.hooks)}
+    for step in _steps(paths):
+        path = paths.configured / step.output
+        unit = symbolic_path(step.file, str(paths.configured), **places)
+        if path.suffix == ".o" and path.is_file() and unit is not None and unit.startswith(below):
+            yield unit, path
+
+
+def undefined_in(objects: Iterable[ObjectSymbols], roots: Collection[str]) -> frozenset[str]:
+    """Return the symbols that no object defines, of those that a link needs which begins with the units `roots`."""
+    definers: defaultdict[str, list[ObjectSymbols]] = defaultdict(list)
+    pending = []
+    for entry in objects:
+        for symbol in entry.defined:
+            definers[symbol].append(entry)
+        if entry.unit in roots:
+            pending.append(entry)
+    needed: set[str] = set()
+    while pending:
+        fresh = pending.pop().undefined - needed
+        needed |= fresh
+        pending.extend(entry for symbol in fresh for entry in definers[symbol])
+    return frozenset(symbol for symbol in needed if not definers[symbol])
+
+
+def _steps(paths: JobPaths) -> tuple[RelinkStep, ...]:
+    done = run((paths.tools / "bin" / "ninja", "-t", "compdb"), cwd=paths.configured)
+    if done.returncode != 0:
+        raise _unknown(paths, (done.stderr or done.stdout).strip() or f"exit code {done.returncode}")
+    try:
+        return from_json(tuple[RelinkStep, ...], done.stdout)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        raise _unknown(paths, f"it printed no compilation database: {first['msg']}") from error
+
+
+def _unknown(paths: JobPaths, why: str) -> BuildError:
+    hint = f"remove the folder {paths.build}, then run the same command again"
+    what = "ninja cannot say what the objects of this tree are made from"
+    return BuildError("objects-unknown", what, where=str(paths.configured), why=why[:LONGEST_REASON], hint=hint)
+
+
+SYMBOL: Final = "ortrim_unreached"
+ROOM: Final = 256
+"""Bytes of `data/cmake/unreached.c`."""
+HOOKS: Final = "${hooks}/"
+MLAS: Final = "${sources}/onnxruntime/onnxruntime/core/mlas/lib/"
+OF_MESSAGES: Final = ("${sources}/protobuf/", "${build}/MinSizeRel/onnx/")
+"""Protobuf, and what protoc makes; `units.cmake` has them compiled whole also where the linker optimises the rest."""
+OPTIMIZED: Final = "lto.o"
+CODE: Final = ".text"
+DATA: Final = (".data", ".rodata", ".tdata", ".init_array")
+"""What the sections begin with that may hold the address of a function."""
+FUNCTION: Final = ".text."
+"""What the section of a single function begins with, its name follows."""
+DONE: Final = "unreached.job"
+"""Names the job for which the script is complete, and what it holds: another one would give another library."""
+UNTOLD: Final = "dead kernels cannot be found: all kernels are kept"
+WHOLE: Final = Mechanisms()
+NO_TABLE: Final = KernelTable(entries={}, readers={})
+LOOKS: Final = 8
+"""How often a library is looked at; the second look finds nothing new unless kernels ask for kernels."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Tree:
+    """MLAS's objects and our own, all that can be read, and what MLAS's refer to themselves, by unit.
+
+    They are the same at each look; what of them is in the library is not.
+    """
+
+    mlas: tuple[ObjectSymbols, ...]
+    readable: tuple[ObjectSymbols, ...]
+    own: Mapping[str, frozenset[str]]
+    optimized: bool
+
+    def linked(self, paths: JobPaths) -> tuple[tuple[LinkedObject, ...], tuple[LinkedObject, ...]]:
+        """Return MLAS's objects and all readable ones, with what the last link took of them.
+
+        What that link made of all that it optimised at once is one object, of which all counts.
+        """
+        sections = _sections_by_file(paths)
+        mlas, readable = _linked(self.mlas, self.own, sections), _linked(self.readable, {}, sections)
+        if not self.optimized:
+            return mlas, readable
+        defined, undefined = read_object(paths.configured / OPTIMIZED)
+        optimized = LinkedObject(
+            source=OPTIMIZED,
+            defined=defined,
+            undefined=undefined,
+            live=True,
+            data=True,
+            functions=None,
+            own=frozenset(),
+        )
+        return mlas, (*readable, optimized)
+
+
+def leave_out_unreached(
+    paths: JobPaths,
+    job: BuildJob,
+    linked: CompileOutcome,
+    link: Callable[[], CompileOutcome],
+    on_note: Callable[[str], None],
+    *,
+    texts: Mapping[str, str],
+    mechanisms: Mechanisms = WHOLE,
+) -> CompileOutcome:
+    """Link a library again without what nothing in it reaches; `linked` is the link before, `texts` are `mlas_texts`.
+
+    Messages' methods stay where the tree's `mechanisms` do not know who calls them.
+
+    The first link leaves all of them out, and each later one takes back what turned out to be asked for, so that what
+    is left depends on nothing but the job. A link that fails is the outcome: were all kernels kept then, a machine
+    short of memory would give another library of the same digest. Raises as `read_objects` and `read_link_map` do.
+    """
+    after = texts[AVX512_NCHWC] if job.nchwc_block_size == 16 else ""
+    table = kernel_table(texts, superseded_kernels(texts.get(CONSTRUCTORS[0], ""), job.cpu, after))
+    if not table.entries:
+        return linked
+    done = paths.hooks / DONE
+    tree = _tree(paths, job)
+    if not _is_done(paths, job):
+        mlas, readable = tree.linked(paths)
+        methods = frozenset[str]() if MESSAGES in mechanisms.left_out else message_methods(readable)
+        linked = _link_without(table_kernels(table, mlas) | methods, paths, table, link)
+    for _ in range(LOOKS):
+        left_out = read_script(paths)
+        if linked.failed:
+            return linked
+        mlas, readable = tree.linked(paths)
+        reached = reached_kernels(left_out, table, mlas) | wanted_methods(left_out, readable)
+        if not reached:
+            write_if_changed(done, done_text(paths, job))
+            return linked
+        linked = _link_without(left_out - reached, paths, table, link)
+    on_note(UNTOLD)
+    return _link_without(frozenset(), paths, table, link)
+
+
+def forget_unreached(paths: JobPaths, job: BuildJob) -> None:
+    """Empty the script that another job left in a kept tree: what that job did not reach may be what this one misses.
+
+    A link that is given such a symbol by the script asks for nothing, and a file that the job's index lacks would not
+    be noticed. Raises `StorageError`.
+    """
+    if not _is_done(paths, job):
+        write_script(paths, ())
+
+
+def done_text(paths: JobPaths, job: BuildJob) -> str:
+    """Return what says that script and definitions, as they are, are complete for a job. Raises `StorageError`."""
+    with storage_errors(paths.hooks):
+        return " ".join((digest(job), *(sha256_of(paths.hooks / name) for name in (UNREACHED, LEFT_OUT))))
+
+
+def _is_done(paths: JobPaths, job: BuildJob) -> bool:
+    """Whether the last link is what a job came to; if not, it is no longer known what the last link is."""
+    done = paths.hooks / DONE
+    with storage_errors(done):
+        if done.exists() and done.read_text(encoding="utf-8") == done_text(paths, job):
+            return True
+        done.unlink(missing_ok=True)
+        return False
+
+
+def _link_without(
+    symbols: frozenset[str], paths: JobPaths, table: KernelTable, link: Callable[[], CompileOutcome]
+) -> CompileOutcome:
+    write_script(paths, symbols, table)
+    return link()
+
+
+def write_script(paths: JobPaths, symbols: Iterable[str], table: KernelTable = NO_TABLE) -> None:
+    """Say which symbols the next link is to leave out; beyond `ROOM` of them, some share an address.
+
+    Functions that MLAS calls for an entry of its `table` lead to code.
+    """
+    numbered = tuple(enumerate(sorted(symbols)))
+    places = (
+        (symbol, f"{SYMBOL}_call" if table.is_called(symbol) else f"{SYMBOL} + {number % ROOM}")
+        for number, symbol in numbered
+    )
+    lines = (f'"{symbol}" = {place};\n' for symbol, place in places)
+    definitions = (f'ORTRIM_LEFT_OUT({number}, "{symbol}")\n' for number, symbol in numbered)
+    write_if_changed(paths.hooks / LEFT_OUT, "".join(definitions))
+    write_if_changed(paths.hooks / UNREACHED, "".join(lines))
+
+
+def read_script(paths: JobPaths) -> frozenset[str]:
+    """Return the symbols that the last link left out."""
+    script = paths.hooks / UNREACHED
+    with storage_errors(script):
+        return frozenset(line.split('"')[1] for line in script.read_text(encoding="utf-8").splitlines())
+
+
+def mlas_texts(paths: JobPaths) -> dict[str, str]:
+    """Return the texts of MLAS's sources and headers, and of what fills its table in our own, by base name.
+
+    Those of the same name are joined. Raises `StorageError`.
+    """
+    texts: dict[str, str] = {}
+    folder = Path(paths.resolve(MLAS))
+    with storage_errors(folder):
+        for file in sorted(path for path in folder.rglob("*") if path.is_file()):
+            texts[file.name] = texts.get(file.name, "") + file.read_text(encoding="utf-8", errors="replace")
+    return texts | dict(zip(AVX512_SOURCES, avx512_assignments(texts), strict=True))
+
+
+def _tree(paths: JobPaths, job: BuildJob) -> _Tree:
+    """Read the tree's objects; of those that the linker optimises the compiler's own code is all there is."""
+    readable = OF_MESSAGES if job.build_options.lto else EVERYWHERE
+    objects = read_objects(paths, (*readable, MLAS, HOOKS))
+    return _Tree(
+        mlas=tuple(each for each in objects if each.unit.startswith((MLAS, HOOKS))),
+        readable=tuple(each for each in objects if each.unit.startswith(readable)),
+        own={unit: own_references(path) for unit, path in compiled_units(paths, (MLAS,))},
+        optimized=job.build_options.lto,
+    )
+
+
+def _linked(
+    objects: Iterable[ObjectSymbols], own: Mapping[str, frozenset[str]], sections: Mapping[str, set[str]]
+) -> tuple[LinkedObject, ...]:
+    return tuple(
+        LinkedObject(
+            source=name,
+            defined=each.defined,
+            undefined=each.undefined,
+            live=bool(code := _beginning(sections.get(f"{name}.o", ()), CODE)),
+            data=bool(_beginning(sections.get(f"{name}.o", ()), *DATA)),
+            functions=_functions(code),
+            own=own.get(each.unit, frozenset()),
+        )
+        for each in objects
+        for name in [each.unit.rsplit("/", 1)[1]]
+    )
+
+
+def _beginning(sections: Iterable[str], *words: str) -> frozenset[str]:
+    return frozenset(section for section in sections if section.startswith(words))
+
+
+def _functions(sections: frozenset[str]) -> frozenset[str] | None:
+    """Return the functions whose sections these are; None when several may share one."""
+    named = frozenset(section.removeprefix(FUNCTION) for section in sections if section.startswith(FUNCTION))
+    return named if len(named) == len(sections) else None
+
+
+def _sections_by_file(paths: JobPaths) -> dict[str, set[str]]:
+    """Return the sections that the last link took, by the base names of objects, those in archives, too."""
+    found = defaultdict[str, set[str]](set)
+    for output in read_link_map(paths.link_map):
+        for inner in output.inputs:
+            if inner.size_bytes:
+                name = inner.file.removesuffix(")").rsplit("/", 1)[-1].rsplit("(", 1)[-1]
+                found[name].add(inner.section)
+    return found

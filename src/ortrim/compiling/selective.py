@@ -1,0 +1,313 @@
+"""Compiling what the link takes, adding what it turns out to miss, and learning from builds without an index.
+
+- Which units a build compiles: those that the link needs by the index, and those that the index does not know.
+  `units.cmake` is given what is left. So an index of another version or target is a start as well.
+- Which sources of kernels are compiled for size, because the models spend no time worth the name in them.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Final
+
+from ortrim.base.console import counted
+from ortrim.base.files import storage_errors, write_if_changed
+from ortrim.compiling import c_api
+from ortrim.compiling.compiler_cache import CompilerCache
+from ortrim.compiling.dead_kernels import cold_kernels
+from ortrim.compiling.execution import CONFIGURATION, JobPaths
+from ortrim.compiling.kept_kernels import cut_units, write_kept_kernels
+from ortrim.compiling.mechanisms import ASSIGNMENTS, HOT_SOURCES, Mechanisms, find_mechanisms
+from ortrim.compiling.plan import BuildJob, CompiledUnits, CompilerCacheUse
+from ortrim.compiling.relink import (
+    EVERYWHERE,
+    HOOKS,
+    compiled_units,
+    leave_out_unreached,
+    mlas_texts,
+    read_objects,
+    undefined_in,
+)
+from ortrim.compiling.translation_units import (
+    UnitIndex,
+    Variant,
+    compiled_names,
+    find_index,
+    make_index,
+    nearest_index,
+    providers,
+    save_learnt,
+    select_units,
+    wide_units,
+)
+from ortrim.compiling.upstream import (
+    KERNELS,
+    UNDEFINED,
+    CompileOutcome,
+    Upstream,
+    type_folder,
+    typed_units,
+    write_type_control,
+)
+from ortrim.compiling.upstream_arguments import laid_out_sources, wide_sources
+from ortrim.errors import BinaryError, BuildError, Diagnostic, SourcesError, StorageError, ToolError
+from ortrim.models.operators import parse_config
+
+SUFFIXES: Final = (".cc", ".h")
+
+
+def cold_kernel_sources(paths: JobPaths, operators: Iterable[str]) -> tuple[Path, ...]:
+    """Return the sources of kernels that no hot operator has use for, in order; none when every kernel is hot.
+
+    Raises `StorageError`.
+    """
+    hot = tuple(operators)
+    core = paths.sources / "onnxruntime" / "onnxruntime"
+    return tuple(core / name for name in cold_kernels(_texts(core), hot)) if hot else ()
+
+
+def _texts(core: Path) -> dict[str, str]:
+    files = (file for folder in KERNELS for file in (core / folder).rglob("*") if file.suffix in SUFFIXES)
+    with storage_errors(core):
+        return {file.relative_to(core).as_posix(): file.read_text(encoding="utf-8", errors="replace") for file in files}
+
+
+SELECTION: Final = "selection.cmake"
+UNFOUND: Final = re.compile(r"(?:undefined symbol: |undefined reference to `|^ *\"(?=.*, referenced from))(.+)")
+"""What a linker did not find, as lld, GNU ld and Apple's linker say it: demangled, a name of C's as it is."""
+ARGUMENTS: Final = re.compile(r"\(.*|<.*?>+|\babi:\w+|\blts_\d+::|[\"'].*")
+"""What is no name in it: arguments, those of templates, and the namespace in which abseil says its version."""
+WORD: Final = re.compile(r"(?!_*\d)_*(\w+)")
+"""A name without the underscores before it, with which Apple's linker spells those of C."""
+
+
+def variant_of(job: BuildJob) -> Variant:
+    """Return what an index must have been made with to serve a job.
+
+    Execution providers bring sources of their own into the build, so that they count among the toolchain's words; so
+    do the types that are left out, since sources define less without them. What sources with all types need and define
+    is more than any do with fewer, so that the index of all types serves every job.
+    """
+    without = ("without", *job.without_types) if job.without_types else ()
+    return Variant(
+        ort_version=job.ort_version,
+        target=job.target.identifier,
+        toolchain="-".join((job.toolchain.kind, *job.providers, *without)),
+        exceptions=job.exceptions,
+    )
+
+
+def mentioning(paths: JobPaths, units: Iterable[str], lines: Iterable[str]) -> frozenset[str]:
+    """Return the units whose source names something that a linker, by its `lines`, did not find.
+
+    That is its own name, and the class or namespace that it is in. Another version's index does not know it: its
+    mangled name has changed with an argument's type or with a dependency's version.
+    """
+    asked = {
+        frozenset(WORD.findall(ARGUMENTS.sub("", found[1]))[-2:]) - {""}
+        for line in lines
+        if (found := UNFOUND.search(line))
+    }
+    named = set()
+    for unit in units:
+        with suppress(OSError):
+            words = frozenset(WORD.findall(Path(paths.resolve(unit)).read_text(encoding="utf-8", errors="replace")))
+            if any(names <= words for names in asked if names):
+                named.add(unit)
+    return frozenset(named)
+
+
+def write_selection(
+    paths: JobPaths,
+    omitted: Iterable[str],
+    hot_operators: Iterable[str] = (),
+    left_out: Iterable[str] = (),
+    laid_out: Iterable[str] = (),
+) -> None:
+    """Write what `units.cmake` reads: the units that are not compiled, by their symbolic paths.
+
+    Kernels that no hot operator has use for are named as cold; none are without hot operators. `left_out` is what
+    `Mechanisms` has, `laid_out` are our own sources for models in NCHWc layout.
+    """
+    cut = cut_units(paths)
+    lists = (
+        (
+            "ORTRIM_OMITTED",
+            tuple(paths.resolve(name) for unit in omitted for name in compiled_names(unit, CONFIGURATION)),
+        ),
+        ("ORTRIM_CUT_UNITS", tuple(map(str, cut))),
+        ("ORTRIM_CUT_FOLDERS", tuple(str(type_folder(paths, unit)) for unit in cut)),
+        ("ORTRIM_COLD_KERNELS", tuple(map(str, cold_kernel_sources(paths, hot_operators)))),
+        ("ORTRIM_HOT_SOURCES", HOT_SOURCES),
+        ("ORTRIM_LEFT_OUT", tuple(left_out)),
+        ("ORTRIM_LAID_OUT", tuple(laid_out)),
+    )
+    write_if_changed(paths.hooks / SELECTION, "".join(_cmake_list(name, values) for name, values in lists))
+
+
+def _cmake_list(name: str, values: Iterable[str]) -> str:
+    return f"set({name}\n" + "".join(f"  [==[{value}]==]\n" for value in values) + ")\n"
+
+
+MISSES_LIMIT: Final = 3
+"""How often what is missing is added before everything is compiled; one round does unless the index is of no use."""
+ROOT: Final = "generated_source.c"
+"""The one source of the shared library itself, which names what it exports."""
+NO_INDEX: Final = "there is no translation-unit index for this version and target"
+UNREADABLE: Final = (BinaryError, BuildError, ToolError)
+"""What is wrong when a tree's objects cannot be read: a compiler's own bitcode instead of ELF, or ninja fails."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SelectiveBuild:
+    """One job's compilation on its tree; notes for the user go to `on_note`."""
+
+    job: BuildJob
+    upstream: Upstream
+    cache: CompilerCache | None
+    on_note: Callable[[str], None]
+
+    def cache_use(self) -> CompilerCacheUse | None:
+        """Return how far the compiler cache has helped so far; None without one."""
+        return self.cache.use() if self.cache else None
+
+    @property
+    def _paths(self) -> JobPaths:
+        return self.upstream.paths
+
+    def without_unreached(self, linked: CompileOutcome) -> CompileOutcome:
+        """Link again without the kernels that nothing in the library reaches, if the job's build options say so.
+
+        Raises as `leave_out_unreached` does.
+        """
+        if linked.failed or not self.job.build_options.dead_kernel_elimination:
+            return linked
+        link, texts, mechanisms = self.upstream.link, self._texts, self.mechanisms
+        return leave_out_unreached(
+            self._paths, self.job, linked, link, self.on_note, texts=texts, mechanisms=mechanisms
+        )
+
+    def compile_needed(self) -> tuple[CompileOutcome, CompiledUnits | None]:
+        """Compile what the link takes, by the index of the job or one that is like it; everything when none serves."""
+        if parse_config(self.job.operator_config).everything:
+            return self.compile_all(), None
+        index = self._known()
+        if index:
+            return self.compile_selected(index)
+        start = nearest_index(variant_of(self.job))
+        if start:
+            self.on_note(f"{NO_INDEX}: starting from that of {start.variant.stem.removeprefix('onnxruntime-')}")
+            outcome, units = self.compile_selected(start)
+        else:
+            self.on_note(f"{NO_INDEX}: compiling all files and making one")
+            outcome, units = self.compile_all(), None
+        return (outcome, units) if units else (self._learnt(outcome), None)
+
+    def compile_all(self) -> CompileOutcome:
+        """Compile every unit, as upstream does."""
+        self._select(())
+        return self.upstream.compile(partial(self._cut, everything=True))
+
+    def _cut(self, *, everything: bool) -> None:
+        """Give sources, once the tree is configured, what depends on the operators."""
+        write_type_control(self._paths, typed_units(self._paths))
+        whole = everything or not self.job.build_options.dead_kernel_elimination
+        types = None if self.job.types_for_optimizers else parse_config(self.job.operator_config).types_of
+        write_kept_kernels(self._paths, everything=whole, types=types)
+
+    def compile_selected(
+        self, index: UnitIndex, *, every_kernel: bool = False
+    ) -> tuple[CompileOutcome, CompiledUnits | None]:
+        """Compile what an index selects for the job's operators or does not know, and what the link then lacks.
+
+        Of a source, these are the kernels that the library registers, or, for a comparison, every kernel.
+        """
+        known = frozenset(unit.path for unit in index.units)
+        wide = wide_units(index, wide_sources(self.job))
+        omitted = known.difference(select_units(index, parse_config(self.job.operator_config)), wide)
+        for misses in range(MISSES_LIMIT + 1):
+            self.on_note(f"compiles {len(known - omitted)} of {counted(len(known), 'file')}")
+            self._select(sorted(omitted))
+            outcome = self.upstream.compile(partial(self._cut, everything=every_kernel))
+            if not outcome.failed:
+                return outcome, self._counted(known, omitted)
+            if not any(UNDEFINED.search(line) for line in outcome.lines):
+                return outcome, None
+            missing = self._missing(index) & omitted or mentioning(self._paths, omitted, outcome.lines)
+            if missing:
+                self.on_note(f"the link asks for {counted(len(missing), 'more file')} than foreseen")
+            if not missing or misses == MISSES_LIMIT:
+                break
+            omitted -= missing
+        self.on_note("the translation-unit index does not fit this build: all files are compiled")
+        return self.compile_all(), None
+
+    @cached_property
+    def mechanisms(self) -> Mechanisms:
+        """What the tree has for the job. Raises as `find_mechanisms` does."""
+        return find_mechanisms(self._paths, self.job, self._texts)
+
+    @cached_property
+    def _texts(self) -> Mapping[str, str]:
+        return mlas_texts(self._paths)
+
+    def _select(self, units: Iterable[str]) -> None:
+        """Write what this job compiles, and what of the tree goes into it."""
+        write_if_changed(self._paths.hooks / ASSIGNMENTS, self.mechanisms.assignments)
+        write_if_changed(self._paths.hooks / c_api.TABLE, self.mechanisms.api_table)
+        laid_out = laid_out_sources(self.job)
+        write_selection(self._paths, units, self.job.hot_operators, self.mechanisms.left_out, laid_out)
+
+    def _known(self) -> UnitIndex | None:
+        """Return the index of all types, else the one that a build without the same types has taught."""
+        for job in dict.fromkeys((replace(self.job, without_types=()), self.job)):
+            found = find_index(variant_of(job))
+            if found.note:
+                self.on_note(found.note)
+            if found.index:
+                return found.index
+        return None
+
+    def _counted(self, known: frozenset[str], omitted: frozenset[str]) -> CompiledUnits:
+        """Count what is compiled in this tree and what is left out of it; without ninja by the index alone."""
+        paths = self._paths
+        with suppress(*UNREADABLE):
+            compiled = frozenset(unit for unit, _ in compiled_units(paths))
+            left = sum(unit not in compiled and Path(paths.resolve(unit)).exists() for unit in omitted)
+            return CompiledUnits(compiled=len(compiled), total=len(compiled) + left)
+        return CompiledUnits(compiled=len(known - omitted), total=len(known))
+
+    def _learnt(self, outcome: CompileOutcome) -> CompileOutcome:
+        """Keep the index of a build that ended well; the library is there even when nothing can be learnt of it."""
+        if not outcome.failed:
+            try:
+                save_learnt(self.index())
+            except (*UNREADABLE, SourcesError, StorageError) as error:
+                self.on_note(f"no translation-unit index was made of this build: {_in_words(error)}")
+        return outcome
+
+    def _missing(self, index: UnitIndex) -> frozenset[str]:
+        """Return the units that define what the link of this tree needs; none when the objects cannot be read."""
+        try:
+            objects = read_objects(self._paths, (*EVERYWHERE, HOOKS))
+            roots = {entry.unit for entry in objects if entry.unit.startswith(HOOKS) or entry.unit.endswith(f"/{ROOT}")}
+            return frozenset(providers(index, undefined_in(objects, roots)).units)
+        except UNREADABLE as error:
+            self.on_note(f"the missing files of the link cannot be found: {_in_words(error)}")
+            return frozenset()
+
+    def index(self) -> UnitIndex:
+        """Return the index that the objects of this tree make, all of which must have been compiled.
+
+        Raises as `read_objects` and `make_index` do.
+        """
+        objects = read_objects(self._paths)
+        roots = [symbols.unit for symbols in objects if symbols.unit.endswith(f"/{ROOT}")]
+        return make_index(variant_of(self.job), objects, roots)
+
+
+def _in_words(error: Diagnostic) -> str:
+    return f"{error.where} {error.what} ({error.why})"

@@ -1,0 +1,230 @@
+"""How large a library is and where its bytes come from.
+
+- What made one library larger or smaller than another, in the same terms in which the bytes are accounted for.
+- What tells two libraries apart, in the terms in which one is promised to be the other.
+"""
+
+import gzip
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from ortrim.base.files import sha256_of
+from ortrim.binaries.elf import read_bytes, read_library, with_elf
+from ortrim.binaries.libraries import ComponentSize, FileSize, LibraryFacts, LibrarySize, SymbolSize
+from ortrim.binaries.link_map import (
+    INTERNAL,
+    MapInput,
+    MapOutput,
+    file_name,
+    input_name,
+    member_name,
+    read_link_map,
+    require_match,
+    source_file,
+)
+from ortrim.binaries.macho import diagnosed, is_macho, is_thin
+from ortrim.binaries.macho_image import read_apple_library, unwritten_bytes
+from ortrim.compiling.size.accounting import (
+    Accounting,
+    Leaf,
+    registered_operators,
+    sections_in_memory,
+    shares,
+    with_operators,
+)
+from ortrim.compiling.size.components import PADDING, component_of, section_kind
+from ortrim.compiling.translation_units import UnitIndex
+
+LARGEST_COUNT: Final = 40
+LARGEST_FILES: Final = 80
+
+
+def library_size(path: Path, link_map: Path | None) -> LibrarySize:
+    """Return the sizes of a shared library, all in bytes.
+
+    `file_bytes` is the file as it is, `compressed_bytes` the same through gzip at level 9, and `loadable_bytes` the
+    sum of the sections that are in memory (zero-initialised ones included, `.relro_padding` left out). `components`
+    sum to exactly `loadable_bytes`, largest first: by the link map of that very link, or by section without one.
+    `largest_symbols` and `largest_files` are empty without a map. Raises `BinaryError` (those of `read_library` and
+    `read_link_map`, and `link-map-mismatch` when the map is of another link).
+    """
+    data = read_bytes(path)
+    sections = with_elf(path, sections_in_memory)
+    outputs = () if link_map is None else _loaded_outputs(link_map, sections)
+    components = _by_component(outputs) if outputs else sections
+    return LibrarySize(
+        file_bytes=len(data),
+        loadable_bytes=sum(sections.values()),
+        compressed_bytes=len(gzip.compress(data, compresslevel=9, mtime=0)),
+        components=tuple(ComponentSize(component=name, size_bytes=size) for name, size in _largest_first(components)),
+        largest_symbols=_largest_symbols(outputs),
+        largest_files=_largest_files(outputs),
+    )
+
+
+def _loaded_outputs(link_map: Path, sections: Counter[str]) -> tuple[MapOutput, ...]:
+    """Return the map's output sections that are in memory, once it is known to be of this library."""
+    outputs = read_link_map(link_map)
+    require_match(sections, outputs, str(link_map))
+    return tuple(output for output in outputs if output.name in sections)
+
+
+def _by_component(outputs: tuple[MapOutput, ...]) -> Counter[str]:
+    sizes: Counter[str] = Counter()
+    for output in outputs:
+        for inner in output.inputs:
+            sizes[component_of(source_file(inner.file), inner.section)] += inner.size_bytes
+        rest = output.size_bytes - sum(inner.size_bytes for inner in output.inputs)
+        sizes[PADDING if output.inputs else section_kind(output.name)] += rest
+    return sizes
+
+
+def _largest_first(sizes: Counter[str]) -> list[tuple[str, int]]:
+    """Return the non-empty entries, largest first and by name among equals."""
+    return sorted(((name, size) for name, size in sizes.items() if size), key=lambda item: (-item[1], item[0]))
+
+
+def _largest_files(outputs: tuple[MapOutput, ...]) -> tuple[FileSize, ...]:
+    """Return the object files with the largest parts in one component each; what the linker made is in none."""
+    sizes: Counter[tuple[str, str]] = Counter()
+    for output in outputs:
+        for inner in output.inputs:
+            if inner.file != INTERNAL:
+                file = source_file(inner.file)
+                sizes[member_name(file_name(file)), component_of(file, inner.section)] += inner.size_bytes
+    found = sorted(sizes.items(), key=lambda item: (-item[1], item[0]))
+    return tuple(FileSize(name=name, component=part, size_bytes=size) for (name, part), size in found[:LARGEST_FILES])
+
+
+def _largest_symbols(outputs: tuple[MapOutput, ...]) -> tuple[SymbolSize, ...]:
+    found = [symbol for output in outputs for inner in output.inputs for symbol in _symbols(inner)]
+    found.sort(key=lambda symbol: (-symbol.size_bytes, symbol.name, symbol.component))
+    return tuple(found[:LARGEST_COUNT])
+
+
+def _symbols(inner: MapInput) -> Iterator[SymbolSize]:
+    """Return the symbols of an input section, one for each address (folded functions share theirs).
+
+    Where the symbols cover less than half of the section, as in assembly and merged strings, it stands itself.
+    """
+    component = component_of(source_file(inner.file), inner.section)
+    by_address = {symbol.address: symbol for symbol in sorted(inner.symbols, key=lambda each: each.size_bytes)}
+    if 2 * sum(symbol.size_bytes for symbol in by_address.values()) < inner.size_bytes:
+        yield SymbolSize(name=input_name(inner), component=component, size_bytes=inner.size_bytes)
+        return
+    for symbol in by_address.values():
+        yield SymbolSize(name=symbol.name, component=component, size_bytes=symbol.size_bytes)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SizeChange:
+    """What has one name in both libraries, with its bytes in each; a change of nothing is none."""
+
+    name: tuple[str, ...]
+    before: int
+    after: int
+
+    @property
+    def difference(self) -> int:
+        """How many bytes it grew by."""
+        return self.after - self.before
+
+    @property
+    def kind(self) -> str:
+        """What became of it: `new`, `gone`, `grown` or `shrunk`."""
+        if not self.before:
+            return "new"
+        if not self.after:
+            return "gone"
+        return "grown" if self.difference > 0 else "shrunk"
+
+
+def comparable(before: Accounting, after: Accounting, index: UnitIndex | None = None) -> tuple[Accounting, Accounting]:
+    """Return both with operators told by what either registers, so that the same code has the same operator in both."""
+    one, other = (registered_operators(each.leaves) for each in (before, after))
+    both = {file: one.get(file, frozenset()) | other.get(file, frozenset()) for file in (*one, *other)}
+    first, second = (replace(each, leaves=with_operators(each.leaves, both, index)) for each in (before, after))
+    return first, second
+
+
+def changes(before: Accounting, after: Accounting, key: Callable[[Leaf], tuple[str, ...]]) -> tuple[SizeChange, ...]:
+    """Return what differs in size, grouped by `key`; the largest effect first, growth before shrinkage.
+
+    The differences sum to that of the files.
+    """
+    old, new = ({share.name: share.size_bytes for share in shares(each.leaves, key)} for each in (before, after))
+    found = (
+        SizeChange(name=name, before=old.get(name, 0), after=new.get(name, 0)) for name in dict.fromkeys((*old, *new))
+    )
+    differing = (change for change in found if change.difference)
+    return tuple(sorted(differing, key=lambda each: (-abs(each.difference), -each.difference, each.name)))
+
+
+OTHER_BYTES: Final = "the same sizes, exports and needs, but other bytes"
+
+
+def differences(first: Path, second: Path) -> tuple[str, ...]:
+    """Return in words how two shared libraries differ in size, sections, exports and needs; none when in nothing.
+
+    Of libraries for Macs segments are reported in the place of sections. Bytes that differ within sections of the same
+    sizes are one difference of their own. Raises `BinaryError`.
+    """
+    (one_facts, one_size), (other_facts, other_size) = _read(first), _read(second)
+    facts, sizes = (one_facts, other_facts), (one_size, other_size)
+    if sha256_of(first) == sha256_of(second):
+        return ()
+    pairs = (
+        ("file bytes", *(size.file_bytes for size in sizes)),
+        *(
+            (f"section {name} bytes", *(_sections(size).get(name, 0) for size in sizes))
+            for name in sorted({name for size in sizes for name in _sections(size)})
+        ),
+        ("exported symbols", *(fact.exported for fact in facts)),
+        ("needed libraries", *(fact.needed for fact in facts)),
+        ("needed versions", *(fact.symbol_versions for fact in facts)),
+    )
+    found = tuple(f"{name}: {one} and {other}" for name, one, other in pairs if one != other)
+    return found or (OTHER_BYTES,)
+
+
+def differs_in_order_alone(found: tuple[str, ...], first_map: Path, second_map: Path) -> bool:
+    """Whether two libraries with the differences `found` are the same but for the order of the linker's own tables.
+
+    They are when the maps of both links put the same sections of the same objects at the same addresses. lld orders the
+    entries of `.got`, and the relocations that fill them, as it first reads each name, in members of archives that it
+    does not take as well; on x86-64 it does without most of those entries. Raises `OSError`.
+    """
+    return found == (OTHER_BYTES,) and first_map.read_bytes() == second_map.read_bytes()
+
+
+def differs_in_what_was_not_written(found: tuple[str, ...], first: Path, second: Path) -> bool:
+    """Whether two libraries for Macs with the differences `found` are the same but for what the linker did not write.
+
+    Raises `BinaryError`.
+    """
+    one, other = read_bytes(first), read_bytes(second)
+    if found != (OTHER_BYTES,) or not (is_thin(one) and is_thin(other)):
+        return False
+    with diagnosed(str(first)):
+        places = unwritten_bytes(one)
+        return places == unwritten_bytes(other) and _without(one, places) == _without(other, places)
+
+
+def _without(data: bytes, places: tuple[range, ...]) -> bytes:
+    rest = bytearray(data)
+    for place in places:
+        rest[place.start : place.stop] = bytes(len(place))
+    return bytes(rest)
+
+
+def _read(library: Path) -> tuple[LibraryFacts, LibrarySize]:
+    if is_macho(read_bytes(library)):
+        return read_apple_library(library)
+    return read_library(library), library_size(library, None)
+
+
+def _sections(size: LibrarySize) -> dict[str, int]:
+    return {component.component: component.size_bytes for component in size.components}

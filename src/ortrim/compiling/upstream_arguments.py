@@ -1,0 +1,319 @@
+"""The part of upstream's `build.py` arguments that all platforms share. Pure.
+
+Facts about the flags: upstream's `tools/ci_build/` of 1.21.0, 1.22.0, 1.24.4, and main before 1.28 and 1.30.
+
+- Execution providers beside the CPU's: what each asks of upstream's build, and what keeps it from working. Pure.
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+from ortrim.buildspec.build_options import LINKS_WITH_LLD
+from ortrim.buildspec.targets import Architecture, CLibrary, Target
+from ortrim.compiling.dead_kernels import AVX512_CONVOLUTIONS, AVX512_KERNELS, AVX512_NCHWC, FLOAT16, OF_UPSTREAM
+from ortrim.compiling.plan import BuildJob, PlannedModel
+from ortrim.compiling.upstream_options import versioned_options
+from ortrim.errors import PlanError
+from ortrim.models.operators import NCHWC, parse_config
+from ortrim.pins.runtime import SourcePin
+
+FLAGS: Final = {"coreml": "--use_coreml", "nnapi": "--use_nnapi", "xnnpack": "--use_xnnpack"}
+
+XNNPACK_SOURCES: Final = frozenset({"fxdiv", "pthreadpool", "xnnpack"})
+"""cpuinfo, which it needs too, apart."""
+ARM64_SOURCES: Final = frozenset({"kleidiai"})
+COREML_SOURCES: Final = frozenset({"coremltools", "fp16", "psimd"})
+FUSING_LEVELS: Final = ("extended", "all")
+
+
+def minimal_build(job: BuildJob) -> tuple[str, ...]:
+    """Return the kind of minimal build: a provider takes nodes and turns layouts around in an extended one alone.
+
+    NNAPI's and CoreML's CMake files stop without it; XNNPACK's does not, and the provider would get no node.
+    """
+    return ("--minimal_build", "extended") if job.providers else ("--minimal_build",)
+
+
+def provider_sources(target: Target, providers: Iterable[str]) -> frozenset[str]:
+    """Return the sources that providers need beside ONNX Runtime's own."""
+    asked = tuple(providers)
+    cpuinfo = ("cpuinfo",) if "xnnpack" in asked else ()
+    return frozenset((*(name for provider in asked for name in _fetched(target, provider)), *cpuinfo))
+
+
+def optional_sources(libraries: Iterable[tuple[Target, Iterable[str]]]) -> frozenset[str]:
+    """Return what has to be fetched beside what every library is made of, for libraries with these providers."""
+    return frozenset({CPUINFO}).union(*(provider_sources(target, providers) for target, providers in libraries))
+
+
+def is_provider_source(name: str) -> bool:
+    """Whether a source is of use to a provider alone."""
+    return any(name in sources for sources in (XNNPACK_SOURCES, ARM64_SOURCES, COREML_SOURCES))
+
+
+def require_providers(job: BuildJob, models: Iterable[PlannedModel]) -> None:
+    """Refuse providers that could not do their work.
+
+    Raises `PlanError`: `provider-needs-runtime-style`, `provider-unsupported` or `provider-sources-missing`.
+    """
+    for provider in job.providers:
+        for model in models:
+            _require_style(job, provider, model)
+        _require_possible(job, provider)
+        _require_sources(job, provider)
+
+
+def _require_style(job: BuildJob, provider: str, model: PlannedModel) -> None:
+    if model.style == "fixed" and model.level in FUSING_LEVELS:
+        what = f"{provider} would be left few nodes of model {model.name}"
+        why = f"style 'fixed' with level {model.level!r} fuses nodes into kernels that only the CPU provider has"
+        hint = "give the model style = 'runtime', which leaves that to the device, or level = 'basic'"
+        raise PlanError("provider-needs-runtime-style", what, where=job.target.identifier, why=why, hint=hint)
+
+
+def _require_possible(job: BuildJob, provider: str) -> None:
+    where = job.target.identifier
+    if provider == "xnnpack" and job.target.architecture is Architecture.ARM:
+        what = "xnnpack is not built for 32-bit ARM"
+        why = "upstream does it with a patch to XNNPACK's build, and ortrim builds sources as they were pinned"
+        hint = f"leave it out: give the target {where} android = {{ providers = [] }}"
+        raise PlanError("provider-unsupported", what, where=where, why=why, hint=hint)
+
+
+def _require_sources(job: BuildJob, provider: str) -> None:
+    missing = provider_sources(job.target, (provider,)) - {source.name for source in job.sources}
+    if missing:
+        what = f"{provider} cannot be compiled: its sources are not among the pinned ones"
+        why = f"not there: {', '.join(sorted(missing))}"
+        hint = f"take upstream's sources, which have them: onnxruntime.source = 'upstream', or leave {provider} out"
+        raise PlanError("provider-sources-missing", what, where=job.target.identifier, why=why, hint=hint)
+
+
+def _fetched(target: Target, provider: str) -> frozenset[str]:
+    """Return the names of a provider's sources in the source tree."""
+    match provider:
+        case "xnnpack":
+            return XNNPACK_SOURCES | (ARM64_SOURCES if target.architecture is Architecture.ARM64 else frozenset())
+        case "coreml":
+            return COREML_SOURCES
+        case _:
+            return frozenset()
+
+
+CPUINFO: Final = "cpuinfo"
+CPUINFO_ARCHITECTURES: Final = (Architecture.ARM64, Architecture.ARM)
+"""Where ONNX Runtime asks cpuinfo for what the kernel's own bits do not say; it has no use for it elsewhere."""
+
+FOLDING: Final = "-Wl,--icf=all"
+COMPRESSIBLE: Final = "-Wl,--bp-compression-sort=both"
+BUILD_ID: Final = "-Wl,--build-id=sha1"
+NO_UNWINDING: Final = ("-Wl,--no-eh-frame-hdr", "-Wl,-T,../../hooks/no_unwind_tables.ld")
+UNWINDING: Final = "-funwind-tables"
+"""Upstream says `-fno-unwind-tables` of all C++ without exceptions; what is said later of a source overrules it."""
+FRAMES: Final = "-fno-unwind-tables -fno-asynchronous-unwind-tables -fforce-dwarf-frame"
+"""The same tables, in a section that is never loaded."""
+FRAMES_OF_GCC: Final = "-g1"
+"""gcc puts them there with what else debuggers read alone: so names and lines of functions come along."""
+FRAMES_OF_LTO: Final = "-Wl,-mllvm,-force-dwarf-frame-section"
+LTO_OBJECT: Final = "-Wl,--lto-obj-path=lto.o"
+"""Where the linker leaves what it made of all that it optimised at once, for who looks what that asks for."""
+UNREACHED: Final = "-Wl,-T,../../hooks/unreached.ld"
+"""As the linker sees it from the folder that it runs in: a list of flags cannot hold a folder's name with spaces."""
+UNROLLING: Final = {"-O2": ("-fno-unroll-loops",)}
+"""Loops that are vectorized are as fast without, and kernels a tenth smaller; MLAS, where they are not, is left alone.
+
+`-O3` is for who wants speed alone.
+"""
+NO_DEBUGGING: Final = "-g0"
+"""zig adds what debuggers read as soon as it is told to optimise for speed, and a library is stripped of it anyway."""
+UPSTREAM: Final = ("-Os", NO_DEBUGGING)
+"""How upstream optimises; nothing is said of sources that are to be optimised so."""
+
+RUNNER_SOURCES: Final = (
+    "inputs.c", "measure.c", "model.c", "options.c", "outputs.c", "report.c", "runner.c", "runtime.c", "session.c",
+    "tensor.c", "trace.c",
+)  # fmt: skip
+
+DEFINITIONS: Final = (
+    "FETCHCONTENT_FULLY_DISCONNECTED=ON",
+    "FETCHCONTENT_TRY_FIND_PACKAGE_MODE=NEVER",
+    "ORTRIM_DEPENDENCIES=${sources}/dependencies.cmake",
+    "safeint_SOURCE_DIR=${sources}/safeint",
+    "CMAKE_DISABLE_FIND_PACKAGE_Git=TRUE",
+    "FLATBUFFERS_BUILD_FLATC=OFF",
+    "onnxruntime_BUILD_UNIT_TESTS=OFF",
+    "onnxruntime_USE_TELEMETRY=OFF",
+    "CMAKE_MAKE_PROGRAM=${tools}/bin/ninja",
+    "CMAKE_AR=${wrappers}/ar",
+    "CMAKE_RANLIB=${wrappers}/ranlib",
+)
+"""CMake definitions that keep the build to what was fetched and pinned, and the library from sending anything.
+
+`FETCHCONTENT_TRY_FIND_PACKAGE_MODE=NEVER` keeps the distribution's packages out. Without git, upstream's
+`CMakeLists.txt` writes neither the commit of whatever repository the cache lies in into the library, nor whether the
+machine has git. flatc is a tool that the library does not need. Every version knows the word for telemetry; from 1.30
+on (upstream's commit 4489503269) `build.py` has it on for builds with exceptions, which what is defined here overrules.
+"""
+
+
+def upstream_arguments(
+    job: BuildJob, definitions: Iterable[str], *, system: tuple[str, ...] = (), demangler_apart: bool = True
+) -> tuple[str, ...]:
+    """Return `build.py`'s arguments for a minimal build with reduced operators and types.
+
+    `system` are the arguments and `definitions` CMake's definitions that only the job's platform has. Without
+    `demangler_apart` upstream's own sources have a small demangler in every minimal build. The phase, `--update` or
+    `--build`, is the executor's.
+    """
+    disabled = tuple(kind for kind in job.without_types if kind in OF_UPSTREAM)
+    return (
+        *("--build_dir", "${build}", "--config", "MinSizeRel", "--target", "onnxruntime"),
+        *("--skip_submodule_sync", "--skip_tests", "--allow_running_as_root", "--compile_no_warning_as_error"),
+        *("--cmake_generator", "Ninja", "--cmake_path", "${tools}/cmake/data/bin/cmake"),
+        *("--ctest_path", "", "--path_to_protoc_exe", "${tools}/protoc/data/bin/protoc"),
+        *("--build_shared_lib", *minimal_build(job), "--disable_rtti", *versioned_options(job.ort_version)),
+        *(() if job.exceptions else ("--disable_exceptions",)),
+        *(() if _needs_ml_operators(job) else ("--disable_ml_ops",)),
+        *("--include_ops_by_config", "${config}", "--enable_reduced_operator_type_support"),
+        *(("--disable_types", *disabled) if disabled else ()),
+        *system,
+        *(FLAGS[name] for name in job.providers),
+        *("--cmake_extra_defines", *DEFINITIONS, *_cpuinfo_definitions(job)),
+        *_hook_definitions(job, demangler_apart=demangler_apart),
+        *definitions,
+    )
+
+
+def runner_arguments(job: BuildJob, flags: Iterable[str], libraries: Iterable[str]) -> tuple[str, ...]:
+    """Return the compiler's arguments that make the runner of a job's library: plain C, with the system's `libraries`.
+
+    A shared library is opened by the runner; a static one is linked into it.
+    """
+    define, archive = (("-DORTRIM_LINKED",), ("${archive}",)) if job.linkage == "static" else ((), ())
+    include = "-I${sources}/onnxruntime/include/onnxruntime/core/session"
+    sources = (f"${{runner}}/{name}" for name in RUNNER_SOURCES)
+    return ("-std=c11", "-O2", *flags, include, *define, *sources, *archive, "-o", "${build}/runner", *libraries)
+
+
+def compiled_sources(
+    target: Target, sources: tuple[SourcePin, ...], providers: tuple[str, ...] = ()
+) -> tuple[SourcePin, ...]:
+    """Return those of the sources that a target's library is made from, with these execution providers."""
+    needed = provider_sources(target, providers)
+    return tuple(source for source in sources if source.name in needed or _always(target, source.name))
+
+
+def takes_cpuinfo(target: Target) -> bool:
+    """Whether a target's library has cpuinfo compiled in. With musl upstream has never been tried with it."""
+    return target.architecture in CPUINFO_ARCHITECTURES and target.c_library is not CLibrary.MUSL
+
+
+def _always(target: Target, name: str) -> bool:
+    """Whether a source is compiled whatever the execution providers."""
+    return takes_cpuinfo(target) if name == CPUINFO else not is_provider_source(name)
+
+
+def _cpuinfo_definitions(job: BuildJob) -> tuple[str, ...]:
+    """Return the CMake definition for cpuinfo: whether it is compiled in."""
+    taken = any(source.name == CPUINFO for source in job.sources)
+    return (f"onnxruntime_ENABLE_CPUINFO={'ON' if taken else 'OFF'}",)
+
+
+def _hook_definitions(job: BuildJob, *, demangler_apart: bool) -> tuple[str, ...]:
+    """Return the CMake definitions that let ortrim's `units.cmake` choose what is compiled, and how.
+
+    The header is precompiled where the toolchain's wrapper can do it. It changes the order of a few functions in the
+    library and nothing else; the profile `upstream` goes without, because its bytes are to be upstream's own.
+    """
+    hook = ("CMAKE_PROJECT_onnxruntime_INCLUDE=${hooks}/units.cmake", "ORTRIM_SELECTION=${hooks}/selection.cmake")
+    musl = job.target.c_library is CLibrary.MUSL
+    switches = {"PRECOMPILED": job.build_options.precompiled_headers, "MUSL": musl, "LINK_TIME": job.build_options.lto}
+    switches["WITHOUT_FLOAT16"] = FLOAT16 in job.without_types
+    switches["FRAMES"] = keeps_frames(job)
+    switches["MESSAGES"] = bool(job.build_options.lean_errors)
+    switches["TERSE"] = job.build_options.lean_errors == "places"
+    switches["API"] = job.build_options.api != "all"
+    own = (*_optimization(job), *_lean(job, demangler_apart=demangler_apart))
+    return (*hook, *(f"ORTRIM_{name}=ON" for name, on in switches.items() if on), *own)
+
+
+def folding_flags(job: BuildJob) -> tuple[str, ...]:
+    """Return how lld folds and orders functions, and leaves out unwind tables and unreached kernels."""
+    folding = (FOLDING,) if job.build_options.icf else ()
+    order = (COMPRESSIBLE,) if job.build_options.compression_ordering else ()
+    kernels = (UNREACHED,) if job.build_options.dead_kernel_elimination else ()
+    tables = NO_UNWINDING if keeps_frames(job) and job.toolchain.kind in LINKS_WITH_LLD else ()
+    late = (LTO_OBJECT,) if job.build_options.lto else ()
+    frames = (FRAMES_OF_LTO,) if keeps_frames(job) and job.build_options.lto else ()
+    return (*folding, *order, *tables, *late, *frames, *kernels)
+
+
+def symbol_flags(job: BuildJob) -> tuple[str, ...]:
+    """Return what keeps the linker from leaving out symbols, which upstream asks it for: a later flag overrules it.
+
+    Frames are debug information, too. Where they are kept, upstream's own flag is taken away: see `units.cmake`.
+    """
+    return () if keeps_frames(job) else ("-Wl,--strip-debug",)
+
+
+def keeps_frames(job: BuildJob) -> bool:
+    """Whether the unwind tables are kept beside the symbols, and not where they would be loaded.
+
+    Debuggers and readers of dumps find them there. Exceptions need them loaded; upstream's recipe has none.
+    """
+    return job.build_options.unwind_tables in {False, "compressed"}
+
+
+def wide_sources(job: BuildJob) -> tuple[str, ...]:
+    """Return our own sources that put kernels into MLAS's table: some for speed, some that laid-out models need."""
+    return (*_wide_surrogates(job), *laid_out_sources(job))
+
+
+def laid_out_sources(job: BuildJob) -> tuple[str, ...]:
+    """Return those that make models in NCHWc layout faster.
+
+    No argument names them, so that a build tree serves models in this layout and others.
+    """
+    uses = job.nchwc_block_size == 8 and NCHWC in job.operator_config
+    return (AVX512_CONVOLUTIONS,) if job.build_options.avx512_kernels and uses else ()
+
+
+def _wide_surrogates(job: BuildJob) -> tuple[str, ...]:
+    vectors = (AVX512_KERNELS,) if job.build_options.avx512_kernels else ()
+    return (*vectors, *((AVX512_NCHWC,) if job.nchwc_block_size == 16 else ()))
+
+
+def _optimization(job: BuildJob) -> tuple[str, ...]:
+    """Return how sources are optimised, where that is not how upstream does it."""
+    pointers = () if job.build_options.frame_pointers else ("-fomit-frame-pointer",)
+    levels = {"ORTRIM_COLD": job.build_options.cold, "ORTRIM_HOT": job.build_options.hot}
+    words = {name: (level, *UNROLLING.get(level, ()), *pointers, *_tables(job)) for name, level in levels.items()}
+    return tuple(f"{name}={' '.join(flags)}" for name, flags in words.items() if flags != UPSTREAM)
+
+
+def _tables(job: BuildJob) -> tuple[str, ...]:
+    """Return how sources keep unwind tables, and nothing else that debuggers read."""
+    if keeps_frames(job):
+        return (FRAMES_OF_GCC,) if job.toolchain.kind == "gcc" else (FRAMES, NO_DEBUGGING)
+    return (UNWINDING, NO_DEBUGGING) if job.build_options.unwind_tables and not job.exceptions else (NO_DEBUGGING,)
+
+
+def _lean(job: BuildJob, *, demangler_apart: bool) -> tuple[str, ...]:
+    """Return where the C++ library's sources are, if it is compiled along, and what stands in for larger parts."""
+    runtime = ("ORTRIM_RUNTIME=${tools}/ziglang/lib",) if job.build_options.libcxx_no_exceptions else ()
+    surrogates = ";".join(_surrogates(job, demangler_apart=demangler_apart))
+    return (*runtime, *((f"ORTRIM_SURROGATES={surrogates}",) if surrogates else ()))
+
+
+def _surrogates(job: BuildJob, *, demangler_apart: bool) -> tuple[str, ...]:
+    """Return the small sources that stand in for large ones of the toolchain's: a link takes what comes first."""
+    unreached = ("unreached.c",) if job.build_options.dead_kernel_elimination else ()
+    kernels = (*unreached, *_wide_surrogates(job))
+    options = job.build_options
+    apart = demangler_apart and not options.demangler and not options.libcxx_no_exceptions
+    return (*kernels, "no_demangler.c") if apart else kernels
+
+
+def _needs_ml_operators(job: BuildJob) -> bool:
+    operators = parse_config(job.operator_config)
+    return operators.everything or "ai.onnx.ml" in operators.domains

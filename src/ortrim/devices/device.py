@@ -1,0 +1,113 @@
+"""What every device offers: to run the runner once and say what it measured.
+
+- Keeping the runner on chosen cores, so that a phone's slow and fast cores do not mix in one number.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Final, Protocol, runtime_checkable
+
+from ortrim.base.command import Completed, last_lines
+from ortrim.base.processor_cores import MOST_CORES, cores_text, read_cores
+from ortrim.errors import UsageError, VerifyError
+from ortrim.parity.measurements import HostFacts
+from ortrim.parity.runner import RunnerOutput, RunRequest
+
+
+class Device(Protocol):
+    """A machine that runs the runner. Whoever opened it closes it, `with contextlib.closing(device)`."""
+
+    @property
+    def name(self) -> str:
+        """Name in reports, and on the command line."""
+
+    @property
+    def memory_meaningful(self) -> bool:
+        """Whether the memory of a process there says anything of a real machine."""
+
+    @property
+    def time_meaningful(self) -> bool:
+        """Whether the time that a process takes there says anything of a real machine."""
+
+    def facts(self) -> HostFacts:
+        """Describe the machine, as it is now. Raises `VerifyError` when it cannot be asked."""
+
+    def run(self, request: RunRequest) -> RunnerOutput:
+        """Run the runner once to its end, and leave nothing on the machine but what `close` removes.
+
+        Raises `VerifyError` when the runner fails, crashes, hangs or prints nonsense, or the machine goes away.
+        """
+
+    def close(self) -> None:
+        """Remove from the machine whatever runs left there. Raises nothing, and may be called twice."""
+
+
+@runtime_checkable
+class HeatedDevice(Protocol):
+    """A device that can become too hot: `heat` says why its times are not meaningful, empty while they are."""
+
+    heat: str
+
+
+@runtime_checkable
+class PreparedDevice(HeatedDevice, Protocol):
+    """A device that runs an app, which is made of all runs before the first of them."""
+
+    def prepare(self, requests: Sequence[RunRequest]) -> None:
+        """Make and install the app that carries all requests; nothing else can be run afterwards."""
+
+
+@runtime_checkable
+class SimulatedDevice(Protocol):
+    """A device that stands for one of another kind: `says` ends the sentence on what its measurements are."""
+
+    says: str
+
+
+NOT_STARTED: Final = (126, 127)
+"""What a shell gives for a program that it cannot execute, or that (or whose loader) is not there."""
+
+
+def not_startable(where: str, why: str, besides: str = "") -> VerifyError:
+    """Return the diagnostic of a runner that the machine cannot start; `besides` is another thing to look at."""
+    hints = ("build it for this machine's processor and C library", besides)
+    what = "the machine cannot start the runner"
+    return VerifyError("runner-not-startable", what, where=where, why=why, hint="; ".join(filter(None, hints)))
+
+
+CHECK_SECONDS: Final = 20.0
+STATUS: Final = "/proc/self/status"
+ALLOWED: Final = re.compile(r"^Cpus_allowed_list:\s*(\S+)$", re.MULTILINE)
+HINT: Final = "choose cores that exist and are online: cat /sys/devices/system/cpu/online"
+
+
+def pinned(cores: tuple[int, ...]) -> tuple[str, ...]:
+    """Return the words that go before a command to keep it on `cores`; none when there are none.
+
+    A mask in hexadecimal without `0x` is what `taskset` takes in util-linux, in toybox (Android) and in BusyBox.
+    """
+    return ("taskset", f"{sum(1 << core for core in set(cores)):x}") if cores else ()
+
+
+def check_pinning(execute: Callable[[Sequence[str], float], Completed], cores: tuple[int, ...], name: str) -> None:
+    """Find out before anything is measured whether a machine can keep a program on all these cores.
+
+    `taskset` would fail in the runner's place, or leave out the cores that are not there. `execute` runs a command
+    within so many seconds. Raises `UsageError` (`cannot-pin`) and what `execute` raises.
+    """
+    if not cores:
+        return
+    if not all(0 <= core < MOST_CORES for core in cores):
+        raise _cannot(cores, name, hint=f"cores have numbers from 0 to {MOST_CORES - 1}")
+    done = execute((*pinned(cores), "cat", STATUS), CHECK_SECONDS)
+    if done.returncode != 0:
+        raise _cannot(cores, name, why=last_lines(done.stderr, 2))
+    allowed = ALLOWED.search(done.stdout)
+    there = read_cores(allowed[1]) if allowed else ()
+    if there and set(there) != set(cores):
+        raise _cannot(cores, name, why=f"of these it has {cores_text(there)} alone")
+
+
+def _cannot(cores: tuple[int, ...], name: str, *, why: str = "", hint: str = HINT) -> UsageError:
+    what = f"cannot run on cores {', '.join(map(str, sorted(set(cores))[:8]))}"
+    return UsageError("cannot-pin", what, where=name, why=why, hint=hint)

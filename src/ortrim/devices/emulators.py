@@ -1,0 +1,220 @@
+"""Emulators by what stands behind their names: which processor, with how much memory, and which ones without a name.
+
+- Programs for another processor under qemu's user emulation: right results and illegal instructions, nothing else.
+- What runs a target's programs: this machine, an emulator on it, a machine or phone elsewhere, or a farm's phone.
+"""
+
+import dataclasses
+import os
+import platform
+import re
+import tempfile
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final, Literal
+
+from ortrim.base.command import Completed
+from ortrim.base.emulators import Emulation
+from ortrim.base.files import storage_errors
+from ortrim.base.tools import InstalledTool
+from ortrim.buildspec.targets import Target
+from ortrim.compiling.containers.root_file_systems import MachineParts
+from ortrim.devices.device import not_startable
+from ortrim.devices.host import absolute, run_locally
+from ortrim.devices.qemu_system import DEFAULT_MEMORY_MIB
+from ortrim.errors import UsageError
+from ortrim.parity import measurements
+from ortrim.parity.runner import RunnerOutput, RunRequest, runner_words
+from ortrim.parity.runner_output import read_output
+
+HOST_MACHINES: Final[Mapping[str, str]] = MappingProxyType({
+    "x86_64": "x64", "aarch64": "arm64", "arm64": "arm64", "armv7l": "arm", "armv8l": "arm", "riscv64": "riscv64",
+})  # fmt: skip
+"""The kernel's word for an architecture, Darwin's among them -> that of `spec.targets`."""
+DARWIN: Final = "Darwin"
+FARM_FORMS: Final = ("firebase:MODEL-VERSION", "devicefarm:PROJECT/POOL")
+
+
+class DeviceRules(ABC):
+    """Which devices run a platform's programs; unless it says otherwise, none that is emulated or used unasked."""
+
+    @abstractmethod
+    def runs_here(self, target: Target) -> bool:
+        """Whether this machine itself runs programs for a target."""
+
+    def emulation_of(self, _target: Target) -> Emulation | None:
+        """Return what emulates a target's machine with a system around it, None when nothing here does."""
+        return None
+
+    @abstractmethod
+    def kinds_for(self, target: Target, cpu: str = "") -> str:
+        """Say which kinds of device run a target's programs, those compiled for `cpu` and better when that is named."""
+
+    def refusal(self, target: Target, kind: str) -> str:
+        """Say why no device of a kind, an emulator's apart, runs a target's programs here; empty when one may."""
+        match kind:
+            case "host":
+                return "" if self.runs_here(target) else f"this machine does not run programs for {target.identifier}"
+            case "adb" | "ssh":
+                return ""
+            case "simctl" | "devicectl":
+                return f"{kind} runs no programs for {target.identifier}"
+            case _:
+                return f"a device farm runs apps, which {target.identifier} is not for"
+
+    def default_devices(self, _target: Target, _cpu: str = "") -> tuple[str, ...]:
+        """Return the names of the devices on which a target is verified when none is named; see `read_name`."""
+        return ()
+
+
+def has_processor_of(target: Target) -> bool:
+    """Whether this machine's processor is of a target's architecture."""
+    return HOST_MACHINES.get(platform.machine()) == target.architecture.value
+
+
+def emulator_kinds(emulation: Emulation | None, cpu: str) -> tuple[str, ...]:
+    """Return the kinds of emulators that have a processor with all that `cpu` has."""
+    if emulation is None:
+        return ()
+    kinds = (("qemu-user", emulation.user_cpus), ("qemu-system", emulation.system_cpus))
+    return tuple(kind for kind, offered in kinds if emulation.having(cpu, offered))
+
+
+EmulatorKind = Literal["qemu-user", "qemu-system"]
+
+CPU_AND_MEMORY: Final = re.compile(r"(?P<cpu>[a-z0-9-]*)(?:@(?P<mib>[1-9][0-9]{0,4}))?")
+LEAST_MIB: Final = 32
+MOST_MIB: Final = 16384
+
+
+def default_emulators(emulation: Emulation, cpu: str = "") -> tuple[str, ...]:
+    """Return the names of the emulators on which programs run when none is named, all of one kind aggregate.
+
+    `cpu` is the least processor that they are compiled for, empty for any. Without a default that has all its
+    instructions it is the first processor that does, if there is one.
+    """
+    kinds = (("qemu-user", emulation.user_cpus), ("qemu-system", emulation.system_cpus))
+    return tuple(f"{kind}:{name}" for kind, offered in kinds for name in _defaults(emulation, offered, cpu))
+
+
+def emulated_cpu(rules: DeviceRules, target: Target, kind: EmulatorKind, name: str, cpu: str = "") -> str:
+    """Return the processor of a name, the first that runs what is compiled for `cpu` when the name is empty.
+
+    Raises `UsageError`: `unknown-device`, `wrong-device` (it cannot run the target's programs, or not for `cpu`).
+    """
+    emulation = rules.emulation_of(target)
+    if emulation is None:
+        what = f"{kind} does not emulate what {target.identifier} runs on"
+        raise UsageError("wrong-device", what, where=f"--device {kind}", hint=f"choose {rules.kinds_for(target)}")
+    offered = emulation.user_cpus if kind == "qemu-user" else emulation.system_cpus
+    if name not in ("", *offered) or not offered:
+        raise _unknown(kind, name, offered)
+    able = emulation.having(cpu, offered)
+    if not able or name not in ("", *able):
+        instead = _listed(kind, able)
+        hint = f"there are: {instead}" if instead else f"choose {rules.kinds_for(target, cpu)}"
+        raise _lacking(target, _named(kind, name), cpu, hint)
+    return name or able[0]
+
+
+def emulated_machine(rules: DeviceRules, target: Target, detail: str, cpu: str = "") -> tuple[str, int]:
+    """Return processor and memory in MiB of what stands behind `qemu-system`. Raises as `emulated_cpu` does."""
+    found = CPU_AND_MEMORY.fullmatch(detail)
+    name = emulated_cpu(rules, target, "qemu-system", detail if found is None else found["cpu"], cpu)
+    assert found is not None
+    memory_mib = int(found["mib"] or DEFAULT_MEMORY_MIB)
+    if not LEAST_MIB <= memory_mib <= MOST_MIB:
+        what = f"a machine cannot have {memory_mib} MiB"
+        hint = f"give from {LEAST_MIB} to {MOST_MIB}, such as qemu-system:{name}@128"
+        raise UsageError("unknown-device", what, where=f"--device qemu-system:{detail}", hint=hint)
+    return name, memory_mib
+
+
+def _defaults(emulation: Emulation, offered: tuple[str, ...], cpu: str) -> tuple[str, ...]:
+    able = emulation.having(cpu, offered)
+    return tuple(name for name in emulation.defaults if name in able) or able[:1]
+
+
+def _unknown(kind: EmulatorKind, name: str, offered: tuple[str, ...]) -> UsageError:
+    hint = f"there are: {_listed(kind, offered) or 'none for this target'}"
+    what = f"{_named(kind, name)!r} is not a device"
+    return UsageError("unknown-device", what, where="--device", hint=hint)
+
+
+def _lacking(target: Target, name: str, cpu: str, hint: str) -> UsageError:
+    """Return the diagnostic of a processor below the baseline, where a run would end with an illegal instruction."""
+    instructions = f"instructions that the library for {target.identifier} may use anywhere"
+    kind, _, processor = name.partition(":")
+    what = f"{processor} lacks {instructions}" if processor else f"{kind} emulates no processor with all {instructions}"
+    why = f"the buildspec says for it: cpu = '{cpu}'"
+    return UsageError("wrong-device", what, where=f"--device {name}", why=why, hint=hint)
+
+
+def _named(kind: EmulatorKind, name: str) -> str:
+    return f"{kind}:{name}" if name else kind
+
+
+def _listed(kind: EmulatorKind, names: tuple[str, ...]) -> str:
+    return ", ".join(_named(kind, name) for name in names)
+
+
+NOT_LOADED: Final = 255
+REFUSED: Final = re.compile(r"^qemu-\S+: (?:.*: Invalid ELF image|Could not open '/).*", re.MULTILINE)
+"""The exit code and message of qemu when it cannot load a program, or the program's dynamic linker."""
+SIGNAL: Final = re.compile(r"qemu: uncaught target signal (\d+)")
+
+
+class QemuUser:
+    """Runs the runner as a child process, as if this machine had the processor `cpu`."""
+
+    memory_meaningful = False
+    time_meaningful = False
+
+    def __init__(self, emulation: Emulation, parts: MachineParts, tool: InstalledTool, *, cpu: str) -> None:
+        self.name = f"qemu-user:{cpu}"
+        self._emulation = emulation
+        self._parts = parts
+        self._tool = tool
+        self._cpu = cpu
+
+    def facts(self) -> measurements.HostFacts:
+        """Describe what programs see: the processor is the one emulated, the system is this machine's."""
+        return measurements.HostFacts(
+            system="Linux",
+            machine=self._emulation.machine,
+            cpu=f"{self._cpu}, emulated by {self._tool.name} {self._tool.version}",
+            cores=os.cpu_count() or 1,
+            memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+            kind="user-emulation",
+            model=f"qemu user emulation, {self._cpu}",
+            abi=self._emulation.machine,
+            os_version=f"{platform.system()} {platform.release()}",
+            fingerprint=", ".join(f"{package.name} {package.version}" for package in self._parts.packages),
+            page_bytes=os.sysconf("SC_PAGE_SIZE"),
+            memory_meaningful=False,
+            time_meaningful=False,
+        )
+
+    def run(self, request: RunRequest) -> RunnerOutput:
+        """Run the runner once.
+
+        Raises `VerifyError`: those of `run_locally` and of `read_output`.
+        """
+        words = (str(self._tool.path), "-L", str(self._parts.root), "-cpu", self._cpu)
+        # In a folder of its own, since qemu writes the memory of a program that crashes where it runs.
+        with storage_errors(Path(tempfile.gettempdir())), tempfile.TemporaryDirectory(prefix="ortrim-qemu-") as place:
+            completed = run_locally((*words, *runner_words(absolute(request))), request, cwd=Path(place))
+        if completed.returncode == NOT_LOADED and (found := REFUSED.search(completed.stderr)):
+            raise not_startable(self.name, found[0])
+        return read_output(_as_of_the_program(completed), request)
+
+    def close(self) -> None:
+        """Leave everything as it is: runs write nothing but their outputs."""
+
+
+def _as_of_the_program(completed: Completed) -> Completed:
+    """Return what the program ended with: qemu says which signal ended it, and may end in another way itself."""
+    found = SIGNAL.search(completed.stderr)
+    return dataclasses.replace(completed, returncode=-int(found[1])) if found else completed

@@ -1,0 +1,471 @@
+"""The apps that run for us on farms' devices and on iPhones: what they carry, under which names, and what is taken.
+
+Made by `platforms.android.harness` and `platforms.apple.harness` of what `verify.devices` asks for.
+
+- What each run in a farm's results ended with, as if it had been run on a device that is at hand.
+- What the app on a farm's device is asked to run: the runner's command lines, and the files that go with them.
+- What the app on a farm's device leaves: how each run ended, and what the device says of itself.
+- Results that travel in a device's log, for farms that bring back nothing else. Pure.
+- What the log of a farm's device tells of an app that crashed, for runs that left no results.
+"""
+
+import binascii
+import dataclasses
+import hashlib
+import re
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import islice
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final, Literal
+
+from pydantic import ValidationError
+
+from ortrim.base.command import Completed
+from ortrim.base.files import sha256_of, storage_errors
+from ortrim.base.json import from_json, to_json
+from ortrim.devices.device import NOT_STARTED, not_startable
+from ortrim.devices.facts import SECTION, adb_host, adb_thermal
+from ortrim.devices.remote import DIGITS, Payload, copy_files, make_payload, text_of
+from ortrim.devices.remote_shell import signalled
+from ortrim.errors import VerifyError
+from ortrim.parity.measurements import HostFacts
+from ortrim.parity.runner import MOST_PRINTED_BYTES, RunnerOutput, RunRequest, endless_output, runner_words
+from ortrim.parity.runner_output import never_ended, place_of, read_output
+
+RUNNER_LIBRARY: Final = "libortrim_runner.so"
+"""Of programs, an app may only start what is named as a library and was put there by the installer."""
+ASSETS: Final = "ortrim"
+"""The folder of the app's assets that is ours."""
+REQUESTS_ASSET: Final = f"{ASSETS}/requests.json"
+PROJECT_ASSET: Final = f"{ASSETS}/project.sha256"
+"""The digest of all but what the app carries, so that an app of an older ortrim is not taken for today's."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class HarnessContent:
+    """What the app carries: the text of its requests, its libraries by file name, and other files by asset name."""
+
+    requests: str
+    libraries: Mapping[str, Path]
+    assets: Mapping[str, Path]
+
+
+@dataclass(frozen=True, kw_only=True)
+class HarnessApks:
+    """The compiled app, and its instrumentation."""
+
+    app: Path
+    test: Path
+
+
+@dataclass(frozen=True, kw_only=True)
+class PhoneApp:
+    """A compiled and signed app for iPhones, a folder, and what the phone knows it by."""
+
+    path: Path
+    identifier: str
+
+
+NATIVE: Final = "/@native"
+FILES: Final = "/@files"
+RUN: Final = "/@run"
+"""What command lines name folders by that the app alone knows: its libraries, its files, and the run's own."""
+REQUESTED_OUTPUTS: Final = f"{RUN}/outputs"
+REPORT: Final = "report.json"
+START_SECONDS: Final = 10.0
+"""For opening the library, loading the model and warming up, on a slow phone."""
+LEAST_SECONDS: Final = 300.0
+MOST_SECONDS: Final = 2100.0
+"""For all runs aggregate. Firebase ends what takes more than 45 minutes on a phone, installing included, and a run that
+a farm ends has no results: five minutes stay unused, besides those for installing."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RequestedFile:
+    """A file that the app carries, and where on the device the runner looks for it."""
+
+    asset: str
+    path: str
+    sha256: str
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RequestedLibrary:
+    """A library that the app carries, by its name."""
+
+    name: str
+    sha256: str
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RequestedRun:
+    """One process of the runner: its command line, and how long it may take."""
+
+    words: tuple[str, ...]
+    seconds: float
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RequestsDocument:
+    """The file that `Requests.java` and `Run.m` read."""
+
+    schema: Literal["ortrim-requests/1"] = "ortrim-requests/1"
+    seconds: float
+    libraries: tuple[RequestedLibrary, ...]
+    contents: tuple[RequestedFile, ...]
+    runs: tuple[RequestedRun, ...]
+
+
+def batch_seconds(requests: Sequence[RunRequest]) -> float:
+    """Return how long requests may take aggregate on a device, in seconds."""
+    longest = sum(START_SECONDS + len(request.cases) * request.repetition.seconds for request in requests)
+    return min(MOST_SECONDS, max(LEAST_SECONDS, longest))
+
+
+def told(request: RunRequest) -> RunRequest:
+    """Return a request without what it says of this machine's folders: where its outputs go here."""
+    return dataclasses.replace(request, outputs=Path(REQUESTED_OUTPUTS) if request.outputs else None)
+
+
+def harness_content(requests: Sequence[RunRequest]) -> HarnessContent:
+    """Return what the app has to carry for these requests, in their order, all of one runner.
+
+    The same requests on the same files give the same bytes. Files lie in the app under their digests, so that no name
+    of a model's or a case's file meets what Android's packaging leaves out or renames. Raises `StorageError` for a
+    file that cannot be read.
+    """
+    payload_of = cache(lambda request: make_payload(request, FILES, REQUESTED_OUTPUTS))
+    payloads = [payload_of(told(request)) for request in requests]
+    return carried(
+        requests,
+        libraries={name: path for payload in payloads for name, path in _libraries(payload).items()},
+        files={name: path for payload in payloads for name, path in _others(payload).items()},
+        runs=tuple(_run(payload) for payload in payloads),
+    )
+
+
+def carried(
+    requests: Sequence[RunRequest],
+    *,
+    libraries: Mapping[str, Path],
+    files: Mapping[str, Path],
+    runs: tuple[RequestedRun, ...],
+) -> HarnessContent:
+    """Return what an app carries, from libraries by their names in it and files by theirs on the device.
+
+    Raises `StorageError` for a file that cannot be read.
+    """
+    digest_of = cache(_digest)
+    contents = tuple(
+        RequestedFile(asset=f"{ASSETS}/files/{digest_of(path)[:DIGITS]}", path=name, sha256=digest_of(path))
+        for name, path in sorted(files.items())
+    )
+    document = RequestsDocument(
+        seconds=batch_seconds(requests),
+        libraries=tuple(RequestedLibrary(name=name, sha256=digest_of(libraries[name])) for name in sorted(libraries)),
+        contents=contents,
+        runs=runs,
+    )
+    return HarnessContent(
+        requests=to_json(document),
+        libraries=MappingProxyType(dict(libraries)),
+        assets=MappingProxyType({content.asset: files[content.path] for content in contents}),
+    )
+
+
+def _digest(path: Path) -> str:
+    with storage_errors(path):
+        return sha256_of(path)
+
+
+def _library_name(payload: Payload) -> str:
+    """Return a library's name in the app, by its digest: ours and the baseline's are called alike."""
+    return f"libortrim_{payload.request.library.parent.name}.so"
+
+
+def _libraries(payload: Payload) -> dict[str, Path]:
+    """Return what the installer puts among the app's libraries; a companion is needed by its own name."""
+    return {
+        RUNNER_LIBRARY: payload.files[payload.executable],
+        _library_name(payload): payload.files[_named(payload.request.library)],
+        **{path.name: payload.files[_named(path)] for path in payload.request.companions},
+    }
+
+
+def _others(payload: Payload) -> dict[str, Path]:
+    request = payload.request
+    libraries = {payload.executable, *map(_named, (request.library, *request.companions))}
+    return {name: path for name, path in payload.files.items() if name not in libraries}
+
+
+def _named(path: Path) -> str:
+    """Return the name among a payload's files of a path in its request."""
+    return path.relative_to(FILES).as_posix()
+
+
+def _run(payload: Payload) -> RequestedRun:
+    there = dataclasses.replace(
+        payload.request,
+        runner=Path(NATIVE) / RUNNER_LIBRARY,
+        library=Path(NATIVE) / _library_name(payload),
+        companions=tuple(Path(NATIVE) / path.name for path in payload.request.companions),
+    )
+    words = (*runner_words(there), "--json", f"{RUN}/{REPORT}")
+    return RequestedRun(words=words, seconds=there.repetition.timeout_seconds)
+
+
+CRASH: Final = re.compile(r"FATAL EXCEPTION|Fatal signal|UnsatisfiedLinkError|Abort message|has died|ANR in")
+MOST_LINES: Final = 3
+MOST_LETTERS: Final = 200
+
+
+def crash(log: Path) -> str:
+    """Return the last lines of a device's log that tell of a crash; empty when there are none, or there is no log."""
+    lines = [line.strip()[:MOST_LETTERS] for line in text_of(log).splitlines() if CRASH.search(line)]
+    return "\n".join(lines[-MOST_LINES:])
+
+
+RESULTS: Final = "results.json"
+RUNS: Final = "runs"
+MOST_RESULTS_BYTES: Final = 64 << 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class HarnessRun:
+    """How one process ended: `code` is a shell's exit code, `thermal` Android's status after it, -1 when unknown.
+
+    `stdout` and `stderr` are the last of what it printed; for one that did not start, the reason is in `stderr`.
+    """
+
+    how: Literal["exit", "timeout", "endless", "not-started"]
+    code: int
+    stdout: str
+    stderr: str
+    seconds: float
+    thermal: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class HarnessResults:
+    """All that came back. `problem` is why there are fewer runs than were asked for; not `complete`, the app died."""
+
+    schema: Literal["ortrim-results/1"]
+    requests_sha256: str
+    problem: str
+    complete: bool
+    runs: tuple[HarnessRun, ...]
+    facts: Mapping[str, str] = field(default_factory=dict)
+    facts_after: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def host(self) -> HostFacts:
+        """The machine as it described itself after the runs, and its thermal state before them."""
+        before, after = _printed(self.facts), _printed(self.facts_after or self.facts)
+        return dataclasses.replace(adb_host(after), thermal_before=adb_thermal(before).status)
+
+
+def read_results(folder: Path, content: HarnessContent, where: str, log: Path | None = None) -> HarnessResults:
+    """Return the results in a folder that are those of `content`; where there are none, `log` may tell of a crash.
+
+    Raises `VerifyError`: `farm-results-missing`, `farm-results-unreadable`, `farm-results-foreign` (of other requests);
+    `StorageError` when the folder cannot be read.
+    """
+    path = folder / RESULTS
+    if not path.is_file() or path.is_symlink():
+        what, hint = "the run has no results", "look at the device's log at the farm"
+        raise VerifyError("farm-results-missing", what, where=where, why=crash(log) if log else "", hint=hint)
+    results = _read(path, where)
+    if results.requests_sha256 != hashlib.sha256(content.requests.encode()).hexdigest():
+        what = "these are the results of other requests"
+        hint = "the farm returned files of an older run; verify again"
+        raise VerifyError("farm-results-foreign", what, where=where, hint=hint)
+    return results
+
+
+def folder_of_run(folder: Path, number: int) -> Path | None:
+    """Return the folder of what a run left, None when it is not there or, through a link, is somewhere else."""
+    inner = Path(RUNS) / f"{number:03}"
+    found = folder / inner
+    return found if found.is_dir() and found.resolve() == folder.resolve() / inner else None
+
+
+def _read(path: Path, where: str) -> HarnessResults:
+    with storage_errors(path):
+        if path.stat().st_size > MOST_RESULTS_BYTES:
+            raise _unreadable(where, f"it has more than {MOST_RESULTS_BYTES >> 20} MiB")
+        text = path.read_bytes()
+    try:
+        return from_json(HarnessResults, text)
+    except (ValidationError, ValueError) as error:
+        raise _unreadable(where, "\n".join(str(error).splitlines()[:3])) from error
+
+
+def _unreadable(where: str, why: str) -> VerifyError:
+    hint = "look at the device's log at the farm, and verify again"
+    return VerifyError(
+        "farm-results-unreadable", f"{RESULTS} was not written by ortrim's app", where=where, why=why, hint=hint
+    )
+
+
+def _printed(facts: Mapping[str, str]) -> str:
+    """Return facts as the shell of an Android device prints them."""
+    return "".join(f"\n{SECTION}{name}\n{text}\n" for name, text in facts.items())
+
+
+OUTPUTS: Final = "outputs"
+EARLY_SECONDS: Final = 1.0
+"""A run that was stopped so long before its limit was stopped at another: that of all runs aggregate."""
+
+
+class Answers:
+    """The results of some requests, in their order; `where` names the device and the run at the farm."""
+
+    def __init__(
+        self, *, device: str, where: str, folder: Path, results: HarnessResults, requests: Sequence[RunRequest]
+    ) -> None:
+        self.results = results
+        self._device = device
+        self._where = where
+        self._folder = folder
+        self._count = len(requests)
+        self._numbers: dict[RunRequest, deque[int]] = {}
+        for number, request in enumerate(requests):
+            self._numbers.setdefault(told(request), deque()).append(number)
+
+    def next(self, request: RunRequest) -> RunnerOutput:
+        """Return what the next of all equal requests ended with.
+
+        Raises `VerifyError`: `farm-run-missing` (the app or its time ended before it), and those that other devices
+        raise; `LookupError` for a request that is none of ours: a fault of the program.
+        """
+        numbers = self._numbers.get(told(request))
+        if not numbers:
+            raise LookupError(f"{self._device} does not have this run: {place_of(request)}")
+        number = numbers.popleft()
+        if number >= len(self.results.runs):
+            raise self._missing(number)
+        folder = folder_of_run(self._folder, number)
+        if request.outputs and folder and not (folder / OUTPUTS).is_symlink():
+            copy_files(folder / OUTPUTS, request.outputs)
+        return read_output(self._completed(number, folder, request), request)
+
+    def _completed(self, number: int, folder: Path | None, request: RunRequest) -> Completed:
+        """Return how a run ended; raises for one that was not left to its end."""
+        run: HarnessRun = self.results.runs[number]
+        match run.how:
+            case "timeout":
+                early = run.seconds < request.repetition.timeout_seconds - EARLY_SECONDS
+                raise self._missing(number) if early else never_ended(request)
+            case "endless":
+                raise endless_output(place_of(request))
+            case "not-started":
+                raise not_startable(self._device, run.stderr)
+            case "exit" if run.code in NOT_STARTED:  # Java gives to a shell what the system cannot execute
+                raise not_startable(self._device, run.stderr.strip())
+            case "exit":
+                report = _report(folder, request) or run.stdout
+                return Completed(argv=(), returncode=signalled(run.code), stdout=report, stderr=run.stderr)
+
+    def _missing(self, number: int) -> VerifyError:
+        died = "" if self.results.complete else "the app ended before it, because memory or time ran out"
+        what = f"run {number + 1} of {self._count} was not carried out"
+        return VerifyError("farm-run-missing", what, where=self._where, why=self.results.problem or died)
+
+
+def _report(folder: Path | None, request: RunRequest) -> str:
+    """Return the runner's report; empty when there is none."""
+    path = folder / REPORT if folder else None
+    if path is None or not path.is_file():
+        return ""
+    if path.stat().st_size > MOST_PRINTED_BYTES:
+        raise endless_output(place_of(request))
+    return text_of(path)
+
+
+PART: Final = re.compile(r"\bortrim-result ([0-9]{1,6})/([0-9]{1,6}) ([A-Za-z0-9+/]*={0,2})[ \t\r]*$")
+END: Final = re.compile(r"\bortrim-result-end ([0-9a-f]{64}) ([0-9]{1,12})[ \t\r]*$")
+TOO_LARGE: Final = re.compile(r"\bortrim-result-too-large ([0-9]{1,12})[ \t\r]*$")
+PART_BYTES: Final = 2250
+"""A multiple of three, so that the parts join to one base64 text; 3,000 letters fit into a line of Android's log."""
+MOST_BYTES: Final = 64 << 20
+MOST_NAMED: Final = 5
+
+Parts = dict[int, dict[int, str]]
+"""Of each total that was announced, the parts by their numbers."""
+
+
+class BrokenTransport(Exception):
+    """A log holds parts of results, but not all of them; the words say what is missing."""
+
+
+def encode(payload: bytes) -> tuple[str, ...]:
+    """Return the lines that carry a payload, as the harness prints them, without what a log puts before."""
+    parts = [payload[start : start + PART_BYTES] for start in range(0, len(payload), PART_BYTES)]
+    lines = [
+        f"ortrim-result {number}/{len(parts)} {binascii.b2a_base64(part, newline=False).decode()}"
+        for number, part in enumerate(parts, start=1)
+    ]
+    return (*lines, f"ortrim-result-end {hashlib.sha256(payload).hexdigest()} {len(payload)}")
+
+
+def decode(lines: Iterable[str]) -> bytes | None:
+    """Return the payload that a log carries, None when there is no trace of one.
+
+    Of several the last that is whole counts. Raises `BrokenTransport` when none is.
+    """
+    parts: Parts = {}
+    found: bytes | None = None
+    broken = ""
+    for line in lines:
+        if part := PART.search(line):
+            _take(parts, int(part[1]), int(part[2]), part[3])
+        elif end := END.search(line):
+            payload = _joined(parts, int(end[2]), end[1])
+            found, broken = (payload, "") if isinstance(payload, bytes) else (found, payload)
+        elif large := TOO_LARGE.search(line):
+            broken = f"the results are too large for the log: {int(large[1]):,} bytes"
+    if found is None and (broken or parts):
+        raise BrokenTransport(broken or "the log ends in the middle of the results")
+    return found
+
+
+def _take(parts: Parts, number: int, total: int, text: str) -> None:
+    """Keep a part under its total: other payloads' parts mostly have other totals."""
+    if 1 <= number <= total:
+        parts.setdefault(total, {})[number] = text
+
+
+def _joined(parts: Parts, size: int, digest: str) -> bytes | str:
+    """Return the payload of that size and digest, or what is wrong with what there is."""
+    if size > MOST_BYTES:
+        return f"the log announces {size:,} bytes of results, more than the {MOST_BYTES:,} that are taken"
+    if hashlib.sha256(b"").hexdigest() == digest:
+        return b""
+    for total, texts in parts.items():
+        payload = _decoded(texts, total) if len(texts) == total else b""
+        if len(payload) == size and hashlib.sha256(payload).hexdigest() == digest:
+            return payload
+    return _lack(parts)
+
+
+def _decoded(texts: dict[int, str], total: int) -> bytes:
+    try:
+        return binascii.a2b_base64("".join(texts[number] for number in range(1, total + 1)), strict_mode=True)
+    except binascii.Error:
+        return b""
+
+
+def _lack(parts: Parts) -> str:
+    """Say what is missing of the payload that was begun last."""
+    total, texts = next(reversed(parts.items()), (0, {}))
+    lost = total - len(texts)
+    if not lost:
+        return "the results in the log do not have the digest that the device gave them"
+    missing = islice((number for number in range(1, total + 1) if number not in texts), MOST_NAMED)
+    named = ", ".join(str(number) for number in missing)
+    more = f" and {lost - MOST_NAMED:,} more" if lost > MOST_NAMED else ""
+    return f"the log lost {lost:,} of the {total:,} lines that carry the results: {named}{more}"

@@ -1,0 +1,180 @@
+"""The machine on which ortrim itself runs.
+
+- Running the runner as a child of this process: on this machine itself, or under qemu's user emulation.
+- Files as a program's streams: for what is not text, or must not be a pipe.
+"""
+
+import dataclasses
+import os
+import platform
+import secrets
+import signal
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from ortrim.base.command import Completed, run
+from ortrim.devices.device import NOT_STARTED, check_pinning, not_startable, pinned
+from ortrim.devices.facts import read_cpu_information
+from ortrim.devices.remote_shell import VARIABLE
+from ortrim.errors import ToolError
+from ortrim.parity import measurements
+from ortrim.parity.runner import MOST_PRINTED_BYTES, RunnerOutput, RunRequest, runner_words
+from ortrim.parity.runner_output import read_output, within_limits
+
+ENVIRONMENT: Final = {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8"}
+"""What the runner sees besides our mark, so that no variable of the user's shell favours one library."""
+PASSED: Final = "LOCPATH"
+"""The variable that it sees as well: it names the folder of glibc's locales, without which some models do not load."""
+
+
+def run_locally(words: Sequence[str], request: RunRequest, *, cwd: Path | None = None) -> Completed:
+    """Run the runner to its end. Whatever else happens, it is ended, and with it all that it started.
+
+    Raises `VerifyError`: `runner-timeout`, `endless-output`, `runner-not-startable`.
+    """
+    mark = f"@@{secrets.token_hex(8)}"
+    try:
+        with within_limits(request):
+            return run(
+                words,
+                cwd=cwd,
+                environment={**_environment(), VARIABLE: mark},
+                timeout_seconds=request.repetition.timeout_seconds,
+                most_bytes=MOST_PRINTED_BYTES,
+            )
+    except ToolError as error:
+        _kill(mark)
+        raise not_startable(str(request.runner), error.why) from error
+    except BaseException:  # Ctrl-C must not leave a runner's children behind either
+        _kill(mark)
+        raise
+
+
+def absolute(request: RunRequest) -> RunRequest:
+    """Return a request that holds in every working folder."""
+    cases = tuple(dataclasses.replace(case, folder=case.folder.absolute()) for case in request.cases)
+    return dataclasses.replace(
+        request,
+        runner=request.runner.absolute(),
+        model=request.model.absolute(),
+        cases=cases,
+        outputs=request.outputs.absolute() if request.outputs else None,
+    )
+
+
+def _kill(mark: str) -> None:
+    """Kill what carries the mark: a child in a session of its own is not among those that `run` stops.
+
+    Only Linux tells of the environments of processes.
+    """
+    carried = f"{VARIABLE}={mark}".encode()
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        with suppress(OSError):
+            if carried in path.read_bytes():
+                os.kill(int(path.parent.name), signal.SIGKILL)
+
+
+class Host:
+    """Runs the runner as a child process, on `cores` (all, when empty).
+
+    Raises `UsageError` `cannot-pin`, or `ToolError` when there is no `taskset`.
+    """
+
+    name = "host"
+    memory_meaningful = True
+    time_meaningful = True
+
+    def __init__(self, cores: tuple[int, ...] = ()) -> None:
+        self._cores = cores
+        check_pinning(_execute, cores, self.name)
+
+    def facts(self) -> measurements.HostFacts:
+        """Describe this machine."""
+        cpu = read_cpu_information(_cpu_information())
+        return measurements.HostFacts(
+            system=platform.system(),
+            machine=platform.machine(),
+            cpu=cpu.name or platform.processor() or platform.machine(),
+            cores=os.cpu_count() or 1,
+            pinned_cores=self._cores,
+            memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+            kind="vm" if "hypervisor" in cpu.features else "physical",
+            abi=platform.machine(),
+            os_version=f"{platform.system()} {platform.release()}",
+            page_bytes=os.sysconf("SC_PAGE_SIZE"),
+            cpu_features=cpu.features,
+        )
+
+    def run(self, request: RunRequest) -> RunnerOutput:
+        """Run the runner once.
+
+        Raises `VerifyError`: those of `run_locally` and of `read_output`.
+        """
+        done = run_locally((*pinned(self._cores), *runner_words(request)), request)
+        if self._cores and done.returncode in NOT_STARTED:  # taskset's own
+            raise not_startable(str(request.runner), done.stderr.strip())
+        return read_output(done, request)
+
+    def close(self) -> None:
+        """Leave everything as it is: runs on this machine write nothing but their outputs."""
+
+
+def saturates_here() -> bool:
+    """Whether int8 GEMM saturates here, as with AVX2 alone, and are others than on most devices.
+
+    `vpmaddubsw` adds two of them in 16 bits; SSE's kernels, VNNI and ARM add in 32
+    (https://onnxruntime.ai/docs/performance/model-optimizations/quantization.html).
+    """
+    features = set(read_cpu_information(_cpu_information()).features)
+    return "avx2" in features and not features & {"avx_vnni", "avx512_vnni"}
+
+
+def _execute(words: Sequence[str], seconds: float) -> Completed:
+    return run(words, environment=_environment(), timeout_seconds=seconds)
+
+
+def _environment() -> dict[str, str]:
+    return {**ENVIRONMENT, **({PASSED: os.environ[PASSED]} if PASSED in os.environ else {})}
+
+
+def _cpu_information() -> str:
+    try:
+        return Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+
+
+def redirected(
+    words: Sequence[str], *, given: Path | None = None, printed: Path | None = None, complaints: Path | None = None
+) -> tuple[str, ...]:
+    """Return the command line that runs `words` with these files as standard input, output and error.
+
+    The shell's text is made of fixed parts alone; paths and words reach it as arguments.
+    """
+    files = [(sign, path) for sign, path in (("<", given), (">", printed), ("2>", complaints)) if path is not None]
+    if not files:
+        return tuple(words)
+    take = "".join(f"f{index}=$1; shift; " for index in range(len(files)))
+    script = f'{take}exec "$@" ' + " ".join(f'{sign}"$f{index}"' for index, (sign, _) in enumerate(files))
+    return ("/bin/sh", "-c", script, "sh", *(str(path) for _, path in files), *words)
+
+
+def cut_tail(path: Path, start: bytes, completed: Completed, longest: int = 200) -> Completed:
+    """Move what a file has from the last `start` on, within its last `longest` bytes, to a program's `stdout`."""
+    with path.open("r+b") as file:
+        size = file.seek(0, 2)
+        begin = max(0, size - longest)
+        file.seek(begin)
+        tail = file.read()
+        at = tail.rfind(start)
+        if at < 0:
+            return completed
+        file.truncate(begin + at)
+    return Completed(
+        argv=completed.argv,
+        returncode=completed.returncode,
+        stdout=tail[at:].decode("utf-8", errors="replace"),
+        stderr=completed.stderr,
+    )

@@ -1,0 +1,416 @@
+"""A machine behind a transport, whichever: each run has a folder of its own there, and its results are brought here.
+
+- Our own folder on another machine: files go there once, and are checked there; nothing of it stays.
+- What reaches a machine that is not this one: `adb`, `ssh`, or a shell in a test.
+- Where on another machine our folders are made: the usual place of its kind, or one that the environment names.
+- Files that came from another machine, which may have sent anything: nothing of this one is reached through them.
+- What one run takes along to another machine, and how that machine's paths come into the runner's command line.
+- What a machine is asked before and between runs, and what is known of it from the answers.
+"""
+
+import dataclasses
+import hashlib
+import os
+import re
+import secrets
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final, Literal, Protocol
+
+from ortrim.base.command import Completed, last_lines
+from ortrim.base.files import sha256_of, storage_errors
+from ortrim.devices.device import NOT_STARTED, check_pinning, not_startable, pinned
+from ortrim.devices.facts import UNKNOWN_HEAT, Thermal
+from ortrim.devices.remote_shell import signalled
+from ortrim.errors import UsageError, VerifyError
+from ortrim.parity.measurements import HostFacts
+from ortrim.parity.runner import RunnerOutput, RunRequest, runner_words
+from ortrim.parity.runner_output import never_ended, read_output
+
+
+class Transport(Protocol):
+    """A machine that takes files and runs commands, one after the other.
+
+    Folders are absolute paths of the machine, written with slashes. Every method raises `VerifyError`: `device-lost`
+    when the machine cannot be reached or goes away half way (with a reference of its own where the causes can be
+    distinguished, such as a device that refuses this user), `device-full` when it has no room for what it is sent.
+    """
+
+    def execute(self, words: Sequence[str], *, timeout_seconds: float) -> Completed:
+        """Run a command on the machine to its end and return its exit code, stdout and stderr.
+
+        `words` reach the program as they are: whoever goes through a shell quotes them. The exit code is the one that
+        a shell gives, 128 plus the signal's number for a program that a signal ended. Raises `VerifyError`
+        `device-timeout` when it does not end in time; it is then ended on the machine too.
+        """
+
+    def push(self, files: Mapping[str, Path], folder: str) -> None:
+        """Copy local files, by their names below `folder`, which is made with what folders the names need.
+
+        What is there already under such a name is replaced. Permissions are not promised.
+        """
+
+    def pull(self, folder: str, destination: Path) -> None:
+        """Copy everything below a folder of the machine into `destination`, a local folder that is there.
+
+        No file lands outside `destination`, whatever the machine sends.
+        """
+
+
+VARIABLES: Final[Mapping[str, str]] = MappingProxyType({"adb": "ORTRIM_ADB_FOLDER", "ssh": "ORTRIM_SSH_FOLDER"})
+FOLDER: Final = re.compile(r"/[^\x00-\x1f\x7f]{0,1000}")
+NEEDED: Final = "a folder on the device that is writable and not mounted noexec"
+
+
+def base_folder(kind: Literal["adb", "ssh"], usual: str) -> str:
+    """Return the folder on machines of a kind below which ours is made. Raises `UsageError` `bad-folder`."""
+    named = os.environ.get(VARIABLES[kind], "")
+    if named and not FOLDER.fullmatch(named):
+        hint = f"give an absolute path on the device, such as {usual}"
+        raise UsageError("bad-folder", f"{named[:100]!r} is not such a path", where=VARIABLES[kind], hint=hint)
+    return named or usual
+
+
+def other_folder(name: str) -> str:
+    """Return the hint to name another base folder for a device, by its name in reports."""
+    kind = name.partition(":")[0]
+    return f"name {NEEDED} in {VARIABLES.get(kind, ' or '.join(VARIABLES.values()))}"
+
+
+DIGITS: Final = 24
+"""Of the digest that names a folder: what changed gets another name, what did not is there already."""
+LIBRARY: Final = "library.so"
+LINKED: Final = "library.a"
+"""What the runner calls the static library that it was linked with; nothing lies there."""
+ONNX: Final = ".onnx"
+FACTS_FILE: Final = "facts.json"
+"""Lies beside a prepared model and is ours alone."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Payload:
+    """The files by their names below a folder of the machine, and the request in that machine's paths.
+
+    `executable` is the runner's name among the files.
+    """
+
+    files: Mapping[str, Path]
+    executable: str
+    request: RunRequest
+
+
+def make_payload(request: RunRequest, folder: str, outputs: str) -> Payload:
+    """Return what has to lie below `folder`, an absolute folder of the machine, for a run that saves to `outputs`.
+
+    Names are made of digests of contents, so that equal names are equal files. Raises `StorageError` for a file that
+    cannot be read.
+    """
+    linked = request.library.suffix == Path(LINKED).suffix
+    groups = [
+        _group({"runner": request.runner}),
+        _group({} if linked else {LIBRARY: request.library, **{path.name: path for path in request.companions}}),
+        _group(_model_files(request.model)),
+        *(_group(_below(case.folder)) for case in request.cases),
+    ]
+    runner, library, model, *cases = (Path(folder) / name for name, _ in groups)
+    there = dataclasses.replace(
+        request,
+        runner=runner / "runner",
+        library=Path(folder) / LINKED if linked else library / LIBRARY,
+        companions=tuple(library / path.name for path in request.companions),
+        model=model / _model_name(request.model),
+        cases=tuple(dataclasses.replace(case, folder=at) for case, at in zip(request.cases, cases, strict=True)),
+        outputs=Path(outputs) if request.outputs else None,
+    )
+    files = {f"{name}/{inner}": path for name, group in groups for inner, path in group.items()}
+    return Payload(files=MappingProxyType(files), executable=f"{groups[0][0]}/runner", request=there)
+
+
+def _group(files: Mapping[str, Path]) -> tuple[str, Mapping[str, Path]]:
+    """Return the name of a folder that holds these files, and the files."""
+    lines = []
+    for name, path in sorted(files.items()):
+        with storage_errors(path):
+            lines.append(f"{name}\0{sha256_of(path)}")
+    return hashlib.sha256("\n".join(lines).encode(errors="surrogateescape")).hexdigest()[:DIGITS], files
+
+
+def _model_files(model: Path) -> dict[str, Path]:
+    """Return a model and, for one in ONNX format, the files beside it, which may hold its weights."""
+    beside = _below(model.parent) if model.suffix == ONNX else {}
+    others = {name: path for name, path in beside.items() if name not in {model.name, FACTS_FILE}}
+    return {**others, _model_name(model): model}
+
+
+def _model_name(model: Path) -> str:
+    """Return the name of a model on the machine; the runtime tells the formats apart by the ending."""
+    return model.name if model.suffix == ONNX else f"model{model.suffix}"
+
+
+def _below(folder: Path) -> dict[str, Path]:
+    with storage_errors(folder):
+        paths = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+    return {path.relative_to(folder).as_posix(): path for path in paths}
+
+
+COMMAND_SECONDS: Final = 120.0
+"""How long a machine may take for a command of ours that is not the runner."""
+PREFIX: Final = "ortrim-"
+STALE_DAYS: Final = "1"
+CHECKSUM_PROGRAMS: Final = ("sha256sum", "sha1sum", "md5sum")
+"""The first that a machine has is used: toybox has the first from Android 8 on. Any of them notices a damaged copy."""
+
+
+class RemoteFolder:
+    """A folder below `base`, which is there or can be made, under a name that nobody else has.
+
+    `owner` is the machine's name in diagnostics. What the transport raises comes through everywhere but from `remove`.
+    """
+
+    def __init__(self, transport: Transport, *, base: str, owner: str) -> None:
+        self.path = f"{base.rstrip('/')}/{PREFIX}{secrets.token_hex(8)}"
+        self.files = f"{self.path}/files"
+        self._transport = transport
+        self._owner = owner
+        self._there: set[str] = set()
+        self._begun = False
+
+    def open(self) -> None:
+        """Make the folder, and remove those of processes that were killed; nothing when files are in it already.
+
+        Raises `VerifyError` `device-unusable`.
+        """
+        if self._there:
+            return
+        self._begun = True
+        base = self.path.rpartition("/")[0]
+        self.make(self.path)
+        with suppress(VerifyError):
+            age = ("-maxdepth", "1", "-name", f"{PREFIX}*", "-mtime", f"+{STALE_DAYS}")
+            self._command("find", base, *age, "-exec", "rm", "-rf", "{}", "+")
+
+    def make(self, folder: str) -> None:
+        """Make a folder with those that it lies in. Raises `VerifyError` `device-unusable`."""
+        self._required("mkdir", "-p", folder)
+
+    def remove(self, folder: str) -> None:
+        """Remove a folder of ours; a machine that has gone away keeps it until the next `ortrim` finds it."""
+        with suppress(VerifyError):
+            self._command("rm", "-rf", folder)
+
+    def close(self) -> None:
+        """Remove all that is ours, also when it was begun alone."""
+        if self._begun:
+            self.remove(self.path)
+        self._there.clear()
+
+    def push(self, payload: Payload) -> None:
+        """Push what is not there yet, and believe only what the machine itself says of the contents.
+
+        Raises `VerifyError`: `push-incomplete`, `device-unusable`; `StorageError` for files that cannot be read.
+        """
+        missing = {name: path for name, path in payload.files.items() if name not in self._there}
+        if not missing:
+            return
+        self._transport.push(missing, self.files)
+        self._check(missing)
+        if payload.executable in missing:
+            self._required("chmod", "755", str(payload.request.runner))
+        self._there.update(missing)
+
+    def _check(self, files: Mapping[str, Path]) -> None:
+        program, done = self._checksums(tuple(f"{self.files}/{name}" for name in files))
+        # A name with a backslash or a line end is written in another way, and its line begins with a backslash.
+        found = [line.lstrip("\\").split(" ")[0] for line in done.stdout.splitlines()]
+        if done.returncode != 0 or found != [_digest_of(path, program.removesuffix("sum")) for path in files.values()]:
+            what = "the files on the device differ from those sent"
+            hint = f"free some space below {self.path} and check that it is writable"
+            raise VerifyError("push-incomplete", what, where=self._owner, why=last_lines(done.stderr), hint=hint)
+
+    def _checksums(self, paths: Sequence[str]) -> tuple[str, Completed]:
+        """Return the first program for checksums that the machine has, and what it printed."""
+        for program in CHECKSUM_PROGRAMS:
+            done = self._command(program, *paths)
+            if done.returncode not in NOT_STARTED:
+                return program, done
+        what = f"the device has none of {', '.join(CHECKSUM_PROGRAMS)}, so what was sent cannot be checked"
+        hint = "install one of them there (coreutils, busybox or toybox has them), or use another device"
+        raise VerifyError("device-unusable", what, where=self._owner, why=last_lines(done.stderr), hint=hint)
+
+    def _command(self, *words: str) -> Completed:
+        return self._transport.execute(words, timeout_seconds=COMMAND_SECONDS)
+
+    def _required(self, *words: str) -> None:
+        done = self._command(*words)
+        if done.returncode != 0:
+            what = f"'{words[0]}' failed with {done.returncode}"
+            hint = other_folder(self._owner)
+            raise VerifyError("device-unusable", what, where=self._owner, why=last_lines(done.stderr), hint=hint)
+
+
+def _digest_of(path: Path, algorithm: str) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, lambda: hashlib.new(algorithm, usedforsecurity=False)).hexdigest()
+
+
+def copy_files(source: Path, destination: Path) -> None:
+    """Copy the regular files below a folder; links, which a machine may have sent, are not followed."""
+    with storage_errors(destination):
+        for path in sorted(source.rglob("*")):
+            if path.is_file() and not path.is_symlink():
+                target = destination / path.relative_to(source)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(path, target)
+
+
+def text_of(path: Path) -> str:
+    """Return the text of a regular file; empty for a link, and for what is not there."""
+    regular = path.is_file() and not path.is_symlink()
+    return path.read_text(encoding="utf-8", errors="replace") if regular else ""
+
+
+REPORT: Final = "report.json"
+OUTPUTS: Final = "outputs"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RemoteMachine:
+    """What is known of a machine behind a transport before anything runs there.
+
+    `base` is a folder that is there or can be made. `describe` asks the machine for its facts, with its present
+    thermal state in `thermal_after`, and `thermal` for its heat alone. The runner is kept on `cores`, all of the
+    machine's when there are none.
+    """
+
+    name: str
+    transport: Transport
+    base: str
+    describe: Callable[[], HostFacts]
+    thermal: Callable[[], Thermal] = lambda: UNKNOWN_HEAT
+    cores: tuple[int, ...] = ()
+    memory_meaningful: bool = True
+    time_meaningful: bool = True
+
+
+class RemoteDevice:
+    """Runs the runner on a machine behind a transport, in a folder of its own below the machine's base.
+
+    The thermal state that the machine had before the first run is remembered. `before_run` is called before each run
+    (until a phone has cooled down); it may raise `VerifyError`.
+    """
+
+    def __init__(self, machine: RemoteMachine, before_run: Callable[[], None] = lambda: None) -> None:
+        self.name = machine.name
+        self.memory_meaningful = machine.memory_meaningful
+        self.time_meaningful = machine.time_meaningful
+        self._transport = machine.transport
+        self._folder = RemoteFolder(machine.transport, base=machine.base, owner=machine.name)
+        self._describe = machine.describe
+        self._cores = machine.cores
+        self._before_run = before_run
+        self._first: HostFacts | None = None
+        self._runs = 0
+
+    def facts(self) -> HostFacts:
+        """Describe the machine now. Raises what `describe` raises."""
+        now = self._describe()
+        self._first = self._first or now
+        return dataclasses.replace(
+            now,
+            pinned_cores=self._cores,
+            thermal_before=self._first.thermal_after,
+            memory_meaningful=self.memory_meaningful,
+            time_meaningful=self.time_meaningful,
+        )
+
+    def run(self, request: RunRequest) -> RunnerOutput:
+        """Run the runner once.
+
+        Raises `VerifyError`: what the transport raises, `push-incomplete`, `runner-timeout`, and those of
+        `read_output`; `StorageError` when files of this machine cannot be read or written.
+        """
+        self._first = self._first or self._describe()
+        self._folder.open()
+        self._runs += 1
+        place = f"{self._folder.path}/run-{self._runs}"
+        payload = make_payload(request, self._folder.files, f"{place}/{OUTPUTS}")
+        try:
+            self._folder.push(payload)
+            self._before_run()
+            return self._run(payload.request, request, place)
+        finally:
+            self._folder.remove(place)
+
+    def close(self) -> None:
+        """Remove our folder from the machine; one that has gone away keeps it until the next `ortrim` finds it."""
+        self._folder.close()
+
+    def _run(self, there: RunRequest, request: RunRequest, place: str) -> RunnerOutput:
+        """Run with the machine's paths and report with ours."""
+        self._folder.make(f"{place}/{OUTPUTS}")
+        words = (*pinned(self._cores), *runner_words(there), "--json", f"{place}/{REPORT}")
+        limit = request.repetition.timeout_seconds
+        try:
+            done = self._transport.execute(words, timeout_seconds=limit)
+        except VerifyError as error:
+            raise never_ended(request) if error.code == "device-timeout" else error from error
+        if done.returncode in NOT_STARTED:
+            base = self._folder.path.rpartition("/")[0]
+            besides = f"if {base} is mounted noexec, {other_folder(self.name)}"
+            raise not_startable(self.name, last_lines(done.stderr), besides)
+        with storage_errors(Path(tempfile.gettempdir())), tempfile.TemporaryDirectory(prefix="ortrim-") as temporary:
+            self._transport.pull(place, Path(temporary))
+            report = text_of(Path(temporary) / REPORT) or done.stdout
+            if request.outputs:
+                copy_files(Path(temporary) / OUTPUTS, request.outputs)
+        returncode = signalled(done.returncode)
+        return read_output(dataclasses.replace(done, returncode=returncode, stdout=report), request)
+
+
+ANSWER_SECONDS: Final = 60.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Probes:
+    """How machines of one kind are asked: scripts for all facts and for the heat alone, and readers of their answers.
+
+    `keeps_time` says from the answer to `facts` whether times there say anything of a real machine; user emulation
+    has none, and its memory is the emulator's, too.
+    """
+
+    facts: str
+    read_facts: Callable[[str], HostFacts]
+    heat: str
+    read_heat: Callable[[str], Thermal]
+    keeps_time: Callable[[str], bool]
+
+
+def probed_machine(
+    transport: Transport, probes: Probes, *, name: str, base: str, cores: tuple[int, ...]
+) -> RemoteMachine:
+    """Return a machine that answers these probes, ready to run on `cores` (all, when empty).
+
+    Raises what `check_pinning` raises, and what the transport raises.
+    """
+    check_pinning(lambda words, seconds: transport.execute(words, timeout_seconds=seconds), cores, name)
+
+    def ask(script: str) -> str:
+        return transport.execute(("sh", "-c", script), timeout_seconds=ANSWER_SECONDS).stdout
+
+    answer = ask(probes.facts)
+    emulated = probes.read_facts(answer).kind == "user-emulation"
+    return RemoteMachine(
+        name=name,
+        transport=transport,
+        base=base,
+        describe=lambda: probes.read_facts(ask(probes.facts)),
+        thermal=lambda: probes.read_heat(ask(probes.heat)),
+        cores=cores,
+        memory_meaningful=not emulated,
+        time_meaningful=not emulated and probes.keeps_time(answer),
+    )

@@ -1,0 +1,326 @@
+"""Boards that OpenSSH reaches: a Raspberry Pi, a server, a virtual machine.
+
+- The `ssh` program of this machine, with one connection for all commands of a run.
+- What OpenSSH says when a machine cannot be used, as diagnostics. Pure.
+"""
+
+import os
+import re
+import shlex
+import shutil
+import tarfile
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from ortrim.base.archives import unpack
+from ortrim.base.command import Completed, last_lines, run
+from ortrim.base.files import storage_errors
+from ortrim.base.tools import install_command
+from ortrim.devices.facts import SURVEY, THERMAL_SURVEY, maybe_emulated, read_sections, ssh_host, ssh_thermal
+from ortrim.devices.host import cut_tail, redirected
+from ortrim.devices.remote import Probes, RemoteMachine, base_folder, other_folder, probed_machine
+from ortrim.devices.remote_shell import run_marked
+from ortrim.devices.several import CooledDevice
+from ortrim.errors import Diagnostic, StorageError, ToolError, UsageError, VerifyError
+from ortrim.parity.runner import MOST_PRINTED_BYTES
+
+Cause = tuple[tuple[str, ...], str, str, str]
+"""Any of these words; the reference, what happened, and a hint in which `{}` is the destination."""
+CAUSES: Final[tuple[Cause, ...]] = (
+    (
+        ("REMOTE HOST IDENTIFICATION HAS CHANGED",),
+        "ssh-host-changed",
+        "the machine has another host key than before",
+        "if it was reinstalled, remove the old key: ssh-keygen -R HOST; if not, the connection may be intercepted",
+    ),
+    (
+        ("Host key verification failed", "No ED25519 host key is known", "host key is known for"),
+        "ssh-host-unknown",
+        "the machine's host key is not known here",
+        "connect once by hand and compare the key that it shows: ssh {}",
+    ),
+    (
+        ("Permission denied (", "Too many authentication failures", "no such identity"),
+        "ssh-denied",
+        "the machine accepts none of this user's keys",
+        "check the user's name, then put your key there: ssh-copy-id {}; a key with a passphrase needs ssh-add first",
+    ),
+    (
+        ("Could not resolve hostname",),
+        "ssh-no-such-host",
+        "no machine has this name",
+        "check the name, or add it to ~/.ssh/config",
+    ),
+    (
+        ("Connection refused",),
+        "ssh-refused",
+        "the machine is reachable, but no ssh server listens",
+        "start it there (Debian: systemctl enable --now ssh), or name the port: ssh://USER@HOST:PORT",
+    ),
+    (
+        ("Connection timed out", "Operation timed out", "No route to host", "Network is unreachable", "Host is down"),
+        "ssh-unreachable",
+        "the machine does not answer",
+        "check that it is switched on and in the same network: ping HOST",
+    ),
+    (
+        ("Bad owner or permissions", "Bad configuration option", "terminating,", "UNPROTECTED PRIVATE KEY FILE"),
+        "ssh-misconfigured",
+        "ssh refuses its own configuration",
+        "correct what it names, until this works: ssh {} true",
+    ),
+    (
+        ("No space left on device", "Disk quota exceeded"),
+        "device-full",
+        "the machine's disk is full",
+        f"remove files from it, or {other_folder('ssh:')}",
+    ),
+    (
+        ("Permission denied", "Read-only file system", "can't create directory", "cannot create directory"),
+        "device-not-permitted",
+        "this user may not write there",
+        other_folder("ssh:"),
+    ),
+)
+
+
+def known_error(printed: str, destination: str) -> VerifyError | None:
+    """Return the diagnostic of an ssh command that failed, by what it printed; None when nothing fits."""
+    for words, reference, what, hint in CAUSES:
+        if any(word in printed for word in words):
+            where, why = f"ssh:{destination}", last_lines(printed, 4)
+            return VerifyError(reference, what, where=where, why=why, hint=hint.replace("{}", destination))
+    return None
+
+
+def ssh_error(printed: str, destination: str) -> VerifyError:
+    """Return the diagnostic of a command whose end did not come back: `device-lost` unless ssh says otherwise."""
+    what = "the connection broke while the machine was used"
+    hint = "check the machine and the network, then run the same command again"
+    why = last_lines(printed, 4)
+    lost = VerifyError("device-lost", what, where=f"ssh:{destination}", why=why, hint=hint)
+    return known_error(printed, destination) or lost
+
+
+def copy_error(printed: str, destination: str) -> VerifyError:
+    """Return the diagnostic of `tar` on a machine that failed while the connection held."""
+    hint = f"try it by hand: tar -c FILE | ssh {destination} tar -x -f - -C /var/tmp"
+    what, why = "the machine could not copy files", last_lines(printed, 4)
+    failed = VerifyError("copy-failed", what, where=f"ssh:{destination}", why=why, hint=hint)
+    return known_error(printed, destination) or failed
+
+
+OPTIONS: Final = (
+    "BatchMode=yes",
+    "ConnectTimeout=10",
+    "ServerAliveInterval=5",
+    "ServerAliveCountMax=3",
+    "LogLevel=ERROR",
+    "ForwardAgent=no",
+    "ForwardX11=no",
+)
+IDLE_SECONDS: Final = 120
+"""After which the shared connection ends by itself, should ortrim be killed before it can end it."""
+CONNECT_SECONDS: Final = 60.0
+CLOSE_SECONDS: Final = 10.0
+DESTINATION: Final = re.compile(r"(?!-)[^\s\x00-\x1f\x7f]{1,255}")
+LONGEST_SOCKET: Final = 80
+"""The kernel takes 107 characters, and ssh adds some while it makes the socket."""
+
+
+class SshClient:
+    """One machine, by a destination that `ssh` takes: `user@host`, a name of its configuration, `ssh://user@host:22`.
+
+    `configuration` replaces the user's own file. Raises `UsageError` (`bad-destination`) or `ToolError`
+    (`tool-missing`).
+    """
+
+    def __init__(self, destination: str, configuration: Path | None = None) -> None:
+        self.destination = require_destination(destination)
+        self._program = _find("ssh")
+        self._configuration = ("-F", str(configuration)) if configuration else ()
+        self._folder: Path | None = None
+
+    def connect(self) -> None:
+        """Open the shared connection. Raises `VerifyError`: why the machine cannot be reached."""
+        folder = Path(tempfile.mkdtemp(prefix="ortrim-ssh-"))
+        if len(str(folder)) > LONGEST_SOCKET:
+            folder.rmdir()
+            folder = Path(tempfile.mkdtemp(prefix="ortrim-ssh-", dir="/tmp"))
+        self._folder = folder
+        said = folder / "stderr"
+        # Into a file: versions before 8.5 keep the pipe open in the background, and whoever reads it waits.
+        master = ("-M", "-N", "-f", "-o", f"ControlPersist={IDLE_SECONDS}")
+        words = (*self._words(), *master, "--", self.destination)
+        done = run(redirected(words, complaints=said), environment=_environment(), timeout_seconds=CONNECT_SECONDS)
+        if done.returncode != 0:
+            error = ssh_error(said.read_text(errors="replace"), self.destination)
+            self.close()
+            raise error
+
+    def script(
+        self, script: str, seconds: float, *, given: Path | None = None, printed: Path | None = None
+    ) -> Completed:
+        """Run a script by the machine's `sh`, whatever the user's shell there.
+
+        Its input is the file `given`, or empty; its output goes to the file `printed` instead of a string. Raises
+        `ToolError` (`tool-timeout`, `tool-endless`, ...).
+        """
+        words = (*self._words(), "-T", "--", self.destination, f"exec sh -c {shlex.quote(script)}")
+        command = redirected(words, given=given, printed=printed)
+        return run(command, environment=_environment(), timeout_seconds=seconds, most_bytes=MOST_PRINTED_BYTES)
+
+    def close(self) -> None:
+        """End the shared connection; raises nothing."""
+        if self._folder is None:
+            return
+        with suppress(Diagnostic):
+            run((*self._words(), "-O", "exit", "--", self.destination), timeout_seconds=CLOSE_SECONDS)
+        shutil.rmtree(self._folder, ignore_errors=True)
+        self._folder = None
+
+    def _words(self) -> tuple[str, ...]:
+        shared = () if self._folder is None else (f"ControlPath={self._folder / 'control'}",)
+        options = (word for option in (*OPTIONS, *shared) for word in ("-o", option))
+        return (self._program, *self._configuration, *options)
+
+
+def require_destination(destination: str) -> str:
+    """Return a destination that `ssh` can be given. Raises `UsageError` (`bad-destination`)."""
+    if not DESTINATION.fullmatch(destination):
+        hint = "write user@host, or a name of ~/.ssh/config, or ssh://user@host:port"
+        raise UsageError("bad-destination", "is not an ssh destination", where=repr(destination), hint=hint)
+    return destination
+
+
+def _environment() -> dict[str, str]:
+    # LC_ALL: what the system says inside ssh's messages is told apart by its words.
+    return {**os.environ, "LC_ALL": "C"}
+
+
+def _find(name: str) -> str:
+    found = shutil.which(name)
+    if found is None:
+        hint = f"run: {install_command('openssh-client')}"
+        raise ToolError("tool-missing", "is not installed", where=name, hint=hint)
+    return found
+
+
+BASE: Final = "/var/tmp"  # noqa: S108 - our folder below it has a name that nobody can guess
+"""On a disk where there is one, while /tmp is often memory, which would be missing from what is measured."""
+COPY_SECONDS: Final = 1800.0
+EXTRACT: Final = 'mkdir -p "$1" && exec tar -x -m -o -f - -C "$1"'
+"""`-m` for boards without a clock, `-o` so that files belong to who unpacks them; BusyBox and toybox know both."""
+PROBES: Final = Probes(
+    facts=SURVEY,
+    read_facts=ssh_host,
+    heat=THERMAL_SURVEY,
+    read_heat=ssh_thermal,
+    keeps_time=lambda answer: not maybe_emulated(read_sections(answer)),
+)
+
+
+class SshTransport:
+    """A machine by a connected client. Files travel as tar: boards often have no SFTP server, and all have tar."""
+
+    def __init__(self, client: SshClient) -> None:
+        self._client = client
+
+    def execute(self, words: Sequence[str], *, timeout_seconds: float) -> Completed:
+        """Run a command, as `Transport` promises. Raises `VerifyError`, or `ToolError` when ssh itself is gone."""
+        return self._run(words, timeout_seconds)
+
+    def push(self, files: Mapping[str, Path], folder: str) -> None:
+        """Copy files to the machine in one archive."""
+        with storage_errors(Path(tempfile.gettempdir())), tempfile.TemporaryDirectory(prefix="ortrim-") as temporary:
+            archive = Path(temporary) / "push.tar"
+            write_archive(archive, files)
+            done = self._run(("sh", "-c", EXTRACT, "sh", folder), COPY_SECONDS, given=archive)
+        if done.returncode != 0:
+            raise copy_error(done.stderr, self._client.destination)
+
+    def pull(self, folder: str, destination: Path) -> None:
+        """Copy a folder's content; names that lead outside, links out and devices are refused (`unsafe-archive`)."""
+        with storage_errors(destination), tempfile.TemporaryDirectory(prefix="ortrim-") as temporary:
+            archive = Path(temporary) / "pull.tar"
+            done = self._run(("tar", "-c", "-f", "-", "-C", folder, "."), COPY_SECONDS, printed=archive)
+            if done.returncode != 0:
+                raise copy_error(done.stderr, self._client.destination)
+            _unpack_into(archive, destination)
+
+    def _run(
+        self, words: Sequence[str], seconds: float, *, given: Path | None = None, printed: Path | None = None
+    ) -> Completed:
+        def start(script: str, limit: float) -> Completed:
+            done = self._client.script(script, limit, given=given, printed=printed)
+            return cut_tail(printed, b"\n@@", done) if printed else done
+
+        destination = self._client.destination
+        explain = partial(ssh_error, destination=destination)
+        return run_marked(words, start, limit_seconds=seconds, name=f"ssh:{destination}", explain=explain)
+
+
+def write_archive(archive: Path, files: Mapping[str, Path]) -> None:
+    """Write files under other names into a tar that every unpacker reads. Raises `StorageError`."""
+    with tarfile.open(archive, "w", format=tarfile.GNU_FORMAT) as tar:
+        for name, path in sorted(files.items()):
+            with storage_errors(path), path.open("rb") as content:
+                info = tarfile.TarInfo(name)
+                info.size, info.mode = path.stat().st_size, 0o644
+                tar.addfile(info, content)
+
+
+def _unpack_into(archive: Path, destination: Path) -> None:
+    """Unpack an archive that may hold no file at all into a folder that stays whatever happens."""
+    content = archive.with_name("content")
+    try:
+        unpack(archive, content)
+    except StorageError as error:
+        if error.code != "nothing-unpacked":
+            raise
+        return
+    for path in content.iterdir():
+        shutil.move(path, destination / path.name)
+
+
+class SshDevice(CooledDevice):
+    """A board with the connection that it was opened with."""
+
+    def __init__(self, machine: RemoteMachine, client: SshClient, announce: Callable[[str], None]) -> None:
+        super().__init__(machine, announce)
+        self.client = client
+
+    def close(self) -> None:
+        """Remove our folder from the board and end the connection."""
+        super().close()
+        self.client.close()
+
+
+def open_ssh(
+    destination: str,
+    *,
+    configuration: Path | None = None,
+    base: str = "",
+    cores: tuple[int, ...] = (),
+    announce: Callable[[str], None] = lambda _: None,
+) -> SshDevice:
+    """Return the board at a destination of `ssh`, connected, ready to run on `cores` (all, when empty).
+
+    `base` is the folder below which ours is made, without one that of `base_folder`.
+    Waiting for the board to cool down is reported to `announce`. Raises `UsageError` `bad-folder`, and what `SshClient`
+    and `probed_machine` raise.
+    """
+    base = base or base_folder("ssh", BASE)
+    client = SshClient(destination, configuration)
+    client.connect()
+    try:
+        name = f"ssh:{client.destination}"
+        machine = probed_machine(SshTransport(client), PROBES, name=name, base=base, cores=cores)
+        return SshDevice(machine, client, announce)
+    except BaseException:
+        client.close()
+        raise

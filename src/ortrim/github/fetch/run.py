@@ -1,0 +1,381 @@
+"""What is to be fetched, by the command line and the lock file together. Pure.
+
+- Locking what was fetched, and holding what is offered later against it.
+- Fetching what was built, for an app: look up, download, check, place, lock; or only place what is locked.
+- An app that fetches: its folder, its output, and the repository that its lock file names.
+"""
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+from typing import Final
+
+from ortrim.base.cache import locked_if_free
+from ortrim.base.checksums import FileEntry, is_plain_path
+from ortrim.base.console import Console
+from ortrim.errors import NetworkError, StorageError, UsageError
+from ortrim.github.credentials import find_service
+from ortrim.github.fetch.lock import NAME, OUTPUT, Lock, LockedFile, Origin, read_lock, write_lock
+from ortrim.github.fetch.offers import EVERYTHING, Offer, Selection, look_up_release, look_up_run, newest_run
+from ortrim.github.fetch.placing import Store, download_all, place, user_store
+from ortrim.github.fetch.provenance import Attestation, ProvenanceClaim, ask_attestations, check_provenance
+from ortrim.github.followed_run import Connection, Remote, connect
+from ortrim.github.repositories import Site, find_site
+
+LONGEST: Final = 900
+UPDATE: Final = "to change the lock file: --update"
+
+
+@dataclass(frozen=True, kw_only=True)
+class FetchRequest:
+    """What the command line says, empty where it says nothing; `latest` asks for the newest run."""
+
+    release: str = ""
+    run: int = 0
+    latest: bool = False
+    selection: Selection = EVERYTHING
+    offline: bool = False
+    update: bool = False
+
+    @property
+    def says_which(self) -> bool:
+        """Whether it names a release or a run, or asks for the newest one."""
+        return bool(self.release or self.run or self.latest)
+
+
+def completed(wanted: FetchRequest, lock: Lock | None) -> FetchRequest | None:
+    """Return what is to be looked up anew, or None when the lock file is to be followed.
+
+    What an update does not say is taken from the lock file. Raises `UsageError`: `fetch-which` (nothing says what is
+    wanted), `lock-differs` (the lock file says otherwise), `bad-option`, `offline-needs-lock`.
+    """
+    if sum(map(bool, (wanted.release, wanted.run, wanted.latest))) > 1:
+        raise UsageError("bad-option", "only one of them can be fetched", where="--release, --run, --latest")
+    said = wanted.release + wanted.selection.spec + wanted.selection.target
+    if not said.isprintable() or len(said) > LONGEST:
+        raise UsageError("bad-option", "no name is like that", where="--release, --spec, --target")
+    if wanted.offline and (lock is None or wanted.update):
+        what = f"without requests, only what a {NAME} names can be fetched"
+        raise UsageError("offline-needs-lock", what, where="--offline", hint=f"fetch once with a network, keep {NAME}")
+    if lock is not None and not wanted.update:
+        _require_same(wanted, lock)
+        return None
+    if lock is not None:
+        wanted = _filled(wanted, lock)
+    if not wanted.says_which:
+        hint = "--release TAG, --run ID, or --latest for the newest run; the lock file then records it"
+        raise UsageError(
+            "fetch-which",
+            "there is neither a lock file nor an option that says what to fetch",
+            where=NAME,
+            why="it is not there",
+            hint=hint,
+        )
+    return wanted
+
+
+def _require_same(wanted: FetchRequest, lock: Lock) -> None:
+    origin = lock.origin
+    said = (
+        ("--release", wanted.release, origin.release),
+        ("--run", str(wanted.run or ""), str(origin.run or "")),
+        ("--latest", "the newest run" * wanted.latest, ""),
+        ("--spec", wanted.selection.spec, origin.spec),
+        ("--target", wanted.selection.target, origin.target),
+    )
+    for option, asked, locked in said:
+        if asked and asked != locked:
+            why = f"given {asked}, locked to {locked or origin.words}"
+            raise UsageError("lock-differs", f"{NAME} says otherwise", where=option, why=why, hint=UPDATE)
+
+
+def _filled(wanted: FetchRequest, lock: Lock) -> FetchRequest:
+    origin, selection = lock.origin, wanted.selection
+    chosen = Selection(spec=selection.spec or origin.spec, target=selection.target or origin.target)
+    if wanted.says_which:
+        return replace(wanted, selection=chosen)
+    return replace(wanted, selection=chosen, release=origin.release, run=origin.run)
+
+
+SHOWN: Final = 10
+
+
+def new_origin(wanted: FetchRequest, commit: str, site: Site) -> Origin:
+    """Return where files come from, as a lock file says it."""
+    return Origin(
+        host=site.service.host,
+        repository=str(site.repository),
+        release=wanted.release,
+        run=wanted.run,
+        commit=commit,
+        spec=wanted.selection.spec,
+        target=wanted.selection.target,
+    )
+
+
+def locked_files(files: Iterable[FileEntry], known: Mapping[str, Attestation]) -> tuple[LockedFile, ...]:
+    """Return files as a lock file says them, with those who vouch for them."""
+    return tuple(
+        LockedFile(path=file.path, size=file.size_bytes, sha256=file.sha256, signer=known[file.path].signer)
+        for file in files
+    )
+
+
+def lost_attestation(before: Lock | None, after: Lock) -> str:
+    """Return a warning when files were attested before and some are not any more, or by another workflow."""
+    signers = {_workflow(file.signer) for file in before.files if file.signer} if before else set()
+    others = [file.path for file in after.files if _workflow(file.signer) not in signers]
+    if not signers or not others:
+        return ""
+    named = ", ".join(others[:3]) + (", ..." if len(others) > 3 else "")
+    return f"files were attested by {', '.join(sorted(signers))} before; these are not now: {named}"
+
+
+def _workflow(signer: str) -> str:
+    """Return a workflow without the branch or tag that it ran for."""
+    return signer.partition("@")[0]
+
+
+def require_same_offer(lock: Lock, offer: Offer, store: Store | None) -> None:
+    """Raise `NetworkError` (`lock-mismatch`), with what differs, unless an offer still has what was locked.
+
+    Without a `store` only the archives are compared; commit and files are known once they are in the store.
+    More than what was locked is no difference. Raises as `Offer.commit` and `Offer.files` do.
+    """
+    archives = {each.name: each.sha256 for each in offer.artifacts}
+    differences = [*_differences({each.name: each.sha256 for each in lock.artifacts}, archives)]
+    if store is not None:
+        files = {each.path: each.sha256 for each in offer.files(store)}
+        differences += _differences({"commit": lock.origin.commit}, {"commit": offer.commit(store)})
+        differences += _differences({each.path: each.sha256 for each in lock.files}, files)
+    if differences:
+        more = [f"and {len(differences) - SHOWN} more"] * (len(differences) > SHOWN)
+        what = f"{lock.origin.words} is not what {NAME} says any more"
+        why = "\n".join([*differences[:SHOWN], *more])
+        hint = "find out who changed it; if that was intended: invoke fetch --update"
+        raise NetworkError("lock-mismatch", what, where=offer.page, why=why, hint=hint)
+
+
+def _differences(locked: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:
+    for name, value in locked.items():
+        if now.get(name) != value:
+            yield f"{name}: locked {value}, now {now.get(name, 'absent')}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class App:
+    """Where an app wants its files: `folder` has the lock file; `output` None means what the lock file says."""
+
+    folder: Path
+    output: Path | None = None
+
+
+def recorded_output(app: App, before: Lock | None) -> str:
+    """Return the output that a lock file remembers: none outside of the app, where others have other folders."""
+    given = app.output.as_posix() if app.output else ""
+    usable = given and is_plain_path(given) and _is_inside(app, app.folder / given)
+    return given if usable else before.output if before else OUTPUT
+
+
+def output_folder(app: App, lock: Lock | None) -> Path:
+    """Return where the files of an app go: into the user's folder, or else the lock file's.
+
+    Who can change a lock file must not decide what is written elsewhere, through a link either. Raises `UsageError`
+    (`output-outside`) for that, and `StorageError` (`path-in-the-way`) where the app itself would have to go.
+    """
+    output = app.folder / (app.output or (lock.output if lock else OUTPUT))
+    if app.output is None and not _is_inside(app, output):
+        what, hint = (
+            "the lock file's output folder leads out of the app through a link",
+            "name another one: --update --output DIR",
+        )
+        raise UsageError("output-outside", what, where=str(output), why=f"it is {_real(output.parent)}", hint=hint)
+    if _real(app.folder).is_relative_to(_real(output)):
+        what, hint = "the app itself is in it, and would be replaced", "choose another folder with --output"
+        raise StorageError("path-in-the-way", what, where=str(output), hint=hint)
+    return output
+
+
+def _is_inside(app: App, output: Path) -> bool:
+    return _real(output.parent).is_relative_to(_real(app.folder))
+
+
+def _real(path: Path) -> Path:
+    """Return a path without links; `Path.resolve` would raise for one that leads to itself."""
+    return Path(os.path.realpath(path))
+
+
+def named_repository(remote: Remote, lock: Lock | None) -> Remote:
+    """Return the repository that the user named, or else the lock file's.
+
+    Who can change a lock file must not decide who gets the user's token: the host is the user's to say. Raises
+    `UsageError` (`lock-other-host`).
+    """
+    if remote.repository or lock is None:
+        return remote
+    origin, host = lock.origin, find_service().host
+    if origin.host.lower() != host.lower():
+        what = f"{NAME} names a repository at {origin.host}, and the token is for {host}"
+        hint = f"if you trust it: --repo {origin.host}/{origin.repository}"
+        raise UsageError("lock-other-host", what, where=NAME, hint=hint)
+    return replace(remote, repository=origin.repository)
+
+
+def require_same_repository(remote: Remote, lock: Lock) -> None:
+    """Raise `UsageError` (`lock-differs`) when the user names another repository than the lock file does."""
+    locked = f"{lock.origin.host}/{lock.origin.repository}"
+    if remote.repository and str(find_site(remote.repository, Path())).lower() != locked.lower():
+        why = f"given {remote.repository[:200]}, locked to {locked}"
+        raise UsageError("lock-differs", f"{NAME} says otherwise", where="--repo", why=why, hint=UPDATE)
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """See to it that one fetch at a time is at work for an app. Raises `StorageError` (`fetch-under-way`)."""
+    name = sha256(str(folder.resolve()).encode()).hexdigest()
+    with locked_if_free(user_store().folder / "apps" / name) as alone:
+        if not alone:
+            what, hint = "another fetch is running here", "wait for it to end, then run the same command again"
+            raise StorageError("fetch-under-way", what, where=str(folder), hint=hint)
+        yield
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fetched:
+    """What was fetched: the lock, where the files lie, whether that changed, what is known of each file's origin."""
+
+    lock: Lock
+    output: Path
+    changed: bool
+    attestations: dict[str, Attestation]
+
+
+def fetch_files(wanted: FetchRequest, remote: Remote, app: App, console: Console) -> Fetched:
+    """Fetch what is wanted, or what the lock file of the app says, and place it.
+
+    Raises `UsageError` (as `completed`; `lock-other-host`), `StorageError` (`fetch-under-way`, `not-in-cache`),
+    `NetworkError` (`lock-mismatch`), as `output_folder` does, and what looking up, downloading, checking and placing
+    raise. Then folder and lock file are as they were.
+    """
+    with alone(app.folder):
+        lock = read_lock(app.folder / NAME)
+        output_folder(app, lock)  # refused before anything is asked
+        anew = completed(wanted, lock)
+        if anew is not None:
+            return _fetch_anew(anew, lock, named_repository(remote, lock), app, console)
+        assert lock is not None
+        return _follow(lock, wanted, remote, app, console)
+
+
+def _follow(lock: Lock, wanted: FetchRequest, remote: Remote, app: App, console: Console) -> Fetched:
+    """Make the files of a lock file again; GitHub is asked only for what is not in the cache."""
+    require_same_repository(remote, lock)
+    store = user_store()
+    missing = store.missing(file.entry for file in lock.files)
+    if missing and wanted.offline:
+        what = f"{missing[0].path} and {len(missing) - 1} more are not in the cache"
+        hint = "fetch once without --offline"
+        raise StorageError("not-in-cache", what, where=str(store.folder), hint=hint)
+    if missing:
+        _fetch_locked(lock, connect(named_repository(remote, lock), console), store, console)
+    known = {
+        file.path: Attestation(signer=file.signer, words=f"locked: attested by {file.signer}")
+        if file.signer
+        else Attestation(words="locked without a checked attestation")
+        for file in lock.files
+    }
+    return _placed(lock, store, app, known, recorded=_is_recorded(app, lock, lock))
+
+
+def _fetch_locked(lock: Lock, connection: Connection, store: Store, console: Console) -> None:
+    origin, digests = lock.origin, {each.name: each.sha256 for each in lock.artifacts}
+    selection = Selection(spec=origin.spec, target=origin.target)
+    with console.step(f"look up {origin.words}"):
+        offer = _offer(FetchRequest(release=origin.release, run=origin.run, selection=selection), connection, digests)
+        require_same_offer(lock, offer, None if offer.artifacts else store)
+    _download(offer, connection, store, console)
+    require_same_offer(lock, offer, store)
+
+
+def _fetch_anew(wanted: FetchRequest, before: Lock | None, remote: Remote, app: App, console: Console) -> Fetched:
+    connection, store = connect(remote, console), user_store()
+    wanted, offer = _looked_up(wanted, connection, remote.workflow, console)
+    _download(offer, connection, store, console)
+    files, commit = offer.files(store), offer.commit(store)
+    claim = ProvenanceClaim(repository=_page(offer, connection), commit=commit)
+    with console.step("ask for attestations"):
+        known = ask_attestations(connection.client, connection.repository, claim, files, check_provenance)
+    lock = Lock(
+        origin=new_origin(wanted, commit, connection.site),
+        output=recorded_output(app, before),
+        artifacts=offer.artifacts,
+        files=locked_files(files, known),
+    )
+    if warning := lost_attestation(before, lock):
+        console.warn(warning)
+    remember = partial(_remember, app, lock, before)
+    return _placed(lock, store, app, known, remember, recorded=_is_recorded(app, lock, before))
+
+
+def _looked_up(
+    wanted: FetchRequest, connection: Connection, workflow: str, console: Console
+) -> tuple[FetchRequest, Offer]:
+    """Return what is wanted, the newest run by its number, and what there is of it."""
+    with console.step(f"look up {wanted.release or wanted.run or 'the newest run'}") as step:
+        if wanted.latest:
+            number = newest_run(connection.client, connection.repository, wanted.selection, workflow)
+            wanted = replace(wanted, latest=False, run=number)
+        offer = _offer(wanted, connection, {})
+        step.note(f"{connection.site}: {offer.words}")
+    return wanted, offer
+
+
+def _offer(wanted: FetchRequest, connection: Connection, digests: dict[str, str]) -> Offer:
+    client, repository = connection.client, connection.repository
+    if wanted.release:
+        return look_up_release(client, repository, wanted.release, wanted.selection)
+    return look_up_run(client, repository, wanted.run, wanted.selection, digests)
+
+
+def _download(offer: Offer, connection: Connection, store: Store, console: Console) -> None:
+    with console.step(f"fetch from {connection.site}") as step:
+        downloads = offer.downloads(store)
+        if not downloads:
+            step.skip("all of it is in the cache")
+            return
+        step.note(download_all(downloads, connection.client, step).words)
+
+
+def _is_recorded(app: App, lock: Lock, before: Lock | None) -> bool:
+    """Whether the lock file that there was names the folder that is going to be replaced."""
+    return before is not None and output_folder(app, lock) == app.folder / before.output
+
+
+def _remember(app: App, lock: Lock, before: Lock | None) -> None:
+    if lock != before:
+        write_lock(app.folder / NAME, lock)
+
+
+def _placed(
+    lock: Lock,
+    store: Store,
+    app: App,
+    known: dict[str, Attestation],
+    when_ready: Callable[[], None] = lambda: None,
+    *,
+    recorded: bool,
+) -> Fetched:
+    output = output_folder(app, lock)
+    changed = place([file.entry for file in lock.files], store, output, when_ready, recorded=recorded)
+    return Fetched(lock=lock, output=output, changed=changed, attestations=known)
+
+
+def _page(offer: Offer, connection: Connection) -> str:
+    """Return the repository's page, in capitals and small letters as GitHub writes it: certificates have it so."""
+    asked = f"https://{connection.site}"
+    shown = offer.page[: len(asked)]
+    return shown if shown.lower() == asked.lower() else asked

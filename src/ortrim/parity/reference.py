@@ -1,0 +1,271 @@
+"""Reference outputs of the full runtime: the original model's, with every optimization off, and the converted model's.
+
+The original's show what conversion and library change aggregate. The converted model's, from the same graph with the
+same kernels, show what the library alone changes, which is next to nothing.
+"""
+
+import hashlib
+import json
+import re
+import shutil
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from pydantic import ValidationError
+
+from ortrim.base.cache import cache_folder, cached_folder
+from ortrim.base.command import Completed, is_shortage, last_lines, out_of_memory, run
+from ortrim.base.files import code_digest, disk_full, says_full, shipped_folder, storage_errors
+from ortrim.base.json import from_json, to_json
+from ortrim.base.scripts import ending
+from ortrim.buildspec.buildspec import IN_PLACE, ModelSpec, SessionSettings, as_the_official
+from ortrim.errors import Diagnostic, ModelError, ToolError, VerifyError
+from ortrim.models import refusals
+from ortrim.models.full_runtime import FullRuntime
+from ortrim.models.kernels import session_refusal
+from ortrim.models.models import OrtModel, PreparedModel
+from ortrim.parity.coverage import Marked, coverage_of, marked_copy
+from ortrim.parity.inputs import Case, advice, crash_advice, make_cases
+from ortrim.parity.measurements import Coverage
+from ortrim.parity.runner import SavedOutput
+from ortrim.parity.runner_output import SHORT_OF_MEMORY
+
+SCRIPT: Final = shipped_folder("scripts") / "reference.py"
+MARKING: Final = tuple(Path(__file__).with_name(f"{name}.py") for name in ("coverage", "random_numbers"))
+INDEX: Final = "reference.json"
+MARKED: Final = "marked"
+"""Where the copy with markers lies while the script runs."""
+NUMBERED: Final = re.compile(r"output_(\d+)")
+"""How the file of an output begins, or of a part of it: with its number."""
+TIMEOUT_SECONDS: Final = 1800.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaseOutputs:
+    """The outputs of one case, in the order of the model's."""
+
+    name: str
+    outputs: tuple[SavedOutput, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SavedOutputs:
+    """The outputs of one model: those of a case lie in `folder/<case>`.
+
+    The model may compute with `quantized` numbers, or have `float32_weights`; `probabilities` are the outputs that are
+    0 or 1 only where they are saturated.
+    """
+
+    folder: Path
+    cases: tuple[CaseOutputs, ...]
+    quantized: bool = False
+    float32_weights: bool = False
+    probabilities: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class References(SavedOutputs):
+    """The full runtime's outputs of one model, and how much of its graph the cases execute."""
+
+    coverage: Coverage
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Answer:
+    """What the script prints: `entered` are the numbers of the bodies that some case entered."""
+
+    status: Literal["ok"]
+    runtime_version: str
+    cases: tuple[CaseOutputs, ...]
+    entered: tuple[int, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Index:
+    cases: tuple[CaseOutputs, ...]
+    quantized: bool = False
+    float32_weights: bool = False
+    probabilities: tuple[str, ...] = ()
+    coverage: Coverage | None = None
+
+
+def reference_outputs(model: PreparedModel, cases: tuple[Case, ...], runtime: FullRuntime, folder: Path) -> References:
+    """Return the full runtime's outputs, from a folder below `folder` that is made when it is not there yet.
+
+    Raises `ModelError` for a model that the full runtime refuses or does not survive (`models.refusals`);
+    `VerifyError`: `reference-failed` (it refuses an input), `reference-timeout`, `out-of-memory`; and `StorageError`
+    (`disk-full`).
+    """
+    destination = folder / f"{model.name}-{_digest(model.facts.sha256, cases, runtime)[:16]}"
+
+    def fill(temporary: Path) -> None:
+        marked = marked_copy(model.path, temporary / MARKED)
+        words = ("--marked", str(marked.path)) if marked.path else ()
+        answer = _run((str(model.path), *words), model, cases, runtime, temporary)
+        with storage_errors(temporary):
+            shutil.rmtree(temporary / MARKED, ignore_errors=True)
+        coverage = coverage_of(marked, answer.entered)
+        _write_index(_Index(cases=answer.cases, coverage=coverage, **_kinds(marked)), temporary)
+
+    cached_folder(destination, fill)
+    index = _read_index(destination, model)
+    assert index.coverage is not None
+    return References(folder=destination, cases=index.cases, coverage=index.coverage, **_kinds(index))
+
+
+def _kinds(found: "Marked | _Index") -> dict[str, Any]:
+    """Return what the model's graph says of how outputs are to be judged."""
+    return {name: getattr(found, name) for name in ("quantized", "float32_weights", "probabilities")}
+
+
+def cases_made(
+    model: PreparedModel, spec: ModelSpec, base: Path, runtime: Callable[[], FullRuntime]
+) -> tuple[Case, ...]:
+    """Return a model's cases, made in the cache; the full runtime is needed where one comes after another.
+
+    Raises as `make_cases`, `reference_outputs` and `runtime` do.
+    """
+
+    def run(case: Case) -> SavedOutputs:
+        return reference_outputs(model, (case,), runtime(), cache_folder("references"))
+
+    return make_cases(model, spec, base, cache_folder("cases"), run)
+
+
+def shipped_outputs(
+    model: PreparedModel,
+    converted: OrtModel,
+    session: SessionSettings,
+    cases: tuple[Case, ...],
+    *,
+    runtime: FullRuntime,
+    folder: Path,
+    runs_here: bool,
+) -> SavedOutputs:
+    """Return the full runtime's outputs of the converted model, with the session's settings that ship with it.
+
+    The session is created as applications do it. A model in NCHWc layout `runs_here` only if this processor has its
+    block size. Otherwise the outputs are those of the original, which the full runtime optimizes for this processor.
+    Raises as `reference_outputs` does, and `VerifyError` (`shipped-session-fails`).
+    """
+    path, settings = (converted.path, session) if runs_here else (model.path, as_the_official(session))
+    what = f"{model.facts.sha256} {converted.sha256} {to_json(session)} {runs_here}"
+    destination = folder / f"{model.name}-shipped-{_digest(what, cases, runtime)[:16]}"
+
+    def fill(temporary: Path) -> None:
+        if why := session_refusal(converted.path, session, runtime=runtime, folder=temporary):
+            forced = IN_PLACE in session.configuration and not converted.reads_in_place
+            raise _as_shipped(model, why, forced=forced)
+        try:
+            answer = _run((str(path), "--session", to_json(settings)), model, cases, runtime, temporary)
+        except (ModelError, VerifyError) as error:
+            if isinstance(error, VerifyError) and error.code != "reference-failed":
+                raise
+            raise _as_shipped(model, error.why, forced=False) from error
+        _write_index(_Index(cases=answer.cases), temporary)
+
+    cached_folder(destination, fill)
+    return SavedOutputs(folder=destination, cases=_read_index(destination, model).cases)
+
+
+def _as_shipped(model: PreparedModel, why: str, *, forced: bool) -> VerifyError:
+    """Return a refusal of a model that ran as it was given: conversion, or the settings, are what it does not stand."""
+    what = "the converted model does not run with the session that its package has"
+    hint = "leave in_place = true out of its session" if forced else "try level = 'basic', or other session settings"
+    return VerifyError("shipped-session-fails", what, where=refusals.where_of(model), why=why, hint=hint)
+
+
+def _digest(what: str, cases: tuple[Case, ...], runtime: FullRuntime) -> str:
+    parts = [code_digest([SCRIPT, *MARKING]), runtime.version, what]
+    text = json.dumps([*parts, *([case.name, case.digest] for case in cases)])
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _run(
+    arguments: tuple[str, ...], model: PreparedModel, cases: tuple[Case, ...], runtime: FullRuntime, temporary: Path
+) -> _Answer:
+    words = [*arguments, *(word for case in cases for word in ("--case", case.name, str(case.folder)))]
+    command = [*runtime.words, str(SCRIPT), "--outputs", str(temporary), "--model", *words]
+    try:
+        completed = run(command, environment=runtime.environment, timeout_seconds=TIMEOUT_SECONDS)
+    except ToolError as error:
+        reference = "reference-timeout" if error.code == "tool-timeout" else "reference-failed"
+        what = f"the full runtime {error.what}"
+        raise VerifyError(reference, what, where=refusals.where_of(model), why=error.why) from error
+    if completed.returncode != 0:
+        said = completed.stdout + completed.stderr
+        if says_full(temporary, said):
+            places = (temporary.parent, Path(tempfile.gettempdir()))
+            why = (completed.stderr or completed.stdout).strip().rpartition("\n")[2][:300]
+            raise disk_full("the full runtime ran out of disk space for its outputs", *places, why=why)
+        if is_shortage(said):
+            raise out_of_memory(f"model '{model.name}'", said.strip().rpartition("\n")[2][:300])
+        raise _refusal(model, completed, runtime.version)
+    answer = _read_answer(completed.stdout, model)
+    return replace(answer, cases=_with_draws(answer.cases, model))
+
+
+def _with_draws(cases: tuple[CaseOutputs, ...], model: PreparedModel) -> tuple[CaseOutputs, ...]:
+    from ortrim.models.onnx_files import read_onnx  # noqa: PLC0415 - heavy, as what makes references anew is
+    from ortrim.parity.random_numbers import drawn_outputs  # noqa: PLC0415 - as above
+
+    draws = drawn_outputs(read_onnx(model.path, model.name))
+
+    def marked(output: SavedOutput) -> SavedOutput:
+        found = NUMBERED.match(output.file or "")
+        return replace(output, draws=draws[int(found[1])]) if found else output
+
+    return tuple(replace(case, outputs=tuple(map(marked, case.outputs))) for case in cases)
+
+
+def _refusal(model: PreparedModel, completed: Completed, ort_version: str) -> Diagnostic:
+    """Return the diagnostic for the full runtime's end, or its refusal of the model, or of a case when it names one."""
+    what, where = "the full runtime does not run the original model", refusals.where_of(model)
+    try:
+        document: Any = json.loads(completed.stdout)
+        why, case = str(document["message"]), document.get("case")
+    except (ValueError, KeyError, TypeError, AttributeError):
+        ended = ending(completed.returncode)
+        why, case = f"it {ended}\n{last_lines(completed.stderr)}".strip(), ""
+        if completed.returncode < 0:
+            hint = crash_advice(model.facts, ended)
+            return refusals.crash(ended, where, ort_version, why=last_lines(completed.stderr), hint=hint)
+    if known := refusals.known_refusal(why, model):
+        return known
+    if SHORT_OF_MEMORY.search(why):
+        hint = "use a machine with more memory, or smaller cases"
+        return VerifyError(
+            "out-of-memory", "there is not enough memory for the full runtime", where=where, why=why, hint=hint
+        )
+    if case is None:
+        return refusals.refusal(why, model, ort_version)
+    where = f"{where}, case '{case}'" if case else where
+    return VerifyError("reference-failed", what, where=where, why=why, hint=advice(model.facts, why))
+
+
+def _read_answer(text: str, model: PreparedModel) -> _Answer:
+    try:
+        return from_json(_Answer, text)
+    except ValidationError as error:
+        raise _not_described(error, model, "") from error
+
+
+def _write_index(index: _Index, temporary: Path) -> None:
+    with storage_errors(temporary):
+        (temporary / INDEX).write_text(to_json(index), encoding="utf-8")
+
+
+def _read_index(folder: Path, model: PreparedModel) -> _Index:
+    try:
+        return from_json(_Index, (folder / INDEX).read_bytes())
+    except (OSError, ValidationError) as error:
+        raise _not_described(error, model, f"remove {folder}, then run the same command again") from error
+
+
+def _not_described(error: Exception, model: PreparedModel, hint: str) -> VerifyError:
+    why = "\n".join(str(error).splitlines()[:3])
+    what = "the full runtime's outputs are not described as they should be"
+    return VerifyError("reference-failed", what, where=refusals.where_of(model), why=why, hint=hint)

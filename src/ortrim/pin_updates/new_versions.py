@@ -1,0 +1,380 @@
+"""New versions of ONNX Runtime: which there are, and what has to be known of each before it can be built.
+
+- The newest models that a full ONNX Runtime loads, found by trying.
+- The demo with the last version of ONNX Runtime and with the newest: what a pull request with new pins rests on.
+- The words of a pull request with new pins: which versions came, what the newest costs, and what is left to do.
+- Making the index of units that pruned builds rest on, and proving it on a buildspec.
+"""
+
+import itertools
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from ortrim.base.console import Console, counted
+from ortrim.base.downloads import Mirrors, mirrored
+from ortrim.base.files import write_atomically
+from ortrim.base.json import to_json
+from ortrim.compiling.native import NativeExecutor, finish, require_success
+from ortrim.compiling.plan import BuildJob, CompiledUnits
+from ortrim.compiling.size.library import differences, differs_in_order_alone, differs_in_what_was_not_written
+from ortrim.compiling.translation_units import UnitIndex, render_index
+from ortrim.errors import BuildError, Diagnostic, Interrupted, SourcesError, SpecError, StorageError
+from ortrim.github.client import GitHub, everything
+from ortrim.github.credentials import API, Service, find_service, find_token
+from ortrim.github.records import Release
+from ortrim.github.repositories import Repository
+from ortrim.models.full_runtime import FullRuntime, full_runtime, run_script
+from ortrim.models.operators import RequiredOperators, render_config
+from ortrim.pin_updates.pull_requests import Refused, VersionsUpdate, read_update, refused_by, write_update
+from ortrim.pin_updates.report import Outcome, compared, versions_markdown
+from ortrim.pin_updates.update import converter_text, pin_sources, release_number, with_version
+from ortrim.pins.runtime import runtime_pins
+from ortrim.pins.shipped import shipped_text, writable_pins_folder
+from ortrim.pins.versions import (
+    VERSIONS_FILE,
+    VersionLimits,
+    exact_version,
+    known_version,
+    newest_pinned,
+    versions_file,
+)
+from ortrim.pipeline.building import build
+from ortrim.pipeline.executors import executor_for
+from ortrim.planning.planned import make_planned
+from ortrim.planning.planner import with_arguments
+from ortrim.planning.request import Request
+from ortrim.report.figures import escaped, table
+from ortrim.report.markdown import step_summary
+from ortrim.report.write import JSON_NAME, read_report
+from ortrim.verify.reports import VerifyReport
+
+LEAST_OPSET: Final = 22
+LEAST_ML_OPSET: Final = 5
+LEAST_IR_VERSION: Final = 10
+"""What the oldest version that ortrim knows loads."""
+MOST_TRIALS: Final = 64
+
+
+def model_limits(runtime: FullRuntime) -> VersionLimits:
+    """Return the limits of a full runtime. Raises `SourcesError` `no-model-limits`, and as `run_script` does."""
+    with tempfile.TemporaryDirectory(prefix="ortrim-limits-") as name:
+        opset = _highest(LEAST_OPSET, runtime, lambda value: _loads(runtime, Path(name), opset=value))
+        ml_opset = _highest(LEAST_ML_OPSET, runtime, lambda value: _loads(runtime, Path(name), ml_opset=value))
+        version = _highest(LEAST_IR_VERSION, runtime, lambda value: _loads(runtime, Path(name), ir_version=value))
+    return VersionLimits(opset=opset, ml_opset=ml_opset, ir_version=version)
+
+
+def _highest(least: int, runtime: FullRuntime, loads: Callable[[int], bool]) -> int:
+    """Return the number before the first that is refused."""
+    tried = itertools.islice(itertools.count(least), MOST_TRIALS)
+    highest = next((value - 1 for value in tried if not loads(value)), None)
+    if highest is None or highest < least:
+        what = "loads every model, whatever version it has" if highest is None else "does not load the simplest model"
+        raise SourcesError("no-model-limits", what, where=f"ONNX Runtime {runtime.version}")
+    return highest
+
+
+def _loads(
+    runtime: FullRuntime,
+    folder: Path,
+    *,
+    opset: int = LEAST_OPSET,
+    ml_opset: int = LEAST_ML_OPSET,
+    ir_version: int = LEAST_IR_VERSION,
+) -> bool:
+    model = folder / "model.onnx"
+    model.write_bytes(_model(opset, ml_opset, ir_version))
+    return not run_script(runtime, "load.py", {"model": str(model)}, folder=folder, where=f"opset {opset}")
+
+
+def _model(opset: int, ml_opset: int, ir_version: int) -> bytes:
+    """Return a model that hands over what it gets, stamped as said, whether or not there is such a stamp."""
+    from onnx import TensorProto, helper  # noqa: PLC0415 - slow to import
+
+    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1]) for name in ("x", "y")]
+    graph = helper.make_graph([helper.make_node("Identity", ["x"], ["y"])], "identity", ends[:1], ends[1:])
+    domains = [helper.make_operatorsetid("", opset), helper.make_operatorsetid("ai.onnx.ml", ml_opset)]
+    content: bytes = helper.make_model(graph, opset_imports=domains, ir_version=ir_version).SerializeToString()
+    return content
+
+
+UPSTREAM: Final = Repository(owner="microsoft", name="onnxruntime")
+
+
+def upstream_client(mirrors: Mirrors) -> GitHub:
+    """Return a client of the GitHub that has ONNX Runtime, wherever this repository lies.
+
+    Only github.com itself gets a token, and only the one that is for it.
+    """
+    api = mirrored(API, mirrors)
+    token = find_token() if (api, find_service()) == (API, Service()) else None
+    return GitHub(Service(api=api), token)
+
+
+def released_versions(client: GitHub) -> tuple[str, ...]:
+    """Return the numbers of all releases that are neither drafts nor pre-releases, oldest first.
+
+    Raises `NetworkError` as `GitHub.get` does.
+    """
+    found = everything(client, f"{UPSTREAM.path}/releases", tuple[Release, ...], tuple)
+    stable = {each.tag_name.removeprefix("v") for each in found if not (each.draft or each.prerelease)}
+    return tuple(sorted((each for each in stable if release_number(each)), key=_number))
+
+
+def pin_new_versions(released: Iterable[str], console: Console, *, mirrors: Mirrors = ()) -> VersionsUpdate:
+    """Pin every released version that is newer than the newest pinned one, each whole or not at all.
+
+    A version that cannot be pinned stops no other: the record says why. Versions that are known to be broken are left
+    out. The newest pinned one gets what its pin lacks. Raises
+    `StorageError`: a full disk is no version's fault.
+    """
+    last = newest_pinned()
+    done, refused = [], []
+    for version in wanted_versions(released, last):
+        with console.step(f"pin ONNX Runtime {version}") as step:
+            try:
+                pin_version(version, step.note, mirrors)
+                done.append(version)
+            except (Interrupted, StorageError):
+                raise
+            except Diagnostic as diagnostic:
+                refused.append(refused_by(version, diagnostic))
+                step.note(f"not pinned: {diagnostic}")
+    newer = tuple(version for version in done if version != last)
+    return VersionsUpdate(last=last, pinned=newer, refused=tuple(refused))
+
+
+def wanted_versions(released: Iterable[str], last: str) -> tuple[str, ...]:
+    """Return those of the released versions that are to be pinned, oldest first."""
+    known = versions_file()["versions"]
+    newer = (version for version in released if release_number(version) and _number(version) >= _number(last))
+    whole = (version for version in newer if "known_broken" not in known.get(version, {}))
+    return tuple(sorted((version for version in whole if not _is_whole(version)), key=_number))
+
+
+def pin_version(version: str, announce: Callable[[str], None], mirrors: Mirrors = ()) -> tuple[Path, ...]:
+    """Pin the sources of a version, and of one that ortrim does not know what else it takes; return what was written.
+
+    Everything is found out before the entry is written that makes a version known. Raises as `pin_sources`,
+    `converter_text` and `model_limits` do, and `SpecError` for a version that is known to be broken or that is none.
+    """
+    if version in versions_file()["versions"]:
+        known_version(version)
+        return (pin_sources(version, mirrors=mirrors, announce=announce).file,)
+    if release_number(version) is None:
+        what, hint = f"{version!r} is no release", "give a number such as 1.24.4"
+        raise SpecError("unknown-version", what, where="--version", hint=hint)
+    requirements = converter_text(version, announce)
+    announce("try which models it loads")
+    limits = model_limits(full_runtime(version, requirements))
+    sources = pin_sources(version, mirrors=mirrors, announce=announce)
+    converter = writable_pins_folder() / "requirements" / f"onnxruntime-{version}.txt"
+    write_atomically(converter, requirements)
+    written = with_version(shipped_text(VERSIONS_FILE), version, limits, sources.ndk)
+    write_atomically(writable_pins_folder() / VERSIONS_FILE, written)
+    return (sources.file, converter, writable_pins_folder() / VERSIONS_FILE)
+
+
+def _is_whole(version: str) -> bool:
+    """Whether a version is pinned with the ids of its files, so that an archive of it can be checked, too."""
+    commit = runtime_pins(version).commit if version in versions_file()["versions"] else None
+    return commit is not None and commit.tree is not None
+
+
+def _number(version: str) -> tuple[int, ...]:
+    number = release_number(version)
+    assert number is not None
+    return number
+
+
+LAST: Final = "last"
+NEWEST: Final = "newest"
+
+
+def build_versions(request: Request, folder: Path, console: Console) -> tuple[VerifyReport, ...]:
+    """Build a buildspec with the versions in a folder's record and leave their reports there, the last one's first.
+
+    With nothing new there is one report at most. That a version cannot be built is written into the record and is no
+    error. Raises `SourcesError` `no-record`, and at once what is no version's fault: `Interrupted`, `StorageError`.
+    """
+    update = read_update(folder)
+    if update is None:
+        hint = "run: invoke pins.update --latest"
+        raise SourcesError("no-record", "there is no list of versions to build", where=str(folder), hint=hint)
+    reports, unbuilt = [], []
+    for version, name in _to_build(update).items():
+        built = _built(replace(request, version=version), console)
+        if isinstance(built, Diagnostic):
+            unbuilt.append(refused_by(version, built))
+            continue
+        (report,) = built
+        write_atomically(folder / name / JSON_NAME, to_json(report))
+        reports.append(report)
+    write_update(replace(update, unbuilt=tuple(unbuilt)), folder)
+    return tuple(reports)
+
+
+def _to_build(update: VersionsUpdate) -> dict[str, str]:
+    """Return the versions that are compared, each with the name of its folder."""
+    return {update.last: LAST} | ({update.newest: NEWEST} if update.newest != update.last else {})
+
+
+def read_built(update: VersionsUpdate, folder: Path) -> tuple[VerifyReport, ...]:
+    """Return the reports that `build_versions` left in a folder, be it interrupted. Raises as `read_report` does."""
+    unbuilt = {each.version for each in update.unbuilt}
+    files = (folder / name / JSON_NAME for version, name in _to_build(update).items() if version not in unbuilt)
+    return tuple(read_report(file) for file in files if file.is_file())
+
+
+def build_each(request: Request, versions: Iterable[str], console: Console) -> tuple[Outcome, ...]:
+    """Build a buildspec with each of several versions, each into a folder of its own below the request's.
+
+    A version that cannot be built stops no other. Raises the last one's error when none could be built, and at once
+    what is no version's fault: `Interrupted`, `StorageError`.
+    """
+    outcomes: list[Outcome] = []
+    error: Diagnostic | None = None
+    for version in dict.fromkeys(map(exact_version, versions)):
+        built = _built(replace(request, version=version, output=request.output / version), console)
+        if isinstance(built, Diagnostic):
+            outcomes.append(refused_by(version, built))
+            error = built
+        else:
+            outcomes += built
+    if error and all(isinstance(each, Refused) for each in outcomes):
+        raise error
+    return tuple(outcomes)
+
+
+def _built(request: Request, console: Console) -> tuple[VerifyReport, ...] | Diagnostic:
+    """Return the reports, or what the build ended with if that is the version's fault."""
+    try:
+        return build(request, console)
+    except (Interrupted, StorageError):
+        raise
+    except Diagnostic as diagnostic:
+        console.warn(f"ONNX Runtime {request.version} cannot be built: {diagnostic}")
+        return diagnostic
+
+
+def proposal_body(folder: Path) -> str:
+    """Return Markdown about the record and the reports in a folder. Raises as `read_update` and `read_report` do."""
+    update = read_update(folder)
+    if update is None:
+        return "Nothing was built with these pins.\n"
+    return "\n".join((*_sections(update), _results(read_built(update, folder))))
+
+
+def _results(reports: tuple[VerifyReport, ...]) -> str:
+    if len(reports) == 2:
+        return versions_markdown(compared(reports))
+    if not reports:
+        return "There are no results of the demo.\n"
+    return f"These are the results of the demo with {reports[0].ort_version}.\n\n{step_summary(reports)}"
+
+
+def _sections(update: VersionsUpdate) -> Iterator[str]:
+    if update.pinned:
+        yield f"New versions of ONNX Runtime, pinned by their digests: {', '.join(update.pinned)}.\n"
+        yield _left_to_do(update)
+    else:
+        yield f"No version of ONNX Runtime after {update.last} was pinned.\n"
+    if update.refused:
+        yield f"Not pinned:\n\n{_refusals(update.refused)}\n"
+    if update.unbuilt:
+        versions = " and ".join(each.version for each in update.unbuilt)
+        yield f"**The demo could not be built with {versions}:**\n\n{_refusals(update.unbuilt)}\n"
+
+
+def _left_to_do(update: VersionsUpdate) -> str:
+    return (
+        "Buildspecs keep their versions, and the default version does not change. There is no translation-unit index "
+        "for a new version, so building it starts from that of another and compiles more files. To make one, run"
+        f" `invoke pins.index --version {update.newest}` on this branch and commit what it writes.\n"
+    )
+
+
+def _refusals(refused: tuple[Refused, ...]) -> str:
+    rows = ((each.version, f"`{each.reference}`", *map(escaped, (each.what, each.why))) for each in refused)
+    return table(("version", "reference", "what", "why"), rows)
+
+
+EVERYTHING: Final = render_config(RequiredOperators(no_operators_means_all=True))
+
+
+@dataclass(frozen=True, kw_only=True)
+class IndexMade:
+    """The index as written to `path`, and what it came to for the buildspec that proved it.
+
+    `same_bytes` is false when the two libraries differ in the linker's own tables.
+    """
+
+    path: Path
+    index: UnitIndex
+    units: CompiledUnits
+    same_bytes: bool
+
+
+def make_unit_index(request: Request, console: Console) -> tuple[IndexMade, ...]:
+    """Build each target in full, write the index of it, and check that a pruned library of the buildspec is the same.
+
+    Takes as long as upstream's own build. Raises what a build raises, and `BuildError` (`pruning-differs`): the index
+    is then not written.
+    """
+    planned = make_planned(request, console)
+    made = []
+    for target in planned.plan.targets:
+        with console.step(f"index {target.job.target.identifier}") as step:
+            executor = executor_for(planned, target, request, step)
+            everything = with_arguments(replace(target.job, operator_config=EVERYTHING, without_types=()))
+            index = _full_index(executor, everything)
+            step.note(f"{counted(len(index.units), 'file')}, {counted(len(index.kernels), 'operator')}")
+            # With the same arguments, ML operators and all: in the same tree, so that little is compiled again.
+            units, same = _proved(executor, replace(everything, operator_config=target.job.operator_config), index)
+            path = writable_pins_folder() / "units" / f"{index.variant.stem}.json"
+            write_atomically(path, render_index(index))
+        made.append(IndexMade(path=path, index=index, units=units, same_bytes=same))
+    return tuple(made)
+
+
+def _full_index(executor: NativeExecutor, job: BuildJob) -> UnitIndex:
+    """Compile all operators with all types: what they need is what any fewer of them can need."""
+    with executor.on_tree(job) as selective:
+        require_success(job, selective.compile_all(), executor.log)
+        return selective.index()
+
+
+def _proved(executor: NativeExecutor, job: BuildJob, index: UnitIndex) -> tuple[CompiledUnits, bool]:
+    """Link the job's library from everything and from the selected units; whether the two are the same, byte for byte.
+
+    What differs in the linker's own tables alone passes: in their order, or in entries that it does not write.
+    """
+    library, library_map = (executor.log.parent / name for name in ("unpruned.so", "unpruned.map"))
+    with executor.on_tree(job) as selective:
+        linked = selective.upstream.paths.build / job.expected_outputs[0]
+        linked_map = selective.upstream.paths.link_map
+        require_success(job, selective.compile_all(), executor.log)
+        finish(job, selective.upstream.paths)
+        executor.inputs.finish(job, selective.upstream.paths)
+        library.write_bytes(linked.read_bytes())
+        library_map.write_bytes(linked_map.read_bytes() if linked_map.is_file() else b"")
+        outcome, units = selective.compile_selected(index, every_kernel=True)
+        require_success(job, outcome, executor.log)
+        finish(job, selective.upstream.paths)
+        executor.inputs.finish(job, selective.upstream.paths)
+        found = differences(library, linked)
+        passes = (
+            not found
+            or (linked_map.is_file() and differs_in_order_alone(found, library_map, linked_map))
+            or differs_in_what_was_not_written(found, library, linked)
+        )
+    if units is None or not passes:
+        what = "the library of the selected files differs from that of all files"
+        why = "\n".join(found) or "the selected files do not link"
+        raise BuildError("pruning-differs", what, where=job.target.identifier, why=why, hint=f"compare {library}")
+    library.unlink()
+    library_map.unlink()
+    return units, not found

@@ -1,0 +1,220 @@
+"""Libraries of several ONNX Runtime versions beside each other: what a version costs, or saves.
+
+- Tables of the same figures as Markdown and for the terminal, and a page with pictures of them.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from markupsafe import Markup
+from rich.console import Group, RenderableType
+from rich.table import Table
+
+from ortrim.base.console import printable
+from ortrim.errors import VerifyError
+from ortrim.parity.measurements import RunnerResult, Unit, Verdict
+from ortrim.pin_updates.pull_requests import Refused
+from ortrim.report.charts import HALF_WIDTH, ChartBar, bar_chart
+from ortrim.report.content import SYMBOLS, measures_memory, measures_time
+from ortrim.report.figures import NONE, escaped, name_text, plain_table, quantity_text, table
+from ortrim.report.html import rendered
+from ortrim.report.summary import parity_text, parity_verdict, title, verdict_text
+from ortrim.verify.reports import DeviceReport, VerifyReport
+
+SMALLEST_CHANGE: Final = 0.0005
+"""Half of the last digit that is shown."""
+TIMES: Final = (
+    "Changes are against the first version. Sizes are exact. Memory and times come from one verification each, one "
+    "after the other on the same machine."
+)
+Outcome = VerifyReport | Refused
+"""The report of a version's library, or why there is none."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class VersionFigure:
+    """One quantity of each version; None where it has none, or where that means nothing on the device."""
+
+    measure: str
+    unit: Unit
+    values: tuple[float | None, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FigureGroup:
+    """The quantities of the library, or of a model on a device as `where` says."""
+
+    where: str = ""
+    figures: tuple[VersionFigure, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class VersionsComparison:
+    """The libraries of one buildspec and target for several versions; `notes` say how each ended, in words."""
+
+    title: str
+    versions: tuple[str, ...]
+    groups: tuple[FigureGroup, ...]
+    notes: tuple[str, ...]
+
+
+def compared(outcomes: Sequence[Outcome]) -> VersionsComparison:
+    """Return sizes, then for each device and model of the first report: memory, load, the time of a run.
+
+    That time is the median of the case that takes longest in the first report. There has to be a report. Raises
+    `VerifyError` `reports-unlike` for reports of different buildspecs or targets.
+    """
+    reports = [each if isinstance(each, VerifyReport) else None for each in outcomes]
+    first = next(report for report in reports if report)
+    for report in filter(None, reports):
+        if (report.name, report.target) != (first.name, first.target):
+            what = f"are of different things: {title(first)}, {title(report)}"
+            raise VerifyError("reports-unlike", what, where="report.json", hint="build one buildspec for one target")
+    sizes = (
+        _figure("library", "bytes", reports, lambda report: report.size.file_bytes),
+        _figure("library, compressed", "bytes", reports, lambda report: report.size.compressed_bytes),
+        _figure("package", "bytes", reports, lambda report: report.package_bytes),
+    )
+    measured = (_measured(reports, device, run) for device in first.devices for run in _own(device))
+    return VersionsComparison(
+        title=title(first),
+        versions=tuple(each.ort_version if isinstance(each, VerifyReport) else each.version for each in outcomes),
+        groups=(FigureGroup(figures=sizes), *(group for group in measured if group.figures)),
+        notes=tuple(note for each in outcomes for note in _notes(each)),
+    )
+
+
+def _own(device: DeviceReport) -> Iterator[RunnerResult]:
+    return (run for run in device.runs if run.library == "ours")
+
+
+def _figure(
+    measure: str, unit: Unit, reports: Sequence[VerifyReport | None], value: Callable[[VerifyReport], float | None]
+) -> VersionFigure:
+    values = tuple(value(report) if report else None for report in reports)
+    return VersionFigure(measure=measure, unit=unit, values=values)
+
+
+def _measured(reports: Sequence[VerifyReport | None], device: DeviceReport, run: RunnerResult) -> FigureGroup:
+    """Return the figures of a model on a device that mean something there in one report at least."""
+    case = _longest(run)
+    time = f"latency p50, {name_text(case)}" if case else "latency p50"
+
+    def found(report: VerifyReport, means: Callable[[DeviceReport], bool]) -> RunnerResult | None:
+        same = next((each for each in report.devices if each.device == device.device), None)
+        runs = _own(same) if same and means(same) else iter(())
+        return next((each for each in runs if each.model == run.model), None)
+
+    def value(
+        means: Callable[[DeviceReport], bool], figure: Callable[[RunnerResult], float | None]
+    ) -> Callable[[VerifyReport], float | None]:
+        return lambda report: figure(own) if (own := found(report, means)) else None
+
+    figures = (
+        _figure("peak memory", "bytes", reports, value(measures_memory, lambda own: own.peak_rss_bytes.p50)),
+        _figure("load", "ms", reports, value(measures_time, lambda own: own.load_ms.p50)),
+        _figure(time, "ms", reports, value(measures_time, lambda own: _median(own, case))),
+    )
+    where = f"{name_text(run.model)} on {name_text(device.device)}"
+    return FigureGroup(where=where, figures=tuple(each for each in figures if set(each.values) != {None}))
+
+
+def _longest(run: RunnerResult) -> str:
+    finite = [case for case in run.cases if math.isfinite(case.inference_ms.p50)]
+    return max(finite, key=lambda case: case.inference_ms.p50).case if finite else ""
+
+
+def _median(run: RunnerResult, name: str) -> float | None:
+    return next((case.inference_ms.p50 for case in run.cases if case.case == name), None)
+
+
+def _notes(outcome: Outcome) -> Iterator[str]:
+    if isinstance(outcome, Refused):
+        why = f": {outcome.why}" if outcome.why else ""
+        yield f"{SYMBOLS[Verdict.FAIL]} {outcome.version}: {outcome.reference}: {outcome.what}{why}"
+        return
+    yield f"{SYMBOLS[outcome.verdict]} {outcome.ort_version}: {verdict_text(outcome)}"
+    for device in outcome.devices:
+        symbol, place = SYMBOLS[parity_verdict(device)], name_text(device.device)
+        yield f"{symbol} {outcome.ort_version}: parity on {place}: {parity_text(device)}"
+
+
+def cells(comparison: VersionsComparison, group: FigureGroup) -> Iterator[tuple[str, ...]]:
+    """Yield the row of each version: its number, then its figures with the change against the first that has one."""
+    for number, version in enumerate(comparison.versions):
+        yield version, *(_cell(figure, number) for figure in group.figures)
+
+
+def _cell(figure: VersionFigure, number: int) -> str:
+    """Write a figure and how much larger it is: `1.34 MB, +1.2 %`."""
+    value = figure.values[number]
+    start = next((at for at, each in enumerate(figure.values) if each is not None), 0)
+    text = quantity_text(value, figure.unit) if value is not None else NONE
+    change = _change(figure.values[start], value) if number > start else ""
+    return f"{text}, {change}" if change else text
+
+
+def _change(first: float | None, value: float | None) -> str:
+    if first is None or value is None or not (math.isfinite(first) and math.isfinite(value)) or first <= 0:
+        return ""
+    ratio = value / first - 1
+    return "0 %" if abs(ratio) < SMALLEST_CHANGE else f"{100 * ratio:+.1f} %"
+
+
+def _headings(group: FigureGroup) -> tuple[str, ...]:
+    return "ONNX Runtime", *(figure.measure for figure in group.figures)
+
+
+def versions_markdown(comparison: VersionsComparison) -> str:
+    """Return the comparison as Markdown. No name in it can become markup."""
+    parts = [f"## {escaped(comparison.title)}"]
+    for group in comparison.groups:
+        headings, rows = map(escaped, _headings(group)), (map(escaped, row) for row in cells(comparison, group))
+        heading = [f"### {escaped(group.where)}"] if group.where else []
+        parts += [*heading, table(tuple(headings), map(tuple, rows), right=range(1, 1 + len(group.figures)))]
+    notes = "\n".join(f"- {escaped(note)}" for note in comparison.notes)
+    return "\n\n".join((*parts, notes, TIMES)) + "\n"
+
+
+def versions_tables(comparison: VersionsComparison) -> RenderableType:
+    """Return the comparison as tables for the terminal."""
+    tables = (_terminal_table(comparison, group) for group in comparison.groups)
+    return Group(printable(comparison.title), *tables, *map(printable, comparison.notes), TIMES)
+
+
+def _terminal_table(comparison: VersionsComparison, group: FigureGroup) -> Table:
+    made = plain_table(*_headings(group))
+    made.title, made.title_justify = printable(group.where) or None, "left"
+    for row in cells(comparison, group):
+        made.add_row(*row)
+    return made
+
+
+def versions_page(comparison: VersionsComparison) -> str:
+    """Return a page with a bar for each figure of each version."""
+    charts = [(printable(group.where or "library"), tuple(_bars(comparison, group))) for group in comparison.groups]
+    return rendered(
+        "versions.html.j2",
+        title=f"{printable(comparison.title)}: ONNX Runtime {', '.join(comparison.versions)}",
+        subtitle=TIMES,
+        charts=charts,
+        notes=tuple(map(printable, comparison.notes)),
+    )
+
+
+def _bars(comparison: VersionsComparison, group: FigureGroup) -> Iterator[Markup]:
+    """Yield a picture of each figure, on a scale of its own."""
+    rows = tuple(cells(comparison, group))
+    for column, figure in enumerate(group.figures, start=1):
+        bars = [
+            ChartBar(group=figure.measure, label=row[0], value=_drawn(value), text=row[column], style="ours")
+            for row, value in zip(rows, figure.values, strict=True)
+        ]
+        yield bar_chart(figure.measure, bars, HALF_WIDTH)
+
+
+def _drawn(value: float | None) -> float:
+    """Return a figure as the length of a bar; of none there is no bar."""
+    return math.nan if value is None else value

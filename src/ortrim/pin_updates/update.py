@@ -1,0 +1,328 @@
+"""Filling in pins where the network reaches upstream: `invoke pins.update`.
+
+- Entries for new versions of ONNX Runtime in `onnxruntime.toml`, and what upstream's archive says of them.
+- Filling in the pins of actions: the newest tag of each, and the commit that it names.
+- Filling in the pins of images: digests of base images, and of the archives of Google's SDK.
+- Pinning the full ONNX Runtime of a version, which converts models: its wheels and those that it needs.
+- Pinning the packages that `prepare` and `compare` install: tools that simplify models, onnx, and other engines.
+"""
+
+import re
+import tempfile
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final
+
+from ortrim.base.downloads import Mirrors, fetch, mirrored
+from ortrim.base.files import sha256_of, write_atomically
+from ortrim.compiling.containers.engines import UsableEngine
+from ortrim.compiling.containers.runs import pulled_digest
+from ortrim.errors import Diagnostic, DiagnosticGroup, Interrupted, NetworkError, SourcesError, StorageError
+from ortrim.models.full_runtime import DISTRIBUTION
+from ortrim.pin_updates.requirements import PYTHONS, WantedRequirement, pinned_text
+from ortrim.pins.images import ACTIONS_FILE, IMAGES_FILE, ImagePins, read_action_pins, read_image_pins
+from ortrim.pins.runtime import OPTIONAL, REPOSITORY, CommitPin, ComponentPin, read_commit_pin
+from ortrim.pins.shipped import shipped_text, writable_pins_folder
+from ortrim.pins.versions import VersionLimits, pin_file_name
+from ortrim.platforms.android.ndk import LIST, listed_archive
+from ortrim.platforms.android.ndk import REPOSITORY as ANDROID_SDK_REPOSITORY
+from ortrim.sources.archives import DEPENDENCIES, declared_components, parse_dependencies
+from ortrim.sources.checkouts import git, tagged_commit
+from ortrim.sources.commits import fetch_objects, left_out_of
+
+ENTRY: Final = re.compile(r'^\[versions\."(?P<version>[^"]+)"\]\n(?:[a-z_]+ = .*\n)*', re.MULTILINE)
+RELEASE: Final = re.compile(r"([0-9]{1,4})\.([0-9]{1,4})\.([0-9]{1,4})")
+NDK_TEMPLATE: Final = "tools/ci_build/github/azure-pipelines/templates/use-android-ndk.yml"
+NDK: Final = re.compile(r'name: AndroidNdkVersion\s+(?:[a-zA-Z]+: .*\s+)*?default: "?([0-9]+\.[0-9]+\.[0-9]+)"?\s')
+
+
+def release_number(version: str) -> tuple[int, ...] | None:
+    """Return a version such as `1.22.0` as numbers that can be ordered; None for anything else, a candidate say."""
+    found = RELEASE.fullmatch(version)
+    return tuple(map(int, found.groups())) if found else None
+
+
+def with_version(text: str, version: str, limits: VersionLimits, ndk: str | None) -> str:
+    """Return the text of `onnxruntime.toml` with an entry for a version that it lacks, in the order of versions."""
+    number = release_number(version)
+    assert number is not None
+    values = {"max_opset": limits.opset, "max_ml_opset": limits.ml_opset, "max_ir_version": limits.ir_version}
+    lines = [f'[versions."{version}"]', *(f"{key} = {value}" for key, value in values.items() if value is not None)]
+    entry = "\n".join([*lines, *([f'ndk = "{ndk}"'] if ndk else [])]) + "\n"
+    entries = list(ENTRY.finditer(text))
+    assert version not in {found["version"] for found in entries}
+    later = next((found for found in entries if (release_number(found["version"]) or ()) > number), None)
+    if later:
+        return f"{text[: later.start()]}{entry}\n{text[later.start() :]}"
+    end = entries[-1].end()
+    return f"{text[:end]}\n{entry}{text[end:]}"
+
+
+def ndk_of(template: str) -> str | None:
+    """Return the version of Android's NDK that upstream builds with, as its template says; None when it does not."""
+    found = NDK.search(template)
+    return found[1] if found else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PinnedSources:
+    """The pin file of a version's sources, and the NDK that upstream builds it with, None when not known."""
+
+    file: Path
+    ndk: str | None
+
+
+def pin_sources(
+    version: str,
+    *,
+    mirrors: Mirrors = (),
+    announce: Callable[[str], None] = lambda _: None,
+) -> PinnedSources:
+    """Pin the sources of any version: the commit of its tag, git's ids of its files, and SHA-256 of its dependencies.
+
+    Each dependency's archive must have the SHA-1 that upstream's own `cmake/deps.txt` gives; of one that cannot be
+    fetched, that alone stays what decides. `mirrors` are pairs (prefix of an address, what to fetch from instead); the
+    pins keep upstream's addresses. The file is written last, where ortrim reads it. Raises
+    `SourcesError` (`bad-dependency-list`, `git-failed`, `no-such-tag`).
+    """
+    tag = f"v{version}"
+    announce(f"ask for the commit of {tag}")
+    commit = tagged_commit(mirrored(f"{REPOSITORY}.git", mirrors), tag)
+    with tempfile.TemporaryDirectory(prefix="ortrim-pins-") as name:
+        folder = Path(name)
+        fetch_objects(folder, REPOSITORY, commit, mirrors)
+        tree, left_out = git(folder, "rev-parse", f"{commit}^{{tree}}").strip(), left_out_of(folder, commit)
+        listed = parse_dependencies(_file_of(folder, commit, DEPENDENCIES))
+        ndk = ndk_of(_file_of(folder, commit, NDK_TEMPLATE))
+        archives = _digests_of(declared_components(listed, {}, frozenset(OPTIONAL)), folder, mirrors, announce)
+    witnesses = (f"tag {tag} of {REPOSITORY}",)
+    pin = CommitPin(commit=commit, tree=tree, witnesses=witnesses, left_out=left_out, archives=archives)
+    file, text = pin_file_name(version, "upstream"), commit_text(version, pin)
+    read_commit_pin(text, file)
+    path = writable_pins_folder() / file
+    write_atomically(path, text)
+    return PinnedSources(file=path, ndk=ndk)
+
+
+def _file_of(repository: Path, commit: str, name: str) -> str:
+    """Return a file's text, empty for one that the commit lacks."""
+    there = git(repository, "ls-tree", "--name-only", commit, "--", name)
+    return git(repository, "show", f"{commit}:{name}") if there.strip() else ""
+
+
+def _digests_of(
+    components: Iterable[ComponentPin], folder: Path, mirrors: Mirrors, announce: Callable[[str], None]
+) -> dict[str, str]:
+    """Return the SHA-256 of each archive that has its SHA-1, by that."""
+    digests = {}
+    for component in components:
+        announce(f"fetch {component.location}")
+        archive = folder / component.file
+        try:
+            fetch(mirrored(component.location, mirrors), archive, "sha1", component.sha1)
+        except NetworkError as error:
+            announce(f"{component.name}: no SHA-256, its SHA-1 alone counts: {error.code}: {error.what}")
+        else:
+            digests[component.sha1] = sha256_of(archive)
+            archive.unlink()
+    return digests
+
+
+def commit_text(version: str, pin: CommitPin) -> str:
+    """Return the pin file of a commit."""
+    lines = [
+        f"# ONNX Runtime {version}: upstream's commit, which pins everything.",
+        f"# `invoke pins.update --version {version}` writes this file anew.",
+        "",
+        f'commit = "{pin.commit}"',
+        *([f'tree = "{pin.tree}"'] if pin.tree else []),
+        *("witnesses = [", *(f'    "{witness}",' for witness in pin.witnesses), "]"),
+    ]
+    if pin.left_out:
+        lines += ["", "# What no build reads, by git's ids.", "[left_out]"]
+        lines += [f'"{name}" = "{number}"' for name, number in sorted(pin.left_out.items())]
+    if pin.archives:
+        lines += ["", "# SHA-256 of the dependencies by the SHA-1 in upstream's cmake/deps.txt.", "[archives]"]
+        lines += [f'"{sha1}" = "{sha256}"' for sha1, sha256 in sorted(pin.archives.items())]
+    return "\n".join(lines) + "\n"
+
+
+HOST: Final = "https://github.com/"
+ACTION_RELEASE: Final = re.compile(r"^[0-9a-f]{40}\trefs/tags/(v(\d+)\.(\d+)\.(\d+))$", re.MULTILINE)
+
+
+def update_action_pins(*, mirrors: Mirrors, announce: Callable[[str], None]) -> Path:
+    """Pin the newest release of each action that the pins name, by its commit, and return the file that was written.
+
+    `mirrors` are pairs of a beginning of addresses and what to read instead. An action whose release is not found
+    keeps its pin and stops no other; what was found is written before that is raised: a `DiagnosticGroup` of
+    `SourcesError` (`no-release`, `git-failed`). Raises `SourcesError` `bad-pin-file`.
+    """
+    text = shipped_text(ACTIONS_FILE)
+    failed: list[Diagnostic] = []
+
+    def newest(name: str) -> Lines:
+        announce(f"ask for the releases of {name}")
+        tag, commit = _newest(mirrored(f"{HOST}{name}", mirrors))
+        return (f'tag = "{tag}"', f'commit = "{commit}"')
+
+    values = _found("actions", read_action_pins(text), newest, failed)
+    updated = with_values(text, values)
+    read_action_pins(updated)
+    return _written(ACTIONS_FILE, updated, failed)
+
+
+def _newest(url: str) -> tuple[str, str]:
+    """Return the tag and the commit of a repository's newest release, by its number."""
+    printed = git(Path(), "ls-remote", "--tags", "--refs", "--", url)
+    releases = {tag: tuple(map(int, numbers)) for tag, *numbers in ACTION_RELEASE.findall(printed)}
+    if not releases:
+        raise SourcesError("no-release", "the repository has no tag such as v1.2.3", where=url)
+    tag = max(releases, key=releases.__getitem__)
+    return tag, tagged_commit(url, tag)
+
+
+TABLE: Final = re.compile(r'^\[(?P<kind>actions|bases|archives)\."?(?P<name>[^"\]]+)"?\]')
+FILLED: Final = re.compile(r"^(tag|commit|digest|file|sha256)\s*=")
+Lines = tuple[str, ...]
+Values = dict[tuple[str, str], Lines]
+
+
+def update_image_pins(
+    usable: UsableEngine, *, mirrors: Mirrors = (), announce: Callable[[str], None] = lambda _: None
+) -> Path:
+    """Fetch every image and archive that is named, and write their digests beside their names.
+
+    Each archive must have the SHA-1 of Google's list. `mirrors` are as for `update_pins`, and are for the archives;
+    images come from where the engine gets them. What cannot be fetched keeps its pin and stops nothing else. Returns
+    the file written, which is the one that ortrim reads; then raises a `DiagnosticGroup` of what could not be fetched.
+    Raises `SourcesError` `bad-pin-file`, and `StorageError`.
+    """
+    text = shipped_text(IMAGES_FILE)
+    pins = read_image_pins(text)
+    failed: list[Diagnostic] = []
+
+    def digest(name: str) -> Lines:
+        reference = pins.bases[name].reference
+        announce(f"pull {reference}")
+        return (f'digest = "{pulled_digest(usable, reference)}"',)
+
+    values = _found("bases", pins.bases, digest, failed) | _archives(pins, mirrors, announce, failed)
+    updated = with_values(text, values)
+    read_image_pins(updated)
+    return _written(IMAGES_FILE, updated, failed)
+
+
+def with_values(text: str, values: Values) -> str:
+    """Return a pin file with other digests: the lines of each (kind, name) take the place of those that were there."""
+    lines: list[str] = []
+    new: Lines | None = None
+    for line in text.splitlines():
+        found = TABLE.match(line)
+        if found:
+            new = values.get((found["kind"], found["name"]))
+        if new is None or not FILLED.match(line):
+            lines.append(line)
+        if found:
+            lines += new or ()
+    return "\n".join(lines) + "\n"
+
+
+def _found(kind: str, names: Iterable[str], lines_of: Callable[[str], Lines], failed: list[Diagnostic]) -> Values:
+    """Return the lines of each name for which there are any; why there are none for another is added to `failed`."""
+    values: Values = {}
+    for name in names:
+        try:
+            values[kind, name] = lines_of(name)
+        except (Interrupted, StorageError):
+            raise
+        except Diagnostic as diagnostic:
+            failed.append(diagnostic)
+    return values
+
+
+def _written(file: str, text: str, failed: list[Diagnostic]) -> Path:
+    path = writable_pins_folder() / file
+    write_atomically(path, text)
+    if failed:
+        raise DiagnosticGroup(tuple(failed))
+    return path
+
+
+def _archives(pins: ImagePins, mirrors: Mirrors, announce: Callable[[str], None], failed: list[Diagnostic]) -> Values:
+    with tempfile.TemporaryDirectory(prefix="ortrim-pins-") as folder:
+        listing = Path(folder) / "list.xml"
+        announce(f"fetch {LIST}")
+        try:
+            fetch(mirrored(LIST, mirrors), listing, "sha256", None)
+        except NetworkError as error:
+            failed.append(error)
+            return {}
+
+        def digest(package: str) -> Lines:
+            listed = listed_archive(listing.read_bytes(), package)
+            url = f"{ANDROID_SDK_REPOSITORY}/{listed.file}"
+            announce(f"fetch {url}")
+            fetch(mirrored(url, mirrors), Path(folder) / listed.file, "sha1", listed.sha1)
+            return (f'file = "{listed.file}"', f'sha256 = "{sha256_of(Path(folder) / listed.file)}"')
+
+        return _found("archives", pins.archives, digest, failed)
+
+
+def converter_text(version: str, announce: Callable[[str], None]) -> str:
+    """Return a requirements file for the full runtime of one version, with the digest of every wheel.
+
+    Versions of what it needs are those that pip takes on each Python on x86-64. Raises `SourcesError` `no-converter`
+    when there is no wheel for any Python that ortrim runs on, and as `pinned_text` does.
+    """
+    try:
+        lines = pinned_text(WantedRequirement(packages=(f"{DISTRIBUTION}=={version}",)), announce)
+    except SourcesError as error:
+        if error.code != "no-wheel":
+            raise
+        what = f"the package index has no wheel of {DISTRIBUTION} {version} for Python {', '.join(PYTHONS)}"
+        hint = "wait until it is published there; without it no model can be converted"
+        raise SourcesError("no-converter", what, where=DISTRIBUTION, hint=hint) from error
+    head = f"# The full ONNX Runtime {version} for converting models. Made by: invoke pins.update --latest\n"
+    return head + lines
+
+
+MADE_BY: Final = "# Made by: invoke pins.update --requirements\n"
+FILES: Final[Mapping[str, tuple[str, WantedRequirement]]] = MappingProxyType({
+    "onnxslim": ("onnxslim, which simplifies models.", WantedRequirement(packages=("onnxslim",))),
+    "onnxsim": ("onnxsim, which simplifies models.", WantedRequirement(packages=("onnxsim",))),
+    "onnx": (
+        "onnx beside the full ONNX Runtime, whose own tools need it; what else onnx needs is there.",
+        WantedRequirement(packages=("onnx", "ml-dtypes", "typing-extensions"), alone=True),
+    ),
+    "engine-openvino": ("OpenVINO, one of the engines of `invoke compare`.", WantedRequirement(packages=("openvino",))),
+    "engine-tract": ("tract, one of the engines of `invoke compare`.", WantedRequirement(packages=("tract", "numpy"))),
+    "engine-mnn": ("MNN, one of the engines of `invoke compare`.", WantedRequirement(packages=("mnn", "numpy"))),
+    "engine-ncnn": (
+        "ncnn and its converter pnnx, an engine of `invoke compare`, without what pnnx's program does not need.",
+        WantedRequirement(packages=("ncnn", "numpy", "pnnx"), alone=True),
+    ),
+    "engine-litert": ("LiteRT, an engine of `invoke compare`.", WantedRequirement(packages=("ai-edge-litert",))),
+    "engine-litert-converter": (
+        "onnx2tf, which converts for LiteRT; for Python 3.11 on x86-64 alone.",
+        WantedRequirement(packages=("onnx2tf",), pythons=("3.11",), machines=()),
+    ),
+})  # fmt: skip
+"""By the file's name, what it is for and what it pins."""
+
+
+def update_requirements(announce: Callable[[str], None]) -> tuple[Path, ...]:
+    """Pin the newest version of each package with the digests of its wheels, and return the files that were written.
+
+    Nothing is written unless all were found. Raises `SourcesError`, `NetworkError` and `ToolError` as `pinned_text`
+    does, and `StorageError`.
+    """
+    texts = {
+        name: f"# {purpose}\n{MADE_BY}{pinned_text(wanted, announce)}" for name, (purpose, wanted) in FILES.items()
+    }
+    folder = writable_pins_folder() / "requirements"
+    for name, text in texts.items():
+        write_atomically(folder / f"{name}.txt", text)
+    return tuple(folder / f"{name}.txt" for name in texts)

@@ -1,0 +1,138 @@
+"""Accepting builds, and holding later ones against them."""
+
+import math
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final, Literal
+
+from pydantic import ValidationError
+
+from ortrim.base.console import first_lines, printable
+from ortrim.base.files import storage_errors, write_atomically
+from ortrim.base.json import first_fault, from_json, to_json
+from ortrim.errors import Regression, StorageError
+from ortrim.pipeline.recording import no_such_build, spec_name
+from ortrim.report.figures import quantity_text
+from ortrim.report.history.rows import AcceptedBuild, Allowed, BuildEntry, Check, Checked, check, entry_of
+from ortrim.report.history.store import NAME, accept_latest, accepted_builds, latest_builds
+from ortrim.verify.reports import VerifyReport
+
+MOST_LINES: Final = 12
+BESIDE: Final = ".accepted.json"
+"""How the file of accepted builds beside a buildspec ends."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AcceptedFile:
+    """The accepted builds of a product as a file that can be kept beside its buildspec, for machines without a past."""
+
+    schema: Literal["ortrim-accepted/1"] = "ortrim-accepted/1"
+    builds: tuple[AcceptedBuild, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Checks:
+    """What `check_builds` found; `unaccepted` are builds of which none of the same kind was accepted yet."""
+
+    checks: tuple[Check, ...]
+    unaccepted: tuple[BuildEntry, ...]
+
+
+def accept_builds(output: Path, spec: str | None, target: str | None, note: str) -> tuple[BuildEntry, ...]:
+    """Mark the latest build of each spec and target as accepted and return these builds.
+
+    Raises `UsageError` (`no-such-build`), `SpecError`, `StorageError`.
+    """
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    name = spec_name(spec) if spec else ""
+    accepted = accept_latest(output / NAME, spec=name, target=target or "", accepted_at=now, note=note)
+    if not accepted:
+        raise no_such_build(output)
+    return accepted
+
+
+def write_accepted(output: Path, entries: tuple[BuildEntry, ...], path: Path) -> None:
+    """Write what was accepted last of the kinds of some builds to a file. Raises `StorageError`."""
+    kinds = {(entry.spec, entry.target) for entry in entries}
+    found = [each for each in accepted_builds(output / NAME) if (each.entry.spec, each.entry.target) in kinds]
+    # Where the bytes are is not compared, and would make the file change with every build.
+    slim = tuple(replace(each, entry=replace(each.entry, components=())) for each in found)
+    write_atomically(path, to_json(AcceptedFile(builds=slim)))
+
+
+def check_builds(
+    output: Path, spec: str | None, target: str | None, allowed: Allowed, against: Path | None = None
+) -> Checks:
+    """Hold the latest build of each spec and target against the one that was accepted last, or that a file has.
+
+    Raises `UsageError` (`no-such-build`), `SpecError`, `StorageError` (`accepted-missing`, `accepted-damaged`).
+    """
+    name = spec_name(spec) if spec else ""
+    path = output / NAME
+    accepted = read_accepted(against) if against else accepted_builds(path, spec=name, target=target or "")
+    latest = latest_builds(path, spec=name, target=target or "")
+    if not latest:
+        raise no_such_build(output)
+    known = {(each.entry.spec, each.entry.target): each for each in accepted}
+    return _checks([(entry, known.get((entry.spec, entry.target))) for entry in latest], allowed)
+
+
+def check_reports(spec: Path, reports: tuple[VerifyReport, ...]) -> Checks:
+    """Hold the reports of a workflow's job against the file beside the buildspec; nothing is compared without one.
+
+    Time is not: no two machines of a workflow are the same. Raises `StorageError` (`accepted-damaged`).
+    """
+    file = spec.with_suffix(BESIDE)
+    if not file.is_file():
+        return Checks(checks=(), unaccepted=())
+    known = {(each.entry.spec, each.entry.target): each for each in read_accepted(file)}
+    allowed = Allowed(latency=math.inf)
+    entries = [entry_of(report, "") for report in reports]
+    pairs = [(entry, known.get((entry.spec, entry.target))) for entry in entries]
+    return _checks(pairs, allowed)
+
+
+def read_accepted(path: Path) -> tuple[AcceptedBuild, ...]:
+    """Read a file of accepted builds. Raises `StorageError` (`accepted-missing`, `accepted-damaged`)."""
+    where = str(path)
+    if not path.is_file():
+        hint = "write it: invoke accept-build --to FILE"
+        raise StorageError("accepted-missing", "there is no such file", where=where, hint=hint)
+    with storage_errors(path):
+        content = path.read_bytes()
+    try:
+        return from_json(AcceptedFile, content).builds
+    except ValidationError as error:
+        hint = "write it again: invoke accept-build --to FILE"
+        what = "not a file of accepted builds that this version of ortrim can read"
+        raise StorageError("accepted-damaged", what, where=where, why=first_fault(error), hint=hint) from error
+
+
+def regression_of(found: Checks) -> Regression | None:
+    """Return the diagnostic with which the command ends, the figures in it; None when nothing has grown too much."""
+    lines = [
+        f"{each.latest.spec} {each.latest.target}: {_words(line)}" for each in found.checks for line in each.regressions
+    ]
+    if not lines:
+        return None
+    return Regression(
+        "regression",
+        "a build is worse than the accepted one by more than the limit",
+        why=printable(first_lines(lines, MOST_LINES)),
+        hint="correct the cause, or accept the build: invoke accept-build",
+    )
+
+
+def _checks(pairs: list[tuple[BuildEntry, AcceptedBuild | None]], allowed: Allowed) -> Checks:
+    return Checks(
+        checks=tuple(check(entry, each, allowed) for entry, each in pairs if each),
+        unaccepted=tuple(entry for entry, each in pairs if each is None),
+    )
+
+
+def _words(line: Checked) -> str:
+    place = ", ".join(filter(None, (line.measure, line.model, line.case, line.device)))
+    before, after = quantity_text(line.before, line.unit), quantity_text(line.after, line.unit)
+    growth = "" if line.growth is None else f" ({100 * line.growth:+.1f} %)"
+    return f"{place}: {after}{growth}, was {before}; {100 * line.allowed:g} % more is allowed"

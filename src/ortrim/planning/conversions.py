@@ -1,0 +1,156 @@
+"""Whether conversion alone changes what a model computes: found out before anything is compiled."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Final, Literal
+
+from ortrim.base.cache import cache_folder
+from ortrim.base.console import counted
+from ortrim.buildspec.buildspec import BuildSpec, ModelSpec, SessionSettings, SessionSpec, session_of, settings_of
+from ortrim.devices.host import saturates_here
+from ortrim.errors import Diagnostic, ParityError
+from ortrim.models.convert import Conversion, convert
+from ortrim.models.full_runtime import FullRuntime
+from ortrim.models.models import OrtModel, PreparedModel
+from ortrim.parity.compare import is_drawn
+from ortrim.parity.inputs import Case
+from ortrim.parity.measurements import OutputParity
+from ortrim.parity.random_numbers import without_draws
+from ortrim.parity.reference import reference_outputs, shipped_outputs
+from ortrim.planning.planner import BLOCKS
+from ortrim.steps.parity import tolerances_for
+from ortrim.verify.verification import ModelUnderTest, changed_by_conversion
+
+Level = Literal["all", "extended", "basic", "disable"]
+LEVELS: Final[tuple[Level, ...]] = ("all", "extended", "basic", "disable")
+"""Optimization levels, the highest first."""
+
+
+def subject_of(
+    prepared: PreparedModel,
+    converted: OrtModel,
+    spec: ModelSpec,
+    session: SessionSettings,
+    cases: tuple[Case, ...],
+    *,
+    runtime: FullRuntime,
+) -> ModelUnderTest:
+    """Return a model with the full runtime's outputs of it, as given and as it ships, which are kept in the cache.
+
+    Raises as `reference_outputs` and `shipped_outputs` do.
+    """
+    folder = cache_folder("references")
+    reference = reference_outputs(prepared, cases, runtime, folder)
+    runs_here = spec.layout not in BLOCKS
+    shipped = shipped_outputs(prepared, converted, session, cases, runtime=runtime, folder=folder, runs_here=runs_here)
+    return ModelUnderTest(
+        prepared=prepared,
+        converted=converted,
+        spec=spec,
+        cases=cases,
+        reference=reference,
+        same_graph=shipped,
+        session=session,
+    )
+
+
+def with_draws_given(subject: ModelUnderTest, runtime: FullRuntime) -> ModelUnderTest:
+    """Return a model with that by which its outputs are judged that depend on random numbers, if that can be made."""
+    if not any(is_drawn(output) for case in subject.reference.cases for output in case.outputs):
+        return subject
+    made = without_draws(subject.prepared, subject.cases, runtime, cache_folder("references"))
+    if made is None:
+        return subject
+    spec, (prepared, cases) = subject.spec, made
+    assert spec.layout != "auto"
+    conversion = Conversion(style=spec.style, level=spec.level, layout=spec.layout)
+    converted = convert(prepared, conversion, runtime=runtime, root=cache_folder("conversions"))
+    given = subject_of(prepared, converted, spec, subject.session, cases, runtime=runtime)
+    return replace(subject, draws_given=given)
+
+
+def changed_outputs(
+    subjects: Sequence[ModelUnderTest], spec: BuildSpec, runtime: FullRuntime, *, here: bool
+) -> tuple[ParityError, ...]:
+    """Return a diagnostic for each model whose outputs conversion changes, which names the level that does not.
+
+    `here` says that this machine is one of those that run the library: int8 products that saturate here say nothing of
+    others.
+    """
+    found = []
+    for subject in subjects:
+        if _tells(subject, here=here) and (changed := changed_by_conversion(subject)):
+            own = session_of(spec, subject.spec)
+            level = next(_levels(subject.prepared, subject.spec, own, subject.cases, runtime), None)
+            found.append(_diagnostic(subject, changed, level))
+    return tuple(found)
+
+
+def lower_level(
+    prepared: PreparedModel, spec: ModelSpec, cases: tuple[Case, ...], runtime: FullRuntime
+) -> tuple[Level, str] | None:
+    """Return the highest level that keeps a model's outputs, and what its own does to them; None if there is nothing.
+
+    That even the original does not run is for a build to say.
+    """
+    try:
+        reference_outputs(prepared, cases, runtime, cache_folder("references"))
+    except Diagnostic:
+        return None
+    try:
+        subject = _converted_at(spec, prepared, SessionSpec(), cases, runtime)
+        changed = changed_by_conversion(subject) if _tells(subject, here=False) else ()
+        words = f"changes {_named(changed)}: {_worst(changed).reason}" if changed else ""
+    except Diagnostic as error:
+        words = f"fails: {(error.why or error.what).splitlines()[-1]}"
+    level = next(_levels(prepared, spec, SessionSpec(), cases, runtime), None) if words else None
+    return None if level is None else (level, words)
+
+
+def _tells(subject: ModelUnderTest, *, here: bool) -> bool:
+    return here or not (subject.reference.quantized and saturates_here())
+
+
+def _levels(
+    prepared: PreparedModel, spec: ModelSpec, session: SessionSpec, cases: tuple[Case, ...], runtime: FullRuntime
+) -> Iterator[Level]:
+    """Yield the levels below a model's own that keep its outputs; in plain layout, where it has another, that level."""
+    for level in LEVELS[LEVELS.index(spec.level) + (spec.layout == "plain") :]:
+        try:
+            lower = replace(spec, level=level, layout="plain")
+            subject = _converted_at(lower, prepared, session, cases, runtime)
+        except Diagnostic:
+            continue
+        if not changed_by_conversion(subject):
+            yield level
+
+
+def _converted_at(
+    spec: ModelSpec, prepared: PreparedModel, session: SessionSpec, cases: tuple[Case, ...], runtime: FullRuntime
+) -> ModelUnderTest:
+    conversion = Conversion(style=spec.style, level=spec.level)
+    converted = convert(prepared, conversion, runtime=runtime, root=cache_folder("conversions"))
+    settings = settings_of(session, style=spec.style, reads_in_place=converted.reads_in_place)
+    return subject_of(prepared, converted, spec, settings, cases, runtime=runtime)
+
+
+def _named(changed: Sequence[OutputParity]) -> str:
+    return f"output '{_worst(changed).output}' of case '{_worst(changed).case}'"
+
+
+def _worst(changed: Sequence[OutputParity]) -> OutputParity:
+    return max(changed, key=lambda each: each.max_absolute)
+
+
+def _diagnostic(subject: ModelUnderTest, changed: Sequence[OutputParity], level: Level | None) -> ParityError:
+    worst, spec = _worst(changed), subject.spec
+    what = f"conversion at level = '{spec.level}' changes {_named(changed)}"
+    why = (
+        f"{worst.reason}\nin the full runtime, before anything is compiled: largest difference {worst.max_absolute:.3g}"
+        f" (relative {worst.max_relative:.3g}); {counted(len(changed), 'output')} of all cases out of tolerance"
+    )
+    allowed = f"allow the difference: {tolerances_for(worst)}"
+    layout = "" if spec.layout == "plain" else ' and layout = "plain"'
+    hint = f'write level = "{level}"{layout} for this model, which keeps them; or {allowed}' if level else allowed
+    where = f"model '{subject.prepared.name}'"
+    return ParityError("conversion-changes-outputs", what, where=where, why=why, hint=hint)

@@ -1,0 +1,162 @@
+"""The buildspec of models that have none: their files, the cases found for them, and what a command line chose."""
+
+import os
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from ortrim.base.cache import cache_folder
+from ortrim.base.console import Console, printable
+from ortrim.buildspec.build_options import ProfileName
+from ortrim.buildspec.buildspec import CaseSpec, LoadedSpec, ModelSpec, RuntimeSpec
+from ortrim.buildspec.load import spec_from_data
+from ortrim.buildspec.values import toml_string
+from ortrim.errors import ModelError
+from ortrim.models.full_runtime import full_runtime
+from ortrim.models.named import models_named
+from ortrim.models.prepare import FACTS_LAYOUT, prepare
+from ortrim.parity.cases.found import case_toml
+from ortrim.parity.reference import cases_made
+from ortrim.pins.runtime import runtime_pins
+from ortrim.pins.versions import exact_version
+from ortrim.planning.conversions import lower_level
+from ortrim.planning.layouts import with_layout
+from ortrim.planning.planner import select_targets
+from ortrim.planning.request import found_for
+from ortrim.platforms import target_problems
+
+SEVERAL: Final = "models"
+"""The name of several models together."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FirstChoices:
+    """What a command line chooses for models without a buildspec; what is empty is left to ortrim.
+
+    `cases` are the user's own, which each model then has, with absolute paths of recorded inputs. `target` selects as
+    `select_targets` does what is written down; without one, nothing is. `steps` are names of steps that each model has,
+    with their defaults.
+    """
+
+    version: str | None = None
+    profile: ProfileName | None = None
+    cases: tuple[CaseSpec, ...] = ()
+    target: str | None = None
+    steps: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Sought:
+    """A model, the cases found for it unless it has the user's own, and what was found of both."""
+
+    model: ModelSpec
+    cases: tuple[CaseSpec, ...]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class FirstSpec:
+    """A buildspec that is not written yet; `version` is that of ONNX Runtime."""
+
+    name: str
+    version: str
+    choices: FirstChoices
+    sought: tuple[_Sought, ...]
+
+    def with_cases(self, console: Console) -> "FirstSpec":
+        """Return the same with cases for models that have none, and the level of each, which may take long.
+
+        Raises as `prepare`, `found_cases` and `lower_level` do.
+        """
+        return replace(self, sought=tuple(_sought(each, self.version, console) for each in self.sought))
+
+    def text(self, folder: Path, console: Console) -> str:
+        """Return its text, in which files are named as seen from `folder`, which need not be there yet.
+
+        Raises `ModelError` (`name-not-utf8`), what is wrong with it as a buildspec, and as `select_targets` does.
+        """
+        spec, chosen = self.loaded().spec, self.choices.target
+        targets = () if chosen is None else select_targets(spec, chosen, None, console.note)
+        return _text(self, folder) + "".join(f"\n[[targets]]\nid = {toml_string(each.id)}\n" for each in targets)
+
+    def loaded(self) -> LoadedSpec:
+        """Return it as it would be loaded. Raises `ModelError` (`name-not-utf8`) and what is wrong with it."""
+        here = Path(f"{self.name}.toml")
+        return spec_from_data(tomllib.loads(_text(self, here.parent)), here, target_problems)
+
+
+def first_spec(words: Sequence[str], choices: FirstChoices) -> FirstSpec:
+    """Return a buildspec for the models that `words` name, without other cases than the user's own.
+
+    Raises as `models_named` does.
+    """
+    version = exact_version(choices.version or RuntimeSpec().version)
+    models = models_named(words, root=cache_folder("models") / FACTS_LAYOUT, ort_version=version)
+    name = models[0].name if len(models) == 1 else SEVERAL
+    sought = tuple(_Sought(model=model, cases=choices.cases) for model in models)
+    return FirstSpec(name=name, version=version, choices=choices, sought=sought)
+
+
+def _sought(bare: _Sought, version: str, console: Console) -> _Sought:
+    """Return a model with its cases, at the highest level that keeps what it computes."""
+    model, own, root = bare.model, bare.cases, cache_folder("models") / FACTS_LAYOUT
+    where = str(model.path or model.url or f"{model.wheel}/{model.member}")
+    prepared = prepare(model, base=Path(), root=root, ort_version=version, where=where)
+    pins = runtime_pins(version)
+    runtime = full_runtime(pins.version, pins.converter_requirements)
+    found = None if own else found_for(prepared, runtime, console)
+    model = replace(model, cases=found.cases if found else own)
+    notes = (*found.reasons, *found.warnings) if found else ()
+    with console.step(f"convert {model.name}, and compare its outputs") as step:
+        cases = cases_made(prepared, model, Path(), lambda: runtime)
+        lower = lower_level(prepared, with_layout(model, {}), cases, runtime)
+        if lower:
+            level, words = lower
+            line = f"level = '{level}' keeps its outputs; '{model.level}' {words}"
+            step.note(f"{model.name}: {line}")
+            model, notes = replace(model, level=level), (*notes, line)
+    return _Sought(model=model, cases=model.cases, notes=notes)
+
+
+def _text(spec: FirstSpec, folder: Path) -> str:
+    lines = ["# Every key: docs/reference/buildspec.md", f"name = {toml_string(spec.name)}"]
+    if spec.choices.profile:
+        lines.append(f"profile = {toml_string(spec.choices.profile)}")
+    if spec.choices.version:
+        lines.append(f"onnxruntime = {{ version = {toml_string(spec.version)} }}")
+    for each in spec.sought:
+        lines += ["", "[[models]]", *_source(each.model, folder), *_cases(each, folder)]
+        lines += [f"[[models.steps]]\nuse = {toml_string(step)}" for step in spec.choices.steps]
+    return "\n".join(lines) + "\n"
+
+
+def _source(model: ModelSpec, folder: Path) -> list[str]:
+    path = None if model.path is None else _seen_from(folder, model.path)
+    keys = {
+        "name": model.name, "path": path, "url": model.url, "wheel": model.wheel, "member": model.member,
+        "sha256": model.sha256, "level": model.level if model.level != ModelSpec.level else None,
+    }  # fmt: skip
+    return [f"{key} = {toml_string(word)}" for key, word in keys.items() if word is not None]
+
+
+def _cases(each: _Sought, folder: Path) -> list[str]:
+    # A model's names must not end the comment that they stand in.
+    reasons = (f"# {' '.join(printable(line).split())}" for line in each.notes)
+    seen = (replace(case, data=Path(_seen_from(folder, case.data))) if case.data else case for case in each.cases)
+    return [*reasons, "cases = [", *(f"    {case_toml(case)}," for case in seen), "]"] if each.cases else []
+
+
+def _seen_from(folder: Path, path: Path) -> str:
+    """Return a path as a file in `folder` names it; on Windows, one on another drive stays as it is."""
+    try:
+        seen = Path(os.path.relpath(path, folder.absolute())).as_posix()
+    except ValueError:
+        seen = path.absolute().as_posix()
+    try:
+        seen.encode()
+    except UnicodeEncodeError as error:
+        hint = "rename the file; a buildspec is UTF-8 text and cannot name it"
+        raise ModelError("name-not-utf8", "the name is not UTF-8", where=ascii(seen), hint=hint) from error
+    return seen

@@ -1,0 +1,220 @@
+"""What every device farm offers: to run an app's instrumentation on one of its devices and bring back the files.
+
+- A device of a farm: all runs are requested beforehand, done in one job, and then answered one by one.
+- All that one verification runs on a device, known beforehand: for devices that run everything in one go.
+"""
+
+import dataclasses
+import secrets
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final, Protocol
+
+from ortrim.base.files import storage_errors
+from ortrim.devices.facts import NOT_THROTTLED, Thermal, throttling_text
+from ortrim.devices.harness import (
+    Answers,
+    HarnessApks,
+    HarnessContent,
+    HarnessResults,
+    batch_seconds,
+    harness_content,
+    read_results,
+)
+from ortrim.parity.measurements import HostFacts
+from ortrim.parity.runner import RunnerOutput, RunRequest
+from ortrim.verify.measure import ONCE, TRIAL, Measurement, request_of
+
+Tell = Callable[[str], None]
+"""Takes what the farm is doing, in a few words: `uploading app.apk`, `waiting for a device`, `running`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FarmJob:
+    """One run of an instrumentation on one device.
+
+    `name` is what the farm lists the run under, another for each. `device` is in the farm's own words
+    (`MediumPhone.arm-34`, `voice/phones`). `results` is the folder on the device whose files are wanted, and
+    `destination` a folder of this machine that is not there yet. After `timeout_seconds` on the device the farm ends
+    the run; waiting for a free one is not counted, and ends after `queue_seconds`.
+    """
+
+    name: str
+    app: Path
+    test: Path
+    device: str
+    results: str
+    destination: Path
+    timeout_seconds: float = 900.0
+    queue_seconds: float = 3600.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class FarmRun:
+    """A run that ended with a verdict of the instrumentation's own: whether it passed, and its files.
+
+    `device` is the one that ran it in the farm's words, which may be any of several; `url` is where a person sees the
+    run; each is empty when the farm does not say. `folder` holds what lay in the job's `results`, and nothing else;
+    `log` is the device's log when the farm keeps one, beside it.
+    """
+
+    passed: bool
+    device: str
+    folder: Path
+    log: Path | None
+    url: str
+    seconds: float
+
+
+class Farm(Protocol):
+    """A farm, reached with the credentials that its own tools use."""
+
+    @property
+    def name(self) -> str:
+        """Name on the command line, before the colon: `firebase`, `devicefarm`."""
+
+    def run(self, job: FarmJob, tell: Tell) -> FarmRun:
+        """Run a job to its end, and remove from the farm what costs or counts against a quota where it can be removed.
+
+        Interrupted, it stops the run there. Leaves nothing at the destination when it raises. Raises `VerifyError`,
+        whose `where` names farm and device: `farm-credentials`, `farm-project` (none is set, unknown or without the
+        services it needs), `farm-device-unknown`, `farm-quota`, `farm-refused` (an app it does not take),
+        `farm-inconclusive`, `farm-unsupported` (an app that the device cannot run), `farm-failed` (its
+        infrastructure), `farm-timeout` (the run, or waiting for a device), `farm-cancelled`, `farm-results-missing`;
+        `NetworkError` `farm-unreachable` (nothing was started, or it is not known what became of it) and
+        `farm-upload-lost`; `ToolError` for a program that is absent or too old; `StorageError`.
+        """
+
+
+RESULTS_FOLDER: Final = "/sdcard/Download/ortrim"
+"""Where farms look for results: an app may write there on every version of Android, and farms may read there."""
+INSTALL_SECONDS: Final = 300.0
+"""For installing and starting the app, laying out its files, and printing the results."""
+
+MakeApks = Callable[[HarnessContent], HarnessApks]
+"""Makes the app that carries what it is given, or raises a `Diagnostic` that says how to make it."""
+
+
+class FarmDevice:
+    """A device of a farm, in the farm's words, on which nothing runs before `prepare`.
+
+    What came back stays in `folder`, which is ours alone; after `prepare`, `url` is where the farm shows the run, and
+    `log` the device's log, of farms that have them. `heat` says why its times are not meaningful, empty while
+    they are. Whether it is a phone or an emulator is known after `prepare`.
+    """
+
+    memory_meaningful = True
+
+    def __init__(
+        self, *, farm: Farm, device: str, make_apks: MakeApks, folder: Path, tell: Tell = lambda _: None
+    ) -> None:
+        self.name = f"{farm.name}:{device}"
+        self.time_meaningful = True
+        self.heat = ""
+        self.url = ""
+        self.log: Path | None = None
+        self._farm = farm
+        self._device = device
+        self._make_apks = make_apks
+        self._folder = folder
+        self._tell = tell
+        self._answers: Answers | None = None
+
+    def prepare(self, requests: Sequence[RunRequest]) -> None:
+        """Run all requests on the device, in this order; what they ended with is `run`'s to say.
+
+        Raises what `make_apks` and `Farm.run` raise, and `VerifyError` as `read_results` does.
+        """
+        content = harness_content(requests)
+        run = self._farm.run(self._job(content, batch_seconds(requests) + INSTALL_SECONDS), self._tell)
+        self.url, self.log = run.url, run.log
+        if run.device:
+            self._tell(f"it ran on {run.device}")
+        about = ", ".join(filter(None, (run.device, run.url)))
+        where = f"{self.name} ({about})" if about else self.name
+        results = read_results(run.folder, content, where, run.log)
+        self._answers = Answers(device=self.name, where=where, folder=run.folder, results=results, requests=requests)
+        self._judge_time(results)
+
+    def facts(self) -> HostFacts:
+        """Describe the device as it was after the runs."""
+        assert self._answers is not None, "prepare comes first"
+        return dataclasses.replace(
+            self._answers.results.host, memory_meaningful=self.memory_meaningful, time_meaningful=self.time_meaningful
+        )
+
+    def run(self, request: RunRequest) -> RunnerOutput:
+        """Return what a request ended with that `prepare` was told of, as `Answers.next` does and raises."""
+        assert self._answers is not None, "prepare comes first"
+        return self._answers.next(request)
+
+    def close(self) -> None:
+        """Leave everything as it is: the farm has cleaned up behind the run."""
+
+    def _job(self, content: HarnessContent, seconds: float) -> FarmJob:
+        apks = self._make_apks(content)
+        with storage_errors(self._folder):
+            if self._folder.exists():
+                shutil.rmtree(self._folder)
+            self._folder.parent.mkdir(parents=True, exist_ok=True)
+        return FarmJob(
+            name=f"ortrim-{secrets.token_hex(6)}",
+            app=apks.app,
+            test=apks.test,
+            device=self._device,
+            results=RESULTS_FOLDER,
+            destination=self._folder,
+            timeout_seconds=seconds,
+        )
+
+    def _judge_time(self, results: HarnessResults) -> None:
+        """Mark times that mean nothing: an emulator's, and those of a phone that throttled."""
+        hottest = max((run.thermal for run in results.runs), default=NOT_THROTTLED)
+        if hottest > NOT_THROTTLED:
+            self.heat = throttling_text(Thermal(status=hottest, battery_celsius=None))
+        self.time_meaningful = not self.heat and results.host.kind == "physical"
+
+
+SOMEWHERE: Final = Path("outputs")
+"""Where outputs go is said when they are requested."""
+
+
+def batch_requests(
+    plans: tuple[Measurement, ...], timed: tuple[Measurement, ...], *, trace: bool
+) -> tuple[RunRequest, ...]:
+    """Return what `verify_on` runs on a device that is not this machine, in its order.
+
+    That is each model of `plans` once for its outputs, the baseline of each of `timed` once to see whether it runs,
+    the rounds of each, and each model's profile when `trace` is asked for. A baseline that does not run is found out
+    too late for the rounds to leave it out.
+    """
+    proofs = tuple(_proof(plan) for plan in plans)
+    profiles = tuple(replace(proof, trace=True) for proof in proofs) if trace else ()
+    rounds = tuple(request for plan in timed for request in _rounds(plan))
+    return (*proofs, *_trials(timed), *rounds, *profiles)
+
+
+def _proof(plan: Measurement) -> RunRequest:
+    request = request_of(replace(plan, repetition=ONCE), plan.library, plan.ort_model)
+    return replace(request, outputs=SOMEWHERE)
+
+
+def _trials(timed: tuple[Measurement, ...]) -> tuple[RunRequest, ...]:
+    return tuple(
+        request_of(replace(plan, repetition=TRIAL), plan.baseline_library, plan.onnx_model)
+        for plan in timed
+        if plan.baseline_library is not None
+    )
+
+
+def _rounds(plan: Measurement) -> Iterator[RunRequest]:
+    """Yield the requests of all rounds; which library goes first alternates, as in `measure`."""
+    ours = request_of(plan, plan.library, plan.ort_model)
+    if plan.baseline_library is None:
+        yield from (ours for _ in range(plan.rounds))
+        return
+    baseline = request_of(plan, plan.baseline_library, plan.onnx_model)
+    for number in range(plan.rounds):
+        yield from (ours, baseline) if number % 2 == 0 else (baseline, ours)

@@ -1,0 +1,224 @@
+"""What rests on upstream's insides: found in a tree of its form, and left out with a line where it is not there."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fake_kernels import TYPED, make_kernels
+from ortrim.compiling.dead_kernels import AVX512_KERNELS, BRANCH, SPARSE
+from ortrim.compiling.execution import JobPaths
+from ortrim.compiling.mechanisms import (
+    COMMON,
+    ERRORS,
+    HOT_OPERATORS,
+    HOT_SOURCES,
+    LARGEST_BYTE,
+    MACROS,
+    MESSAGES,
+    REFUSE_SPARSE,
+    SOFTMAX,
+    TABLE,
+    TYPES,
+    WEIGHTS,
+    Mechanisms,
+    avx512_assignments,
+    find_mechanisms,
+)
+from ortrim.compiling.plan import BuildJob
+from ortrim.errors import BuildError
+from sample_plans import sample_plan
+
+CORE: Final = "onnxruntime/onnxruntime"
+CONSTRUCTOR: Final = """\
+this->GemmU8U8Dispatch = &U8X8Sse;
+// Check if the processor supports AVX2/FMA3 features.
+if (Avx2()) {
+  this->GemmU8U8Dispatch = &U8U8Avx2;
+  if (AvxVnni()) {
+    this->GemmU8U8Dispatch = &U8S8Avx2;
+  }
+#if !defined(ORT_MINIMAL_BUILD)
+  // Processors with AVX-512.
+  if (((Cpuid7[1] & 0x10000) != 0) &&
+      ((xcr0 & 0xE0) == 0xE0)) {
+    this->GemmFloatKernel = FloatAvx512F;
+    this->GemmDoubleKernel = DoubleAvx512F;
+    this->ConvNchwFloatKernel = NchwAvx512F;
+    this->PoolFloatKernel[Maximum] = PoolAvx512F;
+    this->NchwcBlockSize = 16;
+    if ((Cpuid7[1] & 0xC0020000) == 0xC0020000) {
+      this->GemmU8S8Kernel = U8S8Avx512Core;
+      this->FpQ4GemmDispatch = &Q4Avx512;
+      if ((Cpuid7[2] & 0x800) != 0) {
+        this->GemmU8U8Dispatch = &U8S8Avx2;
+        this->GemmU8S8Kernel = U8S8Avx512Vnni;
+      }
+    }
+  }
+  if ((Cpuid7_1[3] & 0x10) != 0) {
+    this->GemmU8U8Dispatch = &U8U8Avx2Vnni;
+  }
+#endif
+}
+"""
+TEXTS: Final = {
+    "platform.cpp": CONSTRUCTOR,
+    "mlasi.h": "struct MLAS_PLATFORM {\n  int (*GemmFloatKernel)(int);\n};\n",
+    "kernels.S": "FloatAvx512F NchwAvx512F PoolAvx512F U8S8Avx2 U8U8Avx2 U8S8Kernel.macro U8S8 U8U8Avx2Vnni",
+}
+WHOLE: Final = {
+    f"{CORE}/core/graph/graph.cc": WEIGHTS,
+    f"{CORE}/core/providers/cpu/nn/lstm.cc": "ONNX_CPU_OPERATOR_KERNEL(LSTM, 7, float, LSTM);\n",
+    SOFTMAX: "std::max_element(first, last)",
+    **{f"{COMMON}/{name}": "".join(f"#define {macro} \\\n" for macro in macros) for name, macros in MACROS.items()},
+    f"{COMMON}/make_string.h": "inline std::string MakeString(const Args&... args) {\n",
+    f"{COMMON}/status.h": "class [[nodiscard]] Status {\n",
+    **{f"{CORE}/{name}{'' if name.endswith('.cc') else '.cc'}": "" for name in HOT_SOURCES if not name.endswith("/")},
+    **{f"protobuf/src/google/protobuf/{name}.cc": "" for name in ("parse_context", "message_lite", "io/coded_stream")},
+}
+"""What a tree has beside kernels with type control."""
+
+
+def job_of(*, cpu: str = "", nchwc: bool = False) -> BuildJob:
+    """Return a job in which every mechanism takes part."""
+    job = sample_plan().targets[0].job
+    options = replace(job.build_options, dead_kernel_elimination=True, avx512_kernels=True, hot="-O2", cold="-Oz")
+    return replace(
+        job,
+        build_options=options,
+        cpu=cpu,
+        nchwc_block_size=16 if nchwc else 0,
+        without_types=(SPARSE,),
+        hot_operators=("ai.onnx:LSTM",),
+    )
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> JobPaths:
+    """Lay out a tree that has everything."""
+    paths = make_kernels(tmp_path)
+    for name, text in WHOLE.items():
+        file = paths.sources / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    return paths
+
+
+def left_out(tree: JobPaths, texts: dict[str, str] = TEXTS, cpu: str = "x86-64-v3") -> tuple[str, ...]:
+    """Return what is left out, for each of which there is a line that names it."""
+    found = find_mechanisms(tree, job_of(cpu=cpu), texts)
+    assert all(any(name in line for line in found.remarks) for name in found.left_out)
+    return found.left_out
+
+
+def test_a_tree_that_has_everything_loses_nothing(tree: JobPaths) -> None:
+    """And nothing is said of it."""
+    found = find_mechanisms(tree, job_of(nchwc=True), TEXTS)
+    assert found == Mechanisms(assignments=found.assignments)
+    assert found.remarks == ()
+
+
+@pytest.mark.parametrize(
+    ("files", "name"),
+    [
+        ([f"{CORE}/core/graph/graph.cc"], REFUSE_SPARSE),
+        ([f"{CORE}/core/providers/cpu/nn/lstm.cc"], HOT_OPERATORS),
+        ([SOFTMAX], LARGEST_BYTE),
+        (["protobuf/src/google/protobuf/io/coded_stream.cc"], MESSAGES),
+        (["protobuf/src/google/protobuf/message_lite.cc"], MESSAGES),
+        (list(TYPED), TYPES),
+        ([f"{COMMON}/common.h"], ERRORS),
+        ([f"{COMMON}/logging/macros.h"], ERRORS),
+        ([f"{CORE}/core/framework/bfc_arena.cc"], "core/framework/bfc_arena"),
+    ],
+)
+def test_what_does_not_fit_a_tree_is_left_out_of_it(tree: JobPaths, files: list[str], name: str) -> None:
+    """Alone, whether a file is gone or has other words in it."""
+    for file in files:
+        (tree.sources / file).write_text("void other();\n")
+    if name not in {LARGEST_BYTE, MESSAGES, "core/framework/bfc_arena"}:
+        assert left_out(tree) == (name,)
+    for file in files:
+        (tree.sources / file).unlink()
+    assert left_out(tree) == (name,)
+
+
+@pytest.mark.parametrize("macro", [f"{name} {macro}" for name, macros in MACROS.items() for macro in macros])
+def test_a_macro_of_another_form_leaves_errors_to_upstream(tree: JobPaths, macro: str) -> None:
+    """With one more parameter, say, or gone."""
+    name, _, form = macro.partition(" ")
+    header = tree.sources / COMMON / name
+    header.write_text(header.read_text().replace(f"#define {form}", f"#define {form.replace(')', ', more)')}"))
+    assert left_out(tree) == (ERRORS,)
+
+
+def test_a_function_that_makes_texts_and_that_ours_lack_leaves_errors_to_upstream(tree: JobPaths) -> None:
+    """Our header takes the place of upstream's, and something would be missing."""
+    header = tree.sources / COMMON / "make_string.h"
+    header.write_text(header.read_text() + "inline std::string MakeStringLite(std::string_view text);\n")
+    assert left_out(tree) == (ERRORS,)
+
+
+def test_kernels_are_left_in_where_their_table_is_not_found(tree: JobPaths) -> None:
+    """Those for lesser processors, too, where upstream chooses in another way."""
+    assert left_out(tree, TEXTS | {"mlasi.h": "class MlasPlatform;"}) == (TABLE,)
+    assert left_out(tree, TEXTS | {"platform.cpp": CONSTRUCTOR.replace(BRANCH, "")}) == (BRANCH,)
+    assert left_out(tree, TEXTS | {"platform.cpp": CONSTRUCTOR.replace(BRANCH, "")}, cpu="") == ()
+
+
+@pytest.mark.parametrize("gone", ["0x10000", "0xC0020000", "0x800", "Cpuid7_1[3]", "GemmFloatKernel", "Avx512Core"])
+def test_half_of_the_avx512_kernels_are_none(tree: JobPaths, gone: str) -> None:
+    """A constructor that asks otherwise, fills other entries, or takes kernels that are nowhere defined."""
+    texts = TEXTS | {"platform.cpp": CONSTRUCTOR.replace(gone, "Elsewhere")}
+    assert AVX512_KERNELS in left_out(tree, texts)
+
+
+def test_models_that_need_avx512_kernels_are_not_built_without(tree: JobPaths) -> None:
+    """They would not run; that is said before anything is compiled."""
+    texts = TEXTS | {"platform.cpp": CONSTRUCTOR.replace("NchwcBlockSize = 16", "Blocks()")}
+    assert find_mechanisms(tree, job_of(), texts).left_out == ()
+    texts = TEXTS | {"platform.cpp": CONSTRUCTOR.replace("((xcr0 & 0xE0) == 0xE0)", "Saved()")}
+    with pytest.raises(BuildError, match="NCHWc") as refused:
+        find_mechanisms(tree, job_of(nchwc=True), texts)
+    assert refused.value.code == "nchwc-kernels-missing"
+
+
+def assigned(text: str) -> dict[str, dict[str, str]]:
+    """Return the entries that each function fills."""
+    functions = re.findall(r"static void (\w+)\(MLAS_PLATFORM& table\) \{\n(.*?)^\}", text, re.DOTALL | re.MULTILINE)
+    return {name: dict(re.findall(r"table\.(\S+) = (\S+);", body)) for name, body in functions}
+
+
+def test_entries_are_filled_as_upstream_fills_them() -> None:
+    """Those that are quicker, by branch, and those of the layout apart from them."""
+    quicker, nchwc = map(assigned, avx512_assignments(TEXTS))
+    assert quicker == {
+        "UseAvx512F": {"GemmFloatKernel": "FloatAvx512F"},
+        "UseAvx512Core": {"GemmU8S8Kernel": "U8S8Avx512Core", "GemmU8U8Dispatch": "&U8U8Avx2"},
+        "UseAvx512Vnni": {"GemmU8U8Dispatch": "&U8S8Avx2", "GemmU8S8Kernel": "U8S8Avx512Vnni"},
+        "UseAvx2VnniInt8": {"GemmU8U8Dispatch": "&U8U8Avx2Vnni"},
+    }
+    wide = {"ConvNchwFloatKernel": "NchwAvx512F", "PoolFloatKernel[Maximum]": "PoolAvx512F", "NchwcBlockSize": "16"}
+    assert nchwc == {"UseAvx512Nchwc": wide}
+
+
+def test_unsigned_weights_never_meet_a_kernel_that_saturates() -> None:
+    """With AVX-VNNI and AVX-512 without VNNI upstream's table for signed weights would have such a kernel."""
+    text = CONSTRUCTOR.replace("U8S8Avx512Core;", "U8S8Avx512Core; this->GemmU8U8Dispatch = &U8S8Avx2;")
+    quicker = assigned(avx512_assignments(TEXTS | {"platform.cpp": text})[0])
+    assert quicker["UseAvx512Core"]["GemmU8U8Dispatch"] == "&U8U8Avx2"
+    own = CONSTRUCTOR.replace("this->GemmU8U8Dispatch = &U8U8Avx2;", "")
+    quicker = assigned(avx512_assignments(TEXTS | {"platform.cpp": own.replace("&U8U8Avx2Vnni", "&Other")})[0])
+    assert "GemmU8U8Dispatch" not in quicker.get("UseAvx512Core", {})
+
+
+@given(st.text(alphabet="this->GemmU8=Sse;{}[]&(\n if#/*", max_size=80))
+def test_any_constructor_is_read(text: str) -> None:
+    """No brace has to be closed."""
+    assert avx512_assignments({"platform.cpp": text}) == ("", "")
+    assert len(avx512_assignments(TEXTS | {"platform.cpp": text + CONSTRUCTOR + text})) == 2

@@ -1,0 +1,391 @@
+"""The native executor with a source tree whose build.py is a few lines of the test's own."""
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from ortrim.base.cache import locked
+from ortrim.base.command import run
+from ortrim.binaries.elf import read_library
+from ortrim.compiling.execution import job_environment, prepare_workspace
+from ortrim.compiling.plan import BuildJob, CompilerCacheUse, RunnerJob
+from ortrim.compiling.trees import finished_build, result_of
+from ortrim.errors import BinaryError, BuildError, Diagnostic, ExitCode, StorageError
+from sample_plans import sample_plan, system_gcc
+from workshop import GOOD, LIBRARY, LINKED, Workshop
+
+CCACHE_COUNTERS = {"direct_cache_hit": 3, "preprocessed_cache_hit": 4, "cache_miss": 2}
+
+
+def test_a_build_leaves_its_results(workshop: Workshop) -> None:
+    """Library, map, headers of the public API, log, duration and counts lie beside each other; the tree stays."""
+    workshop.write(GOOD)
+    result = workshop.executor().run(workshop.job)
+    assert read_library(result.library).stripped
+    assert result.symbols is not None
+    assert result.symbols.read_bytes() == LINKED.read_bytes()
+    assert result.link_map is not None
+    assert result.link_map.read_text() == "link.map"
+    names = ["onnxruntime_c_api.h", "onnxruntime_experimental_c_api.inc"]
+    assert sorted(path.name for path in result.headers.iterdir()) == names
+    assert result.log.read_text() == workshop.log.read_text()
+    assert result.log.read_text().splitlines()[0] == "configuring"
+    assert result.seconds >= 0
+    assert result.units is not None
+    assert 0 < result.units.compiled < result.units.total
+    assert workshop.notes == [f"compiles {result.units.compiled} of {result.units.total} files", *result.left_out]
+    assert workshop.tree.is_dir()
+    assert result == result_of(finished_build(workshop.job))
+
+
+def test_build_py_configures_and_then_compiles(workshop: Workshop) -> None:
+    """It is called for each in turn, with the same words otherwise and in the same environment; both are logged."""
+    workshop.write(GOOD)
+    workshop.executor().run(workshop.job)
+    assert workshop.calls() == "ub"
+    update, build = workshop.seen("update"), workshop.seen("build")
+    assert isinstance(update["argv"], list)
+    assert isinstance(build["argv"], list)
+    assert [update["argv"][0], *build["argv"][1:]] == ["--update", *update["argv"][1:]]
+    assert build["argv"][0] == "--build"
+    assert update["environment"] == build["environment"]
+    assert workshop.log.read_text().splitlines()[:2] == ["configuring", "compiling"]
+
+
+def test_what_cannot_be_configured_is_not_compiled(workshop: Workshop) -> None:
+    """The first call's failure is the build's."""
+    workshop.write(GOOD, update='print("CMake Error at CMakeLists.txt:1 (message):")\nsys.exit(1)')
+    assert failed(workshop).why == "CMake Error at CMakeLists.txt:1 (message):"
+    assert workshop.calls() == "u"
+    assert workshop.nothing_finished()
+
+
+def test_progress_is_passed_on(workshop: Workshop) -> None:
+    """The console hears of every step of ninja's, as it is done."""
+    workshop.write(GOOD)
+    workshop.executor().run(workshop.job)
+    assert workshop.progress == [(1, 2, "file1.cc"), (2, 2, "file2.cc")]
+
+
+def test_the_same_job_is_built_once(workshop: Workshop) -> None:
+    """A second executor with another log returns what is there; build.py would fail if it ran."""
+    workshop.write(GOOD)
+    first = workshop.executor().run(workshop.job)
+    workshop.write("sys.exit(1)")
+    assert workshop.executor().run(workshop.job) == first
+
+
+def test_another_job_is_another_build(workshop: Workshop) -> None:
+    """What differs in a digest does not share a folder."""
+    workshop.write(GOOD)
+    first = workshop.executor().run(workshop.job)
+    second = workshop.executor().run(sample_plan(profile="upstream").targets[0].job)
+    assert first.folder != second.folder
+    assert workshop.calls() == "ub"
+
+
+def test_another_model_goes_on_in_the_same_tree(workshop: Workshop) -> None:
+    """What is common to both is compiled once; each has its own result."""
+    workshop.write(GOOD)
+    first = workshop.executor().run(workshop.job)
+    second = workshop.executor().run(replace(workshop.job, operator_config="ai.onnx;14;Relu\n"))
+    assert first.folder != second.folder
+    assert workshop.calls() == "ubub"
+    assert (workshop.tree / "operators.config").read_text() == "ai.onnx;14;Relu\n"
+
+
+def test_a_build_waits_for_another_in_its_tree_and_says_so(workshop: Workshop) -> None:
+    """Two builds that differ in the operators alone never write into one tree at once."""
+    workshop.write(GOOD)
+    executor = workshop.executor()
+    with ExitStack() as other:
+        other.enter_context(locked(workshop.tree))
+
+        def note(text: str) -> None:
+            workshop.notes.append(text)
+            other.close()
+
+        assert replace(executor, on_note=note).run(workshop.job).library.is_file()
+    assert workshop.notes[0] == "waits for another build that uses the same folder"
+
+
+def test_a_measurement_compiles_every_file(workshop: Workshop) -> None:
+    """Unpruned, CMake is told of no units, nothing is said of them, and the job is the same."""
+    workshop.write(GOOD)
+    result = workshop.executor(pruned=False).run(workshop.job)
+    assert result.units is None
+    assert workshop.notes == list(result.left_out)
+    assert "set(ORTRIM_OMITTED\n)\n" in (workshop.tree / "hooks" / "selection.cmake").read_text()
+    assert result.folder == finished_build(workshop.job)
+
+
+def test_build_py_sees_only_what_the_plan_says(workshop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Arguments are resolved, the user's environment stays out, the operators are the plan's."""
+    monkeypatch.setenv("CFLAGS", "-march=native")
+    monkeypatch.setenv("PYTHONSTARTUP", "/nowhere")
+    workshop.write("sys.exit(1)")
+    with pytest.raises(BuildError):
+        workshop.executor().run(workshop.job)
+    seen = workshop.seen("build")
+    argv, environment = seen["argv"], seen["environment"]
+    assert isinstance(argv, list)
+    assert isinstance(environment, dict)
+    assert not [word for word in argv if "$" in word]
+    assert argv[argv.index("--parallel") + 1] == "3"
+    assert f"ORTRIM_SELECTION={workshop.tree / 'hooks' / 'selection.cmake'}" in argv
+    assert (workshop.tree / "operators.config").read_text() == workshop.job.operator_config
+    assert {"CFLAGS", "PYTHONSTARTUP"}.isdisjoint(environment)
+    assert environment["HOME"] == seen["cwd"] == str(workshop.tree / "out")
+    assert environment["CC"] == str(workshop.tree / "wrappers" / "cc")
+    assert os.access(environment["CC"], os.X_OK)
+
+
+def failed(workshop: Workshop) -> Diagnostic:
+    """Run a build that fails and return its diagnostic."""
+    with pytest.raises((BuildError, StorageError)) as caught:
+        workshop.executor().run(workshop.job)
+    return caught.value
+
+
+def test_a_failure_shows_the_first_error_and_the_log(workshop: Workshop) -> None:
+    """The compiler's words, where all of it is, and what to do; no finished build, but all that was compiled."""
+    workshop.write('print("[1/2] Building a.o")\nprint("FAILED: a.o")\nprint("a.cc:1:2: error: wrong")\nsys.exit(1)')
+    error = failed(workshop)
+    assert (error.code, error.exit_code) == ("build-failed", ExitCode.BUILD)
+    assert error.where == "linux-x64"
+    assert error.why == "a.cc:1:2: error: wrong"
+    assert str(workshop.log) in error.hint
+    assert workshop.log.read_text().splitlines()[-1] == "a.cc:1:2: error: wrong"
+    assert workshop.nothing_finished()
+    assert workshop.calls() == "ub"
+
+
+def test_a_rerun_goes_on_in_the_same_folder(workshop: Workshop) -> None:
+    """What the first attempt compiled is there for the second."""
+    workshop.write("sys.exit(1)")
+    failed(workshop)
+    workshop.write(GOOD)
+    assert workshop.executor().run(workshop.job).library.is_file()
+    assert workshop.calls() == "ubub"
+
+
+def test_a_build_that_a_signal_ended_says_so(workshop: Workshop) -> None:
+    """A negative exit code is no exit code."""
+    workshop.write("os.kill(os.getpid(), signal.SIGKILL)")
+    assert failed(workshop).what == "the build was stopped by signal 9"
+
+
+def test_a_full_disk_is_reported_as_one(workshop: Workshop) -> None:
+    """The exit code is storage's, so that a script need not read the compiler's words."""
+    workshop.write('print("LLVM ERROR: IO failure on output stream: No space left on device")\nsys.exit(1)')
+    error = failed(workshop)
+    assert (error.code, error.exit_code) == ("disk-full", ExitCode.STORAGE)
+    assert workshop.nothing_finished()
+    assert workshop.calls() == "ub"
+
+
+def test_a_build_for_which_there_is_no_room_is_not_begun(workshop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tree that is there already has taken its room."""
+    workshop.write(GOOD)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(total=10**9, free=10**7))
+    assert failed(workshop).what == "building takes about 210 MB, and 10 MB are free"
+    assert workshop.calls() == ""
+
+
+def test_output_in_any_encoding_is_logged(workshop: Workshop) -> None:
+    """A compiler may print what is not UTF-8, or names in any script."""
+    workshop.write('sys.stdout.buffer.write("größe 文.cc: error: x\\n".encode() + b"\\xff\\n")\nsys.exit(1)')
+    assert failed(workshop).why.splitlines()[0] == "größe 文.cc: error: x"
+    assert workshop.log.read_text(encoding="utf-8").splitlines()[1] == "größe 文.cc: error: x"
+
+
+def test_a_build_that_leaves_too_little_is_no_build(workshop: Workshop) -> None:
+    """Exit code 0 is not believed; what is missing is named."""
+    workshop.write(f"leave({LIBRARY!r})")
+    error = failed(workshop)
+    assert (error.code, error.exit_code) == ("output-missing", ExitCode.BUILD)
+    assert "link.map" in error.what
+    assert str(workshop.log) in error.hint
+    assert workshop.nothing_finished()
+
+
+def test_a_build_that_leaves_no_library_is_no_build(workshop: Workshop) -> None:
+    """There is nothing to strip, and what an earlier build left is not taken."""
+    workshop.write(GOOD)
+    workshop.executor().run(workshop.job)
+    workshop.write(f"(build / {LIBRARY!r}).unlink(missing_ok=True)")
+    with pytest.raises(BinaryError) as caught:
+        workshop.executor().run(replace(workshop.job, operator_config="ai.onnx;14;Relu\n"))
+    assert caught.value.code == "library-missing"
+    assert LIBRARY in caught.value.where
+
+
+def test_an_interruption_stops_the_build_and_keeps_what_was_done(workshop: Workshop) -> None:
+    """Ctrl-C while ninja runs: the build is stopped, its tree stays, the next run goes on there."""
+    again = workshop.folder / "again"
+    hang = f'print("[1/2] Building a.o", flush=True)\ntime.sleep(0 if pathlib.Path({str(again)!r}).exists() else 60)\n'
+    workshop.write(hang + GOOD)
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        workshop.executor(interrupt).run(workshop.job)
+    assert workshop.nothing_finished()
+    assert workshop.log.read_text() == "configuring\n[1/2] Building a.o\n"
+    again.touch()
+    workshop.executor().run(workshop.job)
+    assert workshop.calls() == "ubub"
+
+
+def test_something_in_the_way_of_the_log_is_a_diagnostic(workshop: Workshop) -> None:
+    """A file where the folder of results should be is told before anything is compiled."""
+    workshop.log.parent.parent.write_text("in the way")
+    error = failed(workshop)
+    assert (error.code, error.exit_code) == ("path-in-the-way", ExitCode.STORAGE)
+
+
+@pytest.mark.parametrize("content", [None, "", "{", '{"seconds": "x", "compiler_cache": null}'])
+def test_a_damaged_finished_build_is_made_anew(workshop: Workshop, content: str | None) -> None:
+    """Nothing of it is used."""
+    workshop.write(GOOD)
+    whole = workshop.executor().run(workshop.job)
+    facts = whole.folder / "facts.json"
+    facts.unlink()
+    if content is not None:
+        facts.write_text(content)
+    again = workshop.executor().run(workshop.job)
+    assert (again.folder, workshop.calls()) == (whole.folder, "ubub")
+    assert facts.read_text() not in {content, None}
+
+
+def test_a_kept_tree_that_was_damaged_is_not_linked(workshop: Workshop) -> None:
+    """An archive with another byte in it: the tree is begun anew, and the library is what it would have been."""
+    workshop.write(GOOD)
+    whole = workshop.executor().run(workshop.job).library.read_bytes()
+    archive = workshop.tree / "out" / LIBRARY
+    archive.write_text("damaged")
+    other = replace(workshop.job, operator_config="ai.onnx;14;Relu\n")
+    assert workshop.executor().run(other).library.read_bytes() == whole
+    assert workshop.calls() == "ub"
+
+
+COUNTING = f"""if [ "$1" = --print-log-stats ]; then echo '{json.dumps(CCACHE_COUNTERS)}'; fi"""
+
+
+def launchers(workshop: Workshop) -> list[str]:
+    """Return what goes before the C and C++ compilers, as build.py was told."""
+    argv = workshop.seen("build")["argv"]
+    assert isinstance(argv, list)
+    return [word.partition("=")[2] for word in argv if "_COMPILER_LAUNCHER=" in word]
+
+
+def test_a_compiler_cache_is_used_and_counted(workshop: Workshop) -> None:
+    """The launcher goes before the compiler."""
+    workshop.tool("ccache", COUNTING)
+    workshop.write(GOOD)
+    result = workshop.executor().run(workshop.job)
+    assert launchers(workshop) == [str(workshop.folder / "tools" / "bin" / "ccache")] * 2
+    assert result.compiler_cache == CompilerCacheUse(hits=7, requests=9)
+
+
+@pytest.mark.parametrize("script", [None, "exit 2", "not-executable"])
+def test_a_build_without_a_cache_is_slow_not_wrong(workshop: Workshop, script: str | None) -> None:
+    """No ccache, one that fails, one that cannot be started: the compiler is called directly, and that is reported."""
+    program = workshop.folder / "tools" / "bin" / "ccache"
+    if script is None:
+        program.unlink()
+    elif script == "not-executable":
+        program.chmod(0o644)
+    else:
+        workshop.tool("ccache", script)
+    workshop.write(GOOD)
+    assert workshop.executor().run(workshop.job).compiler_cache is None
+    assert launchers(workshop) == ["", ""]
+    assert [note for note in workshop.notes if note.startswith("compiler cache: ")]
+
+
+def test_a_measurement_leaves_the_cache_alone(workshop: Workshop) -> None:
+    """No cache is asked, and a tree that knew of one forgets it."""
+    workshop.tool("ccache", COUNTING)
+    workshop.write(GOOD)
+    workshop.executor().run(workshop.job)
+    workshop.tool("ccache", f"touch '{workshop.folder / 'asked'}'")
+    other = replace(workshop.job, operator_config="ai.onnx;14;Relu\n")
+    assert workshop.executor(cached=False).run(other).compiler_cache is None
+    assert launchers(workshop) == ["", ""]
+    assert not (workshop.folder / "asked").exists()
+
+
+@pytest.mark.parametrize("answer", ["exit 1", "echo", "echo '{}'", "echo null", "echo '[1]'"])
+def test_a_cache_that_cannot_count_does_not_spoil_the_build(workshop: Workshop, answer: str) -> None:
+    """Nonsense instead of statistics means that nothing is known of its use."""
+    workshop.tool("ccache", f'if [ "$1" = --print-log-stats ]; then {answer}; fi')
+    workshop.write(GOOD)
+    result = workshop.executor().run(workshop.job)
+    assert result.library.is_file()
+    assert result.compiler_cache is None
+
+
+def test_programs_of_the_system_are_found_on_path(workshop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A plan names gcc; the job gets the place where this machine's PATH has it."""
+    program = workshop.folder / "bin" / "gcc"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(program.parent))
+    inputs = workshop.executor().inputs
+    environment = job_environment(prepare_workspace(workshop.folder / "work", inputs, system_gcc()), system_gcc())
+    assert environment["ORTRIM_COMPILER_C"] == str(program)
+    assert environment["ORTRIM_AR"] == "ar"
+    assert environment["PATH"] == "/usr/bin:/bin"
+
+
+Compile = Callable[[str], Path]
+
+
+@pytest.fixture
+def compile_runner(workshop: Workshop) -> Compile:
+    """Compile the runner with a compiler that is a few lines of shell."""
+
+    def compiled(script: str) -> Path:
+        compiler = workshop.folder / "tools" / "ziglang" / "zig"
+        compiler.parent.mkdir(exist_ok=True)
+        compiler.write_text(f"#!/bin/sh\n{script}\n")
+        compiler.chmod(0o755)
+        return workshop.executor().run_runner(runner_of(workshop.job))
+
+    return compiled
+
+
+def runner_of(job: BuildJob) -> RunnerJob:
+    """Return the runner's job of a build job's target."""
+    (target,) = sample_plan(job.target.identifier).targets
+    return target.runner
+
+
+TO_OUTPUT = 'while [ "$1" != -o ]; do shift; done; '
+
+
+def test_a_runner_is_compiled_once(compile_runner: Compile) -> None:
+    """The program can be run, nothing else is left beside it, and a broken compiler is not asked again."""
+    runner = compile_runner(TO_OUTPUT + 'printf "#!/bin/sh\\necho ran\\n" > "$2"; chmod +x "$2"')
+    assert run((runner,)).stdout == "ran\n"
+    assert [path.name for path in runner.parent.iterdir()] == ["runner"]
+    assert compile_runner("exit 1") == runner
+
+
+def test_a_runner_that_does_not_compile_shows_the_error(compile_runner: Compile, workshop: Workshop) -> None:
+    """The first error is the cause; nothing is left that a later run could take for a runner."""
+    with pytest.raises(BuildError) as caught:
+        compile_runner('echo "runner.c:3:1: error: no" >&2; exit 1')
+    assert caught.value.where == "runner for linux-x64"
+    assert caught.value.why == "runner.c:3:1: error: no"
+    assert not [path for path in (workshop.folder / "cache" / "runners").iterdir() if path.is_dir()]

@@ -1,0 +1,306 @@
+import os
+import shutil
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from busy_folders import compiling
+from fake_sources import private_cache
+from ortrim.base.cache import cache_folder, locked
+from ortrim.compiling.plan import BuildJob
+from ortrim.compiling.trees import (
+    KEPT,
+    build_tree,
+    empty_unless_made_of,
+    forget_old_trees,
+    own_zig,
+    require_past,
+    shared_zig,
+)
+from ortrim.compiling.upstream_arguments import wide_sources
+from ortrim.errors import ExitCode, StorageError
+from ortrim.planning.planner import with_arguments
+from sample_plans import FOREST, sample_plan, system_gcc
+
+JOB = sample_plan().targets[0].job
+OTHERS: dict[str, dict[str, Any]] = {
+    "exceptions": {"exceptions": True},
+    "profile": {"profile": "upstream"},
+    "target": {"target": "linux-arm64"},
+    "toolchain": {"toolchain": system_gcc()},
+    "ml operators": {"operators": FOREST},
+}
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Give each test a cache of its own."""
+    return private_cache(tmp_path, monkeypatch)
+
+
+def tree_of(job: BuildJob) -> Path:
+    """Return the tree of a job, which nobody else uses."""
+    with build_tree(job, lambda: pytest.fail("waited")) as tree:
+        return tree.path
+
+
+def test_jobs_that_differ_in_their_operators_share_a_tree() -> None:
+    """Another model compiles only what it changes; what is in the tree stays."""
+    with build_tree(JOB, lambda: pytest.fail("waited")) as kept:
+        tree = kept.path
+        (tree / "object.o").touch()
+    assert tree_of(replace(JOB, operator_config="ai.onnx;14;Relu\n")) == tree
+    assert (tree / "object.o").is_file()
+
+
+def test_jobs_for_models_of_another_layout_share_a_tree_but_for_the_widest() -> None:
+    """What is added for NCHWc layout is chosen with the sources; only that for block size 16 is in the arguments."""
+    eight = with_arguments(replace(JOB, nchwc_block_size=8, operator_config="com.microsoft.nchwc;1;Conv\n"))
+    sixteen = replace(JOB, nchwc_block_size=16)
+    assert wide_sources(eight)[-1] == "avx512_convolutions.cc"
+    assert tree_of(eight) == tree_of(JOB)
+    assert tree_of(with_arguments(sixteen)) != tree_of(JOB)
+
+
+def test_a_tree_of_other_copies_of_its_inputs_is_made_anew(tmp_path: Path) -> None:
+    """Sources that were unpacked anew have other times, which precompiled headers do not take."""
+    sources = tmp_path / "sources"
+    sources.mkdir()
+    tree = tree_of(JOB)
+    empty_unless_made_of(tree, sources)
+    (tree / "object.o").touch()
+    empty_unless_made_of(tree, sources)
+    assert (tree / "object.o").is_file()
+    os.utime(sources, ns=(0, 1))
+    empty_unless_made_of(tree, sources)
+    assert not (tree / "object.o").exists()
+
+
+def test_a_tree_in_which_a_killed_builds_compiler_works_on_is_emptied(tmp_path: Path) -> None:
+    """What was started outlives ortrim when that is killed, and makes and removes its temporary files until it ends."""
+    sources = tmp_path / "sources"
+    sources.mkdir()
+    tree = tree_of(JOB)
+    for moment in range(20):
+        with compiling(tree / f"out/zig/{moment}"):
+            os.utime(sources, ns=(0, moment))
+            empty_unless_made_of(tree, sources)
+    assert not (tree / "out/object.o").exists()
+
+
+def copied_until(count: int, copy: Callable[..., Any]) -> Callable[..., Any]:
+    """Copy so many files, then press Ctrl-C in the middle of the next."""
+    copied: list[Path] = []
+
+    def interrupted(source: Path, destination: Path, **options: Any) -> None:
+        if len(copied) == count:
+            Path(destination).write_text("ha")
+            raise KeyboardInterrupt
+        copied.append(destination)
+        copy(source, destination, **options)
+
+    return interrupted
+
+
+@pytest.mark.parametrize("before", [False, True], ids=["after", "before"])
+def test_half_a_copy_of_what_zig_compiled_is_never_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, before: bool
+) -> None:
+    """Ctrl-C while it is copied: zig would take half a file for what it once wrote under that name."""
+    with shared_zig(JOB.toolchain) as shared:
+        write_zig(shared)
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):  # noqa: PT012 - it may come late
+        if before:
+            patch.setattr(shutil, "copyfile", copied_until(1, shutil.copyfile))
+        with build_tree(JOB, lambda: pytest.fail("waited")) as tree, own_zig(tree.path, JOB.toolchain):
+            patch.setattr(shutil, "copyfile", copied_until(1, shutil.copyfile))
+    with build_tree(JOB, lambda: pytest.fail("waited")) as tree, own_zig(tree.path, JOB.toolchain):
+        assert halves(tree.path / "zig") == []
+    with shared_zig(JOB.toolchain) as shared:
+        assert halves(shared) == []
+
+
+def write_zig(folder: Path) -> None:
+    """Write what zig may have compiled, and what it left when it was killed."""
+    for name in ("o/1/libc++.a", "o/2/crt1.o", "h/1.txt", "tmp/half"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("half" if name == "tmp/half" else f"all of {name}")
+
+
+def halves(folder: Path) -> list[str]:
+    """Return the files of zig's that are not whole."""
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return [path.name for path in files if not path.read_text().startswith("all of") and path.name != "half"]
+
+
+def test_what_zig_is_at_work_on_is_not_copied() -> None:
+    """A zig that outlived its build may still rename it, or remove it."""
+    with shared_zig(JOB.toolchain) as shared:
+        write_zig(shared)
+    with build_tree(JOB, lambda: pytest.fail("waited")) as tree, own_zig(tree.path, JOB.toolchain):
+        assert (tree.path / "zig/o/1/libc++.a").is_file()
+        assert not (tree.path / "zig/tmp").exists()
+
+
+@pytest.mark.parametrize("name", ["", "out/MinSizeRel/build.ninja", "out/MinSizeRel/.ninja_log"])
+def test_a_tree_from_the_future_is_made_anew(name: str) -> None:
+    """The clock was ahead when it was used: ninja would configure it a hundred times over, or take old objects."""
+    with build_tree(JOB, lambda: pytest.fail("waited")) as kept:
+        tree = kept.path
+        for file in ("out/MinSizeRel/build.ninja", "out/MinSizeRel/.ninja_log"):
+            (tree / file).parent.mkdir(parents=True, exist_ok=True)
+            (tree / file).touch()
+    ahead = time.time() + 3600
+    os.utime(tree / name, (ahead, ahead))
+    said: list[str] = []
+    with build_tree(JOB, lambda: pytest.fail("waited"), on_note=said.append) as held:
+        assert held.path == tree
+        assert list(tree.iterdir()) == []
+    assert len(said) == 1
+    assert "clock" in said[0]
+
+
+def test_inputs_from_the_future_are_refused(tmp_path: Path) -> None:
+    """Sources that were unpacked while the clock was ahead, or tools: with them no build would come to its end."""
+    require_past(tmp_path)
+    ahead = time.time() + 86_400
+    os.utime(tmp_path, (ahead, ahead))
+    with pytest.raises(StorageError) as caught:
+        require_past(tmp_path.parent, tmp_path)
+    assert (caught.value.code, caught.value.where) == ("clock-behind", str(tmp_path))
+
+
+def test_both_linkages_share_a_tree() -> None:
+    """The static library is joined of what the shared one is linked from, which is not compiled again for it."""
+    shared, static = (sample_plan("linux-x64", linkage=each).targets[0].job for each in ("shared", "static"))
+    assert shared != static
+    assert tree_of(static) == tree_of(shared)
+
+
+@pytest.mark.parametrize("changes", OTHERS.values(), ids=OTHERS)
+def test_jobs_that_compile_otherwise_have_trees_of_their_own(changes: dict[str, Any]) -> None:
+    """Objects of other flags, another compiler or another target never meet."""
+    assert tree_of(sample_plan(**changes).targets[0].job) != tree_of(JOB)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        replace(JOB, hooks_sha256="e" * 64),
+        replace(JOB, tools=(("cmake", "9"),)),
+        replace(JOB, sources=JOB.sources[:1]),
+        replace(JOB, arguments=(*JOB.arguments, "--x")),
+    ],
+    ids=["hooks", "tools", "sources", "arguments"],
+)
+def test_what_the_objects_are_made_from_is_part_of_the_tree(other: BuildJob) -> None:
+    """A new version of any of it begins a new tree."""
+    assert tree_of(other) != tree_of(JOB)
+
+
+def test_a_tree_in_use_is_waited_for() -> None:
+    """The one who waits is told so once, before it waits; then the tree is its own."""
+    said = []
+    with ExitStack() as other:
+        held = other.enter_context(build_tree(JOB, lambda: pytest.fail("waited")))
+
+        def on_wait() -> None:
+            said.append("waits")
+            other.close()
+
+        with build_tree(JOB, on_wait) as tree:
+            assert tree.path == held.path
+    assert said == ["waits"]
+
+
+def test_a_file_in_the_way_of_a_tree_is_a_diagnostic() -> None:
+    """It is not removed, and the lock is free afterwards."""
+    path = tree_of(JOB)
+    path.rmdir()
+    path.write_text("mine")
+    for _ in range(2):
+        with pytest.raises(StorageError) as caught, build_tree(JOB, lambda: pytest.fail("waited")):
+            pass
+        assert (caught.value.code, caught.value.exit_code) == ("path-in-the-way", ExitCode.STORAGE)
+    assert path.read_text() == "mine"
+
+
+def trees_of_ages(count: int) -> list[Path]:
+    """Make trees with something in them, the first of them used longest ago."""
+    made = []
+    for age in range(count):
+        tree = cache_folder("trees") / f"tree-{age}"
+        (tree / "out").mkdir(parents=True)
+        (tree / "out" / "object.o").touch()
+        os.utime(tree, (1_000_000_000 + age, 1_000_000_000 + age))
+        made.append(tree)
+    return made
+
+
+def test_trees_used_longest_ago_go() -> None:
+    """As many as are kept stay."""
+    trees = trees_of_ages(KEPT + 3)
+    forget_old_trees()
+    assert [tree for tree in trees if tree.exists()] == trees[3:]
+
+
+def test_few_trees_all_stay() -> None:
+    """Nothing goes before there are too many; without any tree there is nothing to do."""
+    forget_old_trees()
+    trees = trees_of_ages(KEPT)
+    forget_old_trees()
+    assert all((tree / "out" / "object.o").is_file() for tree in trees)
+
+
+def test_use_makes_a_tree_young() -> None:
+    """It is the last use that counts, not when a tree was made."""
+    mine = tree_of(JOB)
+    os.utime(mine, (0, 0))
+    trees = trees_of_ages(KEPT)
+    tree_of(JOB)
+    forget_old_trees()
+    assert mine.is_dir()
+    assert not trees[0].exists()
+
+
+def test_an_old_tree_that_is_in_use_stays() -> None:
+    """A build that takes longer than the others' does not lose what it is writing; the next one removes it."""
+    trees = trees_of_ages(KEPT + 2)
+    with locked(trees[0]):
+        forget_old_trees()
+    assert [tree for tree in trees if tree.exists()] == [trees[0], *trees[2:]]
+    forget_old_trees()
+    assert [tree for tree in trees if tree.exists()] == trees[2:]
+
+
+def test_a_tree_that_another_build_removes_meanwhile_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two builds that end together look for old trees at once."""
+    trees = trees_of_ages(KEPT + 1)
+    real = Path.is_dir
+
+    def vanishing(path: Path) -> bool:
+        was = real(path)
+        if path == trees[3]:
+            (path / "out" / "object.o").unlink()
+            (path / "out").rmdir()
+            path.rmdir()
+        return was
+
+    monkeypatch.setattr(Path, "is_dir", vanishing)
+    forget_old_trees()
+    assert [tree for tree in trees if tree.exists()] == [*trees[:3], *trees[4:]]
+
+
+def test_other_files_beside_the_trees_are_left_alone() -> None:
+    """Locks, and whatever else somebody put there."""
+    trees_of_ages(KEPT + 1)
+    (cache_folder("trees") / "note.txt").write_text("mine")
+    (cache_folder("trees") / ".hidden").mkdir()
+    forget_old_trees()
+    assert (cache_folder("trees") / "note.txt").read_text() == "mine"
+    assert (cache_folder("trees") / ".hidden").is_dir()

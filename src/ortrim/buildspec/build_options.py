@@ -68,7 +68,7 @@ class BuildOptions:
     The sentences are the same; a function is named without its arguments.
     """
     api: Api = "all"
-    """Functions of the C API that are kept; the others return `ORT_NOT_IMPLEMENTED` (`build.c_api`)."""
+    """Functions of the C API that are kept; the others return `ORT_NOT_IMPLEMENTED` (`compiling.c_api`)."""
     demangler: bool = True
     """Keep what makes a C++ name readable in the last message of a program that ends by an exception."""
 

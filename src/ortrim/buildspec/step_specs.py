@@ -1,8 +1,4 @@
-"""The steps of a model's preparation as a buildspec writes them; `number_steps` has those that change its numbers.
-
-- The keys that every step of a model's preparation has; the keys of each are in `step_specs` and `number_steps`.
-- Steps that change a model's numbers, or how they are worked out, as written in a buildspec.
-"""
+"""The steps of a model's preparation as a buildspec writes them."""
 
 from pathlib import Path
 from typing import Annotated, Final, Literal

@@ -99,8 +99,8 @@ class BuildJob:
     empty when none is promised; `android` and `apple` are None for every other system. `linkage` says for Apple's
     systems whether the framework is dynamic (`shared`) or static.
 
-    `without_types` are the kinds of values that are left out, as `build.dead_kernels` names them. `hot_operators` are
-    those (`domain:OpType`, sorted) whose kernels are compiled as what is hot; every kernel is when there are none.
+    `without_types` are the kinds of values that are left out, as `compiling.dead_kernels` names them. `hot_operators`
+    are those (`domain:OpType`, sorted) whose kernels are compiled as what is hot; every kernel is when there are none.
 
     `nchwc_block_size` is that of the models in NCHWc layout: 8, or 16, which upstream's minimal builds do not run; 0
     without such models.

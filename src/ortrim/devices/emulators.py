@@ -90,7 +90,7 @@ MOST_MIB: Final = 16384
 
 
 def default_emulators(emulation: Emulation, cpu: str = "") -> tuple[str, ...]:
-    """Return the names of the emulators on which programs run when none is named, all of one kind aggregate.
+    """Return the names of the emulators on which programs run when none is named, all of one kind together.
 
     `cpu` is the least processor that they are compiled for, empty for any. Without a default that has all its
     instructions it is the first processor that does, if there is one.

@@ -158,7 +158,7 @@ COOL_BATTERY_CELSIUS: Final = 35.0
 REPETITIONS: Final = 2
 """How often a run is repeated during which the device began to throttle."""
 LONGEST_WAIT_SECONDS: Final = 180.0
-"""For one device in one verification, all its runs aggregate: a phone in the sun would take hours otherwise."""
+"""For one device in one verification, all its runs together: a phone in the sun would take hours otherwise."""
 PAUSE_SECONDS: Final = 30.0
 
 

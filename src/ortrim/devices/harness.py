@@ -1,6 +1,6 @@
 """The apps that run for us on farms' devices and on iPhones: what they carry, under which names, and what is taken.
 
-Made by `platforms.android.harness` and `platforms.apple.harness` of what `verify.devices` asks for.
+Made by `platforms.android.harness` and `platforms.apple.harness` of what `devices` asks for.
 
 - What each run in a farm's results ended with, as if it had been run on a device that is at hand.
 - What the app on a farm's device is asked to run: the runner's command lines, and the files that go with them.
@@ -80,7 +80,7 @@ START_SECONDS: Final = 10.0
 """For opening the library, loading the model and warming up, on a slow phone."""
 LEAST_SECONDS: Final = 300.0
 MOST_SECONDS: Final = 2100.0
-"""For all runs aggregate. Firebase ends what takes more than 45 minutes on a phone, installing included, and a run that
+"""For all runs together. Firebase ends what takes more than 45 minutes on a phone, installing included, and a run that
 a farm ends has no results: five minutes stay unused, besides those for installing."""
 
 
@@ -121,7 +121,7 @@ class RequestsDocument:
 
 
 def batch_seconds(requests: Sequence[RunRequest]) -> float:
-    """Return how long requests may take aggregate on a device, in seconds."""
+    """Return how long requests may take together on a device, in seconds."""
     longest = sum(START_SECONDS + len(request.cases) * request.repetition.seconds for request in requests)
     return min(MOST_SECONDS, max(LEAST_SECONDS, longest))
 
@@ -318,7 +318,7 @@ def _printed(facts: Mapping[str, str]) -> str:
 
 OUTPUTS: Final = "outputs"
 EARLY_SECONDS: Final = 1.0
-"""A run that was stopped so long before its limit was stopped at another: that of all runs aggregate."""
+"""A run that was stopped so long before its limit was stopped at another: that of all runs together."""
 
 
 class Answers:

@@ -54,7 +54,7 @@ def download_artifact(
     """Fetch an artifact as it is stored, mostly a zip archive, which nobody but `unpack` should unpack.
 
     Raises `NetworkError`: `artifact-expired`, `artifact-missing` (deleted since), `artifact-no-digest`, or as
-    `transfers.download`; needs a token, also for public repositories.
+    `download`; needs a token, also for public repositories.
     """
     path = f"{repository.path}/actions/artifacts/{artifact.id}/zip"
     client.require_token(path)
@@ -177,7 +177,7 @@ def download_asset(
 ) -> None:
     """Fetch a file of a release; `sha256` is what a lock file or `SHA256SUMS` says it is, and then counts alone.
 
-    Raises `NetworkError`: `artifact-no-digest` when neither says, or as `transfers.download`.
+    Raises `NetworkError`: `artifact-no-digest` when neither says, or as `download`.
     """
     path = f"{repository.path}/releases/assets/{asset.id}"
     expected = sha256 or sha256_in(asset.digest)

@@ -34,7 +34,7 @@ class GitHub:
     def get(self, path: str, **parameters: str) -> Answer:
         """Return what is at `path` (or at an address of the API), asking only whether it changed where possible.
 
-        Raises `NetworkError`: `github-rate-limited`, `github-unreachable`, or as `refusals.refusal`.
+        Raises `NetworkError`: `github-rate-limited`, `github-unreachable`, or as `refusal`.
         """
         url = self.url(path) + ("?" + urlencode(parameters) if parameters else "")
         for _ in range(REDIRECTS):
@@ -71,7 +71,7 @@ class GitHub:
     def refused(self, answer: Answer, where: str) -> NetworkError:
         """Return the diagnostic of an answer that is no success; whatever the server says, the token is not in it.
 
-        References: `repository-moved` for what only readers are sent on for, otherwise as `refusals.refusal`.
+        References: `repository-moved` for what only readers are sent on for, otherwise as `refusal`.
         """
         if answer.status in MOVED and same_origin(answer.headers.get("location", ""), self.service.api):
             return moved(where)

@@ -44,7 +44,7 @@ def dispatch_refusal(client: GitHub, answer: Answer, workflow: str, ref: str) ->
     """Return the diagnostic of a dispatch that was turned down.
 
     References: `workflow-not-found`, `workflow-disabled`, `workflow-not-dispatchable`, `workflow-inputs-refused`,
-    `ref-not-found`, or those of `refusals.refusal`.
+    `ref-not-found`, or those of `GitHub.refused`.
     """
     why = client.redacted(message_of(answer))
     if answer.status == 422:

@@ -40,7 +40,7 @@ LEAST_EXPONENT: Final = {"float16": -14, BFLOAT16: -126}
 TOP: Final = 5
 """How many of the best classes are compared beside the best one."""
 SUM_SLACK: Final = {"float16": 1e-2, BFLOAT16: 3e-2}
-"""How far the probabilities of a distribution may be from 1 aggregate; 1e-3 in wider types."""
+"""How far the probabilities of a distribution may be from 1 together; 1e-3 in wider types."""
 BOXES: Final = re.compile(r"box|roi|det|rect", re.IGNORECASE)
 CORNERS: Final = 4
 ROUNDING_SHARE: Final = 1e-2
@@ -430,7 +430,7 @@ def _cosine(theirs: Array, mine: Array) -> float | None:
 
 
 def class_axis(values: Array, element_type: str) -> int | None:
-    """Return the axis along which all rows are distributions over classes: of two or more, aggregate 1."""
+    """Return the axis along which all rows are distributions over classes: of two or more, together 1."""
     if element_type not in FLOATS or values.min(initial=0.0) < 0:
         return None
     slack = SUM_SLACK.get(element_type, 1e-3)

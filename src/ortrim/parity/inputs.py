@@ -386,7 +386,7 @@ def _sizes(info: TensorInfo) -> str:
 
 
 LARGEST_CASE_BYTES: Final = 1 << 30
-"""All inputs of a case aggregate: they are in memory at once, here and in both runtimes."""
+"""All inputs of a case together: they are in memory at once, here and in both runtimes."""
 TEXT_BYTES: Final = 100
 """About what a text takes while it is made."""
 MOST_DIMENSIONS: Final = 32

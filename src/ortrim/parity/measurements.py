@@ -38,7 +38,7 @@ class Distribution:
 class CaseTiming:
     """Times of one case on one library, milliseconds: the first run apart, then the runs after warm-up.
 
-    `total_ms` is input, inference and output aggregate, as an application waits for them; `jitter_ms` is its 99th
+    `total_ms` is input, inference and output together, as an application waits for them; `jitter_ms` is its 99th
     percentile less its median. `missed` runs took longer than `deadline_ms`, when the buildspec has one. `instructions`
     are those of an inference, None where the machine does not count them.
     """

@@ -1,6 +1,6 @@
 """Reference outputs of the full runtime: the original model's, with every optimization off, and the converted model's.
 
-The original's show what conversion and library change aggregate. The converted model's, from the same graph with the
+The original's show what conversion and library change together. The converted model's, from the same graph with the
 same kernels, show what the library alone changes, which is next to nothing.
 """
 

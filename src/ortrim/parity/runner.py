@@ -34,7 +34,7 @@ class RunRequest:
 
     `name` is the model's for people, whose file is called alike for all models of ours.
 
-    With `trace`, which needs `outputs`, ONNX Runtime's profile of single operators is among them (`traces.TRACE`); it
+    With `trace`, which needs `outputs`, ONNX Runtime's profile of single operators is among them (`TRACE`); it
     costs time and memory, so that what such a run took is not to be judged.
     """
 
@@ -86,7 +86,7 @@ class CaseRun:
 
     @property
     def total_ms(self) -> tuple[float, ...]:
-        """Input, inference and output of each run aggregate, as an application waits for them."""
+        """Input, inference and output of each run together, as an application waits for them."""
         return tuple(map(sum, zip(self.input_ms, self.inference_ms, self.output_ms, strict=True)))
 
 

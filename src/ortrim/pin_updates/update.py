@@ -195,7 +195,7 @@ def update_image_pins(
 ) -> Path:
     """Fetch every image and archive that is named, and write their digests beside their names.
 
-    Each archive must have the SHA-1 of Google's list. `mirrors` are as for `update_pins`, and are for the archives;
+    Each archive must have the SHA-1 of Google's list. `mirrors` are as for `update_action_pins`, for the archives;
     images come from where the engine gets them. What cannot be fetched keeps its pin and stops nothing else. Returns
     the file written, which is the one that ortrim reads; then raises a `DiagnosticGroup` of what could not be fetched.
     Raises `SourcesError` `bad-pin-file`, and `StorageError`.

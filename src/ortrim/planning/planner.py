@@ -69,7 +69,7 @@ def require_layouts(job: BuildJob, models: Iterable[PlannedModel]) -> None:
 
 
 def _baseline_words(job: BuildJob) -> str:
-    """Say how to promise AVX-512, where a target can: `target_rules.py` refuses a baseline elsewhere."""
+    """Say how to promise AVX-512, where a target can: the platform's rules refuse a baseline elsewhere."""
     can = job.toolchain.kind == "zig" and not platform_of(job.target).SDK
     return f"give the target cpu = '{AVX512}' if every processor has it, or " if can else ""
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Compilation(Protocol):
-    """Where targets are to be compiled; `pipeline.request.Request` says what each means."""
+    """Where targets are to be compiled; `planning.request.Request` says what each means."""
 
     @property
     def ndk(self) -> Path | None:

@@ -12,7 +12,7 @@ from ortrim.steps.step import Stepped, Workplace, own_python
 
 
 def by_onnx(model: onnx.ModelProto, what: str, place: Workplace, **request: object) -> onnx.ModelProto:
-    """Return what `data/scripts/step_onnx.py` makes of a model. Raises `ModelError` as `ask` does."""
+    """Return what `resources/scripts/step_onnx.py` makes of a model. Raises `ModelError` as `ask` does."""
     made, _ = rewritten(model, "step_onnx.py", {"do": what, **request}, place, python=own_python())
     return made
 

@@ -235,7 +235,7 @@ def prepare_by_steps(
     """Do the model's steps, one after the other, each followed by a check of parity with the original.
 
     Folders below `root` are named by what the result depends on; one that is there is not made again. Raises what
-    `stepping.take` does at the first step that cannot be done, `SpecError` (`step-file-missing`) and what installing
+    a step does at the first step that cannot be done, `SpecError` (`step-file-missing`) and what installing
     tools raises; nothing is left behind then.
     """
     folder = root / _digest(given)

@@ -78,7 +78,7 @@ def _operator(event: Event) -> str:
 def _own_times(events: Sequence[Event]) -> list[tuple[Event, float]]:
     """Return each event with its time, without that of the events within it; all are of one thread.
 
-    An event is written when it ends: of two that begin aggregate and last as long, the later one is around the other.
+    An event is written when it ends: of two that begin together and last as long, the later one is around the other.
     """
     times: list[tuple[Event, float]] = []
     around: list[tuple[int, int]] = []

@@ -2,7 +2,7 @@
 
 - Verification of one target on all its devices, from the package to the report's data.
 - What a verification is about: the models, the package, what the report says of both, and what to do with them.
-- How far several devices are aggregate, whichever thread says so.
+- How far several devices are together, whichever thread says so.
 - Which devices may be at work at the same time without spoiling each other's measurements. Pure.
 - What identifies the files that are verified.
 """
@@ -460,8 +460,8 @@ def turns(devices: Sequence[DeviceName], cores: int) -> tuple[tuple[DeviceName, 
     emulated = [device for device in devices if _is_emulated_here(device)]
     elsewhere = [device for device in devices if device not in (*alone, *emulated)]
     size = max(1, cores)
-    aggregate = [emulated[start : start + size] for start in range(0, len(emulated), size)] or [[]]
-    first, *rest = [[*elsewhere, *aggregate[0]], *aggregate[1:]]
+    groups = [emulated[start : start + size] for start in range(0, len(emulated), size)] or [[]]
+    first, *rest = [[*elsewhere, *groups[0]], *groups[1:]]
     groups = [*([device] for device in alone), first, *rest]
     return tuple(tuple(group) for group in groups if group)
 

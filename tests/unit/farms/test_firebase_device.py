@@ -23,7 +23,7 @@ from ortrim.errors import ExitCode, VerifyError
     ],
 )
 def test_names(name: str, device: FirebaseDevice) -> None:
-    """A model may have hyphens; language and orientation go aggregate."""
+    """A model may have hyphens; language and orientation go together."""
     assert named_device(name) == device
 
 

@@ -164,7 +164,7 @@ def test_a_phone_that_went_away_on_its_own_abi_fails(good: VerifyReport) -> None
 
 
 def test_several_failed_devices(good: VerifyReport) -> None:
-    """Those of one class are shown aggregate; another class is not given a code that is not its own."""
+    """Those of one class are shown together; another class is not given a code that is not its own."""
     crash = VerifyError("runner-crashed", "the runner was ended by SIGSEGV")
     failure = gravest_failure((with_failed(good, LOST, ToolError("tool-missing", "is not installed"), crash),))
     assert isinstance(failure, DiagnosticGroup)

@@ -152,7 +152,7 @@ HUGE = 2**31 - 1
 BEYOND: dict[str, tuple[list[tuple[str, str, tuple[int | str, ...]]], dict[str, int]]] = {
     "a product beyond 64 bits": ([("x", "float32", ("n", "n", "n"))], {"n": HUGE}),
     "a product beyond 64 bits, were it not for the 0": ([("x", "float32", ("n", "n", "n", 0))], {"n": HUGE}),
-    "many inputs that are large aggregate": ([(f"x{n}", "float32", ("n",)) for n in range(40)], {"n": 10_000_000}),
+    "many inputs that are large together": ([(f"x{n}", "float32", ("n",)) for n in range(40)], {"n": 10_000_000}),
     "strings, which take more than their pointers": ([("x", "string", ("n",))], {"n": 20_000_000}),
     "64 dimensions": ([("x", "float32", (1,) * 64)], {}),
     "65 dimensions, more than NumPy has": ([("x", "float32", (1,) * 65)], {}),

@@ -128,7 +128,7 @@ def test_without_a_baseline_ours_runs_alone(make_output: MakeOutput) -> None:
 
 
 def test_runs_that_take_too_long_are_counted(make_output: MakeOutput) -> None:
-    """Of all rounds aggregate, input and output included; jitter is what the slowest hundredth takes more."""
+    """Of all rounds together, input and output included; jitter is what the slowest hundredth takes more."""
     (case,) = results(measure(RecordingDevice(make_output), MEASUREMENT), 2.0)[0].cases
     assert (case.deadline_ms, case.missed, case.total_ms.count) == (2.0, 8, 12)
     assert case.total_ms.p50 == pytest.approx(2.002)

@@ -1,4 +1,4 @@
-"""All devices of a target aggregate: who runs when, and what the failure of one leaves the others."""
+"""All devices of a target together: who runs when, and what the failure of one leaves the others."""
 
 import hashlib
 import os

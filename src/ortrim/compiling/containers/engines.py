@@ -1,6 +1,6 @@
 """Container engines as one thing: the commands for docker, podman and buildah, in each one's arguments.
 
-An engine here is pure: it says which command does what. `containers_running` runs the commands.
+An engine here is pure: it says which command does what. `runs.py` runs the commands.
 
 - docker and podman: the same arguments, but for defaults that differ. Pure.
 - buildah: builds images and runs commands in them without a daemon, by chroot, where nothing else may. Pure.

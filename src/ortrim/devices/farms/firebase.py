@@ -85,7 +85,7 @@ class Gcloud:
         return _without_secrets(done)
 
     def watch(self, *words: str | Path, on_output: Callable[[str], None], check: Callable[[], None]) -> Completed:
-        """Run a command to its end like `watched.watch`."""
+        """Run a command to its end like `watch`."""
 
         def heard(line: str) -> None:
             on_output(without_secrets(line))

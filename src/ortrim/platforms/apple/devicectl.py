@@ -4,7 +4,7 @@
 - What `devicectl` says when something is wrong, and how an app on a phone ended. Pure.
 - The phones and tablets that a Mac reaches, and which of them is meant. Pure.
 - How a run in our app on a phone ended, from what it left in its folder; and what the phone says of itself.
-- What the app on an iPhone carries: its requests, the library, models and cases. See `verify.devices.harness`.
+- What the app on an iPhone carries: its requests, the library, models and cases. See `devices.harness`.
 """
 
 import dataclasses

@@ -175,7 +175,7 @@ def test_a_run_that_fails_ends_as_on_any_device(tmp_path: Path, script: str, ref
     ],
 )
 def test_a_run_that_the_app_did_not_leave_to_its_end(tmp_path: Path, end: dict[str, Any], reference: str) -> None:
-    """A limit that was not the run's own was that of all runs aggregate."""
+    """A limit that was not the run's own was that of all runs together."""
     request = sample_request(tmp_path / "files")
     assert refused(prepared(tmp_path, leaving(ENDED | end), request), request).code == reference
 

@@ -1,6 +1,7 @@
 """What is guessed from names, types and weights alone, without the full runtime."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,8 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from onnx_samples import model_of, value
+from ortrim.buildspec.buildspec import CaseSpec, InputSpec, ModelSpec
+from ortrim.buildspec.rules import model_problems
 from ortrim.models.onnx_files import facts_of
 from ortrim.parity.cases.guess import Guess, guess
 
@@ -109,3 +112,43 @@ def test_numbers_that_are_compared_with_a_count_are_one_of_it() -> None:
     inputs = [value("x", TensorProto.INT32, ("n", 16))]
     model = model_of(nodes, inputs, [value("y", TensorProto.BOOL, None)], initializers=[count, axis])
     assert guessed(model).inputs[0].fillings[0].high == 256
+
+
+@pytest.mark.parametrize(
+    ("element_type", "compared", "values"),
+    [
+        (TensorProto.INT64, np.array([np.inf, 3.0], np.float32), [3, 4]),
+        (TensorProto.INT64, np.array(["3"], object), [None, None]),
+        (TensorProto.FLOAT, np.array([np.nan, 0.5], np.float32), [0.5, 1.5, None, None, None]),
+    ],
+)
+def test_only_numbers_that_a_case_can_have_are_taken_from_comparisons(
+    element_type: int, compared: np.ndarray[Any, Any], values: list[float | None]
+) -> None:
+    """Others have no value of the input that is on their other side."""
+    to = TensorProto.STRING if compared.dtype == object else TensorProto.FLOAT
+    nodes = [helper.make_node("Cast", ["x"], ["as"], to=to), helper.make_node("Equal", ["as", "c"], ["y"])]
+    constant = numpy_helper.from_array(compared, "c")
+    outputs = [value("y", TensorProto.BOOL, None)]
+    model = model_of(nodes, [value("x", element_type, (1,))], outputs, initializers=[constant])
+    assert [each.value for each in guessed(model).inputs[0].fillings][: len(values)] == values
+
+
+def test_whatever_fills_an_input_is_what_a_buildspec_takes() -> None:
+    """So that what `ortrim init` writes can be read: a range has two ends, and choices are some."""
+    one, depth = (numpy_helper.from_array(np.array(size, np.int64), name) for name, size in (("one", 1), ("d", 0)))
+    nodes = [
+        helper.make_node("OneHot", ["a", "one", "v"], ["y"]),
+        helper.make_node("OneHot", ["b", "d", "v"], ["z"]),
+        helper.make_node("Add", ["c", "one"], ["w"]),
+    ]
+    inputs = [value(name, TensorProto.INT64, (1, 2)) for name in "abc"]
+    pair = numpy_helper.from_array(np.array([0, 1], np.int64), "v")
+    outputs = [value(name, TensorProto.INT64, None) for name in "yzw"]
+    found = guessed(model_of(nodes, inputs, outputs, initializers=[one, depth, pair]))
+    for each in found.inputs:
+        for filling in each.fillings:
+            spec = InputSpec(value=filling.value, choices=filling.choices, low=filling.low, high=filling.high)
+            case = CaseSpec(name="case", inputs={each.name: spec})
+            model = ModelSpec(name="m", path=Path("m.onnx"), cases=(case,))
+            assert [problem for problem in model_problems(model, (), Path()) if "cases" in problem.location] == []

@@ -3,6 +3,7 @@
 from pathlib import Path
 from types import SimpleNamespace
 
+import onnxruntime
 import pytest
 from onnx import helper
 
@@ -10,6 +11,7 @@ from onnx_samples import model_of, relu, value, write
 from ortrim.analysis.cost import run as cost_run
 from ortrim.buildspec.buildspec import CaseSpec
 from ortrim.errors import VerifyError
+from ortrim.models.full_runtime import full_runtime
 from prepared_by_steps import STEPS, after_steps
 from program_runs import Run
 
@@ -45,6 +47,19 @@ def test_without_a_size_it_is_counted_in_the_cases_found(
     own = ("--case", "own:x=5x4", "--case", "own:x2=4x3")
     (own_cost,) = ortrim("cost", str(model), *own, "--json").document()["costs"]
     assert (own_cost["case"], own_cost["macs"]) == ("own", 60)
+
+
+def test_a_case_that_another_feeds_is_counted_too(ortrim: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As those are that are found for a decoder."""
+    node = helper.make_node("Concat", ["past_key", "x"], ["present_key"], axis=0)
+    inputs = [value("past_key", shape=("before", 4)), value("x", shape=(1, 4))]
+    model = write(tmp_path / "m.onnx", model_of([node], inputs, [value("present_key", shape=("after", 4))]))
+    found = (CaseSpec(name="first", dimensions={"before": 2}), CaseSpec(name="next", after="first"))
+    monkeypatch.setenv("ORTRIM_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(cost_run, "full_runtime", lambda *_: full_runtime(onnxruntime.__version__, None))
+    monkeypatch.setattr(cost_run, "found_for", lambda *_: SimpleNamespace(cases=found))
+    costs = ortrim("cost", str(model), "--json").document()["costs"]
+    assert [each["case"] for each in costs] == ["first", "next"]
 
 
 def test_where_no_case_is_found_the_sums_are_lower_bounds(

@@ -12,11 +12,12 @@ from ortrim.buildspec.buildspec import CaseSpec, ModelSpec, RuntimeSpec
 from ortrim.buildspec.load import name_from
 from ortrim.buildspec.problems import nearest
 from ortrim.errors import ModelError, OperatorsError, ToolError, UsageError, VerifyError
-from ortrim.models.full_runtime import full_runtime
+from ortrim.models.full_runtime import FullRuntime, full_runtime
 from ortrim.models.models import PreparedModel
 from ortrim.models.named import files_named
 from ortrim.models.prepare import FACTS_LAYOUT, prepare
-from ortrim.parity.inputs import Case, input_shapes, make_cases
+from ortrim.parity.inputs import Case, input_shapes
+from ortrim.parity.reference import cases_made
 from ortrim.pins.runtime import runtime_pins
 from ortrim.pins.versions import NEWEST, exact_version
 from ortrim.planning.preparing import cases_of, ready_models
@@ -77,18 +78,21 @@ def _cases(name: str, file: Path, asked: CostsAsked, console: Console) -> tuple[
         return None
     version = asked.ort_version or RuntimeSpec().version
     spec, root = ModelSpec(name=name_from(file) or "model", path=file, cases=asked.cases), cache_folder("models")
+
+    def runtime() -> FullRuntime:
+        pins = runtime_pins(version)
+        return full_runtime(pins.version, pins.converter_requirements)
+
     try:
         model = prepare(spec, base=Path(), root=root / FACTS_LAYOUT, ort_version=version, where=name)
         if not asked.cases:
-            pins = runtime_pins(version)
-            runtime = full_runtime(pins.version, pins.converter_requirements)
-            spec = replace(spec, cases=found_for(model, runtime, console).cases)
+            spec = replace(spec, cases=found_for(model, runtime(), console).cases)
     except (ModelError, OperatorsError, ToolError, VerifyError) as error:
         if asked.cases or error.code == "not-onnx":
             raise
         console.warn(f"no sizes were found for {name} ({error.what}): give --dim or --case")
         return None
-    return model, make_cases(model, spec, Path(), cache_folder("cases"))
+    return model, cases_made(model, spec, Path(), runtime)
 
 
 def _costs_of_buildspec(path: Path, asked: CostsAsked, console: Console) -> tuple[ModelCost, ...]:

@@ -4,7 +4,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from math import prod
+from math import isfinite, prod
 from typing import Any, Final
 
 import numpy as np
@@ -125,10 +125,11 @@ class Graph:
         return None if indices is None else indices.size
 
     def numbers(self, name: str) -> tuple[Any, ...]:
-        """Return the elements of a small constant."""
+        """Return the finite numbers of a small constant."""
         tensor = self.fixed.get(name)
         array = array_of(tensor) if tensor is not None and prod(tensor.dims) <= MOST_COMPARED else None
-        return tuple(array.reshape(-1).tolist()) if array is not None else ()
+        elements = () if array is None else array.reshape(-1).tolist()
+        return tuple(each for each in elements if isinstance(each, int | float) and isfinite(each))
 
     def _counted(self, name: str) -> int | None:
         """Return how many numbers a constant counts up from 0, as one-hot encoding compares with them."""
@@ -198,7 +199,7 @@ class Graph:
             self._note_table(node, traits)
         elif kind == "If":
             traits.decides = True
-        elif kind == "OneHot" and position == 0 and (depth := self.numbers(node.input[1])):
+        elif kind == "OneHot" and position == 0 and (depth := self.numbers(node.input[1])) and depth[0] >= 1:
             traits.vocabulary = min(int(depth[0]), traits.vocabulary or int(depth[0]))
         elif kind in COMPARISONS and len(node.input) == 2:
             if count := self._counted(node.input[1 - position]):

@@ -366,7 +366,7 @@ def _whole_numbers(info: TensorInfo, traits: Traits) -> Iterator[Filling]:
     else:
         yield Filling()
         yield Filling(high=1)
-    yield Filling(low=1, high=1) if traits.vocabulary is None else Filling(high=min(traits.vocabulary - 1, 9))
+    yield Filling(value=1) if traits.vocabulary is None else Filling(high=min(traits.vocabulary - 1, 9))
 
 
 def _floats(info: TensorInfo, traits: Traits) -> Iterator[Filling]:

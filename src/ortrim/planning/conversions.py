@@ -149,8 +149,9 @@ def _diagnostic(subject: ModelUnderTest, changed: Sequence[OutputParity], level:
         f"{worst.reason}\nin the full runtime, before anything is compiled: largest difference {worst.max_absolute:.3g}"
         f" (relative {worst.max_relative:.3g}); {counted(len(changed), 'output')} of all cases out of tolerance"
     )
-    allowed = f"allow the difference: {tolerances_for(worst)}"
     layout = "" if spec.layout == "plain" else ' and layout = "plain"'
-    hint = f'write level = "{level}"{layout} for this model, which keeps them; or {allowed}' if level else allowed
+    ways = [f'write level = "{level}"{layout} for this model, which keeps them'] if level else []
+    ways += [f"allow the difference: {allowed}"] if (allowed := tolerances_for(worst)) else []
+    hint = "; or ".join(ways) or "choose another onnxruntime.version"
     where = f"model '{subject.prepared.name}'"
     return ParityError("conversion-changes-outputs", what, where=where, why=why, hint=hint)

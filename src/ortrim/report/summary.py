@@ -143,14 +143,18 @@ def _judged(output: OutputParity) -> bool:
     return output.verdict is not Verdict.NOT_JUDGED
 
 
+RMS: Final = "RMS difference"
+
+
 def _binding(output: OutputParity) -> tuple[float, str, float, float]:
     """Return the bound of which an output uses most: the share, and what is how large where how much is allowed.
 
-    One without a number is worst of all. Of several bounds that are not used at all it is the narrowest.
+    One without a number is worst of all. Of bounds that are not used at all it is the narrowest in the output's own
+    unit; RMS is a share of the reference's.
     """
     pairs = (
         ("difference", output.difference, output.allowed),
-        ("RMS difference", output.rms, output.rms_allowed),
+        (RMS, output.rms, output.rms_allowed),
         ("difference from the same graph", output.same_graph, output.same_graph_allowed),
     )
     found = [
@@ -158,7 +162,7 @@ def _binding(output: OutputParity) -> tuple[float, str, float, float]:
         for kind, difference, allowed in pairs
         if difference is not None and allowed is not None
     ]
-    return max(found, key=lambda each: (rank(each[0]), -each[3]))
+    return max(found, key=lambda each: (rank(each[0]), each[1] != RMS, -each[3]))
 
 
 def tolerance_share(difference: float, tolerance: float) -> float:

@@ -23,7 +23,7 @@ from ortrim.errors import ModelError, ParityError
 from ortrim.models.full_runtime import FullRuntime
 from ortrim.models.models import PreparedModel, TensorInfo
 from ortrim.parity.compare import compare
-from ortrim.parity.inputs import Case, load_array, numpy_type, save_array, shape_text
+from ortrim.parity.inputs import STRING, Case, load_array, numpy_type, save_array, shape_text
 from ortrim.parity.measurements import OutputParity, Verdict
 from ortrim.parity.reference import CaseOutputs, SavedOutputs, reference_outputs
 from ortrim.parity.runner import SavedOutput
@@ -323,12 +323,19 @@ def require_parity(parity: tuple[OutputParity, ...], where: str) -> None:
     what = f"output '{worst.output}' of case '{worst.case}' is no longer that of the original"
     numbers = f"largest difference {worst.max_absolute:.3g} (relative {worst.max_relative:.3g})"
     why = f"{worst.reason}\n{numbers}\n{len(failed)} of {len(parity)} outputs differ"
-    hint = f"leave the step out, give it optional = true, or allow the difference from here on: {tolerances_for(worst)}"
+    allowed = tolerances_for(worst)
+    hint = "leave the step out, or give it optional = true"
+    hint += f"; or allow the difference from here on: {allowed}" if allowed else ""
     raise ParityError("step-breaks-parity", what, where=where, why=why, hint=hint)
 
 
 def tolerances_for(worst: OutputParity) -> str:
-    """Return the key of a buildspec that would let an output pass."""
+    """Return the key of a buildspec that would let an output pass; empty where no bound makes sense.
+
+    Texts and truth values are equal or not; what fails without a difference has another shape, or no number.
+    """
+    if worst.element_type in {STRING, "bool"} or worst.max_absolute == 0:
+        return ""
     bounds = [f"absolute = {worst.max_absolute * 1.25:.2g}"]
     if worst.rms is not None and worst.rms > (worst.rms_allowed or 0):
         bounds.append(f"rms = {worst.rms * 1.25:.2g}")

@@ -20,11 +20,11 @@ from ortrim.models.full_runtime import FullRuntime
 from ortrim.models.models import PreparedModel
 from ortrim.models.prepare import check_model
 from ortrim.parity.inputs import save_array
-from ortrim.parity.measurements import Verdict
+from ortrim.parity.measurements import OutputParity, Verdict
 from ortrim.parity.reference import CaseOutputs, SavedOutputs
 from ortrim.parity.runner import SavedOutput
 from ortrim.steps import inputs_outputs, table
-from ortrim.steps.parity import Feeds, State, StepRuns, StepStage
+from ortrim.steps.parity import Feeds, State, StepRuns, StepStage, require_parity
 from ortrim.steps.preparation import first_state, take
 from ortrim.steps.step import Feeding, Stepped, Workplace
 from stepped_models import SHAPE, feeds_for, layered
@@ -330,3 +330,25 @@ def test_an_input_that_nothing_reads_goes(start: Callable[..., State], step: Tak
     after, report = step(start(model), RemoveDead(use="remove-dead", inputs=True))
     assert report.options == "inputs = true"
     assert set(after.cases["four"]) == {"x"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "difference", "offered"),
+    [
+        ("float32", 0.1, True),
+        ("int64", 2.0, True),
+        ("string", 1.0, False),
+        ("bool", 1.0, False),
+        ("float32", 0.0, False),
+    ],
+)
+def test_a_tolerance_is_offered_only_where_it_bounds_something(kind: str, difference: float, *, offered: bool) -> None:
+    """One for texts would allow any; no number lets a shape be another one."""
+    output = OutputParity(
+        model="m", case="c", output="y", element_type=kind, shape=(1,), max_absolute=difference,
+        verdict=Verdict.FAIL, reason="it differs",
+    )  # fmt: skip
+    with pytest.raises(ParityError) as raised:
+        require_parity((output,), "step 1")
+    assert raised.value.hint.startswith("leave the step out, or give it optional = true")
+    assert (f"tolerances = {{ {kind} = " in raised.value.hint) is offered

@@ -358,6 +358,12 @@ def test_outputs_that_prove_nothing_are_told(tmp_path: Path, body: str, words: s
     assert words in warning
 
 
+def test_what_depends_on_chance_is_not_said_to_be_unproven(tmp_path: Path) -> None:
+    """It is judged with the random numbers as inputs; without those, no case would show more than another."""
+    text = "m (float[2] x) => (float[2] y, float[2] z) { r = RandomNormalLike (x) y = Add (x, r) z = Abs (x) }"
+    assert found(text, tmp_path).warnings == ()
+
+
 def test_fixed_sizes_get_two_cases_of_other_values(tmp_path: Path) -> None:
     """With one case nobody would know an output that depends on no input."""
     cases = found("m (float[2, 3] x) => (float[2, 3] y) { y = Sin (x) }", tmp_path)

@@ -27,7 +27,6 @@ from ortrim.models.full_runtime import FullRuntime
 from ortrim.models.kernels import kernel_diagnostic
 from ortrim.models.models import PreparedModel
 from ortrim.models.onnx_files import read_onnx
-from ortrim.parity import evidence
 from ortrim.parity.cases.guess import Guess, GuessedInput, OpenDimension, guess
 from ortrim.parity.compare import compare
 from ortrim.parity.coverage import marked_copy
@@ -36,12 +35,8 @@ from ortrim.parity.measurements import Coverage, OutputParity, Verdict
 from ortrim.parity.reference import References, cases_made, reference_outputs
 
 SCRIPT: Final = SCRIPTS / "case_search.py"
-CODE: Final = (
-    SCRIPT,
-    Path(states.__file__),
-    *(Path(__file__).with_name(f"{name}.py") for name in ("found", "graph", "guess", "lookups")),
-    Path(evidence.__file__),
-)
+CODE: Final = (SCRIPT, Path(states.__file__), *sorted(Path(__file__).parents[1].rglob("*.py")))
+"""All that decides what is found, and what is said of it."""
 SECONDS: Final = 20.0
 SECONDS_EACH: Final = 4.0
 BETTER_SECONDS: Final = 4.0
@@ -124,10 +119,10 @@ def _find(model: PreparedModel, runtime: FullRuntime, folder: Path) -> FoundCase
     tried = []
     for first_seed in FIRST_SEEDS:
         cases, reference = _run(model, _cases(searched, first_seed), runtime)
-        warnings = (*_unfed(searched), *_warnings(model, reference))
+        compared = _with_itself(model, reference)
+        warnings = (*_unfed(searched), *_warnings(model, compared, reference.coverage))
         tried.append((cases, reference, warnings))
-        with_itself = compare(model.name, reference, reference, {}, same_library=True)
-        unproven = {each.output for each in with_itself if not _proves(each)}
+        unproven = {each.output for each in compared if not _proves(each)}
         if not unproven & searched.shown:
             break
     cases, reference, warnings = min(tried, key=lambda each: len(each[2]))
@@ -373,11 +368,20 @@ def _proves(output: OutputParity) -> bool:
     return output.verdict is not Verdict.NOT_JUDGED
 
 
-def _warnings(model: PreparedModel, reference: References) -> Iterator[str]:
-    """Yield what the cases prove nothing about, in the words of parity: outputs are compared with themselves."""
+def _with_itself(model: PreparedModel, reference: References) -> tuple[OutputParity, ...]:
+    """Compare outputs with themselves, but for those that depend on chance: no case makes them comparable."""
+    cases = (
+        replace(case, outputs=tuple(output for output in case.outputs if not output.random)) for case in reference.cases
+    )
+    known = replace(reference, cases=tuple(cases))
+    return compare(model.name, known, known, {}, same_library=True)
+
+
+def _warnings(model: PreparedModel, compared: Iterable[OutputParity], coverage: Coverage) -> Iterator[str]:
+    """Yield what the cases prove nothing about, in the words of parity."""
     whole = {info.name for info in model.facts.outputs}
     by_output: dict[str, dict[str, list[OutputParity]]] = {}
-    for each in compare(model.name, reference, reference, {}, same_library=True):
+    for each in compared:
         name = each.output if each.output in whole else ELEMENT.sub("", each.output)
         by_output.setdefault(name, {}).setdefault(each.case, []).append(each)
     for output, by_case in by_output.items():
@@ -386,14 +390,14 @@ def _warnings(model: PreparedModel, reference: References) -> Iterator[str]:
             yield f"no case proves anything about output '{output}': {next(iter(nothing.values()))}"
         else:
             yield from (f"case '{case}' proves nothing about output '{output}': {why}" for case, why in nothing.items())
-    bodies = reference.coverage.idle
+    bodies = coverage.idle
     if idle := [each for each in bodies if not any(each.startswith(f"{other}/") for other in bodies)]:
-        nodes = reference.coverage.nodes - reference.coverage.executed
+        nodes = coverage.nodes - coverage.executed
         shown = ", ".join(
             each if len(each) <= LONGEST_SHOWN else f"...{each[-LONGEST_SHOWN:]}" for each in idle[:MOST_SHOWN]
         )
         more = f" and {len(idle) - MOST_SHOWN} more" if len(idle) > MOST_SHOWN else ""
-        yield f"no case enters {shown}{more}: {nodes:,} of {counted(reference.coverage.nodes, 'node')}"
+        yield f"no case enters {shown}{more}: {nodes:,} of {counted(coverage.nodes, 'node')}"
 
 
 def case_toml(case: CaseSpec) -> str:

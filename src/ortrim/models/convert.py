@@ -176,7 +176,7 @@ def _fail(code: str, words: str, model: PreparedModel, runtime: FullRuntime, fol
     if code == "wrong-version":
         what = f"the converter is not ONNX Runtime {runtime.version}"
         raise ConvertError(code, what, where=model.name, why=words, hint="run: invoke doctor")
-    if known := known_refusal(words, model):
+    if known := known_refusal(words, model, converted=True):
         raise known
     if said := load_refusal(model.path, runtime=runtime, folder=folder, optimized=False):
         raise refusal(said, model, runtime.version)

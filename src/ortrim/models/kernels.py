@@ -84,7 +84,7 @@ def check_kernels(converted: Path, *, original: PreparedModel, runtime: FullRunt
     missing = kernel_diagnostic(words, original=original, runtime=runtime, folder=folder)
     if missing is not None:
         raise missing
-    if known := known_refusal(words, original):
+    if known := known_refusal(words, original, converted=True):
         raise known
     what = f"ONNX Runtime {runtime.version} cannot load the model that it converted itself"
     hint = "try level = 'basic', or style = 'fixed'"

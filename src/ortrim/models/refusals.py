@@ -103,14 +103,14 @@ CRASH_HINT: Final = (
 )
 
 
-def cause_of(words: str) -> Cause | None:
-    """Return the cause that ONNX Runtime's words tell; None when they tell none that is known."""
-    return next((cause for cause in CAUSES if cause.words.search(words)), None)
+def cause_of(words: str, *, converted: bool = False) -> Cause | None:
+    """Return the cause that ONNX Runtime's words tell of a model, as it is or `converted`; None when none is known."""
+    return next((each for each in CAUSES if each.words.search(words) and (converted or not each.converted)), None)
 
 
-def known_refusal(words: str, model: PreparedModel) -> Diagnostic | None:
+def known_refusal(words: str, model: PreparedModel, *, converted: bool = False) -> Diagnostic | None:
     """Return the diagnostic of a refusal whose cause is known."""
-    cause = cause_of(words)
+    cause = cause_of(words, converted=converted)
     if cause is None:
         return None
     why = plain_words(words, model.path, model.name)

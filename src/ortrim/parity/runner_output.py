@@ -201,7 +201,7 @@ def _failure(completed: Completed, request: RunRequest) -> RunnerEnded:
 
 def _known(why: str, code: int, where: str) -> RunnerEnded | None:
     """Return the diagnostic of a cause for which the full runtime refuses models, too."""
-    cause = cause_of(why)
+    cause = cause_of(why, converted=True)
     if cause is None:
         return None
     ended = RunnerEnded(cause.code, cause.what, returncode=code, where=where, why=why, hint=cause.hint)

@@ -367,3 +367,16 @@ def test_batch_normalization_in_training_mode_is_found() -> None:
 def test_what_was_not_looked_at_shows_nothing() -> None:
     """Without a run, kernels, providers and a build, their rules are silent."""
     assert [rule.code for rule in RULES if list(rule.check(facts(relu())))] == []
+
+
+@pytest.mark.parametrize("words", ["Unsupported tensor data type: 22", "SystemError : 2"])
+def test_words_that_tell_a_cause_of_converted_models_alone_are_not_lost(words: str) -> None:
+    """A model that is refused as it is has a finding, whatever the words would mean after conversion."""
+    assert shown("does-not-load", lambda: facts(relu(), run=RunFacts(load_failure=words)))
+    assert shown("does-not-run", lambda: _ran(((), words)))
+
+
+def test_a_cause_is_found_once_however_many_sizes_met_it() -> None:
+    """The words are the same each time."""
+    words = REFUSALS["upsample-shrinks"]
+    assert len(shown("upsample-shrinks", lambda: _ran(((("n", 1),), words), ((("n", 2),), words)))) == 1

@@ -185,7 +185,7 @@ def does_not_load(facts: LintFacts) -> Iterator[Shown]:
 def refused_for(cause: Cause, facts: LintFacts) -> Iterator[Shown]:
     """Find a model that the full runtime refuses, or does not run, for a cause that is known."""
     failures = (facts.run.load_failure, *(trial.failure for trial in facts.run.trials)) if facts.run else ()
-    for words in failures:
+    for words in dict.fromkeys(failures):
         if cause_of(words) is cause:
             yield Shown(place="model", words=words)
 

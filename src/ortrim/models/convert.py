@@ -150,7 +150,8 @@ def _convert(model: PreparedModel, conversion: Conversion, runtime: FullRuntime,
         _fail(str(answer["failure"]), str(answer.get("words", "")), model, runtime, folder)
     _write_canonical(output, model.name)
     in_place = not misaligned_tensors(output) and loads_in_place(output, runtime=runtime, folder=folder)
-    check_kernels(output, original=model, runtime=runtime, folder=folder)
+    if not in_place:  # otherwise it was loaded already
+        check_kernels(output, original=model, runtime=runtime, folder=folder)
     text = render_config(parse_config(config.read_text(encoding="utf-8"), f"required operators of {model.name}"))
     config.unlink()
     size = output.stat().st_size

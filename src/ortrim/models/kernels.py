@@ -94,9 +94,9 @@ def check_kernels(converted: Path, *, original: PreparedModel, runtime: FullRunt
 def loads_in_place(converted: Path, *, runtime: FullRuntime, folder: Path) -> bool:
     """Whether the full runtime loads a model in ORT format and leaves its weights in the application's bytes.
 
-    It cannot make sparse ones dense there. Works in a folder below `folder`.
+    It cannot make sparse ones dense there. What was saved for the device is applied. Works in a folder below `folder`.
     """
-    session = settings_of(SessionSpec(), style="fixed", reads_in_place=True)
+    session = settings_of(SessionSpec(), style="runtime", reads_in_place=True)
     return not session_refusal(converted, session, runtime=runtime, folder=folder)
 
 

@@ -9,8 +9,9 @@ library or a machine passes through `printable` there.
 """
 
 import math
+import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from ortrim.base.console import counted, duration_text, printable
@@ -241,9 +242,17 @@ class Timing:
     missed: str
 
 
+ELEMENT: Final = re.compile(r"\[\d+\]")
+"""What the name of an output has that is an element of a sequence."""
+
+
 def agreements(device: DeviceReport) -> tuple[Agreement, ...]:
-    """Return every output's parity in the order of the report."""
-    return tuple(_agreement(output) for output in device.parity)
+    """Return every output's parity in the order of the report; elements that are not judged for one reason are one."""
+    alike: dict[OutputParity, list[OutputParity]] = {}
+    for output in device.parity:
+        whole = ELEMENT.sub("[...]", output.output) if output.verdict is Verdict.NOT_JUDGED else output.output
+        alike.setdefault(replace(output, output=whole), []).append(output)
+    return tuple(_agreement(whole if len(own) > 1 else own[0]) for whole, own in alike.items())
 
 
 def timings(device: DeviceReport) -> tuple[Timing, ...]:

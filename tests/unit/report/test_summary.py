@@ -7,6 +7,7 @@ import pytest
 
 from ortrim.base.console import Console
 from ortrim.parity.measurements import OutputParity, Verdict
+from ortrim.report.content import agreements
 from ortrim.report.html import html_report
 from ortrim.report.markdown import markdown_report
 from ortrim.report.summary import parity_text, parity_verdict, subtitle, verdict_text
@@ -151,3 +152,17 @@ def test_the_parity_of_all_outputs_together(report: VerifyReport) -> None:
     assert parity_verdict(unjudged(report, 1).devices[0]) is Verdict.PASS
     lost = replace(device.parity[0], verdict=Verdict.FAIL)
     assert parity_verdict(replace(device, parity=(lost, *device.parity[1:]))) is Verdict.FAIL
+
+
+def test_elements_that_are_not_judged_for_one_reason_are_one_line(report: VerifyReport) -> None:
+    """As the keys are that ZipMap gives each row; what is judged has a line of its own."""
+    keys = [
+        OutputParity(
+            model="m", case=case, output=f"p[{row}].{part}", element_type="int64", shape=(3,),
+            verdict=Verdict.NOT_JUDGED if part == "keys" else Verdict.PASS, reason="the same in all 2 cases",
+        )
+        for case in ("one", "two") for row in range(9) for part in ("keys", "values")
+    ]  # fmt: skip
+    shown = [(each.case, each.output) for each in agreements(on_device(report, parity=tuple(keys)).devices[0])]
+    assert [each for each in shown if each[1].endswith("keys")] == [("one", "p[...].keys"), ("two", "p[...].keys")]
+    assert len(shown) == 2 + 2 * 9

@@ -1,6 +1,7 @@
 """Whether conversion alone changes what a model computes: found out before anything is compiled."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Final, Literal
 
@@ -8,7 +9,7 @@ from ortrim.base.cache import cache_folder
 from ortrim.base.console import counted
 from ortrim.buildspec.buildspec import BuildSpec, ModelSpec, SessionSettings, SessionSpec, session_of, settings_of
 from ortrim.devices.host import saturates_here
-from ortrim.errors import Diagnostic, ParityError
+from ortrim.errors import ConvertError, Diagnostic, ModelError, OperatorsError, ParityError, VerifyError
 from ortrim.models.convert import Conversion, convert
 from ortrim.models.full_runtime import FullRuntime
 from ortrim.models.models import OrtModel, PreparedModel
@@ -55,18 +56,26 @@ def subject_of(
 
 
 def with_draws_given(subject: ModelUnderTest, runtime: FullRuntime) -> ModelUnderTest:
-    """Return a model with that by which its outputs are judged that depend on random numbers, if that can be made."""
+    """Return a model with that by which its outputs are judged that depend on random numbers, if that can be made.
+
+    That the full runtime does not take the model so made says nothing of the model itself.
+    """
     if not any(is_drawn(output) for case in subject.reference.cases for output in case.outputs):
         return subject
-    made = without_draws(subject.prepared, subject.cases, runtime, cache_folder("references"))
-    if made is None:
-        return subject
-    spec, (prepared, cases) = subject.spec, made
+    with suppress(ConvertError, ModelError, OperatorsError, VerifyError):
+        made = without_draws(subject.prepared, subject.cases, runtime, cache_folder("references"))
+        return replace(subject, draws_given=_draws_given(subject, *made, runtime)) if made else subject
+    return subject
+
+
+def _draws_given(
+    subject: ModelUnderTest, prepared: PreparedModel, cases: tuple[Case, ...], runtime: FullRuntime
+) -> ModelUnderTest:
+    spec = subject.spec
     assert spec.layout != "auto"
     conversion = Conversion(style=spec.style, level=spec.level, layout=spec.layout)
     converted = convert(prepared, conversion, runtime=runtime, root=cache_folder("conversions"))
-    given = subject_of(prepared, converted, spec, subject.session, cases, runtime=runtime)
-    return replace(subject, draws_given=given)
+    return subject_of(prepared, converted, spec, subject.session, cases, runtime=runtime)
 
 
 def changed_outputs(
@@ -81,7 +90,7 @@ def changed_outputs(
     for subject in subjects:
         if _tells(subject, here=here) and (changed := changed_by_conversion(subject)):
             own = session_of(spec, subject.spec)
-            level = next(_levels(subject.prepared, subject.spec, own, subject.cases, runtime), None)
+            level = _highest(subject.prepared, subject.spec, own, subject.cases, runtime)
             found.append(_diagnostic(subject, changed, level))
     return tuple(found)
 
@@ -103,7 +112,7 @@ def lower_level(
         words = f"changes {_named(changed)}: {_worst(changed).reason}" if changed else ""
     except Diagnostic as error:
         words = f"fails: {(error.why or error.what).splitlines()[-1]}"
-    level = next(_levels(prepared, spec, SessionSpec(), cases, runtime), None) if words else None
+    level = _highest(prepared, spec, SessionSpec(), cases, runtime) if words else None
     return None if level is None else (level, words)
 
 
@@ -111,10 +120,10 @@ def _tells(subject: ModelUnderTest, *, here: bool) -> bool:
     return here or not (subject.reference.quantized and saturates_here())
 
 
-def _levels(
+def _highest(
     prepared: PreparedModel, spec: ModelSpec, session: SessionSpec, cases: tuple[Case, ...], runtime: FullRuntime
-) -> Iterator[Level]:
-    """Yield the levels below a model's own that keep its outputs; in plain layout, where it has another, that level."""
+) -> Level | None:
+    """Return the highest level below a model's own that keeps its outputs, or its own if it has another layout."""
     for level in LEVELS[LEVELS.index(spec.level) + (spec.layout == "plain") :]:
         try:
             lower = replace(spec, level=level, layout="plain")
@@ -122,7 +131,8 @@ def _levels(
         except Diagnostic:
             continue
         if not changed_by_conversion(subject):
-            yield level
+            return level
+    return None
 
 
 def _converted_at(

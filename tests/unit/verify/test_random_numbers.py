@@ -1,6 +1,8 @@
 """Which outputs depend on random numbers, and the model with the numbers as inputs."""
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import onnx.parser
@@ -8,6 +10,7 @@ import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from ortrim.errors import ModelError
 from ortrim.models.full_runtime import FullRuntime, full_runtime
 from ortrim.models.models import PreparedModel
 from ortrim.models.onnx_files import facts_of
@@ -15,7 +18,9 @@ from ortrim.parity.compare import compare
 from ortrim.parity.inputs import Case, load_array, save_array
 from ortrim.parity.measurements import Verdict
 from ortrim.parity.random_numbers import drawn_outputs, without_draws
-from ortrim.parity.reference import SavedOutputs, reference_outputs
+from ortrim.parity.reference import CaseOutputs, SavedOutputs, reference_outputs
+from ortrim.parity.runner import SavedOutput
+from ortrim.planning import conversions
 
 DRAWING = {
     "RandomNormal": "noise = RandomNormal <seed = 3.0, shape = [2, 3]> ()",
@@ -180,3 +185,17 @@ def test_the_line_says_why(runtime: FullRuntime, tmp_path: Path) -> None:
     assert found["one", "y"].verdict is Verdict.NOT_JUDGED
     said = "it depends on the random numbers of RandomNormalLike 'noise', which every C++ library draws in its own way"
     assert found["one", "y"].reason == said
+
+
+def test_a_model_that_cannot_be_given_numbers_is_verified_without(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the full runtime says of the model that ortrim makes of it is no fault of the user's model."""
+
+    def refused(*_: object) -> None:
+        raise ModelError("does-not-load", "the full runtime does not load the model")
+
+    monkeypatch.setattr(conversions, "without_draws", refused)
+    drawn = SavedOutput(name="y", element_type="float32", shape=(1,), file="output_000.npy", draws="RandomNormal 'r'")
+    reference = SavedOutputs(folder=Path(), cases=(CaseOutputs(name="one", outputs=(drawn,)),))
+    subject: Any = SimpleNamespace(prepared=None, cases=(), reference=reference)
+    runtime: Any = None
+    assert conversions.with_draws_given(subject, runtime) is subject

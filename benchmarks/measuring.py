@@ -137,7 +137,7 @@ def build_options(
     jobs: str | None = None,
     output: str = DEFAULT_OUTPUT,
 ) -> None:
-    """Measure what each build option of a profile brings in bytes."""
+    """Measure what each build option brings in bytes."""
     with boundary(json_mode=False) as console:
         benchmark = import_module("build_options.measure")
         wanted = benchmark.Wanted(

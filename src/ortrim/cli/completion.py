@@ -6,7 +6,7 @@ from typing import Final
 from ortrim.buildspec.build_options import PROFILE_NAMES
 from ortrim.buildspec.step_specs import WITHOUT_KEYS
 from ortrim.buildspec.targets import TARGETS
-from ortrim.cli.namespace import COLLECTIONS, TASKS, namespace_for
+from ortrim.cli.namespace import COLLECTIONS, TASK_NAMES, namespace_for
 
 VALUES: Final[Mapping[str, Sequence[str]]] = {
     "--target": tuple(TARGETS),
@@ -22,13 +22,12 @@ def candidates(words: Sequence[str]) -> Iterator[str]:
     that of an option, they may also be at the next word.
     """
     (task, *others) = words or ("",)
-    known = [name for names in TASKS for name in names]
-    if not others and task not in known:
-        yield from known
+    if not others and task not in TASK_NAMES:
+        yield from TASK_NAMES
         if task.partition(".")[0] in COLLECTIONS:
             yield from namespace_for((task,)).task_names
         return
-    task = next((word for word in reversed(others) if word in known), task)  # several may stand in one line
+    task = next((word for word in reversed(others) if word in TASK_NAMES), task)  # several may stand in one line
     option = next((each for each in words[-1:-3:-1] if each in VALUES), "")
     if option:
         yield from VALUES[option]

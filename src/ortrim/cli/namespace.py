@@ -32,7 +32,10 @@ COLLECTIONS: Final[Mapping[str, Callable[[], ModuleType]]] = {
     "pins": lambda: import_module("ortrim.cli.tasks.pins"),
     "release": lambda: import_module("ortrim.cli.tasks.release"),
 }
-"""Those whose tasks have the module's name before their own."""
+"""Groups: their tasks have the group's name before their own."""
+MAINTAINING: Final = ("ci", "measure", "pins", "release")
+"""Groups whose tasks maintain ortrim and its workflows; a checkout alone has those of `measure`."""
+TASK_NAMES: Final = tuple(name for names in TASKS for name in names)
 LISTING: Final = ("-l", "--list")
 """Options, of Invoke's, that are about all tasks."""
 
@@ -40,7 +43,7 @@ LISTING: Final = ("-l", "--list")
 def namespace_for(words: Sequence[str]) -> Collection:
     """Return the tasks among which those of a command line are, all tasks unless it begins with a known one."""
     asked = [word.partition(".")[0] for word in words if word not in {"-h", "--help"}]
-    known = {name for names in TASKS for name in names} | set(COLLECTIONS)
+    known = {*TASK_NAMES, *COLLECTIONS}
     everything = not known.intersection(asked[:1]) or any(word.startswith(LISTING) for word in words)
     namespace = Collection()
     for names, load in TASKS.items():
@@ -51,3 +54,8 @@ def namespace_for(words: Sequence[str]) -> Collection:
         if everything or name in asked:
             namespace.add_collection(Collection.from_module(load()), name=name)
     return namespace
+
+
+def maintains(name: str) -> bool:
+    """Whether a task, by its whole name, maintains ortrim, so that users of ortrim do not call it."""
+    return name.partition(".")[0] in MAINTAINING

@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
@@ -17,12 +17,18 @@ from invoke.program import Program
 
 from ortrim.base.console import Console
 from ortrim.cli.boundary import end_unread, end_unwritten, open_standard_streams
-from ortrim.cli.namespace import namespace_for
+from ortrim.cli.namespace import maintains, namespace_for
 from ortrim.cli.task import task_help, without_name
 from ortrim.cli.words import LONGEST, is_file_like, nearest_word, unknown_word
 from ortrim.errors import ExitCode, UsageError
 
 MODELS: Final = (".onnx", ".toml")
+OPTIONS: Final = (
+    ("--help TASK", "Show what a task does, and its options."),
+    ("--list [GROUP]", "List the tasks, or those of a group such as cache."),
+    ("--print-completion-script SHELL", "Print what completes tasks and options in bash, zsh or fish."),
+    ("--version", "Show ortrim's version."),
+)
 
 
 class OrtrimConfig(Config):
@@ -85,7 +91,32 @@ class OrtrimProgram(Program):
     def parse_cleanup(self) -> None:
         """Answer `--help` and `--list`."""
         with self._usage_errors():
+            group, groups = self.args.list.value, tuple(self.collection.collections)
+            if isinstance(group, str) and group not in groups:
+                near = nearest_word(group, groups)
+                hint = f"did you mean {near!r}?" if near else f"there are: {', '.join(groups)}"
+                raise UsageError("unknown-word", "is no group of tasks", where=repr(group[:LONGEST]), hint=hint)
             super().parse_cleanup()
+
+    def print_help(self) -> None:
+        """Show how a command line is written, and the tasks; most of Invoke's own options do nothing for these."""
+        sys.stdout.write(
+            f"Usage: {self.binary_names[0]} TASK [WORD...] [options]\n\nOptions in the place of a task:\n\n"
+        )
+        self.print_columns(OPTIONS)
+        self.list_tasks()
+
+    def list_flat(self) -> None:
+        """List the tasks that users call, then those that maintain ortrim, by names that can be typed as they are."""
+        group, self.list_root = self.list_root, None  # Invoke leaves a group's name away
+        pairs = self._make_pairs(self.scoped_collection, [group] if group else None)
+        for heading, maintaining in (("Tasks", False), ("Tasks that maintain ortrim and its workflows", True)):
+            if own := [pair for pair in pairs if maintains(pair[0].partition(" ")[0]) is maintaining]:
+                sys.stdout.write(f"{heading}:\n\n")
+                self.print_columns(own)
+        if not group:
+            program = self.binary_names[0]
+            sys.stdout.write(f"To begin: {program} build MODEL.onnx; for a task's options: {program} --help TASK\n")
 
     def print_task_help(self, name: str) -> None:
         """Show the options of a task by groups."""
@@ -121,7 +152,7 @@ class OrtrimProgram(Program):
                 hint = f"did you mean {near}?"
             said = f"{task or program} has no option {word[:LONGEST]!r}"
         elif unknown:  # of --help
-            return unknown_word(unknown[1], "is no task", hint)
+            return _no_task(unknown[1], "is no task", self.parser.contexts, program)
         elif valueless := re.search("<Argument: ([^ >]+)", said):
             said = f"--{valueless[1]} needs a value"
         elif missing := re.fullmatch("'.*' did not receive required positional arguments: (.*)", said):
@@ -156,10 +187,10 @@ def _with_options(
             yield f"--{option}={word}"
             option = option if task.args[option].kind is list else None
         else:
-            raise _stray(word, task.name if task else None, program)
+            raise _stray(word, task.name if task else None, tasks, program)
 
 
-def _stray(word: str, task: str | None, program: str) -> UsageError:
+def _stray(word: str, task: str | None, tasks: Iterable[str], program: str) -> UsageError:
     """Return the diagnostic for a word in whose place only a task could stand."""
     if task:
         what = f"{task} takes no such word, and no task has this name"
@@ -169,7 +200,16 @@ def _stray(word: str, task: str | None, program: str) -> UsageError:
         hint = f"say what to do with it: {program} {'build' if word.endswith(MODELS) else 'inspect'} {word[:LONGEST]}"
         return UsageError("unknown-word", what, where=repr(word[:LONGEST]), hint=hint)
     what = "there is no such file, and no task of this name" if is_file_like(word) else "is no task"
-    return unknown_word(word, what, f"run: {program} --list")
+    return _no_task(word, what, tasks, program)
+
+
+def _no_task(word: str, what: str, tasks: Iterable[str], program: str) -> UsageError:
+    """Return the diagnostic for a word that is no task, but may be a group of tasks or near to one of a group."""
+    in_groups = [name for name in tasks if "." in name]
+    groups = {name.partition(".")[0] for name in in_groups}
+    if word in groups:
+        return UsageError("unknown-word", "is a group of tasks", where=repr(word), hint=f"run: {program} --list {word}")
+    return unknown_word(word, what, f"run: {program} --list", [*in_groups, *sorted(groups)])
 
 
 program = OrtrimProgram(

@@ -5,7 +5,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Final
 
-from ortrim.cli.namespace import COLLECTIONS, TASKS
+from ortrim.cli.namespace import TASK_NAMES
 from ortrim.errors import UsageError
 
 SUFFIXES: Final = (".onnx", ".ort", ".toml")
@@ -41,9 +41,7 @@ def _near(word: str, known: Iterable[str]) -> Iterator[str]:
         yield repr(other)
     elif file := nearest_word(path.name, _beside(path)):
         yield repr(str(path.with_name(file)))
-    if not is_file_like(word) and (
-        task := nearest_word(word, [*(name for names in TASKS for name in names), *COLLECTIONS])
-    ):
+    if not is_file_like(word) and (task := nearest_word(word, TASK_NAMES)):
         yield f"the task {task!r}"
 
 

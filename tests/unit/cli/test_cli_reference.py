@@ -8,7 +8,7 @@ from typing import Final
 
 from invoke.parser.argument import Argument
 
-from ortrim.cli.namespace import namespace_for
+from ortrim.cli.namespace import maintains, namespace_for
 from ortrim.cli.task import words_of
 
 namespace: Final = namespace_for(())
@@ -20,11 +20,11 @@ INTRODUCTION: Final = """\
 
 `invoke TASK` in a checkout and `ortrim TASK` in any folder run the same tasks, with the same words and options.
 `--help TASK` prints what stands here. Several tasks may stand in one line: `ortrim lint model.onnx cost model.onnx`.
-Those whose names begin with `ci.`, `pins.` or `release.` maintain ortrim and its workflows; a checkout also has the
-benchmarks (`invoke --list measure`). All tasks have the same [exit codes](errors.md#exit-codes).
-
-| task | what it does |
-|---|---|
+All tasks have the same [exit codes](errors.md#exit-codes).
+"""
+TABLE: Final = "\n| task | what it does |\n|---|---|"
+MAINTENANCE: Final = """
+These tasks maintain ortrim and its workflows; a checkout also has the benchmarks (`invoke --list measure`).
 """
 VALUES: Final = {str: "TEXT", list: "TEXT", int: "NUMBER", float: "NUMBER"}
 HELP: Final = {name: dict(namespace[name].help) for name in namespace.task_names}
@@ -32,8 +32,8 @@ HELP: Final = {name: dict(namespace[name].help) for name in namespace.task_names
 
 
 def names() -> list[str]:
-    """Return the names of all tasks: those of users first, then those of collections."""
-    return sorted(namespace.task_names, key=lambda name: ("." in name, name))
+    """Return the names of all tasks in the order of the list."""
+    return sorted(namespace.task_names, key=lambda name: (maintains(name), "." in name, name))
 
 
 def words(name: str) -> str:
@@ -83,8 +83,11 @@ def section(name: str) -> Iterator[str]:
 
 def render() -> str:
     """Return the page."""
-    rows = (f"| [`{name}`](#{name.replace('.', '')}) | {words(name).splitlines()[0]} |" for name in names())
-    return "\n".join([INTRODUCTION + "\n".join(rows), "", *(line for name in names() for line in section(name))])
+    rows = {name: f"| [`{name}`](#{name.replace('.', '')}) | {words(name).splitlines()[0]} |" for name in names()}
+    users = (row for name, row in rows.items() if not maintains(name))
+    of_maintainers = (row for name, row in rows.items() if maintains(name))
+    tables = [INTRODUCTION + TABLE, *users, MAINTENANCE + TABLE, *of_maintainers, ""]
+    return "\n".join([*tables, *(line for name in names() for line in section(name))])
 
 
 def test_the_page_is_what_the_tasks_say() -> None:

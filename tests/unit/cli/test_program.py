@@ -10,8 +10,9 @@ import pytest
 
 from onnx_samples import relu, write
 from ortrim.base.command import run
+from ortrim.cli.namespace import MAINTAINING, maintains, namespace_for
 from ortrim.cli.namespace import TASKS as WHERE
-from ortrim.cli.namespace import namespace_for
+from program_runs import MEASURE as MEASURING
 from program_runs import Ended, Run
 
 TASKS = (
@@ -21,6 +22,7 @@ TASKS = (
     "ci.app", "ci.compile", "ci.deliver", "ci.farm", "ci.judge", "ci.plan", "ci.prepare", "ci.setup", "pins.compare",
     "pins.index", "pins.propose", "pins.update", "release.draft", "release.publish",
 )  # fmt: skip
+MEASURE: Final = tuple(f"measure.{name}" for name in MEASURING.task_names)
 
 
 def listed(printed: str) -> dict[str, str]:
@@ -29,18 +31,56 @@ def listed(printed: str) -> dict[str, str]:
 
 
 def test_the_list_shows_each_task_with_one_line(ortrim: Run) -> None:
-    """Eighty columns are enough for all of them."""
-    ended = ortrim("--list")
-    assert ended.code == 0
-    assert tuple(listed(ended.out)) == TASKS
-    assert len(ended.out.strip().splitlines()) == len(TASKS) + 2
-    assert all(text.endswith(".") for text in listed(ended.out).values())
+    """Eighty columns are enough for all of them, also for those of a checkout."""
+    for name, tasks in (("ortrim", set(TASKS)), ("invoke", {*TASKS, *MEASURE})):
+        ended = ortrim("--list", name=name)
+        assert ended.code == 0
+        assert set(listed(ended.out)) == tasks
+        assert max(map(len, ended.out.splitlines())) <= 80
+        assert all(text.endswith(".") for text in listed(ended.out).values())
+
+
+@pytest.mark.parametrize("name", ["ortrim", "invoke"])
+def test_tasks_that_maintain_ortrim_are_listed_after_those_that_users_call(ortrim: Run, name: str) -> None:
+    """Under a heading of their own: who builds a model need not read past it."""
+    users, of_maintainers = ortrim("--list", name=name).out.split("Tasks that maintain ortrim and its workflows:\n")
+    assert users.startswith("Tasks:\n\n  accept-build")
+    assert list(listed(users)) == [task for task in TASKS if not maintains(task)]
+    groups = [task.partition(".")[0] for task in listed(of_maintainers)]
+    assert list(dict.fromkeys(groups)) == [group for group in MAINTAINING if name == "invoke" or group != "measure"]
+
+
+@pytest.mark.parametrize("name", ["ortrim", "invoke"])
+@pytest.mark.parametrize("group", ["cache", "ci"])
+def test_a_group_is_listed_by_names_that_can_be_typed(ortrim: Run, name: str, group: str) -> None:
+    """A name without its group is no task."""
+    ended = ortrim("--list", group, name=name)
+    assert (ended.code, ended.err) == (0, "")
+    assert tuple(listed(ended.out)) == tuple(task for task in TASKS if task.startswith(f"{group}."))
+    assert ended.out.count(":\n\n") == 1
 
 
 def test_without_a_task_the_list_is_shown_and_nothing_is_built(ortrim: Run) -> None:
-    """A quarter of an hour of compiling is not what one expects of a bare word."""
-    assert ortrim().out == ortrim("--list").out
+    """A quarter of an hour of compiling is not what one expects of a bare word; the last line says how to begin."""
+    shown = ortrim().out
+    assert shown == ortrim("--list").out
+    assert shown.endswith("\nTo begin: ortrim build MODEL.onnx; for a task's options: ortrim --help TASK\n")
     assert namespace_for(()).default is None
+
+
+@pytest.mark.parametrize("option", ["--help", "-h"])
+def test_help_of_the_program_shows_how_a_line_is_written_and_the_tasks(ortrim: Run, option: str) -> None:
+    """Of Invoke's own options it shows those that do something for ortrim's tasks."""
+    shown = ortrim(option).out
+    assert shown.startswith("Usage: ortrim TASK [WORD...] [options]\n")
+    assert shown.endswith(ortrim("--list").out)
+    assert set(re.findall(r"^  --([a-z-]+)", shown, re.MULTILINE)) == {
+        "help",
+        "list",
+        "print-completion-script",
+        "version",
+    }
+    assert max(map(len, shown.splitlines())) <= 80
 
 
 def test_the_version_is_the_packages(ortrim: Run) -> None:
@@ -163,6 +203,12 @@ def test_options_that_make_no_sense_are_explained(ortrim: Run, words: str, what:
         ("bild", "'bild': is no task", "did you mean the task 'build'?"),
         ("--help bild", "'bild': is no task", "did you mean the task 'build'?"),
         ("xyzzy", "'xyzzy': is no task", "run: ortrim --list"),
+        ("ci", "'ci': is a group of tasks", "run: ortrim --list ci"),
+        ("--help ci", "'ci': is a group of tasks", "run: ortrim --list ci"),
+        ("cashe", "'cashe': is no task", "did you mean 'cache'?"),
+        ("ci.pln", "'ci.pln': is no task", "did you mean 'ci.plan'?"),
+        ("--list cashe", "'cashe': is no group of tasks", "did you mean 'cache'?"),
+        ("--list build", "'build': is no group of tasks", "there are: cache, ci, pins, release"),
         ("moddle.onnx", "'moddle.onnx': there is no such file, and no task of this name", "did you mean 'model.onnx'?"),
         ("model.onnx", "'model.onnx': is a file or a folder", "say what to do with it: ortrim build model.onnx"),
         ("schema extra", "'extra': schema takes no such word, and no task has", "run: ortrim --help schema"),

@@ -421,6 +421,8 @@ def test_converted_models_are_copied_out(ortrim: Run, answer: Answer, tmp_path: 
     assert ended.code == 0
     assert Path("one.ort").read_text() == "model one"
     assert "two.ort: 7 bytes, style fixed, level extended" in ended.out
+    assert ended.out.endswith("no model was named, so these are the demo's; for yours: ortrim convert MODEL.onnx\n")
+    assert "the demo's" not in ortrim("convert", "--spec", "own.toml").out
     session = json.loads(Path("session.json").read_text())
     assert {name: each["file"] for name, each in session["models"].items()} == {"one": "one.ort", "two": "two.ort"}
     document = ortrim("convert", "--output", "out", "--json").document()

@@ -232,6 +232,8 @@ def convert(_context: Context, models: GivenModels, output: str = ".", json: boo
         for model in written:
             console.note(f"{model.path}: {model.size_bytes:,} bytes, style {model.style}, level {model.level}")
         console.note(f"{folder / SESSION}: how to load them, see docs/reference/session.md")
+        if not models.words:
+            console.note("no model was named, so these are the demo's; for yours: ortrim convert MODEL.onnx")
 
 
 @models_task(

@@ -81,7 +81,7 @@ def plan(_context: Context) -> None:
     }
 )
 def prepare(_context: Context, target: str, to_verify: bool = False, ndk: str = "", api: int = DEFAULT_LEVEL) -> None:
-    """Step: install what compiling or running targets needs."""
+    """Step: install what compiles or runs targets."""
     with boundary() as console, console.step(f"prepare for {target}") as step:
         targets = targets_named(target)
         by_system = by_platform(targets, lambda target: target)

@@ -8,9 +8,8 @@ from invoke.context import Context
 
 from ortrim.base.json import to_json
 from ortrim.cli.boundary import boundary
-from ortrim.cli.options import HELP, demo_spec, profile_named
+from ortrim.cli.options import HELP, demo_spec, profile_named, whole_number
 from ortrim.cli.task import task
-from ortrim.errors import UsageError
 
 DEFAULT_OUTPUT: Final = "artifacts/benchmarks"
 
@@ -49,11 +48,11 @@ def build(
         wanted = benchmark.Wanted(
             specs=tuple(map(Path, spec)),
             cases=cases,
-            rounds=_number(rounds, "rounds"),
+            rounds=whole_number(rounds, "rounds"),
             graph=Path(graph) if graph else None,
-            jobs=None if jobs is None else _number(jobs, "jobs"),
+            jobs=None if jobs is None else whole_number(jobs, "jobs"),
             manner=benchmark.Manner(
-                output=Path(output), again=again, rest_seconds=_number(rest, "rest", least=0), plan_only=plan_only
+                output=Path(output), again=again, rest_seconds=whole_number(rest, "rest", least=0), plan_only=plan_only
             ),
         )
         record = benchmark.measure(wanted, console)
@@ -89,10 +88,10 @@ def footprint(
         wanted = benchmark.Wanted(
             specs=tuple(map(Path, spec)),
             profiles=profiles,
-            rounds=_number(rounds, "rounds"),
-            jobs=None if jobs is None else _number(jobs, "jobs"),
+            rounds=whole_number(rounds, "rounds"),
+            jobs=None if jobs is None else whole_number(jobs, "jobs"),
             output=Path(output),
-            rest_seconds=_number(rest, "rest", least=0),
+            rest_seconds=whole_number(rest, "rest", least=0),
         )
         record = benchmark.measure(wanted, console)
         if json:
@@ -114,7 +113,9 @@ def session(
     """Measure what each session setting costs and gains."""
     with boundary(json_mode=json) as console:
         benchmark = import_module("session_settings.measure")
-        wanted = benchmark.Wanted(specs=tuple(map(Path, spec)), rounds=_number(rounds, "rounds"), output=Path(output))
+        wanted = benchmark.Wanted(
+            specs=tuple(map(Path, spec)), rounds=whole_number(rounds, "rounds"), output=Path(output)
+        )
         record = benchmark.measure(wanted, console)
         if json:
             console.result(to_json(record))
@@ -144,7 +145,7 @@ def build_options(
             spec=Path(spec) if spec else demo_spec(),
             target=target,
             profile=profile_named(profile),
-            jobs=None if jobs is None else _number(jobs, "jobs"),
+            jobs=None if jobs is None else whole_number(jobs, "jobs"),
             output=Path(output),
         )
         benchmark.measure(wanted, console)
@@ -192,10 +193,10 @@ def preparation(
         benchmark = import_module("preparation.measure")
         wanted = benchmark.Wanted(
             specs=tuple(map(Path, spec)),
-            rounds=_number(rounds, "rounds"),
-            jobs=None if jobs is None else _number(jobs, "jobs"),
+            rounds=whole_number(rounds, "rounds"),
+            jobs=None if jobs is None else whole_number(jobs, "jobs"),
             output=Path(output),
-            rest_seconds=_number(rest, "rest", least=0),
+            rest_seconds=whole_number(rest, "rest", least=0),
         )
         record = benchmark.measure(wanted, console)
         if json:
@@ -224,7 +225,7 @@ def verdicts(
         benchmark = import_module("budget_verdicts.measure")
         wanted = benchmark.Wanted(
             spec=Path(spec) if spec else demo_spec(),
-            number=_number(number, "number"),
+            number=whole_number(number, "number"),
             case=case,
             output=Path(output),
         )
@@ -255,17 +256,10 @@ def parity(
         benchmark = import_module("parity.measure")
         wanted = benchmark.Wanted(
             parts=benchmark.parts_named(parts),
-            count=_number(mutants, "mutants"),
-            of_each_kind=_number(each, "each"),
+            count=whole_number(mutants, "mutants"),
+            of_each_kind=whole_number(each, "each"),
             output=Path(output),
         )
         record = benchmark.measure(wanted, console)
         if json:
             console.result(to_json(record))
-
-
-def _number(word: str, option: str, least: int = 1) -> int:
-    if len(word) <= 4 and word.isascii() and word.isdecimal() and int(word) >= least:
-        return int(word)
-    hint = f"give a whole number from {least} to 9999"
-    raise UsageError("bad-option", f"{word!r} is not possible here", where=f"--{option}", hint=hint)

@@ -8,6 +8,7 @@ on GitHub the lines of a step are folded into a group and diagnostics become ann
 - Text for people and for GitHub's runner: durations, characters that may be shown, workflow commands.
 """
 
+import json
 import os
 import sys
 import time
@@ -15,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from copy import copy
 from io import TextIOWrapper
-from typing import IO, Final, NoReturn, Self, TextIO
+from typing import IO, Any, Final, NoReturn, Self, TextIO
 
 from rich.console import Console as RichConsole
 from rich.console import RenderableType
@@ -278,6 +279,10 @@ class Console:
         with self._named(self._stdout):
             self._stdout.write(text if text.endswith("\n") else text + "\n")
             self._stdout.flush()
+
+    def document(self, data: Any) -> None:
+        """Print JSON-ready data as the command's result, in ASCII, so that names of files keep all their bytes."""
+        self.result(json.dumps(data, indent=2))
 
     def diagnostic(self, diagnostic: Diagnostic) -> None:
         """Print a diagnostic in the layout of `Diagnostic.__str__`, in colour on a terminal."""

@@ -1,6 +1,5 @@
 """The one error boundary: a diagnostic becomes words for the user and an exit code for the shell."""
 
-import json
 import os
 import re
 import signal
@@ -105,9 +104,9 @@ def end_unread() -> int:
     return BROKEN_PIPE
 
 
-def as_data(diagnostic: Diagnostic) -> list[ErrorData]:
-    """Return a diagnostic, or each of a group, as JSON-ready data."""
-    parts = diagnostic.diagnostics if isinstance(diagnostic, DiagnosticGroup) else (diagnostic,)
+def as_data(failure: Diagnostic | None) -> list[ErrorData]:
+    """Return a failure, or each of a group, as JSON-ready data; without one, nothing."""
+    parts = failure.diagnostics if isinstance(failure, DiagnosticGroup) else (failure,) if failure else ()
     return [
         {
             "code": part.code,
@@ -142,7 +141,7 @@ def _fail(console: Console, diagnostic: Diagnostic, heard: Sequence[signal.Signa
     if json_mode and not console.answered:
         try:
             errors = [each | {"exit_code": code} if heard else each for each in as_data(diagnostic)]
-            console.result(json.dumps({"errors": errors}, indent=2))
+            console.document({"errors": errors})
         except BrokenPipeError:  # who reads nothing has the exit code
             end_unread()
     raise Exit(code=code)

@@ -4,9 +4,10 @@
 - The option that names a training run.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 from ortrim.base.files import shipped_folder
 from ortrim.base.processor_cores import MOST_CORES, read_cores
@@ -18,6 +19,7 @@ from ortrim.pins.versions import exact_version, known_version
 from ortrim.planning.request import Request
 
 LONGEST: Final = 200
+Name = TypeVar("Name", bound=str)
 
 
 def run_name(word: str) -> str:
@@ -94,7 +96,7 @@ def request_from(
         spec=demo_spec() if spec is None else Path(spec),
         target=target,
         profile=profile_option(profile),
-        jobs=_jobs(jobs),
+        jobs=None if jobs is None else whole_number(jobs, "jobs"),
         output=Path(output),
         ndk=None if ndk is None else Path(ndk),
         container=container,
@@ -131,12 +133,17 @@ def container_options(
             raise bad_option("executor", executor, "choose native, container or github")
 
 
-def profile_named(word: str) -> ProfileName:
-    """Return the profile of a name. Raises `UsageError` (`bad-option`)."""
-    for name in PROFILE_NAMES:
+def name_option(option: str, word: str, names: Sequence[Name], in_words: str) -> Name:
+    """Return which of the names an option says. Raises `UsageError` (`bad-option`), which shows them `in_words`."""
+    for name in names:
         if name == word:
             return name
-    raise bad_option("profile", word, f"choose {PROFILES_IN_WORDS}")
+    raise bad_option(option, word, f"choose {in_words}")
+
+
+def profile_named(word: str) -> ProfileName:
+    """Return the profile of a name. Raises `UsageError` (`bad-option`)."""
+    return name_option("profile", word, PROFILE_NAMES, PROFILES_IN_WORDS)
 
 
 def version_option(word: str | None) -> str | None:
@@ -155,14 +162,6 @@ def profile_option(word: str | None) -> ProfileName | None:
     return None if word is None else profile_named(word)
 
 
-def _jobs(jobs: str | None) -> int | None:
-    if jobs is None:
-        return None
-    if len(jobs) <= 4 and jobs.isascii() and jobs.isdecimal() and int(jobs) > 0:
-        return int(jobs)
-    raise bad_option("jobs", jobs, "give a whole number from 1 to 9999")
-
-
 def _cores(cores: str | None) -> tuple[int, ...]:
     found = () if cores is None else read_cores(cores)
     if cores is not None and not found:
@@ -177,11 +176,22 @@ LARGEST_SIZE: Final = 2**31 - 1
 
 def count_option(word: str, option: str) -> int | None:
     """Return the number that an option says, None for an empty word. Raises `UsageError` (`bad-option`)."""
-    if not word:
-        return None
-    if len(word) <= 6 and word.isascii() and word.isdecimal() and int(word) > 0:
+    return whole_number(word, option, most=999_999) if word else None
+
+
+def whole_number(word: str, option: str, *, least: int = 1, most: int = 9999) -> int:
+    """Return the whole number that an option says. Raises `UsageError` (`bad-option`)."""
+    if len(word) <= len(str(most)) and word.isascii() and word.isdecimal() and int(word) >= least:
         return int(word)
-    raise bad_option(option, word, "give a whole number from 1 to 999999")
+    raise bad_option(option, word, f"give a whole number from {least} to {most}")
+
+
+def number_in(word: str) -> float:
+    """Return the number that a word says, not-a-number for any other word."""
+    try:
+        return float(word)
+    except ValueError:
+        return math.nan
 
 
 def size_option(word: str) -> tuple[str, int]:

@@ -1,6 +1,5 @@
 """How tasks show plans and reports."""
 
-import json
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -8,7 +7,7 @@ from pathlib import Path
 from rich.table import Table
 
 from ortrim.base.console import Console, printable
-from ortrim.base.json import to_data
+from ortrim.base.json import to_data, to_json
 from ortrim.buildspec.targets import TARGETS
 from ortrim.cli.boundary import ErrorData, as_data
 from ortrim.compiling.plan import BuildPlan, digest
@@ -26,8 +25,7 @@ def show_reports(
 ) -> None:
     """Show each report as a table, or all of them as one JSON document with the `errors` that follow from them."""
     if json_mode:
-        data = {"reports": [to_data(report) for report in reports], "errors": list(errors)}
-        console.result(json.dumps(data, indent=2, ensure_ascii=False))
+        console.result(to_json({"reports": [to_data(report) for report in reports], "errors": list(errors)}))
         return
     for report in reports:
         console.render(terminal_report(report))
@@ -36,7 +34,7 @@ def show_reports(
 def conclude(console: Console, reports: tuple[VerifyReport, ...], *, json_mode: bool) -> None:
     """Show the reports and end with the gravest failure in them; as JSON, both are one document."""
     failure = gravest_failure(reports)
-    show_reports(console, reports, json_mode=json_mode, errors=as_data(failure) if failure else [])
+    show_reports(console, reports, json_mode=json_mode, errors=as_data(failure))
     if failure:
         raise failure
 
@@ -60,7 +58,7 @@ def _package(report: VerifyReport, output: Path) -> Path:
 def show_plan(console: Console, plan: BuildPlan, expected: Sequence[Prediction], *, json_mode: bool) -> None:
     """Show a table of a plan's jobs, and what is expected of them; as JSON, each job whole."""
     if json_mode:
-        console.result(json.dumps({**to_data(plan), "expected": to_data(tuple(expected))}, indent=2))
+        console.document({**to_data(plan), "expected": to_data(tuple(expected))})
         return
     console.note(f"plan {digest(plan)[:12]}: {plan.spec_name}, ONNX Runtime {plan.ort_version}")
     for target in plan.targets:

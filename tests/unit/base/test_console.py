@@ -195,6 +195,14 @@ def test_json_is_utf8_on_a_stream_that_is_not(tmp_path: Path) -> None:
     assert b"gr" in (tmp_path / "err").read_bytes()
 
 
+def test_a_document_keeps_names_that_no_encoding_has() -> None:
+    """A file's name may be bytes that are no text; a reader of the document finds the file."""
+    name, streams = os.fsdecode(b"m\xff.onnx"), Streams(json_mode=True)
+    streams.console.document({"path": name, "note": "\u00fc"})
+    assert streams.out.getvalue().isascii()
+    assert json.loads(streams.out.getvalue()) == {"path": name, "note": "\u00fc"}
+
+
 def test_quiet_keeps_warnings_results_and_diagnostics() -> None:
     """Quiet leaves out steps, notes and tables only."""
     streams = Streams(quiet=True)

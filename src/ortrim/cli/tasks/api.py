@@ -1,6 +1,5 @@
 """`invoke api`: the functions of ONNX Runtime's C API that an app calls, for a buildspec."""
 
-import json as json_module
 from collections.abc import Iterable
 from pathlib import Path
 from textwrap import fill
@@ -52,7 +51,7 @@ def api(
                 "beyond_inference": list(found.beyond),
                 "spare_of_inference": list(found.spare),
             }
-            console.result(json_module.dumps(data, indent=2))
+            console.document(data)
         else:
             _show(console, found)
 

@@ -4,8 +4,6 @@
 - `invoke hot`: the operators that deserve to be fast.
 """
 
-import json as json_module
-import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -24,7 +22,7 @@ from ortrim.bench.run import write_session
 from ortrim.bench.subjects import ROUNDS, SECONDS, SWEEP_ROUNDS, BenchRequest, BenchSelection
 from ortrim.cli.boundary import boundary
 from ortrim.cli.given_models import MODEL_HELP, GivenModels, models_task
-from ortrim.cli.options import count_option, help_for, request_from, run_name
+from ortrim.cli.options import count_option, help_for, name_option, number_in, request_from, run_name
 from ortrim.errors import Interrupted, bad_option
 from ortrim.report.bench import bench_markdown, bench_tables
 from ortrim.report.history.points import EACH, BenchReport, Goal
@@ -85,7 +83,7 @@ def bench(
             seconds=number_option(seconds, "seconds") or SECONDS,
             deadline_ms=number_option(period, "period"),
             training_run=run_name(training_run),
-            goal=_goal(goal),
+            goal=name_option("goal", goal[:100], GOALS, ", ".join(GOALS)),
             resume=resume,
             asked=_asked(models, library, cores, output, console),
         )
@@ -101,20 +99,10 @@ def number_option(word: str, option: str) -> float | None:
     """Return a number above 0, None for an empty word. Raises `UsageError` (`bad-option`)."""
     if not word:
         return None
-    try:
-        number = float(word)
-    except ValueError:
-        number = math.nan
+    number = number_in(word)
     if 0 < number <= MOST:
         return number
     raise bad_option(option, word[:100], f"give a number above 0, up to {MOST:g}")
-
-
-def _goal(word: str) -> Goal:
-    for goal in GOALS:
-        if goal == word:
-            return goal
-    raise bad_option("goal", word[:100], f"choose {', '.join(GOALS)}")
 
 
 def _show(report: BenchReport, console: Console, *, json: bool) -> None:
@@ -160,7 +148,7 @@ def profile(
             asked = _asked(models, library, cores, output, console)
             found = profiles_of(asked, names, count_option(runs, "runs") or RUNS, console)
         if json:
-            console.result(json_module.dumps({"profiles": [to_data(each) for each in found]}, indent=2))
+            console.document({"profiles": [to_data(each) for each in found]})
             return
         for each in found:
             console.render(profile_tables(each.profile, most))

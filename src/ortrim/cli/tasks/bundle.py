@@ -1,6 +1,5 @@
 """`invoke bundle`: what builds fetch, in one file for machines without a network."""
 
-import json as json_module
 from pathlib import Path
 
 from invoke.context import Context
@@ -37,7 +36,7 @@ def bundle(
         file, version = None if output is None else Path(output), version_option(models.ort_version)
         path, manifest = make_bundle(loaded, version, target, file, console)
         if json:
-            console.result(json_module.dumps({"path": str(path), **to_data(manifest)}, indent=2))
+            console.document({"path": str(path), **to_data(manifest)})
         else:
             size = path.stat().st_size
             console.note(f"{path}: {counted(len(manifest.files), 'file')}, {counted(size, 'byte')}")

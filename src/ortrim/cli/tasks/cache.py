@@ -1,6 +1,5 @@
 """`invoke cache.push` and `cache.pull`: compiled objects as one file."""
 
-import json as json_module
 from pathlib import Path
 
 from invoke.context import Context
@@ -47,7 +46,7 @@ def pull(_context: Context, source: str, sha256: str, json: bool = False) -> Non
 
 def _show(console: Console, archive: ObjectArchive, *, json: bool) -> None:
     if json:
-        console.result(json_module.dumps(to_data(archive), indent=2))
+        console.document(to_data(archive))
         return
     new = f", {archive.added} of them new" if archive.added else ""
     console.note(f"{archive.path}: {counted(archive.objects, 'object')}{new}")

@@ -1,6 +1,5 @@
 """`invoke check-compat`: would a model run on the runtime that users have."""
 
-import json as json_module
 from pathlib import Path
 
 from invoke.context import Context
@@ -9,7 +8,7 @@ from rich.table import Table
 from ortrim.analysis.compat.answer import CompatibilityAnswer, ModelAnswer
 from ortrim.analysis.compat.check import check_compatibility, failure_of
 from ortrim.base.console import Console, printable
-from ortrim.base.json import to_data
+from ortrim.base.json import to_data, to_json
 from ortrim.cli.boundary import as_data, boundary
 from ortrim.cli.options import help_for
 from ortrim.cli.task import task
@@ -42,8 +41,7 @@ def check_compat(
         answer = check_compatibility(Path(runtime), tuple(map(Path, model or ())), console, ort_version=version)
         failure = failure_of(answer)
         if json:
-            document = {**to_data(answer), "errors": as_data(failure) if failure else []}
-            console.result(json_module.dumps(document, indent=2, ensure_ascii=False))
+            console.result(to_json({**to_data(answer), "errors": as_data(failure)}))
         else:
             _show(console, answer)
         if failure:

@@ -1,6 +1,5 @@
 """`invoke cost`: what one inference of a model takes, by its shapes."""
 
-import json as json_module
 from pathlib import Path
 from typing import Final
 
@@ -64,7 +63,7 @@ def cost(
                 "costs": [to_data(each) for each in costs],
                 "expectations": [to_data(each) for each in expected],
             }
-            console.result(json_module.dumps(data, indent=2))
+            console.document(data)
             return
         tables = [cost_tables(each, most) for each in costs]
         for number, table in enumerate([*tables, *([proportion_tables(expected)] if expected else [])]):

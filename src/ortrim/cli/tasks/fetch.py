@@ -1,6 +1,5 @@
 """`invoke fetch`: what was built, for an app that uses it."""
 
-import json as json_module
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -72,7 +71,7 @@ def fetch(
         fetched = fetch_files(wanted, remote_from(repo, token_file=token_file, workflow=workflow), app, told)
         lines = "" if snippet is None else make_snippet(snippet, snippet_files(fetched.lock))
         if json:
-            console.result(json_module.dumps({**_data(fetched), "snippet": lines or None}, indent=2))
+            console.document({**_data(fetched), "snippet": lines or None})
         elif lines:
             console.result(lines)
         else:

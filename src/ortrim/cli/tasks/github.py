@@ -87,7 +87,7 @@ def runs(
     with boundary(json_mode=json) as console:
         found = list_runs(remote_from(repo, token_file=token_file, workflow=workflow), console)
         if json:
-            console.result(json_module.dumps([to_data(run) for run in found], indent=2))
+            console.document([to_data(run) for run in found])
         else:
             _show(console, found)
 

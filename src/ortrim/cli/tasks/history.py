@@ -1,7 +1,5 @@
 """`invoke history`: how builds changed over time, which of them were accepted, and whether later ones are worse."""
 
-import json as json_module
-import math
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,7 +10,7 @@ from ortrim.base.files import write_atomically
 from ortrim.base.json import to_data
 from ortrim.buildspec.targets import with_identifiers
 from ortrim.cli.boundary import as_data, boundary
-from ortrim.cli.options import count_option, help_for
+from ortrim.cli.options import count_option, help_for, number_in
 from ortrim.cli.task import task
 from ortrim.errors import bad_option
 from ortrim.pipeline.acceptance import Checks, accept_builds, check_builds, regression_of, write_accepted
@@ -56,7 +54,7 @@ def history(
         if json:
             found = {"builds": entries, "benches": benches}
             data = {name: [to_data(entry) for entry in each[-(shown or 0) :]] for name, each in found.items()}
-            console.result(json_module.dumps(data, indent=2))
+            console.document(data)
             return
         if entries:
             console.render(history_tables(entries, shown or LAST))
@@ -89,7 +87,7 @@ def accept_build(
         if to:
             write_accepted(Path(output), accepted, Path(to))
         if json:
-            console.result(json_module.dumps({"accepted": [to_data(entry) for entry in accepted]}, indent=2))
+            console.document({"accepted": [to_data(entry) for entry in accepted]})
             return
         for entry in accepted:
             words = f"accepted: {entry.spec} {entry.target}, plan {entry.plan_digest[:12]}, verdict {entry.verdict}"
@@ -134,9 +132,9 @@ def check_build(
             data = {
                 "checks": [_check_data(each) for each in found.checks],
                 "unaccepted": [{"spec": entry.spec, "target": entry.target} for entry in found.unaccepted],
-                "errors": as_data(failure) if failure else [],
+                "errors": as_data(failure),
             }
-            console.result(json_module.dumps(data, indent=2))
+            console.document(data)
         else:
             show_checks(found, console)
         if failure:
@@ -157,10 +155,7 @@ def _check_data(each: Check) -> dict[str, Any]:
 
 def _share(word: str, option: str, default: float) -> float:
     """Return the part that a number of percent says. Raises `UsageError` (`bad-option`)."""
-    try:
-        percent = float(word) if word else 100 * default
-    except ValueError:
-        percent = math.nan
+    percent = number_in(word) if word else 100 * default
     if 0 <= percent <= MOST_PERCENT:
         return percent / 100
     raise bad_option(option, word[:100], f"give a number of percent from 0 to {MOST_PERCENT:g}")

@@ -3,7 +3,6 @@
 - How people read what `inspect` found: values with their names, records as tables with heads.
 """
 
-import json as json_module
 from pathlib import Path
 from typing import Any, Final, TypeGuard
 
@@ -100,6 +99,6 @@ def inspect(_context: Context, file: str, json: bool = False) -> None:
     with boundary(json_mode=json) as console:
         content = inspect_file(Path(file))
         if json:
-            console.result(json_module.dumps(content, indent=2))
+            console.document(content)
         else:
             console.render(inspected_table(content))

@@ -1,6 +1,5 @@
 """`invoke lint`: what is wrong with a model."""
 
-import json as json_module
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -10,7 +9,7 @@ from invoke.context import Context
 from ortrim.analysis.lint.rules import ModelFindings, lines_of
 from ortrim.analysis.lint.run import LintRequest, failure_of, lint_models, write_sarif
 from ortrim.base.console import Console, counted, printable
-from ortrim.base.json import to_data
+from ortrim.base.json import to_data, to_json
 from ortrim.cli.boundary import as_data, boundary
 from ortrim.cli.given_models import MODELS_OR_BUILDSPECS, GivenModels, models_task, require_named
 from ortrim.cli.options import HELP, help_for, profile_option, request_from, version_option
@@ -61,8 +60,7 @@ def lint(
         if sarif:
             write_sarif(linted, Path(sarif))
         if json:
-            document = {**to_data(linted), "errors": as_data(failure) if failure else []}
-            console.result(json_module.dumps(document, indent=2, ensure_ascii=False))
+            console.result(to_json({**to_data(linted), "errors": as_data(failure)}))
         else:
             for number, each in enumerate(linted.models):
                 _show(console, each, None if all else MOST_PLACES, apart=number > 0)

@@ -1,6 +1,5 @@
 """`invoke page`: everything about a model on one page."""
 
-import json as json_module
 from collections.abc import Sequence
 
 from invoke.context import Context
@@ -33,7 +32,7 @@ def page(
         request = models.request(request_from(target=target, output=output), console)
         pages = make_model_pages(request, tuple(only), console, run=not no_run)
         if json:
-            console.result(json_module.dumps({"pages": [str(path) for path in pages]}, indent=2))
+            console.document({"pages": [str(path) for path in pages]})
         else:
             for path in pages:
                 console.note(str(path))

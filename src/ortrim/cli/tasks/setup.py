@@ -3,8 +3,6 @@
 - `invoke devices`: what a library can be verified on.
 """
 
-import json as json_module
-
 from invoke.context import Context
 from invoke.exceptions import Exit
 from rich.table import Column, Table
@@ -29,7 +27,7 @@ def doctor(_context: Context, json: bool = False) -> None:
     with boundary(json_mode=json) as console:
         findings = examine()
         if json:
-            console.result(json_module.dumps([to_data(finding) for finding in findings], indent=2))
+            console.document([to_data(finding) for finding in findings])
         else:
             console.render(_table(findings))
         if not all(finding.satisfied for finding in findings if finding.required):
@@ -40,7 +38,7 @@ def doctor(_context: Context, json: bool = False) -> None:
 def schema(_context: Context) -> None:
     """Print the JSON Schema of buildspecs."""
     with boundary() as console:
-        console.result(json_module.dumps(buildspec_schema(), indent=2))
+        console.document(buildspec_schema())
 
 
 def _table(findings: tuple[ToolFinding, ...]) -> Table:
@@ -67,7 +65,7 @@ def devices(_context: Context, fetch: bool = False, json: bool = False) -> None:
                 fetch_machines(step.note)
         found = list_devices()
         if json:
-            console.result(json_module.dumps([to_data(device) for device in found], indent=2))
+            console.document([to_data(device) for device in found])
         else:
             console.render(_devices_table(found))
 

@@ -1,16 +1,16 @@
 """`invoke size`: where the bytes of a library are."""
 
-import json as json_module
-from dataclasses import dataclass
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from invoke.context import Context
+from rich.console import RenderableType
 
-from ortrim.analysis.size.content import TOP, Sized, difference_data, difference_tables, size_data, size_table
+from ortrim.analysis.size.content import TOP, difference_data, difference_tables, size_data, size_table
 from ortrim.analysis.size.page import difference_page, size_page
 from ortrim.analysis.size.run import size_of, sizes_of_two
-from ortrim.base.console import Console
 from ortrim.base.files import write_atomically
 from ortrim.cli.boundary import boundary
 from ortrim.cli.given_models import latest_folders
@@ -53,14 +53,27 @@ def size(
     """Show where the bytes of a library are, or why it grew."""
     with boundary(json_mode=json) as console:
         _check(by, diff, link_map)
-        asked = SizeRequest(by=by, top=count_option(top, "top"), html=html, json=json)
+        most, by_or_default = count_option(top, "top"), by or DEFAULT_BY
         request = request_from(None, target=target, profile=profile, ndk=ndk)
+        table: Callable[[], RenderableType]
         if diff:
             words = (_built(diff, output, target), _built(library, output, target))
-            _show_difference(sizes_of_two(words, request, console), asked, console)
+            pair = sizes_of_two(words, request, console)
+            made = partial(difference_page, *pair)
+            data = partial(difference_data, *pair, by_or_default, most)
+            table = partial(difference_tables, *pair, by, most)
         else:
             word = _built(library, output, target)
-            _show_size(size_of(word, request, Path(link_map) if link_map else None, console), asked, console)
+            sized = size_of(word, request, Path(link_map) if link_map else None, console)
+            made = partial(size_page, sized)
+            data = partial(size_data, sized, by_or_default, most)
+            table = partial(size_table, sized, by_or_default, most)
+        if html:
+            write_atomically(Path(html), made())
+        if json:
+            console.document(data())
+        else:
+            console.render(table())
 
 
 def _built(word: str, output: str, target: str | None) -> str:
@@ -70,36 +83,6 @@ def _built(word: str, output: str, target: str | None) -> str:
         hint = f"choose one with --target: {', '.join(folders)}"
         raise UsageError("one-target", "the size is that of one target", where=word, hint=hint)
     return str(next(iter(folders.values()), word))
-
-
-@dataclass(frozen=True, kw_only=True)
-class SizeRequest:
-    """How the answer is to be shown."""
-
-    by: str
-    top: int | None
-    html: str
-    json: bool
-
-
-def _show_size(sized: Sized, asked: SizeRequest, console: Console) -> None:
-    by = asked.by or DEFAULT_BY
-    if asked.html:
-        write_atomically(Path(asked.html), size_page(sized))
-    if asked.json:
-        console.result(json_module.dumps(size_data(sized, by, asked.top), indent=2))
-    else:
-        console.render(size_table(sized, by, asked.top))
-
-
-def _show_difference(pair: tuple[Sized, Sized], asked: SizeRequest, console: Console) -> None:
-    before, after = pair
-    if asked.html:
-        write_atomically(Path(asked.html), difference_page(before, after))
-    if asked.json:
-        console.result(json_module.dumps(difference_data(before, after, asked.by or DEFAULT_BY, asked.top), indent=2))
-    else:
-        console.render(difference_tables(before, after, asked.by, asked.top))
 
 
 def _check(by: str, diff: str, link_map: str) -> None:

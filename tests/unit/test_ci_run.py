@@ -99,15 +99,15 @@ def test_the_readme_s_commands_run_on_a_bare_machine(tmp_path: Path) -> None:
     printed = [line for line in done.stdout.splitlines() if not line.startswith("==")]
     ran, seen = printed[:2], printed[2:]
     assert ran == ["invoke build", "pytest"]
-    assert {line.partition("=")[0] for line in seen} <= {"HOME", "OLDPWD", "PATH", "PWD", "SHLVL", "_"}
+    assert {line.partition("=")[0] for line in seen} <= {"CI", "HOME", "OLDPWD", "PATH", "PWD", "SHLVL", "_"}
     assert "PATH=/usr/bin:/bin" in seen
 
 
-def test_all_tests_run_after_the_readme_s_commands() -> None:
-    """The last of them has the closing line."""
-    *_, readme, last = SCRIPT.read_text().splitlines()
+def test_all_other_tests_run_after_the_readme_s_commands() -> None:
+    """Units are run by the README's second command, as strictly; the last command has the closing line."""
+    *_, readme, _comment, last = SCRIPT.read_text().splitlines()
     assert readme == "step run_readme"
-    assert last.startswith("exec ./bootstrap pytest --all ")
+    assert last.startswith("exec ./bootstrap pytest tests/integration ")
 
 
 def test_the_tests_take_the_browsers_that_it_looks_for() -> None:

@@ -1,8 +1,4 @@
-"""The command line's options, checked.
-
-- Options that are whole numbers.
-- The option that names a training run.
-"""
+"""The command line's options, checked."""
 
 import math
 from collections.abc import Mapping, Sequence

@@ -209,7 +209,9 @@ def _no_task(word: str, what: str, tasks: Iterable[str], program: str) -> UsageE
     groups = {name.partition(".")[0] for name in in_groups}
     if word in groups:
         return UsageError("unknown-word", "is a group of tasks", where=repr(word), hint=f"run: {program} --list {word}")
-    return unknown_word(word, what, f"run: {program} --list", [*in_groups, *sorted(groups)])
+    is_option = any(name.partition(" ")[0] == f"--{word}" for name, _ in OPTIONS)
+    hint = f"did you mean --{word}?" if is_option else f"run: {program} --list"
+    return unknown_word(word, what, hint, [*in_groups, *sorted(groups)])
 
 
 program = OrtrimProgram(

@@ -32,22 +32,23 @@ def nearest_word(word: str, known: Iterable[str]) -> str:
 
 def is_file_like(word: str) -> bool:
     """Whether a word was meant as a file or a folder, by how it is written."""
-    return word.endswith(SUFFIXES) or len(Path(word).parts) > 1
+    return word.endswith((*SUFFIXES, "/")) or len(Path(word).parts) > 1
 
 
 def _near(word: str, known: Iterable[str]) -> Iterator[str]:
     path = Path(word)
     if other := nearest_word(word, known):
         yield repr(other)
-    elif file := nearest_word(path.name, _beside(path)):
-        yield repr(str(path.with_name(file)))
+    elif name := nearest_word(path.name, beside := _beside(path)):
+        yield repr(str(path.with_name(beside[name])))
     if not is_file_like(word) and (task := nearest_word(word, TASK_NAMES)):
         yield f"the task {task!r}"
 
 
-def _beside(path: Path) -> list[str]:
-    """Return the names of models, buildspecs and folders where a file was looked for."""
+def _beside(path: Path) -> dict[str, str]:
+    """Return the names of models, buildspecs and folders where a file was looked for, also by those without suffix."""
     try:
-        return [each.name for each in path.parent.iterdir() if each.suffix in SUFFIXES or each.is_dir()]
+        found = sorted(each.name for each in path.parent.iterdir() if each.suffix in SUFFIXES or each.is_dir())
     except (OSError, ValueError):
-        return []
+        return {}
+    return {**{Path(name).stem: name for name in found}, **{name: name for name in found}}

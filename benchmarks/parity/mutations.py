@@ -156,7 +156,7 @@ def _weights(graph: Table) -> Iterator[_Weights]:
             yield _Weights(
                 name=tensor.text(0),
                 kind=tensor.integer(3, "i"),
-                dimensions=tuple(read(tensor.data, at, "q") for at in tensor.numbers_at(2, 8)),
+                dimensions=tuple(read(tensor.data, at, "q") for at in _numbers_at(tensor, 2, 8)),
                 start=start,
                 content=tensor.data[start : start + size],
             )
@@ -183,6 +183,12 @@ def _changed(kind: str, each: _Weights, values: NDArray[Any]) -> Iterator[Mutati
         yield Mutation(kind=kind, place=each.name, edits=((each.start, new),))
 
 
+def _numbers_at(table: Table, slot: int, width: int) -> range:
+    """Return where in the file the numbers of a vector lie, each of `width` bytes."""
+    start, count = table.bytes_at(slot) or (0, 0)
+    return range(start, start + width * count, width)
+
+
 def _of_zero_points(weights: Iterable[_Weights]) -> Iterator[Mutation]:
     for each in weights:
         if each.kind in {INT8, UINT8} and len(each.dimensions) < 2:
@@ -195,7 +201,7 @@ def _of_attribute(node: Table, attribute: Table) -> Iterator[Mutation]:
     place, data = f"{name} of {operator} {node.text(0)}", attribute.data
     if kind in {FLOAT_ATTRIBUTE, FLOATS_ATTRIBUTE} and ACTIVATION.fullmatch(name):
         single = attribute.place_of(3) if kind == FLOAT_ATTRIBUTE else 0
-        for at in (single,) if single else attribute.numbers_at(8, 4):
+        for at in (single,) if single else _numbers_at(attribute, 8, 4):
             (old,) = struct.unpack_from("<f", data, at)
             if 0 < abs(old) < LARGEST:
                 new = struct.pack("<f", old * (1 + LARGE))

@@ -21,7 +21,8 @@ from ortrim.base.command import run
 from ortrim.base.console import Console
 from ortrim.base.files import shipped_folder
 from ortrim.base.scripts import packages_folder
-from ortrim.binaries.macho_exports import is_signature_true
+from ortrim.binaries.macho import MachSignature
+from ortrim.binaries.macho_exports import signed_anew
 from ortrim.binaries.macho_image import read_macho
 from ortrim.parity.reference import reference_outputs
 from ortrim.pins.shipped import tool_requirements
@@ -77,7 +78,8 @@ def test_the_library_is_a_macs(built: Built) -> None:
     assert image.install_name == "@rpath/onnxruntime.framework/Versions/A/onnxruntime"
     assert [need.name for need in image.needed] == ["/usr/lib/libSystem.B.dylib"]
     assert set(image.exported) == {"OrtGetApiBase", "OrtSessionOptionsAppendExecutionProvider_CPU"}
-    assert built.target == "macos-x86_64" or is_signature_true(built.library.read_bytes())
+    assert built.target == "macos-x86_64" or image.signature is MachSignature.AD_HOC
+    assert signed_anew(built.library.read_bytes()) == built.library.read_bytes()
 
 
 def test_it_is_small(built: Built) -> None:

@@ -118,14 +118,6 @@ def signed_anew(data: bytes) -> bytes:
     return bytes(content)
 
 
-def is_signature_true(data: bytes) -> bool:
-    """Whether a file's digests are those of its pages; False when it is not signed. Raises as `signed_anew` does."""
-    pages = _pages(data)
-    if pages is None:
-        return False
-    return data[pages.place : pages.place + 32 * pages.count] == b"".join(_digests(data, pages))
-
-
 def _digests(data: bytes, pages: Pages) -> tuple[bytes, ...]:
     starts = range(0, pages.count * pages.page_bytes, pages.page_bytes)
     return tuple(

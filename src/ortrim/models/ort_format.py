@@ -98,17 +98,6 @@ class Table:
         """Position of the table's list of field offsets."""
         return self.position - read(self.data, self.position, "i")
 
-    def numbers_at(self, slot: int, width: int) -> range:
-        """Return where in the file the numbers of a vector lie, each of `width` bytes; nowhere when it is absent."""
-        place = self.place_of(slot)
-        if not place:
-            return range(0)
-        start = self._target(place)
-        end = start + 4 + width * read(self.data, start, "I")
-        if end > len(self.data):
-            raise Damaged
-        return range(start + 4, end, width)
-
     def place_of(self, slot: int) -> int:
         """Return the position of a field; 0 when it is absent."""
         entry = 4 + 2 * slot

@@ -33,7 +33,7 @@ ORDERS: Final[Mapping[Goal, tuple[str, ...]]] = {
 
 
 def scores_of(rows: Sequence[BenchRow], default: str) -> tuple[Score, ...]:
-    """Hold every point that has all the cases of the default against it, and mark the Pareto set.
+    """Compare every point that has all the cases of the default with it, and mark the Pareto set.
 
     Empty when the default was not measured.
     """

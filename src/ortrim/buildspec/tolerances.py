@@ -100,7 +100,7 @@ FEW_SHARE: Final = 0.1
 """How far each of few values may be off, as a share of the output's largest magnitude in any case.
 
 Twice what levels of optimization and other processors change of correct runs (benchmarks/results/parity.md). A share of
-the value itself would be too little for small ones: a probability of 0.03 that is off by 0.014 is none of a damage.
+the value itself would be too little for small ones: a probability of 0.03 that is off by 0.014 is no damage.
 """
 
 QUANTIZED: Final[Mapping[str, Bounds]] = dict.fromkeys((*DEFAULTS, "int8", "uint8"), LEVELS)

@@ -23,8 +23,8 @@ NEXT: Final = re.compile(r"^(present|new|next)[_.]|_(new|next)(_|$)")
 def fed_by(inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]) -> Mapping[str, str]:
     """Return the outputs that become an input of the next run, by that input's name.
 
-    Names are the same but for what `PLAIN` removes; else a state of floats is paired with the output of the likest
-    name that could have its shape.
+    Names are the same but for what `PLAIN` removes; else a state of floats is paired with the output of the most
+    similar name that could have its shape.
     """
     found: dict[str, str] = {}
     plain = {_plain(each): each for each in outputs}

@@ -154,7 +154,7 @@ def out_of_memory(request: RunRequest, why: str) -> VerifyError:
 
 
 def _check(output: RunnerOutput, request: RunRequest) -> None:
-    """Hold the report against what was asked for."""
+    """Compare the report with what was asked for."""
     names, asked = [case.name for case in output.cases], [case.name for case in request.cases]
     if names != asked:
         raise ValueError(f"cases {names}, not {asked}")

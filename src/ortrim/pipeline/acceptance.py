@@ -64,7 +64,7 @@ def write_accepted(output: Path, entries: tuple[BuildEntry, ...], path: Path) ->
 def check_builds(
     output: Path, spec: str | None, target: str | None, allowed: Allowed, against: Path | None = None
 ) -> Checks:
-    """Hold the latest build of each spec and target against the one that was accepted last, or that a file has.
+    """Compare the latest build of each spec and target with the one that was accepted last, or that a file has.
 
     Raises `UsageError` (`no-such-build`), `SpecError`, `StorageError` (`accepted-missing`, `accepted-damaged`).
     """
@@ -79,7 +79,7 @@ def check_builds(
 
 
 def check_reports(spec: Path, reports: tuple[VerifyReport, ...]) -> Checks:
-    """Hold the reports of a workflow's job against the file beside the buildspec; nothing is compared without one.
+    """Compare the reports of a workflow's job with the file beside the buildspec; nothing is compared without one.
 
     Time is not: no two machines of a workflow are the same. Raises `StorageError` (`accepted-damaged`).
     """

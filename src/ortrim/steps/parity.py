@@ -299,7 +299,7 @@ def names_for(state: State, stepped: "Stepped", model: PreparedModel) -> dict[st
 
 
 def _is_own_reference(stepped: "Stepped") -> bool:
-    """Whether the outputs to hold against are those of the model just before the step, with its names."""
+    """Whether the outputs to compare with are those of the model just before the step, with its names."""
     return stepped.observed is not None or (stepped.feeding is not None and stepped.feeding.back is not None)
 
 

@@ -87,7 +87,7 @@ def in_doubt(runtime: InstalledRuntime, model: ModelUses) -> tuple[OperatorId, .
 def judge(
     runtime: InstalledRuntime, model: ModelUses, kernels: KernelVersions, *, converted: bool = False
 ) -> Judgement:
-    """Hold a model against a runtime; `kernels` are the versions of at least the operators `in_doubt`.
+    """Compare a model with a runtime; `kernels` are the versions of at least the operators `in_doubt`.
 
     `converted` says that it was converted for this runtime, whose NCHWc block size it has then.
     """

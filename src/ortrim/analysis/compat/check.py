@@ -86,7 +86,7 @@ class Trials:
         return "" if in_place else load_refusal(path, runtime=self.full, folder=folder), in_place
 
     def judge(self, model: ModelUses, *, converted: bool = True) -> Judgement:
-        """Hold a model in ORT format against the runtime, one that `convert` made unless said otherwise."""
+        """Compare a model in ORT format with the runtime, one that `convert` made unless said otherwise."""
         doubt = {(each.domain, each.name) for each in in_doubt(self.installed, model)}
         kernels = kernel_versions(doubt, runtime=self.full, folder=cache_folder("conversions")) if doubt else {}
         return judge(self.installed, model, kernels, converted=converted)

@@ -80,7 +80,7 @@ class Expectation:
 
 
 def expectation(cost: ModelCost, pace: Pace, measured_ms: float | None, times: Shares | None) -> Expectation:
-    """Hold a case of a model against the pace of the reference.
+    """Compare a case of a model with the pace of the reference.
 
     `times` are the operators' parts of the model's time in a profile. A model without any arithmetic cannot be much of
     it: all its time is execution.

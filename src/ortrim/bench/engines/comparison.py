@@ -302,7 +302,7 @@ def _run(entrant: _Entrant, subject: ComparedModel, case: Case, driver: Driver) 
 
 
 def parity_of(run: EngineRun, folder: Path, subject: ComparedModel, case: Case) -> EngineParity:
-    """Hold a run's outputs, in a folder of the case below `folder`, against the full runtime's; return the worst."""
+    """Compare a run's outputs, in a folder of the case below `folder`, with the full runtime's; return the worst."""
     names = [info.name for info in subject.prepared.facts.outputs]
     if len(run.outputs) != len(names):
         reason = f"it has {len(run.outputs)} outputs, not {len(names)}"

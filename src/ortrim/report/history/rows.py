@@ -309,7 +309,7 @@ class Check:
 
 
 def check(latest: BuildEntry, accepted: AcceptedBuild, allowed: Allowed) -> Check:
-    """Hold a build against the accepted one: sizes always, memory and latency where the machines allow it.
+    """Compare a build with the accepted one: sizes always, memory and latency where the machines allow it.
 
     Time is compared on the same machine alone, memory wherever it means anything, instructions where both were
     counted on one emulated processor.

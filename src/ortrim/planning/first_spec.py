@@ -68,9 +68,12 @@ class FirstSpec:
     def with_cases(self, console: Console) -> "FirstSpec":
         """Return the same with cases for models that have none, and the level of each, which may take long.
 
-        Raises as `prepare`, `found_cases` and `lower_level` do.
+        Steps make other models, whose level is not that of the given ones. Raises as `prepare`, `found_cases` and
+        `lower_level` do.
         """
-        return replace(self, sought=tuple(_sought(each, self.version, console) for each in self.sought))
+        is_converted = not self.choices.steps
+        sought = (_sought(each, self.version, console, is_converted=is_converted) for each in self.sought)
+        return replace(self, sought=tuple(sought))
 
     def text(self, folder: Path, console: Console) -> str:
         """Return its text, in which files are named as seen from `folder`, which need not be there yet.
@@ -99,8 +102,8 @@ def first_spec(words: Sequence[str], choices: FirstChoices) -> FirstSpec:
     return FirstSpec(name=name, version=version, choices=choices, sought=sought)
 
 
-def _sought(bare: _Sought, version: str, console: Console) -> _Sought:
-    """Return a model with its cases, at the highest level that keeps what it computes."""
+def _sought(bare: _Sought, version: str, console: Console, *, is_converted: bool) -> _Sought:
+    """Return a model with its cases and, if it `is_converted`, the highest level that keeps what it computes."""
     model, own, root = bare.model, bare.cases, cache_folder("models") / FACTS_LAYOUT
     where = str(model.path or model.url or f"{model.wheel}/{model.member}")
     prepared = prepare(model, base=Path(), root=root, ort_version=version, where=where)
@@ -109,6 +112,8 @@ def _sought(bare: _Sought, version: str, console: Console) -> _Sought:
     found = None if own else found_for(prepared, runtime, console)
     model = replace(model, cases=found.cases if found else own)
     notes = (*found.reasons, *found.warnings) if found else ()
+    if not is_converted:
+        return _Sought(model=model, cases=model.cases, notes=notes)
     with console.step(f"convert {model.name}, and compare its outputs") as step:
         cases = cases_made(prepared, model, Path(), lambda: runtime)
         lower = lower_level(prepared, with_layout(model, {}), cases, runtime)

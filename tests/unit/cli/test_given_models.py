@@ -41,6 +41,17 @@ def test_a_target_that_does_not_exist_is_refused_before_cases_are_looked_for(mon
     assert not Path("artifacts/m").exists()
 
 
+def test_the_level_of_a_model_that_steps_change_is_not_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It takes several conversions, and would be that of another model."""
+    sought: list[str] = []
+    monkeypatch.setattr(first_spec, "full_runtime", lambda *_: None)
+    monkeypatch.setattr(first_spec, "lower_level", lambda prepared, *_: sought.append(prepared.name))
+    given = GivenModels(model=("m.onnx",), case=CASES)
+    for steps, looked in ((("strip",), []), ((), ["m"])):
+        given.first_spec(steps=steps).with_cases(Console())
+        assert sought == looked
+
+
 def test_tools_are_needed_only_where_this_machine_compiles() -> None:
     """Not for a plan, nor for a build at GitHub."""
     given, asked = GivenModels(model=("m.onnx",), case=CASES), Request(spec=Path(), target="ios-arm64")

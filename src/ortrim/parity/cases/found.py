@@ -30,7 +30,7 @@ from ortrim.models.onnx_files import read_onnx
 from ortrim.parity.cases.guess import Guess, GuessedInput, OpenDimension, guess
 from ortrim.parity.compare import compare
 from ortrim.parity.coverage import marked_copy
-from ortrim.parity.inputs import RECORDED, crash_advice, toml_key
+from ortrim.parity.inputs import BEYOND, RECORDED, crash_advice, toml_key
 from ortrim.parity.measurements import Coverage, OutputParity, Verdict
 from ortrim.parity.reference import References, cases_made, reference_outputs
 
@@ -201,6 +201,7 @@ def _tried(
             "better_seconds": BETTER_SECONDS,
             "memory_bytes": MEMORY_BYTES + TIMES_MODEL * model.facts.size_bytes,
             "skip": skip,
+            "beyond": BEYOND.pattern,
         }
         try:
             answer = run_script(python, SCRIPT, request, folder=folder, timeout_seconds=seconds + GRACE_SECONDS)

@@ -31,9 +31,6 @@ MOST_TRIES = 600
 LONGEST_WORDS = 600
 NUMBER = re.compile(r"(?<![\w.])-?\d{1,6}(?![\w.])")
 NODE = re.compile(r"Name:'[^']*'|node \([^)]*\)|[\w/\\.]+\.(?:cc|h):\d+|\[ONNXRuntimeError\] : \d+")
-BEYOND = re.compile(
-    r"out of (?:data )?bounds|out of range|within the inclusive range|index.{0,40}(?:range|bound)", re.IGNORECASE
-)
 MARKER = re.compile(r"ortrim_marker_(\d+)_kernel_time")
 TYPES = {"bool": np.bool_, "bfloat16": np.uint16}
 CRASHED = "the full runtime crashed"
@@ -112,6 +109,7 @@ class Search:
         self.marked: str | None = request["marked"]
         self.probabilities: list[str] = request["probabilities"]
         self.skipped: list[str] = request["skip"]
+        self.beyond = re.compile(request["beyond"], re.IGNORECASE)
         self.ends = time.monotonic() + request["seconds"]
         self.seconds_each: float = request["seconds_each"]
         self.better_seconds: float = request["better_seconds"]
@@ -198,7 +196,7 @@ class Search:
 
     def hinted(self, sizes: Sizes, fillings: list[int], words: str) -> list[tuple[Sizes, list[int]]]:
         """Return what a refusal suggests: the numbers that it names, and sizes that would scale to them."""
-        if words == CRASHED or BEYOND.search(words):
+        if words == CRASHED or self.beyond.search(words):
             lower = [
                 min(given + 1, len(each["fillings"]) - 1) if each["element_type"].startswith(("int", "uint")) else given
                 for given, each in zip(fillings, self.inputs, strict=True)

@@ -55,7 +55,7 @@ TYPICAL: Final = "typical"
 FIRST_SEEDS: Final = (0, 10, 20)
 """Other random values are tried when those of the cases show less than those of the search did."""
 MOST_SHOWN: Final = 3
-MOST_CHOICES: Final = 6
+MOST_LISTED: Final = 6
 ELEMENT: Final = re.compile(r"\[\d+\]")
 """What follows the name of an output that is a sequence, for each of its elements."""
 LONGEST_NAME: Final = 40
@@ -352,8 +352,8 @@ def _values(spec: InputSpec) -> str:
     if spec.value is not None:
         return str(spec.value)
     if spec.choices is not None:
-        shown = ", ".join(map(_shown, spec.choices[:MOST_CHOICES]))
-        return shown + (f" and {len(spec.choices) - MOST_CHOICES} more" if len(spec.choices) > MOST_CHOICES else "")
+        shown = ", ".join(map(_shown, spec.choices[:MOST_LISTED]))
+        return shown + (f" and {len(spec.choices) - MOST_LISTED} more" if len(spec.choices) > MOST_LISTED else "")
     if spec.low is None and spec.high is None:
         return ""
     return f"{spec.low or 0:g} to {spec.high:g}" if spec.high is not None else f"from {spec.low:g}"

@@ -365,6 +365,7 @@ def _whole_numbers(info: TensorInfo, traits: Traits) -> Iterator[Filling]:
         yield Filling(low=0, high=255, why="bytes")
     else:
         yield Filling()
+        yield Filling(low=1)
         yield Filling(high=1)
     yield Filling(value=1) if traits.vocabulary is None else Filling(high=min(traits.vocabulary - 1, 9))
 

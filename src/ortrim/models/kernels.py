@@ -18,7 +18,7 @@ from ortrim.models.graph_facts import node_facts
 from ortrim.models.models import PreparedModel
 from ortrim.models.onnx_files import read_onnx, with_types
 from ortrim.models.operators import NCHWC
-from ortrim.models.refusals import known_refusal
+from ortrim.models.refusals import known_refusal, plain_words
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,7 +152,7 @@ def kernel_diagnostic(
         "no-kernel",
         f"ONNX Runtime {runtime.version} has no CPU kernel of {domain} {missing.name} (opset {opset}) for {types}",
         where=f"{original.name}, node '{missing.node}'" if missing.node else original.name,
-        why=words.strip(),
+        why=plain_words(words, original.path, original.name),
         hint=_hint(domain, missing.name, kernels),
     )
 

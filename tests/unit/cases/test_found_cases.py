@@ -319,6 +319,57 @@ def test_words_that_a_model_knows_are_drawn(tmp_path: Path) -> None:
     assert cases.reasons[-1] == ('x: "berlin", "lyon", "porto", "Elsewhere" (values that LabelEncoder tells apart)')
 
 
+def test_a_word_that_is_looked_for_is_drawn_also_where_others_pass(tmp_path: Path) -> None:
+    """That two runs drew the same of two words is no reason to take words of which the model knows none."""
+    nodes = [
+        helper.make_node("Concat", ["x", "more"], ["all"], axis=0),
+        helper.make_node("Equal", ["all", "wanted"], ["is_wanted"]),
+        helper.make_node("Where", ["is_wanted", "other", "all"], ["y"]),
+    ]
+    words = {"more": ["k1", "k2"], "wanted": ["needle"], "other": ["found!"]}
+    given = [numpy_helper.from_array(np.array(each, object), name) for name, each in words.items()]
+    texts = [value("x", TensorProto.STRING, ("n",)), value("y", TensorProto.STRING, ("m",))]
+    cases = found(model_of(nodes, texts[:1], texts[1:], opsets=(("", 19),), initializers=given), tmp_path)
+    assert cases.cases[0].inputs["x"] == InputSpec(choices=("needle", "Elsewhere"))
+    assert cases.warnings == ()
+
+
+def test_whole_numbers_are_shown_with_all_digits(tmp_path: Path) -> None:
+    """Keys that differ in the last one are not the same."""
+    keys: Mapping[str, Any] = {"keys_int64s": [-77, 9999999999], "values_int64s": [1, 2]}
+    node = helper.make_node("LabelEncoder", ["x"], ["y"], domain="ai.onnx.ml", **keys)
+    given = [value("x", TensorProto.INT64, ("n",))], [value("y", TensorProto.INT64, ("n",))]
+    cases = found(model_of([node], *given, opsets=(("", 17), ("ai.onnx.ml", 3))), tmp_path)
+    assert cases.reasons[-1] == "x: -77, 9999999999, 10000000000 (values that LabelEncoder tells apart)"
+
+
+def test_all_words_are_drawn_in_a_column_that_alone_is_read(tmp_path: Path) -> None:
+    """As many rows as that takes, whichever column it is."""
+    nodes = [
+        helper.make_node("Slice", ["x", "first", "after", "axis"], ["column"]),
+        helper.make_node(
+            "LabelEncoder", ["column"], ["y"], domain="ai.onnx.ml", keys_strings=[*"mfd"], values_int64s=[*range(3)]
+        ),
+    ]
+    bounds = [numbers(name, at) for name, at in (("first", 1), ("after", 2), ("axis", 1))]
+    given = [value("x", TensorProto.STRING, ("n", 8))], [value("y", TensorProto.INT64, ("n", 1))]
+    model = model_of(nodes, *given, opsets=(("", 17), ("ai.onnx.ml", 3)), initializers=bounds)
+    cases = found(model, tmp_path).cases
+    assert max(case.dimensions["n"] for case in cases) >= 4 * (4 + 1)
+
+
+def test_words_that_a_function_knows_are_drawn(tmp_path: Path) -> None:
+    """A function's nodes are the model's."""
+    keys: Mapping[str, Any] = {"keys_strings": ["berlin", "lyon"], "values_int64s": [1, 2]}
+    node = helper.make_node("LabelEncoder", ["a"], ["b"], domain="ai.onnx.ml", **keys)
+    function = helper.make_function("own", "Encode", ["a"], ["b"], [node], [helper.make_opsetid("ai.onnx.ml", 3)])
+    call = helper.make_node("Encode", ["x"], ["y"], domain="own")
+    given = [value("x", TensorProto.STRING, ("n",))], [value("y", TensorProto.INT64, ("n",))]
+    model = model_of([call], *given, opsets=(("", 17), ("ai.onnx.ml", 3), ("own", 1)))
+    model.functions.append(function)
+    assert found(model, tmp_path).cases[0].inputs["x"] == InputSpec(choices=("berlin", "lyon", "Elsewhere"))
+
+
 def test_inputs_without_room_get_further_cases(tmp_path: Path) -> None:
     """A model of one word has as many cases as it knows words, and one more."""
     keys: Mapping[str, Any] = {"keys_strings": [f"word {at}" for at in range(9)], "values_int64s": [*range(9)]}
@@ -454,3 +505,4 @@ def test_an_operator_of_a_custom_library_is_named(tmp_path: Path) -> None:
         found(onnx.parser.parse_model(model), tmp_path)
     assert caught.value.code == "no-kernel"
     assert "the domain com.example come from a custom library" in caught.value.hint
+    assert caught.value.why.startswith("Load model from m failed")

@@ -201,6 +201,12 @@ def shown(reference: str, sample: Sample) -> list[Shown]:
     return list(BY_CODE[reference].check(sample()))
 
 
+@pytest.mark.parametrize("reference", ["unsupported-opset", "unsupported-ir-version"])
+def test_another_runtime_is_an_option_of_lint(reference: str) -> None:
+    """A model's file has no key to change."""
+    assert BY_CODE[reference].fix.endswith("or choose another ONNX Runtime (--ort-version)")
+
+
 def test_what_is_too_new_says_which_version_takes_it() -> None:
     """Of an opset and of an IR version; what is too old has no such version."""
     assert [each.words for each in shown("unsupported-opset", lambda: _opset(24))] == [

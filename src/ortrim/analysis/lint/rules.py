@@ -78,7 +78,7 @@ RULES: Final = (
         level="error",
         title="an opset that the chosen runtime does not accept",
         why="the runtime refuses the model",
-        fix="export with another opset, use onnx.version_converter, or choose another onnxruntime.version",
+        fix="export with another opset, use onnx.version_converter, or choose another ONNX Runtime (--ort-version)",
         check=runtime_rules.opset,
     ),
     LintRule(
@@ -86,7 +86,7 @@ RULES: Final = (
         level="error",
         title="what a newer IR version brought than the chosen runtime reads",
         why="the runtime refuses the model",
-        fix="export it without newer element types and device settings, or choose another onnxruntime.version",
+        fix="export it without newer element types and device settings, or choose another ONNX Runtime (--ort-version)",
         check=runtime_rules.ir_version,
     ),
     LintRule(

@@ -27,6 +27,7 @@ from ortrim.models.full_runtime import FullRuntime
 from ortrim.models.kernels import kernel_diagnostic
 from ortrim.models.models import PreparedModel
 from ortrim.models.onnx_files import read_onnx
+from ortrim.models.shapes import inlined
 from ortrim.parity.cases.guess import Guess, GuessedInput, OpenDimension, guess
 from ortrim.parity.compare import compare
 from ortrim.parity.coverage import marked_copy
@@ -60,6 +61,7 @@ ELEMENT: Final = re.compile(r"\[\d+\]")
 """What follows the name of an output that is a sequence, for each of its elements."""
 LONGEST_NAME: Final = 40
 LONGEST_SHOWN: Final = 50
+LONGEST_WHOLE: Final = 1e15
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,7 +163,7 @@ def _search(model: PreparedModel, runtime: FullRuntime, folder: Path) -> _Search
     refused: tuple[Guess, Mapping[str, Any]] | None = None
     marked = marked_copy(model.path, folder / MARKED)
     more = {"marked": marked.path and str(marked.path), "probabilities": marked.probabilities}
-    guesses = tuple(guess(read_onnx(model.path, model.name), model.facts))
+    guesses = tuple(guess(inlined(read_onnx(model.path, model.name), model.name), model.facts))
     for each in guesses:
         answer = _tried(model, runtime, {**to_data(each), **more}, SECONDS / len(guesses), folder)
         tries += answer["tries"]
@@ -356,13 +358,19 @@ def _values(spec: InputSpec) -> str:
         return shown + (f" and {len(spec.choices) - MOST_LISTED} more" if len(spec.choices) > MOST_LISTED else "")
     if spec.low is None and spec.high is None:
         return ""
-    return f"{spec.low or 0:g} to {spec.high:g}" if spec.high is not None else f"from {spec.low:g}"
+    low = _number(spec.low or 0)
+    return f"{low} to {_number(spec.high)}" if spec.high is not None else f"from {low}"
 
 
 def _shown(choice: Scalar | tuple[Scalar, ...]) -> str:
     if isinstance(choice, tuple):
         return f"[{', '.join(map(_shown, choice[:MOST_SHOWN]))}{', ...' if len(choice) > MOST_SHOWN else ''}]"
-    return toml_string(choice) if isinstance(choice, str) else f"{choice:g}"
+    return toml_string(choice) if isinstance(choice, str) else _number(choice)
+
+
+def _number(given: float) -> str:
+    """Return a number with all digits of a whole one, which may be a key."""
+    return str(int(given)) if given == given // 1 and abs(given) < LONGEST_WHOLE else f"{given:g}"
 
 
 def _proves(output: OutputParity) -> bool:

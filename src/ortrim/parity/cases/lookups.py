@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from math import ceil, floor, isfinite, isnan
+from math import ceil, floor, isfinite, isnan, log
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -388,7 +388,8 @@ class Values:
         if counts:
             least, most = ROWS
             return width * min(most, max(least, 4 * counts[-1] * counts[-2]))
-        together = len(choices) * (2 * width if width > 1 else 1)
+        # One column alone may be read, by which each value is to be drawn there.
+        together = round(len(choices) * (width * (log(len(choices)) + 4) if width > 1 else 1))
         return min(MOST_NEEDED, 4 * len(choices) ** self.grams if self.grams > 1 else together)
 
 

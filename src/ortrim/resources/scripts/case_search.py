@@ -45,6 +45,9 @@ CHEAP_SECONDS = 0.25
 MOST_RUNS = 16
 """How many there are of a model whose inputs have no room for all values that it tells apart."""
 
+MOST_ALIKE = 6
+"""How many runs of other values there are before those of an output that stay the same say that it shows nothing."""
+
 Sizes = dict[str, int]
 Way = tuple[Sizes, list[int]]
 """The sizes of a run, and the number of the filling for each input."""
@@ -319,12 +322,19 @@ class Search:
 
     def showing(self, sizes: Sizes, fillings: list[int]) -> list[str]:
         """Return the outputs that show something, differing between two runs of other values or more."""
-        seen = []
-        for seed in range(max(2, self.rounds(sizes, fillings))):
+        seen: list[dict[str, Any]] = []
+        shown: list[str] = []
+        least = max(2, self.rounds(sizes, fillings))
+        # Of two values that are told apart, two runs may well draw the same.
+        for seed in range(max(MOST_ALIKE, least)):
+            if seed >= least and (len(shown) == len(self.outputs) or not self.time_left()):
+                break
             if self.attempt(sizes, fillings, seed) is not None:
                 return []
             seen.append(self.outputs)
-        return [name for name in seen[0] if tells([each[name] for each in seen], name in self.probabilities)]
+            if len(seen) >= least:
+                shown = [name for name in seen[0] if tells([each[name] for each in seen], name in self.probabilities)]
+        return shown
 
     def fed(self, sizes: Sizes, fillings: list[int]) -> list[int]:
         """Return the fillings with states as large as those that the model itself gives; any where these are zero."""

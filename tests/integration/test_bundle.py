@@ -209,7 +209,6 @@ def test_a_version_that_is_pinned_by_its_commit_alone(upstream: Upstream, tmp_pa
     ("version", "target", "output", "code"),
     [
         ("9.9.9", "linux-x64", "b.zip", "unknown-version"),
-        ("words", "linux-x64", "b.zip", "unknown-version"),
         (VERSION, "linux-x65", "b.zip", "no-such-target"),
         (VERSION, "linux-x64", "", "bad-option"),
     ],

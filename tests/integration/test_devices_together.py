@@ -169,8 +169,7 @@ def test_every_profile_opens(device: Device, folder: Path) -> None:
 
 def test_what_failed_says_why(device: Device) -> None:
     """The processor that is too old, and the board that is not there, in words, with what to do."""
-    old = device(TOO_OLD).failure
-    assert old is not None
+    (old,) = device(TOO_OLD).failed_models
     assert (old.code, old.exit_code) == ("illegal-instruction", 19)
     failure = device("ssh:ssh://nobody@127.0.0.1:1").failure
     assert failure is not None

@@ -367,10 +367,11 @@ def test_maps_are_compared_by_keys_and_values(parity_of: Parity, tmp_path: Path,
     model = written(tmp_path, helper.make_model(graph, opset_imports=imports, ir_version=8))
     found = parity_of(model, CaseSpec(name="c", dimensions={"n": 2}))
     assert list(found) == ["c/y[0].keys", "c/y[0].values", "c/y[1].keys", "c/y[1].values"]
-    assert {parity.verdict for parity in found.values()} == {Verdict.PASS}
+    keys, values = ({found[f"c/y[{row}].{part}"].verdict for row in (0, 1)} for part in ("keys", "values"))
+    assert (keys, values) == ({Verdict.NOT_JUDGED}, {Verdict.PASS})  # the keys are the same in each row
     assert [parity.element_type for parity in found.values()] == [kind, "float32"] * 2
-    keys = load_array(tmp_path / "ours" / "c" / f"output_000_000_keys.{'strings' if kind == 'string' else 'npy'}")
-    assert keys.tolist() == sorted(keys.tolist())
+    saved = load_array(tmp_path / "ours" / "c" / f"output_000_000_keys.{'strings' if kind == 'string' else 'npy'}")
+    assert saved.tolist() == sorted(saved.tolist())
 
 
 def test_random_models_are_not_judged(build: Build, parity_of: Parity) -> None:
@@ -787,7 +788,7 @@ def test_inputs_by_value_reach_the_model(build: Build, parity_of: Parity, tmp_pa
         [value("sum", "int64", ("n",))],
     )
     inputs = {"a": InputSpec(value=40), "b": InputSpec(value=2)}
-    other = CaseSpec(name="other", dimensions={"n": 2}, inputs=inputs)
+    other = CaseSpec(name="other", dimensions={"n": 2}, inputs=inputs | {"b": InputSpec(value=3)})
     found = parity_of(model, CaseSpec(name="c", dimensions={"n": 3}, inputs=inputs), other)
     assert found["c/sum"].verdict is Verdict.PASS
     assert load_array(tmp_path / "ours" / "c" / "output_000.npy").tolist() == [42, 42, 42]

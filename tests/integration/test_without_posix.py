@@ -56,7 +56,9 @@ def test_a_file_that_another_thread_closes_meanwhile_is_not_open(
 def test_every_module_can_be_imported(tmp_path: Path) -> None:
     """None takes a module or a name for granted that is POSIX's alone, down to what only builds need."""
     package = Path(ortrim.__file__).parent
-    files = [file.relative_to(package.parent) for file in package.rglob("*.py") if package / "data" not in file.parents]
+    files = [
+        file.relative_to(package.parent) for file in package.rglob("*.py") if package / "resources" not in file.parents
+    ]
     names = [".".join(file.with_suffix("").parts).removesuffix(".__init__") for file in files]
     code = HOOK.read_text().replace("from ortrim.cli.program import main", "").replace("    main()", "")
     script = tmp_path / "all.py"

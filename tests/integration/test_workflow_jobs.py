@@ -131,12 +131,21 @@ def test_ci_prepares_its_machine(runner: Runner, workflows: dict[str, Any], prog
 
 
 def test_ci_checks_everything(runner: Runner, workflows: dict[str, Any], programs: FakePrograms) -> None:
-    """Its script calls each check in turn, the tests last; what they say is for CI itself to find out."""
+    """Its script calls each check, the README's commands and the other tests; what they say is for CI to find out."""
     (runner.clone / "bootstrap").write_text('#!/bin/sh\necho "called: $*"\n')
+    git(runner.clone, "-c", "user.name=x", "-c", "user.email=x@x", "commit", "--quiet", "--all", "--message", "called")
     run(runner, workflows, "ci.yml", "test", "Lint, types, tests")
     called = [line for line in runner.printed[-1].stdout.splitlines() if line.startswith("called: ")]
     words = [line.removeprefix("called: ").partition(" --durations")[0] for line in called]
-    assert words == ["python --version", "ruff check", "ruff format --check", "mypy", "pytest"]
+    assert words == [
+        "python --version",
+        "ruff check",
+        "ruff format --check",
+        "mypy",
+        "invoke build",
+        "pytest",
+        "pytest tests/integration",
+    ]
 
 
 def test_ci_tests_fresh_systems(runner: Runner, workflows: dict[str, Any], programs: FakePrograms) -> None:

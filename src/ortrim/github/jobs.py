@@ -21,12 +21,12 @@ from ortrim.buildspec.targets import TARGETS, Target
 from ortrim.compiling.plan import BuildPlan, PlannedTarget
 from ortrim.errors import PlanError, SourcesError, StorageError, ToolError, UsageError, VerifyError
 from ortrim.github.plan_input import (
-    MOST_OUTPUT_LETTERS,
+    MOST_OUTPUT_CHARACTERS,
     decode,
     encode,
     handed_toolchains,
     plan_again,
-    travelling,
+    remote_payload,
 )
 from ortrim.github.workflow_files import WorkflowInputs
 from ortrim.package.manifest import FACTS, FAILED, DeliveryFacts
@@ -173,7 +173,9 @@ def plan_run(inputs: WorkflowInputs, console: Console) -> tuple[BuildPlan, str]:
     if inputs.plan:
         return plan_again(inputs.plan, console)[0], inputs.plan
     planned = make_planned(_request(inputs, inputs.target), console)
-    return planned.plan, encode(planned.given, travelling(planned.plan, planned.plan.targets), MOST_OUTPUT_LETTERS)
+    return planned.plan, encode(
+        planned.given, remote_payload(planned.plan, planned.plan.targets), MOST_OUTPUT_CHARACTERS
+    )
 
 
 def compile_planned(text: str, identifiers: str, destination: Path, console: Console) -> tuple[Path, ...]:

@@ -34,9 +34,9 @@ from ortrim.planning.request import Request
 from ortrim.platforms import target_problems
 from ortrim.sources.sources import SourceTree, fetch_sources
 
-MOST_LETTERS: Final = LARGEST_INPUTS - 4096
+MOST_CHARACTERS: Final = LARGEST_INPUTS - 4096
 """What a dispatch can carry; the rest is for the other inputs."""
-MOST_OUTPUT_LETTERS: Final = 120_000
+MOST_OUTPUT_CHARACTERS: Final = 120_000
 """What a job's output can carry: GitHub takes 1 MB of them, but Linux 128 KiB in one variable of the environment."""
 LARGEST: Final = 16 << 20
 DECODER_MEMORY: Final = 32 << 20
@@ -61,7 +61,7 @@ class HandedInput:
     given: PlanInput
 
 
-def travelling(plan: BuildPlan, targets: tuple[PlannedTarget, ...]) -> BuildPlan:
+def remote_payload(plan: BuildPlan, targets: tuple[PlannedTarget, ...]) -> BuildPlan:
     """Return the plan of `targets` alone, without names and digests of models, assemblies and budgets.
 
     Raises `PlanError` `plan-cannot-travel` for what only this machine can build.
@@ -85,8 +85,8 @@ def _stays(where: str, why: str, key: str) -> PlanError:
     return PlanError("plan-cannot-travel", "can be built only on this machine", where=where, why=why, hint=hint)
 
 
-def encode(given: PlanInput, plan: BuildPlan, most_letters: int = MOST_LETTERS) -> str:
-    """Return the text from which `plan`, which is `travelling`, is made again: letters, digits, `-` and `_`.
+def encode(given: PlanInput, plan: BuildPlan, most_characters: int = MOST_CHARACTERS) -> str:
+    """Return the text from which `plan`, the `remote_payload`, is made again: letters, digits, `-` and `_`.
 
     The same gives the same text: xz, since the bytes that zlib writes differ between its builds. Raises `PlanError`
     (`plan-too-large`).
@@ -94,8 +94,8 @@ def encode(given: PlanInput, plan: BuildPlan, most_letters: int = MOST_LETTERS) 
     handed = HandedInput(ortrim_version=plan.ortrim_version, plan_digest=digest(plan), given=_bare(given, plan))
     packed = lzma.compress(to_canonical_json(handed).encode(), lzma.FORMAT_XZ, lzma.CHECK_CRC32, filters=FILTERS)
     text = base64.urlsafe_b64encode(packed).rstrip(b"=").decode()
-    if len(text) > most_letters:
-        what = f"comes to {len(text):,} letters, and GitHub takes {most_letters:,}"
+    if len(text) > most_characters:
+        what = f"comes to {len(text):,} characters, and GitHub takes {most_characters:,}"
         hint = "build fewer targets or models at once: --target takes a glob"
         raise PlanError("plan-too-large", what, where=plan.spec_name, hint=hint)
     return text
@@ -146,7 +146,7 @@ def plan_again(text: str, console: Console) -> tuple[BuildPlan, SourceTree]:
         pins = runtime_pins(spec.onnxruntime.version)
         tree = fetch_sources(pins, spec.onnxruntime.source, announce=step.note, optional=optional_of(spec))
     plan = decide(handed.given, handed_toolchains(spec), tree.pins)
-    plan = travelling(plan, plan.targets)
+    plan = remote_payload(plan, plan.targets)
     if digest(plan) != handed.plan_digest:
         why = f"decided otherwise here: the digest of the plan is {digest(plan)[:12]}, not {handed.plan_digest[:12]}"
         raise _differs("the whole", why)
@@ -165,8 +165,8 @@ def decode(text: str) -> HandedInput:
     `plan-other-schema` (of another version, or with more or less in it than this version knows), `plan-not-ours` (what
     no buildspec and no model comes to).
     """
-    if len(text) > MOST_OUTPUT_LETTERS:
-        what = f"has {len(text):,} letters, and {MOST_OUTPUT_LETTERS:,} are the most"
+    if len(text) > MOST_OUTPUT_CHARACTERS:
+        what = f"has {len(text):,} characters, and {MOST_OUTPUT_CHARACTERS:,} are the most"
         raise PlanError("plan-too-large", what, where=WHERE)
     content = _unpacked(_packed(text))
     handed = _read(content)

@@ -41,7 +41,7 @@ from ortrim.github.followed_run import (
     request_of,
     run_to_take_up,
 )
-from ortrim.github.plan_input import encode, travelling
+from ortrim.github.plan_input import encode, remote_payload
 from ortrim.github.records import Run
 from ortrim.github.repositories import choose_ref, look_at
 from ortrim.github.runs import cancel_run, get_run, latest_runs, require_own_run
@@ -87,7 +87,7 @@ class _Order:
 def _compile_there(
     planned: Planned, missing: tuple[PlannedTarget, ...], order: _Order, wants_cancel: WantsCancel
 ) -> None:
-    plan = travelling(planned.plan, missing)
+    plan = remote_payload(planned.plan, missing)
     text = encode(planned.given, plan)
     connection = connect(order.remote, order.console)
     with locked(planned.folder / FOLDER, lambda: order.console.note("waits for another dispatch of the same")):
@@ -107,7 +107,7 @@ def _dispatched(order: _Order, connection: Connection, folder: Path, plan: Build
             correlation_id=secrets.token_hex(8),
             inputs=(("target", _title(plan)), ("plan", text)),
         )
-        step.note(f"{connection.site}, {what.ref}: a plan of {len(text):,} letters, and no model")
+        step.note(f"{connection.site}, {what.ref}: a plan of {len(text):,} characters, and no model")
         record = _record(connection, what, order.request, plan)
         kept = keep(record, folder / FOLDER / f"{what.correlation_id}.json")
         try:
@@ -218,7 +218,7 @@ def _with_record(watch: Watch, run: Run, kept: Kept, output: Path) -> Attached:
     there = tuple(_targets_of(planned, kept))
     missing = tuple(target for target in to_compile(planned, request) if target in there)
     if missing:
-        bring_home(watch, run, travelling(planned.plan, missing), kept)
+        bring_home(watch, run, remote_payload(planned.plan, missing), kept)
     else:
         watch.console.note(f"nothing of the run {run.id} is missing here")
     _require_all(to_compile(planned, request))

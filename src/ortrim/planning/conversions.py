@@ -88,7 +88,7 @@ def changed_outputs(
     """
     found = []
     for subject in subjects:
-        if _tells(subject, here=here) and (changed := changed_by_conversion(subject)):
+        if _is_representative(subject, here=here) and (changed := changed_by_conversion(subject)):
             own = session_of(spec, subject.spec)
             level = _highest(subject.prepared, subject.spec, own, subject.cases, runtime)
             found.append(_diagnostic(subject, changed, level))
@@ -108,7 +108,7 @@ def lower_level(
         return None
     try:
         subject = _converted_at(spec, prepared, SessionSpec(), cases, runtime)
-        changed = changed_by_conversion(subject) if _tells(subject, here=False) else ()
+        changed = changed_by_conversion(subject) if _is_representative(subject, here=False) else ()
         words = f"changes {_named(changed)}: {_worst(changed).reason}" if changed else ""
     except Diagnostic as error:
         words = f"fails: {(error.why or error.what).splitlines()[-1]}"
@@ -116,7 +116,7 @@ def lower_level(
     return None if level is None else (level, words)
 
 
-def _tells(subject: ModelUnderTest, *, here: bool) -> bool:
+def _is_representative(subject: ModelUnderTest, *, here: bool) -> bool:
     return here or not (subject.reference.quantized and saturates_here())
 
 

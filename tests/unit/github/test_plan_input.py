@@ -25,14 +25,14 @@ from ortrim.errors import ExitCode, PlanError
 from ortrim.github import plan_input
 from ortrim.github.plan_input import (
     LARGEST,
-    MOST_LETTERS,
-    MOST_OUTPUT_LETTERS,
+    MOST_CHARACTERS,
+    MOST_OUTPUT_CHARACTERS,
     HandedInput,
     decode,
     encode,
     handed_toolchains,
     plan_again,
-    travelling,
+    remote_payload,
 )
 from ortrim.models.operators import EMPTY, OperatorId, required_operators
 from ortrim.planning.planned import decide
@@ -57,7 +57,7 @@ def console(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Console:
 def planned(given: PlanInput) -> BuildPlan:
     """Return the plan that this ortrim makes of an input for GitHub's machines, as it travels."""
     plan = decide(given, handed_toolchains(given.spec), SOURCES)
-    return travelling(plan, plan.targets)
+    return remote_payload(plan, plan.targets)
 
 
 def packed(content: bytes, **options: Any) -> str:
@@ -140,7 +140,7 @@ def test_nothing_of_the_models_travels() -> None:
     sample = sample_input(models=secret, budgets=Budgets(library_bytes=4711), session=SessionSpec(threads=17))
     sample = replace(sample, nchwc=sample.contents)
     plan = replace(sample_plan(models=secret), nchwc_models=secret)
-    sent = travelling(plan, plan.targets)
+    sent = remote_payload(plan, plan.targets)
     text = to_canonical_json(decode(encode(sample, sent))) + to_canonical_json(sent)
     assert [
         word for word in ("private", "other", "tiny", "rename", *(9 * n for n in "1239"), "4711", "17,") if word in text
@@ -152,7 +152,7 @@ def test_only_the_targets_that_are_asked_for_travel() -> None:
     """With the digests of their jobs, by which what comes home is known."""
     both = tuple(map(sample_target, ("linux-x64", "android-arm64-v8a")))
     plan = sample_plan(selected=both, budgets=Budgets(library_bytes=4711))
-    sent = travelling(plan, plan.targets[:1])
+    sent = remote_payload(plan, plan.targets[:1])
     assert digest(sent.targets[0].job) == digest(plan.targets[0].job)
     text = encode(sample_input(selected=both), sent)
     assert [target.id for target in decode(text).given.spec.targets] == ["linux-x64"]
@@ -168,7 +168,7 @@ LOCAL = tuple(replace(source, kind="path") for source in SOURCES)
 def test_what_only_this_machine_has_stays(plan: BuildPlan, why: str) -> None:
     """With the key of the buildspec that says so."""
     with pytest.raises(PlanError) as caught:
-        travelling(plan, plan.targets)
+        remote_payload(plan, plan.targets)
     assert (caught.value.code, caught.value.exit_code) == ("plan-cannot-travel", ExitCode.PLAN)
     assert why in caught.value.why
     assert "--executor github" in caught.value.hint
@@ -318,18 +318,18 @@ def test_what_does_not_fit_is_refused() -> None:
         encode(large, PLAN)
     assert caught.value.code == "plan-too-large"
     assert "--target" in caught.value.hint
-    assert decode(encode(large, PLAN, MOST_OUTPUT_LETTERS)).given.contents.operators == large.contents.operators
+    assert decode(encode(large, PLAN, MOST_OUTPUT_CHARACTERS)).given.contents.operators == large.contents.operators
 
 
 def test_a_text_longer_than_any_dispatch_is_not_even_unpacked() -> None:
     """GitHub would not have carried it."""
-    refused("A" * (MOST_OUTPUT_LETTERS + 1), "plan-too-large")
+    refused("A" * (MOST_OUTPUT_CHARACTERS + 1), "plan-too-large")
 
 
 def test_a_bomb_does_not_go_off() -> None:
     """It is unpacked no further than a plan may be, in memory to match."""
     bomb = packed(b" " * (64 << 20), preset=0)
-    assert len(bomb) < MOST_LETTERS
+    assert len(bomb) < MOST_CHARACTERS
     tracemalloc.start()
     refused(bomb, "plan-too-large")
     peak = tracemalloc.get_traced_memory()[1]

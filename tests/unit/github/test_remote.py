@@ -15,7 +15,7 @@ from ortrim.compiling.trees import finished_build
 from ortrim.errors import BuildError, PlanError, ToolError, UsageError
 from ortrim.github import jobs, plan_input
 from ortrim.github.jobs import compile_planned, deliver_compiled, mark_delivery, plan_run, sdk_versions, targets_named
-from ortrim.github.plan_input import travelling
+from ortrim.github.plan_input import remote_payload
 from ortrim.github.workflow_files import WorkflowInputs
 from ortrim.package.manifest import FAILED
 from ortrim.parity.measurements import Verdict
@@ -82,7 +82,7 @@ def test_a_plan_that_came_along_needs_no_model(asked: Callable[..., WorkflowInpu
     """It is the same plan, and nothing is converted for it."""
     plan, text = plan_run(asked(), stages.console)
     stages.ran.clear()
-    assert plan_run(asked(plan=text), stages.console) == (travelling(plan, plan.targets), text)
+    assert plan_run(asked(plan=text), stages.console) == (remote_payload(plan, plan.targets), text)
     assert stages.ran == ["sources"]
 
 

@@ -255,12 +255,10 @@ def unpack(
 ) -> None:
     """Unpack a tar (plain, gzip, bzip2, xz), zip or wheel into `destination`, a new or empty folder.
 
-    `strip` leading folders are removed from each name; `members` then maps the names to take, a folder or a
-    file each, to names below `destination` (`""` is the top of either). A tar may have links that stay inside, and so
-    may a zip with `zip_links`: archives of git's are such, wheels and what GitHub keeps are not. Links to nothing are
-    left out; owners, set-user bits and other people's write permission are dropped. Raises `StorageError` and
-    leaves nothing: `unsafe-archive` (an absolute path, `..`, a link out, a device), `archive-too-large`,
-    `corrupt-archive`, `nothing-unpacked`, or what the disk says.
+    `strip` leading folders are removed from each name; `members` then maps the names to take, a folder or a file each,
+    to names below `destination` (`""` is the top of either). A tar may have links that stay inside, and so may a zip
+    with `zip_links`: archives of git's are such, wheels and what GitHub keeps are not. Links to nothing are left out;
+    owners, set-user bits and other people's write permission are dropped.
     """
     with storage_errors(destination):
         destination.mkdir(parents=True, exist_ok=True)
@@ -378,9 +376,7 @@ class Zip:
 def open_zip(source: Path | IO[bytes], where: str, *, links: bool = False) -> Iterator[Zip]:
     """Open a zip archive, a file or one in memory that errors call `where`.
 
-    With `links` it may have symbolic links; where they lead is for the caller to judge. Raises `StorageError`:
-    `corrupt-archive` (also for what is no zip, and for encrypted members), `unsafe-archive` (an absolute path, `..`, a
-    link otherwise, a name that is there twice), `archive-too-large`, or what the disk says.
+    With `links` it may have symbolic links; where they lead is for the caller to judge.
     """
     with diagnosed(where, Path(where)), bounded_zip(source) as file:
         yield Zip(file, where, links=links)
@@ -511,11 +507,7 @@ def inside(folder: str, name: str) -> str:
 
 @contextmanager
 def open_bundle(path: Path) -> Iterator[Bundle]:
-    """Open a folder or a zip archive.
-
-    Raises `StorageError`: as `open_zip` does, `unsafe-folder` for a folder with a device or a pipe in it, and
-    `folder-too-large`.
-    """
+    """Open a folder or a zip archive."""
     if path.is_dir():
         yield _folder(path)
         return

@@ -69,10 +69,7 @@ class BuildBundle:
     manifest: Manifest
 
     def require(self, version: str, targets: Sequence[str]) -> None:
-        """Refuse builds that it is not for.
-
-        Raises `SourcesError` (`bundle-of-another-version`, `bundle-lacks-target`).
-        """
+        """Refuse builds that it is not for."""
         made_for, where = self.manifest.version, str(self.path)
         if version != made_for:
             what = f"is a bundle for ONNX Runtime {made_for}, not {version}"
@@ -85,10 +82,7 @@ class BuildBundle:
             raise SourcesError("bundle-lacks-target", what, where=where, hint=hint)
 
     def take(self, name: str, destination: Path, what: str) -> None:
-        """Write a file of the bundle to `destination`; `what` says in words what it is.
-
-        Raises `SourcesError` (`bundle-lacks`) or `StorageError` (`digest-mismatch`, `corrupt-archive`, and of disks).
-        """
+        """Write a file of the bundle to `destination`; `what` says in words what it is."""
         file = self.manifest.files.get(name)
         if file is None:
             raise SourcesError("bundle-lacks", f"does not hold {what}", where=str(self.path), **self.advice)
@@ -103,10 +97,7 @@ class BuildBundle:
             raise StorageError("digest-mismatch", what, where=str(self.path), why=why, hint=hint)
 
     def take_wheels(self, requirements: str, folder: Path) -> None:
-        """Write those wheels into `folder` that the text of a requirements file pins by SHA-256.
-
-        Raises as `take` does.
-        """
+        """Write those wheels into `folder` that the text of a requirements file pins by SHA-256."""
         pinned = set(HASH.findall(requirements))
         for name, file in self.manifest.files.items():
             if name.startswith(f"{WHEELS}/") and file.sha256 in pinned:
@@ -123,17 +114,13 @@ class BuildBundle:
 
 
 def site_bundle() -> BuildBundle | None:
-    """Return the bundle that `ORTRIM_BUNDLE` names, None without one. Raises as `read_bundle` does."""
+    """Return the bundle that `ORTRIM_BUNDLE` names, None without one."""
     chosen = os.environ.get(VARIABLE)
     return read_bundle(Path(chosen).absolute()) if chosen else None
 
 
 def read_bundle(path: Path) -> BuildBundle:
-    """Return a bundle whose files are those of its manifest, by name and size.
-
-    Raises `UsageError` (`no-such-bundle`) or `StorageError`: `corrupt-archive` for half a bundle, `unsafe-archive`,
-    `not-a-bundle` and `bundle-incomplete`.
-    """
+    """Return a bundle whose files are those of its manifest, by name and size."""
     where = str(path)
     if not path.is_file():
         hint = f"correct {VARIABLE} or --bundle, or make one where there is a network: ortrim bundle"
@@ -184,7 +171,7 @@ class BundleWriter:
         self._archive = archive
 
     def add(self, name: str, path: Path) -> None:
-        """Add a file, once, under a name in the bundle. Raises `StorageError`."""
+        """Add a file, once, under a name in the bundle."""
         if name in self.files:
             return
         entry = zipfile.ZipInfo(name, FIRST_DAY)

@@ -28,9 +28,8 @@ def cache_folder(kind: str) -> Path:
     """Return the cache folder for one kind of thing (`sources`, `tools`, ...), absolute, created when absent.
 
     It lies in the user's cache folder unless the environment variable `ORTRIM_CACHE` names another. Symbolic links in
-    it are followed: upstream's `build.py` does so too, and the paths that are kept out of objects and of compiler
-    cache keys have to be those that the compiler sees. Raises `StorageError` when it cannot be made, `no-home` among
-    them.
+    it are followed: upstream's `build.py` does so too, and the paths that are kept out of objects and of compiler cache
+    keys have to be those that the compiler sees.
     """
     folder = chosen_folder("ORTRIM_CACHE", user_cache_path) / kind
     with storage_errors(folder):
@@ -43,7 +42,7 @@ def locked(path: Path, on_wait: Callable[[], None] = lambda: None) -> Iterator[N
     """Hold an exclusive lock named after `path`; the operating system frees it if the process dies.
 
     `on_wait` is called once when another process holds it. The lock's file stays: removing it would let two processes
-    hold a lock of the same name. Not reentrant. Raises `StorageError` when the folder of `path` cannot be written.
+    hold a lock of the same name. Not reentrant.
     """
     with storage_errors(path.parent):
         lock = _lock(path)
@@ -88,9 +87,9 @@ def publish_folder(destination: Path, fill: Callable[[Path], None]) -> bool:
 def published(destination: Path, on_wait: Callable[[], None] = lambda: None) -> Iterator[Path | None]:
     """Yield a temporary sibling of `destination` to be filled, and rename it into place in the end.
 
-    Yields None when the folder is already there. Of two concurrent processes, one makes it;
-    `on_wait` is called in the one that waits. Whatever is raised meanwhile is passed on and nothing is left behind;
-    what a killed process left is removed by the next one. Raises `StorageError` when a file has the folder's name.
+    Yields None when the folder is already there. Of two concurrent processes, one makes it; `on_wait` is called in the
+    one that waits. Whatever is raised meanwhile is passed on and nothing is left behind; what a killed process left is
+    removed by the next one.
     """
     if destination.is_dir():
         yield None
@@ -202,7 +201,7 @@ def cached(
 ) -> Iterator[Path | None]:
     """Yield a folder to be filled as `published` does, and record it, unless it is there and what it was.
 
-    Files of a `large` folder are made read-only. Yields None when there is nothing to do. Raises as `published` does.
+    Files of a `large` folder are made read-only. Yields None when there is nothing to do.
     """
     if destination.is_dir() and is_kept(destination, large=large):
         yield None
@@ -217,15 +216,12 @@ def cached(
 
 
 def record_entry(entry: Path) -> None:
-    """Record a file or folder of the cache as it is now. Raises `StorageError`."""
+    """Record a file or folder of the cache as it is now."""
     _write(entry, _Record(place=entry.name, ended=True, files=_seen_in(entry, {}, hashed=True)))
 
 
 def is_kept(entry: Path, *, large: bool = False) -> bool:
-    """Whether a file or folder of the cache is there and what was recorded; if it is not, it is removed with a note.
-
-    Raises `StorageError` when it cannot be read, or not removed.
-    """
+    """Whether a file or folder of the cache is there and what was recorded; if it is not, it is removed with a note."""
     if not os.path.lexists(entry):
         return False
     sound = _WATCHES[-1].sound
@@ -258,7 +254,7 @@ def damage_of(entry: Path, *, large: bool = False) -> str:
 
 
 def discard(entry: Path, why: str) -> None:
-    """Remove a damaged entry of the cache and report it. Raises `StorageError` when it cannot be removed."""
+    """Remove a damaged entry of the cache and report it."""
     try:
         remove_entry(entry)
     except StorageError as error:
@@ -298,7 +294,7 @@ class KeptFolder:
             self.record(ended=False)
 
     def record(self, *, ended: bool) -> None:
-        """Record what is there. Raises `StorageError`."""
+        """Record what is there."""
         started = time.monotonic()
         self._files = _seen_in(self.path, self._files, hashed=False)
         _write(self.path, _Record(place=str(self.path), ended=ended, files=self._files))
@@ -311,7 +307,7 @@ def kept_folder(folder: Path, on_wait: Callable[[], None] = lambda: None) -> Ite
     """Hold a folder of the cache, alone, that is worked in and kept; what is in it is what was left there.
 
     A damaged one is emptied with a note, and one from elsewhere, which is full of the names of other folders, without.
-    After a kill, what was not recorded is removed from it, but for `NINJAS_OWN`. Raises `StorageError`.
+    After a kill, what was not recorded is removed from it, but for `NINJAS_OWN`.
     """
     with locked(folder, on_wait):
         remove_leftovers(folder)

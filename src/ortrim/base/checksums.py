@@ -100,9 +100,7 @@ MOST_TOLD: Final = 50
 def check_listed(folder: Path, kind: str, shown: str) -> dict[str, str]:
     """Return the digest of each file of a folder, which are exactly those that its `SHA256SUMS` lists.
 
-    Links may lead to listed files. `kind` and `shown` are what the folder is and is called. Raises `PackageError`
-    (`checksums-missing`, `checksums-damaged`), for the first `MOST_TOLD` differences at once a `DiagnosticGroup` of
-    `file-missing`, `digest-mismatch` and `unlisted-file`, and `StorageError`.
+    Links may lead to listed files. `kind` and `shown` are what the folder is and is called.
     """
     with storage_errors(folder):
         listed = _listed(folder, kind, shown)
@@ -146,5 +144,5 @@ def _problem(code: str, kind: str, where: str, why: str) -> PackageError:
 
 
 def check_sums(folder: Path) -> None:
-    """Check that a package's folder holds exactly the files that its `SHA256SUMS` lists. Raises as `check_listed`."""
+    """Check that a package's folder holds exactly the files that its `SHA256SUMS` lists."""
     check_listed(folder, "package", str(folder))

@@ -173,12 +173,7 @@ def run(
 ) -> Completed:
     """Run a program to its end and return what it printed, whatever its exit code.
 
-    `environment` replaces the whole environment when given. What is not UTF-8 comes back with replacement
-    characters. Raises `ToolError` when the program does not exist (`tool-missing`), cannot be started
-    (`tool-not-startable`), runs longer than `timeout_seconds` (`tool-timeout`), says nothing for `silent_seconds`
-    (`tool-silent`) or prints more than `most_bytes` on both streams (`tool-endless`); it is then stopped with its
-    children, as it is on Ctrl-C, SIGTERM and SIGHUP; in another thread than the main one, when that says so by
-    `stopped_by`.
+    `environment` replaces the whole environment when given. What is not UTF-8 comes back with replacement characters.
 
     `silent_seconds` is for programs that say what they do, as those that fetch. After `SILENT_SECONDS` without a word
     their last line is passed to the function of `silence_told_to`, and one that spoke of a full disk before is stopped
@@ -217,8 +212,7 @@ def stream(
 ) -> int:
     """Run a program, hand over each line of its output (both streams) as it comes, and return its exit code.
 
-    Raises `ToolError` (`tool-missing`, `tool-not-startable`). If `on_line` raises, or on Ctrl-C, SIGTERM and
-    SIGHUP, the program and its children are stopped first.
+    If `on_line` raises, or on Ctrl-C, SIGTERM and SIGHUP, the program and its children are stopped first.
     """
     words = tuple(str(word) for word in argv)
     with started(words, cwd, environment, stderr=subprocess.STDOUT) as process:
@@ -366,10 +360,7 @@ def _patience(ends: float, request: StopRequest | None) -> float:
 def started(
     words: tuple[str, ...], cwd: Path | None, environment: Mapping[str, str] | None, stderr: int = subprocess.PIPE
 ) -> Iterator[subprocess.Popen[str]]:
-    """Start a program in a session of its own, so that all of it can be stopped, and stop it on any exception.
-
-    Raises `ToolError` (`tool-missing`, `tool-not-startable`).
-    """
+    """Start a program in a session of its own, so that all of it can be stopped, and stop it on any exception."""
     with termination_raises(), _signals_held() as release, _open(words, cwd, environment, stderr) as process:
         try:
             release()
@@ -476,7 +467,7 @@ def watch(
 
     `check` is called several times a second. When it or `on_output` raises, when the thread is asked to stop, or on
     Ctrl-C, SIGTERM and SIGHUP, the program is asked to end, `on_output` gets what it says meanwhile, and the exception
-    goes on. Raises `ToolError` (`tool-missing`, `tool-not-startable`, `tool-endless`).
+    goes on.
     """
     words = tuple(str(word) for word in argv)
     try:

@@ -38,9 +38,7 @@ def download(url: str, destination: Path, sha256: str) -> None:
 
     A file that is already there with that digest is kept and nothing is fetched. Server errors, broken connections and
     links that bring almost nothing are tried again with growing pauses, from where they broke off if the server can do
-    that; a refusal (4xx) is not. Two processes that want
-    the same file fetch it once. Raises `NetworkError` (`download-refused`, `download-failed`, `download-too-large`,
-    `bad-address`, `untrusted-certificate`, `digest-mismatch`) or `StorageError`.
+    that; a refusal (4xx) is not. Two processes that want the same file fetch it once.
     """
     fetch(url, destination, "sha256", sha256)
 
@@ -62,8 +60,7 @@ def fetch(url: str, destination: Path, algorithm: str, expected: str | None) -> 
 def fetch_unless(etag: str, url: str, destination: Path) -> str | None:
     """Fetch what is at `url` now, unless the server says that its ETag is still this one; return the new ETag.
 
-    None, with an empty file, if it is; an empty ETag, of a server that has none, is never the same. Raises as
-    `download` does.
+    None, with an empty file, if it is; an empty ETag, of a server that has none, is never the same.
     """
     with locked(destination), storage_errors(destination), arriving(destination) as file:
         return _fetch(url, file, etag)
@@ -184,7 +181,7 @@ def mirrored(url: str, mirrors: Mirrors) -> str:
 
 
 def mirrors_in(text: str, where: str) -> Mirrors:
-    """Return the mirrors that a text names: words of the form FROM=TO. Raises `UsageError` (`bad-option`)."""
+    """Return the mirrors that a text names: words of the form FROM=TO."""
     pairs = [word.partition("=") for word in text.split()]
     for prefix, found, replacement in pairs:
         if not (prefix and found and replacement):
@@ -196,5 +193,5 @@ def mirrors_in(text: str, where: str) -> Mirrors:
 
 
 def site_mirrors() -> Mirrors:
-    """Return the mirrors that this site names in `ORTRIM_MIRRORS`. Raises `UsageError` (`bad-option`)."""
+    """Return the mirrors that this site names in `ORTRIM_MIRRORS`."""
     return mirrors_in(os.environ.get(MIRRORS_VARIABLE, ""), MIRRORS_VARIABLE)

@@ -29,10 +29,7 @@ FULL_BYTES: Final = 1 << 16
 
 @contextmanager
 def storage_errors(path: Path) -> Iterator[None]:
-    """Turn what the operating system says about `path` into a `StorageError`.
-
-    References: `disk-full`, `not-permitted`, `path-in-the-way`, `storage-failed`.
-    """
+    """Turn what the operating system says about `path` into a `StorageError`."""
     try:
         yield
     except OSError as error:
@@ -42,8 +39,7 @@ def storage_errors(path: Path) -> Iterator[None]:
 def require_writable(folder: Path, option: str = "--output") -> None:
     """Find out before the work whether files can be written into a folder that need not exist yet; makes nothing.
 
-    `option` is what chooses another one, empty when nothing does. Raises `StorageError` (`not-permitted`,
-    `path-in-the-way`).
+    `option` is what chooses another one, empty when nothing does.
     """
     nearest = next(path for path in (folder.absolute(), *folder.absolute().parents) if os.path.lexists(path))
     try:
@@ -109,8 +105,6 @@ def write_atomically(path: Path, content: str | bytes, *, durable: bool = True) 
     """Write a file so that a reader sees the old content or the new, never a part; makes the folder if needed.
 
     Without `durable` the disk is not waited for: after a power cut the file may be anything.
-
-    Raises `StorageError`; the old file then stays as it was.
     """
     with storage_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -127,7 +121,7 @@ def write_atomically(path: Path, content: str | bytes, *, durable: bool = True) 
 def write_if_changed(path: Path, content: str) -> bool:
     """Write a text file unless it holds that text already, so that builds see a new time only with new content.
 
-    Returns whether it was written. Raises `StorageError` as `write_atomically` does.
+    Returns whether it was written.
     """
     with storage_errors(path):
         if path.is_file() and path.read_bytes() == content.encode():
@@ -222,10 +216,7 @@ def free_bytes(path: Path) -> int | None:
 
 
 def chosen_folder(variable: str, otherwise: Callable[[str], Path]) -> Path:
-    """Return the folder that an environment variable names, absolute, or else ortrim's own among the user's.
-
-    Raises `StorageError` (`no-home`) for a user without a home folder, such as a container's that is only a number.
-    """
+    """Return the folder that an environment variable names, absolute, or else ortrim's own among the user's."""
     chosen = os.environ.get(variable)
     try:
         return Path(chosen).expanduser().absolute() if chosen else otherwise("ortrim")

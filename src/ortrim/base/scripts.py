@@ -117,12 +117,9 @@ def packages_folder(
 ) -> Path:
     """Return the folder that holds exactly `requirements`, installing them when it is not there yet.
 
-    `requirements` is the text of a requirements file in which every line is pinned with hashes; only wheels are
-    taken, for this machine and `python`. The folder is named after the text and these, or after the first of the
-    `platforms`, in the words of wheels' names (`manylinux_2_28_aarch64`), when wheels for another machine are wanted.
-
-    Raises `ToolError` (`install-failed`, `pip-missing`, `bundle-lacks`), `NetworkError` (`index-unreachable`,
-    `untrusted-certificate`, `digest-mismatch`) or `StorageError` (`disk-full`).
+    `requirements` is the text of a requirements file in which every line is pinned with hashes; only wheels are taken,
+    for this machine and `python`. The folder is named after the text and these, or after the first of the `platforms`,
+    in the words of wheels' names (`manylinux_2_28_aarch64`), when wheels for another machine are wanted.
     """
     tag = f"cp{FOREIGN_PYTHON}-{platforms[0]}" if platforms else python.tag
     digest = hashlib.sha256(requirements.encode()).hexdigest()[:16]
@@ -155,7 +152,7 @@ def _install(name: str, requirements: str, temporary: Path, platforms: tuple[str
 def download_wheels(
     name: str, requirements: str, folder: Path, *, platforms: tuple[str, ...] = (), python: Interpreter = OWN
 ) -> None:
-    """Put the wheels into `folder` that `packages_folder` would install. Raises as that does."""
+    """Put the wheels into `folder` that `packages_folder` would install."""
     _run_pip(("download", "--dest", folder), name, requirements, folder, platforms, python=python)
 
 

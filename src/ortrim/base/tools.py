@@ -42,10 +42,7 @@ class InstalledTool:
 
 
 def require(tool: Tool) -> InstalledTool:
-    """Return the tool as installed.
-
-    Raises `ToolError`: `tool-missing`, `tool-broken` (it does not start, or names no version) or `tool-too-old`.
-    """
+    """Return the tool as installed."""
     found = shutil.which(tool.name)
     if found is None:
         raise ToolError(

@@ -34,10 +34,7 @@ SOURCE_PATH: Final = re.compile(
 
 
 def read_native_library(data: bytes, path: str, compressed_bytes: int, download_bytes: int) -> NativeLibrary:
-    """Return what a library of an AAR is made of; `path` is its place in it, `jni/<abi>/<name>`.
-
-    Raises `BinaryError` (`not-elf`, `not-a-library`, `corrupt-elf`).
-    """
+    """Return what a library of an AAR is made of; `path` is its place in it, `jni/<abi>/<name>`."""
 
     def read(elf: ELFFile) -> NativeLibrary:
         api_level, ndk = _android_note(elf)
@@ -157,7 +154,7 @@ class JavaClass:
 
 
 def read_class(data: bytes, where: str) -> JavaClass:
-    """Return what a class file holds. Raises `BinaryError` (`corrupt-class`)."""
+    """Return what a class file holds."""
     try:
         return _ClassReader(data).read()
     except (struct.error, IndexError, KeyError, ValueError) as error:

@@ -18,10 +18,7 @@ APPLE_NAME: Final = "#1/"
 
 
 def archive_members(path: Path) -> tuple[tuple[str, bytes], ...]:
-    """Return the files of a static library, each with its name as far as the header holds it.
-
-    Raises `BinaryError` (`library-missing`, `not-an-archive`).
-    """
+    """Return the files of a static library, each with its name as far as the header holds it."""
     return members_of(read_bytes(path), str(path))
 
 

@@ -39,11 +39,10 @@ EXECUTABLE_FLAG: Final = 0x1  # PF_X
 def read_library(path: Path) -> LibraryFacts:
     """Return what a loader sees of a shared library.
 
-    `machine` is an architecture's word, or pyelftools' own name (`EM_MIPS`); `symbol_versions` are those required
-    of other libraries, in order; `exported` the names that others can link to; `load_alignment` is in bytes, the
-    smallest of all loadable segments, 0 when there is none. A library without a PT_GNU_STACK header gets an
-    executable stack from the kernel. Raises `BinaryError` (`library-missing`, `not-elf`, `not-a-library`,
-    `corrupt-elf`).
+    `machine` is an architecture's word, or pyelftools' own name (`EM_MIPS`); `symbol_versions` are those required of
+    other libraries, in order; `exported` the names that others can link to; `load_alignment` is in bytes, the smallest
+    of all loadable segments, 0 when there is none. A library without a PT_GNU_STACK header gets an executable stack
+    from the kernel.
     """
     return with_elf(path, library_facts)
 
@@ -64,10 +63,7 @@ def with_elf_bytes(data: bytes, path: Path, read: Callable[[ELFFile], T]) -> T:
 
 
 def with_elf_type(data: bytes, path: Path, wanted: tuple[str, str, str], read: Callable[[ELFFile], T]) -> T:
-    """Return what `read` makes of an ELF file of the type `wanted`: its `e_type`, the code and words for others.
-
-    Raises `BinaryError` (`not-elf`, `corrupt-elf`, that code).
-    """
+    """Return what `read` makes of an ELF file of the type `wanted`: its `e_type`, the code and words for others."""
     if data[:4] != b"\x7fELF":
         raise BinaryError("not-elf", "this is not an ELF file", where=str(path), why=f"it begins with {data[:4]!r}")
     kind, code, what = wanted
@@ -79,7 +75,7 @@ def with_elf_type(data: bytes, path: Path, wanted: tuple[str, str, str], read: C
 
 
 def read_bytes(path: Path) -> bytes:
-    """Return the bytes of a library. Raises `BinaryError` (`library-missing`)."""
+    """Return the bytes of a library."""
     try:
         return path.read_bytes()
     except OSError as error:
@@ -202,10 +198,7 @@ def build_id_in(elf: ELFFile) -> str:
 
 
 def build_id_of(path: Path) -> str | None:
-    """Return the build-id of a file; None for what is no shared library, and for one that was linked without.
-
-    Raises `BinaryError` as `read_library` does for a damaged one.
-    """
+    """Return the build-id of a file; None for what is no shared library, and for one that was linked without."""
     data = read_bytes(path)
     return (with_elf_bytes(data, path, build_id_in) or None) if data.startswith(ELF) else None
 
@@ -222,8 +215,7 @@ def take_apart(linked: Path, library: Path, symbols: Path) -> None:
 
     `linked` stays.
 
-    All that is mapped stays in place: a linker has what is not at the end of the file. Raises as `read_library` does,
-    and `StorageError`.
+    All that is mapped stays in place: a linker has what is not at the end of the file.
     """
     data = read_bytes(linked)
     stripped = with_elf_bytes(data, linked, lambda _: _stripped(data))

@@ -181,8 +181,7 @@ CALLED_AFTER: Final = re.compile(rb"^(\.[A-Za-z.]+?)\.(?:_|\.L).*$", re.DOTALL)
 def hide_symbols(data: bytes, offered: frozenset[str], where: str = "") -> bytes:
     """Return a relocatable object in which only the `offered` and the undefined symbols are global.
 
-    `where` names the file in errors. Raises `BinaryError` (`not-an-object`, `corrupt-elf`, or `symbol-missing` when
-    the object does not define what it should export).
+    `where` names the file in errors.
     """
     try:
         parts = read_relocatable(data, where)
@@ -195,7 +194,7 @@ def hide_symbols(data: bytes, offered: frozenset[str], where: str = "") -> bytes
 
 
 def visible_symbols(data: bytes, where: str = "") -> tuple[frozenset[str], frozenset[str]]:
-    """Return the exported and the undefined symbols of an object. Raises as `hide_symbols` does."""
+    """Return the exported and the undefined symbols of an object."""
     try:
         seen = [symbol for symbol in read_relocatable(data, where).symbols() if not symbol.is_local]
     except (struct.error, LookupError, ValueError) as error:

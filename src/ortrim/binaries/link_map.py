@@ -67,10 +67,7 @@ class _Line:
 
 
 def read_link_map(path: Path) -> tuple[MapOutput, ...]:
-    """Return the output sections of a link map of lld, in order.
-
-    Raises `BinaryError` (`link-map-missing`, `not-a-link-map`).
-    """
+    """Return the output sections of a link map of lld, in order."""
     try:
         text = path.read_text(errors="replace")
     except OSError as error:
@@ -133,8 +130,7 @@ THIN: Final = re.compile(r".*\.lto\.((?:.*/)?[^/]*\.a)\((.*) at \d+\)\.o")
 def require_match(sections: Mapping[str, int], outputs: tuple[MapOutput, ...], where: str) -> None:
     """Refuse a map whose output sections are not those of the library, or that lists more in one than it holds.
 
-    `sections` are the library's sections in memory with their sizes in bytes. Raises `BinaryError`
-    (`link-map-mismatch`).
+    `sections` are the library's sections in memory with their sizes in bytes.
     """
     mapped: Counter[str] = Counter()
     listed: Counter[str] = Counter()

@@ -199,10 +199,7 @@ class Tables:
 
 
 def with_exports(data: bytes, names: Collection[str], where: str = "") -> bytes:
-    """Return a library that exports only these symbols, named as the linker writes them; signed again if it was signed.
-
-    Raises `BinaryError`: `not-mach-o`, `corrupt-mach-o`, or `symbol-missing` for a name that it does not define.
-    """
+    """Return a library that exports only these symbols, as the linker names them; signed again if it was signed."""
     with diagnosed(where):
         if checked_header(data).file_type != LIBRARY_TYPE:
             raise BinaryError("not-mach-o", "this is not a Mach-O library", where=where)

@@ -78,11 +78,7 @@ OTHERS: Final = {
 
 
 def read_macho(path: Path) -> MachFile:
-    """Return what is in a Mach-O file or a static library of Mach-O objects.
-
-    Raises `BinaryError` (`library-missing`, `not-mach-o`, `corrupt-mach-o`, `not-an-archive`, and
-    `objects-differ` for a static library that mixes architectures).
-    """
+    """Return what is in a Mach-O file or a static library of Mach-O objects."""
     return macho_of(read_bytes(path), str(path))
 
 
@@ -94,10 +90,7 @@ def macho_of(data: bytes, where: str) -> MachFile:
 
 
 def one_architecture(data: bytes, architecture: str, where: str) -> bytes:
-    """Return one architecture of a file as a file of its own.
-
-    Raises `BinaryError` (`architecture-missing`, and as `macho_of` does).
-    """
+    """Return one architecture of a file as a file of its own."""
     with diagnosed(where):
         found = dict(fat_parts(data)) if is_fat(data) else {_thin(data, where).architecture: data}
     if architecture not in found:
@@ -175,7 +168,7 @@ def read_image(data: bytes) -> MachImage:
 
 
 def read_sections(data: bytes) -> tuple[MachSection, ...]:
-    """Return the sections of one architecture, and its __LINKEDIT, which has none. Raises as `read_image` does."""
+    """Return the sections of one architecture, and its __LINKEDIT, which has none."""
     checked_header(data)
     return tuple(_sections(_parsed(data)))
 
@@ -186,7 +179,6 @@ def unwritten_bytes(data: bytes) -> tuple[range, ...]:
     It makes room in the table of indirect symbols for every slot of `__got`, writes no entry for those of the library's
     own symbols, and so leaves as many of the table's last entries as they were; no loader has read that table since
     LC_DYLD_INFO. The UUID is a digest of the file. Found with zig 0.17 in two links of the same objects for x86-64.
-    Raises as `read_image` does.
     """
     checked_header(data)
     binary = _parsed(data)
@@ -338,10 +330,7 @@ def read_apple_library(path: Path) -> tuple[LibraryFacts, LibrarySize]:
 
 
 def architecture_size(path: Path, architecture: str) -> LibrarySize:
-    """Return the sizes of one architecture of a library that may have several, in Apple's word for it.
-
-    Raises `BinaryError` as `read_macho` does, and `architecture-missing`.
-    """
+    """Return the sizes of one architecture of a library that may have several, in Apple's word for it."""
     content = one_architecture(read_bytes(path), architecture, str(path))
     (image,) = macho_of(content, str(path)).images
     return _size(content, image)

@@ -28,10 +28,7 @@ FORMS: Final = {1: ("<2I", 52), 2: ("<2Q", 64)}
 
 
 def add_unwind_tables(library: Path, linked: Path) -> None:
-    """Give a stripped library the stack frames of the same library as it was linked; one that has them stays.
-
-    Raises `BinaryError` as `read_library` does, and `StorageError`.
-    """
+    """Give a stripped library the stack frames of the same library as it was linked; one that has them stays."""
     data, shipped = read_bytes(linked), read_bytes(library)
     frames = with_elf_bytes(data, linked, lambda elf: _compressed(elf, data))
     if frames and not with_elf_bytes(shipped, library, lambda elf: elf.get_section_by_name(SECTION)):

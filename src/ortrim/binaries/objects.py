@@ -64,8 +64,7 @@ def read_object(path: Path) -> tuple[frozenset[str], frozenset[str]]:
     """Return the mangled names that an object defines for others, and those that it needs of others.
 
     Both hold global and weak symbols; what only the object itself can see is left out. Names are C's and C++'s own,
-    without the underscore that Mach-O puts before them. Raises `BinaryError` (`object-missing`, `not-elf`,
-    `not-an-object`, `corrupt-elf`, `corrupt-mach-o`).
+    without the underscore that Mach-O puts before them.
     """
     data = _read_bytes(path)
     if is_thin(data):
@@ -80,8 +79,8 @@ def read_object(path: Path) -> tuple[frozenset[str], frozenset[str]]:
 def own_references(path: Path) -> frozenset[str]:
     """Return the mangled names that an ELF object both defines for others and refers to by name itself.
 
-    A linker that gets another definition of such a name uses it in the object, too; what the object refers to
-    in another way stays its own. Raises `BinaryError` as `read_object` does.
+    A linker that gets another definition of such a name uses it in the object, too; what the object refers to in
+    another way stays its own.
     """
     return with_elf_type(_read_bytes(path), path, OBJECT, lambda elf: frozenset(_references(elf)))
 

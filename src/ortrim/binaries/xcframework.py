@@ -127,7 +127,7 @@ MOST_DEPTH: Final = 50
 
 
 def read_plist(data: bytes, where: str) -> dict[str, Any]:
-    """Return the table in a property list. Raises `BinaryError` (`plist-damaged`) for all that is none."""
+    """Return the table in a property list."""
     if len(data) > LARGEST:
         raise _damaged(where, f"it has {len(data):,} bytes")
     try:
@@ -184,10 +184,7 @@ def framework_binary(bundle: Bundle, path: str, name: str, said: str) -> str:
 
 
 def read_framework(bundle: Bundle, path: str, name: str, binary: str) -> FrameworkFacts:
-    """Return what is in the framework at `path`, whose binary, a file or what would be one, is at `binary`.
-
-    Raises `BinaryError` (`plist-damaged`) and as `Bundle.read` does.
-    """
+    """Return what is in the framework at `path`, whose binary, a file or what would be one, is at `binary`."""
     inner = inside(str(PurePosixPath(binary).parent), "")
     plist_path = _first(bundle, path, inner, INFO)
     return FrameworkFacts(
@@ -251,11 +248,7 @@ OTHER_FOLDERS: Final = frozenset({"_CodeSignature", "dSYMs"})
 
 
 def read_xcframework(path: Path) -> XcframeworkFacts:
-    """Return what is in an xcframework, or in a framework by itself: its folder, or a folder or zip that holds one.
-
-    Raises `BinaryError` (`not-an-xcframework`, `several-xcframeworks`, `plist-damaged`, and as `macho_of` does) and
-    `StorageError` as `open_bundle` does.
-    """
+    """Return what is in an xcframework, or in a framework by itself: its folder, or a folder or zip that holds one."""
     with open_bundle(path) as bundle:
         root = _root(bundle, path)
         plist = _own_plist(bundle, root) if (root or path.name).endswith(SUFFIX) else None

@@ -82,8 +82,7 @@ ALWAYS: Final = frozenset({"CreateStatus", "GetErrorCode", "GetErrorMessage", "R
 def api_table(source: str, api: Api, *, providers: bool) -> str:
     """Return the text of `c_api_table.h` for what is kept of the functions in upstream's `onnxruntime_c_api.cc`.
 
-    It is empty where `source` has no table that can be read. Raises `BuildError` (`unknown-c-function`) when `api`
-    names a function that this version does not have.
+    It is empty where `source` has no table that can be read.
     """
     found = ENTRIES.findall(COMMENTS.sub("", source))
     plain = found[0] if len(found) == 1 else ""
@@ -97,7 +96,7 @@ def api_table(source: str, api: Api, *, providers: bool) -> str:
 
 
 def kept_functions(known: Collection[str], api: Api) -> frozenset[str]:
-    """Return those of the `known` functions that are kept. Raises as `api_table` does."""
+    """Return those of the `known` functions that are kept."""
     if api == "all":
         return frozenset(known)
     named = frozenset() if isinstance(api, str) else frozenset(api) - {"inference"}

@@ -138,10 +138,7 @@ class CompilerCache:
 
 
 def ask(program: Path, environment: Mapping[str, str], *words: str, cwd: Path | None = None) -> Completed:
-    """Return what a cache program answered.
-
-    Raises `ToolError`: `compiler-cache-unusable` when it fails, or what `run` raises when it is absent or hangs.
-    """
+    """Return what a cache program answered."""
     done = run((program, *words), cwd=cwd, environment=environment, timeout_seconds=ANSWER_SECONDS)
     if done.returncode != 0:
         why = done.stderr.strip() or f"exit code {done.returncode}"
@@ -165,10 +162,9 @@ def ccache(
 ) -> Iterator[CompilerCache]:
     """Prepare ccache over `folder` for the time of one build.
 
-    Paths below `base_folders` reach the compiler relative to its working folder, so that a hit does not depend on
-    where a build lies. `wishes` are settings of the user's by their names in ccache's configuration file; they go
-    into a file that only this user can read. Raises `ToolError` `compiler-cache-unusable` when the folder cannot be
-    used or the store does not answer, and what `ask` raises.
+    Paths below `base_folders` reach the compiler relative to its working folder, so that a hit does not depend on where
+    a build lies. `wishes` are settings of the user's by their names in ccache's configuration file; they go into a file
+    that only this user can read.
     """
     with tempfile.TemporaryDirectory(prefix="ortrim-", ignore_cleanup_errors=True) as private:
         log, remote = Path(private) / "log", wishes.get("remote_storage", "")
@@ -261,7 +257,6 @@ def sccache(
     `secrets` are the variables of the `store`, which only the server gets; the launcher lies in `folder`.
     `base_folders` are left out of the keys. The preprocessor runs for every request, because sccache's way around it
     returns the dependency file of another folder (docs/guides/build.md). When the server dies, the launcher compiles.
-    Raises `ToolError` `compiler-cache-unusable` when the server does not start, what `ask` raises, and `StorageError`.
     """
     launcher = _launcher(folder)
     with tempfile.TemporaryDirectory(

@@ -94,10 +94,7 @@ class ExecutionEnvironment(Protocol):
         cwd: Path,
         environment: Mapping[str, str],
     ) -> int:
-        """Run a program of a job, hand over each line of its output, and return its exit code.
-
-        Raises what `base.command.stream` raises, or what the place itself lacks.
-        """
+        """Run a program of a job, hand over each line of its output, and return its exit code."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,7 +124,7 @@ LOCAL: Final = Local()
 def finished(
     place: ExecutionEnvironment, words: Sequence[str], *, paths: JobPaths, cwd: Path, environment: Mapping[str, str]
 ) -> tuple[int, tuple[str, ...]]:
-    """Run a program of a job to its end; return its exit code and output. Raises as `ExecutionEnvironment.stream`."""
+    """Run a program of a job to its end; return its exit code and output."""
     lines: list[str] = []
     code = place.stream(words, lines.append, paths=paths, cwd=cwd, environment=environment)
     return code, tuple(lines)
@@ -162,8 +159,6 @@ def prepare_workspace(
     """Make the folders and small files of a job's workspace, or make them anew, and return where they are.
 
     What zig compiles of its own libraries lies in the workspace, unless `zig` names a folder that outlives it.
-
-    Raises `ToolError` when the toolchain is an SDK's that is not here, and `StorageError`.
     """
     paths = JobPaths(
         sources=inputs.sources,
@@ -248,21 +243,17 @@ class Executor(Protocol):
         """The log of the build."""
 
     def run(self, job: BuildJob) -> JobResult:
-        """Build a job, or return what was built of it before.
-
-        Raises `BuildError` when compiling or linking fails, `ToolError` when the place lacks something.
-        """
+        """Build a job, or return what was built of it before."""
 
     def run_runner(self, job: RunnerJob) -> Path:
-        """Compile a runner, or return what was compiled before. Raises as `run` does."""
+        """Compile a runner, or return what was compiled before."""
 
     def run_beside(
         self, toolchain: Toolchain, folder: Path, make: Callable[[JobPaths, ExecutionEnvironment], Iterable[Path]]
     ) -> None:
         """Have what `make` compiles with a toolchain in a folder of the cache, unless it is there.
 
-        `make` is given a workspace, and the place where its programs run, and returns the files to be kept. Raises as
-        `run` does, and what `make` raises.
+        `make` is given a workspace, and the place where its programs run, and returns the files to be kept.
         """
 
 

@@ -155,7 +155,7 @@ def write_kept_kernels(paths: JobPaths, *, everything: bool = False, types: Type
     """Write the headers of a configured tree, where they have changed.
 
     With `everything`, and where the tables or the macros are not as they are known, sources keep all their kernels.
-    With `types`, those that only upstream's optimizers ask for go, from the tables as well. Raises `StorageError`.
+    With `types`, those that only upstream's optimizers ask for go, from the tables as well.
     """
     generated = paths.configured / REDUCED_TYPES
     with storage_errors(generated):

@@ -143,11 +143,7 @@ class Mechanisms:
 
 
 def find_mechanisms(paths: JobPaths, job: BuildJob, texts: Mapping[str, str]) -> Mechanisms:
-    """Look for what a job's mechanisms need in its tree, of which `texts` are MLAS's sources by their base names.
-
-    Raises `BuildError` (`nchwc-kernels-missing`) where the models need AVX-512 kernels that are not found, and
-    `StorageError`.
-    """
+    """Look for what a job's mechanisms need in its tree, of which `texts` are MLAS's sources by their base names."""
     quicker, nchwc = avx512_assignments(texts)
     if job.nchwc_block_size == 16 and not nchwc:
         what = "this version's MLAS has no kernels for NCHWc layout with block size 16 where they are looked for"

@@ -54,7 +54,7 @@ from ortrim.errors import BuildError, StorageError
 
 
 def finish(job: BuildJob, paths: JobPaths, place: ExecutionEnvironment = LOCAL) -> None:
-    """Run a job's finishing commands in its build folder. Raises `BuildError` `build-failed`."""
+    """Run a job's finishing commands in its build folder."""
     environment = job_environment(paths, job.toolchain)
     for command in job.finishing:
         code, lines = finished(place, paths.resolve_all(command), paths=paths, cwd=paths.build, environment=environment)
@@ -247,9 +247,9 @@ JOINING: Final = ("-r", "--gc-sections", "--force-group-allocation", "--strip-de
 def write_static_library(job: BuildJob, paths: JobPaths, place: ExecutionEnvironment = LOCAL) -> None:
     """Make `libonnxruntime.a` in the build folder from what the shared library was linked from.
 
-    Its one object holds the same sections, kept for the same exported functions, with the C++ library and without the
-    C library and the compiler's runtime, so that a C program links it with those alone; kernels that were left out of
-    the one are left out of the other. Raises `BuildError` (`build-failed`) or `BinaryError`.
+    Its one object holds the same sections, kept for the same exported functions, with the C++ library and without the C
+    library and the compiler's runtime, so that a C program links it with those alone; kernels that were left out of the
+    one are left out of the other.
     """
     shared = paths.build / job.expected_outputs[0]
     exported = read_library(shared).exported

@@ -55,9 +55,6 @@ def read_objects(paths: JobPaths, below: tuple[str, ...] = EVERYWHERE) -> tuple[
     """Read the objects of the tree whose units lie below some folders, with the sources that they are made from.
 
     By default these are all but those of ortrim's own hooks.
-
-    Raises `BuildError` (`objects-unknown`) when ninja cannot say, `ToolError` when there is no ninja, and as
-    `read_object` does for an object that is no ELF file.
     """
     return tuple(
         ObjectSymbols(unit=unit, defined=defined, undefined=undefined)
@@ -67,7 +64,7 @@ def read_objects(paths: JobPaths, below: tuple[str, ...] = EVERYWHERE) -> tuple[
 
 
 def compiled_units(paths: JobPaths, below: tuple[str, ...] = EVERYWHERE) -> Iterator[tuple[str, Path]]:
-    """Yield the units below some folders that are compiled, and their objects. Raises as `read_objects` does."""
+    """Yield the units below some folders that are compiled, and their objects."""
     places = {"sources": str(paths.sources), "build": str(paths.build), "hooks": str(paths.hooks)}
     for step in _steps(paths):
         path = paths.configured / step.output
@@ -182,7 +179,7 @@ def leave_out_unreached(
 
     The first link leaves all of them out, and each later one takes back what turned out to be asked for, so that what
     is left depends on nothing but the job. A link that fails is the outcome: were all kernels kept then, a machine
-    short of memory would give another library of the same digest. Raises as `read_objects` and `read_link_map` do.
+    short of memory would give another library of the same digest.
     """
     after = texts[AVX512_NCHWC] if job.nchwc_block_size == 16 else ""
     table = kernel_table(texts, superseded_kernels(texts.get(CONSTRUCTORS[0], ""), job.cpu, after))
@@ -212,14 +209,14 @@ def forget_unreached(paths: JobPaths, job: BuildJob) -> None:
     """Empty the script that another job left in a kept tree: what that job did not reach may be what this one misses.
 
     A link that is given such a symbol by the script asks for nothing, and a file that the job's index lacks would not
-    be noticed. Raises `StorageError`.
+    be noticed.
     """
     if not _is_done(paths, job):
         write_script(paths, ())
 
 
 def done_text(paths: JobPaths, job: BuildJob) -> str:
-    """Return what says that script and definitions, as they are, are complete for a job. Raises `StorageError`."""
+    """Return what says that script and definitions, as they are, are complete for a job."""
     with storage_errors(paths.hooks):
         return " ".join((digest(job), *(sha256_of(paths.hooks / name) for name in (UNREACHED, LEFT_OUT))))
 
@@ -267,7 +264,7 @@ def read_script(paths: JobPaths) -> frozenset[str]:
 def mlas_texts(paths: JobPaths) -> dict[str, str]:
     """Return the texts of MLAS's sources and headers, and of what fills its table in our own, by base name.
 
-    Those of the same name are joined. Raises `StorageError`.
+    Those of the same name are joined.
     """
     texts: dict[str, str] = {}
     folder = Path(paths.resolve(MLAS))

@@ -60,10 +60,7 @@ SUFFIXES: Final = (".cc", ".h")
 
 
 def cold_kernel_sources(paths: JobPaths, operators: Iterable[str]) -> tuple[Path, ...]:
-    """Return the sources of kernels that no hot operator has use for, in order; none when every kernel is hot.
-
-    Raises `StorageError`.
-    """
+    """Return the sources of kernels that no hot operator has use for, in order; none when every kernel is hot."""
     hot = tuple(operators)
     core = paths.sources / "onnxruntime" / "onnxruntime"
     return tuple(core / name for name in cold_kernels(_texts(core), hot)) if hot else ()
@@ -179,10 +176,7 @@ class SelectiveBuild:
         return self.upstream.paths
 
     def without_unreached(self, linked: CompileOutcome) -> CompileOutcome:
-        """Link again without the kernels that nothing in the library reaches, if the job's build options say so.
-
-        Raises as `leave_out_unreached` does.
-        """
+        """Link again without the kernels that nothing in the library reaches, if the job's build options say so."""
         if linked.failed or not self.job.build_options.dead_kernel_elimination:
             return linked
         link, texts, mechanisms = self.upstream.link, self._texts, self.mechanisms
@@ -247,7 +241,7 @@ class SelectiveBuild:
 
     @cached_property
     def mechanisms(self) -> Mechanisms:
-        """What the tree has for the job. Raises as `find_mechanisms` does."""
+        """What the tree has for the job."""
         return find_mechanisms(self._paths, self.job, self._texts)
 
     @cached_property
@@ -300,10 +294,7 @@ class SelectiveBuild:
             return frozenset()
 
     def index(self) -> UnitIndex:
-        """Return the index that the objects of this tree make, all of which must have been compiled.
-
-        Raises as `read_objects` and `make_index` do.
-        """
+        """Return the index that the objects of this tree make, all of which must have been compiled."""
         objects = read_objects(self._paths)
         roots = [symbols.unit for symbols in objects if symbols.unit.endswith(f"/{ROOT}")]
         return make_index(variant_of(self.job), objects, roots)

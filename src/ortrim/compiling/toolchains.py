@@ -352,11 +352,7 @@ INSTALL: Final = {"gcc": "apt-get install g++", "clang": "apt-get install clang"
 
 
 def system_toolchain(kind: Literal["gcc", "clang"]) -> Toolchain:
-    """Return the toolchain of a compiler found on `PATH`, which compiles for this machine only.
-
-    Raises `ToolError`: `compiler-missing`, or `compiler-too-old` for one that cannot compile ONNX Runtime (C++20
-    in the tests of upstream starts at gcc 11; see its `cmake/CMakeLists.txt`).
-    """
+    """Return the toolchain of a compiler found on `PATH`, which compiles for this machine only."""
     programs = (*PROGRAMS[kind], "ar", "ranlib")
     missing = [program for program in programs if shutil.which(program) is None]
     if missing:

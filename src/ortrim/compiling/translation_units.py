@@ -107,7 +107,7 @@ class UnitIndex:
 
 
 def read_index(text: str | bytes, where: str = "") -> UnitIndex:
-    """Read an index; `where` names the file in errors. Raises `SourcesError` (`bad-unit-index`)."""
+    """Read an index; `where` names the file in errors."""
     if len(text) > LARGEST_INDEX:
         raise bad_index(where, f"it is larger than {LARGEST_INDEX:,} bytes")
     with index_errors(where):
@@ -344,9 +344,8 @@ def make_index(variant: Variant, objects: Iterable[ObjectSymbols], roots: Iterab
     """Make the index of all objects of a build; `roots` are the units that the link itself names.
 
     Of a symbol with several definers all are needed. The need of a kernel's registration is left out, so that a kernel
-    is compiled only for its operator; a kernel whose operator is not known is needed as any symbol is. A unit that
-    was compiled twice is one unit. Raises `SourcesError` (`bad-unit-index`) for a root that was not compiled, for no
-    root at all, and for a name that an index cannot hold.
+    is compiled only for its operator; a kernel whose operator is not known is needed as any symbol is. A unit that was
+    compiled twice is one unit.
     """
     entries = _merged(objects)
     numbers = {entry.unit: number for number, entry in enumerate(entries)}
@@ -421,7 +420,7 @@ class IndexFound:
 
 
 def find_index(variant: Variant) -> IndexFound:
-    """Return the index of a variant: the shipped one, else the learnt one. Raises as `shipped_index` does."""
+    """Return the index of a variant: the shipped one, else the learnt one."""
     shipped = shipped_index(variant)
     return learnt_index(variant) if shipped is None else IndexFound(index=shipped)
 
@@ -429,8 +428,7 @@ def find_index(variant: Variant) -> IndexFound:
 def nearest_index(variant: Variant) -> UnitIndex | None:
     """Return the index that is most like that of a variant without one; None when there is none at all.
 
-    The version counts most, then the target. Raises as `shipped_index` does; what was learnt and cannot be read is
-    passed over.
+    The version counts most, then the target.
     """
     found = [read_index(pin_text(name) or "", name) for name in pin_names("units")]
     with suppress(StorageError):
@@ -453,7 +451,7 @@ def _distance(one: Variant, other: Variant) -> tuple[object, ...]:
 def shipped_index(variant: Variant) -> UnitIndex | None:
     """Return the index that is pinned for a variant, None when there is none.
 
-    As of every pin file, one in the user's pins folder comes first. Raises `SourcesError` (`bad-unit-index`).
+    As of every pin file, one in the user's pins folder comes first.
     """
     name = f"units/{variant.stem}.json"
     try:
@@ -475,10 +473,7 @@ def learnt_index(variant: Variant) -> IndexFound:
 
 
 def save_learnt(index: UnitIndex) -> Path:
-    """Keep an index for later builds of its variant, in place of any older one; return its file.
-
-    Raises `StorageError`; the older one then stays.
-    """
+    """Keep an index for later builds of its variant, in place of any older one; return its file."""
     path = cache_folder(LEARNT) / f"{index.variant.stem}.json"
     with locked(path):  # Until it is recorded, another build would take it for damaged.
         write_atomically(path, render_index(index))

@@ -75,7 +75,7 @@ def shared_zig(toolchain: Toolchain) -> Iterator[Path]:
 def own_zig(tree: Path, toolchain: Toolchain) -> Iterator[None]:
     """Have a tree begin with what zig compiled for others, and others with what it compiled for this one.
 
-    Compiling it takes a minute; the shared folder is nobody's for as long as a build takes. Raises `StorageError`.
+    Compiling it takes a minute; the shared folder is nobody's for as long as a build takes.
     """
     own = tree / "zig"
     if toolchain.kind != "zig" or own.exists():
@@ -93,10 +93,7 @@ ZIGS_WORK: Final = shutil.ignore_patterns("tmp")
 
 
 def copy_zig(source: Path, destination: Path) -> None:
-    """Copy what zig has compiled to what is there; of a copy that is cut short nothing stays, which zig would believe.
-
-    Raises `StorageError`.
-    """
+    """Copy what zig has compiled to what is there; nothing stays of a copy that is cut short, as zig would believe it."""
     try:
         with storage_errors(destination):
             shutil.copytree(source, destination, ignore=ZIGS_WORK, dirs_exist_ok=True)
@@ -108,8 +105,7 @@ def copy_zig(source: Path, destination: Path) -> None:
 def empty_unless_made_of(tree: Path, *inputs: Path) -> None:
     """Empty a tree that was compiled from other copies of its inputs, such as sources that were unpacked anew since.
 
-    A precompiled header knows the times of the files in it, and clang refuses it once they have others. Raises
-    `StorageError`.
+    A precompiled header knows the times of the files in it, and clang refuses it once they have others.
     """
     made_of = tree / "inputs"
     with storage_errors(tree):
@@ -127,10 +123,7 @@ def _empty(tree: Path) -> None:
 
 
 def require_past(*folders: Path) -> None:
-    """Refuse inputs that are newer than now: build files would be older than what they are made of, for ever.
-
-    Raises `StorageError` (`clock-behind`).
-    """
+    """Refuse inputs that are newer than now: build files would be older than what they are made of, for ever."""
     for folder in folders:
         with storage_errors(folder):
             ahead = _newest((folder,)) - time.time()
@@ -205,7 +198,7 @@ def linked_archive(job: RunnerJob) -> Path:
 
 
 def result_of(folder: Path) -> JobResult:
-    """Return the result that a finished build's folder holds. Raises `StorageError` `build-damaged`."""
+    """Return the result that a finished build's folder holds."""
     try:
         facts = from_json(BuildFacts, (folder / "facts.json").read_bytes())
     except (OSError, ValidationError) as error:
@@ -237,10 +230,7 @@ def write_facts(destination: Path, facts: BuildFacts) -> None:
 
 
 def collect(job: BuildJob, paths: JobPaths, destination: Path, log: Path) -> None:
-    """Copy what outlives the build out of its folder.
-
-    Raises `BuildError` `output-missing` when the build ended well without leaving what the plan expects.
-    """
+    """Copy what outlives the build out of its folder."""
     for output in job.expected_outputs:
         if not (paths.build / output).is_file():
             what = f"the build succeeded but made no {output}"

@@ -52,10 +52,7 @@ def is_provider_source(name: str) -> bool:
 
 
 def require_providers(job: BuildJob, models: Iterable[PlannedModel]) -> None:
-    """Refuse providers that could not do their work.
-
-    Raises `PlanError`: `provider-needs-runtime-style`, `provider-unsupported` or `provider-sources-missing`.
-    """
+    """Refuse providers that could not do their work."""
     for provider in job.providers:
         for model in models:
             _require_style(job, provider, model)

@@ -46,8 +46,7 @@ SECONDS: Final = 60
 def require_known(job: BuildJob, tree: Path, tools: Path) -> None:
     """Refuse a job with options that the `build.py` of an unpacked `tree`, or its CMake files, do not know.
 
-    A `build.py` that lists no option at all is left to say by itself what ails it. Raises `BuildError`
-    (`unknown-upstream-option`), and `StorageError`.
+    A `build.py` that lists no option at all is left to say by itself what ails it.
     """
     script = tree / "tools" / "ci_build" / "build.py"
     listed = run((*ISOLATED_PYTHON, script, "--help"), environment=environment_with(tools), timeout_seconds=SECONDS)

@@ -152,10 +152,7 @@ class AndroidManifest:
 
 
 def read_android_manifest(data: bytes, where: str) -> AndroidManifest:
-    """Return what a library's manifest says.
-
-    Raises `BinaryError` (`not-an-aar` for the binary form, which APKs have; `bad-android-manifest`).
-    """
+    """Return what a library's manifest says."""
     if data.startswith(BINARY_XML):
         hint = "give the AAR, not an app's APK"
         raise BinaryError("not-an-aar", "this manifest is compiled, as in an APK", where=where, hint=hint)
@@ -201,11 +198,7 @@ LARGEST_TEXT: Final = 16 << 20
 
 
 def read_aar(path: Path) -> AarFacts:
-    """Return what an AAR holds.
-
-    Raises `BinaryError` (`not-an-aar`, `bad-android-manifest`, `corrupt-class`, `corrupt-elf`, `not-elf`, ...) and
-    `StorageError` as `open_zip` does.
-    """
+    """Return what an AAR holds."""
     with open_zip(path, str(path)) as archive:
         if MANIFEST not in archive.members:
             hint = "an AAR is a zip archive with AndroidManifest.xml at its top"

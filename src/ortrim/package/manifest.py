@@ -107,10 +107,7 @@ def joined_inputs(parts: Iterable[PackageInputs]) -> PackageInputs:
 
 
 def check_inputs(inputs: PackageInputs) -> None:
-    """Refuse inputs that are absent or not those of the plan.
-
-    Raises `PackageError` (`package-input-missing`, `model-changed`).
-    """
+    """Refuse inputs that are absent or not those of the plan."""
     files = [inputs.result.library, inputs.licence, inputs.notices, *(licence.path for licence in inputs.licences)]
     files += [inputs.result.headers / name for name in REQUIRED_HEADERS]
     files += [inputs.result.archive] if inputs.result.archive is not None else []
@@ -174,10 +171,7 @@ def make_manifest(inputs: PackageInputs, files: tuple[FileEntry, ...]) -> Manife
 
 
 def read_manifest(path: Path) -> Manifest:
-    """Return the manifest of a package, given its folder, its archive, or `manifest.json` itself.
-
-    Raises `PackageError` (`package-missing`, `package-damaged`, `manifest-missing`, `manifest-damaged`).
-    """
+    """Return the manifest of a package, given its folder, its archive, or `manifest.json` itself."""
     if not path.exists():
         raise PackageError("package-missing", "there is no such package", where=str(path))
     if path.is_dir():
@@ -383,7 +377,7 @@ def _licences(expression: str) -> list[License]:
 
 
 def refuse_machine_paths(inputs: PackageInputs, files: tuple[PackagedFile, ...]) -> None:
-    """Look for the folders of the build and the sources in every file. Raises `PackageError` (`machine-path`)."""
+    """Look for the folders of the build and the sources in every file."""
     folders = sorted({str(path).encode() for path in _folders(inputs)})
     for file in files:
         content = file.content if isinstance(file.content, bytes) else file.content.read_bytes()

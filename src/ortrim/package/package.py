@@ -103,9 +103,8 @@ TEMPLATES: Final = {
 def library_files(inputs: PackageInputs) -> tuple[tuple[PackagedFile, ...], tuple[PackagedLink, ...]]:
     """Return the library and what leads to it: the link for linkers, the CMake and the pkg-config files.
 
-    A static library stands in place of the shared one. The shared library's file is called by its soname, which is
-    what a program asks for at run time; `libonnxruntime.so`, which is what a linker asks for, is a link to it.
-    Raises `PackageError` (`bad-soname`) and those of `read_library`.
+    A static library stands in place of the shared one. The shared library's file is called by its soname, which is what
+    a program asks for at run time; `libonnxruntime.so`, which is what a linker asks for, is a link to it.
     """
     if inputs.result.archive is not None:
         archive = PackagedFile(path=f"lib/{ARCHIVE}", content=inputs.result.archive)
@@ -192,10 +191,8 @@ def make_package(inputs: PackageInputs, destination: Path) -> Package:
 
     The library's symbols go into an archive of their own, `<name>-symbols.tar.gz`.
 
-    The same inputs give the same bytes on any machine. Folder and archive appear when they are complete; a folder
-    that is there already is kept when it is exactly what would be made, else replaced. Raises `PackageError`
-    (`package-input-missing`, `model-changed`, `bad-package-path`, `bad-soname`, `machine-path`, `symbols-differ`),
-    `BinaryError` for a library that cannot be read, `StorageError` (`package-not-written`, `disk-full`).
+    The same inputs give the same bytes on any machine. Folder and archive appear when they are complete; a folder that
+    is there already is kept when it is exactly what would be made, else replaced.
     """
     check_inputs(inputs)
     try:

@@ -33,8 +33,7 @@ def write_archive(folder: Path, destination: Path) -> None:
     """Write `folder` as a `tar.gz` whose only top-level entry is its name; `destination` appears when it is complete.
 
     Entries are in order of their paths and carry no owner and no time of their own; files are 0644, or 0755 when
-    executable. Raises `PackageError` (`not-archivable`) for anything but files, folders and links that stay inside,
-    and `StorageError` (`archive-not-written`).
+    executable.
     """
     with new_archive(destination) as file:
         _write(folder, file)
@@ -42,10 +41,7 @@ def write_archive(folder: Path, destination: Path) -> None:
 
 @contextmanager
 def new_archive(destination: Path) -> Iterator[IO[bytes]]:
-    """Open an archive for writing; `destination` appears when it is complete, and nothing is left when it is not.
-
-    Raises `StorageError` (`archive-not-written`, `disk-full`).
-    """
+    """Open an archive for writing; `destination` appears when it is complete, and nothing is left when it is not."""
     try:
         destination.parent.mkdir(parents=True, exist_ok=True)
         descriptor, name = tempfile.mkstemp(dir=destination.parent, prefix=f".{destination.name}.")
@@ -130,8 +126,7 @@ BUILD_IDS: Final = ".build-id"
 def debug_file(library: Path, symbols: Path) -> PackagedFile:
     """Return a library's symbols under the path `.build-id/ab/cdef.debug`.
 
-    That is where gdb, lldb, llvm-symbolizer, elfutils, perf and debuginfod look. Raises `PackageError`
-    (`symbols-differ`) for those of another link, and as `build_id_of` does.
+    That is where gdb, lldb, llvm-symbolizer, elfutils, perf and debuginfod look.
     """
     shipped, found = build_id_of(library), build_id_of(symbols)
     if not found or shipped != found:
@@ -143,7 +138,7 @@ def debug_file(library: Path, symbols: Path) -> PackagedFile:
 
 
 def check_paths(paths: Iterable[str]) -> None:
-    """Refuse paths that leave the package or occur twice. Raises `PackageError` (`bad-package-path`)."""
+    """Refuse paths that leave the package or occur twice."""
     seen: set[str] = set()
     for path in paths:
         if not is_plain_path(path) or path in seen:
@@ -191,8 +186,7 @@ def write_zip(destination: Path, files: Iterable[PackagedFile], links: Iterable[
     """Write files and links as a zip archive that appears at `destination` when it is complete.
 
     Members are deflated, in order of their paths, with no time, owner or folder of their own. The bytes also depend on
-    the zlib that Python is linked with. Raises `PackageError` (`bad-package-path`) and `StorageError`
-    (`archive-not-written`).
+    the zlib that Python is linked with.
     """
     with new_archive(destination) as file:
         fill_zip(file, files, links)
@@ -223,8 +217,7 @@ def _zips_add(archive: zipfile.ZipFile, each: PackagedFile | PackagedLink) -> No
 def write_in_place(destination: Path, files: Sequence[PackagedFile], owned: str) -> None:
     """Write files into a folder, in their order; those that hold the same already are left alone.
 
-    Below the inner folder `owned` nothing else stays; what else is in the destination does. Raises `StorageError`;
-    what was written before that stays, so that a second try has less to do.
+    Below the inner folder `owned` nothing else stays; what else is in the destination does.
     """
     with storage_errors(destination):
         destination.mkdir(parents=True, exist_ok=True)

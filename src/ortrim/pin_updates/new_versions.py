@@ -59,7 +59,7 @@ MOST_TRIALS: Final = 64
 
 
 def model_limits(runtime: FullRuntime) -> VersionLimits:
-    """Return the limits of a full runtime. Raises `SourcesError` `no-model-limits`, and as `run_script` does."""
+    """Return the limits of a full runtime."""
     with tempfile.TemporaryDirectory(prefix="ortrim-limits-") as name:
         opset = _highest(LEAST_OPSET, runtime, lambda value: _loads(runtime, Path(name), opset=value))
         ml_opset = _highest(LEAST_ML_OPSET, runtime, lambda value: _loads(runtime, Path(name), ml_opset=value))
@@ -115,10 +115,7 @@ def upstream_client(mirrors: Mirrors) -> GitHub:
 
 
 def released_versions(client: GitHub) -> tuple[str, ...]:
-    """Return the numbers of all releases that are neither drafts nor pre-releases, oldest first.
-
-    Raises `NetworkError` as `GitHub.get` does.
-    """
+    """Return the numbers of all releases that are neither drafts nor pre-releases, oldest first."""
     found = everything(client, f"{UPSTREAM.path}/releases", tuple[Release, ...], tuple)
     stable = {each.tag_name.removeprefix("v") for each in found if not (each.draft or each.prerelease)}
     return tuple(sorted((each for each in stable if release_number(each)), key=_number))
@@ -128,8 +125,7 @@ def pin_new_versions(released: Iterable[str], console: Console, *, mirrors: Mirr
     """Pin every released version that is newer than the newest pinned one, each whole or not at all.
 
     A version that cannot be pinned stops no other: the record says why. Versions that are known to be broken are left
-    out. The newest pinned one gets what its pin lacks. Raises
-    `StorageError`: a full disk is no version's fault.
+    out. The newest pinned one gets what its pin lacks.
     """
     last = newest_pinned()
     done, refused = [], []
@@ -158,8 +154,7 @@ def wanted_versions(released: Iterable[str], last: str) -> tuple[str, ...]:
 def pin_version(version: str, announce: Callable[[str], None], mirrors: Mirrors = ()) -> tuple[Path, ...]:
     """Pin the sources of a version, and of one that ortrim does not know what else it takes; return what was written.
 
-    Everything is found out before the entry is written that makes a version known. Raises as `pin_sources`,
-    `converter_text` and `model_limits` do, and `SpecError` for a version that is known to be broken or that is none.
+    Everything is found out before the entry is written that makes a version known.
     """
     if version in versions_file()["versions"]:
         known_version(version)
@@ -198,7 +193,7 @@ def build_versions(request: Request, folder: Path, console: Console) -> tuple[Ve
     """Build a buildspec with the versions in a folder's record and leave their reports there, the last one's first.
 
     With nothing new there is one report at most. That a version cannot be built is written into the record and is no
-    error. Raises `SourcesError` `no-record`, and at once what is no version's fault: `Interrupted`, `StorageError`.
+    error.
     """
     update = read_update(folder)
     if update is None:
@@ -223,7 +218,7 @@ def _to_build(update: VersionsUpdate) -> dict[str, str]:
 
 
 def read_built(update: VersionsUpdate, folder: Path) -> tuple[VerifyReport, ...]:
-    """Return the reports that `build_versions` left in a folder, be it interrupted. Raises as `read_report` does."""
+    """Return the reports that `build_versions` left in a folder, be it interrupted."""
     unbuilt = {each.version for each in update.unbuilt}
     files = (folder / name / JSON_NAME for version, name in _to_build(update).items() if version not in unbuilt)
     return tuple(read_report(file) for file in files if file.is_file())
@@ -232,8 +227,7 @@ def read_built(update: VersionsUpdate, folder: Path) -> tuple[VerifyReport, ...]
 def build_each(request: Request, versions: Iterable[str], console: Console) -> tuple[Outcome, ...]:
     """Build a buildspec with each of several versions, each into a folder of its own below the request's.
 
-    A version that cannot be built stops no other. Raises the last one's error when none could be built, and at once
-    what is no version's fault: `Interrupted`, `StorageError`.
+    A version that cannot be built stops no other.
     """
     outcomes: list[Outcome] = []
     error: Diagnostic | None = None
@@ -261,7 +255,7 @@ def _built(request: Request, console: Console) -> tuple[VerifyReport, ...] | Dia
 
 
 def proposal_body(folder: Path) -> str:
-    """Return Markdown about the record and the reports in a folder. Raises as `read_update` and `read_report` do."""
+    """Return Markdown about the record and the reports in a folder."""
     update = read_update(folder)
     if update is None:
         return "Nothing was built with these pins.\n"
@@ -321,8 +315,7 @@ class IndexMade:
 def make_unit_index(request: Request, console: Console) -> tuple[IndexMade, ...]:
     """Build each target in full, write the index of it, and check that a pruned library of the buildspec is the same.
 
-    Takes as long as upstream's own build. Raises what a build raises, and `BuildError` (`pruning-differs`): the index
-    is then not written.
+    Takes as long as upstream's own build.
     """
     planned = make_planned(request, console)
     made = []

@@ -34,8 +34,7 @@ TITLE: Final = "Bring the pins up to date"
 def propose(repository: Path, body: str) -> str | None:
     """Commit what changed among the pins to a branch, push it, open a pull request and return its address.
 
-    The branch is named after the change: None when nothing changed, or when the same change was proposed before. Raises
-    as `git` and `gh` do.
+    The branch is named after the change: None when nothing changed, or when the same change was proposed before.
     """
     git(repository, "add", "--", *PATHS)
     change = git(repository, "diff", "--cached", "--", *PATHS)
@@ -55,8 +54,7 @@ def propose(repository: Path, body: str) -> str | None:
 def take_pins(proposed: Path, repository: Path) -> tuple[Path, ...]:
     """Copy the pins of another job's checkout in `proposed` over those of the repository, and return them.
 
-    Nothing else of it is taken: who proposes may write, and who made them ran the code of others. Raises `StorageError`
-    `not-a-pin` for whatever else lies among the pins; then nothing is taken.
+    Nothing else of it is taken: who proposes may write, and who made them ran the code of others.
     """
     (pins,) = PATHS
     source = proposed / pins
@@ -133,13 +131,13 @@ def refused_by(version: str, diagnostic: Diagnostic) -> Refused:
 
 
 def write_update(update: VersionsUpdate, folder: Path) -> Path:
-    """Write the record into a folder and return its file. Raises `StorageError`."""
+    """Write the record into a folder and return its file."""
     write_atomically(folder / RECORD, to_json(update))
     return folder / RECORD
 
 
 def read_update(folder: Path) -> VersionsUpdate | None:
-    """Read the record in a folder, None when there is none. Raises `StorageError` (`record-damaged`, ...)."""
+    """Read the record in a folder, None when there is none."""
     path = folder / RECORD
     with storage_errors(path):
         if not path.is_file():

@@ -63,8 +63,7 @@ class VersionsComparison:
 def compared(outcomes: Sequence[Outcome]) -> VersionsComparison:
     """Return sizes, then for each device and model of the first report: memory, load, the time of a run.
 
-    That time is the median of the case that takes longest in the first report. There has to be a report. Raises
-    `VerifyError` `reports-unlike` for reports of different buildspecs or targets.
+    That time is the median of the case that takes longest in the first report. There has to be a report.
     """
     reports = [each if isinstance(each, VerifyReport) else None for each in outcomes]
     first = next(report for report in reports if report)

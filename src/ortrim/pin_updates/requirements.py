@@ -39,8 +39,7 @@ def resolved(
     """Return the wheels that pip would take, by the user's own index; None when one of the requirements has none there.
 
     `python` is a CPython (`3.12`), `platforms` are in the words of wheels' names; without `dependencies`, only what is
-    required itself. Raises `NetworkError` (`index-unreachable`, `untrusted-certificate`, `bad-index-answer`) or
-    `ToolError` (`install-failed`).
+    required itself.
     """
     with tempfile.TemporaryDirectory(prefix="ortrim-resolving-") as folder:
         report = Path(folder) / "report.json"
@@ -110,10 +109,7 @@ class _Found:
 
 
 def pinned_text(wanted: WantedRequirement, announce: Callable[[str], None]) -> str:
-    """Return the lines of a requirements file, with the newest versions that pip takes.
-
-    Raises `SourcesError` (`no-wheel`) when there is no wheel for any of the Pythons, and as `resolved` does.
-    """
+    """Return the lines of a requirements file, with the newest versions that pip takes."""
     found = _Found()
     for python in wanted.pythons:
         announce(f"ask the package index for {', '.join(wanted.packages)} for Python {python}")

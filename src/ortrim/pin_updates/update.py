@@ -84,8 +84,7 @@ def pin_sources(
 
     Each dependency's archive must have the SHA-1 that upstream's own `cmake/deps.txt` gives; of one that cannot be
     fetched, that alone stays what decides. `mirrors` are pairs (prefix of an address, what to fetch from instead); the
-    pins keep upstream's addresses. The file is written last, where ortrim reads it. Raises
-    `SourcesError` (`bad-dependency-list`, `git-failed`, `no-such-tag`).
+    pins keep upstream's addresses. The file is written last, where ortrim reads it.
     """
     tag = f"v{version}"
     announce(f"ask for the commit of {tag}")
@@ -156,9 +155,9 @@ ACTION_RELEASE: Final = re.compile(r"^[0-9a-f]{40}\trefs/tags/(v(\d+)\.(\d+)\.(\
 def update_action_pins(*, mirrors: Mirrors, announce: Callable[[str], None]) -> Path:
     """Pin the newest release of each action that the pins name, by its commit, and return the file that was written.
 
-    `mirrors` are pairs of a beginning of addresses and what to read instead. An action whose release is not found
-    keeps its pin and stops no other; what was found is written before that is raised: a `DiagnosticGroup` of
-    `SourcesError` (`no-release`, `git-failed`). Raises `SourcesError` `bad-pin-file`.
+    `mirrors` are pairs of a beginning of addresses and what to read instead. An action whose release is not found keeps
+    its pin and stops no other; what was found is written before that is raised: a `DiagnosticGroup` of `SourcesError`
+    (`no-release`, `git-failed`).
     """
     text = shipped_text(ACTIONS_FILE)
     failed: list[Diagnostic] = []
@@ -198,7 +197,6 @@ def update_image_pins(
     Each archive must have the SHA-1 of Google's list. `mirrors` are as for `update_action_pins`, for the archives;
     images come from where the engine gets them. What cannot be fetched keeps its pin and stops nothing else. Returns
     the file written, which is the one that ortrim reads; then raises a `DiagnosticGroup` of what could not be fetched.
-    Raises `SourcesError` `bad-pin-file`, and `StorageError`.
     """
     text = shipped_text(IMAGES_FILE)
     pins = read_image_pins(text)
@@ -274,8 +272,7 @@ def _archives(pins: ImagePins, mirrors: Mirrors, announce: Callable[[str], None]
 def converter_text(version: str, announce: Callable[[str], None]) -> str:
     """Return a requirements file for the full runtime of one version, with the digest of every wheel.
 
-    Versions of what it needs are those that pip takes on each Python on x86-64. Raises `SourcesError` `no-converter`
-    when there is no wheel for any Python that ortrim runs on, and as `pinned_text` does.
+    Versions of what it needs are those that pip takes on each Python on x86-64.
     """
     try:
         lines = pinned_text(WantedRequirement(packages=(f"{DISTRIBUTION}=={version}",)), announce)
@@ -316,8 +313,7 @@ FILES: Final[Mapping[str, tuple[str, WantedRequirement]]] = MappingProxyType({
 def update_requirements(announce: Callable[[str], None]) -> tuple[Path, ...]:
     """Pin the newest version of each package with the digests of its wheels, and return the files that were written.
 
-    Nothing is written unless all were found. Raises `SourcesError`, `NetworkError` and `ToolError` as `pinned_text`
-    does, and `StorageError`.
+    Nothing is written unless all were found.
     """
     texts = {
         name: f"# {purpose}\n{MADE_BY}{pinned_text(wanted, announce)}" for name, (purpose, wanted) in FILES.items()

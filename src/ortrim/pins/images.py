@@ -55,20 +55,14 @@ class ImagePins:
     archives: dict[PackagePath, ArchivePin] = field(default_factory=dict)
 
     def base(self, name: str) -> BasePin:
-        """Return a base image that is pinned, or made of packages.
-
-        Raises `SourcesError` `image-not-pinned`.
-        """
+        """Return a base image that is pinned, or made of packages."""
         pin = self.bases.get(name)
         if pin is None or not (pin.digest or (pin.suite and pin.packages)):
             raise _not_pinned(f"bases.{name}", "the digest of the base image", pin.reference if pin else "")
         return pin
 
     def archive(self, package: str) -> tuple[str, str]:
-        """Return file and SHA-256 of an archive, by its name in the SDK (`ndk;27.2.12479018`).
-
-        Raises `SourcesError` `image-not-pinned`.
-        """
+        """Return file and SHA-256 of an archive, by its name in the SDK (`ndk;27.2.12479018`)."""
         pin = self.archives.get(package)
         if pin is None or not (pin.file and pin.sha256):
             raise _not_pinned(f"archives.{package}", "the SHA-256 of the archive", package)
@@ -76,12 +70,12 @@ class ImagePins:
 
 
 def image_pins() -> ImagePins:
-    """Return the pins of images: the user's own, or those that travel with ortrim. Raises `SourcesError`."""
+    """Return the pins of images: the user's own, or those that travel with ortrim."""
     return read_image_pins(shipped_text(IMAGES_FILE))
 
 
 def read_image_pins(text: str) -> ImagePins:
-    """Read a file of image pins. Raises `SourcesError` `bad-pin-file`."""
+    """Read a file of image pins."""
     return validated(ImagePins, parsed(text, IMAGES_FILE), IMAGES_FILE)
 
 
@@ -111,20 +105,17 @@ class _ActionsContent:
 
 
 def action_pins() -> Mapping[str, ActionPin]:
-    """Return the pins of actions: the user's own, or those that travel with ortrim. Raises `SourcesError`."""
+    """Return the pins of actions: the user's own, or those that travel with ortrim."""
     return read_action_pins(shipped_text(ACTIONS_FILE))
 
 
 def read_action_pins(text: str) -> Mapping[str, ActionPin]:
-    """Read a file of action pins. Raises `SourcesError` `bad-pin-file`."""
+    """Read a file of action pins."""
     return validated(_ActionsContent, parsed(text, ACTIONS_FILE), ACTIONS_FILE).actions
 
 
 def action_reference(pins: Mapping[str, ActionPin], name: str) -> str:
-    """Return what a step `uses`, with the tag as a comment; `name` may go deeper (`actions/cache/restore`).
-
-    Raises `SourcesError` `action-not-pinned`.
-    """
+    """Return what a step `uses`, with the tag as a comment; `name` may go deeper (`actions/cache/restore`)."""
     owner, _, rest = name.partition("/")
     pin = pins.get(f"{owner}/{rest.partition('/')[0]}")
     if pin is None or pin.commit is None:

@@ -143,10 +143,7 @@ class CommitPin:
 
 
 def read_source_set(text: str, name: str, licences: dict[str, str]) -> SourceSet:
-    """Read the pin file of a set of archives.
-
-    Raises `SourcesError`: `pin-without-digest` for an entry that says where but not what, `bad-pin-file`.
-    """
+    """Read the pin file of a set of archives."""
     data = parsed(text, name)
     for component, table in _tables(data.get("components")):
         if "sha256" not in table:
@@ -162,7 +159,7 @@ def read_source_set(text: str, name: str, licences: dict[str, str]) -> SourceSet
 
 
 def read_commit_pin(text: str, name: str) -> CommitPin:
-    """Read the pin file of upstream's commit. Raises `SourcesError` as `read_source_set` does."""
+    """Read the pin file of upstream's commit."""
     data = parsed(text, name)
     if "commit" not in data:
         raise _without_digest(name, "commit")
@@ -191,7 +188,7 @@ def _pin(name: str, entry: _Component, licences: dict[str, str], where: str) -> 
 
 
 def parsed(text: str, name: str) -> dict[str, Any]:
-    """Return the TOML data of a pin file. Raises `SourcesError` `bad-pin-file`."""
+    """Return the TOML data of a pin file."""
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -199,7 +196,7 @@ def parsed(text: str, name: str) -> dict[str, Any]:
 
 
 def validated(kind: type[T], data: dict[str, Any], name: str) -> T:
-    """Return the data of a pin file as a value of a type. Raises `SourcesError` `bad-pin-file`."""
+    """Return the data of a pin file as a value of a type."""
     try:
         return pydantic.TypeAdapter(kind).validate_python(data)
     except pydantic.ValidationError as error:
@@ -269,10 +266,7 @@ def replacements() -> dict[str, ComponentSource]:
 
 
 def runtime_pins(version: str) -> RuntimePins:
-    """Return what is pinned for one version of ONNX Runtime.
-
-    Raises `SpecError` as `known_version` does, or `SourcesError` when a pin file is not valid.
-    """
+    """Return what is pinned for one version of ONNX Runtime."""
     entry = known_version(version)
     return RuntimePins(
         version=version,

@@ -19,8 +19,7 @@ from ortrim.errors import StorageError
 def pin_text(name: str) -> str | None:
     """Return the text of the pin file `name`, or None when there is none.
 
-    A file in the user's pins folder replaces the shipped one of the same name. Raises `StorageError` (`no-home`) when
-    `ORTRIM_PINS` begins with a home folder that there is not.
+    A file in the user's pins folder replaces the shipped one of the same name.
     """
     own = _own_file(name)
     if own is not None and own.is_file():
@@ -37,7 +36,7 @@ def pin_names(folder: str) -> tuple[str, ...]:
 
 
 def shipped_text(name: str) -> str:
-    """Return the text of a pin file that ortrim has, or of the user's own in its place. Raises as `pin_text` does."""
+    """Return the text of a pin file that ortrim has, or of the user's own in its place."""
     text = pin_text(name)
     assert text is not None
     return text
@@ -49,19 +48,13 @@ def shipped_file(name: str) -> Path:
 
 
 def user_pins_folder() -> Path:
-    """Return the user's pins folder: `ORTRIM_PINS`, or `pins` in the user's configuration folder.
-
-    Raises `StorageError` (`no-home`).
-    """
+    """Return the user's pins folder: `ORTRIM_PINS`, or `pins` in the user's configuration folder."""
     folder = chosen_folder("ORTRIM_PINS", user_config_path)
     return folder if os.environ.get("ORTRIM_PINS") else folder / "pins"
 
 
 def writable_pins_folder() -> Path:
-    """Return where updated pins belong: the checkout that ortrim runs from, else the user's pins folder.
-
-    Raises `StorageError` (`no-home`).
-    """
+    """Return where updated pins belong: the checkout that ortrim runs from, else the user's pins folder."""
     here = Path(__file__).resolve().parent
     in_a_checkout = here.parents[1].name == "src" and (here.parents[2] / "pyproject.toml").is_file()
     return here if in_a_checkout and not os.environ.get("ORTRIM_PINS") else user_pins_folder()

@@ -53,10 +53,7 @@ def supported_versions() -> tuple[str, ...]:
 
 
 def known_version(version: str) -> dict[str, Any]:
-    """Return the entry of a version that can be built.
-
-    Raises `SpecError` (`unknown-version`, `known-broken-version`).
-    """
+    """Return the entry of a version that can be built."""
     where = "onnxruntime.version"
     entry: dict[str, Any] | None = versions_file()["versions"].get(version)
     if entry is None:

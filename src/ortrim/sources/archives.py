@@ -34,9 +34,7 @@ def fetch_archives(
 ) -> dict[str, Path]:
     """Return the archive of each component, fetching those that are not in the cache, from a bundle if there is one.
 
-    Raises `SourcesError` (`digest-mismatch`, `bundle-lacks`, what `fetch_debian` raises), `NetworkError`, `ToolError`
-    (as `download_wheels` does) or `StorageError` (`disk-full`, before anything is fetched where there is no room for
-    it). What came before stays, so that the next run goes on from there.
+    What came before stays, so that the next run goes on from there.
     """
     missing = [component for component in components if not _is_kept(component)]
     bundle = site_bundle() if missing else None
@@ -150,7 +148,7 @@ ZONES: Final = {"github.com": "PST8PDT,M3.2.0,M11.1.0"}
 
 
 def _make_with_git(component: ComponentPin, found: re.Match[str]) -> None:
-    """Make the archive from the repository that its address names. Raises as `git` and `keep` do."""
+    """Make the archive from the repository that its address names."""
     ref = found["ref"] if COMMIT.fullmatch(found["ref"]) else f"refs/tags/{found['ref']}"
     number = re.sub(r"^v(?=\d)", "", found["ref"]) if found["host"] == "github.com" else found["ref"]
     prefix, ending = f"--prefix={found['name']}-{number}/", found["ending"]
@@ -178,7 +176,7 @@ class Dependency:
 
 
 def parse_dependencies(text: str) -> tuple[Dependency, ...]:
-    """Read `cmake/deps.txt`: lines `name;url;sha1`, comments from `#`. Raises `SourcesError`."""
+    """Read `cmake/deps.txt`: lines `name;url;sha1`, comments from `#`."""
     lines = [line.strip() for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
     return tuple(_dependency(line) for line in lines)
 
@@ -198,7 +196,7 @@ def version_in(url: str) -> str:
 
 
 def read_dependencies(tree: Path) -> tuple[Dependency, ...]:
-    """Return what the list in a tree of ONNX Runtime's names. Raises `SourcesError` (`bad-dependency-list`)."""
+    """Return what the list in a tree of ONNX Runtime's names."""
     file = tree / DEPENDENCIES
     if not file.is_file():
         raise SourcesError("bad-dependency-list", "is missing", where=str(file))
@@ -212,8 +210,7 @@ def declared_components(
     """Return those of upstream's dependencies that a library is made of, by ortrim's own names.
 
     `known` has SHA-256 by SHA-1. Of what only some libraries need, those named by `optional` are among them. What is
-    gone from its address is taken from where the same can be had. Raises `SourcesError` (`bad-dependency-list`) for a
-    list that lacks what every library needs.
+    gone from its address is taken from where the same can be had.
     """
     listed = {each.name: each for each in dependencies}
     needed = [upstream for upstream, name in upstream_names().items() if name in COMPONENTS and upstream not in listed]

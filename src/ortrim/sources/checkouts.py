@@ -24,10 +24,7 @@ AS_STORED: Final = ("-c", "core.autocrlf=false", "-c", "core.eol=lf")
 
 
 def git(folder: Path, *arguments: str, **environment: str) -> str:
-    """Run git in `folder`, with more variables of the environment, and return what it printed.
-
-    Raises `SourcesError` (`git-failed`) with git's own words, or `ToolError` when there is no git.
-    """
+    """Run git in `folder`, with more variables of the environment, and return what it printed."""
     variables = {**os.environ, "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C", **certificates.git_variables(), **environment}
     silent_seconds = SILENT_SECONDS if "--progress" in arguments else None
     words: tuple[str | Path, ...] = ("git", "-C", folder, *arguments)
@@ -44,7 +41,7 @@ def write_archive(repository: Path, commit: str, archive: Path) -> None:
 
 
 def tagged_commit(url: str, tag: str) -> str:
-    """Ask a repository which commit a tag names. Raises `SourcesError` (`git-failed`, `no-such-tag`)."""
+    """Ask a repository which commit a tag names."""
     printed = git(Path(), "ls-remote", "--", url, f"refs/tags/{tag}", f"refs/tags/{tag}^{{}}")
     names = {name: commit for commit, name in (line.split("\t") for line in printed.splitlines() if "\t" in line)}
     commit = names.get(f"refs/tags/{tag}^{{}}", names.get(f"refs/tags/{tag}"))
@@ -63,10 +60,7 @@ class Checkout:
 
 
 def identify(path: Path | None, version: str) -> Checkout:
-    """Look at a checkout of ONNX Runtime.
-
-    Raises `SourcesError`: `no-checkout`, `not-onnxruntime`, `version-mismatch`.
-    """
+    """Look at a checkout of ONNX Runtime."""
     if path is None or not path.is_dir():
         hint = "set onnxruntime.path to a checkout of ONNX Runtime, relative to the buildspec"
         raise SourcesError("no-checkout", "is not a folder", where=str(path or "onnxruntime.path"), hint=hint)
@@ -91,10 +85,7 @@ def check_version(folder: Path, version: str) -> None:
 
 
 def copy_checkout(checkout: Checkout, destination: Path, work: Path) -> None:
-    """Copy a checkout's files into `destination`: those of its commit, or when it is not clean those it holds now.
-
-    Raises `SourcesError` (`checkout-changed`) when it is no longer what it was when identified.
-    """
+    """Copy a checkout's files into `destination`: those of its commit, or when it is not clean those it holds now."""
     if checkout.clean:
         work.mkdir(parents=True, exist_ok=True)
         write_archive(checkout.path, checkout.digest, work / "checkout.tar")

@@ -34,8 +34,7 @@ def fetch_commit(pin: CommitPin, folder: Path, work: Path, announce: Callable[[s
     """Fill the new `folder` with the files of a commit, without those that no build reads.
 
     First with git, which fetches no more than these; then, if the tree is pinned, as an archive of the commit. Where
-    there is a bundle, from that alone. `work` is a folder for what is needed meanwhile. Raises `SourcesError`
-    (`commit-unavailable` with the reason of each way, `tree-mismatch`, `bundle-lacks`) or `StorageError`.
+    there is a bundle, from that alone. `work` is a folder for what is needed meanwhile.
     """
     if (bundle := site_bundle()) is not None:
         announce(f"take {_named(pin)} from {bundle.path.name}")
@@ -89,7 +88,7 @@ def _with_git(pin: CommitPin, folder: Path, _work: Path) -> None:
 def fetch_objects(folder: Path, repository: str, commit: str, mirrors: Mirrors) -> None:
     """Make a repository of `folder` and fetch one commit into it, without the content of files where possible.
 
-    git fetches that as soon as it is needed. Raises as `git` does.
+    git fetches that as soon as it is needed.
     """
     git(folder, "init", "--quiet")
     git(folder, "remote", "add", "origin", mirrored(f"{repository}.git", mirrors))
@@ -119,11 +118,7 @@ def bundled_commit(pin: CommitPin) -> str:
 
 
 def pack_commit(pin: CommitPin, folder: Path, archive: Path) -> None:
-    """Write the files that `fetch_commit` brought as one archive.
-
-    Raises `SourcesError` (`tree-not-pinned`: nobody could check what comes out of it; as `require_tree` does) or
-    `StorageError`.
-    """
+    """Write the files that `fetch_commit` brought as one archive."""
     if pin.tree is None:
         what = "only its commit is pinned, which does not prove the files that a bundle holds"
         hint = "run: invoke pins.update --version VERSION, which pins git's ids of the files, too"
@@ -145,10 +140,7 @@ def _without_owner(member: tarfile.TarInfo) -> tarfile.TarInfo:
 
 
 def require_tree(folder: Path, tree: str, left_out: Mapping[str, str]) -> None:
-    """Refuse a folder whose files are not those of git's tree; those `left_out` are known by their ids.
-
-    Raises `SourcesError` (`tree-mismatch`).
-    """
+    """Refuse a folder whose files are not those of git's tree; those `left_out` are known by their ids."""
     with storage_errors(folder):
         actual = tree_id(folder, left_out)
     if actual != tree:

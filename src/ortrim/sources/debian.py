@@ -177,7 +177,7 @@ def prepare_apt(folder: Path, mirror: Mirror, suite: str, architecture: str = ""
 
 
 def run_apt(folder: Path, program: str, options: tuple[str, ...], *arguments: str) -> Completed:
-    """Run `apt-get` or `apt-cache` in `folder`. Raises `SourcesError` (`apt-missing`), `StorageError` (`disk-full`)."""
+    """Run `apt-get` or `apt-cache` in `folder`."""
     environment = {**os.environ, "LC_ALL": "C"}
     words = (program, "--quiet=1", *options, *arguments)
     try:
@@ -215,9 +215,8 @@ def not_delivered(names: str, suite: str, reasons: list[str]) -> SourcesError:
 def fetch_debian(components: Sequence[ComponentPin], suite: str, accept: Callable[[ComponentPin, Path], None]) -> None:
     """Fetch `components` from `suite` and hand each file over to `accept`, which checks and keeps it.
 
-    apt's exit codes are not believed: a source may have a second part that a mirror does not serve, though the
-    file that is wanted came. What counts is that the file is there. Mirrors are the host's own. Raises
-    `SourcesError` (`apt-missing`, `apt-no-sources`, `apt-failed`).
+    apt's exit codes are not believed: a source may have a second part that a mirror does not serve, though the file
+    that is wanted came. What counts is that the file is there. Mirrors are the host's own.
     """
     mirrors = host_mirrors(suite)
     if not mirrors:
@@ -290,8 +289,7 @@ class PackageRequest:
 def fetch_packages(request: PackageRequest, accept: Callable[[DebianPackage, Path], None]) -> None:
     """Fetch packages and hand each over to `accept`, which keeps what it needs; the file is removed afterwards.
 
-    A file is handed over only if its SHA-256 is that of the index, whose signature apt has checked. Raises
-    `SourcesError` (`apt-missing`, `apt-no-sources`, `apt-failed`, `digest-mismatch`).
+    A file is handed over only if its SHA-256 is that of the index, whose signature apt has checked.
     """
     mirrors = host_mirrors(request.suite)
     if not mirrors:
@@ -393,10 +391,10 @@ def is_debian_package(archive: Path) -> bool:
 
 
 def write_data_archive(package: Path, destination: Path) -> None:
-    """Copy the member `data.tar.*` out of a package. Raises `SourcesError` (`bad-debian-package`).
+    """Copy the member `data.tar.*` out of a package.
 
-    The format is described in deb(5) and ar(5): headers of 60 bytes, name in the first 16, decimal size in
-    ten from 48 on; members are padded to an even length.
+    The format is described in deb(5) and ar(5): headers of 60 bytes, name in the first 16, decimal size in ten from 48
+    on; members are padded to an even length.
     """
     length = package.stat().st_size
     with storage_errors(package), package.open("rb") as file:
@@ -421,12 +419,12 @@ class _Record:
 
 
 def write_packages(folder: Path, packages: Sequence[DebianPackage]) -> None:
-    """Write down what a folder was made of. Raises `StorageError`."""
+    """Write down what a folder was made of."""
     write_atomically(folder / PACKAGES_FILE, to_json(_Record(packages=tuple(packages))))
 
 
 def read_packages(folder: Path, *, code: str, what: str) -> tuple[DebianPackage, ...]:
-    """Return what a folder was made of. Raises `SourcesError` of this code, which says `what` is damaged."""
+    """Return what a folder was made of."""
     try:
         return from_json(_Record, (folder / PACKAGES_FILE).read_bytes()).packages
     except (OSError, ValidationError) as error:

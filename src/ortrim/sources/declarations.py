@@ -42,8 +42,7 @@ def declarations(cmake: Path, tree: Path, system: str, processor: str) -> tuple[
     """Return what upstream's `tree` declares for a target, in the order in which it is made available.
 
     `system` and `processor` are CMake's `CMAKE_SYSTEM_NAME` and `CMAKE_SYSTEM_PROCESSOR`. All that an execution
-    provider would need is among it. Raises `SourcesError` (`unknown-declarations`) when CMake cannot evaluate the
-    files or a dependency is patched by anything but `patch -p1`.
+    provider would need is among it.
     """
     upstream = tree / "cmake"
     values = (f"-DUPSTREAM={upstream.as_posix()}", f"-DSYSTEM={system}", f"-DPROCESSOR={processor}")
@@ -73,7 +72,6 @@ def apply_patches(folder: Path, patches: Iterable[Path]) -> None:
     """Apply upstream's patches to the unpacked sources of a dependency, in place.
 
     git applies what fits exactly; the program `patch` is needed for what fits only nearly, as it does upstream.
-    Raises `SourcesError` (`patch-failed`), and `ToolError` where `patch` is needed and absent.
     """
     for file in patches:
         exact = run(("git", "apply", "-p1", "--ignore-whitespace", "--whitespace=nowarn", file), cwd=folder)
@@ -91,7 +89,7 @@ def arrange_dependencies(folder: Path, cmake: Path, patched: Mapping[str, bool])
 
     `folder` has `onnxruntime` and a folder for each of `patched`, by the names of the pins, which says whether
     upstream's patches are for it: a distribution's sources are taken as they are. Where systems want other patches,
-    each has a folder of its own. Raises as `declarations` and `apply_patches` do.
+    each has a folder of its own.
     """
     tree = folder / "onnxruntime"
     components = {each.url: upstream_names().get(each.name, each.name) for each in read_dependencies(tree)}

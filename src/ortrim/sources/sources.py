@@ -82,10 +82,7 @@ class Resolution:
 def choices_of(
     runtime: RuntimePins, kind: str, path: Path | None, optional: frozenset[str] = frozenset()
 ) -> tuple[tuple[Resolution, ...], tuple[str, ...]]:
-    """Return the ways to get the sources, in the order to try them, and a note for each kind that is not pinned.
-
-    Raises `SourcesError` (`unpinned-source`) when there is none.
-    """
+    """Return the ways to get the sources, in the order to try them, and a note for each kind that is not pinned."""
     kinds = AUTO_ORDER if kind == "auto" else (kind,)
     found = {each: _choices_of_kind(runtime, each, path, optional) for each in kinds}
     notes = tuple(f"{each}: not pinned for ONNX Runtime {runtime.version}" for each in kinds if not found[each])
@@ -157,10 +154,7 @@ WORK: Final = ".work"
 
 
 def lay_out(choice: Resolution, folder: Path, announce: Callable[[str], None]) -> None:
-    """Fill `folder` with a subfolder for each component, their licences, and what pins them.
-
-    Raises `SourcesError`, `NetworkError` or `StorageError` for whatever is not as it should be.
-    """
+    """Fill `folder` with a subfolder for each component, their licences, and what pins them."""
     work = folder / WORK
     work.mkdir()
     archives: dict[str, Path] = {}
@@ -274,10 +268,9 @@ def fetch_sources(
     """Return the unpacked sources of a version, fetching and checking what is not in the cache.
 
     `kind` is `upstream`, `debian`, `path` (then `path` is a checkout; its dependencies come from archives) or `auto`:
-    the first kind that is pinned and works. `optional` names what only some libraries need, and these do. A tree in
-    the cache is used without any network; it is checked unless it is to stay `unread` until `sound_sources` is asked
-    for its folder. `announce` gets each longer step. Raises `SourcesError` (`unpinned-source`, `no-source-works`,
-    `digest-mismatch`, ...), `NetworkError` or `StorageError`; the cache then holds no part of a tree.
+    the first kind that is pinned and works. `optional` names what only some libraries need, and these do. A tree in the
+    cache is used without any network; it is checked unless it is to stay `unread` until `sound_sources` is asked for
+    its folder. `announce` gets each longer step.
     """
     choices, notes = choices_of(runtime, kind, path, optional)
     cached = next((choice for choice in choices if choice.folder.is_dir()), None)
@@ -288,7 +281,7 @@ def fetch_sources(
 
 
 def sound_sources(tree: SourceTree, announce: Callable[[str], None] = _silent) -> Path:
-    """Return the folder of a tree, unpacked anew when it is not what it was. Raises as `fetch_sources` does."""
+    """Return the folder of a tree, unpacked anew when it is not what it was."""
     if tree.resolution is not None:
         _publish(tree.resolution, announce)
     return tree.folder

@@ -417,7 +417,7 @@ class UsableEngine:
 
 
 def engine_named(name: str) -> ContainerEngine:
-    """Return an engine. Raises `UsageError` (`bad-option`)."""
+    """Return an engine."""
     for engine in ENGINES:
         if engine.tool.name == name:
             return engine
@@ -425,10 +425,7 @@ def engine_named(name: str) -> ContainerEngine:
 
 
 def probe(engine: ContainerEngine) -> UsableEngine:
-    """Find out whether an engine answers here; whether it may make containers shows when it does.
-
-    Raises `ToolError`: `tool-missing`, `tool-too-old`, `engine-not-running`, `engine-not-permitted`, `engine-failed`.
-    """
+    """Find out whether an engine answers here; whether it may make containers shows when it does."""
     installed = require(engine.tool)
     done = run(engine.probe, timeout_seconds=ANSWER_SECONDS)
     if done.returncode != 0:
@@ -443,8 +440,7 @@ def first_that_works(
 ) -> UsableEngine:
     """Return the requested engine, or else the first with which `attempt` raises no `ToolError`.
 
-    Engines that are installed but do not work are reported to `on_note`. Raises the error of the requested one, or
-    `ToolError` `no-container-engine` with the reason of each.
+    Engines that are installed but do not work are reported to `on_note`.
     """
     failures: list[Diagnostic] = []
     for engine in ENGINES if wanted is None else (engine_named(wanted),):

@@ -52,10 +52,7 @@ class Images:
     """The images in which a platform's toolchains run; these have Python, which is all that zig needs."""
 
     def require_image(self, toolchain: Toolchain, pins: ImagePins) -> None:
-        """Refuse a toolchain of which no image can be made, without fetching or building anything.
-
-        Raises `SourcesError` (`image-not-pinned`) or `ToolError` (`compiler-not-in-image`: it is this machine's own).
-        """
+        """Refuse a toolchain of which no image can be made, without fetching or building anything."""
         if toolchain.kind != "zig":
             what = f"the plan is for this machine's {toolchain.kind} {toolchain.version}, which the image does not have"
             hint = 'use compiler = "zig", which is the same in a container, or build with --executor native'
@@ -63,10 +60,7 @@ class Images:
         pins.base("python")
 
     def image_recipe(self, toolchain: Toolchain, announce: Callable[[str], None]) -> ImageRecipe:
-        """Return the recipe of the image in which a toolchain compiles, fetching what it adds.
-
-        Raises as `require_image` does, and `SourcesError` (`bad-pin-file`, what apt and downloads raise).
-        """
+        """Return the recipe of the image in which a toolchain compiles, fetching what it adds."""
         pins = image_pins()
         self.require_image(toolchain, pins)
         base, root = image_base(pins.base("python"), announce)
@@ -78,10 +72,7 @@ class Images:
 
 
 def image_base(pin: BasePin, announce: Callable[[str], None]) -> tuple[BasePin, DebianRoot | None]:
-    """Return the base by digest alone, or with the root file system that stands in for it.
-
-    Raises `ToolError` `unsupported-host`, and what apt and downloads raise.
-    """
+    """Return the base by digest alone, or with the root file system that stands in for it."""
     if pin.digest or pin.suite is None:
         return pin, None
     machine = DEBIAN_NAMES.get(platform.machine())
@@ -118,10 +109,7 @@ def render(template: str, values: Mapping[str, Any]) -> str:
 
 
 def ready_image(usable: UsableEngine, recipe: ImageRecipe, announce: Callable[[str], None]) -> None:
-    """Build an image with an engine unless it has it; its Dockerfile and log lie in the cache.
-
-    Raises what `build_image` raises; nothing is left then, nor when ortrim is killed once it is started again.
-    """
+    """Build an image with an engine unless it has it; its Dockerfile and log lie in the cache."""
     record = cache_folder("images") / f"{usable.name}-{recipe.tag.replace(':', '-')}"
     if record.is_dir() and not image_exists(usable, recipe.tag):
         shutil.rmtree(record, ignore_errors=True)
@@ -261,7 +249,7 @@ class ContainerPlace:
         cwd: Path,
         environment: Mapping[str, str],
     ) -> int:
-        """See `ExecutionEnvironment.stream`. Raises `UsageError`, or what `engine_error` returns."""
+        """See `ExecutionEnvironment.stream`."""
         own = job_mounts(paths, environment)
         require_mountable(self.options.mounts, own)
         inside = Command(
@@ -277,8 +265,7 @@ class ContainerPlace:
 def container_place(recipe: ImageRecipe, options: ContainerOptions, on_note: Callable[[str], None]) -> ContainerPlace:
     """Return a place in an image, with the requested engine or the first that works.
 
-    An engine works when it has built the image and started a command in it. Raises what went wrong: `ToolError`,
-    `NetworkError`, `StorageError` or `SourcesError`.
+    An engine works when it has built the image and started a command in it.
     """
 
     def attempt(usable: UsableEngine) -> None:
@@ -293,7 +280,7 @@ def container_place(recipe: ImageRecipe, options: ContainerOptions, on_note: Cal
 
 
 def _try_out(usable: UsableEngine, image: str, options: ContainerOptions) -> None:
-    """Start a command that does nothing. Raises what `run_in` raises, or `ToolError` `image-unusable`."""
+    """Start a command that does nothing."""
     inside = Command(
         words=("/bin/sh", "-c", ":"), environment=(), folder="/", mounts=options.mounts, flags=options.flags
     )

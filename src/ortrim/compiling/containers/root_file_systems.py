@@ -68,10 +68,7 @@ class RootWriter:
             self._add_link(alias, f"usr/{alias}")
 
     def add_package(self, data: Path, package: str) -> None:
-        """Add the files of a package's `data.tar`.
-
-        Raises `StorageError` `corrupt-archive`, or `unsafe-archive` for a name that climbs, or for a device.
-        """
+        """Add the files of a package's `data.tar`."""
         try:
             with (
                 bounded_stream(data, MAXIMUM_BYTES) as stream,
@@ -149,8 +146,7 @@ class DebianRoot:
 def debian_root(request: PackageRequest, announce: Callable[[str], None] = lambda _: None) -> DebianRoot:
     """Return a root file system of packages, fetched through apt and laid out when it is not in the cache.
 
-    `/usr/bin/python3` leads to the Python among the packages. Raises what `fetch_packages` raises, and `SourcesError`
-    `root-damaged` when the cache holds something else.
+    `/usr/bin/python3` leads to the Python among the packages.
     """
     names = hashlib.sha256(" ".join(request.names).encode()).hexdigest()[:12]
     folder = cache_folder("roots") / f"debian-{request.suite}-{request.architecture}-{names}"
@@ -200,10 +196,7 @@ class MachineParts:
 
 
 def machine_parts(emulation: Emulation, announce: Callable[[str], None] = lambda _: None) -> MachineParts:
-    """Return a machine's parts, fetched through apt when they are not in the cache.
-
-    Raises what `fetch_packages` raises, and `SourcesError` `machine-damaged` when the cache holds something else.
-    """
+    """Return a machine's parts, fetched through apt when they are not in the cache."""
     folder = machine_folder(emulation.debian)
     cached_folder(folder, lambda temporary: _machines_fill(temporary, emulation, announce), large=True)
     return MachineParts(
@@ -279,8 +272,7 @@ def _link(folder: Path, emulation: Emulation) -> None:
 def zip_as_tar(archive: Path, destination: Path) -> None:
     """Write the entries of a zip below its one top folder into a tar file, the same bytes for the same zip.
 
-    Raises `StorageError`: `corrupt-archive`, `unsafe-archive` (a name or a link that leads outside, a device),
-    `archive-too-large`, or what the disk says. Only when the content is damaged is a part of the destination written.
+    Only when the content is damaged is a part of the destination written.
     """
     with diagnosed(str(archive), destination), bounded_zip(archive) as source:
         entries = checked_entries(source, str(archive), links=True)

@@ -112,7 +112,7 @@ def build_image(usable: UsableEngine, image: ImageBuild, temporary: Path, on_lin
     """Build an image. The caller holds the lock of its tag.
 
     The engine's temporary files go to `temporary`. Its steps see the user's proxies; `on_line` gets what it prints
-    without their credentials. Raises what `engine_error` returns. If ortrim is killed, the engine's program ends.
+    without their credentials. If ortrim is killed, the engine's program ends.
     """
     _remove_unfinished(usable, image.tag)
     lines: list[str] = []
@@ -128,10 +128,7 @@ def build_image(usable: UsableEngine, image: ImageBuild, temporary: Path, on_lin
 
 
 def pulled_digest(usable: UsableEngine, reference: str) -> str:
-    """Fetch an image by its tag and return the digest (`sha256:...`) that its registry gives it.
-
-    Raises what `engine_error` returns, or `NetworkError` `image-without-digest`.
-    """
+    """Fetch an image by its tag and return the digest (`sha256:...`) that its registry gives it."""
     for words in (usable.engine.pull, usable.engine.digest):
         done = run((*words, reference))
         if done.returncode != 0:
@@ -177,7 +174,7 @@ OURS: Final = frozenset({
 
 
 def parse_mount(word: str) -> Mount:
-    """Return the mount that `SRC:DST` or `SRC:DST:ro` means. Raises `UsageError` (`bad-option`)."""
+    """Return the mount that `SRC:DST` or `SRC:DST:ro` means."""
     source, _, rest = word.partition(":")
     target, _, mode = rest.partition(":")
     if mode not in {"", "ro"}:
@@ -205,7 +202,7 @@ def _existing(source: str) -> Path | None:
 
 
 def parse_mounts(words: Sequence[str]) -> tuple[Mount, ...]:
-    """Return all mounts; two may not have the same target. Raises `UsageError` (`bad-option`)."""
+    """Return all mounts; two may not have the same target."""
     mounts = tuple(parse_mount(word) for word in words)
     targets = [mount.target for mount in mounts]
     for word, target in zip(words, targets, strict=True):
@@ -215,7 +212,7 @@ def parse_mounts(words: Sequence[str]) -> tuple[Mount, ...]:
 
 
 def parse_flags(words: Sequence[str]) -> tuple[str, ...]:
-    """Return the flags for the engine's `run`, as they are. Raises `UsageError` (`bad-option`).
+    """Return the flags for the engine's `run`, as they are.
 
     A flag is one word, `--name` or `--name=value`.
     """
@@ -230,10 +227,7 @@ def parse_flags(words: Sequence[str]) -> tuple[str, ...]:
 
 
 def require_mountable(mounts: Sequence[Mount], own: Sequence[Mount]) -> None:
-    """Refuse a user's mount that covers or is covered by one of ortrim's `own`, and paths that no engine can mount.
-
-    Raises `UsageError` (`bad-option`, `path-not-mountable`).
-    """
+    """Refuse a user's mount that covers or is covered by one of ortrim's `own`, and paths that no engine can mount."""
     for mount in own:
         if NOT_MOUNTABLE.search(str(mount.source)):
             hint = "choose another cache folder with ORTRIM_CACHE"
@@ -270,8 +264,7 @@ class Command:
 def run_in(usable: UsableEngine, image: str, inside: Command, on_line: Callable[[str], None]) -> int:
     """Run a command, hand over each line of its output, and return its exit code (above 128: a signal's, as in shells).
 
-    Raises what `engine_error` returns when the command was not started. Whatever ends this call or this program ends
-    the command too.
+    Whatever ends this call or this program ends the command too.
     """
     with own_folder() as own:
         planned = _container_run(usable, image, inside, own)

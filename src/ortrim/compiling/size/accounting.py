@@ -471,7 +471,7 @@ BY_SECTION: Final = "a Mach-O library is divided only by section: object files a
 def account_macho(data: bytes, where: str) -> Accounting:
     """Return the leaves of a Mach-O library, a component for each segment; their sizes sum to the file's.
 
-    In a file of several architectures each has its own. Raises `BinaryError` (`corrupt-mach-o`).
+    In a file of several architectures each has its own.
     """
     from ortrim.binaries.macho_image import read_sections  # noqa: PLC0415 - imports lief
 
@@ -523,9 +523,7 @@ def account(path: Path, link_map: Path | None, index: UnitIndex | None = None) -
     """Return the leaves of a shared library; their sizes sum to the file's, whatever the file or the map says.
 
     Without a map the leaves are the library's own symbols, or its sections when it is stripped; those of a Mach-O
-    library are always its sections. By an index of units,
-    operators have the files that serve them alone. Raises `BinaryError`
-    (those of `read_library` and `read_link_map`, and `link-map-mismatch` when the map is of another link).
+    library are always its sections. By an index of units, operators have the files that serve them alone.
     """
     data = read_bytes(path)
     if is_macho(data):

@@ -126,7 +126,7 @@ def demangled(names: Collection[str]) -> dict[str, str]:
     """Return what the names say in C++; names of C are left as they are.
 
     Nothing is returned when the C++ library of this machine does not answer in bounded time and memory, as for names
-    that were made to that end. Raises `StorageError`.
+    that were made to that end.
     """
     mangled = sorted({name for name in names if name.startswith("_Z") and name.isprintable()})
     if not mangled:

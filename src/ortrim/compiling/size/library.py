@@ -45,11 +45,10 @@ LARGEST_FILES: Final = 80
 def library_size(path: Path, link_map: Path | None) -> LibrarySize:
     """Return the sizes of a shared library, all in bytes.
 
-    `file_bytes` is the file as it is, `compressed_bytes` the same through gzip at level 9, and `loadable_bytes` the
-    sum of the sections that are in memory (zero-initialised ones included, `.relro_padding` left out). `components`
-    sum to exactly `loadable_bytes`, largest first: by the link map of that very link, or by section without one.
-    `largest_symbols` and `largest_files` are empty without a map. Raises `BinaryError` (those of `read_library` and
-    `read_link_map`, and `link-map-mismatch` when the map is of another link).
+    `file_bytes` is the file as it is, `compressed_bytes` the same through gzip at level 9, and `loadable_bytes` the sum
+    of the sections that are in memory (zero-initialised ones included, `.relro_padding` left out). `components` sum to
+    exactly `loadable_bytes`, largest first: by the link map of that very link, or by section without one.
+    `largest_symbols` and `largest_files` are empty without a map.
     """
     data = read_bytes(path)
     sections = with_elf(path, sections_in_memory)
@@ -170,7 +169,7 @@ def differences(first: Path, second: Path) -> tuple[str, ...]:
     """Return in words how two shared libraries differ in size, sections, exports and needs; none when in nothing.
 
     Of libraries for Macs segments are reported in the place of sections. Bytes that differ within sections of the same
-    sizes are one difference of their own. Raises `BinaryError`.
+    sizes are one difference of their own.
     """
     (one_facts, one_size), (other_facts, other_size) = _read(first), _read(second)
     facts, sizes = (one_facts, other_facts), (one_size, other_size)
@@ -201,10 +200,7 @@ def differs_in_order_alone(found: tuple[str, ...], first_map: Path, second_map: 
 
 
 def differs_in_what_was_not_written(found: tuple[str, ...], first: Path, second: Path) -> bool:
-    """Whether two libraries for Macs with the differences `found` are the same but for what the linker did not write.
-
-    Raises `BinaryError`.
-    """
+    """Whether two libraries for Macs with the differences `found` are the same but for what no linker wrote."""
     one, other = read_bytes(first), read_bytes(second)
     if found != (OTHER_BYTES,) or not (is_thin(one) and is_thin(other)):
         return False

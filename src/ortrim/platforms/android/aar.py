@@ -148,7 +148,7 @@ def companions_of(job: BuildJob, result: JobResult) -> tuple[Path, ...]:
 def check_aar_inputs(inputs: AarInputs) -> None:
     """Refuse inputs that are absent or do not belong together.
 
-    Raises `PackageError` (`no-abi`, `not-android`, `mixed-builds`, and those of `check_inputs`).
+    Raises `PackageError`.
     """
     if not inputs.parts:
         raise PackageError("no-abi", "an AAR needs at least one ABI", hint="build an android target first")
@@ -233,8 +233,8 @@ MANIFEST: Final = b"Manifest-Version: 1.0\r\n\r\n"
 def classes_jar(jdk: Jdk | None, folders: Sequence[Path]) -> bytes:
     """Compile all Java files below some folders, and return the classes as a jar: without a JDK an empty one.
 
-    The same sources and the same version of javac give the same bytes. Raises `PackageError` (`java-sources-missing`)
-    and `BuildError` as `compile_java` does.
+    The same sources and the same version of javac give the same bytes. Raises `PackageError` and `BuildError` as
+    `compile_java` does.
     """
     if jdk is None:
         return _jar(())
@@ -289,8 +289,8 @@ class AarContent:
 def aar_content(inputs: AarInputs, jdk: Jdk | None) -> AarContent:
     """Return all that goes into an AAR; without a JDK there is no Java API among it.
 
-    Raises `PackageError` (`bad-package-path`, `machine-path`, `java-sources-missing`), `BuildError` for classes that do
-    not compile, `BinaryError` for a library that cannot be read.
+    Raises `PackageError`, `BuildError` for classes that do not compile, `BinaryError` for a library that cannot be
+    read.
     """
     payload = _payload(inputs, jdk)
     check_paths(file.path for file in payload)
@@ -372,7 +372,7 @@ def symbol_files(inputs: AarInputs) -> tuple[PackagedFile, ...]:
     """Return the unstripped libraries, twice by name: as debuggers look for them, and as Play's console takes them.
 
     `.build-id/ab/cdef.debug` is what lldb, llvm-symbolizer and debuginfod look for; `<abi>/<library>.sym` is the layout
-    of a symbols zip that Play takes. Raises `PackageError` (`symbols-differ`) for those of another link.
+    of a symbols zip that Play takes. Raises `PackageError` for those of another link.
     """
     return tuple(file for part in inputs.parts for file in _of_part(part))
 
@@ -486,8 +486,7 @@ def make_android_package(inputs: AarInputs, jdk: Jdk | None, destination: Path) 
 
     The same inputs and the same version of javac give the same bytes on any machine whose Python has the same zlib;
     with another of these, the AAR has other coordinates. The folder appears when it is complete and replaces an earlier
-    one. Raises as `check_aar_inputs` and `aar_content` do, `PackageError` (`symbols-differ`), and `StorageError`
-    (`package-not-written`).
+    one. Raises as `check_aar_inputs` and `aar_content` do, `PackageError`, and `StorageError`.
     """
     check_aar_inputs(inputs)
     folder = destination / inputs.name

@@ -94,7 +94,7 @@ class AdbClient:
     environment: Mapping[str, str]
 
     def run(self, *words: str | Path, timeout_seconds: float) -> Completed:
-        """Run adb to its end, whatever its exit code. Raises `ToolError` (`tool-timeout`, `tool-endless`, ...)."""
+        """Run adb to its end, whatever its exit code. Raises `ToolError`."""
         # LC_ALL: what the system says inside adb's messages is told apart by its words.
         environment = {**self.environment, "LC_ALL": "C"}
         command = (self.program, *words)
@@ -266,9 +266,8 @@ def _listing(match: re.Match[str]) -> AdbListing:
 def choose(devices: Sequence[AdbListing], serial: str | None) -> AdbListing:
     """Return the device of a serial number, or the only one there is.
 
-    A single device that is online is taken even when there are others that are not. Raises `UsageError`
-    (`several-devices`, `unknown-device`) or `VerifyError` (`no-device`, `device-unauthorized`, `device-offline`,
-    `device-no-permission`, `device-not-ready`).
+    A single device that is online is taken even when there are others that are not. Raises `UsageError` or
+    `VerifyError`.
     """
     if serial is not None:
         return _ready(_named(devices, serial))

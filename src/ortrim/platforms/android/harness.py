@@ -44,7 +44,7 @@ def make_harness(inputs: HarnessInputs, destination: Path) -> Path:
     """Write the project into the folder `destination` and return that.
 
     The same inputs give the same bytes; files that are the same already are left alone, and what Gradle keeps there
-    stays. Raises `PackageError` (`bad-package-path`) and `StorageError`.
+    stays. Raises `PackageError` and `StorageError`.
     """
     project = _project(inputs)
     files = (*project, *_carried(inputs, project))

@@ -137,7 +137,7 @@ class Jdk:
 def find_jdk(environment: Mapping[str, str] = os.environ) -> Jdk:
     """Return the kit that `JAVA_HOME` names, else the one on PATH; on a Mac, else the one that is installed there.
 
-    Raises `ToolError` (`javac-missing`, `javac-broken`, `javac-too-old`).
+    Raises `ToolError`.
     """
     home, found = environment.get("JAVA_HOME"), _javac(environment)
     hint = f"run: {install_command(PACKAGE)}; or set JAVA_HOME to a JDK"
@@ -223,8 +223,7 @@ class JniLibrary:
 def build_jni_library(job: BuildJob, result: JobResult, executor: Executor, jdk: Jdk) -> JniLibrary:
     """Compile the JNI library beside a finished build, or return what was compiled of it before.
 
-    Its Java is compiled on this machine, wherever the executor's programs run. Raises `BuildError`
-    (`jni-not-compiled`, `jni-headers-missing`, and `java-not-compiled` as `compile_java` does), what
+    Its Java is compiled on this machine, wherever the executor's programs run. Raises `BuildError`, what
     `Executor.run_beside` raises, and as `jni_library_in` does.
     """
 

@@ -343,7 +343,7 @@ class _Reading:
 def listed_archive(listing: bytes, package: str) -> ListedArchive:
     """Return the archive for Linux of a package (`ndk;27.2.12479018`) in the text of the list.
 
-    Raises `SourcesError` (`bad-sdk-list`, `not-in-sdk-list`).
+    Raises `SourcesError`.
     """
     reading = _Reading(package=package)
     parser = expat.ParserCreate()

@@ -56,14 +56,6 @@ WHOLE_RELRO: Final = "-Wl,-z,common-page-size=16384"
 WHOLE_PAGES: Final = "link with -Wl,-z,max-page-size=16384; NDK r28 and newer do so by themselves"
 
 
-def _other_machine(library: NativeLibrary, _promise: Promise) -> str:
-    return "" if library.built_for == library.abi else f"it is for {library.built_for}"
-
-
-def _unknown_abi(library: NativeLibrary, _promise: Promise) -> str:
-    return "" if library.abi in ABI_FACTS else f"the NDK's ABIs are {', '.join(ABI_FACTS)}"
-
-
 def _unaligned_segments(library: NativeLibrary, promise: Promise) -> str:
     # The kernel maps whole pages, so that addresses and offsets agree modulo the page size.
     page = promise.page_bytes
@@ -108,26 +100,6 @@ def _relro_in_mid_page(library: NativeLibrary, promise: Promise) -> str:
     return f"RELRO ends at {library.relro.end:#x}"
 
 
-def _not_promised(_aar: AarFacts, promise: Promise) -> str:
-    return "" if promise.whole_relro else "checked only for AARs of ortrim: Android does not require it"
-
-
-def _executable_stack(library: NativeLibrary, _promise: Promise) -> str:
-    return "PT_GNU_STACK is executable or absent" if library.facts.executable_stack else ""
-
-
-def _text_relocations(library: NativeLibrary, _promise: Promise) -> str:
-    return "DT_TEXTREL is set" if library.facts.text_relocations else ""
-
-
-def _unstripped(library: NativeLibrary, _promise: Promise) -> str:
-    return "" if library.facts.stripped else "it has a symbol table"
-
-
-def _no_build_id(library: NativeLibrary, _promise: Promise) -> str:
-    return "" if library.build_id else "it has no NT_GNU_BUILD_ID note"
-
-
 def _newer_api(library: NativeLibrary, promise: Promise) -> str:
     level = library.api_level
     return f"it was built for API level {level}" if level is not None and level > promise.api_level else ""
@@ -138,24 +110,24 @@ def _newer_loader(library: NativeLibrary, promise: Promise) -> str:
     return f"it needs {', '.join(needs)}" if needs else ""
 
 
-def _source_paths(library: NativeLibrary, _promise: Promise) -> str:
-    return some(library.source_paths, 2)
-
-
 ELF_RULES: Final = (
     AndroidRule(
         code="abi-unknown",
         name="known ABIs",
         what="the folder does not have the name of an Android ABI",
         hint="mips and armeabi are gone since NDK r17; riscv64 has no release yet",
-        search=in_each_library(_unknown_abi),
+        search=in_each_library(
+            lambda library, _: "" if library.abi in ABI_FACTS else f"the NDK's ABIs are {', '.join(ABI_FACTS)}"
+        ),
     ),
     AndroidRule(
         code="abi-mismatch",
         name="machine fits the folder",
         what="the library is for another machine than its folder says",
         hint="put it into the folder of its own ABI, or build it for this one",
-        search=in_each_library(_other_machine),
+        search=in_each_library(
+            lambda library, _: "" if library.built_for == library.abi else f"it is for {library.built_for}"
+        ),
     ),
     AndroidRule(
         code="segments-not-page-aligned",
@@ -178,35 +150,39 @@ ELF_RULES: Final = (
         what="RELRO ends in the midst of a page, so that it depends on the linker what else lies there",
         hint=f"link with {WHOLE_RELRO}, as ortrim does: the option was missing in this link",
         search=in_each_library(_relro_in_mid_page),
-        doubt=_not_promised,
+        doubt=lambda _, promise: (
+            "" if promise.whole_relro else "checked only for AARs of ortrim: Android does not require it"
+        ),
     ),
     AndroidRule(
         code="stack-executable",
         name="no executable stack",
         what="the library requires an executable stack",
         hint="link with -Wl,-z,noexecstack and find the assembly without .note.GNU-stack",
-        search=in_each_library(_executable_stack),
+        search=in_each_library(
+            lambda library, _: "PT_GNU_STACK is executable or absent" if library.facts.executable_stack else ""
+        ),
     ),
     AndroidRule(
         code="text-relocations",
         name="no text relocations",
         what="Android since 6.0 refuses libraries with text relocations",
         hint="compile everything with -fPIC",
-        search=in_each_library(_text_relocations),
+        search=in_each_library(lambda library, _: "DT_TEXTREL is set" if library.facts.text_relocations else ""),
     ),
     AndroidRule(
         code="not-stripped",
         name="stripped",
         what="the library carries its symbol table to every device",
         hint="strip it with llvm-strip --strip-all and keep the original apart, by its build-id",
-        search=in_each_library(_unstripped),
+        search=in_each_library(lambda library, _: "" if library.facts.stripped else "it has a symbol table"),
     ),
     AndroidRule(
         code="build-id-missing",
         name="build-id",
         what="crash reports of this library could not be resolved",
         hint="link with -Wl,--build-id=sha1",
-        search=in_each_library(_no_build_id),
+        search=in_each_library(lambda library, _: "" if library.build_id else "it has no NT_GNU_BUILD_ID note"),
     ),
     AndroidRule(
         code="built-for-newer-api",
@@ -227,7 +203,7 @@ ELF_RULES: Final = (
         name="no absolute paths",
         what="the library names folders of the machine that built it",
         hint="compile with -ffile-prefix-map",
-        search=in_each_library(_source_paths),
+        search=in_each_library(lambda library, _: some(library.source_paths, 2)),
     ),
 )
 

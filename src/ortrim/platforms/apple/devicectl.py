@@ -194,7 +194,7 @@ def read_phones(document: str) -> tuple[Phone, ...]:
 def choose_phone(phones: Sequence[Phone], name: str) -> Phone:
     """Return the phone of a name, UDID or identifier, or the only one that can be used.
 
-    Raises `UsageError` (`several-devices`, `unknown-device`), `VerifyError` (`no-device`, `device-not-ready`).
+    Raises `UsageError`, `VerifyError`.
     """
     if name:
         return _ready(_named(phones, name))
@@ -298,7 +298,7 @@ class PhoneClient:
     def launch(self, app: str, environment: str, seconds: float) -> DevicectlAnswer:
         """Run an app to its end, whatever that is; `environment` is a JSON object.
 
-        The app is ended with devicectl. Raises `ToolError` (`tool-timeout`, `tool-endless`, ...).
+        The app is ended with devicectl. Raises `ToolError`.
         """
         options = ("--console", "--terminate-existing", "--environment-variables", environment)
         return self._asked(("device", "process", "launch"), options, (app,), seconds)

@@ -191,8 +191,7 @@ class FrameworkLibrary:
 def framework_library(whole: AppleSliceInputs) -> FrameworkLibrary:
     """Join the libraries of a slice's parts.
 
-    Raises `BinaryError` for what cannot be read, `PackageError` (`wrong-architecture`, `wrong-kind`) for a library that
-    does not belong into the slice.
+    Raises `BinaryError` for what cannot be read, `PackageError` for a library that does not belong into the slice.
     """
     content = universal_file({part.architecture: _checked(part) for part in whole.parts})
     return FrameworkLibrary(inputs=whole, content=content, facts=macho_of(content, whole.slice.identifier))
@@ -275,7 +274,7 @@ def _file(folder: Path, path: Path) -> PackagedFile:
 def symbol_files(libraries: tuple[FrameworkLibrary, ...], version: str) -> tuple[PackagedFile, ...]:
     """Return a dSYM for each slice whose parts all have symbols, as Xcode lays them; what is static becomes the app's.
 
-    Raises `PackageError` (`symbols-differ`) for those of another link, and `BinaryError` for what cannot be read.
+    Raises `PackageError` for those of another link, and `BinaryError` for what cannot be read.
     """
     return tuple(file for library in libraries for file in _of_slice(library, version))
 

@@ -71,18 +71,10 @@ def _clashes(xcframework: XcframeworkFacts, _promise: ApplePromise) -> Iterator[
             yield Breach(where=one.identifier, why=f"{other.identifier} is for {one.kind} on {some(shared)}, too")
 
 
-def _unlisted(xcframework: XcframeworkFacts, _promise: ApplePromise) -> Iterator[Breach]:
-    yield from (Breach(where=name, why="no entry of AvailableLibraries names it") for name in xcframework.unlisted)
-
-
 def _broken_links(xcframework: XcframeworkFacts, _promise: ApplePromise) -> Iterator[Breach]:
     yield from (
         Breach(where=link.path, why=f"it leads to {link.target[:200]}") for link in xcframework.links if not link.leads
     )
-
-
-def _doubles(xcframework: XcframeworkFacts, _promise: ApplePromise) -> Iterator[Breach]:
-    yield from (Breach(where=name, why="macOS metadata files") for name in xcframework.doubles)
 
 
 def _other_checksum(xcframework: XcframeworkFacts, promise: ApplePromise) -> Iterator[Breach]:
@@ -134,7 +126,9 @@ PACKAGE_RULES: Final = (
         name="only folders of slices",
         what="Xcode does not see this folder, and everyone downloads it",
         hint="name it in AvailableLibraries, or remove it",
-        search=_unlisted,
+        search=lambda xcframework, _: (
+            Breach(where=name, why="no entry of AvailableLibraries names it") for name in xcframework.unlisted
+        ),
     ),
     AppleRule(
         code="link-broken",
@@ -149,7 +143,7 @@ PACKAGE_RULES: Final = (
         name="nothing of Finder's",
         what="a signature does not cover these files, so that codesign refuses the bundle",
         hint="pack with zip -yX, or ditto --norsrc",
-        search=_doubles,
+        search=lambda xcframework, _: (Breach(where=name, why="macOS metadata files") for name in xcframework.doubles),
     ),
     AppleRule(
         code="swift-checksum-differs",
@@ -171,10 +165,6 @@ PRIVACY: Final = "PrivacyInfo.xcprivacy"
 ACCESSED: Final = "NSPrivacyAccessedAPITypes"
 TYPE: Final = "NSPrivacyAccessedAPIType"
 REASONS: Final = "NSPrivacyAccessedAPITypeReasons"
-
-
-def _no_headers(_each: SliceFacts, framework: FrameworkFacts) -> str:
-    return "" if framework.headers else "it has no Headers"
 
 
 def _no_module_map(_each: SliceFacts, framework: FrameworkFacts) -> str:
@@ -237,21 +227,9 @@ def _is_there(framework: FrameworkFacts, name: str) -> bool:
     return has.get(name, True)
 
 
-def _with_versions(each: SliceFacts, framework: FrameworkFacts) -> str:
-    return "" if each.on_mac or "Versions" not in framework.entries else "it has Versions"
-
-
-def _other_binaries(_each: SliceFacts, framework: FrameworkFacts) -> str:
-    return f"besides the binary there is {some(framework.other_binaries)}" if framework.other_binaries else ""
-
-
 def _nested(_each: SliceFacts, framework: FrameworkFacts) -> str:
     found = sorted(NESTED & set(framework.entries))
     return f"it contains {some(found)}" if found else ""
-
-
-def _nothing_there(each: SliceFacts) -> str:
-    return f"there is no {each.binary_path}" if each.binary is None else ""
 
 
 LAYOUT_RULES: Final = (
@@ -260,14 +238,14 @@ LAYOUT_RULES: Final = (
         name="every slice has its binary",
         what="Xcode would report a missing file when it links the app",
         hint="make the xcframework again; in a zip, keep symbolic links (zip -y)",
-        search=in_each_slice(_nothing_there),
+        search=in_each_slice(lambda each: f"there is no {each.binary_path}" if each.binary is None else ""),
     ),
     FrameworkRule(
         code="headers-missing",
         name="headers",
         what="it cannot be included or imported",
         hint="put the public headers into Headers",
-        search=in_each_framework(_no_headers),
+        search=in_each_framework(lambda _, framework: "" if framework.headers else "it has no Headers"),
     ),
     FrameworkRule(
         code="module-map-missing",
@@ -309,14 +287,20 @@ LAYOUT_RULES: Final = (
         name="frameworks of phones have none",
         what="a phone's framework is flat, codesign and Xcode refuse another layout",
         hint="put the binary and Info.plist into the framework's own folder",
-        search=in_each_framework(_with_versions),
+        search=in_each_framework(
+            lambda each, framework: "" if each.on_mac or "Versions" not in framework.entries else "it has Versions"
+        ),
     ),
     FrameworkRule(
         code="other-binaries",
         name="one binary in each framework",
         what="App Store Connect would refuse the app: ITMS-90171, the binary file is not permitted",
         hint="ship the library in a separate framework, or not at all",
-        search=in_each_framework(_other_binaries),
+        search=in_each_framework(
+            lambda _, framework: (
+                f"besides the binary there is {some(framework.other_binaries)}" if framework.other_binaries else ""
+            )
+        ),
     ),
     FrameworkRule(
         code="bundle-nested",
@@ -346,10 +330,6 @@ CATALYST: Final = "maccatalyst"
 def minimum_key(each: SliceFacts) -> str:
     """Return the key of a framework's oldest system, which Macs have another for."""
     return "LSMinimumSystemVersion" if each.on_mac else "MinimumOSVersion"
-
-
-def _no_plist(_each: SliceFacts, framework: FrameworkFacts) -> str:
-    return "" if framework.plist is not None else f"there is no {framework.plist_path}"
 
 
 def _missing_keys(_each: SliceFacts, framework: FrameworkFacts) -> str:
@@ -432,7 +412,9 @@ PLIST_RULES: Final = (
         name="Info.plist of each framework",
         what="Xcode would not embed a framework without it",
         hint="write one into the binary's folder; for Macs, into Resources",
-        search=in_each_framework(_no_plist),
+        search=in_each_framework(
+            lambda _, framework: "" if framework.plist is not None else f"there is no {framework.plist_path}"
+        ),
     ),
     FrameworkRule(
         code="plist-key-missing",

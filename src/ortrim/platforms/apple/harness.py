@@ -57,7 +57,7 @@ def make_phone_harness(inputs: PhoneHarness, destination: Path) -> Path:
     """Write the project into the folder `destination` and return that.
 
     The same inputs give the same bytes; files that are the same already are left alone, and what Xcode keeps there
-    stays. Raises `PackageError` (`bad-package-path`) and `StorageError`.
+    stays. Raises `PackageError` and `StorageError`.
     """
     project = (*_project(inputs), *_runner())
     files = (*project, *_carried(inputs, project))

@@ -175,7 +175,7 @@ class AppleInputs:
 def check_apple_inputs(inputs: AppleInputs) -> None:
     """Refuse inputs that are absent or do not belong together.
 
-    Raises `PackageError` (`no-slice`, `not-apple`, `mixed-builds`, `package-input-missing`, `model-changed`).
+    Raises `PackageError`.
     """
     if not inputs.parts:
         raise PackageError("no-slice", "an xcframework needs at least one slice", hint="build an ios target first")

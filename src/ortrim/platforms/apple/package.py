@@ -209,8 +209,7 @@ class AppleContent:
 def apple_content(inputs: AppleInputs, sign: Callable[[Path], None] | None = None) -> AppleContent:
     """Return all that goes into the zip; `sign` signs the xcframework at a path, and is None for none.
 
-    Raises `PackageError` (`bad-package-path`, `machine-path`, `no-required-reason`, and those of `framework_library`),
-    `BinaryError` for a library that cannot be read, and what `sign` raises.
+    Raises `PackageError`, `BinaryError` for a library that cannot be read, and what `sign` raises.
     """
     libraries = tuple(framework_library(each) for each in inputs.slices)
     reasons = _reasons(libraries)
@@ -334,8 +333,7 @@ def make_apple_package(
 
     The same inputs give the same bytes on any machine whose Python has the same zlib, unless the xcframework is signed:
     `sign` is given its path. The folder appears when it is complete and replaces an earlier one. Raises as
-    `check_apple_inputs` and `apple_content` do, `PackageError` (`symbols-differ`), and `StorageError`
-    (`package-not-written`).
+    `check_apple_inputs` and `apple_content` do, `PackageError`, and `StorageError`.
     """
     check_apple_inputs(inputs)
     folder = destination / inputs.name

@@ -160,14 +160,6 @@ def _other_platform(each: SliceFacts, image: MachImage) -> str:
     return "" if allowed.issuperset(found) else f"built for {some(found)}, the slice is {each.kind}"
 
 
-def _no_platform(_each: SliceFacts, image: MachImage) -> str:
-    return f"{image.unmarked} of {counted(image.objects, 'object')} say nothing" if image.unmarked else ""
-
-
-def _not_a_library(_each: SliceFacts, image: MachImage) -> str:
-    return "" if image.kind in LINKABLE else f"it is of the kind: {image.kind}"
-
-
 def _other_exports(_each: SliceFacts, image: MachImage) -> str:
     others = [name for name in image.exported if not is_public(name)]
     return f"{counted(len(others), 'other name')}: {some(others)}" if others else ""
@@ -176,14 +168,6 @@ def _other_exports(_each: SliceFacts, image: MachImage) -> str:
 def is_public(name: str) -> bool:
     """Whether a name is of ONNX Runtime's C or Objective-C API, or one that a linker adds by itself."""
     return name in LINKERS or bool(PUBLIC.fullmatch(name) or OBJECTIVE_C.fullmatch(name))
-
-
-def _no_entry(_each: SliceFacts, image: MachImage) -> str:
-    return "" if ENTRY in image.exported else f"it exports {some(image.exported) or 'nothing'}"
-
-
-def _bitcode(_each: SliceFacts, image: MachImage) -> str:
-    return "it has __LLVM,__bitcode, or objects of bitcode" if image.bitcode else ""
 
 
 def _other_install_name(each: SliceFacts, image: MachImage) -> str:
@@ -210,14 +194,6 @@ def _foreign_needs(xcframework: XcframeworkFacts, promise: ApplePromise) -> Iter
             yield Breach(where=f"{each.binary_path} ({image.architecture})", why=f"it needs {some(others)}")
 
 
-def _debug_information(_each: SliceFacts, image: MachImage) -> str:
-    return "it has __DWARF sections" if image.debug else ""
-
-
-def _no_uuid(_each: SliceFacts, image: MachImage) -> str:
-    return "there is no LC_UUID" if image.kind is MachKind.LIBRARY and not image.uuid else ""
-
-
 def _newer_than_promised(xcframework: XcframeworkFacts, promise: ApplePromise) -> Iterator[Breach]:
     promised = dict(promise.minimum_os)
     for each, image in xcframework.images:
@@ -236,26 +212,10 @@ def _over_budget(xcframework: XcframeworkFacts, promise: ApplePromise) -> Iterat
             yield Breach(where=each.binary_path, why=f"{size:,} bytes, the budget is {budget:,}")
 
 
-def _platforms(image: MachImage) -> str:
-    return some(build.words for build in image.builds)
-
-
-def _oldest(image: MachImage) -> str:
-    return some(build.minimum_os for build in image.builds)
-
-
-def _exports(image: MachImage) -> str:
-    return some(name for name in image.exported if name not in LINKERS)
-
-
 def _sizes(xcframework: XcframeworkFacts) -> str:
     return "; ".join(
         f"{each.identifier or each.kind} {each.binary.size_bytes:,} bytes" for each in xcframework.slices if each.binary
     )
-
-
-def _no_budget(xcframework: XcframeworkFacts, promise: ApplePromise) -> str:
-    return "" if promise.budgets else ": ".join(filter(None, ("there is no budget", _sizes(xcframework))))
 
 
 BINARY_RULES: Final = (
@@ -275,21 +235,25 @@ BINARY_RULES: Final = (
         what="Xcode would refuse to link it: building for one platform, but linking in a library built for another",
         hint="compile with -target ...-ios15.1-simulator (or -macabi) for such a slice",
         search=in_each_image(_other_platform),
-        told=in_words(_platforms),
+        told=in_words(lambda image: some(build.words for build in image.builds)),
     ),
     AppleRule(
         code="platform-unsaid",
         name="every object declares its platform",
         what="the linker would treat it as an object of an unknown platform",
         hint="compile assembly, too, with -target; ld -r takes -platform_version",
-        search=in_each_image(_no_platform),
+        search=in_each_image(
+            lambda _, image: (
+                f"{image.unmarked} of {counted(image.objects, 'object')} say nothing" if image.unmarked else ""
+            )
+        ),
     ),
     AppleRule(
         code="not-a-library",
         name="libraries only",
         what="an app cannot link this",
         hint="link with -dynamiclib, or join objects with libtool -static",
-        search=in_each_image(_not_a_library),
+        search=in_each_image(lambda _, image: "" if image.kind in LINKABLE else f"it is of the kind: {image.kind}"),
     ),
     AppleRule(
         code="exports-others",
@@ -297,21 +261,25 @@ BINARY_RULES: Final = (
         what="a second abseil or protobuf in the app would clash with these names",
         hint="link with -exported_symbols_list; for a static framework prelink with it: ld -r -exported_symbols_list",
         search=in_each_image(_other_exports),
-        told=in_words(_exports),
+        told=in_words(lambda image: some(name for name in image.exported if name not in LINKERS)),
     ),
     AppleRule(
         code="api-not-exported",
         name=f"{ENTRY} is exported",
         what="no function of ONNX Runtime could be called",
         hint="export the symbols of upstream's own list",
-        search=in_each_image(_no_entry),
+        search=in_each_image(
+            lambda _, image: "" if ENTRY in image.exported else f"it exports {some(image.exported) or 'nothing'}"
+        ),
     ),
     AppleRule(
         code="bitcode-embedded",
         name="no bitcode",
         what="App Store Connect would refuse the app: ITMS-90482, the executable contains bitcode",
         hint="compile without -fembed-bitcode and -flto objects, or strip it: xcrun bitcode_strip -r",
-        search=in_each_image(_bitcode),
+        search=in_each_image(
+            lambda _, image: "it has __LLVM,__bitcode, or objects of bitcode" if image.bitcode else ""
+        ),
     ),
     AppleRule(
         code="install-name-wrong",
@@ -334,14 +302,16 @@ BINARY_RULES: Final = (
         name="debug information apart",
         what="every app would carry the debug information",
         hint="make a dSYM with dsymutil, then strip -S",
-        search=in_each_image(_debug_information),
+        search=in_each_image(lambda _, image: "it has __DWARF sections" if image.debug else ""),
     ),
     AppleRule(
         code="uuid-missing",
         name="UUID",
         what="crash reports could not be resolved, and Xcode would not find the dSYM",
         hint="do not link with -no_uuid",
-        search=in_each_image(_no_uuid),
+        search=in_each_image(
+            lambda _, image: "there is no LC_UUID" if image.kind is MachKind.LIBRARY and not image.uuid else ""
+        ),
         told=in_words(lambda image: image.uuid),
     ),
     AppleRule(
@@ -350,7 +320,7 @@ BINARY_RULES: Final = (
         what="it does not run on the declared minimum system version",
         hint="build it with the deployment target of the buildspec, or raise that",
         search=_newer_than_promised,
-        told=in_words(_oldest),
+        told=in_words(lambda image: some(build.minimum_os for build in image.builds)),
         doubt=lambda _facts, promise: "" if promise.minimum_os else "none was promised",
     ),
     AppleRule(
@@ -359,7 +329,9 @@ BINARY_RULES: Final = (
         what="the slice is larger than its budget",
         hint="`invoke size` shows its largest parts",
         search=_over_budget,
-        doubt=_no_budget,
+        doubt=lambda xcframework, promise: (
+            "" if promise.budgets else ": ".join(filter(None, ("there is no budget", _sizes(xcframework))))
+        ),
         told=_sizes,
     ),
 )

@@ -277,7 +277,7 @@ class Xcrun:
     environment: Mapping[str, str]
 
     def run(self, *words: str | Path, timeout_seconds: float = XCRUN_SECONDS) -> Completed:
-        """Run one of Xcode's tools to its end, whatever its exit code. Raises `ToolError` (`tool-timeout`, ...)."""
+        """Run one of Xcode's tools to its end, whatever its exit code. Raises `ToolError`."""
         environment = {**self.environment, "LC_ALL": "C"}
         command = (self.program, *words)
         return run(command, environment=environment, timeout_seconds=timeout_seconds, most_bytes=MOST_PRINTED_BYTES)

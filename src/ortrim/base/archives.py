@@ -1,10 +1,4 @@
-"""Reading compressed streams without trusting how far they go.
-
-- The members of one archive: where each goes, what it may be, and how it is written.
-- Unpacking archives that nobody vouches for: nothing lands outside, nothing special, nothing without bounds.
-- Zip archives that nobody vouches for, read member by member without unpacking them.
-- Folders that nobody vouches for, as they lie on the disk or in a zip archive, read without following links out.
-"""
+"""Archives and folders that nobody vouches for, read and unpacked: nothing lands outside, nothing is without bounds."""
 
 import bz2
 import errno
@@ -46,8 +40,7 @@ class TooLarge(Exception):
 class BoundedStream:
     """A readable, seekable stream that refuses to go beyond `limit` bytes or to hand over much at once.
 
-    tarfile reads an extended header in one piece of whatever size it claims, and passes over a member by
-    seeking, which decompresses; both are bounded here.
+    tarfile reads a header in one piece of whatever size it claims, and passes over a member by decompressing it.
     """
 
     def __init__(self, stream: IO[bytes], limit: int) -> None:
@@ -82,10 +75,7 @@ class BoundedStream:
 
 
 class _Directory:
-    """A zip archive from which zipfile reads no directory of more than `most` entries, whatever its end claims.
-
-    It makes an object of each entry before anyone can count them: 20 seconds for 200,000 on a slow machine.
-    """
+    """A zip archive of at most `most` entries: zipfile takes 20 seconds for 200,000 before any are counted."""
 
     def __init__(self, file: IO[bytes], most: int) -> None:
         self._file = file
@@ -253,12 +243,12 @@ def unpack(
     members: Mapping[str, str] = EVERYTHING,
     zip_links: bool = False,
 ) -> None:
-    """Unpack a tar (plain, gzip, bzip2, xz), zip or wheel into `destination`, a new or empty folder.
+    """Unpack a tar (plain, gzip, bzip2, xz), zip or wheel into `destination`, a new or empty folder, or nothing of it.
 
     `strip` leading folders are removed from each name; `members` then maps the names to take, a folder or a file each,
-    to names below `destination` (`""` is the top of either). A tar may have links that stay inside, and so may a zip
-    with `zip_links`: archives of git's are such, wheels and what GitHub keeps are not. Links to nothing are left out;
-    owners, set-user bits and other people's write permission are dropped.
+    to names below `destination` (`""` is the top of either). A tar may have links that stay inside, a zip with
+    `zip_links`, as git's. Links to nothing are left out; owners, set-user bits and others' write permission are
+    dropped.
     """
     with storage_errors(destination):
         destination.mkdir(parents=True, exist_ok=True)
@@ -348,10 +338,7 @@ class Zip:
         self._where = where
 
     def read(self, name: str, limit: int = -1) -> bytes:
-        """Return a member's bytes, which its checksum vouches for, or no more than the first `limit`, which none does.
-
-        Raises `StorageError` (`archive-too-large`, `corrupt-archive`) and KeyError for a name that is not there.
-        """
+        """Return a member's bytes, which its checksum vouches for, or the first `limit`, which none does."""
         entry = self.members[name]
         if entry.file_size > LARGEST_MEMBER:
             what = f"{name} is larger than {LARGEST_MEMBER:,} bytes"
@@ -360,10 +347,7 @@ class Zip:
             return content.read(limit)
 
     def extract(self, name: str, destination: Path) -> None:
-        """Write a member of any size, whose checksum vouches for it, to a file of the caller's choice.
-
-        Raises `StorageError` (`corrupt-archive`, or what the disk says) and KeyError for a name that is not there.
-        """
+        """Write a member of any size, whose checksum vouches for it, to a file of the caller's choice."""
         with (
             diagnosed(self._where, destination),
             self._file.open(self.members[name]) as content,
@@ -374,10 +358,7 @@ class Zip:
 
 @contextmanager
 def open_zip(source: Path | IO[bytes], where: str, *, links: bool = False) -> Iterator[Zip]:
-    """Open a zip archive, a file or one in memory that errors call `where`.
-
-    With `links` it may have symbolic links; where they lead is for the caller to judge.
-    """
+    """Open a zip archive, a file or one in memory that errors call `where`; where `links` lead the caller judges."""
     with diagnosed(where, Path(where)), bounded_zip(source) as file:
         yield Zip(file, where, links=links)
 
@@ -393,10 +374,7 @@ def target_of(file: zipfile.ZipFile, entry: zipfile.ZipInfo) -> str:
 
 
 def checked_entries(file: zipfile.ZipFile, where: str, *, links: bool) -> list[zipfile.ZipInfo]:
-    """Return all entries, folders too, once each was found harmless; where links lead is for the caller to judge.
-
-    Raises `StorageError` (`unsafe-archive`), `TooLarge`, and what zipfile does.
-    """
+    """Return all entries, folders too, once each was found harmless; the caller judges where links lead."""
     account = Members(Path(where), Path(), 0, EVERYTHING)
     allowed = {0, stat.S_IFREG, stat.S_IFDIR, *([stat.S_IFLNK] if links else [])}
     seen: set[str] = set()
@@ -419,7 +397,7 @@ def checked_entries(file: zipfile.ZipFile, where: str, *, links: bool) -> list[z
 def diagnosed(where: str, disk: Path, of_content: frozenset[int] = frozenset()) -> Iterator[None]:
     """Turn what Python's readers raise on damaged archives into ours; `disk` is the place that may be full.
 
-    What the system says is no damage, but EINVAL, of a place before the beginning of the file, and `of_content`.
+    An OSError with a number is no damage, but for EINVAL, of a place before the file's beginning, and `of_content`.
     """
     try:
         yield
@@ -454,10 +432,7 @@ class Bundle:
         return frozenset("" if parent == "." else parent for parent in parents)
 
     def read(self, name: str) -> bytes:
-        """Return the bytes of a file. Raises `StorageError` (`archive-too-large`, ...), KeyError when it is not there.
-
-        `name` is a key of `files`.
-        """
+        """Return the bytes of a file; `name` is a key of `files`."""
         if self.files[name] > LARGEST_MEMBER:
             what = f"{name} is larger than {LARGEST_MEMBER:,} bytes"
             raise StorageError("archive-too-large", what, where=self.where)

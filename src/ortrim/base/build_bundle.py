@@ -1,9 +1,7 @@
 """One file with all that builds of one version fetch: what `ORTRIM_BUNDLE` names, and builds read without any network.
 
-It is a zip archive of files as they came from the network, and a manifest with the size and the SHA-256 of each. None
-of it is trusted: who takes a file out checks it against ortrim's own pins, as if it came from anywhere.
-
-- Writing such a file.
+It is a zip archive of files as they came, and a manifest with the size and the SHA-256 of each. It is not trusted: who
+takes a file out checks it against ortrim's own pins.
 """
 
 import hashlib
@@ -48,8 +46,7 @@ class BundledFile:
 class Manifest:
     """What a bundle is for, and its files by their names in it.
 
-    `ortrim` is the version that made it, `version` that of ONNX Runtime, `targets` are identifiers, `buildspec` is the
-    name of the one whose models are in it, empty for none; `python` and its machine are those that wheels are for.
+    `buildspec` is the name of the one whose models are in it, empty for none; `python` is what the wheels are for.
     """
 
     layout: int

@@ -1,8 +1,4 @@
-"""Where ortrim keeps what it can make or fetch again.
-
-- Folders that exist only when they are complete, made once, however many processes need them at the same time.
-- Damage is noticed: each entry is compared with a record that was made when it was complete.
-"""
+"""The cache: folders that exist only when complete, are made once, and are compared with a record of what they were."""
 
 import glob
 import json
@@ -27,9 +23,8 @@ from ortrim.errors import StorageError
 def cache_folder(kind: str) -> Path:
     """Return the cache folder for one kind of thing (`sources`, `tools`, ...), absolute, created when absent.
 
-    It lies in the user's cache folder unless the environment variable `ORTRIM_CACHE` names another. Symbolic links in
-    it are followed: upstream's `build.py` does so too, and the paths that are kept out of objects and of compiler cache
-    keys have to be those that the compiler sees.
+    Symbolic links in it are followed, as upstream's `build.py` does: paths that are kept out of objects and of compiler
+    cache keys have to be those that the compiler sees.
     """
     folder = chosen_folder("ORTRIM_CACHE", user_cache_path) / kind
     with storage_errors(folder):
@@ -39,10 +34,10 @@ def cache_folder(kind: str) -> Path:
 
 @contextmanager
 def locked(path: Path, on_wait: Callable[[], None] = lambda: None) -> Iterator[None]:
-    """Hold an exclusive lock named after `path`; the operating system frees it if the process dies.
+    """Hold an exclusive lock named after `path`; the operating system frees it if the process dies. Not reentrant.
 
     `on_wait` is called once when another process holds it. The lock's file stays: removing it would let two processes
-    hold a lock of the same name. Not reentrant.
+    hold a lock of the same name.
     """
     with storage_errors(path.parent):
         lock = _lock(path)
@@ -85,11 +80,10 @@ def publish_folder(destination: Path, fill: Callable[[Path], None]) -> bool:
 
 @contextmanager
 def published(destination: Path, on_wait: Callable[[], None] = lambda: None) -> Iterator[Path | None]:
-    """Yield a temporary sibling of `destination` to be filled, and rename it into place in the end.
+    """Yield a temporary sibling of `destination`, renamed into place in the end; None when that is already there.
 
-    Yields None when the folder is already there. Of two concurrent processes, one makes it; `on_wait` is called in the
-    one that waits. Whatever is raised meanwhile is passed on and nothing is left behind; what a killed process left is
-    removed by the next one.
+    Of two concurrent processes, one makes it, and `on_wait` is called in the other. Nothing is left of what failed;
+    what a killed process left is removed by the next one.
     """
     if destination.is_dir():
         yield None
@@ -165,10 +159,7 @@ _WATCHES: Final = [CacheWatch()]
 
 @contextmanager
 def watched_cache(on_damage: Callable[[str], None], *, verify: bool = False) -> Iterator[CacheWatch]:
-    """Report damaged entries of the cache to `on_damage`; `verify`, and `CI=true`, hash every file that is read.
-
-    A large entry is checked once in that time.
-    """
+    """Report damaged entries to `on_damage`; `verify`, and `CI=true`, hash all that is read, large entries once."""
     verify = verify or os.environ.get("CI") == "true"
     _WATCHES.append(CacheWatch(on_damage=on_damage, verify=verify, sound=set()))
     try:
@@ -199,9 +190,9 @@ def cached_folder(destination: Path, fill: Callable[[Path], None], *, large: boo
 def cached(
     destination: Path, on_wait: Callable[[], None] = lambda: None, *, large: bool = False
 ) -> Iterator[Path | None]:
-    """Yield a folder to be filled as `published` does, and record it, unless it is there and what it was.
+    """Yield a folder to be filled as `published` does, and record it; None when it is there and what it was.
 
-    Files of a `large` folder are made read-only. Yields None when there is nothing to do.
+    Files of a `large` folder are made read-only.
     """
     if destination.is_dir() and is_kept(destination, large=large):
         yield None
@@ -306,8 +297,8 @@ class KeptFolder:
 def kept_folder(folder: Path, on_wait: Callable[[], None] = lambda: None) -> Iterator[KeptFolder]:
     """Hold a folder of the cache, alone, that is worked in and kept; what is in it is what was left there.
 
-    A damaged one is emptied with a note, and one from elsewhere, which is full of the names of other folders, without.
-    After a kill, what was not recorded is removed from it, but for `NINJAS_OWN`.
+    A damaged one is emptied with a note, and one that lay elsewhere, whose files name other folders, without. After a
+    kill, what was not recorded is removed, but for `NINJAS_OWN`.
     """
     with locked(folder, on_wait):
         remove_leftovers(folder)
@@ -361,7 +352,7 @@ def _difference(known: Mapping[str, _Seen], now: Mapping[str, _Seen]) -> str:
 def _seen_in(entry: Path, known: Mapping[str, _Seen], *, hashed: bool) -> _Files:
     """Look at all of an entry; without `hashed`, what `stat` says the same of as before is taken to be the same.
 
-    What vanishes meanwhile is not there: compilers remove temporary files at any time, other builds damaged entries.
+    What vanishes meanwhile is not there: compilers remove temporary files, other builds damaged entries.
     """
     files: _Files = {}
     with storage_errors(entry):
@@ -378,10 +369,7 @@ def _seen_in(entry: Path, known: Mapping[str, _Seen], *, hashed: bool) -> _Files
 
 
 def _walk(entry: Path) -> Iterator[tuple[str, str, os.stat_result | None]]:
-    """Yield the name below an entry, the path and the status of all in it, None for folders; of a file, its own.
-
-    A folder comes before what is in it, once it was opened.
-    """
+    """Yield name, path and status of all below an entry, None for folders, once opened; of a file, its own."""
     with suppress(FileNotFoundError):
         found = entry.stat()
         if not stat.S_ISDIR(found.st_mode):

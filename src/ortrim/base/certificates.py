@@ -1,7 +1,6 @@
 """Servers whose certificates this machine does not know, as behind a proxy that reads along: said, and remedied.
 
-One variable is enough: what `REQUESTS_CA_BUNDLE` names is read by our own downloads (requests), by pip (which has a
-copy of requests) and, because we hand it on, by git (git-config(1), `http.sslCAInfo`).
+`REQUESTS_CA_BUNDLE` is read by requests, by pip and, because we hand it on, by git (`http.sslCAInfo`).
 """
 
 import os

@@ -1,8 +1,4 @@
-"""`SHA256SUMS`: digests of files and their paths, in the form that `sha256sum --check` reads.
-
-- A folder compared with its `SHA256SUMS`.
-- A package compared with its `SHA256SUMS`.
-"""
+"""`SHA256SUMS`: digests of files and their paths as `sha256sum --check` reads them, and folders compared with them."""
 
 import re
 import unicodedata
@@ -73,8 +69,7 @@ def _is_plain_part(part: str) -> bool:
 def first_clash(paths: Iterable[str]) -> tuple[str, str] | None:
     """Return the first two of some paths that not every file system can hold side by side; None when there are none.
 
-    They are the same but for capitals and for how Unicode spells an accent, or one is a folder of the other; so are
-    folders whose names are twins.
+    They differ in capitals or in how Unicode spells an accent alone, or one is a folder of the other.
     """
     known: dict[str, tuple[str, str]] = {}
     for path in paths:

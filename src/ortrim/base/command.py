@@ -1,10 +1,4 @@
-"""Running programs. The only module that imports `subprocess`; commands are lists, never shell strings.
-
-- What a program prints on several streams at once, up to a limit.
-- Programs that run for long and say how far they are: heard while they run, and to their last word when stopped.
-- How programs that another thread runs are stopped: only the main thread receives Ctrl-C and signals.
-- Memory that ran out, which is the fault of no model: how programs say so, and what limits them here.
-"""
+"""Running programs. The only module that imports `subprocess`; commands are lists, never shell strings."""
 
 import math
 import os
@@ -37,10 +31,7 @@ class TooMuchOutput(Exception):
 
 
 class Captured:
-    """Reads streams to their ends, whichever has something first, `most_bytes` of all together; None: any number.
-
-    A thread reads each of them, because Windows cannot tell which of several pipes has something.
-    """
+    """Reads streams to their ends, `most_bytes` of all together; in threads, as Windows waits for one pipe alone."""
 
     def __init__(self, streams: Sequence[IO[str]], most_bytes: int | None) -> None:
         self._parts = tuple(bytearray() for _ in streams)
@@ -173,11 +164,12 @@ def run(
 ) -> Completed:
     """Run a program to its end and return what it printed, whatever its exit code.
 
-    `environment` replaces the whole environment when given. What is not UTF-8 comes back with replacement characters.
+    `environment` replaces the whole environment. What is not UTF-8 comes back with replacement characters. At a limit,
+    on Ctrl-C, SIGTERM, SIGHUP and by `stopped_by`, the program is stopped with its children.
 
-    `silent_seconds` is for programs that say what they do, as those that fetch. After `SILENT_SECONDS` without a word
-    their last line is passed to the function of `silence_told_to`, and one that spoke of a full disk before is stopped
-    with `StorageError` (`disk-full`): apt-get of Debian 12 then waits for ever.
+    `silent_seconds` is for programs that say what they do. After `SILENT_SECONDS` without a word their last line is
+    passed to the function of `silence_told_to`, and one that spoke of a full disk is stopped: apt-get of Debian 12 then
+    waits for ever.
     """
     words = tuple(str(word) for word in argv)
     with started(words, cwd, environment) as process:
@@ -212,7 +204,7 @@ def stream(
 ) -> int:
     """Run a program, hand over each line of its output (both streams) as it comes, and return its exit code.
 
-    If `on_line` raises, or on Ctrl-C, SIGTERM and SIGHUP, the program and its children are stopped first.
+    The program and its children are stopped first when `on_line` raises, and on Ctrl-C, SIGTERM and SIGHUP.
     """
     words = tuple(str(word) for word in argv)
     with started(words, cwd, environment, stderr=subprocess.STDOUT) as process:
@@ -232,10 +224,9 @@ class Terminated(SystemExit, KeyboardInterrupt):
 
 @contextmanager
 def termination_raises() -> Iterator[list[signal.Signals]]:
-    """Make SIGTERM and SIGHUP raise `Terminated` for a while, so that a terminated process stops its programs too.
+    """Make SIGTERM and SIGHUP raise `Terminated` for a while; yields the signals received so far.
 
-    Yields the signals received so far. Only the main thread receives any; a handler that somebody else installed,
-    or a signal that is ignored, is respected.
+    Only the main thread receives any; another handler, and a signal that is ignored, are respected.
     """
     heard: list[signal.Signals] = []
 
@@ -256,7 +247,7 @@ def termination_raises() -> Iterator[list[signal.Signals]]:
 
 @contextmanager
 def _signals_held() -> Iterator[Callable[[], None]]:
-    """Hold signals back until the function that is yielded is called, which then hands on those that came.
+    """Hold signals back until the yielded function is called, which hands them on.
 
     An exception inside of `subprocess.Popen`, where the program runs already, would leave it to nobody.
     """
@@ -344,10 +335,7 @@ def _output(
 
 
 def _patience(ends: float, request: StopRequest | None) -> float:
-    """Return how long may be waited before this is asked again; raises when it is time to stop.
-
-    Never for ever: on Windows Ctrl-C is heard only between two waits.
-    """
+    """Return how long to wait; raises when it is time to stop. On Windows Ctrl-C is heard only between two waits."""
     if request is not None:
         request.check()
     left = ends - time.monotonic()
@@ -463,11 +451,10 @@ def watch(
     environment: Mapping[str, str] | None = None,
     most_bytes: int,
 ) -> Completed:
-    """Run a program to its end like `command.run`, handing over each line of its standard error as it comes.
+    """Run a program to its end like `run`, handing over each line of its standard error as it comes.
 
-    `check` is called several times a second. When it or `on_output` raises, when the thread is asked to stop, or on
-    Ctrl-C, SIGTERM and SIGHUP, the program is asked to end, `on_output` gets what it says meanwhile, and the exception
-    goes on.
+    `check` is called several times a second. When it or `on_output` raises, or the program is to be stopped,
+    `on_output` still gets what it says meanwhile.
     """
     words = tuple(str(word) for word in argv)
     try:
@@ -545,10 +532,7 @@ def memory_limit() -> int | None:
 
 
 def is_shortage(printed: str, own_limit: int | None = None) -> bool:
-    """Whether a program failed because of the limit on memory here, unless it had a lower one of its own.
-
-    Without such a limit, the model is at fault that needs more memory than there is.
-    """
+    """Whether a program failed because of the limit on memory here, not of a lower one of its own."""
     limit = memory_limit()
     return limit is not None and (own_limit is None or limit < own_limit) and SHORTAGE.search(printed) is not None
 

@@ -1,11 +1,7 @@
-"""The console: where each kind of message goes, and in what clothes.
+"""The console: steps with their progress, messages, diagnostics and results, for a terminal, a log and GitHub.
 
-On a terminal a step shows a bar with elapsed and remaining time; in a log it writes a plain line now and then;
-on GitHub the lines of a step are folded into a group and diagnostics become annotations.
-
-- What the user sees while ortrim works: steps with their progress, messages, diagnostics and results.
-- Steps: how far a stage of the work is, as a bar on a terminal or as lines in a log.
-- Text for people and for GitHub's runner: durations, characters that may be shown, workflow commands.
+On a terminal a step shows a bar; in a log it writes a plain line now and then; on GitHub its lines are folded into a
+group and diagnostics become annotations.
 """
 
 import json
@@ -101,10 +97,7 @@ class Step:
         return self._bar is not None
 
     def progress(self, done: float, total: float, text: str = "") -> None:
-        """Say how far the step is; call it as often as you like, a log gets few of the calls.
-
-        A `total` of 0 means that the end is not known.
-        """
+        """Say how far the step is; call it often, a log gets few of the calls. A `total` of 0 is an unknown end."""
         done = min(done, total)
         if self._bar:
             self._bar.show(done, total, text)
@@ -120,10 +113,7 @@ class Step:
         self.skipped = f"up to date ({reason})" if reason else "up to date"
 
     def _due(self, done: float, total: float) -> bool:
-        """Whether a log should get this: at each further tenth, and every `LOG_SECONDS`.
-
-        A step that ends at once is left at its tick.
-        """
+        """Whether a log should get this: at each further tenth, and every `LOG_SECONDS`; nothing at once."""
         tenths = int(10 * done / total) if total > 0 else 0
         since = self._clock() - self._told
         further = tenths > self._tenths and since >= LOG_SECONDS_BETWEEN
@@ -200,9 +190,9 @@ LEAST_WIDTH: Final = 20
 class Console:
     """The one way to the user's eyes.
 
-    Results go to standard output, diagnostics to standard error. Steps, notes, warnings and tables go to
-    standard output too, but to standard error in `json_mode`, so that standard output carries one JSON document
-    and nothing else. `quiet` leaves out steps, notes and tables. `NO_COLOR` and `GITHUB_ACTIONS` are respected.
+    Results go to standard output, diagnostics to standard error, all else to standard output too, but to standard error
+    in `json_mode`, so that standard output carries one JSON document. `quiet` leaves out steps, notes and tables.
+    `NO_COLOR` and `GITHUB_ACTIONS` are respected.
     """
 
     def __init__(
@@ -238,10 +228,7 @@ class Console:
 
     @contextmanager
     def step(self, name: str) -> Iterator["Step"]:
-        """Show one stage of the work: its progress while it runs; a tick and the duration when it ends.
-
-        An exception ends the step with a cross and is passed on. Steps do not nest.
-        """
+        """Show one stage of the work: its progress while it runs; a tick or a cross in the end. Steps do not nest."""
         started = self._clock()
         with ExitStack() as stack:
             bar: Bar | ProgressPart | None = stack.enter_context(Bar(self._content, name)) if self._live else None

@@ -1,7 +1,4 @@
-"""Downloads over HTTP(S), checked before they get their name.
-
-- Addresses read at another place than they name: where a network reaches mirrors alone, and in tests. Pure.
-"""
+"""Downloads over HTTP(S), checked before they get their name, and the mirrors that a site names."""
 
 import hashlib
 import os
@@ -36,18 +33,14 @@ PAGE: Final = (b"<!doctype html", b"<html")
 def download(url: str, destination: Path, sha256: str) -> None:
     """Fetch `url` into `destination`, which appears only when its SHA-256 is the one given.
 
-    A file that is already there with that digest is kept and nothing is fetched. Server errors, broken connections and
-    links that bring almost nothing are tried again with growing pauses, from where they broke off if the server can do
-    that; a refusal (4xx) is not. Two processes that want the same file fetch it once.
+    A file that is there with that digest is kept. Server errors, broken and stalled connections are tried again, from
+    where they broke off if the server can; a refusal (4xx) is not. Two processes fetch the same file once.
     """
     fetch(url, destination, "sha256", sha256)
 
 
 def fetch(url: str, destination: Path, algorithm: str, expected: str | None) -> None:
-    """Do what `download` does, for any digest that `hashlib` knows, such as the SHA-1 that upstream publishes.
-
-    Only those who make pins may pass no digest: then whatever comes is kept.
-    """
+    """Do what `download` does for any digest of `hashlib`; who makes pins passes None, and keeps what comes."""
     with locked(destination), storage_errors(destination):
         if destination.is_file() and digest_of(destination, algorithm) == expected:
             return
@@ -58,9 +51,9 @@ def fetch(url: str, destination: Path, algorithm: str, expected: str | None) -> 
 
 
 def fetch_unless(etag: str, url: str, destination: Path) -> str | None:
-    """Fetch what is at `url` now, unless the server says that its ETag is still this one; return the new ETag.
+    """Fetch what is at `url` unless its ETag is still this one, which is None then; return the new ETag.
 
-    None, with an empty file, if it is; an empty ETag, of a server that has none, is never the same.
+    An empty ETag, of a server that has none, is never the same.
     """
     with locked(destination), storage_errors(destination), arriving(destination) as file:
         return _fetch(url, file, etag)

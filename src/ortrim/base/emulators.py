@@ -17,12 +17,10 @@ SUITE: Final = "trixie"
 class Emulation:
     """One architecture as it is emulated.
 
-    `machine` is the kernel's word for it, `debian` Debian's; `library_folders` are those of its libraries below
-    `/usr/lib`, glibc's first, and `loaders` the programs that link at start, there too. `user_cpus` and `system_cpus`
-    are qemu's names of the processors offered, the one meant by no name first; without any, the whole machine is not
-    emulated. `defaults` are those on which a library is verified when no device is named, by either emulation that
-    offers them. `baselines` has, for each processor that a buildspec may name as the least one, the emulated ones with
-    all its instructions.
+    `machine` is the kernel's word, `debian` Debian's; `library_folders` lie below `/usr/lib`, glibc's first, with the
+    `loaders`. `user_cpus` and `system_cpus` are qemu's names, the default first; without any, the whole machine is not
+    emulated. `defaults` are those to verify on when no device is named. `baselines` has, for each least processor of a
+    buildspec, the emulated ones with all its instructions.
     """
 
     machine: str

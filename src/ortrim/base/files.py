@@ -1,8 +1,4 @@
-"""Single files: digests and writes that are all or nothing; and what a disk has room for.
-
-- What a process puts into the system's temporary folder: in one folder of its own, which does not outlive it for long.
-- Files that travel with ortrim: inside the wheel, or beside `src` in a checkout.
-"""
+"""Files: digests, writes that are all or nothing, disk space, temporary folders, and files that travel with ortrim."""
 
 import ast
 import errno
@@ -64,10 +60,7 @@ def sha256_of(path: Path) -> str:
 
 
 def code_digest(files: Iterable[Path]) -> str:
-    """Return one digest of source files by their folders' and own names; comments and docstrings of Python count not.
-
-    It keys what the code makes: what is said about the code is no reason to make anything anew, nor is where it lies.
-    """
+    """Return one digest of source files by their folders' and own names, without Python's comments and docstrings."""
     listing = "".join(sorted(f"{file.parent.name}/{file.name} {_code_of(file)}\n" for file in files))
     return hashlib.sha256(listing.encode()).hexdigest()
 
@@ -119,10 +112,7 @@ def write_atomically(path: Path, content: str | bytes, *, durable: bool = True) 
 
 
 def write_if_changed(path: Path, content: str) -> bool:
-    """Write a text file unless it holds that text already, so that builds see a new time only with new content.
-
-    Returns whether it was written.
-    """
+    """Write a text file unless it holds that text already, so that builds see no new time; return whether it was."""
     with storage_errors(path):
         if path.is_file() and path.read_bytes() == content.encode():
             return False
@@ -164,10 +154,7 @@ def _not_permitted(path: Path, why: str) -> StorageError:
 
 
 def require_space(folder: Path, size_bytes: int, work: str) -> None:
-    """Raise `StorageError` (`disk-full`) unless `work`, which writes about so much below `folder`, has room there.
-
-    The folder need not exist yet. A file system that does not say how much is free is not judged.
-    """
+    """Raise `disk-full` unless `work`, which writes about so much below `folder`, has room as far as is known."""
     free = free_bytes(folder)
     if free is not None and free < size_bytes:
         raise disk_full(f"{work} takes about {_megabytes(size_bytes)}, and {_megabytes(free)} are free", folder)
@@ -190,10 +177,7 @@ def is_full(path: Path) -> bool:
 
 
 def disk_full(what: str, *places: Path, where: str = "", why: str = "", hint: str = "") -> StorageError:
-    """Return the diagnostic of a full disk: of the `places` that were written to, that of the one with the least room.
-
-    It names the file system, and the variable that chooses another one where there is such a variable.
-    """
+    """Return the diagnostic of a full disk, of the one of the `places` with the least room; it names a remedy."""
     place = min(places, key=lambda each: free_bytes(each) or 0)
     mount, free = _existing(place), free_bytes(place)
     while not mount.is_mount():
@@ -256,8 +240,8 @@ PREFIX: Final = "ortrim."
 def own_temporary_folder() -> Iterator[None]:
     """Let Python's `tempfile` use a folder of this process for a while, and remove what killed processes left.
 
-    Programs that are started keep the environment's TMPDIR: some live on, such as `adb`. Where no folder can be made or
-    locked, and on Windows, all stays as it is.
+    Programs keep the environment's TMPDIR: some live on, such as `adb`. Where no folder can be made or locked, and on
+    Windows, all stays as it is.
     """
     before = tempfile.tempdir
     made = _made() if hasattr(os, "geteuid") else None

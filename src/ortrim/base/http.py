@@ -2,10 +2,6 @@
 
 What the libraries below raise holds the request, and that a token or a signed address. None of it gets out of this
 module: their exceptions become words, and are not chained.
-
-- What goes wrong between us and a server, in words that repeat nothing of the request.
-- Time, as far as talking to a remote service needs it; a value, so that tests let an hour pass at once.
-- Which addresses may see the same credentials, and which nobody on the way can read.
 """
 
 import time
@@ -44,7 +40,7 @@ Body = bytes | Iterable[bytes]
 
 
 class TransportError(Exception):
-    """A request that got no answer, or no whole one, or one that is a refusal.
+    """A request that got no whole answer, or a refusal.
 
     `sent` is whether the server may have seen it, `permanent` whether the same will happen again, `status` that of the
     answer, 0 for none.
@@ -139,9 +135,9 @@ class _Stationary(requests.Session):
 
 
 def new_session(authorize: Authorize | None, **headers: str) -> requests.Session:
-    """Return a session that authorizes each request so, or without anything as the user's netrc says for the host.
+    """Return a session that authorizes each request so; with None as the user's netrc says for the host.
 
-    Without `Accept-Encoding: identity`, an archive that is labelled as compressed in transit would arrive unpacked.
+    Without `Accept-Encoding: identity`, an archive labelled as compressed in transit would arrive unpacked.
     """
     session = _Stationary()
     session.auth = authorize
@@ -159,10 +155,7 @@ def opened(
     headers: Mapping[str, str] | None = None,
     data: Body | None = None,
 ) -> Iterator[Response]:
-    """Send a request and give its answer, whose body is still to be read; redirects are not followed.
-
-    Raises `TransportError`.
-    """
+    """Send a request and give its answer, whose body is still to be read; redirects are not followed."""
     outcome: Response | TransportError
     try:
         outcome = session.request(
@@ -180,10 +173,7 @@ def opened(
 def opened_at_last(
     url: str, authorize: Authorize | None = None, *, headers: Mapping[str, str] | None = None
 ) -> Iterator[Response]:
-    """Give the answer to a GET at the end of all redirects, whatever its status, its body still to be read.
-
-    What is encrypted stays so. Raises `TransportError`.
-    """
+    """Give the answer to a GET at the end of all redirects, whatever its status, its body unread; https stays https."""
     for _ in range(REDIRECTS + 1):
         with new_session(authorize) as session, opened(session, "GET", url, headers=headers) as response:
             if response.status_code not in MOVED or "Location" not in response.headers:
@@ -206,8 +196,7 @@ def _target(response: Response) -> str:
 def chunks(response: Response, clock: Clock | None = None, *, unpacked: bool = False) -> Iterator[bytes]:
     """Yield the body as it comes, without holding back what came before a cut; `unpacked` if the server packed it.
 
-    Raises `TransportError` for one that is cut, or brings less than `LEAST_BYTES_A_SECOND`: each byte is a sign of
-    life, so that no timeout would end it.
+    Raises `TransportError` for a cut, or less than `LEAST_BYTES_A_SECOND`, which no timeout would end.
     """
     now = (clock or Clock()).monotonic
     started, count = now(), 0

@@ -17,11 +17,7 @@ def _adapter(kind: Any) -> TypeAdapter[Any]:
 
 
 def to_data(value: Any) -> Any:
-    """Return `value` as JSON-ready data.
-
-    JSON has no not-a-number and no infinities: they become the strings `NaN`, `Infinity` and `-Infinity`, which
-    `from_json` takes for a float.
-    """
+    """Return `value` as JSON-ready data; `NaN` and infinities become strings, which `from_json` takes for a float."""
     kind: Any = type(value)
     return _strict(_adapter(kind).dump_python(value, mode="json"))
 
@@ -37,10 +33,7 @@ def to_canonical_json(value: Any) -> str:
 
 
 def from_json(kind: type[T], text: str | bytes) -> T:
-    """Read a value of type `kind` back.
-
-    Raises `pydantic.ValidationError` when the text is not JSON or does not fit the type.
-    """
+    """Read a value of type `kind` back. Raises `pydantic.ValidationError` when the text does not fit."""
     value: T = _adapter(cast(Any, kind)).validate_json(text)
     return value
 

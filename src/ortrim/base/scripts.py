@@ -1,7 +1,4 @@
-"""Running our stand-alone scripts in a Python of their own, on a request in JSON that they answer in JSON.
-
-- Folders of Python packages, installed by pip from pinned requirements into the cache.
-"""
+"""Running our stand-alone scripts in a Python of their own, with packages that pip installs by their pins."""
 
 import hashlib
 import json
@@ -57,9 +54,8 @@ def run_script(
 ) -> dict[str, Any]:
     """Run `script` on `request` and return its answer.
 
-    It is a program of its own, so that its crash is not ours and what it prints stays off our output; it works in a
-    folder below `folder`. A request's `memory_bytes` are a limit that the script sets itself. Raises `ScriptCrash`,
-    `MemoryShortage`, `ToolError` (`tool-timeout`) or `StorageError` (`disk-full`).
+    It is a program of its own, so that its crash is not ours (`ScriptCrash`) and what it prints stays off our output.
+    It sets a request's `memory_bytes` itself as a limit.
     """
     with storage_errors(folder), tempfile.TemporaryDirectory(dir=folder) as working:
         request_path = Path(working) / "request.json"
@@ -117,9 +113,8 @@ def packages_folder(
 ) -> Path:
     """Return the folder that holds exactly `requirements`, installing them when it is not there yet.
 
-    `requirements` is the text of a requirements file in which every line is pinned with hashes; only wheels are taken,
-    for this machine and `python`. The folder is named after the text and these, or after the first of the `platforms`,
-    in the words of wheels' names (`manylinux_2_28_aarch64`), when wheels for another machine are wanted.
+    Every line of `requirements` is pinned with hashes; only wheels are taken, for this machine and `python`, or for the
+    first of the `platforms`, in the words of wheels' names (`manylinux_2_28_aarch64`).
     """
     tag = f"cp{FOREIGN_PYTHON}-{platforms[0]}" if platforms else python.tag
     digest = hashlib.sha256(requirements.encode()).hexdigest()[:16]
@@ -219,10 +214,7 @@ HASH_MISMATCH: Final = "DO NOT MATCH THE HASHES"
 
 
 def install_error(name: str, printed: str, folder: Path) -> Diagnostic:
-    """Return what pip's own words mean: it has one exit code for all causes.
-
-    `name` says what was to be installed, and `folder` where.
-    """
+    """Return what pip's own words mean: it has one exit code; `name` was to be installed into `folder`."""
     why = last_lines(printed)
     if says_full(folder, printed):
         return disk_full("pip ran out of disk space", folder, where=name, why=why)

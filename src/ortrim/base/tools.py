@@ -1,7 +1,4 @@
-"""What is known of a program before it is run: whether it is there, which version it is, how to get it.
-
-- What `doctor` finds: one thing of this machine, whether it will do, and how to get it when it will not.
-"""
+"""What is known of a program before it is run: whether it is there, which version it is, how to get it."""
 
 import os
 import re
@@ -20,11 +17,7 @@ ANSWER_SECONDS: Final = 20
 
 @dataclass(frozen=True, kw_only=True)
 class Tool:
-    """A program of the system: its name on PATH, the oldest version that will do, and the package that has it.
-
-    `package` is Debian's name for it; `install_command` knows those of others. `version_words` are the arguments that
-    print its version.
-    """
+    """A program of the system: its name on PATH, the oldest version that will do, and Debian's package of it."""
 
     name: str
     package: str
@@ -113,11 +106,11 @@ ALL_TARGETS: Final = "all targets"
 
 @dataclass(frozen=True, kw_only=True)
 class ToolFinding:
-    """One thing examined.
+    """One thing that `doctor` examined.
 
-    `found` is a version and a path, or an amount; empty when the thing is absent. `needed_for` says for which
-    targets and when. `problem` is empty when all is well; `remedy` is then, too, and otherwise the command that
-    helps, or advice. What is not `required` keeps from the builds that `needed_for` names, and from no others.
+    `found` is a version and a path, or an amount; empty when absent. `needed_for` says for which targets and when.
+    `problem` is empty when all is well; `remedy` is the command that helps, or advice. What is not `required` keeps
+    from the builds that `needed_for` names alone.
     """
 
     name: str

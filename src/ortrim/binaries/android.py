@@ -32,10 +32,7 @@ ABI_FACTS: Final = {
 
 @dataclass(frozen=True, kw_only=True)
 class SystemLibrary:
-    """A library that apps may use from an API level on.
-
-    `symbols` are all of its names with the level of each, for one ABI; None when only how they begin is known.
-    """
+    """A library that apps may use from an API level on; `symbols` have levels, None when only `begins` is known."""
 
     name: str
     since: int
@@ -81,11 +78,9 @@ class UndefinedSymbol:
 class NativeLibrary:
     """A library of an AAR, in the folder of an ABI.
 
-    `compressed_bytes` is what it takes in the AAR, `download_bytes` what a download grows by, both in bytes.
-    `built_for` is the ABI of its ELF machine, or the machine's own name. `loader_features` are what the loader must
-    know to load it, with the API level that does (`DT_RELR`: 30). `api_level` and `ndk` come from the note that the
-    NDK leaves; None and empty without. `version` is the one that its exported symbols carry, `source_paths` the
-    absolute paths of source files in it.
+    `compressed_bytes` is what it takes in the AAR, `download_bytes` what a download grows by. `built_for` is the ABI of
+    its ELF machine, or the machine's own name. `loader_features` come with the API level whose loader knows them.
+    `api_level` and `ndk` are of the NDK's note; None and empty without. `version` is that of its exported symbols.
     """
 
     path: str

@@ -1,7 +1,4 @@
-"""Libraries for Android: what bionic's loader looks at, beside what every loader does.
-
-- Java class files: the native methods of each, and the symbols that a virtual machine looks for.
-"""
+"""Libraries for Android: what bionic's loader looks at besides what every loader does, and Java's native methods."""
 
 import re
 import struct

@@ -57,10 +57,7 @@ def slice_of(target: Target) -> Slice:
 
 
 def slices_of(targets: Iterable[Target]) -> tuple[Slice, ...]:
-    """Return the slices that Apple targets come to, in the order of the first target of each.
-
-    Architectures of the same platform and variant are joined into one slice: both Macs' make `macos-arm64_x86_64`.
-    """
+    """Return the slices that Apple targets come to, in their order; both Macs' make `macos-arm64_x86_64`."""
     joined: dict[tuple[ApplePlatform, AppleVariant], set[str]] = {}
     for part in map(slice_of, targets):
         joined.setdefault((part.platform, part.variant), set()).update(part.architectures)

@@ -1,8 +1,4 @@
-"""ELF libraries: what a loader sees of them, read with pyelftools. Bad files become diagnostics in bounded time.
-
-- Notes in ELF files: what a linker wrote into them besides code and data.
-- Stripping: a linked library without its table of symbols.
-"""
+"""ELF libraries: what a loader sees of them, read with pyelftools, and stripping. Damage is found in bounded time."""
 
 import io
 import re
@@ -39,10 +35,9 @@ EXECUTABLE_FLAG: Final = 0x1  # PF_X
 def read_library(path: Path) -> LibraryFacts:
     """Return what a loader sees of a shared library.
 
-    `machine` is an architecture's word, or pyelftools' own name (`EM_MIPS`); `symbol_versions` are those required of
-    other libraries, in order; `exported` the names that others can link to; `load_alignment` is in bytes, the smallest
-    of all loadable segments, 0 when there is none. A library without a PT_GNU_STACK header gets an executable stack
-    from the kernel.
+    `machine` is an architecture's word, or pyelftools' own name (`EM_MIPS`); `symbol_versions` are required of other
+    libraries; `load_alignment` is in bytes, the smallest of all loadable segments, 0 without. A library without a
+    PT_GNU_STACK header gets an executable stack from the kernel.
     """
     return with_elf(path, library_facts)
 
@@ -211,9 +206,7 @@ ALLOCATED: Final = 0x2  # SHF_ALLOC
 
 
 def take_apart(linked: Path, library: Path, symbols: Path) -> None:
-    """Write a linked library without symbols and debug information, which no loader reads, and with them.
-
-    `linked` stays.
+    """Write a linked library, which stays, without symbols and debug information, and with them.
 
     All that is mapped stays in place: a linker has what is not at the end of the file.
     """

@@ -1,9 +1,7 @@
 """Relocatable ELF objects as sections, symbols and relocations that can be changed and written again.
 
-Little-endian objects of 32 and 64 bits with one symbol table, without section groups: what `ld.lld -r
---force-group-allocation` writes. Source: the System V ABI, chapter 4.
-
-- One object made of many, in which all symbols that it does not export are local.
+Little-endian objects with one symbol table, without section groups: what `ld.lld -r --force-group-allocation` writes.
+Source: the System V ABI, chapter 4.
 """
 
 import re
@@ -48,7 +46,7 @@ LAYOUTS: Final = {
 class Section:
     """One section: its header's fields in order (name, type, flags, address, offset, size, link, info, ...), its bytes.
 
-    Offset and size in `fields` are those that were read; a section without bytes in the file keeps its size.
+    Offset and size are those that were read.
     """
 
     fields: tuple[int, ...]
@@ -179,10 +177,7 @@ CALLED_AFTER: Final = re.compile(rb"^(\.[A-Za-z.]+?)\.(?:_|\.L).*$", re.DOTALL)
 
 
 def hide_symbols(data: bytes, offered: frozenset[str], where: str = "") -> bytes:
-    """Return a relocatable object in which only the `offered` and the undefined symbols are global.
-
-    `where` names the file in errors.
-    """
+    """Return a relocatable object in which only the `offered` and the undefined symbols are global."""
     try:
         parts = read_relocatable(data, where)
         symbols = tuple(parts.symbols())

@@ -1,11 +1,8 @@
 """Link maps as lld writes them (`-Map`, `--print-map`): which bytes of a library came from which object file.
 
 A line is `VMA LMA Size Align` (all but the last in hexadecimal) and a name, whose indentation says what it is: an
-output section, eight spaces deeper an input section `file:(section)`, sixteen deeper a symbol.
-Source: https://github.com/llvm/llvm-project/blob/main/lld/ELF/MapFile.cpp
-
-- What a link map says, checked against its library and named without the folders of the machine that linked.
-- What link maps say: output sections, the input sections in them, and the symbols in those. Pure.
+output section, eight spaces deeper an input section `file:(section)`, sixteen deeper a symbol. Source:
+https://github.com/llvm/llvm-project/blob/main/lld/ELF/MapFile.cpp
 """
 
 import re
@@ -128,10 +125,7 @@ THIN: Final = re.compile(r".*\.lto\.((?:.*/)?[^/]*\.a)\((.*) at \d+\)\.o")
 
 
 def require_match(sections: Mapping[str, int], outputs: tuple[MapOutput, ...], where: str) -> None:
-    """Refuse a map whose output sections are not those of the library, or that lists more in one than it holds.
-
-    `sections` are the library's sections in memory with their sizes in bytes.
-    """
+    """Refuse a map whose output sections are not the library's `sections`, or that lists more in one than it holds."""
     mapped: Counter[str] = Counter()
     listed: Counter[str] = Counter()
     for output in outputs:

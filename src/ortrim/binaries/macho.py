@@ -37,8 +37,8 @@ class MachSignature(StrEnum):
 class MachBuild:
     """What a file says it was built for, in LC_BUILD_VERSION or the older LC_VERSION_MIN_*.
 
-    `platform` and `variant` are an xcframework's words for it (`ios` and `simulator`); the platform is Apple's number
-    where there is no word. Versions are written without zeros at the end, `15.1`; `sdk` is empty when nothing is said.
+    `platform` and `variant` are an xcframework's words (`ios` and `simulator`), else Apple's number. Versions are
+    written without zeros at the end; `sdk` is empty when nothing is said.
     """
 
     platform: str
@@ -85,10 +85,9 @@ class MachSection:
 class MachImage:
     """One architecture of a file.
 
-    `builds` are all that its parts say, each once: two for a library of macOS and Catalyst together, as many as its
-    objects differ in for an archive; `unmarked` counts the objects that say nothing. Names of symbols are C's: without
-    the underscore that Mach-O puts before them. `exported` are those that others can link to, `undefined` those needed
-    of others. `objects` counts those of an archive, 1 otherwise. `version` is the library's own, empty without.
+    `builds` are all that its parts say, each once; `unmarked` counts the objects that say nothing. Names of symbols are
+    C's, without Mach-O's underscore. `objects` counts those of an archive, 1 otherwise. `version` is the library's own,
+    empty without.
     """
 
     architecture: str
@@ -300,10 +299,10 @@ LARGEST: Final = 0xFFFFFFFF
 
 
 def universal_file(parts: Mapping[str, bytes]) -> bytes:
-    """Return one file of several architectures: libraries, or static libraries, each as it is and on a page of its own.
+    """Return one file of several architectures, each on a page of its own; the same bytes in whatever order they come.
 
-    The same parts give the same bytes, in whatever order they come. What has one architecture stays thin. Raises
-    KeyError for an architecture that Apple's systems of today do not run on, ValueError for files that are too large.
+    What has one architecture stays thin. Raises KeyError for an architecture that today's systems do not run on,
+    ValueError for files that are too large.
     """
     if len(parts) == 1:
         return next(iter(parts.values()))

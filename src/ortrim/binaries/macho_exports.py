@@ -1,15 +1,11 @@
 """A Mach-O library that exports only chosen symbols: what Apple's linker does when it is given a list of exports.
 
 zig's linker takes such a list and passes it over: it exports every symbol that no compiler has hidden, and names of its
-own (`__mh_dylib_header`, `___dso_handle`). It also has the loader look for every weak symbol in all libraries of the
-program, where a Mac's C++ library would answer for the one inside. So it is done here, afterwards: other symbols become
-local, what is weak is the library's own, the exports trie is written anew, and the signature with it. Nothing moves:
-every part keeps its place and its size.
+own (`__mh_dylib_header`). It also has the loader look for weak symbols in all libraries of the program, where a Mac's
+C++ library would answer for the one inside. So, afterwards, other symbols become local, what is weak is the library's
+own, and exports trie and ad hoc signature are written anew. Every part keeps its place and its size.
 
 Source of the format: Apple's mach-o/loader.h and mach-o/nlist.h.
-
-- The exports trie of a Mach-O library: the symbols that it exports, as dyld reads them.
-- The ad hoc signature of a Mach-O file, without which no Apple processor of ARM runs it: digests of its pages.
 """
 
 import hashlib
@@ -104,10 +100,7 @@ class Pages:
 
 
 def signed_anew(data: bytes) -> bytes:
-    """Return a file of one architecture with the digests of its pages as they are; unchanged when it is not signed.
-
-    Raises ValueError and struct.error for damage, and for digests that are not SHA-256.
-    """
+    """Return a file of one architecture with the digests of its pages as they are; unchanged when it is not signed."""
     pages = _pages(data)
     if pages is None:
         return data

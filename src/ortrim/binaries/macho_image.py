@@ -1,7 +1,4 @@
-"""Mach-O files and static libraries of them, read with LIEF once their parts are known to be inside the file.
-
-- A Mach-O library as reports describe libraries: what a loader sees of it, and how large it is.
-"""
+"""Mach-O files and static libraries of them, read with LIEF once their parts are known to be inside the file."""
 
 import gzip
 import struct
@@ -176,9 +173,9 @@ def read_sections(data: bytes) -> tuple[MachSection, ...]:
 def unwritten_bytes(data: bytes) -> tuple[range, ...]:
     """Return where one architecture's file may have what zig's linker found in memory, and what hangs on all bytes.
 
-    It makes room in the table of indirect symbols for every slot of `__got`, writes no entry for those of the library's
-    own symbols, and so leaves as many of the table's last entries as they were; no loader has read that table since
-    LC_DYLD_INFO. The UUID is a digest of the file. Found with zig 0.17 in two links of the same objects for x86-64.
+    It makes room in the table of indirect symbols for every slot of `__got` and writes no entry for the library's own
+    symbols, so that the last entries stay as they were; no loader has read that table since LC_DYLD_INFO. The UUID is a
+    digest of the file. Found with zig 0.17 in two links of the same objects for x86-64.
     """
     checked_header(data)
     binary = _parsed(data)
@@ -319,11 +316,7 @@ PAGE_BYTES: Final = {"arm64": 16384, "x86_64": 4096}
 
 
 def read_apple_library(path: Path) -> tuple[LibraryFacts, LibrarySize]:
-    """Return the facts for reports about a library of one architecture; sizes are in bytes, by segment.
-
-    An archive of objects has its size alone. Raises `BinaryError` as `read_macho` does, ValueError for a file of
-    several architectures.
-    """
+    """Return the facts for reports about a library of one architecture; sizes by segment, of an archive the whole."""
     content = read_bytes(path)
     (image,) = macho_of(content, str(path)).images
     return _facts(image), _size(content, image)

@@ -40,7 +40,7 @@ def add_unwind_tables(library: Path, linked: Path) -> None:
 def _compressed(elf: ELFFile, data: bytes) -> bytes:
     """Return an ELF file of a library's frames alone, compressed; empty without frames.
 
-    Its frames are where they lie in the file: an unwinder may count by address or by offset.
+    They lie where the file has them: an unwinder may count by address or by offset.
     """
     frames = elf.get_section_by_name(FRAMES)
     if frames is None:
@@ -65,11 +65,9 @@ def _compressed(elf: ELFFile, data: bytes) -> bytes:
 def _live(frames: bytes, form: str, code: list[range], start: int) -> bytes:
     """Return the frames of the functions that are in a library, in the form of `.eh_frame` at the address `start`.
 
-    A linker leaves those of functions that it left out or folded into others, with an address that is none. Older
-    unwinders of Android read `.debug_frame` itself on 32-bit processors alone: they take its addresses to be that wide.
-
-    Each is behind a CIE of its own, at the same distance, which compresses best: the demo's for ARM64 to 25 kB, not 33.
-    They are in the order of their functions, without which the unwinder of Android 10 misses some.
+    A linker leaves those of functions that it left out, with an address that is none. Older unwinders of Android read
+    `.debug_frame` on 32-bit processors alone. Each is behind a CIE of its own, which compresses best: the demo's for
+    ARM64 to 25 kB, not 33; in the order of their functions, without which Android 10's unwinder misses some.
     """
     found = []
     at = 0
@@ -96,8 +94,7 @@ def _live(frames: bytes, form: str, code: list[range], start: int) -> bytes:
 def _relative(shared: bytes) -> bytes:
     """Return what frames have in common as `.eh_frame` has it, with addresses relative to where they stand.
 
-    Before the rules there are a version, an empty augmentation, from version 4 on two sizes, and three numbers of a
-    byte.
+    Before the rules: version, empty augmentation, from version 4 on two sizes, and three numbers of a byte.
     """
     numbers = 4 if shared[0] >= 4 else 2
     return b"\1zR\0" + shared[numbers : numbers + 3] + bytes((1, RELATIVE)) + shared[numbers + 3 :]

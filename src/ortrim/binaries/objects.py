@@ -1,7 +1,4 @@
-"""Relocatable objects, ELF or Mach-O: their exported and undefined symbols.
-
-- Relocatable Mach-O objects: their exported and undefined symbols.
-"""
+"""Relocatable objects, ELF or Mach-O: their exported and undefined symbols."""
 
 import struct
 from collections.abc import Iterator
@@ -22,10 +19,9 @@ STAB_MASK, TYPE_MASK, EXTERN = 0xE0, 0x0E, 0x01
 
 
 def object_symbols(data: bytes) -> Iterator[tuple[str, bool]]:
-    """Yield each symbol that other objects can see, without C's underscore, and whether it is defined here.
+    """Yield each symbol of a Mach-O object that others can see, without C's underscore, and whether it is defined here.
 
-    Those that only the finished library hides are among them: to a link they are as good as any. A common symbol
-    counts as defined. Raises ValueError and struct.error for damage.
+    Those that only the finished library hides are among them. A common symbol counts as defined.
     """
     if checked_header(data).file_type != OBJECT_TYPE:
         raise ValueError("it is not an object")
@@ -61,11 +57,7 @@ SYMBOL: Final = {64: "IBxHxxxxxxxxxxxxxxxx", 32: "IxxxxxxxxBxH"}
 
 
 def read_object(path: Path) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the mangled names that an object defines for others, and those that it needs of others.
-
-    Both hold global and weak symbols; what only the object itself can see is left out. Names are C's and C++'s own,
-    without the underscore that Mach-O puts before them.
-    """
+    """Return the mangled names that an object defines for others, and those that it needs, global and weak."""
     data = _read_bytes(path)
     if is_thin(data):
         with diagnosed(str(path)):
@@ -79,8 +71,7 @@ def read_object(path: Path) -> tuple[frozenset[str], frozenset[str]]:
 def own_references(path: Path) -> frozenset[str]:
     """Return the mangled names that an ELF object both defines for others and refers to by name itself.
 
-    A linker that gets another definition of such a name uses it in the object, too; what the object refers to in
-    another way stays its own.
+    A linker that gets another definition of such a name uses it in the object, too.
     """
     return with_elf_type(_read_bytes(path), path, OBJECT, lambda elf: frozenset(_references(elf)))
 

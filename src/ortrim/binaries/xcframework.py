@@ -1,10 +1,4 @@
-"""Xcframeworks and frameworks of any origin: a folder, or a zip archive that holds one.
-
-- Xcframeworks, frameworks and what lies around them: what one of any origin holds. Pure data.
-- What is in a framework's folder. Source: Apple's guide to the anatomy of framework bundles.
-- Property lists that nobody vouches for: XML or binary, a table at the top.
-- Apple's required reason API: which of its categories a binary uses, by its undefined symbols.
-"""
+"""Xcframeworks and frameworks of any origin: a folder, or a zip archive; and which APIs that need a reason they use."""
 
 import plistlib
 import re
@@ -41,9 +35,8 @@ class BundleLink:
 class FrameworkFacts:
     """A folder `<name>.framework`. All paths are from the root of what was read.
 
-    `plist` and `privacy`, the privacy manifest, are None where there is none. `module_map` is its text, empty without;
-    `headers` are file names. `entries` are what lies directly in the folder, links included; `other_binaries` the
-    Mach-O files and static libraries beside the binary.
+    `module_map` is its text, empty without. `entries` are what lies directly in the folder, links included;
+    `other_binaries` the Mach-O files and static libraries beside the binary.
     """
 
     path: str
@@ -61,10 +54,9 @@ class FrameworkFacts:
 class SliceFacts:
     """A library for one platform: an entry of an xcframework, or a framework by itself, which has no `identifier`.
 
-    `platform`, `variant` and `architectures` are what the entry says; a framework by itself says it in its binary
-    alone. `library` is the path of the framework or library file; `binary` is None where there is none at
-    `binary_path`. `size_bytes` is that of all files that belong to it, debug symbols left out. `astray` are the keys of
-    the entry that name a path where nothing is.
+    `platform`, `variant` and `architectures` are what the entry says, else the binary. `binary` is None where there is
+    none at `binary_path`. `size_bytes` leaves debug symbols out. `astray` are the keys of the entry whose path leads
+    nowhere.
     """
 
     identifier: str
@@ -98,9 +90,8 @@ class SliceFacts:
 class XcframeworkFacts:
     """What an xcframework holds, or a framework by itself, which has no `plist`.
 
-    `root` is the path of its folder in what was read, a folder or a zip archive; `digest` is the archive's SHA-256,
-    empty for a folder. `version` is the library's own by its `Info.plist` or load command, empty when neither says.
-    `unlisted` are the folders that no entry names; `doubles` the files that Finder leaves beside others in archives.
+    `root` is the path of its folder in what was read; `digest` is an archive's SHA-256, empty for a folder. `version`
+    is by `Info.plist` or load command. `unlisted` are the folders that no entry names; `doubles` what Finder leaves.
     """
 
     file: str
@@ -170,7 +161,7 @@ LARGEST_TEXT: Final = 1 << 20
 def framework_binary(bundle: Bundle, path: str, name: str, said: str) -> str:
     """Return where the binary of the framework at `path` is, or would be: where it is `said` to be, or by its name.
 
-    `name` is the framework's, with its suffix. In a framework with versions whose links are lost it is in the version.
+    In a framework with versions whose links are lost it is in the version.
     """
     stem = name.removesuffix(FRAMEWORK_SUFFIX)
     plain = inside(path, stem)

@@ -1,8 +1,8 @@
 """The C API of a library: which of its functions are kept, and the table of them that applications are handed. Pure.
 
-`OrtGetApiBase` leads to one table of all functions, `OrtApi`, and so keeps alive whatever any of them reaches. Ours, in
-`data/cmake/c_api.cc`, has the same entries in the same order: a function that is not kept returns `ORT_NOT_IMPLEMENTED`
-with its name, or nothing where it has no status to return. Upstream: core/session/onnxruntime_c_api.{h,cc}.
+`OrtGetApiBase` leads to one table of all functions, `OrtApi`, which keeps alive whatever any of them reaches. Ours, in
+`data/cmake/c_api.cc`, has the same entries: a function that is not kept returns `ORT_NOT_IMPLEMENTED` with its name, or
+nothing where it has no status to return. Upstream: core/session/onnxruntime_c_api.{h,cc}.
 """
 
 import re
@@ -80,10 +80,7 @@ ALWAYS: Final = frozenset({"CreateStatus", "GetErrorCode", "GetErrorMessage", "R
 
 
 def api_table(source: str, api: Api, *, providers: bool) -> str:
-    """Return the text of `c_api_table.h` for what is kept of the functions in upstream's `onnxruntime_c_api.cc`.
-
-    It is empty where `source` has no table that can be read.
-    """
+    """Return the text of `c_api_table.h` for what is kept of `onnxruntime_c_api.cc`; empty without a table."""
     found = ENTRIES.findall(COMMENTS.sub("", source))
     plain = found[0] if len(found) == 1 else ""
     entries = ENTRY.findall(plain)

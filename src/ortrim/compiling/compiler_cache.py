@@ -1,10 +1,4 @@
-"""The compiler cache of a build: objects compiled before, by any build of this user or of the team.
-
-- Where a team shares compiled objects, read from the variables of the cache programs themselves. Pure.
-- ccache: keeps compiled objects in a folder that any number of builds share, and in a store beside it.
-- sccache: keeps compiled objects in the stores that ccache does not know: S3 and GitHub Actions.
-- What a build gets of a compiler cache, whichever program keeps it.
-"""
+"""The compiler cache of a build, by ccache or sccache: objects compiled before, by this user or by the team."""
 
 import json
 import os
@@ -84,8 +78,8 @@ def backend_variables(environment: Mapping[str, str]) -> dict[str, str]:
 def ccache_settings(environment: Mapping[str, str]) -> dict[str, str]:
     """Return the user's settings for ccache by their names in its configuration file; they may hold secrets.
 
-    A Redis that is given in sccache's words is given to ccache: when a Redis dies, sccache 0.16 waits 60 seconds for
-    each compilation (mozilla/sccache#2820), ccache none.
+    A Redis in sccache's words is given to ccache: when one dies, sccache 0.16 waits 60 seconds for each compilation
+    (mozilla/sccache#2820).
     """
     redis = redis_url(environment)
     settings = ({"remote_storage": redis} if redis else {}) | {
@@ -126,9 +120,8 @@ ANSWER_SECONDS: Final = 60.0
 class CompilerCache:
     """A compiler cache that is ready: the launcher that goes before the compiler, and what the launcher needs.
 
-    `environment` holds no secret, because every compile command of the build sees it. `where` says in a few words
-    which program keeps the objects, and where. `use` returns how much the cache has helped this build; None when it
-    does not answer.
+    `environment` holds no secret: every compile command sees it. `use` returns how much the cache has helped this
+    build; None when it does not answer.
     """
 
     launcher: Path
@@ -163,8 +156,7 @@ def ccache(
     """Prepare ccache over `folder` for the time of one build.
 
     Paths below `base_folders` reach the compiler relative to its working folder, so that a hit does not depend on where
-    a build lies. `wishes` are settings of the user's by their names in ccache's configuration file; they go into a file
-    that only this user can read.
+    a build lies. `wishes` are the user's settings; they go into a file that only this user can read.
     """
     with tempfile.TemporaryDirectory(prefix="ortrim-", ignore_cleanup_errors=True) as private:
         log, remote = Path(private) / "log", wishes.get("remote_storage", "")
@@ -252,11 +244,10 @@ exit "$code"
 def sccache(
     program: Path, folder: Path, base_folders: tuple[Path, ...], store: str, secrets: Mapping[str, str]
 ) -> Iterator[CompilerCache]:
-    """Run an sccache server for the time of one build, on a private socket.
+    """Run an sccache server for the time of one build, on a private socket; when it dies, the launcher compiles.
 
-    `secrets` are the variables of the `store`, which only the server gets; the launcher lies in `folder`.
-    `base_folders` are left out of the keys. The preprocessor runs for every request, because sccache's way around it
-    returns the dependency file of another folder (docs/guides/build.md). When the server dies, the launcher compiles.
+    `secrets` are the variables of the `store`, which only the server gets. The preprocessor runs for every request,
+    because sccache's way around it returns the dependency file of another folder (docs/guides/build.md).
     """
     launcher = _launcher(folder)
     with tempfile.TemporaryDirectory(
@@ -326,13 +317,10 @@ def compiler_cache(
     *,
     stores: bool = True,
 ) -> Iterator[CompilerCache | None]:
-    """Keep a compiler cache ready for the time of one build; None when none can be used.
+    """Keep a compiler cache ready for the time of one build; None when none can be used, which `on_note` is told.
 
-    `programs` holds `ccache` and `sccache`; objects lie below `folder`, which any number of builds share. All of
-    sources, build and tools lies below `base_folders`, so that a hit does not depend on where these are. The user's
-    environment may name a store that a team shares; it is left out when no `stores` can be reached. A build without a
-    cache is slow, not wrong: a cache that cannot be used is reported to `on_note` in one line and the next best one is
-    taken.
+    `programs` holds `ccache` and `sccache`; objects lie below `folder`. All of sources, build and tools lies below
+    `base_folders`. The user's environment may name a store that a team shares; no `stores` leaves it out.
     """
     with ExitStack() as stack:
         attempts = (_attempts if stores else _attempts_here)(programs, folder, base_folders)

@@ -64,9 +64,9 @@ COMPARISON: Final = re.compile(
 class KernelTable:
     """For each kernel, by its plain name, the entries it may stand in; for each entry, the sources that may use it.
 
-    Sources go by their base names. `getters` are functions, by their plain names, that do nothing but return an entry
-    in which no kernel stands, or what the processor has. `compared` are, for each source, the kernels that it names
-    for comparisons alone. `called` are functions that the constructor calls for the kernels that they return.
+    Sources go by their base names. `getters` only return an entry without kernels, or what the processor has.
+    `compared` are the kernels that a source names for comparisons alone. `called` are functions that the constructor
+    calls for the kernels that they return.
     """
 
     entries: Mapping[str, frozenset[str]]
@@ -76,10 +76,7 @@ class KernelTable:
     called: frozenset[str] = frozenset()
 
     def only_gets(self, symbol: str) -> bool:
-        """Whether a function, mangled or not, is one of the `getters`, and none that merely has such a name inside.
-
-        What asks the processor on their behalf counts as one of them.
-        """
+        """Whether a function, mangled or not, is one of the `getters`, or asks the processor on their behalf."""
         spelled = (each for name in self.getters for each in (name, f"_Z{len(name)}{name}v", f"_ZL{len(name)}{name}v"))
         return bool(PROCESSOR.match(symbol)) or symbol in spelled
 
@@ -150,10 +147,7 @@ def _only_compared(text: str, files: Iterable[str], words: Mapping[str, frozense
 
 
 def _getters(texts: Iterable[str], kernels: Collection[str]) -> frozenset[str]:
-    """Return the functions that ask the processor, or return an entry which is none for kernels.
-
-    None that is written twice.
-    """
+    """Return the functions, none written twice, that ask the processor, or return an entry that is for no kernel."""
     plain = [IGNORED.sub("", text) for text in texts]
     found = [getter for text in plain for getter in GETTER.findall(text)]
     found += [(name, "") for text in plain for name in ASKER.findall(text)]

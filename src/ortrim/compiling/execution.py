@@ -1,9 +1,4 @@
-"""Where the programs of a job run: on this machine itself, or in a container of it.
-
-- Where a job's symbolic paths lie on this machine.
-- The folder that a job works in, and all that the job sees of this machine.
-- How many compilations may run at once.
-"""
+"""Where the programs of a job run, here or in a container; its folders, and how many compilations run at once."""
 
 import os
 import shutil
@@ -68,9 +63,8 @@ class JobPaths:
 class ExecutionEnvironment(Protocol):
     """A place that sees a job's folders under the same names as this machine.
 
-    `python` are the words that start an isolated Python there. `apart` is part of the names of its build trees, which
-    know the programs that they were configured with; empty for this machine. `reaches_stores` says whether a compiler
-    cache that a team shares can be reached from there.
+    `apart` is part of the names of its build trees, which know the programs that they were configured with; empty for
+    this machine. `reaches_stores` says whether a team's compiler cache can be reached from there.
     """
 
     @property
@@ -140,8 +134,8 @@ LEFT_OUT: Final = "unreached.h"
 class BuildInputs:
     """Complete folders that jobs only read: source tree, tool packages, the runner's source, the CMake hooks.
 
-    `installed` finds the folders of an SDK that a toolchain's symbolic paths mean, where `sdk` names it or else where
-    the environment does, and `finish` ends a build; both are the target's platform's.
+    `installed` finds the folders of an SDK, where `sdk` or else the environment names it, and `finish` ends a build;
+    both are the target's platform's.
     """
 
     sources: Path
@@ -158,7 +152,7 @@ def prepare_workspace(
 ) -> JobPaths:
     """Make the folders and small files of a job's workspace, or make them anew, and return where they are.
 
-    What zig compiles of its own libraries lies in the workspace, unless `zig` names a folder that outlives it.
+    zig's own libraries lie in the workspace, unless `zig` names a folder that outlives it.
     """
     paths = JobPaths(
         sources=inputs.sources,
@@ -186,10 +180,7 @@ def prepare_workspace(
 
 
 def job_environment(paths: JobPaths, toolchain: Toolchain) -> dict[str, str]:
-    """Return the whole environment of a job.
-
-    The dates are those of upstream's `__DATE__`, which must not change between builds.
-    """
+    """Return the whole environment of a job; the date is that of upstream's `__DATE__`, the same in every build."""
     return environment_with(paths.tools) | {
         "CC": str(paths.wrappers / "cc"),
         "CXX": str(paths.wrappers / "c++"),
@@ -253,7 +244,7 @@ class Executor(Protocol):
     ) -> None:
         """Have what `make` compiles with a toolchain in a folder of the cache, unless it is there.
 
-        `make` is given a workspace, and the place where its programs run, and returns the files to be kept.
+        `make` is given a workspace and where its programs run, and returns the files to be kept.
         """
 
 

@@ -1,15 +1,13 @@
 """Compiling only those kernels of a source that the library registers, and not all that it defines.
 
 Upstream's operator configuration takes registrations out of a table. The sources still define every kernel, for every
-type, and the link drops them: `element_wise_ops.cc` compiles 300 kernels for the ten of a model. Sources define kernels
-by macros of `op_kernel.h`, each of which names a class for its kernel, and the table names the same classes. So a
-source that may be compiled anew for a model anyway is given a header that defines these macros anew: as nothing for a
-class that the table lacks.
+type, and the link drops them: `element_wise_ops.cc` compiles 300 kernels for the ten of a model. Macros of
+`op_kernel.h` name a class for each kernel, and the table names the same classes. So a source is given a header that
+defines these macros anew: as nothing for a class that the table lacks.
 
-Upstream keeps kernels for 32 and 64-bit integers of some operators whatever the types of the models, for what its
-optimizers may add to a model at load. A minimal build changes no model, so that these go, too. And `Pow`, `Max` and
-`Min` have loops for all of their types, whichever are registered, and `math_cpu.cc` has products of matrices of many:
-those of other types go.
+Upstream keeps kernels for 32 and 64-bit integers of some operators for what its optimizers may add to a model at load.
+A minimal build changes no model, so that these go, too, as do loops of `Pow`, `Max` and `Min` and products of matrices
+(`math_cpu.cc`) of other types than the models'.
 """
 
 import re
@@ -154,8 +152,8 @@ def cut_units(paths: JobPaths) -> tuple[Path, ...]:
 def write_kept_kernels(paths: JobPaths, *, everything: bool = False, types: Types | None = None) -> None:
     """Write the headers of a configured tree, where they have changed.
 
-    With `everything`, and where the tables or the macros are not as they are known, sources keep all their kernels.
-    With `types`, those that only upstream's optimizers ask for go, from the tables as well.
+    With `everything`, and where tables or macros are not as they are known, sources keep all their kernels. With
+    `types`, those that only upstream's optimizers ask for go, from the tables as well.
     """
     generated = paths.configured / REDUCED_TYPES
     with storage_errors(generated):
@@ -185,10 +183,7 @@ def write_kept_kernels(paths: JobPaths, *, everything: bool = False, types: Type
 
 
 def registered_kernels(tables: Iterable[str], macros: str) -> dict[str, str]:
-    """Return the class of each kernel that the tables' texts register, by `macros`, and its operator's name.
-
-    None if one is registered in a way that is not known.
-    """
+    """Return the class of each kernel that the tables register, and its operator; none at all if any is unclear."""
     names = _class_names(macros)
     kept = {}
     for found in REGISTERED.finditer(COMMENT.sub("", "\n".join(tables))):
@@ -219,10 +214,7 @@ def without_integers(table: str, macros: str, types: Types) -> str:
 
 
 def _without_loops(source: str, types: Types, registered: frozenset[str]) -> str:
-    """Return what leaves loops for types that no model has out of a source; no registration lets such a type in.
-
-    All go whose operators are not among those `registered`, unless none is said to be.
-    """
+    """Return what leaves loops for types that no model has, or of operators not `registered`, out of a source."""
     lines: dict[str, None] = {}
     for loops in LOOPS:
         left = _types_left_out(loops, types, registered) if loops.mark in source else ()

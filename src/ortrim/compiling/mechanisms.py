@@ -1,7 +1,6 @@
 """What of ortrim rests on upstream's insides: looked for in the very source tree, before anything is compiled.
 
-Where a tree lacks what a mechanism needs, that mechanism is left out, with a line that says what it costs. What can be
-read out of a tree is: the entries of MLAS's table that its `platform.cpp` fills where there is AVX-512.
+A mechanism for which a tree lacks something is left out, with a line that says what it costs.
 """
 
 import re
@@ -126,8 +125,8 @@ COLD: Final = "no such source; what took its place is compiled for size, and may
 class Mechanisms:
     """What a source tree has for a job.
 
-    `assignments` is the text of `avx512_assignments.h`, `api_table` that of `c_api_table.h`. `left_out` names, in
-    order, what is left out: mechanisms of `COSTS`, and members of `HOT_SOURCES`.
+    `assignments` is the text of `avx512_assignments.h`, `api_table` that of `c_api_table.h`. `left_out` names
+    mechanisms of `COSTS` and members of `HOT_SOURCES`.
     """
 
     assignments: str = ""
@@ -202,10 +201,10 @@ def text_of(path: Path) -> str:
 def avx512_assignments(texts: Mapping[str, str]) -> tuple[str, str]:
     """Return the C++ functions that fill MLAS's table, for `avx512_kernels.cc` and for `avx512_nchwc.cc`.
 
-    Each is empty unless all that it needs is found in `texts`: every branch of the constructor once, at least one entry
-    in each, and of each kernel a definition. A table for signed weights in the entry for unsigned ones flips their
-    sign, which is right as long as its kernel does not saturate; upstream replaces the kernel and not the table where
-    there is AVX-VNNI and AVX-512 without VNNI.
+    Each is empty unless all that it needs is found: every branch of the constructor once, an entry in each, and a
+    definition of each kernel. A table for signed weights in the entry for unsigned ones flips their sign, which is
+    right as long as its kernel does not saturate; upstream replaces the kernel and not the table where there is
+    AVX-VNNI and AVX-512 without VNNI.
     """
     plain = " ".join(IGNORED.sub(" ", texts.get(CONSTRUCTORS[0], "")).split())
     branches = {name: _assigned(plain, words) for name, words in BRANCHES.items()}

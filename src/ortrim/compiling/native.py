@@ -1,8 +1,4 @@
-"""The native executor: upstream's own `build.py` on this machine, with the job's toolchain.
-
-- What follows upstream's build: the job's own commands, such as those that strip a library.
-- The static library: the objects of the shared one, joined into one that shows applications nothing but the C API.
-"""
+"""The native executor: upstream's own `build.py` on this machine, what follows it, and the static library."""
 
 import re
 import shutil
@@ -77,9 +73,9 @@ LAUNCHERS: Final = {"C": "launch-cc", "CXX": "launch-c++"}
 class NativeExecutor:
     """Builds on this machine.
 
-    Results lie in the user's cache by the job's digest, so that the same job is never built twice. The log of the
-    build is written to `log` while it runs. For measurements, `pruned=False` compiles every file as upstream does, and
-    `cached=False` leaves the compiler cache alone; neither changes the library.
+    Results lie in the user's cache by the job's digest. The log is written to `log` meanwhile. For measurements,
+    `pruned=False` compiles every file as upstream does, and `cached=False` leaves the compiler cache alone; neither
+    changes the library.
     """
 
     inputs: BuildInputs
@@ -210,10 +206,7 @@ def finished_runner(job: RunnerJob) -> Path:
 
 
 def launcher_definitions(toolchain: Toolchain, paths: JobPaths, cache: CompilerCache | None) -> tuple[str, ...]:
-    """Name what CMake puts in front of the compilers: the toolchain's own launcher, if it has one, and the cache.
-
-    Without either they are named as nothing, since a tree remembers those that it was configured with.
-    """
+    """Name what CMake puts before compilers: launcher and cache, or nothing, as trees remember the last."""
     own = {name for name, _ in toolchain.wrappers}
     definitions = []
     for language, name in LAUNCHERS.items():
@@ -247,9 +240,8 @@ JOINING: Final = ("-r", "--gc-sections", "--force-group-allocation", "--strip-de
 def write_static_library(job: BuildJob, paths: JobPaths, place: ExecutionEnvironment = LOCAL) -> None:
     """Make `libonnxruntime.a` in the build folder from what the shared library was linked from.
 
-    Its one object holds the same sections, kept for the same exported functions, with the C++ library and without the C
-    library and the compiler's runtime, so that a C program links it with those alone; kernels that were left out of the
-    one are left out of the other.
+    Its one object holds the same sections with the C++ library, without the C library and the compiler's runtime;
+    kernels that were left out of the one are left out of the other.
     """
     shared = paths.build / job.expected_outputs[0]
     exported = read_library(shared).exported
@@ -268,7 +260,7 @@ def write_static_library(job: BuildJob, paths: JobPaths, place: ExecutionEnviron
 def linked_files(link_map: Path) -> tuple[str, ...]:
     """Return the objects that a link took anything of, then the static libraries, in its order; see `OF_EVERY_LINKER`.
 
-    What an object defines is taken from no library, as in the link itself: `unreached.c` rests on that.
+    What an object defines is taken from no library: `unreached.c` rests on that.
     """
     files: dict[str, None] = {}
     for output in read_link_map(link_map):

@@ -1,8 +1,6 @@
 """Leaving out of a library what nothing in it can reach: link, look, and link again until nothing changes.
 
 That is kernels, and what reads and writes ONNX's messages as files.
-
-- The objects of a build tree: which sources they are made from, which symbols they define, and which they need.
 """
 
 from collections import defaultdict
@@ -52,10 +50,7 @@ class RelinkStep:
 
 
 def read_objects(paths: JobPaths, below: tuple[str, ...] = EVERYWHERE) -> tuple[ObjectSymbols, ...]:
-    """Read the objects of the tree whose units lie below some folders, with the sources that they are made from.
-
-    By default these are all but those of ortrim's own hooks.
-    """
+    """Read the objects of the tree whose units lie below some folders (all but our hooks' own), with their sources."""
     return tuple(
         ObjectSymbols(unit=unit, defined=defined, undefined=undefined)
         for unit, path in compiled_units(paths, below)
@@ -131,10 +126,7 @@ LOOKS: Final = 8
 
 @dataclass(frozen=True, kw_only=True)
 class _Tree:
-    """MLAS's objects and our own, all that can be read, and what MLAS's refer to themselves, by unit.
-
-    They are the same at each look; what of them is in the library is not.
-    """
+    """MLAS's objects and our own, all that can be read, and what MLAS's refer to themselves: the same at each look."""
 
     mlas: tuple[ObjectSymbols, ...]
     readable: tuple[ObjectSymbols, ...]
@@ -142,10 +134,7 @@ class _Tree:
     optimized: bool
 
     def linked(self, paths: JobPaths) -> tuple[tuple[LinkedObject, ...], tuple[LinkedObject, ...]]:
-        """Return MLAS's objects and all readable ones, with what the last link took of them.
-
-        What that link made of all that it optimised at once is one object, of which all counts.
-        """
+        """Return MLAS's objects and all readable ones, with what the last link took of them; LTO's are one."""
         sections = _sections_by_file(paths)
         mlas, readable = _linked(self.mlas, self.own, sections), _linked(self.readable, {}, sections)
         if not self.optimized:
@@ -175,11 +164,9 @@ def leave_out_unreached(
 ) -> CompileOutcome:
     """Link a library again without what nothing in it reaches; `linked` is the link before, `texts` are `mlas_texts`.
 
-    Messages' methods stay where the tree's `mechanisms` do not know who calls them.
-
-    The first link leaves all of them out, and each later one takes back what turned out to be asked for, so that what
-    is left depends on nothing but the job. A link that fails is the outcome: were all kernels kept then, a machine
-    short of memory would give another library of the same digest.
+    The first link leaves all out, and each later one takes back what turned out to be asked for, so that the rest
+    depends on nothing but the job. A link that fails is the outcome: were all kernels kept then, a machine short of
+    memory would give another library of the same digest.
     """
     after = texts[AVX512_NCHWC] if job.nchwc_block_size == 16 else ""
     table = kernel_table(texts, superseded_kernels(texts.get(CONSTRUCTORS[0], ""), job.cpu, after))
@@ -206,11 +193,7 @@ def leave_out_unreached(
 
 
 def forget_unreached(paths: JobPaths, job: BuildJob) -> None:
-    """Empty the script that another job left in a kept tree: what that job did not reach may be what this one misses.
-
-    A link that is given such a symbol by the script asks for nothing, and a file that the job's index lacks would not
-    be noticed.
-    """
+    """Empty the script that another job left in a kept tree: a link asks for nothing that the script gives it."""
     if not _is_done(paths, job):
         write_script(paths, ())
 
@@ -239,10 +222,7 @@ def _link_without(
 
 
 def write_script(paths: JobPaths, symbols: Iterable[str], table: KernelTable = NO_TABLE) -> None:
-    """Say which symbols the next link is to leave out; beyond `ROOM` of them, some share an address.
-
-    Functions that MLAS calls for an entry of its `table` lead to code.
-    """
+    """Say which symbols the next link leaves out, those in `table` as code; beyond `ROOM` some share an address."""
     numbered = tuple(enumerate(sorted(symbols)))
     places = (
         (symbol, f"{SYMBOL}_call" if table.is_called(symbol) else f"{SYMBOL} + {number % ROOM}")
@@ -262,10 +242,7 @@ def read_script(paths: JobPaths) -> frozenset[str]:
 
 
 def mlas_texts(paths: JobPaths) -> dict[str, str]:
-    """Return the texts of MLAS's sources and headers, and of what fills its table in our own, by base name.
-
-    Those of the same name are joined.
-    """
+    """Return the texts of MLAS's sources and headers, and of what fills its table in our own, by base name, joined."""
     texts: dict[str, str] = {}
     folder = Path(paths.resolve(MLAS))
     with storage_errors(folder):

@@ -1,8 +1,6 @@
-"""Compiling what the link takes, adding what it turns out to miss, and learning from builds without an index.
+"""Compiling what the link takes by an index, adding what it turns out to miss, and learning from builds without one.
 
-- Which units a build compiles: those that the link needs by the index, and those that the index does not know.
-  `units.cmake` is given what is left. So an index of another version or target is a start as well.
-- Which sources of kernels are compiled for size, because the models spend no time worth the name in them.
+An index of another version or target is a start as well. Kernels in which models spend no time are compiled for size.
 """
 
 import re
@@ -84,9 +82,8 @@ WORD: Final = re.compile(r"(?!_*\d)_*(\w+)")
 def variant_of(job: BuildJob) -> Variant:
     """Return what an index must have been made with to serve a job.
 
-    Execution providers bring sources of their own into the build, so that they count among the toolchain's words; so
-    do the types that are left out, since sources define less without them. What sources with all types need and define
-    is more than any do with fewer, so that the index of all types serves every job.
+    Execution providers and types that are left out count among the toolchain's words: they bring sources of their own,
+    or less of them. The index of all types serves every job.
     """
     without = ("without", *job.without_types) if job.without_types else ()
     return Variant(
@@ -98,10 +95,9 @@ def variant_of(job: BuildJob) -> Variant:
 
 
 def mentioning(paths: JobPaths, units: Iterable[str], lines: Iterable[str]) -> frozenset[str]:
-    """Return the units whose source names something that a linker, by its `lines`, did not find.
+    """Return the units whose source names something that a linker, by its `lines`, did not find, or the class it is in.
 
-    That is its own name, and the class or namespace that it is in. Another version's index does not know it: its
-    mangled name has changed with an argument's type or with a dependency's version.
+    Its mangled name has changed with an argument's type or with a dependency's version.
     """
     asked = {
         frozenset(WORD.findall(ARGUMENTS.sub("", found[1]))[-2:]) - {""}
@@ -126,8 +122,7 @@ def write_selection(
 ) -> None:
     """Write what `units.cmake` reads: the units that are not compiled, by their symbolic paths.
 
-    Kernels that no hot operator has use for are named as cold; none are without hot operators. `left_out` is what
-    `Mechanisms` has, `laid_out` are our own sources for models in NCHWc layout.
+    Kernels that no hot operator has use for are cold; none are without hot operators.
     """
     cut = cut_units(paths)
     lists = (
@@ -215,10 +210,7 @@ class SelectiveBuild:
     def compile_selected(
         self, index: UnitIndex, *, every_kernel: bool = False
     ) -> tuple[CompileOutcome, CompiledUnits | None]:
-        """Compile what an index selects for the job's operators or does not know, and what the link then lacks.
-
-        Of a source, these are the kernels that the library registers, or, for a comparison, every kernel.
-        """
+        """Compile what an index selects for the job's operators or does not know, and what the link then lacks."""
         known = frozenset(unit.path for unit in index.units)
         wide = wide_units(index, wide_sources(self.job))
         omitted = known.difference(select_units(index, parse_config(self.job.operator_config)), wide)

@@ -1,11 +1,4 @@
-"""The hermetic toolchain: clang, lld, libc++ and glibc stubs from the pinned `ziglang` wheel. Pure.
-
-- The small executable files through which a build reaches its compiler.
-- CMake's try_compile, quick on an empty cache. Shell text for zig's wrappers. Pure.
-- Linking through the lld inside zig, whose driver refuses options that lld takes. Shell text for a wrapper. Pure.
-- The system's gcc or clang, for those who want it: found, and written into the plan with its version.
-- What compilers themselves put into a library, and its licences. Pure.
-"""
+"""Compilers: the hermetic zig (clang, lld, libc++, glibc stubs) and the system's, and the wrappers that reach them."""
 
 import hashlib
 import re
@@ -94,16 +87,13 @@ def compiler_wrapper(
     """Return the text of a compiler's wrapper.
 
     `identity` names the compiler and its version; `command` is what the wrapper runs, in shell syntax, after
-    `preparing`; `rewrites` are (argument, replacement) pairs for arguments that this compiler spells differently;
-    `linking` is the part that reaches the linker past the compiler, where one is needed; `quick_trials` is for a clang
-    that would compile its C++ library for CMake's try_compile. When the arguments ask for a link map on standard
-    output, it goes to `$ORTRIM_LINK_MAP`.
+    `preparing`; `rewrites` are (argument, replacement) pairs; `linking` is the part that reaches the linker past the
+    compiler; `quick_trials` is for a clang that would compile its C++ library for CMake's try_compile. A link map on
+    standard output goes to `$ORTRIM_LINK_MAP`.
 
     A clang that `precompiles` reads marked sources with a header of `$ORTRIM_PRECOMPILED_HEADERS` in front, which the
-    first of each mark compiles: clang takes a header only for sources of the same target, optimised as it is, with or
-    without threads like it.
-    Preprocessing (`-E`) goes without, so that the compiler cache sees the whole text. Two that come at once make the
-    header twice, and the second replaces the first with the same.
+    first of each mark compiles: clang takes a header only for sources of the same target, optimisation and threads.
+    Preprocessing (`-E`) goes without, so that the compiler cache sees the whole text.
     """
     cases = "".join(f'    {old}) set -- "$@" {new} ;;\n' for old, new in rewrites)
     rewriting = (
@@ -126,11 +116,7 @@ def tool_wrapper(identity: str, command: str) -> str:
 
 
 def launcher(identity: str, wrapper: str) -> str:
-    """Return the text of what CMake calls in front of a compiler that it chooses itself.
-
-    It is given the compiler cache, if there is one, and the compiler with its arguments, and puts the wrapper of the
-    given name, beside itself, in the compiler's place.
-    """
+    """Return the text of what CMake calls before a compiler that it chooses itself, to put the wrapper there."""
     return (
         f"#!/bin/sh\n# {identity}\n"
         'case "${1##*/}" in\n'
@@ -211,9 +197,8 @@ ARITHMETIC: Final = tuple(f"__{name}" for name in NAMES.split())
 def linking(program: str, command: str, libraries: str = "", calls: tuple[str, ...] = ()) -> str:
     """Return the part of a wrapper that links past the driver when it is asked to; `command` compiles.
 
-    `libraries` are the driver's words for those of the system that are wanted beside the C library, `calls` what is
-    called of the compiler's runtime beside arithmetic. The others are in shell syntax. The linker leaves symbols and
-    frames in that it is not asked to leave out.
+    `libraries` are the driver's words for those wanted beside the C library, `calls` what is called of the compiler's
+    runtime beside arithmetic. The linker leaves symbols and frames in that it is not asked to leave out.
     """
     arithmetic = " ".join(f"-u {name}" for name in (*ARITHMETIC, *calls))
     asked = f"{libraries} " if libraries else ""
@@ -247,10 +232,7 @@ ARM_REWRITES: Final = (("-mfpu=neon", ""),)
 
 
 def zig_toolchain(target: Target, minimum_glibc: str, version: str, cpu: str | None = None) -> Toolchain:
-    """Return the toolchain that compiles for a Linux target so that it loads on `minimum_glibc` and newer.
-
-    `minimum_glibc` is empty for musl. `cpu` is the baseline as buildspecs name it; raises KeyError for an unknown one.
-    """
+    """Return the toolchain for a Linux target that loads on `minimum_glibc`, empty for musl, and newer, on a `cpu`."""
     triple = _triple(target, minimum_glibc)
     baseline = zig_cpu(target.architecture, cpu)
     options = f"-mcpu={baseline}" if baseline else ""
@@ -261,9 +243,9 @@ def zig_toolchain(target: Target, minimum_glibc: str, version: str, cpu: str | N
 class Sysroot:
     """A C library that zig has none of: what pins it, where a job has it, and how zig is told so.
 
-    `place` is symbolic, as `build.plan` describes; `preparing` is what a wrapper does first, and `libraries` are the
-    words for those that are wanted beside the C library, both in shell syntax. `calls` are functions of the compiler's
-    runtime that zig's C++ library for it calls, beside those of arithmetic.
+    `place` is symbolic; `preparing` is what a wrapper does first, and `libraries` are the words for those that are
+    wanted beside the C library, both in shell syntax. `calls` are what zig's C++ library calls of the compiler's
+    runtime, beside arithmetic.
     """
 
     identity: str
@@ -285,10 +267,8 @@ def zig_for(
 ) -> Toolchain:
     """Return zig as the toolchain for a triple; `with_lld` where its linker is lld and its C++ library its own.
 
-    `rewrites` are those of `compiler_wrapper`; `options` come behind the triple. Without a `sysroot` the C library is
-    zig's own. `driver` is the text of a wrapper that is called with `cc` or `c++` and a compiler's arguments where
-    zig's own driver will not do; its digest is in every wrapper, whose text is what a compiler cache takes for the
-    compiler.
+    `options` come behind the triple. `driver` is the text of a wrapper that is called with `cc` or `c++` where zig's
+    own driver will not do; its digest is in every wrapper, whose text is what a compiler cache takes for the compiler.
     """
     words = f"{triple} {options}".rstrip()
     by_driver = (f"driver {hashlib.sha256(driver.encode()).hexdigest()[:12]}",) if driver else ()

@@ -54,10 +54,7 @@ UnitNumbers = Annotated[tuple[UnitNumber, ...], FailFast()]
 
 @dataclass(frozen=True, kw_only=True, config=CONFIG)
 class Variant:
-    """What an index was made with: `target` is an identifier, `toolchain` a kind (`zig`).
-
-    Upstream's ML operators are in every index, and the minimum glibc changes none, so that neither is part of this.
-    """
+    """What an index was made with: `target` is an identifier, `toolchain` a kind; the least glibc is no part."""
 
     ort_version: Annotated[str, Field(pattern=VERSION)]
     target: Word
@@ -191,9 +188,8 @@ REGISTRATIONS: Final = re.compile(r"\$\{sources\}/onnxruntime/(.*/(?:cpu_executi
 def symbolic_path(file: str, directory: str, *, sources: str, build: str, hooks: str = "") -> str | None:
     """Return the name of the unit whose source is `file`, None for what is neither source nor generated.
 
-    `file` may be relative to `directory`, as in ninja's compilation database; the others are absolute and free of
-    symbolic links. Without `hooks`, ortrim's own sources are no units. The reduced copy of a registration file has its
-    original's name: it is the same unit.
+    `file` may be relative to `directory`. Without `hooks`, ortrim's own sources are no units. The reduced copy of a
+    registration file has its original's name.
     """
     path = posixpath.normpath(posixpath.join(directory, file))
     for name, folder in (("${sources}", sources), ("${build}", build), ("${hooks}", hooks)):
@@ -234,10 +230,7 @@ _CLASS: Final = re.compile(rf"k[A-Za-z0-9]+_([A-Za-z_][A-Za-z0-9_]*?)_({'|'.join
 
 
 def kernel_key(symbol: str) -> str | None:
-    """Return the operator that a mangled symbol registers a kernel of, as `ai.onnx:Add`.
-
-    None for every other symbol, and for a kernel whose class or domain is not named as upstream names them.
-    """
+    """Return the operator that a mangled symbol registers a kernel of, as `ai.onnx:Add`; None for any other."""
     start = _REGISTRATION.search(symbol)
     return _class_key(_template_argument(symbol, start.end())) if start else None
 
@@ -426,10 +419,7 @@ def find_index(variant: Variant) -> IndexFound:
 
 
 def nearest_index(variant: Variant) -> UnitIndex | None:
-    """Return the index that is most like that of a variant without one; None when there is none at all.
-
-    The version counts most, then the target.
-    """
+    """Return the index most like that of a variant without one, by version, then target; None when there is none."""
     found = [read_index(pin_text(name) or "", name) for name in pin_names("units")]
     with suppress(StorageError):
         for path in sorted(cache_folder(LEARNT).glob("*.json")):
@@ -449,10 +439,7 @@ def _distance(one: Variant, other: Variant) -> tuple[object, ...]:
 
 
 def shipped_index(variant: Variant) -> UnitIndex | None:
-    """Return the index that is pinned for a variant, None when there is none.
-
-    As of every pin file, one in the user's pins folder comes first.
-    """
+    """Return the index that is pinned for a variant, the user's own first; None when there is none."""
     name = f"units/{variant.stem}.json"
     try:
         text = pin_text(name)

@@ -1,11 +1,8 @@
 """Build trees: folders in which CMake has configured and ninja has compiled, kept for the next model.
 
-A tree serves every job that differs in the operator configuration, the models' layout or the linkage alone: what the
-new one changes is compiled, the rest is there. Few are kept, and any may go at any time: the compiler cache and a new
-configuration bring it back. A tree that is not what the last build left in it goes, too, and so does one that lay
-elsewhere then, in a cache that was moved: CMake has written the names of folders all over it.
-
-- What outlives a build: its results, copied out of the build folder.
+A tree serves every job that differs in the operator configuration, the models' layout or the linkage alone. Few are
+kept, and any may go at any time: the compiler cache and a new configuration bring it back. A tree that is not what the
+last build left goes, too, and one that lay elsewhere then: CMake has written folders' names all over it.
 """
 
 import shutil
@@ -49,8 +46,7 @@ def build_tree(
 ) -> Iterator[KeptFolder]:
     """Hold the tree of a job, alone; `on_wait` is called when another build is using it.
 
-    Jobs share one when they differ in their operators alone, which may be of another layout, or in the linkage: the
-    static library is joined of what the shared one is linked from. `apart` is part of its name where the programs
+    The static library is joined of what the shared one is linked from. `apart` is part of its name where the programs
     that it is configured with are not this machine's.
     """
     name = digest(_shared(job))[:20]
@@ -73,10 +69,7 @@ def shared_zig(toolchain: Toolchain) -> Iterator[Path]:
 
 @contextmanager
 def own_zig(tree: Path, toolchain: Toolchain) -> Iterator[None]:
-    """Have a tree begin with what zig compiled for others, and others with what it compiled for this one.
-
-    Compiling it takes a minute; the shared folder is nobody's for as long as a build takes.
-    """
+    """Have a tree begin with what zig compiled for others, a minute's work, and others with its own."""
     own = tree / "zig"
     if toolchain.kind != "zig" or own.exists():
         yield
@@ -93,7 +86,7 @@ ZIGS_WORK: Final = shutil.ignore_patterns("tmp")
 
 
 def copy_zig(source: Path, destination: Path) -> None:
-    """Copy what zig has compiled to what is there; nothing stays of a copy that is cut short, as zig would believe it."""
+    """Copy what zig has compiled to what is there, or nothing of it: zig would believe a copy that is cut short."""
     try:
         with storage_errors(destination):
             shutil.copytree(source, destination, ignore=ZIGS_WORK, dirs_exist_ok=True)
@@ -103,10 +96,7 @@ def copy_zig(source: Path, destination: Path) -> None:
 
 
 def empty_unless_made_of(tree: Path, *inputs: Path) -> None:
-    """Empty a tree that was compiled from other copies of its inputs, such as sources that were unpacked anew since.
-
-    A precompiled header knows the times of the files in it, and clang refuses it once they have others.
-    """
+    """Empty a tree of other copies of its inputs: clang refuses a precompiled header whose files have other times."""
     made_of = tree / "inputs"
     with storage_errors(tree):
         now = "".join(f"{folder} {folder.stat().st_mtime_ns}\n" for folder in inputs)

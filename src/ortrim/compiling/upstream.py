@@ -1,10 +1,4 @@
-"""Upstream's own `build.py` on one build tree: configure, then compile and link.
-
-- What a build prints: its progress while it runs, and its first error when it fails. Pure.
-- Files that upstream writes anew at each configuration although nothing in them changes.
-- What compilers leave in a build tree that nobody reads again.
-- Type control for each source file that needs it, so that a change of one operator's types compiles one file.
-"""
+"""Upstream's own `build.py` on one build tree: configure, compile and link; what it prints, and what it leaves."""
 
 import os
 import re
@@ -44,8 +38,7 @@ def ninja_step(line: str) -> tuple[int, int, str] | None:
 def first_error(lines: Sequence[str]) -> str:
     """Return the first error of a log with the lines that follow it, or the log's end when none is recognised.
 
-    A line `FAILED: ` of ninja only names the object; a compiler's own words after it are better. A compiler that was
-    killed said nothing: then the object comes first.
+    A line `FAILED: ` of ninja only names the object, which comes first when a killed compiler said nothing.
     """
     errors = [n for n, line in enumerate(lines) if ERROR.search(line)]
     telling = [n for n in errors if not lines[n].startswith(FAILED)]
@@ -66,8 +59,8 @@ def remedy(error: str) -> str:
 def unchanged_files_keep_their_time(folder: Path) -> Iterator[None]:
     """Give files of `folder` that hold the same bytes afterwards their old time back.
 
-    Ninja compiles by time. Upstream's `reduce_op_kernels.py` removes the registrations and the type control and
-    writes them again, which would compile every kernel that reads them.
+    Ninja compiles by time. Upstream's `reduce_op_kernels.py` writes registrations and type control anew, which would
+    compile every kernel.
     """
     before = {file: (file.read_bytes(), file.stat().st_mtime_ns) for file in _files(folder)}
     yield
@@ -85,9 +78,8 @@ def _files(folder: Path) -> tuple[Path, ...]:
 def without_leftovers(paths: JobPaths) -> Iterator[None]:
     """Remove what an earlier build left in a tree when it was killed, and in the end what this one leaves.
 
-    That is zig's local cache: an empty folder for each compilation, and a second copy of each precompiled header, more
-    than all else that a kept tree takes. And a precompiled header that was never finished; see `compiler_wrapper` of
-    `toolchains`. What cannot be removed does no harm.
+    That is zig's local cache, with a second copy of each precompiled header, and a header that was never finished. What
+    cannot be removed does no harm.
     """
     _remove(paths)
     try:

@@ -1,8 +1,6 @@
-"""The part of upstream's `build.py` arguments that all platforms share. Pure.
+"""`build.py`'s arguments that all platforms share, and execution providers: what each asks, what hinders it. Pure.
 
 Facts about the flags: upstream's `tools/ci_build/` of 1.21.0, 1.22.0, 1.24.4, and main before 1.28 and 1.30.
-
-- Execution providers beside the CPU's: what each asks of upstream's build, and what keeps it from working. Pure.
 """
 
 from collections.abc import Iterable
@@ -29,7 +27,7 @@ FUSING_LEVELS: Final = ("extended", "all")
 def minimal_build(job: BuildJob) -> tuple[str, ...]:
     """Return the kind of minimal build: a provider takes nodes and turns layouts around in an extended one alone.
 
-    NNAPI's and CoreML's CMake files stop without it; XNNPACK's does not, and the provider would get no node.
+    NNAPI's and CoreML's CMake files stop without it; XNNPACK would get no node.
     """
     return ("--minimal_build", "extended") if job.providers else ("--minimal_build",)
 
@@ -158,9 +156,8 @@ def upstream_arguments(
 ) -> tuple[str, ...]:
     """Return `build.py`'s arguments for a minimal build with reduced operators and types.
 
-    `system` are the arguments and `definitions` CMake's definitions that only the job's platform has. Without
-    `demangler_apart` upstream's own sources have a small demangler in every minimal build. The phase, `--update` or
-    `--build`, is the executor's.
+    `system` are arguments, `definitions` CMake's that only the job's platform has. Without `demangler_apart` upstream's
+    own sources have a small demangler. The phase, `--update` or `--build`, is the executor's.
     """
     disabled = tuple(kind for kind in job.without_types if kind in OF_UPSTREAM)
     return (
@@ -182,10 +179,7 @@ def upstream_arguments(
 
 
 def runner_arguments(job: BuildJob, flags: Iterable[str], libraries: Iterable[str]) -> tuple[str, ...]:
-    """Return the compiler's arguments that make the runner of a job's library: plain C, with the system's `libraries`.
-
-    A shared library is opened by the runner; a static one is linked into it.
-    """
+    """Return the compiler's arguments for the runner: plain C, with the system's `libraries`."""
     define, archive = (("-DORTRIM_LINKED",), ("${archive}",)) if job.linkage == "static" else ((), ())
     include = "-I${sources}/onnxruntime/include/onnxruntime/core/session"
     sources = (f"${{runner}}/{name}" for name in RUNNER_SOURCES)
@@ -219,8 +213,8 @@ def _cpuinfo_definitions(job: BuildJob) -> tuple[str, ...]:
 def _hook_definitions(job: BuildJob, *, demangler_apart: bool) -> tuple[str, ...]:
     """Return the CMake definitions that let ortrim's `units.cmake` choose what is compiled, and how.
 
-    The header is precompiled where the toolchain's wrapper can do it. It changes the order of a few functions in the
-    library and nothing else; the profile `upstream` goes without, because its bytes are to be upstream's own.
+    The precompiled header changes the order of a few functions and nothing else; the profile `upstream` goes without,
+    because its bytes are to be upstream's own.
     """
     hook = ("CMAKE_PROJECT_onnxruntime_INCLUDE=${hooks}/units.cmake", "ORTRIM_SELECTION=${hooks}/selection.cmake")
     musl = job.target.c_library is CLibrary.MUSL
@@ -246,18 +240,12 @@ def folding_flags(job: BuildJob) -> tuple[str, ...]:
 
 
 def symbol_flags(job: BuildJob) -> tuple[str, ...]:
-    """Return what keeps the linker from leaving out symbols, which upstream asks it for: a later flag overrules it.
-
-    Frames are debug information, too. Where they are kept, upstream's own flag is taken away: see `units.cmake`.
-    """
+    """Return what keeps the linker from leaving out symbols, which upstream asks it for; for frames, see `units.cmake`."""
     return () if keeps_frames(job) else ("-Wl,--strip-debug",)
 
 
 def keeps_frames(job: BuildJob) -> bool:
-    """Whether the unwind tables are kept beside the symbols, and not where they would be loaded.
-
-    Debuggers and readers of dumps find them there. Exceptions need them loaded; upstream's recipe has none.
-    """
+    """Whether the unwind tables are kept beside the symbols, for debuggers; exceptions need them loaded."""
     return job.build_options.unwind_tables in {False, "compressed"}
 
 
@@ -267,10 +255,7 @@ def wide_sources(job: BuildJob) -> tuple[str, ...]:
 
 
 def laid_out_sources(job: BuildJob) -> tuple[str, ...]:
-    """Return those that make models in NCHWc layout faster.
-
-    No argument names them, so that a build tree serves models in this layout and others.
-    """
+    """Return those that make models in NCHWc layout faster; no argument names them: trees serve all layouts."""
     uses = job.nchwc_block_size == 8 and NCHWC in job.operator_config
     return (AVX512_CONVOLUTIONS,) if job.build_options.avx512_kernels and uses else ()
 

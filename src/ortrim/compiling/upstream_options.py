@@ -1,8 +1,4 @@
-"""Options of upstream's build by version of ONNX Runtime.
-
-- Options that only some versions have, and which of them a job's arguments take. Pure.
-- What a plan passes that the very source tree does not know, found before anything is configured.
-"""
+"""Options of upstream's build by version of ONNX Runtime, and those that a plan passes and the tree does not know."""
 
 import re
 from collections.abc import Iterable
@@ -44,10 +40,7 @@ SECONDS: Final = 60
 
 
 def require_known(job: BuildJob, tree: Path, tools: Path) -> None:
-    """Refuse a job with options that the `build.py` of an unpacked `tree`, or its CMake files, do not know.
-
-    A `build.py` that lists no option at all is left to say by itself what ails it.
-    """
+    """Refuse a job with options that a tree's `build.py`, if it lists any, or its CMake files do not know."""
     script = tree / "tools" / "ci_build" / "build.py"
     listed = run((*ISOLATED_PYTHON, script, "--help"), environment=environment_with(tools), timeout_seconds=SECONDS)
     known = listed_options(listed.stdout)

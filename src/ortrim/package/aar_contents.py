@@ -1,8 +1,4 @@
-"""AARs: what one holds, and the manifest of those that ortrim makes.
-
-- AARs of any origin: libraries, classes, rules and metadata, read without unpacking and without trusting anything.
-- `AndroidManifest.xml` as text, which is how AARs carry it; nothing that could expand or be fetched is accepted.
-"""
+"""AARs of any origin: libraries, classes, rules and metadata, read without unpacking and without trusting anything."""
 
 import io
 import zipfile
@@ -29,8 +25,8 @@ from ortrim.pins.runtime import SourcePin
 class AarLibraries:
     """An ABI of `manifest.json`: its target, how its library was built, and the build-id of each library by name.
 
-    `cpuinfo` says whether the library pytorch/cpuinfo is compiled in; `providers` are the execution providers beside
-    the CPU's; `arguments` are those of upstream's build script; `types_for_optimizers` is as in `build.plan.Manifest`.
+    `cpuinfo` says whether pytorch/cpuinfo is compiled in; `providers` are those beside the CPU's;
+    `types_for_optimizers` is as in `compiling.plan.Manifest`.
     """
 
     abi: str
@@ -44,10 +40,7 @@ class AarLibraries:
 
 @dataclass(frozen=True, kw_only=True)
 class AarManifest:
-    """`manifest.json` of an AAR: what is in it and what it was made from; `page_bytes` is what it is aligned for.
-
-    `java` says whether the Java API is in it, as it is in those that do not say.
-    """
+    """`manifest.json` of an AAR; `page_bytes` is what it is aligned for, `java` whether the Java API is in it."""
 
     schema: Literal["ortrim-aar/1"] = "ortrim-aar/1"
     name: str
@@ -86,8 +79,8 @@ class AbiSize:
 class AarFacts:
     """What an AAR holds. `version` is the runtime's own, read from its library; empty when it does not say.
 
-    `attributes` are those of the manifest's `application` element; `manifest` is None when ortrim did not make it.
-    `asset_bytes` is compressed; `members` counts all files.
+    `attributes` are the `application` element's; `manifest` is None when ortrim did not make it; `asset_bytes` is
+    compressed.
     """
 
     file: str
@@ -118,11 +111,10 @@ class AarFacts:
 
     @property
     def sizes(self) -> tuple[AbiSize, ...]:
-        """What each ABI takes.
+        """What each ABI takes: its libraries lie uncompressed in the APK, which is compressed for the download.
 
-        An app bundle gives a device the libraries of its ABI alone. They lie uncompressed in the APK, and the whole APK
-        is compressed for the download; bundletool's `get-size` estimates that with gzip, and so does this: deflated
-        libraries, classes and assets. R8 makes the classes smaller than that.
+        bundletool's `get-size` estimates that with gzip, and so does this: libraries, classes (smaller after R8) and
+        assets.
         """
         shared = self.asset_bytes + (self.classes.compressed_bytes if self.classes else 0)
         return tuple(self._size(abi, shared) for abi in self.abis)

@@ -1,10 +1,4 @@
-"""`manifest.json`: what is in a package and what it was made from; written by us, read back from anywhere.
-
-- The software bill of materials, CycloneDX 1.6; a function of the package's content and nothing else.
-- No folder of the machine that built a package is named in it: for privacy, and for the same bytes everywhere.
-- What a delivery says of itself, in a file beside its packages.
-- What a package is made from, and the checks that it is all there.
-"""
+"""`manifest.json`, bill of materials (CycloneDX 1.6), delivery: what a package is made from, with no machine's path."""
 
 import hashlib
 import re
@@ -45,10 +39,7 @@ REQUIRED_HEADERS: Final = ("onnxruntime_c_api.h", "onnxruntime_cxx_api.h")
 
 @dataclass(frozen=True, kw_only=True)
 class ComponentLicence:
-    """The licence of a component that is compiled in: an SPDX expression and the file with the text.
-
-    `version` is that of a part that the toolchain brings; sources have theirs in their pin.
-    """
+    """The licence of a component that is compiled in; `version` is of a part that the toolchain brings."""
 
     component: str
     identifier: str
@@ -60,8 +51,7 @@ class ComponentLicence:
 class PackageInputs:
     """All that a package of one target is made from.
 
-    `licence` and `notices` are upstream's `LICENSE` and `ThirdPartyNotices.txt`;
-    `licences` are the texts of all components that are compiled in, which upstream's notices may leave out. `wheels`
+    `licence` and `notices` are upstream's; `licences` are the texts of all components that are compiled in. `wheels`
     are those that models came in, `name==version` by the model's name.
     """
 
@@ -94,10 +84,7 @@ class PackageInputs:
 
 
 def joined_inputs(parts: Iterable[PackageInputs]) -> PackageInputs:
-    """Return the inputs of the first of several targets, with the sources and licences of all.
-
-    They are packaged together, and some libraries have more in them than others.
-    """
+    """Return the inputs of the first of several targets of one package, with all sources and licences."""
     first, *others = parts
     every = (first, *others)
     sources = {pin.name: pin for each in every for pin in each.job.sources}
@@ -278,8 +265,8 @@ def _licence_of(inputs: PackageInputs) -> dict[str, str]:
 def sbom_text(inputs: PackageInputs, name: str, files: tuple[FileEntry, ...]) -> str:
     """Return the bill of materials as JSON: sources with digests and licences, runtimes of the compiler, models.
 
-    `name` is the package's; of several targets `inputs` are joined. The serial number is made from the files' digests
-    and the timestamp is that of all packages, so that the same package has the same bill.
+    The serial number is made from the files' digests and the timestamp is that of all packages: the same package has
+    the same bill.
     """
     product = _product(inputs, name)
     moment = datetime.fromtimestamp(SOURCE_DATE_EPOCH, UTC)

@@ -1,10 +1,4 @@
-"""The package of one target: a folder that an application can build against, and the archive of it.
-
-- The library as applications find it: by its file, through CMake and through pkg-config.
-- The models of a package, and the settings to load them with.
-- Licences of what is inside a package, in the two files that lawyers look for.
-- Files of packages that are written from templates.
-"""
+"""The package of one target: a folder that an application can build against, and the archive of it."""
 
 import hashlib
 import re
@@ -101,10 +95,9 @@ TEMPLATES: Final = {
 
 
 def library_files(inputs: PackageInputs) -> tuple[tuple[PackagedFile, ...], tuple[PackagedLink, ...]]:
-    """Return the library and what leads to it: the link for linkers, the CMake and the pkg-config files.
+    """Return the library and what leads to it: the link for linkers, CMake's and pkg-config's files.
 
-    A static library stands in place of the shared one. The shared library's file is called by its soname, which is what
-    a program asks for at run time; `libonnxruntime.so`, which is what a linker asks for, is a link to it.
+    The shared library's file is called by its soname, which programs ask for at run time.
     """
     if inputs.result.archive is not None:
         archive = PackagedFile(path=f"lib/{ARCHIVE}", content=inputs.result.archive)
@@ -152,10 +145,7 @@ RULE: Final = "_" * 100
 
 
 def notices_text(inputs: PackageInputs) -> bytes:
-    """Return upstream's third-party notices, then the licence of each component that is compiled in, by name.
-
-    Those under the MPL have the address of their source with them, as its section 3.2 asks.
-    """
+    """Return upstream's notices, then the licence of each component; the MPL's with their address (its section 3.2)."""
     sources = {pin.name: origin_of("components", pin.name, pin.version) for pin in inputs.job.sources}
     ordered = sorted(inputs.licences, key=lambda each: (each.component.lower(), each.identifier, each.path.name))
     sections = [
@@ -189,10 +179,8 @@ def _text(path: Path) -> str:
 def make_package(inputs: PackageInputs, destination: Path) -> Package:
     """Make the package's folder, `ortrim-<spec>-<target>-<version>`, and its `.tar.gz` in the folder `destination`.
 
-    The library's symbols go into an archive of their own, `<name>-symbols.tar.gz`.
-
-    The same inputs give the same bytes on any machine. Folder and archive appear when they are complete; a folder that
-    is there already is kept when it is exactly what would be made, else replaced.
+    The same inputs give the same bytes on any machine. Folder and archives (`<name>-symbols.tar.gz`) appear when they
+    are complete; a folder that is exactly what would be made is kept.
     """
     check_inputs(inputs)
     try:

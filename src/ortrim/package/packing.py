@@ -1,10 +1,4 @@
-"""Archives whose bytes depend on nothing but what is in them.
-
-- Zip archives whose bytes depend on nothing but what is in them: AARs, jars, frameworks, and zips of libraries.
-- Folders that are written again and again while others keep files of their own in them.
-- What goes into a package: each file with the bytes or the file it comes from, and the symbolic links.
-- Symbols, which are kept apart from what ships, as debuggers look for them.
-"""
+"""Archives whose bytes depend on nothing but what is in them, the files that go into packages, and symbols apart."""
 
 import gzip
 import hashlib
@@ -32,8 +26,7 @@ SOURCE_DATE_EPOCH: Final = 315_532_800
 def write_archive(folder: Path, destination: Path) -> None:
     """Write `folder` as a `tar.gz` whose only top-level entry is its name; `destination` appears when it is complete.
 
-    Entries are in order of their paths and carry no owner and no time of their own; files are 0644, or 0755 when
-    executable.
+    Entries are in order of their paths without owner and time; files are 0644, or 0755 when executable.
     """
     with new_archive(destination) as file:
         _write(folder, file)
@@ -124,10 +117,7 @@ BUILD_IDS: Final = ".build-id"
 
 
 def debug_file(library: Path, symbols: Path) -> PackagedFile:
-    """Return a library's symbols under the path `.build-id/ab/cdef.debug`.
-
-    That is where gdb, lldb, llvm-symbolizer, elfutils, perf and debuginfod look.
-    """
+    """Return a library's symbols under `.build-id/ab/cdef.debug`, where gdb, lldb, perf and debuginfod look."""
     shipped, found = build_id_of(library), build_id_of(symbols)
     if not found or shipped != found:
         why = f"build-id {found or 'none'}; the library that ships has {shipped or 'none'}"
@@ -185,8 +175,7 @@ LEVEL: Final = 9
 def write_zip(destination: Path, files: Iterable[PackagedFile], links: Iterable[PackagedLink] = ()) -> None:
     """Write files and links as a zip archive that appears at `destination` when it is complete.
 
-    Members are deflated, in order of their paths, with no time, owner or folder of their own. The bytes also depend on
-    the zlib that Python is linked with.
+    Members are deflated, in order, with no time, owner or folder. The bytes also depend on Python's zlib.
     """
     with new_archive(destination) as file:
         fill_zip(file, files, links)
@@ -215,10 +204,7 @@ def _zips_add(archive: zipfile.ZipFile, each: PackagedFile | PackagedLink) -> No
 
 
 def write_in_place(destination: Path, files: Sequence[PackagedFile], owned: str) -> None:
-    """Write files into a folder, in their order; those that hold the same already are left alone.
-
-    Below the inner folder `owned` nothing else stays; what else is in the destination does.
-    """
+    """Write files into a folder, those that differ; nothing else stays below the inner folder `owned`."""
     with storage_errors(destination):
         destination.mkdir(parents=True, exist_ok=True)
     with locked(destination), storage_errors(destination):

@@ -1,10 +1,4 @@
-"""New versions of ONNX Runtime: which there are, and what has to be known of each before it can be built.
-
-- The newest models that a full ONNX Runtime loads, found by trying.
-- The demo with the last version of ONNX Runtime and with the newest: what a pull request with new pins rests on.
-- The words of a pull request with new pins: which versions came, what the newest costs, and what is left to do.
-- Making the index of units that pruned builds rest on, and proving it on a buildspec.
-"""
+"""New versions of ONNX Runtime: found, pinned whole or not at all, built with the demo, and indexed."""
 
 import itertools
 import tempfile
@@ -105,10 +99,7 @@ UPSTREAM: Final = Repository(owner="microsoft", name="onnxruntime")
 
 
 def upstream_client(mirrors: Mirrors) -> GitHub:
-    """Return a client of the GitHub that has ONNX Runtime, wherever this repository lies.
-
-    Only github.com itself gets a token, and only the one that is for it.
-    """
+    """Return a client of the GitHub that has ONNX Runtime; only github.com itself gets its token."""
     api = mirrored(API, mirrors)
     token = find_token() if (api, find_service()) == (API, Service()) else None
     return GitHub(Service(api=api), token)
@@ -122,11 +113,7 @@ def released_versions(client: GitHub) -> tuple[str, ...]:
 
 
 def pin_new_versions(released: Iterable[str], console: Console, *, mirrors: Mirrors = ()) -> VersionsUpdate:
-    """Pin every released version that is newer than the newest pinned one, each whole or not at all.
-
-    A version that cannot be pinned stops no other: the record says why. Versions that are known to be broken are left
-    out. The newest pinned one gets what its pin lacks.
-    """
+    """Pin every released version newer than the newest pinned one, completing that; failures are recorded."""
     last = newest_pinned()
     done, refused = [], []
     for version in wanted_versions(released, last):
@@ -152,10 +139,7 @@ def wanted_versions(released: Iterable[str], last: str) -> tuple[str, ...]:
 
 
 def pin_version(version: str, announce: Callable[[str], None], mirrors: Mirrors = ()) -> tuple[Path, ...]:
-    """Pin the sources of a version, and of one that ortrim does not know what else it takes; return what was written.
-
-    Everything is found out before the entry is written that makes a version known.
-    """
+    """Pin the sources of a version, and what else a new one takes; nothing is written before all is found out."""
     if version in versions_file()["versions"]:
         known_version(version)
         return (pin_sources(version, mirrors=mirrors, announce=announce).file,)
@@ -192,8 +176,7 @@ NEWEST: Final = "newest"
 def build_versions(request: Request, folder: Path, console: Console) -> tuple[VerifyReport, ...]:
     """Build a buildspec with the versions in a folder's record and leave their reports there, the last one's first.
 
-    With nothing new there is one report at most. That a version cannot be built is written into the record and is no
-    error.
+    That a version cannot be built is written into the record and is no error.
     """
     update = read_update(folder)
     if update is None:
@@ -225,10 +208,7 @@ def read_built(update: VersionsUpdate, folder: Path) -> tuple[VerifyReport, ...]
 
 
 def build_each(request: Request, versions: Iterable[str], console: Console) -> tuple[Outcome, ...]:
-    """Build a buildspec with each of several versions, each into a folder of its own below the request's.
-
-    A version that cannot be built stops no other.
-    """
+    """Build a buildspec with several versions, each in a folder below the request's; failures stop no other."""
     outcomes: list[Outcome] = []
     error: Diagnostic | None = None
     for version in dict.fromkeys(map(exact_version, versions)):
@@ -313,10 +293,7 @@ class IndexMade:
 
 
 def make_unit_index(request: Request, console: Console) -> tuple[IndexMade, ...]:
-    """Build each target in full, write the index of it, and check that a pruned library of the buildspec is the same.
-
-    Takes as long as upstream's own build.
-    """
+    """Build each target in full, write its index, and check that a pruned library of the buildspec is the same."""
     planned = make_planned(request, console)
     made = []
     for target in planned.plan.targets:
@@ -341,10 +318,7 @@ def _full_index(executor: NativeExecutor, job: BuildJob) -> UnitIndex:
 
 
 def _proved(executor: NativeExecutor, job: BuildJob, index: UnitIndex) -> tuple[CompiledUnits, bool]:
-    """Link the job's library from everything and from the selected units; whether the two are the same, byte for byte.
-
-    What differs in the linker's own tables alone passes: in their order, or in entries that it does not write.
-    """
+    """Link the job's library from all and from selected units; whether only the linker's own tables differ."""
     library, library_map = (executor.log.parent / name for name in ("unpruned.so", "unpruned.map"))
     with executor.on_tree(job) as selective:
         linked = selective.upstream.paths.build / job.expected_outputs[0]

@@ -1,7 +1,4 @@
-"""A pull request with the pins that were brought up to date.
-
-- What became of new versions of ONNX Runtime: a record that one job leaves for another.
-"""
+"""A pull request with the pins that were brought up to date, and the record of new versions that it rests on."""
 
 import hashlib
 import re
@@ -34,7 +31,7 @@ TITLE: Final = "Bring the pins up to date"
 def propose(repository: Path, body: str) -> str | None:
     """Commit what changed among the pins to a branch, push it, open a pull request and return its address.
 
-    The branch is named after the change: None when nothing changed, or when the same change was proposed before.
+    None when nothing changed, or when the same change was proposed before.
     """
     git(repository, "add", "--", *PATHS)
     change = git(repository, "diff", "--cached", "--", *PATHS)
@@ -52,10 +49,7 @@ def propose(repository: Path, body: str) -> str | None:
 
 
 def take_pins(proposed: Path, repository: Path) -> tuple[Path, ...]:
-    """Copy the pins of another job's checkout in `proposed` over those of the repository, and return them.
-
-    Nothing else of it is taken: who proposes may write, and who made them ran the code of others.
-    """
+    """Copy another job's pins in `proposed` over those of the repository, and no code: it ran that of others."""
     (pins,) = PATHS
     source = proposed / pins
     with storage_errors(source):

@@ -1,7 +1,4 @@
-"""Libraries of several ONNX Runtime versions beside each other: what a version costs, or saves.
-
-- Tables of the same figures as Markdown and for the terminal, and a page with pictures of them.
-"""
+"""Libraries of several ONNX Runtime versions beside each other: what a version costs or saves, as tables and a page."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -61,10 +58,7 @@ class VersionsComparison:
 
 
 def compared(outcomes: Sequence[Outcome]) -> VersionsComparison:
-    """Return sizes, then for each device and model of the first report: memory, load, the time of a run.
-
-    That time is the median of the case that takes longest in the first report. There has to be a report.
-    """
+    """Return sizes, then for each device and model of the first report memory, load, and its longest case."""
     reports = [each if isinstance(each, VerifyReport) else None for each in outcomes]
     first = next(report for report in reports if report)
     for report in filter(None, reports):

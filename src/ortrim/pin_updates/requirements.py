@@ -1,7 +1,4 @@
-"""Requirements files in which each wheel is pinned by its digest, for every Python and machine that has one.
-
-- What pip would install on another Python or machine, without installing it: the way to the digests of wheels.
-"""
+"""Requirements files in which each wheel is pinned by its digest, for every Python and machine that has one."""
 
 import json
 import re
@@ -36,11 +33,7 @@ class Resolved:
 def resolved(
     requirements: Sequence[str], python: str, platforms: Sequence[str], *, dependencies: bool = True
 ) -> tuple[Resolved, ...] | None:
-    """Return the wheels that pip would take, by the user's own index; None when one of the requirements has none there.
-
-    `python` is a CPython (`3.12`), `platforms` are in the words of wheels' names; without `dependencies`, only what is
-    required itself.
-    """
+    """Return the wheels that pip would take for `python` (`3.12`) on `platforms`; None when a requirement has none."""
     with tempfile.TemporaryDirectory(prefix="ortrim-resolving-") as folder:
         report = Path(folder) / "report.json"
         where = ("--python-version", python, *(word for each in platforms for word in ("--platform", each)))

@@ -1,11 +1,4 @@
-"""Filling in pins where the network reaches upstream: `invoke pins.update`.
-
-- Entries for new versions of ONNX Runtime in `onnxruntime.toml`, and what upstream's archive says of them.
-- Filling in the pins of actions: the newest tag of each, and the commit that it names.
-- Filling in the pins of images: digests of base images, and of the archives of Google's SDK.
-- Pinning the full ONNX Runtime of a version, which converts models: its wheels and those that it needs.
-- Pinning the packages that `prepare` and `compare` install: tools that simplify models, onnx, and other engines.
-"""
+"""Filling in pins where the network reaches upstream: `invoke pins.update`."""
 
 import re
 import tempfile
@@ -82,9 +75,8 @@ def pin_sources(
 ) -> PinnedSources:
     """Pin the sources of any version: the commit of its tag, git's ids of its files, and SHA-256 of its dependencies.
 
-    Each dependency's archive must have the SHA-1 that upstream's own `cmake/deps.txt` gives; of one that cannot be
-    fetched, that alone stays what decides. `mirrors` are pairs (prefix of an address, what to fetch from instead); the
-    pins keep upstream's addresses. The file is written last, where ortrim reads it.
+    Each dependency's archive must have upstream's SHA-1; of one that cannot be fetched, that alone decides. `mirrors`
+    are pairs (prefix, what to fetch from instead); the pins keep upstream's addresses. The file is written last.
     """
     tag = f"v{version}"
     announce(f"ask for the commit of {tag}")
@@ -155,9 +147,8 @@ ACTION_RELEASE: Final = re.compile(r"^[0-9a-f]{40}\trefs/tags/(v(\d+)\.(\d+)\.(\
 def update_action_pins(*, mirrors: Mirrors, announce: Callable[[str], None]) -> Path:
     """Pin the newest release of each action that the pins name, by its commit, and return the file that was written.
 
-    `mirrors` are pairs of a beginning of addresses and what to read instead. An action whose release is not found keeps
-    its pin and stops no other; what was found is written before that is raised: a `DiagnosticGroup` of `SourcesError`
-    (`no-release`, `git-failed`).
+    An action whose release is not found keeps its pin and stops no other; a `DiagnosticGroup` of them is raised at the
+    end.
     """
     text = shipped_text(ACTIONS_FILE)
     failed: list[Diagnostic] = []
@@ -194,9 +185,8 @@ def update_image_pins(
 ) -> Path:
     """Fetch every image and archive that is named, and write their digests beside their names.
 
-    Each archive must have the SHA-1 of Google's list. `mirrors` are as for `update_action_pins`, for the archives;
-    images come from where the engine gets them. What cannot be fetched keeps its pin and stops nothing else. Returns
-    the file written, which is the one that ortrim reads; then raises a `DiagnosticGroup` of what could not be fetched.
+    Each archive must have the SHA-1 of Google's list. What cannot be fetched keeps its pin and stops nothing else: a
+    `DiagnosticGroup` is raised after the file was written.
     """
     text = shipped_text(IMAGES_FILE)
     pins = read_image_pins(text)
@@ -270,10 +260,7 @@ def _archives(pins: ImagePins, mirrors: Mirrors, announce: Callable[[str], None]
 
 
 def converter_text(version: str, announce: Callable[[str], None]) -> str:
-    """Return a requirements file for the full runtime of one version, with the digest of every wheel.
-
-    Versions of what it needs are those that pip takes on each Python on x86-64.
-    """
+    """Return a requirements file for a full runtime with every wheel's digest, of versions that pip takes on x86-64."""
     try:
         lines = pinned_text(WantedRequirement(packages=(f"{DISTRIBUTION}=={version}",)), announce)
     except SourcesError as error:
@@ -311,10 +298,7 @@ FILES: Final[Mapping[str, tuple[str, WantedRequirement]]] = MappingProxyType({
 
 
 def update_requirements(announce: Callable[[str], None]) -> tuple[Path, ...]:
-    """Pin the newest version of each package with the digests of its wheels, and return the files that were written.
-
-    Nothing is written unless all were found.
-    """
+    """Pin the newest version of each package by its wheels' digests, all or none; return the files written."""
     texts = {
         name: f"# {purpose}\n{MADE_BY}{pinned_text(wanted, announce)}" for name, (purpose, wanted) in FILES.items()
     }

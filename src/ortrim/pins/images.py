@@ -1,7 +1,4 @@
-"""The pins of images: bases by digest, archives by SHA-256; what is not pinned is known by name and refused.
-
-- The pins of GitHub's actions: each by its commit; one whose commit nobody has seen is refused.
-"""
+"""Pins of images, archives and GitHub's actions, by digest; what is not pinned is known by name and refused."""
 
 from collections.abc import Mapping
 from dataclasses import field

@@ -20,11 +20,7 @@ CPE: Final = "cpe:2.3:a:{name}:{version}:*:*:*:*:*:*:*"
 
 @dataclass(frozen=True, kw_only=True)
 class Origin:
-    """What scanners know one part of a library by, and where its source is.
-
-    `cpe` is empty for what the NVD does not name. `revision` is the tag or the commit in `repository`; both are empty
-    for a part that is pinned by a package.
-    """
+    """What scanners know a part of a library by, and its source; `cpe` is empty for what the NVD does not name."""
 
     name: str
     version: str
@@ -49,9 +45,8 @@ class _Entry:
 def origin_of(maker: str, name: str, version: str) -> Origin:
     """Return the origin of a part at a version, which is a release, a tag or a commit.
 
-    `maker` is `components` for those of the source tree, else the kind of toolchain that puts the part in itself.
-    The package URL has the release without its tag's prefix, so that scanners compare it as a version, and the prefix
-    beside it, as packageurl's `purl2url` has it. Raises KeyError for a part that the file does not know.
+    `maker` is `components` for those of the source tree, else the kind of toolchain that puts the part in itself. The
+    package URL has the release without its tag's prefix, so that scanners compare it, and the prefix beside it.
     """
     entry = _entries()[maker][name]
     version = entry.released_as.get(version, version).removeprefix(entry.tag_prefix)

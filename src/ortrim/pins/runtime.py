@@ -1,8 +1,4 @@
-"""Where the sources of a version of ONNX Runtime are, and what else builds of it need to know.
-
-- Upstream's commit of a version, which pins everything: its `cmake/deps.txt` names each dependency by its SHA-1.
-- Sets of archives from a distribution, each pinned by its SHA-256; an entry that says where but not what is refused.
-"""
+"""Where the sources of a version of ONNX Runtime are, pinned by digests, and what else its builds need to know."""
 
 import re
 import tomllib
@@ -34,9 +30,8 @@ REPOSITORY: Final = "https://github.com/microsoft/onnxruntime"
 class ComponentPin:
     """One archive: where it comes from (`location` by `origin`), its digest, and what is taken of it.
 
-    A dependency that upstream names has a `sha1`, and a `sha256` where that is known, too; all else has a `sha256`.
-    `strip` and `take` are as for `unpack`. `interface` names the CMake target that a library of headers
-    below `include` is offered as, when its archive holds no CMake project.
+    Upstream's dependencies have a `sha1`, and a `sha256` where known; all else has a `sha256`. `interface` names the
+    CMake target that headers below `include` are offered as, when the archive holds no CMake project.
     """
 
     name: str
@@ -127,9 +122,9 @@ class _Set:
 class CommitPin:
     """A release of ONNX Runtime by upstream's commit, or a commit of another `repository`.
 
-    `tree` is git's id of its files, and `left_out` those of folders and submodules that no build reads, `tree ID` or
-    `commit ID`: with them an archive of the commit can be checked, too. `archives` has the SHA-256 of dependencies by
-    the SHA-1 that upstream names. `witnesses` says who agrees on the commit.
+    `tree` is git's id of its files, and `left_out` those of folders and submodules that no build reads (`tree ID`,
+    `commit ID`), by which an archive is checked. `archives` has dependencies' SHA-256 by upstream's SHA-1. `witnesses`
+    agree on the commit.
     """
 
     commit: GitId
@@ -221,10 +216,7 @@ def _without_digest(where: str, key: str) -> SourcesError:
 
 @dataclass(frozen=True, kw_only=True)
 class ApplePins:
-    """Facts for Apple's systems of one version of ONNX Runtime: the lowest deployment targets, and GitHub's Xcode.
-
-    `maccatalyst` is a version of iOS, and that of `ios` where upstream's own is not known.
-    """
+    """Facts for Apple's systems of one version: the lowest deployment targets, and GitHub's Xcode."""
 
     ios: str
     macos: str
@@ -234,11 +226,10 @@ class ApplePins:
 
 @dataclass(frozen=True, kw_only=True)
 class RuntimePins:
-    """One version of ONNX Runtime: where its sources are pinned, and what builds of it need to know.
+    """One version of ONNX Runtime: where its sources are pinned, and what builds of it need to know, None if unknown.
 
-    `commit` is upstream's, and `debian` a set of a distribution's archives; None for what is not pinned.
-    `converter_requirements` is the text of a requirements file, None when that is not pinned. `ndk` is the version of
-    Android's NDK that upstream builds with, `apple` what it builds for Apple's systems; None when that is not known.
+    `debian` is a set of a distribution's archives; `converter_requirements` the text of a requirements file; `ndk` what
+    upstream builds with.
     """
 
     version: str

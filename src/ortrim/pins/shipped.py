@@ -1,7 +1,4 @@
-"""The pin files: those that travel with ortrim, and the user's own, which come first.
-
-- The tools that ortrim builds with: pinned wheels.
-"""
+"""The pin files, those of tools among them: those that travel with ortrim, and the user's own, which come first."""
 
 import os
 import re
@@ -17,10 +14,7 @@ from ortrim.errors import StorageError
 
 
 def pin_text(name: str) -> str | None:
-    """Return the text of the pin file `name`, or None when there is none.
-
-    A file in the user's pins folder replaces the shipped one of the same name.
-    """
+    """Return the text of the pin file `name`, the user's own in place of the shipped one; None when there is none."""
     own = _own_file(name)
     if own is not None and own.is_file():
         return own.read_text(encoding="utf-8", errors="replace")

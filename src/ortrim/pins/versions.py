@@ -1,7 +1,4 @@
-"""The versions of ONNX Runtime that `onnxruntime.toml` knows, which a buildspec means, and which models each loads.
-
-Lower than the specifications and models that ask for it; where a version's sources are is in `pins.runtime`.
-"""
+"""The versions of ONNX Runtime that `onnxruntime.toml` knows, which a buildspec means, and which models each loads."""
 
 import re
 import tomllib
@@ -21,10 +18,7 @@ SOURCE_PINS: Final = ("upstream", "debian")
 
 @dataclass(frozen=True, kw_only=True)
 class VersionLimits:
-    """The newest opsets of `ai.onnx` and `ai.onnx.ml`, and the newest IR version, that a version loads.
-
-    `ml_opset` is None where it was not tried.
-    """
+    """The newest opsets of `ai.onnx` and `ai.onnx.ml` (None if untried) and IR version that a version loads."""
 
     opset: int
     ml_opset: int | None
@@ -84,8 +78,7 @@ def newest_pinned() -> str:
 def exact_version(word: str) -> str:
     """Return the version that is meant by `1.30` (its newest patch) or `newest` (the newest with pinned sources).
 
-    A whole version is returned as it is, known or not. So is the first of a minor version of which none is known:
-    whoever looks for its pins says what there is instead.
+    A whole version is returned as it is, and the first of an unknown minor version: who looks for its pins says more.
     """
     if word == NEWEST:
         return newest_pinned()

@@ -1,8 +1,4 @@
-"""The archives of components: fetched from wherever their pins say, kept by digest, never opened unchecked.
-
-- What upstream says of its dependencies: `cmake/deps.txt` in ONNX Runtime's own tree.
-- Archives that git makes anew from a repository, byte for byte as GitHub and GitLab made them.
-"""
+"""The archives of components: fetched from wherever their pins say, or made by git, kept by digest, and checked."""
 
 import re
 import tempfile
@@ -32,10 +28,7 @@ APT_BYTES: Final = 57_000_000
 def fetch_archives(
     components: Sequence[ComponentPin], suite: str | None, announce: Callable[[str], None]
 ) -> dict[str, Path]:
-    """Return the archive of each component, fetching those that are not in the cache, from a bundle if there is one.
-
-    What came before stays, so that the next run goes on from there.
-    """
+    """Return the archive of each component, from the cache, from a bundle if there is one, or fetched."""
     missing = [component for component in components if not _is_kept(component)]
     bundle = site_bundle() if missing else None
     debian = [component for component in missing if bundle is None and component.origin.startswith("debian")]
@@ -207,10 +200,9 @@ def read_dependencies(tree: Path) -> tuple[Dependency, ...]:
 def declared_components(
     dependencies: Iterable[Dependency], known: Mapping[str, str], optional: frozenset[str]
 ) -> tuple[ComponentPin, ...]:
-    """Return those of upstream's dependencies that a library is made of, by ortrim's own names.
+    """Return upstream's dependencies that a library is made of, by ortrim's own names, and `optional` ones.
 
-    `known` has SHA-256 by SHA-1. Of what only some libraries need, those named by `optional` are among them. What is
-    gone from its address is taken from where the same can be had.
+    `known` has SHA-256 by SHA-1. What is gone from its address is taken from where the same can be had.
     """
     listed = {each.name: each for each in dependencies}
     needed = [upstream for upstream, name in upstream_names().items() if name in COMPONENTS and upstream not in listed]

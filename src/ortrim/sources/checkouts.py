@@ -1,7 +1,4 @@
-"""Sources of ONNX Runtime in a folder of the user's: what is in it, and a copy of just that.
-
-- Git, as far as sources need it.
-"""
+"""Git, as far as sources need it, and a user's own folder of ONNX Runtime's sources, copied as it is."""
 
 import hashlib
 import os

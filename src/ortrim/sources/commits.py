@@ -1,7 +1,6 @@
 """The files of a commit, upstream's own above all: fetched in whatever way works, and proved by git's own ids.
 
-A commit's id is the SHA-1 of what it says, its tree's id among it, and that is the SHA-1 of the names and the ids of
-files: so content decides, not the way on which it came.
+A commit's id is the SHA-1 of what it says, its tree's id among it, and that is the SHA-1 of names and ids of files.
 """
 
 import gzip
@@ -33,8 +32,8 @@ DAMAGED: Final = frozenset({"archive-too-large", "corrupt-archive", "nothing-unp
 def fetch_commit(pin: CommitPin, folder: Path, work: Path, announce: Callable[[str], None]) -> None:
     """Fill the new `folder` with the files of a commit, without those that no build reads.
 
-    First with git, which fetches no more than these; then, if the tree is pinned, as an archive of the commit. Where
-    there is a bundle, from that alone. `work` is a folder for what is needed meanwhile.
+    First with git; then, if the tree is pinned, as an archive; where there is a bundle, from that alone. `work` is for
+    what is needed meanwhile.
     """
     if (bundle := site_bundle()) is not None:
         announce(f"take {_named(pin)} from {bundle.path.name}")
@@ -86,10 +85,7 @@ def _with_git(pin: CommitPin, folder: Path, _work: Path) -> None:
 
 
 def fetch_objects(folder: Path, repository: str, commit: str, mirrors: Mirrors) -> None:
-    """Make a repository of `folder` and fetch one commit into it, without the content of files where possible.
-
-    git fetches that as soon as it is needed.
-    """
+    """Fetch a commit into a new repository `folder`, without files' contents, which git then fetches as needed."""
     git(folder, "init", "--quiet")
     git(folder, "remote", "add", "origin", mirrored(f"{repository}.git", mirrors))
     git(folder, "fetch", "--progress", "--depth", "1", "--no-tags", "--filter=blob:none", "origin", commit)

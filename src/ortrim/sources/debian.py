@@ -1,11 +1,4 @@
-"""Fetching Debian's original tarballs and packages through apt, in folders of our own, so without root.
-
-- Packages of another architecture, from the host's own Debian mirrors: whatever version apt's signed index has now.
-- apt in folders of our own: nothing of the host's state is read or written, so no root is needed.
-- Reading the host's own apt sources, to learn which mirror it uses. Pure but for `host_mirrors`.
-- The files of a Debian package: an `ar` archive whose member `data.tar.*` holds them. No dpkg needed.
-- Which Debian packages a folder of the cache was made of, written down in it.
-"""
+"""Debian's tarballs and packages through apt in folders of our own, so without root, by the host's own mirrors."""
 
 import os
 import platform
@@ -50,10 +43,7 @@ class _Entry:
 
 
 def host_mirrors(suite: str, etc: Path = Path("/etc/apt"), release: Path = Path("/etc/os-release")) -> list[Mirror]:
-    """Return the mirrors from which the host takes Debian, in the order of its configuration.
-
-    On Debian all of its own mirrors count, since each has every suite; another distribution's do not.
-    """
+    """Return the mirrors from which the host takes Debian, in its order, or the default on another system."""
     names = [etc / "sources.list", *sorted((etc / "sources.list.d").glob("*"))]
     files = [(path.suffix, path.read_text(encoding="utf-8", errors="replace")) for path in names if path.is_file()]
     facts = _release(release)
@@ -74,11 +64,7 @@ def no_mirror(suite: str, needed_for: str, release: Path = Path("/etc/os-release
 
 
 def mirrors_in(texts: list[tuple[bool, str]], suites: frozenset[str]) -> list[Mirror]:
-    """Return the mirrors of `suites` with a component `main`.
-
-    `texts` are files in the deb822 format (True) or in the one-line format (False). Security, update and
-    third-party archives have suites of other names and are left out.
-    """
+    """Return the mirrors of `suites` with a component `main`; `texts` are in the deb822 format if True."""
     entries = [entry for deb822, text in texts for entry in (_deb822(text) if deb822 else _one_line(text))]
     mirrors = [
         Mirror(uri=uri, signed_by=entry.signed_by, trusted=entry.trusted)
@@ -152,10 +138,7 @@ SILENT_SECONDS: Final = 1200
 
 
 def prepare_apt(folder: Path, mirror: Mirror, suite: str, architecture: str = "") -> tuple[str, ...]:
-    """Make apt's folders afresh below `folder` and return the options that lead it there.
-
-    With an architecture in Debian's words (`arm64`), only its packages are fetched, and no sources.
-    """
+    """Make apt's folders afresh, for sources or an architecture's packages; return the options for them."""
     shutil.rmtree(folder, ignore_errors=True)
     for name in ("lists/partial", "cache/archives/partial"):
         (folder / name).mkdir(parents=True)
@@ -215,8 +198,7 @@ def not_delivered(names: str, suite: str, reasons: list[str]) -> SourcesError:
 def fetch_debian(components: Sequence[ComponentPin], suite: str, accept: Callable[[ComponentPin, Path], None]) -> None:
     """Fetch `components` from `suite` and hand each file over to `accept`, which checks and keeps it.
 
-    apt's exit codes are not believed: a source may have a second part that a mirror does not serve, though the file
-    that is wanted came. What counts is that the file is there. Mirrors are the host's own.
+    apt's exit codes are not believed: what counts is that the file is there.
     """
     mirrors = host_mirrors(suite)
     if not mirrors:
@@ -276,8 +258,7 @@ class DebianPackage:
 class PackageRequest:
     """Packages by name, of one architecture of one suite.
 
-    `depended` maps the name of a package that is empty but for what it depends on to a pattern: the first of its
-    dependencies that fits is fetched in its place.
+    `depended` maps an empty package to a pattern of the dependency to fetch in its place.
     """
 
     names: tuple[str, ...]
@@ -287,10 +268,7 @@ class PackageRequest:
 
 
 def fetch_packages(request: PackageRequest, accept: Callable[[DebianPackage, Path], None]) -> None:
-    """Fetch packages and hand each over to `accept`, which keeps what it needs; the file is removed afterwards.
-
-    A file is handed over only if its SHA-256 is that of the index, whose signature apt has checked.
-    """
+    """Fetch packages by the signed index's SHA-256 and hand each over to `accept`; it is removed afterwards."""
     mirrors = host_mirrors(request.suite)
     if not mirrors:
         raise no_mirror(request.suite, OTHER_DEVICES)
@@ -391,11 +369,7 @@ def is_debian_package(archive: Path) -> bool:
 
 
 def write_data_archive(package: Path, destination: Path) -> None:
-    """Copy the member `data.tar.*` out of a package.
-
-    The format is described in deb(5) and ar(5): headers of 60 bytes, name in the first 16, decimal size in ten from 48
-    on; members are padded to an even length.
-    """
+    """Copy the member `data.tar.*` out of a package, which is an `ar` archive: deb(5) and ar(5) have the format."""
     length = package.stat().st_size
     with storage_errors(package), package.open("rb") as file:
         file.seek(len(MAGIC))

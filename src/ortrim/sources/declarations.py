@@ -1,9 +1,8 @@
 """What upstream declares of its dependencies: names, addresses and patches, evaluated by CMake itself.
 
-`cmake/external/*.cmake` of ONNX Runtime declare by conditions on the target what is fetched and how it is patched, and
-that changes from version to version: FetchContent's `eigen` became `Eigen3` in 1.22, `onnx_minimal.cmake` became a
-patch of onnx in 1.24. CMake evaluates these files as a script, with a module `FetchContent` of ours that prints what is
-declared; a table of ours would go stale.
+`cmake/external/*.cmake` of ONNX Runtime declare by conditions what is fetched and how it is patched, and that changes
+from version to version: FetchContent's `eigen` became `Eigen3` in 1.22. CMake evaluates them as a script, with a module
+`FetchContent` of ours that prints what is declared; a table of ours would go stale.
 """
 
 import re
@@ -39,11 +38,7 @@ class Declaration:
 
 
 def declarations(cmake: Path, tree: Path, system: str, processor: str) -> tuple[Declaration, ...]:
-    """Return what upstream's `tree` declares for a target, in the order in which it is made available.
-
-    `system` and `processor` are CMake's `CMAKE_SYSTEM_NAME` and `CMAKE_SYSTEM_PROCESSOR`. All that an execution
-    provider would need is among it.
-    """
+    """Return what upstream's `tree` declares for CMake's `system` and `processor`, in order, providers' too."""
     upstream = tree / "cmake"
     values = (f"-DUPSTREAM={upstream.as_posix()}", f"-DSYSTEM={system}", f"-DPROCESSOR={processor}")
     done = run((cmake, *values, "-P", EVALUATE), cwd=upstream, timeout_seconds=SECONDS)
@@ -69,10 +64,7 @@ def _unknown(tree: Path, why: str) -> SourcesError:
 
 
 def apply_patches(folder: Path, patches: Iterable[Path]) -> None:
-    """Apply upstream's patches to the unpacked sources of a dependency, in place.
-
-    git applies what fits exactly; the program `patch` is needed for what fits only nearly, as it does upstream.
-    """
+    """Apply upstream's patches to a dependency in place: git what fits exactly, `patch` what fits nearly."""
     for file in patches:
         exact = run(("git", "apply", "-p1", "--ignore-whitespace", "--whitespace=nowarn", file), cwd=folder)
         if exact.returncode == 0:
@@ -87,8 +79,7 @@ def apply_patches(folder: Path, patches: Iterable[Path]) -> None:
 def arrange_dependencies(folder: Path, cmake: Path, patched: Mapping[str, bool]) -> None:
     """Patch the unpacked dependencies in `folder` as upstream does, and write the list that CMake takes them from.
 
-    `folder` has `onnxruntime` and a folder for each of `patched`, by the names of the pins, which says whether
-    upstream's patches are for it: a distribution's sources are taken as they are. Where systems want other patches,
+    `patched` says by the names of the pins whether upstream's patches are for it. Where systems want other patches,
     each has a folder of its own.
     """
     tree = folder / "onnxruntime"

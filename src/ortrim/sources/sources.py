@@ -1,9 +1,4 @@
-"""Getting the sources: the one function that the rest of ortrim calls.
-
-- Deciding which sources are meant, without fetching them.
-- What `fetch_sources` returns: a folder with one subfolder for each component, under names of our own.
-- Making one source tree out of archives, under names that do not depend on where they came from.
-"""
+"""Getting the sources, by the one function that others call: which are meant, and one tree out of archives."""
 
 import hashlib
 import json
@@ -44,8 +39,8 @@ PINS_FILE: Final = "pins.json"
 class Resolution:
     """One way to get all sources: ONNX Runtime from `runtime`, its dependencies from archives.
 
-    `dependencies` is None where they are those that `cmake/deps.txt` of `runtime` names, `optional` of those that only
-    some libraries need among them; `known` has their SHA-256 by SHA-1. `suite` is Debian's.
+    `dependencies` is None where they are those of `cmake/deps.txt`, with `optional` ones that only some libraries need;
+    `known` has their SHA-256 by SHA-1. `suite` is Debian's.
     """
 
     kind: str
@@ -133,8 +128,7 @@ EMPTY_COMPONENTS: Final = ("utf8_range",)
 class SourceTree:
     """Unpacked sources: `folder` holds `onnxruntime`, `abseil_cpp` and so on, whatever the kind.
 
-    `notes` says, for the kind `auto`, which kinds were passed over and why;
-    `resolution` is what the cache has it of, None when it lies elsewhere.
+    `notes` says which kinds `auto` passed over and why; `resolution` is what the cache has it of, None elsewhere.
     """
 
     folder: Path
@@ -267,10 +261,9 @@ def fetch_sources(
 ) -> SourceTree:
     """Return the unpacked sources of a version, fetching and checking what is not in the cache.
 
-    `kind` is `upstream`, `debian`, `path` (then `path` is a checkout; its dependencies come from archives) or `auto`:
-    the first kind that is pinned and works. `optional` names what only some libraries need, and these do. A tree in the
-    cache is used without any network; it is checked unless it is to stay `unread` until `sound_sources` is asked for
-    its folder. `announce` gets each longer step.
+    `kind` is `upstream`, `debian`, `path` (a checkout) or `auto`: the first that is pinned and works. `optional` names
+    what only some libraries need. A tree in the cache is checked unless it is to stay `unread` until `sound_sources` is
+    asked for it. `announce` gets each longer step.
     """
     choices, notes = choices_of(runtime, kind, path, optional)
     cached = next((choice for choice in choices if choice.folder.is_dir()), None)

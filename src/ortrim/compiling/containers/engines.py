@@ -1,12 +1,4 @@
-"""Container engines as one thing: the commands for docker, podman and buildah, in each one's arguments.
-
-An engine here is pure: it says which command does what. `runs.py` runs the commands.
-
-- docker and podman: the same arguments, but for defaults that differ. Pure.
-- buildah: builds images and runs commands in them without a daemon, by chroot, where nothing else may. Pure.
-- Which container engine is used: the requested one, or the first that works.
-- What container engines say when something is wrong, as diagnostics. Pure.
-"""
+"""Container engines: docker's, podman's and buildah's commands, the choice among them, and what their errors mean."""
 
 import os
 import re
@@ -49,9 +41,8 @@ class ContainerOptions:
 class ContainerRun:
     """One command in a container of its own: no network, no capabilities, the user's own files.
 
-    `name` is the container's, `owner` the value of its `OWNER_LABEL`. `folder` is where the command starts; `flags`
-    are words that the user adds for the engine. `user` and `group` are numbers of this machine; `rootless` says that
-    the engine runs without root, where it may map them.
+    `owner` is the value of its `OWNER_LABEL`, `flags` are the user's. `user` and `group` are numbers of this machine,
+    which a `rootless` engine may map.
     """
 
     image: str
@@ -78,13 +69,11 @@ class ImageBuild:
 class ContainerEngine(ABC):
     """The words of one engine: commands, and what tells their answers.
 
-    `probe` asks whether the engine works. Commands about one thing want its name as their last word: `image_exists`
-    asks for an image of this machine, and its exit code is 0 when it is there; `pull` fetches an image by its tag from
-    its registry, and `digest` asks for the digest that the registry gave it, which ends the first line that is printed;
-    `remove` stops and removes a container, `inspect` describes one with the labels that its image's file gives it.
-    `list_unfinished` lists the containers that broken builds of images may have left, None where the engine removes
-    them; `build_flags` are those of every build. `rootless_sign` is what `probe` prints of an engine that runs without
-    root; empty for one that does so for every user but root.
+    Commands about one thing want its name as their last word: `image_exists` ends with 0 when an image is here;
+    `digest` prints the digest that the registry gave an image at the end of its first line; `inspect` describes a
+    container with its image's labels. `list_unfinished` lists what broken builds of images may have left, None where
+    the engine removes it. `rootless_sign` is what `probe` prints of an engine that runs without root; empty for one
+    that does so for every user but root.
     """
 
     tool: Tool
@@ -103,10 +92,7 @@ class ContainerEngine(ABC):
         return self.rootless_sign in printed if self.rootless_sign else user != 0
 
     def build(self, image: ImageBuild, proxies: tuple[str, ...]) -> tuple[str, ...]:
-        """Build an image; `proxies` are names of variables whose values its steps see and the image does not keep.
-
-        A `--build-arg` without a value takes it from the environment.
-        """
+        """Build an image; its steps see the variables named by `proxies`, which `--build-arg` takes by itself."""
         arguments = tuple(word for name in proxies for word in ("--build-arg", name))
         return (self.tool.name, "build", *self.build_flags, *arguments, "--tag", image.tag, str(image.context))
 
@@ -356,10 +342,7 @@ CAUSES: Final = (
 
 
 def engine_error(engine: str, doing: str, printed: str, environment: Mapping[str, str]) -> Diagnostic:
-    """Return the diagnostic of an engine that failed while `doing` something; nothing in particular when that is empty.
-
-    `environment` tells the proxies, whose credentials are taken out of what the engine printed.
-    """
+    """Return the diagnostic of an engine that failed while `doing` something; proxies' credentials are taken out."""
     told = without_credentials(printed, environment).strip()
     lines, where = told.splitlines(), f"{engine}: {doing}" if doing else engine
     for cause in CAUSES:
@@ -438,10 +421,7 @@ def probe(engine: ContainerEngine) -> UsableEngine:
 def first_that_works(
     wanted: str | None, attempt: Callable[[UsableEngine], None], on_note: Callable[[str], None]
 ) -> UsableEngine:
-    """Return the requested engine, or else the first with which `attempt` raises no `ToolError`.
-
-    Engines that are installed but do not work are reported to `on_note`.
-    """
+    """Return the requested engine, or else the first with which `attempt` raises no `ToolError`, noting the others."""
     failures: list[Diagnostic] = []
     for engine in ENGINES if wanted is None else (engine_named(wanted),):
         try:

@@ -1,9 +1,4 @@
-"""The container executor: the native executor's work, with every program of it run in a container.
-
-- The image in which jobs run, built once per engine; its file and its log stay in the cache.
-- What a job's container sees of this machine: its own folders, under their own names, and nothing else.
-- What an image is made of: rendered from `docker/<system>/Dockerfile.j2`, as the toolchain's platform says.
-"""
+"""The container executor: the native executor's work, with every program of it run in a container of an image."""
 
 import hashlib
 import platform
@@ -150,8 +145,7 @@ CONFIGURATION: Final = "CCACHE_CONFIGPATH"
 def job_mounts(paths: JobPaths, environment: Mapping[str, str]) -> tuple[Mount, ...]:
     """Return the mounts of a job: sources and tools read-only, the build folder and the caches to be written to.
 
-    Folders have the same name inside, so that a build tree, its compiler cache keys and its commands are those that
-    the native executor would have.
+    Folders have the same name inside, so that build tree and compiler cache keys are the native executor's.
     """
     read = (paths.sources, paths.tools, paths.runner, *_linked(paths))
     written = (paths.build.parent, *_caches(environment, paths.build.parent))
@@ -178,11 +172,7 @@ def _caches(environment: Mapping[str, str], own: Path) -> Iterator[Path]:
 
 @dataclass(frozen=True, kw_only=True)
 class ContainerExecutor:
-    """Builds in containers of this machine.
-
-    `native` says what is built from what; results, trees and the compiler cache are those of the native executor, but
-    for trees, which know the programs that they were configured with.
-    """
+    """Builds in containers; results and compiler cache are the native executor's, trees are not."""
 
     native: NativeExecutor
     options: ContainerOptions
@@ -263,10 +253,7 @@ class ContainerPlace:
 
 
 def container_place(recipe: ImageRecipe, options: ContainerOptions, on_note: Callable[[str], None]) -> ContainerPlace:
-    """Return a place in an image, with the requested engine or the first that works.
-
-    An engine works when it has built the image and started a command in it.
-    """
+    """Return a place in an image, with the requested engine or the first that builds it and starts a command in it."""
 
     def attempt(usable: UsableEngine) -> None:
         for name in remove_leftovers(usable):

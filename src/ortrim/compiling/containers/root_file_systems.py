@@ -1,11 +1,7 @@
-"""A small root file system made of Debian packages: what a container image rests on where no registry gives one.
+"""Root file systems made of Debian packages: under container images that no registry gives, and of emulated machines.
 
-The packages are whatever versions apt's signed index had when they were fetched; these and their digests are written
-beside the root and into the image's file, so that another version is another image.
-
-- Writing a root file system out of the files of Debian packages.
-- The parts of emulated machines: a kernel, a shell, and the libraries that programs for them need.
-- A zip file as a tar file: with the links and permissions that the zip's entries say they had on Unix.
+The packages are those of apt's signed index when they were fetched; their digests are written beside the root and into
+the image's file, so that another version is another image.
 """
 
 import hashlib
@@ -55,10 +51,7 @@ SOURCE_DATE: Final = 315532800
 
 
 class RootWriter:
-    """Writes a root file system as a tar file, the same bytes for the same packages.
-
-    Nothing is unpacked here, so that links may lead wherever they lead in the root itself.
-    """
+    """Writes a root file system as a tar file, the same bytes for the same packages, unpacking nothing."""
 
     def __init__(self, archive: tarfile.TarFile) -> None:
         self._archive = archive
@@ -144,10 +137,7 @@ class DebianRoot:
 
 
 def debian_root(request: PackageRequest, announce: Callable[[str], None] = lambda _: None) -> DebianRoot:
-    """Return a root file system of packages, fetched through apt and laid out when it is not in the cache.
-
-    `/usr/bin/python3` leads to the Python among the packages.
-    """
+    """Return a root file system of packages, through apt when it is not in the cache, with `/usr/bin/python3`."""
     names = hashlib.sha256(" ".join(request.names).encode()).hexdigest()[:12]
     folder = cache_folder("roots") / f"debian-{request.suite}-{request.architecture}-{names}"
     cached_folder(folder, lambda temporary: _fill(temporary, request, announce), large=True)
@@ -184,10 +174,7 @@ KERNEL_HOST: Final = "arm64"
 
 @dataclass(frozen=True, kw_only=True)
 class MachineParts:
-    """A folder of parts and the packages that they came from.
-
-    `root` is a folder with `usr/lib`, and `lib` that leads there. `kernel` and `shell` are there for `arm64` alone.
-    """
+    """A folder of parts and the packages that they came from; `kernel` and `shell` are there for `arm64` alone."""
 
     root: Path
     kernel: Path
@@ -256,10 +243,7 @@ def _merge(libraries: Path, target: Path) -> None:
 
 
 def _link(folder: Path, emulation: Emulation) -> None:
-    """Have the linkers found where programs look for them: `/lib/NAME`, `/usr/lib/NAME` with one `/usr`.
-
-    musl's linker is its C library, `libc.so`.
-    """
+    """Have the linkers found where programs look for them: `/lib/NAME`, `/usr/lib/NAME`; musl's is its `libc.so`."""
     (folder / "root" / "lib").symlink_to("usr/lib")
     for name, loader in zip(emulation.library_folders, emulation.loaders, strict=True):
         files = (f"{name}/{file}" for file in (loader, "libc.so"))
@@ -270,10 +254,7 @@ def _link(folder: Path, emulation: Emulation) -> None:
 
 
 def zip_as_tar(archive: Path, destination: Path) -> None:
-    """Write the entries of a zip below its one top folder into a tar file, the same bytes for the same zip.
-
-    Only when the content is damaged is a part of the destination written.
-    """
+    """Write the entries of a zip below its one top folder into a tar file, the same bytes for the same zip."""
     with diagnosed(str(archive), destination), bounded_zip(archive) as source:
         entries = checked_entries(source, str(archive), links=True)
         names = [PurePosixPath(*PurePosixPath(entry.filename).parts[1:]) for entry in entries]

@@ -1,9 +1,4 @@
-"""Images that ortrim builds: there, or made, with nothing left of an attempt that was killed.
-
-- What a user adds to a container: mounts and flags for the engine, as checked words. Looks at files, changes none.
-- The containers of this user's ortrim: their names, the sign that they are in use, and those that were left.
-- Running one command in a container of its own, which is gone afterwards.
-"""
+"""Containers and images of this user's ortrim: made, run, and removed, also when a run was killed; and users' flags."""
 
 import hashlib
 import os
@@ -37,10 +32,7 @@ PIPE: Final = "alive"
 
 @contextmanager
 def own_folder() -> Iterator[Path]:
-    """Make the folder of one container, called as that is, and hold its lock; both are gone afterwards.
-
-    It holds a pipe that ends with this program, however that comes.
-    """
+    """Make the folder of one container, called as that is, with a pipe that ends with us, and hold its lock."""
     folder = cache_folder("containers") / f"{_prefix()}{secrets.token_hex(6)}"
     with locked(folder):
         try:
@@ -109,10 +101,9 @@ def image_exists(usable: UsableEngine, tag: str) -> bool:
 
 
 def build_image(usable: UsableEngine, image: ImageBuild, temporary: Path, on_line: Callable[[str], None]) -> None:
-    """Build an image. The caller holds the lock of its tag.
+    """Build an image while the caller holds the lock of its tag; `on_line` gets what is printed without credentials.
 
-    The engine's temporary files go to `temporary`. Its steps see the user's proxies; `on_line` gets what it prints
-    without their credentials. If ortrim is killed, the engine's program ends.
+    The engine's temporary files go to `temporary`. If ortrim is killed, the engine's program ends.
     """
     _remove_unfinished(usable, image.tag)
     lines: list[str] = []
@@ -212,10 +203,7 @@ def parse_mounts(words: Sequence[str]) -> tuple[Mount, ...]:
 
 
 def parse_flags(words: Sequence[str]) -> tuple[str, ...]:
-    """Return the flags for the engine's `run`, as they are.
-
-    A flag is one word, `--name` or `--name=value`.
-    """
+    """Return the flags for the engine's `run`, as they are: one word each, `--name` or `--name=value`."""
     for word in words:
         if FLAG.fullmatch(word) is None:
             raise bad_option("engine-flag", word, "write each as one argument: --engine-flag=--memory=8g")
@@ -262,10 +250,7 @@ class Command:
 
 
 def run_in(usable: UsableEngine, image: str, inside: Command, on_line: Callable[[str], None]) -> int:
-    """Run a command, hand over each line of its output, and return its exit code (above 128: a signal's, as in shells).
-
-    Whatever ends this call or this program ends the command too.
-    """
+    """Run a command, hand over its lines, and return its exit code (above 128: a signal's); it ends with us."""
     with own_folder() as own:
         planned = _container_run(usable, image, inside, own)
         try:

@@ -1,13 +1,4 @@
-"""Where every byte of a library file is: by component, object file, symbol, section and operator.
-
-- Dividing a stretch of bytes among those who claim parts of it, so that each byte has exactly one owner. Pure.
-- What lies where in an ELF file: headers, tables and sections, with nothing left out.
-- A library's bytes as leaves: the smallest parts that have a name, each byte in exactly one of them.
-- The leaves of a section that a link map speaks of: input sections, and in each its symbols.
-- The leaves of a section of a library that has kept its symbols and has no link map.
-- Which operator's kernel a leaf belongs to, read from the registrations that stand in the same object file.
-- Where every byte of a Mach-O library is: by section, for each of its architectures.
-"""
+"""Where every byte of a library file is: by component, object file, symbol, section and operator."""
 
 import re
 import struct
@@ -74,8 +65,7 @@ class Piece(Generic[T]):
 def divided(start: int, end: int, claims: Iterable[SizeClaim[T]]) -> Iterator[Piece[T]]:
     """Yield the pieces of `start` to before `end`, in order, none empty and without a gap.
 
-    Where claims overlap, the one that begins first has the bytes, and of those that begin together the longer one;
-    what a claim has beyond either end is nobody's.
+    Where claims overlap, the one that begins first has the bytes, and of those that begin together the longer one.
     """
     position = start
     for claim in sorted(claims, key=lambda claim: (claim.start, -claim.end)):
@@ -105,8 +95,8 @@ https://github.com/microsoft/onnxruntime/blob/v1.21.0/tools/ci_build/github/linu
 class SizePart:
     """A part of the file: a section's `name`, or one of the names above for what is no section.
 
-    `content` is what such a section holds where nothing more is known. `address` is where its first byte is loaded, 0
-    if it is not, None for what is no section; `number` is the section's in the table, 0 for what is none.
+    `address` is where its first byte is loaded, 0 if it is not, None for what is no section; `number` is the section's
+    in the table.
     """
 
     name: str
@@ -193,9 +183,9 @@ NO_OPERATOR: Final = "no operator's kernel"
 class Leaf:
     """Some bytes of a library file.
 
-    `file` is the object file, empty for what the linker makes; `section` is the library's; `symbol` is demangled, or
-    says what else the bytes are. `operator` is that of the kernel, such as `Conv`, empty for all other code. `folded`
-    are further names of the same bytes, as identical code folding leaves them.
+    `file` is the object file, empty for what the linker makes; `symbol` is demangled, or says what else the bytes are.
+    `operator` is that of the kernel, empty for all other code. `folded` are further names of the same bytes, as ICF
+    leaves them.
     """
 
     component: str
@@ -209,10 +199,9 @@ class Leaf:
 
 @dataclass(frozen=True, kw_only=True)
 class Accounting:
-    """All bytes of a library file: the leaves' sizes sum to `file_bytes`.
+    """All bytes of a library file: the leaves' sizes sum to `file_bytes`; `zeroed_bytes` come on top in memory.
 
-    `zeroed_bytes` come on top in memory. `mapped` says whether the object files come from a link map; `notes` say what
-    is not known, and why.
+    `mapped` says whether the object files come from a link map; `notes` say what is not known, and why.
     """
 
     file_bytes: int
@@ -281,10 +270,7 @@ GROUPINGS: Final[Mapping[str, Callable[[Leaf], tuple[str, ...]]]] = {
 
 
 def mapped_leaves(output: MapOutput, start: int, end: int) -> Iterator[Leaf]:
-    """Yield the leaves of the bytes of a section that are loaded at `start` to before `end`.
-
-    Bytes between input sections are padding.
-    """
+    """Yield the leaves of a section's bytes that are loaded at `start` to before `end`, padding included."""
     section = output.name
     claims = (SizeClaim(start=each.address, end=each.address + each.size_bytes, owner=each) for each in output.inputs)
     for piece in divided(start, end, claims):
@@ -420,10 +406,9 @@ def registered_operators(leaves: Iterable[Leaf]) -> Registered:
 def with_operators(leaves: Iterable[Leaf], registered: Registered, index: UnitIndex | None) -> tuple[Leaf, ...]:
     """Return the leaves with the operators of those that belong to a kernel.
 
-    An object file that registers kernels of one operator is that operator's; of one that registers several, a symbol
-    belongs to the operator that it alone names, and all else to `several in FILE`; what was made of all files at link
-    time has nothing to say beyond the names. A file that registers none is the operator's for whose sake alone it is
-    there, as the index has it; else, in the kernels' library, it is `common in FILE`.
+    An object file that registers kernels of one operator is that operator's; of several, a symbol belongs to the
+    operator that it alone names, and all else to `several in FILE`. A file that registers none is the operator's for
+    whose sake alone it is there, by the index; else, in the kernels' library, it is `common in FILE`.
     """
     owners = object_owners(index, frozenset().union(*registered.values())) if index else {}
     return tuple(replace(leaf, operator=_operator(leaf, registered, owners)) for leaf in leaves)
@@ -469,10 +454,7 @@ BY_SECTION: Final = "a Mach-O library is divided only by section: object files a
 
 
 def account_macho(data: bytes, where: str) -> Accounting:
-    """Return the leaves of a Mach-O library, a component for each segment; their sizes sum to the file's.
-
-    In a file of several architectures each has its own.
-    """
+    """Return the leaves of a Mach-O library, a component for each segment of each architecture."""
     from ortrim.binaries.macho_image import read_sections  # noqa: PLC0415 - imports lief
 
     with diagnosed(where):
@@ -522,8 +504,8 @@ LINKED: Final = "are code of LTO: its object files are not known, components are
 def account(path: Path, link_map: Path | None, index: UnitIndex | None = None) -> Accounting:
     """Return the leaves of a shared library; their sizes sum to the file's, whatever the file or the map says.
 
-    Without a map the leaves are the library's own symbols, or its sections when it is stripped; those of a Mach-O
-    library are always its sections. By an index of units, operators have the files that serve them alone.
+    Without a map the leaves are the library's own symbols, or its sections when it is stripped, as those of a Mach-O
+    library always are. By an index of units, operators have the files that serve them alone.
     """
     data = read_bytes(path)
     if is_macho(data):

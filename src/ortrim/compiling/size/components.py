@@ -1,7 +1,4 @@
-"""Which part of ONNX Runtime, or of what it is built with, an object file or a section belongs to.
-
-- C++ names as their source writes them, for libraries whose link map does not say them.
-"""
+"""Which part of ONNX Runtime, or of what it is built with, an object file, a section or a C++ name belongs to."""
 
 import re
 import sys
@@ -76,11 +73,7 @@ OTHER: Final = "other"
 
 
 def component_of(file: str, section: str) -> str:
-    """Return the component of an input section; `file` is as the link map names it.
-
-    What the linker makes itself (merged strings, relocation tables) is named by what it is; a file that belongs
-    to nothing known is `other`.
-    """
+    """Return the component of an input section of a link map's `file`, by its kind for the linker's own, or `other`."""
     if file == INTERNAL:
         return _first(MADE_BY_LINKER, section) or OTHER
     archive = ARCHIVE.fullmatch(file)
@@ -97,8 +90,7 @@ def component_of(file: str, section: str) -> str:
 def component_of_symbol(symbol: str) -> str:
     """Return the component that a demangled name speaks of, for code whose object file is not known, or `other`.
 
-    A template of the C++ library that was made for a type of another component belongs to that one. ONNX Runtime's own
-    parts share a namespace, so that they are one component here.
+    A template of the C++ library belongs to the component of its type. ONNX Runtime's own parts are one component here.
     """
     return next((component for pattern, component in NAMESPACES if pattern.search(symbol)), OTHER)
 
@@ -123,11 +115,7 @@ MOST_BYTES: Final = 64 << 20
 
 
 def demangled(names: Collection[str]) -> dict[str, str]:
-    """Return what the names say in C++; names of C are left as they are.
-
-    Nothing is returned when the C++ library of this machine does not answer in bounded time and memory, as for names
-    that were made to that end.
-    """
+    """Return what the names say in C++; nothing when this machine's C++ library does not answer within limits."""
     mangled = sorted({name for name in names if name.startswith("_Z") and name.isprintable()})
     if not mangled:
         return {}

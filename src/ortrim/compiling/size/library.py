@@ -1,8 +1,4 @@
-"""How large a library is and where its bytes come from.
-
-- What made one library larger or smaller than another, in the same terms in which the bytes are accounted for.
-- What tells two libraries apart, in the terms in which one is promised to be the other.
-"""
+"""How large a library is, where its bytes come from, and what makes it differ from another."""
 
 import gzip
 from collections import Counter
@@ -45,10 +41,9 @@ LARGEST_FILES: Final = 80
 def library_size(path: Path, link_map: Path | None) -> LibrarySize:
     """Return the sizes of a shared library, all in bytes.
 
-    `file_bytes` is the file as it is, `compressed_bytes` the same through gzip at level 9, and `loadable_bytes` the sum
-    of the sections that are in memory (zero-initialised ones included, `.relro_padding` left out). `components` sum to
-    exactly `loadable_bytes`, largest first: by the link map of that very link, or by section without one.
-    `largest_symbols` and `largest_files` are empty without a map.
+    `compressed_bytes` is gzip at level 9, `loadable_bytes` the sum of the sections in memory (zero-initialised ones
+    included, `.relro_padding` left out). `components` sum to exactly `loadable_bytes`, largest first: by the link map,
+    or by section without one.
     """
     data = read_bytes(path)
     sections = with_elf(path, sections_in_memory)
@@ -105,10 +100,7 @@ def _largest_symbols(outputs: tuple[MapOutput, ...]) -> tuple[SymbolSize, ...]:
 
 
 def _symbols(inner: MapInput) -> Iterator[SymbolSize]:
-    """Return the symbols of an input section, one for each address (folded functions share theirs).
-
-    Where the symbols cover less than half of the section, as in assembly and merged strings, it stands itself.
-    """
+    """Return an input section's symbols, one for each address; itself where they cover less than half."""
     component = component_of(source_file(inner.file), inner.section)
     by_address = {symbol.address: symbol for symbol in sorted(inner.symbols, key=lambda each: each.size_bytes)}
     if 2 * sum(symbol.size_bytes for symbol in by_address.values()) < inner.size_bytes:
@@ -150,10 +142,7 @@ def comparable(before: Accounting, after: Accounting, index: UnitIndex | None = 
 
 
 def changes(before: Accounting, after: Accounting, key: Callable[[Leaf], tuple[str, ...]]) -> tuple[SizeChange, ...]:
-    """Return what differs in size, grouped by `key`; the largest effect first, growth before shrinkage.
-
-    The differences sum to that of the files.
-    """
+    """Return what differs in size, grouped by `key`, largest effect first; the differences sum to that of the files."""
     old, new = ({share.name: share.size_bytes for share in shares(each.leaves, key)} for each in (before, after))
     found = (
         SizeChange(name=name, before=old.get(name, 0), after=new.get(name, 0)) for name in dict.fromkeys((*old, *new))
@@ -166,11 +155,7 @@ OTHER_BYTES: Final = "the same sizes, exports and needs, but other bytes"
 
 
 def differences(first: Path, second: Path) -> tuple[str, ...]:
-    """Return in words how two shared libraries differ in size, sections, exports and needs; none when in nothing.
-
-    Of libraries for Macs segments are reported in the place of sections. Bytes that differ within sections of the same
-    sizes are one difference of their own.
-    """
+    """Return in words how two shared libraries differ in size, sections (a Mac's: segments), exports and needs."""
     (one_facts, one_size), (other_facts, other_size) = _read(first), _read(second)
     facts, sizes = (one_facts, other_facts), (one_size, other_size)
     if sha256_of(first) == sha256_of(second):
@@ -192,9 +177,8 @@ def differences(first: Path, second: Path) -> tuple[str, ...]:
 def differs_in_order_alone(found: tuple[str, ...], first_map: Path, second_map: Path) -> bool:
     """Whether two libraries with the differences `found` are the same but for the order of the linker's own tables.
 
-    They are when the maps of both links put the same sections of the same objects at the same addresses. lld orders the
-    entries of `.got`, and the relocations that fill them, as it first reads each name, in members of archives that it
-    does not take as well; on x86-64 it does without most of those entries. Raises `OSError`.
+    Both maps then put the same sections of the same objects at the same addresses. lld orders the entries of `.got`,
+    and their relocations, as it first reads each name, in members of archives that it does not take as well.
     """
     return found == (OTHER_BYTES,) and first_map.read_bytes() == second_map.read_bytes()
 

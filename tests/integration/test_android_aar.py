@@ -27,6 +27,7 @@ from ortrim.planning.planned import make_planned
 from ortrim.platforms.android.aar import FOLDERS, AarInputs, AndroidPackage, classes_jar, make_android_package
 from ortrim.platforms.android.gates import check_aar, own_promise, require_sound_aar
 from ortrim.platforms.android.jni import JAVA, find_jdk
+from refusing import refused
 
 pytestmark = [pytest.mark.network]
 
@@ -145,9 +146,8 @@ def test_a_library_for_linux_is_refused(tmp_path: Path) -> None:
         archive.write(library, f"jni/arm64-v8a/{RUNTIME}")
         archive.writestr(f"jni/arm64-v8a/{BINDING}", sample(f"arm64-v8a-{BINDING}"))
     aar = read_aar(tmp_path / "a.aar")
-    with pytest.raises(DiagnosticGroup) as caught:
-        require_sound_aar(aar, own_promise(aar))
-    (error,) = (each for each in caught.value.diagnostics if each.code == "not-for-android")
+    caught = refused(DiagnosticGroup, require_sound_aar, aar, own_promise(aar))
+    (error,) = (each for each in caught.diagnostics if each.code == "not-for-android")
     assert "it needs libdl.so.2, librt.so.1, libpthread.so.0" in error.why
     assert "linux-<architecture> package does not run on Android" in error.hint
 

@@ -20,6 +20,7 @@ from ortrim.errors import Diagnostic, SourcesError
 from ortrim.pins.images import IMAGES_FILE
 from ortrim.platforms import ANDROID, LINUX
 from ortrim.platforms.android.ndk import ndk_toolchain
+from refusing import refused
 
 pytestmark = [
     pytest.mark.container,
@@ -118,18 +119,14 @@ def test_the_image_has_the_ndk_where_jobs_look_for_it(pinned: UsableEngine) -> N
 def test_an_ndk_of_another_layout_is_refused_when_the_image_is_built(usable: UsableEngine, without: str) -> None:
     """Not when the first job fails in it; nothing of the image is kept."""
     pin(without=without)
-    with pytest.raises(Diagnostic) as caught:
-        ready_image(usable, recipe(), lambda _: None)
-    assert caught.value.code == "image-step-failed"
+    assert refused(Diagnostic, ready_image, usable, recipe(), lambda _: None).code == "image-step-failed"
     assert containers("buildah") == []
 
 
 def test_an_ndk_of_another_version_is_refused_when_the_image_is_built(usable: UsableEngine) -> None:
     """The file is the pinned one, but it says that it is another."""
     pin(version="26.0.1")
-    with pytest.raises(Diagnostic) as caught:
-        ready_image(usable, recipe(), lambda _: None)
-    assert caught.value.code == "image-step-failed"
+    assert refused(Diagnostic, ready_image, usable, recipe(), lambda _: None).code == "image-step-failed"
 
 
 def test_what_is_not_pinned_is_not_fetched(
@@ -137,8 +134,7 @@ def test_what_is_not_pinned_is_not_fetched(
 ) -> None:
     """With the pins that travel with ortrim there is no image for Android yet, and the message says why."""
     monkeypatch.setenv("ORTRIM_PINS", str(tmp_path))
-    with pytest.raises(SourcesError) as caught:
-        recipe()
-    assert caught.value.code == "image-not-pinned"
-    assert VERSION in caught.value.where
-    assert "invoke pins.update --images" in caught.value.hint
+    error = refused(SourcesError, recipe)
+    assert error.code == "image-not-pinned"
+    assert VERSION in error.where
+    assert "invoke pins.update --images" in error.hint

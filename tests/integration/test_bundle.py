@@ -20,6 +20,7 @@ from ortrim.pins.runtime import runtime_pins
 from ortrim.pipeline import bundling
 from ortrim.pipeline.bundling import make_bundle
 from ortrim.sources.sources import SourceTree, fetch_sources
+from refusing import refused
 from small_wheels import write_wheel
 from upstream_likeness import VERSION, Upstream, running_upstream
 
@@ -166,9 +167,7 @@ def test_a_bundle_is_not_trusted(
     bundle, _ = made(tmp_path)
     rewritten(bundle, *changed)
     cache = carry(upstream, bundle, monkeypatch)
-    with pytest.raises(Diagnostic) as caught:
-        fetch_sources(runtime_pins(VERSION), "upstream")
-    assert caught.value.code == code
+    assert refused(Diagnostic, fetch_sources, runtime_pins(VERSION), "upstream").code == code
     assert not [path for path in (cache / "sources").iterdir() if path.is_dir()]
     assert not list(cache.rglob("outside"))
 
@@ -190,8 +189,7 @@ def test_a_bundle_that_cannot_be_made_leaves_nothing(upstream: Upstream, tmp_pat
     (tmp_path / "made").mkdir()
     (tmp_path / "made" / "b.zip").write_text("older")
     upstream.archive_of("date").unlink()
-    with pytest.raises(Diagnostic):
-        made(tmp_path)
+    refused(Diagnostic, made, tmp_path)
     assert [(path.name, path.read_text()) for path in (tmp_path / "made").iterdir()] == [("b.zip", "older")]
 
 
@@ -199,9 +197,7 @@ def test_a_version_that_is_pinned_by_its_commit_alone(upstream: Upstream, tmp_pa
     """Its files could be built from here, where git proves them, and not checked there."""
     (pin,) = upstream.pins.glob(f"*{VERSION}-upstream.toml")
     pin.write_text(f'commit = "{upstream.commit}"\n')
-    with pytest.raises(SourcesError) as caught:
-        made(tmp_path)
-    assert caught.value.code == "tree-not-pinned"
+    assert refused(SourcesError, made, tmp_path).code == "tree-not-pinned"
     assert not list((tmp_path / "made").glob("*"))
 
 
@@ -216,7 +212,6 @@ def test_a_version_that_is_pinned_by_its_commit_alone(upstream: Upstream, tmp_pa
 @pytest.mark.usefixtures("upstream")
 def test_what_cannot_be_asked_for(tmp_path: Path, version: str, target: str, output: str, code: str) -> None:
     """It is refused before anything is fetched."""
-    with pytest.raises(Diagnostic) as caught:
-        make_bundle(None, version, target, tmp_path / output, Console(json_mode=True))
-    assert caught.value.code == code
+    error = refused(Diagnostic, make_bundle, None, version, target, tmp_path / output, Console(json_mode=True))
+    assert error.code == code
     assert not (tmp_path / "cache" / "sources").exists()

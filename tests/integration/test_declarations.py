@@ -11,6 +11,7 @@ from ortrim.base.scripts import packages_folder
 from ortrim.errors import SourcesError
 from ortrim.pins.shipped import tool_requirements
 from ortrim.sources.declarations import Declaration, apply_patches, arrange_dependencies, declarations
+from refusing import refused
 
 pytestmark = pytest.mark.network
 
@@ -104,18 +105,14 @@ def test_files_that_declare_nothing_are_refused(cmake: Path, sources: Path, text
     """A version whose files ortrim cannot evaluate is not built from half of its dependencies."""
     tree = sources / "onnxruntime"
     (tree / "cmake" / "external" / "onnxruntime_external_deps.cmake").write_text(text)
-    with pytest.raises(SourcesError) as caught:
-        declarations(cmake, tree, "Linux", "x86_64")
-    assert caught.value.code == "unknown-declarations"
+    assert refused(SourcesError, declarations, cmake, tree, "Linux", "x86_64").code == "unknown-declarations"
 
 
 def test_another_way_to_patch_is_refused(cmake: Path, sources: Path) -> None:
     """A dependency that upstream patches by a program of its own is not taken unpatched."""
     file = sources / "onnxruntime" / "cmake" / "external" / "onnxruntime_external_deps.cmake"
     file.write_text(DECLARED.replace("${Patch_EXECUTABLE} --binary -p1 <", "python3"))
-    with pytest.raises(SourcesError) as caught:
-        declarations(cmake, sources / "onnxruntime", "Linux", "x86_64")
-    assert "python3" in caught.value.why
+    assert "python3" in refused(SourcesError, declarations, cmake, sources / "onnxruntime", "Linux", "x86_64").why
 
 
 def test_dependencies_are_patched_and_found_by_cmake(cmake: Path, sources: Path) -> None:
@@ -153,7 +150,5 @@ def test_patches_fit_exactly_nearly_or_not(tmp_path: Path) -> None:
     near.write_text("\n".join(["--- a/text", "+++ b/text", "@@ -1,7 +1,7 @@", *lines]) + "\n")
     apply_patches(tmp_path, (near,))
     assert text.read_text().splitlines()[3] == "new"
-    with pytest.raises(SourcesError) as caught:
-        apply_patches(tmp_path, (near,))
-    assert caught.value.code == "patch-failed"
+    assert refused(SourcesError, apply_patches, tmp_path, (near,)).code == "patch-failed"
     assert sorted(path.name for path in tmp_path.iterdir() if path.suffix == ".orig") == []

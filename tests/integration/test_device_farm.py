@@ -33,6 +33,7 @@ from ortrim.devices.farms.farm import FarmLimits, FarmTimeouts
 from ortrim.devices.harness import encode
 from ortrim.errors import Diagnostic, ExitCode
 from ortrim.verify.batch import FarmJob, FarmRun
+from refusing import refused
 
 SECRET: Final = "geheimer-Schluessel-99"  # noqa: S105 - secrets to look for
 TOKEN: Final = "geheime-Marke-66"  # noqa: S105
@@ -593,9 +594,7 @@ def test_a_destination_that_is_there(service: DeviceFarmService, tmp_path: Path)
     """What has the destination's name is found before the run costs anything, and left alone."""
     given = job(tmp_path)
     given.destination.mkdir(parents=True)
-    with pytest.raises(Diagnostic) as caught:
-        DeviceFarm(QUICK).run(given, lambda _: None)
-    assert caught.value.code == "path-in-the-way"
+    assert refused(Diagnostic, DeviceFarm(QUICK).run, given, lambda _: None).code == "path-in-the-way"
     assert service.asked == []
 
 
@@ -603,9 +602,7 @@ def test_an_app_that_is_not_there(service: DeviceFarmService, tmp_path: Path) ->
     """A file that cannot be read is an error of the disk's, and what was announced is removed."""
     given = job(tmp_path)
     given.app.unlink()
-    with pytest.raises(Diagnostic) as caught:
-        DeviceFarm(QUICK).run(given, lambda _: None)
-    assert caught.value.exit_code == ExitCode.STORAGE
+    assert refused(Diagnostic, DeviceFarm(QUICK).run, given, lambda _: None).exit_code == ExitCode.STORAGE
     assert service.uploads == {}
 
 

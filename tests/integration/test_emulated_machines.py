@@ -25,6 +25,7 @@ from ortrim.models.full_runtime import foreign_library
 from ortrim.parity.inputs import Case, load_array, save_array
 from ortrim.parity.runner import RunRequest
 from ortrim.pins.shipped import pin_text
+from refusing import refused
 from running import processes_in
 
 pytestmark = [
@@ -105,9 +106,7 @@ def test_programs_run_on_every_machine(
 )
 def test_libraries_that_fail(request_for: Request, temporary: Path, kind: str, behaviour: str, reference: str) -> None:
     """Each failure of a library has its verdict, the same in both kinds of machine, and leaves nothing."""
-    with pytest.raises(VerifyError) as caught:
-        device_called(f"{kind}:cortex-a53").run(request_for(behaviour))
-    assert caught.value.code == reference
+    assert refused(VerifyError, device_called(f"{kind}:cortex-a53").run, request_for(behaviour)).code == reference
     assert (list(temporary.iterdir()), processes_in(temporary)) == ([], [])
 
 
@@ -125,33 +124,29 @@ def test_words_of_a_library_change_nothing(request_for: Request) -> None:
 
 def test_a_library_that_hangs(request_for: Request, temporary: Path) -> None:
     """The machine itself ends the runner at the time limit."""
-    with pytest.raises(VerifyError) as caught:
-        device_called("qemu-system").run(request_for("hang", seconds=1))
-    assert caught.value.code == "runner-timeout"
+    error = refused(VerifyError, device_called("qemu-system").run, request_for("hang", seconds=1))
+    assert error.code == "runner-timeout"
     assert (list(temporary.iterdir()), processes_in(temporary)) == ([], [])
 
 
 def test_a_machine_without_enough_memory(request_for: Request) -> None:
     """The kernel ends the runner, and its own line is the verdict's reason."""
-    with pytest.raises(VerifyError) as caught:
-        device_called("qemu-system@96").run(request_for("allocate 200"))
-    assert caught.value.code == "out-of-memory"
-    assert "Out of memory" in caught.value.why
-    assert "96 MiB" in caught.value.why
+    error = refused(VerifyError, device_called("qemu-system@96").run, request_for("allocate 200"))
+    assert error.code == "out-of-memory"
+    assert "Out of memory" in error.why
+    assert "96 MiB" in error.why
 
 
 def test_a_machine_too_small_to_start(request_for: Request) -> None:
     """A ceiling below the kernel's own needs is told as too little memory, or as a machine that did not start."""
-    with pytest.raises(VerifyError) as caught:
-        device_called("qemu-system@40").run(request_for("good"))
-    assert caught.value.code in {"out-of-memory", "machine-crashed"}
+    error = refused(VerifyError, device_called("qemu-system@40").run, request_for("good"))
+    assert error.code in {"out-of-memory", "machine-crashed"}
 
 
 def test_a_full_disk_in_the_machine(request_for: Request) -> None:
     """An output for which the machine has no room is the runner's own diagnostic."""
-    with pytest.raises(VerifyError) as caught:
-        device_called("qemu-system@256").run(request_for("large 120"))
-    assert caught.value.code in {"output-unwritable", "out-of-memory"}
+    error = refused(VerifyError, device_called("qemu-system@256").run, request_for("large 120"))
+    assert error.code in {"output-unwritable", "out-of-memory"}
 
 
 def test_a_large_output_comes_back(request_for: Request) -> None:
@@ -246,6 +241,4 @@ def test_memory_of_a_real_runtime_is_repeatable(real_request: RunRequest) -> Non
 @pytest.mark.parametrize("name", ["qemu-user:cortex-a53", "qemu-system:cortex-a53", "qemu-user:cortex-a72"])
 def test_a_real_illegal_instruction_is_caught(real_request: RunRequest, name: str) -> None:
     """The official 1.21.0 fails on the processors of a Raspberry Pi 3 and 4 (microsoft/onnxruntime#23957)."""
-    with pytest.raises(VerifyError) as caught:
-        device_called(name).run(real_request)
-    assert caught.value.code == "illegal-instruction"
+    assert refused(VerifyError, device_called(name).run, real_request).code == "illegal-instruction"

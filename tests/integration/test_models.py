@@ -19,7 +19,7 @@ from ortrim.analysis.inspect.run import inspect_ort
 from ortrim.base import command
 from ortrim.base.scripts import SCRIPTS
 from ortrim.buildspec.buildspec import ModelSpec
-from ortrim.errors import ConvertError, Diagnostic, ExitCode, ModelError, OperatorsError
+from ortrim.errors import ConvertError, Diagnostic, ModelError, OperatorsError
 from ortrim.models import convert as convert_module
 from ortrim.models.convert import CPUINFO, Conversion, convert
 from ortrim.models.full_runtime import FullRuntime, full_runtime
@@ -27,6 +27,7 @@ from ortrim.models.models import OrtModel, PreparedModel
 from ortrim.models.operators import parse_config, reduce_operators, render_config
 from ortrim.models.ort_format import tensor_places
 from ortrim.models.prepare import prepare
+from refusing import refused
 
 FLOAT = TensorProto.FLOAT
 ORT_VERSION = version("onnxruntime")
@@ -332,23 +333,19 @@ def test_nodes_without_a_kernel_are_refused(
     model: onnx.ModelProto, words: tuple[str, ...], root: Path, runtime: FullRuntime
 ) -> None:
     """The diagnostic names domain, operator, opset and types, and nothing is left behind."""
-    with pytest.raises(OperatorsError) as caught:
-        converted(model, root, runtime)
-    assert caught.value.code == "no-kernel"
-    assert caught.value.exit_code == ExitCode.OPERATORS
+    error = refused(OperatorsError, converted, model, root, runtime)
+    assert error.code == "no-kernel"
     for word in words:
-        assert word in str(caught.value)
+        assert word in str(error)
     assert left_behind(root) == []
 
 
 def test_the_converters_own_words_are_shown(root: Path, runtime: FullRuntime) -> None:
     """A model that the checker takes and ONNX Runtime does not."""
     nodes = [helper.make_node("Concat", ["x", "x"], ["y"], axis=7)]
-    with pytest.raises(ModelError) as caught:
-        converted(model_of(nodes), root, runtime)
-    assert caught.value.code == "does-not-load"
-    assert caught.value.exit_code == ExitCode.MODEL
-    assert "axis" in caught.value.why
+    error = refused(ModelError, converted, model_of(nodes), root, runtime)
+    assert error.code == "does-not-load"
+    assert "axis" in error.why
     assert left_behind(root) == []
 
 
@@ -358,10 +355,9 @@ def test_another_version_does_not_convert(root: Path, runtime: FullRuntime) -> N
         version="1.0.99", words=runtime.words, environment=runtime.environment,
         packages=runtime.packages, library=runtime.library,
     )  # fmt: skip
-    with pytest.raises(ConvertError) as caught:
-        converted(convolution(), root, claimed)
-    assert caught.value.code == "wrong-version"
-    assert ORT_VERSION in caught.value.why
+    error = refused(ConvertError, converted, convolution(), root, claimed)
+    assert error.code == "wrong-version"
+    assert ORT_VERSION in error.why
     assert left_behind(root) == []
 
 
@@ -369,8 +365,7 @@ def test_a_model_that_vanished_is_a_diagnostic(root: Path, runtime: FullRuntime)
     """Somebody emptied the cache between the stages."""
     model = prepared(convolution(), root)
     model.path.unlink()
-    with pytest.raises(Diagnostic):
-        convert(model, Conversion(), runtime=runtime, root=root / "conversions")
+    refused(Diagnostic, convert, model, Conversion(), runtime=runtime, root=root / "conversions")
     assert left_behind(root) == []
 
 

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from ortrim.errors import Diagnostic, ExitCode, SourcesError, SpecError, StorageError
+from ortrim.errors import Diagnostic, SourcesError, SpecError, StorageError
 from ortrim.pin_updates.new_versions import pin_version
 from ortrim.pin_updates.update import pin_sources
 from ortrim.pins.runtime import runtime_pins, upstream_names
 from ortrim.sources.checkouts import git
+from refusing import refused
 from upstream_likeness import Upstream, running_upstream
 
 pytestmark = pytest.mark.needs("git")
@@ -107,16 +108,11 @@ def test_interrupted_update_leaves_the_old_pins(upstream: Upstream) -> None:
 def test_pins_folder_that_is_a_file(upstream: Upstream) -> None:
     """A file in place of the pins folder is a diagnostic."""
     upstream.pins.write_text("")
-    with pytest.raises(StorageError) as caught:
-        upstream.update()
-    assert caught.value.code == "path-in-the-way"
-    assert caught.value.exit_code == ExitCode.STORAGE
+    assert refused(StorageError, upstream.update).code == "path-in-the-way"
 
 
 @pytest.mark.parametrize(("version", "reference"), [("1.22.1", "known-broken-version"), ("nightly", "unknown-version")])
 def test_versions_that_are_not_built_are_not_pinned(upstream: Upstream, version: str, reference: str) -> None:
     """Broken and unknown versions are refused before anything is fetched."""
-    with pytest.raises(SpecError) as caught:
-        pin_version(version, lambda _: None, upstream.mirrors)
-    assert caught.value.code == reference
+    assert refused(SpecError, pin_version, version, lambda _: None, upstream.mirrors).code == reference
     assert not upstream.pins.exists()

@@ -32,7 +32,7 @@ from ortrim.base.files import sha256_of
 from ortrim.binaries.xcframework import read_xcframework
 from ortrim.cli.options import request_from
 from ortrim.compiling.plan import BuildPlan
-from ortrim.errors import ExitCode, PackageError
+from ortrim.errors import PackageError
 from ortrim.github.credentials import TOKEN
 from ortrim.github.fetch.lock import read_lock
 from ortrim.github.fetch.run import App, Fetched, fetch_files
@@ -47,6 +47,7 @@ from ortrim.planning.planned import Planned
 from ortrim.planning.request import convert_models
 from ortrim.platforms.android.aar import make_android_package
 from ortrim.platforms.apple.package import make_apple_package
+from refusing import refused
 from swift_packages import binary_targets
 from wheel_package import wheel_inputs
 
@@ -220,10 +221,9 @@ def test_names_that_collide_are_refused_before_anything_is_uploaded(tmp_path: Pa
     other.mkdir()
     (other / name).write_text("other")
     with_sums(other)
-    with pytest.raises(PackageError) as caught:
-        draft(tmp_path)
-    assert (caught.value.code, caught.value.exit_code) == ("name-twice", ExitCode.PACKAGE)
-    assert caught.value.where == name
+    error = refused(PackageError, draft, tmp_path)
+    assert error.code == "name-twice"
+    assert error.where == name
     assert not assets.exists()
 
 
@@ -237,10 +237,9 @@ def test_files_of_two_specs_at_one_path_are_not_mixed(
     with_sums(other)
     draft(tmp_path)
     publish(apps, assets)
-    with pytest.raises(PackageError) as caught:
-        fetch(apps, wanted("", "android", release=TAG))
-    assert caught.value.code == "name-twice"
-    assert "--spec" in caught.value.hint
+    error = refused(PackageError, fetch, apps, wanted("", "android", release=TAG))
+    assert error.code == "name-twice"
+    assert "--spec" in error.hint
     assert apps.names() == set()
     fetch(apps, wanted("sample", "android", release=TAG))
     assert fetched_files(apps) == delivered["android"]

@@ -36,6 +36,7 @@ from ortrim.planning.conversions import subject_of, with_draws_given
 from ortrim.sources.sources import fetch_sources
 from ortrim.verify.measure import Baseline
 from ortrim.verify.verification import verify_on
+from refusing import refused
 from sample_tasks import sample_task
 
 pytestmark = pytest.mark.network
@@ -389,10 +390,9 @@ def test_indices_beyond_a_vocabulary_say_how_to_bound_them(build: Build, parity_
     )
     nodes = [words, helper.make_node("Gather", ["table", "ids"], ["y"])]
     model = build(nodes, [value("ids", "int64", (64,))], [value("y", "float32", (64,))])
-    with pytest.raises(VerifyError) as caught:
-        parity_of(model, CaseSpec(name="c"))
-    assert "inputs = { ids = { high = 4 } }" in caught.value.hint
-    assert "case 'c'" in caught.value.where
+    error = refused(VerifyError, parity_of, model, CaseSpec(name="c"))
+    assert "inputs = { ids = { high = 4 } }" in error.hint
+    assert "case 'c'" in error.where
     found = parity_of(model, CaseSpec(name="c", inputs={"ids": InputSpec(high=4)}))
     assert found["c/y"].verdict is Verdict.PASS
 
@@ -758,10 +758,9 @@ def test_bad_libraries_are_survived(  # noqa: PLR0917 - fixtures
 ) -> None:
     """A library that aborts, crashes, hangs, ends the process or prints is a diagnostic of its own kind."""
     request = request_for(identity_model(build, "float32"), (), library=fake_library(body))
-    with pytest.raises(VerifyError) as caught:
-        Host().run(dataclasses.replace(request, repetition=Repetition(timeout_seconds=2)))
-    assert caught.value.code == reference
-    assert words in caught.value.what
+    error = refused(VerifyError, Host().run, dataclasses.replace(request, repetition=Repetition(timeout_seconds=2)))
+    assert error.code == reference
+    assert words in error.what
 
 
 def test_a_model_that_the_full_runtime_refuses(build: Build, runtime: FullRuntime, tmp_path: Path) -> None:
@@ -774,10 +773,9 @@ def test_a_model_that_the_full_runtime_refuses(build: Build, runtime: FullRuntim
         (b"garbage", "reference-failed", "Error parsing"),
     ):
         model.path.write_bytes(content)
-        with pytest.raises(Diagnostic) as caught:
-            reference_outputs(model, (), runtime, tmp_path / "reference")
-        assert caught.value.code == code
-        assert words in caught.value.why
+        error = refused(Diagnostic, reference_outputs, model, (), runtime, tmp_path / "reference")
+        assert error.code == code
+        assert words in error.why
 
 
 def test_inputs_by_value_reach_the_model(build: Build, parity_of: Parity, tmp_path: Path) -> None:

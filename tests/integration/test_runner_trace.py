@@ -18,6 +18,7 @@ from ortrim.errors import VerifyError
 from ortrim.parity.runner import Repetition, RunRequest, runner_words
 from ortrim.parity.runner_output import TRACE
 from ortrim.platforms.android.adb import open_adb
+from refusing import refused
 from ssh_machine import ssh_machine
 
 pytestmark = [pytest.mark.network, pytest.mark.needs("gcc")]
@@ -141,19 +142,16 @@ def test_a_trace_has_a_longest_length(request_here: RunRequest) -> None:
     Host().run(dataclasses.replace(request, repetition=few))
     assert request.outputs is not None
     assert (request.outputs / TRACE).stat().st_size > 1 << 20
-    with pytest.raises(VerifyError) as caught:
-        Host().run(dataclasses.replace(request, repetition=many))
-    assert caught.value.code == "output-unwritable"
-    assert "longer than 64 MiB: make fewer runs" in caught.value.why
+    error = refused(VerifyError, Host().run, dataclasses.replace(request, repetition=many))
+    assert error.code == "output-unwritable"
+    assert "longer than 64 MiB: make fewer runs" in error.why
     assert not (request.outputs / TRACE).exists()
 
 
 @pytest.mark.parametrize("name", ['the "best" node', "back\\slash"])
 def test_names_that_the_runtime_does_not_escape(request_here: RunRequest, name: str) -> None:
     """A trace that no viewer would open is not handed on as one."""
-    with pytest.raises(VerifyError) as caught:
-        Host().run(renamed(request_here, name))
-    assert caught.value.code == "trace-unreadable"
+    assert refused(VerifyError, Host().run, renamed(request_here, name)).code == "trace-unreadable"
 
 
 def test_a_trace_needs_a_place(prepared: RunRequest) -> None:

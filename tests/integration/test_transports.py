@@ -11,6 +11,7 @@ from ortrim.errors import SourcesError
 from ortrim.pins.runtime import CommitPin, RuntimePins, runtime_pins
 from ortrim.sources.checkouts import git
 from ortrim.sources.sources import SourceTree, fetch_sources
+from refusing import refused
 from upstream_likeness import VERSION, Upstream, running_upstream
 
 pytestmark = pytest.mark.needs("git")
@@ -82,10 +83,9 @@ def test_a_commit_alone_is_enough_for_git(upstream: Upstream) -> None:
     assert files_of(tree) == files_of(fetch_sources(pins(), "upstream"))
     assert all(len(pin.digest) == 64 for pin in tree.pins[1:])
     no_git(upstream)
-    with pytest.raises(SourcesError) as caught:
-        fetch_sources(pins(tree=None, commit="a" * 40), "upstream")
-    assert caught.value.code == "commit-unavailable"
-    assert caught.value.why.startswith("with git: error: git-failed")
+    error = refused(SourcesError, fetch_sources, pins(tree=None, commit="a" * 40), "upstream")
+    assert error.code == "commit-unavailable"
+    assert error.why.startswith("with git: error: git-failed")
 
 
 def test_the_cache_needs_no_upstream(upstream: Upstream) -> None:
@@ -96,8 +96,7 @@ def test_the_cache_needs_no_upstream(upstream: Upstream) -> None:
     again = fetch_sources(pins(), "upstream")
     assert (again.folder, again.pins) == (first.folder, first.pins)
     (first.folder / "pins.json").write_text("{}")
-    with pytest.raises(SourcesError):
-        fetch_sources(pins(), "upstream", unread=True)
+    refused(SourcesError, fetch_sources, pins(), "upstream", unread=True)
 
 
 def edited(upstream: Upstream) -> None:
@@ -128,11 +127,10 @@ def test_what_is_not_the_commit_is_not_used(
     """Each way says why it failed, and nothing is left."""
     spoil(upstream)
     no_git(upstream)
-    with pytest.raises(SourcesError) as caught:
-        fetch_sources(pins(), "upstream")
-    assert caught.value.code == "commit-unavailable"
-    assert "with git: error: git-failed" in caught.value.why
-    assert f"as an archive: error: {reason}" in caught.value.why
+    error = refused(SourcesError, fetch_sources, pins(), "upstream")
+    assert error.code == "commit-unavailable"
+    assert "with git: error: git-failed" in error.why
+    assert f"as an archive: error: {reason}" in error.why
     assert not [path for path in (tmp_path / "cache" / "sources").iterdir() if path.is_dir()]
     assert not (tmp_path / "outside").exists()
 
@@ -157,9 +155,8 @@ def test_a_dependency_that_cannot_be_had(upstream: Upstream) -> None:
     git(upstream.dependency, "add", "--all")
     git(upstream.dependency, "commit", "--quiet", "--message", "changed")
     git(upstream.dependency, "tag", "--force", "v1.2")
-    with pytest.raises(SourcesError) as caught:
-        fetch_sources(pins(), "upstream")
-    assert caught.value.code == "archive-unavailable"
-    assert "from its address: error: digest-mismatch" in caught.value.why
-    assert "made with git: error: digest-mismatch" in caught.value.why
+    error = refused(SourcesError, fetch_sources, pins(), "upstream")
+    assert error.code == "archive-unavailable"
+    assert "from its address: error: digest-mismatch" in error.why
+    assert "made with git: error: digest-mismatch" in error.why
     assert not list((upstream.pins.parent / "cache" / "downloads").glob("*-re2-*.zip"))

@@ -22,6 +22,7 @@ from ortrim.models.models import PreparedModel
 from ortrim.models.onnx_files import facts_of
 from ortrim.parity.cases import found as found_module
 from ortrim.parity.cases.found import FoundCases, case_toml, found_cases
+from refusing import refused
 
 OPSETS = '<ir_version: 8, opset_import: ["": 17]>'
 
@@ -442,12 +443,11 @@ def test_nothing_that_runs_ends_with_the_runtimes_words(tmp_path: Path) -> None:
     text = """m (float[batch, length] x) => (float[2, 3] y, float[7] z) {
         six = Constant <value = int64[2] {2, 3}> () seven = Constant <value = int64[1] {7}> ()
         y = Reshape (x, six) z = Reshape (x, seven) }"""
-    with pytest.raises(VerifyError) as caught:
-        found(text, tmp_path)
-    assert caught.value.code == "no-case-found"
-    assert "batch = " in caught.value.why
-    assert "cannot be reshaped" in caught.value.why
-    assert "cases = [{ name = " in caught.value.hint
+    error = refused(VerifyError, found, text, tmp_path)
+    assert error.code == "no-case-found"
+    assert "batch = " in error.why
+    assert "cannot be reshaped" in error.why
+    assert "cases = [{ name = " in error.hint
 
 
 @pytest.mark.parametrize("shape", [None, (None, "n")], ids=["rank", "sizes"])
@@ -457,11 +457,10 @@ def test_no_time_is_told_with_what_would_have_been_tried(
     """A model whose runs take long may end so; the hint is a case of likely sizes."""
     monkeypatch.setattr(found_module, "SECONDS", 0.0)
     model = model_of([helper.make_node("Relu", ["x"], ["y"])], [value("x", shape=shape)], [value("y", shape=None)])
-    with pytest.raises(VerifyError) as caught:
-        found(model, tmp_path)
-    assert caught.value.code == "no-case-found"
-    assert "0 runs tried" in caught.value.why
-    assert "x = { shape = [1, " in caught.value.hint
+    error = refused(VerifyError, found, model, tmp_path)
+    assert error.code == "no-case-found"
+    assert "0 runs tried" in error.why
+    assert "x = { shape = [1, " in error.hint
 
 
 def test_what_was_found_is_found_again_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -501,8 +500,7 @@ def test_an_operator_of_a_custom_library_is_named(tmp_path: Path) -> None:
     """Not as a fault to report to ONNX Runtime."""
     opsets = '<ir_version: 8, opset_import: ["": 17, "com.example": 1]>'
     model = f"{opsets} g (float[n] x) => (float[n] y) {{ y = com.example.Own(x) }}"
-    with pytest.raises(OperatorsError) as caught:
-        found(onnx.parser.parse_model(model), tmp_path)
-    assert caught.value.code == "no-kernel"
-    assert "the domain com.example come from a custom library" in caught.value.hint
-    assert caught.value.why.startswith("Load model from m failed")
+    error = refused(OperatorsError, found, onnx.parser.parse_model(model), tmp_path)
+    assert error.code == "no-kernel"
+    assert "the domain com.example come from a custom library" in error.hint
+    assert error.why.startswith("Load model from m failed")

@@ -11,6 +11,7 @@ from ortrim.errors import ConvertError, ToolError
 from ortrim.models import convert as module
 from ortrim.models.convert import converter_for
 from ortrim.models.full_runtime import FullRuntime
+from refusing import refused
 
 RUNTIME = FullRuntime(
     version="1.21.0", words=("python", "-I"), environment={}, packages=Path("p"), library=Path("l.so")
@@ -41,9 +42,8 @@ def test_elsewhere_it_is_refused_before_anything_is_done(
 ) -> None:
     """The wheel of an ARM machine does not know the layout; qemu runs programs of Linux alone."""
     on(monkeypatch, *machine)
-    with pytest.raises(ConvertError) as caught:
-        converter_for(layout, RUNTIME, "vad")
-    assert (caught.value.code, caught.value.where) == ("layout-not-here", "vad")
+    error = refused(ConvertError, converter_for, layout, RUNTIME, "vad")
+    assert (error.code, error.where) == ("layout-not-here", "vad")
 
 
 @pytest.mark.parametrize("layout", ["plain", "s8s8"])
@@ -60,16 +60,13 @@ def test_blocks_of_16_are_made_by_this_machine(monkeypatch: pytest.MonkeyPatch, 
     (tmp_path / "cpuinfo").write_text("processor\t: 0\nflags\t\t: fpu avx2 avx512f avx512dq\n")
     assert converter_for("nchwc16", RUNTIME, "m") is RUNTIME
     (tmp_path / "cpuinfo").write_text("processor\t: 0\nflags\t\t: fpu avx2 avx512fp16\n")
-    with pytest.raises(ConvertError) as caught:
-        converter_for("nchwc16", RUNTIME, "vad")
-    assert (caught.value.code, caught.value.where) == ("layout-not-here", "vad")
-    assert "nchwc8" in caught.value.hint
+    error = refused(ConvertError, converter_for, "nchwc16", RUNTIME, "vad")
+    assert (error.code, error.where) == ("layout-not-here", "vad")
+    assert "nchwc8" in error.hint
 
 
 def test_without_qemu_it_is_told_how_to_get_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A processor that has AVX-512 cannot do it, and one that has not would give other bytes."""
     on(monkeypatch, "Linux", "x86_64")
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(ToolError) as caught:
-        converter_for("nchwc8", RUNTIME, "vad")
-    assert caught.value.code == "tool-missing"
+    assert refused(ToolError, converter_for, "nchwc8", RUNTIME, "vad").code == "tool-missing"

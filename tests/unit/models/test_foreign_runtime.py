@@ -6,6 +6,7 @@ from ortrim.errors import ToolError
 from ortrim.models import full_runtime
 from ortrim.models.full_runtime import foreign_library
 from ortrim.pins.shipped import pin_text
+from refusing import refused
 
 SHA = "--hash=sha256:" + "a" * 64
 REQUIREMENTS = f"""\
@@ -72,10 +73,9 @@ def test_a_wheel_without_its_library(
     """A folder that somebody emptied says which one to remove."""
     path = tmp_path / "onnxruntime" / "capi" / "libonnxruntime.so.1.21.0"
     path.unlink() if content is None else path.write_bytes(content)
-    with pytest.raises(ToolError) as caught:
-        foreign_library("1.21.0", REQUIREMENTS, "arm64")
-    assert caught.value.code == "baseline-incomplete"
-    assert str(tmp_path) in caught.value.hint
+    error = refused(ToolError, foreign_library, "1.21.0", REQUIREMENTS, "arm64")
+    assert error.code == "baseline-incomplete"
+    assert str(tmp_path) in error.hint
 
 
 @pytest.mark.parametrize("version", ["1.21.0", "1.21.1", "1.22.0", "1.23.2"])

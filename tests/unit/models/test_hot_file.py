@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from ortrim.buildspec.load import LARGEST_BYTES
 from ortrim.errors import Diagnostic, ExitCode
 from ortrim.models.hot_operators import MOST_OPERATORS, hot_file, ranked, read_hot, render_hot
+from refusing import refused
 
 
 @pytest.fixture
@@ -20,11 +21,10 @@ def file(tmp_path: Path) -> Path:
 
 def refusal(file: Path) -> Diagnostic:
     """Return the diagnostic with which a file is refused."""
-    with pytest.raises(Diagnostic) as caught:
-        read_hot(file)
-    assert caught.value.exit_code == ExitCode.SPEC
-    assert caught.value.where == str(file)
-    return caught.value
+    error = refused(Diagnostic, read_hot, file)
+    assert error.exit_code == ExitCode.SPEC
+    assert error.where == str(file)
+    return error
 
 
 def test_it_lies_beside_the_buildspec(tmp_path: Path) -> None:

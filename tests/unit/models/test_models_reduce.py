@@ -3,11 +3,10 @@
 from itertools import permutations
 from pathlib import Path
 
-import pytest
-
 from ortrim.errors import OperatorsError
 from ortrim.models.models import OrtModel
 from ortrim.models.operators import EMPTY, reduce_operators
+from refusing import refused
 
 
 def converted(name: str, config: str) -> OrtModel:
@@ -37,6 +36,4 @@ def test_no_models_require_nothing() -> None:
 
 def test_a_damaged_configuration_is_named_by_its_model() -> None:
     """An edited cache does not end in a traceback."""
-    with pytest.raises(OperatorsError) as caught:
-        reduce_operators([converted("vad", "nonsense")])
-    assert "vad" in caught.value.where
+    assert "vad" in refused(OperatorsError, reduce_operators, [converted("vad", "nonsense")]).where

@@ -8,9 +8,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from ortrim.errors import ExitCode, ModelError, StorageError
+from ortrim.errors import ModelError, StorageError
 from ortrim.models import full_runtime
 from ortrim.models.full_runtime import FullRuntime, run_script
+from refusing import refused
 
 RUNTIME = FullRuntime(
     version="1.0.99", words=(sys.executable,), environment=dict(os.environ), packages=Path(), library=Path()
@@ -49,20 +50,16 @@ def test_the_answer_comes_back(script: Path, tmp_path: Path, capfd: pytest.Captu
 def test_a_script_without_an_answer_is_a_crashed_converter(code: str, words: str, script: Path, tmp_path: Path) -> None:
     """A crash of the converter is a diagnostic, not ours, with the last lines that it printed."""
     script.write_text(f"import sys; print('last words', file=sys.stderr)\n{code}\n")
-    with pytest.raises(ModelError) as caught:
-        run_script(RUNTIME, "script.py", {}, folder=tmp_path, where="m")
-    assert caught.value.code == "crashes-runtime"
-    assert caught.value.exit_code == ExitCode.MODEL
-    assert words in caught.value.what
+    error = refused(ModelError, run_script, RUNTIME, "script.py", {}, folder=tmp_path, where="m")
+    assert error.code == "crashes-runtime"
+    assert words in error.what
     assert [path.name for path in tmp_path.iterdir()] == ["script.py"]
 
 
 def test_the_last_words_are_shown(script: Path, tmp_path: Path) -> None:
     """What the converter printed before it fell is the why."""
     script.write_text("import sys; sys.exit('out of memory')\n")
-    with pytest.raises(ModelError) as caught:
-        run_script(RUNTIME, "script.py", {}, folder=tmp_path, where="m")
-    assert caught.value.why == "out of memory"
+    assert refused(ModelError, run_script, RUNTIME, "script.py", {}, folder=tmp_path, where="m").why == "out of memory"
 
 
 def test_our_scripts_hide_no_package(script: Path, tmp_path: Path) -> None:
@@ -88,6 +85,5 @@ def test_a_full_disk_is_not_the_converters_fault(
     usage = SimpleNamespace(total=10**10, free=left)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
     script.write_text(code)
-    with pytest.raises(StorageError) as caught:
-        run_script(RUNTIME, "script.py", {}, folder=tmp_path, where="m")
-    assert (caught.value.code, caught.value.where) == ("disk-full", str(tmp_path))
+    error = refused(StorageError, run_script, RUNTIME, "script.py", {}, folder=tmp_path, where="m")
+    assert (error.code, error.where) == ("disk-full", str(tmp_path))

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from operator_strategies import required_sets
 from ortrim.errors import ExitCode, OperatorsError
 from ortrim.models.operators import EMPTY, OperatorId, OperatorTypes, RequiredOperators, parse_config, render_config
+from refusing import refused
 
 SILERO = """\
 # Generated from model/s:
@@ -156,15 +157,12 @@ def test_windows_line_ends_are_taken() -> None:
 )
 def test_bad_configurations_are_refused_with_their_place(text: str, reference: str, place: str) -> None:
     """Each fault has its own reference, and says where it is."""
-    with pytest.raises(OperatorsError) as caught:
-        parse_config(text, "my.config")
-    assert caught.value.code == reference
-    assert caught.value.where.startswith(f"my.config: {place}")
-    assert caught.value.exit_code == ExitCode.OPERATORS
+    error = refused(OperatorsError, parse_config, text, "my.config")
+    assert error.code == reference
+    assert error.where.startswith(f"my.config: {place}")
 
 
 def test_a_misspelt_type_gets_a_suggestion() -> None:
     """The nearest type is offered."""
-    with pytest.raises(OperatorsError) as caught:
-        parse_config('ai.onnx;11;Add{"inputs": {"0": ["int32"]}}')
-    assert caught.value.hint == "did you mean 'int32_t'?"
+    error = refused(OperatorsError, parse_config, 'ai.onnx;11;Add{"inputs": {"0": ["int32"]}}')
+    assert error.hint == "did you mean 'int32_t'?"

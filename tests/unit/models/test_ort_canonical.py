@@ -5,12 +5,12 @@ The recorded files are two conversions of `onnx_samples.branching()` by ONNX Run
 
 from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ortrim.errors import ModelError
 from ortrim.models.ort_format import Damaged, Table, canonical, root_of
+from refusing import refused
 
 DATA = Path(__file__).parent / "data"
 FIRST = (DATA / "branching_first.ort").read_bytes()
@@ -60,9 +60,7 @@ def test_rewriting_again_changes_nothing() -> None:
 
 def test_other_files_are_refused() -> None:
     """A file without the identifier is not in ORT format."""
-    with pytest.raises(ModelError) as caught:
-        canonical(b"\0" * 100)
-    assert caught.value.code == "not-ort"
+    assert refused(ModelError, canonical, b"\0" * 100).code == "not-ort"
 
 
 @given(st.integers(0, len(FIRST) - 1), st.binary(min_size=1, max_size=8))

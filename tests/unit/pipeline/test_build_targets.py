@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import pytest
 
-from ortrim.errors import ExitCode, StorageError, VerifyError
+from ortrim.errors import StorageError, VerifyError
 from ortrim.pipeline import building
 from ortrim.pipeline.building import build, reports_of, verify_again
 from ortrim.planning.planned import make_planned, target_folder
@@ -16,6 +16,7 @@ from ortrim.report.write import write_reports
 from ortrim.verify.judge import failed_device
 from ortrim.verify.reports import VerifyReport
 from pipeline_stages import Stages
+from refusing import refused
 from sample_reports import RECORDED, on_device, recorded_report
 
 OLD_REPORT = RECORDED.with_name("report-1.json")
@@ -104,9 +105,8 @@ def test_a_disk_without_room_ends_the_build_before_compiling(
     forbid(monkeypatch)
     full = tmp_path / folder
     monkeypatch.setattr("ortrim.base.files.free_bytes", lambda path: 1000 if path == full else None)
-    with pytest.raises(StorageError) as caught:
-        build(replace(stages.request(), output=tmp_path / "out"), stages.console)
-    assert caught.value.code == "disk-full"
+    error = refused(StorageError, build, replace(stages.request(), output=tmp_path / "out"), stages.console)
+    assert error.code == "disk-full"
 
 
 def test_a_package_that_was_removed_is_made_again(
@@ -123,9 +123,7 @@ def test_a_package_that_was_removed_is_made_again(
 def test_a_damaged_report_is_a_diagnostic(stages: Stages, finished: Callable[[], Path]) -> None:
     """It says what to do, and nothing is measured behind the user's back."""
     (finished() / "report.json").write_text("{")
-    with pytest.raises(StorageError) as caught:
-        build(stages.request(), stages.console)
-    assert caught.value.code == "report-damaged"
+    assert refused(StorageError, build, stages.request(), stages.console).code == "report-damaged"
 
 
 def test_a_report_of_another_version_is_verified_again(
@@ -134,9 +132,8 @@ def test_a_report_of_another_version_is_verified_again(
     """A build says so in one line and goes on; showing the report says what to do. The old file is left until then."""
     old = finished() / "report.json"
     old.write_bytes(OLD_REPORT.read_bytes())
-    with pytest.raises(VerifyError) as caught:
-        reports_of(stages.request(), stages.console)
-    assert (caught.value.code, caught.value.hint) == ("report-outdated", "run: invoke verify")
+    error = refused(VerifyError, reports_of, stages.request(), stages.console)
+    assert (error.code, error.hint) == ("report-outdated", "run: invoke verify")
     assert old.read_bytes() == OLD_REPORT.read_bytes()
     report = recorded_report()
     pretend(monkeypatch, report)
@@ -186,9 +183,7 @@ def test_results_that_cannot_be_written_are_refused_before_any_work(stages: Stag
     """A file where the folder should be, or a folder inside a file: told at once, and nothing is made."""
     (stages.folder / "file").write_text("in the way")
     for output in (stages.folder / "file", stages.folder / "file" / "inside"):
-        with pytest.raises(StorageError) as caught:
-            build(stages.request(output=output), stages.console)
-        assert (caught.value.code, caught.value.exit_code) == ("path-in-the-way", ExitCode.STORAGE)
+        assert refused(StorageError, build, stages.request(output=output), stages.console).code == "path-in-the-way"
     assert stages.ran == []
 
 
@@ -205,23 +200,18 @@ def test_a_relative_output_folder_is_seen_from_where_one_is(
 
 def test_what_was_not_built_cannot_be_verified_again(stages: Stages) -> None:
     """The command that builds is named."""
-    with pytest.raises(VerifyError) as caught:
-        verify_again(stages.request(), stages.console)
-    assert (caught.value.code, caught.value.hint) == ("not-built", "run: invoke build")
+    error = refused(VerifyError, verify_again, stages.request(), stages.console)
+    assert (error.code, error.hint) == ("not-built", "run: invoke build")
 
 
 def test_what_cannot_run_here_is_not_verified_again(stages: Stages, monkeypatch: pytest.MonkeyPatch) -> None:
     """As for a build, on a machine without emulators."""
     monkeypatch.setattr(shutil, "which", lambda _: None)
-    with pytest.raises(VerifyError) as caught:
-        verify_again(stages.request(target="linux-arm64"), stages.console)
-    assert caught.value.code == "no-device"
+    assert refused(VerifyError, verify_again, stages.request(target="linux-arm64"), stages.console).code == "no-device"
 
 
 def test_a_report_can_be_shown_of_what_was_built(stages: Stages, finished: Callable[[], Path]) -> None:
     """And only of that."""
-    with pytest.raises(VerifyError) as caught:
-        reports_of(stages.request(), stages.console)
-    assert caught.value.code == "report-missing"
+    assert refused(VerifyError, reports_of, stages.request(), stages.console).code == "report-missing"
     finished()
     assert len(reports_of(stages.request(), stages.console)) == 1

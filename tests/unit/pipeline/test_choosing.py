@@ -4,6 +4,7 @@ import pytest
 
 from ortrim.errors import UsageError
 from ortrim.planning.request import require_known
+from refusing import refused
 
 
 def test_known_names_pass() -> None:
@@ -15,7 +16,6 @@ def test_known_names_pass() -> None:
 @pytest.mark.parametrize(("name", "hint"), [("vda", "did you mean 'vad'?"), ("x" * 500, "there are: vad, ocr")])
 def test_an_unknown_name_is_refused(name: str, hint: str) -> None:
     """With a name that is close, else with those that there are; a long one is cut off."""
-    with pytest.raises(UsageError) as caught:
-        require_known("no-such-model", "--only", ("vad", name), ("vad", "ocr"))
-    assert (caught.value.code, caught.value.where, caught.value.hint) == ("no-such-model", "--only", hint)
-    assert len(caught.value.what) < 130
+    error = refused(UsageError, require_known, "no-such-model", "--only", ("vad", name), ("vad", "ocr"))
+    assert (error.code, error.where, error.hint) == ("no-such-model", "--only", hint)
+    assert len(error.what) < 130

@@ -19,6 +19,7 @@ from ortrim.planning import devices
 from ortrim.planning.devices import open_device
 from ortrim.platforms import platform_of
 from ortrim.platforms.apple import devices as device_rules
+from refusing import refused
 
 ARM64 = TARGETS["linux-arm64"]
 
@@ -128,9 +129,7 @@ def test_devices_elsewhere_are_opened_by_their_address(monkeypatch: pytest.Monke
 
 def test_the_host_on_chosen_cores() -> None:
     """They are checked when it is opened."""
-    with pytest.raises(UsageError) as caught:
-        open_device(ARM64, DeviceName(kind="host").on((1000,)))
-    assert caught.value.code == "cannot-pin"
+    assert refused(UsageError, open_device, ARM64, DeviceName(kind="host").on((1000,))).code == "cannot-pin"
     assert DeviceName(kind="qemu-user", detail="cortex-a53").on((0,)).cores == ()
 
 

@@ -14,6 +14,7 @@ from ortrim.base.files import sha256_of
 from ortrim.errors import Diagnostic, ExitCode
 from ortrim.package.packing import write_archive
 from ortrim.pipeline.object_archive import ObjectArchive, take_objects, write_objects
+from refusing import refused
 
 DIGEST: Final = "274e06f38ba217465419dcca57b023f645c71b"
 OTHER: Final = "8d4019136cc1126ad47ffe2ef96510b4520177"
@@ -146,17 +147,15 @@ def test_another_file_is_refused(archive: ObjectArchive) -> None:
     """Before it is opened: objects go into libraries unseen."""
     with Path(archive.path).open("ab") as file:
         file.write(b"\0")
-    with pytest.raises(Diagnostic) as caught:
-        take_objects(archive.path, archive.sha256)
-    assert (caught.value.code, caught.value.exit_code) == ("digest-mismatch", ExitCode.STORAGE)
+    error = refused(Diagnostic, take_objects, archive.path, archive.sha256)
+    assert (error.code, error.exit_code) == ("digest-mismatch", ExitCode.STORAGE)
     assert taken() == {}
 
 
 def test_a_missing_file_is_named(archive: ObjectArchive) -> None:
     """With its name."""
-    with pytest.raises(Diagnostic) as caught:
-        take_objects("absent.tar.gz", archive.sha256)
-    assert (caught.value.code, caught.value.where) == ("no-such-archive", "absent.tar.gz")
+    error = refused(Diagnostic, take_objects, "absent.tar.gz", archive.sha256)
+    assert (error.code, error.where) == ("no-such-archive", "absent.tar.gz")
 
 
 def test_another_archive_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -165,16 +164,13 @@ def test_another_archive_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     (tmp_path / "package" / "lib").mkdir(parents=True)
     (tmp_path / "package" / "lib" / "libonnxruntime.so").write_text("")
     write_archive(tmp_path / "package", package := tmp_path / "package.tar.gz")
-    with pytest.raises(Diagnostic) as caught:
-        take_objects(str(package), sha256_of(package))
-    assert caught.value.code == "not-objects"
+    assert refused(Diagnostic, take_objects, str(package), sha256_of(package)).code == "not-objects"
     assert taken() == {}
 
 
 def test_nothing_compiled_is_nothing_to_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An empty archive would look like help."""
     private_cache(tmp_path, monkeypatch)
-    with pytest.raises(Diagnostic) as caught:
-        write_objects(tmp_path / "objects.tar.gz")
-    assert (caught.value.code, caught.value.exit_code) == ("nothing-compiled", ExitCode.USAGE)
+    error = refused(Diagnostic, write_objects, tmp_path / "objects.tar.gz")
+    assert (error.code, error.exit_code) == ("nothing-compiled", ExitCode.USAGE)
     assert not (tmp_path / "objects.tar.gz").exists()

@@ -32,6 +32,7 @@ from ortrim.platforms.android.zig_toolchain import MACHINES
 from ortrim.report.terminal import terminal_report
 from ortrim.verify.reports import VerifyReport
 from pipeline_stages import Stages
+from refusing import refused
 from sample_plans import sample_plan
 
 BOTH = '[android]\nmodels_as_assets = true\n[[targets]]\nid = "android-arm64-v8a"\n[[targets]]\nid = "android-x86_64"\n'
@@ -247,10 +248,9 @@ def test_verifying_again_what_is_compiled_in_part_asks_for_a_build(
     for target in planned.plan.targets:
         leave_build(target)
     monkeypatch.delenv("ANDROID_NDK_HOME")
-    with pytest.raises(Diagnostic) as caught:
-        android(stages, verify_again)
-    assert (caught.value.code, caught.value.exit_code) == ("not-built", ExitCode.VERIFY)
-    assert caught.value.hint == "run: invoke build"
+    error = refused(Diagnostic, android, stages, verify_again)
+    assert (error.code, error.exit_code) == ("not-built", ExitCode.VERIFY)
+    assert error.hint == "run: invoke build"
     assert not list((stages.folder / "artifacts").rglob("report.json"))
 
 

@@ -10,9 +10,10 @@ from finished_builds import leave_build, leave_compiled, leave_jni, leave_runner
 from ortrim.base.cache import cache_folder, record_entry
 from ortrim.compiling.native import finished_runner
 from ortrim.compiling.trees import finished_build, result_of
-from ortrim.errors import BuildError, ExitCode, StorageError
+from ortrim.errors import BuildError, StorageError
 from ortrim.pipeline.transfer import archive_name, export_compiled, import_compiled, is_compiled
 from ortrim.platforms.android.jni import finished_jni, jni_library_in
+from refusing import refused
 from sample_plans import OPERATORS, sample_plan
 
 (TARGET,) = sample_plan().targets
@@ -63,9 +64,7 @@ def test_what_is_not_compiled_cannot_be_sent(tmp_path: Path, monkeypatch: pytest
     private_cache(tmp_path, monkeypatch)
     for leave in (lambda _: None, leave_build):
         leave(TARGET)
-        with pytest.raises(BuildError) as caught:
-            export_compiled(TARGET, tmp_path / "compiled")
-        assert (caught.value.code, caught.value.exit_code) == ("not-compiled", ExitCode.BUILD)
+        assert refused(BuildError, export_compiled, TARGET, tmp_path / "compiled").code == "not-compiled"
     assert not (tmp_path / "compiled").exists()
 
 
@@ -78,17 +77,14 @@ def taken() -> list[str]:
 def test_an_archive_that_is_missing_is_reported(archive: Path) -> None:
     """By the target that it should hold."""
     archive.unlink()
-    with pytest.raises(BuildError) as caught:
-        import_compiled((TARGET,), archive.parent)
-    assert (caught.value.code, caught.value.where) == ("not-compiled", "linux-x64")
+    error = refused(BuildError, import_compiled, (TARGET,), archive.parent)
+    assert (error.code, error.where) == ("not-compiled", "linux-x64")
     assert taken() == []
 
 
 def test_an_archive_of_another_plan_is_refused(archive: Path) -> None:
     """The name of the target alone does not make it the right one."""
-    with pytest.raises(BuildError) as caught:
-        import_compiled((OTHER,), archive.parent)
-    assert caught.value.code == "compiled-for-another-plan"
+    assert refused(BuildError, import_compiled, (OTHER,), archive.parent).code == "compiled-for-another-plan"
     assert taken() == []
 
 
@@ -96,9 +92,7 @@ def test_an_archive_of_another_plan_is_refused(archive: Path) -> None:
 def test_a_damaged_archive_leaves_nothing(archive: Path, part: int) -> None:
     """Cut anywhere, it is refused as a whole."""
     archive.write_bytes(archive.read_bytes()[:part])
-    with pytest.raises(StorageError) as caught:
-        import_compiled((TARGET,), archive.parent)
-    assert caught.value.code == "corrupt-archive"
+    assert refused(StorageError, import_compiled, (TARGET,), archive.parent).code == "corrupt-archive"
     assert taken() == []
 
 
@@ -111,9 +105,7 @@ def test_a_build_without_its_facts_is_refused(tmp_path: Path, monkeypatch: pytes
     leave_runner(TARGET)
     made = export_compiled(TARGET, tmp_path / "compiled")
     private_cache(tmp_path / "here", monkeypatch)
-    with pytest.raises(StorageError) as caught:
-        import_compiled((TARGET,), made.parent)
-    assert caught.value.code == "build-damaged"
+    assert refused(StorageError, import_compiled, (TARGET,), made.parent).code == "build-damaged"
     assert taken() == []
 
 
@@ -140,15 +132,11 @@ def test_an_android_target_without_its_jni_library_is_not_compiled(
     private_cache(tmp_path / "there", monkeypatch)
     leave_build(ANDROID)
     leave_runner(ANDROID)
-    with pytest.raises(BuildError) as caught:
-        export_compiled(ANDROID, tmp_path / "compiled")
-    assert caught.value.code == "not-compiled"
+    assert refused(BuildError, export_compiled, ANDROID, tmp_path / "compiled").code == "not-compiled"
     library = leave_jni(ANDROID) / "libonnxruntime4j_jni.so"
     library.unlink()
     record_entry(library.parent)
     made = export_compiled(ANDROID, tmp_path / "compiled")
     private_cache(tmp_path / "here", monkeypatch)
-    with pytest.raises(StorageError) as damaged:
-        import_compiled((ANDROID,), made.parent)
-    assert (damaged.value.code, damaged.value.exit_code) == ("jni-damaged", ExitCode.STORAGE)
+    assert refused(StorageError, import_compiled, (ANDROID,), made.parent).code == "jni-damaged"
     assert not is_compiled(ANDROID)

@@ -8,10 +8,11 @@ import pytest
 
 from number_samples import picture
 from ortrim.buildspec.step_specs import Optimize, Quantize
-from ortrim.errors import ExitCode, ModelError
+from ortrim.errors import ModelError
 from ortrim.models.full_runtime import FullRuntime
 from ortrim.steps.runtime_tools import optimize, quantize, takes_seven_bits, write_feeds
 from ortrim.steps.step import Feeds, Workplace
+from refusing import refused
 
 STATIC = Quantize(use="quantize", mode="static")
 
@@ -29,10 +30,9 @@ def place(tmp_path: Path) -> Workplace:
 
 def test_a_level_is_refused_for_versions_before_it(place: Workplace) -> None:
     """1.23 brought the level for layouts alone."""
-    with pytest.raises(ModelError) as caught:
-        optimize(picture(), Optimize(use="optimize", level="layout"), place)
-    assert (caught.value.code, caught.value.exit_code) == ("level-not-there", ExitCode.MODEL)
-    assert "1.23" in caught.value.hint
+    error = refused(ModelError, optimize, picture(), Optimize(use="optimize", level="layout"), place)
+    assert error.code == "level-not-there"
+    assert "1.23" in error.hint
     assert list(place.folder.iterdir()) == []
 
 
@@ -41,10 +41,9 @@ def test_calibration_data_have_to_be_there(place: Workplace, content: bytes | No
     """A file that is absent, empty, or one array alone, is refused by its name."""
     if content is not None:
         (place.base / "data.npz").write_bytes(content)
-    with pytest.raises(ModelError) as caught:
-        quantize(picture(), replace(STATIC, data=(Path("data.npz"),)), place)
-    assert caught.value.code == "no-calibration-data"
-    assert "data.npz" in caught.value.what
+    error = refused(ModelError, quantize, picture(), replace(STATIC, data=(Path("data.npz"),)), place)
+    assert error.code == "no-calibration-data"
+    assert "data.npz" in error.what
     assert list(place.folder.iterdir()) == []
 
 

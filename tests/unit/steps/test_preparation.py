@@ -21,6 +21,7 @@ from ortrim.steps import preparation
 from ortrim.steps.parity import State, StepStage
 from ortrim.steps.preparation import Ingredients, options_text, prepare_by_steps, step_name, with_default_case
 from ortrim.steps.step import Stepped
+from refusing import refused
 from stepped_models import layered
 
 STRIP = Strip(use="strip")
@@ -118,9 +119,7 @@ def test_steps_are_done_in_order(given: Given, tmp_path: Path, monkeypatch: pyte
 def test_a_file_that_is_gone_is_a_diagnostic(given: Given, tmp_path: Path) -> None:
     """It was there when the buildspec was read."""
     merge = Merge(use="merge", path=Path("absent.onnx"), connect={"y": "x"})
-    with pytest.raises(SpecError) as caught:
-        prepare_by_steps(given(merge), tmp_path / "steps")
-    assert caught.value.code == "step-file-missing"
+    assert refused(SpecError, prepare_by_steps, given(merge), tmp_path / "steps").code == "step-file-missing"
     assert not (tmp_path / "steps").exists()
 
 

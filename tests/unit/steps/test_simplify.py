@@ -19,6 +19,7 @@ from ortrim.steps import runtime_tools as module
 from ortrim.steps import step
 from ortrim.steps.runtime_tools import simplify
 from ortrim.steps.step import Workplace, packaged_python
+from refusing import refused
 from stepped_models import layered
 
 
@@ -77,11 +78,10 @@ def test_the_program_finds_the_runtime_behind_its_own_packages(
 def test_a_swollen_model_is_refused(program: SimpleNamespace, place: Workplace) -> None:
     """The sizes and the key that allows more are in the diagnostic, and nothing is written."""
     program.slim = swollen
-    with pytest.raises(ModelError) as caught:
-        simplify(layered(), Simplify(use="simplify"), place)
-    assert caught.value.code == "model-swollen"
-    assert "onnxslim made 1,0" in caught.value.what
-    assert "most_growth = " in caught.value.hint
+    error = refused(ModelError, simplify, layered(), Simplify(use="simplify"), place)
+    assert error.code == "model-swollen"
+    assert "onnxslim made 1,0" in error.what
+    assert "most_growth = " in error.hint
     assert not (place.folder / "after.onnx").exists()
 
 
@@ -94,15 +94,12 @@ def test_no_growth_is_allowed_beyond_what_one_file_can_have(
     monkeypatch.setattr(module, "SMALL_BYTES", 2 << 20)
     assert simplify(layered(), options, place).model.graph.initializer[-1].name == "large"
     monkeypatch.setattr(module, "LARGEST_BYTES", 1 << 19)
-    with pytest.raises(ModelError) as caught:
-        simplify(layered(), options, place)
-    assert caught.value.code == "model-swollen"
+    assert refused(ModelError, simplify, layered(), options, place).code == "model-swollen"
 
 
 def test_what_the_program_says_is_the_why(program: SimpleNamespace, place: Workplace) -> None:
     """A failure inside it is a diagnostic with its words."""
     program.slim = failing
-    with pytest.raises(ModelError) as caught:
-        simplify(layered(), Simplify(use="simplify"), place)
-    assert (caught.value.code, caught.value.where) == ("step-failed", place.where)
-    assert caught.value.why == "AssertionError: no such operator"
+    error = refused(ModelError, simplify, layered(), Simplify(use="simplify"), place)
+    assert (error.code, error.where) == ("step-failed", place.where)
+    assert error.why == "AssertionError: no such operator"

@@ -27,6 +27,7 @@ from ortrim.steps import inputs_outputs, table
 from ortrim.steps.parity import Feeds, State, StepRuns, StepStage, require_parity
 from ortrim.steps.preparation import first_state, take
 from ortrim.steps.step import Feeding, Stepped, Workplace
+from refusing import refused
 from stepped_models import SHAPE, feeds_for, layered
 
 STRIP = Strip(use="strip")
@@ -129,9 +130,7 @@ def test_a_step_that_changes_nothing_says_so(start: Callable[..., State], step: 
 
 def test_the_step_that_breaks_parity_is_named(start: Callable[..., State], step: Take) -> None:
     """The diagnostic has the step, the worst case, the numbers, and what to write."""
-    with pytest.raises(ParityError) as caught:
-        step(start(layered()), STRIP, scaled(1.5), 3)
-    error = caught.value
+    error = refused(ParityError, step, start(layered()), STRIP, scaled(1.5), 3)
     assert (error.code, error.exit_code) == ("step-breaks-parity", ExitCode.PARITY)
     assert error.where == "model 'm', step 3 (strip)"
     assert error.what == "output 'y' of case 'two' is no longer that of the original"
@@ -220,8 +219,7 @@ def test_a_part_is_held_against_the_whole(
     after, report = step(start(layered()), Extract(use="extract", inputs=("m",), outputs=("r",)))
     assert [each.output for each in report.parity] == ["r", "r"]
     assert set(after.cases["two"]) == {"m"}
-    with pytest.raises(ParityError):
-        step(after, STRIP, scaled(2.0), 2)
+    refused(ParityError, step, after, STRIP, scaled(2.0), 2)
 
 
 def extracted(
@@ -348,7 +346,6 @@ def test_a_tolerance_is_offered_only_where_it_bounds_something(kind: str, differ
         model="m", case="c", output="y", element_type=kind, shape=(1,), max_absolute=difference,
         verdict=Verdict.FAIL, reason="it differs",
     )  # fmt: skip
-    with pytest.raises(ParityError) as raised:
-        require_parity((output,), "step 1")
-    assert raised.value.hint.startswith("leave the step out, or give it optional = true")
-    assert (f"tolerances = {{ {kind} = " in raised.value.hint) is offered
+    error = refused(ParityError, require_parity, (output,), "step 1")
+    assert error.hint.startswith("leave the step out, or give it optional = true")
+    assert (f"tolerances = {{ {kind} = " in error.hint) is offered

@@ -42,7 +42,6 @@ BUILDS: Final = frozenset(
 
 
 def needed_tools(item: pytest.Item) -> tuple[str, ...]:
-    """Return the tools that a test needs. Raises `pytest.UsageError` for a name that is not known."""
     names = tuple(str(name) for mark in item.iter_markers("needs") for name in mark.args)
     unknown = [name for name in names if name not in KNOWN_TOOLS]
     if unknown:
@@ -71,10 +70,7 @@ def _hear_interrupts() -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Read the list once, so that a wrong entry stops the run before any test, and hear signals.
-
-    Images of Python set `PYTHONUNBUFFERED`, with which programs behave otherwise at a closed pipe and on signals.
-    """
+    """Read the list once, so that a wrong entry stops the run before any test, and hear signals."""
     os.environ.pop("PYTHONUNBUFFERED", None)
     gc.set_threshold(100_000, 20, 50)
     settings.register_profile("any load", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -113,10 +109,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 class FilesAndBuilds(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
-    """Shares the files among the workers; one worker has all that build ONNX Runtime.
-
-    Each build takes all processors, and as much memory as these need: two at once may be too much for a machine.
-    """
+    """Shares the files among the workers; one worker has all that build ONNX Runtime."""
 
     def _split_scope(self, nodeid: str) -> str:
         file = nodeid.partition("::")[0]
@@ -124,7 +117,6 @@ class FilesAndBuilds(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> FilesAndBuilds:
-    """Choose who runs what."""
     return FilesAndBuilds(config, log)
 
 

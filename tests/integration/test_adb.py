@@ -34,13 +34,11 @@ RECORDED: Final = Path(__file__).parents[1] / "unit" / "platforms" / "android" /
 
 
 def shim(name: str) -> str:
-    """Return a program that prints a recorded file."""
     return f"#!/system/bin/sh\ncat <<'END'\n{(RECORDED / name).read_text()}END\n"
 
 
 @pytest.fixture(scope="module")
 def phone() -> Iterator[AdbMachine]:
-    """Run a machine with two devices that say of themselves what phones do."""
     dumpsys = "#!/system/bin/sh\nexec $1-service\n"
     shims = {
         "getprop": shim("getprop-phone.txt"),
@@ -60,7 +58,6 @@ def plain() -> Iterator[AdbMachine]:
 
 
 def opened(machine: AdbMachine, index: int = 0, **options: object) -> CooledDevice:
-    """Open one of a machine's devices."""
     return open_adb(machine.serials[index], client=machine.client, **options)  # type: ignore[arg-type]
 
 
@@ -159,7 +156,6 @@ def test_words_arrive_as_they_are(phone: AdbMachine) -> None:
 
 @pytest.mark.parametrize("code", [0, 1, 37, 255])
 def test_exit_codes_arrive(phone: AdbMachine, code: int) -> None:
-    """A command's own exit code comes back, with its two streams apart."""
     transport = AdbTransport(phone.client, phone.serials[0])
     done = transport.execute(("sh", "-c", f"echo out; echo err >&2; exit {code}"), timeout_seconds=10)
     assert (done.returncode, done.stdout, done.stderr) == (code, "out\n", "err\n")
@@ -174,7 +170,6 @@ def test_the_runner_is_pinned(phone: AdbMachine, tmp_path: Path) -> None:
 
 
 def job_of(target: str, api: int) -> BuildJob:
-    """Return the job of a library that needs an API level."""
     return sample_plan(target, android=AndroidSpec(api=api)).targets[0].job
 
 
@@ -273,7 +268,6 @@ def test_a_full_device(plain: AdbMachine, tmp_path: Path) -> None:
 
 
 def test_a_folder_that_may_not_be_written(phone: AdbMachine, tmp_path: Path) -> None:
-    """A base folder of no use is named."""
     with closing(opened(phone, base="/proc")) as device:
         error = refused(device, script_request(tmp_path, "exit 0"))
     assert error.code == "device-unusable"
@@ -284,7 +278,6 @@ def test_a_folder_that_may_not_be_written(phone: AdbMachine, tmp_path: Path) -> 
 def test_another_folder_is_taken_from_the_environment(
     phone: AdbMachine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What hints say works."""
     monkeypatch.setenv("ORTRIM_ADB_FOLDER", OTHER_FOLDER)
     with closing(opened(phone)) as device:
         error = refused(device, script_request(tmp_path, 'echo "$0" >&2; exit 4'))
@@ -359,7 +352,6 @@ def test_side_by_side(plain: AdbMachine, tmp_path: Path) -> None:
 
 
 def test_several_devices_and_none_chosen(phone: AdbMachine) -> None:
-    """When several devices are there, ortrim does not guess which one is meant."""
     with pytest.raises(UsageError) as caught:
         open_adb(client=phone.client)
     assert caught.value.code == "several-devices"

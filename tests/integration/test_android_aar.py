@@ -33,13 +33,11 @@ pytestmark = [pytest.mark.network]
 
 ROOT: Final = Path(__file__).parents[2]
 VERSION: Final = "1.29.0"
-"""What the official library says of itself."""
 PACKED: Final = ("arm64-v8a", "armeabi-v7a")
 """One of each word size: packing a library takes seconds."""
 
 
 def official_inputs(folder: Path, java: Path) -> AarInputs:
-    """Return inputs with the official AAR's libraries in place of the recorded ones, and upstream's Java files."""
     inputs = aar_inputs(folder, PACKED, VERSION, assets=True)
     with zipfile.ZipFile(official_aar()) as archive:
         for part in inputs.parts:
@@ -78,10 +76,7 @@ def test_the_official_aar_is_inspected_through_the_command_line() -> None:
 
 @pytest.mark.needs("npm", "javac")
 def test_the_official_libraries_make_a_complete_aar(package: AndroidPackage) -> None:
-    """Every gate passes but two that upstream's own build is to blame for, and one that sees through this AAR.
-
-    Its classes are of an older version than its libraries, whose JNI library has lost one method since.
-    """
+    """Every gate passes but two that upstream's own build is to blame for, and one that sees through this AAR."""
     aar = read_aar(package.aar)
     assert aar.classes is not None
     assert aar.classes.class_version == 52
@@ -118,7 +113,6 @@ def test_androids_own_tool_reads_what_is_in_the_aar(package: AndroidPackage, tmp
 
 @pytest.mark.needs("npm", "javac", "java", "dpkg-deb", "apt-get")
 def test_the_rules_keep_every_class_from_being_shrunk_away(package: AndroidPackage, tmp_path: Path) -> None:
-    """ProGuard, whose rules R8 takes, reads classes and rules; without the rules little would be left."""
     with zipfile.ZipFile(package.aar) as aar:
         aar.extract("classes.jar", tmp_path)
         aar.extract("proguard.txt", tmp_path)

@@ -44,22 +44,18 @@ add_library(onnxruntime::onnxruntime SHARED IMPORTED)
 set_target_properties(onnxruntime::onnxruntime PROPERTIES
   IMPORTED_LOCATION "{library}" INTERFACE_INCLUDE_DIRECTORIES "{headers}")
 """
-"""What Prefab writes for `find_package`."""
 LIBRARY: Final = "void *OrtGetApiBase(void) { return 0; }\n"
-"""As much of the runtime as C++ links."""
 SONAME: Final = "libonnxruntime.so.1"
 """Of the demo's library for Linux; Android's has no number."""
 
 
 @pytest.fixture(name="demo", scope="module")
 def fixture_demo(tmp_path_factory: pytest.TempPathFactory) -> Planned:
-    """Plan the demo for this machine."""
     request = request_from(None, target="linux-x64", output=str(tmp_path_factory.mktemp("demo")))
     return make_planned(request, Console())
 
 
 def require_parity(subjects: Sequence[ModelUnderTest], results: Path, folder: Path) -> None:
-    """Check each model's outputs by either API."""
     for subject in subjects:
         for api in APIS:
             found = parity(subject, results / f"{subject.prepared.name}.{api}", folder / api / subject.prepared.name)
@@ -130,7 +126,6 @@ def test_both_apis_give_parity_in_a_virtual_machine(tmp_path: Path) -> None:
 
 
 def built_by_cmake(library: Path, headers: Path, folder: Path) -> Path:
-    """Build the app's C++ for this machine as its own CMake file says, and return the folder of the library."""
     tools = packages_folder("tools", tool_requirements())
     prefab = folder / "prefab"
     prefab.mkdir(parents=True)
@@ -163,7 +158,6 @@ def test_the_project_has_the_package_s_repository(tmp_path: Path) -> None:
 @pytest.mark.needs("java", "apt-get", "dpkg-deb")
 @pytest.mark.parametrize("name", ["build", "settings"])
 def test_gradles_scripts_are_kotlin(tmp_path: Path, name: str) -> None:
-    """The compiler misses what Gradle and its plugin declare, and nothing else: no Gradle here reads Kotlin."""
     source = tmp_path / f"{name}.kt"
     source.write_text(f"fun script() {{\n{(PROJECT / f'{name}.gradle.kts').read_text()}}}\n")
     faults = [line for line in kotlinc(source, (), tmp_path / "out").stderr.splitlines() if ": error: " in line]

@@ -29,7 +29,6 @@ API: Final = 24
 
 @pytest.fixture(scope="module")
 def tools() -> Path:
-    """Return the folder of the pinned tools."""
     return packages_folder("tools", tool_requirements())
 
 
@@ -66,7 +65,6 @@ class Compiler:
 
 @pytest.mark.parametrize("target", ANDROID)
 def test_a_header_is_precompiled_for_the_target_that_cmake_names(tools: Path, tmp_path: Path, target: str) -> None:
-    """Clang takes a precompiled header for the very triple that it was made for, and CMake has its own spelling."""
     compiler = Compiler(tmp_path, tools, ndk_toolchain(TARGETS[target], API, "27.2.12479018"))
     for vendor in ("none", "unknown"):
         done = compiler.compile(f"--target={as_cmake_spells_it(tools, ANDROID[target]).replace('none', vendor)}")
@@ -84,7 +82,6 @@ def test_targets_are_spelled_as_cmake_spells_them(tools: Path, target: str) -> N
 @pytest.mark.parametrize("profile", ["balanced", "size", "speed", "upstream"])
 @pytest.mark.parametrize("options", [AndroidSpec(), AndroidSpec(stl="c++_shared")], ids=["static", "shared"])
 def test_one_demangler_is_linked(tools: Path, tmp_path: Path, profile: str, options: AndroidSpec) -> None:
-    """Upstream links its own small `__cxa_demangle` into minimal builds for Android; a second one fails the link."""
     upstream = fetch_sources(runtime_pins("1.21.0"), "auto").folder / "onnxruntime"
     condition = 'if(CMAKE_SYSTEM_NAME STREQUAL "Android" AND onnxruntime_MINIMAL_BUILD)'
     text = (upstream / "cmake" / "onnxruntime.cmake").read_text(encoding="utf-8")

@@ -1,7 +1,4 @@
-"""The Maven repository of a package, in the hands of a real Gradle: resolved, and put in the official AAR's place.
-
-It is Gradle 4.4.1, Debian's, which does not read Gradle's own metadata: capabilities are judged by no Gradle here.
-"""
+"""The Maven repository of a package, in the hands of a real Gradle: resolved, and put in the official AAR's place."""
 
 import re
 import zipfile
@@ -30,7 +27,6 @@ DEPENDENCY: Final = """\
 
 @pytest.fixture(name="package", scope="module")
 def fixture_package(tmp_path_factory: pytest.TempPathFactory) -> AndroidPackage:
-    """Make a package."""
     folder = tmp_path_factory.mktemp("package")
     return make_android_package(aar_inputs(folder / "built", ("x86_64",)), fake_jdk(folder / "jdk"), folder / "out")
 
@@ -47,7 +43,6 @@ def fixture_project(package: AndroidPackage, tmp_path: Path) -> Path:
 
 
 def publish(repository: Path, module: str, version: str, dependencies: str = "") -> None:
-    """Add an AAR without content to a repository."""
     group, name = module.split(":")
     folder = repository / group.replace(".", "/") / name / version
     folder.mkdir(parents=True)
@@ -64,7 +59,6 @@ def rule(package: AndroidPackage) -> str:
 
 
 def resolved(project: Path, dependencies: tuple[str, ...], rule: str = "") -> list[str]:
-    """Return the names of the files that a project's dependencies come to."""
     return [path.name for path in resolved_files(project, dependencies, rule)]
 
 

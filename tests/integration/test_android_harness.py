@@ -1,7 +1,4 @@
-"""The app for device farms, compiled and run for real: in a plain Java virtual machine in the place of Android.
-
-What has not run on an Android device: `AndroidPlatform`, `StartActivity`, and Gradle itself.
-"""
+"""The app for device farms, compiled and run for real: in a plain Java virtual machine in the place of Android."""
 
 import json
 import re
@@ -45,19 +42,16 @@ TARGET: Final = "linux-x64"
 
 @pytest.fixture(name="jdk", scope="module")
 def fixture_jdk() -> Jdk:
-    """Return the compiler."""
     return find_jdk()
 
 
 @pytest.fixture(name="harness", scope="module")
 def fixture_harness(jdk: Jdk, tmp_path_factory: pytest.TempPathFactory) -> JavaHarness:
-    """Compile the app's classes."""
     return compiled_harness(jdk, tmp_path_factory.mktemp("classes"))
 
 
 @pytest.fixture(name="farm")
 def fixture_farm(harness: JavaHarness, tmp_path: Path) -> JavaFarm:
-    """Return a farm whose phone is this machine."""
     return JavaFarm(harness, tmp_path / "farm")
 
 
@@ -69,7 +63,6 @@ def fixture_programs(tmp_path_factory: pytest.TempPathFactory) -> Programs:
 
 @pytest.fixture(name="requested")
 def fixture_requested(programs: Programs, tmp_path: Path) -> Requested:
-    """Make a request of a library that behaves so."""
 
     def make(behaviour: str, seconds: float = 60.0) -> RunRequest:
         return fake_request(tmp_path / behaviour, programs(TARGET), behaviour, seconds=seconds)
@@ -93,7 +86,6 @@ def fixture_prepared(farm: JavaFarm, tmp_path: Path) -> Prepared:
 
 
 def phone(farm: JavaFarm, folder: Path) -> FarmDevice:
-    """Open the farm's phone."""
     return FarmDevice(farm=farm, device="Pixel8-34", make_apks=farm.make_apks, folder=folder / "came")
 
 
@@ -177,7 +169,6 @@ def test_a_runner_for_another_machine(prepared: Prepared, requested: Requested, 
 
 
 def test_a_phone_that_throttled(prepared: Prepared, requested: Requested, farm: JavaFarm) -> None:
-    """Is told after the runs."""
     farm.thermal = 3
     request = requested("good")
     device = prepared(request)
@@ -191,7 +182,6 @@ def test_a_library_that_gradle_altered(farm: JavaFarm, requested: Requested, tmp
         """A farm whose app was packed with another library."""
 
         def run(self, job: FarmJob, tell: Tell) -> FarmRun:
-            """Alter it."""
             with zipfile.ZipFile(job.app, "a") as archive:
                 name = next(name for name in archive.namelist() if "libortrim_" in name and "runner" not in name)
                 with pytest.warns(UserWarning, match="Duplicate"):
@@ -256,7 +246,6 @@ def test_the_time_for_all_runs_ends(harness: JavaHarness, farm: JavaFarm, reques
 
 @pytest.mark.parametrize("document", ["", "[]", "{}", '{"schema": "ortrim-requests/2"}'])
 def test_requests_that_cannot_be_read(harness: JavaHarness, tmp_path: Path, document: str) -> None:
-    """Leave results that say so."""
     (tmp_path / "assets" / "ortrim").mkdir(parents=True)
     (tmp_path / "assets" / "ortrim" / "requests.json").write_text(document)
     done = harness.run(tmp_path / "assets", tmp_path, tmp_path / "work", tmp_path / "results")

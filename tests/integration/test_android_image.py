@@ -68,7 +68,6 @@ def usable(tmp_path_factory: pytest.TempPathFactory) -> Iterator[UsableEngine]:
 
 @pytest.fixture
 def pinned(usable: UsableEngine) -> UsableEngine:
-    """Pin whole archives."""
     pin()
     return usable
 
@@ -89,7 +88,6 @@ def pin(**changes: str) -> None:
 
 
 def recipe() -> ImageRecipe:
-    """Return the recipe of the image for the NDK."""
     return ANDROID.images().image_recipe(NDK, lambda _: None)
 
 
@@ -124,7 +122,6 @@ def test_an_ndk_of_another_layout_is_refused_when_the_image_is_built(usable: Usa
 
 
 def test_an_ndk_of_another_version_is_refused_when_the_image_is_built(usable: UsableEngine) -> None:
-    """The file is the pinned one, but it says that it is another."""
     pin(version="26.0.1")
     assert refused(Diagnostic, ready_image, usable, recipe(), lambda _: None).code == "image-step-failed"
 

@@ -30,7 +30,6 @@ FRAME: Final = 64 + 512
 
 @pytest.fixture(name="source")
 def fixture_source(tmp_path: Path) -> Path:
-    """Return the class that the guide gives an app."""
     (text,) = [text for text in re.findall(r"```kotlin\n(.*?)```", GUIDE.read_text(), re.DOTALL) if "class " in text]
     path = tmp_path / "VoiceDetector.kt"
     path.write_text(text)
@@ -39,7 +38,6 @@ def fixture_source(tmp_path: Path) -> Path:
 
 @pytest.fixture(name="android")
 def fixture_android() -> Path:
-    """Return Android 6's own classes."""
     android = android_jar()
     if android is None:
         pytest.skip("Debian's mirrors do not have Android's classes any more")
@@ -75,7 +73,6 @@ def test_it_finds_voices_as_the_full_runtime_does(source: Path, android: Path, t
 
 
 def expected(model: Path, frames: np.ndarray[tuple[int, ...], np.dtype[np.float32]]) -> list[float]:
-    """Return the full runtime's probabilities."""
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     session = onnxruntime.InferenceSession(os.fspath(model), options)

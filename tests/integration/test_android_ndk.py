@@ -34,17 +34,14 @@ BUILD_SECONDS: Final = 3600.0
 
 @pytest.fixture(scope="module")
 def sources() -> SourceTree:
-    """Fetch the sources, or take them from the cache."""
     return fetch_sources(runtime_pins("1.21.0"), "auto")
 
 
 def plan_for(ndk: Ndk, target: str, pins: tuple[SourcePin, ...]) -> BuildPlan:
-    """Plan a target for the NDK that is here, whichever it is."""
     return sample_plan(target, android=AndroidSpec(api=28, ndk=ndk.version), sources=pins)
 
 
 def executor(sources: SourceTree, folder: Path, ndk: Ndk) -> NativeExecutor:
-    """Return an executor that finds the NDK where the test did."""
     log = folder / "build.log"
     return native_executor(
         sources.folder, log, target="android-arm64-v8a", sdk=ndk.folder, parallelism=choose_parallelism(None)
@@ -52,7 +49,6 @@ def executor(sources: SourceTree, folder: Path, ndk: Ndk) -> NativeExecutor:
 
 
 def require_aligned(elf: ELFFile) -> None:
-    """Check that a file loads where pages have 16 KB."""
     for segment in elf.iter_segments():
         if segment["p_type"] == "PT_LOAD":
             assert segment["p_align"] >= PAGE
@@ -61,7 +57,6 @@ def require_aligned(elf: ELFFile) -> None:
 
 
 def build_id(elf: ELFFile) -> bytes:
-    """Return the note that names a link."""
     section = elf.get_section_by_name(".note.gnu.build-id")
     assert section is not None
     content: bytes = section.data()
@@ -81,10 +76,6 @@ def test_the_runner_compiles_for_every_abi(sources: SourceTree, tmp_path: Path, 
 
 @pytest.mark.build
 def test_a_library_and_its_symbols_are_built(sources: SourceTree, tmp_path: Path) -> None:
-    """Upstream's build goes through the launchers to its end, and leaves two files that belong together.
-
-    The library has no symbols, no path of this machine and a build-id; the other file has the symbols of that id.
-    """
     ndk = installed_ndk()
     job = plan_for(ndk, "android-arm64-v8a", sources.pins).targets[0].job
     result = executor(sources, tmp_path, ndk).run(replace(job, operator_config=""))

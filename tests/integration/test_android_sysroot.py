@@ -90,7 +90,6 @@ def compiled(folder: Path, name: str, api: int, *flags: str) -> bytes:
 
 
 def read(data: bytes, name: str) -> NativeLibrary:
-    """Read a library as a member of an AAR."""
     return read_native_library(data, f"jni/{ABIS[TARGETS[name].architecture]}/libasked.so", 1, 1)
 
 

@@ -93,7 +93,6 @@ def found(*apps: Path) -> AppApi:
 
 
 def written(path: Path, text: str) -> Path:
-    """Write a file, and return its path."""
     path.write_text(text)
     return path
 

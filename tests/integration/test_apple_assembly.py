@@ -59,19 +59,16 @@ CASES: Final = (
 
 @pytest.fixture(name="upstream", scope="module")
 def fixture_upstream(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return upstream's sources, the pinned ones."""
     request = request_from(None, target="linux-x64", output=str(tmp_path_factory.mktemp("artifacts")))
     return make_planned(request, Console()).sources.folder / "onnxruntime"
 
 
 @pytest.fixture(name="zig", scope="module")
 def fixture_zig() -> Path:
-    """Return the pinned compiler."""
     return packages_folder("tools", tool_requirements()) / "ziglang" / "zig"
 
 
 def real_inputs(folder: Path, upstream: Path) -> AppleInputs:
-    """Return inputs with upstream's own headers and sources."""
     inputs = apple_inputs(folder)
     for stale in (folder / "headers").iterdir():
         stale.unlink()
@@ -82,7 +79,6 @@ def real_inputs(folder: Path, upstream: Path) -> AppleInputs:
 
 @pytest.fixture(name="package", scope="module")
 def fixture_package(upstream: Path, tmp_path_factory: pytest.TempPathFactory) -> ApplePackage:
-    """Make a package for all targets."""
     folder = tmp_path_factory.mktemp("package")
     return make_apple_package(real_inputs(folder / "in", upstream), folder / "out")
 
@@ -123,10 +119,7 @@ def test_the_zip_is_read_as_those_of_others_are(package: ApplePackage) -> None:
 def test_clang_finds_the_headers_as_apps_do(
     package: ApplePackage, zig: Path, tmp_path: Path, identifier: str, *, modules: bool
 ) -> None:
-    """As text and as the module that Swift imports, in C and in C++ by the header of the Objective-C API.
-
-    For a Mac both times: zig has the headers of macOS's C library alone, and both frameworks have the same ones.
-    """
+    """As text and as the module that Swift imports, in C and in C++ by the header of the Objective-C API."""
     folder = unzipped(package.xcframework, tmp_path)
     frameworks = folder / "onnxruntime.xcframework" / identifier
     options = ["-target", "aarch64-macos.13.3", "-F", str(frameworks), "-Wall", "-Werror", "-c", "-o", "a.o"]

@@ -17,7 +17,6 @@ pytestmark = [pytest.mark.network]
 
 ROOT: Final = Path(__file__).parents[2]
 VERSION: Final = "1.29.0"
-"""What the official libraries say of themselves."""
 
 
 def inspected(name: str) -> dict[str, Any]:
@@ -61,7 +60,6 @@ def test_the_official_library_for_macs_is_inspected_through_the_command_line() -
 
 
 def test_the_recorded_samples_are_what_zig_links(tmp_path: Path) -> None:
-    """Byte for byte, in whatever folder."""
     zig = packages_folder("tools", tool_requirements()) / "ziglang" / "zig"
     (tmp_path / "made").mkdir()
     (tmp_path / "work").mkdir()

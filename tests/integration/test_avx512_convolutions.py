@@ -1,7 +1,4 @@
-"""NCHWc layout, block size 8: chosen without a word, and computed by AVX-512 as by AVX2.
-
-The kernels of `avx512_convolutions.cc` run beside MLAS's own for AVX2, on the same random convolutions.
-"""
+"""NCHWc layout, block size 8: chosen without a word, and computed by AVX-512 as by AVX2."""
 
 import json
 import sys
@@ -61,7 +58,6 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 
 def compiled(mlas: Path, kernels: Path, program: Path) -> Path:
-    """Compile the comparison with the kernels of a folder."""
     zig = packages_folder("tools", tool_requirements()) / "ziglang" / "zig"
     sources = (HERE / "compare.cc", mlas / "SconvKernelFma3.S", mlas / "SconvKernelAvx.S")
     words = (*FLAGS, f"-I{HERE}", f"-I{kernels}", f"-I{mlas}", "-o", program, *sources)
@@ -93,7 +89,6 @@ def test_outputs_are_those_of_the_avx2_kernels_to_the_last_bit(program: tuple[Pa
     ],
 )
 def test_a_wrong_kernel_is_seen(program: tuple[Path, Path], tmp_path: Path, right: str, wrong: str) -> None:
-    """The comparison is not blind."""
     if not has_avx512():
         return
     text = (shipped_folder("cmake") / AVX512_CONVOLUTIONS).read_text()

@@ -35,7 +35,6 @@ cpu = "x86-64-v4"
 
 
 def test_blocks_of_16_are_in_parity_or_refused_without_avx512(tmp_path: Path) -> None:
-    """Weights in blocks of 16 are wrong for every kernel of 8; where there is no AVX-512 nothing can be converted."""
     onnx.save(convolutional(), tmp_path / "wide.onnx")
     (tmp_path / "wide.toml").write_text(SPEC)
     words = ("build", "--json", "--spec", tmp_path / "wide.toml", "--output", tmp_path / "output")

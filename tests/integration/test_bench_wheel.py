@@ -49,7 +49,6 @@ def words_for(task: str, model: Path, *words: str) -> tuple[str, ...]:
 
 
 def journals(model: Path) -> list[Path]:
-    """Return the journals that benches of a model left."""
     return sorted((model.parent / "out" / "bench").glob("*.jsonl"))
 
 
@@ -59,15 +58,11 @@ def samples_in(model: Path) -> int:
 
 
 def run_task(task: str, model: Path, *words: str) -> Completed:
-    """Run a task to its end."""
     return run(words_for(task, model, *words), cwd=model.parent, timeout_seconds=PATIENCE)
 
 
 def test_a_sweep_that_is_stopped_goes_on_where_it_was(model: Path) -> None:
-    """Ctrl-C shows what there is and ends with its code; the run that goes on measures the rest alone.
-
-    In the end every point has its figures, one of them is recommended, and the history has them.
-    """
+    """Ctrl-C shows what there is and ends with its code; the run that goes on measures the rest alone."""
     with started(words_for("bench", model, *SWEEP), model.parent, None) as process:
         ends = time.monotonic() + PATIENCE
         while process.poll() is None and time.monotonic() < ends and samples_in(model) < 2:

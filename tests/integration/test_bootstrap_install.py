@@ -53,7 +53,6 @@ class Checkout:
 
     @property
     def python(self) -> Path:
-        """The Python inside."""
         return self.folder / ".venv" / "bin" / "python"
 
     def bootstrap(self, *arguments: str, timeout_seconds: float = 300) -> Completed:
@@ -65,7 +64,6 @@ class Checkout:
 
 
 def write_project(folder: Path, version: str = "1.0") -> None:
-    """Make the small project."""
     (folder / "src" / "ortrim").mkdir(parents=True, exist_ok=True)
     shutil.copy(ROOT / "bootstrap", folder)
     (folder / "src" / "ortrim" / "__init__.py").write_text("def main() -> None:\n    print('ortrim runs')\n")
@@ -122,10 +120,7 @@ def assert_refused(done: Completed, reference: str) -> None:
 
 
 def test_a_fresh_checkout_is_set_up_and_the_second_run_does_nothing(checkout: Checkout) -> None:
-    """The first run prints a line for each step on stderr; the second adds nothing.
-
-    A user's pip settings may name an index, and nothing that bends where packages go.
-    """
+    """The first run prints a line for each step on stderr; the second adds nothing."""
     elsewhere = checkout.folder / "elsewhere"
     checkout.settings |= {"PIP_TARGET": str(elsewhere), "PIP_USER": "1", "PIP_REQUIRE_VIRTUALENV": "1"}
     show = """
@@ -164,7 +159,6 @@ def test_a_changed_project_is_installed_alone(ready_checkout: Checkout) -> None:
 
 
 def test_a_changed_lock_installs_afresh(ready_checkout: Checkout) -> None:
-    """What the lock no longer names is gone."""
     lock = ready_checkout.folder / "requirements.lock"
     lock.write_text(small_lock({*SMALL} - {"iniconfig"}))
     assert "ModuleNotFoundError" in ready_checkout.bootstrap("python", "-c", "import iniconfig").stderr
@@ -290,7 +284,6 @@ def test_a_package_that_was_tampered_with_is_refused(checkout: Checkout, wheels:
 
 
 def test_a_package_that_the_index_lacks_is_named(checkout: Checkout, tmp_path: Path) -> None:
-    """An incomplete mirror is told from one that is out of reach, with the package's name and the log."""
     checkout.settings["PIP_FIND_LINKS"] = str(tmp_path)
     done = checkout.bootstrap("true")
     assert_refused(done, "install-failed")

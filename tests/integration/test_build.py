@@ -1,8 +1,4 @@
-"""The main job for real, through the command line: the demo is compiled, killed, resumed, packaged and verified.
-
-The caches of sources, tools and compiled objects are the user's; all else starts empty, so that a library is compiled
-and linked in every run of these tests.
-"""
+"""The main job for real, through the command line: the demo is compiled, killed, resumed, packaged and verified."""
 
 import json
 import os
@@ -77,12 +73,10 @@ class Built:
 
 
 def command(output: Path) -> list[str]:
-    """Return the words that build the demo."""
     return [sys.executable, "-m", "invoke", "build", "--json", "--output", str(output)]
 
 
 def build(output: Path, environment: Environment) -> Completed:
-    """Build the demo."""
     return run(command(output), cwd=ROOT, environment=environment, timeout_seconds=BUILD_SECONDS)
 
 
@@ -95,7 +89,6 @@ def report_of(done: Completed) -> dict[str, Any]:
 
 
 def device_of(report: dict[str, Any]) -> dict[str, Any]:
-    """Return what a report says of the one device that it was measured on."""
     (device,) = report["devices"]
     assert isinstance(device, dict)
     return device
@@ -109,7 +102,6 @@ def steps(folder: Path) -> tuple[int, int]:
 
 
 def processes_of(*folders: Path) -> list[int]:
-    """Return the processes that work with folders, by what their environment says."""
     found = []
     for entry in Path("/proc").glob("[0-9]*/environ"):
         try:
@@ -122,16 +114,12 @@ def processes_of(*folders: Path) -> list[int]:
 
 @pytest.fixture(scope="module")
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give a folder for a cache."""
     return tmp_path_factory.mktemp("cache")
 
 
 @pytest.fixture(scope="module")
 def environment(cache: Path) -> Iterator[Environment]:
-    """Give the environment of the builds, with a place of its own for what a killed build leaves there.
-
-    Ends what a killed build left running, which is the compiler cache's server.
-    """
+    """Give the environment of the builds, with a place of its own for what a killed build leaves there."""
     with own_cache(cache, *FETCHED_OR_COMPILED) as environment, tempfile.TemporaryDirectory(prefix="ortrim-") as folder:
         yield environment | {"TMPDIR": folder}
         for process in processes_of(cache, (cache / "trees").resolve()):
@@ -140,7 +128,6 @@ def environment(cache: Path) -> Iterator[Environment]:
 
 @pytest.fixture(scope="module")
 def output(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give the folder for packages and reports."""
     return tmp_path_factory.mktemp("output")
 
 
@@ -171,7 +158,6 @@ def built(output: Path, environment: Environment, interrupted: Interrupted) -> B
 
 @pytest.fixture(scope="module")
 def unpacked(built: Built, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Unpack the package as a user would."""
     folder = tmp_path_factory.mktemp("unpacked")
     assert run(("tar", "-x", "-f", built.folder / built.report["package"], "-C", folder)).returncode == 0
     (package,) = folder.iterdir()
@@ -179,7 +165,6 @@ def unpacked(built: Built, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_killed_build_goes_on(interrupted: Interrupted, built: Built, cache: Path) -> None:
-    """What was compiled before the kill is not compiled again, and nothing of the killed build is left."""
     assert built.report["verdict"] == "pass"
     assert built.remaining < interrupted.total - interrupted.done / 2
     assert [entry.name for entry in (cache / "builds").iterdir() if "work" in entry.name and entry.is_dir()] == []
@@ -197,7 +182,6 @@ def test_the_demo_is_small_and_lean(built: Built) -> None:
 
 
 def size_data(environment: Environment, *words: str | Path) -> dict[str, Any]:
-    """Return what `invoke size` says as JSON."""
     done = run((sys.executable, "-m", "invoke", "size", *words, "--json"), cwd=ROOT, environment=environment)
     assert done.returncode == 0, done.stderr
     data = json.loads(done.stdout)
@@ -221,7 +205,6 @@ def test_every_byte_of_the_demo_is_accounted_for(built: Built, environment: Envi
 
 
 def test_the_demo_is_in_the_history(built: Built, output: Path, environment: Environment) -> None:
-    """A build that was killed is not there; the one that was verified is, with its figures."""
     words = (sys.executable, "-m", "invoke", "history", "--output", output, "--json")
     done = run(words, cwd=ROOT, environment=environment)
     assert done.returncode == 0, done.stderr
@@ -264,7 +247,6 @@ def test_the_package_is_what_it_says(unpacked: Path) -> None:
 
 
 def test_the_package_names_no_folder_of_this_machine(unpacked: Path, cache: Path, output: Path) -> None:
-    """Neither the caches, the checkout, the output, the home nor Python's own folder is named in any file."""
     folders = {ROOT, cache, output, cache_folder("sources").parent, Path.home() / ".cache", Path(sys.prefix)}
     for path in unpacked.rglob("*"):
         if path.is_file():
@@ -351,7 +333,6 @@ def test_the_symbols_name_a_crash_in_the_demo(
 
 
 def test_the_symbols_name_no_folder_of_this_machine(built: Built, cache: Path, output: Path) -> None:
-    """Nor does the build-id, which is a digest of all that is in them, depend on one."""
     assert built.report["verdict"] == "pass"
     contents = [path.read_bytes() for path in cache.glob("builds/*/libonnxruntime.so.sym")]
     assert contents
@@ -361,7 +342,6 @@ def test_the_symbols_name_no_folder_of_this_machine(built: Built, cache: Path, o
 
 @pytest.fixture(scope="module")
 def static(built: Built, environment: Environment, tmp_path_factory: pytest.TempPathFactory) -> Built:
-    """Build the demo as a static library, when it has been built as a shared one."""
     folder = tmp_path_factory.mktemp("static")
     demo = (ROOT / "buildspecs" / "silero-vad.toml").read_text()
     (folder / "static.toml").write_text(demo.partition("[[targets]]")[0] + STATIC)

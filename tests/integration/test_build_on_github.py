@@ -1,9 +1,4 @@
-"""`invoke build --executor github` from another folder, through the command line, to the report.
-
-GitHub's side is the stand-in, behind Prism with GitHub's own description of its API. What its run leaves is what
-`ci.compile` makes of the plan that came, in the cache of this machine, where the demo was built before. At home nothing
-was ever compiled.
-"""
+"""`invoke build --executor github` from another folder, through the command line, to the report."""
 
 import io
 import json
@@ -81,21 +76,17 @@ class Laptop:
     environment: dict[str, str]
 
     def ortrim(self, *words: str) -> Completed:
-        """Run the program in the checkout."""
         argv = (sys.executable, "-c", PROGRAM, *words)
         return run(argv, cwd=self.checkout, environment=self.environment, timeout_seconds=1800)
 
     def build(self) -> Completed:
-        """Build at GitHub."""
         return self.ortrim("build", "--spec", "buildspecs/app.toml", "--executor", "github")
 
     def sent(self) -> HandedInput:
-        """Return what was dispatched to be planned."""
         return decode(self.workflow.dispatched()[0]["plan"])
 
 
 def graphs_of(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
-    """Yield a graph and those inside it."""
     yield graph
     for node in graph.node:
         for attribute in node.attribute:
@@ -118,7 +109,6 @@ def marked(model: onnx.ModelProto) -> onnx.ModelProto:
 
 @pytest.fixture(scope="module")
 def laptop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Laptop]:
-    """Make the checkout and run the stand-in."""
     root = tmp_path_factory.mktemp("laptop")
     checkout, private, cache = root / "checkout", root / "private", root / "cache"
     for folder in (checkout / "buildspecs", private, cache):
@@ -166,7 +156,6 @@ def test_a_build_goes_to_github_and_comes_home(laptop: Laptop) -> None:
 
 
 def test_the_same_build_needs_nobody(laptop: Laptop) -> None:
-    """What came home stays."""
     asked = len(laptop.service.seen)
     done = laptop.build()
     assert done.returncode == 0, done.stderr
@@ -185,10 +174,7 @@ def test_the_run_is_listed_and_can_be_taken_up(laptop: Laptop) -> None:
 
 
 def test_the_models_stay_at_home(laptop: Laptop) -> None:
-    """No byte of them, no name in them, no path of this machine and no token is in anything that was sent.
-
-    The token is in the header that it belongs in, which `check_requests` looks at.
-    """
+    """No byte of them, no name in them, no path of this machine and no token is in anything that was sent."""
     sent = [f"{seen.method} {seen.path} {seen.query}".encode() + b"\0" + seen.body for seen in laptop.service.seen]
     sent += [
         " ".join(f"{n}: {v}" for n, v in seen.headers.items() if n != "authorization").encode()

@@ -29,7 +29,6 @@ DAY_SECONDS: Final = 86_400
 
 
 def wheel_for(name: str, _requirements: str, folder: Path, **_machine: object) -> None:
-    """Put a small wheel in the place of those that a set of requirements names."""
     write_wheel(folder, name.partition(" ")[0].replace("-", "_"), "1.0")
 
 
@@ -44,12 +43,10 @@ def upstream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Upstre
 
 
 def made(tmp_path: Path, target: str = "linux-x64") -> tuple[Path, Manifest]:
-    """Make a bundle for whatever buildspec."""
     return make_bundle(None, VERSION, target, tmp_path / "made" / "b.zip", Console(json_mode=True))
 
 
 def carry(upstream: Upstream, bundle: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Go with a bundle to where neither upstream nor a cache is; return the folder of the new cache."""
     upstream.repository.rename(upstream.repository.with_name("gone"))
     upstream.served.rename(upstream.served.with_name("not-served"))
     monkeypatch.delenv("ORTRIM_MIRRORS")
@@ -59,7 +56,6 @@ def carry(upstream: Upstream, bundle: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def files_of(tree: SourceTree) -> dict[str, tuple[int, bytes]]:
-    """Return the files of a tree: whether each can be run, and its content."""
     files = [path for path in tree.folder.rglob("*") if path.is_file()]
     return {str(path.relative_to(tree.folder)): (path.stat().st_mode & 0o100, path.read_bytes()) for path in files}
 
@@ -114,7 +110,6 @@ def test_a_bundle_has_what_each_target_is_compared_with(
 
 
 def rewritten(bundle: Path, part: str, change: Callable[[Path], object]) -> None:
-    """Change a file of a bundle, and its manifest with it."""
     folder = bundle.parent / "unpacked"
     unpack(bundle, folder)
     data = json.loads((folder / "manifest.json").read_text())
@@ -128,7 +123,6 @@ def rewritten(bundle: Path, part: str, change: Callable[[Path], object]) -> None
 
 
 def edited(archive: Path) -> None:
-    """Change a file of the commit."""
     folder = archive.parent.parent.parent / "files"
     unpack(archive, folder)
     (folder / "LICENSE").write_text("MIT, changed\n")
@@ -143,7 +137,6 @@ def hostile(archive: Path) -> None:
 
 
 def another(archive: Path) -> None:
-    """Let something else stand for an archive."""
     with zipfile.ZipFile(archive, "w") as file:
         file.writestr("re2-1.2/LICENSE", "another licence")
 

@@ -51,7 +51,6 @@ ai.onnx;14;Relu{"inputs": {"0": ["float"]}}
 
 
 def console() -> Console:
-    """Return a console that nobody reads."""
     return Console(stdout=io.StringIO(), stderr=io.StringIO(), environment={})
 
 
@@ -127,7 +126,6 @@ def test_a_newer_ir_version_is_no_obstacle(check: Check) -> None:
 
 
 def test_an_opset_that_is_too_new_is_converted_to_an_older_one(check: Check) -> None:
-    """When ONNX's converter can do it and the model then fits."""
     found = check(one("Flatten", [FLOAT], opset=23), "ai.onnx;21;Flatten\nai.onnx;13;Flatten\n")
     assert "opset 23" in found.obstacles[0]
     assert found.remedies == ("export it with opset 22 of ai.onnx",)
@@ -215,20 +213,17 @@ class Installed:
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
-    """Build and package the demo."""
     return built(None, tmp_path_factory)
 
 
 @pytest.fixture(scope="module")
 def installed_with_exceptions(tmp_path_factory: pytest.TempPathFactory) -> Installed:
-    """Build and package the demo with exceptions."""
     spec = tmp_path_factory.mktemp("spec") / "silero-vad.toml"
     spec.write_text("exceptions = true\n" + (ROOT / "buildspecs" / spec.name).read_text(encoding="utf-8"))
     return built(str(spec), tmp_path_factory)
 
 
 def built(spec: str | None, tmp_path_factory: pytest.TempPathFactory) -> Installed:
-    """Build and package a spec, or the demo."""
     request = request_from(spec, target="linux-x64", output=str(tmp_path_factory.mktemp("out")))
     here = console()
     planned = make_planned(request, here)
@@ -262,7 +257,6 @@ def refusal(installed: Installed, path: Path, folder: Path, level: Level = "exte
 
 
 def branch_of(operator: str) -> onnx.ModelProto:
-    """Return a model with an operator in a graph inside a node."""
     branches = {
         f"{name}_branch": helper.make_graph([helper.make_node(operator, ["x"], [name])], name, [], [value(name)])
         for name in ("then", "else")
@@ -282,7 +276,6 @@ UNSIGNED: Final = TensorProto.UINT32
 
 
 def sparse_weights() -> onnx.ModelProto:
-    """Return a model of an operator that the demo has, with weights of which only what is not zero is stored."""
     model = model_of([helper.make_node("Add", ["x", "w"], ["y"])], [value("x", FLOAT, (4,))], [value("y", FLOAT, (4,))])
     numbers, places = helper.make_tensor("w", FLOAT, [2], [1.0, 2.0]), helper.make_tensor("p", INT64, [2], [0, 3])
     model.graph.sparse_initializer.append(helper.make_sparse_tensor(numbers, places, [4]))
@@ -290,7 +283,6 @@ def sparse_weights() -> onnx.ModelProto:
 
 
 def eight_bit_weights() -> onnx.ModelProto:
-    """Return a model with weights of 8-bit floats, which no kernel takes but casts and quantization."""
     weights = helper.make_tensor("w", TensorProto.FLOAT8E4M3FN, [4], [1.0, 2.0, 3.0, 4.0])
     nodes = [helper.make_node("Cast", ["w"], ["a"], to=FLOAT), helper.make_node("Add", ["x", "a"], ["y"])]
     ends = [value(name, FLOAT, (4,)) for name in "xy"]
@@ -298,7 +290,6 @@ def eight_bit_weights() -> onnx.ModelProto:
 
 
 def optional_value() -> onnx.ModelProto:
-    """Return a model that asks whether a value is there: all of optional values that ORT format can hold."""
     node = helper.make_node("OptionalHasElement", ["x"], ["y"])
     return model_of([node], [value("x", FLOAT, (4,))], [value("y", BOOL, ())], opsets=[("", 18)])
 

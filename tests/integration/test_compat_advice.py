@@ -31,7 +31,6 @@ EVERYTHING: Final = "!globally_allowed_types;float\n!no_ops_specified_means_all_
 
 
 def one(operator: str, kind: int = FLOAT, opset: int = 18) -> onnx.ModelProto:
-    """Return a model of one node."""
     ends = [value("x", kind, (2, 2))], [value("y", kind, None)]
     return model_of([helper.make_node(operator, ["x"], ["y"])], *ends, opsets=[("", opset)])
 
@@ -52,7 +51,6 @@ class Checked:
     answer: CompatibilityAnswer
 
     def again(self, config: str = "", model: Path | None = None) -> CompatibilityAnswer:
-        """Return what a changed configuration, or a changed model, amounts to."""
         return checked(self.folder, config or self.config, model or self.model)
 
 
@@ -89,7 +87,6 @@ def converted_as_said(given: Checked) -> CompatibilityAnswer:
 
 
 def exported_as_said(given: Checked) -> CompatibilityAnswer:
-    """Convert to the opset that is named."""
     (opset,) = re.findall(r"opset (\d+)", given.answer.models[0].remedies[0])
     return given.again(
         model=write(given.folder / "other.onnx", version_converter.convert_version(onnx.load(given.model), int(opset)))
@@ -131,7 +128,6 @@ NOT_HERE: Final = {
     "ship another model": "it names no change",
     "conditions": "test_conversions.py loads a model with sparse weights as they say",
 }
-"""With the reason; it may only shrink."""
 FACTS: Final = {
     "schema", "runtime", "ort_version", "targets", "fits", "models",
     "model", "conversion", "operators", "obstacles", "unknowns", "remedies",

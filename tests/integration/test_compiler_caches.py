@@ -1,7 +1,4 @@
-"""The compiler caches with the real toolchain: what they serve, and what a build does when they fail.
-
-Every object is compared with one that was compiled without a cache.
-"""
+"""The compiler caches with the real toolchain: what they serve, and what a build does when they fail."""
 
 import json
 import os
@@ -49,17 +46,14 @@ def build(folders: CompiledFolders, cache: Path, notes: Notes) -> tuple[tuple[st
 
 
 def hits(folders: CompiledFolders) -> CompilerCacheUse:
-    """Return the use of a cache that had everything."""
     return CompilerCacheUse(hits=len(folders.names), requests=len(folders.names))
 
 
 def misses(folders: CompiledFolders) -> CompilerCacheUse:
-    """Return the use of a cache that had nothing."""
     return CompilerCacheUse(hits=0, requests=len(folders.names))
 
 
 def test_another_folder_is_served_by_the_first(tmp_path: Path, notes: Notes) -> None:
-    """Other sources and another build folder get the first one's objects, and watch files of their own."""
     first, second = CompiledFolders(tmp_path / "a"), CompiledFolders(tmp_path / "some" / "other place")
     truth = first.compile_all(None)
     assert second.compile_all(None) == truth
@@ -74,7 +68,6 @@ def test_another_folder_is_served_by_the_first(tmp_path: Path, notes: Notes) -> 
 
 
 def test_a_changed_header_is_a_miss_in_whichever_folder(tmp_path: Path, notes: Notes) -> None:
-    """A header of another content is never answered with the object of a folder that looks the same."""
     first, second = CompiledFolders(tmp_path / "a"), CompiledFolders(tmp_path / "b")
     build(first, tmp_path / "cache", notes)
     (second.cwd / "generated.h").write_text("#define OFFSET 8\n")
@@ -163,7 +156,6 @@ def test_a_wrong_store_is_reported_and_left_out(
 
 @pytest.fixture
 def s3(monkeypatch: pytest.MonkeyPatch, notes: Notes) -> ObjectServer:
-    """Give a store that sccache is asked to use."""
     server = ObjectServer()
     settings = {"BUCKET": "objects", "REGION": "auto", "ENDPOINT": f"127.0.0.1:{server.port}", "S3_USE_SSL": "false"}
     for name, value in settings.items():
@@ -174,7 +166,6 @@ def s3(monkeypatch: pytest.MonkeyPatch, notes: Notes) -> ObjectServer:
 
 
 def test_another_machine_takes_its_objects_from_s3(tmp_path: Path, notes: Notes, s3: ObjectServer) -> None:
-    """What ccache does not speak to is left to sccache, which gives another machine the first one's objects."""
     first, second = CompiledFolders(tmp_path / "a"), CompiledFolders(tmp_path / "b" / "c")
     with killed_at_the_end(s3):
         assert build(first, tmp_path / "first", notes) == (first.compile_all(None), misses(first))
@@ -205,7 +196,6 @@ def test_what_dies_half_way_stops_no_build(tmp_path: Path, notes: Notes, s3: Obj
 
 
 def test_a_secret_of_the_store_reaches_no_compilation(tmp_path: Path, notes: Notes, s3: ObjectServer) -> None:
-    """Only sccache's own question which compiler it has comes from its server, and with the server's variables."""
     folders = CompiledFolders(tmp_path / "a", files=1)
     wrapper = folders.paths.wrappers / "c++"
     record = f'{{ echo "$*"; env; }} | tr "\\n" " " >>{tmp_path}/calls; echo >>{tmp_path}/calls'
@@ -219,7 +209,6 @@ def test_a_secret_of_the_store_reaches_no_compilation(tmp_path: Path, notes: Not
 
 
 def scrambled(content: bytes) -> bytes:
-    """Return random bytes of the same length."""
     return os.urandom(len(content))
 
 
@@ -302,7 +291,6 @@ def test_builds_side_by_side_share_objects_and_respect_the_limit(
 
 
 def compile_texts(folder: Path, cache: Path, content: tuple[str, ...], notes: Notes) -> None:
-    """Compile a small file for each text, in any order, behind a cache of its own."""
     with compiler_cache(packages_folder("tools", tool_requirements()) / "bin", cache, (folder,), notes.append) as found:
         assert found is not None
         for n in random.sample(range(len(content)), len(content)):

@@ -45,7 +45,6 @@ PATIENCE: Final = 30.0
 SETTLED: Final = 0.1
 ZIG: Final = sample_plan().targets[0].job.toolchain
 STRANGER: Final = 12345
-"""A user who is not root, and whom no file names."""
 
 
 ENGINES: Final = tuple(
@@ -75,7 +74,6 @@ class Ready:
 
 @pytest.fixture(scope="module", params=ENGINES)
 def ready(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[Ready]:
-    """Build the image once with each engine."""
     with container_storage(tmp_path_factory.mktemp("containers"), request.param) as folder:
         usable, recipe = probe(engine_named(request.param)), zig_image()
         ready_image(usable, recipe, lambda _: None)
@@ -83,7 +81,6 @@ def ready(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReque
 
 
 def zig_image(announce: Callable[[str], None] = lambda _: None) -> ImageRecipe:
-    """Return the recipe of the image that zig needs."""
     return LINUX.images().image_recipe(ZIG, announce)
 
 
@@ -98,7 +95,6 @@ def eventually(condition: Callable[[], object]) -> bool:
 
 
 def in_container(native: NativeExecutor, ready: Ready) -> ContainerExecutor:
-    """Return the executor that does the same in containers."""
     return ContainerExecutor(native=native, options=ContainerOptions(engine=ready.usable.name), images=LINUX.images())
 
 
@@ -116,7 +112,6 @@ def test_the_runner_compiled_in_a_container_is_the_native_one(ready: Ready, tmp_
 
 @contextmanager
 def cache_without(folder: Path, *shared: str) -> Iterator[None]:
-    """Use a cache of one's own but for the parts that are shared with the one in force."""
     folder.mkdir()
     for kind in shared:
         (folder / kind).symlink_to(cache_folder(kind))
@@ -128,17 +123,13 @@ def cache_without(folder: Path, *shared: str) -> Iterator[None]:
 
 
 def toy_job() -> BuildJob:
-    """Return the job that builds the toy library; compiling all of libc++ would take longer and show no more."""
     job = sample_plan().targets[0].job
     build_options = replace(job.build_options, libcxx_no_exceptions=False)
     return with_arguments(replace(job, exceptions=True, build_options=build_options))
 
 
 def test_a_library_built_in_a_container_is_the_native_one(ready: Ready, tmp_path: Path) -> None:
-    """CMake, ninja, zig and the compiler cache work there; the plan's job is the same, and so are the bytes.
-
-    Trees are kept apart; what the second build compiles comes out of the first one's compiler cache.
-    """
+    """CMake, ninja, zig and the compiler cache work there; the plan's job is the same, and so are the bytes."""
     native, job = native_executor(TOY, tmp_path / "build.log"), toy_job()
     with cache_without(tmp_path / "own cache", "packages", "roots", "zig", "apt"):
         inside = in_container(native, ready).run(job)
@@ -247,10 +238,7 @@ def with_child_gone(process: int) -> None:
 
 
 def test_a_killed_ortrim_leaves_nothing_running_and_the_next_one_cleans_up(ready: Ready) -> None:
-    """Kill -9: the command ends by itself; its container is removed by the next start, a living one's is not.
-
-    docker and podman may have removed it already.
-    """
+    """Kill -9: the command ends by itself; its container is removed by the next start, a living one's is not."""
     dead, alive = f"20{os.getpid()}.5", f"30{os.getpid()}.5"
     with (
         another_ortrim(KILLED_RUN % (dead, dead), ready.usable.name, ready.image) as victim,
@@ -272,7 +260,6 @@ def test_a_killed_ortrim_leaves_nothing_running_and_the_next_one_cleans_up(ready
 
 
 def context(folder: Path, tag: str, *steps: str) -> ImageBuild:
-    """Write the context of an image on top of the ready one."""
     folder.mkdir(exist_ok=True)
     image = tag if ":" in tag else f"{tag}:1"
     (folder / "Dockerfile").write_text("\n".join(steps))
@@ -291,7 +278,6 @@ build_image(probe(engine_named(sys.argv[1])), image, Path(sys.argv[4]), lambda l
 
 
 def test_a_killed_build_of_an_image_stops_and_is_built_the_next_time(ready: Ready, tmp_path: Path) -> None:
-    """Kill -9 of ortrim while a step runs, then of buildah too: what is left goes when the image is built again."""
     if ready.usable.name != "buildah":
         pytest.skip("other engines clean up by themselves")
     mark = f"40{os.getpid()}.5"
@@ -323,7 +309,6 @@ def test_a_build_of_an_image_ends_with_ortrim(ready: Ready, tmp_path: Path) -> N
 
 
 def test_two_at_once_build_one_image_and_do_not_disturb_each_other(ready: Ready, tmp_path: Path) -> None:
-    """Both want an image that is not there: one builds it, the other waits, and both run in it."""
     text = f'FROM {ready.image}\nLABEL ortrim.image="ortrim-both:1"\nRUN touch /made\n'
     recipe = ImageRecipe(tag="ortrim-both:1", dockerfile=text, files={})
     told: list[str] = []

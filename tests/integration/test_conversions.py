@@ -34,12 +34,10 @@ IMAGE: Final = (1, 3, 8, 8)
 
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Convert and compare anew in each test."""
     monkeypatch.setenv("ORTRIM_CACHE", str(tmp_path / "cache"))
 
 
 def quantized(inner: list[onnx.NodeProto], scale: float, extra: dict[str, Any]) -> onnx.ModelProto:
-    """Return a model in QDQ form: `inner` makes `r` of `xd`."""
     numbers = {"s": np.float32(scale), "z": np.uint8(128), **extra}
     nodes = [
         helper.make_node("QuantizeLinear", ["x", "s", "z"], ["xq"]),
@@ -54,7 +52,6 @@ def quantized(inner: list[onnx.NodeProto], scale: float, extra: dict[str, Any]) 
 
 
 def resize(mode: str, scale: float) -> onnx.ModelProto:
-    """Return a Resize between the two nodes of QDQ."""
     node = helper.make_node("Resize", ["xd", "", "factors"], ["r"], mode=mode)
     return quantized([node], scale, {"factors": np.array([1, 1, 2, 2], np.float32)})
 
@@ -75,7 +72,6 @@ def convolution() -> onnx.ModelProto:
 
 
 def sparse(*, constant: bool) -> onnx.ModelProto:
-    """Return a product with 120 floats of 64 x 32."""
     random = np.random.default_rng(0)
     places = np.sort(random.choice(64 * 32, 120, replace=False)).astype(np.int64)
     values = numpy_helper.from_array(random.standard_normal(120).astype(np.float32), "" if constant else "w")
@@ -105,7 +101,6 @@ CHANGED: Final = {
 
 
 def given(model: onnx.ModelProto, folder: Path) -> tuple[PreparedModel, ModelSpec]:
-    """Return a model and what a buildspec says of it."""
     case = CaseSpec(name="first", inputs={"x": InputSpec(low=-30, high=30)})
     spec = ModelSpec(name="m", path=write(folder / "m.onnx", model), layout="plain", cases=(case,))
     return prepare(spec, base=folder, root=folder / "copies", ort_version=RUNTIME.version, where="m"), spec
@@ -137,10 +132,7 @@ def test_the_highest_level_that_keeps_the_outputs_is_found(name: str, tmp_path: 
 def test_a_conversion_that_changes_outputs_is_refused_with_the_level_that_does_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By the bounds of the final comparison, which a buildspec may widen.
-
-    Products that saturate here say nothing of other processors: a library that runs elsewhere alone is not refused.
-    """
+    """By the bounds of the final comparison, which a buildspec may widen."""
     prepared, spec = given(MODELS["bias"](), tmp_path)
     whole = BuildSpec(name="b", models=(spec,))
     subject = under_test(prepared, spec)
@@ -162,10 +154,7 @@ CONTRARY: Final = SessionSpec(
 
 @pytest.mark.parametrize("name", ["sparse", "sparse constant"])
 def test_a_model_runs_in_the_full_runtime_as_its_package_has_it(name: str, tmp_path: Path) -> None:
-    """Whatever the session switches on, by default or by the buildspec; what the model does not stand is refused.
-
-    Before anything is compiled, and also where the model itself is not run, as in NCHWc layout.
-    """
+    """Whatever the session switches on, by default or by the buildspec; what the model does not stand is refused."""
     prepared, spec = given(MODELS[name](), tmp_path)
     subjects = [under_test(prepared, spec, session) for session in (SessionSpec(), CONTRARY)]
     assert [subject.converted.reads_in_place for subject in subjects] == [False, False]
@@ -226,7 +215,6 @@ def test_check_compat_says_what_a_model_stands(tmp_path: Path) -> None:
 
 
 def test_dense_weights_of_every_type_stay_in_place(tmp_path: Path) -> None:
-    """Only what cannot is copied."""
     kinds = (np.float32, np.float16, np.uint8, np.int8, np.int32, np.bool_)
     types = [helper.np_dtype_to_tensor_dtype(np.dtype(kind)) for kind in kinds]
     weights = [numpy_helper.from_array(np.ones((64, 32), kind), f"w{at}") for at, kind in enumerate(kinds)]

@@ -1,8 +1,4 @@
-"""A crash in a stripped library: what crash reporters read of it, and what they then make of its symbols.
-
-The library is compiled as an Android one is, and stripped by the same code, but runs on this machine: there Android's
-own unwinder, as Debian has it, walks the stack as it does on a phone.
-"""
+"""A crash in a stripped library: what crash reporters read of it, and what they then make of its symbols."""
 
 import platform
 import re
@@ -89,7 +85,6 @@ def reported(folder: Path, library: Path) -> list[tuple[str, str]]:
 
 
 def named(symbols: Path, places: list[str]) -> list[str]:
-    """Return the functions in which binutils finds places, by a library's symbols."""
     return run(("addr2line", "-C", "-f", "-e", symbols, *places)).stdout.splitlines()[::2]
 
 

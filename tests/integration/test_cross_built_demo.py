@@ -1,9 +1,4 @@
-"""The demo for Macs, built on Linux through the command line, and run as far as that goes here.
-
-Its code runs on an emulated processor of Apple's architecture, or on this one, loaded by `tests/support/macho` with
-this machine's C library in the place of Apple's. That the outputs are right says what the compiler and the linker have
-made; it is no run on a Mac.
-"""
+"""The demo for Macs, built on Linux through the command line, and run as far as that goes here."""
 
 import json
 import os
@@ -57,7 +52,6 @@ class Built:
 
 @pytest.fixture(scope="module", params=MACS)
 def built(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Built:
-    """Build the demo."""
     output = tmp_path_factory.mktemp("output")
     words = (sys.executable, "-m", "invoke", "build", "--target", request.param, "--json", "--output", str(output))
     done = run(words, cwd=ROOT, environment=dict(os.environ), timeout_seconds=BUILD_SECONDS)

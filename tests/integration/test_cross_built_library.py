@@ -1,8 +1,4 @@
-"""Libraries for Macs, made on Linux for real: linked with the pinned toolchain, and run by a stand-in for dyld.
-
-What runs here is the code that a Mac would run, with this machine's C library in the place of Apple's: it proves what
-zig's compiler and linker and ortrim's own last step have made. A Mac's loader and libraries are not proved by it.
-"""
+"""Libraries for Macs, made on Linux for real: linked with the pinned toolchain, and run by a stand-in for dyld."""
 
 import os
 import shutil
@@ -104,7 +100,6 @@ def test_abseils_time_zones_compile_without_apples_frameworks(target: str, tmp_p
 
 
 def linked(target: str, folder: Path) -> tuple[BuildJob, JobPaths]:
-    """Link a small library as a build of ONNX Runtime links its own."""
     toolchain = zig_apple_toolchain(TARGETS[target], "13.3", "0.17.0")
     job = sample_plan(target, toolchain=toolchain).targets[0].job
     tools = packages_folder("tools", tool_requirements())
@@ -128,7 +123,6 @@ def linked(target: str, folder: Path) -> tuple[BuildJob, JobPaths]:
 
 
 def loaded(job: BuildJob, paths: JobPaths, library: Path) -> str:
-    """Return what the program prints that loads the library on this machine, or on an emulated one."""
     program = paths.configured / "program"
     (paths.configured / "program.c").write_text(PROGRAM)
     options = ("-target", LINUX[job.target.identifier], "-static", "-O1", f"-I{SUPPORT}")

@@ -1,7 +1,4 @@
-"""Damage to the cache, for real: a bit flipped anywhere, times kept, and the demo is built: its library is the same.
-
-Every kind of entry is mutated. The table of what was noticed and healed is printed (`pytest -s`).
-"""
+"""Damage to the cache, for real: a bit flipped anywhere, times kept, and the demo is built: its library is the same."""
 
 import json
 import os
@@ -56,8 +53,6 @@ class Tally:
 
 @dataclass(frozen=True, kw_only=True)
 class Mutant:
-    """A flipped bit: `entry` is what holds it."""
-
     kind: str
     entry: Path
     file: Path
@@ -94,7 +89,6 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def environment_of(cache: Path) -> dict[str, str]:
-    """Return the environment of commands with a cache, not on CI."""
     return {**os.environ, "ORTRIM_CACHE": str(cache), "CI": ""}
 
 
@@ -108,7 +102,6 @@ def built(cache: Path, output: Path, *words: str) -> tuple[dict[str, Any], str]:
 
 
 def library_in(output: Path) -> str:
-    """Return the digest of the one library that was packaged."""
     (library,) = output.rglob("lib/libonnxruntime.so")
     return sha256_of(library)
 
@@ -132,12 +125,10 @@ def tally() -> Iterator[Tally]:
 
 
 def entries(cache: Path, kind: str) -> list[Path]:
-    """Return the entries of a kind."""
     return [path for path in sorted((cache / kind).iterdir()) if path.with_name(f".{path.name}.record").is_file()]
 
 
 def some_mutant(cache: Path, kind: str, chance: Random) -> Mutant:
-    """Choose a bit of a file of an entry."""
     entry = chance.choice(entries(cache, kind))
     files = sorted(path for path in entry.rglob("*") if path.is_file() and not path.is_symlink())
     file = chance.choice([path for path in files if path.stat().st_size])

@@ -55,7 +55,6 @@ def patch(before: str, after: str, *, context: str = "same") -> str:
 
 @pytest.fixture
 def cmake() -> Path:
-    """Return the pinned CMake."""
     return packages_folder("tools", tool_requirements()) / "cmake" / "data" / "bin" / "cmake"
 
 
@@ -76,7 +75,6 @@ def sources(tmp_path: Path) -> Path:
 
 
 def second_line(folder: Path) -> str:
-    """Return what is patched."""
     return (folder / "text").read_text().splitlines()[1]
 
 
@@ -116,7 +114,6 @@ def test_another_way_to_patch_is_refused(cmake: Path, sources: Path) -> None:
 
 
 def test_dependencies_are_patched_and_found_by_cmake(cmake: Path, sources: Path) -> None:
-    """Where systems want other patches each has a folder; a distribution's sources stay as they are."""
     arrange_dependencies(sources, cmake, {"abseil_cpp": True, "nlohmann_json": False, "cpuinfo": True})
     script = sources / "show.cmake"
     names = ("ABSEIL_CPP", "NLOHMANN_JSON", "PYTORCH_CPUINFO")

@@ -39,7 +39,6 @@ def fixture_adb() -> Iterator[Device]:
 
 
 def needy(folder: Path, programs: Path) -> RunRequest:
-    """Return a request for the library that needs another, without that."""
     return replace(fake_request(folder, programs, "good"), library=programs / "libneedy.so")
 
 
@@ -67,7 +66,6 @@ def test_behind_adb(adb: Device, programs: Programs, tmp_path: Path) -> None:
 @pytest.mark.needs("apt-get", "qemu-aarch64-static", "qemu-system-aarch64")
 @pytest.mark.parametrize("name", ["qemu-user:cortex-a53", "qemu-system:cortex-a53"])
 def test_in_emulators(programs: Programs, tmp_path: Path, name: str) -> None:
-    """For ARM64, in a program's emulation and in a whole machine."""
     check_both_ways(device_called(name), tmp_path, programs("linux-arm64"))
 
 

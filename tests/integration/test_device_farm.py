@@ -45,10 +45,7 @@ UPLOADS: Final = ["app.apk", "test.apk", "ortrim.yml"]
 
 @pytest.fixture
 def service(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[DeviceFarmService]:
-    """Run the stand-in for one test, with credentials in the environment and no settings of the user's own.
-
-    Whatever happens, nothing stays at the farm.
-    """
+    """Run the stand-in for one test, with credentials in the environment and no settings of the user's own."""
     for name in [name for name in os.environ if name.startswith("AWS_")]:
         monkeypatch.delenv(name)
     service = DeviceFarmService()
@@ -95,17 +92,14 @@ def job(tmp_path: Path, device: str = "voice/phones", queue: float = 60.0, timeo
 
 
 def ran(tmp_path: Path, told: list[str]) -> FarmRun:
-    """Run the job to its end."""
     return DeviceFarm(QUICK).run(job(tmp_path), told.append)
 
 
 def failed(given: FarmJob, told: list[str]) -> Diagnostic:
-    """Return the diagnostic of a job that has to fail."""
     return failed_job(DeviceFarm(QUICK), given, told, assert_no_secret)
 
 
 def test_a_run_that_passes(service: DeviceFarmService, tmp_path: Path, told: list[str]) -> None:
-    """The app, the test and a specification go there, run on one device of the pool, and the results come back."""
     service.artifacts = [
         ("CUSTOMER_ARTIFACT_LOG", b""),
         ("CUSTOMER_ARTIFACT", archive({"requests.json": b"{}", "outputs/y.npy": b"\x93NUMPY"})),
@@ -178,14 +172,12 @@ def test_the_stand_in_speaks_as_amazon_does(service: DeviceFarmService, tmp_path
 
 
 def words_of(model: ServiceModel, name: str) -> set[str]:
-    """Return the words that a shape of Amazon's model may be."""
     shape = model.shape_for(name)
     assert isinstance(shape, StringShape)
     return set(shape.enum)
 
 
 def test_the_device_that_ran_it(service: DeviceFarmService, tmp_path: Path, told: list[str]) -> None:
-    """Of a pool it may be any; whoever may not list jobs does without."""
     assert ran(tmp_path, told).device == "Google Pixel 8 14"
     service.statuses = ["COMPLETED"]
     service.faults["ListJobs"] = [fault("AccessDeniedException")]
@@ -194,7 +186,6 @@ def test_the_device_that_ran_it(service: DeviceFarmService, tmp_path: Path, told
 
 
 def test_a_run_that_fails(service: DeviceFarmService, tmp_path: Path, told: list[str]) -> None:
-    """An instrumentation that failed is a verdict too, with its files."""
     service.run = {"result": "FAILED"}
     run = ran(tmp_path, told)
     assert (run.passed, run.log) == (False, None)
@@ -202,7 +193,6 @@ def test_a_run_that_fails(service: DeviceFarmService, tmp_path: Path, told: list
 
 
 def test_results_that_travel_in_the_log(service: DeviceFarmService, tmp_path: Path, told: list[str]) -> None:
-    """Where the device's files could not be pulled, the results are taken from its log."""
     lines = "\n".join(f"I ORTRIM: {line}" for line in encode(zipped({"a/requests.json": b"[]"})))
     service.artifacts = [("CUSTOMER_ARTIFACT", zipped({"x/instrument.log": b""})), ("DEVICE_LOG", lines.encode())]
     run = ran(tmp_path, told)
@@ -225,7 +215,6 @@ def test_results_that_travel_in_the_log(service: DeviceFarmService, tmp_path: Pa
 def test_runs_without_a_verdict(
     service: DeviceFarmService, tmp_path: Path, told: list[str], run: dict[str, object], reference: str
 ) -> None:
-    """Each end that says nothing of the app has its reference, the farm's words and where to look."""
     service.run = run
     error = failed(job(tmp_path), told)
     assert (error.code, error.exit_code) == (reference, ExitCode.VERIFY)
@@ -254,7 +243,6 @@ def test_runs_without_a_verdict(
 def test_what_the_service_refuses(
     service: DeviceFarmService, tmp_path: Path, told: list[str], refused: tuple[str, str, int], reference: str
 ) -> None:
-    """Each refusal has its reference and a hint; the headers that AWS adds to some are not repeated."""
     call, code, status = refused
     service.faults[call] = [fault(code, f"as told\nx-amz-security-token:{TOKEN}", status)]
     error = failed(job(tmp_path), told)
@@ -270,7 +258,6 @@ def test_what_the_service_refuses(
 def test_answers_that_are_not_understood(
     service: DeviceFarmService, tmp_path: Path, told: list[str], call: str, body: bytes
 ) -> None:
-    """An answer that is none of the service's is trouble of the farm's."""
     service.faults[call] = [Reply(body=body, headers={"Content-Type": "application/x-amz-json-1.1"})]
     error = failed(job(tmp_path), told)
     assert (error.code, error.exit_code) == ("farm-failed", ExitCode.VERIFY)
@@ -282,7 +269,6 @@ def test_answers_that_are_not_understood(
 def test_no_credentials(
     service: DeviceFarmService, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, told: list[str], missing: str
 ) -> None:
-    """Without credentials, or with half of them, nothing is sent."""
     monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
     if missing == "both":
         monkeypatch.delenv("AWS_ACCESS_KEY_ID")
@@ -335,7 +321,6 @@ def test_names_that_nobody_has(
 
 
 def test_no_device_of_the_pool_fits(service: DeviceFarmService, tmp_path: Path, told: list[str]) -> None:
-    """The reasons are the farm's, as far as it gives any."""
     old = {"device": {"arn": DEVICES[0]}, "incompatibilityMessages": [{"message": "needs Android 12", "type": "OS"}]}
     service.compatibility = {"compatibleDevices": [], "incompatibleDevices": [old, old, {"device": {}}]}
     error = failed(job(tmp_path), told)
@@ -345,13 +330,11 @@ def test_no_device_of_the_pool_fits(service: DeviceFarmService, tmp_path: Path, 
 
 
 def test_an_empty_pool(service: DeviceFarmService, tmp_path: Path, told: list[str]) -> None:
-    """A pool without devices is none to run on."""
     service.compatibility = {}
     assert failed(job(tmp_path), told).code == "farm-device-unknown"
 
 
 def test_an_app_that_is_not_taken(service: DeviceFarmService, tmp_path: Path, told: list[str]) -> None:
-    """An app that the farm cannot read is refused with its reason, and removed there."""
     service.upload = {"status": "FAILED", "message": "We could not open your APK."}
     error = failed(job(tmp_path), told)
     assert (error.code, error.why) == ("farm-refused", "We could not open your APK.")
@@ -361,7 +344,6 @@ def test_an_app_that_is_not_taken(service: DeviceFarmService, tmp_path: Path, to
 def test_an_app_that_is_looked_at_for_ever(
     service: DeviceFarmService, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, told: list[str]
 ) -> None:
-    """A farm that does not come to an end with an app is not waited for without end."""
     limits = FarmLimits(queue_seconds=0.05, run_seconds=0.05)
     monkeypatch.setattr("ortrim.devices.farms.device_farm_account.LOOKED_AT", limits)
     service.upload = {"status": "PROCESSING"}
@@ -374,7 +356,6 @@ def test_an_app_that_is_looked_at_for_ever(
 def test_the_region_is_the_services_own(
     service: DeviceFarmService, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, told: list[str]
 ) -> None:
-    """A region that is set for other services is not used: there is no Device Farm in it."""
     monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-central-1")
     assert ran(tmp_path, told).url == URL
     assert "/us-west-2/devicefarm/aws4_request" in service.asked[0].headers["authorization"]
@@ -391,7 +372,6 @@ def test_no_device_becomes_free(service: DeviceFarmService, tmp_path: Path, told
 def test_a_run_that_never_ends(
     service: DeviceFarmService, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, told: list[str]
 ) -> None:
-    """A run that the farm does not end is ended from here."""
     monkeypatch.setattr("ortrim.devices.farms.device_farm.LEAST_MINUTES", 0)
     service.statuses = ["RUNNING"]
     error = failed(job(tmp_path, timeout=0.0), told)
@@ -400,14 +380,12 @@ def test_a_run_that_never_ends(
 
 
 def test_an_upload_is_sent_again(service: DeviceFarmService, tmp_path: Path, told: list[str]) -> None:
-    """A connection that is lost in an upload is tried again."""
     service.faults["put"] = [GONE, Reply(status=503), None]
     assert ran(tmp_path, told).passed
     assert list(service.files) == UPLOADS
 
 
 def test_the_network_is_lost_in_an_upload(service: DeviceFarmService, tmp_path: Path, told: list[str]) -> None:
-    """An upload that never gets through is an error of the network; what was announced is removed."""
     service.faults["put"] = [GONE]
     error = failed(job(tmp_path), told)
     assert (error.code, error.exit_code) == ("farm-upload-lost", ExitCode.NETWORK)
@@ -422,7 +400,6 @@ def test_the_store_refuses_an_upload(service: DeviceFarmService, tmp_path: Path,
 
 
 def test_a_connection_lost_for_a_while(service: DeviceFarmService, tmp_path: Path, told: list[str]) -> None:
-    """A run is followed through some lost connections."""
     service.faults["GetRun"] = [GONE, fault("InternalFailure", status=500), None, GONE, None]
     assert ran(tmp_path, told).passed
 
@@ -437,7 +414,6 @@ def test_the_network_is_lost_while_a_run_goes_on(service: DeviceFarmService, tmp
 
 
 def test_a_run_that_cannot_be_stopped(service: DeviceFarmService, tmp_path: Path, told: list[str]) -> None:
-    """Whoever loses the network for good is told that the run and the uploads stay."""
     for call in ("GetRun", "StopRun", "DeleteUpload"):
         service.faults[call] = [GONE]
     failed(job(tmp_path), told)
@@ -455,7 +431,6 @@ def test_a_run_is_never_begun_twice(service: DeviceFarmService, tmp_path: Path, 
 
 
 def test_nobody_listens(service: DeviceFarmService, tmp_path: Path, told: list[str]) -> None:
-    """A service that cannot be reached is told after some tries."""
     service.close()
     error = failed(job(tmp_path), told)
     assert (error.code, error.exit_code) == ("farm-unreachable", ExitCode.NETWORK)
@@ -503,7 +478,6 @@ def test_an_artifact_that_is_refused(service: DeviceFarmService, tmp_path: Path,
 def test_the_network_is_lost_while_results_are_fetched(
     service: DeviceFarmService, tmp_path: Path, told: list[str]
 ) -> None:
-    """Fetching is tried again, and in the end an error of the network."""
     service.faults["fetch"] = [GONE, None]
     assert ran(tmp_path, told).passed
     service.faults["fetch"] = [GONE]
@@ -551,7 +525,6 @@ def test_results_that_are_too_large(
 def test_whoever_is_interrupted_stops_the_run(
     service: DeviceFarmService, tmp_path: Path, number: signal.Signals, told: list[str]
 ) -> None:
-    """Ctrl-C, the end of a session and the like stop the run at the farm and remove the uploads."""
     service.statuses = ["RUNNING"]
 
     def tell(words: str) -> None:
@@ -577,7 +550,6 @@ def test_whoever_is_interrupted_at_the_beginning(service: DeviceFarmService, tmp
 
 
 def test_a_thread_that_is_asked_to_stop(service: DeviceFarmService, tmp_path: Path, told: list[str]) -> None:
-    """Beside other devices a farm hears of Ctrl-C through its thread's request."""
     service.statuses = ["RUNNING"]
     asked = threading.Event()
 
@@ -607,5 +579,4 @@ def test_an_app_that_is_not_there(service: DeviceFarmService, tmp_path: Path) ->
 
 
 def test_a_farm_tells_nothing_of_itself(service: DeviceFarmService) -> None:
-    """A farm's repr holds no secret."""
     assert_no_secret(repr(DeviceFarm()) + str(vars(DeviceFarm())))

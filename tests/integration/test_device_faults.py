@@ -1,8 +1,4 @@
-"""Whatever happens to a run, on every kind of device: a verdict that says what, and no process and no file behind.
-
-`docs/reference/errors.md` has the table of these cases; those of one kind of device alone are in `test_adb.py`,
-`test_ssh.py`, `test_emulated_machines.py` and `test_lost_connections.py`.
-"""
+"""Whatever happens to a run, on every kind of device: a verdict that says what, and no process and no file behind."""
 
 import os
 import pickle
@@ -42,7 +38,6 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Programs:
 
 @pytest.fixture(scope="module")
 def kind(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kind]:
-    """Run a machine of one kind for all its tests."""
     with KINDS[request.param](tmp_path_factory.getbasetemp()) as made:
         yield made
 
@@ -84,7 +79,6 @@ def temporary(kind: Kind, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     ],
 )
 def test_ends_that_are_bad(kind: Kind, requested: Requested, behaviour: str, verdict: tuple[str, str]) -> None:
-    """A library that crashes, refuses or ends in the middle of the report has its verdict, the same everywhere."""
     with closing(kind.opening()) as device:
         error = refused(device, requested(behaviour))
     reference, says = verdict
@@ -108,10 +102,7 @@ def test_a_runner_that_hangs(kind: Kind, requested: Requested, behaviour: str) -
 
 
 def test_output_without_an_end(kind: Kind, requested: Requested) -> None:
-    """A library that prints and prints is stopped before this machine's memory is full, or at the time limit.
-
-    In a machine under qemu it prints on the serial port, which is slow.
-    """
+    """A library that prints and prints is stopped before this machine's memory is full, or at the time limit."""
     slow = kind.name.startswith("qemu-system")
     with closing(kind.opening()) as device:
         error = refused(device, requested("endless", 5 if slow else 120))

@@ -1,7 +1,4 @@
-"""One target on several devices for real, side by side: emulators, a whole machine, and a board that is not there.
-
-The official library for ARM64 stands for ours. It takes instructions for granted that a cortex-a53 does not have.
-"""
+"""One target on several devices for real, side by side: emulators, a whole machine, and a board that is not there."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -47,7 +44,6 @@ NOWHERE: Final = "ssh:nobody@127.0.0.1:1"
 
 
 def prepared_model(folder: Path) -> PreparedModel:
-    """Make a model of two nodes."""
     values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ("n", 3)) for name in "xy"]
     nodes = [helper.make_node("Add", ["x", "x"], ["s"]), helper.make_node("Tanh", ["s"], ["y"])]
     graph = helper.make_graph(nodes, "g", values[:1], values[1:])
@@ -80,7 +76,6 @@ def subject_in(folder: Path) -> ModelUnderTest:
 
 
 def official_library() -> Path:
-    """Return the official library for the target."""
     pins = runtime_pins(onnxruntime.__version__)
     library = foreign_library(pins.version, pins.converter_requirements, "arm64")
     assert library is not None
@@ -112,13 +107,11 @@ def task_in(folder: Path, runner: Path, budgets: Budgets) -> Task:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give the folder of the report and of all outputs."""
     return tmp_path_factory.mktemp("together")
 
 
 @pytest.fixture(scope="module")
 def report(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> VerifyReport:
-    """Verify on all devices at once."""
     runner = programs_below(tmp_path_factory.mktemp("programs"))("linux-arm64") / "runner"
     task = task_in(folder, runner, Budgets(peak_rss_ratio=1.1, deadline_ms=1.0))
     names = read_names(platform_of(TARGET).verifying(), TARGET, (USER, TOO_OLD, MACHINE, NOWHERE))
@@ -127,7 +120,6 @@ def report(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> VerifyRepo
 
 @pytest.fixture(scope="module")
 def device(report: VerifyReport) -> Callable[[str], DeviceReport]:
-    """Return the report of one device."""
     found = {device.device: device for device in report.devices}
     return found.__getitem__
 
@@ -150,7 +142,6 @@ def test_outputs_are_the_full_runtimes_on_each(device: Device) -> None:
 
 
 def test_memory_is_judged_in_a_whole_machine_alone(device: Device) -> None:
-    """The same library takes the same memory there; in user emulation nothing is judged, and time nowhere."""
     lines = {name: {line.measure: line for line in device(name).comparisons} for name in (USER, MACHINE)}
     assert lines[MACHINE]["peak RSS"].verdict is Verdict.PASS
     assert 0.9 < (lines[MACHINE]["peak RSS"].ratio or 0) < 1.1
@@ -159,7 +150,6 @@ def test_memory_is_judged_in_a_whole_machine_alone(device: Device) -> None:
 
 
 def test_every_profile_opens(device: Device, folder: Path) -> None:
-    """Each device's lies in its own folder, where the report says, and names the model's operators."""
     for name in (USER, MACHINE):
         (trace,) = device(name).traces
         check_trace(folder / trace, name)
@@ -179,7 +169,6 @@ def test_what_failed_says_why(device: Device) -> None:
 
 
 def test_nothing_but_outputs_is_left(report: VerifyReport, folder: Path) -> None:
-    """One folder for each device that ran, with outputs and profile; the report is written and read back."""
     outputs = folder / "outputs"
     assert sorted(path.name for path in outputs.iterdir() if path.name != "reference") == [
         "qemu-system_cortex-a76",

@@ -35,7 +35,6 @@ class Verified:
 
 
 def build(target: str, devices: tuple[str, ...], folder: Path, *options: str) -> Completed:
-    """Build the demo for a target and verify it on devices."""
     (folder / "cache").mkdir()
     named = [word for device in devices for word in ("--device", device)]
     words = [sys.executable, "-m", "invoke", "build", "--target", target, "--json", *named, *options]

@@ -24,7 +24,6 @@ BUILD_SECONDS: Final = 2400.0
 
 
 def verified(machine: AdbVirtualMachine, output: Path) -> dict[str, Any]:
-    """Build the demo, verify it on the machine, and return the machine's part of the report."""
     device = f"adb:{machine.serial}"
     words = (sys.executable, "-m", "invoke", "build", "--target", "linux-arm64", "--json", "--device", device)
     environment = {**os.environ, "ADB_SERVER_SOCKET": machine.client.environment["ADB_SERVER_SOCKET"]}

@@ -1,7 +1,4 @@
-"""Emulated machines for real: Debian's kernel and libraries, the real runner, a library that fails as it is told.
-
-What is proved here is the plumbing and the verdicts; the official library for ARM64 stands for a real one.
-"""
+"""Emulated machines for real: Debian's kernel and libraries, the real runner, a library that fails as it is told."""
 
 import dataclasses
 import os
@@ -105,7 +102,6 @@ def test_programs_run_on_every_machine(
     ],
 )
 def test_libraries_that_fail(request_for: Request, temporary: Path, kind: str, behaviour: str, reference: str) -> None:
-    """Each failure of a library has its verdict, the same in both kinds of machine, and leaves nothing."""
     assert refused(VerifyError, device_called(f"{kind}:cortex-a53").run, request_for(behaviour)).code == reference
     assert (list(temporary.iterdir()), processes_in(temporary)) == ([], [])
 
@@ -189,7 +185,6 @@ def test_the_least_memory_is_what_is_taken(request_for: Request) -> None:
 
 @pytest.fixture(scope="module")
 def official() -> Path:
-    """Return the official library for ARM64."""
     version = onnxruntime.__version__
     library = foreign_library(version, pin_text(f"requirements/onnxruntime-{version}.txt"), "arm64")
     assert library is not None
@@ -198,7 +193,6 @@ def official() -> Path:
 
 @pytest.fixture
 def real_request(tmp_path: Path, official: Path, programs: Programs) -> RunRequest:
-    """Make a request to run a small model in ONNX format with the official library."""
     (tmp_path / "real").mkdir()
     (tmp_path / "case").mkdir()
     (tmp_path / "outputs").mkdir()

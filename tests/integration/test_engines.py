@@ -53,7 +53,6 @@ ODD: Final[Mapping[str, tuple[str, str, str]]] = {
 
 
 def odd_place(folder: Path, load: str, run: str = "return feeds") -> EngineEnvironment:
-    """Return an engine made of these lines."""
     indented = load.replace("\n", "\n    ")
     loads = f"def load(request):\n    {indented}\n    def run(feeds):\n        {run}\n    return run\n"
     text = f"def version():\n    return '1'\n\n{loads}"
@@ -68,7 +67,6 @@ def odd_place(folder: Path, load: str, run: str = "return feeds") -> EngineEnvir
 
 
 def odd_job(folder: Path) -> EngineJob:
-    """Return a job of one array."""
     np.save(folder / "input_000.npy", np.arange(3, dtype=np.int32))
     inputs = (Described(name="x", shape=(3,), element_type="int32"),)
     return EngineJob(
@@ -91,7 +89,6 @@ def test_an_engine_may_do_what_it_likes(tmp_path: Path, name: str) -> None:
 
 
 def test_an_engine_that_hangs_is_stopped(tmp_path: Path) -> None:
-    """When its time is up."""
     driver = Driver(folder=tmp_path / "w", timeouts=EngineTimeouts(timeout_seconds=2.0))
     found = driver.run(odd_place(tmp_path, "pass", "import time\n        time.sleep(600)"), odd_job(tmp_path))
     assert isinstance(found, CannotRun)  # at whatever stage a busy machine was by then
@@ -99,7 +96,6 @@ def test_an_engine_that_hangs_is_stopped(tmp_path: Path) -> None:
 
 
 def test_an_engine_that_is_not_there_is_reported(tmp_path: Path) -> None:
-    """As Python says it."""
     place = odd_place(tmp_path, "pass")
     (tmp_path / "engine_odd.py").write_text("import no_such_engine")
     found = Driver(folder=tmp_path / "w").run(place, odd_job(tmp_path))
@@ -157,7 +153,6 @@ def convolution() -> onnx.ModelProto:
 
 
 def compared(folder: Path, *engines: str, library: Path | None = None) -> EngineComparison:
-    """Compare one model in some engines."""
     write(folder / "conv.onnx", convolution())
     spec = folder / "conv.toml"
     spec.write_text(

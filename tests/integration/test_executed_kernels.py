@@ -1,7 +1,4 @@
-"""Which kernels an old and a new processor take, of a library with products and convolutions of 8 bits.
-
-It is compiled here unless it was before.
-"""
+"""Which kernels an old and a new processor take, of a library with products and convolutions of 8 bits."""
 
 import sys
 from pathlib import Path
@@ -27,7 +24,6 @@ OLD, NEW = "cortex-a53", "cortex-a76"
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
-    """Build for both processors, on which it is verified."""
     folder = tmp_path_factory.mktemp("kernels")
     devices = [word for cpu in (OLD, NEW) for word in ("--device", f"qemu-user:{cpu}")]
     words: tuple[str | Path, ...] = ("build", "-s", DEFAULT_SPEC, "-t", TARGET, *devices, "-o", folder / "output")
@@ -40,13 +36,11 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
 
 @pytest.fixture(scope="module")
 def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give a folder for outputs."""
     return tmp_path_factory.mktemp("outputs")
 
 
 @pytest.fixture(scope="module")
 def found(built: Built, scratch: Path) -> Chosen:
-    """Run the models on both processors."""
     return chosen(built, scratch)
 
 

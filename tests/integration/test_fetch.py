@@ -63,19 +63,16 @@ ANY_REMOTE: Final = Named()
 
 @pytest.fixture
 def apps(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Apps]:
-    """Run the stand-in; an app has an empty folder."""
     with running_apps(monkeypatch, tmp_path) as running:
         yield running
 
 
 def fetch(apps: Apps, what: Any, app: str = "app", output: str = "", remote: Named = ANY_REMOTE) -> Fetched:
-    """Fetch as `invoke fetch` does in an app's folder."""
     place = App(folder=apps.folder / app, output=Path(output) if output else None)
     return fetch_files(what, remote, place, Console(stdout=io.StringIO(), stderr=io.StringIO()))
 
 
 def check_files(apps: Apps, files: dict[str, bytes], app: str = "app") -> None:
-    """Check that an app has these files, their sums and a lock file that says the same, and nothing else."""
     output = apps.output(app)
     assert {name: (output / name).read_bytes() for name in files} == files
     assert (output / "SHA256SUMS").read_bytes() == sums(files)
@@ -111,7 +108,6 @@ def test_a_release_is_fetched_and_locked(apps: Apps) -> None:
 
 
 def test_only_one_target_of_a_release_is_fetched(apps: Apps) -> None:
-    """And only that is downloaded."""
     apps.service.release("v1", RELEASED)
     fetch(apps, wanted("kws", "android", release="v1"))
     check_files(apps, {name: content for name, content in RELEASED.items() if name.startswith(ANDROID)})
@@ -264,7 +260,6 @@ def test_no_login_reaches_the_server_that_stores_files(apps: Apps) -> None:
 
 
 def test_a_public_release_needs_no_token(apps: Apps) -> None:
-    """Nor do its attestations."""
     apps.service.release("v1", RELEASED)
     apps.secret = ""
     fetch(apps, V1)
@@ -386,7 +381,6 @@ def test_another_version_needs_to_be_asked_for(apps: Apps) -> None:
 
 
 def test_an_update_without_a_version_takes_what_the_release_is_now(apps: Apps) -> None:
-    """A release that was made anew is accepted only so."""
     release = apps.service.release("v1", LINUX_FILES)
     fetch(apps, V1)
     changed = {**LINUX_FILES, f"{LINUX}.manifest.json": b"other"}
@@ -396,7 +390,6 @@ def test_an_update_without_a_version_takes_what_the_release_is_now(apps: Apps) -
 
 
 def test_a_further_file_of_a_release_does_not_disturb_a_lock(apps: Apps) -> None:
-    """What is locked is still there, as it was."""
     release = apps.service.release("v1", LINUX_FILES)
     fetch(apps, V1)
     release.files = {**RELEASED, "SHA256SUMS": sums(RELEASED)}
@@ -486,7 +479,6 @@ def test_a_locked_run_that_changed_is_refused(apps: Apps) -> None:
 
 
 def test_a_lock_file_that_lies_about_a_file_is_refused(apps: Apps) -> None:
-    """The archive is the locked one, and what is in it is not what the lock file says."""
     run = apps.service.delivered(delivery(7, "android", ANDROID_FILES))
     fetch(apps, wanted(run=run.id))
     digest = hashlib.sha256(ANDROID_FILES[f"{ANDROID}.aar"]).hexdigest()
@@ -498,7 +490,6 @@ def test_a_lock_file_that_lies_about_a_file_is_refused(apps: Apps) -> None:
 
 
 def test_a_lock_file_that_lies_about_the_commit_of_a_run_is_refused(apps: Apps) -> None:
-    """The delivery says another one."""
     run = apps.service.delivered(delivery(7, "android", ANDROID_FILES))
     fetch(apps, wanted(run=run.id))
     apps.lock().write_text(apps.lock().read_text().replace(COMMIT, OTHER_COMMIT))
@@ -523,7 +514,6 @@ def test_a_lock_file_does_not_decide_who_gets_the_token(apps: Apps) -> None:
 
 @pytest.mark.parametrize("content", [b"", b"[origin]\n", b"\xff", b"schema = 1\n"])
 def test_a_damaged_lock_file_is_not_replaced(apps: Apps, content: bytes) -> None:
-    """Whoever wrote it may want it back."""
     apps.lock().write_bytes(content)
     for what in (wanted(), V1, wanted(release="v1", update=True)):
         with refused("lock-damaged", StorageError):
@@ -545,7 +535,6 @@ def test_what_is_not_there_is_reported(apps: Apps, what: Any, reference: str) ->
 
 
 def test_a_target_that_was_not_built_is_reported(apps: Apps) -> None:
-    """With those that were."""
     apps.service.release("v1", RELEASED)
     run = apps.service.delivered(delivery(7, "android", ANDROID_FILES))
     for what in (wanted("", "linux-arm64", release="v1"), wanted("", "linux", run=run.id)):
@@ -571,7 +560,6 @@ def test_an_expired_artifact_is_reported(apps: Apps) -> None:
     "says", [None, b"", b"{}", b"[]", facts(""), facts().replace(b"c0ffee", b"main"), b" " * 5000 + facts(), b"\xff"]
 )
 def test_a_delivery_that_does_not_say_what_it_was_made_of_is_refused(apps: Apps, says: bytes | None) -> None:
-    """It could not be locked."""
     run = apps.service.delivered(delivery(7, "android", ANDROID_FILES, says=says))
     with refused("delivery-without-commit", PackageError):
         fetch(apps, wanted(run=run.id))
@@ -623,7 +611,6 @@ def test_a_run_that_is_not_over_is_not_fetched(apps: Apps) -> None:
     ],
 )
 def test_a_delivery_with_damaged_sums_is_refused(apps: Apps, listed: bytes, reference: str) -> None:
-    """Nothing can be checked then."""
     run = apps.service.delivered(delivery(7, "android", ANDROID_FILES, listed))
     with refused(reference, PackageError) as caught:
         fetch(apps, wanted(run=run.id))
@@ -652,7 +639,6 @@ def test_a_delivery_that_differs_from_its_sums_is_refused(
 
 
 def test_an_archive_that_is_not_what_github_says_is_refused(apps: Apps) -> None:
-    """Before it is unpacked."""
     run = apps.service.delivered(replace(delivery(7, "android", ANDROID_FILES), digest="sha256:" + 64 * "0"))
     with refused("artifact-digest-mismatch", NetworkError):
         fetch(apps, wanted(run=run.id))
@@ -661,7 +647,6 @@ def test_an_archive_that_is_not_what_github_says_is_refused(apps: Apps) -> None:
 
 @pytest.mark.parametrize("digest", [None, "sha512:00"])
 def test_an_archive_without_a_digest_is_refused(apps: Apps, digest: str | None) -> None:
-    """It could not be checked."""
     run = apps.service.delivered(replace(delivery(7, "android", ANDROID_FILES), digest=digest))
     with refused("artifact-no-digest", NetworkError):
         fetch(apps, wanted(run=run.id))
@@ -679,7 +664,6 @@ def test_a_damaged_archive_is_refused(apps: Apps, content: bytes) -> None:
 
 
 def test_an_archive_that_climbs_is_refused(apps: Apps) -> None:
-    """No file lands outside."""
     run = apps.service.delivered(delivery(7, "android", {"../../../evil": b"1"}))
     with refused("unsafe-archive", StorageError):
         fetch(apps, wanted(run=run.id))
@@ -732,7 +716,6 @@ def test_a_release_without_sums_or_without_a_file_of_them_is_refused(apps: Apps)
 
 
 def test_a_file_of_a_release_that_comes_wrong_is_refused(apps: Apps) -> None:
-    """The storage gives other bytes, each time; the other files have come, and a second try needs only this one."""
     apps.service.release("v1", LINUX_FILES)
     apps.service.fault("GET /blob/asset-4000", *(Reply(body=b"evil", headers={"ETag": '"1"'}) for _ in range(3)))
     with refused("artifact-digest-mismatch", NetworkError):
@@ -753,12 +736,10 @@ def test_a_link_that_does_not_come_back_is_reported(apps: Apps) -> None:
 
 
 def full(*_: object) -> None:
-    """Be a disk without space."""
     raise OSError(errno.ENOSPC, "No space left on device")
 
 
 def test_a_full_disk_stops_a_download(apps: Apps, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is left of it."""
     apps.service.release("v1", LINUX_FILES)
     monkeypatch.setattr(os, "fsync", full)
     with refused("disk-full", StorageError) as caught:
@@ -843,7 +824,6 @@ def test_what_was_not_fetched_is_not_removed(apps: Apps) -> None:
 
 @pytest.mark.parametrize("output", [".", "..", "{app}", "{app}/../app", "deeper/..", "/"])
 def test_the_apps_own_folder_is_not_replaced(apps: Apps, output: str) -> None:
-    """Nor one that it lies in: nothing is asked, nothing locked, and the folder is the one it was."""
     apps.service.release("v1", LINUX_FILES)
     before = (apps.folder / "app").stat().st_ino
     with refused("path-in-the-way", StorageError) as caught:
@@ -853,7 +833,6 @@ def test_the_apps_own_folder_is_not_replaced(apps: Apps, output: str) -> None:
 
 
 def test_a_folder_that_is_busy_leaves_the_lock_file_as_it_was(apps: Apps, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Such as one that something is mounted at: folder and lock file still agree."""
     apps.service.release("v1", LINUX_FILES)
     apps.service.release("v2", {f"{LINUX}.tar.gz": b"newer"})
     fetch(apps, V1)
@@ -882,7 +861,6 @@ def test_two_deliveries_with_one_name_are_refused(apps: Apps, name: str) -> None
 
 
 def test_files_that_differ_in_capitals_only_are_refused(apps: Apps) -> None:
-    """Not all file systems could hold both."""
     apps.service.release("v1", {"Ort.aar": b"1", "ort.aar": b"2"})
     with refused("name-twice", PackageError):
         fetch(apps, V1)
@@ -937,7 +915,6 @@ def test_a_real_attestation_is_verified(apps: Apps, monkeypatch: pytest.MonkeyPa
 
 
 def test_an_attestation_that_is_lost_is_warned_of(apps: Apps, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An update from attested files to others."""
     monkeypatch.setattr(fetch_run, "check_provenance", vouching(*LINUX_FILES.values()))
     apps.service.release("v1", LINUX_FILES)
     for content in LINUX_FILES.values():
@@ -962,7 +939,6 @@ def test_without_a_token_github_is_not_asked_too_much(apps: Apps) -> None:
 
 
 def test_the_lock_file_is_readable(apps: Apps) -> None:
-    """What a reviewer sees."""
     apps.service.release("v1", {f"{ANDROID}.aar": b"aar"})
     fetch(apps, wanted("", "android", release="v1"))
     digest = hashlib.sha256(b"aar").hexdigest()

@@ -40,7 +40,6 @@ TWINS: Final = (
 
 @pytest.fixture
 def apps(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Apps]:
-    """Run the stand-in; an app has an empty folder."""
     with running_apps(monkeypatch, tmp_path) as running:
         yield running
 
@@ -194,7 +193,6 @@ def test_a_fetched_folder_is_replaced_without_the_cache(apps: Apps, recorded: bo
 
 
 def test_a_link_in_the_output_is_not_written_through(apps: Apps) -> None:
-    """A folder of the output that was made a link leads to the user's own files: they stay."""
     apps.service.release("v1", LINUX_FILES)
     precious = apps.folder / "app" / "precious"
     precious.mkdir()

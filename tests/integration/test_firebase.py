@@ -28,7 +28,6 @@ DISABLED = (
 
 
 def outcome(summary: str, **details: object) -> Behaviour:
-    """Return a service in which tests end so."""
     return Behaviour(outcome={"summary": summary, **details}, written=WRITTEN)
 
 
@@ -54,7 +53,6 @@ BEHAVIOURS = {
 
 @pytest.fixture(scope="module")
 def service() -> Iterator[FirebaseService]:
-    """Serve."""
     service = FirebaseService(BEHAVIOURS)
     server = FirebaseServer(service)
     yield service
@@ -63,7 +61,6 @@ def service() -> Iterator[FirebaseService]:
 
 @pytest.fixture(scope="module")
 def gcloud() -> Gcloud:
-    """Return the gcloud of this machine."""
     return find_gcloud()
 
 
@@ -77,7 +74,6 @@ class Lab:
     told: list[str] = field(default_factory=list)
 
     def farm(self, project: str, **changed: str) -> FirebaseFarm:
-        """Return the farm as a project's member sees it; a variable that is changed to nothing is unset."""
         environment = {
             **self.gcloud.environment,
             **self.service.environment(project, self.folder / "gcloud"),
@@ -87,7 +83,6 @@ class Lab:
         return FirebaseFarm(gcloud=replace(self.gcloud, environment=environment))
 
     def job(self, project: str, app_bytes: int = 100) -> FarmJob:
-        """Return a job, called as its project, so that the stand-in knows whose an object is."""
         app, test = self.folder / "app-debug.apk", self.folder / "test-debug.apk"
         app.write_bytes(b"PK\x03\x04" * (app_bytes // 4))
         test.write_bytes(b"PK\x03\x04 test")
@@ -102,7 +97,6 @@ class Lab:
         )
 
     def run(self, farm: FirebaseFarm, job: FarmJob, tell: Callable[[str], None] = lambda _: None) -> FarmRun:
-        """Run a job; nothing that is told has the token in it."""
 
         def telling(text: str) -> None:
             self.told.append(text)
@@ -114,7 +108,6 @@ class Lab:
             assert TOKEN not in "\n".join(self.told)
 
     def refused(self, farm: FirebaseFarm, job: FarmJob) -> Diagnostic:
-        """Return what a job is refused with, which does not have the token in it, nor leaves anything here."""
         with pytest.raises(Diagnostic) as caught:
             self.run(farm, job)
         assert TOKEN not in str(caught.value)
@@ -135,7 +128,6 @@ def lost_upload(
 
 @pytest.fixture
 def lab(gcloud: Gcloud, service: FirebaseService, tmp_path: Path) -> Lab:
-    """Return Test Lab."""
     return Lab(gcloud=gcloud, service=service, folder=tmp_path)
 
 
@@ -203,7 +195,6 @@ def test_a_flaky_run_has_failed(lab: Lab) -> None:
     ],
 )
 def test_what_may_become_of_a_run(lab: Lab, project: str, reference: str, why: str) -> None:
-    """Each has its reference, and the words of gcloud or of the service."""
     error = lab.refused(lab.farm(project), lab.job(project))
     assert (error.code, error.exit_code) == (reference, ExitCode.VERIFY)
     assert why in error.why
@@ -211,7 +202,6 @@ def test_what_may_become_of_a_run(lab: Lab, project: str, reference: str, why: s
 
 
 def test_an_account_that_is_not_there(lab: Lab) -> None:
-    """Before anything is uploaded."""
     farm = lab.farm("passes", CLOUDSDK_AUTH_ACCESS_TOKEN_FILE="")
     assert lab.refused(farm, lab.job("passes")).code == "farm-credentials"
 
@@ -227,7 +217,6 @@ def test_an_account_that_google_refuses(lab: Lab) -> None:
 
 
 def test_a_project_that_is_not_set(lab: Lab) -> None:
-    """It is the user's to name."""
     error = lab.refused(lab.farm("passes", CLOUDSDK_CORE_PROJECT=""), lab.job("passes"))
     assert (error.code, "config set project" in error.hint) == ("farm-project", True)
 
@@ -244,7 +233,6 @@ def test_a_device_that_is_not_there(lab: Lab, device: str, why: str) -> None:
 
 
 def test_a_device_that_is_never_free(lab: Lab) -> None:
-    """The test is cancelled there."""
     error = lab.refused(lab.farm("waits"), replace(lab.job("waits"), queue_seconds=1))
     assert error.code == "farm-timeout"
     assert cancelled(lab, "waits")
@@ -283,7 +271,6 @@ def test_another_thread_cancels_the_test(lab: Lab) -> None:
 
 
 def cancelled(lab: Lab, project: str) -> bool:
-    """Return whether all tests of a project were cancelled."""
     found = [matrix.cancelled for matrix in lab.service.matrices.values() if matrix.project == project]
     return bool(found) and all(found)
 

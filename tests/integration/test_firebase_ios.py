@@ -16,7 +16,6 @@ WRONG: Final = 2
 
 
 def documented() -> tuple[str, ...]:
-    """Return the words after `gcloud`."""
     (found,) = re.findall(r"`gcloud (firebase test ios run [^`]+)`", DOCUMENT.read_text(encoding="utf-8"))
     return tuple(shlex.split(found))
 

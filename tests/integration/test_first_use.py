@@ -18,7 +18,6 @@ CHANNELS = 3
 
 @pytest.fixture
 def ortrim(tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Give the program in an empty folder."""
     return program_in(tmp_path, capfd, monkeypatch)
 
 
@@ -43,7 +42,6 @@ def halves_twice(path: Path) -> Path:
 
 
 def test_init_writes_a_buildspec_on_whose_cases_the_model_runs(ortrim: Run) -> None:
-    """Two cases, whose sizes differ; the file is the user's own then, and is not written over."""
     halves_twice(Path("half.onnx"))
     ended = ortrim("init", "half.onnx", "--target", "linux-x64,android")
     assert ended.code == 0, ended.err
@@ -63,7 +61,6 @@ def test_init_writes_a_buildspec_on_whose_cases_the_model_runs(ortrim: Run) -> N
 
 @pytest.mark.network
 def test_a_bench_finds_cases_as_a_build_does(ortrim: Run) -> None:
-    """And runs in the official wheel what was not built."""
     halves_twice(Path("half.onnx"))
     ended = ortrim("bench", "half.onnx", "--rounds", "1", "--seconds", "0.05")
     assert ended.code == 0, ended.err
@@ -138,7 +135,6 @@ def test_names_from_outside_stay_names(ortrim: Run) -> None:
 
 
 def test_a_file_that_no_buildspec_can_name_is_refused(ortrim: Run) -> None:
-    """Linux has file names that are no text."""
     bad = os.fsdecode(b"bad\xff.onnx")
     write(Path(bad), relu())
     ended = ortrim("init", bad)

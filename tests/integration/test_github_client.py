@@ -37,19 +37,16 @@ LOG: Final = b"""\
 
 @pytest.fixture
 def remote(monkeypatch: pytest.MonkeyPatch) -> Iterator[Remote]:
-    """Run the stand-in."""
     with running_remote(monkeypatch) as running:
         yield running
 
 
 def started(remote: Remote, run: RemoteRun) -> int:
-    """Have the stand-in start a run; returns its number."""
     remote.service.template = lambda: replace(run)
     return remote.service.start("build").id
 
 
 def posts(remote: Remote) -> int:
-    """Return how many dispatches the stand-in saw."""
     return sum(line.startswith("POST") for line in remote.service.lines())
 
 
@@ -90,7 +87,6 @@ def test_a_refusal_says_what_to_do(remote: Remote, reply: Reply, reference: str,
 
 @pytest.mark.parametrize("status", [401, 403, 404])
 def test_without_a_token_a_refusal_says_so(remote: Remote, status: int) -> None:
-    """What is refused to the unknown may be granted with a token."""
     remote.service.fault("GET", message(status, "no"))
     with refused("github-no-token", NetworkError) as caught:
         get_run(new_client(remote.service, remote.clock, [], secret=""), OCTO, 1)
@@ -98,7 +94,6 @@ def test_without_a_token_a_refusal_says_so(remote: Remote, status: int) -> None:
 
 
 def test_a_wrong_token_is_named_as_the_cause(remote: Remote) -> None:
-    """The stand-in knows its own token alone."""
     with refused("github-refused", NetworkError) as caught:
         get_run(new_client(remote.service, remote.clock, [], secret="ghs_another"), OCTO, 1)  # noqa: S106
     assert caught[0].why == "Bad credentials"
@@ -212,7 +207,6 @@ def test_settings_of_the_user_that_do_not_work_are_named(
 
 
 def test_a_header_that_cannot_be_sent_shows_no_token(remote: Remote) -> None:
-    """Libraries print a header that they refuse."""
     client = new_client(remote.service, remote.clock, [], secret=f"{TOKEN}\n")
     with refused("github-unreachable", NetworkError) as caught:
         get_run(client, OCTO, 1)
@@ -318,7 +312,6 @@ def test_a_renamed_repository_is_followed(remote: Remote) -> None:
 
 
 def test_redirects_in_a_circle_end(remote: Remote) -> None:
-    """Four are enough."""
     here = {"Location": f"{remote.service.url}{RUNS}/1"}
     remote.service.fault("GET", *(Reply(status=301, headers=here) for _ in range(9)))
     with refused("github-unexpected-answer", NetworkError):
@@ -401,7 +394,6 @@ def test_a_run_that_cannot_be_looked_at_yet_can_be_followed(remote: Remote, stat
 def test_a_dispatch_turned_down_for_another_cause_repeats_githubs_words(
     remote: Remote, reply: Reply, reference: str
 ) -> None:
-    """They are all there is to go by."""
     remote.service.fault("POST", reply)
     with refused(reference, NetworkError) as caught:
         dispatch(remote.client, OCTO, ORDER)
@@ -485,7 +477,6 @@ def test_a_dispatch_that_cannot_work_is_not_sent(remote: Remote, order: Dispatch
 
 
 def test_a_dispatch_needs_a_token(remote: Remote) -> None:
-    """Without one nothing is sent."""
     with refused("github-no-token", NetworkError):
         dispatch(new_client(remote.service, remote.clock, [], secret=""), OCTO, ORDER)
     assert remote.service.seen == []
@@ -587,7 +578,6 @@ def test_each_job_that_failed_is_reported(remote: Remote) -> None:
     ],
 )
 def test_a_failed_run_is_reported_without_its_log(remote: Remote, reply: Reply, told: str) -> None:
-    """A log that is gone does not hide that the job failed."""
     job = RemoteJob(name="linux-x64", conclusion="failure")
     number = started(remote, RemoteRun(conclusion="failure", jobs=(job,)))
     remote.service.fault("/logs", reply)
@@ -598,7 +588,6 @@ def test_a_failed_run_is_reported_without_its_log(remote: Remote, reply: Reply, 
 
 
 def test_a_log_without_end_is_read_no_further_than_needed(remote: Remote, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What came by then is shown."""
     monkeypatch.setattr(logs, "LARGEST_LOG", 100_000)
     job = RemoteJob(name="linux-x64", conclusion="failure", log=b"x\n" * 10 + b"y" * 1_000_000)
     number = started(remote, RemoteRun(conclusion="failure", jobs=(job,)))
@@ -625,7 +614,6 @@ def test_a_log_without_end_is_read_no_further_than_needed(remote: Remote, monkey
     ],
 )
 def test_other_endings_have_their_own_reference(remote: Remote, run: RemoteRun, reference: str, told: str) -> None:
-    """Only success is success."""
     number = started(remote, run)
     with refused(reference, BuildError) as caught:
         follow(remote.client, OCTO, get_run(remote.client, OCTO, number), lambda _: None)
@@ -661,7 +649,6 @@ def test_ctrl_c_while_dispatching_says_that_a_run_may_be_there(remote: Remote, m
 
 
 def test_a_token_that_expires_meanwhile_is_reported_with_the_run(remote: Remote) -> None:
-    """Both ways on are named: another token, and the run that goes on."""
     number = started(remote, RemoteRun(ends=60))
     run = get_run(remote.client, OCTO, number)
     remote.service.fault("GET", message(401, "Bad credentials"))
@@ -728,7 +715,6 @@ def test_a_run_that_never_ends_is_left(remote: Remote) -> None:
 
 
 def test_a_run_that_is_deleted_meanwhile_is_reported(remote: Remote) -> None:
-    """Nothing is left to take up."""
     number = started(remote, RemoteRun(ends=60))
     run = get_run(remote.client, OCTO, number)
     with refused("run-not-found", NetworkError) as caught:
@@ -767,7 +753,6 @@ def test_cancelling_may_be_repeated(remote: Remote, losses: int, reference: str)
 
 
 def test_the_newest_runs_are_listed(remote: Remote) -> None:
-    """Newest first, no more than asked for."""
     for title in "abcde":
         remote.service.start(title)
     assert [run.display_title for run in latest_runs(remote.client, OCTO, "build.yml", 3)] == ["e", "d", "c"]
@@ -833,7 +818,6 @@ def post_amid_faults(monkeypatch: pytest.MonkeyPatch, data: dict[str, object] | 
 def test_a_wrong_request_is_noticed_whatever_the_answer(
     monkeypatch: pytest.MonkeyPatch, reply: Reply, data: dict[str, object] | None, told: str
 ) -> None:
-    """Also one that is turned down, or whose answer is lost."""
     with pytest.raises(AssertionError, match=told):
         post_amid_faults(monkeypatch, data, reply)
 

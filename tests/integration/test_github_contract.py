@@ -1,7 +1,4 @@
-"""The client against the stand-in behind Prism, a second reader of GitHub's own description of its API.
-
-The stand-in looks at the description by itself as well, but is of the same hand as the client.
-"""
+"""The client against the stand-in behind Prism, a second reader of GitHub's own description of its API."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -34,7 +31,6 @@ class Guarded:
 
 @pytest.fixture(scope="module")
 def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
-    """Run both, once."""
     folder = tmp_path_factory.mktemp("prism")
     with (
         pytest.MonkeyPatch.context() as monkeypatch,
@@ -56,7 +52,6 @@ def guarded(both: Guarded) -> Iterator[Guarded]:
 
 
 def posts(guarded: Guarded) -> int:
-    """Return how many dispatches came through."""
     return sum(line.startswith(f"POST {DISPATCHES}") for line in guarded.remote.service.lines())
 
 

@@ -42,7 +42,6 @@ ZIP_LINE: Final = f"GET {REPOSITORY}/actions/artifacts/7/zip"
 
 
 def zipped(*names: str) -> bytes:
-    """Return a zip archive with a file of each name."""
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w") as file:
         for name in names:
@@ -68,7 +67,6 @@ def listed(remote: Remote, *artifacts: Artifact) -> tuple[Listed, ...]:
 
 
 def only(remote: Remote, content: bytes = CONTENT, **changes: object) -> Listed:
-    """Return the one artifact of a new run."""
     return listed(remote, replace(Artifact(id=7, name="linux-x64", content=content), **changes))[0]  # type: ignore[arg-type]
 
 
@@ -86,7 +84,6 @@ def check_nothing_left(tmp_path: Path) -> None:
 
 
 def attempts(remote: Remote) -> int:
-    """Return how many addresses the API was asked for."""
     return sum(line.startswith(ZIP_LINE) for line in remote.service.lines())
 
 
@@ -172,7 +169,6 @@ def test_a_file_that_changes_between_parts_is_fetched_whole(remote: Remote, tmp_
 
 
 def test_a_server_without_ranges_starts_over(remote: Remote, tmp_path: Path) -> None:
-    """Slower, and right."""
     remote.service.blobs.ranges = False
     remote.service.blobs.cuts = deque([1_000_000, 2_000_000])
     assert fetched(remote, only(remote), tmp_path) == CONTENT
@@ -261,7 +257,6 @@ def test_a_link_that_brings_almost_nothing_is_given_up(
 
 
 def test_a_storage_that_drips_is_left_and_asked_again(remote: Remote, tmp_path: Path) -> None:
-    """What had come is kept, and the rest asked for."""
     artifact, began = only(remote), remote.clock.now
     remote.service.fault("GET /blob", Reply(body=CONTENT, drip=Drip(size=500, seconds=30)))
     assert fetched(remote, artifact, tmp_path) == CONTENT
@@ -289,7 +284,6 @@ def test_a_slow_storage_is_waited_for(remote: Remote, tmp_path: Path) -> None:
     ],
 )
 def test_a_refused_download_is_not_repeated(remote: Remote, tmp_path: Path, reply: Reply, reference: str) -> None:
-    """The API's own word is final."""
     artifact = only(remote)
     remote.service.fault("/zip", reply)
     with refused(reference, NetworkError):
@@ -319,7 +313,6 @@ def test_a_wrong_digest_is_not_accepted(remote: Remote, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("digest", [None, "sha512:00", "sha256:xyz", f"sha256:{64 * 'A'}"])
 def test_what_cannot_be_checked_is_not_fetched(remote: Remote, tmp_path: Path, digest: str | None) -> None:
-    """No digest, or one that is none; the list can be read all the same."""
     with refused("artifact-no-digest", NetworkError):
         fetched(remote, only(remote, digest=digest), tmp_path)
     assert attempts(remote) == 0
@@ -327,7 +320,6 @@ def test_what_cannot_be_checked_is_not_fetched(remote: Remote, tmp_path: Path, d
 
 
 def test_a_download_without_end_is_stopped(remote: Remote, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """At a size that no build has."""
     monkeypatch.setattr(downloads, "MAXIMUM_BYTES", 1_000_000)
     with refused("download-too-large", NetworkError):
         fetched(remote, only(remote), tmp_path)
@@ -339,7 +331,6 @@ def test_a_download_without_end_is_stopped(remote: Remote, tmp_path: Path, monke
     ["http://192.0.2.1/x", "ftp://localhost/x", "file:///etc/passwd", "", "http://[", "https://", "//localhost:1/x"],
 )
 def test_a_redirect_to_where_others_listen_is_not_followed(remote: Remote, tmp_path: Path, place: str) -> None:
-    """Only https, and loopback for the sake of this test."""
     artifact = only(remote)
     remote.service.fault("/zip", *(Reply(status=302, headers={"Location": place}) for _ in range(9)))
     with pytest.raises(NetworkError) as caught:
@@ -365,7 +356,6 @@ def test_what_comes_with_a_redirect_is_not_read(remote: Remote, tmp_path: Path, 
 
 
 def test_redirects_in_a_circle_end(remote: Remote, tmp_path: Path) -> None:
-    """Four are enough."""
     artifact = only(remote)
     here = remote.service.blob_address("x", b"")
     remote.service.fault("GET /blob", *(Reply(status=302, headers={"Location": here}) for _ in range(9)))
@@ -481,7 +471,6 @@ def test_the_newest_of_equal_names_is_chosen(remote: Remote) -> None:
 def test_an_artifact_that_will_not_do_is_reported(
     remote: Remote, artifacts: tuple[Artifact, ...], reference: str, told: str
 ) -> None:
-    """Missing or expired."""
     found = listed(remote, *artifacts)
     run = get_run(remote.client, OCTO, 5000)
     with refused(reference, NetworkError) as caught:
@@ -492,7 +481,6 @@ def test_an_artifact_that_will_not_do_is_reported(
 
 @pytest.mark.parametrize("name", ["../../evil", "a\x1b[2J", "x" * 5000])
 def test_names_of_others_are_data(remote: Remote, name: str) -> None:
-    """A name reaches no path, and one without bounds is no name."""
     artifact = Artifact(id=1, name=name, content=b"")
     if len(name) > 4096:
         with refused("github-unexpected-answer", NetworkError):
@@ -506,7 +494,6 @@ def test_names_of_others_are_data(remote: Remote, name: str) -> None:
 
 @pytest.fixture
 def release(remote: Remote) -> Release:
-    """Have the stand-in hold a release of 130 files."""
     files = {f"file-{number}": b"%d" % number for number in range(129)}
     held = Release(id=4, tag="v1/ä", files={**files, "ort.aar": CONTENT}, states={"file-3": "open"})
     remote.service.releases.append(held)
@@ -528,7 +515,6 @@ def test_a_file_of_a_release_arrives(remote: Remote, release: Release, tmp_path:
 
 
 def test_the_api_may_give_the_file_itself(remote: Remote, release: Release, tmp_path: Path) -> None:
-    """Documented as 200 or 302."""
     found = get_release(remote.client, OCTO)
     asset = choose_asset(list_assets(remote.client, OCTO, found), "ort.aar", found)
     remote.service.fault("GET .*/assets/4129", Reply(body=CONTENT, cut=1000), Reply(body=CONTENT))
@@ -545,7 +531,6 @@ def test_a_release_that_is_not_there_is_reported(remote: Remote) -> None:
 
 
 def test_a_release_that_is_refused_is_not_called_missing(remote: Remote) -> None:
-    """The cause is another."""
     remote.service.fault("/releases", message(403, "Resource protected"))
     with refused("github-refused", NetworkError):
         get_release(remote.client, OCTO)
@@ -553,7 +538,6 @@ def test_a_release_that_is_refused_is_not_called_missing(remote: Remote) -> None
 
 @pytest.mark.parametrize("name", ["file-3", "ort.zip"])
 def test_a_file_that_is_not_there_is_reported(remote: Remote, release: Release, name: str) -> None:
-    """Or whose upload is not over; the names that there are help."""
     found = get_release(remote.client, OCTO)
     with refused("asset-missing", NetworkError) as caught:
         choose_asset(list_assets(remote.client, OCTO, found), name, found)
@@ -562,7 +546,6 @@ def test_a_file_that_is_not_there_is_reported(remote: Remote, release: Release, 
 
 
 def test_a_lock_files_digest_counts_alone(remote: Remote, release: Release, tmp_path: Path) -> None:
-    """A file that was replaced in the release is not what was locked; without any digest nothing is fetched."""
     release.digests = False
     found = get_release(remote.client, OCTO)
     asset = choose_asset(list_assets(remote.client, OCTO, found), "ort.aar", found)

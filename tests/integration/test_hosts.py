@@ -39,7 +39,6 @@ def given(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def roots(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Install Debian 12 and 13 once."""
     folder = tmp_path_factory.mktemp("roots")
     return {suite: new_root(suite, folder / suite, *TOOLS) for suite in ("bookworm", "trixie")}
 
@@ -57,7 +56,6 @@ def fresh(roots: dict[str, Path], tmp_path: Path) -> Iterator[Fresh]:
 
 
 def told(host: str, ended: Ended) -> Ended:
-    """Print a row of the status page's table."""
     said = PASSED if PASSED in ended.said else ended.last(4)
     print(f"| {host} | exit {ended.code} | {ended.seconds:.0f} s | {said} |", flush=True)  # noqa: T201
     return ended
@@ -77,7 +75,6 @@ def test_the_first_command_builds_on_a_fresh_debian(
 
 
 def test_the_wheel_builds_outside_any_checkout(fresh: Fresh, given: Path) -> None:
-    """As an app team has it."""
     ended = told("wheel", Host(root=fresh("trixie"), given=given).run(f"{WHEEL} build"))
     assert (ended.code, PASSED in ended.said) == (0, True), ended.last(30)
 
@@ -117,7 +114,6 @@ def test_a_user_without_a_home_builds_in_a_folder(fresh: Fresh, given: Path) -> 
 
 
 def test_a_read_only_checkout_is_refused_at_once(fresh: Fresh, given: Path) -> None:
-    """Before anything is installed."""
     ended = told("read-only", Host(root=fresh("bookworm"), given=given).run("cd /given && ./bootstrap invoke build"))
     assert ended.code == 16
     assert "folder-not-writable" in ended.said

@@ -54,7 +54,6 @@ LEFT_OUT: Final = "${hooks}/unreached.c"
 
 
 def added(job: BuildJob, *operators: tuple[OperatorId, OperatorTypes]) -> BuildJob:
-    """Return the job for what it has and these operators with these types besides."""
     types = {(operator.domain, operator.name): allowed for operator, allowed in operators}
     more = required_operators((operator for operator, _ in operators), types)
     config = render_config(merge(parse_config(job.operator_config), more))
@@ -62,7 +61,6 @@ def added(job: BuildJob, *operators: tuple[OperatorId, OperatorTypes]) -> BuildJ
 
 
 def onnx_operator(opset: int, name: str, **types: str) -> tuple[OperatorId, OperatorTypes]:
-    """Return an operator limited to types, each of one input (`i0`, `i1`)."""
     inputs = tuple((int(place[1:]), (allowed,)) for place, allowed in types.items())
     return OperatorId(domain="ai.onnx", opset=opset, name=name), OperatorTypes(inputs=inputs)
 
@@ -102,14 +100,12 @@ def units_of(selective: SelectiveBuild, lines: Iterable[str]) -> set[str]:
 
 @contextmanager
 def empty_cache(folder: Path) -> Iterator[None]:
-    """Use a cache in which nothing was built."""
     with own_cache(folder, *SHARED) as environment, pytest.MonkeyPatch.context() as patch:
         patch.setenv("ORTRIM_CACHE", environment["ORTRIM_CACHE"])
         yield
 
 
 def make_site(output: Path) -> Site:
-    """Plan the demo."""
     request = Request(spec=DEMO, target="linux-x64", output=output)
     console = Console(stdout=io.StringIO(), stderr=io.StringIO(), environment={})
     planned = make_planned(request, console)
@@ -120,7 +116,6 @@ def make_site(output: Path) -> Site:
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """Build the demo in an empty tree."""
     with empty_cache(tmp_path_factory.mktemp("cache")):
         site = make_site(tmp_path_factory.mktemp("output"))
         site.executor.run(site.job)
@@ -129,13 +124,11 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 @pytest.fixture(scope="module")
 def same_again(site: Site) -> tuple[set[str], tuple[str, ...]]:
-    """Compile the same job once more in its new tree."""
     return site.compile(site.job)
 
 
 @pytest.fixture(scope="module")
 def softmax(site: Site) -> BuildJob:
-    """Return the demo's job with one operator more."""
     return added(site.job, onnx_operator(13, "Softmax", i0="float"))
 
 
@@ -200,7 +193,6 @@ def test_one_more_operator_compiles_its_own_files(
 
 
 def test_one_more_type_compiles_the_kernels_that_have_it(site: Site, compiled_for_softmax: set[str]) -> None:
-    """Gather's types are compiled into one file; the way back compiles it again, and nothing else."""
     site.compile(site.job)
     compiled, _ = site.compile(added(site.job, onnx_operator(13, "Gather", i0="int32_t", i1="int64_t")))
     assert compiled == {f"{CPU}/tensor/gather.cc"}
@@ -210,7 +202,6 @@ def test_one_more_type_compiles_the_kernels_that_have_it(site: Site, compiled_fo
 def test_sources_define_the_kernels_that_are_registered(
     site: Site, same_again: tuple[set[str], tuple[str, ...]]
 ) -> None:
-    """Of 300 kernels in a source, those of the model; one more there compiles it, and no other source of kernels."""
     assert same_again
     assert 0 < len(kernels_of(site, site.job)) < 20
     more = added(site.job, onnx_operator(14, "Sub", i0="float"))
@@ -231,7 +222,6 @@ def kernels_of(site: Site, job: BuildJob) -> frozenset[str]:
 def test_the_library_does_not_depend_on_what_was_in_the_tree(
     site: Site, softmax: BuildJob, compiled_for_softmax: set[str], tmp_path: Path
 ) -> None:
-    """Compiled after other models or in an empty tree elsewhere: the same bytes."""
     grown = site.executor.run(softmax)
     (tmp_path / "cache").mkdir()
     with empty_cache(tmp_path / "cache"):

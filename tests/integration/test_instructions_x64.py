@@ -1,7 +1,4 @@
-"""How many instructions an inference of the demo takes on x86-64, compared with what was accepted before.
-
-The demo is compiled here unless it was before. What is counted is the same on every host.
-"""
+"""How many instructions an inference of the demo takes on x86-64, compared with what was accepted before."""
 
 import json
 import os
@@ -60,7 +57,6 @@ QUESTION: Final = "int instructions_now(void) { return 0; }\n"
 
 
 def counting(test: Callable[..., None]) -> Callable[..., None]:
-    """Mark a test that counts."""
     for mark in COUNTING:
         test = mark(test)
     return test
@@ -78,7 +74,6 @@ def complaints(counted: Mapping[str, int], accepted: Mapping[str, int]) -> list[
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Counter, RunRequest]:
-    """Compile the demo, and what counts."""
     folder, console = tmp_path_factory.mktemp("instructions"), Console(stdout=sys.stderr)
     request = Request(spec=DEMO, target="linux-x64", output=folder / "output")
     planned = make_planned(request, console)
@@ -91,7 +86,6 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Counter, RunRequest]
 
 @pytest.fixture(scope="module")
 def counted(demo: tuple[Counter, RunRequest]) -> dict[str, int]:
-    """Count all cases."""
     return count(*demo)
 
 
@@ -138,11 +132,9 @@ def test_a_loop_has_as_many_instructions_as_its_code_says(tmp_path: Path) -> Non
     ],
 )
 def test_one_percent_more_is_noticed_and_three_less(figure: int, said: list[str]) -> None:
-    """Each line names the case and both figures."""
     assert complaints({"a": figure}, {"a": 1_000}) == said
 
 
 def test_cases_that_only_one_side_has_are_named() -> None:
-    """A case that is new, and one that is gone."""
     said = "is counted or accepted, not both"
     assert complaints({"new": 1, "a": 1}, {"a": 1, "old": 1}) == [f"new: {said}", f"old: {said}"]

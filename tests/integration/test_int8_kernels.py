@@ -67,7 +67,6 @@ class Products:
     def add(
         self, operator: str, fed: Matrix, weights: Matrix, zeros: tuple[Matrix, Matrix], wanted: NDArray[np.int32]
     ) -> None:
-        """Add a product, and what int32 arithmetic makes of it."""
         name = f"n{len(self.outputs)}"
         self.inputs[f"{name}a"] = fed
         constants = {"b": weights, "c": zeros[0], "d": zeros[1]}
@@ -76,14 +75,12 @@ class Products:
         self.outputs[name] = wanted
 
     def add_matrices(self, rows: int, depth: int, columns: int, kinds: tuple[type, type]) -> None:
-        """Add a product of matrices, with a zero point for each column of the weights."""
         fed, weights = self.numbers(kinds[0], rows, depth), self.numbers(kinds[1], depth, columns)
         zeros = self.numbers(kinds[0]), self.numbers(kinds[1], columns)
         wanted = (fed.astype(np.int32) - zeros[0]) @ (weights.astype(np.int32) - zeros[1])
         self.add("MatMulInteger", fed, weights, zeros, wanted)
 
     def add_convolution(self, channels: int, filters: int, size: int) -> None:
-        """Add a convolution of unsigned numbers, the only ones that it takes."""
         fed, weights = self.numbers(np.uint8, 1, channels, size, size), self.numbers(np.uint8, filters, channels, 3, 3)
         zeros = self.numbers(np.uint8), self.numbers(np.uint8)
         windows = np.lib.stride_tricks.sliding_window_view(fed.astype(np.int32) - zeros[0], (WINDOW, WINDOW), (2, 3))
@@ -91,7 +88,6 @@ class Products:
         self.add("ConvInteger", fed, weights, zeros, wanted)
 
     def save(self, folder: Path) -> None:
-        """Write the model, its inputs and the buildspec."""
         kinds = {name: helper.np_dtype_to_tensor_dtype(value.dtype) for name, value in self.inputs.items()}
         graph = helper.make_graph(
             self.nodes,

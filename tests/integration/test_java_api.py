@@ -23,13 +23,11 @@ PROGRAM: Final = Path(__file__).with_name("data") / "RunModel.java"
 
 @pytest.fixture(name="demo", scope="module")
 def fixture_demo(tmp_path_factory: pytest.TempPathFactory) -> JavaDemo:
-    """Build the demo, or take what was built of it."""
     return java_demo(tmp_path_factory.mktemp("java"))
 
 
 @pytest.fixture(name="program", scope="module")
 def fixture_program(demo: JavaDemo, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Compile a program that runs a model."""
     folder = tmp_path_factory.mktemp("program")
     demo.compile([PROGRAM], folder)
     return folder
@@ -38,7 +36,6 @@ def fixture_program(demo: JavaDemo, tmp_path_factory: pytest.TempPathFactory) ->
 def run_in_java(
     demo: JavaDemo, program: Path, folder: Path, inputs: dict[str, npt.NDArray[np.generic]], how: str
 ) -> dict[str, npt.NDArray[np.float32]]:
-    """Run the demo model in a virtual machine and return its outputs."""
     folder.mkdir()
     words = []
     for name, value in inputs.items():
@@ -90,7 +87,6 @@ def test_every_native_method_of_the_api_is_bound(demo: JavaDemo) -> None:
 
 
 def natives(jar: bytes) -> list[NativeMethod]:
-    """Return the native methods of all classes of a jar."""
     with open_zip(io.BytesIO(jar), "jar") as archive:
         classes = [read_class(archive.read(name), name) for name in archive.members if name.endswith(".class")]
     assert {each.version for each in classes} == {52}

@@ -68,7 +68,6 @@ UNIT: Final = f"{CPU}/math/element_wise_ops.cc"
 
 @pytest.fixture(name="paths")
 def fixture_paths(tmp_path: Path) -> JobPaths:
-    """Make sources, one of which defines four kernels."""
     paths = make_kernels(tmp_path)
     for name, text in ((MACROS, DEFINITIONS), (UNIT, TYPED[UNIT].splitlines()[0] + SOURCE)):
         path = paths.sources / name
@@ -126,7 +125,6 @@ def test_a_source_keeps_all_of_them_where_a_registration_is_not_understood(paths
 
 
 def test_a_source_keeps_all_of_them_when_asked_to(paths: JobPaths) -> None:
-    """An index is made of all that sources define."""
     configure(paths, DOUBLE)
     write_kept_kernels(paths, everything=True)
     assert kernels(paths) == ALL
@@ -139,7 +137,6 @@ def test_a_tree_without_tables_keeps_all(paths: JobPaths) -> None:
 
 
 def test_a_change_of_other_operators_leaves_the_header_alone(paths: JobPaths) -> None:
-    """Ninja compiles by time."""
     configure(paths, MAX)
     write_kept_kernels(paths, everything=False)
     header = type_folder(paths, paths.sources / UNIT) / HEADER
@@ -153,7 +150,6 @@ def test_a_change_of_other_operators_leaves_the_header_alone(paths: JobPaths) ->
 
 
 def test_large_sources_are_cut_without_type_control(paths: JobPaths) -> None:
-    """Where there are such."""
     (large,) = LARGE
     assert cut_units(paths) == tuple(paths.sources / name for name in TYPED)
     there = paths.sources / "onnxruntime" / "onnxruntime" / large
@@ -163,7 +159,6 @@ def test_large_sources_are_cut_without_type_control(paths: JobPaths) -> None:
 
 
 def test_a_class_is_named_as_its_macro_pastes_it() -> None:
-    """With the operator's name beside it."""
     assert registered_kernels([DOUBLE, MAX], DEFINITIONS) == {
         "kCpu_Max_kOnnxDomain_ver13": "Max",
         "kCpu_Pow_kOnnxDomain_ver7_12_double": "Pow",
@@ -175,7 +170,6 @@ FOREIGN: Final = MAX.replace("kOnnxDomain", "kOtherDomain").replace("Max", "Pow"
 
 
 def types_of(*used: str) -> Callable[[str, str], OperatorTypes]:
-    """Return the types of operators, of which Pow alone has some, as its first input."""
 
     def types(domain: str, name: str) -> OperatorTypes:
         assert domain == "ai.onnx"
@@ -202,7 +196,6 @@ def test_integers_that_no_model_has_are_not_registered(
 
 
 def test_sources_have_no_types_beside_those_of_the_models(paths: JobPaths) -> None:
-    """What a source says that it needs besides counts for as little, and only then."""
     control = paths.sources / "onnxruntime/onnxruntime/core/providers/op_kernel_type_control.h"
     control.write_text("#pragma once\n#define ORT_SPECIFY_OP_KERNEL_ARG_REQUIRED_TYPE_LIST(...) required\n")
     source = paths.sources / UNIT
@@ -279,7 +272,6 @@ def said(paths: JobPaths, unit: str) -> list[str]:
 
 
 def known(types: dict[str, tuple[tuple[str, ...], ...]]) -> Callable[[str, str], OperatorTypes]:
-    """Return the types of operators by the types of their inputs."""
     all_of = {name: OperatorTypes(inputs=tuple(enumerate(inputs))) for name, inputs in types.items()}
     return lambda _, name: all_of.get(name, OperatorTypes())
 
@@ -303,7 +295,6 @@ def known(types: dict[str, tuple[tuple[str, ...], ...]]) -> Callable[[str, str],
 def test_loops_are_left_for_types_of_the_models(
     paths: JobPaths, registered: tuple[str, ...], types: dict[str, tuple[tuple[str, ...], ...]], expected: list[str]
 ) -> None:
-    """Those of other types go, and all of an operator that is not registered; what has no known types stays."""
     source = paths.sources / UNIT
     source.write_text(TYPED[UNIT].splitlines()[0] + LOOPING)
     source.with_suffix(".h").write_text(OPERATORS)

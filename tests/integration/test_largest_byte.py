@@ -46,5 +46,4 @@ def test_the_first_of_the_largest_is_found(library: ctypes.CDLL, name: str, kind
 
 
 def test_of_no_bytes_it_is_the_end(library: ctypes.CDLL) -> None:
-    """As the standard says, the end stands for nothing."""
     assert library.place_of_unsigned(None, ctypes.c_long(0)) == 0

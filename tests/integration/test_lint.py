@@ -21,7 +21,6 @@ ASKED: Final = request_from(None)
 
 
 def lint(path: Path, model: onnx.ModelProto, *, run: bool = True) -> ModelFindings:
-    """Judge one model."""
     asked = LintRequest(models=(str(write(path / "model.onnx", model)),), request=ASKED, run=run)
     console = Console(stdout=io.StringIO(), stderr=io.StringIO(), environment={})
     (found,) = lint_models(asked, console).models
@@ -29,7 +28,6 @@ def lint(path: Path, model: onnx.ModelProto, *, run: bool = True) -> ModelFindin
 
 
 def words_of(found: ModelFindings, reference: str) -> list[str]:
-    """Return what one rule found."""
     return [finding.words for finding in found.findings if finding.code == reference]
 
 
@@ -40,7 +38,6 @@ def _one(operator: str, kind: int = TensorProto.FLOAT, domain: str = "", **attri
 
 
 def _reshaped(shape: tuple[int, ...], length: int) -> onnx.ModelProto:
-    """Return a model that takes any length, and brings it into some shape."""
     sizes = numpy_helper.from_array(np.array(shape, np.int64), "sizes")
     node = helper.make_node("Reshape", ["x", "sizes"], ["y"])
     ends = [value("x", shape=("length", length))], [value("y", shape=None)]
@@ -48,7 +45,6 @@ def _reshaped(shape: tuple[int, ...], length: int) -> onnx.ModelProto:
 
 
 def _windowed(length: int) -> onnx.ModelProto:
-    """Return a model that takes sound of some length and more."""
     weights = numpy_helper.from_array(np.ones((1, 1, length), np.float32), "w")
     ends = [value("x", shape=("batch", 1, "samples"))], [value("y", shape=None)]
     return model_of([helper.make_node("Conv", ["x", "w"], ["y"])], *ends, initializers=[weights])
@@ -69,7 +65,6 @@ def _added() -> onnx.ModelProto:
 
 
 def _refused() -> onnx.ModelProto:
-    """Return a model that contradicts itself."""
     return model_of([helper.make_node("Relu", ["x"], ["y"])], [value("x")], [value("y", TensorProto.INT64)])
 
 
@@ -118,7 +113,6 @@ def test_the_runtime_finds_it(case: Shows, tmp_path: Path) -> None:
 
 
 def _constant() -> onnx.ModelProto:
-    """Return a model with what has no kernel and needs none: a constant."""
     weights = numpy_helper.from_array(np.ones(1, np.float32), "w")
     nodes = [helper.make_node("Constant", [], ["k"], value=weights), helper.make_node("PRelu", ["x", "k"], ["y"])]
     return model_of(nodes)
@@ -132,7 +126,6 @@ def test_a_model_that_runs_has_no_errors(model: Callable[[], onnx.ModelProto], t
 
 
 def test_without_running_operators_are_judged_all_the_same(tmp_path: Path) -> None:
-    """And it is said what was not done."""
     assert lint(tmp_path, _constant(), run=False).errors == ()
     found = lint(tmp_path, _one("Foo", domain="com.acme"), run=False)
     assert [error.code for error in found.errors] == ["unknown-operator"]

@@ -40,17 +40,14 @@ Change = Callable[[Model, Path], Model]
 
 
 def weights(name: str, *shape: int) -> onnx.TensorProto:
-    """Return a weight of ones."""
     return numpy_helper.from_array(np.ones(shape, np.float32), name)
 
 
 def numbers(name: str, *values: int) -> onnx.TensorProto:
-    """Return a constant of integers."""
     return numpy_helper.from_array(np.array(values, np.int64), name)
 
 
 def node(operator: str, *inputs: str, shape: Any = (2, 3), opset: int = 17, **attributes: Any) -> Model:
-    """Return a model of one node, with `w` as a weight where that is an input."""
     made = helper.make_node(operator, inputs or ("x",), ["y"], **attributes)
     initializers = [weights("w", 3, 8)] if "w" in inputs else []
     ends = [value("x", shape=shape)], [value("y", shape=None)]
@@ -58,7 +55,6 @@ def node(operator: str, *inputs: str, shape: Any = (2, 3), opset: int = 17, **at
 
 
 def called(source: str, result: str) -> Model:
-    """Return a model whose ends have these names."""
     return model_of([helper.make_node("Relu", [source], [result])], [value(source)], [value(result)])
 
 
@@ -70,7 +66,6 @@ def reshaped(*sizes: int) -> Model:
 
 
 def five_times() -> Model:
-    """Return a model whose one size must be five times the other, which its names do not say."""
     nodes = [
         helper.make_node("Concat", ["a"] * 5, ["all"], axis=0),
         helper.make_node("Concat", ["all", "b"], ["y"], axis=1),
@@ -106,13 +101,11 @@ def between(*, kernel: bool) -> Model:
 
 
 def of_type(kind: int, operator: str = "MatMul", *shape: int) -> Model:
-    """Return arithmetic in a type."""
     shape = shape or (2, 2)
     return model_of([helper.make_node(operator, ["x", "x"], ["y"])], *([value(name, kind, shape)] for name in "xy"))
 
 
 def dropout(*, training: bool) -> Model:
-    """Return a model as it is exported in training mode, or after `model.eval()`."""
     flags = [
         numpy_helper.from_array(np.array(0.5, np.float32), "ratio"),
         numpy_helper.from_array(np.array(training), "on"),
@@ -153,27 +146,23 @@ def convolution(operator: str = "Conv", domain: str = "") -> Model:
 
 
 def random(*, given: bool) -> Model:
-    """Return a model that adds random numbers, or an input in their place."""
     nodes = [] if given else [helper.make_node("RandomNormalLike", ["x"], ["r"])]
     nodes.append(helper.make_node("Add", ["x", "r"], ["y"]))
     return model_of(nodes, [value("x"), value("r")] if given else [value("x")])
 
 
 def normalizer(locale: str) -> Model:
-    """Return a model that needs a locale."""
     made = helper.make_node("StringNormalizer", ["x"], ["y"], locale=locale)
     return model_of([made], *([value(name, TensorProto.STRING, (None,))] for name in "xy"))
 
 
 def large() -> Model:
-    """Return a model with one weight of more than a megabyte."""
     made = helper.make_node("MatMul", ["x", "w"], ["y"])
     ends = [value("x", shape=(1, 1000))], [value("y", shape=(1, 300))]
     return model_of([made], *ends, initializers=[weights("w", 1000, 300)])
 
 
 def equal() -> Model:
-    """Return a model with two weights of the same content."""
     nodes = [helper.make_node("Add", ["x", "v"], ["a"]), helper.make_node("Add", ["a", "w"], ["y"])]
     ends = [value("x", shape=(1, 500))], [value("y", shape=(1, 500))]
     return model_of(nodes, *ends, initializers=[weights("v", 1, 500), weights("w", 1, 500)])
@@ -208,14 +197,12 @@ class Tried:
 
 
 def stepped(choices: StepChoices, model: Model, folder: Path) -> Model:
-    """Do a step of a buildspec's model."""
     runtime = full_runtime(onnxruntime.__version__, None)
     place = Workplace(runtime=runtime, folder=folder, base=folder, where="m", cases={})
     return take_step(model, choices, place).model
 
 
 def as_one_file(model: Model, folder: Path) -> Model:
-    """Save a model with its data, as the fix says."""
     (folder / "w.bin").write_bytes(bytes(16))
     path = write(folder / "m.onnx", model)
     onnx.save(onnx.load(path), path)
@@ -223,7 +210,6 @@ def as_one_file(model: Model, folder: Path) -> Model:
 
 
 def at_opset_22(model: Model, _: Path) -> Model:
-    """Convert a model, as the fix says."""
     return version_converter.convert_version(model, 22)
 
 
@@ -306,7 +292,6 @@ UNTRIED: Final = {
     "near-2-gb": "takes a model of 1.5 GB",
     "mobile-partitions": "what a provider takes is its own",
 }
-"""With the reason; it may only shrink."""
 MOST_UNTRIED: Final = 8
 
 
@@ -320,13 +305,11 @@ def test_no_fix_is_untried() -> None:
 
 @pytest.mark.parametrize("code", TRIED)
 def test_every_step_that_a_fix_names_is_done(code: str) -> None:
-    """A step is named as a buildspec writes it."""
     done = {choices.use for tried in TRIED[code] for choices in tried.steps}  # type: ignore[attr-defined]
     assert done == set(re.findall(r"\bstep ([a-z0-9-]+)", BY_CODE[code].fix))
 
 
 def found_in(model: Model, tried: Tried, path: Path) -> set[str]:
-    """Return the codes of what is found in a model."""
     if tried.run:
         asked = LintRequest(models=(str(write(path, model)),), request=request_from(None))
         console = Console(stdout=io.StringIO(), stderr=io.StringIO(), environment={})

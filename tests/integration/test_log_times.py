@@ -38,7 +38,6 @@ int main() {
 @pytest.mark.parametrize("compiler", COMPILERS)
 @pytest.mark.parametrize("standard", ["c++17", "c++20"])
 def test_the_time_is_written_by_the_library_date(compiler: Compiler, standard: str, tmp_path: Path) -> None:
-    """Whichever standard the source is compiled as."""
     source, date = tmp_path / "sink.cc", tmp_path / "date" / "date.h"
     date.parent.mkdir()
     date.write_text(DATE)

@@ -18,7 +18,6 @@ PAGE: Final = Path(__file__).parents[2] / "benchmarks" / "results" / "parity.md"
 
 
 def row(subject: Subject, mutants: int, told: int, untold: tuple[str, ...]) -> str:
-    """Return the line of the page about a model."""
     why = "; ".join(dict.fromkeys(filter(None, (reason(subject, each) for each in untold))))
     return f"| {subject.name} | {mutants} | {told} | {why} |"
 

@@ -1,7 +1,4 @@
-"""A device that goes away in a push, in a run, in a pull: each is a lost device, and nothing stays once it is back.
-
-A cable that is pulled is adbd that is killed in namespaces of its own; a device that dies is qemu that is killed.
-"""
+"""A device that goes away in a push, in a run, in a pull: each is a lost device, and nothing stays once it is back."""
 
 import json
 import re
@@ -43,7 +40,6 @@ class CutClient(AdbClient):
     meanwhile: Callable[[], None]
 
     def run(self, *words: str | Path, timeout_seconds: float) -> Completed:
-        """Run adb, and let it happen."""
         if self.word not in " ".join(map(str, words)):
             return super().run(*words, timeout_seconds=timeout_seconds)
         object.__setattr__(self, "word", "never again")
@@ -59,7 +55,6 @@ class CutClient(AdbClient):
 def cut_client(
     client: AdbClient, word: str, meanwhile: Callable[[], None], before: Callable[[], None] = lambda: None
 ) -> CutClient:
-    """Return such an adb."""
     made = CutClient(program=client.program, environment=client.environment)
     for name, value in {"word": word, "before": before, "meanwhile": meanwhile}.items():
         object.__setattr__(made, name, value)
@@ -69,7 +64,6 @@ def cut_client(
 ENDS = {"large 150": "output-unwritable", "allocate 600": "runner-crashed", "full": "device-full"}
 """What becomes of a library that saves, or takes, more than there is."""
 WORDS = {"push": " push ", "run": "/runner", "pull": " pull "}
-"""What stands in adb's command line at each step."""
 
 
 @pytest.fixture(scope="module")

@@ -35,14 +35,12 @@ CONTRAST = """(() => {
 
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    """Return a browser."""
     with browser(tmp_path_factory.mktemp("profile")) as page:
         yield page
 
 
 @pytest.fixture
 def page(tmp_path: Path, opened: Browser) -> Browser:
-    """Return the browser with the demo's page in it, as wide as a laptop's."""
     path = tmp_path / "model.html"
     path.write_text(model_page(sample_subject()))
     opened.width(1100)
@@ -94,7 +92,6 @@ def test_the_skip_link_leads_past_the_head(page: Browser) -> None:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_texts_can_be_read_in_both_schemes(page: Browser, scheme: str) -> None:
-    """Every text has at least the contrast of 4.5 that WCAG asks for, and the page is as dark as it is meant to be."""
     page.scheme(scheme)
     assert page.value(CONTRAST) >= 4.5
     red = page.value("Number(getComputedStyle(document.body).backgroundColor.match(/\\d+/)[0])")

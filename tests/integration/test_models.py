@@ -37,7 +37,6 @@ CHANNELS = 32
 
 @pytest.fixture(scope="module")
 def runtime() -> FullRuntime:
-    """Give the installed full runtime."""
     return full_runtime(ORT_VERSION, None)
 
 
@@ -61,7 +60,6 @@ except Diagnostic as error:
 
 @pytest.mark.needs("unshare")
 def test_a_disk_that_fills_up_while_onnx_runtime_writes_is_reported(tmp_path: Path) -> None:
-    """ONNX Runtime's own words are of a file that it failed to save, and nobody is to report that to it."""
     weights = helper.make_tensor("w", FLOAT, [2, 50_000], np.ones(100_000, np.float32).tobytes(), raw=True)
     graph = helper.make_graph(
         [helper.make_node("MatMul", ["x", "w"], ["y"])],
@@ -83,33 +81,28 @@ def test_a_disk_that_fills_up_while_onnx_runtime_writes_is_reported(tmp_path: Pa
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """Give the folder for artifacts."""
     folder = tmp_path / "artifacts"
     folder.mkdir()
     return folder
 
 
 def tensor(name: str, element_type: int = FLOAT, shape: tuple[int | str, ...] = (2, 2)) -> onnx.ValueInfoProto:
-    """Return one input or output."""
     return helper.make_tensor_value_info(name, element_type, shape)
 
 
 def model_of(nodes: list[onnx.NodeProto], opset: int = 17, domains: tuple[str, ...] = ()) -> onnx.ModelProto:
-    """Return a model from `x` to `y`."""
     imports = [helper.make_opsetid("", opset), *(helper.make_opsetid(domain, 1) for domain in domains)]
     graph = helper.make_graph(nodes, "graph", [tensor("x")], [tensor("y")])
     return helper.make_model(graph, opset_imports=imports, ir_version=7 if opset < 15 else 8)
 
 
 def chain(operators: tuple[str, ...], opset: int) -> onnx.ModelProto:
-    """Return a model that applies operators of one input one after the other."""
     names = ["x", *(f"v{n}" for n in range(len(operators) - 1)), "y"]
     pairs = zip(operators, pairwise(names), strict=True)
     return model_of([helper.make_node(operator, [source], [result]) for operator, (source, result) in pairs], opset)
 
 
 def convolution(operator: str = "Conv", domain: str = "", channels: int = CHANNELS) -> onnx.ModelProto:
-    """Return a convolution, which the converter fuses with what follows, and whose weights are the model's own."""
     values = np.linspace(-1, 1, channels * channels, dtype=np.float32)
     weights = helper.make_tensor("w", FLOAT, [channels, channels, 1, 1], values)
     nodes = [helper.make_node(operator, ["x", "w"], ["a"], domain=domain), helper.make_node("Relu", ["a"], ["y"])]
@@ -120,7 +113,6 @@ def convolution(operator: str = "Conv", domain: str = "", channels: int = CHANNE
 
 
 def prepared(model: onnx.ModelProto, root: Path, name: str = "m") -> PreparedModel:
-    """Prepare a model."""
     path = root.parent / f"{name}.onnx"
     path.write_bytes(model.SerializeToString())
     spec = ModelSpec(name=name, path=path)
@@ -130,12 +122,10 @@ def prepared(model: onnx.ModelProto, root: Path, name: str = "m") -> PreparedMod
 def converted(
     model: onnx.ModelProto, root: Path, runtime: FullRuntime, conversion: Conversion | None = None, name: str = "m"
 ) -> OrtModel:
-    """Prepare and convert a model."""
     return convert(prepared(model, root, name), conversion or Conversion(), runtime=runtime, root=root / "conversions")
 
 
 def left_behind(root: Path) -> list[str]:
-    """List the conversions that are there."""
     return [entry.name for entry in (root / "conversions").iterdir() if not entry.name.endswith(".lock")]
 
 
@@ -151,7 +141,6 @@ def run(path: Path, feeds: dict[str, np.ndarray]) -> list[np.ndarray]:
 def test_a_model_is_converted_and_computes_the_same(
     root: Path, runtime: FullRuntime, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """The converted model, rewritten to be the same in every run, gives the original's outputs; nothing is printed."""
     converted_model = converted(convolution(), root, runtime)
     assert capfd.readouterr() == ("", "")
     feeds = {"x": np.random.default_rng(1).standard_normal((1, CHANNELS, 4, 5), dtype=np.float32)}
@@ -187,7 +176,6 @@ def test_a_second_run_converts_nothing(root: Path, runtime: FullRuntime, monkeyp
 
 
 def test_the_runtime_style_requires_the_operators_of_both_ways(root: Path, runtime: FullRuntime) -> None:
-    """Saved optimizations may or may not be applied on the device: both operators are required."""
     model = converted(convolution(), root, runtime, Conversion(style="runtime"))
     names = {operator.name for operator in parse_config(model.config).operators}
     assert {"Conv", "Relu", "FusedConv"} <= names
@@ -225,7 +213,6 @@ def test_a_layout_of_16_is_16_or_refused(root: Path, runtime: FullRuntime) -> No
 
 @pytest.mark.parametrize("opset", [7, 9, 11, 13, 15, 18, 21])
 def test_ten_operators_of_any_opset_are_converted(opset: int, root: Path, runtime: FullRuntime) -> None:
-    """From the oldest opset that ONNX Runtime promises to the newest."""
     operators = ("Relu", "Neg", "Abs", "Sqrt", "Tanh", "Exp", "Floor", "Ceil", "Sigmoid", "Softplus")
     model = converted(chain(operators, opset), root, runtime)
     assert {operator.name for operator in parse_config(model.config).operators} == set(operators)
@@ -281,7 +268,6 @@ def test_classical_models_are_converted(root: Path, runtime: FullRuntime) -> Non
 def test_a_change_of_our_own_code_converts_again(
     root: Path, runtime: FullRuntime, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """A statement more in the script converts again; a comment more does not."""
     first = converted(convolution(), root, runtime)
     scripts = Path(shutil.copytree(SCRIPTS, tmp_path / "scripts"))
     monkeypatch.setattr(convert_module, "SCRIPTS", scripts)
@@ -295,7 +281,6 @@ def test_a_change_of_our_own_code_converts_again(
 
 
 def test_models_are_reduced_together(root: Path, runtime: FullRuntime) -> None:
-    """One runtime for both has the operators of both."""
     models = (converted(convolution(), root, runtime), converted(chain(("Relu", "Exp"), 17), root, runtime))
     assert render_config(reduce_operators(models)) == (
         'ai.onnx;13;Exp{"inputs": {"0": ["float"]}}\n'

@@ -45,7 +45,6 @@ def upstream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Upstre
 
 
 def released(remote: Remote, *tags: str, draft: bool = False, prerelease: bool = False) -> None:
-    """Release these tags, one after the other."""
     first = len(remote.service.releases) + 1
     remote.service.releases += [
         Release(id=number, tag=tag, files={}, draft=draft, prerelease=prerelease)
@@ -111,12 +110,10 @@ def test_the_newest_version_gets_what_its_pin_lacks(upstream: Upstream) -> None:
 
 
 def no_tag(upstream: Upstream, _: pytest.MonkeyPatch) -> None:
-    """Let the likeness forget the version."""
     git(upstream.repository, "tag", "--delete", f"v{NEW}")
 
 
 def no_converter(_: Upstream, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let there be no wheel of one version."""
 
     def absent(version: str, *_: object) -> str:
         if version != NEW:

@@ -21,7 +21,6 @@ from ortrim.pins.runtime import runtime_pins
 pytestmark = [pytest.mark.slow, pytest.mark.network]
 
 IR_VERSIONS: Final = {22: 10, 23: 11, 24: 12, 25: 13}
-"""With which ONNX released an opset."""
 TYPES: Final = ("INT4", "UINT4", "INT2", "FLOAT8E4M3FN", "FLOAT8E8M0", "FLOAT4E2M1")
 LOST: Final = tuple(f"weights of {name}" for name in ("INT4", "UINT4", "INT2"))
 IMAGE: Final = (1, 2, 4, 8)
@@ -53,23 +52,18 @@ def models(opset: int) -> Iterator[tuple[str, onnx.ModelProto]]:
 
 
 def one(opset: int, *nodes: onnx.NodeProto, initializers: Sequence[TensorProto] = ()) -> onnx.ModelProto:
-    """Return a model of one opset, from one value to another."""
     ends = [value("x", shape=IMAGE)], [value("y", shape=IMAGE)]
     return model_of(nodes, *ends, opsets=[("", opset)], ir_version=IR_VERSIONS[opset], initializers=initializers)
 
 
 def loads(runtime: FullRuntime, path: Path) -> bool:
-    """Whether the wheel loads a model."""
     return not run_script(runtime, "load.py", {"model": str(path)}, folder=path.parent, where=path.stem)
 
 
 @pytest.mark.parametrize("opset", IR_VERSIONS)
 @pytest.mark.parametrize("version", ["1.21.0", "1.23.2", "1.24.4", "1.30.0"])
 def test_what_is_said_is_what_the_wheel_does(tmp_path: Path, version: str, opset: int) -> None:
-    """`lint` has errors, and `check-compat` says that it does not fit, where the wheel refuses it, and nowhere else.
-
-    From 1.28 on the wheels load small weights from ONNX format, and not from ORT format, which is what is shipped.
-    """
+    """`lint` has errors, and `check-compat` says that it does not fit, where the wheel refuses it, and nowhere else."""
     pins = runtime_pins(version)
     runtime = full_runtime(version, pins.converter_requirements)
     everything = tmp_path / "everything.config"

@@ -32,7 +32,6 @@ STATIC: Final = Quantize(use="quantize", mode="static")
 
 
 def place_for(model: onnx.ModelProto, folder: Path, version: str = INSTALLED) -> Workplace:
-    """Return a place with one case of random inputs."""
     runtime = full_runtime(version, runtime_pins(version).converter_requirements)
     working = folder / "folder"
     working.mkdir()
@@ -55,7 +54,6 @@ def layers() -> onnx.ModelProto:
 
 
 def decibels(stepped: Stepped) -> float:
-    """Return what the note says of the one output."""
     (note,) = [each for each in stepped.notes if "dB over the noise" in each]
     return float(note.split(": ")[1].split(" ")[0])
 
@@ -87,7 +85,6 @@ def test_float16_changes_inputs_when_asked_and_leaves_what_is_blocked(tmp_path: 
 
 
 def test_float16_leaves_a_model_of_integers_alone(tmp_path: Path) -> None:
-    """What has no floats has nothing to lose."""
     shape = [1]
     model = model_of(
         [helper.make_node("Add", ["x", "x"], ["y"])],
@@ -131,7 +128,6 @@ def test_calibration_data_may_be_files(tmp_path: Path) -> None:
 
 
 def test_calibration_data_without_an_input_are_refused(tmp_path: Path) -> None:
-    """The input that is missing is named."""
     model = layers()
     np.savez(tmp_path / "data.npz", z=np.zeros(1))
     with pytest.raises(ModelError) as caught:
@@ -181,7 +177,6 @@ def test_names_that_the_quantizer_invents_are_free_in_every_model(
 
 
 def names_in(model: onnx.ModelProto) -> set[str]:
-    """Return the names of values and nodes."""
     tensors = {tensor.name for tensor in model.graph.initializer}
     return tensors | {name for node in model.graph.node for name in (node.name, *node.output)}
 
@@ -213,7 +208,6 @@ def _run(model: onnx.ModelProto, feeds: dict[str, np.ndarray]) -> list[np.ndarra
 
 
 def test_optimisation_leaves_alone_what_is_optimal(tmp_path: Path) -> None:
-    """One Relu is one Relu."""
     stepped = optimize(relu(), Optimize(use="optimize", level="extended"), place_for(relu(), tmp_path))
     assert operators(stepped.model.graph) == ["Relu"]
     assert stepped.notes == ()
@@ -235,7 +229,6 @@ def test_a_layout_is_for_processors_like_this_one(
 
 
 def test_a_provider_that_the_wheel_lacks_is_named(tmp_path: Path) -> None:
-    """With those that it has."""
     with pytest.raises(ModelError) as caught:
         optimize(relu(), Optimize(use="optimize", provider="QNNExecutionProvider"), place_for(relu(), tmp_path))
     assert "CPUExecutionProvider" in caught.value.why
@@ -247,7 +240,6 @@ def test_a_provider_that_the_wheel_lacks_is_named(tmp_path: Path) -> None:
 def test_a_changed_model_gives_a_result_or_a_diagnostic(
     tmp_path: Path, seed: int, choices: Float16 | Quantize | Optimize
 ) -> None:
-    """Programs of their own may crash: what is left is a diagnostic."""
     model = onnx.ModelProto.FromString(mutated(layers().SerializeToString(), Random(seed), 3))  # noqa: S311 - no secrets
     with suppress(ModelError):
         assert take_step(model, choices, place_for(layers(), tmp_path)).model.HasField("graph")

@@ -46,7 +46,6 @@ print(json.dumps([read(path) for path in sys.argv[2:]]))
 
 
 def drawn_sets() -> list[RequiredOperators]:
-    """Draw sets of operators, the same in every run."""
     found: list[RequiredOperators] = []
 
     @settings(max_examples=NUMBER, database=None, derandomize=True)
@@ -78,7 +77,6 @@ Understood = list[tuple[RequiredOperators, dict[str, Any]]]
 
 
 def types_that_upstream_knows(required: RequiredOperators) -> dict[str, str]:
-    """Return the types that upstream can apply: of ONNX's operators, and of OneHot none but its custom rule."""
     found = {}
     for (domain, name), types in required.types:
         applied = OperatorTypes(custom=types.custom) if name == "OneHot" else dataclasses.replace(types, custom=())
@@ -88,7 +86,6 @@ def types_that_upstream_knows(required: RequiredOperators) -> dict[str, str]:
 
 
 def test_upstream_reads_the_same_operators(understood: Understood) -> None:
-    """Every operator at every opset, no other, and "all of them" where that is meant."""
     for required, read in understood:
         assert read["operators"] == [[each.domain, each.opset, each.name] for each in required.operators]
         assert read["everything"] == required.everything

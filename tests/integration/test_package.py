@@ -58,7 +58,6 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Package:
 
 
 def configure(folder: Path, package: Package, toolbox: Toolbox, request: str, *options: str) -> Completed:
-    """Write an application that requests the package, and configure it."""
     folder.mkdir(exist_ok=True)
     (folder / "main.c").write_text(PROGRAM)
     (folder / "CMakeLists.txt").write_text(PROJECT.format(request=request))
@@ -68,14 +67,12 @@ def configure(folder: Path, package: Package, toolbox: Toolbox, request: str, *o
 
 
 def version_printed_by(program: Path, environment: dict[str, str] | None = None) -> str:
-    """Run an application and return the version that it printed."""
     done = run([program], environment=environment)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 
 
 def test_cmake_project_finds_the_package_and_runs(package: Package, toolbox: Toolbox, tmp_path: Path) -> None:
-    """`find_package` and one imported target are all that an application needs; it finds the library when it runs."""
     version = onnxruntime.__version__
     done = configure(tmp_path / "app", package, toolbox, version)
     assert done.returncode == 0, done.stderr
@@ -89,7 +86,6 @@ def test_cmake_project_finds_the_package_and_runs(package: Package, toolbox: Too
 def test_cmake_accepts_requests_of_the_same_major_version(
     package: Package, toolbox: Toolbox, tmp_path: Path, request_line: str
 ) -> None:
-    """Any version, an older one of the same major version, and a range around it are met."""
     done = configure(tmp_path / "app", package, toolbox, request_line)
     assert done.returncode == 0, done.stderr
 
@@ -98,7 +94,6 @@ def test_cmake_accepts_requests_of_the_same_major_version(
 def test_cmake_refuses_requests_of_other_versions(
     package: Package, toolbox: Toolbox, tmp_path: Path, request_line: str
 ) -> None:
-    """Newer requests, other major versions and ranges that end before it are refused, as upstream's package does."""
     done = configure(tmp_path / "app", package, toolbox, request_line)
     assert done.returncode != 0
     assert onnxruntime.__version__ in done.stderr

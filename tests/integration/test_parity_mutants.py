@@ -1,7 +1,4 @@
-"""A real library and its model, damaged in many places: parity notices all damage that matters.
-
-It is compiled here unless it was before.
-"""
+"""A real library and its model, damaged in many places: parity notices all damage that matters."""
 
 import sys
 from pathlib import Path
@@ -28,7 +25,6 @@ CONDITIONS = 1e-4
 
 @pytest.fixture(scope="module")
 def mutants(tmp_path_factory: pytest.TempPathFactory) -> tuple[Mutant, ...]:
-    """Damage the demo 200 times and more."""
     folder = tmp_path_factory.mktemp("mutants")
     words: tuple[str | Path, ...] = ("build", "-s", SPEC, "-t", "linux-x64", "-o", folder / "output")
     done = run((sys.executable, "-m", "invoke", *words), cwd=SPEC.parents[1], timeout_seconds=BUILD_SECONDS)
@@ -55,7 +51,6 @@ def test_all_damage_that_matters_is_noticed(mutants: tuple[Mutant, ...]) -> None
 
 
 def test_damage_of_every_kind_was_done(mutants: tuple[Mutant, ...]) -> None:
-    """Some mutants of each kind change an output, or the proof would be empty."""
     kinds = {each.kind for each in mutants if each.outcome == "differs" and each.change > CONDITIONS}
     assert kinds >= {CONSTANTS, "weights by 0.1 % up or down", "weights by 0.1 % up", "two channels swapped"}
     assert sum(each.kind == CODE and each.outcome != "same" for each in mutants) >= 50

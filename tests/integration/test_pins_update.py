@@ -19,7 +19,6 @@ pytestmark = pytest.mark.needs("git")
 
 @pytest.fixture
 def upstream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Upstream]:
-    """Serve a likeness of upstream on loopback."""
     with running_upstream(tmp_path, monkeypatch) as running:
         yield running
 
@@ -37,19 +36,16 @@ def test_update_pins_what_upstream_vouches_for(upstream: Upstream) -> None:
 
 
 def test_second_update_changes_nothing(upstream: Upstream) -> None:
-    """The same upstream gives the same bytes."""
     first = upstream.update().read_bytes()
     assert upstream.update().read_bytes() == first
 
 
 def changed(path: Path) -> None:
-    """Let an archive be another."""
     path.write_bytes(b"changed")
 
 
 @pytest.mark.parametrize("spoil", [changed, Path.unlink])
 def test_an_archive_that_is_not_to_be_had_has_no_sha_256(upstream: Upstream, spoil: Callable[[Path], None]) -> None:
-    """Its SHA-1, which upstream names, is what decides then; one such archive keeps no version from being pinned."""
     spoil(upstream.archive_of("date"))
     upstream.update()
     pin = runtime_pins("1.22.0").commit
@@ -58,7 +54,6 @@ def test_an_archive_that_is_not_to_be_had_has_no_sha_256(upstream: Upstream, spo
 
 
 def missing_tag(upstream: Upstream) -> None:
-    """Let the tag be gone."""
     git(upstream.repository, "tag", "--delete", "v1.22.0")
 
 
@@ -106,7 +101,6 @@ def test_interrupted_update_leaves_the_old_pins(upstream: Upstream) -> None:
 
 
 def test_pins_folder_that_is_a_file(upstream: Upstream) -> None:
-    """A file in place of the pins folder is a diagnostic."""
     upstream.pins.write_text("")
     assert refused(StorageError, upstream.update).code == "path-in-the-way"
 

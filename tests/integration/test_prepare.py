@@ -132,7 +132,6 @@ def test_the_real_steps_end_well_with_odd_models(tmp_path: Path) -> None:
 
 @pytest.mark.network
 def test_the_step_that_breaks_a_real_model_is_named(prepare: Callable[..., tuple[Preparation, ...]]) -> None:
-    """A step that cannot be done ends with its name; an optional one is left out, and the next is done."""
     wrong = '[[models.steps]]\nuse = "opset"\nversion = 7\n'
     assert "step 1 (opset)" in refused(Diagnostic, prepare, wrong).where
     (done,) = prepare(f'{wrong}optional = true\n[[models.steps]]\nuse = "strip"\n')
@@ -142,7 +141,6 @@ def test_the_step_that_breaks_a_real_model_is_named(prepare: Callable[..., tuple
 
 @pytest.mark.network
 def test_named_dimensions_are_followed_by_the_runtimes_inference(tmp_path: Path) -> None:
-    """The shapes inside have the names of the input's dimensions."""
     runtime = full_runtime(version("onnxruntime"), None)
     place = Workplace(runtime=runtime, folder=tmp_path, base=tmp_path, where="step 1", cases={})
     done = take_step(layered(), InferShapes(use="infer-shapes", symbolic=True), place)

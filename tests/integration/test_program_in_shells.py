@@ -37,7 +37,6 @@ echo "${COMPREPLY[*]}"
     ],
 )
 def test_bash_completes_a_command_line(line: str, last: str, offered: str) -> None:
-    """With Invoke's own script; where nothing is offered, bash offers files, as it does for models."""
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     environment = {**os.environ, "PATH": path, "LINE": line, "LAST": last}
     done = run(("bash", "-c", COMPLETING), environment=environment)

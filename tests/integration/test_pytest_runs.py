@@ -54,7 +54,6 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def pytest_in(folder: Path, *words: str) -> Completed:
-    """Run pytest as a contributor would in a folder."""
     return run((sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *words), cwd=folder)
 
 

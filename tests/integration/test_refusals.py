@@ -41,12 +41,10 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def runtime() -> FullRuntime:
-    """Give the installed full runtime."""
     return full_runtime(onnxruntime.__version__, None)
 
 
 def kept(path: Path, folder: Path) -> PreparedModel:
-    """Return ortrim's copy of a model."""
     spec = ModelSpec(name="m", path=Path(path.name))
     return prepare(spec, base=path.parent, root=folder, ort_version=onnxruntime.__version__, where="here")
 

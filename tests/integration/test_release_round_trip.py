@@ -1,7 +1,4 @@
-"""A release of real packages, drafted with the stand-in for `gh`, fetched from the stand-in for GitHub, and used.
-
-CMake builds an application, Gradle resolves the AAR, a parser of Swift reads the package, ONNX Runtime loads the model.
-"""
+"""A release of real packages, drafted with the stand-in for `gh`, fetched from the stand-in for GitHub, and used."""
 
 import io
 import json
@@ -70,7 +67,6 @@ def deliver(folder: Path, name: str, plan: BuildPlan) -> dict[str, bytes]:
 
 @pytest.fixture(scope="module")
 def demo() -> OrtModel:
-    """Return the demo's model, converted."""
     (model,) = convert_models(request_from(None), Console(quiet=True)).converted
     return model
 
@@ -125,7 +121,6 @@ def apps(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Apps]:
 
 
 def draft(folder: Path) -> tuple[str, ...]:
-    """Make a draft of all deliveries."""
     (folder / "CHANGELOG.md").write_text("## 1.0.0\n\n- one\n")
     return draft_release(TAG, folder / "deliveries", folder / "CHANGELOG.md")
 
@@ -143,7 +138,6 @@ KEPT: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-
 
 
 def fetch(apps: Apps, what: Any) -> Fetched:
-    """Fetch as `invoke fetch` does in an app's folder."""
     place = App(folder=apps.folder / "app", output=None)
     return fetch_files(what, Remote(repository=""), place, Console(stdout=io.StringIO(), stderr=io.StringIO()))
 
@@ -159,7 +153,6 @@ def fetched_files(apps: Apps) -> dict[str, bytes]:
 def test_every_file_of_a_delivery_comes_back(
     apps: Apps, tmp_path: Path, delivered: dict[str, dict[str, bytes]], assets: Path, target: str
 ) -> None:
-    """At its path and with its bytes, from a release as from a run; once more from the lock file, with a cold cache."""
     draft(tmp_path)
     publish(apps, assets)
     files = delivered[target]
@@ -248,7 +241,6 @@ def test_files_of_two_specs_at_one_path_are_not_mixed(
 @pytest.mark.network
 @pytest.mark.usefixtures("delivered")
 def test_cmake_builds_an_application_with_the_fetched_package(apps: Apps, tmp_path: Path, assets: Path) -> None:
-    """Unpacked where an app keeps what it fetched, and found by its path; the application runs. Symbols come along."""
     draft(tmp_path)
     publish(apps, assets)
     fetch(apps, wanted("sample", "linux-x64", release=TAG))
@@ -311,7 +303,6 @@ def require_loads(models: Path) -> None:
 
 
 def session_options(settings: dict[str, Any]) -> onnxruntime.SessionOptions:
-    """Return the options of a session as docs/reference/session.md says."""
     options = onnxruntime.SessionOptions()
     for name in ("intra_op_num_threads", "inter_op_num_threads", "enable_cpu_mem_arena", "enable_mem_pattern"):
         setattr(options, name, settings[name])

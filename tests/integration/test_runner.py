@@ -54,7 +54,6 @@ Build = Callable[..., PreparedModel]
 
 
 def compiler() -> list[str]:
-    """Return the system's C compiler, or the pinned one."""
     found = shutil.which("gcc") or shutil.which("clang") or shutil.which("cc")
     if found:
         return [found]
@@ -62,7 +61,6 @@ def compiler() -> list[str]:
 
 
 def compile_c(output: Path, *words: str | Path) -> None:
-    """Compile a C program; a warning is an error."""
     done = run([*compiler(), *STRICT, *words, "-o", output, "-ldl", "-lpthread"])
     assert done.returncode == 0, done.stderr
 
@@ -76,7 +74,6 @@ def headers() -> Path:
 
 @pytest.fixture(scope="session")
 def runner(headers: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Compile the runner."""
     path = tmp_path_factory.mktemp("runner") / "runner"
     compile_c(path, f"-I{headers}", *sorted(RUNNER_SOURCES.glob("*.c")))
     return path
@@ -84,7 +81,6 @@ def runner(headers: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def runtime() -> FullRuntime:
-    """Return the installed full runtime."""
     return full_runtime(onnxruntime.__version__, None)
 
 
@@ -105,14 +101,12 @@ def build(tmp_path: Path) -> Build:
 
 
 def value(name: str, kind: str, shape: tuple[int | str, ...]) -> onnx.ValueInfoProto:
-    """Describe one input or output."""
     number = getattr(TensorProto, ONNX_TYPES.get(kind, kind.upper()))
     return helper.make_tensor_value_info(name, number, shape)
 
 
 @pytest.fixture
 def request_for(runner: Path, runtime: FullRuntime, tmp_path: Path) -> Callable[..., RunRequest]:
-    """Make a request to run a model on the wheel's library."""
 
     def make(model: PreparedModel, cases: tuple[Case, ...], **changes: Any) -> RunRequest:
         request = RunRequest(
@@ -151,7 +145,6 @@ Parity = Callable[..., dict[str, OutputParity]]
 
 
 def identity_model(build: Build, *kinds: str, shape: tuple[int | str, ...] = ("n", 3)) -> PreparedModel:
-    """Build a model that hands each of its inputs on."""
     nodes = [helper.make_node("Identity", [f"in_{kind}"], [f"out_{kind}"]) for kind in kinds]
     inputs = [value(f"in_{kind}", kind, shape) for kind in kinds]
     return build(nodes, inputs, [value(f"out_{kind}", kind, shape) for kind in kinds])
@@ -296,13 +289,11 @@ HOSTILE_SESSIONS = {
 
 @pytest.mark.parametrize("kind", HOSTILE_SESSIONS)
 def test_hostile_session_files(runner: Path, runtime: FullRuntime, tmp_path: Path, kind: str) -> None:
-    """No file crashes the runner: each is refused before the library is opened."""
     done = settled(runner, runtime, tmp_path, HOSTILE_SESSIONS[kind])
     assert (done.returncode, document(done)["stage"]) == (2, "arguments"), done.stderr
 
 
 def test_a_session_file_that_is_cut_off_is_refused(runner: Path, runtime: FullRuntime, tmp_path: Path) -> None:
-    """Wherever that is."""
     for length in range(0, len(SESSION) - 2, 7):
         assert settled(runner, runtime, tmp_path, SESSION[:length]).returncode == 2, SESSION[:length]
 
@@ -329,7 +320,6 @@ def test_the_reference_multiplies_integers_right(build: Build, runtime: FullRunt
 
 
 def test_sequences_are_saved_by_element(build: Build, request_for: Request, tmp_path: Path) -> None:
-    """Each element of a sequence is an output of its own, in the runner and in the reference script."""
     node = helper.make_node("SplitToSequence", ["x"], ["s"], axis=0)
     sequence = helper.make_tensor_sequence_value_info("s", TensorProto.FLOAT, None)
     graph = helper.make_graph([node], "g", [value("x", "float32", (3, 2))], [sequence])
@@ -347,7 +337,6 @@ def test_sequences_are_saved_by_element(build: Build, request_for: Request, tmp_
 
 
 def written(tmp_path: Path, model: onnx.ModelProto) -> PreparedModel:
-    """Write a model of any outputs and read its facts."""
     path = tmp_path / "model.onnx"
     path.write_bytes(model.SerializeToString())
     return PreparedModel(name="model", path=path, facts=facts_of(model, sha256_of(path), 1, "model"))
@@ -398,7 +387,6 @@ def test_indices_beyond_a_vocabulary_say_how_to_bound_them(build: Build, parity_
 
 
 def optional_model(tmp_path: Path) -> Path:
-    """Write a model with an optional input, and say whether it is there."""
     tensor = helper.make_tensor_type_proto(TensorProto.FLOAT, (2,))
     given = helper.make_value_info("x", helper.make_optional_type_proto(tensor))
     graph = helper.make_graph(
@@ -464,7 +452,6 @@ def test_a_limit_of_memory_is_said_to_be_one(
 
 @pytest.mark.parametrize("present", [True, False])
 def test_optional_inputs(runner: Path, runtime: FullRuntime, tmp_path: Path, present: bool) -> None:  # noqa: FBT001
-    """An optional input without a file is not given."""
     folder = tmp_path / "case"
     folder.mkdir()
     if present:
@@ -475,19 +462,16 @@ def test_optional_inputs(runner: Path, runtime: FullRuntime, tmp_path: Path, pre
 
 
 def call(runner: Path, runtime: FullRuntime, model: Path, *words: str | Path) -> Completed:
-    """Run the runner itself."""
     return run([runner, "--library", runtime.library, "--model", model, *words], timeout_seconds=60)
 
 
 def document(done: Completed) -> dict[str, Any]:
-    """Return the runner's one JSON document."""
     found: dict[str, Any] = json.loads(done.stdout)
     assert found["schema"] == "ortrim-runner/1"
     return found
 
 
 def npy(descriptor: str, shape: str, data: bytes, order: str = "False") -> bytes:
-    """Write an .npy by hand."""
     header = f"{{'descr': '{descriptor}', 'fortran_order': {order}, 'shape': {shape}, }}\n".encode()
     return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + data
 
@@ -522,7 +506,6 @@ HOSTILE = {
 
 @pytest.fixture
 def float_model(build: Build) -> Path:
-    """Return a model that takes one float32 tensor of shape [n, 3]."""
     return identity_model(build, "float32").path
 
 
@@ -556,7 +539,6 @@ HOSTILE_STRINGS = {
 
 @pytest.mark.parametrize("kind", HOSTILE_STRINGS)
 def test_hostile_strings(runner: Path, runtime: FullRuntime, build: Build, tmp_path: Path, kind: str) -> None:
-    """No file of strings crashes the runner either."""
     (tmp_path / "input_000.strings").write_bytes(HOSTILE_STRINGS[kind])
     done = call(runner, runtime, identity_model(build, "string").path, "--case", f"c={tmp_path}")
     assert done.returncode == 5, (done.returncode, done.stderr)
@@ -604,7 +586,6 @@ def test_hostile_strings(runner: Path, runtime: FullRuntime, build: Build, tmp_p
 def test_failures_have_their_exit_code(  # noqa: PLR0917 - fixtures
     runner: Path, runtime: FullRuntime, float_model: Path, tmp_path: Path, arguments: list[str], code: int, stage: str
 ) -> None:
-    """Every failure is one JSON document with its stage, and an exit code by kind."""
     places = {"LIBRARY": runtime.library, "RUNNER": runner, "MODEL": float_model}
     for name, shape in (("GOOD", "(1, 3)"), ("WRONG", "(3, 1)"), ("EMPTY", "")):
         (tmp_path / name).mkdir()
@@ -627,7 +608,6 @@ def _placed(word: str, places: dict[str, Path]) -> str:
 def test_a_refused_model_leaves_the_others_their_verdicts(
     build: Build, runner: Path, runtime: FullRuntime, tmp_path: Path
 ) -> None:
-    """The library has no kernel of one model's operator: that one fails by its name, and the others are verified."""
     tensors = [value("x", "float32", (2,))], [value("y", "float32", (2,))]
     model = build([helper.make_node("Relu", ["x"], ["y"])], *tensors)
     spec = ModelSpec(name="model", path=model.path, cases=(CaseSpec(name="only"),))
@@ -663,7 +643,6 @@ def test_a_refused_model_leaves_the_others_their_verdicts(
 def test_what_follows_random_numbers_is_compared_by_the_runner(
     build: Build, runner: Path, runtime: FullRuntime, tmp_path: Path
 ) -> None:
-    """On the real library, with the numbers that the full runtime drew; other weights behind them are told apart."""
     nodes = [
         helper.make_node("RandomNormalLike", ["x"], ["noise"], seed=7.0),
         helper.make_node("Add", ["x", "noise"], ["noisy"]),
@@ -764,7 +743,6 @@ def test_bad_libraries_are_survived(  # noqa: PLR0917 - fixtures
 
 
 def test_a_model_that_the_full_runtime_refuses(build: Build, runtime: FullRuntime, tmp_path: Path) -> None:
-    """The reference script passes on what the full runtime says; a file that is no model does not get that far."""
     model = identity_model(build, "float32")
     known = model.path.read_bytes()
     assert b"Identity" in known
@@ -779,7 +757,6 @@ def test_a_model_that_the_full_runtime_refuses(build: Build, runtime: FullRuntim
 
 
 def test_inputs_by_value_reach_the_model(build: Build, parity_of: Parity, tmp_path: Path) -> None:
-    """What a buildspec says of an input is what the model gets."""
     model = build(
         [helper.make_node("Add", ["a", "b"], ["sum"])],
         [value("a", "int64", ("n",)), value("b", "int64", ())],
@@ -793,7 +770,6 @@ def test_inputs_by_value_reach_the_model(build: Build, parity_of: Parity, tmp_pa
 
 
 def test_models_are_read_as_the_pipeline_reads_them(build: Build) -> None:
-    """The facts that these tests build on are those of a real file."""
     model = identity_model(build, "float32")
     found = facts_of(read_onnx(model.path, "m"), model.facts.sha256, 1, "m")
     assert found == model.facts

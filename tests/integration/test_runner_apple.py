@@ -1,8 +1,4 @@
-"""The runner for Apple's systems, as far as it can be tried without a Mac.
-
-It is compiled for Macs and linked, and compiled for iPhones and their simulators, whose libraries nothing here has.
-What an app does with it is done here, too: it becomes a part of a program, as `Run.m` makes it one.
-"""
+"""The runner for Apple's systems, as far as it can be tried without a Mac."""
 
 import socket
 from collections.abc import Iterator
@@ -36,7 +32,6 @@ PHONES: Final = ("aarch64-ios.13.0", "aarch64-ios.13.0-simulator", "x86_64-ios.1
 
 
 def zig(*words: str | Path) -> Completed:
-    """Run the pinned compiler; a warning is an error."""
     tools = packages_folder("tools", tool_requirements()) / "ziglang"
     headers = fetch_sources(runtime_pins(onnxruntime.__version__), "auto").folder / HEADERS
     done = run((tools / "zig", "cc", "-std=c11", "-O1", *STRICT, f"-I{headers}", *words))
@@ -45,14 +40,11 @@ def zig(*words: str | Path) -> Completed:
 
 
 def runner_sources() -> tuple[Path, ...]:
-    """Return the runner's files."""
     return tuple(sorted(shipped_folder("runner").glob("*.c")))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Image:
-    """What the load commands of a Mach-O file say."""
-
     platform: lief.MachO.BuildVersion.PLATFORMS | None
     libraries: list[str]
     imported: set[str]

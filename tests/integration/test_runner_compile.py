@@ -91,7 +91,6 @@ class Workbench:
 
 @pytest.fixture
 def workbench(tmp_path: Path) -> Workbench:
-    """Return a place to compile in."""
     return Workbench(tmp_path)
 
 
@@ -116,7 +115,6 @@ def test_the_runner_takes_a_static_library_in(workbench: Workbench, target: str)
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="the program is for x86-64")
 def test_the_linked_library_is_the_one_that_answers(workbench: Workbench) -> None:
-    """What was linked in is asked, and its refusal is a failure like any other library's."""
     made = workbench.make("linux-x64", "static")
     done = run((made.program, "--library", "libonnxruntime.a", "--model", "x"))
     assert done.returncode == 3

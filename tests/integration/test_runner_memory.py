@@ -69,7 +69,6 @@ def heavy_to_run(prepared: RunRequest, tmp_path: Path) -> RunRequest:
 
 
 def used(request: RunRequest) -> MemoryUse:
-    """Run here and return the memory that was used."""
     memory = Host().run(request).memory
     assert memory.peak_source == "VmHWM"
     return memory

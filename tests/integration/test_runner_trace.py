@@ -45,7 +45,6 @@ def request_here(prepared: RunRequest, tmp_path: Path) -> RunRequest:
 
 
 def renamed(request: RunRequest, name: str) -> RunRequest:
-    """Return a request for the same model with another name of its first node."""
     assert request.outputs is not None
     model = onnx.load(request.model)
     model.graph.node[0].name = name
@@ -64,7 +63,6 @@ def events_of(request: RunRequest) -> list[dict[str, Any]]:
 
 
 def test_each_run_of_each_node_is_an_event(request_here: RunRequest) -> None:
-    """Two runs of two cases: each node is there four times, with its operator, inside of the run that it is of."""
     Host().run(request_here)
     events = events_of(request_here)
     nodes = [event for event in events if event["cat"] == "Node"]
@@ -78,7 +76,6 @@ def test_each_run_of_each_node_is_an_event(request_here: RunRequest) -> None:
 
 
 def test_without_being_asked_no_profile_is_kept(request_here: RunRequest) -> None:
-    """A run whose times are judged does nothing besides."""
     Host().run(dataclasses.replace(request_here, trace=False))
     assert request_here.outputs is not None
     assert not list(request_here.outputs.glob("*.json"))
@@ -92,7 +89,6 @@ def test_a_trace_replaces_the_one_before(request_here: RunRequest) -> None:
 
 
 def test_the_outputs_folder_is_made(request_here: RunRequest) -> None:
-    """The trace is begun before there are outputs."""
     assert request_here.outputs is not None
     request_here.outputs.rmdir()
     Host().run(request_here)
@@ -136,7 +132,6 @@ def test_outputs_that_do_not_fit(request_here: RunRequest) -> None:
 
 
 def test_a_trace_has_a_longest_length(request_here: RunRequest) -> None:
-    """What would be too long is refused with what to do about it, and nothing of it stays."""
     request = renamed(request_here, "n" * (1 << 20))
     few, many = (dataclasses.replace(BOTH, runs=runs) for runs in (1, LIMIT // (1 << 20)))
     Host().run(dataclasses.replace(request, repetition=few))
@@ -162,7 +157,6 @@ def test_a_trace_needs_a_place(prepared: RunRequest) -> None:
 
 @pytest.mark.needs("sshd")
 def test_a_trace_comes_from_a_board(request_here: RunRequest) -> None:
-    """Over ssh the trace comes along with the outputs."""
     with ssh_machine() as machine:
         board = open_ssh("board", configuration=machine.configuration, base=str(machine.folder / "work"))
         with closing(board) as device:
@@ -172,7 +166,6 @@ def test_a_trace_comes_from_a_board(request_here: RunRequest) -> None:
 
 @pytest.mark.needs("adb", "apt-get", "dpkg-deb", "unshare")
 def test_a_trace_comes_from_a_phone(request_here: RunRequest) -> None:
-    """Over adb the trace comes along with the outputs."""
     with adb_machine({}, devices=1) as machine, closing(open_adb(machine.serials[0], client=machine.client)) as device:
         device.run(request_here)
     assert events_of(request_here)

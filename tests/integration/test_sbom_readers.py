@@ -87,14 +87,12 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> PackageInputs:
 
 
 def written(folder: Path, inputs: PackageInputs) -> Path:
-    """Write the bill of a package into a folder."""
     path = folder / "sbom.cdx.json"
     path.write_text(sbom_text(inputs, "demo", ()))
     return path
 
 
 def scanned(bill: Path, tools: Path, home: Path) -> dict[str, Any]:
-    """Return what cve-bin-tool reads of a bill, and what it finds."""
     answer = home / "answer.json"
     done = run(
         (*ISOLATED_PYTHON, "-c", SCANNER, bill, json.dumps(ENTRIES), answer),

@@ -37,7 +37,6 @@ TRIPLES: Final = {
 
 
 def headers() -> Path:
-    """Return the folder of the runtime's headers."""
     return fetch_sources(runtime_pins(onnxruntime.__version__), "auto").folder / HEADERS
 
 
@@ -58,13 +57,11 @@ def _compile(common: tuple[str, ...], *words: str | Path) -> None:
 
 @pytest.fixture(name="programs", scope="module")
 def fixture_programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Compile for the simulator."""
     return compiled(tmp_path_factory.mktemp("programs") / "simulator", "iphonesimulator")
 
 
 @pytest.fixture(name="simulator", scope="module")
 def fixture_simulator() -> Iterator[SimulatorDevice]:
-    """Boot a simulator, and leave it as it was found."""
     with closing(open_simulator("", ARCHITECTURE, announce=print)) as device:
         yield device
 
@@ -102,7 +99,6 @@ def test_ends_in_a_simulator(
 
 
 def test_a_hanging_runner_is_ended_in_a_simulator(simulator: SimulatorDevice, programs: Path, tmp_path: Path) -> None:
-    """And nothing of it is left."""
     error = refused(simulator, fake_request(tmp_path, programs, "hang", seconds=3))
     assert error.code == "runner-timeout"
     assert str(tmp_path) not in run(("ps", "-axww", "-o", "args=")).stdout
@@ -117,7 +113,6 @@ def test_a_simulator_is_left_as_it_was_found() -> None:
 
 
 def test_a_run_on_the_mac_itself(tmp_path: Path) -> None:
-    """With the same numbers."""
     checked(MacHost(), fake_request(tmp_path, compiled(tmp_path / "mac", "macosx"), "good"))
     assert MacHost().facts().os_version.startswith("macOS ")
     assert simulated_here(TARGETS[f"ios-simulator-{ARCHITECTURE}"])

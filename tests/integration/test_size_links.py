@@ -26,13 +26,11 @@ MANNERS: Final = {"plain": (), "lto": ("-flto",), "thin": ("-flto=thin",)}
 
 
 def ran(*words: str | Path) -> None:
-    """Run a tool that has to succeed."""
     done = run(words)
     assert done.returncode == 0, done.stderr
 
 
 def archives(folder: Path, compiler: tuple[str | Path, ...], archiver: tuple[str | Path, ...]) -> list[Path]:
-    """Compile the small library's sources into two archives."""
     for name in ("kernels", "relu", "common"):
         ran(*compiler, *COMPILING, "-c", SOURCES / f"{name}.cc", "-o", folder / f"{name}.cc.o")
     providers, session = folder / "libonnxruntime_providers.a", folder / "libonnxruntime_session.a"

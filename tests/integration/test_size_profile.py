@@ -64,7 +64,6 @@ def sized(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sized]:
 
 
 def compiled(sized: Sized, tmp_path: Path, text: str) -> Path:
-    """Compile a program of C++ against the package."""
     (tmp_path / "app.cc").write_text(text, encoding="utf-8")
     headers, library = sized.package / "include" / "onnxruntime", sized.package / "lib"
     words = ("g++", "-std=c++17", "-Wall", "-Wextra", "-Werror", "-I", headers, tmp_path / "app.cc")
@@ -74,14 +73,12 @@ def compiled(sized: Sized, tmp_path: Path, text: str) -> Path:
 
 
 def ran(program: Path, *words: str) -> Completed:
-    """Run a program to its end."""
     done = run((str(program), *words))
     assert done.returncode == 0, done.stdout + done.stderr
     return done
 
 
 def test_the_demo_is_small_and_in_parity(sized: Sized) -> None:
-    """What the profile is for."""
     assert sized.report["verdict"] == "pass"
     assert sized.report["size"]["file_bytes"] <= 600_000
     assert sized.report["size"]["compressed_bytes"] <= 300_000

@@ -25,23 +25,18 @@ EVIL: Final = "a'; println('hacked'); new File('hacked').text = 'x' ; '$(touch h
 
 
 class Server(LoopbackService):
-    """Serves the files that it was given."""
-
     def __init__(self) -> None:
         super().__init__()
         self.files: dict[str, bytes] = {}
 
     def name_of(self, asked: Asked) -> str:
-        """Return the path."""
         return asked.path
 
     def answer(self, asked: Asked) -> Reply:
-        """Return a file."""
         content = self.files.get(asked.path)
         return Reply(status=404) if content is None else Reply(body=content)
 
     def offer(self, name: str, content: bytes) -> SnippetFile:
-        """Serve a file and describe it."""
         path = f"/{len(self.files)}"
         self.files[path] = content
         digest = hashlib.sha256(content).hexdigest()
@@ -50,7 +45,6 @@ class Server(LoopbackService):
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    """Start a server, and end it."""
     with closing(Server()) as served:
         yield served
 
@@ -63,7 +57,6 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 @pytest.fixture
 def application(tmp_path: Path) -> Application:
-    """Make a project, in a folder with a blank."""
     return new_application(tmp_path)
 
 
@@ -127,13 +120,11 @@ def gradle(tmp_path: Path) -> Gradle:
 
 
 def fetched(tmp_path: Path) -> list[Path]:
-    """Return what Gradle put beside what it built."""
     return sorted((tmp_path / "an app" / "build" / "ortrim").iterdir())
 
 
 @pytest.mark.needs("gradle", "java")
 def test_gradle_fetches_once_and_again_when_it_was_changed(gradle: Gradle, server: Server, tmp_path: Path) -> None:
-    """Two files, one of them with a name that would be code; a file that somebody changed is fetched anew."""
     first, second = server.offer("first.aar", b"one" * 100_000), server.offer(EVIL, b"two")
     text = snippet("gradle", [first, second])
     done = gradle(text)

@@ -10,7 +10,6 @@ from ortrim.sources.sources import fetch_sources, licences
 
 
 def fail_on_use(*_: object, **__: object) -> None:
-    """Stand in for what a second run must not use."""
     pytest.fail("a tree in the cache needs no network")
 
 

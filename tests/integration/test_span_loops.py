@@ -1,7 +1,4 @@
-"""Loops over spans by pointers, that stand before the C++ library's own, with the real compilers.
-
-The iterator is one in the manner of `gsl::span`: whatever it is asked for outside of its range, it refuses.
-"""
+"""Loops over spans by pointers, that stand before the C++ library's own, with the real compilers."""
 
 import ctypes
 from typing import Final
@@ -73,12 +70,10 @@ def library(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 
 def pointer(data: np.ndarray) -> ctypes.c_void_p:
-    """Return where an array's numbers are."""
     return ctypes.c_void_p(data.ctypes.data)
 
 
 def long(number: int) -> ctypes.c_long:
-    """Return a number as C's."""
     return ctypes.c_long(number)
 
 

@@ -1,8 +1,4 @@
-"""A library without sparse tensors refuses a model that has them: the hook, with the real CMake, ninja and compiler.
-
-A miniature stands in for upstream's sources, of which the one line counts that the hook rests on; the last test looks
-for that line in the real ones.
-"""
+"""A library without sparse tensors refuses a model that has them: the hook, with the real CMake, ninja and compiler."""
 
 import re
 from pathlib import Path
@@ -90,7 +86,6 @@ class Miniature:
             (folder / f"{name}.cmake").write_text("")
 
     def configure(self, *, without_sparse: bool) -> Completed:
-        """Configure as upstream's build.py does."""
         words = (
             *("-DCMAKE_CXX_COMPILER=g++", f"-DCMAKE_MAKE_PROGRAM={self._tools}/bin/ninja"),
             f"-DCMAKE_PROJECT_onnxruntime_INCLUDE={shipped_folder('cmake')}/units.cmake",

@@ -25,10 +25,7 @@ mounts = pytest.mark.needs("root")
 
 @pytest.fixture
 def board(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[SshMachine]:
-    """Run a board for one test, which is to leave nothing there, and nothing among this side's temporary files.
-
-    pytest's own folder of temporary files has to be made before.
-    """
+    """Run a board for one test, which is to leave nothing there, and nothing among this side's temporary files."""
     with ssh_machine() as machine:
         monkeypatch.setattr(tempfile, "tempdir", str(machine.folder / "mine"))
         yield machine
@@ -37,7 +34,6 @@ def board(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[SshMachin
 
 
 def opened(machine: SshMachine, folder: str = "work", cores: tuple[int, ...] = ()) -> SshDevice:
-    """Open the board."""
     return open_ssh("board", configuration=machine.configuration, base=str(machine.folder / folder), cores=cores)
 
 
@@ -50,7 +46,6 @@ def unreachable(machine: SshMachine, destination: str) -> Diagnostic:
 
 
 def leftovers() -> set[Path]:
-    """Return the temporary files of this side."""
     return set(Path(tempfile.gettempdir()).iterdir())
 
 
@@ -74,7 +69,6 @@ def test_the_real_runner_runs(board: SshMachine, tmp_path: Path) -> None:
 
 
 def test_a_board_describes_itself(board: SshMachine) -> None:
-    """The facts are those of the kernel."""
     with closing(opened(board)) as device:
         facts = device.facts()
     assert (facts.system, facts.machine, facts.page_bytes) == ("Linux", os.uname().machine, os.sysconf("SC_PAGESIZE"))
@@ -93,7 +87,6 @@ def test_words_arrive_as_they_are(board: SshMachine) -> None:
 
 @pytest.mark.parametrize("code", [0, 1, 37, 255])
 def test_exit_codes_arrive(board: SshMachine, code: int) -> None:
-    """A command's own exit code comes back, even the one by which ssh says that the connection broke."""
     with closing(opened(board)) as device:
         words = ("sh", "-c", f"echo out; echo err >&2; exit {code}")
         done = device._transport.execute(words, timeout_seconds=10)
@@ -134,7 +127,6 @@ def test_files_come_and_go(board: SshMachine, tmp_path: Path) -> None:
     ],
 )
 def test_runners_that_end_badly(board: SshMachine, tmp_path: Path, script: str, reference: str) -> None:
-    """Each kind of end has its own verdict."""
     with closing(opened(board)) as device:
         assert refused(device, script_request(tmp_path, script)).code == reference
 
@@ -143,7 +135,6 @@ def test_runners_that_end_badly(board: SshMachine, tmp_path: Path, script: str, 
     "script", ["exec sleep 621", "sleep 622; exit", "trap '' TERM HUP; while :; do sleep 623; done"]
 )
 def test_a_hanging_runner_is_killed(board: SshMachine, tmp_path: Path, script: str) -> None:
-    """The time limit ends a runner on the board itself, and what it started."""
     with closing(opened(board)) as device:
         assert refused(device, script_request(tmp_path, script, timeout_seconds=1)).code == "runner-timeout"
     board.wait_until_gone("sleep 62")
@@ -204,7 +195,6 @@ def test_a_folder_from_which_nothing_runs(board: SshMachine, tmp_path: Path) -> 
 
 
 def test_a_folder_that_may_not_be_written(board: SshMachine, tmp_path: Path) -> None:
-    """A base folder of no use is named."""
     device = open_ssh("board", configuration=board.configuration, base="/proc")
     with closing(device):
         error = refused(device, script_request(tmp_path, "exit 0"))
@@ -215,7 +205,6 @@ def test_a_folder_that_may_not_be_written(board: SshMachine, tmp_path: Path) -> 
 def test_another_folder_is_taken_from_the_environment(
     board: SshMachine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What hints say works."""
     monkeypatch.setenv("ORTRIM_SSH_FOLDER", str(board.work))
     with closing(open_ssh("board", configuration=board.configuration)) as device:
         error = refused(device, script_request(tmp_path, 'echo "$0" >&2; exit 4'))
@@ -223,7 +212,6 @@ def test_another_folder_is_taken_from_the_environment(
 
 
 def test_an_unknown_host_key(board: SshMachine) -> None:
-    """No host key is taken on trust."""
     (board.folder / "known").write_text("")
     error = unreachable(board, "board")
     assert (error.code, error.exit_code) == ("ssh-host-unknown", ExitCode.VERIFY)
@@ -232,7 +220,6 @@ def test_an_unknown_host_key(board: SshMachine) -> None:
 
 
 def test_another_host_key(board: SshMachine) -> None:
-    """A machine that has another key than before is not spoken to."""
     known = board.folder / "known"
     key = (board.folder / "key.pub").read_text()
     known.write_text(f"[127.0.0.1]:{board.port} {key}")
@@ -240,19 +227,16 @@ def test_another_host_key(board: SshMachine) -> None:
 
 
 def test_a_key_that_is_not_let_in(board: SshMachine) -> None:
-    """A key that the machine does not know, and nothing is asked."""
     error = unreachable(board, "stranger")
     assert error.code == "ssh-denied"
     assert "ssh-copy-id stranger" in error.hint
 
 
 def test_nobody_listens(board: SshMachine) -> None:
-    """A machine without a server is there, and says no."""
     assert unreachable(board, "ssh://127.0.0.1:1").code == "ssh-refused"
 
 
 def test_no_such_machine(board: SshMachine) -> None:
-    """A name that nobody has is not a machine that does not answer."""
     assert unreachable(board, "ortrim.invalid").code == "ssh-no-such-host"
 
 

@@ -99,7 +99,6 @@ def compiler(job: BuildJob, paths: JobPaths, name: str, *arguments: str) -> Comp
 
 
 def require(done: Completed) -> None:
-    """Let the test fail with the tool's own words."""
     assert done.returncode == 0, done.stderr
 
 

@@ -1,8 +1,4 @@
-"""The demo as a static library for ARM, through the command line: programs link its archive and run in qemu.
-
-Each takes as long as a build for its processor. `test_build.py` does the same for this machine, with what it has
-compiled already.
-"""
+"""The demo as a static library for ARM, through the command line: programs link its archive and run in qemu."""
 
 import json
 import sys

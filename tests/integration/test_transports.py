@@ -26,7 +26,6 @@ def upstream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Upstre
 
 
 def pins(**changes: object) -> RuntimePins:
-    """Return the pins of the likeness, with changes to that of its commit."""
     found = runtime_pins(VERSION)
     assert found.commit is not None
     commit: CommitPin = replace(found.commit, **changes)  # type: ignore[arg-type]
@@ -41,17 +40,14 @@ def files_of(tree: SourceTree) -> dict[str, tuple[int, bytes]]:
 
 
 def no_git(upstream: Upstream) -> None:
-    """Let the repository be gone."""
     upstream.repository.rename(upstream.repository.with_name("gone"))
 
 
 def no_archive(upstream: Upstream) -> None:
-    """Let the archive of the commit be gone."""
     upstream.served_commit.unlink()
 
 
 def no_filter(upstream: Upstream) -> None:
-    """Let the server send all files, asked for or not."""
     no_archive(upstream)
     git(upstream.repository, "config", "uploadpack.allowFilter", "false")
 
@@ -100,7 +96,6 @@ def test_the_cache_needs_no_upstream(upstream: Upstream) -> None:
 
 
 def edited(upstream: Upstream) -> None:
-    """Change one file in the archive of the commit."""
     (upstream.repository / "LICENSE").write_text("MIT, changed\n")
     git(upstream.repository, "add", "--all")
     git(upstream.repository, "stash", "--quiet")
@@ -114,7 +109,6 @@ def hostile(upstream: Upstream) -> None:
 
 
 def page(upstream: Upstream) -> None:
-    """Let a login page stand for the archive."""
     upstream.served_commit.write_text("<html>")
 
 

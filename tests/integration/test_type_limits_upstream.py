@@ -77,7 +77,6 @@ print(json.dumps({"limited": limited, "unlimited": unlimited, "kept": kept, "lay
 
 @pytest.fixture(scope="module")
 def upstream(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """Read the sources."""
     sources = fetch_sources(runtime_pins(onnxruntime.__version__), "auto").folder / "onnxruntime"
     script = tmp_path_factory.mktemp("read") / "read.py"
     script.write_text(SCRIPT)

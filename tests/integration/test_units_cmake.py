@@ -51,7 +51,6 @@ AWKWARD: Final = "a folder of mine=yours"
 
 
 def config(**types: str) -> str:
-    """Return an operator configuration; each operator with the types that it is limited to."""
     entries = (f'{name}{{"inputs": {{"0": ["{allowed}"]}}}}' if allowed else name for name, allowed in types.items())
     return f"ai.onnx;13;{','.join(entries)}\n"
 
@@ -66,13 +65,11 @@ class Toy:
 
     @contextmanager
     def selective(self, operator_config: str) -> Iterator[SelectiveBuild]:
-        """Hold the tree for these operators."""
         self.notes.clear()
         with self.executor.on_tree(replace(self.job, operator_config=operator_config)) as selective:
             yield selective
 
     def log(self) -> str:
-        """Return what the last builds printed."""
         return self.executor.log.read_text()
 
 
@@ -84,7 +81,6 @@ def users_folders() -> tuple[Path, Path]:
 
 @contextmanager
 def lay_out(folder: Path) -> Iterator[Toy]:
-    """Lay out the sources in a folder, with a cache of their own; zig's is the user's."""
     shutil.copytree(TOY, folder / "sources")
     tools, zig = users_folders()
     (folder / "cache").mkdir()
@@ -119,12 +115,10 @@ def objects(selective: SelectiveBuild) -> set[str]:
 
 
 def library(selective: SelectiveBuild) -> bytes:
-    """Return the library's bytes."""
     return (selective.upstream.paths.configured / "libonnxruntime.so.1.21.0").read_bytes()
 
 
 def call(selective: SelectiveBuild, value: int, folder: Path) -> int:
-    """Load a copy of the library and call it."""
     copy = folder / f"copy-{len(list(folder.iterdir()))}.so"
     copy.write_bytes(library(selective))
     return int(ctypes.CDLL(str(copy)).OrtGetApiBase(value))
@@ -145,7 +139,6 @@ def built(log: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def index(toy: Toy) -> UnitIndex:
-    """Return the index that a full build makes."""
     with toy.selective(EVERYTHING) as selective:
         assert selective.compile_all().code == 0, toy.log()
         return selective.index()
@@ -356,7 +349,6 @@ def test_the_compiler_cache_leaves_the_library_as_it_is(tmp_path: Path) -> None:
 
 
 def test_a_folder_whose_name_ccache_takes_for_a_setting(toy: Toy) -> None:
-    """Words with `=` before the compiler are settings to ccache: without the cache, and saying so."""
     with replace(toy, executor=replace(toy.executor, cached=True)).selective(EVERYTHING) as selective:
         assert selective.compile_all().code == 0
         assert selective.cache_use() is None

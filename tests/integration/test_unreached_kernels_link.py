@@ -57,16 +57,13 @@ class Tree:
 
     @property
     def library(self) -> Path:
-        """The library."""
         return self.paths.configured / "library.so"
 
     def export(self, *names: str) -> None:
-        """Choose what a library is made for."""
         text = f"{{ global: {' '.join(f'{name};' for name in names)} local: *; }};\n"
         write_if_changed(self.paths.configured / "exports.map", text)
 
     def link(self) -> CompileOutcome:
-        """Run ninja."""
         self.links += 1
         done = run((self.paths.tools / "bin" / "ninja",), cwd=self.paths.configured, environment=self.environment)
         return CompileOutcome(code=done.returncode, lines=(*done.stdout.splitlines(), *done.stderr.splitlines()))
@@ -83,7 +80,6 @@ class Tree:
         return read_script(self.paths)
 
     def call(self, name: str, number: int) -> int:
-        """Call one of the library's functions."""
         result: int = getattr(ctypes.CDLL(str(self.library)), name)(number)
         return result
 
@@ -197,7 +193,6 @@ extern "C" int parse(int number) {{ return number + 1; }}
 
 @pytest.mark.parametrize("named", [False, True])
 def test_what_the_linker_optimised_may_name_a_reader_of_messages(tree: Tree, *, named: bool) -> None:
-    """Its one object is read in place of those that it was made of; what it names stays."""
     messages = tree.paths.configured / "onnx" / "onnx-ml.pb.cc"
     messages.parent.mkdir()
     messages.write_text(MESSAGES)

@@ -1,7 +1,4 @@
-"""The arguments of every plan, read by upstream's own `build.py` of the pinned version: no NDK, no compiler.
-
-A flag that upstream renames or drops is found here before anybody waits for a build.
-"""
+"""The arguments of every plan, read by upstream's own `build.py` of the pinned version: no NDK, no compiler."""
 
 import json
 import re
@@ -64,7 +61,6 @@ class Upstream:
         self.script.write_text(SCRIPT)
 
     def call(self, *arguments: str) -> Completed:
-        """Have build.py read arguments."""
         folder = self.sources / "tools" / "ci_build"
         return run([*ISOLATED_PYTHON, self.script, folder, json.dumps(arguments)], environment=self.environment)
 
@@ -76,14 +72,12 @@ class Upstream:
         return understood
 
     def cmake(self) -> str:
-        """Return the text of all its CMake files."""
         files = [*self.sources.glob("cmake/**/*.cmake"), self.sources / "cmake" / "CMakeLists.txt"]
         return "\n".join(file.read_text(encoding="utf-8") for file in files)
 
 
 @pytest.fixture(scope="module")
 def upstream(tmp_path_factory: pytest.TempPathFactory) -> Upstream:
-    """Fetch the sources, or take them from the cache."""
     return Upstream(tmp_path_factory.mktemp("upstream"))
 
 
@@ -117,7 +111,6 @@ JOBS: Final = {
 
 
 def test_there_is_a_plan_for_every_target() -> None:
-    """None is left unread."""
     assert set(TARGETS) <= set(JOBS)
 
 
@@ -167,7 +160,6 @@ def test_upstream_understands_what_is_meant_for_apple(upstream: Upstream, job: B
     ],
 )
 def test_a_flag_that_upstream_does_not_have_is_refused(upstream: Upstream, flag: str, renamed: str) -> None:
-    """So a renamed flag fails here, even when one name is the beginning of the other."""
     arguments = (renamed if word == flag else word for word in JOBS["android-arm64-v8a"].arguments)
     done = upstream.call(*arguments)
     assert done.returncode == 2
@@ -209,7 +201,6 @@ def test_a_clang_of_today_refuses_that_word(tmp_path: Path) -> None:
 
 
 def test_every_definition_of_upstreams_is_one_that_its_cmake_reads(upstream: Upstream) -> None:
-    """By its whole name."""
     text = upstream.cmake()
     for name in {word.partition("=")[0] for job in JOBS.values() for word in definitions_of(job)}:
         if name.startswith("onnxruntime_"):
@@ -218,12 +209,10 @@ def test_every_definition_of_upstreams_is_one_that_its_cmake_reads(upstream: Ups
 
 @pytest.mark.parametrize("job", JOBS.values(), ids=JOBS)
 def test_the_sources_themselves_know_every_option(upstream: Upstream, job: BuildJob) -> None:
-    """As a build asks them before it configures: their own list of options, and their CMake files."""
     require_known(job, upstream.sources, packages_folder("tools", tool_requirements()))
 
 
 def test_an_option_of_another_version_is_refused(upstream: Upstream) -> None:
-    """The list is read, and not empty."""
     newer = with_arguments(replace(JOBS["linux-x64"], ort_version="1.24.4"))
     error = refused(BuildError, require_known, newer, upstream.sources, packages_folder("tools", tool_requirements()))
     assert error.what == "ONNX Runtime 1.24.4 does not know --no_kleidiai, --no_sve"
@@ -241,5 +230,4 @@ def test_every_dependency_is_listed_by_the_name_with_which_it_is_declared(upstre
 
 
 def definitions_of(job: BuildJob) -> tuple[str, ...]:
-    """Return the CMake definitions of a job."""
     return job.arguments[job.arguments.index("--cmake_extra_defines") + 1 :]

@@ -35,7 +35,6 @@ def called(folder: Path, *words: str | Path, **environment: str) -> Completed:
 def test_a_file_that_another_thread_closes_meanwhile_is_not_open(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each of several downloads at once looks at what is open when it renames its own file."""
     rename, real = runpy.run_path(str(HOOK))["unless_open"](os.rename), os.readlink
     (tmp_path / "a").touch()
     with (tmp_path / "other").open("w") as other:
@@ -101,7 +100,6 @@ def test_a_public_release_needs_no_token(apps: Apps) -> None:
 
 
 def test_a_model_is_inspected(tmp_path: Path) -> None:
-    """As text and as JSON."""
     write(tmp_path / "m.onnx", relu())
     done = called(tmp_path, "inspect", "--file", "m.onnx", "--json")
     assert (done.returncode, done.stderr) == (0, "")
@@ -140,13 +138,11 @@ def test_a_model_is_examined_and_prepared(project: Path, words: tuple[str, ...])
 
 
 def test_lint_runs_the_model(project: Path) -> None:
-    """Not only its graph is looked at."""
     (model,) = json.loads(called(project, "lint", "--model", "m.onnx", "--json").stdout)["models"]
     assert not [words for words in model["not_checked"] if "operators cost" not in words]
 
 
 def test_a_model_is_converted_and_checked_against_a_runtime(project: Path) -> None:
-    """It fits the runtime for its own operators."""
     assert called(project, "convert", "--spec", "m.toml").returncode == 0
     (model,) = project.glob("m.ort")
     reduced = called(project, "reduce", "--spec", "m.toml").stdout

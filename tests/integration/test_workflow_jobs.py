@@ -1,10 +1,4 @@
-"""Every script of the workflows that can run within CI's time, as the committed files say it, in a clean clone.
-
-ortrim, bash, git and pip are real. Stand-ins: `gh` (takes the words of the real one and refuses others), `apt-get` and
-`sdkmanager` (write down how they were called), `docker` (knows one digest), github.com (repositories on this machine),
-GitHub's API (as in the tests of its client), Google's list of the SDK. The packages are those of the tests, since
-`./bootstrap` would take a minute.
-"""
+"""Every script of the workflows that can run within CI's time, as the committed files say it, in a clean clone."""
 
 import json
 import os
@@ -41,12 +35,10 @@ CLEAN: Final = "as-it-was-cloned"
 """A tag of the clone: a runner's own checkout may have no branch."""
 ATTESTED: Final = "!github.event.repository.private || vars.ATTEST == 'true'"
 UNTAGGED: Final = next(iter(action_pins()))
-"""An action whose repository has no tag."""
 
 
 @pytest.fixture(scope="module")
 def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return one clean clone for all tests."""
     made = clean_clone(tmp_path_factory.mktemp("clean"))
     take_packages_of_the_tests(made, REDIRECTED)
     git(made, "tag", CLEAN)
@@ -55,7 +47,6 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def workflows(clone: Path) -> dict[str, Any]:
-    """Return the clone's workflows."""
     return read_workflows(clone)
 
 
@@ -91,7 +82,6 @@ def hub(tmp_path: Path, programs: FakePrograms, monkeypatch: pytest.MonkeyPatch)
 
 
 def run(runner: Runner, workflows: dict[str, Any], file: str, job: str, *only: str, **options: Any) -> None:
-    """Run a job's scripts, or some of them, of those that are said to be run here."""
     found = workflows[file]["jobs"][job]
     names = {step["name"] for step in found["steps"] if "run" in step and (not only or step["name"] in only)}
     running = {f"{file}: {job}: {name}" for name in names}
@@ -131,7 +121,6 @@ def test_ci_prepares_its_machine(runner: Runner, workflows: dict[str, Any], prog
 
 
 def test_ci_checks_everything(runner: Runner, workflows: dict[str, Any], programs: FakePrograms) -> None:
-    """Its script calls each check, the README's commands and the other tests; what they say is for CI to find out."""
     (runner.clone / "bootstrap").write_text('#!/bin/sh\necho "called: $*"\n')
     git(runner.clone, "-c", "user.name=x", "-c", "user.email=x@x", "commit", "--quiet", "--all", "--message", "called")
     run(runner, workflows, "ci.yml", "test", "Lint, types, tests")
@@ -177,7 +166,6 @@ def sdk(programs: FakePrograms, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 def test_ci_has_tests_with_each_ndk(
     runner: Runner, workflows: dict[str, Any], programs: FakePrograms, sdk: Path, index: int
 ) -> None:
-    """The SDK's own program is asked for it, and later steps are told where it is; the tests are there."""
     job = workflows["ci.yml"]["jobs"]["android"]
     version = job["strategy"]["matrix"]["ndk"][index]
     assert version.startswith(("27.", "28.")[index])
@@ -191,7 +179,6 @@ def test_ci_has_tests_with_each_ndk(
 
 
 def test_ci_has_a_test_with_bionic(runner: Runner, workflows: dict[str, Any], sdk: Path) -> None:
-    """It is where a machine without an SDK has just built for Android."""
     job = workflows["ci.yml"]["jobs"]["android-without-ndk"]
     assert job["env"] == dict.fromkeys((*SDK_VARIABLES, *VARIABLES), "")
     run(runner, workflows, "ci.yml", "android-without-ndk", "Tests that need bionic")
@@ -216,7 +203,6 @@ def test_ci_runs_an_app_on_each_phone(
 
 @pytest.mark.parametrize(("result", "code"), [("success", 0), ("failure", 19), ("skipped", 19)])
 def test_ci_is_judged(runner: Runner, workflows: dict[str, Any], result: str, code: int) -> None:
-    """By the results of all jobs, of which the last may not have been skipped."""
     needs = workflows["ci.yml"]["jobs"]["required"]["needs"]
     results = {name: {"result": "success", "outputs": {}} for name in needs}
     runner.values["toJSON(needs)"] = json.dumps({**results, needs[-1]: {"result": result, "outputs": {}}})
@@ -224,7 +210,6 @@ def test_ci_is_judged(runner: Runner, workflows: dict[str, Any], result: str, co
 
 
 def test_a_release_is_drafted_and_published(runner: Runner, workflows: dict[str, Any], hub: Path) -> None:
-    """From the deliveries that passed to what everybody sees; a draft can be made again, and nothing published."""
     for target in ("linux-x64", "linux-arm64", "linux-armhf"):
         folder = runner.clone / "deliveries" / f"delivered-silero-vad-{target}"
         folder.mkdir(parents=True)
@@ -275,11 +260,7 @@ def test_a_tag_that_is_not_there_is_not_released(runner: Runner, workflows: dict
 def test_pins_are_updated_and_proposed(
     runner: Runner, workflows: dict[str, Any], hub: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Actions, images, a version that upstream lists; then one pull request, with the reports' comparison.
-
-    One action has no release, which stops nothing else. The package index has no such version, so that it is refused
-    with the reason.
-    """
+    """Actions, images, a version that upstream lists; then one pull request, with the reports' comparison."""
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(repositories(tmp_path / "hub", untagged=UNTAGGED)))
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     with GitHubService(VirtualClock()).running() as service, googles_list(tmp_path / "google") as google:
@@ -336,7 +317,6 @@ def carry_over(clone: Path, jobs: dict[str, Any]) -> None:
 
 
 def lay_out_reports(proposal: Path) -> None:
-    """Leave what the step that builds would have left."""
     for name in ("last", "newest"):
         (proposal / name).mkdir()
         (proposal / name / "report.json").write_bytes((DATA / f"against-{name}.json").read_bytes())
@@ -353,7 +333,6 @@ def test_no_script_is_forgotten(workflows: dict[str, Any]) -> None:
 
 
 def test_the_page_of_scripts_is_up_to_date(workflows: dict[str, Any]) -> None:
-    """docs/dev/workflow-scripts.md is what the lists come to now."""
     text = page(scripts(workflows))
     if os.environ.get("ORTRIM_WRITE_DOCS"):
         PAGE.write_text(text, encoding="utf-8")

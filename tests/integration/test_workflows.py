@@ -57,7 +57,6 @@ def workflows(tools: Path) -> dict[str, Any]:
 
 
 def written(folder: Path, text: str) -> Path:
-    """Write a workflow where tools look for one."""
     path = folder / ".github" / "workflows" / "bad.yml"
     path.parent.mkdir(parents=True)
     path.write_text(text)
@@ -70,7 +69,6 @@ def zizmor(tools: Path, *paths: Path) -> Completed:
 
 
 def zizmor_of_users(tools: Path, *paths: Path) -> Completed:
-    """Run zizmor as those do who do not ask for more."""
     return run((tools / "bin" / "zizmor", "--offline", "--no-progress", "--color=never", *paths))
 
 
@@ -87,7 +85,6 @@ def actionlint(tools: Path, *paths: Path) -> Completed:
 
 @pytest.mark.parametrize("check", [zizmor, check_jsonschema, actionlint])
 def test_nothing_is_found(tools: Path, check: Any) -> None:
-    """In no workflow, by no tool."""
     done = check(tools, *FILES)
     assert done.returncode == 0, done.stdout + done.stderr
 
@@ -109,7 +106,6 @@ def test_nothing_is_found_in_actions(tools: Path, check: Any) -> None:
 
 
 def test_the_action_takes_inputs_of_the_build(tools: Path, workflows: dict[str, Any]) -> None:
-    """With the same defaults, but for the buildspec, which is the caller's."""
     reader = READER.replace("rpartition", "partition")
     done = run((*ISOLATED_PYTHON, "-c", reader, ACTIONS[0]), environment=environment_with(tools))
     (action,) = json.loads(done.stdout).values()
@@ -130,21 +126,18 @@ def test_the_action_takes_inputs_of_the_build(tools: Path, workflows: dict[str, 
     ],
 )
 def test_something_would_be_found(tools: Path, tmp_path: Path, check: Any, text: str, words: tuple[str, ...]) -> None:
-    """They are the real ones."""
     done = check(tools, written(tmp_path, text))
     assert done.returncode != 0
     assert [word for word in words if word not in done.stdout + done.stderr] == []
 
 
 def jobs(workflows: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield every job with its place."""
     for file, workflow in workflows.items():
         for name, job in workflow["jobs"].items():
             yield f"{file}: {name}", job
 
 
 def test_a_job_may_only_what_it_says(workflows: dict[str, Any]) -> None:
-    """Nothing comes from the top; who may write says what."""
     assert [file for file, workflow in workflows.items() if workflow["permissions"] != {}] == []
     writing = {
         place: sorted(key for key, value in job["permissions"].items() if value == "write")
@@ -170,7 +163,6 @@ def test_who_may_write_runs_nothing_of_others(workflows: dict[str, Any]) -> None
 
 
 def test_what_another_job_left_is_unpacked_beside_the_checkout(workflows: dict[str, Any]) -> None:
-    """Never over it: the scripts that run afterwards, with what a job may write, are those that were checked out."""
     folders = {
         f"{place}: {step['name']}": step["with"]["path"]
         for place, job in jobs(workflows)
@@ -242,7 +234,6 @@ def test_jobs_ask_the_matrix_for_what_it_has(workflows: dict[str, Any], name: st
 
 
 def test_jobs_ask_for_outputs_that_there_are(workflows: dict[str, Any]) -> None:
-    """Of jobs that they wait for."""
     all_jobs = workflows["build.yml"]["jobs"]
     for name, job in all_jobs.items():
         for needed, output in re.findall(r"needs\.(\w+)\.outputs\.(\w+)", json.dumps(job)):
@@ -270,7 +261,6 @@ def test_a_release_is_published_without_what_failed(workflows: dict[str, Any]) -
 
 
 def test_what_passed_is_attested_though_another_target_failed(workflows: dict[str, Any]) -> None:
-    """A delivery that is not there, or that says that it failed, is passed over; the jobs of the others run."""
     attest = workflows["build.yml"]["jobs"]["attest"]
     assert attest["if"].startswith("${{ !cancelled() && inputs.attest && ")
     download, sign, mark = attest["steps"]
@@ -281,7 +271,6 @@ def test_what_passed_is_attested_though_another_target_failed(workflows: dict[st
 
 
 def test_a_version_is_released_and_no_tag_that_moves(workflows: dict[str, Any]) -> None:
-    """`v1`, by which other repositories call build.yml, is moved to each new version."""
     (pattern,) = workflows["release.yml"]["on"]["push"]["tags"]
     assert [tag for tag in ("v1", "v10", "v1.2", "v1.2.0", "v0.1.0rc1") if fnmatch(tag, pattern)] == [
         tag for tag in ("v1.2", "v1.2.0", "v0.1.0rc1") if TAG.fullmatch(tag)

@@ -1,8 +1,4 @@
-"""The workflows as programs: `act` reads the committed files, decides which jobs there are, and runs them here.
-
-Real: what is committed, bash, git, ortrim, its compilers, the emulator. Stand-ins: GitHub's own actions, `gh`, and
-GitHub's API, from which an app in another folder fetches what a run left.
-"""
+"""The workflows as programs: `act` reads the committed files, decides which jobs there are, and runs them here."""
 
 import json
 import os
@@ -47,10 +43,7 @@ PROGRAM: Final = "from ortrim.cli.program import main; main()"
 
 @pytest.fixture
 def act(tmp_path: Path) -> Act:
-    """Return a runner that has the user's cache, in which a demo that was built before need not be compiled again.
-
-    What was compiled is delivered on another machine, where nothing was.
-    """
+    """Return a runner that has the user's cache, in which a demo that was built before need not be compiled again."""
     made = new_act(tmp_path, cache_folder("builds").parent)
     link_fetched(tmp_path / "cache-of-deliver")
     replace_in(made.clone / "buildspecs" / "silero-vad.toml", BUDGETS, "budgets = { library_ratio = 0.06 }")
@@ -59,13 +52,11 @@ def act(tmp_path: Path) -> Act:
 
 
 def link_fetched(cache: Path) -> None:
-    """Lay out a cache with nothing in it but what the user's has fetched."""
     cache.mkdir()
     link_parts(cache, {kind: cache_folder(kind) for kind in FETCHED})
 
 
 def replace_in(path: Path, old: str, new: str) -> None:
-    """Replace what is in a file once."""
     text = path.read_text()
     assert text.count(old) == 1, old
     path.write_text(text.replace(old, new))
@@ -82,13 +73,11 @@ def require_success(done: Completed, test: str = "") -> None:
 
 
 def ended(done: Completed) -> dict[str, str]:
-    """Return how each job ended, by its name."""
     lines = [line for line in done.stdout.splitlines() if "🏁" in line]
     return {line.partition("/")[2].partition("]")[0].strip(): line.rpartition(" ")[2] for line in lines}
 
 
 def files_in(folder: Path) -> dict[str, bytes]:
-    """Return what lies in a folder, by path."""
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
@@ -106,7 +95,6 @@ def github_with(folder: Path) -> Iterator[tuple[FetchService, dict[str, str]]]:
 
 
 def fetch(folder: Path, environment: dict[str, str], *words: str) -> dict[str, bytes]:
-    """Fetch into an app's folder, and return the files that came."""
     argv = (sys.executable, "-c", PROGRAM, "fetch", "--repo", "octo/ort", *words)
     done = run(argv, cwd=folder / "app", environment=environment)
     assert done.returncode == 0, done.stderr
@@ -120,10 +108,7 @@ def left_by(act: Act, commit: str = COMMIT) -> tuple[Artifact, ...]:
 
 
 def test_a_dispatched_build_is_fetched_by_an_app(act: Act, tmp_path: Path) -> None:
-    """From the plan to artifacts that are whole; an app then has from the run what it delivered.
-
-    Its machine has nothing in its cache; nor has that which packages, but for what can be fetched.
-    """
+    """From the plan to artifacts that are whole; an app then has from the run what it delivered."""
     done = act.dispatch("build.yml", target="linux-x*")
     require_success(done, BUILD)
     assert ended(done) == dict.fromkeys(("plan", "compile linux-x64", "deliver linux-x64"), "succeeded")
@@ -241,7 +226,6 @@ def test_a_build_for_arm64_is_verified_in_an_emulator(act: Act) -> None:
 
 @pytest.mark.slow
 def test_a_compile_that_fails_ends_the_run(act: Act) -> None:
-    """With the compiler's words in its own job; nothing is delivered, and the job that would says which one failed."""
     source = act.clone / "runner" / "runner.c"
     source.write_text(f"{source.read_text()}\n#error broken on purpose\n")
     act.commit()
@@ -276,12 +260,10 @@ import os, signal, sys
 if "ci.deliver" in sys.orig_argv:
     os.kill(os.getpid(), signal.SIGKILL)
 """
-"""What a machine does that has no memory left."""
 
 
 @pytest.mark.slow
 def test_a_failed_job_is_run_again(act: Act) -> None:
-    """As GitHub's "re-run failed jobs", which act does not have: it runs the jobs that are needed, too."""
     (act.folder / "start-up.py").write_text(DYING)
     done = act.dispatch("build.yml", target="linux-x*")
     assert ended(done) == {"plan": "succeeded", "compile linux-x64": "succeeded", "deliver linux-x64": "failed"}
@@ -315,7 +297,6 @@ def test_a_cancelled_run_leaves_no_process(tmp_path: Path) -> None:
 
 
 def await_true(question: Callable[[], bool]) -> None:
-    """Wait until something is so."""
     ends = time.monotonic() + PATIENCE_SECONDS
     while not question():
         assert time.monotonic() < ends
@@ -324,10 +305,7 @@ def await_true(question: Callable[[], bool]) -> None:
 
 @pytest.mark.slow
 def test_a_pushed_tag_is_released_and_fetched(act: Act, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Built, attested, drafted, published; an app then fetches from the release what the run delivered, and runs.
-
-    Reduced to one spec and one target.
-    """
+    """Built, attested, drafted, published; an app then fetches from the release what the run delivered, and runs."""
     workflow = act.clone / ".github" / "workflows" / "release.yml"
     specs = "          - buildspecs/multi-model.toml\n          - buildspecs/silero-vad.toml\n"
     replace_in(
@@ -358,10 +336,7 @@ def test_a_pushed_tag_is_released_and_fetched(act: Act, tmp_path: Path, monkeypa
 
 @pytest.mark.slow
 def test_pins_are_updated_by_schedule(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Newer actions and images, a version that the index does not have, the demo built; then one pull request.
-
-    Of the pinned versions only the one is left whose sources Debian has.
-    """
+    """Newer actions and images, a version that the index does not have, the demo built; then one pull request."""
     kept = {path.name: path for path in cache_folder("builds").parent.iterdir() if path.name != "downloads"}
     (tmp_path / "machine").mkdir()
     link_parts(tmp_path / "machine", kept)  # what is downloaded from stand-ins is nothing for the user's cache

@@ -43,7 +43,6 @@ cp "{recorded}" "$folder/ai/onnxruntime/OnnxRuntime.class"
 
 
 def members(abis: tuple[str, ...] = ABIS) -> dict[str, bytes]:
-    """Return the members of an AAR that nothing is wrong with."""
     return {
         "AndroidManifest.xml": MANIFEST,
         "R.txt": b"",
@@ -54,7 +53,6 @@ def members(abis: tuple[str, ...] = ABIS) -> dict[str, bytes]:
 
 
 def zipped(content: Mapping[str, bytes]) -> bytes:
-    """Return a zip archive with these members."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, data in content.items():
@@ -63,17 +61,13 @@ def zipped(content: Mapping[str, bytes]) -> bytes:
 
 
 def facts_of(folder: Path, content: Mapping[str, bytes]) -> AarFacts:
-    """Write an AAR with these members and read it."""
     path = folder / "library.aar"
     path.write_bytes(zipped(content))
     return read_aar(path)
 
 
 def with_program_header(library: bytes, kind: int, field: int, value: int) -> bytes:
-    """Return a 64-bit library with 8 bytes (4 in the first two fields) of its first header of a kind replaced.
-
-    `field` counts p_type, p_flags, p_offset, p_vaddr, p_paddr, p_filesz, p_memsz, p_align from 0.
-    """
+    """Return a 64-bit library with 8 bytes (4 in the first two fields) of its first header of a kind replaced."""
     (start,), (count,) = struct.unpack_from("<Q", library, 32), struct.unpack_from("<H", library, 56)
     headers = range(start, start + 56 * count, 56)
     header = next(place for place in headers if struct.unpack_from("<I", library, place)[0] == kind)
@@ -84,10 +78,7 @@ def with_program_header(library: bytes, kind: int, field: int, value: int) -> by
 
 
 def with_program_header_32(library: bytes, kind: int, field: int, value: int) -> bytes:
-    """Do the same with a 32-bit library.
-
-    `field` counts p_type, p_offset, p_vaddr, p_paddr, p_filesz, p_memsz, p_flags, p_align from 0.
-    """
+    """Do the same with a 32-bit library."""
     (start,), (count,) = struct.unpack_from("<I", library, 28), struct.unpack_from("<H", library, 44)
     headers = range(start, start + 32 * count, 32)
     header = next(place for place in headers if struct.unpack_from("<I", library, place)[0] == kind)
@@ -106,7 +97,6 @@ def fake_jdk(folder: Path) -> Jdk:
 
 
 def android_plan(abis: tuple[str, ...] = ABIS, version: str = "1.21.0", **android: Any) -> BuildPlan:
-    """Return a plan for some ABIs; `android` are keys of the buildspec's table of that name."""
     targets = tuple(TargetSpec(id=f"android-{abi}") for abi in abis)
     spec = sample_spec(targets=targets, android=AndroidSpec(**android), onnxruntime=RuntimeSpec(version=version))
     planned = PlannedModel(
@@ -127,7 +117,6 @@ def android_plan(abis: tuple[str, ...] = ABIS, version: str = "1.21.0", **androi
 def aar_inputs(
     folder: Path, abis: tuple[str, ...] = ABIS, version: str = "1.21.0", *, assets: bool = False, **android: Any
 ) -> AarInputs:
-    """Lay out what builds of some ABIs leave in `folder`, and return the inputs of their AAR."""
     plan = android_plan(abis, version, **android)
     (folder / "java" / "ai").mkdir(parents=True)
     (folder / "java" / "ai" / "OnnxRuntime.java").write_bytes((RECORDED / "OnnxRuntime.java").read_bytes())

@@ -1,8 +1,4 @@
-"""What GitHub's own actions do, for workflows that `act` runs here: a program that composite actions call.
-
-Each takes the inputs of the real one from the environment, as GitHub names them for actions in JavaScript, and does
-what the real one's page says. Artifacts are folders.
-"""
+"""What GitHub's own actions do, for workflows that `act` runs here: a program that composite actions call."""
 
 import glob
 import json
@@ -24,15 +20,11 @@ ARTIFACTS: Final = FOLDER / "artifacts"
 
 
 def given(name: str, default: str = "") -> str:
-    """Return an input."""
     return os.environ.get(f"INPUT_{name.upper()}", "") or default
 
 
 def checkout() -> None:
-    """Clone what was pushed, at the commit of the run or another; packages of ortrim itself are those of the tests.
-
-    The cache is that of the job's machine, `cache-of-JOB`, where there is one.
-    """
+    """Clone what was pushed, at the commit of the run or another; packages of ortrim itself are those of the tests."""
     git(WORKSPACE, "clone", "--quiet", str(FOLDER / "origin.git"), ".")
     git(WORKSPACE, "checkout", "--quiet", given("ref", os.environ["GITHUB_SHA"]))
     if (WORKSPACE / "bootstrap").exists():
@@ -42,7 +34,6 @@ def checkout() -> None:
 
 
 def packages(checkout: Path) -> None:
-    """Let a checkout of ortrim find its packages in place."""
     take_packages_of_the_tests(checkout, (FOLDER / "start-up.py").read_text())
 
 
@@ -92,7 +83,6 @@ def restore() -> None:
 
 
 def save() -> None:
-    """Write down the key of a folder that is there."""
     assert (WORKSPACE / given("path")).is_dir(), given("path")
     note("saved", given("key"))
 
@@ -105,7 +95,6 @@ def attest() -> None:
 
 
 def note(name: str, what: object) -> None:
-    """Add a line to a file that tests read."""
     with (FOLDER / f"{name}.jsonl").open("a") as file:
         file.write(json.dumps(what) + "\n")
 

@@ -1,9 +1,4 @@
-"""`act` as GitHub's runner: it reads the workflows of a clone, decides and runs their jobs on this machine.
-
-Stand-ins: GitHub's own actions (`act_actions.py`), each under the commit that is pinned, so that an action which nobody
-put here ends the run. What act 0.2.89 cannot: `uses: $/...`, by which GitHub means the repository of the file that says
-so. In a clone it is `./`, the checkout; for files that another repository calls it is `octo/ortrim@v1`, a clone, too.
-"""
+"""`act` as GitHub's runner: it reads the workflows of a clone, decides and runs their jobs on this machine."""
 
 import json
 import os
@@ -57,11 +52,9 @@ class Act:
 
     @property
     def artifacts(self) -> Path:
-        """Where each artifact is a folder."""
         return self.folder / "artifacts"
 
     def notes(self, name: str) -> list[Any]:
-        """Return what a stand-in wrote down."""
         path = self.folder / f"{name}.jsonl"
         return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
@@ -76,11 +69,9 @@ class Act:
         )
 
     def dispatch(self, workflow: str, *words: str, **inputs: str) -> Completed:
-        """Trigger a workflow as a person does, with inputs."""
         return self.run("workflow_dispatch", workflow, *words, payload={"inputs": inputs})
 
     def start(self, event: str, workflow: str, *words: str) -> "subprocess.Popen[str]":
-        """Start a workflow; what it prints can be read while it runs."""
         (self.folder / "uploaded").write_text("")
         return subprocess.Popen(
             self._words(event, workflow, *words),

@@ -1,9 +1,4 @@
-"""A machine that adb reaches: adbd in namespaces of its own (network, files, processes), and adb's server beside it.
-
-adbd listens on all interfaces without asking who comes, so it must never run in the machine's own network. The server
-is reached from outside through a socket file; when the outer process ends, so does all within. Not ports 5555 to 5585:
-adb finds those by itself, and there would be two devices.
-"""
+"""A machine that adb reaches: adbd in namespaces of its own (network, files, processes), and adb's server beside it."""
 
 import os
 import shutil
@@ -60,11 +55,9 @@ class AdbMachine:
     init: int
 
     def shell(self, script: str, serial: str | None = None) -> Completed:
-        """Run a script on a device, by plain adb."""
         return self.client.run("-s", serial or self.serials[0], "shell", script, timeout_seconds=20)
 
     def kill_daemon(self, index: int = 0) -> None:
-        """Kill a device's adbd, as pulling the cable does."""
         number = (self.folder / f"{PORTS[index]}.pid").read_text().strip()
         done = self.inside("kill", "-9", number)
         assert done.returncode == 0, done.stderr
@@ -97,7 +90,6 @@ class AdbMachine:
 
 
 def until(condition: object, complaint: str, seconds: float = READY_SECONDS) -> None:
-    """Wait until a condition holds; fail with a complaint when it never does."""
     assert callable(condition)
     end = time.monotonic() + seconds
     while not condition():
@@ -107,7 +99,6 @@ def until(condition: object, complaint: str, seconds: float = READY_SECONDS) -> 
 
 @contextmanager
 def adb_machine(shims: dict[str, str], *, devices: int = 1, megabytes: int = 192) -> Iterator[AdbMachine]:
-    """Run a machine with `shims` as its own programs, and end it with everything in it."""
     folder = Path(tempfile.mkdtemp(prefix="ortrim-adb-", dir="/tmp"))
     try:
         programs = folder / "shims"

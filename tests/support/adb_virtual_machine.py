@@ -1,8 +1,4 @@
-"""An arm64 machine under qemu that adb reaches: Debian's adbd behind a port of this machine's loopback.
-
-adbd asks nobody who they are, so the port is on loopback alone, and the machine itself reaches nothing (`restrict=on`).
-Not ports 5555 to 5585: adb finds those by itself, and there would be two devices.
-"""
+"""An arm64 machine under qemu that adb reaches: Debian's adbd behind a port of this machine's loopback."""
 
 import os
 import shutil
@@ -59,7 +55,6 @@ class AdbVirtualMachine:
     process: subprocess.Popen[bytes]
 
     def shell(self, script: str) -> Completed:
-        """Run a script on it, by plain adb."""
         return self.client.run("-s", self.serial, "shell", script, timeout_seconds=60)
 
     def processes(self, word: str) -> list[str]:
@@ -68,7 +63,6 @@ class AdbVirtualMachine:
         return [line for line in lines if word in line and not line.startswith("Z")]
 
     def kill(self) -> None:
-        """Kill qemu, as a power cut ends a phone."""
         self.process.kill()
         self.process.wait()
 
@@ -77,7 +71,6 @@ class AdbVirtualMachine:
 def adb_virtual_machine(
     *, cpu: str = "cortex-a76", memory_mib: int = 384, disk_mib: int = 192
 ) -> Iterator[AdbVirtualMachine]:
-    """Run a machine, connected, and end it with adb's server. Its disk is of the same memory."""
     place = Path(tempfile.mkdtemp(prefix="ortrim-adb-", dir="/tmp"))
     try:
         (place / "initrd").write_bytes(compress(write_archive(_entries(disk_mib))))
@@ -140,7 +133,6 @@ def _started(words: tuple[str, ...], place: Path) -> Iterator[subprocess.Popen[b
 
 @contextmanager
 def _client(place: Path) -> Iterator[AdbClient]:
-    """Run adb with a key and a server of its own."""
     socket_file = f"localfilesystem:{place / 'socket'}"
     client = find_adb({"PATH": os.environ["PATH"], "HOME": str(place), "ADB_SERVER_SOCKET": socket_file})
     try:

@@ -1,7 +1,4 @@
-"""An app with our AAR, made by Android's Gradle plugin: its project, what it is asked to run, and what it left.
-
-Requests and results are words between white space, and the bytes of a tensor where a word says how many follow.
-"""
+"""An app with our AAR, made by Android's Gradle plugin: its project, what it is asked to run, and what it left."""
 
 import json
 import re
@@ -30,22 +27,18 @@ PROJECT: Final = Path(__file__).parents[1] / "integration" / "data" / "android_a
 MAIN: Final = PROJECT / "src" / "main"
 LEVELS: Final = {"ORT_DISABLE_ALL": 0, "ORT_ENABLE_ALL": 99}
 MODES: Final = {"ORT_SEQUENTIAL": 0, "ORT_PARALLEL": 1}
-"""The numbers of the C API."""
 HEAD: Final = re.compile(rb"([0-9 ]+)\n")
 """Of a tensor: how many dimensions, their sizes, and how many bytes follow."""
 MEDIA: Final = "/sdcard/Android/media/ortrim.app"
 APIS: Final = ("java", "cpp")
-"""How the files of results end."""
 
 
 def subjects_of(planned: Planned) -> tuple[ModelUnderTest, ...]:
-    """Return the models of a plan with the full runtime's outputs."""
     with Console().step("references") as step:
         return _subjects(planned, planned.plan.targets[0].job.target, step)
 
 
 def write_requests(folder: Path, session: str, subjects: Sequence[ModelUnderTest]) -> None:
-    """Write a request for each model into a folder: its settings in the text of `session.json`, then its cases."""
     settings = from_json(SessionFile, session).models
     folder.mkdir(parents=True)
     for subject in subjects:
@@ -70,7 +63,6 @@ def _tensor(path: Path) -> bytes:
 
 
 def parity(subject: ModelUnderTest, results: Path, folder: Path) -> tuple[OutputParity, ...]:
-    """Compare the outputs in a file of results with the full runtime's; they are laid out in a folder for that."""
     data = results.read_bytes()
     cases = []
     for case in subject.cases:
@@ -95,7 +87,6 @@ def parity(subject: ModelUnderTest, results: Path, folder: Path) -> tuple[Output
 
 
 def write_app(folder: Path, package: Path, subjects: Sequence[ModelUnderTest]) -> None:
-    """Write the project of an app that takes the AAR from a package's Maven repository, and runs all of its models."""
     manifest = json.loads((package / "manifest.json").read_text())
     shutil.copytree(PROJECT, folder)
     shutil.copytree(package / "maven", folder / "maven")
@@ -117,7 +108,6 @@ def run_app(project: Path, results: Path) -> None:
 
 
 def done(words: tuple[str | Path, ...], cwd: Path | None = None) -> Completed:
-    """Run a program that must succeed."""
     completed = run(words, cwd=cwd, timeout_seconds=1800)
     assert completed.returncode == 0, completed.stdout[-5000:] + completed.stderr[-5000:]
     return completed

@@ -1,8 +1,4 @@
-"""A root folder like Android's, from Debian trixie's packages: adbd, mksh as the shell and toybox, fetched by apt.
-
-apt checks the packages against the suite's signed index, in folders of its own; what came is written down beside the
-root (`packages.json`: name, version and SHA-256 of each). Nothing of this machine's system changes.
-"""
+"""A root folder like Android's, from Debian trixie's packages: adbd, mksh as the shell and toybox, fetched by apt."""
 
 import json
 import platform
@@ -25,7 +21,6 @@ PACKAGES: Final = (
 """The programs, then all that they need; the C++ library also serves the official runtime."""
 ARCHITECTURES: Final[Mapping[str, str]] = {"x86_64": "amd64", "aarch64": "arm64"}
 LAYOUT: Final = "4"
-"""Another number makes another root."""
 MOUNT_POINTS: Final = ("data/local/tmp", "dev", "locked", "proc", "shims", "tmp")
 LINKS: Final = {"lib": "usr/lib", "lib64": "usr/lib64", "bin": "system/bin"}
 TOYBOX: Final = (

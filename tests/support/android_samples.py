@@ -1,8 +1,4 @@
-"""Small libraries for Android: recorded under `tests/unit/binaries/data/android`, and how zig links them.
-
-They are what the NDK would link, but for their size: against stubs of Bionic's libraries with its versions of symbols,
-with the NDK's note, and with the names and options of a build. `integration/test_android_aar.py` links them anew.
-"""
+"""Small libraries for Android: recorded under `tests/unit/binaries/data/android`, and how zig links them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -72,10 +68,7 @@ EXPORTS: Final = "VERS_1.21.0 { global: OrtGetApiBase; local: *; };"
 
 @dataclass(frozen=True, kw_only=True)
 class Sample:
-    """A library: the file it is recorded in, its ABI, its name, what it is compiled with, and what it needs.
-
-    `relro_bytes` is what its RELRO ends at a multiple of.
-    """
+    """A library: the file it is recorded in, its ABI, its name, what it is compiled with, and what it needs."""
 
     file: str
     abi: str = "arm64-v8a"
@@ -128,12 +121,10 @@ SAMPLES: Final = (
 
 
 def sample(file: str) -> bytes:
-    """Return a recorded library."""
     return (RECORDED / file).read_bytes()
 
 
 def link_samples(zig: Path, folder: Path, work: Path) -> None:
-    """Link every sample into `folder`; `work` is an empty folder for what they are made from."""
     (work / "source.c").write_text(SOURCE)
     (work / "exports.map").write_text(EXPORTS)
     for abi in TRIPLES:

@@ -1,7 +1,4 @@
-"""Tools of others that read what we pack: Android's aapt2, and ProGuard, whose rules R8 takes; from Debian trixie.
-
-Nothing of this machine's system changes.
-"""
+"""Tools of others that read what we pack: Android's aapt2, and ProGuard, whose rules R8 takes; from Debian trixie."""
 
 import platform
 from pathlib import Path
@@ -19,7 +16,6 @@ PACKAGES: Final = (
     "libproguard-java", "libprotobuf32t64", "libstdc++6", "zlib1g",
 )  # fmt: skip
 LAYOUT: Final = "1"
-"""Another number makes another root."""
 
 
 def tools_root() -> Path:

@@ -1,7 +1,4 @@
-"""Android's own unwinder, by which debuggerd walks the stacks of crashes: that of Android 10, from Debian bookworm.
-
-Later versions of Debian have it without its headers. Nothing of this machine's system changes.
-"""
+"""Android's own unwinder, by which debuggerd walks the stacks of crashes: that of Android 10, from Debian bookworm."""
 
 import platform
 from pathlib import Path
@@ -18,7 +15,6 @@ PACKAGES: Final = (
     "libc6", "libgcc-s1", "libstdc++6",
 )  # fmt: skip
 LAYOUT: Final = "1"
-"""Another number makes another root."""
 REPORTER: Final = """\
 #include <backtrace/Backtrace.h>
 #include <signal.h>
@@ -43,7 +39,6 @@ __attribute__((constructor)) static void listen() {
 
 
 def crash(program: Path, library: Path) -> list[str]:
-    """Compile a C++ program against a library, let it crash, and return the lines that Android's unwinder reports."""
     root, folder = _root(), program.parent
     (folder / "reporter.cc").write_text(REPORTER)
     (unwinder,) = root.rglob("libbacktrace.so.0")

@@ -27,14 +27,12 @@ SOURCES: Final = (
 
 
 def apple_plan(targets: tuple[str, ...] = TARGETS, apple: AppleSpec = SAMPLE_APPLE) -> BuildPlan:
-    """Return a plan for some targets."""
     model = replace(MODELS[0], name="vad", style="runtime", ort_sha256=hashlib.sha256(MODEL).hexdigest())
     selected = tuple(TargetSpec(id=target) for target in targets)
     return sample_plan(selected=selected, models=(model,), apple=apple)
 
 
 def apple_inputs(folder: Path, targets: tuple[str, ...] = TARGETS, apple: AppleSpec = SAMPLE_APPLE) -> AppleInputs:
-    """Lay out what builds of some targets leave in `folder`, and return the inputs of their package."""
     plan = apple_plan(targets, apple)
     for name in SOURCES:
         (folder / "objectivec" / name).parent.mkdir(parents=True, exist_ok=True)

@@ -1,10 +1,4 @@
-"""Small libraries for Apple's systems: recorded under `tests/unit/binaries/data/apple`, and how zig links them.
-
-They are real Mach-O files, but small. `integration/test_apple_binaries.py` links them anew and compares. Around them
-this makes the frameworks and xcframeworks that tests read and break. zig 0.17 crashes when it links a library for
-devices that imports anything; theirs is the arm64 simulator's with another platform in its load command, which is what
-Apple's `vtool -set-build-version` changes.
-"""
+"""Small libraries for Apple's systems: recorded under `tests/unit/binaries/data/apple`, and how zig links them."""
 
 import io
 import plistlib
@@ -77,12 +71,10 @@ SAMPLES: Final = (
 
 
 def sample(file: str) -> bytes:
-    """Return a recorded file."""
     return (RECORDED / file).read_bytes()
 
 
 def link_samples(zig: Path, folder: Path, work: Path) -> None:
-    """Make every sample in `folder`; `work` is an empty folder for what they are made from."""
     (work / "source.c").write_text(SOURCE)
     (work / "other.c").write_text(OTHER)
     other = Sample(file="libother.dylib", target=SIMULATOR, install_name="/opt/homebrew/lib/libother.dylib")
@@ -115,7 +107,6 @@ def with_build(data: bytes, *, platform: int | None = None, minimum: tuple[int, 
 
 
 def load_command(data: bytes, kind: int) -> int:
-    """Return where the first load command of a kind is in a thin 64-bit file. Raises StopIteration without one."""
     place, (count,) = 32, struct.unpack_from("<I", data, 16)
     for _ in range(count):
         found, size = struct.unpack_from("<II", data, place)
@@ -126,7 +117,6 @@ def load_command(data: bytes, kind: int) -> int:
 
 
 def device_library() -> bytes:
-    """Return a library for devices."""
     return with_build(sample("simulator-arm64.dylib"), platform=DEVICE)
 
 
@@ -156,7 +146,6 @@ Files = dict[str, bytes | str]
 
 
 def plist(content: Mapping[str, Any]) -> bytes:
-    """Return a property list."""
     return plistlib.dumps(dict(content))
 
 
@@ -176,7 +165,6 @@ def framework_plist(platform: str, key: str, minimum: str, **other: Any) -> dict
 
 
 def flat_framework(binary: bytes, platform: str = "iPhoneOS") -> Files:
-    """Return a framework for a phone or its simulator."""
     return {
         "onnxruntime": binary,
         "Info.plist": plist(framework_plist(platform, "MinimumOSVersion", "15.1")),
@@ -187,7 +175,6 @@ def flat_framework(binary: bytes, platform: str = "iPhoneOS") -> Files:
 
 
 def mac_framework(binary: bytes) -> Files:
-    """Return a framework for a Mac, with its version and links to it."""
     flat = flat_framework(binary)
     files: Files = {f"Versions/A/{name}": flat[name] for name in ("onnxruntime", HEADER, "Modules/module.modulemap")}
     files["Versions/A/Resources/Info.plist"] = plist(framework_plist("MacOSX", "LSMinimumSystemVersion", "13.4"))
@@ -196,7 +183,6 @@ def mac_framework(binary: bytes) -> Files:
 
 
 def entry(identifier: str, library: str = "onnxruntime.framework", **other: Any) -> dict[str, Any]:
-    """Return an entry of AvailableLibraries; its identifier tells most of it."""
     platform, architectures, *variant = identifier.split("-")
     found = [{"x86": "x86_64", "64": ""}.get(name, name) for name in architectures.split("_")]
     return {
@@ -210,7 +196,6 @@ def entry(identifier: str, library: str = "onnxruntime.framework", **other: Any)
 
 
 def xcframework_plist(*entries: dict[str, Any], **other: Any) -> bytes:
-    """Return an xcframework's Info.plist."""
     content = {
         "AvailableLibraries": list(entries),
         "CFBundlePackageType": "XFWK",
@@ -241,7 +226,6 @@ def xcframework_files() -> Files:
 
 
 def write_files(folder: Path, files: Files) -> Path:
-    """Write files and links into a folder, and return it."""
     for name, content in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -52,17 +52,14 @@ __attribute__((visibility("default"))) int OrtGetApiBase(void) { return CALL; }
 
 
 def recorded(target: str) -> bytes:
-    """Return the recorded library of a target."""
     return (RECORDED / f"{target}.dylib").read_bytes()
 
 
 def install_name(target: str) -> str:
-    """Return the name under which apps look for a target's library."""
     return f"@rpath/onnxruntime.framework/{'Versions/A/' if target in VERSIONED else ''}onnxruntime"
 
 
 def link_slice(zig: Path, target: str, work: Path, *words: str, name: str = "") -> bytes:
-    """Return a library for a target; `work` is a folder for what it is made from, `words` are the compiler's."""
     stub = work / "libSystem.tbd"
     stub.write_text(STUB.format(targets=", ".join(STUB_TARGETS), symbols=", ".join(SYMBOLS)))
     compiled, linked = work / f"{target}.o", work / f"{target}.dylib"
@@ -74,14 +71,12 @@ def link_slice(zig: Path, target: str, work: Path, *words: str, name: str = "") 
 
 
 def compile_slice(zig: Path, target: str, work: Path, destination: Path, *words: str) -> None:
-    """Compile the source for a target into an object."""
     (work / "source.c").write_text(SOURCE)
     options = ("-ffreestanding", "-fno-builtin", "-Os", "-g0", "-fvisibility=hidden", "-fno-sanitize=all")
     _run(zig, target, work, (*options, *words, "-c", "source.c", "-o", str(destination)))
 
 
 def link_slices(zig: Path, folder: Path, work: Path) -> None:
-    """Link every library into `folder`; `work` is an empty folder for what they are made from."""
     for target in TRIPLES:
         (folder / f"{target}.dylib").write_bytes(link_slice(zig, target, work))
 

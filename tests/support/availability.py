@@ -62,13 +62,7 @@ KNOWN_TOOLS: Final = (
     "unshare",
     "xcrun",
 )
-"""Names that `@pytest.mark.needs` may give: programs that count as present when PATH has them and they start.
-
-`ndk` is Android's NDK, which the environment names; `android-phone` is one that adb reaches, and an SDK that the
-environment names; `bionic` is Android's C library in the cache, where the first build for Android puts it; `chromium`
-is it or Chrome, by any of their names; `qemu-x86_64` is one that takes plugins; `root` is the user who may do what
-others may not.
-"""
+"""Names that `@pytest.mark.needs` may give: programs that count as present when PATH has them and they start."""
 
 PROBES: Final = {
     "sshd": ("-V",),
@@ -89,10 +83,7 @@ def read_unavailable(path: Path) -> dict[str, str]:
 
 
 class Availability:
-    """Decides what the absence of a tool means for a test, and counts what could not be tried.
-
-    Without one of the `required` tools a test fails whatever the list says: the run is for its sake.
-    """
+    """Decides what the absence of a tool means for a test, and counts what could not be tried."""
 
     def __init__(
         self,
@@ -122,7 +113,6 @@ class Availability:
             pytest.skip(f"{name} is not installed" + (f": {reason}" if reason else ""))
 
     def add(self, not_tried: Mapping[str, int]) -> None:
-        """Count what another process has not tried."""
         for name, count in not_tried.items():
             self.not_tried[name] = self.not_tried.get(name, 0) + count
 
@@ -138,7 +128,6 @@ class Availability:
 
 
 def has_ndk() -> bool:
-    """Whether there is an NDK that can be used here."""
     try:
         installed_ndk()
     except ToolError:
@@ -174,7 +163,6 @@ OWN_PROBES: Final[Mapping[str, Callable[[], bool]]] = {
     "qemu-x86_64": has_plugins,
     "root": lambda: os.geteuid() == 0,
 }
-"""Names that are no programs, or several."""
 
 
 def is_present(name: str) -> bool:

@@ -32,7 +32,6 @@ CASES: Final = (
 
 
 def sample_model(*words: str, cases: tuple[BenchCase, ...] = CASES) -> BenchModel:
-    """Return a model with the points of a sweep."""
     points = sweep_points(BASE, words, cores=4, full=False)
     return BenchModel(name="net", sha256="2" * 64, cases=cases, points=points)
 
@@ -62,7 +61,6 @@ def sample(number: int = 0, point: str = DEFAULT, case: str = "one", factor: flo
 
 
 def samples_of(plan: BenchPlan, factors: dict[str, float]) -> tuple[Sample, ...]:
-    """Return the samples of a whole bench; a point without a factor takes as long as the default."""
     return tuple(
         sample(number, point.name, case, factors.get(point.name, 1.0))
         for number in range(plan.rounds)
@@ -72,14 +70,12 @@ def samples_of(plan: BenchPlan, factors: dict[str, float]) -> tuple[Sample, ...]
 
 
 def sample_report(*words: str, **factors: float) -> BenchReport:
-    """Return the report of a whole sweep over `threads` and `arena`, each of them by its factor."""
     plan = sample_plan("threads=1,2", "arena=true,false", *words)
     named = {name.replace("__", " ").replace("_is_", "="): factor for name, factor in factors.items()}
     return report_of(plan, samples_of(plan, named), "latency", "artifacts/bench/demo.jsonl")
 
 
 def runner_output(request: RunRequest, milliseconds: float = 1.0) -> RunnerOutput:
-    """Return what a runner prints that was asked for this."""
     runs = request.repetition.runs
     cases = tuple(
         CaseRun(
@@ -102,5 +98,4 @@ def runner_output(request: RunRequest, milliseconds: float = 1.0) -> RunnerOutpu
 
 
 def session(**changes: Any) -> SessionSpec:
-    """Return the default session with some choices changed."""
     return replace(SESSION, **changes)

@@ -17,7 +17,6 @@ from ortrim.errors import ToolError
 PROGRAMS: Final = ("chromium", "google-chrome", "google-chrome-stable", "chromium-browser", "chrome")
 """What systems call it, and Chrome, which speaks the same protocol; `.ci/run` has the same list."""
 SECONDS: Final = 60.0
-"""How long an answer may take on a busy machine."""
 SWITCHES: Final = ("--headless", "--disable-gpu", "--no-first-run", "--disable-background-networking")
 
 
@@ -39,7 +38,6 @@ class Browser:
             self.call(f"{domain}.enable")
 
     def call(self, method: str, **parameters: Any) -> dict[str, Any]:
-        """Return the answer to a command."""
         self._number += 1
         message: dict[str, Any] = {"id": self._number, "method": method, "params": parameters}
         if self._session:
@@ -55,18 +53,15 @@ class Browser:
         raise AssertionError(f"no answer to {method}")
 
     def open(self, path: Path) -> None:
-        """Open a file and wait until it is there."""
         self.events.clear()
         self.call("Page.navigate", url=path.absolute().as_uri())
         while self.value("document.readyState + location.protocol") != "completefile:":
             time.sleep(0.02)
 
     def value(self, expression: str) -> Any:
-        """Return what an expression is on the page."""
         return self.call("Runtime.evaluate", expression=expression, returnByValue=True)["result"].get("value")
 
     def press(self, key: str, code: int, text: str = "") -> None:
-        """Press a key and let it go."""
         for kind in ("keyDown", "keyUp"):
             words = {"type": kind, "key": key, "code": key, "windowsVirtualKeyCode": code}
             self.call("Input.dispatchKeyEvent", **words, **({"text": text} if text and kind == "keyDown" else {}))
@@ -76,7 +71,6 @@ class Browser:
         self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": name}])
 
     def width(self, pixels: int) -> None:
-        """Make the window as wide as this."""
         self.call("Emulation.setDeviceMetricsOverride", width=pixels, height=900, deviceScaleFactor=1, mobile=False)
 
     def complaints(self) -> list[str]:
@@ -85,7 +79,6 @@ class Browser:
         return [json.dumps(event["params"]) for event in self.events if event.get("method") in bad]
 
     def requests(self) -> list[str]:
-        """Return the addresses of all that was asked for."""
         sent = (event for event in self.events if event.get("method") == "Network.requestWillBeSent")
         return [event["params"]["request"]["url"] for event in sent]
 
@@ -99,10 +92,7 @@ class Browser:
 
 
 def browser_program() -> str | None:
-    """Return the first program on PATH that shows a page from a temporary folder.
-
-    Ubuntu's only asks for a snap, and the snap sees no such folder.
-    """
+    """Return the first program on PATH that shows a page from a temporary folder."""
     with tempfile.TemporaryDirectory() as folder:
         page = Path(folder, "page.html")
         page.write_text("<p>found</p>")
@@ -124,7 +114,6 @@ def _switches(profile: Path) -> tuple[str, ...]:
 
 @contextmanager
 def browser(profile: Path) -> Iterator[Browser]:
-    """Start a browser with a profile of its own, and end it."""
     to_browser, from_browser = os.pipe(), os.pipe()
     words = [browser_program() or PROGRAMS[0], *_switches(profile), "--remote-debugging-pipe"]
     script = f'exec "$@" 3<&{to_browser[0]} 4>&{from_browser[1]}'

@@ -19,7 +19,6 @@ MADE = Manifest(
 
 
 def write_bundle(path: Path, files: Mapping[str, bytes] = FILES) -> Path:
-    """Write a bundle of small files."""
     with path.open("wb") as file, new_bundle(file) as writer:
         for name, content in files.items():
             (path.parent / "content").write_bytes(content)

@@ -28,7 +28,6 @@ try:
 except FileNotFoundError:
     sys.exit("somebody took it away")
 """
-"""What zig does in `out/zig/tmp`, but for the compiling."""
 
 
 @contextmanager

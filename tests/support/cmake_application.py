@@ -21,13 +21,10 @@ message(STATUS "models in ${onnxruntime_MODELS_DIR}")
 
 @dataclass(frozen=True, kw_only=True)
 class Application:
-    """A project of CMake that includes a snippet."""
-
     folder: Path
     tools: Path
 
     def configure(self, text: str) -> Completed:
-        """Configure the project with a snippet."""
         self.folder.mkdir(exist_ok=True)
         (self.folder / "snippet.cmake").write_text(text)
         (self.folder / "main.c").write_text(PROGRAM)
@@ -47,7 +44,6 @@ class Application:
         return package
 
     def build_and_run(self) -> str:
-        """Build what was configured, run it, and return what it printed."""
         built = self.cmake("--build", self.folder / "build")
         assert built.returncode == 0, built.stdout
         return run([self.folder / "build" / "application"]).stdout
@@ -61,10 +57,8 @@ class Application:
         return path
 
     def cmake(self, *words: str | Path) -> Completed:
-        """Run CMake."""
         return run((self.tools / "cmake" / "data" / "bin" / "cmake", *words), cwd=self.folder)
 
 
 def new_application(folder: Path) -> Application:
-    """Return a project in a folder."""
     return Application(folder=folder / "an app", tools=packages_folder("tools", tool_requirements()))

@@ -9,7 +9,6 @@ from pathlib import Path
 
 @contextmanager
 def in_company(folder: Path, *, alone: bool) -> Iterator[None]:
-    """Do something while others who name the folder do, too; or `alone`: then wait until none of them does."""
     opened = os.open(folder, os.O_RDONLY)
     try:
         with suppress(OSError):  # a file system without locks

@@ -54,12 +54,10 @@ class CompiledFolders:
 
     @property
     def programs(self) -> Path:
-        """Where the cache programs are."""
         return self.installed / "bin"
 
     @property
     def bases(self) -> tuple[Path, ...]:
-        """The folders that hits must not depend on."""
         return (self.paths.build.parent, self.sources, self.tools)
 
     def compile(self, cache: CompilerCache | None, name: str) -> str:
@@ -75,7 +73,6 @@ class CompiledFolders:
         return tuple(self.compile(cache, name) for name in self.names)
 
     def run(self, cache: CompilerCache | None, name: str) -> Completed:
-        """Call the compiler, behind the cache if there is one."""
         includes = ("-I", str(self.sources / "include"), f"-I{self.cwd}", "-include", str(self.cwd / "generated.h"))
         outputs = ("-MD", "-MT", f"{name}.o", "-MF", f"{name}.o.d", "-o", f"{name}.o")
         compiler = (str(self.paths.wrappers / "c++"), "-Os", "-fPIC", *includes, *outputs)
@@ -90,7 +87,6 @@ class CompiledFolders:
 
 
 def _linked(source: str, destination: str) -> None:
-    """Copy a file at no cost, if both are on one disk."""
     try:
         os.link(source, destination)
     except OSError:

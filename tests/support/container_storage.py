@@ -89,5 +89,4 @@ def own_daemon(folder: Path) -> Iterator[str]:
 
 
 def containers(engine: str) -> list[str]:
-    """Return the names of all containers of the store."""
     return run(NAMES[engine]).stdout.split()

@@ -37,5 +37,4 @@ def convolutional() -> onnx.ModelProto:
 
 
 def blocked(model: Path) -> set[str]:
-    """Return the operators of a converted model that take channels in blocks."""
     return {use.name for use, _ in inspect_ort(model).operators if use.domain == "com.microsoft.nchwc"}

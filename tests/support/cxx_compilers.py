@@ -28,7 +28,6 @@ COMPILERS: Final = (zig, pytest.param(gcc, marks=pytest.mark.needs("g++")))
 
 
 def compile_with(compiler: Compiler, header: str, source: Path, made: Path, *options: str) -> Path:
-    """Compile a source with one of our headers ahead of it, and return what was made; no warning is let pass."""
     included = ("-I", str(source.parent), "-I", str(shipped_folder("cmake")), "-include", header)
     words = ("-Wall", "-Werror", *options, *included, str(source), "-o", str(made))
     done = run((*compiler(packages_folder("tools", tool_requirements())), *words))

@@ -19,7 +19,6 @@ Attention = Literal["plain", "GroupQueryAttention", "MultiHeadAttention"]
 
 
 def constant(name: str, values: Any, kind: type = np.int64) -> onnx.TensorProto:
-    """Return a constant."""
     return numpy_helper.from_array(np.asarray(values, kind), name)
 
 
@@ -37,10 +36,7 @@ def decoder(
     lengths: tuple[str | None, str | None, str | None] = LENGTHS,
     rolled: bool = False,
 ) -> onnx.ModelProto:
-    """Return a decoder of one layer whose cache grows; a `rolled` one takes the tokens in it one place too late.
-
-    `lengths` are the names of the tokens in the cache, of the new ones, and of both.
-    """
+    """Return a decoder of one layer whose cache grows; a `rolled` one takes the tokens in it one place too late."""
     past, new, total = lengths
     make = helper.make_node
     nodes = [
@@ -157,10 +153,7 @@ def _multi_head(key: str, values: str) -> list[onnx.NodeProto]:
 
 
 def counting_decoder(*, misplaced: bool = False) -> onnx.ModelProto:
-    """Return a decoder with a cache of fixed size, and a counter of what is in it.
-
-    A `misplaced` one writes new tokens at the beginning of the cache, whatever is there.
-    """
+    """Return a decoder with a cache of fixed size, and a counter of what is in it."""
     make = helper.make_node
     start = "none" if misplaced else "cache_len"
     nodes = [

@@ -45,13 +45,11 @@ class DeviceFarmService(LoopbackService):
         return target.removeprefix("DeviceFarm_20150623.") or {"PUT": "put", "GET": "fetch"}[asked.method]
 
     def call(self, name: str) -> dict[str, Any]:
-        """Return what was last said in a call."""
         body = next(asked.body for asked in reversed(self.asked) if self.name_of(asked) == name)
         said: dict[str, Any] = json.loads(body)
         return said
 
     def answer(self, asked: Asked) -> Reply:
-        """Do what the service does."""
         name = self.name_of(asked)
         path = urlsplit(asked.path).path
         if name == "put":
@@ -117,7 +115,6 @@ class DeviceFarmService(LoopbackService):
 
 
 def fault(code: str, message: str = "as told", status: int = 400) -> Reply:
-    """Return a refusal as the service puts it."""
     body = json.dumps({"__type": code, "message": message}).encode()
     return Reply(status=status, body=body, headers=CONTENT)
 

@@ -22,7 +22,6 @@ from ssh_machine import ssh_machine
 
 HOST_TARGET: Final = {"x86_64": "linux-x64", "aarch64": "linux-arm64"}.get(platform.machine(), "")
 RUNNER: Final = "runner --library"
-"""In the command line of a runner."""
 
 
 class Opening(Protocol):
@@ -34,49 +33,35 @@ class Opening(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class ByName:
-    """A device of this machine."""
-
     name: str
     target: str
 
     def __call__(self) -> Device:
-        """Open it."""
         return device_called(self.name, self.target)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ByAdb:
-    """A device of a private adb server."""
-
     serial: str
     program: Path
     environment: tuple[tuple[str, str], ...]
 
     def __call__(self) -> Device:
-        """Open it."""
         return open_adb(self.serial, client=AdbClient(program=self.program, environment=dict(self.environment)))
 
 
 @dataclass(frozen=True, kw_only=True)
 class BySsh:
-    """A board of a private configuration."""
-
     configuration: Path
     base: str
 
     def __call__(self) -> Device:
-        """Open it."""
         return open_ssh("board", configuration=self.configuration, base=self.base)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Kind:
-    """A kind of device: the target whose programs it runs, how it is opened, and what there is on its machine.
-
-    `processes` are those of runners, `files` those where ortrim works; both are empty when nothing is left. What is on
-    this machine besides is not among them. `busy` says whether the runner has begun, by this machine's folder of
-    temporary files.
-    """
+    """A kind of device: the target whose programs it runs, how it is opened, and what there is on its machine."""
 
     name: str
     target: str
@@ -125,7 +110,6 @@ def _lines(done: Completed) -> list[str]:
 
 
 def by_adb(client: AdbClient, serial: str) -> ByAdb:
-    """Return how to open a device of a client."""
     return ByAdb(serial=serial, program=client.program, environment=tuple(client.environment.items()))
 
 

@@ -33,7 +33,6 @@ MACHINE = HostFacts(system="Linux", machine="aarch64", cpu="Cortex-A53", cores=4
 
 
 def sample_request(folder: Path, script: str = GOOD, *, seconds: float = 20.0) -> RunRequest:
-    """Make a request whose runner is a shell script after `HEAD`; its files lie below `folder`."""
     for name in ("case", "model"):
         (folder / name).mkdir(parents=True, exist_ok=True)
     (folder / "case" / "input_000.npy").write_bytes(b"the input")
@@ -70,7 +69,6 @@ class LocalTransport:
         return Completed(argv=done.argv, returncode=code, stdout=done.stdout, stderr=done.stderr)
 
     def push(self, files: Mapping[str, Path], folder: str) -> None:
-        """Copy files, without their permissions."""
         for name, path in files.items():
             target = Path(folder) / name
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -78,5 +76,4 @@ class LocalTransport:
             self.pushed.append(name)
 
     def pull(self, folder: str, destination: Path) -> None:
-        """Copy a folder's content."""
         shutil.copytree(folder, destination, dirs_exist_ok=True, symlinks=True)

@@ -27,7 +27,6 @@ class DispatchedWork:
         service.template = self._start
 
     def dispatched(self) -> list[dict[str, Any]]:
-        """Return the inputs of all dispatches."""
         bodies = [json.loads(seen.body) for seen in self.service.seen if seen.path.endswith("/dispatches")]
         return [body["inputs"] for body in bodies]
 
@@ -55,7 +54,6 @@ class DispatchedWork:
 
 
 def stored(number: int, name: str, folder: Path, commit: str = COMMIT) -> Artifact:
-    """Return a folder as actions/upload-artifact stores it."""
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w") as file:
         for path in sorted(folder.rglob("*")):

@@ -22,7 +22,6 @@ BAD: Final = EngineParity(verdict=Verdict.FAIL, max_absolute=0.4, reason="y: 3 o
 
 
 def engine_run(*samples: float, peak: int = 28_000_000, version: str = "1.2.3") -> EngineRun:
-    """Return a run that took these milliseconds."""
     return EngineRun(
         status="ok",
         version=version,
@@ -39,7 +38,6 @@ def engine_run(*samples: float, peak: int = 28_000_000, version: str = "1.2.3") 
 
 
 def attempt(engine: str, *runs: EngineRun, parity: EngineParity = GOOD, convert_ms: float | None = None) -> Attempt:
-    """Return what came of an engine that ran."""
     conversion = EngineConversion(status="ok", version="1", convert_ms=convert_ms) if convert_ms else None
     return Attempt(engine=engine, runs=runs, parity=parity, conversion=conversion)
 
@@ -57,7 +55,6 @@ def sample_rows() -> tuple[EngineRow, ...]:
 
 
 def sample_comparison(rows: tuple[EngineRow, ...] | None = None, *, load_average: float = 0.1) -> EngineComparison:
-    """Return a comparison of one case."""
     case = ComparedCase(
         model="net",
         model_sha256="0" * 64,

@@ -11,7 +11,6 @@ from ortrim.verify.batch import Farm, FarmJob
 
 
 def refused(device: Device, request: RunRequest) -> VerifyError:
-    """Return the diagnostic of a run that has to fail."""
     with pytest.raises(VerifyError) as caught:
         device.run(request)
     assert caught.value.exit_code == ExitCode.VERIFY
@@ -19,7 +18,6 @@ def refused(device: Device, request: RunRequest) -> VerifyError:
 
 
 def failed_job(farm: Farm, job: FarmJob, told: list[str], check_secrets: Callable[[str], None]) -> Diagnostic:
-    """Return the diagnostic of a farm's job that has to fail, which leaves nothing and tells no secret."""
     with pytest.raises(Diagnostic) as caught:
         farm.run(job, told.append)
     error = caught.value

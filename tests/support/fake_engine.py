@@ -62,7 +62,6 @@ class FakeEngine:
         self._write_answers()
 
     def calls(self, word: str = "") -> list[list[str]]:
-        """Return the commands that were called, or those with a certain first word."""
         path = self.home / "calls"
         lines = path.read_text().splitlines() if path.is_file() else []
         found: list[list[str]] = [json.loads(line)[1:] for line in lines]
@@ -77,7 +76,6 @@ class FakeEngine:
 
 
 def fake_engine(folder: Path, monkeypatch: pytest.MonkeyPatch, name: str = "docker") -> FakeEngine:
-    """Put an engine on PATH and take the others off it."""
     engine = FakeEngine(folder / f"fake {name}", name)
     monkeypatch.setenv("PATH", f"{engine.home / 'bin'}{os.pathsep}{folder / 'nothing else'}")
     return engine

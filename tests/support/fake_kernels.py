@@ -54,7 +54,6 @@ AFTER = """\
 
 
 def make_kernels(folder: Path) -> JobPaths:
-    """Write the kernel sources into a folder and return the paths of a job that compiles them."""
     for name, text in {**TYPED, **UNTYPED}.items():
         path = folder / "sources" / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -64,7 +63,6 @@ def make_kernels(folder: Path) -> JobPaths:
 
 
 def allowed(operator: str, domain: str = "kOnnxDomain", types: str = "float") -> str:
-    """Return upstream's line that allows types of an operator's first input."""
     return f"ORT_SPECIFY_OP_KERNEL_ARG_ALLOWED_TYPES({domain}, {operator}, Input, 0, {types});\n"
 
 

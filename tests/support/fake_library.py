@@ -1,7 +1,4 @@
-"""A made-up ONNX Runtime of eleven units for the native executor: its build.py compiles by copying real objects.
-
-What is linked, and what the linker misses, follows from the symbols of those objects.
-"""
+"""A made-up ONNX Runtime of eleven units for the native executor: its build.py compiles by copying real objects."""
 
 import json
 from collections.abc import Collection, Iterable
@@ -22,13 +19,11 @@ UNITS = {
     INTERFACE: "interface", SESSION: "session", PROVIDER: "provider", ADD: "add", GEMM: "gemm", SGEMM: "sgemm",
     BROADCAST: "broadcast", PLATFORM: "platform", CPUID: "cpuid", LOG: "log", UNUSED: "unused",
 }  # fmt: skip
-"""Each unit and the object that it is compiled to."""
 REDUCED = "provider-add"
 """What the registrations are compiled to when the operator configuration has no Gemm."""
 ONLY_ADD, ONLY_GEMM = "ai.onnx;14;Add\n", "ai.onnx;13;Gemm\n"
 EVERYTHING = "!no_ops_specified_means_all_ops_are_required\n"
 FOR_ADD = (ADD, BROADCAST, CPUID, INTERFACE, LOG, PLATFORM, PROVIDER, SESSION)
-"""What a library with Add alone takes."""
 
 SYMBOLS = {path.stem: read_object(path) for path in sorted(OBJECTS.glob("*.o"))}
 DEFINED = sorted(frozenset[str]().union(*(defined for defined, _ in SYMBOLS.values())))
@@ -90,7 +85,6 @@ NINJA = '[ "$*" = "-t compdb" ] && cat compdb.json'
 
 
 def write_library(workshop: Workshop, *, before_linking: str = "", library: bytes = b"library") -> None:
-    """Make the workshop's sources those of the made-up library; `before_linking` is run in their build.py."""
     common = f"{COMMON}\nSOURCES = {str(workshop.sources)!r}\nLIBRARY_BYTES = {library!r}\n"
     workshop.write(f"{common}{before_linking}\n{BUILD}", update=f"{common}{UPDATE}")
     workshop.tool("ninja", NINJA)
@@ -102,7 +96,6 @@ def write_library(workshop: Workshop, *, before_linking: str = "", library: byte
 
 
 def objects_of(forgotten: Collection[tuple[str, str]] = ()) -> tuple[ObjectSymbols, ...]:
-    """Return the symbols of all units, without needs that are `forgotten`: pairs of a unit and a symbol."""
     return tuple(
         ObjectSymbols(
             unit=unit,
@@ -114,12 +107,10 @@ def objects_of(forgotten: Collection[tuple[str, str]] = ()) -> tuple[ObjectSymbo
 
 
 def index_of(variant: Variant, forgotten: Collection[tuple[str, str]] = ()) -> UnitIndex:
-    """Return the index of a full build; of one that was another's where needs are `forgotten`."""
     return make_index(variant, objects_of(forgotten), [INTERFACE])
 
 
 def without(index: UnitIndex, symbols: Iterable[str]) -> UnitIndex:
-    """Return an index that does not know who defines some symbols."""
     gone = frozenset(symbols)
     units = (replace(unit, provides=tuple(name for name in unit.provides if name not in gone)) for unit in index.units)
     return replace(index, units=tuple(units))

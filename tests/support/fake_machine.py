@@ -38,7 +38,6 @@ def sent_files(files: dict[str, bytes], *, kind: bytes = tarfile.REGTYPE) -> byt
 
 
 def fake_tool(place: Path, script: str, name: str = "qemu-system-aarch64") -> InstalledTool:
-    """Make a program of a shell script."""
     place.mkdir(parents=True, exist_ok=True)
     (place / name).write_text(f"#!/bin/sh\n{script}\n")
     (place / name).chmod(0o755)
@@ -46,7 +45,6 @@ def fake_tool(place: Path, script: str, name: str = "qemu-system-aarch64") -> In
 
 
 def fake_qemu(place: Path, *, answer: bytes = b"", console: str = "", then: str = "exit 0") -> InstalledTool:
-    """Make a qemu whose machine answers at once; `then` is how it goes on."""
     place.mkdir(parents=True, exist_ok=True)
     (place / "prepared").write_bytes(answer)
     (place / "console").write_text(console)
@@ -55,7 +53,6 @@ def fake_qemu(place: Path, *, answer: bytes = b"", console: str = "", then: str 
 
 
 def fake_parts(place: Path) -> MachineParts:
-    """Make the parts of a machine, each an empty file."""
     (place / "root" / "usr" / "lib").mkdir(parents=True, exist_ok=True)
     for name in ("kernel", "shell"):
         (place / name).write_bytes(name.encode())
@@ -75,7 +72,6 @@ if [ "$2" -ge {enough_mib} ]; then cp {place}/good answer; else cp {place}/kille
 
 
 def fake_machine(place: Path, tool: InstalledTool, memory_mib: int = 256) -> QemuSystem:
-    """Make a device whose qemu is `tool`."""
     parts = fake_parts(place / "parts")
     return QemuSystem(
         EMULATIONS["arm64"],

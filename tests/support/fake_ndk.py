@@ -1,8 +1,4 @@
-"""An NDK and the SDK's command-line tools as Google lays them out, with scripts in place of programs.
-
-The layout is that of r27 and of cmdline-tools 19.0, as Google's zip files have it: one top folder, links among the
-programs, and permissions in the entries' Unix part.
-"""
+"""An NDK and the SDK's command-line tools as Google lays them out, with scripts in place of programs."""
 
 import stat
 import zipfile
@@ -40,7 +36,6 @@ def write_ndk(path: Path, version: str = VERSION, without: str = "") -> None:
 
 
 def write_command_line_tools(path: Path) -> None:
-    """Write the zip file of the command-line tools."""
     files = {"source.properties": "Pkg.Revision=19.0\nPkg.Path=cmdline-tools;19.0\n", "lib/sdkmanager.jar": "jar"}
     _write(path, "cmdline-tools", files, {"bin/sdkmanager": SCRIPT}, {})
 

@@ -45,7 +45,6 @@ class FakePrograms:
             path.chmod(0o755)
 
     def answer(self, *words: str, stdout: str = "", stderr: str = "", code: int = 0, once: str = "") -> None:
-        """Answer calls that begin with `words`, the program's name first; with a name for `once`, one time only."""
         self._answers.append({"words": words, "stdout": stdout, "stderr": stderr, "code": code, "once": once})
         self._write()
 
@@ -60,7 +59,6 @@ class FakePrograms:
 
 
 def fake_programs(folder: Path, monkeypatch: pytest.MonkeyPatch, *names: str) -> FakePrograms:
-    """Make programs in `folder` that come first on PATH."""
     made = FakePrograms(folder)
     made.add(*names)
     monkeypatch.setenv("PATH", str(folder / "bin"), prepend=":")

@@ -37,14 +37,10 @@ VALUES: Final = np.array([1, -2, 3.5, 0], np.float32)
 ONCE: Final = Repetition(runs=3, warmup=1, timeout_seconds=60)
 
 Programs = Callable[[str], Path]
-"""Compiles for a target, once each, and returns the folder with `runner` and `libfake.so`.
-
-Also `libneedy.so`, which does the same and needs `COMPANION`: that lies in a folder that no loader looks into.
-"""
+"""Compiles for a target, once each, and returns the folder with `runner` and `libfake.so`."""
 
 
 def programs_below(folder: Path) -> Programs:
-    """Return what compiles into folders below this one."""
     return cache(lambda target: _compiled(target, folder / target))
 
 
@@ -68,7 +64,6 @@ def _compiled(target: str, folder: Path) -> Path:
 
 
 def fake_request(folder: Path, programs: Path, behaviour: str, *, seconds: float = 60.0) -> RunRequest:
-    """Return a request with a model that says how the library behaves; its files lie below `folder`."""
     for name in ("case", "outputs"):
         (folder / name).mkdir(parents=True, exist_ok=True)
     save_array(folder / "case", "input_000", VALUES)
@@ -84,5 +79,4 @@ def fake_request(folder: Path, programs: Path, behaviour: str, *, seconds: float
 
 
 def device_called(name: str, target: str = "linux-arm64") -> Device:
-    """Open a device by its name on the command line."""
     return open_device(TARGETS[target], read_name(platform_of(TARGETS[target]).verifying(), TARGETS[target], name))

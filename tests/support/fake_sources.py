@@ -18,7 +18,6 @@ RUNTIME_FILES = {"VERSION_NUMBER": "1.21.0\n", "tools/ci_build/build.py": "# bui
 
 
 def tarball(files: dict[str, str]) -> bytes:
-    """Return a gzip tar of `files` below one folder."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
         for name, text in files.items():
@@ -63,7 +62,6 @@ class FakeSources:
         return pin
 
     def change(self, name: str, **changes: object) -> None:
-        """Change fields of a component's pin."""
         self.components[name] = replace(self.components[name], **changes)  # type: ignore[arg-type]
 
     def runtime(self, commit: CommitPin | None = None) -> RuntimePins:
@@ -78,6 +76,5 @@ class FakeSources:
 
 
 def private_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Give a test a cache of its own and return its folder."""
     monkeypatch.setenv("ORTRIM_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache"

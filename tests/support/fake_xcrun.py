@@ -1,8 +1,4 @@
-"""A stand-in for Apple's `xcrun`, which is on Macs alone: it replays recorded answers and runs what is spawned.
-
-What it proves is our own command lines, and what we make of the answers; that Apple's tools give them is for the
-workflow's job on a Mac to prove.
-"""
+"""A stand-in for Apple's `xcrun`, which is on Macs alone: it replays recorded answers and runs what is spawned."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -34,12 +30,10 @@ class FakeXcrun:
 
     @property
     def calls(self) -> list[str]:
-        """The command lines so far."""
         return self.log.read_text().splitlines() if self.log.exists() else []
 
 
 def says(file: Path) -> str:
-    """Return the script that prints a recorded answer."""
     return f"cat '{file}'"
 
 

@@ -42,7 +42,6 @@ def leave_jni(target: PlannedTarget) -> Path:
 
 
 def leave_compiled(target: PlannedTarget) -> None:
-    """Leave everything that compiling a target leaves."""
     leave_build(target)
     leave_runner(target)
     if target.job.android:

@@ -14,7 +14,6 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from firebase_service import BUCKET, CATALOGUE, TOKEN, Answer, FirebaseService, HangUp
 
 HEADERS: Final = frozenset({"Location", "Range"})
-"""Names in an answer that go into its header."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,7 +149,6 @@ class FirebaseServer(ThreadingHTTPServer):
         Thread(target=self.serve_forever, daemon=True).start()
 
     def close(self) -> None:
-        """End it."""
         self.shutdown()
         self.server_close()
 

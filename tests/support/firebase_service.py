@@ -1,8 +1,4 @@
-"""A stand-in for what Firebase Test Lab consists of: the Testing API, the Tool Results API and Cloud Storage.
-
-It knows as much of them as the real gcloud asks for, and behaves in each project as a test wants it to. The shapes are
-those of gcloud 528's message classes; Google's service itself was not at hand.
-"""
+"""A stand-in for what Firebase Test Lab consists of: the Testing API, the Tool Results API and Cloud Storage."""
 
 import base64
 import hashlib
@@ -39,12 +35,7 @@ class HangUp(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Behaviour:
-    """How the service behaves in one project.
-
-    `refusals` has a status and a message by what is asked (`catalogue`, `settings`, `upload`, `create`, `look`), or
-    None to cut the connection. An execution goes through `states`, one at each look, and stays in the last. `written`
-    is what the device leaves below its folder of the bucket; `invalid` are the reasons to refuse a matrix.
-    """
+    """How the service behaves in one project."""
 
     refusals: Mapping[str, tuple[int, str] | None] = field(default_factory=dict)
     states: tuple[str, ...] = ("FINISHED",)
@@ -66,8 +57,6 @@ class Matrix:
 
 
 class FirebaseService:
-    """The services of all projects in `behaviours`, and all that they hold; `FirebaseServer` gives them an address."""
-
     def __init__(self, behaviours: Mapping[str, Behaviour]) -> None:
         self.behaviours = dict(behaviours)
         self.objects: dict[str, bytes] = {}
@@ -93,11 +82,9 @@ class FirebaseService:
         }
 
     def behaviour(self, project: str) -> Behaviour:
-        """Return how the service behaves in a project."""
         return self.behaviours[project]
 
     def refusal(self, project: str, step: str) -> Answer | None:
-        """Return the answer to a step that this project refuses. Raises `HangUp`."""
         refusals = self.behaviour(project).refusals
         if step not in refusals:
             return None
@@ -107,13 +94,11 @@ class FirebaseService:
         return refused[0], {"error": {"code": refused[0], "message": refused[1]}}
 
     def create(self, project: str, body: dict[str, Any]) -> Answer:
-        """Start a matrix."""
         name = f"matrix-{project}{len(self.matrices)}"
         self.matrices[name] = Matrix(project=project, body=body)
         return 200, self.described(name)
 
     def look(self, name: str) -> Answer:
-        """Return a matrix, each time one state further."""
         matrix = self.matrices[name]
         refused = self.refusal(matrix.project, "look")
         if refused:
@@ -125,7 +110,6 @@ class FirebaseService:
         return 200, described
 
     def described(self, name: str) -> dict[str, Any]:
-        """Return the message that describes a matrix."""
         matrix = self.matrices[name]
         behaviour = self.behaviour(matrix.project)
         state = behaviour.states[min(max(matrix.looks - 1, 0), len(behaviour.states) - 1)]
@@ -154,7 +138,6 @@ class FirebaseService:
         return message
 
     def environments(self, name: str) -> Answer:
-        """Return the outcome of a matrix on its device."""
         matrix = self.matrices[name]
         behaviour = self.behaviour(matrix.project)
         device = matrix.body["environmentMatrix"]["androidDeviceList"]["androidDevices"][0]
@@ -169,7 +152,6 @@ class FirebaseService:
         return 200, {"environments": [{"dimensionValue": entries, "environmentResult": result}]}
 
     def object_message(self, name: str) -> dict[str, Any]:
-        """Return the message that describes an object."""
         bucket, _, path = name.partition("/")
         content = self.objects[name]
         return {

@@ -1,8 +1,4 @@
-"""Other people's machines: Debian just installed, in a folder of its own, with an account, a network or none.
-
-A host is a root made by mmdebstrap from this machine's mirrors. Commands run in it by chroot, in namespaces of
-their own for processes and mounts, and without the network in one for that. Needs root.
-"""
+"""Other people's machines: Debian just installed, in a folder of its own, with an account, a network or none."""
 
 import shutil
 import time
@@ -16,7 +12,6 @@ from ortrim.base.command import run
 AUTHORITIES: Final = Path("/etc/ssl/certs/ca-certificates.crt")
 """All certificates that a Debian trusts; of this machine they may have one more, a proxy's."""
 TRUSTED: Final = "/etc/authorities.pem"
-"""A copy of those, in a host."""
 USER: Final = "worker"
 GIVEN: Final = "/given"
 """Where a host has the checkout's committed state, read-only."""
@@ -32,12 +27,10 @@ class Ended:
     said: str
 
     def last(self, lines: int) -> str:
-        """Return the last lines that are not empty."""
         return "\n".join([line for line in self.said.splitlines() if line.strip()][-lines:])
 
 
 def new_root(suite: str, folder: Path, *packages: str) -> Path:
-    """Install a Debian of this suite with these packages only into a folder; return it."""
     words = ("--variant=minbase", f"--include={','.join(('ca-certificates', *packages))}", "--skip=cleanup/apt/lists")
     done = run(("mmdebstrap", *words, suite, folder), timeout_seconds=900)
     assert done.returncode == 0, done.stderr[-2000:]
@@ -62,7 +55,6 @@ class Host:
     settings: Mapping[str, str] = field(default_factory=lambda: {"REQUESTS_CA_BUNDLE": TRUSTED})
 
     def run(self, script: str, timeout_seconds: float = 3600) -> Ended:
-        """Run a script of the shell in the account's home, or in `/` where there is none."""
         inside = (
             f"cd {self.home} 2>/dev/null || cd /; exec setpriv --reuid {self.account} "
             f'--regid $(id -g {self.account}) --init-groups --no-new-privs bash -c "$SCRIPT"'

@@ -17,7 +17,6 @@ FLOAT, INT8, INT32, UINT8, UINT16 = (
     TensorProto.UINT16,
 )
 Tensor = tuple[tuple[int, ...], int]
-"""A shape and an element type."""
 SCALE: Final[Tensor] = ((), FLOAT)
 ONE: Final[Tensor] = ((), UINT8)
 STATES: Final[Tensor] = ((2, 5, 8), FLOAT)
@@ -48,7 +47,6 @@ class Fused:
 
 
 def _like(operator: str, *others: Tensor, domain: str = "com.microsoft", **attributes: Any) -> Fused:
-    """Return one whose output is like its first input."""
     return Fused(operator=operator, inputs=(STATES, *others), outputs=(STATES,), attributes=attributes, domain=domain)
 
 
@@ -231,4 +229,3 @@ UNKNOWN: Final = (
         attributes={"channels_last": 1},
     ),
 )
-"""Of which nothing is said."""

@@ -17,7 +17,6 @@ LISTED = {"isDraft", "tagName", "name"}
 
 
 def fail(text: str, code: int = 1) -> NoReturn:
-    """End as the real one ends."""
     sys.stderr.write(f"{text}\n")
     raise SystemExit(code)
 
@@ -26,12 +25,10 @@ class Words(argparse.ArgumentParser):
     """Words that are not known end the program with 1, as in the real one."""
 
     def error(self, message: str) -> NoReturn:
-        """Refuse."""
         fail(f"{message}\n\nUsage:  {self.prog}")
 
 
 def release_create(state: dict[str, Any], words: argparse.Namespace) -> None:
-    """Make a release with files."""
     if words.verify_tag and words.tag not in os.environ.get("GH_STAND_IN_TAGS", "").split():
         fail(f"tag {words.tag} doesn't exist in the repo octo/ort, aborting due to --verify-tag flag")
     if words.tag in state["releases"]:
@@ -55,7 +52,6 @@ def release_create(state: dict[str, Any], words: argparse.Namespace) -> None:
 
 
 def release_list(state: dict[str, Any], words: argparse.Namespace) -> None:
-    """Show fields of all releases."""
     unknown = set(words.json.split(",")) - LISTED
     if unknown:
         fail(f"Unknown JSON field: {min(unknown)!r}")
@@ -64,7 +60,6 @@ def release_list(state: dict[str, Any], words: argparse.Namespace) -> None:
 
 
 def release_delete(state: dict[str, Any], words: argparse.Namespace) -> None:
-    """Remove a release, not its tag."""
     if not words.yes:
         fail("--yes required when not running interactively")
     if state["releases"].pop(words.tag, None) is None:
@@ -72,7 +67,6 @@ def release_delete(state: dict[str, Any], words: argparse.Namespace) -> None:
 
 
 def release_view(state: dict[str, Any], words: argparse.Namespace) -> None:
-    """Show fields of a release."""
     unknown = set(words.json.split(",")) - FIELDS
     if unknown:
         fail(f"Unknown JSON field: {min(unknown)!r}")
@@ -81,13 +75,11 @@ def release_view(state: dict[str, Any], words: argparse.Namespace) -> None:
 
 
 def release_edit(state: dict[str, Any], words: argparse.Namespace) -> None:
-    """Publish a release, or take it back."""
     release = state["releases"].get(words.tag) or fail("release not found")
     release["isDraft"] = words.draft == "true"
 
 
 def pr_create(state: dict[str, Any], words: argparse.Namespace) -> None:
-    """Open a pull request."""
     if any(each["head"] == words.head for each in state["pulls"]):
         fail(f"a pull request for branch {words.head!r} into branch 'main' already exists")
     body = Path(words.body_file).read_text(encoding="utf-8")
@@ -135,7 +127,6 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main() -> None:
-    """Do what the words say, if there is a token."""
     if not os.environ.get("GH_TOKEN"):
         fail("To use GitHub CLI in a GitHub Actions workflow, set the GH_TOKEN environment variable.", 4)
     words, more = parser().parse_known_args()

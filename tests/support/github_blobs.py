@@ -14,11 +14,7 @@ MINUTE: Final = 60
 
 
 class Blobs:
-    """Stored bytes by name.
-
-    `cuts` are after how many bytes the link breaks, answer by answer; `ranges` is whether parts are given; with
-    `changing`, each answer is of another version.
-    """
+    """Stored bytes by name."""
 
     def __init__(self, clock: VirtualClock) -> None:
         self.cuts: deque[int] = deque()

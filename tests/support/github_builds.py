@@ -41,12 +41,10 @@ class There:
 
     @property
     def bodies(self) -> list[dict[str, Any]]:
-        """The bodies of all dispatches."""
         return [json.loads(seen.body) for seen in self.remote.service.seen if seen.path.endswith("/dispatches")]
 
     @property
     def plans(self) -> list[HandedInput]:
-        """What was dispatched to be planned."""
         return [decode(body["inputs"]["plan"]) for body in self.bodies]
 
     def _run(self) -> RemoteRun:
@@ -62,11 +60,7 @@ class There:
 
 @contextmanager
 def github_builds(targets: Iterable[PlannedTarget], work: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[There]:
-    """Run the stand-in, whose runs leave these targets, and connect the pipeline with it.
-
-    What follows the import of what was compiled is left out: reports are one word. So no emulator need be here that
-    would run it; a program by that name is.
-    """
+    """Run the stand-in, whose runs leave these targets, and connect the pipeline with it."""
     emulator = work / "emulators" / EMULATIONS["arm64"].user.name
     emulator.parent.mkdir(parents=True)
     emulator.touch(0o755)
@@ -84,7 +78,6 @@ def github_builds(targets: Iterable[PlannedTarget], work: Path, monkeypatch: pyt
 
 
 def artifact_of(number: int, target: PlannedTarget, folder: Path) -> Artifact:
-    """Return an artifact that holds a target as it was compiled."""
     leave_compiled(target)
     return zipped(number, target.job.target.identifier, export_compiled(target, folder))
 
@@ -98,7 +91,6 @@ def zipped(number: int, target: str, archive: Path) -> Artifact:
 
 
 def expired(artifact: Artifact) -> Artifact:
-    """Return an artifact that is there no more."""
     return replace(artifact, expired=True)
 
 

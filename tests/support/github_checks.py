@@ -43,10 +43,7 @@ def running_remote(monkeypatch: pytest.MonkeyPatch) -> Iterator[Remote]:
 def new_client(
     service: GitHubService, virtual: VirtualClock, said: list[str], secret: str = TOKEN, *, url: str = ""
 ) -> GitHub:
-    """Return a client of the stand-in that lives in its time; an empty `secret` is no token.
-
-    `url` is that of what stands before it, if anything does.
-    """
+    """Return a client of the stand-in that lives in its time; an empty `secret` is no token."""
     clock = Clock(monotonic=virtual.read, wall=virtual.read, sleep=virtual.sleep)
     token = Token(secret) if secret else None
     session = RetryingSession(token, clock=clock, announce=said.append)
@@ -54,7 +51,6 @@ def new_client(
 
 
 def check_requests(service: GitHubService) -> None:
-    """Check requests and answers by GitHub's description, and that nobody but the API got the token or a login."""
     assert not service.objections, sorted(set(service.objections))[:5]
     for seen in service.seen:
         authorization = seen.headers.get("authorization", "")
@@ -82,7 +78,6 @@ def check_secrets(error: BaseException) -> None:
 
 @contextmanager
 def refused(reference: str, kind: type[Diagnostic]) -> Iterator[list[Diagnostic]]:
-    """Expect a diagnostic of this class and reference that gives no secret away; the list holds it afterwards."""
     found: list[Diagnostic] = []
     with pytest.raises(kind) as caught:
         yield found

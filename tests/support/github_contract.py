@@ -18,7 +18,6 @@ NAME: Final = "urn:github"
 
 @cache
 def description() -> Any:
-    """Return the trimmed description."""
     return json.loads(DESCRIPTION.read_bytes())
 
 
@@ -37,7 +36,6 @@ def _registry() -> Registry[Any]:
 
 
 def objections(schema: Any, value: Any) -> list[str]:
-    """Return what a schema of the description has against a value."""
     validator = Draft202012Validator(_absolute(schema), registry=_registry())
     return [
         f"{'.'.join(map(str, error.absolute_path))}: {error.message[-200:]}" for error in validator.iter_errors(value)
@@ -45,14 +43,12 @@ def objections(schema: Any, value: Any) -> list[str]:
 
 
 def _absolute(schema: Any) -> Any:
-    """Let references start from the whole description."""
     if isinstance(schema, dict):
         return {key: NAME + each if key == "$ref" else _absolute(each) for key, each in schema.items()}
     return [_absolute(each) for each in schema] if isinstance(schema, list) else schema
 
 
 def _resolved(node: Any) -> Any:
-    """Follow a reference of a parameter or an answer."""
     if "$ref" not in node:
         return node
     _, _, kind, name = node["$ref"].split("/")
@@ -60,7 +56,6 @@ def _resolved(node: Any) -> Any:
 
 
 def operation(method: str, path: str) -> Any:
-    """Return the operation that a request is for, None when there is none."""
     for template, verbs in description()["paths"].items():
         pattern = re.sub(r"\\{[^}]*\\}", "[^/]+", re.escape(template))
         if re.fullmatch(pattern, path) and method.lower() in verbs:
@@ -69,7 +64,6 @@ def operation(method: str, path: str) -> Any:
 
 
 def request_objections(method: str, path: str, query: str, body: bytes) -> list[str]:
-    """Return what the description has against a request."""
     asked = operation(method, path)
     if asked is None:
         return [f"there is no {method} {path}"]

@@ -76,14 +76,12 @@ class FetchService(GitHubService):
         return answer({"attestations": [{"bundle": bundle, "repository_id": 1} for bundle in found]})
 
     def release(self, tag: str, files: Mapping[str, bytes], commit: str = COMMIT) -> Release:
-        """Have a release of a tag with these files and their sums."""
         self.commits[tag] = commit
         made = Release(id=len(self.releases) + 4, tag=tag, files={**files, "SHA256SUMS": sums(files)})
         self.releases.append(made)
         return made
 
     def delivered(self, *deliveries: Artifact, conclusion: str = "success", title: str = TITLE) -> RemoteRun:
-        """Have a run that is over and left these."""
         self.template = lambda: RemoteRun(artifacts=deliveries, conclusion=conclusion)
         run = self.start(title)
         self.clock.now += 10
@@ -91,12 +89,10 @@ class FetchService(GitHubService):
 
 
 def sums(files: Mapping[str, bytes]) -> bytes:
-    """Return a `SHA256SUMS`."""
     return "".join(f"{hashlib.sha256(files[name]).hexdigest()}  {name}\n" for name in sorted(files)).encode()
 
 
 def facts(commit: str = COMMIT) -> bytes:
-    """Return what a delivery says of itself."""
     return to_json(DeliveryFacts(commit=commit)).encode()
 
 
@@ -107,10 +103,7 @@ def delivery(
     listed: bytes | None = None,
     says: bytes | None = facts(),
 ) -> Artifact:
-    """Return the artifact of a delivery of the spec `kws`; `listed` takes the place of the right sums.
-
-    `says` is what it says of itself, None for nothing.
-    """
+    """Return the artifact of a delivery of the spec `kws`; `listed` takes the place of the right sums."""
     target, inside = io.BytesIO(), {**files, **({} if says is None else {FACTS: says})}
     with zipfile.ZipFile(target, "w") as file:
         for name, content in {**inside, "SHA256SUMS": sums(inside) if listed is None else listed}.items():
@@ -124,8 +117,6 @@ RELEASED: Final = {**LINUX_FILES, f"{ANDROID}.aar": b"aar" * 1000, f"{ANDROID}.m
 
 
 class Apps:
-    """Apps of a user that fetch from the stand-in."""
-
     def __init__(self, remote: Remote, service: FetchService, folder: Path) -> None:
         self.remote = remote
         self.service = service
@@ -140,27 +131,22 @@ class Apps:
         return Connection(site=Site(service=client.service, repository=OCTO), client=client)
 
     def lock(self, app: str = "app") -> Path:
-        """Return where an app's lock file is."""
         return self.folder / app / "ortrim.lock"
 
     def output(self, app: str = "app") -> Path:
-        """Return where an app's files are."""
         return self.folder / app / "ortrim-runtime"
 
     def names(self, app: str = "app") -> set[str]:
-        """Return what lies below an app's folder, by path."""
         folder = self.folder / app
         return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir()}
 
     def forget(self) -> None:
-        """Remove everything that was cached."""
         for path in sorted((self.folder / "cache" / "downloads").rglob("*"), reverse=True):
             if path.is_file():
                 path.unlink()
 
 
 def wanted(spec: str = "", target: str = "", **options: Any) -> FetchRequest:
-    """Return what a command line says."""
     return FetchRequest(selection=Selection(spec=spec, target=target) if spec or target else EVERYTHING, **options)
 
 
@@ -202,5 +188,4 @@ def vouching(*contents: bytes) -> Callable[[str, ProvenanceClaim], Provenance]:
 
 
 def recorded(name: str) -> Any:
-    """Return a recorded bundle."""
     return json.loads((ATTESTED / name).read_bytes())

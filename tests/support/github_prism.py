@@ -1,7 +1,4 @@
-"""Prism before the stand-in for GitHub: requests and answers that are not as GitHub describes them do not pass.
-
-Two witnesses: the stand-in looks at the same description by itself, but is of the same hand as the client.
-"""
+"""Prism before the stand-in for GitHub: requests and answers that are not as GitHub describes them do not pass."""
 
 import hashlib
 import json
@@ -44,7 +41,6 @@ class Front:
 
     @contextmanager
     def running(self) -> Iterator["Front"]:
-        """Serve until the end of the block."""
         thread = Thread(target=self._server.serve_forever, args=(0.01,))
         thread.start()
         try:
@@ -73,7 +69,6 @@ class Front:
 
 @contextmanager
 def behind_prism(service: GitHubService, folder: Path) -> Iterator[Front]:
-    """Run Prism before the stand-in, with its own files in `folder`."""
     description = folder / "api.json"
     description.write_text(json.dumps(_described()))
     port = _free_port()

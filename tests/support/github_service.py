@@ -1,8 +1,4 @@
-"""A stand-in for GitHub's REST API, and for the server that stores files, both on loopback; it remembers all it saw.
-
-Documented behaviour: pages with Link headers, conditional requests, rate limits, refusals, redirects of downloads to a
-signed address on another host that is good for a minute and takes no token.
-"""
+"""A stand-in for GitHub's REST API, and for the server that stores files, both on loopback; it remembers all it saw."""
 
 import hashlib
 import json
@@ -38,12 +34,10 @@ class Fault:
 
 
 def answer(data: Any, status: int = 200, **headers: str) -> Reply:
-    """Return a reply in JSON."""
     return Reply(status=status, body=json.dumps(data).encode(), headers={"Content-Type": JSON, **headers})
 
 
 def message(status: int, text: str, **headers: str) -> Reply:
-    """Return a refusal as GitHub words it."""
     return answer(
         {"message": text, "documentation_url": "https://docs.github.com/rest", "status": str(status)}, status, **headers
     )
@@ -72,7 +66,6 @@ class GitHubService:
 
     @property
     def url(self) -> str:
-        """Address of the API."""
         return f"http://127.0.0.1:{self._api.server_port}"
 
     def fault(self, line: str, *replies: Reply, afterwards: bool = False) -> None:
@@ -84,12 +77,10 @@ class GitHubService:
         return [f"{seen.method} {seen.path} {seen.status}" for seen in self.seen if seen.server == server]
 
     def blob_address(self, name: str, content: bytes) -> str:
-        """Return a signed address of stored bytes, good for a minute."""
         return f"http://localhost:{self._storage.server_port}/blob/{name}?{self.blobs.keep(name, content)}"
 
     @contextmanager
     def running(self) -> Iterator["GitHubService"]:
-        """Serve until the end of the block."""
         servers = (self._api, self._storage)
         threads = [threading.Thread(target=server.serve_forever, args=(0.01,)) for server in servers]
         for thread in threads:
@@ -138,7 +129,6 @@ class GitHubService:
         return self._conditional(request, reply)
 
     def _refused(self, request: Exchange) -> Reply | None:
-        """Check what GitHub checks first."""
         if not request.headers.get("User-Agent"):
             return message(403, "Request forbidden by administrative rules.")
         if request.headers.get("X-GitHub-Api-Version") != "2022-11-28":
@@ -199,7 +189,6 @@ class GitHubService:
         )
 
     def page_of(self, run: RemoteRun) -> str:
-        """Return where a person sees a run."""
         return f"https://github.invalid/octo/ort/actions/runs/{run.id}"
 
     def _dispatch(self, _: dict[str, str], body: bytes, name: str) -> Reply:
@@ -228,7 +217,6 @@ class GitHubService:
         return answer({**example("branch-get"), "name": branch}) if branch in self.refs else message(404, "Not Found")
 
     def start(self, title: str) -> RemoteRun:
-        """Start a run after the template."""
         run = self.template()
         run.id, run.title, run.created = 5000 + len(self.runs), title, self.clock.now
         self.runs.append(run)

@@ -25,18 +25,15 @@ class VirtualClock:
     looks: int = 0
 
     def read(self) -> float:
-        """Return the time."""
         self.looks += 1
         return self.now
 
     def sleep(self, seconds: float) -> None:
-        """Let time pass."""
         self.slept.append(seconds)
         self.now += seconds
 
 
 def stamp(seconds: float) -> str:
-    """Write a time as GitHub does."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -58,8 +55,6 @@ class Timed:
 
 @dataclass(kw_only=True)
 class RemoteJob(Timed):
-    """A job, its steps and its log."""
-
     id: int = 900
     steps: tuple[Timed, ...] = ()
     log: bytes = b""
@@ -84,8 +79,6 @@ class RemoteJob(Timed):
 
 @dataclass(kw_only=True)
 class Artifact:
-    """An artifact as stored."""
-
     id: int
     name: str
     content: bytes
@@ -124,7 +117,6 @@ class RemoteRun(Timed):
     commit: str = COMMIT
 
     def data(self, now: float, page: str) -> Data:
-        """Return what the API says of the run."""
         since = now - self.created
         state = self.state(since)
         if self.cancels_at is not None and now >= self.cancels_at:
@@ -141,8 +133,6 @@ class RemoteRun(Timed):
 
 @dataclass(kw_only=True)
 class Workflow:
-    """A workflow's file."""
-
     inputs: frozenset[str] = frozenset(each.name for each in INPUTS)
     enabled: bool = True
     dispatchable: bool = True
@@ -163,8 +153,6 @@ class Workflow:
 
 @dataclass(kw_only=True)
 class Release:
-    """A release and its files: name to content."""
-
     id: int
     tag: str
     files: dict[str, bytes]
@@ -174,7 +162,6 @@ class Release:
     prerelease: bool = False
 
     def data(self) -> Data:
-        """Return what the API says of the release."""
         page = f"https://github.invalid/octo/ort/releases/tag/{self.tag}"
         own = {
             "id": self.id,

@@ -33,7 +33,6 @@ class Reply:
     cut: int | None = None
     has_length: bool = True
     silent: bool = False
-    """Whether the link breaks before a single byte."""
     drip: Drip | None = None
 
 
@@ -65,8 +64,6 @@ class LoopbackServer(ThreadingHTTPServer):
 
 
 class Exchange(BaseHTTPRequestHandler):
-    """One request and its answer."""
-
     server: LoopbackServer
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True  # or each answer waits 40 ms for the acknowledgement of its headers
@@ -75,26 +72,19 @@ class Exchange(BaseHTTPRequestHandler):
         """Keep quiet."""
 
     def do_GET(self) -> None:
-        """Answer."""
         self._answer(b"")
 
     def do_POST(self) -> None:
-        """Answer."""
         self._answer(self.rfile.read(int(self.headers.get("Content-Length", "0"))))
 
     def do_DELETE(self) -> None:
-        """Answer."""
         self._answer(b"")
 
     def date_time_string(self, timestamp: float | None = None) -> str:
-        """Tell the stand-in's own time."""
         return formatdate(self.server.clock.now if timestamp is None else timestamp, usegmt=True)
 
     def _drip(self, body: bytes | memoryview, drip: Drip, looks: int) -> None:
-        """Let the body come bit by bit; time passes once the reader has looked at the clock after each.
-
-        `looks` is how often it will have been read by anybody when the reader begins.
-        """
+        """Let the body come bit by bit; time passes once the reader has looked at the clock after each."""
         for start in range(0, len(body), drip.size):
             self.wfile.write(body[start : start + drip.size])
             looks += 1

@@ -17,7 +17,6 @@ task show {{ doLast {{ configurations.resolved.files.each {{ println "file $it.p
 
 
 def gradle(project: Path, dependencies: tuple[str, ...], rule: str = "") -> Completed:
-    """Have Gradle print the files that a project's dependencies come to."""
     words = "; ".join(f'resolved "{each}"' for each in dependencies)
     (project / "settings.gradle").touch()
     (project / "build.gradle").write_text(BUILD.format(rule=rule, dependencies=words))
@@ -26,7 +25,6 @@ def gradle(project: Path, dependencies: tuple[str, ...], rule: str = "") -> Comp
 
 
 def resolved_files(project: Path, dependencies: tuple[str, ...], rule: str = "") -> list[Path]:
-    """Return the files that a project's dependencies come to, by name."""
     done = gradle(project, dependencies, rule)
     assert done.returncode == 0, done.stdout + done.stderr
     found = [Path(line.removeprefix("file ")) for line in done.stdout.splitlines() if line.startswith("file ")]

@@ -44,12 +44,10 @@ class FakeFarm:
         self.contents: list[HarnessContent] = []
 
     def make_apks(self, content: HarnessContent) -> HarnessApks:
-        """Note what the app is to carry."""
         self.contents.append(content)
         return HarnessApks(app=Path("app.apk"), test=Path("test.apk"))
 
     def run(self, job: FarmJob, tell: Tell) -> FarmRun:
-        """Run it here."""
         tell("running")
         self.jobs.append(job)
         job.destination.mkdir()
@@ -79,7 +77,6 @@ def carry_out(content: HarnessContent, folder: Path, facts: Mapping[str, str] = 
 
 
 def write_results(folder: Path, content: HarnessContent, **changes: Any) -> dict[str, Any]:
-    """Write the file of results; `changes` replace what is in it."""
     digest = hashlib.sha256(content.requests.encode()).hexdigest()
     results = {
         "schema": "ortrim-results/1",

@@ -1,7 +1,4 @@
-"""The app for device farms on this machine: compiled by the real compiler, packed as Gradle packs it, run by Java.
-
-Android's own JSON reader comes from Debian; of androidx.test, which no registry has that we reach, there is a stand-in.
-"""
+"""The app for device farms on this machine: compiled by the real compiler, packed as Gradle packs it, run by Java."""
 
 import os
 import shutil
@@ -25,12 +22,9 @@ from ortrim.verify.batch import FarmJob, FarmRun, Tell
 STAND_INS: Final = Path(__file__).parents[1] / "integration" / "data" / "harness"
 SOURCES: Final = shipped_folder("package") / "android" / "harness" / "app" / "src"
 ON_ANDROID: Final = ("AndroidPlatform.java", "StartActivity.java")
-"""What a plain Java virtual machine cannot run."""
 PACKAGES: Final = ("libandroid-json-java", "junit4")
 OLD_SUITE: Final = "bullseye"
-"""The last in which Debian had Android's classes."""
 LAYOUT: Final = "1"
-"""Another number makes another root."""
 ABI: Final = "x86_64"
 
 
@@ -42,7 +36,6 @@ def java_root() -> Path:
 
 
 def jar(name: str) -> Path:
-    """Return one of Debian's jars."""
     return java_root() / "usr" / "share" / "java" / name
 
 
@@ -64,7 +57,6 @@ class JavaHarness:
         return (self.java, "-classpath", classpath, f"-Dthermal={thermal}", "ortrim.harness.JvmPlatform", *folders)
 
     def run(self, *folders: Path, thermal: int = -1) -> Completed:
-        """Run that to its end."""
         return run(self.words(*folders, thermal=thermal), timeout_seconds=300)
 
 
@@ -109,13 +101,11 @@ class JavaFarm:
         self.printed = ""
 
     def make_apks(self, content: HarnessContent) -> HarnessApks:
-        """Make the project, and of it what Gradle would make."""
         project = make_harness(HarnessInputs(content=content, abi=ABI, api=24), self.folder / "project")
         pack(project)
         return find_apks(project)
 
     def run(self, job: FarmJob, tell: Tell) -> FarmRun:
-        """Run it; the log is what it printed."""
         tell("running")
         assets, native = install(job.app, self.folder / "phone")
         done = self.harness.run(assets, native, self.folder / "phone" / "work", job.destination, thermal=self.thermal)
@@ -125,7 +115,6 @@ class JavaFarm:
 
 
 def pack(project: Path) -> None:
-    """Pack the two APKs where Gradle leaves them."""
     main = project / "app" / "src" / "main"
     for name in (APP, TEST):
         (project / name).parent.mkdir(parents=True, exist_ok=True)

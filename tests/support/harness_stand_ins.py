@@ -1,8 +1,4 @@
-"""As much of Android's and androidx.test's classes as our app for device farms uses, to compile it against.
-
-No registry that we reach has androidx.test, and of Android's classes only those of an old suite of Debian's, which will
-go. The signatures are those of Android's API reference; bodies are empty.
-"""
+"""As much of Android's and androidx.test's classes as our app for device farms uses, to compile it against."""
 
 from pathlib import Path
 from typing import Final
@@ -89,11 +85,9 @@ CLASSES: Final = {
             public static android.os.Bundle getArguments() { return null; }
         }""",
 }
-"""By name, each with its declaration."""
 
 
 def write_stand_ins(folder: Path, begin: str = "") -> list[Path]:
-    """Write the sources of classes whose names begin so below a folder and return them."""
     files = []
     for name, declaration in CLASSES.items():
         if not name.startswith(begin):

@@ -20,20 +20,16 @@ class HtmlPage(HTMLParser):
         assert not self._open
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Remember a tag."""
         self.handle_startendtag(tag, attrs)
         if tag not in VOID:
             self._open.append(tag)
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Remember a tag that holds nothing."""
         self.tags.append(tag)
         self.attributes += [(tag, name, value or "") for name, value in attrs]
 
     def handle_endtag(self, tag: str) -> None:
-        """Close the innermost tag."""
         assert self._open.pop() == tag
 
     def handle_data(self, data: str) -> None:
-        """Remember text."""
         self.text += data

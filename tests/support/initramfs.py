@@ -4,7 +4,6 @@ from ortrim.devices.machine_files import TRAILER, Entry
 
 
 def read_archive(data: bytes) -> tuple[Entry, ...]:
-    """Return the entries of a sound archive."""
     entries: list[Entry] = []
     at = 0
     while not entries or entries[-1].name != TRAILER:

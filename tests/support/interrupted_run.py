@@ -1,8 +1,4 @@
-"""One run in a process of its own, to be interrupted: `interrupted_run.py FILE`, a pickled opening and request.
-
-Ends as the program `ortrim` does: with 128 and the signal's number, also where whoever started the tests ignores some
-signals, as `nohup` and a shell's background do.
-"""
+"""One run in a process of its own, to be interrupted: `interrupted_run.py FILE`, a pickled opening and request."""
 
 import pickle
 import signal

@@ -31,7 +31,6 @@ class JavaDemo:
     jdk: Jdk
 
     def compile(self, sources: Sequence[Path], folder: Path, *more: Path) -> None:
-        """Compile a program that uses the API, and the classes of `more` folders, into a folder."""
         classpath = ":".join(map(str, [self.jar, *more]))
         done = run((self.jdk.javac, "-Xlint:all", "-Werror", "-classpath", classpath, "-d", folder, *sources))
         assert done.returncode == 0, done.stdout + done.stderr
@@ -43,7 +42,6 @@ class JavaDemo:
 
 
 def java_demo(folder: Path) -> JavaDemo:
-    """Build the demo, or take what was built of it, into an empty folder."""
     console, jdk = Console(), find_jdk()
     request = request_from(None, target="linux-x64", output=str(folder / "artifacts"))
     planned = make_planned(request, console, to_run=True)

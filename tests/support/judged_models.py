@@ -9,12 +9,10 @@ from ortrim.models.operators import GLOBAL_TYPES, ModelUses, OperatorId, Operato
 
 
 def runtime(config: str, **facts: Any) -> InstalledRuntime:
-    """Return a runtime of this configuration."""
     return InstalledRuntime(label="theirs", ort_version="1.21.0", operators=parse_config(config), **facts)
 
 
 def changed(config: str, lines: str, replacement: str) -> str:
-    """Return a configuration with the lines behind it, and one in place of that of global types."""
     there = config.splitlines(keepends=True)
     kept = [replacement if replacement and line.startswith(GLOBAL_TYPES) else line for line in there]
     return "".join((*kept, lines))
@@ -27,7 +25,6 @@ def use(name: str, opset: int, *types: str, domain: str = "ai.onnx", outputs: tu
 
 
 def model(*uses: OperatorUse) -> ModelUses:
-    """Return a model of the present format."""
     return ModelUses(format_version="6", uses=tuple(sorted(uses)))
 
 

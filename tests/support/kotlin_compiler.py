@@ -1,7 +1,4 @@
-"""Kotlin's compiler, as Debian bookworm has it: an old one (1.3), which compiles what newer ones do.
-
-Nothing of this machine's system changes.
-"""
+"""Kotlin's compiler, as Debian bookworm has it: an old one (1.3), which compiles what newer ones do."""
 
 import os
 import shutil
@@ -23,16 +20,13 @@ COMPILER: Final = (
 LIBRARIES: Final = ("kotlin-stdlib.jar", "kotlin-stdlib-jdk7.jar")
 """What a program needs; since Kotlin 1.8 the second is in the first."""
 LAYOUT: Final = "1"
-"""Another number makes another root."""
 
 
 def kotlin_libraries() -> list[Path]:
-    """Return the jars of Kotlin's own classes."""
     return [_root() / name for name in LIBRARIES]
 
 
 def kotlinc(source: Path, classpath: Sequence[Path], destination: Path) -> Completed:
-    """Compile a file against nothing but these classes, Java's own among them, and Kotlin's."""
     compiler = os.pathsep.join(str(_root() / name) for name in COMPILER)
     given = os.pathsep.join(map(str, [*classpath, *kotlin_libraries()]))
     words = ("-no-jdk", "-no-stdlib", "-no-reflect", "-Werror", "-jvm-target", "1.8", "-classpath", given)

@@ -16,7 +16,6 @@ RUNTIME = RuntimeFacts(version="1.21.0", limits=VersionLimits(opset=22, ml_opset
 
 
 def facts(model: onnx.ModelProto, **more: Any) -> LintFacts:
-    """Return the facts of a model, with those of a runtime and a build as given."""
     with TemporaryDirectory() as folder:
         graph = read_graph(write(Path(folder) / "model.onnx", model))
     return replace(LintFacts(graph=graph, runtime=RUNTIME), **more)

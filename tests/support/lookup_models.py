@@ -144,7 +144,6 @@ DEFAULTS: Final = {
 
 
 def ml(operator: str, inputs: Sequence[str], outputs: Sequence[str], **attributes: Any) -> onnx.NodeProto:
-    """Return a node of ai.onnx.ml."""
     return helper.make_node(operator, inputs, outputs, domain=ML, **attributes)
 
 
@@ -157,14 +156,12 @@ def built(
     opset: int = 3,
     onnx_opset: int = 17,
 ) -> onnx.ModelProto:
-    """Return a model, whose one output is a `y` of floats unless it is given."""
     nodes = [nodes] if isinstance(nodes, onnx.NodeProto) else nodes
     opsets = (("", onnx_opset), (ML, opset), ("com.microsoft", 1))
     return model_of(nodes, inputs, outputs or [value("y", shape=None)], opsets=opsets, initializers=tables)
 
 
 def table(name: str, array: Any, kind: Any = np.float32) -> onnx.TensorProto:
-    """Return an initializer."""
     return numpy_helper.from_array(np.asarray(array, kind), name)
 
 
@@ -198,7 +195,6 @@ def encoders() -> Iterator[Subject]:
 
 
 def categories() -> Iterator[Subject]:
-    """Yield what else has categories."""
     given = {"cats_strings": WORDS, "cats_int64s": [4, 9, 1, 250], "default_int64": -9, "default_string": "none"}
     for kind, other in ((STRING, INT64), (INT64, STRING)):
         node = ml("CategoryMapper", ["x"], ["y"], **given)
@@ -218,7 +214,6 @@ def categories() -> Iterator[Subject]:
 
 
 def texts() -> Iterator[Subject]:
-    """Yield what takes texts apart."""
     for action in ("LOWER", "NONE"):
         node = helper.make_node(
             "StringNormalizer",
@@ -255,7 +250,6 @@ def texts() -> Iterator[Subject]:
 
 
 def numbers() -> Iterator[Subject]:
-    """Yield what scales and imputes."""
     x = [value("x", shape=("n", 3))]
     yield Subject(
         name="Scaler",

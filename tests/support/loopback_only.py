@@ -19,11 +19,7 @@ NAMED: Final = frozenset({"socket.getaddrinfo", "socket.gethostbyname"})
 
 
 class LoopbackOnly:
-    """Refuses addresses other than loopback's while a test is `guarded`.
-
-    This process is stopped at the address. Programs that it starts find a proxy in their environment that nobody
-    serves; one that ignores the variables is not stopped. Names under `.invalid` do not exist, and no server is asked.
-    """
+    """Refuses addresses other than loopback's while a test is `guarded`."""
 
     def __init__(self) -> None:
         """Hear of the network for good: an audit hook cannot be removed, so that a process has one of these."""
@@ -37,7 +33,6 @@ class LoopbackOnly:
 
     @contextmanager
     def guarded(self) -> Iterator[None]:
-        """Refuse within the block."""
         before = {name: os.environ.get(name) for name in self._environment}
         os.environ.update(self._environment)
         self.refused.clear()

@@ -20,8 +20,6 @@ LOST: Final = 0
 
 @dataclass(frozen=True, kw_only=True)
 class Reply:
-    """One answer."""
-
     status: int = 200
     body: bytes = b""
     headers: dict[str, str] = field(default_factory=dict)
@@ -29,8 +27,6 @@ class Reply:
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """One request as it came."""
-
     method: str
     path: str
     headers: dict[str, str]
@@ -38,11 +34,7 @@ class Asked:
 
 
 class LoopbackService(ABC):
-    """Answers what `answer` says, unless `faults` holds an answer under the name of the request.
-
-    The last fault of a name stays; a `None` before it lets one request through. What `meanwhile` holds under a name is
-    done while the answer is waited for.
-    """
+    """Answers what `answer` says, unless `faults` holds an answer under the name of the request."""
 
     def __init__(self) -> None:
         self.faults: dict[str, list[Reply | None]] = defaultdict(list)
@@ -62,11 +54,9 @@ class LoopbackService(ABC):
         """Return the answer to a request."""
 
     def names(self) -> list[str]:
-        """Return the names of what was asked, in order."""
         return [self.name_of(asked) for asked in self.asked]
 
     def reply(self, asked: Asked) -> Reply:
-        """Return a fault or the answer."""
         self.asked.append(asked)
         self.meanwhile.get(self.name_of(asked), lambda: None)()
         faults = self.faults.get(self.name_of(asked), [])
@@ -74,7 +64,6 @@ class LoopbackService(ABC):
         return self.answer(asked) if fault is None else fault
 
     def close(self) -> None:
-        """End it; whoever asks is refused from now on."""
         self._server.shutdown()
         self._server.server_close()
 

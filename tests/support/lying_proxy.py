@@ -1,7 +1,4 @@
-"""An HTTP proxy on loopback that cuts, drips and lies; `way` says how, one of `WAYS`.
-
-It serves `http://` addresses itself, as the file `content` under every address, and refuses to connect to `https://`.
-"""
+"""An HTTP proxy on loopback that cuts, drips and lies; `way` says how, one of `WAYS`."""
 
 import gzip
 import socket
@@ -16,8 +13,6 @@ ADDRESS: Final = "http://files.invalid/archive.tar.gz"
 
 
 class LyingProxy(ThreadingHTTPServer):
-    """The proxy: `asked` are the addresses that it was asked for."""
-
     daemon_threads = True
 
     def __init__(self, content: bytes) -> None:
@@ -29,7 +24,6 @@ class LyingProxy(ThreadingHTTPServer):
 
     @property
     def address(self) -> str:
-        """What `http_proxy` is set to."""
         return f"http://127.0.0.1:{self.server_port}"
 
 
@@ -49,7 +43,6 @@ class _Handler(BaseHTTPRequestHandler):
         self.do_GET()
 
     def answer(self, body: bytes, *, status: int = 200, length: int | None = None, **headers: str) -> None:
-        """Answer with a body, of which another length may be claimed."""
         self.send_response(status)
         self.send_header("Content-Length", str(len(body) if length is None else length))
         for name, value in headers.items():
@@ -66,24 +59,20 @@ class _Handler(BaseHTTPRequestHandler):
                 return
 
     def flipped(self) -> bytes:
-        """Return the content with one bit changed."""
         content = bytearray(self.server.content)
         content[len(content) // 2] ^= 1
         return bytes(content)
 
     def after(self, failures: int, status: int) -> None:
-        """Fail so many times, then answer well."""
         if len(self.server.asked) <= failures:
             self.answer(b"", status=status)
         else:
             self.answer(self.server.content)
 
     def silence(self) -> None:
-        """Say nothing until the end."""
         self.server.ended.wait()
 
     def vanish(self) -> None:
-        """End the connection without a word."""
         self.connection.shutdown(socket.SHUT_RDWR)
 
 
@@ -110,12 +99,10 @@ WAYS: Final[dict[str, Callable[[_Handler], None]]] = {
     "a part": lambda to: to.answer(to.server.content[10:], status=206, Content_Range="bytes 10-/*"),
     "nothing": lambda to: to.answer(b"", status=204),
 }
-"""How it answers."""
 
 
 @contextmanager
 def lying_proxy(content: bytes) -> Iterator[LyingProxy]:
-    """Run one."""
     proxy = LyingProxy(content)
     thread = threading.Thread(target=proxy.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()

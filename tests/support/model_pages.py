@@ -96,7 +96,6 @@ SHARE: Final = SizeShare(
 
 
 def steps() -> PreparationReport:
-    """Return a preparation of two steps, of which the second was left out."""
     first = ModelCounts(size_bytes=3_000_000, nodes=40, parameters=700, opsets=(("ai.onnx", 16),),
                         operators=(("ai.onnx:Conv", 10), ("ai.onnx:Identity", 30)))  # fmt: skip
     second = replace(first, size_bytes=2_850_000, nodes=10, operators=(("ai.onnx:Conv", 10),))
@@ -121,7 +120,6 @@ def steps() -> PreparationReport:
 
 
 def sample_subject(**changes: Any) -> ModelSubject:
-    """Return all that can be known of the demo's model, with some fields changed."""
     whole = ModelSubject(
         name=MODEL_NAME,
         product="demo",

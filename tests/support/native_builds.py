@@ -26,10 +26,7 @@ def native_executor(
     on_note: Callable[[str], None] = lambda _: None,
     cached: bool = True,
 ) -> NativeExecutor:
-    """Return a native executor over some sources; the tools are those of the cache in force unless they are given.
-
-    Through no link: what zig has compiled of its own libraries, it finds again only in a container that has it there.
-    """
+    """Return a native executor over some sources; the tools are those of the cache in force unless they are given."""
     platform = platform_of(TARGETS[target])
     return NativeExecutor(
         inputs=BuildInputs(

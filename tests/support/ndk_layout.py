@@ -24,6 +24,5 @@ def lay_out_ndk(folder: Path, version: str = NDK_VERSION, prebuilt: str = LINUX)
 
 
 def forget_ndks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Forget where this machine has NDKs: which there are is part of what is planned for Android."""
     for name in (*VARIABLES, *SDK_VARIABLES):
         monkeypatch.delenv(name, raising=False)

@@ -1,8 +1,4 @@
-"""Debian's arm64 kernel with the modules of a network card under qemu, which are not built into it, fetched by apt.
-
-The emulated machines of ortrim itself have no network, and keep the kernel alone. Kernel and modules have to be of one
-version, so both are taken from one package here.
-"""
+"""Debian's arm64 kernel with the modules of a network card under qemu, which are not built into it, fetched by apt."""
 
 import json
 import lzma
@@ -17,7 +13,6 @@ from ortrim.compiling.containers.root_file_systems import KERNEL_HOST, KERNEL_PA
 from ortrim.sources.debian import DebianPackage, PackageRequest, fetch_packages, write_data_archive
 
 MODULES: Final = ("failover.ko", "net_failover.ko", "virtio_net.ko")
-"""In the order in which they need each other."""
 LAYOUT: Final = "1"
 
 

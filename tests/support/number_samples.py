@@ -14,19 +14,16 @@ Array = np.ndarray[Any, Any]
 
 
 def weights(name: str, *shape: int, seed: int = 0) -> onnx.TensorProto:
-    """Return random weights between -1 and 1, others for each name."""
     random = np.random.default_rng([seed, *name.encode()])
     return numpy_helper.from_array(random.uniform(-1, 1, shape).astype(np.float32), name)
 
 
 def positive(name: str, *shape: int) -> onnx.TensorProto:
-    """Return random numbers between 0.5 and 1.5."""
     found = numpy_helper.to_array(weights(name, *shape))
     return numpy_helper.from_array((1 + found / 2).astype(np.float32), name)
 
 
 def random_feeds(model: onnx.ModelProto, seed: int = 1) -> dict[str, Array]:
-    """Return random inputs for a model of floats; dynamic dimensions are 2."""
     random = np.random.default_rng(seed)
     return {
         each.name: random.uniform(-1, 1, [size.dim_value or 2 for size in each.type.tensor_type.shape.dim]).astype(
@@ -37,7 +34,6 @@ def random_feeds(model: onnx.ModelProto, seed: int = 1) -> dict[str, Array]:
 
 
 def ran(model: onnx.ModelProto, feeds: Mapping[str, Array]) -> list[Array]:
-    """Return a model's outputs by onnxruntime, without optimizations."""
     onnx.checker.check_model(model, full_check=True)
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
@@ -56,7 +52,6 @@ def assert_same(before: Sequence[Array], after: Sequence[Array], tolerance: floa
 
 
 def operators(graph: onnx.GraphProto) -> list[str]:
-    """Return the operators of a graph's nodes, in their order."""
     return [node.op_type for node in graph.node]
 
 
@@ -68,7 +63,6 @@ def copy_of(model: onnx.ModelProto) -> onnx.ModelProto:
 
 
 def normalised(*before: onnx.NodeProto, rank: int = 4, channels: int = 4, **more: Any) -> onnx.ModelProto:
-    """Return nodes from `x` to `n` with a normalisation behind them; all weights are given as `initializers`."""
     names = ("scale", "shift", "mean", "variance")
     norm = helper.make_node("BatchNormalization", ["n", *names], ["y"], name="norm", epsilon=1e-3)
     numbers = [*(weights(name, channels) for name in names[:3]), positive("variance", channels)]
@@ -97,7 +91,6 @@ def sequences(opset: int = 17) -> onnx.ModelProto:
 
 
 def picture(pads: Sequence[int] = (0, 0, 0, 0), operator: str = "Conv") -> onnx.ModelProto:
-    """Return a model of a picture of three channels: one convolution, or another operator on it alone."""
     if operator != "Conv":
         shape = [value("x", shape=[1, 3, 6, 6])], [value("y", shape=[1, 3, 6, 6])]
         return model_of([helper.make_node(operator, ["x"], ["y"])], *shape)

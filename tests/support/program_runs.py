@@ -22,14 +22,11 @@ from ortrim.cli.program import program
 
 @dataclass(frozen=True)
 class Ended:
-    """A run of the program."""
-
     code: int
     out: str
     err: str
 
     def document(self) -> Any:
-        """Return the one JSON document on standard output."""
         return json.loads(self.out)
 
 
@@ -44,10 +41,7 @@ HELP = [(task, dict(task.help)) for task in TASKS]
 
 
 def program_in(folder: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Return a function that runs `ortrim` with some words in an empty folder with a cache of its own.
-
-    It runs `invoke` instead, as a checkout's programs do, when that is the `name`.
-    """
+    """Return a function that runs `ortrim` with some words in an empty folder with a cache of its own."""
     private_cache(folder, monkeypatch)
     forget_ndks(monkeypatch)
     (folder / "here").mkdir()

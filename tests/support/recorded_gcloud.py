@@ -9,7 +9,6 @@ RECORDED: Final = Path(__file__).parents[1] / "unit" / "farms" / "data" / "gclou
 
 
 def recorded(name: str) -> Completed:
-    """Return how a command of gcloud ended."""
     texts = {
         kind: (RECORDED / f"{name}.{kind}.txt").read_text() if (RECORDED / f"{name}.{kind}.txt").is_file() else ""
         for kind in ("out", "err")

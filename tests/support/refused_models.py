@@ -16,13 +16,11 @@ Change = Callable[[onnx.ModelProto], onnx.ModelProto]
 
 
 def sparse(shape: tuple[int, int], name: str = "w") -> onnx.SparseTensorProto:
-    """Return three ones in a matrix."""
     values = helper.make_tensor(name, FLOAT, [3], [1.0] * 3)
     return helper.make_sparse_tensor(values, helper.make_tensor(f"{name}_at", INT64, [3], [0, 1, 2]), shape)
 
 
 def with_sparse(model: onnx.ModelProto, shape: tuple[int, int]) -> onnx.ModelProto:
-    """Return the model with a sparse initializer `w`."""
     model.graph.sparse_initializer.append(sparse(shape))
     return model
 
@@ -51,7 +49,6 @@ def shrinking_when_run() -> onnx.ModelProto:
 
 
 def quantized(opset: int, kind: type[np.generic], domain: str = "") -> onnx.ModelProto:
-    """Return a model that quantizes to integers of a type."""
     constants = [
         numpy_helper.from_array(np.array(0.5, np.float32), "scale"),
         numpy_helper.from_array(np.array(0, kind), "zero"),
@@ -64,7 +61,6 @@ def quantized(opset: int, kind: type[np.generic], domain: str = "") -> onnx.Mode
 
 
 def sparse_operand() -> onnx.ModelProto:
-    """Return a model that gives sparse weights to the operator that should take them."""
     node = helper.make_node("SparseToDenseMatMul", ["w", "x"], ["y"], domain="com.microsoft")
     ends = [value("x", shape=(4, 4))], [value("y", shape=(4, 4))]
     return with_sparse(model_of([node], *ends, opsets=[("", 17), ("com.microsoft", 1)]), (4, 4))
@@ -83,7 +79,6 @@ def huge(*, constant: bool, side: int = 2**20) -> onnx.ModelProto:
 
 
 def split(parts: int) -> onnx.ModelProto:
-    """Return a model whose sizes of parts are to lie in another file."""
     names = [f"y{number}" for number in range(parts)]
     sizes = numpy_helper.from_array(np.ones(parts, np.int64), "sizes")
     node = helper.make_node("Split", ["x", "sizes"], names, axis=0)
@@ -98,7 +93,6 @@ def beside(path: Path, model: onnx.ModelProto) -> Path:
 
 
 def to_c_locale(model: onnx.ModelProto) -> onnx.ModelProto:
-    """Apply the hint."""
     for attribute in model.graph.node[0].attribute:
         if attribute.name == "locale":
             attribute.s = b"C"
@@ -111,20 +105,17 @@ def to_opset(version: int) -> Change:
 
 
 def to_microsoft(model: onnx.ModelProto) -> onnx.ModelProto:
-    """Apply the hint that names the domain."""
     for node in model.graph.node:
         node.domain = "com.microsoft"
     return model
 
 
 def to_matmul(model: onnx.ModelProto) -> onnx.ModelProto:
-    """Apply the hint that names another operator."""
     model.graph.node[0].op_type, model.graph.node[0].domain = "MatMul", ""
     return model
 
 
 def to_dense(model: onnx.ModelProto) -> onnx.ModelProto:
-    """Apply the hint: a smaller matrix."""
     weights = numpy_helper.from_array(np.eye(4, dtype=np.float32), "w")
     return model_of(model.graph.node[-3:], initializers=[weights])
 
@@ -163,11 +154,9 @@ REFUSED: Final = {
     ),
     "large shape": Refused(code="external-shape", model=lambda: split(600), changes=(as_it_is,), write=beside),
 }
-"""By what is special in it."""
 
 
 def dividing() -> onnx.ModelProto:
-    """Return a model that divides an integer by 0, at which ONNX Runtime's process dies (1.21.0)."""
     zero = numpy_helper.from_array(np.zeros(1, np.int32), "zero")
     ends = [value("x", TensorProto.FLOAT)], [value("y", TensorProto.INT32)]
     nodes = [

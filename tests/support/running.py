@@ -16,7 +16,6 @@ def running() -> str:
 
 
 def processes_that_say(word: str) -> list[int]:
-    """Return the processes whose command line has a word, apart from this one."""
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         with suppress(OSError):
@@ -26,7 +25,6 @@ def processes_that_say(word: str) -> list[int]:
 
 
 def processes_in(folder: Path) -> list[int]:
-    """Return the processes that run in a folder or below it."""
     found = []
     for entry in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):

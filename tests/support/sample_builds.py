@@ -36,5 +36,4 @@ ENTRY: Final = BuildEntry(
 
 
 def sample_entry(**changes: Any) -> BuildEntry:
-    """Return the build of the demo with some fields changed."""
     return replace(ENTRY, **changes)

@@ -42,7 +42,6 @@ def build_job() -> BuildJob:
 
 
 def runner_job(job: BuildJob) -> RunnerJob:
-    """Return the runner's job beside a build job."""
     return RunnerJob(
         target=job.target,
         toolchain=job.toolchain,
@@ -53,7 +52,6 @@ def runner_job(job: BuildJob) -> RunnerJob:
 
 
 def make_inputs(folder: Path) -> PackageInputs:
-    """Lay out what a build leaves in `folder` and return the inputs of its package."""
     headers, texts = folder / "headers", folder / "texts"
     for made in (headers, texts):
         made.mkdir(parents=True)
@@ -125,7 +123,6 @@ def make_inputs(folder: Path) -> PackageInputs:
 
 
 def with_library(inputs: PackageInputs, content: bytes) -> PackageInputs:
-    """Return the inputs with another library."""
     library = inputs.result.folder / "other.so"
     library.write_bytes(content)
     return replace(inputs, result=replace(inputs.result, library=library))

@@ -38,7 +38,6 @@ FOREST = required_operators([OperatorId(domain="ai.onnx.ml", opset=3, name="Tree
 
 
 def sample_spec(**changes: Any) -> BuildSpec:
-    """Return a buildspec for two Linux targets."""
     targets = tuple(TargetSpec(id=identifier, glibc="2.28") for identifier in ("linux-x64", "linux-arm64"))
     spec: dict[str, Any] = {
         "name": "sample",
@@ -59,7 +58,6 @@ def sample_input(
     hot_operators: tuple[str, ...] = (),
     **changes: Any,
 ) -> PlanInput:
-    """Return what the sample is planned from, for one target or those `selected`; `changes` are keys of the spec."""
     spec = sample_spec(**changes)
     targets = selected or tuple(each for each in spec.targets if each.id == target) or (sample_target(target),)
     contents = Contents(operators=operators, models=models, unused_types=unused_types, hot_operators=hot_operators)
@@ -69,7 +67,6 @@ def sample_input(
 def sample_plan(
     *words: Any, toolchain: Toolchain | None = None, sources: tuple[SourcePin, ...] = SOURCES, **named: Any
 ) -> BuildPlan:
-    """Return the plan of the sample's input, to which the other arguments belong."""
     given = sample_input(*words, **named)
     return make_plan(
         given,
@@ -83,13 +80,11 @@ def sample_plan(
 
 
 def sample_target(identifier: str) -> TargetSpec:
-    """Return a target with the sample's glibc, where it has one."""
     has_glibc = TARGETS[identifier].c_library is CLibrary.GLIBC
     return TargetSpec(id=identifier, glibc="2.28") if has_glibc else TargetSpec(id=identifier)
 
 
 def sample_toolchain(spec: BuildSpec, target: TargetSpec) -> Toolchain:
-    """Return the toolchain that the pipeline takes for a target when its buildspec asks for no other."""
     known = TARGETS[target.id]
     if known.system is OperatingSystem.ANDROID:
         api = android_of(spec, target).api
@@ -103,7 +98,6 @@ def sample_toolchain(spec: BuildSpec, target: TargetSpec) -> Toolchain:
 
 
 def system_gcc() -> Toolchain:
-    """Return a toolchain like `system_toolchain`'s, of a gcc that need not be installed."""
     names = ("ORTRIM_COMPILER_C", "ORTRIM_COMPILER_CXX", "ORTRIM_AR", "ORTRIM_RANLIB")
     programs = ("gcc", "g++", "ar", "ranlib")
     return Toolchain(

@@ -49,7 +49,6 @@ def recorded_report() -> VerifyReport:
 
 
 def on_device(report: VerifyReport, **changes: Any) -> VerifyReport:
-    """Return a report whose first device is another."""
     first, *rest = report.devices
     return replace(report, devices=(replace(first, **changes), *rest))
 
@@ -63,7 +62,6 @@ def four_devices() -> VerifyReport:
 
 
 def user_emulation(host: DeviceReport) -> DeviceReport:
-    """Return the report of an emulator on which nothing but parity means anything."""
     name = "qemu-user:cortex-a53"
     device = unjudged(host, name, "memory", "bytes")
     device = unjudged(device, name, "time", "ms")
@@ -72,7 +70,6 @@ def user_emulation(host: DeviceReport) -> DeviceReport:
 
 
 def machine(host: DeviceReport) -> DeviceReport:
-    """Return the report of a machine with a ceiling to its memory, all of it that can be asked for."""
     name = "qemu-system:cortex-a53"
     least = LeastMemory(
         model="silero_vad",
@@ -92,7 +89,6 @@ def machine(host: DeviceReport) -> DeviceReport:
 
 
 def phone(host: DeviceReport) -> DeviceReport:
-    """Return the report of a phone that misses some deadlines."""
     name = "adb:R58M12ABCDE"
     line = replace(
         host.comparisons[-1], measure="missed deadlines", case="four-frames", unit="runs", ours=1.0, baseline=0.0,
@@ -104,7 +100,6 @@ def phone(host: DeviceReport) -> DeviceReport:
 
 
 def lost_board() -> DeviceReport:
-    """Return the report of a board that went away."""
     failure = DeviceFailure(
         code="device-lost",
         what="the connection broke",
@@ -129,7 +124,6 @@ def lost_board() -> DeviceReport:
 
 
 def hostile_board() -> DeviceReport:
-    """Return the report of a board whose error tries to steer who reads it."""
     board = lost_board()
     assert board.failure is not None
     text = "\x1b[2J<script>alert(1)</script>\n| a | `b` @you https://example.org"
@@ -138,7 +132,6 @@ def hostile_board() -> DeviceReport:
 
 
 def unjudged(device: DeviceReport, name: str, subject: str, unit: str) -> DeviceReport:
-    """Return a device on which the measures of a unit mean nothing."""
     why = f"{subject}: what it takes on {name} says nothing about a real device"
     lines = tuple(
         replace(line, verdict=Verdict.NOT_JUDGED, reason=why) if line.unit == unit else line

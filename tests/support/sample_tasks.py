@@ -36,11 +36,7 @@ BASELINE: Final = Baseline(library=Path("/full.so"), name="onnxruntime 1.21.0 (o
 
 
 class SavingDevice:
-    """A device whose runner saves the output it is given.
-
-    `refuses` is the library that it does not run; `raises` is what every run ends with, `fails` what ours does with
-    models of these names.
-    """
+    """A device whose runner saves the output it is given."""
 
     name = "saving"
     memory_meaningful = True
@@ -57,19 +53,15 @@ class SavingDevice:
 
     @property
     def ran(self) -> list[str]:
-        """Name the libraries that were run."""
         return [request.library.name for request in self.requests]
 
     def facts(self) -> measurements.HostFacts:
-        """Describe a machine."""
         return measurements.HostFacts(system="Linux", machine="x86_64", cpu="c", cores=1, memory_bytes=1)
 
     def close(self) -> None:
-        """Note it."""
         self.closed = True
 
     def run(self, request: RunRequest) -> RunnerOutput:
-        """Save the output when asked to, and report."""
         self.requests.append(request)
         if self.raises:
             raise self.raises

@@ -148,7 +148,6 @@ JNIEXPORT void JNICALL Java_ai_onnxruntime_OrtLoraAdapter_load(JNIEnv* env) { ap
 
 
 def write_headers(folder: Path) -> Path:
-    """Write the public headers into a folder, and return it."""
     folder.mkdir(parents=True)
     (folder / "onnxruntime_c_api.h").write_text(C_HEADER)
     (folder / "onnxruntime_cxx_api.h").write_text(CXX_HEADER)
@@ -157,7 +156,6 @@ def write_headers(folder: Path) -> Path:
 
 
 def write_bindings(tree: Path) -> Path:
-    """Write the sources of the bindings where they lie in a tree of sources, and return that of ONNX Runtime."""
     files = {"objectivec/ort_session.mm": OBJECTIVE_C, "objectivec/ort_training_session.mm": TRAINING}
     files |= {f"java/src/main/java/ai/onnxruntime/{name}.java": text for name, text in JAVA.items()}
     files |= {f"java/src/main/native/{name}.c": text for name, text in NATIVE.items()}

@@ -1,8 +1,4 @@
-"""A board that ssh reaches: an sshd on loopback with keys of its own, for this very user, without PAM.
-
-As root it runs in namespaces of its own for files and processes, with two folders that are mounted for it: `small`, a
-disk of 4 MB, and `locked`, from which nothing can be executed. `mine` is for this side's own temporary files.
-"""
+"""A board that ssh reaches: an sshd on loopback with keys of its own, for this very user, without PAM."""
 
 import os
 import shutil
@@ -72,7 +68,6 @@ class SshMachine:
 
     @property
     def configuration(self) -> Path:
-        """The client's configuration file."""
         return self.folder / "config"
 
     @property
@@ -94,7 +89,6 @@ class SshMachine:
                 os.kill(number, 9)
 
     def processes(self) -> list[int]:
-        """Return the numbers of the board's processes."""
         found, remaining = [], [self.process]
         while remaining:
             number = remaining.pop()
@@ -116,7 +110,6 @@ class SshMachine:
 
 @contextmanager
 def ssh_machine() -> Iterator[SshMachine]:
-    """Run a board, and end it with everything in it."""
     folder = Path(tempfile.mkdtemp(prefix="ortrim-sshd-", dir="/tmp"))
     try:
         for name in ("work", "small", "locked", "shims", "mine"):

@@ -83,7 +83,6 @@ SAID_IN_CXX: Final = "1.21.0, silence\n"
 
 
 def linked(package: Path, compiler: Sequence[str | Path], source: str, program: Path) -> Path:
-    """Compile a program and link it with a package's archive and the system's libraries alone; return it."""
     code = program.with_suffix(".cc" if source is IN_CXX else ".c")
     code.write_text(source)
     words = (code, "-o", program, f"-I{package}/include/onnxruntime", f"-L{package}/lib", "-lonnxruntime")
@@ -93,7 +92,6 @@ def linked(package: Path, compiler: Sequence[str | Path], source: str, program: 
 
 
 def said(program: Path, package: Path, *launcher: str | Path) -> str:
-    """Run a program on the package's model, and return what it printed."""
     done = run((*launcher, program, package / "models" / "silero-vad.ort"))
     assert done.returncode == 0, done.stderr
     return done.stdout

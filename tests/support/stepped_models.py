@@ -14,7 +14,6 @@ SHAPE = ("batch", 3)
 
 
 def outputs_of(model: onnx.ModelProto, feeds: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what onnx's own evaluator works out, by the names of the outputs."""
     onnx.checker.check_model(model)
     names = [each.name for each in model.graph.output]
     return dict(zip(names, ReferenceEvaluator(model).run(None, dict(feeds)), strict=True))
@@ -27,14 +26,12 @@ def same_outputs(before: onnx.ModelProto, after: onnx.ModelProto, feeds: Mapping
 
 
 def copy_of(model: onnx.ModelProto) -> onnx.ModelProto:
-    """Return a model of its own that is the same."""
     made = onnx.ModelProto()
     made.CopyFrom(model)
     return made
 
 
 def constant(name: str, numbers: Any) -> onnx.TensorProto:
-    """Return an initializer of floats, or of what the numbers are."""
     return numpy_helper.from_array(np.asarray(numbers), name)
 
 
@@ -69,6 +66,5 @@ def with_branch() -> onnx.ModelProto:
 
 
 def feeds_for(model: onnx.ModelProto, batch: int = 2) -> dict[str, Any]:
-    """Return numbers for the inputs of the models here."""
     known = {"x": np.linspace(-2, 2, batch * 3, dtype=np.float32).reshape(batch, 3), "c": np.ones((), np.bool_)}
     return {each.name: known[each.name] for each in model.graph.input}

@@ -31,14 +31,12 @@ class TlsServer:
 
 
 def forget_certificates(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Trust what a machine trusts without being told."""
     for name in VARIABLES:
         monkeypatch.delenv(name, raising=False)
 
 
 @contextmanager
 def tls_server(folder: Path) -> Iterator[TlsServer]:
-    """Serve the files below `folder / "files"`."""
     key, certificate, files = folder / "key.pem", folder / "certificate.pem", folder / "files"
     _make_certificate(key, certificate)
     files.mkdir()

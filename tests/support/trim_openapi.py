@@ -1,9 +1,4 @@
-"""Cuts GitHub's own description of its API down to what ortrim asks for: how `github-openapi.json` is made.
-
-`python tests/support/trim_openapi.py api.github.com.json > tests/integration/data/github-openapi.json`, with the file
-of the npm package `@octokit/openapi` (MIT licence). Descriptions go, `nullable` becomes JSON Schema's own null, and
-what is referred to comes along.
-"""
+"""Cuts GitHub's own description of its API down to what ortrim asks for: how `github-openapi.json` is made."""
 
 import json
 import sys
@@ -79,7 +74,6 @@ def _plain(node: Any) -> Any:
 
 
 def _references(node: Any) -> Iterator[str]:
-    """Yield what a part refers to."""
     if isinstance(node, dict):
         if isinstance(node.get("$ref"), str):
             yield node["$ref"]

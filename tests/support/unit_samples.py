@@ -42,7 +42,6 @@ GEMM_MINE = kernel("kCpuExecutionProvider_FusedGemm_kMSDomain_ver1_float")
 
 
 def symbols(unit: str, defined: tuple[str, ...] = (), undefined: tuple[str, ...] = ()) -> ObjectSymbols:
-    """Return the symbols of one object."""
     return ObjectSymbols(unit=unit, defined=frozenset(defined), undefined=frozenset(undefined))
 
 
@@ -58,7 +57,6 @@ OBJECTS = (
 
 
 def sample_index() -> UnitIndex:
-    """Return the index of the made-up library."""
     return make_index(VARIANT, OBJECTS, [INTERFACE])
 
 

@@ -31,8 +31,6 @@ FILES = {
 
 
 class QuietHandler(SimpleHTTPRequestHandler):
-    """Serves a folder and says nothing."""
-
     def log_message(self, *_: object) -> None:
         """Keep quiet."""
 
@@ -55,7 +53,6 @@ class Upstream:
         self.release(self.digests)
 
     def make_dependencies(self) -> dict[str, str]:
-        """Make an archive for each dependency; return the SHA-1 of each."""
         digests = {}
         for name in upstream_names():
             path = self.archive_of(name)
@@ -77,7 +74,6 @@ class Upstream:
         return hashlib.sha1(path.read_bytes(), usedforsecurity=False).hexdigest()
 
     def archive_of(self, name: str) -> Path:
-        """Return where a dependency's archive is served."""
         return self.served / f"a/{name}/archive/refs/tags/v1.2.zip"
 
     def release(self, digests: dict[str, str], version: str = VERSION) -> None:
@@ -96,12 +92,10 @@ class Upstream:
 
     @property
     def commit(self) -> str:
-        """The commit of the last release."""
         return git(self.repository, "rev-parse", "HEAD").strip()
 
     @property
     def served_commit(self) -> Path:
-        """Where the archive of the last release's commit is served."""
         return self.served / f"microsoft/onnxruntime/archive/{self.commit}.zip"
 
     def serve(self, reference: str) -> None:
@@ -111,12 +105,10 @@ class Upstream:
         git(self.repository, "archive", prefix, f"--output={self.served_commit}", reference)
 
     def update(self) -> Path:
-        """Run the update."""
         return pin_sources(VERSION, mirrors=self.mirrors).file
 
 
 def commit_all(repository: Path, tag: str) -> None:
-    """Commit all files of a folder as they are, with an annotated tag."""
     git(repository, "init", "--quiet")
     (repository / ".git/info/attributes").write_text("* -text\n")
     git(repository, "add", "--all")

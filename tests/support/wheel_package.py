@@ -30,7 +30,6 @@ int main(void) { return printf("version %s\\n", OrtGetApiBase()->GetVersionStrin
 
 
 def wheel_inputs(folder: Path) -> PackageInputs:
-    """Lay out a build of the installed wheel's library in a folder, and return the inputs of its package."""
     inputs = make_inputs(folder)
     spec = importlib.util.find_spec("onnxruntime")
     assert spec is not None
@@ -45,5 +44,4 @@ def wheel_inputs(folder: Path) -> PackageInputs:
 
 
 def make_wheel_package(folder: Path) -> Package:
-    """Make a package of the installed wheel's library below a folder."""
     return make_package(wheel_inputs(folder / "built"), folder / "out")

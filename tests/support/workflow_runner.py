@@ -42,7 +42,6 @@ def clean_clone(folder: Path) -> Path:
 
 
 def new_repository(folder: Path) -> Path:
-    """Return a clone of an empty repository in the folder, `origin.git`."""
     git(folder, "init", "--quiet", "--bare", "--initial-branch=main", "origin.git")
     git(folder, "clone", "--quiet", str(folder / "origin.git"), str(folder / "clone"))
     git(folder / "clone", "checkout", "--quiet", "-B", "main")
@@ -50,11 +49,7 @@ def new_repository(folder: Path) -> Path:
 
 
 def take_packages_of_the_tests(clone: Path, start_up: str = "") -> None:
-    """Let `./bootstrap` find its packages in place, those that run the tests: installing them takes a minute.
-
-    ortrim itself is that of the clone. `start_up` is run by each Python of the clone as it starts; Debian's would not
-    run a `sitecustomize` of ours, having one of its own.
-    """
+    """Let `./bootstrap` find its packages in place, those that run the tests: installing them takes a minute."""
     folder = clone.resolve() / ".venv"
     venv.create(folder, with_pip=False, symlinks=True)
     packages = Path(sysconfig.get_path("purelib", vars={"base": str(folder)}))
@@ -100,7 +95,6 @@ class Runner:
     environment: dict[str, str] = field(default_factory=dict)
     printed: list[Completed] = field(default_factory=list)
     ran: set[str] = field(default_factory=set)
-    """Scripts, named as `scripts` does."""
 
     def __post_init__(self) -> None:
         """Make the files through which steps tell the runner something."""
@@ -125,10 +119,7 @@ class Runner:
         only: Sequence[str] = (),
         codes: Sequence[int] = (0,),
     ) -> None:
-        """Run the scripts of a job, in order, with the environment that it says, and take its outputs.
-
-        `only` names the steps that can run here, all without; each has to end with one of the `codes`.
-        """
+        """Run the scripts of a job, in order, with the environment that it says, and take its outputs."""
         self.values |= {f"matrix.{key}": str(value) for key, value in matrix.items()}
         for step in job["steps"]:
             if "run" in step and (not only or step["name"] in only):
@@ -138,7 +129,6 @@ class Runner:
                 self.values |= {f"needs.plan.outputs.{name}": value for name, value in self._outputs()}
 
     def matrix(self, job: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-        """Yield the entries of a job's matrix."""
         found = re.fullmatch(r"\$\{\{ fromJSON\((.*)\) \}\}", job["strategy"]["matrix"])
         assert found
         yield from json.loads(self.values[found[1]])["include"]
@@ -147,7 +137,6 @@ class Runner:
         return {name: EXPRESSION.sub(lambda found: self.values[found[1]], value) for name, value in environment.items()}
 
     def _run(self, script: str, environment: Mapping[str, str]) -> Completed:
-        """Run a script with the words of GitHub's own shell."""
         kept = {name: value for name, value in environment.items() if name not in {"PYTHONPATH", "VIRTUAL_ENV"}}
         added = (self.clone.parent / "path").read_text().splitlines()
         kept["PATH"] = os.pathsep.join([*reversed(added), kept["PATH"]])

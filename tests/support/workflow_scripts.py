@@ -89,7 +89,6 @@ not run.
 
 
 def page(scripts: Iterable[str]) -> str:
-    """Return a page that says of each script what runs it, and lists those that nothing here runs."""
     rows, missing = [], []
     for script in sorted(scripts):
         file, job, step = script.split(": ", 2)

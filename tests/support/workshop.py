@@ -61,11 +61,9 @@ class Workshop:
 
     @property
     def sources(self) -> Path:
-        """The source tree."""
         return self.folder / "sources"
 
     def write(self, script: str, update: str = "print('configuring')") -> None:
-        """Make this the source tree's build.py: `script` is what it does to build, `update` to configure."""
         path = self.sources / "onnxruntime" / "tools" / "ci_build" / "build.py"
         path.parent.mkdir(parents=True, exist_ok=True)
         phases = (("update", update), ("build", script))
@@ -73,7 +71,6 @@ class Workshop:
         path.write_text(PREAMBLE + "".join(blocks), encoding="utf-8")
 
     def tool(self, name: str, script: str) -> None:
-        """Put a program of this text among the tools."""
         path = self.folder / "tools" / "bin" / name
         path.write_text(f"#!/bin/sh\n{script}\n")
         path.chmod(0o755)
@@ -81,7 +78,6 @@ class Workshop:
     def executor(
         self, on_progress: Callable[[int, int, str], None] | None = None, *, pruned: bool = True, cached: bool = True
     ) -> NativeExecutor:
-        """Return an executor for one build."""
         folder, platform = self.folder, platform_of(self.job.target)
         return NativeExecutor(
             inputs=BuildInputs(
@@ -102,7 +98,6 @@ class Workshop:
 
     @property
     def tree(self) -> Path:
-        """The build tree of the job, which stays."""
         return cache_folder("trees") / digest(replace(self.job, operator_config=""))[:20]
 
     def calls(self) -> str:

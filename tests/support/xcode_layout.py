@@ -8,7 +8,6 @@ from ortrim.platforms.apple.xcode import PROGRAMS, SDKS
 
 XCODE_VERSION: Final = "16.4"
 VERSION_SAID: Final = "Xcode {version}\nBuild version 16F6"
-"""What `xcodebuild -version` prints."""
 SAID: Final[Mapping[str, str]] = {
     "tools-only": "xcode-select: error: tool 'xcodebuild' requires Xcode, but active developer directory "
     "'/Library/Developer/CommandLineTools' is a command line tools instance",
@@ -21,7 +20,6 @@ SAID: Final[Mapping[str, str]] = {
 
 
 def lay_out_xcode(app: Path, version: str = XCODE_VERSION) -> Path:
-    """Lay out an Xcode of a version and return its `Contents/Developer` folder; nothing in it can be run."""
     folder = app / "Contents" / "Developer"
     for program in PROGRAMS.values():
         (folder / program).parent.mkdir(parents=True, exist_ok=True)

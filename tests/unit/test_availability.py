@@ -31,13 +31,11 @@ def test_an_absent_tool_skips_on_a_laptop() -> None:
 
 
 def test_an_absent_tool_fails_on_ci() -> None:
-    """A tool that CI lost does not turn its tests off without a word."""
     with pytest.raises(pytest.fail.Exception, match=r"unavailable\.toml does not list it"):
         availability(strict=True).check(("gcc",))
 
 
 def test_a_listed_tool_skips_on_ci_and_is_counted() -> None:
-    """Its reason is printed, with the number of tests."""
     checked = availability(strict=True, listed={"clang": "the image has gcc"})
     for _ in range(2):
         with pytest.raises(pytest.skip.Exception, match="the image has gcc"):
@@ -71,7 +69,6 @@ def test_a_wrong_entry_stops_the_run(tmp_path: Path, text: str, message: str) ->
 
 
 def test_a_program_that_does_not_start_is_absent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pyenv leaves programs on PATH for versions that are not chosen; they only print an error."""
     (tmp_path / "python3.12").write_text("#!/bin/sh\nexit 127\n")
     (tmp_path / "python3.13").write_text("#!/bin/sh\nexit 0\n")
     for program in tmp_path.iterdir():

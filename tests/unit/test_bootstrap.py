@@ -27,12 +27,10 @@ class Machine:
     programs: Path
 
     def bootstrap(self, *arguments: str, path: tuple[Path, ...] = (), **variables: str) -> Completed:
-        """Run ./bootstrap with the folders of `path` in PATH, after the machine's programs."""
         environment = {"PATH": os.pathsep.join(map(str, (self.programs, *path))), "LC_ALL": "C.UTF-8", **variables}
         return run([self.checkout / "bootstrap", *arguments], environment=environment, timeout_seconds=60)
 
     def program(self, name: str, text: str) -> None:
-        """Put a shell script on PATH."""
         (self.programs / name).write_text(f"#!/bin/sh\n{text}\n")
         (self.programs / name).chmod(0o755)
 
@@ -51,7 +49,6 @@ def machine(tmp_path: Path) -> Machine:
 
 
 def python_folder(folder: Path, *names: str, pretend: str = "") -> Path:
-    """Make a folder with this Python under some names, which pretends to be another by a line run when it starts."""
     venv.create(folder)
     for entry in (folder / "bin").iterdir():
         entry.unlink()
@@ -85,7 +82,6 @@ def test_without_a_command_it_prints_its_usage(machine: Machine) -> None:
 
 
 def test_no_python(machine: Machine) -> None:
-    """A machine without Python learns which versions are needed."""
     assert_refused(machine.bootstrap("pytest"), machine, "python-missing", "3.11, 3.12, 3.13 or 3.14")
 
 
@@ -124,7 +120,6 @@ def test_a_python_that_will_not_do(machine: Machine, tmp_path: Path, pretend: st
 
 @pytest.mark.needs("python3.10")
 def test_a_real_python_that_is_too_old(machine: Machine) -> None:
-    """The same with an unsupported Python itself."""
     (machine.programs / "python3").symlink_to(shutil.which("python3.10") or "absent")
     assert_refused(machine.bootstrap("pytest"), machine, "python-unsupported", "found only Python 3.10.")
 
@@ -168,7 +163,6 @@ def test_a_folder_that_cannot_be_written(machine: Machine, tmp_path: Path) -> No
 
 @pytest.mark.parametrize("name", ["python3", "python3.13", "python3.12", "python3.11", "python3.14", "python"])
 def test_a_suitable_python_is_found_by_any_of_its_names(machine: Machine, tmp_path: Path, name: str) -> None:
-    """An unsuitable python3 first on PATH, or a broken one, does not hide a suitable one behind it."""
     machine.program("python3", "exit 127")
     old = python_folder(tmp_path / "old", "python3", pretend="import sys; sys.version_info = (3, 9, 1, 'final', 0)")
     assert chosen(machine, old, python_folder(tmp_path / "good", name)) == "error: folder-not-writable"
@@ -176,7 +170,6 @@ def test_a_suitable_python_is_found_by_any_of_its_names(machine: Machine, tmp_pa
 
 @pytest.mark.parametrize("variable", ["RUNNER_TOOL_CACHE", "AGENT_TOOLSDIRECTORY"])
 def test_a_python_of_a_runners_tool_cache_is_found(machine: Machine, tmp_path: Path, variable: str) -> None:
-    """GitHub's runners have several Pythons beside the one on PATH, which is too new on those for Macs."""
     tools = tmp_path / "hosted tool cache"
     (tools / "Python" / "3.12.11.complete").mkdir(parents=True)
     python_folder(tools / "Python" / "3.13.9" / "arm64-freethreaded", "python3", pretend=FREE_THREADED)
@@ -233,7 +226,6 @@ def test_the_hint_is_what_the_distribution_has(machine: Machine, available: str,
 
 @pytest.mark.parametrize(("name", "package"), [("python3", "python3-venv"), ("python3.12", "python3.12-venv")])
 def test_the_package_of_a_missing_venv_is_named(machine: Machine, tmp_path: Path, name: str, package: str) -> None:
-    """Debian splits ensurepip from Python; the package's name follows the Python that was found."""
     machine.program("apt-get", "exit 1")
     folder = python_folder(tmp_path / "other", name, pretend="import sys; sys.modules['ensurepip'] = None")
     done = machine.bootstrap("pytest", path=(folder,))
@@ -251,7 +243,6 @@ def test_the_package_of_a_missing_venv_is_named(machine: Machine, tmp_path: Path
     ],
 )
 def test_other_package_managers_have_their_words(machine: Machine, manager: str, command: str) -> None:
-    """The command in a hint can be pasted as it is."""
     (machine.programs / "git").unlink()
     machine.program(manager, "exit 1")
     assert_refused(machine.bootstrap("pytest"), machine, "git-missing", command)

@@ -34,7 +34,6 @@ TOOLS: Final = (
 
 
 def installed(folder: Path, system: str, *programs: str, stub: str = "", has_venv: bool = True) -> list[str]:
-    """Return what is installed on a system that has these programs, and one that only asks for a snap."""
     made = FakePrograms(folder)
     made.add(*programs, "apt-get", "sudo", "python")
     if not has_venv:
@@ -104,13 +103,11 @@ def test_the_readme_s_commands_run_on_a_bare_machine(tmp_path: Path) -> None:
 
 
 def test_all_other_tests_run_after_the_readme_s_commands() -> None:
-    """Units are run by the README's second command, as strictly; the last command has the closing line."""
     *_, readme, _comment, last = SCRIPT.read_text().splitlines()
     assert readme == "step run_readme"
     assert last.startswith("exec ./bootstrap pytest tests/integration ")
 
 
 def test_the_tests_take_the_browsers_that_it_looks_for() -> None:
-    """The two lists are one."""
     done = run((BASH, "-c", 'source "$1" && echo "${BROWSERS[@]}"', "test", SCRIPT))
     assert tuple(done.stdout.split()) == PROGRAMS

@@ -16,7 +16,6 @@ def test_two_in_company_wait_for_nobody(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("first", "second"), [(True, False), (False, True), (True, True)])
 def test_who_is_alone_waits_and_is_waited_for(tmp_path: Path, *, first: bool, second: bool) -> None:
-    """Whoever came first ends first."""
     entered = Event()
 
     def enter() -> None:

@@ -30,7 +30,6 @@ def entries(lock: str) -> list[str]:
 
 
 def test_every_dependency_says_why_it_is_there() -> None:
-    """The document has a row for each dependency, and none for what is gone."""
     rows = re.findall(r"^\| (`.*?`) \| \S", (ROOT / "docs" / "dev" / "dependencies.md").read_text(), re.MULTILINE)
     assert {name for row in rows for name in re.findall(r"`([^`]+)`", row)} == declared()[1]
 
@@ -49,7 +48,6 @@ def test_development_has_the_packages_of_a_build() -> None:
 
 @BOTH
 def test_every_locked_package_has_its_version_and_hashes(lock: str) -> None:
-    """No line of the lock names a package without `==` and a SHA-256, an address, or an option."""
     assert len(entries(lock)) > 40
     proper = re.compile(r"[a-z0-9-]+==\S+( ; [^\\]+)? \\\n +--hash=sha256:[0-9a-f]{64}")
     assert [entry for entry in entries(lock) if not proper.match(entry)] == []

@@ -18,7 +18,6 @@ NAMED_IN: Final = ("src", "tests", "benchmarks", "buildspecs", "bootstrap", "pyp
 UPSTREAMS: Final = {
     f"docs/{name}.md" for name in ("ContribOperators", "Operators", "Versioning", "reference/compatibility")
 }
-"""Pages of other projects that the sources name."""
 
 
 def prose(page: Path) -> Iterator[str]:
@@ -32,18 +31,15 @@ def prose(page: Path) -> Iterator[str]:
 
 
 def anchor(heading: str) -> str:
-    """Return the anchor that GitHub gives a heading."""
     text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).replace("`", "").lower()
     return re.sub(r"[^\w\- ]", "", text).strip().replace(" ", "-")
 
 
 def anchors(page: Path) -> list[str]:
-    """Return the anchors of a page's headings."""
     return [anchor(line.lstrip("#")) for line in prose(page) if re.match(r"#+ ", line)]
 
 
 def broken_links(page: Path) -> Iterator[str]:
-    """Yield the links of a page that lead to no file, or to no heading of one."""
     for target in re.findall(r"\]\(([^)]*)\)", "\n".join(prose(page))):
         path, _, part = target.partition("#")
         if path.startswith(("https://", "http://")):
@@ -61,14 +57,12 @@ def test_every_link_leads_somewhere(page: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_headings_of_a_page_differ(page: Path) -> None:
-    """A link to a heading is clear, and no page has two titles."""
     found = anchors(page)
     assert len(set(found)) == len(found)
     assert sum(line.startswith("# ") for line in prose(page)) == 1
 
 
 def test_pages_that_sources_name_are_there() -> None:
-    """Hints of diagnostics, comments and docstrings name pages by their path from the root."""
     named = set()
     for top in NAMED_IN:
         place = ROOT / top
@@ -81,7 +75,6 @@ def test_pages_that_sources_name_are_there() -> None:
 
 
 def test_every_page_is_reached() -> None:
-    """The index of the documents names each page."""
     index = ROOT / "docs" / "index.md"
     targets = {(index.parent / target).resolve() for target in re.findall(r"\]\(([^)\s#]+)", index.read_text())}
     assert {page for page in PAGES if page.is_relative_to(ROOT / "docs")} - targets == {index}

@@ -11,7 +11,6 @@ DOCUMENT = Path(__file__).parents[2] / "docs" / "reference" / "errors.md"
 
 
 def subclasses(kind: type[Diagnostic]) -> Iterator[type[Diagnostic]]:
-    """Yield all classes of diagnostics."""
     for subclass in kind.__subclasses__():
         yield subclass
         yield from subclasses(subclass)
@@ -24,7 +23,6 @@ def test_the_document_lists_every_exit_code() -> None:
 
 
 def test_each_class_has_an_exit_code_of_its_own() -> None:
-    """A script can tell the classes apart by the exit code alone."""
     classes = [
         kind for kind in subclasses(Diagnostic) if kind.__module__ == errors.__name__ and kind is not DiagnosticGroup
     ]
@@ -34,7 +32,6 @@ def test_each_class_has_an_exit_code_of_its_own() -> None:
 
 
 def test_codes_of_shells_are_left_alone() -> None:
-    """126 to 165 mean something to shells already; 130 means just what it means there."""
     assert [code.name for code in ExitCode if code >= 126] == ["INTERRUPTED"]
 
 

@@ -21,7 +21,6 @@ NAMED: Final = re.compile(
     r"\b((?:android|apple|budgets|build_options|models|onnxruntime|package|session|targets)\.[a-z_]+)\b(?! = )"
 )
 ANY: Final = "ANY"
-"""What stands in an f-string's place."""
 MODEL: Final = '[[models]]\nname = "m"\npath = "m.onnx"\n'
 IN_MODEL: Final = MODEL + "{}\n"
 IN_CASE: Final = MODEL + '[[models.cases]]\nname = "c"\n{}\n'
@@ -56,7 +55,6 @@ HOMES: Final = {
     "source": '[onnxruntime]\npath = "there"\n{}\n' + MODEL,
     "style": IN_MODEL,
 }
-"""Where in a buildspec a key stands."""
 VALUES: Final = {
     "android.api": "24",
     "android.ndk": '"27.2.12479018"',
@@ -74,7 +72,6 @@ NO_KEYS: Final = {
     "locale": "an attribute in the model: test_refusals.py exports it so",
     "onnxruntime.xcframework": "a file",
 }
-"""With the reason; it may only shrink."""
 DONE: Final = {
     "allow_links": "unit/models/test_models_prepare.py: test_links_are_followed_for_those_who_mean_it",
     "cases": "unit/cases/test_found_cases.py: test_cases_are_written_as_a_buildspec_reads_them",
@@ -165,7 +162,6 @@ def test_every_key_that_a_hint_names_has_its_place() -> None:
 
 @pytest.mark.parametrize("key", HOMES)
 def test_a_buildspec_takes_what_a_hint_says(key: str, tmp_path: Path) -> None:
-    """With each value that is named."""
     for number, given in enumerate(sorted(ASSIGNMENTS[key])):
         said = VALUES.get(key, "") if not given or ANY in given else given
         write(tmp_path / "m.onnx", relu())
@@ -177,6 +173,5 @@ def test_a_buildspec_takes_what_a_hint_says(key: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("key", DONE)
 def test_where_a_hint_is_followed_it_still_is(key: str) -> None:
-    """The test is there."""
     file, test = DONE[key].split(": ")
     assert f"def {test}(" in (TESTS / file).read_text(encoding="utf-8")

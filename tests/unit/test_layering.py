@@ -39,11 +39,7 @@ LAYERS: Final = (
     ("errors",),
     ("__init__",),
 )
-"""Folders, and modules that stand apart from theirs, from the highest layer to the lowest.
-
-Each may import its own folder, and lower layers. A feature's folder holds all that is its own, so that some of its
-modules (what others build on) lie lower than its run and its task.
-"""
+"""Folders, and modules that stand apart from theirs, from the highest layer to the lowest."""
 
 PURE: Final = (
     "buildspec.targets",
@@ -91,12 +87,10 @@ class Module:
 
     @property
     def top(self) -> str:
-        """The folder to which it belongs."""
         return self.name.split(".")[0]
 
 
 def read_modules(root: Path) -> tuple[Module, ...]:
-    """Read every module below `root`, except what is data."""
     paths = (path for path in sorted(root.rglob("*.py")) if path.relative_to(root).parts[0] != "resources")
     return tuple(
         Module(path=path.relative_to(root), name=_name(path.relative_to(root)), tree=ast.parse(path.read_bytes()))
@@ -243,13 +237,11 @@ RULES: Final[tuple[Rule, ...]] = (
 
 @cache
 def modules_of_ortrim() -> tuple[Module, ...]:
-    """Read the package, once for all rules."""
     return read_modules(SOURCE)
 
 
 @pytest.mark.parametrize("rule", RULES)
 def test_the_house_keeps_its_rules(rule: Rule) -> None:
-    """No module of ortrim breaks the rule."""
     modules = modules_of_ortrim()
     assert {"errors", "base", "compiling"} <= {module.top for module in modules}
     assert list(rule(modules)) == []
@@ -299,14 +291,12 @@ BREACHES: Final = [
 
 
 def write_module(root: Path, path: str, text: str) -> None:
-    """Write one module of a made-up house."""
     (root / path).parent.mkdir(parents=True, exist_ok=True)
     (root / path).write_text(text)
 
 
 @pytest.mark.parametrize(("rule", "path", "text", "expected"), BREACHES)
 def test_a_rule_catches_its_breach(tmp_path: Path, rule: Rule, path: str, text: str, expected: str) -> None:
-    """Each rule finds each way to break it, and names the module."""
     write_module(tmp_path, path, text)
     found = list(rule(read_modules(tmp_path)))
     assert len(found) >= 1

@@ -53,7 +53,6 @@ def test_a_name_that_cannot_exist_is_not_looked_up() -> None:
 
 
 def test_a_child_reaches_nobody() -> None:
-    """It is sent to a proxy that nobody serves."""
     program = f"import urllib.request; urllib.request.urlopen('http://{ELSEWHERE}/', timeout=2)"
     done = run((sys.executable, "-I", "-c", program))
     assert done.returncode == 1

@@ -59,7 +59,6 @@ def _names(tree: ast.Module) -> Iterator[str]:
 
 @cache
 def names_by_module() -> dict[str, frozenset[str]]:
-    """Return the names in each of our modules, by its own last name; those of one name are taken for one."""
     found: dict[str, frozenset[str]] = {}
     for file in SOURCE.rglob("*.py"):
         stem = file.parent.name if file.stem == "__init__" else file.stem
@@ -81,7 +80,6 @@ def unknown(text: str) -> Iterator[str]:
 
 
 def test_every_name_in_backticks_is_one() -> None:
-    """Docstrings and comments of the sources name nothing that is no more."""
     found = {
         f"{file.relative_to(ROOT)}: {word}"
         for file in SOURCE.rglob("*.py")

@@ -31,7 +31,6 @@ PARAMETERS: Final[Mapping[str, frozenset[str]]] = {
 """Functions that have these parameters in newer releases alone; `TarInfo.replace` is the one with parameters alone."""
 
 SUSPECT: Final = re.compile("|".join((*NAMES, *(f"{word}=" for words in PARAMETERS.values() for word in words))))
-"""What a module has to hold to be worth parsing."""
 
 
 def newer_calls(text: str) -> Iterator[str]:
@@ -50,7 +49,6 @@ def newer_calls(text: str) -> Iterator[str]:
 
 
 def test_nothing_newer_is_called() -> None:
-    """Neither in the program nor in its tests, tasks and benchmarks."""
     tops = ("src", "tests", "benchmarks")
     modules = [ROOT / "tasks.py", ROOT / ".ci" / "windows"]
     modules += [module for top in tops for module in (ROOT / top).rglob("*.py")]

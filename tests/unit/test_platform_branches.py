@@ -15,15 +15,12 @@ ALLOWED: Final = {
     "buildspec/targets.py": "defines targets and systems",
     "planning/planner.py": "a system's name stands for one of its targets",
 }
-"""Other modules that may, each with its reason."""
 SYSTEM_NAMES: Final = frozenset({"APPLE", "CATALYST", "FIRST_ANDROID", "MACOS_UNIVERSAL"})
-"""Names of `buildspec.targets` that single out systems."""
 OPTIONS: Final = frozenset({"android", "apple"})
 """Fields that one platform's targets have and others lack."""
 CLASSES_OF: Final = ("ortrim.platforms.android.", "ortrim.platforms.apple.", "ortrim.platforms.linux.")
 """Where classes and constants of one platform are imported from."""
 PLATFORMS: Final = frozenset({"ANDROID", "APPLE", "LINUX"})
-"""The platforms by their names in `ortrim.platforms`."""
 OF_ONE_PLATFORM: Final = re.compile(r"(android|ios|macos|linux|maccatalyst)-.*|ndk|xcode")
 """Identifiers of targets, or how they begin, and toolchains of one platform."""
 
@@ -93,7 +90,6 @@ def branching(root: Path) -> dict[str, list[int]]:
 
 
 def test_nothing_outside_platforms_asks_which_platform_it_has() -> None:
-    """Whatever depends on the platform is a method of `Platform`."""
     assert branching(SOURCE) == {}
 
 
@@ -116,7 +112,6 @@ def test_nothing_outside_platforms_asks_which_platform_it_has() -> None:
     ],
 )
 def test_a_branch_on_a_platform_is_found(tmp_path: Path, text: str) -> None:
-    """Each way to ask for the platform is found, in a module outside `platforms/` and in none inside."""
     for folder in ("build", "platforms"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "module.py").write_text(text)
@@ -134,6 +129,5 @@ def test_a_branch_on_a_platform_is_found(tmp_path: Path, text: str) -> None:
     ],
 )
 def test_what_holds_on_any_platform_is_no_branch(tmp_path: Path, text: str) -> None:
-    """Calling a platform's method, the toolchain of several platforms and the host itself are no branches."""
     (tmp_path / "module.py").write_text(text)
     assert branching(tmp_path) == {}

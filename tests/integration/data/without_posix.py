@@ -1,9 +1,4 @@
-"""Takes from Python what Windows lacks, then runs the program `ortrim` with the words that follow.
-
-No emulation of Windows: the standard library and the packages keep what they took before. It shows which modules, names
-and habits ortrim's own code takes for granted: POSIX's modules and names, UTF-8 on pipes and in files, lines that end
-in one byte, files that are renamed while they are open.
-"""
+"""Takes from Python what Windows lacks, then runs the program `ortrim` with the words that follow."""
 
 import asyncio  # noqa: F401 - the standard library's own ways differ by system, and are not what is looked at
 import builtins

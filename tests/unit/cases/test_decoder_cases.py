@@ -33,19 +33,16 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def runtime() -> FullRuntime:
-    """Return the installed full runtime."""
     return full_runtime(onnxruntime.__version__, None)
 
 
 def prepared(model: onnx.ModelProto, path: Path) -> PreparedModel:
-    """Write a model and return it as ortrim holds it."""
     onnx.checker.check_model(model)
     onnx.save_model(model, path)
     return PreparedModel(name="m", path=path, facts=facts_of(model, sha256_of(path), path.stat().st_size, "here"))
 
 
 def shapes_of(model: PreparedModel, found: FoundCases, runtime: FullRuntime) -> dict[str, Shapes]:
-    """Return the shapes of the inputs of each case."""
     spec = ModelSpec(name="m", path=model.path, cases=found.cases)
     made = cases_made(model, spec, model.path.parent, lambda: runtime)
     return {case.name: input_shapes(model.facts, case) for case in made}
@@ -54,7 +51,6 @@ def shapes_of(model: PreparedModel, found: FoundCases, runtime: FullRuntime) -> 
 def told_apart(
     model: PreparedModel, mutant: PreparedModel, cases: tuple[CaseSpec, ...], runtime: FullRuntime
 ) -> set[str]:
-    """Return the cases in which outputs of a mutant are not those of the model."""
     folder = model.path.parent
     made = cases_made(model, ModelSpec(name="m", path=model.path, cases=cases), folder, lambda: runtime)
     outputs = [reference_outputs(each, made, runtime, folder / "references") for each in (model, mutant)]
@@ -93,7 +89,6 @@ def test_a_decoder_reads_a_prompt_and_single_tokens(
 
 
 def test_tokens_in_the_cache_are_read(tmp_path: Path, runtime: FullRuntime) -> None:
-    """GroupQueryAttention reads none where the mask is as long as the new tokens: of a wrong cache nothing is seen."""
     model, mutant = (
         prepared(decoder("GroupQueryAttention", rolled=rolled), tmp_path / f"{rolled}.onnx") for rolled in (False, True)
     )
@@ -137,7 +132,6 @@ def test_a_sum_that_no_name_tells_is_found_by_trying(tmp_path: Path, runtime: Fu
 
 
 def test_what_cannot_be_fed_is_said(tmp_path: Path, runtime: FullRuntime) -> None:
-    """In the runtime's words; cases are found all the same."""
     text = "m (float[2] state) => (float16[2] state_out, float[2] y) { y = Sin (state) state_out = Cast <to = 10> (y) }"
     found = found_cases(prepared(onnx.parser.parse_model(OPSETS + text), tmp_path / "m.onnx"), runtime, lambda _: None)
     assert [case.after for case in found.cases] == [None, None]

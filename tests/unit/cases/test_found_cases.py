@@ -43,23 +43,19 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def found(model: onnx.ModelProto | str, folder: Path) -> FoundCases:
-    """Return what is found for a model."""
     return found_cases(prepared(model, folder), full_runtime(onnxruntime.__version__, None), lambda _: None)
 
 
 def sizes_of(cases: FoundCases, name: str) -> list[int]:
-    """Return a dimension's size in each case."""
     return [case.dimensions[name] for case in cases.cases]
 
 
 def weights(name: str, *shape: int) -> onnx.TensorProto:
-    """Return random weights."""
     random = np.random.default_rng(0).standard_normal(shape)
     return numpy_helper.from_array(np.asarray(random, np.float32), name)
 
 
 def numbers(name: str, *values: int) -> onnx.TensorProto:
-    """Return a constant of integers."""
     return numpy_helper.from_array(np.array(values, np.int64), name)
 
 
@@ -83,7 +79,6 @@ def segmenter() -> onnx.ModelProto:
 
 
 def test_an_image_gets_sides_that_its_strides_allow(tmp_path: Path) -> None:
-    """Two batches and two sides, not a square in one of them, with values of an image; and the size of real ones."""
     cases = found(segmenter(), tmp_path)
     assert [case.name for case in cases.cases] == ["small", "larger", "typical"]
     assert sizes_of(cases, "batch") == [1, 2, 1]
@@ -261,7 +256,6 @@ def test_a_branch_is_taken_that_the_size_decides(tmp_path: Path) -> None:
 
 
 def test_a_branch_that_nothing_enters_is_named(tmp_path: Path) -> None:
-    """And how much of the model it is."""
     text = """m (float[n] x) => (float[n] y) {
         limit = Constant <value = float {1000000.0}> () most = ReduceMax <keepdims = 0> (x) far = Greater (most, limit)
         y = If (far) < then_branch = a () => (float[n] b) { b = Sin (x) },
@@ -360,7 +354,6 @@ def test_all_words_are_drawn_in_a_column_that_alone_is_read(tmp_path: Path) -> N
 
 
 def test_words_that_a_function_knows_are_drawn(tmp_path: Path) -> None:
-    """A function's nodes are the model's."""
     keys: Mapping[str, Any] = {"keys_strings": ["berlin", "lyon"], "values_int64s": [1, 2]}
     node = helper.make_node("LabelEncoder", ["a"], ["b"], domain="ai.onnx.ml", **keys)
     function = helper.make_function("own", "Encode", ["a"], ["b"], [node], [helper.make_opsetid("ai.onnx.ml", 3)])
@@ -423,7 +416,6 @@ def test_fixed_sizes_get_two_cases_of_other_values(tmp_path: Path) -> None:
 
 
 def test_an_input_of_unknown_rank_is_tried_with_several(tmp_path: Path) -> None:
-    """Until one runs."""
     transposed = helper.make_node("Transpose", ["x"], ["y"], perm=[2, 0, 1])
     model = model_of([transposed], [value("x", shape=None)], [value("y", shape=None)])
     cases = found(model, tmp_path)

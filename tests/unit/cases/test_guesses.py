@@ -17,7 +17,6 @@ from ortrim.parity.cases.guess import Guess, guess
 
 
 def guessed(model: onnx.ModelProto) -> Guess:
-    """Return the first guess."""
     return next(guess(model, facts_of(model, "a" * 64, 1, "here")))
 
 
@@ -37,14 +36,12 @@ def guessed(model: onnx.ModelProto) -> Guess:
     ],
 )
 def test_a_dimension_is_known_by_its_name_or_place(shape: tuple[int | str | None, ...], name: str, kind: str) -> None:
-    """Names that exporters make up say nothing."""
     node = helper.make_node("Relu", ["x"], ["y"])
     found = guessed(model_of([node], [value("x", shape=shape)], [value("y", shape=None)]))
     assert {each.name: each.kind for each in found.dimensions}[name] == kind
 
 
 def test_metadata_gives_the_sides_that_a_model_was_made_for() -> None:
-    """As ultralytics writes it."""
     node = helper.make_node("Relu", ["x"], ["y"])
     model = model_of([node], [value("x", shape=(1, 3, "height", "width"))], [value("y", shape=None)])
     helper.set_model_props(model, {"imgsz": "[288, 288]", "stride": "48"})
@@ -64,7 +61,6 @@ def test_metadata_gives_the_sides_that_a_model_was_made_for() -> None:
     ],
 )
 def test_a_state_is_paired_with_the_output_of_a_like_name(name: str, output: str, fed_by: str) -> None:
-    """Other inputs that have an output's shape are none."""
     node = helper.make_node("Relu", [name], [output])
     found = guessed(model_of([node], [value(name, shape=(1, 4, 8))], [value(output, shape=(1, 4, 8))]))
     assert found.inputs[0].fed_by == fed_by
@@ -125,7 +121,6 @@ def test_numbers_that_are_compared_with_a_count_are_one_of_it() -> None:
 def test_only_numbers_that_a_case_can_have_are_taken_from_comparisons(
     element_type: int, compared: np.ndarray[Any, Any], values: list[float | None]
 ) -> None:
-    """Others have no value of the input that is on their other side."""
     to = TensorProto.STRING if compared.dtype == object else TensorProto.FLOAT
     nodes = [helper.make_node("Cast", ["x"], ["as"], to=to), helper.make_node("Equal", ["as", "c"], ["y"])]
     constant = numpy_helper.from_array(compared, "c")

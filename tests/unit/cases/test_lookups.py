@@ -17,19 +17,16 @@ FLOAT, INT64, INT8 = TensorProto.FLOAT, TensorProto.INT64, TensorProto.INT8
 
 
 def first(model: onnx.ModelProto, at: int = 0) -> Filling:
-    """Return the likeliest filling of an input."""
     return next(guess(model, facts_of(model, "a" * 64, 1, "here"))).inputs[at].fillings[0]
 
 
 def after(nodes: Sequence[onnx.NodeProto], kind: int, keys: Mapping[str, Sequence[Any]]) -> Filling:
-    """Return the filling of an input from which some nodes lead to a LabelEncoder."""
     keys = keys or {"keys_strings": ["lyon", "porto"]}
     encoder = ml("LabelEncoder", ["a"], ["y"], values_int64s=[*range(len(*keys.values()))], **keys)
     return first(built([*nodes, encoder], [value("x", kind, ("n", 1))]))
 
 
 def node(operator: str, **attributes: Any) -> onnx.NodeProto:
-    """Return a node of one input."""
     domain = "com.microsoft" if operator == "Tokenizer" else ""
     return helper.make_node(operator, ["x"], ["a"], domain=domain, **attributes)
 
@@ -68,20 +65,17 @@ def test_what_is_computed_is_no_key() -> None:
 
 
 def test_an_encoder_that_refuses_the_unknown_gets_none() -> None:
-    """Such a run would end in its refusal."""
     closed = ml("OneHotEncoder", ["x"], ["y"], zeros=0, cats_strings=["cat", "dog"])
     assert first(built(closed, [value("x", STRING, ("n", 1))])).choices == ("cat", "dog")
 
 
 def test_large_vocabularies_are_thinned_evenly() -> None:
-    """A case stays one that can be read."""
     choices = after([node("Identity")], INT64, {"keys_int64s": [*range(0, 5000, 5)]}).choices
     assert choices is not None
     assert (len(choices), choices[0], choices[-2:]) == (257, 0, (4995, 4996))
 
 
 def test_words_of_a_tokenizer_are_joined_to_its_grams() -> None:
-    """A text that is split gets each n-gram as a whole, and a word that occurs twice."""
     nodes = [
         node("Tokenizer", mark=0, mincharnum=1, pad_value="#", separators=["_"]),
         helper.make_node("TfIdfVectorizer", ["a"], ["y"], mode="TF", min_gram_length=1, max_gram_length=2,
@@ -98,7 +92,6 @@ def test_words_of_a_tokenizer_are_joined_to_its_grams() -> None:
 
 
 def linear(**attributes: Any) -> onnx.NodeProto:
-    """Return a LinearRegressor that reads `a`."""
     return ml("LinearRegressor", ["a"], ["y"], **attributes)
 
 
@@ -135,7 +128,6 @@ def test_scales_in_front_of_a_model_are_undone(scaled: str) -> None:
 
 
 def trees(features: Sequence[int], thresholds: Sequence[float]) -> onnx.NodeProto:
-    """Return an ensemble that reads `a`, of one node for each threshold."""
     modes = ["BRANCH_LEQ"] * len(features)
     return ml(
         "TreeEnsembleRegressor", ["a"], ["y"], nodes_featureids=features, nodes_values=thresholds, nodes_modes=modes

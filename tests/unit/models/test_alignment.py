@@ -13,11 +13,9 @@ from refusing import refused
 
 DATA = Path(__file__).with_name("data")
 BRANCHING = (DATA / "branching_first.ort").read_bytes()
-"""A model with an If, whose branches are graphs of their own."""
 
 
 def place_of(data: bytes) -> TensorPlace:
-    """Return the one place of a model."""
     (place,) = tensor_places(data, "m.ort")
     return place
 
@@ -65,7 +63,6 @@ def test_a_model_of_inner_graphs_without_initializers_has_no_places(tmp_path: Pa
 
 @pytest.mark.parametrize("data", [b"", b"ORTM", b"\x08\0\0\0ORTM", BRANCHING[:200]])
 def test_what_is_no_model_is_refused(data: bytes) -> None:
-    """As by every reader of the format."""
     assert refused(ModelError, tensor_places, data, "m.ort").code == "not-ort"
 
 

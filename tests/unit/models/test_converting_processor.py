@@ -19,13 +19,11 @@ RUNTIME = FullRuntime(
 
 
 def on(monkeypatch: pytest.MonkeyPatch, system: str, machine: str) -> None:
-    """Pretend to be on a machine."""
     monkeypatch.setattr(platform, "system", lambda: system)
     monkeypatch.setattr(platform, "machine", lambda: machine)
 
 
 def test_the_runtime_is_started_by_qemu_without_avx512(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever the machine has."""
     on(monkeypatch, "Linux", "x86_64")
     qemu = InstalledTool(name="qemu-x86_64-static", path=Path("/usr/bin/qemu-x86_64-static"), version="7.2")
     monkeypatch.setattr(module, "require", lambda _: qemu)
@@ -48,7 +46,6 @@ def test_elsewhere_it_is_refused_before_anything_is_done(
 
 @pytest.mark.parametrize("layout", ["plain", "s8s8"])
 def test_other_models_are_converted_on_any_machine(monkeypatch: pytest.MonkeyPatch, layout: Layout) -> None:
-    """They come out the same."""
     on(monkeypatch, "Darwin", "arm64")
     assert converter_for(layout, RUNTIME, "m") is RUNTIME
 

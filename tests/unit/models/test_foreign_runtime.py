@@ -36,7 +36,6 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str
 
 
 def test_the_official_library_for_another_machine(installed: list[tuple[str, str, tuple[str, ...]]]) -> None:
-    """The runtime's own line alone is installed, with its hashes, for that machine's platforms."""
     library = foreign_library("1.21.0", REQUIREMENTS, "arm64")
     assert library is not None
     assert library.read_bytes() == b"library"

@@ -16,7 +16,6 @@ LINUX = "libonnxruntime.so.{}"
 
 
 def write_distribution(folder: Path, number: str, library: bytes = b"full", name: str = LINUX) -> Path:
-    """Lay out what a wheel of `number` leaves in a packages folder; return its library."""
     information = folder / f"onnxruntime-{number}.dist-info"
     information.mkdir(parents=True)
     (information / "METADATA").write_text(f"Metadata-Version: 2.1\nName: onnxruntime\nVersion: {number}\n")
@@ -28,7 +27,6 @@ def write_distribution(folder: Path, number: str, library: bytes = b"full", name
 
 @pytest.fixture
 def separate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Give the folder that pip would have filled."""
     folder = tmp_path / "packages"
     folder.mkdir()
     monkeypatch.setattr(module, "packages_folder", lambda *_, **__: folder)
@@ -36,7 +34,6 @@ def separate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_installed_version_is_taken_as_it_is() -> None:
-    """No second copy is installed when the right version is there; its library is the official one."""
     runtime = full_runtime(version(DISTRIBUTION), None)
     assert runtime.words == (sys.executable,)
     assert runtime.library.name == f"libonnxruntime.so.{version(DISTRIBUTION)}"
@@ -65,7 +62,6 @@ WHEELS = [
 def test_the_library_is_called_as_the_wheel_of_this_system_calls_it(
     separate: Path, monkeypatch: pytest.MonkeyPatch, system: str, name: str, extension: str
 ) -> None:
-    """A Mac's and Windows' wheels are whole, too; and their extension modules are looked at as Linux's is."""
     monkeypatch.setattr(platform, "system", lambda: system)
     library = write_distribution(separate, "1.0.99", name=name)
     assert full_runtime("1.0.99", "onnxruntime==1.0.99").library == library
@@ -74,7 +70,6 @@ def test_the_library_is_called_as_the_wheel_of_this_system_calls_it(
 
 
 def refused(number: str, requirements: str | None, reference: str) -> ToolError:
-    """Ask for a runtime that cannot be had."""
     with pytest.raises(ToolError) as caught:
         full_runtime(number, requirements)
     assert caught.value.code == reference
@@ -84,12 +79,10 @@ def refused(number: str, requirements: str | None, reference: str) -> ToolError:
 
 
 def test_a_version_without_pins_is_unavailable() -> None:
-    """Nothing unpinned is installed."""
     refused("1.0.99", None, "converter-unavailable")
 
 
 def test_a_python_without_a_wheel_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pip's "no matching distribution" becomes the diagnostic that names this Python."""
 
     def no_wheel(*_: object, **__: object) -> Path:
         why = "ERROR: No matching distribution found for onnxruntime==1.0.99"
@@ -154,7 +147,6 @@ def test_pins_of_another_version_are_refused(separate: Path) -> None:
 
 
 def test_a_minimal_build_is_refused(separate: Path) -> None:
-    """A minimal build cannot read ONNX models (upstream's issue 7547)."""
     write_distribution(separate, "1.0.99", b"\x7fELF..." + MINIMAL_BUILD_WORDS + b"...")
     refused("1.0.99", "onnxruntime==1.0.99", "converter-not-full")
 

@@ -24,7 +24,6 @@ from refusing import refused
 
 
 def test_nodes_have_inferred_types_and_scopes(tmp_path: Path) -> None:
-    """Those of graphs inside nodes too."""
     graph = read_graph(write(tmp_path / "m.onnx", branching()))
     by_operator = {node.operator: node for node in graph.nodes}
     assert by_operator["Relu"].scope == "If -> a"
@@ -61,7 +60,6 @@ def test_weights_have_sizes_and_digests(tmp_path: Path) -> None:
 
 
 def test_data_beside_the_model_is_measured_not_read(tmp_path: Path) -> None:
-    """And does not have to be there."""
     path = write(tmp_path / "m.onnx", weighted("w.bin"))
     assert read_graph(path).external_bytes == 0
     (tmp_path / "w.bin").write_bytes(bytes(16))
@@ -107,7 +105,6 @@ def test_operators_that_are_functions_need_no_kernel() -> None:
     "content", [b"", b"ORTM", b"\0\0\0\0ORTM", b"<html>", b"PK\x03\x04", b"\x08\x08", b"\xff" * 40]
 )
 def test_what_is_no_model_is_refused(content: bytes, tmp_path: Path) -> None:
-    """As everywhere."""
     path = tmp_path / "m.onnx"
     path.write_bytes(content)
     assert refused(ModelError, read_graph, path).code == "not-onnx"
@@ -154,7 +151,6 @@ SEEDS = _seeds()
 
 @st.composite
 def damaged(draw: st.DrawFn) -> bytes:
-    """Draw a model with some bytes changed, cut out or put in."""
     content = bytearray(draw(st.sampled_from(SEEDS)))
     for _ in range(draw(st.integers(1, 6))):
         place = draw(st.integers(0, len(content) - 1))
@@ -168,7 +164,6 @@ def damaged(draw: st.DrawFn) -> bytes:
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(content=damaged())
 def test_damaged_bytes_are_judged_and_counted_or_refused(content: bytes, tmp_path: Path) -> None:
-    """Never anything else."""
     check_judged_or_refused(content, tmp_path)
     check_counted_or_refused(content, tmp_path)
 
@@ -183,7 +178,6 @@ def test_mutated_models_are_judged_and_counted_or_refused(random: Random, tmp_pa
 
 
 def check_judged_or_refused(content: bytes, tmp_path: Path) -> None:
-    """Read a model and apply all rules."""
     path = tmp_path / "m.onnx"
     path.write_bytes(content)
     try:

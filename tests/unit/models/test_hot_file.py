@@ -20,7 +20,6 @@ def file(tmp_path: Path) -> Path:
 
 
 def refusal(file: Path) -> Diagnostic:
-    """Return the diagnostic with which a file is refused."""
     error = refused(Diagnostic, read_hot, file)
     assert error.exit_code == ExitCode.SPEC
     assert error.where == str(file)
@@ -28,7 +27,6 @@ def refusal(file: Path) -> Diagnostic:
 
 
 def test_it_lies_beside_the_buildspec(tmp_path: Path) -> None:
-    """With a name of its own, whatever stands in the buildspec's."""
     assert hot_file(tmp_path / "silero-vad.toml") == tmp_path / "silero-vad.hot.toml"
     assert hot_file(Path("v1.2.toml")) == Path("v1.2.hot.toml")
 
@@ -40,7 +38,6 @@ def test_without_a_file_there_are_none(file: Path) -> None:
 
 
 def test_what_is_written_is_read(file: Path) -> None:
-    """The comments are for people."""
     shares = {"ai.onnx:Conv": 0.6, "com.microsoft:FusedConv": 0.4}
     file.write_text(render_hot(ranked({"m": shares}), ["Measured somewhere."]))
     assert read_hot(file) == ("ai.onnx:Conv", "com.microsoft:FusedConv")
@@ -73,7 +70,6 @@ MANY = ",".join(['"a:B"'] * (MOST_OPERATORS + 1))
     ],
 )
 def test_what_is_wrong_with_it_is_said(file: Path, text: str, reference: str, what: str) -> None:
-    """As of a buildspec: with the reference, the file and the place in it."""
     file.write_text(text)
     error = refusal(file)
     assert error.code == reference
@@ -81,28 +77,24 @@ def test_what_is_wrong_with_it_is_said(file: Path, text: str, reference: str, wh
 
 
 def test_all_that_is_wrong_is_said_at_once(file: Path) -> None:
-    """A key of too many and two names."""
     file.write_text('x = 1\noperators = ["Conv", "a:B", 3]')
     assert str(refusal(file)).count("error: ") == 3
 
 
 @pytest.mark.parametrize("content", [b"\xff\xfe", b"\x00\x01\x02\xff"])
 def test_bytes_that_are_no_text_are_refused(file: Path, content: bytes) -> None:
-    """With what to do about it."""
     file.write_bytes(content)
     error = refusal(file)
     assert (error.code, "invoke hot" in error.hint) == ("not-utf8", True)
 
 
 def test_a_large_file_is_not_read(file: Path) -> None:
-    """It is no list of operators."""
     with file.open("wb") as opened:
         opened.truncate(LARGEST_BYTES + 1)
     assert refusal(file).code == "spec-too-large"
 
 
 def test_a_folder_a_pipe_and_a_broken_link_are_refused(tmp_path: Path, file: Path) -> None:
-    """None of them is a missing file, and nothing waits for a pipe."""
     file.mkdir()
     assert refusal(file).code == "spec-missing"
     file.rmdir()

@@ -38,14 +38,12 @@ def test_a_case_without_time_says_nothing() -> None:
 
 
 def test_the_fewest_that_make_enough_of_the_time_are_hot() -> None:
-    """The one with which it is enough is among them, the next is not."""
     rows = ranked({"m": {"a": 0.90, "b": 0.05, "c": 0.04, "d": 0.01}})
     assert [row.operator for row in rows] == ["a", "b", "c", "d"]
     assert [row.operator for row in rows if row.hot] == ["a", "b"]
 
 
 def test_what_is_hot_in_one_model_is_hot() -> None:
-    """With its largest share, and the model that has it."""
     rows = {row.operator: row for row in ranked({"m": {"a": 0.96, "b": 0.04}, "n": {"b": 0.99, "a": 0.01}})}
     assert rows["b"] == RankedOperator(operator="b", share=0.99, model="n", hot=True)
     assert rows["a"] == RankedOperator(operator="a", share=0.96, model="m", hot=True)
@@ -56,7 +54,6 @@ SHARES = st.dictionaries(st.sampled_from("abcdefgh"), st.floats(0.001, 1e6), min
 
 @given(times=st.dictionaries(st.sampled_from("mno"), SHARES, min_size=1))
 def test_hot_operators_make_enough_of_every_models_time(times: dict[str, dict[str, float]]) -> None:
-    """Whatever the times are, and without the rarest of them it would not be enough of some model's."""
     models = {model: shares_of([each]) for model, each in times.items()}
     rows = ranked(models)
     hot = {row.operator for row in rows if row.hot}
@@ -72,14 +69,12 @@ def test_a_profile_tells_no_domain() -> None:
 
 
 def test_operators_that_no_model_has_are_told_apart() -> None:
-    """Both sorted, each once."""
     hot = ("com.microsoft:Gelu", "ai.onnx:LSTM", "ai.onnx:Conv", "ai.onnx:Conv", "a:B")
     assert required_of(hot, OPERATORS) == (("ai.onnx:Conv", "com.microsoft:Gelu"), ("a:B", "ai.onnx:LSTM"))
     assert required_of(hot, EMPTY)[0] == ()
 
 
 def test_with_all_operators_every_one_is_required() -> None:
-    """Such a configuration names none."""
     everything = required_operators([], no_operators_means_all=True)
     assert required_of(["ai.onnx:LSTM"], everything) == (("ai.onnx:LSTM",), ())
 
@@ -101,5 +96,4 @@ def test_whatever_a_machine_calls_itself_the_file_is_toml(about: list[str], mode
 
 @pytest.mark.parametrize("name", ["ai.onnx:Conv", "com.microsoft.nchwc:Conv", "my_domain-1:Op_2"])
 def test_operators_have_names_of_this_form(name: str) -> None:
-    """Domain and type."""
     assert OPERATOR.fullmatch(name)

@@ -7,7 +7,6 @@ from ortrim.models.states import fed_by
 
 
 def infos(*names: str, kind: str = "float32", shape: tuple[int | str, ...] = (1, 4, 8)) -> tuple[TensorInfo, ...]:
-    """Return inputs or outputs of one type and shape."""
     return tuple(TensorInfo(name=name, element_type=kind, shape=shape) for name in names)
 
 

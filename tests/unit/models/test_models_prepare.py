@@ -28,7 +28,6 @@ WHERE = "x.toml: models[0]"
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """Give the folder for copies."""
     folder = tmp_path / "copies"
     folder.mkdir()
     return folder
@@ -36,7 +35,6 @@ def root(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def base(tmp_path: Path) -> Path:
-    """Give the user's folder."""
     folder = tmp_path / "user"
     folder.mkdir()
     return folder
@@ -45,7 +43,6 @@ def base(tmp_path: Path) -> Path:
 def prepared(
     base: Path, root: Path, name: str = "m.onnx", sha256: str | None = None, *, allow_links: bool = False
 ) -> PreparedModel:
-    """Prepare the user's file `name`."""
     spec = ModelSpec(name="m", path=Path(name), sha256=sha256, allow_links=allow_links)
     return prepare(spec, base=base, root=root, ort_version="1.21.0", where=WHERE)
 
@@ -56,7 +53,6 @@ def left_behind(root: Path) -> list[str]:
 
 
 def refused(base: Path, root: Path, reference: str, name: str = "m.onnx") -> ModelError:
-    """Prepare a model that must be refused; nothing may be left behind."""
     before = sorted(entry.name for entry in base.rglob("*"))
     with pytest.raises(ModelError) as caught:
         prepared(base, root, name)
@@ -82,7 +78,6 @@ def test_a_model_is_copied_with_its_facts(base: Path, root: Path) -> None:
 
 
 def test_the_second_time_the_model_is_not_opened(base: Path, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A rerun reads only the facts: it does not even import what could open the model."""
     write(base / "m.onnx", relu())
     first = prepared(base, root)
     monkeypatch.setitem(sys.modules, "ortrim.models.prepare", None)
@@ -119,7 +114,6 @@ def test_inputs_that_have_a_value_are_not_inputs(base: Path, root: Path) -> None
     ids=["unsorted", "no import of com.microsoft", "output without rank", "output without type"],
 )
 def test_what_onnx_runtime_forgives_is_forgiven(model: onnx.ModelProto, base: Path, root: Path) -> None:
-    """Models that the checker refuses but ONNX Runtime runs are left to the converter's judgement."""
     write(base / "m.onnx", model)
     assert prepared(base, root).facts.node_count == len(model.graph.node)
 
@@ -157,20 +151,17 @@ def test_a_truncated_model_is_refused(length: int, base: Path, root: Path) -> No
 
 @pytest.mark.parametrize("opset", [1, 6, 23, 2**40])
 def test_an_opset_out_of_range_is_refused(opset: int, base: Path, root: Path) -> None:
-    """1.21 takes opsets 7 to 22."""
     write(base / "m.onnx", model_of([helper.make_node("Relu", ["x"], ["y"])], opsets=[("", opset)]))
     assert "takes 7 to 22" in refused(base, root, "unsupported-opset").what
 
 
 def test_a_new_opset_of_the_ml_domain_is_refused(base: Path, root: Path) -> None:
-    """The limits of ai.onnx.ml are its own."""
     write(base / "m.onnx", model_of([helper.make_node("Relu", ["x"], ["y"])], opsets=[("", 17), ("ai.onnx.ml", 6)]))
     assert "ai.onnx.ml" in refused(base, root, "unsupported-opset").what
 
 
 @pytest.mark.parametrize("kept", [False, True])
 def test_a_new_ir_version_is_lowered_where_nothing_of_it_is_used(base: Path, root: Path, kept: bool) -> None:  # noqa: FBT001
-    """1.21 reads IR versions up to 10, and takes the rest of the model, its files too, as it is."""
     model = weighted("weights/w.bin") if kept else relu()
     (base / "weights").mkdir()
     (base / "weights" / "w.bin").write_bytes(bytes(range(16)))
@@ -297,19 +288,16 @@ def test_an_unknown_rank_is_not_a_scalar(
 
 
 def test_an_invalid_model_is_refused_with_the_checkers_words(base: Path, root: Path) -> None:
-    """The checker says what is wrong."""
     write(base / "m.onnx", model_of([helper.make_node("Relu", ["x"], ["y"], surprise=1)]))
     assert "surprise" in refused(base, root, "model-invalid").why
 
 
 @pytest.mark.parametrize("name", ["absent.onnx", ".", "no/such/folder.onnx"])
 def test_a_missing_model_is_named(name: str, base: Path, root: Path) -> None:
-    """A wrong path, or a folder."""
     assert "m" in refused(base, root, "model-missing", name).what
 
 
 def test_a_digest_that_differs_is_refused_before_the_file_is_opened(base: Path, root: Path) -> None:
-    """Both digests are shown."""
     (base / "m.onnx").write_bytes(b"not a model at all")
     with pytest.raises(ModelError) as caught:
         prepared(base, root, sha256="0" * 64)
@@ -364,7 +352,6 @@ def test_weights_elsewhere_are_never_read(location: str, base: Path, root: Path)
 
 
 def secret_of(base: Path) -> Path:
-    """Write a file outside the model's folder."""
     path = base.parent / "secret" / "w.bin"
     path.parent.mkdir()
     path.write_bytes(bytes(16))
@@ -413,7 +400,6 @@ def test_links_are_looked_at_each_time(base: Path, root: Path) -> None:
 
 
 def test_links_are_followed_for_those_who_mean_it(base: Path, root: Path) -> None:
-    """The copy holds the content, and no link."""
     secret = secret_of(base)
     write(base / "m.onnx", weighted(linked(base, secret, "absolute")))
     copy = prepared(base, root, allow_links=True).path.with_name("w.bin")
@@ -431,7 +417,6 @@ def test_names_that_leave_the_folder_are_refused_whatever_is_allowed(base: Path,
 
 
 def test_links_within_the_folder_are_followed(base: Path, root: Path) -> None:
-    """Also when the folder itself is reached through a link."""
     (base / "data").mkdir()
     (base / "data" / "w.bin").write_bytes(bytes(16))
     (base / "w.bin").symlink_to(Path("data", "w.bin"))
@@ -468,7 +453,6 @@ def test_a_file_that_changes_while_it_is_copied_is_refused(
 @pytest.mark.parametrize("name", ["model.onnx", "w.bin"])
 @pytest.mark.parametrize("content", [b"other", None])
 def test_a_copy_that_something_wrote_to_is_not_used(name: str, content: bytes | None, base: Path, root: Path) -> None:
-    """A tool that was given the copy's path would otherwise decide what is built from then on."""
     (base / "w.bin").write_bytes(bytes(16))
     write(base / "m.onnx", weighted("w.bin"))
     copy = prepared(base, root).path.with_name(name)
@@ -489,7 +473,6 @@ def test_damaged_facts_are_made_anew(base: Path, root: Path) -> None:
 
 
 def test_facts_of_another_form_are_named_with_the_way_out(base: Path, root: Path) -> None:
-    """They are what was written, by an ortrim that knew other facts."""
     write(base / "m.onnx", relu())
     facts = prepared(base, root).path.with_name("facts.json")
     facts.write_text("{}")
@@ -528,7 +511,6 @@ def wheels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def from_wheel(
     root: Path, *, wheel: str = "vad==1.0", member: str = "vad/data/m.onnx", content: bytes | None = None
 ) -> PreparedModel:
-    """Prepare a member of a wheel, pinned to the digest of `content`."""
     pinned = hashlib.sha256(relu().SerializeToString() if content is None else content).hexdigest()
     spec = ModelSpec(name="m", wheel=wheel, member=member, sha256=pinned)
     return prepare(spec, base=root, root=root, ort_version="1.21.0", where=WHERE)
@@ -581,7 +563,6 @@ def test_a_model_comes_from_the_bundle_alone(
 def test_bad_wheels_and_members_are_refused(
     change: dict[str, str], reference: str, kind: type[Diagnostic], wheels: Path, root: Path
 ) -> None:
-    """Each cause has its own reference, and nothing is left behind."""
     with pytest.raises(kind) as caught:
         from_wheel(root, **change)  # type: ignore[arg-type]
     assert caught.value.code == reference
@@ -589,13 +570,11 @@ def test_bad_wheels_and_members_are_refused(
 
 
 def test_a_member_with_a_path_out_of_the_wheel_stays_inside(wheels: Path, root: Path) -> None:
-    """Its bytes are read, its path is not used."""
     assert from_wheel(root, member="../../evil.onnx").path.parent.parent == root
     assert list(root.parent.glob("evil*")) == []
 
 
 def test_a_wheel_that_is_no_archive_is_refused(wheels: Path, root: Path) -> None:
-    """A truncated wheel ends in a diagnostic."""
     wheel = next(wheels.iterdir())
     wheel.write_bytes(wheel.read_bytes()[:300])
     with pytest.raises(Diagnostic) as caught:
@@ -631,17 +610,13 @@ def test_a_version_of_a_wheel_is_fetched_once(wheels: Path, root: Path, monkeypa
 
 
 class Host(LoopbackService):
-    """Has one model, with an ETag if it is told one."""
-
     content = relu().SerializeToString()
     etag = ""
 
     def name_of(self, asked: Asked) -> str:
-        """Tell questions with an ETag from others."""
         return asked.headers.get("if-none-match", "plain")
 
     def answer(self, asked: Asked) -> Reply:
-        """Send it, unless it is the one that is known."""
         headers = {"ETag": self.etag} if self.etag else {}
         unchanged = bool(self.etag) and asked.headers.get("if-none-match") == self.etag
         return Reply(status=304, headers=headers) if unchanged else Reply(body=self.content, headers=headers)

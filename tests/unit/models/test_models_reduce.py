@@ -10,7 +10,6 @@ from refusing import refused
 
 
 def converted(name: str, config: str) -> OrtModel:
-    """Return a converted model with a configuration."""
     return OrtModel(
         name=name, path=Path("m.ort"), sha256="0" * 64, size_bytes=1, ort_version="1.21.0",
         style="fixed", level="extended", config=config,
@@ -30,7 +29,6 @@ def test_models_are_merged_whatever_their_order() -> None:
 
 
 def test_no_models_require_nothing() -> None:
-    """The sum of nothing."""
     assert reduce_operators([]) == EMPTY
 
 

@@ -21,7 +21,6 @@ ANSWER = "import json, pathlib, sys\nrequest = pathlib.Path(sys.argv[1])\n"
 
 @pytest.fixture
 def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Give the place of a script of the test's own."""
     monkeypatch.setattr(full_runtime, "SCRIPTS", tmp_path)
     return tmp_path / "script.py"
 
@@ -48,7 +47,6 @@ def test_the_answer_comes_back(script: Path, tmp_path: Path, capfd: pytest.Captu
     ],
 )
 def test_a_script_without_an_answer_is_a_crashed_converter(code: str, words: str, script: Path, tmp_path: Path) -> None:
-    """A crash of the converter is a diagnostic, not ours, with the last lines that it printed."""
     script.write_text(f"import sys; print('last words', file=sys.stderr)\n{code}\n")
     error = refused(ModelError, run_script, RUNTIME, "script.py", {}, folder=tmp_path, where="m")
     assert error.code == "crashes-runtime"
@@ -63,7 +61,6 @@ def test_the_last_words_are_shown(script: Path, tmp_path: Path) -> None:
 
 
 def test_our_scripts_hide_no_package(script: Path, tmp_path: Path) -> None:
-    """The folder of the scripts is not searched for imports."""
     (tmp_path / "json.py").write_text("raise SystemExit(9)\n")
     script.write_text(ANSWER + "request.with_name('answer.json').write_text(json.dumps({'b': 2}))\n")
     assert run_script(RUNTIME, "script.py", {}, folder=tmp_path, where="m") == {"b": 2}

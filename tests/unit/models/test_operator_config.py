@@ -20,13 +20,11 @@ com.microsoft;1;FusedConv
 
 
 def operator(name: str, opset: int = 11, domain: str = "ai.onnx") -> OperatorId:
-    """Return one operator."""
     return OperatorId(domain=domain, opset=opset, name=name)
 
 
 @given(required_sets)
 def test_what_is_written_reads_back(required: RequiredOperators) -> None:
-    """Any set of operators survives writing and reading."""
     assert parse_config(render_config(required)) == required
 
 
@@ -42,7 +40,6 @@ def test_any_text_is_read_or_refused(text: str) -> None:
 
 @given(st.text(max_size=40))
 def test_any_types_are_read_or_refused(text: str) -> None:
-    """Whatever stands in the braces."""
     try:
         parse_config("ai.onnx;1;Add{" + text + "}")
     except OperatorsError as error:
@@ -59,7 +56,6 @@ def test_the_converters_output_is_read() -> None:
 
 
 def test_several_opsets_share_a_line() -> None:
-    """`domain;opset,opset;...` requires the operators in each opset."""
     assert parse_config("ai.onnx;11,12;Add , Relu").operators == (
         operator("Add"), operator("Relu"), operator("Add", 12), operator("Relu", 12),
     )  # fmt: skip
@@ -78,7 +74,6 @@ def test_a_line_without_types_lifts_the_limit() -> None:
 
 
 def test_outputs_and_custom_types_are_read() -> None:
-    """Cast limits an output; OneHot has tuples of types of its own."""
     text = (
         'ai.onnx;13;Cast{"inputs": {"0": ["bool"]}, "outputs": {"0": ["float", "int64_t"]}},'
         'OneHot{"custom": [["float", "int64_t", "int64_t"]]}\n'
@@ -156,13 +151,11 @@ def test_windows_line_ends_are_taken() -> None:
     ],
 )
 def test_bad_configurations_are_refused_with_their_place(text: str, reference: str, place: str) -> None:
-    """Each fault has its own reference, and says where it is."""
     error = refused(OperatorsError, parse_config, text, "my.config")
     assert error.code == reference
     assert error.where.startswith(f"my.config: {place}")
 
 
 def test_a_misspelt_type_gets_a_suggestion() -> None:
-    """The nearest type is offered."""
     error = refused(OperatorsError, parse_config, 'ai.onnx;11;Add{"inputs": {"0": ["int32"]}}')
     assert error.hint == "did you mean 'int32_t'?"

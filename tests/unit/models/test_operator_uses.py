@@ -7,7 +7,6 @@ GATHER, IF = (OperatorId(domain="ai.onnx", opset=13, name=name) for name in ("Ga
 
 
 def test_each_type_of_each_slot_is_a_use() -> None:
-    """At its place, with nothing said of the others; an operator without types is one use."""
     assert uses_of(parse_config(CONFIG)) == (
         OperatorUse(operator=GATHER, inputs=(), outputs=()),
         OperatorUse(operator=GATHER, inputs=("", "int32_t"), outputs=()),
@@ -19,7 +18,6 @@ def test_each_type_of_each_slot_is_a_use() -> None:
 
 
 def test_the_node_is_a_hint_and_no_part_of_a_use() -> None:
-    """Two nodes that are alike are one use."""
     one, other = (OperatorUse(operator=IF, inputs=(), outputs=(), node=name) for name in "ab")
     assert one == other
     assert len({one, other}) == 1

@@ -16,7 +16,6 @@ from ortrim.models.operators import (
 
 
 def allowed(required: RequiredOperators, domain: str, name: str, slot: int, element_type: str) -> bool:
-    """Whether a runtime with `required` has a kernel of the operator for `element_type` as its input `slot`."""
     if required.globally_allowed_types:
         return element_type in required.globally_allowed_types
     limits = dict(required.types_of(domain, name).inputs)
@@ -56,7 +55,6 @@ def test_the_merged_set_has_all_that_either_side_has(one: RequiredOperators, oth
 
 
 def test_types_are_united_per_operator() -> None:
-    """Two models that use an operator on different types need both."""
     add = OperatorId(domain="ai.onnx", opset=14, name="Add")
     key = ("ai.onnx", "Add")
     floats = required_operators([add], {key: OperatorTypes(inputs=((0, ("float",)),))})
@@ -80,19 +78,16 @@ def test_types_are_left_alone_when_the_other_side_lacks_the_operator() -> None:
 
 
 def test_an_input_that_one_side_does_not_limit_stays_unlimited() -> None:
-    """Only inputs that every side limits are limited."""
     both = OperatorTypes(inputs=((0, ("float",)), (1, ("int32_t",))))
     first = OperatorTypes(inputs=((0, ("double",)),))
     assert unite_types([both, first]).inputs == ((0, ("double", "float")),)
 
 
 def test_uniting_nothing_or_anything_with_unrestricted_is_unrestricted() -> None:
-    """The united types of no sides limit nothing."""
     assert unite_types([OperatorTypes(custom=(("float",),)), UNRESTRICTED]) == UNRESTRICTED
 
 
 def test_global_limits_unite() -> None:
-    """Two sets that limit types globally stay limited, to the types of both."""
     add = [OperatorId(domain="ai.onnx", opset=14, name="Add")]
     merged = merge(
         required_operators(add, globally_allowed_types=["float"]),

@@ -1,7 +1,4 @@
-"""The same model in ORT format has the same bytes, whatever order the converter wrote it in.
-
-The recorded files are two conversions of `onnx_samples.branching()` by ONNX Runtime 1.21.0.
-"""
+"""The same model in ORT format has the same bytes, whatever order the converter wrote it in."""
 
 from pathlib import Path
 
@@ -31,7 +28,6 @@ def _arguments(entry: Table) -> tuple[str, list[tuple[int, int]]]:
 
 
 def test_two_conversions_become_the_same_bytes() -> None:
-    """What the converter wrote differs; what is kept does not."""
     assert FIRST != SECOND
     assert canonical(FIRST) == canonical(SECOND)
 
@@ -45,7 +41,6 @@ def test_nothing_is_lost() -> None:
 
 
 def test_the_model_itself_is_not_touched() -> None:
-    """The model's bytes are the same, at a place with the same alignment."""
     before, after = root_of(FIRST, "").table(1), root_of(canonical(FIRST), "").table(1)
     assert before is not None
     assert after is not None
@@ -59,13 +54,11 @@ def test_rewriting_again_changes_nothing() -> None:
 
 
 def test_other_files_are_refused() -> None:
-    """A file without the identifier is not in ORT format."""
     assert refused(ModelError, canonical, b"\0" * 100).code == "not-ort"
 
 
 @given(st.integers(0, len(FIRST) - 1), st.binary(min_size=1, max_size=8))
 def test_damaged_files_end_in_one_error(position: int, junk: bytes) -> None:
-    """Whatever is overwritten, the answer is bytes or `Damaged` (or the identifier is gone)."""
     damaged = FIRST[:position] + junk + FIRST[position + len(junk) :]
     try:
         canonical(damaged)
@@ -77,7 +70,6 @@ def test_damaged_files_end_in_one_error(position: int, junk: bytes) -> None:
 
 @given(st.integers(8, len(FIRST) - 1))
 def test_truncated_files_end_in_one_error(length: int) -> None:
-    """Wherever the file is cut."""
     try:
         canonical(FIRST[:length])
     except Damaged:

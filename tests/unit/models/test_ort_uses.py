@@ -64,7 +64,6 @@ def test_types_and_left_out_inputs_are_reported(tmp_path: Path) -> None:
 
 
 def test_what_is_no_tensor_has_no_type(tmp_path: Path) -> None:
-    """A sequence, for one."""
     nodes = [helper.make_node("SequenceConstruct", ["x"], ["s"]), helper.make_node("SequenceLength", ["s"], ["y"])]
     model = model_of(nodes, outputs=[value("y", INT64, ())])
     uses = {use.operator.name: use for use in read_uses(converted(model, tmp_path)).uses}

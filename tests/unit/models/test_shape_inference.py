@@ -56,7 +56,6 @@ def test_shapes_are_followed_through_them() -> None:
 
 
 def test_a_model_without_them_is_inferred_as_onnx_does() -> None:
-    """Also one that says nothing of ONNX's own operators."""
     assert inferred(relu()).graph.output[0].name == "y"
     node = helper.make_node("Gelu", ["x"], ["y"], domain="com.microsoft")
     found = inferred(model_of([node], outputs=[value("y", shape=None)], opsets=(("com.microsoft", 1),)))
@@ -75,7 +74,6 @@ def test_a_model_without_them_is_inferred_as_onnx_does() -> None:
 def test_odd_nodes_are_inferred_or_left(
     operator: str, inputs: list[str], outputs: list[str], attributes: dict[str, Any]
 ) -> None:
-    """With whatever inputs, outputs and attributes a damaged model gives them."""
     domain = "" if operator in IN_ONNX else "com.microsoft"
     named = {name: word for name, word in attributes.items() if word != []}
     node = helper.make_node(operator, inputs, outputs, domain=domain, **named)

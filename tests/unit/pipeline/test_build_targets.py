@@ -23,8 +23,6 @@ OLD_REPORT = RECORDED.with_name("report-1.json")
 
 
 class Text(Protocol):
-    """A stream that can be read."""
-
     def getvalue(self) -> str:
         """Return what was written."""
 
@@ -63,7 +61,6 @@ def pretend(monkeypatch: pytest.MonkeyPatch, report: VerifyReport) -> list[str]:
 
 
 def forbid(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let any attempt to build fail the test."""
 
     def forbidden(*_: object) -> None:
         raise AssertionError
@@ -101,7 +98,6 @@ def test_a_case_that_the_model_does_not_run_on_ends_the_build_before_compiling(
 def test_a_disk_without_room_ends_the_build_before_compiling(
     stages: Stages, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, folder: str
 ) -> None:
-    """Neither the build tree nor the package finds its disk full after minutes."""
     forbid(monkeypatch)
     full = tmp_path / folder
     monkeypatch.setattr("ortrim.base.files.free_bytes", lambda path: 1000 if path == full else None)
@@ -112,7 +108,6 @@ def test_a_disk_without_room_ends_the_build_before_compiling(
 def test_a_package_that_was_removed_is_made_again(
     stages: Stages, finished: Callable[[], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A report alone is not a result."""
     (finished() / "package.tar.gz").unlink()
     report = recorded_report()
     made = pretend(monkeypatch, report)
@@ -159,7 +154,6 @@ def test_what_a_report_lacks_is_verified(
 def test_a_device_that_failed_is_tried_again(
     stages: Stages, finished: Callable[[], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its failure is no result."""
     folder = finished()
     failed = failed_device("host", "none", VerifyError("runner-timeout", "the runner did not end"))
     write_reports(replace(recorded_report(), package="package.tar.gz", devices=(failed,)), folder)
@@ -190,7 +184,6 @@ def test_results_that_cannot_be_written_are_refused_before_any_work(stages: Stag
 def test_a_relative_output_folder_is_seen_from_where_one_is(
     stages: Stages, finished: Callable[[], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`--output results` finds what was built there from the same folder."""
     folder = finished()
     monkeypatch.chdir(stages.folder)
     forbid(monkeypatch)
@@ -199,7 +192,6 @@ def test_a_relative_output_folder_is_seen_from_where_one_is(
 
 
 def test_what_was_not_built_cannot_be_verified_again(stages: Stages) -> None:
-    """The command that builds is named."""
     error = refused(VerifyError, verify_again, stages.request(), stages.console)
     assert (error.code, error.hint) == ("not-built", "run: invoke build")
 
@@ -211,7 +203,6 @@ def test_what_cannot_run_here_is_not_verified_again(stages: Stages, monkeypatch:
 
 
 def test_a_report_can_be_shown_of_what_was_built(stages: Stages, finished: Callable[[], Path]) -> None:
-    """And only of that."""
     assert refused(VerifyError, reports_of, stages.request(), stages.console).code == "report-missing"
     finished()
     assert len(reports_of(stages.request(), stages.console)) == 1

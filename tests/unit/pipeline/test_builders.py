@@ -23,7 +23,6 @@ ANDROID = '[[targets]]\nid = "android-arm64-v8a"\n'
 
 @pytest.fixture(autouse=True)
 def tools(stages: Stages, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Install no tools."""
     monkeypatch.setattr(executors, "packages_folder", lambda *_: stages.folder)
 
 

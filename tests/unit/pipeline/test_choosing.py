@@ -8,7 +8,6 @@ from refusing import refused
 
 
 def test_known_names_pass() -> None:
-    """In any order, and none at all."""
     require_known("no-such-model", "--only", ("b", "a"), ("a", "b"))
     require_known("no-such-model", "--only", (), ())
 

@@ -19,12 +19,10 @@ from pipeline_stages import Stages
 
 
 def weights(name: str, shape: Sequence[int], kind: type = np.float32) -> onnx.TensorProto:
-    """Return an initializer."""
     return numpy_helper.from_array(np.ones(shape, kind), name)
 
 
 def filtering(*filters: int, product: int = 0, constant: bool = False) -> onnx.ModelProto:
-    """Return a model of one convolution, and of one product with as many weights as `product` beside it."""
     own, spare = weights("w", filters), weights("spare", (product,))
     nodes = [helper.make_node("Conv", ["x", "w"], ["y"])]
     if constant:
@@ -50,8 +48,6 @@ def test_the_share_of_convolutions_is_that_of_their_weights(model: onnx.ModelPro
 
 
 class Conversions:
-    """How models were converted."""
-
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.seen: list[tuple[str, str]] = []
         convert = vars(request)["convert"]
@@ -76,7 +72,6 @@ NCHWC8, PLAIN = ("all", "nchwc8"), ("extended", "plain")
 
 
 def planned(stages: Stages, body: str = "", **changes: object) -> Planned:
-    """Plan a buildspec."""
     return make_planned(stages.request(body, **changes), stages.console)
 
 
@@ -91,7 +86,6 @@ def test_a_model_of_convolutions_gets_nchwc_layout_for_linux_on_x64(stages: Stag
 
 
 def test_each_target_of_a_build_has_the_model_that_it_runs_best(stages: Stages, conversions: Conversions) -> None:
-    """The job of a target is the same, whatever else is built: its library is found again."""
     made = planned(stages, target="linux-x64,linux-arm64")
     x64, arm64 = (target.job for target in made.plan.targets)
     assert conversions.seen == [NCHWC8, PLAIN]
@@ -123,7 +117,6 @@ def test_otherwise_it_stays_as_it_is(
 
 
 def test_block_size_8_is_not_chosen_beside_block_size_16(stages: Stages, conversions: Conversions) -> None:
-    """A library has one block size, which a buildspec that names it decides."""
     write(stages.folder / "wide.onnx", filtering(16, 16, 3, 3))
     wide = 'level = "all"\nlayout = "nchwc16"\n[[targets]]\nid = "linux-x64"\ncpu = "x86-64-v4"\n'
     plan = planned(stages, f'[[models]]\nname = "wide"\npath = "wide.onnx"\n{wide}').plan
@@ -140,7 +133,6 @@ def test_few_convolutions_pay_for_no_kernels(stages: Stages, conversions: Conver
 def test_a_machine_that_cannot_convert_says_what_it_takes(
     stages: Stages, conversions: Conversions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The build goes on."""
 
     def refuse(*_: object) -> None:
         raise ToolError("tool-missing", "is not installed", where="qemu-x86_64-static", hint="run: apt-get install it")

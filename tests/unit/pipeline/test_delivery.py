@@ -30,13 +30,11 @@ JOINED = (Path(__file__).parents[1] / "binaries" / "data" / "joined.o").read_byt
 
 @pytest.fixture(name="planned")
 def fixture_planned(stages: Any) -> Planned:
-    """Return a plan of one model."""
     return make_planned(stages.request(), stages.console)
 
 
 @pytest.fixture(name="with_model")
 def fixture_with_model(planned: Planned, tmp_path: Path) -> Callable[..., Planned]:
-    """Give the plan with another converted model, which is read in place or not."""
 
     def make(content: bytes, *, in_place: bool = False) -> Planned:
         path = tmp_path / "tiny.ort"
@@ -52,13 +50,11 @@ def fixture_with_model(planned: Planned, tmp_path: Path) -> Callable[..., Planne
 
 
 def archive_of(content: bytes) -> bytes:
-    """Return a static library of one object."""
     header = f"{'all.o/':<16}{0:<12}{0:<6}{0:<6}{'644':<8}{len(content):<10}`\n".encode()
     return b"!<arch>\n" + header + content + b"\n" * (len(content) % 2)
 
 
 def built(folder: Path, archive: bytes | None = None, **changes: Any) -> tuple[BuildJob, JobResult, Package]:
-    """Return a packaged build; with the content of an archive, one that is linked statically."""
     inputs = make_inputs(folder / "built")
     job, result = replace(inputs.job, **changes), inputs.result
     if archive is not None:
@@ -69,7 +65,6 @@ def built(folder: Path, archive: bytes | None = None, **changes: Any) -> tuple[B
 
 
 def part_of(planned: Planned, job: BuildJob, result: JobResult) -> PackageInputs:
-    """Return what a package of a plan's models is made from."""
     return PackageInputs(
         plan=planned.plan,
         job=job,
@@ -83,12 +78,10 @@ def part_of(planned: Planned, job: BuildJob, result: JobResult) -> PackageInputs
 
 
 def linux_delivery(planned: Planned, job: BuildJob, result: JobResult, package: Package) -> Delivery:
-    """Return what is delivered of a package for Linux."""
     return linux.delivery(part_of(planned, job, result), package)
 
 
 def gate_of(delivered: Delivery, name: str) -> Gate:
-    """Return one gate."""
     (gate,) = (gate for gate in delivered.gates if gate.name == name)
     return gate
 
@@ -105,13 +98,11 @@ def test_a_shared_library_is_what_the_package_holds(planned: Planned, tmp_path: 
 
 
 def test_a_library_of_another_machine_fails_its_gate(planned: Planned, tmp_path: Path) -> None:
-    """Each gate is told what the job asked for."""
     job, result, package = built(tmp_path, target=TARGETS["linux-arm64"])
     assert gate_of(linux_delivery(planned, job, result, package), "machine").verdict is Verdict.FAIL
 
 
 def test_the_systems_compilers_may_need_their_own_libraries(planned: Planned, tmp_path: Path) -> None:
-    """The gate of needed libraries knows which toolchain it was."""
     job, result, package = built(tmp_path)
     gcc = replace(job, toolchain=replace(job.toolchain, kind="gcc"))
     for each in (job, gcc):
@@ -149,7 +140,6 @@ def test_where_tensors_lie_is_told_for_armv7(
 def test_with_settings_that_read_in_place_crooked_tensors_fail(
     with_model: Callable[..., Planned], tmp_path: Path
 ) -> None:
-    """ARMv7 would be killed by SIGBUS."""
     job, result, package = built(tmp_path, target=TARGETS["linux-armhf"])
     gate = gate_of(linux_delivery(with_model(CROOKED, in_place=True), job, result, package), "tensors of tiny")
     assert gate.verdict is Verdict.FAIL

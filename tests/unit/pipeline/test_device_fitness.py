@@ -25,7 +25,6 @@ PHONE = replace(MACHINE, abi="arm64-v8a,armeabi-v7a,armeabi", api_level=28, os_v
 
 
 def refused(host: HostFacts, target: str, api: int | None = 24) -> VerifyError:
-    """Return why a device is not for a target."""
     with pytest.raises(VerifyError) as caught:
         require_fitting(host, "adb:R58", TARGETS[target], api)
     assert (caught.value.code, caught.value.where) == (NOT_FOR_DEVICE, "adb:R58")
@@ -43,20 +42,17 @@ def test_a_phone_runs_what_it_says(target: str) -> None:
 
 @pytest.mark.parametrize("target", ["android-x86", "android-x86_64"])
 def test_another_abi_is_not_for_it(target: str) -> None:
-    """Both are named, and so is the target that it would run."""
     error = refused(PHONE, target)
     assert f"is for {target.removeprefix('android-')}, and the device runs arm64-v8a, armeabi-v7a" in error.what
     assert "--target android-arm64-v8a" in error.hint
 
 
 def test_a_part_of_a_name_is_not_a_name() -> None:
-    """`x86` is no `x86_64`."""
     assert "runs x86_64" in refused(replace(PHONE, abi="x86_64"), "android-x86").what
     assert "runs an unknown ABI" in refused(replace(PHONE, abi=""), "android-x86").what
 
 
 def test_a_library_for_newer_phones_is_not_for_it() -> None:
-    """Its loader would not find what the library needs."""
     error = refused(PHONE, "android-arm64-v8a", 29)
     assert error.what == "this library needs API level 29, and the device has 28 (Android 9)"
     assert "android.api" in error.hint
@@ -71,16 +67,13 @@ class Phone:
         self.closed = 0
 
     def facts(self) -> HostFacts:
-        """Answer."""
         return PHONE
 
     def close(self) -> None:
-        """Count."""
         self.closed += 1
 
 
 def job_of(target: str, api: int) -> BuildJob:
-    """Return the job of a library that needs an API level."""
     return sample_plan(target, android=AndroidSpec(api=api)).targets[0].job
 
 

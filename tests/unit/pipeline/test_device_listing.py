@@ -40,12 +40,10 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def farm(name: str) -> str | tuple[str, str, str]:
-    """Find all of a farm but boto3."""
     return "1.2, with an account" if name != "boto3" else ("", "is not installed", "install it")
 
 
 def named(name: str) -> ListedDevice:
-    """Return one line of the list."""
     return next(device for device in list_devices() if device.name == name)
 
 
@@ -147,7 +145,6 @@ def fixture_mac(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.Monke
 
 @pytest.mark.usefixtures("mac")
 def test_a_mac_lists_itself_its_simulators_and_its_phones() -> None:
-    """With what each runs, and that a simulator's numbers are not a phone's."""
     host, simulator, phone = named("host"), named("simctl:[NAME]"), named("devicectl:Jo's iPhone")
     assert host.targets == ("macos-arm64", "macos-x86_64", "maccatalyst-arm64")
     assert host.found == "Apple M1 (macos-x86_64 by Rosetta 2)"
@@ -170,7 +167,6 @@ def test_a_mac_without_an_ios_or_a_phone_says_so(mac: pytest.MonkeyPatch, tmp_pa
 
 
 def test_elsewhere_apples_lines_say_that_xcode_is_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The lines are there all the same."""
     monkeypatch.setenv("PATH", str(tmp_path))
     for name in ("simctl:[NAME]", "devicectl:[NAME]"):
         assert named(name).problem == "xcrun comes with Xcode, which runs only on a Mac"

@@ -43,7 +43,6 @@ def fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def opened(target: str, name: str) -> Device:
-    """Open a device."""
     return open_device(TARGETS[target], read_name(platform_of(TARGETS[target]).verifying(), TARGETS[target], name))
 
 
@@ -61,12 +60,10 @@ def opened(target: str, name: str) -> Device:
     ],
 )
 def test_devices_have_the_names_they_were_asked_for_by(target: str, name: str) -> None:
-    """What a name is completed to is what the device calls itself."""
     assert opened(target, name).name == str(read_name(platform_of(TARGETS[target]).verifying(), TARGETS[target], name))
 
 
 def test_the_host() -> None:
-    """It needs nothing."""
     assert isinstance(open_device(ARM64, DeviceName(kind="host")), Host)
 
 
@@ -98,7 +95,6 @@ def test_what_fetching_says_comes_through(monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.mark.parametrize("name", ["qemu-user", "qemu-system"])
 def test_an_emulator_that_is_missing(monkeypatch: pytest.MonkeyPatch, fetched: list[str], name: str) -> None:
-    """Its own diagnostic, before anything is fetched."""
 
     def refuse(tool: Tool) -> InstalledTool:
         raise ToolError("tool-missing", "is not installed", where=tool.name)
@@ -166,6 +162,5 @@ def test_a_simulator_is_opened_for_the_targets_processor(monkeypatch: pytest.Mon
 
 @pytest.mark.parametrize("kind", ["devicectl", "firebase"])
 def test_what_needs_an_app_is_not_opened_here(kind: Literal["devicectl", "firebase"]) -> None:
-    """Only who has the app can."""
     with pytest.raises(LookupError):
         open_device(TARGETS["ios-arm64"], DeviceName(kind=kind, detail="x"))

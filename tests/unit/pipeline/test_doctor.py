@@ -29,12 +29,10 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def finding(name: str) -> ToolFinding:
-    """Return one finding of an examination."""
     return next(found for found in examine() if found.name == name)
 
 
 def test_this_machine_can_build(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The machine that runs the tests has what every build needs, with versions and amounts."""
     monkeypatch.setenv("PATH", PROGRAMS)
     findings = {found.name: found for found in examine()}
     assert [found.name for found in findings.values() if found.required and not found.satisfied] == []
@@ -154,7 +152,6 @@ def test_an_ndk_is_looked_for_and_blocks_only_android(tmp_path: Path, monkeypatc
 
 
 def test_an_ndk_that_is_there_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its version and its folder."""
     found = ndk.Ndk(folder=tmp_path, version="27.2.12479018", levels=(21, 35))
     monkeypatch.setattr(doctor, "installed_ndk", lambda: found)
     assert (finding("Android NDK").found, finding("Android NDK").satisfied) == (f"27.2.12479018 ({tmp_path})", True)

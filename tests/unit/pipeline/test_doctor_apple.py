@@ -18,14 +18,12 @@ def finding(name: str) -> ToolFinding:
 
 
 def xcrun(folder: Path, script: str) -> None:
-    """Put an `xcrun` of a shell script into a folder."""
     (folder / "xcrun").write_text(f"#!/bin/sh\n{script}\n")
     (folder / "xcrun").chmod(0o755)
 
 
 @pytest.fixture(autouse=True)
 def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Leave no program on PATH but those of the test."""
     monkeypatch.setenv("PATH", str(tmp_path))
     return tmp_path
 
@@ -59,7 +57,6 @@ def test_each_tool_is_asked_for_by_itself(programs: Path) -> None:
 
 
 def test_a_licence_that_nobody_accepted(programs: Path) -> None:
-    """The remedy is the command that accepts it."""
     xcrun(programs, "echo 'You have not agreed to the Xcode license agreements.' >&2; exit 69")
     assert finding("simctl").remedy == "sudo xcodebuild -license accept"
 

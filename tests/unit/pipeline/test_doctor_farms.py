@@ -32,7 +32,6 @@ def finding(name: str) -> ToolFinding:
 
 
 def program(folder: Path, text: str) -> None:
-    """Write a script called gcloud."""
     path = folder / "gcloud"
     path.write_text(f"#!/bin/sh\n{VERSION}\n{text}\nesac\n")
     path.chmod(0o755)
@@ -53,7 +52,6 @@ def test_gcloud_is_here(tmp_path: Path) -> None:
 
 
 def test_boto3_is_absent(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is an extra of ortrim's."""
     version = importlib.metadata.version
 
     def absent(name: str) -> str:

@@ -25,7 +25,6 @@ GATE = Gate(name="executable stack", verdict=Verdict.FAIL, detail="the library a
 
 @pytest.fixture
 def good() -> VerifyReport:
-    """Return a report in which nothing failed."""
     report = judged(recorded_report(), Verdict.PASS)
     gates = tuple(replace(gate, verdict=Verdict.PASS) for gate in report.gates)
     parity = tuple(replace(output, verdict=Verdict.PASS) for output in report.devices[0].parity)
@@ -33,7 +32,6 @@ def good() -> VerifyReport:
 
 
 def judged(report: VerifyReport, verdict: Verdict) -> VerifyReport:
-    """Give every measure a verdict."""
 
     def lines(given: tuple[Comparison, ...]) -> tuple[Comparison, ...]:
         return tuple(replace(line, verdict=verdict) for line in given)
@@ -43,19 +41,16 @@ def judged(report: VerifyReport, verdict: Verdict) -> VerifyReport:
 
 
 def with_gate(report: VerifyReport) -> VerifyReport:
-    """Let the library fail a gate."""
     return replace(report, gates=(*report.gates, GATE))
 
 
 def without_parity(report: VerifyReport) -> VerifyReport:
-    """Let one output differ."""
     first, *rest = report.devices[0].parity
     lost = replace(first, verdict=Verdict.FAIL, reason="0.5 at element 3, 1e-4 is allowed")
     return on_device(report, parity=(lost, *rest))
 
 
 def unproved(report: VerifyReport) -> VerifyReport:
-    """Let no output be judged."""
     parity = tuple(
         replace(output, verdict=Verdict.NOT_JUDGED, reason="every element is 0") for output in report.devices[0].parity
     )
@@ -74,7 +69,6 @@ def test_what_could_not_be_judged_has_a_code_of_its_own(good: VerifyReport) -> N
 
 
 def over_budget(report: VerifyReport) -> VerifyReport:
-    """Let a size be over its budget."""
     line = replace(
         report.comparisons[0], measure="library", model="", unit="bytes", ours=2e6, budget=1e6, budget_is_ratio=False,
         verdict=Verdict.FAIL,
@@ -83,13 +77,11 @@ def over_budget(report: VerifyReport) -> VerifyReport:
 
 
 def with_failed(report: VerifyReport, *errors: Diagnostic) -> VerifyReport:
-    """Add devices that could not finish."""
     failed = (failed_device(f"adb:{number}", "none", error) for number, error in enumerate(errors))
     return replace(report, devices=(*report.devices, *failed))
 
 
 def refusing(report: VerifyReport, *models: str) -> VerifyReport:
-    """Let the library refuse models on the first device."""
     errors = {name: VerifyError("model-refused", "the library refuses the model", where=name) for name in models}
     failed = tuple(failure_of(error, name) for name, error in errors.items())
     return on_device(report, failed_models=failed, verdict=Verdict.FAIL)
@@ -107,7 +99,6 @@ LOST = VerifyError("device-lost", "the connection broke", where="adb:0", why="Br
 
 
 def test_without_a_failure_there_is_none(good: VerifyReport) -> None:
-    """Passing, unjudged and inconclusive are no failures."""
     unsure, unjudged = judged(good, Verdict.INCONCLUSIVE), judged(good, Verdict.NOT_JUDGED)
     assert gravest_failure((good, unsure, unjudged)) is None
     assert gravest_failure(()) is None
@@ -156,7 +147,6 @@ def test_one_abi_of_several_on_a_phone_is_enough(good: VerifyReport) -> None:
 
 
 def test_a_phone_that_went_away_on_its_own_abi_fails(good: VerifyReport) -> None:
-    """It is that failure which is shown, not what was not for it."""
     lost = replace(good, devices=(failed_device("adb:R58", "none", LOST),))
     failure = gravest_failure((with_failed(replace(good, devices=()), MISFIT), lost))
     assert failure is not None
@@ -197,7 +187,6 @@ def test_a_missed_budget_shows_both_numbers_with_their_unit(good: VerifyReport) 
 
 
 def test_a_ratio_that_could_not_be_measured_is_worded(good: VerifyReport) -> None:
-    """None is not a number to print."""
     (line,) = over_budget(good).comparisons
     nothing = replace(line, ratio=None, budget=0.09, budget_is_ratio=True)
     failure = gravest_failure((replace(good, comparisons=(nothing,)),))
@@ -206,7 +195,6 @@ def test_a_ratio_that_could_not_be_measured_is_worded(good: VerifyReport) -> Non
 
 
 def test_lost_parity_names_output_case_and_model(good: VerifyReport) -> None:
-    """All that one needs to run the case by hand."""
     report = without_parity(good)
     lost = report.devices[0].parity[0]
     failure = gravest_failure((report,))

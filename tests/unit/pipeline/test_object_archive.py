@@ -22,29 +22,23 @@ TARGET: Final = "x86_64-linux-gnu.2.28"
 
 
 class Release(LoopbackService):
-    """Has one file."""
-
     def __init__(self, file: Path) -> None:
         super().__init__()
         self.file = file
 
     def name_of(self, asked: Asked) -> str:
-        """Name an answer."""
         return asked.path
 
     def answer(self, asked: Asked) -> Reply:
-        """Give the file, whatever was asked for."""
         del asked
         return Reply(body=self.file.read_bytes())
 
 
 def compiled() -> Path:
-    """Return where ccache keeps objects."""
     return cache_folder("compiler") / "ccache"
 
 
 def put(name: str, text: str) -> None:
-    """Have a file among the objects."""
     path = compiled() / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
@@ -96,7 +90,6 @@ def test_objects_arrive_as_they_left(archive: ObjectArchive) -> None:
 
 
 def test_an_archive_tells_nothing_of_the_machine(archive: ObjectArchive) -> None:
-    """Neither who compiled, nor when."""
     with tarfile.open(archive.path) as file:
         facts = {(entry.uid, entry.gid, entry.uname, entry.gname, entry.mtime) for entry in file}
     assert facts == {(0, 0, "", "", 0)}
@@ -136,7 +129,6 @@ def test_a_full_disk_leaves_no_half_of_a_library(archive: ObjectArchive, monkeyp
 
 
 def test_an_archive_comes_from_an_address(archive: ObjectArchive) -> None:
-    """As an asset of a release does."""
     service = Release(Path(archive.path))
     assert take_objects(f"{service.address}/objects.tar.gz", archive.sha256).added == 2
     service.close()
@@ -153,13 +145,11 @@ def test_another_file_is_refused(archive: ObjectArchive) -> None:
 
 
 def test_a_missing_file_is_named(archive: ObjectArchive) -> None:
-    """With its name."""
     error = refused(Diagnostic, take_objects, "absent.tar.gz", archive.sha256)
     assert (error.code, error.where) == ("no-such-archive", "absent.tar.gz")
 
 
 def test_another_archive_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Such as a package's."""
     private_cache(tmp_path, monkeypatch)
     (tmp_path / "package" / "lib").mkdir(parents=True)
     (tmp_path / "package" / "lib" / "libonnxruntime.so").write_text("")

@@ -67,7 +67,6 @@ class Recorded:
         )
 
     def run_beside(self, toolchain: Toolchain, folder: Path, _make: object) -> None:
-        """Leave a JNI library."""
         triples = ndk.TRIPLES if toolchain.kind == "ndk" else MACHINES
         (abi,) = (ABIS[each] for each, triple in triples.items() if toolchain.triple.startswith(triple))
         folder.mkdir(parents=True, exist_ok=True)
@@ -75,7 +74,6 @@ class Recorded:
         (folder / BINDING).write_bytes(sample(f"{abi}-{BINDING}"))
 
     def run_runner(self, _job: RunnerJob) -> Path:
-        """Return a runner, which nobody runs."""
         return self.folder / "runner"
 
 
@@ -110,7 +108,6 @@ def fixture_recorded(stages: Stages, monkeypatch: pytest.MonkeyPatch) -> Recorde
 
 
 def android(stages: Stages, do: Callable[[Request, Console], tuple[VerifyReport, ...]] = build) -> list[VerifyReport]:
-    """Build or verify two ABIs."""
     return list(do(stages.request(BOTH, target="android"), stages.console))
 
 
@@ -187,7 +184,6 @@ def test_an_aar_with_a_bad_library_is_not_delivered(
 def test_a_shared_cxx_library_is_packaged_and_goes_along_to_devices(
     stages: Stages, recorded: Recorded, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is verified has it as a companion of the library; with the C++ library inside there is none."""
     verified: list[Packaged] = []
 
     def noted(planned: Planned, packaged: Packaged, *others: Any) -> VerifyReport:
@@ -234,7 +230,6 @@ def test_verifying_again_needs_no_ndk(stages: Stages, recorded: Recorded, monkey
 def test_what_zig_compiled_without_an_ndk_is_verified_again(
     stages: Stages, recorded: Recorded, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The buildspec need not say which compiler it was."""
     monkeypatch.delenv("ANDROID_NDK_HOME")
     assert leave_recorded(stages, recorded) == {"zig"}
     assert [report.verdict for report in android(stages, verify_again)] == [Verdict.NOT_JUDGED, Verdict.NOT_JUDGED]

@@ -27,12 +27,10 @@ from pipeline_stages import Stages
 
 
 def plan(stages: Stages, body: str = "", **changes: object) -> Planned:
-    """Plan a buildspec."""
     return make_planned(stages.request(body, **changes), stages.console)
 
 
 def refused(stages: Stages, request: Request, *, to_run: bool = False) -> Diagnostic:
-    """Plan what is refused and return the diagnostic."""
     with pytest.raises(Diagnostic) as caught:
         make_planned(request, stages.console, to_run=to_run)
     return caught.value
@@ -131,7 +129,6 @@ def test_a_target_without_a_device_is_refused_before_compiling(stages: Stages, m
 def test_a_target_whose_emulator_is_installed_is_not_refused(
     stages: Stages, monkeypatch: pytest.MonkeyPatch, target: str
 ) -> None:
-    """What an emulator can run here is built here."""
     emulator = EMULATIONS[TARGETS[target].architecture.value].user.name
     monkeypatch.setattr(shutil, "which", {emulator: f"/usr/bin/{emulator}"}.get)
     made = make_planned(stages.request(target=target), stages.console, to_run=True)
@@ -139,7 +136,6 @@ def test_a_target_whose_emulator_is_installed_is_not_refused(
 
 
 def test_a_target_without_a_device_can_be_planned(stages: Stages) -> None:
-    """Looking at a plan needs no device."""
     made = plan(stages, target="linux-*")
     assert [target.job.target.identifier for target in made.plan.targets] == ["linux-x64", *FOREIGN]
 
@@ -217,7 +213,6 @@ def test_a_system_compiler_compiles_for_its_own_machine_only(stages: Stages) -> 
 
 
 def test_converting_needs_neither_sources_nor_cases(stages: Stages) -> None:
-    """`convert` and `reduce` are quick."""
     models = convert_models(stages.request(), stages.console)
     assert stages.ran == ["prepare", "convert"]
     assert [operator.name for operator in models.operators.operators] == ["Relu"]
@@ -227,7 +222,6 @@ def test_converting_needs_neither_sources_nor_cases(stages: Stages) -> None:
     ("system", "machine"), [("Windows", "AMD64"), ("Linux", "riscv64"), ("Darwin", "Power Macintosh"), ("", "")]
 )
 def test_a_host_that_nobody_knows_is_a_diagnostic(system: str, machine: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The machine is named in its own words."""
     monkeypatch.setattr(platform, "system", lambda: system)
     monkeypatch.setattr(platform, "machine", lambda: machine)
     assert planned.host_target() is None

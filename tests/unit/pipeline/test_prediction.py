@@ -24,25 +24,21 @@ DEMO_BYTES = 797_704
 
 @pytest.fixture
 def planned(stages: Stages) -> Planned:
-    """Return a plan for linux-x64."""
     return make_planned(stages.request(), stages.console)
 
 
 def with_operators(planned: Planned, names: Sequence[str]) -> PlannedTarget:
-    """Return the plan's target for other models."""
     operators = [OperatorId(domain="ai.onnx", opset=13, name=name) for name in names]
     target = planned.plan.targets[0]
     return replace(target, job=replace(target.job, operator_config=render_config(required_operators(operators, {}))))
 
 
 def expected(target: PlannedTarget, stages: Stages) -> Prediction:
-    """Return what is expected of one target."""
     (found,) = predictions([target], stages.request())
     return found
 
 
 def build_here(target: PlannedTarget, folder: Path, size: int, *, seconds: float = 20.0, compiled: int = 30) -> None:
-    """Keep a build of that size."""
     library = folder / "library.so"
     library.write_bytes(bytes(size))
     result = JobResult(

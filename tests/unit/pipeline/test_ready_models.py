@@ -32,7 +32,6 @@ def fixture_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LoadedSpe
 def test_a_model_with_steps_is_the_one_after_them(
     loaded: LoadedSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With the cases that it still takes; a model without any is as it was given."""
     after_steps(monkeypatch, tmp_path, model_of([helper.make_node("Abs", ["x"], ["y"])]))
     first, second = ready_models(loaded, CONSOLE)
     assert (first.model.path, first.steps) == (tmp_path / "after.onnx", ("simplify",))
@@ -43,7 +42,6 @@ def test_a_model_with_steps_is_the_one_after_them(
 
 
 def test_no_runtime_is_asked_for_models_as_given(loaded: LoadedSpec, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only steps need it."""
 
     def refuse(*_: object) -> None:
         raise AssertionError

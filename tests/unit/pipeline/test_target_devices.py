@@ -37,17 +37,14 @@ def here(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def request(*devices: str, **changes: Any) -> Request:
-    """Make a request."""
     return Request(spec=Path("a.toml"), devices=devices, **changes)
 
 
 def require(request: Request, *targets: str) -> None:
-    """Check a request for targets on x86-64."""
     require_devices([TargetSpec(id=target) for target in targets], request, X64)
 
 
 def refused(request: Request, *targets: str) -> UsageError:
-    """Return why a request is not possible."""
     with pytest.raises(UsageError) as caught:
         require(request, *targets)
     return caught.value
@@ -151,14 +148,12 @@ def test_cores_reach_the_devices_that_have_some() -> None:
 
 @pytest.mark.parametrize(("devices", "target"), [(("qemu-user",), "linux-arm64"), ((), "linux-riscv64")])
 def test_cores_of_nothing_are_refused(devices: tuple[str, ...], target: str) -> None:
-    """They would be asked for in vain."""
     error = refused(request(*devices, cores=(4,)), target)
     assert (error.code, error.where) == ("bad-option", "--cores")
     assert "--device adb" in error.hint
 
 
 def test_named_devices_take_the_place_of_defaults() -> None:
-    """In their order."""
     asked = request("adb", "qemu-system:cortex-a76")
     assert list(map(str, devices_of(ARM64, asked))) == ["adb", "qemu-system:cortex-a76"]
 
@@ -205,7 +200,6 @@ def test_a_target_with_no_default_says_to_name_a_device(monkeypatch: pytest.Monk
     [((), ("linux-x64",)), (("host",), ("linux-x64",)), (("qemu-user", "adb"), ("linux-arm64",))],
 )
 def test_no_least_memory_without_a_machine(devices: tuple[str, ...], targets: tuple[str, ...]) -> None:
-    """It would be asked for in vain."""
     error = refused(request(*devices, least_memory=True), *targets)
     assert (error.code, error.where) == ("bad-option", "--least-memory")
     assert "qemu-system" in error.hint
@@ -218,7 +212,6 @@ def test_least_memory_where_some_target_has_a_machine() -> None:
 
 
 def report_of(*names: str, **changes: Any) -> VerifyReport:
-    """Make a report of some devices."""
     report = on_device(recorded_report(), **changes)
     return replace(report, devices=tuple(replace(report.devices[0], device=name) for name in names))
 
@@ -230,7 +223,6 @@ def misfit_report() -> VerifyReport:
 
 
 def pinned_report(cores: tuple[int, ...]) -> VerifyReport:
-    """Make a report of a phone whose runs were kept on some cores."""
     host = recorded_report().devices[0].host
     assert host is not None
     return report_of("adb:1", host=replace(host, pinned_cores=cores))

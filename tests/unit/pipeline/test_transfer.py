@@ -75,7 +75,6 @@ def taken() -> list[str]:
 
 
 def test_an_archive_that_is_missing_is_reported(archive: Path) -> None:
-    """By the target that it should hold."""
     archive.unlink()
     error = refused(BuildError, import_compiled, (TARGET,), archive.parent)
     assert (error.code, error.where) == ("not-compiled", "linux-x64")
@@ -128,7 +127,6 @@ def test_the_jni_library_of_an_android_target_comes_along(tmp_path: Path, monkey
 def test_an_android_target_without_its_jni_library_is_not_compiled(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Neither sent nor taken."""
     private_cache(tmp_path / "there", monkeypatch)
     leave_build(ANDROID)
     leave_runner(ANDROID)

@@ -16,7 +16,6 @@ ASKED: Final = Conv1dTo2d(use="conv1d-to-2d")
 
 
 def step(model: onnx.ModelProto) -> Stepped:
-    """Do the step to a copy."""
     return conv1d_to_2d(copy_of(model), ASKED)
 
 
@@ -50,7 +49,6 @@ FOLLOWING: Final = [
 
 
 def followed(node: onnx.NodeProto) -> onnx.ModelProto:
-    """Return a model of a convolution and one more node."""
     conv = helper.make_node("Conv", ["x", "w"], ["a"])
     tensors = [weights("w", 4, 3, 3), weights("s", 4), weights("slope", 4, 1), weights("row", 1, 4, 6)]
     tensors += [helper.make_tensor("v", 1, [4], [0.5] * 4), helper.make_tensor("one", 1, [], [0.5])]
@@ -80,7 +78,6 @@ STAYING: Final = [
 
 @pytest.mark.parametrize("node", STAYING, ids=lambda node: str(node.op_type))
 def test_what_cannot_follow_reads_the_old_form(node: onnx.NodeProto) -> None:
-    """The Squeeze stands before it."""
     conv = helper.make_node("Conv", ["x", "w"], ["a"])
     tensors = [weights("w", 4, 3, 3), weights("deep", 1, 1, 4, 6), helper.make_tensor("mask", 9, [1], [True])]
     used = [each for each in tensors if each.name in {"w", *node.input}]

@@ -16,7 +16,6 @@ from stepped_models import constant, copy_of, layered
 
 
 def shapes(model: onnx.ModelProto) -> dict[str, object]:
-    """Return the shapes of all values that have one."""
     return {
         each.name: shape_of(each.type) for each in (*model.graph.input, *model.graph.value_info, *model.graph.output)
     }
@@ -31,14 +30,12 @@ def unnamed() -> onnx.ModelProto:
 
 
 def reshaping(first: int) -> onnx.ModelProto:
-    """Return a model of batch 1 that reshapes to a constant shape, whose first size is given."""
     nodes = [helper.make_node("Reshape", ["x", "shape"], ["y"], name="to six")]
     weights = [constant("shape", np.array([first, 6], np.int64))]
     return model_of(nodes, [value("x", shape=(1, 2, 3))], [value("y", shape=(1, 6))], initializers=weights)
 
 
 def test_a_fixed_size_reaches_the_outputs(place: Workplace) -> None:
-    """A dimension that is fixed by its name is fixed inside and in the outputs."""
     done = fix_dimensions(layered(), FixDimensions(use="fix-dimensions", sizes={"batch": 4}), place)
     assert set(shapes(done.model).values()) == {(4, 3)}
     assert len(done.model.graph.value_info) == 3
@@ -72,7 +69,6 @@ def test_an_unknown_dimension_is_refused(sizes: dict[str, int], words: str, plac
 
 
 def test_dimensions_get_names() -> None:
-    """By the old name, everywhere; and by the place where there is none."""
     done = name_dimensions(layered(), NameDimensions(use="name-dimensions", names={"batch": "N"}))
     assert shapes(done.model) == {"x": ("N", 3), "y": ("N", 3)}
     names = {"x:0": "N", "y:0": "N"}
@@ -83,7 +79,6 @@ def test_dimensions_get_names() -> None:
 
 
 def test_names_that_are_there_already_change_nothing() -> None:
-    """By the name or by the place: not a byte changes."""
     for key in ("batch", "x:0", "y:0"):
         assert (
             name_dimensions(layered(), NameDimensions(use="name-dimensions", names={key: "batch"})).model == layered()

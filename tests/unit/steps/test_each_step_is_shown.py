@@ -95,7 +95,6 @@ SHOWN: Final[dict[str, tuple[str, str]]] = {
 
 
 def test_no_step_is_without() -> None:
-    """A new step comes with both."""
     assert {kind.__name__ for kind in (*PLAIN, *EQUIPPED)} == set(SHOWN)
 
 

@@ -18,13 +18,11 @@ DIRECTIONS: Final = ("forward", "reverse", "bidirectional")
 
 
 def step(model: onnx.ModelProto, options: ExpandRecurrent = ASKED) -> Stepped:
-    """Do the step to a copy."""
     return expand_recurrent(copy_of(model), options)
 
 
 @pytest.mark.parametrize(("kind", "direction"), [*product(KINDS, DIRECTIONS)])
 def test_an_expansion_gives_the_same(kind: tuple[str, dict[str, Any]], direction: str) -> None:
-    """All outputs, in each direction, with states to begin with."""
     operator, attributes = kind
     model = recurrent(operator, direction=direction, **attributes)
     stepped = step(model)
@@ -47,7 +45,6 @@ def test_states_and_biases_need_not_be_given(operator: str) -> None:
 
 
 def test_other_activations_and_older_opsets() -> None:
-    """Activations without numbers of their own are operators; lists are attributes before opset 13."""
     model = recurrent("GRU", activations=["relu", "Softsign"])
     model.opset_import[0].version = 11
     stepped = step(model)
@@ -64,7 +61,6 @@ def with_lengths() -> onnx.ModelProto:
 
 
 def with_peepholes() -> onnx.ModelProto:
-    """Return an LSTM with peepholes."""
     model = recurrent()
     model.graph.node[0].input.append("P")
     model.graph.initializer.append(weights("P", 1, 12))
@@ -72,7 +68,6 @@ def with_peepholes() -> onnx.ModelProto:
 
 
 def of_other_weights() -> onnx.ModelProto:
-    """Return an LSTM whose weights do not fit each other."""
     model = recurrent()
     model.graph.initializer[0].CopyFrom(weights("W", 1, 12, 3))
     return model
@@ -101,7 +96,6 @@ def test_what_cannot_be_expanded_stays(model: onnx.ModelProto, options: ExpandRe
 
 @pytest.mark.parametrize("model", [relu(), recurrent("GRU")])
 def test_what_is_not_asked_for_is_left_alone(model: onnx.ModelProto) -> None:
-    """Other models, and other operators than those named."""
     stepped = step(model, ExpandRecurrent(use="expand-recurrent", operators=("LSTM",)))
     assert stepped.model.SerializeToString() == model.SerializeToString()
     assert stepped.notes == ()

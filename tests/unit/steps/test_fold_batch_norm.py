@@ -17,7 +17,6 @@ CONV: Final = helper.make_node("Conv", ["x", "w", "b"], ["n"], name="before")
 
 
 def step(model: onnx.ModelProto) -> Stepped:
-    """Do the step to a copy."""
     return fold_batch_norm(copy_of(model), ASKED)
 
 
@@ -52,7 +51,6 @@ FOLDED: Final = {
 
 @pytest.mark.parametrize("name", FOLDED)
 def test_a_normalisation_is_folded(name: str) -> None:
-    """One operator is left, with the same numbers, and none of the normalisation's."""
     model = FOLDED[name]
     stepped = step(model)
     assert_same(ran(model, random_feeds(model)), ran(stepped.model, random_feeds(model)))
@@ -62,7 +60,6 @@ def test_a_normalisation_is_folded(name: str) -> None:
 
 
 def test_constants_may_come_from_nodes_and_from_old_models() -> None:
-    """Constant nodes, and initializers that are inputs as before IR version 4, are constants, too."""
     model = copy_of(FOLDED["Conv"])
     model.ir_version = 3
     for tensor in model.graph.initializer:
@@ -98,7 +95,6 @@ def learning() -> onnx.ModelProto:
 
 
 def three_dimensions() -> onnx.ModelProto:
-    """Return a product of three dimensions, whose channels are its rows."""
     node = helper.make_node("MatMul", ["x", "w"], ["n"])
     return normalised(node, initializers=[weights("w", 8, 3)], rank=3, channels=3)
 
@@ -134,7 +130,6 @@ def test_other_models_are_left_alone(model: onnx.ModelProto) -> None:
 
 
 def test_shared_weights_stay_for_the_other_reader() -> None:
-    """A convolution that shares the weights keeps the old ones."""
     model = copy_of(FOLDED["Conv"])
     model.graph.node.append(helper.make_node("Conv", ["x", "w"], ["z"]))
     model.graph.output.append(value("z", shape=[2, 4, 6, 6]))

@@ -31,12 +31,10 @@ NOTHING: Final = FoldInput(use="fold-input")
 
 
 def step(model: onnx.ModelProto, options: FoldInput) -> Stepped:
-    """Do the step to a copy."""
     return fold_input(copy_of(model), options)
 
 
 def checked(model: onnx.ModelProto, options: FoldInput) -> Stepped:
-    """Do the step; compare the model with the old one, which gets what the new one's input stands for."""
     stepped = step(model, options)
     assert stepped.feeding is not None
     old = random_feeds(model)
@@ -64,7 +62,6 @@ def test_what_is_subtracted_stays_before_a_convolution_that_pads() -> None:
 
 
 def test_without_a_convolution_all_is_put_before_the_model() -> None:
-    """Nodes do what no weights can."""
     stepped = checked(picture(operator="Relu"), IMAGENET)
     assert operators(stepped.model.graph) == ["Transpose", "Cast", "Gather", "Sub", "Mul", "Relu"]
 
@@ -81,12 +78,10 @@ def test_without_a_convolution_all_is_put_before_the_model() -> None:
     ],
 )
 def test_each_part_stands_alone(options: FoldInput, expected: list[str]) -> None:
-    """Only what is asked for is done."""
     assert operators(checked(picture(operator="Relu"), options).model.graph) == expected
 
 
 def test_values_inside_graphs_of_nodes_read_the_new_input() -> None:
-    """A branch that reads the input reads what it has become."""
     branches = {
         f"{name}_branch": onnx.helper.make_graph(
             [onnx.helper.make_node("Abs", ["x"], [name])], name, [], [value(name, shape=[1, 3, 6, 6])]
@@ -102,7 +97,6 @@ def test_values_inside_graphs_of_nodes_read_the_new_input() -> None:
 @settings(max_examples=20)
 @given(arrays.arrays(np.uint8, (2, 3, 4, 3)))
 def test_bytes_go_there_and_back(picture_bytes: np.ndarray) -> None:
-    """Bytes stand for floats that stand for the same bytes."""
     feeding = step(picture(), IMAGENET).feeding
     assert feeding is not None
     assert feeding.back is not None
@@ -124,20 +118,17 @@ def test_any_normalisation_is_the_same(scale: float, mean: float, std: float) ->
 
 
 def two_inputs() -> onnx.ModelProto:
-    """Return a model of two inputs."""
     inputs = [value("x", shape=[1, 3, 2, 2]), value("z", shape=[1, 3, 2, 2])]
     return model_of([onnx.helper.make_node("Add", ["x", "z"], ["y"])], inputs, [value("y", shape=[1, 3, 2, 2])])
 
 
 def passed_through() -> onnx.ModelProto:
-    """Return a model whose input is an output."""
     model = picture()
     model.graph.output.append(value("x", shape=[1, 3, 6, 6]))
     return model
 
 
 def of_unknown_channels() -> onnx.ModelProto:
-    """Return a model that does not say how many channels it has."""
     shape: list[int | str | None] = [1, "c", 2, 2]
     return model_of([onnx.helper.make_node("Relu", ["x"], ["y"])], [value("x", shape=shape)], [value("y", shape=shape)])
 
@@ -156,7 +147,6 @@ def of_unknown_channels() -> onnx.ModelProto:
     ],
 )
 def test_what_does_not_fit_is_refused(model: onnx.ModelProto, options: FoldInput, reference: str) -> None:
-    """An input that is not there, is no picture, or has other channels than the numbers."""
     error = refused(ModelError, step, model, options)
     assert error.code == reference
     assert error.hint or error.why

@@ -69,7 +69,6 @@ def step(model: onnx.ModelProto, choices: StepChoices) -> Stepped:
 def test_a_changed_model_gives_a_result_or_a_diagnostic(
     content: bytes, choices: StepChoices, seed: int, times: int
 ) -> None:
-    """Whatever is changed in a model, a step ends as it says."""
     model = onnx.ModelProto.FromString(mutated(content, Random(seed), times))  # noqa: S311 - no secrets
     assume(model.HasField("graph"))  # without one a file is refused before any step
     with suppress(Diagnostic):

@@ -39,7 +39,6 @@ PLACE = Workplace(
 @settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 2**32), times=st.integers(1, 8))
 def test_an_odd_model_is_a_result_or_a_diagnostic(content: bytes, choices: StepChoices, seed: int, times: int) -> None:
-    """What a step cannot do to a model it says with where that was; what it makes can be written."""
     model = onnx.ModelProto.FromString(mutated(content, Random(seed), times))  # noqa: S311 - models, no secrets
     assume(model.HasField("graph"))  # without one a file is refused before any step
     with suppress(Diagnostic):

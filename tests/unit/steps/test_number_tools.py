@@ -19,7 +19,6 @@ STATIC = Quantize(use="quantize", mode="static")
 
 @pytest.fixture
 def place(tmp_path: Path) -> Workplace:
-    """Return a place whose Python cannot be started."""
     runtime = FullRuntime(
         version="1.21.0", words=("/none",), environment={}, packages=tmp_path / "packages", library=tmp_path
     )
@@ -29,7 +28,6 @@ def place(tmp_path: Path) -> Workplace:
 
 
 def test_a_level_is_refused_for_versions_before_it(place: Workplace) -> None:
-    """1.23 brought the level for layouts alone."""
     error = refused(ModelError, optimize, picture(), Optimize(use="optimize", level="layout"), place)
     assert error.code == "level-not-there"
     assert "1.23" in error.hint

@@ -48,7 +48,6 @@ def test_values_that_are_not_there_are_refused(names: tuple[str, ...], place: Wo
 
 
 def test_outputs_are_added_and_dropped(place: Workplace) -> None:
-    """A value inside becomes an output, and what only a dropped one needed goes."""
     done = change_outputs(layered(), Outputs(use="outputs", add=("a",), drop=("y",)), place)
     assert [each.name for each in done.model.graph.output] == ["a"]
     assert [tensor.name for tensor in done.model.graph.initializer] == ["w", "b"]

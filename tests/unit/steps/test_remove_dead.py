@@ -25,7 +25,6 @@ def test_dead_nodes_and_what_only_they_read_go() -> None:
 
 
 def test_a_dead_node_in_a_branch_goes() -> None:
-    """Inner graphs are looked into."""
     model = with_branch()
     model.graph.node[1].attribute[0].g.node.append(helper.make_node("Exp", ["d"], ["nowhere"]))
     assert remove_dead(model, OPTIONS).model == with_branch()
@@ -66,7 +65,6 @@ def test_a_model_that_needs_no_input_is_refused() -> None:
 
 
 def test_functions_that_nothing_calls_go() -> None:
-    """A function that is called by another that is called stays."""
     model = layered()
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid("own", 1)]
     bodies = {

@@ -23,7 +23,6 @@ def test_names_change_in_inner_graphs_too() -> None:
 
 
 def test_names_may_be_exchanged() -> None:
-    """Two inputs may take each other's names."""
     model = with_branch()
     done = rename(model, Rename(use="rename", inputs={"x": "c", "c": "x"}))
     assert [value.name for value in done.model.graph.input] == ["c", "x"]
@@ -49,7 +48,6 @@ def test_nothing_to_rename_changes_nothing() -> None:
     ],
 )
 def test_names_that_are_unknown_or_taken_are_refused(options: Rename, words: str) -> None:
-    """The name is in the diagnostic."""
     with pytest.raises(ModelError, match=words) as caught:
         rename(layered(), options)
     assert caught.value.code == "step-failed"

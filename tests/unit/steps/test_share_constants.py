@@ -13,7 +13,6 @@ OPTIONS = ShareConstants(use="share-constants")
 
 
 def test_equal_initializers_become_one() -> None:
-    """The second of two equal initializers goes, and its readers read the first."""
     model = layered()
     before = copy_of(model)
     done = share_constants(model, OPTIONS)
@@ -54,7 +53,6 @@ def test_constants_that_differ_stay() -> None:
 
 
 def test_a_constant_behind_its_reader_is_not_shared() -> None:
-    """A branch does not read a Constant node of the graph around, which may stand behind the branch."""
     model = with_branch()
     late = helper.make_node("Constant", [], ["late"], value=constant("", np.array([7, 7, 7], np.float32)))
     inner = helper.make_node("Constant", [], ["own"], value=constant("", np.array([7, 7, 7], np.float32)))

@@ -44,7 +44,6 @@ def program(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
 
 
 def test_a_model_that_is_simple_already_stays(program: SimpleNamespace, place: Workplace) -> None:
-    """What the program gives back is the result."""
     assert program.slim(layered()) == layered()
     assert simplify(layered(), Simplify(use="simplify"), place).model == layered()
 

@@ -36,10 +36,7 @@ Take = Callable[..., tuple[State, Any]]
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluatedRuns(StepRuns):
-    """Runs models in onnx's own evaluator, in this process."""
-
     def outputs(self, model: PreparedModel, cases: Mapping[str, Feeds], name: str) -> SavedOutputs:
-        """Work the outputs out and save them as the full runtime's are."""
         folder = self.folder / name
         evaluator = ReferenceEvaluator(str(model.path))
         return SavedOutputs(folder=folder, cases=tuple(self._case(evaluator, folder, *each) for each in cases.items()))
@@ -70,7 +67,6 @@ def start(tmp_path: Path) -> Callable[..., State]:
 
 
 def runs_below(folder: Path) -> StepRuns:
-    """Return what runs models, below a folder."""
     nowhere = Path("/nonexistent")
     runtime = FullRuntime(version="1.21.0", words=(), environment={}, packages=nowhere, library=nowhere)
     return EvaluatedRuns(runtime=runtime, folder=folder)
@@ -78,7 +74,6 @@ def runs_below(folder: Path) -> StepRuns:
 
 @pytest.fixture
 def step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Take:
-    """Return what does a step; with a function given, that function is the step."""
 
     def done(
         state: State, choices: StepChoices, function: Callable[..., Stepped] | None = None, number: int = 1
@@ -91,7 +86,6 @@ def step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Take:
 
 
 def scaled(by: float) -> Callable[[onnx.ModelProto], Stepped]:
-    """Return a step that changes a weight."""
 
     def done(model: onnx.ModelProto) -> Stepped:
         weights = model.graph.initializer[0]
@@ -121,7 +115,6 @@ def test_a_step_is_reported_with_what_it_changed(start: Callable[..., State], st
 
 
 def test_a_step_that_changes_nothing_says_so(start: Callable[..., State], step: Take) -> None:
-    """The model's bytes are the same."""
     before = start(layered())
     after, report = step(before, STRIP)
     assert report.outcome == "unchanged"
@@ -151,7 +144,6 @@ def test_an_optional_step_that_breaks_parity_is_left_out(start: Callable[..., St
 
 
 def test_a_tolerance_holds_for_the_steps_behind_it(start: Callable[..., State], step: Take) -> None:
-    """What a step may change, the next one finds changed."""
     allowing = replace(STRIP, tolerances={"float32": Tolerance(absolute=10.0, rms=1.0, cosine=0.9)})
     after, report = step(start(layered()), allowing, scaled(1.1))
     assert report.largest_difference > 0.1
@@ -187,7 +179,6 @@ def test_renamed_values_are_found_again(start: Callable[..., State], step: Take)
 
 
 def test_a_renamed_input_cannot_be_lost(start: Callable[..., State], step: Take) -> None:
-    """A step that takes away what a case feeds has nothing left to be checked with."""
 
     def renamed(model: onnx.ModelProto) -> Stepped:
         model.graph.input[0].name = model.graph.node[0].input[0] = "other"
@@ -213,7 +204,6 @@ def test_a_dropped_output_is_not_looked_at_and_a_new_one_must_be_known(start: Ca
 def test_a_part_is_held_against_the_whole(
     start: Callable[..., State], step: Take, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is fed to a part comes from the whole model, and a later step is compared with that, too."""
     monkeypatch.setattr(inputs_outputs, "inferred", lambda model, _: onnx.shape_inference.infer_shapes(model))
     monkeypatch.setattr(inputs_outputs, "by_onnx", extracted)
     after, report = step(start(layered()), Extract(use="extract", inputs=("m",), outputs=("r",)))
@@ -225,7 +215,6 @@ def test_a_part_is_held_against_the_whole(
 def extracted(
     model: onnx.ModelProto, what: str, place: Workplace, *, inputs: list[str], outputs: list[str]
 ) -> onnx.ModelProto:
-    """Extract in this process."""
     assert what == "extract"
     path, made = place.folder / "a.onnx", place.folder / "b.onnx"
     onnx.save(model, path)
@@ -234,7 +223,6 @@ def extracted(
 
 
 def test_an_appended_model_is_fed_with_the_original(start: Callable[..., State], step: Take, tmp_path: Path) -> None:
-    """The outputs of both, one after the other, are what the merged model is compared with."""
     other = model_of([helper.make_node("Neg", ["x"], ["y"])], [value("x", shape=SHAPE)], [value("y", shape=SHAPE)])
     write(tmp_path / "other.onnx", other)
     options = Merge(use="merge", path=Path("other.onnx"), connect={"y": "x"}, prefix="after_")
@@ -312,7 +300,6 @@ def test_a_result_that_does_not_run_is_the_steps_fault(start: Callable[..., Stat
 
 
 def test_a_full_disk_is_not_the_steps_fault(start: Callable[..., State], step: Take) -> None:
-    """An optional step is not left out for it."""
 
     def full(_: onnx.ModelProto) -> Stepped:
         raise StorageError("disk-full", "there is no space left")
@@ -322,7 +309,6 @@ def test_a_full_disk_is_not_the_steps_fault(start: Callable[..., State], step: T
 
 
 def test_an_input_that_nothing_reads_goes(start: Callable[..., State], step: Take) -> None:
-    """Cases lose it with the model."""
     model = layered()
     model.graph.input.append(value("c", onnx.TensorProto.BOOL, ()))
     after, report = step(start(model), RemoveDead(use="remove-dead", inputs=True))

@@ -76,7 +76,6 @@ def test_each_step_has_a_line_and_its_words() -> None:
 
 
 def test_the_report_travels_as_json() -> None:
-    """What is written is what is read."""
     assert from_json(PreparationReport, to_json(REPORT)) == REPORT
     assert REPORT.steps[0].largest_difference == 2.5e-7
     assert REPORT.steps[1].largest_difference is None

@@ -16,7 +16,6 @@ from stepped_models import copy_of, feeds_for, layered, same_outputs
 
 
 def squeezing() -> onnx.ModelProto:
-    """Return a model of opset 11, whose Squeeze has its axes as an attribute."""
     node = helper.make_node("Squeeze", ["x"], ["y"], axes=[0])
     return model_of([node], [value("x", shape=(1, 3))], [value("y", shape=(3,))], opsets=(("", 11),))
 
@@ -43,7 +42,6 @@ def test_an_operator_that_changed_is_converted_down(place: Workplace) -> None:
 
 
 def test_operators_that_did_not_change_need_no_converter(place: Workplace) -> None:
-    """The number alone is changed, down too."""
     done = to_opset(layered(), Opset(use="opset", version=14), place)
     expected = layered()
     expected.opset_import[0].version = 14
@@ -52,13 +50,11 @@ def test_operators_that_did_not_change_need_no_converter(place: Workplace) -> No
 
 
 def test_the_same_opset_changes_nothing(place: Workplace) -> None:
-    """The model is left alone."""
     done = to_opset(squeezing(), Opset(use="opset", version=11), place)
     assert (done.model, done.notes) == (squeezing(), ())
 
 
 def test_an_operator_that_the_opset_lacks_is_named(place: Workplace) -> None:
-    """Gelu came with opset 20."""
     model = model_of([helper.make_node("Gelu", ["x"], ["y"])], opsets=(("", 20),))
     with pytest.raises(ModelError, match="opset 17 does not have Gelu") as caught:
         to_opset(model, Opset(use="opset", version=17), place)
@@ -86,7 +82,6 @@ def test_an_opset_beyond_onnx_is_refused(place: Workplace) -> None:
 
 
 def test_functions_follow(place: Workplace) -> None:
-    """The opset of a function's own is changed with the model's."""
     model = layered()
     body = helper.make_node("Relu", ["a"], ["b"])
     model.functions.append(helper.make_function("own", "F", ["a"], ["b"], [body], [helper.make_opsetid("", 17)]))

@@ -30,7 +30,6 @@ def reduce_operators(config: str, generated: Path) -> None:
 
 
 def main() -> int:
-    """Configure or compile."""
     parser = argparse.ArgumentParser(allow_abbrev=False, add_help=False)
     for option in ("--build_dir", "--config", "--cmake_path", "--include_ops_by_config", "--parallel", "--target"):
         parser.add_argument(option)

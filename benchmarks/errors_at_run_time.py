@@ -46,7 +46,6 @@ INPUT, STATE, RATE = (
 )
 GOOD: Final = (*INPUT, *STATE, *RATE, "output", "output")
 SMALL: Final = ("input", "x", "float:1x4", "output", "y")
-"""What the models made here are run with."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +74,6 @@ def write(*lines: str) -> None:
 
 
 def compile_attempt(folder: Path, package: Path) -> Path:
-    """Compile the program that makes one attempt."""
     program = folder / "attempt"
     zig = packages_folder("tools", tool_requirements()) / "ziglang" / "zig"
     include = f"-I{package}/include/onnxruntime"
@@ -122,12 +120,10 @@ def bad_files(model: Path, folder: Path) -> Iterator[Trial]:
 
 
 def noise(size: int) -> bytes:
-    """Return random bytes, the same in every run."""
     return random.Random(size).randbytes(size)  # noqa: S311 - to be repeatable, not secret
 
 
 def damaged(content: bytes, seed: int) -> bytes:
-    """Return the content with one byte changed."""
     chosen = random.Random(seed)  # noqa: S311 - to be repeatable, not secret
     place = chosen.randrange(len(content))
     return content[:place] + bytes([content[place] ^ chosen.randrange(1, 256)]) + content[place + 1 :]
@@ -150,7 +146,6 @@ def unfit_models(folder: Path) -> Iterator[Trial]:
 
 
 def bad_inputs(model: Path) -> Iterator[Trial]:
-    """Yield rows about inputs that are not what the model declares."""
     output = ("output", "output")
     rows = {
         "an input of the wrong type": ("input", "input", "double:1x576", *STATE, *RATE, *output),
@@ -185,13 +180,11 @@ def little_memory(model: Path) -> Iterator[Trial]:
 
 
 def product_of_bytes() -> onnx.ModelProto:
-    """Return a model that multiplies matrices of bytes, for which MLAS has kernels of their own."""
     ends = [end("x", TensorProto.UINT8, (4, 4)), end("y", TensorProto.INT32, (4, 4))]
     return model_of(helper.make_node("MatMulInteger", ["x", "x"], ["y"]), ends)
 
 
 def sparse_weights() -> onnx.ModelProto:
-    """Return a model of an operator that the demo has, with weights of which only what is not zero is stored."""
     numbers = helper.make_tensor("w", TensorProto.FLOAT, [2], [1.0, 2.0])
     places = helper.make_tensor("places", TensorProto.INT64, [2], [0, 3])
     model = model_of(helper.make_node("Add", ["x", "w"], ["y"]), [end("x"), end("y")])
@@ -200,7 +193,6 @@ def sparse_weights() -> onnx.ModelProto:
 
 
 def eight_bit_output() -> onnx.ModelProto:
-    """Return a model of an operator that the demo has, which also gives out a weight of 8-bit floats as it is."""
     model = made_model("Relu")
     model.graph.initializer.append(helper.make_tensor("e", TensorProto.FLOAT8E5M2, [2], [1.0, 2.0]))
     model.graph.output.append(end("e", TensorProto.FLOAT8E5M2, (2,)))
@@ -209,24 +201,20 @@ def eight_bit_output() -> onnx.ModelProto:
 
 
 def made_model(operator: str, *, opset: int = 18, element_type: int = TensorProto.FLOAT) -> onnx.ModelProto:
-    """Return a model of one node from `x` to `y`, both of 1 x 4 elements."""
     ends = [end(name, element_type) for name in "xy"]
     return model_of(helper.make_node(operator, ["x"], ["y"]), ends, opset)
 
 
 def end(name: str, element_type: int = TensorProto.FLOAT, shape: tuple[int, ...] = (1, 4)) -> onnx.ValueInfoProto:
-    """Return an input or output."""
     return helper.make_tensor_value_info(name, element_type, shape)
 
 
 def model_of(node: onnx.NodeProto, ends: list[onnx.ValueInfoProto], opset: int = 18) -> onnx.ModelProto:
-    """Return a model of one node, with one input and one output."""
     graph = helper.make_graph([node], "graph", ends[:1], ends[1:])
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
 
 
 def convert(model: onnx.ModelProto, path: Path) -> None:
-    """Write a model in ORT format."""
     options = onnxruntime.SessionOptions()
     options.optimized_model_filepath = str(path)
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
@@ -235,7 +223,6 @@ def convert(model: onnx.ModelProto, path: Path) -> None:
 
 
 def cells(attempt: Path, libraries: tuple[Path, ...], trial: Trial, folder: Path) -> list[str]:
-    """Make all attempts of a row with each library and return the table's cells; equal ones are not repeated."""
     found = [outcomes(attempt, library, trial, folder) for library in libraries]
     return [found[0], *("the same" if cell == found[0] else cell for cell in found[1:])]
 

@@ -1,9 +1,4 @@
-"""Which code of a library a processor executes: qemu's user emulation tells of each block that it translates.
-
-qemu translates a block right before it first runs, and with `-d in_asm` writes its addresses and instructions down;
-`-d strace` tells where the library was mapped. What was translated is thus what was executed, at least once. Symbols
-come from the link map, since a stripped library has none.
-"""
+"""Which code of a library a processor executes: qemu's user emulation tells of each block that it translates."""
 
 import re
 from bisect import bisect_right
@@ -75,7 +70,6 @@ def traced(emulator: Sequence[str], command: Sequence[str], log: Path) -> None:
 
 
 def read_executed(lines: Iterable[str], library: Path) -> Executed:
-    """Return what was executed of a library, from the lines of qemu's log. Raises `ValueError` when nothing was."""
     instructions: dict[int, int] = {}
     reading = _Reading(str(library))
     for line in lines:
@@ -90,7 +84,6 @@ def read_executed(lines: Iterable[str], library: Path) -> Executed:
 
 
 def read_executed_bytes(lines: Iterable[str], library: Path) -> frozenset[int]:
-    """Return the addresses of all bytes of a library for x64 that were executed. Raises `ValueError` for none."""
     offsets: dict[int, int] = {}
     reading = _Reading(str(library))
     for line in lines:
@@ -143,11 +136,7 @@ def _addressed(instructions: Mapping[int, int], library: Path) -> Iterator[tuple
 
 
 def code_symbols(link_map: Path) -> tuple[MapSymbol, ...]:
-    """Return the functions of a library by its link map. Raises `BinaryError`.
-
-    Of what is written in assembly, functions and the labels within them alike have no size; MLAS's functions are those
-    with its prefix.
-    """
+    """Return the functions of a library by its link map. Raises `BinaryError`."""
     text = [part for part in read_link_map(link_map) if part.name == ".text"]
     symbols = (symbol for part in text for each in part.inputs for symbol in each.symbols)
     return tuple(symbol for symbol in symbols if symbol.size_bytes or symbol.name.startswith(ASSEMBLED))

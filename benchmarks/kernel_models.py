@@ -29,13 +29,11 @@ DEFAULT_FOLDER: Final = Path(__file__).with_name("kernels")
 
 
 def noise(name: str, *shape: int) -> NDArray[np.int8]:
-    """Return the same bytes for the same name, as numbers from -128 to 127."""
     data = hashlib.shake_256(name.encode()).digest(int(np.prod(shape)))
     return np.frombuffer(data, dtype=np.int8).reshape(shape)
 
 
 def float32() -> onnx.ModelProto:
-    """Return the model in float32."""
     channels = CHANNELS["float32"]
     tensors: dict[str, NDArray[Any]] = {
         "kernel": noise("kernel", channels, channels, 3, 3).astype(np.float32) / 512,
@@ -50,7 +48,6 @@ def float32() -> onnx.ModelProto:
 
 
 def quantized() -> onnx.ModelProto:
-    """Return the model with 8 bits."""
     channels = CHANNELS["quantized"]
     tensors: dict[str, NDArray[Any]] = {
         "kernel": noise("kernel", channels, channels, 3, 3),
@@ -106,7 +103,6 @@ MODELS: Final[Mapping[str, Callable[[], onnx.ModelProto]]] = {"float32": float32
 
 
 def main(words: list[str]) -> None:
-    """Write the models."""
     folder = Path(words[0]) if words else DEFAULT_FOLDER
     folder.mkdir(parents=True, exist_ok=True)
     for name, make in MODELS.items():

@@ -37,7 +37,6 @@ KERNEL: Final = re.compile(r"\bMlas(?!\w*Get)\w*Kernel\w*(?:<\w+>)?")
 """How MLAS calls what does the work; the rest of it packs, divides and dispatches."""
 
 Chosen = Mapping[str, Mapping[str, Executed]]
-"""By model and processor."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,7 +96,6 @@ def _request(built: Built, number: int, outputs: Path) -> RunRequest:
 
 
 def kernels(executed: Executed, symbols: Sequence[MapSymbol]) -> dict[str, int]:
-    """Return how many instructions of each of MLAS's kernels were executed."""
     counts: dict[str, int] = {}
     for name, count in executed.functions(symbols).items():
         if found := KERNEL.search(name):
@@ -106,7 +104,6 @@ def kernels(executed: Executed, symbols: Sequence[MapSymbol]) -> dict[str, int]:
 
 
 def table(found: Chosen, symbols: Sequence[MapSymbol]) -> str:
-    """Return the Markdown table."""
     lines = [f"| model | kernel | {' | '.join(CPUS)} |", f"|---|---|{'---|' * len(CPUS)}"]
     for model, by_cpu in found.items():
         counts = [kernels(by_cpu[cpu], symbols) for cpu in CPUS]
@@ -121,7 +118,6 @@ def _shown(count: int) -> str:
 
 
 def main(words: list[str]) -> None:
-    """Print the table."""
     spec = Path(words[0]) if words else DEFAULT_SPEC
     with tempfile.TemporaryDirectory(prefix="ortrim-kernels-") as name:
         built = find_build(spec, Path(name) / "artifacts")

@@ -83,7 +83,6 @@ def _of_everything(target: PlannedTarget) -> PlannedTarget:
 
 
 def _newest(kernel: tuple[str, object]) -> tuple[str, str, int]:
-    """Return a kernel's domain, name and newest opset, 0 for one without a schema."""
     domain, _, name = kernel[0].partition(":")
     if domain == "com.microsoft":
         return domain, name, 1
@@ -108,7 +107,6 @@ def _built(planned: Planned, target: PlannedTarget, console: Console) -> Built:
 
 
 def _fit(builds: Mapping[str, Built], everything: Built) -> Fit:
-    """Fit a table to builds; operators that none of them has are by the library of all, in proportion."""
     seen = defaultdict(list)
     for built in builds.values():
         for name, size in built.operators.items():

@@ -39,18 +39,15 @@ class Graph:
         self.tensors: dict[str, TensorProto] = {}
 
     def node(self, operator: str, *inputs: str, output: str = "", **attributes: Any) -> str:
-        """Add a node and return the name of its output."""
         name = output or f"{operator.lower()}-{len(self.nodes)}"
         self.nodes.append(helper.make_node(operator, inputs, [name], name=name, **attributes))
         return name
 
     def constant(self, values: float | Iterable[int]) -> str:
-        """Return the name of a constant: a float, or a row of int64."""
         array = np.float32(values) if isinstance(values, float) else np.array(tuple(values), dtype=np.int64)
         return self._tensor(f"constant-{values}", np.asarray(array))
 
     def weights(self, name: str, *shape: int, shift: float = 0.0, spread: float = 0.125) -> str:
-        """Return the name of a tensor of noise around `shift`, up to `spread` on either side."""
         noise = hashlib.shake_256(name.encode()).digest(int(np.prod(shape)))
         values = (np.frombuffer(noise, dtype=np.int8).astype(np.float32) / 128 * spread + shift).reshape(shape)
         return self._tensor(name, values.astype(np.float32))
@@ -106,7 +103,6 @@ def encoder_layer(graph: Graph, states: str, penalty: str, name: str) -> str:
 
 
 def attention(graph: Graph, states: str, penalty: str, name: str) -> str:
-    """Add attention of several heads."""
     query = heads(graph, linear(graph, states, f"{name}-query", HIDDEN, HIDDEN), (0, 2, 1, 3))
     key = heads(graph, linear(graph, states, f"{name}-key", HIDDEN, HIDDEN), (0, 2, 3, 1))
     value = heads(graph, linear(graph, states, f"{name}-value", HIDDEN, HIDDEN), (0, 2, 1, 3))
@@ -123,7 +119,6 @@ def heads(graph: Graph, states: str, order: tuple[int, ...]) -> str:
 
 
 def linear(graph: Graph, states: str, name: str, inputs: int, outputs: int) -> str:
-    """Add a linear layer."""
     product = graph.node("MatMul", states, graph.weights(f"{name}-weight", inputs, outputs, spread=0.25))
     return graph.node("Add", graph.weights(f"{name}-bias", outputs), product)
 
@@ -152,7 +147,6 @@ def pooled(graph: Graph, states: str, mask: str) -> None:
 
 
 def main(words: list[str]) -> None:
-    """Write the model."""
     path = Path(words[0]) if words else DEFAULT_FILE
     model = encoder()
     onnx.checker.check_model(model, full_check=True)

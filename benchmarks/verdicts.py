@@ -110,7 +110,6 @@ class Bench:
 
 
 def main(package: Path, number: int = 1000, seed: int = 0) -> None:
-    """Print what disagrees, and the numbers."""
     with tempfile.TemporaryDirectory(prefix="verdicts-") as name:
         bench = open_bench(package, Path(name))
         found: Counter[str] = Counter()
@@ -131,7 +130,6 @@ def write(*lines: str) -> None:
 
 
 def open_bench(package: Path, folder: Path) -> Bench:
-    """Read the package and compile the runner."""
     onnxruntime.set_default_logger_severity(4)
     installed, runner = read_runtime(package), folder / "runner"
     zig = packages_folder("tools", tool_requirements()) / "ziglang" / "zig"
@@ -145,7 +143,6 @@ def open_bench(package: Path, folder: Path) -> Bench:
 
 
 def drawn(installed: InstalledRuntime, seed: int) -> Iterator[tuple[str, onnx.ModelProto]]:
-    """Yield models in a random order, the same for a seed, of operators that the runtime has at some opset."""
     present = {operator.name for operator in installed.operators.operators}
     every = [
         (pattern, kind, opset)
@@ -161,7 +158,6 @@ def drawn(installed: InstalledRuntime, seed: int) -> Iterator[tuple[str, onnx.Mo
 
 
 def made(pattern: Pattern, kind: str, opset: int) -> onnx.ModelProto:
-    """Return a model of one node."""
     kinds = [kind if each == "T" else each for each in (*pattern.inputs, pattern.result)]
     numbers = [getattr(TensorProto, each) for each in kinds]
     names = [f"x{index}" for index in range(len(pattern.inputs))]
@@ -199,7 +195,6 @@ def tried(bench: Bench, label: str, model: onnx.ModelProto) -> str:
 
 
 def judged(bench: Bench, uses: ModelUses) -> bool:
-    """Return the verdict."""
     doubt = {(each.domain, each.name) for each in in_doubt(bench.installed, uses)} - set(bench.kernels)
     bench.kernels.update(kernel_versions(doubt, runtime=bench.full, folder=bench.folder))
     return judge(bench.installed, uses, bench.kernels).fits

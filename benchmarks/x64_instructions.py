@@ -78,10 +78,7 @@ class Row:
 
 
 def make_emulator(folder: Path) -> tuple[str, ...]:
-    """Compile the plugin and return what goes before a program's words, its log's name apart.
-
-    Raises `ToolError`, what fetching Debian's packages raises, and `RuntimeError` when the compiler fails.
-    """
+    """Compile the plugin and return what goes before a program's words, its log's name apart."""
     emulator, root = require(MACHINE.user).path, machine_parts(MACHINE).root
     compile_c("-shared", "-fPIC", Path(__file__).with_suffix(".c"), "-o", folder / "count.so")
     return (str(emulator), "-L", str(root), "-cpu", CPU, "-plugin", str(folder / "count.so"), "-d", "plugin", "-D")
@@ -151,7 +148,6 @@ def rows_of(spec: Path, folder: Path) -> Iterator[Row]:
 
 
 def line(row: Row) -> str:
-    """Return a line of the table."""
     return f"| {row.model} | {row.case} | {row.ours:,} | {row.wheel:,} | {row.ours / row.wheel:.3f} |\n"
 
 

@@ -36,11 +36,7 @@ class Wanted:
 
 
 def measure(wanted: Wanted, console: Console) -> Record:
-    """Measure, show the table, and write it and the record.
-
-    Raises `UsageError` (`bad-option`), `StorageError`, `ToolError`, what fetching the models raises, and `VerifyError`
-    (`no-measurement`).
-    """
+    """Measure, show the table, and write it and the record."""
     subjects = _chosen(wanted.models)
     pins = runtime_pins(ORT_VERSION)
     runtime = full_runtime(pins.version, pins.converter_requirements)

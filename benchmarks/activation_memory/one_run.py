@@ -1,9 +1,7 @@
 """Load a model, run it once to warm up, and tell by how much the process grows in a second run.
 
-Runs inside the full runtime's own Python, so it imports only the standard library, NumPy and onnxruntime. Called with
-the path of a request in JSON; writes its answer beside it. Without an arena and without a memory pattern, on one
-thread, and with a C library that gives memory back at once (`MALLOC_MMAP_THRESHOLD_` and `MALLOC_TRIM_THRESHOLD_` are
-in the environment), so that what grows is what the run takes.
+Runs inside the full runtime's own Python. Without arena, memory pattern and threads, and with a C library that gives
+memory back at once (`MALLOC_MMAP_THRESHOLD_`, `MALLOC_TRIM_THRESHOLD_`), what grows is what the run takes.
 """
 
 import json

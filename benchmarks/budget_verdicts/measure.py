@@ -41,11 +41,7 @@ class Wanted:
 
 
 def measure(wanted: Wanted, console: Console) -> tuple[Trial, ...]:
-    """Ask for verdicts until there are so many of each kind, and show and write the table of all.
-
-    Each trial is in the record as soon as it is over, and a second call goes on where the first one ended. Raises
-    `UsageError` (`not-built`), `StorageError`, and what planning and running raise.
-    """
+    """Ask for verdicts until there are so many of each kind, and show and write the table of all."""
     require_writable(wanted.output)
     path = wanted.output.absolute() / RECORD
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -90,7 +86,6 @@ def _read(path: Path) -> list[Trial]:
 
 
 def _missing(trials: list[Trial], cases: int, number: int) -> list[Kind]:
-    """Return the kinds of the trials that are still to be made, in turn."""
     there = Counter(each.kind for each in trials if each.cases == cases)
     kinds: tuple[Kind, ...] = ("same", "slowed")
     return [kind for done in range(number) for kind in kinds if there[kind] <= done]

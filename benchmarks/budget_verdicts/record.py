@@ -23,11 +23,7 @@ class Judged:
 
 @dataclass(frozen=True, kw_only=True)
 class Trial:
-    """One verification of a model with so many cases: a library (`same` or `slowed`) beside the copy of the same.
-
-    `load_average` is how many processes ran or waited meanwhile, these included; `ratios` has those of all rounds, by
-    measure or, for latency, by case.
-    """
+    """One verification of a model with so many cases: a library (`same` or `slowed`) beside the copy of the same."""
 
     kind: Kind
     cases: int

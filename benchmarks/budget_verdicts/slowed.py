@@ -34,7 +34,6 @@ def figures_of(output: RunnerOutput, share: float = 0.5) -> dict[str, float]:
 
 
 def ratios_of(rounds: Rounds) -> dict[str, tuple[float, ...]]:
-    """Return the ratios of all rounds, by the names of `figures_of`."""
     found: dict[str, list[float]] = {}
     for turn in (*rounds.rounds, *rounds.shorter):
         assert turn.baseline
@@ -46,12 +45,7 @@ def ratios_of(rounds: Rounds) -> dict[str, tuple[float, ...]]:
 
 
 def slowed_library(device: Device, plan: Measurement, headers: Path, folder: Path) -> Path:
-    """Return a library that takes 5 % more than that of the plan, found by running two others beside the baseline.
-
-    One of these does nothing more, the other one much. Times are lower quartiles, which other work on the machine
-    hardly changes. What they come to is measured, and corrected until it is right. Raises what `Device.run` raises,
-    and `SystemExit` with the compiler's words, or when the machine does not keep still for long enough.
-    """
+    """Return a library that takes 5 % more than that of the plan, found by running two others beside the baseline."""
     once = replace(plan, repetition=ONCE, rounds=MEMORY_ROUNDS)
     plan = replace(plan, repetition=SHORT, rounds=CALIBRATION_ROUNDS)
     names = [case.name for case in plan.cases]
@@ -88,10 +82,7 @@ def _typical(outputs: Sequence[RunnerOutput]) -> dict[str, float]:
 
 
 def _compiled(plan: Measurement, amounts: dict[str, float], headers: Path, library: Path) -> Path:
-    """Compile a library with so many units of work or bytes, by the names of `figures_of`.
-
-    Cases whose inputs are equally large have the same amount.
-    """
+    """Compile a library with so many units of work or bytes, by the names of `figures_of`."""
     sizes: dict[int, list[float]] = {}
     for case in plan.cases:
         sizes.setdefault(np.load(case.folder / "input_000.npy").size, []).append(amounts[case.name])

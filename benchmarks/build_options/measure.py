@@ -37,11 +37,7 @@ class Wanted:
 
 
 def measure(wanted: Wanted, console: Console) -> Record:
-    """Build all variants that were not built before, show the table, write it down, and return the record.
-
-    Each outcome is in the record as soon as it is there; a variant that cannot be built is one with its reason. Raises
-    `UsageError` (`bad-option` for the profile without build_options), and what planning raises.
-    """
+    """Build all variants that were not built before, show the table, write it down, and return the record."""
     _check(wanted.profile)
     require_writable(wanted.output)
     request = Request(
@@ -62,7 +58,6 @@ def measure(wanted: Wanted, console: Console) -> Record:
 
 
 def measure_variants(job: BuildJob, top: ProfileName, path: Path, build: Build) -> Record:
-    """Build the variants of a job whose outcomes are not in the record at `path`, and keep each there at once."""
     record = read_record(path)
     for variant in variants(BOTTOM, top, platform_of(job.target).KEPT):
         changed = with_build_options(job, variant.build_options, job.without_types)

@@ -15,10 +15,7 @@ HINT: Final = "move the file away, or name another folder with --output"
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What came of one variant: the sizes of its library, or why there is none.
-
-    `key` is the digest of the job, so that other sources, models or flags are built anew.
-    """
+    """What came of one variant: the sizes of its library, or why there is none."""
 
     profile: str
     option: str
@@ -30,8 +27,6 @@ class Outcome:
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    """The newest outcome of each variant."""
-
     schema: Literal["ortrim-build-options/1"] = "ortrim-build-options/1"
     outcomes: tuple[Outcome, ...] = ()
 
@@ -41,7 +36,6 @@ class Record:
         return next((each for each in found if not each.failure), None)
 
     def with_outcome(self, new: Outcome) -> "Record":
-        """Return the record with an outcome in the place of the variant's older one."""
         others = (each for each in self.outcomes if (each.profile, each.option) != (new.profile, new.option))
         return replace(self, outcomes=(*others, new))
 
@@ -59,5 +53,4 @@ def read_record(path: Path) -> Record:
 
 
 def write_record(path: Path, record: Record) -> None:
-    """Write the record. Raises `StorageError`."""
     write_atomically(path, to_json(record))

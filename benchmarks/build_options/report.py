@@ -14,10 +14,7 @@ Found = Mapping[tuple[str, str], Outcome]
 
 
 def rows(outcomes: Sequence[Outcome], bottom: str, top: str) -> tuple[tuple[str, str, str], ...]:
-    """Return the whole profiles' bytes, and for each build option what it saves on alone, and costs off alone.
-
-    What was not built yet is a dash, what cannot be built has its reason.
-    """
+    """Return the whole profiles' bytes, and for each build option what it saves on alone, and costs off alone."""
     found = {(each.profile, each.option): each for each in outcomes}
     names = dict.fromkeys(each.option for each in outcomes if each.option)
     return (
@@ -39,7 +36,6 @@ def _change(found: Found, profile: str, option: str) -> str:
 
 
 def table(outcomes: Sequence[Outcome], bottom: str, top: str) -> Table:
-    """Return the table for the terminal."""
     shown = Table(*HEADINGS)
     for row in rows(outcomes, bottom, top):
         shown.add_row(*map(printable, row))
@@ -47,5 +43,4 @@ def table(outcomes: Sequence[Outcome], bottom: str, top: str) -> Table:
 
 
 def markdown(outcomes: Sequence[Outcome], bottom: str, top: str) -> str:
-    """Return the table as Markdown."""
     return markdown_table(HEADINGS, [[escaped(cell) for cell in row] for row in rows(outcomes, bottom, top)]) + "\n"

@@ -24,7 +24,6 @@ class Variant:
 
     @property
     def words(self) -> str:
-        """What is built, for progress and errors."""
         return f"{self.profile}, {self.option} the other way" if self.option else self.profile
 
 
@@ -40,7 +39,6 @@ def variants(bottom: ProfileName, top: ProfileName, kept: Mapping[str, Any]) -> 
 
 
 def with_build_options(job: BuildJob, build_options: BuildOptions, unused_types: tuple[str, ...]) -> BuildJob:
-    """Return a job with other build options; `unused_types` are what the models' types allow to leave out."""
     pulled = applicable(
         build_options,
         toolchain=job.toolchain.kind,

@@ -46,7 +46,6 @@ class Bench:
 
     @property
     def state(self) -> Path:
-        """The cache as the first build left it."""
         return self.folder / "state"
 
     def prepare(self, case: Case, step: Step) -> Path:
@@ -63,7 +62,6 @@ class Bench:
         return self._verified(case, step)
 
     def measure(self, case: Case, cache: Path, number: int, busy: float, step: Step) -> Measurement:
-        """Do a case's work from a cache that is ready, and return what was measured. Raises as `work` does."""
         load, started = load_average(), datetime.now(tz=UTC).isoformat(timespec="seconds")
         done = self.work(case, cache, step)
         assert done.cost is not None

@@ -14,7 +14,6 @@ class Start(StrEnum):
     """What lies in the cache when a case begins; sources, tools and the compiler's own files always do."""
 
     EMPTY = "empty"
-    """Nothing else."""
     BUILT = "built"
     """What one build of the spec left, with its build tree and its compiled objects."""
     ELSEWHERE = "elsewhere"
@@ -24,24 +23,14 @@ class Start(StrEnum):
 
 
 class Recipe(StrEnum):
-    """How a library is built."""
-
     UPSTREAM = "upstream"
     PRUNED = "pruned"
     UNPRUNED = "unpruned"
     COMMAND = "command"
-    """`invoke build`, as a user calls it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """One thing to measure.
-
-    `more` operators are added to the spec's; `other` builds another spec; `switches` does so before the measurement;
-    `first` operators of a fixed list replace the spec's when it is not 0. A case that is not `repeated` is measured in
-    the first round only.
-    """
-
     name: str
     text: str
     start: Start = Start.EMPTY
@@ -92,7 +81,6 @@ POINTS: Final = (1, 20, 60, 120)
 
 
 def graph_cases(total: int) -> tuple[Case, ...]:
-    """Return the cases behind the graph: the first operators of a list of `total`."""
     numbers = (*(number for number in POINTS if number < total), total)
     return tuple(
         Case(
@@ -112,10 +100,7 @@ def operators_in(name: str) -> int | None:
 
 
 def chosen_cases(words: str) -> tuple[Case, ...]:
-    """Return the cases named in a list with commas, in the order of `CASES`; all without a name.
-
-    Raises `UsageError` (`bad-option`).
-    """
+    """Return the cases named in a list with commas, in the order of `CASES`; all without a name."""
     names = [word.strip() for word in words.split(",") if word.strip()]
     unknown = [name for name in names if name not in {case.name for case in CASES}]
     if unknown:
@@ -125,6 +110,5 @@ def chosen_cases(words: str) -> tuple[Case, ...]:
 
 
 def schedule(cases: tuple[Case, ...], rounds: int) -> Iterator[tuple[int, Case]]:
-    """Yield (round, case), rounds from 1, the cases of a round one after the other, so that drift hits all alike."""
     for number in range(1, rounds + 1):
         yield from ((number, case) for case in cases if case.repeated or number == 1)

@@ -10,7 +10,6 @@ from ortrim.report.charts import Canvas, ticks
 WIDTH, HEIGHT = 760.0, 400.0
 LEFT, RIGHT, TOP, BOTTOM = 64.0, 740.0, 34.0, 350.0
 LABEL: Final = 28.0
-"""Closer than this to the one before, a point has no label."""
 STYLE: Final = """\
 <style>
 svg { background: #ffffff; font: 13px system-ui, sans-serif; }
@@ -24,10 +23,7 @@ text { fill: #1f2328; } .faint { stroke: #d8dee4; } .axis { stroke: #57606a; }
 
 
 def graph(points: Sequence[tuple[int, float]], upstream_seconds: float | None, caption: str) -> str:
-    """Return the picture as SVG: minutes upward, operator types to the right, upstream's time as a level line.
-
-    `points` are (operator types, processor seconds), by number, at least one.
-    """
+    """Return the picture as SVG: minutes upward, operator types to the right, upstream's time as a level line."""
     canvas = Canvas(WIDTH, HEIGHT, f"build time against the number of operator types: {caption}")
     most = points[-1][0]
     longest = 1.08 * max(*(seconds for _, seconds in points), upstream_seconds or 0.0, 1.0)

@@ -33,11 +33,7 @@ ai.onnx;14;GRU
 
 
 def upstream_arguments(arguments: tuple[str, ...]) -> tuple[str, ...]:
-    """Return `build.py`'s arguments as upstream's documentation has them: all default targets, flatc, no hook.
-
-    See https://onnxruntime.ai/docs/build/custom.html. What says which library is built stays, and where its sources
-    are.
-    """
+    """Return `build.py`'s arguments as upstream's documentation has them: all default targets, flatc, no hook."""
     kept: list[str] = []
     for word in arguments:
         if kept and kept[-1] == "--target":
@@ -50,13 +46,11 @@ def upstream_arguments(arguments: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def upstream_job(job: BuildJob) -> BuildJob:
-    """Return a job for the same operators with upstream's own profile and arguments."""
     recipe = with_arguments(replace(job, profile="upstream", build_options=PROFILES["upstream"], without_types=()))
     return replace(recipe, arguments=upstream_arguments(recipe.arguments))
 
 
 def library_of(job: BuildJob) -> PurePosixPath:
-    """Return where a job's build leaves the library, relative to the build folder."""
     return job.expected_outputs[0]
 
 
@@ -67,10 +61,6 @@ def recipe_digest(job: BuildJob) -> str:
 
 
 def with_more_operators(job: BuildJob, count: int) -> BuildJob:
-    """Return a job with `count` operators that it did not have, of `ADDITIONS` in order.
-
-    Raises ValueError when there are not so many.
-    """
     own = parse_config(job.operator_config)
     names = {(operator.domain, operator.name) for operator in own.operators}
     lines = [line for line in ADDITIONS.splitlines() if _named(line).isdisjoint(names)]
@@ -80,21 +70,16 @@ def with_more_operators(job: BuildJob, count: int) -> BuildJob:
 
 
 def with_operators(job: BuildJob, operators: Iterable[OperatorId]) -> BuildJob:
-    """Return a job with these operators and no others, for all element types."""
     return _with(replace(job, without_types=()), RequiredOperators(operators=tuple(sorted(operators))))
 
 
 def operator_types(job: BuildJob) -> int:
-    """Return how many operator types a job has, whatever their opsets."""
     required = parse_config(job.operator_config)
     return len({(operator.domain, operator.name) for operator in required.operators})
 
 
 def read_operators(text: str) -> tuple[OperatorId, ...]:
-    """Return the operators of a list, one a line, in the order of the lines.
-
-    Raises `OperatorsError` when a line is not one of a configuration.
-    """
+    """Return the operators of a list, one a line, in the order of the lines."""
     lines = (line for line in text.splitlines() if line and not line.startswith("#"))
     return tuple(operator for line in lines for operator in parse_config(line).operators)
 

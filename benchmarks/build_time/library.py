@@ -15,7 +15,6 @@ OTHERS: Final = (("unpruned", "every file compiled"), ("upstream", "upstream's r
 
 
 def keep_library(library: Path, link_map: Path | None, folder: Path) -> Library:
-    """Copy a library and its link map into a folder, and return what it is. Raises `BinaryError`."""
     folder.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(library, folder / NAME)
     if link_map is not None:
@@ -30,10 +29,7 @@ def keep_library(library: Path, link_map: Path | None, folder: Path) -> Library:
 
 
 def comparisons(folder: Path) -> Iterator[str]:
-    """Yield in words how ortrim's library differs from the other recipes', of those that one spec's folder holds.
-
-    Raises `BinaryError`.
-    """
+    """Yield in words how ortrim's library differs from the other recipes', of those that one spec's folder holds."""
     own = folder / "ortrim" / NAME
     for case, recipe in OTHERS:
         other = folder / case / NAME

@@ -18,7 +18,6 @@ LOOK_SECONDS: Final = 3.0
 
 
 def this_machine() -> Machine:
-    """Return what this machine is and how busy it is now."""
     return Machine(
         cores=len(os.sched_getaffinity(0)),
         cpu=cpu_model(CPUINFO),
@@ -56,7 +55,6 @@ def wait_for_rest(
     *,
     busy: Callable[[], float] = busy_processors,
 ) -> float:
-    """Wait until the machine is at rest, or not any longer, and return how many processors are at work then."""
     waited = LOOK_SECONDS
     while (now := busy()) > BUSY_LIMIT and waited < patience_seconds:
         on_wait(now)

@@ -28,11 +28,7 @@ SPECS: Final = tuple(CHECKOUT / "buildspecs" / f"{name}.toml" for name in ("sile
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
-    """What to measure: cases (names with commas) of specs (`SPECS` when there are none).
-
-    Without names all cases are measured; with a `graph` and no names only that: the build time by number of operator
-    types, drawn into the file. `jobs` are compilations at a time.
-    """
+    """What to measure: cases (names with commas) of specs (`SPECS` when there are none)."""
 
     specs: tuple[Path, ...] = ()
     cases: str = ""
@@ -43,10 +39,7 @@ class Wanted:
 
 
 def measure(wanted: Wanted, console: Console) -> Record:
-    """Measure what is wanted and not measured yet, show the tables, and return the record.
-
-    Raises `UsageError`, `StorageError`, and in the end the diagnostics of all cases that failed, as one.
-    """
+    """Measure what is wanted and not measured yet, show the tables, and return the record."""
     cases = () if wanted.graph and not wanted.cases else chosen_cases(wanted.cases)
     require_writable(wanted.manner.output)
     with nullcontext() if wanted.manner.plan_only else alone():

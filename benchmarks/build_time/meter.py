@@ -1,7 +1,4 @@
-"""What a piece of work costs: wall and CPU seconds, and memory, of this process and of all that it starts.
-
-Linux only. A process measures once: the largest resident set that the system keeps of its children cannot be reset.
-"""
+"""What a piece of work costs: wall and CPU seconds, and memory, of this process and of all that it starts."""
 
 import ctypes
 import os
@@ -24,14 +21,6 @@ PROC: Final = Path("/proc")
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
-    """Seconds and bytes.
-
-    `cpu_seconds` are of all processes, system time included; `other_cpu_seconds` were spent on the machine by others
-    meanwhile. `peak_process_bytes` is the largest resident set of one process, `peak_total_bytes` the largest sum over
-    all of them, looked at twice a second; pages that processes share count for each. `complete` is False when
-    something went on running and its CPU time is not counted.
-    """
-
     wall_seconds: float
     cpu_seconds: float
     other_cpu_seconds: float
@@ -41,7 +30,6 @@ class Cost:
 
 
 def cost_of(work: Callable[[], None]) -> Cost:
-    """Do the work and return what it cost. Whatever it raises is passed on."""
     adopt_orphans()
     own_before, all_before = _cpu_seconds(), busy_seconds()
     with _Watch() as watch:
@@ -76,10 +64,7 @@ def busy_seconds(text: str | None = None) -> float:
 
 
 def resident_of(processes: Mapping[int, tuple[int, int]], root: int) -> int:
-    """Return the sum of the resident sets of a process and of all its descendants.
-
-    `processes` maps each process to its parent and its resident set.
-    """
+    """Return the sum of the resident sets of a process and of all its descendants."""
     children: dict[int, list[int]] = {}
     for process, (parent, _) in processes.items():
         children.setdefault(parent, []).append(process)
@@ -92,7 +77,6 @@ def resident_of(processes: Mapping[int, tuple[int, int]], root: int) -> int:
 
 
 def running_processes() -> dict[int, tuple[int, int]]:
-    """Return each running process with its parent and the bytes of its resident set."""
     found = {}
     for name in os.listdir(PROC):  # noqa: PTH208 - a Path for each of hundreds of entries, twice a second
         if name.isdigit():

@@ -30,13 +30,6 @@ class Library:
 
 @dataclass(frozen=True, kw_only=True)
 class Measurement:
-    """One case measured once.
-
-    `key` names what was measured: the digests of the job and of ortrim, so that what has changed is measured anew.
-    `busy_processors` were at work just before; `load_average` is the last minute's, with what the case before did in
-    it. `steps` are ninja's; `units` are the files compiled, and all there are. `library` is None for commands.
-    """
-
     spec: str
     case: str
     round: int
@@ -66,8 +59,6 @@ class Measurement:
 
 @dataclass(frozen=True, kw_only=True)
 class Machine:
-    """Where it was measured."""
-
     cores: int
     cpu: str
     memory_bytes: int
@@ -76,7 +67,6 @@ class Machine:
 
     @property
     def identity(self) -> "Machine":
-        """The machine without its state."""
         return replace(self, load_average=0.0)
 
 
@@ -89,25 +79,19 @@ class Record:
     measurements: tuple[Measurement, ...] = ()
 
     def of(self, spec: str, case: str, key: str | None = None) -> tuple[Measurement, ...]:
-        """Return the measurements of a case, in the order of their rounds; with a `key` only those of it."""
         found = (each for each in self.measurements if (each.spec, each.case) == (spec, case))
         return tuple(sorted((each for each in found if key in (None, each.key)), key=lambda each: each.round))
 
     def latest(self, spec: str, case: str) -> tuple[Measurement, ...]:
-        """Return the measurements of a case that have the key of the newest one."""
         found = self.of(spec, case)
         return self.of(spec, case, max(found, key=lambda each: each.started).key) if found else ()
 
     def with_measurement(self, new: Measurement) -> "Record":
-        """Return the record with a measurement in place of one of the same thing."""
         return replace(self, measurements=(*(each for each in self.measurements if not each.same_as(new)), new))
 
 
 def read_record(path: Path, machine: Machine) -> Record:
-    """Return the record in a file, or an empty one when there is none yet.
-
-    Raises `StorageError` (`measurements-damaged`) and `UsageError` (`other-machine`).
-    """
+    """Return the record in a file, or an empty one when there is none yet."""
     if not path.exists():
         return Record(machine=machine)
     hint = "move the file away, or name another folder with --output"
@@ -124,5 +108,4 @@ def read_record(path: Path, machine: Machine) -> Record:
 
 
 def write_record(path: Path, record: Record) -> None:
-    """Write the record. Raises `StorageError`."""
     write_atomically(path, to_json(record))

@@ -23,11 +23,7 @@ def empty_cache(folder: Path) -> Path:
 
 
 def with_sources(folder: Path, sources: Path) -> Path:
-    """Return a cache's own tree of the same sources, where `invoke build` has them: beside the build trees.
-
-    The path from one to the other is part of what the compiler cache goes by. Bytes are not copied where links can
-    be made.
-    """
+    """Return a cache's own tree of the same sources, where `invoke build` has them: beside the build trees."""
     own = folder / SOURCES / sources.name
     publish_folder(own, lambda temporary: _link(sources, temporary))
     return own

@@ -21,11 +21,7 @@ RECORD: Final = "build-time.json"
 
 @dataclass(frozen=True, kw_only=True)
 class Manner:
-    """How cases are measured, whichever they are.
-
-    `again` measures what was measured before; a case waits up to `rest_seconds` for other work on the machine to
-    end; `plan_only` says what would be measured.
-    """
+    """How cases are measured, whichever they are."""
 
     output: Path = Path("artifacts/benchmarks")
     again: bool = False
@@ -46,10 +42,7 @@ class Session:
         self._read: set[Path] = set()
 
     def run(self, bench: Bench, planned: tuple[tuple[int, Case], ...]) -> None:
-        """Measure (round, case) of one spec, what is in the record already left out.
-
-        A case that fails does not keep the others from being measured; `conclude` raises it.
-        """
+        """Measure (round, case) of one spec, what is in the record already left out."""
         for number, case in planned:
             name = f"{bench.pair.own.name}: {case.name}, round {number}"
             if self._has(bench, case, number):

@@ -18,8 +18,6 @@ DIGITS: Final = 16
 
 @dataclass(frozen=True, kw_only=True)
 class Subject:
-    """A spec as planned for this host."""
-
     name: str
     file: Path
     job: BuildJob
@@ -36,11 +34,9 @@ class Pair:
     commit: str
 
     def subject(self, case: Case) -> Subject:
-        """Return the spec that a case builds."""
         return self.other if case.other else self.own
 
     def job(self, case: Case) -> BuildJob:
-        """Return the job that a case builds."""
         job = self.subject(case).job
         if case.first:
             return with_operators(job, all_operators()[: case.first])
@@ -55,12 +51,10 @@ class Pair:
 
     @property
     def folder_name(self) -> str:
-        """The name of the folder that keeps what the cases start from."""
         return f"{digest(self.own.job)[:DIGITS]}-{self.commit}"
 
 
 def planned_subject(spec: Path, console: Console) -> Subject:
-    """Plan a spec for this host. Raises as `make_planned` does."""
     planned = make_planned(Request(spec=spec), console, to_run=True)
     return Subject(
         name=planned.plan.spec_name,

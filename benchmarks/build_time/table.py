@@ -14,13 +14,11 @@ HEADINGS = ("case", "n", "wall", "ratio", "CPU", "steps", "files", "memory", "li
 
 
 def median_wall(measurements: Iterable[Measurement]) -> float | None:
-    """Return the median wall time in seconds, None of no measurements."""
     walls = [each.cost.wall_seconds for each in measurements]
     return median(walls) if walls else None
 
 
 def median_processor(measurements: Iterable[Measurement]) -> float | None:
-    """Return the median processor time in seconds, of all cores together; None of no measurements."""
     times = [each.cost.cpu_seconds for each in measurements]
     return median(times) if times else None
 
@@ -52,10 +50,7 @@ def points_table(points: Iterable[tuple[int, float]]) -> Table:
 
 
 def graph_points(record: Record, spec: str) -> tuple[tuple[int, float], ...]:
-    """Return (operator types, median processor seconds) of the graph's cases, by number.
-
-    Other work on the machine makes them no longer, or hardly, as it does wall time: the points take an hour.
-    """
+    """Return (operator types, median processor seconds) of the graph's cases, by number."""
     names = {each.case for each in record.measurements if each.spec == spec}
     found = ((operators_in(name), median_processor(record.latest(spec, name))) for name in names)
     return tuple(sorted((number, seconds) for number, seconds in found if number is not None and seconds is not None))

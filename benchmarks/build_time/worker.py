@@ -1,7 +1,4 @@
-"""Does one piece of work in a process of its own and says what it cost: `-m build_time.worker REQUEST RESULT`.
-
-The cache is the one that `ORTRIM_CACHE` names. Prints a line `done total item` for each step of the build.
-"""
+"""Does one piece of work in a process of its own and says what it cost: `-m build_time.worker REQUEST RESULT`."""
 
 import sys
 from collections.abc import Callable
@@ -73,7 +70,6 @@ def do(work: Work) -> Done:
 
 
 def build_ortrim(work: Work) -> Built:
-    """Build as `invoke build` does."""
     executor = NativeExecutor(
         inputs=build_inputs(work.sources, platform_of(work.job.target)),
         log=work.log,
@@ -107,7 +103,6 @@ def build_upstream(work: Work) -> Built:
 
 
 def run_command(work: Work) -> Built:
-    """Run a command. Raises `BuildError` when it fails."""
     lines: list[str] = []
     code = stream(work.command, listener(lines, lambda _: None))
     work.log.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
@@ -145,7 +140,6 @@ def steps_in(log: Path) -> int:
 
 
 def main(request: Path, result: Path) -> None:
-    """Do what `request` says and write how it ended to `result`."""
     write_atomically(result, to_json(do(from_json(Work, request.read_bytes()))))
 
 

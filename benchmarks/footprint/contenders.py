@@ -55,12 +55,10 @@ class Contest:
         return hashlib.sha256("\n".join(words).encode()).hexdigest()[:KEY_DIGITS]
 
     def order(self, number: int) -> tuple[Contender, ...]:
-        """Return the contenders in the order of a round, from 1: each begins in turn."""
         first = (number - 1) % len(self.contenders)
         return self.contenders[first:] + self.contenders[:first]
 
     def request(self, contender: Contender) -> RunRequest:
-        """Return one process of the runner."""
         return RunRequest(
             runner=self.runner,
             library=contender.library,
@@ -72,10 +70,7 @@ class Contest:
 
 
 def chosen_profiles(words: str) -> tuple[ProfileName, ...]:
-    """Return the profiles named in a list with commas, upstream's recipe first; all of them without a name.
-
-    Raises `UsageError` (`bad-option`).
-    """
+    """Return the profiles named in a list with commas, upstream's recipe first; all of them without a name."""
     names = [word.strip() for word in words.split(",") if word.strip()]
     unknown: Sequence[str] = [name for name in names if name not in PROFILE_NAMES]
     if unknown:

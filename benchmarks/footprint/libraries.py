@@ -52,10 +52,7 @@ def library_of(subject: Subject, contender: str, path: Path, agree: tuple[bool, 
 
 
 def agreements(subject: Subject, profile: str, model: Model, device: Device) -> Iterator[bool]:
-    """Yield for each output of each case whether it agrees with the full runtime's, optimizations off.
-
-    Raises as `reference_outputs` and `Device.run` do.
-    """
+    """Yield for each output of each case whether it agrees with the full runtime's, optimizations off."""
     name = model.prepared.name
     reference = reference_outputs(model.prepared, model.cases, subject.runtime, subject.folder / "reference")
     measurement = Measurement(

@@ -38,10 +38,7 @@ PICTURE: Final = "footprint-latency.svg"
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
-    """What to measure: specs (`SPECS` when there are none) by profiles (names with commas; all), so many rounds.
-
-    A round waits up to `rest_seconds` for other work on the machine to end. `jobs` are compilations at a time.
-    """
+    """What to measure: specs (`SPECS` when there are none) by profiles (names with commas; all), so many rounds."""
 
     specs: tuple[Path, ...] = ()
     profiles: str = ""
@@ -52,11 +49,7 @@ class Wanted:
 
 
 def measure(wanted: Wanted, console: Console) -> Record:
-    """Measure what is wanted and not measured yet, show and write the summary, and return the record.
-
-    Every round is in the record as soon as it is over, so that an interruption loses no more than one. Raises
-    `UsageError`, `StorageError`, and in the end the diagnostics of all specs that failed, as one.
-    """
+    """Measure what is wanted and not measured yet, show and write the summary, and return the record."""
     profiles = chosen_profiles(wanted.profiles)
     require_writable(wanted.output)
     session = _Session(wanted, profiles, console)
@@ -65,14 +58,11 @@ def measure(wanted: Wanted, console: Console) -> Record:
 
 
 class _Session:
-    """The record as it grows."""
-
     def __init__(self, wanted: Wanted, profiles: tuple[ProfileName, ...], console: Console) -> None:
         self.record = read_record(wanted.output / RECORD, this_machine())
         self._wanted, self._profiles, self._console = wanted, profiles, console
 
     def measure(self, spec: Path) -> None:
-        """Build and measure one spec."""
         subject = built_subject(spec, self._profiles, self._wanted.jobs, self._wanted.output, self._console)
         self._prove(subject)
         turns = Turns(rounds=self._wanted.rounds, rest_seconds=self._wanted.rest_seconds)

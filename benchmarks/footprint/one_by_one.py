@@ -9,11 +9,7 @@ from ortrim.errors import Diagnostic, DiagnosticGroup
 
 
 def one_by_one(specs: Iterable[Path], measure: Callable[[Path], None], show: Callable[[], None]) -> None:
-    """Measure each spec, and `show` what there is in the end, interrupted or not.
-
-    The failure of one does not keep the others from being measured. Raises `UsageError` (`already-measuring`), and in
-    the end the diagnostics of all specs that failed, as one.
-    """
+    """Measure each spec, and `show` what there is in the end, interrupted or not."""
     failures = []
     with alone():
         try:

@@ -25,8 +25,6 @@ text { fill: #1f2328; } .faint { stroke: #d8dee4; } .axis { stroke: #57606a; } .
 
 @dataclass(frozen=True, kw_only=True)
 class Point:
-    """One contender with one model."""
-
     contender: str
     model: str
     x: float
@@ -44,7 +42,6 @@ def picture(found: Sequence[Summary]) -> str:
 
 
 def draw(points: Sequence[Point]) -> str:
-    """Return the picture of at least one point."""
     canvas = Canvas(WIDTH, HEIGHT, "size against latency")
     names = sorted({point.contender for point in points}, key=_place)
     styles = {name: f"c{number % len(COLOURS)}" for number, name in enumerate(names)}

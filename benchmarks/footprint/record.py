@@ -16,11 +16,7 @@ HINT: Final = "move the file away, or name another folder with --output"
 
 @dataclass(frozen=True, kw_only=True)
 class Library:
-    """A library of a spec, and how often its outputs were compared with the full runtime's and agreed.
-
-    `contender` is `wheel` or a profile; `compressed_bytes` is gzip's at level 9; `packed` says whether its relocations
-    are relative ones in packed form.
-    """
+    """A library of a spec, and how often its outputs were compared with the full runtime's and agreed."""
 
     spec: str
     contender: str
@@ -77,11 +73,9 @@ class Round:
 
     @property
     def disturbed(self) -> bool:
-        """Whether something else was running."""
         return self.busy_processors > BUSY_LIMIT
 
     def of(self, contender: str) -> Sample | None:
-        """Return a contender's sample."""
         return next((sample for sample in self.samples if sample.contender == contender), None)
 
 
@@ -96,7 +90,6 @@ class Record:
     rounds: tuple[Round, ...] = ()
 
     def of(self, spec: str, model: str, key: str) -> tuple[Round, ...]:
-        """Return the rounds of one contest, in their order."""
         found = (each for each in self.rounds if (each.spec, each.model, each.key) == (spec, model, key))
         return tuple(sorted(found, key=lambda each: each.number))
 
@@ -110,7 +103,6 @@ class Record:
         return replace(self, rounds=(*self.rounds, new))
 
     def with_spec(self, spec: str, libraries: tuple[Library, ...], kinds: tuple[ModelKind, ...]) -> Self:
-        """Return the record with other libraries and models of a spec."""
         others = tuple(each for each in self.libraries if each.spec != spec)
         models = tuple(each for each in self.kinds if each.spec != spec)
         return replace(self, libraries=(*others, *libraries), kinds=(*models, *kinds))
@@ -129,10 +121,7 @@ def read_record(path: Path, machine: Machine) -> Record:
 
 
 def read_or_begin(path: Path, empty: AnyRecord) -> AnyRecord:
-    """Return the record of the same kind in a file, or the empty one when there is no file yet.
-
-    Raises `StorageError` (`measurements-damaged`) and `UsageError` (`other-machine`).
-    """
+    """Return the record of the same kind in a file, or the empty one when there is no file yet."""
     if not path.exists():
         return empty
     try:
@@ -148,5 +137,4 @@ def read_or_begin(path: Path, empty: AnyRecord) -> AnyRecord:
 
 
 def write_record(path: Path, record: Record) -> None:
-    """Write the record. Raises `StorageError`."""
     write_atomically(path, to_json(record))

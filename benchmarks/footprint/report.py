@@ -35,7 +35,6 @@ def figure_text(figure: Interval | float | None) -> str:
 
 
 def tables(found: Iterable[Summary]) -> Iterator[Table]:
-    """Yield a table for each model."""
     for title, own in _by_model(found):
         shown = Table(title=printable(title), title_justify="left", box=None, collapse_padding=True, pad_edge=False)
         for heading in HEADINGS:

@@ -28,10 +28,6 @@ class Turns:
 def measure_contest(
     contest: Contest, record: Record, turns: Turns, console: Console, keep: Callable[[Round], None]
 ) -> None:
-    """Measure the rounds of a contest that a record lacks; `keep` is given each as soon as it is over.
-
-    Raises what `measure_round` and `keep` raise; the rounds before are kept.
-    """
     name = contest.model if contest.model == contest.spec else f"{contest.spec}, {contest.model}"
     there = {each.number for each in record.of(contest.spec, contest.model, contest.key)}
     missing = [number for number in range(1, turns.rounds + 1) if number not in there]
@@ -53,10 +49,6 @@ def _round_at_rest(
 def measure_round(
     device: Device, contest: Contest, number: int, busy_processors: float, on_run: Callable[[Contender], None]
 ) -> Round:
-    """Run every contender once, each in a process of its own; `on_run` is told before each.
-
-    Raises what `Device.run` raises; a round is whole or is none.
-    """
     started = datetime.now(tz=UTC).isoformat(timespec="seconds")
     samples = []
     for contender in contest.order(number):
@@ -74,7 +66,6 @@ def measure_round(
 
 
 def sample_of(contender: str, output: RunnerOutput) -> Sample:
-    """Sum up what one process measured."""
     return Sample(
         contender=contender,
         load_ms=output.load_ms,

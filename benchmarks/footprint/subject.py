@@ -50,11 +50,9 @@ class Subject:
 
     @property
     def models(self) -> tuple[Model, ...]:
-        """The models, as they are for the first library."""
         return next(iter(self.libraries.values())).models
 
     def kinds(self) -> tuple[ModelKind, ...]:
-        """Return what decides on what is asked of each model."""
         return tuple(
             ModelKind(
                 spec=self.name,
@@ -99,7 +97,6 @@ def has_convolutions(operator_config: str) -> bool:
 
 
 def contender_of(name: str, library: Path, model: tuple[Path, str], session: SessionSettings) -> Contender:
-    """Return a contender; `model` is a file in a format that the library loads, with its digest."""
     path, sha256 = model
     return Contender(
         name=name,
@@ -114,10 +111,6 @@ def contender_of(name: str, library: Path, model: tuple[Path, str], session: Ses
 def built_subject(
     spec: Path, profiles: Sequence[ProfileName], jobs: int | None, output: Path, console: Console
 ) -> Subject:
-    """Build a spec for this host by each profile, one after the other; what was built before is taken as it is.
-
-    Raises what planning and building raise.
-    """
     libraries: dict[str, Built] = {}
     runner, planned = Path(), None
     for profile in profiles:
@@ -130,7 +123,6 @@ def built_subject(
 
 
 def build_first(planned: Planned, request: Request, words: str, console: Console) -> tuple[Path, Path]:
-    """Build the library and the runner of a plan's first target; `words` say of which. Raises what building raises."""
     target = planned.plan.targets[0]
     with console.step(f"build {planned.plan.spec_name} {words}") as step:
         executor = executor_for(planned, target, request, step)
@@ -138,12 +130,10 @@ def build_first(planned: Planned, request: Request, words: str, console: Console
 
 
 def built_of(planned: Planned, library: Path) -> Built:
-    """Return a library with the models that were planned for it."""
     return Built(path=library, models=tuple(_models(planned)))
 
 
 def subject_of(planned: Planned, libraries: dict[str, Built], runner: Path, output: Path) -> Subject:
-    """Return a plan with the libraries that were built of it; outputs go into a folder below `output`."""
     name = planned.plan.spec_name
     return Subject(
         name=name,

@@ -1,8 +1,4 @@
-"""From rounds to medians and ratios. Pure.
-
-A ratio is taken in each round, where both processes ran within seconds of each other, and its median over the rounds is
-what counts: what the machine did besides falls on both alike.
-"""
+"""From rounds to medians and ratios. Pure."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -38,11 +34,7 @@ class CaseSummary:
 
 @dataclass(frozen=True, kw_only=True)
 class Summary:
-    """One contender with one model; `p50` is of the geometric mean over the cases.
-
-    `library` is None for the wheel's second row, which is the same file; `of_upstream` divides its bytes by those of
-    upstream's recipe; `kind` is None for a model that was measured before kinds were told.
-    """
+    """One contender with one model; `p50` is of the geometric mean over the cases."""
 
     spec: str
     model: str
@@ -122,7 +114,6 @@ def _ratio(rounds: Sequence[Round], contender: str, figure: Figure) -> Ratio:
 
 
 def ratio_between(rounds: Sequence[Round], contender: str, other: str, figure: Figure) -> Interval | None:
-    """Return the median ratio of two contenders' figures over the rounds that have both; None without such a round."""
     pairs = [(each.of(contender), each.of(other)) for each in rounds]
     ratios = [figure(own) / figure(their) for own, their in pairs if own and their and figure(their) > 0]
     return median_interval(ratios) if ratios else None

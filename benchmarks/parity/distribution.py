@@ -56,13 +56,7 @@ CONDITIONS: Final = tuple(Condition(level=level, threads=threads) for threads in
 
 @dataclass(frozen=True, kw_only=True)
 class Noise:
-    """How one output of one case differs from the full runtime's, in shares of the output's own magnitude.
-
-    `compared` says with what: the model in ONNX format without optimizations, or the same converted model. `largest` is
-    the largest difference of an element as a share of the largest magnitude in the output, `rms` the root mean square
-    of the differences as a share of the output's. `ulps` are units in the last place of 16-bit floats, of elements that
-    are no smaller than a thousandth of the largest.
-    """
+    """How one output of one case differs from the full runtime's, in shares of the output's own magnitude."""
 
     model: str
     case: str
@@ -87,7 +81,6 @@ def noise_of(subject: Subject, machine: Machine, condition: Condition, outputs: 
 
 
 def outputs_under(subject: Subject, machine: Machine, condition: Condition, outputs: Path) -> SavedOutputs:
-    """Run a model under a condition; its outputs stay in `outputs`. Raises as `read_output` does."""
     outputs.mkdir(parents=True)
     request = RunRequest(
         runner=machine.runner,
@@ -102,7 +95,6 @@ def outputs_under(subject: Subject, machine: Machine, condition: Condition, outp
 
 
 def saved_by(request: RunRequest, words: tuple[str, ...] = ()) -> SavedOutputs:
-    """Run the runner, behind other words if need be, and return what it saved. Raises as `read_output` does."""
     ran = read_output(run_locally((*words, *runner_words(request)), request), request)
     assert request.outputs is not None
     cases = tuple(CaseOutputs(name=case.name, outputs=case.outputs) for case in ran.cases)
@@ -136,7 +128,6 @@ def _differences(
 
 
 def pairs(theirs: SavedOutputs, ours: SavedOutputs) -> Iterator[tuple[str, SavedOutput, tuple[Array, Array]]]:
-    """Yield each case's name with each output and both arrays of it; both have the same cases and outputs."""
     for one, other in zip(theirs.cases, ours.cases, strict=True):
         for output, mine in zip(one.outputs, other.outputs, strict=True):
             assert output.file
@@ -171,5 +162,4 @@ def _ulps(theirs: Array, ours: Array, large: Array) -> int:
 
 
 def _ordered(bits: Array) -> Array:
-    """Return numbers in the order of the floats that have these bits; both zeros are 0."""
     return np.asarray(np.where(bits & 0x8000, -(bits & 0x7FFF), bits))

@@ -60,10 +60,7 @@ def parts_named(words: str) -> tuple[str, ...]:
 
 
 def measure(wanted: Wanted, console: Console) -> Record:
-    """Measure the parts, and write the record with them and with the others that it had, and the tables.
-
-    Raises `UsageError` (`not-built`), `StorageError`, `ToolError`, and what planning and running raise.
-    """
+    """Measure the parts, and write the record with them and with the others that it had, and the tables."""
     builds = [find_build(spec, console) for spec in SPECS]
     path = wanted.output / f"{NAME}.json"
     record = from_json(Record, path.read_bytes()) if path.is_file() else Record(machine=Host().facts())
@@ -107,7 +104,6 @@ class Bench:
                     yield from noise_of(subject, machine, condition, outputs)
 
     def mutants(self, count: int, of_each_kind: int) -> Iterator[Mutant]:
-        """Yield what becomes of all mutants."""
         preloads = {mode: self.preload(mode) for mode in ROUNDING}
         require(X64_USER)
         for built in self.builds:
@@ -164,7 +160,6 @@ class Bench:
 
 
 def subjects_in(built: Built) -> Iterator[tuple[Subject, SessionSettings]]:
-    """Yield the models of a build that are damaged, with the settings of their sessions."""
     planned = built.planned
     models = planned.models
     for prepared, cases, plan in zip(models.prepared, planned.cases, planned.plan.models, strict=True):

@@ -1,7 +1,4 @@
-"""Damage on purpose: single bytes of a library's kernels, and weights, attributes and zero points of an ORT file.
-
-Nothing moves in the file, so that whoever notices damage notices it by what the model answers.
-"""
+"""Damage on purpose: single bytes of a library's kernels, and weights, attributes and zero points of an ORT file."""
 
 import random
 import re
@@ -30,7 +27,6 @@ FLOAT_ATTRIBUTE, INT_ATTRIBUTE, STRING_ATTRIBUTE, FLOATS_ATTRIBUTE = 1, 2, 3, 6
 QUANTIZED: Final = re.compile(r"Q|Integer|Dequantize")
 ACTIVATION: Final = re.compile(r"alpha|beta|activation_\w+|min|max")
 LARGEST: Final = 1e30
-"""Parameters beyond it stand for no limit."""
 SMALL, LARGE = 1e-3, 0.05
 MODES: Final = {
     "round_prefer_floor": "round_prefer_ceil", "floor": "ceil", "asymmetric": "half_pixel", "half_pixel": "asymmetric",
@@ -42,10 +38,7 @@ CODE, CONSTANTS = "one byte of executed kernel code", "one byte of the kernels' 
 
 @dataclass(frozen=True, kw_only=True)
 class Mutation:
-    """One piece of damage to a library or a model: bytes that replace as many, by their offsets in the file.
-
-    `place` says where that is, in words. What damages neither has no edits.
-    """
+    """One piece of damage to a library or a model: bytes that replace as many, by their offsets in the file."""
 
     of_library: bool = False
     kind: str
@@ -53,7 +46,6 @@ class Mutation:
     edits: tuple[tuple[int, bytes], ...]
 
     def applied(self, content: bytes) -> bytes:
-        """Return the damaged content."""
         damaged = bytearray(content)
         for offset, new in self.edits:
             damaged[offset : offset + len(new)] = new
@@ -63,7 +55,6 @@ class Mutation:
 def code_mutations(
     library: Path, link_map: Path, executed: Iterable[int], count: int, draw: random.Random
 ) -> Iterator[Mutation]:
-    """Yield up to `count` mutations of code of kernels; `executed` are the addresses of bytes that are executed."""
     inputs = sorted(_kernels(link_map, ".text"), key=lambda each: each.address)
     starts = [each.address for each in inputs]
     named = ((address, _function(inputs, starts, address)) for address in sorted(executed))
@@ -71,7 +62,6 @@ def code_mutations(
 
 
 def constant_mutations(library: Path, link_map: Path, count: int, draw: random.Random) -> Iterator[Mutation]:
-    """Yield up to `count` mutations of constants that the code of kernels brings with it."""
     inputs = [each for each in _kernels(link_map, ".rodata") if each.size_bytes]
     places = [
         (address, each.section) for each in inputs for address in range(each.address, each.address + each.size_bytes)
@@ -92,7 +82,6 @@ def _kernels(link_map: Path, section: str) -> Iterator[MapInput]:
 
 
 def _function(inputs: Sequence[MapInput], starts: Sequence[int], address: int) -> str:
-    """Return the function at an address, empty where there is none of a kernel."""
     at = bisect_right(starts, address) - 1
     if at < 0 or address >= starts[at] + inputs[at].size_bytes:
         return ""
@@ -103,7 +92,6 @@ def _function(inputs: Sequence[MapInput], starts: Sequence[int], address: int) -
 def _bytes(
     kind: str, places: Sequence[tuple[int, str]], library: Path, count: int, draw: random.Random
 ) -> Iterator[Mutation]:
-    """Yield mutations at places that are drawn: half of them flip one bit, half put in any other byte."""
     content, offset_of = library.read_bytes(), _offsets(library)
     for address, name in draw.sample(places, min(count, len(places))):
         offset = offset_of(address)
@@ -184,7 +172,6 @@ def _changed(kind: str, each: _Weights, values: NDArray[Any]) -> Iterator[Mutati
 
 
 def _numbers_at(table: Table, slot: int, width: int) -> range:
-    """Return where in the file the numbers of a vector lie, each of `width` bytes."""
     start, count = table.bytes_at(slot) or (0, 0)
     return range(start, start + width * count, width)
 

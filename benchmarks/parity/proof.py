@@ -35,13 +35,6 @@ Outcome = Literal["same", "differs", "ended"]
 
 @dataclass(frozen=True, kw_only=True)
 class Mutant:
-    """What became of one mutation.
-
-    `outcome` says whether its outputs were the undamaged library's to the byte, others, or none since it crashed, hung
-    or refused. `change` is the largest difference from the undamaged outputs, as a share of the largest magnitude of an
-    output in a case. `by_reference` and `by_same_graph` say which comparison fails.
-    """
-
     model: str
     quantized: bool
     kind: str
@@ -53,7 +46,6 @@ class Mutant:
 
     @property
     def caught(self) -> bool:
-        """Whether the build would fail."""
         return self.outcome == "ended" or self.by_reference or self.by_same_graph
 
 
@@ -83,7 +75,6 @@ class Patient:
             yield self._mutant(mutation, healthy)
 
     def mutations(self, bytes_each: int, of_each_kind: int) -> Iterator[Mutation]:
-        """Yield all mutations that are tried."""
         draw = random.Random(SEED)  # noqa: S311 - to be repeatable, not secret
         executed = self._executed() | frozenset(wide_code(self.link_map))
         yield from code_mutations(self.library, self.link_map, executed, bytes_each, draw)

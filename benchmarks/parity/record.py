@@ -59,10 +59,7 @@ class Record:
     mutants: tuple[Mutant, ...] = ()
 
     def limit_of(self, mutant: Mutant) -> float:
-        """Return the largest difference that conditions alone made of the model's kind.
-
-        It is that of all models that compute in float32, and of a quantized model its own on this machine.
-        """
+        """Return the largest difference that conditions alone made of the model's kind."""
         return max(
             LEAST_NOISE,
             *(
@@ -123,7 +120,6 @@ def _allowed(bounds: Bounds) -> str:
 
 
 def bounds_for(compared: str, kind: str, *, quantized: bool) -> Bounds:
-    """Return what parity allows."""
     by_original = QUANTIZED if quantized else DEFAULTS
     elsewhere = QUANTIZED_ELSEWHERE if quantized else SAME_GRAPH_ELSEWHERE
     defaults = {"same graph": SAME_GRAPH, "same graph" + ELSEWHERE: elsewhere}.get(compared, by_original)
@@ -159,5 +155,4 @@ def _mutant_line(kind: str, mutants: Sequence[Mutant], record: Record) -> str:
 
 
 def missed(record: Record) -> tuple[Mutant, ...]:
-    """Return the mutants that matter and are not caught."""
     return tuple(each for each in record.mutants if record.matters(each) and not each.caught)

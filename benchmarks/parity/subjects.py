@@ -32,11 +32,9 @@ VARIANTS: Final[Mapping[str, tuple[str, ...]]] = {
     "int8-outputs": ("page-orientation", "text-detection", "float32-kernels", "embedding"),
     "argmax": ("text-recognition", "text-direction", "magika"),
 }
-"""Which models each variant is made of."""
 ROUNDED: Final = ("Conv", "Gemm", "MatMul")
 """Operators whose results the variant in bfloat16 rounds: the CPU has no kernels for that type, so that casts do it."""
 LEAST_OPSET: Final = 13
-"""From here on Cast knows bfloat16."""
 DYNAMIC: Final = ["Attention", "Gather", "Gemm", "LSTM", "MatMul"]
 
 
@@ -52,7 +50,6 @@ class Subject:
 
     @property
     def name(self) -> str:
-        """The model's name."""
         return self.prepared.name
 
 
@@ -71,14 +68,12 @@ def subjects_of(loaded: LoadedSpec, runtime: FullRuntime, scratch: Path) -> Iter
 
 
 def subject_of(spec: ModelSpec, base: Path, runtime: FullRuntime) -> Subject:
-    """Return a model of a buildspec that lies in `base`, without its steps."""
     root, where = cache_folder("models") / FACTS_LAYOUT, f"model '{spec.name}'"
     prepared = prepare(spec, base=base, root=root, ort_version=runtime.version, where=where)
     return prepared_subject(prepared, make_cases(prepared, spec, base, cache_folder("cases")), runtime)
 
 
 def prepared_subject(prepared: PreparedModel, cases: tuple[Case, ...], runtime: FullRuntime) -> Subject:
-    """Return a model with what the full runtime makes of it."""
     conversion, root = Conversion(style="fixed", level="extended", layout="plain"), cache_folder("references")
     converted = convert(prepared, conversion, runtime=runtime, root=cache_folder("conversions"))
     session = settings_of(SessionSpec(), style=converted.style, reads_in_place=converted.reads_in_place)
@@ -184,7 +179,6 @@ def to_static(subject: Subject, path: Path) -> None:
 
 
 def to_quantized_outputs(subject: Subject, path: Path) -> None:
-    """Write what `to_static` does, with the quantized outputs themselves."""
     to_static(subject, path)
     model = onnx.load(path)
     graph = model.graph
@@ -209,8 +203,6 @@ def to_argmax(subject: Subject, path: Path) -> None:
 
 
 class _Recorded(quantization.CalibrationDataReader):  # type: ignore[misc]  # without types of its own
-    """The inputs of a subject's cases."""
-
     def __init__(self, subject: Subject) -> None:
         names = [info.name for info in subject.prepared.facts.inputs]
         self._waiting = [
@@ -225,7 +217,6 @@ class _Recorded(quantization.CalibrationDataReader):  # type: ignore[misc]  # wi
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Keep the quantizer's advice to itself."""
     logging.disable(logging.WARNING)
     try:
         yield

@@ -33,10 +33,7 @@ REPORT: Final = "preparation.md"
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
-    """What to measure: specs (`SPECS` when there are none), so many rounds.
-
-    A round waits up to `rest_seconds` for other work on the machine to end. `jobs` are compilations at a time.
-    """
+    """What to measure: specs (`SPECS` when there are none), so many rounds."""
 
     specs: tuple[Path, ...] = ()
     rounds: int = 9
@@ -46,11 +43,7 @@ class Wanted:
 
 
 def measure(wanted: Wanted, console: Console) -> PreparationRecord:
-    """Measure what is wanted and not measured yet, show and write the table, and return the record.
-
-    Every round is in the record as soon as it is over, so that an interruption loses no more than one. Raises
-    `UsageError`, `StorageError`, and in the end the diagnostics of all specs that failed, as one.
-    """
+    """Measure what is wanted and not measured yet, show and write the table, and return the record."""
     require_writable(wanted.output)
     session = _Session(wanted, console)
     one_by_one(wanted.specs or SPECS, session.measure, session.show)
@@ -58,14 +51,11 @@ def measure(wanted: Wanted, console: Console) -> PreparationRecord:
 
 
 class _Session:
-    """The record as it grows."""
-
     def __init__(self, wanted: Wanted, console: Console) -> None:
         self.record = read_or_begin(wanted.output / RECORD, PreparationRecord(machine=this_machine()))
         self._wanted, self._console = wanted, console
 
     def measure(self, spec: Path) -> None:
-        """Build a spec twice and measure its models."""
         pair = built_pair(spec, self._wanted.jobs, self._wanted.output, self._console)
         contests = pair.contests()
         self._prove(pair, contests)

@@ -16,10 +16,7 @@ from preparation.subject import GIVEN, PREPARED, Pair
 
 
 def proved(pair: Pair, contests: Sequence[Contest], device: Device) -> tuple[tuple[Library, ...], tuple[Change, ...]]:
-    """Return both libraries, and what changed in each model; every output of the prepared ones is checked.
-
-    Raises `BinaryError`, and as `reference_outputs` and `Device.run` do.
-    """
+    """Return both libraries, and what changed in each model; every output of the prepared ones is checked."""
     given, prepared = pair.given, pair.prepared
     agree = [tuple(agreements(prepared, PREPARED, model, device)) for model in prepared.models]
     libraries = (
@@ -42,7 +39,6 @@ def figures_of(model: Model) -> ModelFigures:
 
 
 def largest_difference(report: PreparationReport | None) -> float | None:
-    """Return the largest difference from the original's outputs after any of the steps that were not left out."""
     steps = report.steps if report else ()
     found = [step.largest_difference for step in steps if step.outcome != "left out"]
     return max((each for each in found if each is not None), default=None)

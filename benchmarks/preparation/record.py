@@ -18,12 +18,7 @@ class ModelFigures:
 
 @dataclass(frozen=True, kw_only=True)
 class Change:
-    """What its steps made of a model of a spec; `key` is that of the rounds in which both were measured.
-
-    `outputs` of the prepared model's library were compared with the full runtime's, `outputs_agree` of them agreed.
-    `largest_difference` is the largest absolute one from the original's outputs after any step, by the full runtime;
-    None without steps that were checked.
-    """
+    """What its steps made of a model of a spec; `key` is that of the rounds in which both were measured."""
 
     spec: str
     model: str
@@ -42,11 +37,9 @@ class PreparationRecord(Record):
     changes: tuple[Change, ...] = ()
 
     def with_changes(self, spec: str, changes: tuple[Change, ...]) -> Self:
-        """Return the record with other changes of a spec."""
         others = tuple(each for each in self.changes if each.spec != spec)
         return replace(self, changes=(*others, *changes))
 
     def library_bytes(self, spec: str, contender: str) -> int | None:
-        """Return the bytes of a library; None for one that was not measured."""
         found = (each.file_bytes for each in self.libraries if (each.spec, each.contender) == (spec, contender))
         return next(found, None)

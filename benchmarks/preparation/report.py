@@ -34,7 +34,6 @@ def rows(record: PreparationRecord) -> tuple[tuple[str, ...], ...]:
 
 
 def table(record: PreparationRecord) -> Table:
-    """Return the table for the terminal."""
     shown = Table(title=TITLE, title_justify="left", box=None, collapse_padding=True, pad_edge=False)
     for heading in HEADINGS:
         shown.add_column(heading, justify="left" if heading == "model" else "right", overflow="fold")
@@ -78,7 +77,6 @@ def _peak_rss(sample: Sample) -> float:
 
 
 FIGURES: Final[tuple[Figure, ...]] = (_load, mean_p50, _peak_rss)
-"""In the order of the headings."""
 
 
 def _name(change: Change, rounds: Sequence[Round]) -> str:

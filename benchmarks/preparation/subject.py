@@ -34,7 +34,6 @@ class Pair:
 
     @property
     def name(self) -> str:
-        """The spec's name."""
         return self.given.name
 
     def contests(self) -> tuple[Contest, ...]:
@@ -54,10 +53,7 @@ class Pair:
 
 
 def built_pair(spec: Path, jobs: int | None, output: Path, console: Console) -> Pair:
-    """Build a spec for this machine without and with its models' steps; what was built before is taken as it is.
-
-    Raises `UsageError` (`no-steps`, `cases-differ`) before anything is built, and what planning and building raise.
-    """
+    """Build a spec for this machine without and with its models' steps; what was built before is taken as it is."""
     request = Request(spec=spec, profile=PROFILE, jobs=jobs, output=output)
     loaded = load(request)
     if not any(model.steps for model in loaded.spec.models):

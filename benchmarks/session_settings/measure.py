@@ -30,10 +30,7 @@ class Wanted:
 
 
 def measure(wanted: Wanted, console: Console) -> Record:
-    """Measure all settings with all models of the buildspecs, and write the record and the table of it.
-
-    Raises `UsageError` (`not-built`), `StorageError`, and what planning and running raise.
-    """
+    """Measure all settings with all models of the buildspecs, and write the record and the table of it."""
     builds = [find_build(spec, console) for spec in wanted.specs or SPECS]
     record = _measured(builds, wanted.rounds, console)
     with storage_errors(wanted.output):

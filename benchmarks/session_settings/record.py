@@ -14,8 +14,6 @@ MEGABYTE: Final = 1e6
 
 @dataclass(frozen=True, kw_only=True)
 class Sample:
-    """What one process took."""
-
     output: RunnerOutput
     cpu_seconds: float
 
@@ -43,14 +41,11 @@ class Row:
     figures: tuple[Figure, ...]
 
     def ratio(self, measure: str) -> float:
-        """Return the ratio of one measure to the wheel's."""
         return next(figure.ratio for figure in self.figures if figure.measure == measure)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    """All that was measured."""
-
     schema: Literal["ortrim-session-settings/1"] = "ortrim-session-settings/1"
     machine: HostFacts
     rounds: int
@@ -58,7 +53,6 @@ class Record:
 
 
 def rows_of(model: str, samples: Mapping[str, Sequence[Sample]], wheel: str) -> list[Row]:
-    """Return a model's rows, the wheel's first."""
     cases = range(len(samples[wheel][0].output.cases))
     return [
         Row(

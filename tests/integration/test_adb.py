@@ -16,6 +16,7 @@ from failing_runs import refused
 from ortrim.buildspec.buildspec import AndroidSpec
 from ortrim.buildspec.targets import TARGETS
 from ortrim.compiling.plan import BuildJob
+from ortrim.devices.adb import AdbTransport, adb_devices, choose, open_adb
 from ortrim.devices.device import Device
 from ortrim.devices.host import Host
 from ortrim.devices.names import DeviceName
@@ -23,7 +24,6 @@ from ortrim.devices.several import CooledDevice, on_each
 from ortrim.errors import UsageError, VerifyError
 from ortrim.planning import devices
 from ortrim.planning.devices import open_device
-from ortrim.platforms.android.adb import AdbTransport, adb_devices, choose, open_adb
 from ortrim.verify.reports import NOT_FOR_DEVICE
 from sample_plans import sample_plan
 

@@ -21,16 +21,16 @@ from ortrim.base.console import Console
 from ortrim.binaries.elf import read_library
 from ortrim.buildspec.buildspec import Budgets
 from ortrim.cli.options import request_from
+from ortrim.devices.farms.farm import FarmDevice, FarmJob, FarmRun, Tell
 from ortrim.devices.harness import decode, harness_content, read_results
+from ortrim.devices.harness_gradle import HarnessInputs, make_harness
 from ortrim.parity.inputs import load_array
 from ortrim.parity.measurements import Verdict
 from ortrim.parity.runner import Repetition, RunRequest
 from ortrim.pipeline.executors import executor_for
 from ortrim.pipeline.verification import _subjects
 from ortrim.planning.planned import make_planned
-from ortrim.platforms.android.harness import HarnessInputs, make_harness
 from ortrim.platforms.android.jni import Jdk, find_jdk
-from ortrim.verify.batch import FarmDevice, FarmJob, FarmRun, Tell
 from ortrim.verify.measure import own_baseline
 from ortrim.verify.verification import Delivery, Task, verify_on
 from sample_tasks import SIZE

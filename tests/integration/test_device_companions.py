@@ -15,12 +15,12 @@ from adb_machine import adb_machine
 from failing_runs import refused
 from fake_runtime import COMPANION, VALUES, Programs, device_called, fake_request, programs_below
 from harness_farm import FakeFarm, carry_out
+from ortrim.devices.adb import open_adb
 from ortrim.devices.device import Device
+from ortrim.devices.farms.farm import FarmDevice
 from ortrim.devices.host import Host
 from ortrim.parity.inputs import load_array
 from ortrim.parity.runner import RunRequest
-from ortrim.platforms.android.adb import open_adb
-from ortrim.verify.batch import FarmDevice
 
 pytestmark = [pytest.mark.network]
 

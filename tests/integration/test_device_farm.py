@@ -29,10 +29,10 @@ from failing_runs import failed_job
 from loopback_service import LOST, Reply, interrupt
 from ortrim.base.command import stopped_by
 from ortrim.devices.farms.device_farm import STAGES, WORDS, DeviceFarm
-from ortrim.devices.farms.farm import FarmLimits, FarmTimeouts
+from ortrim.devices.farms.farm import FarmJob, FarmRun
+from ortrim.devices.farms.polling import FarmLimits, FarmTimeouts
 from ortrim.devices.harness import encode
 from ortrim.errors import Diagnostic, ExitCode
-from ortrim.verify.batch import FarmJob, FarmRun
 from refusing import refused
 
 SECRET: Final = "geheimer-Schluessel-99"  # noqa: S105 - secrets to look for

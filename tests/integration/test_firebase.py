@@ -12,9 +12,9 @@ import pytest
 from firebase_server import FirebaseServer
 from firebase_service import BUCKET, TOKEN, Behaviour, FirebaseService
 from ortrim.base.command import stopped_by
+from ortrim.devices.farms.farm import FarmJob, FarmRun
 from ortrim.devices.farms.firebase import FirebaseFarm, Gcloud, find_gcloud
 from ortrim.errors import Diagnostic, ExitCode
-from ortrim.verify.batch import FarmJob, FarmRun
 
 pytestmark = pytest.mark.needs("gcloud")
 RESULTS = "artifacts/sdcard/Download/ortrim"

@@ -19,10 +19,10 @@ from failing_runs import refused
 from fake_runtime import VALUES, Programs, fake_request, programs_below
 from network_kernel import network_kernel
 from ortrim.base.command import Completed
+from ortrim.devices.adb import AdbClient, open_adb
 from ortrim.devices.device import Device
 from ortrim.parity.inputs import load_array
 from ortrim.parity.runner import RunRequest
-from ortrim.platforms.android.adb import AdbClient, open_adb
 from running import processes_in
 
 pytestmark = [pytest.mark.network, pytest.mark.needs("adb", "apt-get", "dpkg-deb")]

@@ -12,12 +12,12 @@ import pytest
 from adb_machine import adb_machine
 from device_requests import real_request
 from ortrim.base.command import Completed, run
+from ortrim.devices.adb import open_adb
 from ortrim.devices.host import Host
 from ortrim.devices.ssh import open_ssh
 from ortrim.errors import VerifyError
 from ortrim.parity.runner import Repetition, RunRequest, runner_words
 from ortrim.parity.runner_output import TRACE
-from ortrim.platforms.android.adb import open_adb
 from refusing import refused
 from ssh_machine import ssh_machine
 

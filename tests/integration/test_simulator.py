@@ -16,15 +16,15 @@ from fake_runtime import HEADERS, SOURCES, VALUES, fake_request
 from ortrim.base.command import run
 from ortrim.base.files import shipped_folder
 from ortrim.buildspec.targets import TARGETS
+from ortrim.devices.devicectl import phone_content
 from ortrim.devices.harness import HarnessContent
+from ortrim.devices.harness_xcode import PhoneHarness, make_phone_harness
+from ortrim.devices.mac import MacHost
+from ortrim.devices.simctl import SIMCTL, SimulatorDevice, list_simulators, open_simulator, simulated_here
+from ortrim.devices.xcrun import find_xcrun
 from ortrim.parity.inputs import load_array
 from ortrim.parity.runner import RunRequest
 from ortrim.pins.runtime import runtime_pins
-from ortrim.platforms.apple.devicectl import phone_content
-from ortrim.platforms.apple.devices import MacHost, simulated_here
-from ortrim.platforms.apple.harness import PhoneHarness, make_phone_harness
-from ortrim.platforms.apple.simctl import SIMCTL, SimulatorDevice, list_simulators, open_simulator
-from ortrim.platforms.apple.xcode import find_xcrun
 from ortrim.sources.sources import fetch_sources
 
 pytestmark = [pytest.mark.network, pytest.mark.needs("xcrun")]

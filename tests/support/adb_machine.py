@@ -14,7 +14,7 @@ from typing import Final
 
 from android_root import android_root
 from ortrim.base.command import Completed, run
-from ortrim.platforms.android.adb import AdbClient, find_adb
+from ortrim.devices.adb import AdbClient, find_adb
 
 DAEMON: Final = "/usr/lib/android-sdk/platform-tools/adbd"
 PORTS: Final = (23401, 23402)

@@ -17,8 +17,8 @@ from network_kernel import MODULES, network_kernel
 from ortrim.base.command import Completed
 from ortrim.base.emulators import EMULATIONS
 from ortrim.compiling.containers.root_file_systems import machine_parts
+from ortrim.devices.adb import AdbClient, find_adb
 from ortrim.devices.machine_files import Entry, compress, folder, link, regular, with_folders, write_archive
-from ortrim.platforms.android.adb import AdbClient, find_adb
 
 DAEMON: Final = "usr/lib/android-sdk/platform-tools/adbd"
 PROGRAMS: Final = (DAEMON, "usr/bin/mksh-static", "usr/bin/toybox")

@@ -14,9 +14,9 @@ from adb_machine import adb_machine
 from adb_virtual_machine import adb_virtual_machine
 from fake_runtime import device_called
 from ortrim.base.command import Completed
+from ortrim.devices.adb import BASE, AdbClient, open_adb
 from ortrim.devices.device import Device
 from ortrim.devices.ssh import open_ssh
-from ortrim.platforms.android.adb import BASE, AdbClient, open_adb
 from running import running
 from ssh_machine import ssh_machine
 

@@ -5,9 +5,9 @@ from collections.abc import Callable
 import pytest
 
 from ortrim.devices.device import Device
+from ortrim.devices.farms.farm import Farm, FarmJob
 from ortrim.errors import Diagnostic, ExitCode, VerifyError
 from ortrim.parity.runner import RunRequest
-from ortrim.verify.batch import Farm, FarmJob
 
 
 def refused(device: Device, request: RunRequest) -> VerifyError:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from ortrim.platforms.apple.xcode import Xcrun
+from ortrim.devices.xcrun import Xcrun
 
 SPAWN = 'shift 3; exec "$@"'
 """What a simulator does with a program: it is one of this machine's."""

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from ortrim.base.command import run
+from ortrim.devices.farms.farm import FarmJob, FarmRun, Tell
 from ortrim.devices.harness import HarnessApks, HarnessContent
 from ortrim.errors import Diagnostic, ToolError
-from ortrim.verify.batch import FarmJob, FarmRun, Tell
 
 URL: Final = "https://farm.invalid/run/1"
 DEVICE: Final = "Google Pixel 8 14"

@@ -12,12 +12,12 @@ from harness_stand_ins import write_stand_ins
 from ortrim.base.cache import cache_folder, publish_folder
 from ortrim.base.command import Completed, run
 from ortrim.base.files import shipped_folder
+from ortrim.devices.farms.farm import FarmJob, FarmRun, Tell
 from ortrim.devices.harness import HarnessApks, HarnessContent
+from ortrim.devices.harness_gradle import APP, TEST, HarnessInputs, find_apks, make_harness
 from ortrim.errors import SourcesError
-from ortrim.platforms.android.harness import APP, TEST, HarnessInputs, find_apks, make_harness
 from ortrim.platforms.android.jni import Jdk
 from ortrim.sources.debian import DebianPackage, PackageRequest, fetch_packages
-from ortrim.verify.batch import FarmJob, FarmRun, Tell
 
 STAND_INS: Final = Path(__file__).parents[1] / "integration" / "data" / "harness"
 SOURCES: Final = shipped_folder("package") / "android" / "harness" / "app" / "src"

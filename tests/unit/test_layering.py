@@ -22,7 +22,6 @@ LAYERS: Final = (
     ("pipeline",),
     ("planning",),
     ("report",),
-    ("devices.farms",),
     ("platforms",),
     ("verify",),
     ("devices",),

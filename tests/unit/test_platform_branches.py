@@ -14,6 +14,8 @@ OWNERS: Final = ("platforms", "binaries", "resources")
 ALLOWED: Final = {
     "buildspec/targets.py": "defines targets and systems",
     "planning/planner.py": "a system's name stands for one of its targets",
+    "devices/harness_gradle.py": "an app is of one platform",
+    "devices/harness_xcode.py": "an app is of one platform",
 }
 SYSTEM_NAMES: Final = frozenset({"APPLE", "CATALYST", "FIRST_ANDROID", "MACOS_UNIVERSAL"})
 OPTIONS: Final = frozenset({"android", "apple"})

@@ -1,6 +1,6 @@
 """The apps that run for us on farms' devices and on iPhones: what they carry, under which names, and what is taken.
 
-Made by `platforms.android.harness` and `platforms.apple.harness` of what `devices` asks for.
+Made by `devices.harness_gradle` and `devices.harness_xcode` of what `devices` asks for.
 
 - What each run in a farm's results ended with, as if it had been run on a device that is at hand.
 - What the app on a farm's device is asked to run: the runner's command lines, and the files that go with them.

@@ -19,6 +19,7 @@ from ortrim.binaries.apple import XCFRAMEWORK
 from ortrim.buildspec.buildspec import RuntimeSpec
 from ortrim.buildspec.targets import TARGETS, Target
 from ortrim.compiling.plan import BuildPlan, PlannedTarget
+from ortrim.devices.harness_gradle import COMMANDS
 from ortrim.errors import PlanError, SourcesError, StorageError, ToolError, UsageError, VerifyError
 from ortrim.github.plan_input import (
     MOST_OUTPUT_CHARACTERS,
@@ -40,7 +41,6 @@ from ortrim.pipeline.verification import HARNESS, gravest_failure
 from ortrim.planning.planned import Planned, make_planned, target_folder
 from ortrim.planning.request import Request
 from ortrim.platforms import Platform, platform_of
-from ortrim.platforms.android.harness import COMMANDS
 from ortrim.sources.checkouts import git
 from ortrim.verify.reports import VerifyReport
 

@@ -15,6 +15,10 @@ from ortrim.base.console import Console, Step
 from ortrim.buildspec.targets import Target
 from ortrim.compiling.plan import BuildJob, JobResult, PlannedTarget, digest
 from ortrim.devices.device import Device
+from ortrim.devices.devicectl import PhoneDevice, open_phone
+from ortrim.devices.farms.farm import Farm, FarmDevice
+from ortrim.devices.harness_gradle import job_apks
+from ortrim.devices.harness_xcode import job_app
 from ortrim.devices.host import Host
 from ortrim.devices.names import DeviceName, FarmKind, is_farm
 from ortrim.errors import BinaryError, BudgetMissed, Diagnostic, DiagnosticGroup, Inconclusive, ParityError
@@ -24,11 +28,7 @@ from ortrim.planning.devices import devices_of, open_device
 from ortrim.planning.planned import Planned, target_folder
 from ortrim.planning.request import Request
 from ortrim.platforms import platform_of
-from ortrim.platforms.android.harness import job_apks
-from ortrim.platforms.apple.devicectl import PhoneDevice, open_phone
-from ortrim.platforms.apple.harness import job_app
 from ortrim.report.summary import coverage_text, unproved_models
-from ortrim.verify.batch import Farm, FarmDevice
 from ortrim.verify.gates import BUDGET_GATE, gate_hint
 from ortrim.verify.judge import diagnostic_of
 from ortrim.verify.measure import device_folder, in_turn

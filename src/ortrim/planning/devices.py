@@ -16,19 +16,20 @@ from ortrim.buildspec.buildspec import TargetSpec
 from ortrim.buildspec.targets import APPLE_ARCHITECTURES, TARGETS, Target
 from ortrim.compiling.containers.root_file_systems import machine_parts
 from ortrim.compiling.plan import BuildJob
+from ortrim.devices.adb import CONNECT_HINT, AdbListing, adb_devices, choose, find_adb, open_adb
 from ortrim.devices.device import Device
 from ortrim.devices.emulators import DARWIN, FARM_FORMS, QemuUser
 from ortrim.devices.host import Host
+from ortrim.devices.mac import mac_facts
 from ortrim.devices.names import DeviceName, ListedDevice, read_names
 from ortrim.devices.qemu_system import QemuSystem
+from ortrim.devices.simctl import listed_phones, listed_simulators, open_simulator
 from ortrim.devices.ssh import SshClient, open_ssh
 from ortrim.errors import Diagnostic, UsageError, VerifyError
 from ortrim.planning.doctor import FARM_CHECKS, SSH
 from ortrim.planning.request import Request
 from ortrim.platforms import platform_of
-from ortrim.platforms.android.adb import CONNECT_HINT, AdbListing, adb_devices, choose, find_adb, open_adb
-from ortrim.platforms.apple.devices import mac_facts, translated_here
-from ortrim.platforms.apple.simctl import listed_phones, listed_simulators, open_simulator
+from ortrim.platforms.apple.devices import translated_here
 from ortrim.verify.reports import NOT_FOR_DEVICE, DeviceReport, VerifyReport
 
 Announce = Callable[[str], None]
@@ -101,7 +102,7 @@ EMULATOR: Final = "emulator-"
 def list_devices() -> tuple[ListedDevice, ...]:
     """Return what can be verified on, ready or not. Raises nothing for what is missing: its line says so."""
     here = (_host(), *_user_machines(), *_system_machines(), listed_simulators())
-    return (*here, *_adb(), _ssh(), *listed_phones(), *_farms())
+    return (*here, *_adb(), _ssh(), *listed_phones(_targets_of_kind("devicectl")), *_farms())
 
 
 def fetch_machines(announce: Callable[[str], None]) -> None:

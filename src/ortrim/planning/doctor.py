@@ -19,10 +19,11 @@ from ortrim.base.cache import cache_folder
 from ortrim.base.emulators import EMULATIONS, QEMU_SYSTEM, X64_USER, machine_folder
 from ortrim.base.tools import ALL_TARGETS, Tool, ToolFinding, require
 from ortrim.compiling.containers.engines import ENGINES, ContainerEngine, probe
+from ortrim.devices.xcrun import find_xcrun
 from ortrim.errors import Diagnostic, StorageError
 from ortrim.platforms.android.jni import find_jdk
 from ortrim.platforms.android.ndk import installed_ndk
-from ortrim.platforms.apple.xcode import find_xcode, find_xcrun
+from ortrim.platforms.apple.xcode import find_xcode
 from ortrim.sources.debian import read_packages
 
 FETCH_COMMAND: Final = "invoke devices --fetch"

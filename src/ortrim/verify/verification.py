@@ -32,6 +32,7 @@ from ortrim.buildspec.tolerances import (
 )
 from ortrim.compiling.plan import CompiledUnits, CompilerCacheUse
 from ortrim.devices.device import Device, HeatedDevice, PreparedDevice, SimulatedDevice
+from ortrim.devices.farms.farm import FarmDevice
 from ortrim.devices.host import Host, saturates_here
 from ortrim.devices.names import DeviceName
 from ortrim.devices.qemu_system import DEFAULT_MEMORY_MIB, REPETITION, QemuSystem, least_memory, tries
@@ -52,7 +53,7 @@ from ortrim.parity.measurements import Comparison, Gate, LeastMemory, OutputPari
 from ortrim.parity.reference import References, SavedOutputs
 from ortrim.parity.runner import DEFAULT_REPETITION, Repetition
 from ortrim.parity.runner_output import OF_ONE_MODEL
-from ortrim.verify.batch import FarmDevice, batch_requests
+from ortrim.verify.batch import batch_requests
 from ortrim.verify.judge import (
     NotMeasurable,
     ended_with,

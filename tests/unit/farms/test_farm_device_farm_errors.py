@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ortrim.devices.farms.device_farm_account import failure, refusal
-from ortrim.devices.farms.farm import Transient
+from ortrim.devices.farms.polling import Transient
 from ortrim.errors import Diagnostic, ExitCode
 
 WHERE = "devicefarm:voice/phones"

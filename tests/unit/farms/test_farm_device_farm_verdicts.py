@@ -1,7 +1,7 @@
 import pytest
 
 from ortrim.devices.farms.device_farm import console_url, overdue, passed
-from ortrim.devices.farms.farm import FarmStage, Overdue
+from ortrim.devices.farms.polling import FarmStage, Overdue
 from ortrim.errors import VerifyError
 
 WHERE = "devicefarm:voice/phones"

@@ -3,7 +3,7 @@ import threading
 import pytest
 
 from ortrim.base.command import stopped_by
-from ortrim.devices.farms.farm import FarmLimits, FarmStage, Overdue, Seen, Transient, follow, pause, persist
+from ortrim.devices.farms.polling import FarmLimits, FarmStage, Overdue, Seen, Transient, follow, pause, persist
 from ortrim.errors import Diagnostic, NetworkError
 
 LOST = NetworkError("farm-unreachable", "cannot be reached")

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from ortrim.base.command import Completed
+from ortrim.devices.farms.farm import FarmJob
 from ortrim.devices.farms.firebase import FirebaseFarm, Gcloud
 from ortrim.devices.harness import encode
 from ortrim.errors import Diagnostic, ExitCode, ToolError, VerifyError
-from ortrim.verify.batch import FarmJob
 from recorded_gcloud import recorded
 
 AXIS = "MediumPhone.arm-34-en-portrait"

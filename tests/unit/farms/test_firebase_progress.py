@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ortrim.devices.farms.farm import FarmJob
 from ortrim.devices.farms.firebase import FirebaseMatrix
 from ortrim.devices.farms.firebase_answers import FirebaseDevice, MatrixProgress, time_limit
 from ortrim.errors import NetworkError, VerifyError
-from ortrim.verify.batch import FarmJob
 from recorded_gcloud import recorded
 
 JOB = FarmJob(

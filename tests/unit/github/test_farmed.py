@@ -8,13 +8,13 @@ import pytest
 from fake_programs import FakePrograms, fake_programs
 from ortrim.base.checksums import SUMS
 from ortrim.base.console import Console
+from ortrim.devices.harness_gradle import COMMANDS, VERSIONS
 from ortrim.errors import ExitCode, PlanError, StorageError, ToolError, VerifyError
 from ortrim.github import jobs
 from ortrim.github.jobs import FARMED_MARK, TARGET, compile_app, require_farm_target, verify_on_farms
 from ortrim.github.workflow_files import GRADLE, WorkflowInputs
 from ortrim.planning.planned import make_planned, target_folder
 from ortrim.planning.request import Request
-from ortrim.platforms.android.harness import COMMANDS, VERSIONS
 from ortrim.report.write import write_reports
 from ortrim.verify.reports import DeviceFailure, VerifyReport
 from pipeline_stages import Stages

@@ -11,14 +11,14 @@ from ortrim.base.emulators import EMULATIONS, Emulation
 from ortrim.base.json import to_data
 from ortrim.base.tools import InstalledTool, Tool
 from ortrim.buildspec.targets import TARGETS, OperatingSystem
+from ortrim.devices import simctl
+from ortrim.devices.adb import AdbListing
+from ortrim.devices.mac import mac_host
 from ortrim.devices.names import ListedDevice
 from ortrim.errors import ToolError
 from ortrim.planning import devices as listing
 from ortrim.planning.devices import fetch_machines, list_devices
 from ortrim.planning.doctor import FARM_CHECKS
-from ortrim.platforms.android.adb import AdbListing
-from ortrim.platforms.apple import simctl
-from ortrim.platforms.apple.devices import mac_host
 
 DATA = Path(__file__).parents[1] / "platforms" / "apple" / "data"
 

@@ -9,13 +9,13 @@ import pytest
 
 from device_samples import HEAD, REPORT
 from harness_farm import URL, FakeFarm, carry_out
+from ortrim.devices.farms.farm import FarmDevice
 from ortrim.devices.harness import HarnessContent
 from ortrim.devices.names import DeviceName
 from ortrim.errors import VerifyError
 from ortrim.models.models import PreparedModel
 from ortrim.parity.inputs import save_array
 from ortrim.parity.measurements import Verdict
-from ortrim.verify.batch import FarmDevice
 from ortrim.verify.measure import Baseline
 from ortrim.verify.verification import Task, verify_on, verify_target
 from sample_tasks import IDENTITY, REFERENCE, SAVED, sample_task

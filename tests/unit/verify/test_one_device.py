@@ -13,6 +13,7 @@ from ortrim.base.json import from_json, to_json
 from ortrim.buildspec.buildspec import Budgets
 from ortrim.devices.qemu_system import QemuSystem
 from ortrim.devices.several import CooledDevice
+from ortrim.devices.simctl import SimulatorDevice
 from ortrim.errors import VerifyError
 from ortrim.models.models import PreparedModel
 from ortrim.parity.inputs import save_array
@@ -20,7 +21,6 @@ from ortrim.parity.measurements import Coverage, Verdict
 from ortrim.parity.reference import CaseOutputs, SavedOutputs
 from ortrim.parity.runner import RunnerOutput, RunRequest
 from ortrim.parity.runner_output import OF_ONE_MODEL, TRACE, RunnerEnded
-from ortrim.platforms.apple.simctl import SimulatorDevice
 from ortrim.verify import verification
 from ortrim.verify.measure import Baseline, device_folder
 from ortrim.verify.reports import DeviceReport

@@ -23,6 +23,8 @@ from ortrim.base.console import Console
 from ortrim.base.json import to_json
 from ortrim.buildspec.buildspec import Budgets
 from ortrim.devices.device import Device
+from ortrim.devices.devicectl import open_phone
+from ortrim.devices.farms.farm import FarmDevice
 from ortrim.devices.harness import HarnessContent, PhoneApp
 from ortrim.devices.host import Host
 from ortrim.devices.names import DeviceName
@@ -31,10 +33,8 @@ from ortrim.devices.several import CooledDevice
 from ortrim.models.models import PreparedModel
 from ortrim.parity.inputs import save_array
 from ortrim.parity.measurements import HostFacts
-from ortrim.platforms.apple.devicectl import open_phone
 from ortrim.report.markdown import markdown_report
 from ortrim.report.terminal import terminal_report
-from ortrim.verify.batch import FarmDevice
 from ortrim.verify.measure import Baseline
 from ortrim.verify.reports import VerifyReport
 from ortrim.verify.verification import ModelUnderTest, Task, verify_target

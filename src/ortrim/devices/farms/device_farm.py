@@ -27,7 +27,8 @@ from ortrim.devices.farms.device_farm_account import (
     short,
     specification,
 )
-from ortrim.devices.farms.farm import FarmLimits, FarmStage, FarmTimeouts, Overdue, Seen, follow, pause
+from ortrim.devices.farms.farm import FarmJob, FarmRun, Tell
+from ortrim.devices.farms.polling import FarmLimits, FarmStage, FarmTimeouts, Overdue, Seen, follow, pause
 from ortrim.devices.farms.results import (
     LARGEST_ARCHIVE,
     LARGEST_LOG,
@@ -44,7 +45,6 @@ from ortrim.devices.farms.results import (
     unpack_results,
 )
 from ortrim.errors import Diagnostic, NetworkError, VerifyError
-from ortrim.verify.batch import FarmJob, FarmRun, Tell
 
 if TYPE_CHECKING:
     from types_boto3_devicefarm.client import DeviceFarmClient

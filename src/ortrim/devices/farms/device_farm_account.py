@@ -19,10 +19,10 @@ from string import Template
 from typing import TYPE_CHECKING, Final, Literal, TypeVar
 
 from ortrim.base.http import TIMEOUT_SECONDS, TransportError
-from ortrim.devices.farms.farm import FarmLimits, FarmStage, FarmTimeouts, Overdue, Seen, Transient, follow, persist
+from ortrim.devices.farms.farm import Tell
+from ortrim.devices.farms.polling import FarmLimits, FarmStage, FarmTimeouts, Overdue, Seen, Transient, follow, persist
 from ortrim.devices.farms.results import keep_addresses_out_of_logs, may_pass, send_file
 from ortrim.errors import Diagnostic, NetworkError, ToolError, VerifyError
-from ortrim.verify.batch import Tell
 
 if TYPE_CHECKING:
     import boto3

@@ -1,120 +1,175 @@
-"""Waiting for a farm: asking again and again without asking too much, giving up in time, and hearing of Ctrl-C."""
+"""What every device farm offers: to run an app's instrumentation on one of its devices and bring back the files.
 
-import time
-from collections.abc import Callable
+- A device of a farm: all runs are requested beforehand, done in one job, and then answered one by one.
+"""
+
+import dataclasses
+import secrets
+import shutil
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from enum import Enum, auto
-from typing import Final, Generic, TypeVar
+from pathlib import Path
+from typing import Final, Protocol
 
-from ortrim.base.command import stop_request
-from ortrim.errors import Diagnostic
-from ortrim.verify.batch import Tell
+from ortrim.base.files import storage_errors
+from ortrim.devices.facts import NOT_THROTTLED, Thermal, throttling_text
+from ortrim.devices.harness import (
+    Answers,
+    HarnessApks,
+    HarnessContent,
+    HarnessResults,
+    batch_seconds,
+    harness_content,
+    read_results,
+)
+from ortrim.parity.measurements import HostFacts
+from ortrim.parity.runner import RunnerOutput, RunRequest
 
-Facts = TypeVar("Facts")
-
-ASKED_SECONDS: Final = 0.2
-"""How long a thread sleeps before it asks whether it is to stop: only the main thread is interrupted by Ctrl-C."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class FarmTimeouts:
-    """How often a farm is queried, and the pauses after which a lost connection is tried again.
-
-    A farm ends a run that takes too long; only when it has not done so after `grace_seconds` more is it done from here.
-    """
-
-    interval_seconds: float = 15.0
-    pauses: tuple[float, ...] = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
-    grace_seconds: float = 300.0
-
-
-class Transient(Exception):
-    """A failure that may be gone the next time: `diagnostic` says what it is if it is not."""
-
-    def __init__(self, diagnostic: Diagnostic) -> None:
-        super().__init__(diagnostic.what)
-        self.diagnostic = diagnostic
-
-
-class FarmStage(Enum):
-    """How far a run has come."""
-
-    WAITING = auto()
-    RUNNING = auto()
-    DONE = auto()
+Tell = Callable[[str], None]
+"""Takes what the farm is doing, in a few words: `uploading app.apk`, `waiting for a device`, `running`."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Seen(Generic[Facts]):
-    """What was seen of a run: its stage, a few words for the user, and what the farm said."""
+class FarmJob:
+    """One run of an instrumentation on one device.
 
-    stage: FarmStage
-    words: str
-    facts: Facts
+    `name` is what the farm lists the run under, another for each. `device` is in the farm's own words
+    (`MediumPhone.arm-34`, `voice/phones`). `results` is the folder on the device whose files are wanted, and
+    `destination` a folder of this machine that is not there yet. After `timeout_seconds` on the device the farm ends
+    the run; waiting for a free one is not counted, and ends after `queue_seconds`.
+    """
+
+    name: str
+    app: Path
+    test: Path
+    device: str
+    results: str
+    destination: Path
+    timeout_seconds: float = 900.0
+    queue_seconds: float = 3600.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class FarmLimits:
-    """How long a run may wait for a device, and how long it may then take."""
+class FarmRun:
+    """A run that ended with a verdict of the instrumentation's own: whether it passed, and its files.
 
-    queue_seconds: float
-    run_seconds: float
-
-
-class Overdue(Exception):
-    """A run has taken longer than it may; `stage` says at what."""
-
-    def __init__(self, stage: FarmStage, seconds: float) -> None:
-        super().__init__(f"{stage.name.lower()} for more than {seconds:g} seconds")
-        self.stage = stage
-        self.seconds = seconds
-
-
-def pause(seconds: float) -> None:
-    """Sleep; raises `KeyboardInterrupt` when this thread is asked to stop."""
-    request = stop_request()
-    ends = time.monotonic() + seconds
-    while True:
-        if request is not None:
-            request.check()
-        left = ends - time.monotonic()
-        if left <= 0:
-            return
-        time.sleep(left if request is None else min(left, ASKED_SECONDS))
-
-
-def persist(ask: Callable[[], Facts], pauses: tuple[float, ...] = ()) -> Facts:
-    """Return what `ask` returns; call it again after each pause as long as it raises `Transient`.
-
-    Raises the last one's diagnostic, and what else `ask` raises. Without pauses it is called once.
+    `device` is the one that ran it in the farm's words, which may be any of several; `url` is where a person sees the
+    run; each is empty when the farm does not say. `folder` holds what lay in the job's `results`, and nothing else;
+    `log` is the device's log when the farm keeps one, beside it.
     """
-    for seconds in pauses:
-        try:
-            return ask()
-        except Transient:
-            pause(seconds)
-    try:
-        return ask()
-    except Transient as failure:
-        raise failure.diagnostic from None
+
+    passed: bool
+    device: str
+    folder: Path
+    log: Path | None
+    url: str
+    seconds: float
 
 
-def follow(look: Callable[[], Seen[Facts]], limits: FarmLimits, interval_seconds: float, tell: Tell) -> Facts:
-    """Query a run until it has ended, and report every change; return the farm's last answer.
+class Farm(Protocol):
+    """A farm, reached with the credentials that its own tools use."""
 
-    A run that has once begun counts as running from then on. Raises `Overdue`, and what `look` raises.
+    @property
+    def name(self) -> str:
+        """Name on the command line, before the colon: `firebase`, `devicefarm`."""
+
+    def run(self, job: FarmJob, tell: Tell) -> FarmRun:
+        """Run a job to its end, and remove from the farm what costs or counts against a quota where it can be removed.
+
+        Interrupted, it stops the run there. Leaves nothing at the destination when it raises. Raises `VerifyError`,
+        whose `where` names farm and device: `farm-credentials`, `farm-project` (none is set, unknown or without the
+        services it needs), `farm-device-unknown`, `farm-quota`, `farm-refused` (an app it does not take),
+        `farm-inconclusive`, `farm-unsupported` (an app that the device cannot run), `farm-failed` (its
+        infrastructure), `farm-timeout` (the run, or waiting for a device), `farm-cancelled`, `farm-results-missing`;
+        `NetworkError` `farm-unreachable` (nothing was started, or it is not known what became of it) and
+        `farm-upload-lost`; `ToolError` for a program that is absent or too old; `StorageError`.
+        """
+
+
+RESULTS_FOLDER: Final = "/sdcard/Download/ortrim"
+"""Where farms look for results: an app may write there on every version of Android, and farms may read there."""
+INSTALL_SECONDS: Final = 300.0
+"""For installing and starting the app, laying out its files, and printing the results."""
+
+MakeApks = Callable[[HarnessContent], HarnessApks]
+"""Makes the app that carries what it is given, or raises a `Diagnostic` that says how to make it."""
+
+
+class FarmDevice:
+    """A device of a farm, in the farm's words, on which nothing runs before `prepare`.
+
+    What came back stays in `folder`, which is ours alone; after `prepare`, `url` is where the farm shows the run, and
+    `log` the device's log, of farms that have them. `heat` says why its times are not meaningful, empty while
+    they are. Whether it is a phone or an emulator is known after `prepare`.
     """
-    stage, since, told = FarmStage.WAITING, time.monotonic(), ""
-    while True:
-        seen = look()
-        if seen.words != told:
-            told = seen.words
-            tell(told)
-        if seen.stage is FarmStage.DONE:
-            return seen.facts
-        if seen.stage is FarmStage.RUNNING and stage is FarmStage.WAITING:
-            stage, since = FarmStage.RUNNING, time.monotonic()
-        seconds = limits.queue_seconds if stage is FarmStage.WAITING else limits.run_seconds
-        if time.monotonic() - since >= seconds:
-            raise Overdue(stage, seconds)
-        pause(interval_seconds)
+
+    memory_meaningful = True
+
+    def __init__(
+        self, *, farm: Farm, device: str, make_apks: MakeApks, folder: Path, tell: Tell = lambda _: None
+    ) -> None:
+        self.name = f"{farm.name}:{device}"
+        self.time_meaningful = True
+        self.heat = ""
+        self.url = ""
+        self.log: Path | None = None
+        self._farm = farm
+        self._device = device
+        self._make_apks = make_apks
+        self._folder = folder
+        self._tell = tell
+        self._answers: Answers | None = None
+
+    def prepare(self, requests: Sequence[RunRequest]) -> None:
+        """Run all requests on the device, in this order; what they ended with is `run`'s to say.
+
+        Raises what `make_apks` and `Farm.run` raise, and `VerifyError` as `read_results` does.
+        """
+        content = harness_content(requests)
+        run = self._farm.run(self._job(content, batch_seconds(requests) + INSTALL_SECONDS), self._tell)
+        self.url, self.log = run.url, run.log
+        if run.device:
+            self._tell(f"it ran on {run.device}")
+        about = ", ".join(filter(None, (run.device, run.url)))
+        where = f"{self.name} ({about})" if about else self.name
+        results = read_results(run.folder, content, where, run.log)
+        self._answers = Answers(device=self.name, where=where, folder=run.folder, results=results, requests=requests)
+        self._judge_time(results)
+
+    def facts(self) -> HostFacts:
+        """Describe the device as it was after the runs."""
+        assert self._answers is not None, "prepare comes first"
+        return dataclasses.replace(
+            self._answers.results.host, memory_meaningful=self.memory_meaningful, time_meaningful=self.time_meaningful
+        )
+
+    def run(self, request: RunRequest) -> RunnerOutput:
+        """Return what a request ended with that `prepare` was told of, as `Answers.next` does and raises."""
+        assert self._answers is not None, "prepare comes first"
+        return self._answers.next(request)
+
+    def close(self) -> None:
+        """Leave everything as it is: the farm has cleaned up behind the run."""
+
+    def _job(self, content: HarnessContent, seconds: float) -> FarmJob:
+        apks = self._make_apks(content)
+        with storage_errors(self._folder):
+            if self._folder.exists():
+                shutil.rmtree(self._folder)
+            self._folder.parent.mkdir(parents=True, exist_ok=True)
+        return FarmJob(
+            name=f"ortrim-{secrets.token_hex(6)}",
+            app=apks.app,
+            test=apks.test,
+            device=self._device,
+            results=RESULTS_FOLDER,
+            destination=self._folder,
+            timeout_seconds=seconds,
+        )
+
+    def _judge_time(self, results: HarnessResults) -> None:
+        """Mark times that mean nothing: an emulator's, and those of a phone that throttled."""
+        hottest = max((run.thermal for run in results.runs), default=NOT_THROTTLED)
+        if hottest > NOT_THROTTLED:
+            self.heat = throttling_text(Thermal(status=hottest, battery_celsius=None))
+        self.time_meaningful = not self.heat and results.host.kind == "physical"

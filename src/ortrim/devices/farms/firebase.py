@@ -22,6 +22,7 @@ from typing import Final
 from ortrim.base.command import Completed, run, termination_raises, watch
 from ortrim.base.files import storage_errors, write_atomically
 from ortrim.base.tools import Tool, require
+from ortrim.devices.farms.farm import FarmJob, FarmRun, Tell
 from ortrim.devices.farms.firebase_answers import (
     FirebaseDevice,
     MatrixProgress,
@@ -36,7 +37,6 @@ from ortrim.devices.farms.results import LOG as DEVICE_LOG
 from ortrim.devices.harness import crash
 from ortrim.devices.remote import copy_files
 from ortrim.errors import Diagnostic, NetworkError, ToolError, VerifyError
-from ortrim.verify.batch import FarmJob, FarmRun, Tell
 
 GCLOUD: Final = Tool(name="gcloud", package="google-cloud-cli", minimum=(402, 0, 0))
 """402.0.0 of September 2022 is the first with `gcloud storage` for everybody (its release notes)."""

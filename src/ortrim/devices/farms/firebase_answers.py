@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from ortrim.base.command import Completed
+from ortrim.devices.farms.farm import FarmJob, Tell
 from ortrim.errors import Diagnostic, NetworkError, StorageError, VerifyError
-from ortrim.verify.batch import FarmJob, Tell
 
 NAME: Final = re.compile(
     r"(?P<model>[\w.+-]+?)-(?P<version>[A-Za-z0-9.]+)(?:-(?P<locale>[A-Za-z]\w*)-(?P<orientation>portrait|landscape))?",

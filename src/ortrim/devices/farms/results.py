@@ -16,10 +16,10 @@ from ortrim.base.cache import publish_folder
 from ortrim.base.command import stop_request
 from ortrim.base.files import require_writable, storage_errors
 from ortrim.base.http import TransportError, as_it_is, chunks, new_session, opened, opened_at_last
-from ortrim.devices.farms.farm import Transient, persist
+from ortrim.devices.farms.farm import FarmJob, FarmRun
+from ortrim.devices.farms.polling import Transient, persist
 from ortrim.devices.harness import BrokenTransport, crash, decode
 from ortrim.errors import NetworkError, StorageError, VerifyError
-from ortrim.verify.batch import FarmJob, FarmRun
 
 CHUNK_BYTES: Final = 1 << 18
 TRANSIENT: Final = frozenset({0, 408, 425, 429, 500, 502, 503, 504})

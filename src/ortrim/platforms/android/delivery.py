@@ -13,10 +13,11 @@ from ortrim.compiling.plan import BuildJob
 from ortrim.compiling.size.library import library_size
 from ortrim.devices.device import Device
 from ortrim.devices.emulators import FARM_FORMS
+from ortrim.errors import VerifyError
 from ortrim.models.full_runtime import FullRuntime
 from ortrim.package.aar_contents import AarFacts, AbiSize, read_aar
 from ortrim.package.manifest import PackageInputs
-from ortrim.parity.measurements import Comparison, Gate, Verdict
+from ortrim.parity.measurements import Comparison, Gate, HostFacts, Verdict
 from ortrim.platforms.android.aar import (
     FOLDERS,
     AarInputs,
@@ -25,12 +26,12 @@ from ortrim.platforms.android.aar import (
     companions_of,
     make_android_package,
 )
-from ortrim.platforms.android.adb import require_fitting
 from ortrim.platforms.android.gates import check_aar, require_sound_aar
 from ortrim.platforms.android.jni import JAVA, Jdk, JniLibrary, build_jni_library, chosen_jdk
 from ortrim.platforms.android.rules import Promise
 from ortrim.platforms.delivery import Packaging, Verifying, tensor_gates
 from ortrim.verify.measure import NO_SIZE, Baseline
+from ortrim.verify.reports import NOT_FOR_DEVICE
 from ortrim.verify.verification import Delivery
 
 
@@ -156,7 +157,7 @@ class Phones(Verifying):
         return super().refusal(target, kind) if kind in {"host", "simctl", "devicectl"} else ""
 
     def require_fitting(self, device: Device, target: Target, job: BuildJob | None) -> None:
-        """Refuse a phone of another ABI, or older than the job's API level. Raises as `adb.require_fitting` does."""
+        """Refuse a phone of another ABI, or older than the job's API level. Raises as `require_fitting` does."""
         api = job.android.api if job and job.android else None
         require_fitting(device.facts(), device.name, target, api)
 
@@ -164,3 +165,24 @@ class Phones(Verifying):
         """Return none, and say why."""
         name = "none: no official package for Android is pinned"
         return Baseline(library=None, name=name), NO_SIZE
+
+
+def require_fitting(host: HostFacts, name: str, target: Target, api: int | None) -> None:
+    """Refuse a device whose ABIs or API level are not a target's, before anything is pushed to it.
+
+    `api` is the level that the library needs; levels that are not known are not compared. Raises `VerifyError`
+    `not-for-this-device`.
+    """
+    abi, known = target.identifier.removeprefix("android-"), tuple(filter(None, host.abi.split(",")))
+    if abi not in known:
+        what = f"this library is for {abi}, and the device runs {', '.join(known) or 'an unknown ABI'}"
+        hint = f"name a device or an emulator of that ABI too, or choose its own: --target {_offered(known)}"
+        raise VerifyError(NOT_FOR_DEVICE, what, where=name, hint=hint)
+    if api is not None and host.api_level is not None and host.api_level < api:
+        what = f"this library needs API level {api}, and the device has {host.api_level} ({host.os_version})"
+        hint = "name a newer device, or lower android.api in the buildspec"
+        raise VerifyError(NOT_FOR_DEVICE, what, where=name, hint=hint)
+
+
+def _offered(abis: tuple[str, ...]) -> str:
+    return f"android-{abis[0]}" if abis else "android-arm64-v8a"

@@ -3,9 +3,9 @@ from pathlib import Path
 
 import pytest
 
+from ortrim.devices import adb
+from ortrim.devices.adb import find_adb
 from ortrim.errors import ExitCode, ToolError
-from ortrim.platforms.android import adb
-from ortrim.platforms.android.adb import find_adb
 
 VERSION = "echo 'Android Debug Bridge version 1.0.41'; echo 'Version 29.0.6-debian'"
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ortrim.platforms.android.adb import adb_error, known_error, state_error
+from ortrim.devices.adb import adb_error, known_error, state_error
 
 DATA = Path(__file__).parent / "data" / "adb"
 

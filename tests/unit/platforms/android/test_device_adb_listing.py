@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ortrim.devices.adb import AdbListing, choose, read_listing
 from ortrim.errors import Diagnostic, ExitCode
-from ortrim.platforms.android.adb import AdbListing, choose, read_listing
 
 DATA = Path(__file__).parent / "data" / "adb"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ortrim.platforms.android.adb import server_version
+from ortrim.devices.adb import server_version
 
 
 @contextmanager

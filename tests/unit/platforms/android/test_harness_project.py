@@ -9,8 +9,8 @@ from types import MappingProxyType
 import pytest
 
 from ortrim.devices.harness import PROJECT_ASSET, REQUESTS_ASSET, RUNNER_LIBRARY, HarnessContent
+from ortrim.devices.harness_gradle import APP, TEST, HarnessInputs, find_apks, make_harness
 from ortrim.errors import Diagnostic, ExitCode, PackageError, StorageError, VerifyError
-from ortrim.platforms.android.harness import APP, TEST, HarnessInputs, find_apks, make_harness
 
 GOLDEN = Path(__file__).parent / "data" / "harness"
 REQUESTS = '{"schema": "ortrim-requests/1", "runs": [{}, {}]}\n'

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from device_samples import sample_request
+from ortrim.devices import mac
+from ortrim.devices.mac import SURVEY, MacHost, mac_host
 from ortrim.errors import ExitCode, UsageError, VerifyError
-from ortrim.platforms.apple import devices as mac
-from ortrim.platforms.apple.devices import SURVEY, MacHost, mac_host
 
 DATA = Path(__file__).parent / "data" / "mac"
 

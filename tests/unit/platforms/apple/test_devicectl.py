@@ -10,10 +10,10 @@ import pytest
 from device_samples import REPORT, sample_request
 from failing_runs import refused
 from fake_xcrun import FakeXcrun
+from ortrim.devices.devicectl import PhoneDevice, open_phone
 from ortrim.devices.harness import HarnessContent, PhoneApp
 from ortrim.errors import Diagnostic, ExitCode, VerifyError
 from ortrim.parity.runner import RunRequest
-from ortrim.platforms.apple.devicectl import PhoneDevice, open_phone
 
 DATA = Path(__file__).parent / "data" / "devicectl"
 IDENTIFIER = "6986451F-0000-48DE-A70E-45E06E1F1446"
@@ -188,7 +188,7 @@ def test_an_app_that_the_phone_does_not_take(tmp_path: Path) -> None:
 
 def test_a_run_without_an_end_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With devicectl ends the app that it started."""
-    monkeypatch.setattr("ortrim.platforms.apple.devicectl.START_SECONDS", 0.0)
+    monkeypatch.setattr("ortrim.devices.devicectl.START_SECONDS", 0.0)
     phone = Phone(tmp_path / "phone", launch="exec sleep 600")
     request = sample_request(tmp_path, seconds=0.3)
     assert refused(phone.prepared(request), request).code == "runner-timeout"
@@ -196,7 +196,7 @@ def test_a_run_without_an_end_is_stopped(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_a_phone_that_answers_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A copy without an end means that the phone is lost."""
-    monkeypatch.setattr("ortrim.platforms.apple.devicectl.COPY_SECONDS", 0.3)
+    monkeypatch.setattr("ortrim.devices.devicectl.COPY_SECONDS", 0.3)
     phone = Phone(tmp_path / "phone", copy="exec sleep 600")
     request = sample_request(tmp_path)
     assert refused(phone.prepared(request), request).code == "device-lost"

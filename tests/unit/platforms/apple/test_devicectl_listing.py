@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ortrim.devices.devicectl import Phone, choose_phone, read_phones
 from ortrim.errors import Diagnostic, ExitCode, UsageError, VerifyError
-from ortrim.platforms.apple.devicectl import Phone, choose_phone, read_phones
 
 LIST = (Path(__file__).parent / "data" / "devicectl" / "list.json").read_text(encoding="utf-8")
 

@@ -18,8 +18,8 @@ import pytest
 
 from ortrim.base.files import shipped_folder
 from ortrim.devices.harness import PROJECT_ASSET, REQUESTS_ASSET, HarnessContent
+from ortrim.devices.harness_xcode import APP, RUNNER_FLAGS, PhoneHarness, find_app, make_phone_harness
 from ortrim.errors import Diagnostic, ExitCode, PackageError, StorageError
-from ortrim.platforms.apple.harness import APP, RUNNER_FLAGS, PhoneHarness, find_app, make_phone_harness
 
 REQUESTS = '{"schema": "ortrim-requests/1", "runs": [{}, {}]}\n'
 TOKEN = re.compile(r'\s*(?://[^\n]*\n)?\s*("(?:[^"\\]|\\.)*"|[{}()=;,]|[\w$./+:-]+)')

@@ -7,10 +7,10 @@ import pytest
 
 from device_samples import sample_request
 from fake_xcrun import FakeXcrun
+from ortrim.devices import devicectl
 from ortrim.devices.names import DeviceName
 from ortrim.errors import VerifyError
 from ortrim.pipeline.verification import phone_device
-from ortrim.platforms.apple import devicectl
 from sample_plans import sample_plan
 
 LIST = Path(__file__).parent / "data" / "devicectl" / "list.json"

@@ -12,11 +12,11 @@ import pytest
 from device_samples import sample_request
 from failing_runs import refused
 from fake_xcrun import FakeXcrun, complains, simulators
+from ortrim.devices import mac as mac_processes
+from ortrim.devices import simctl
+from ortrim.devices.simctl import SimulatorDevice, open_simulator
 from ortrim.errors import Diagnostic, ExitCode
 from ortrim.parity import measurements
-from ortrim.platforms.apple import devices as mac_processes
-from ortrim.platforms.apple import simctl
-from ortrim.platforms.apple.simctl import SimulatorDevice, open_simulator
 
 DATA = Path(__file__).parent / "data" / "simctl"
 NEW = DATA / "list-xcode26.json"

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ortrim.devices.simctl import Simulator, SimulatorModel, Simulators, choose_simulator, read_simulators
 from ortrim.errors import Diagnostic, ExitCode, UsageError, VerifyError
-from ortrim.platforms.apple.simctl import Simulator, SimulatorModel, Simulators, choose_simulator, read_simulators
 
 DATA = Path(__file__).parent / "data" / "simctl"
 OLD = (DATA / "list-xcode13.json").read_text(encoding="utf-8")

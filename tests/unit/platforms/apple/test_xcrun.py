@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from ortrim.devices.xcrun import find_xcrun
 from ortrim.errors import ExitCode, ToolError
-from ortrim.platforms.apple.xcode import find_xcrun
 
 
 def installed(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:

@@ -1,9 +1,9 @@
 import pytest
 
+from ortrim.devices.adb import known_error
 from ortrim.devices.remote import VARIABLES, base_folder, other_folder
 from ortrim.devices.ssh import known_error as known_ssh_error
 from ortrim.errors import ExitCode, UsageError
-from ortrim.platforms.android.adb import known_error
 
 
 @pytest.fixture(autouse=True)

@@ -11,10 +11,10 @@ import pytest
 
 from device_samples import GOOD, REPORT, sample_request
 from harness_farm import DEVICE, PHONE, URL, FakeFarm, Work, carry_out, write_results
+from ortrim.devices.farms.farm import INSTALL_SECONDS, FarmDevice
 from ortrim.devices.harness import MOST_SECONDS, HarnessContent
 from ortrim.errors import ExitCode, NetworkError, VerifyError
 from ortrim.parity.runner import RunRequest
-from ortrim.verify.batch import INSTALL_SECONDS, FarmDevice
 
 PHYSICAL_MINUTES = 45
 """The longest run on a phone of Test Lab's, as `gcloud firebase test android run --help` has it; the least of all."""

@@ -11,11 +11,11 @@ from typing import Final
 from ortrim.base.files import shipped_folder, storage_errors
 from ortrim.buildspec.targets import APPLE_ARCHITECTURES
 from ortrim.compiling.plan import BuildJob
+from ortrim.devices.devicectl import ARCHIVE
 from ortrim.devices.harness import PROJECT_ASSET, REQUESTS_ASSET, HarnessContent, PhoneApp
 from ortrim.errors import VerifyError
 from ortrim.package.package import project_files, project_paths, stamp_of
 from ortrim.package.packing import PackagedFile, check_paths, write_in_place
-from ortrim.platforms.apple.devicectl import ARCHIVE
 
 TEMPLATES: Final = "apple/harness"
 MAIN: Final = "Harness"

@@ -4,7 +4,6 @@
 - What adb and devices say when something is wrong, as diagnostics. Pure.
 - The devices that adb sees, and which of them is meant. Pure.
 - The adb server that is running already, asked without starting one and without ending it.
-- Whether a device that was opened runs what is built for an Android target: one ABI of several, from some level on.
 """
 
 import os
@@ -18,15 +17,12 @@ from typing import Final
 
 from ortrim.base.command import Completed, run
 from ortrim.base.tools import Tool, require
-from ortrim.buildspec.targets import Target
 from ortrim.devices.facts import ANDROID_SURVEY, THERMAL_SURVEY, adb_host, adb_thermal
 from ortrim.devices.remote import Probes, base_folder, other_folder, probed_machine
 from ortrim.devices.remote_shell import run_marked
 from ortrim.devices.several import CooledDevice
 from ortrim.errors import Diagnostic, ToolError, UsageError, VerifyError
-from ortrim.parity.measurements import HostFacts
 from ortrim.parity.runner import MOST_PRINTED_BYTES
-from ortrim.verify.reports import NOT_FOR_DEVICE
 
 DEFAULT_PORT: Final = 5037
 ANSWER_SECONDS: Final = 3.0
@@ -394,24 +390,3 @@ def open_adb(
     transport = AdbTransport(client, choose(adb_devices(client), serial).serial)
     machine = probed_machine(transport, PROBES, name=f"adb:{transport.serial}", base=base, cores=cores)
     return CooledDevice(machine, announce)
-
-
-def require_fitting(host: HostFacts, name: str, target: Target, api: int | None) -> None:
-    """Refuse a device whose ABIs or API level are not a target's, before anything is pushed to it.
-
-    `api` is the level that the library needs; levels that are not known are not compared. Raises `VerifyError`
-    `not-for-this-device`.
-    """
-    abi, known = target.identifier.removeprefix("android-"), tuple(filter(None, host.abi.split(",")))
-    if abi not in known:
-        what = f"this library is for {abi}, and the device runs {', '.join(known) or 'an unknown ABI'}"
-        hint = f"name a device or an emulator of that ABI too, or choose its own: --target {_offered(known)}"
-        raise VerifyError(NOT_FOR_DEVICE, what, where=name, hint=hint)
-    if api is not None and host.api_level is not None and host.api_level < api:
-        what = f"this library needs API level {api}, and the device has {host.api_level} ({host.os_version})"
-        hint = "name a newer device, or lower android.api in the buildspec"
-        raise VerifyError(NOT_FOR_DEVICE, what, where=name, hint=hint)
-
-
-def _offered(abis: tuple[str, ...]) -> str:
-    return f"android-{abis[0]}" if abis else "android-arm64-v8a"

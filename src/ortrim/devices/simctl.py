@@ -6,6 +6,7 @@
 """
 
 import dataclasses
+import platform
 import re
 import secrets
 import tempfile
@@ -21,19 +22,21 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from ortrim.base.command import Completed
 from ortrim.base.files import storage_errors
 from ortrim.base.json import from_json
-from ortrim.buildspec.targets import APPLE_ARCHITECTURES, TARGETS, OperatingSystem, Target
+from ortrim.binaries.apple import SIMULATOR
+from ortrim.buildspec.targets import APPLE_ARCHITECTURES, TARGETS, Target
 from ortrim.devices.device import not_startable
+from ortrim.devices.devicectl import CONNECT_HINT, DEVICECTL, Phone, list_phones
+from ortrim.devices.emulators import DARWIN, has_processor_of
 from ortrim.devices.host import absolute
+from ortrim.devices.mac import kill_with, mac_facts
 from ortrim.devices.names import ListedDevice
 from ortrim.devices.remote import text_of
 from ortrim.devices.remote_shell import signalled
+from ortrim.devices.xcrun import Xcrun, find_xcrun
 from ortrim.errors import Diagnostic, ToolError, UsageError, VerifyError
 from ortrim.parity import measurements
 from ortrim.parity.runner import RunnerOutput, RunRequest, runner_words
 from ortrim.parity.runner_output import read_output, within_limits
-from ortrim.platforms.apple.devicectl import CONNECT_HINT, DEVICECTL, Phone, list_phones
-from ortrim.platforms.apple.devices import is_simulated, kill_with, mac_facts, simulated_here
-from ortrim.platforms.apple.xcode import Xcrun, find_xcrun
 
 SIGNAL: Final = re.compile(r"^Child process terminated with signal (\d{1,2})\b", re.MULTILINE)
 LOST: Final = "the simulator disappeared while it was used"
@@ -345,6 +348,16 @@ SIMULATOR_FORM: Final = f"{SIMCTL}:[NAME]"
 PHONE_FORM: Final = f"{DEVICECTL}:[NAME]"
 
 
+def is_simulated(target: Target) -> bool:
+    """Whether a target's programs run in a simulator of a phone, and on no phone."""
+    return target.identifier.startswith(SIMULATOR)
+
+
+def simulated_here(target: Target) -> bool:
+    """Whether this is a Mac whose simulators run programs for a target."""
+    return is_simulated(target) and platform.system() == DARWIN and has_processor_of(target)
+
+
 def listed_simulators() -> ListedDevice:
     """Return the form of simulators' names, with which one is taken without a name."""
     targets = [target for target in TARGETS.values() if is_simulated(target)]
@@ -365,25 +378,20 @@ def _simulated(target: Target) -> str:
     raise VerifyError("no-simulator", "has no iOS for simulators", where="Xcode", hint=RUNTIME_HINT)
 
 
-def listed_phones() -> Iterator[ListedDevice]:
+def listed_phones(targets: tuple[str, ...]) -> Iterator[ListedDevice]:
     """Yield each phone that this Mac sees, or why it sees none. Raises nothing for what is missing."""
-    form = ListedDevice(name=PHONE_FORM, targets=_phone_targets())
+    form = ListedDevice(name=PHONE_FORM, targets=targets)
     try:
         seen = list_phones(find_xcrun(DEVICECTL))
     except Diagnostic as error:
         yield replace(form, problem=f"{error.where} {error.what}", remedy=error.hint.removeprefix("run: "))
         return
-    yield from map(_phone, seen)
+    yield from (_phone(each, targets) for each in seen)
     if not seen:
         yield replace(form, problem="this Mac sees no phone", remedy=CONNECT_HINT)
 
 
-def _phone(phone: Phone) -> ListedDevice:
+def _phone(phone: Phone, targets: tuple[str, ...]) -> ListedDevice:
     found = " · ".join(filter(None, (phone.model, phone.system)))
     name = f"{DEVICECTL}:{phone.name or phone.udid}"
-    return ListedDevice(name=name, targets=_phone_targets(), found=found, problem=phone.problem, remedy=phone.hint)
-
-
-def _phone_targets() -> tuple[str, ...]:
-    phones = (target for target in TARGETS.values() if target.system is OperatingSystem.IOS)
-    return tuple(target.identifier for target in phones if not is_simulated(target))
+    return ListedDevice(name=name, targets=targets, found=found, problem=phone.problem, remedy=phone.hint)

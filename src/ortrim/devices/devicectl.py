@@ -40,11 +40,11 @@ from ortrim.devices.harness import (
 )
 from ortrim.devices.harness import REQUESTED_OUTPUTS as HARNESS_REQUESTS_OUTPUTS
 from ortrim.devices.remote import LINKED, Payload, copy_files, make_payload, text_of
+from ortrim.devices.xcrun import Xcrun, find_xcrun
 from ortrim.errors import Diagnostic, ToolError, UsageError, VerifyError
 from ortrim.parity.measurements import HostFacts
 from ortrim.parity.runner import MOST_PRINTED_BYTES, RunnerOutput, RunRequest, endless_output, runner_words
 from ortrim.parity.runner_output import place_of, read_output, within_limits
-from ortrim.platforms.apple.xcode import Xcrun, find_xcrun
 
 Fault = tuple[str, str, str]
 """A diagnostic's code, what happened, and a hint."""

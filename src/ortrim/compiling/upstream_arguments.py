@@ -240,7 +240,7 @@ def folding_flags(job: BuildJob) -> tuple[str, ...]:
 
 
 def symbol_flags(job: BuildJob) -> tuple[str, ...]:
-    """Return what keeps the linker from leaving out symbols, which upstream asks it for; for frames, see `units.cmake`."""
+    """Return what keeps the linker from leaving out symbols, which upstream asks for; frames: see `units.cmake`."""
     return () if keeps_frames(job) else ("-Wl,--strip-debug",)
 
 

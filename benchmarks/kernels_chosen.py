@@ -19,8 +19,7 @@ from typing import Final
 from executed_code import Executed, code_symbols, read_executed, traced
 
 from ortrim.base.console import Console
-from ortrim.base.emulators import EMULATIONS
-from ortrim.base.tools import require
+from ortrim.base.tools import EMULATIONS, require
 from ortrim.binaries.link_map import MapSymbol
 from ortrim.cli.options import request_from
 from ortrim.compiling.containers.root_file_systems import machine_parts

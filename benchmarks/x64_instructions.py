@@ -25,10 +25,9 @@ from session_settings.subject import Built, find_build
 
 from ortrim.base.command import run
 from ortrim.base.console import Console
-from ortrim.base.emulators import Emulation
 from ortrim.base.files import shipped_folder
 from ortrim.base.scripts import packages_folder
-from ortrim.base.tools import Tool, require
+from ortrim.base.tools import Emulation, Tool, require
 from ortrim.buildspec.buildspec import as_the_official
 from ortrim.compiling.containers.root_file_systems import machine_parts
 from ortrim.devices.host import ENVIRONMENT

@@ -10,11 +10,10 @@ from session_settings.subject import Built, find_build
 
 from ortrim.base.command import run
 from ortrim.base.console import Console
-from ortrim.base.emulators import EMULATIONS, X64_USER
 from ortrim.base.files import shipped_folder, storage_errors
 from ortrim.base.json import from_json, to_json
 from ortrim.base.scripts import packages_folder
-from ortrim.base.tools import require
+from ortrim.base.tools import EMULATIONS, X64_USER, require
 from ortrim.buildspec.buildspec import SessionSettings
 from ortrim.compiling.containers.root_file_systems import machine_parts
 from ortrim.devices.host import Host

@@ -13,11 +13,10 @@ from ortrim.base.command import run
 from ortrim.base.files import sha256_of
 from ortrim.buildspec.targets import TARGETS
 from ortrim.compiling.containers.engines import BUILDAH, ImageBuild, UsableEngine, probe
-from ortrim.compiling.containers.executor import ImageRecipe, ready_image
-from ortrim.compiling.containers.runs import Command, build_image, run_in
+from ortrim.compiling.containers.executor import Command, ImageRecipe, build_image, ready_image, run_in
 from ortrim.compiling.toolchains import zig_toolchain
 from ortrim.errors import Diagnostic, SourcesError
-from ortrim.pins.images import IMAGES_FILE
+from ortrim.pins.shipped import IMAGES_FILE
 from ortrim.platforms import ANDROID, LINUX
 from ortrim.platforms.android.ndk import ndk_toolchain
 from refusing import refused

@@ -15,8 +15,7 @@ from ortrim.base.files import shipped_folder
 from ortrim.base.scripts import packages_folder
 from ortrim.binaries.android import PAGE_BYTES, NativeLibrary
 from ortrim.binaries.android_libraries import read_native_library
-from ortrim.binaries.elf import take_apart
-from ortrim.binaries.mini_debug_info import add_unwind_tables
+from ortrim.binaries.elf import add_unwind_tables, take_apart
 from ortrim.buildspec.build_options import PAST_DRIVER
 from ortrim.buildspec.buildspec import AndroidSpec
 from ortrim.buildspec.targets import ABIS, TARGETS

@@ -10,9 +10,8 @@ import pytest
 from ortrim.analysis.api.run import SESSION, AppApi, api_of
 from ortrim.base.command import run
 from ortrim.base.console import Console
-from ortrim.compiling.c_api import INFERENCE
-from ortrim.pins.runtime import runtime_pins
-from ortrim.pins.versions import default_version
+from ortrim.compiling.mechanisms import INFERENCE
+from ortrim.pins.runtime import default_version, runtime_pins
 from ortrim.sources.sources import fetch_sources
 
 pytestmark = pytest.mark.network

@@ -12,7 +12,7 @@ from apple_slices import RECORDED, TRIPLES, compile_slice, link_slices
 from ortrim.base.command import run
 from ortrim.base.console import Console
 from ortrim.base.scripts import packages_folder
-from ortrim.binaries.macho_image import macho_of
+from ortrim.binaries.macho import macho_of
 from ortrim.binaries.xcframework import read_xcframework
 from ortrim.buildspec.buildspec import AppleSpec
 from ortrim.cli.options import request_from

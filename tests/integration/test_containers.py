@@ -20,8 +20,17 @@ from ortrim.base.cache import cache_folder
 from ortrim.base.command import run
 from ortrim.binaries.elf import read_library
 from ortrim.compiling.containers.engines import ContainerOptions, ImageBuild, Mount, UsableEngine, engine_named, probe
-from ortrim.compiling.containers.executor import ContainerExecutor, ImageRecipe, container_place, ready_image
-from ortrim.compiling.containers.runs import Command, build_image, image_label, remove_leftovers, run_in
+from ortrim.compiling.containers.executor import (
+    Command,
+    ContainerExecutor,
+    ImageRecipe,
+    build_image,
+    container_place,
+    image_label,
+    ready_image,
+    remove_leftovers,
+    run_in,
+)
 from ortrim.compiling.native import NativeExecutor
 from ortrim.compiling.plan import BuildJob
 from ortrim.errors import Diagnostic, ExitCode, StorageError
@@ -211,7 +220,7 @@ def test_an_interruption_ends_the_command_and_its_children(ready: Ready) -> None
 KILLED_RUN: Final = """
 import sys
 from ortrim.compiling.containers.engines import engine_named, probe
-from ortrim.compiling.containers.runs import Command, run_in
+from ortrim.compiling.containers.executor import Command, run_in
 words = ("/bin/sh", "-c", "setsid sleep %s & sleep %s & echo started; wait")
 inside = Command(words=words, environment=(("PATH", "/usr/bin"),), folder="/", mounts=())
 run_in(probe(engine_named(sys.argv[1])), sys.argv[2], inside, lambda line: print(line, flush=True))
@@ -271,7 +280,7 @@ import sys
 from pathlib import Path
 from ortrim.compiling.containers.engines import ImageBuild
 from ortrim.compiling.containers.engines import engine_named, probe
-from ortrim.compiling.containers.runs import build_image, image_label
+from ortrim.compiling.containers.executor import build_image, image_label
 image = ImageBuild(context=Path(sys.argv[2]), tag=sys.argv[3])
 build_image(probe(engine_named(sys.argv[1])), image, Path(sys.argv[4]), lambda line: print(line, flush=True))
 """

@@ -8,8 +8,8 @@ from typing import Final
 import pytest
 
 from ortrim.base.command import run
-from ortrim.base.emulators import EMULATIONS
 from ortrim.base.scripts import packages_folder
+from ortrim.base.tools import EMULATIONS
 from ortrim.buildspec.targets import TARGETS, zig_cpu
 from ortrim.pins.shipped import tool_requirements
 

@@ -16,9 +16,8 @@ from ortrim.base.command import run
 from ortrim.base.console import Console
 from ortrim.base.files import shipped_folder
 from ortrim.base.scripts import packages_folder
-from ortrim.binaries.macho import MachSignature
+from ortrim.binaries.macho import MachSignature, read_macho
 from ortrim.binaries.macho_exports import signed_anew
-from ortrim.binaries.macho_image import read_macho
 from ortrim.parity.reference import reference_outputs
 from ortrim.pins.shipped import tool_requirements
 from ortrim.planning.planned import Planned, make_planned

@@ -10,9 +10,8 @@ import pytest
 from ortrim.base.command import run
 from ortrim.base.files import shipped_folder
 from ortrim.base.scripts import packages_folder
-from ortrim.binaries.macho import MachSignature
+from ortrim.binaries.macho import MachSignature, read_macho
 from ortrim.binaries.macho_exports import signed_anew
-from ortrim.binaries.macho_image import read_macho
 from ortrim.binaries.objects import object_symbols
 from ortrim.buildspec.targets import TARGETS
 from ortrim.compiling.execution import BuildInputs, JobPaths, job_environment, prepare_workspace

@@ -10,7 +10,7 @@ from ortrim.base.command import run
 from ortrim.base.scripts import packages_folder
 from ortrim.errors import SourcesError
 from ortrim.pins.shipped import tool_requirements
-from ortrim.sources.declarations import Declaration, apply_patches, arrange_dependencies, declarations
+from ortrim.sources.sources import Declaration, apply_patches, arrange_dependencies, declarations
 from refusing import refused
 
 pytestmark = pytest.mark.network

@@ -8,9 +8,8 @@ import pytest
 from ortrim.base.command import run
 from ortrim.base.files import shipped_folder
 from ortrim.base.scripts import packages_folder
-from ortrim.compiling.containers.executor import render
-from ortrim.compiling.containers.runs import image_label
-from ortrim.pins.images import BasePin
+from ortrim.compiling.containers.executor import image_label, render
+from ortrim.pins.shipped import BasePin
 from ortrim.platforms.android.image import SdkArchive
 from ortrim.sources.debian import DebianPackage
 

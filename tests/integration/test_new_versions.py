@@ -16,9 +16,8 @@ from ortrim.models.full_runtime import full_runtime, runtime_entry
 from ortrim.pin_updates import new_versions
 from ortrim.pin_updates.new_versions import model_limits, pin_new_versions, released_versions, wanted_versions
 from ortrim.pin_updates.update import converter_text
-from ortrim.pins.runtime import runtime_pins
-from ortrim.pins.versions import limits_of, newest_pinned, pin_file_name, supported_versions
-from ortrim.sources.checkouts import git
+from ortrim.pins.runtime import limits_of, newest_pinned, pin_file_name, runtime_pins, supported_versions
+from ortrim.sources.commits import git
 from upstream_likeness import NDK, Upstream, running_upstream
 
 FIRST, NEW = "1.98.0", "1.99.0"

@@ -10,7 +10,7 @@ from ortrim.errors import Diagnostic, SourcesError, SpecError, StorageError
 from ortrim.pin_updates.new_versions import pin_version
 from ortrim.pin_updates.update import pin_sources
 from ortrim.pins.runtime import runtime_pins, upstream_names
-from ortrim.sources.checkouts import git
+from ortrim.sources.commits import git
 from refusing import refused
 from upstream_likeness import Upstream, running_upstream
 

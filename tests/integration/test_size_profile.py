@@ -12,7 +12,7 @@ from typing import Any, Final
 import pytest
 
 from ortrim.base.command import Completed, run
-from ortrim.compiling.c_api import INFERENCE
+from ortrim.compiling.mechanisms import INFERENCE
 
 pytestmark = [pytest.mark.build, pytest.mark.network, pytest.mark.needs("g++")]
 

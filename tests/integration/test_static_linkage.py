@@ -7,11 +7,10 @@ from typing import Final
 import pytest
 
 from ortrim.base.command import Completed, run
-from ortrim.base.emulators import EMULATIONS
 from ortrim.base.files import shipped_folder
 from ortrim.base.scripts import packages_folder
-from ortrim.binaries.archives import archive_members
-from ortrim.binaries.elf_objects import visible_symbols
+from ortrim.base.tools import EMULATIONS
+from ortrim.binaries.objects import archive_members, visible_symbols
 from ortrim.compiling.containers.root_file_systems import machine_parts
 from ortrim.compiling.execution import BuildInputs, JobPaths, job_environment, prepare_workspace
 from ortrim.compiling.native import write_static_library

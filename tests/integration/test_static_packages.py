@@ -10,9 +10,9 @@ import pytest
 
 from ortrim.base.cache import cache_folder
 from ortrim.base.command import run
-from ortrim.base.emulators import EMULATIONS
 from ortrim.base.files import sha256_of
 from ortrim.base.scripts import packages_folder
+from ortrim.base.tools import EMULATIONS
 from ortrim.buildspec.targets import TARGETS, CLibrary
 from ortrim.compiling.containers.root_file_systems import machine_parts
 from ortrim.pins.shipped import tool_requirements

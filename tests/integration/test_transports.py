@@ -9,7 +9,7 @@ import pytest
 
 from ortrim.errors import SourcesError
 from ortrim.pins.runtime import CommitPin, RuntimePins, runtime_pins
-from ortrim.sources.checkouts import git
+from ortrim.sources.commits import git
 from ortrim.sources.sources import SourceTree, fetch_sources
 from refusing import refused
 from upstream_likeness import VERSION, Upstream, running_upstream

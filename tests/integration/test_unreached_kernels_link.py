@@ -12,8 +12,7 @@ from kernel_tables import SOURCES
 from ortrim.base.command import run
 from ortrim.base.files import shipped_folder, write_if_changed
 from ortrim.base.scripts import packages_folder
-from ortrim.binaries.archives import archive_members
-from ortrim.binaries.elf_objects import visible_symbols
+from ortrim.binaries.objects import archive_members, visible_symbols
 from ortrim.compiling.execution import BuildInputs, JobPaths, job_environment, prepare_workspace
 from ortrim.compiling.native import write_static_library
 from ortrim.compiling.plan import BuildJob

@@ -12,13 +12,13 @@ import pytest
 from ortrim.base.command import Completed, run
 from ortrim.base.json import from_json
 from ortrim.base.scripts import ISOLATED_PYTHON, environment_with, packages_folder
-from ortrim.binaries.macho_image import read_macho
+from ortrim.binaries.macho import read_macho
 from ortrim.buildspec.buildspec import AndroidSpec, AppleSpec
 from ortrim.buildspec.targets import ABIS, CATALYST, TARGETS
 from ortrim.compiling.dead_kernels import KINDS
 from ortrim.compiling.plan import BuildJob, BuildPlan
+from ortrim.compiling.upstream import require_known
 from ortrim.compiling.upstream_arguments import FLAGS
-from ortrim.compiling.upstream_options import require_known
 from ortrim.errors import BuildError
 from ortrim.pins.runtime import SourcePin, runtime_pins
 from ortrim.pins.shipped import tool_requirements

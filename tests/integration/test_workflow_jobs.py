@@ -18,10 +18,10 @@ from ortrim.base.checksums import SUMS
 from ortrim.github.jobs import mark_delivery, with_sums
 from ortrim.github.plan_input import decode
 from ortrim.package.manifest import ATTESTED as ATTESTED_MARK
-from ortrim.pin_updates.pull_requests import read_update
-from ortrim.pins.images import action_pins, image_pins
+from ortrim.pin_updates.new_versions import read_update
+from ortrim.pins.shipped import action_pins, image_pins
 from ortrim.platforms.android.ndk import REPOSITORY, SDK_VARIABLES, VARIABLES
-from ortrim.sources.checkouts import git
+from ortrim.sources.commits import git
 from pin_sources import DIGEST, REDIRECTED, add_hub, googles_list, repositories
 from workflow_runner import ROOT, SETUP, Runner, clean_clone, read_workflows, scripts, take_packages_of_the_tests
 from workflow_scripts import BY_ACT, BY_ITSELF, NOT_HERE, page

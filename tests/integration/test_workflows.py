@@ -16,7 +16,7 @@ from ortrim.base.scripts import ISOLATED_PYTHON, environment_with, packages_fold
 from ortrim.github.release import TAG
 from ortrim.github.workflow_files import CalledProgram, CompileJob, DeliverJob, calling_text
 from ortrim.package.manifest import FAILED
-from ortrim.sources.checkouts import git
+from ortrim.sources.commits import git
 
 pytestmark = pytest.mark.network
 

@@ -26,7 +26,7 @@ from ortrim.base.checksums import SUMS, check_sums
 from ortrim.base.command import Completed, run
 from ortrim.package.manifest import FACTS
 from ortrim.platforms.android.ndk import REPOSITORY
-from ortrim.sources.checkouts import git
+from ortrim.sources.commits import git
 from own_caches import link_parts
 from pin_sources import REDIRECTED, add_hub, googles_list, repositories
 from workflow_runner import ROOT, clean_clone, new_repository

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from ortrim.base.checksums import check_sums
-from ortrim.sources.checkouts import git
+from ortrim.sources.commits import git
 from workflow_runner import take_packages_of_the_tests
 
 FOLDER: Final = Path(os.environ["ACT_STAND_INS"])

@@ -13,8 +13,8 @@ from typing import Any, Final
 
 from ortrim.base.command import Completed, run
 from ortrim.base.scripts import packages_folder
-from ortrim.pins.images import action_pins
-from ortrim.sources.checkouts import git
+from ortrim.pins.shipped import action_pins
+from ortrim.sources.commits import git
 from workflow_runner import ROOT, clean_clone
 
 ORTRIM: Final = "octo/ortrim@v1"

@@ -15,7 +15,7 @@ from adb_machine import until
 from android_root import TOYBOX, android_root
 from network_kernel import MODULES, network_kernel
 from ortrim.base.command import Completed
-from ortrim.base.emulators import EMULATIONS
+from ortrim.base.tools import EMULATIONS
 from ortrim.compiling.containers.root_file_systems import machine_parts
 from ortrim.devices.adb import AdbClient, find_adb
 from ortrim.devices.machine_files import Entry, compress, folder, link, regular, with_folders, write_archive

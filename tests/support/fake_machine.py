@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from device_samples import REPORT
-from ortrim.base.emulators import EMULATIONS
-from ortrim.base.tools import InstalledTool
+from ortrim.base.tools import EMULATIONS, InstalledTool
 from ortrim.compiling.containers.root_file_systems import MachineParts
 from ortrim.devices.qemu_system import QemuSystem
 from ortrim.sources.debian import DebianPackage

@@ -16,7 +16,7 @@ from fake_sources import private_cache
 from finished_builds import leave_compiled
 from github_checks import OCTO, Remote, running_remote
 from github_state import Artifact, RemoteJob, RemoteRun, Timed
-from ortrim.base.emulators import EMULATIONS
+from ortrim.base.tools import EMULATIONS
 from ortrim.compiling.plan import PlannedTarget
 from ortrim.github import remote_build
 from ortrim.github.followed_run import Connection

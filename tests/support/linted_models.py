@@ -10,7 +10,7 @@ import onnx
 from onnx_samples import write
 from ortrim.analysis.lint.findings import LintFacts, RuntimeFacts
 from ortrim.models.graph_facts import read_graph
-from ortrim.pins.versions import VersionLimits
+from ortrim.pins.runtime import VersionLimits
 
 RUNTIME = RuntimeFacts(version="1.21.0", limits=VersionLimits(opset=22, ml_opset=5, ir_version=10))
 

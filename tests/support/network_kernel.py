@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
 from ortrim.base.cache import cache_folder, publish_folder
-from ortrim.base.emulators import SUITE
+from ortrim.base.tools import SUITE
 from ortrim.compiling.containers.root_file_systems import KERNEL_HOST, KERNEL_PACKAGE, KERNEL_PATTERN
 from ortrim.sources.debian import DebianPackage, PackageRequest, fetch_packages, write_data_archive
 

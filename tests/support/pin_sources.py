@@ -12,8 +12,8 @@ from typing import Final
 
 import gh_program
 from fake_programs import FakePrograms
-from ortrim.pins.images import action_pins, image_pins
-from ortrim.sources.checkouts import git
+from ortrim.pins.shipped import action_pins, image_pins
+from ortrim.sources.commits import git
 from upstream_likeness import QuietHandler
 
 DIGEST: Final = f"sha256:{'a' * 64}"

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any, Final
 
-from ortrim.binaries.libraries import ComponentSize
+from ortrim.binaries.elf import ComponentSize
 from ortrim.report.history.rows import BuildEntry, Measure
 
 ENTRY: Final = BuildEntry(

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ortrim.binaries.libraries import LibraryFacts, LibrarySize
+from ortrim.binaries.elf import LibraryFacts, LibrarySize
 from ortrim.buildspec.buildspec import DIRECTLY, Budgets, ModelSpec, SessionSettings
 from ortrim.errors import Diagnostic, VerifyError
 from ortrim.models.models import OrtModel, PreparedModel

@@ -14,7 +14,7 @@ import pytest
 
 from ortrim.pin_updates.update import NDK_TEMPLATE, pin_sources
 from ortrim.pins.runtime import REPOSITORY, upstream_names
-from ortrim.sources.checkouts import git
+from ortrim.sources.commits import git
 
 VERSION = "1.22.0"
 NDK = "28.0.13004108"

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from ortrim.base.command import Completed, run
 from ortrim.base.scripts import ISOLATED_PYTHON, environment_with, packages_folder
-from ortrim.sources.checkouts import git
+from ortrim.sources.commits import git
 
 ROOT: Final = Path(__file__).parents[2]
 TOOLS: Final = ROOT / "tests" / "integration" / "data" / "workflow-tools.txt"

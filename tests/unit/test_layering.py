@@ -272,7 +272,7 @@ BREACHES: Final = [
     (breaches_of_starting_programs, "bench/run.py", "import multiprocessing.pool", "imports multiprocessing.pool"),
     (breaches_of_starting_programs, "base/a.py", "asyncio.create_subprocess_exec('git')", "uses asyncio."),
     (breaches_of_one_http_client, "devices/farms/farm.py", "import requests", "imports requests"),
-    (breaches_of_one_http_client, "base/downloads.py", "from urllib3 import PoolManager", "imports urllib3"),
+    (breaches_of_one_http_client, "base/files.py", "from urllib3 import PoolManager", "imports urllib3"),
     (breaches_of_one_http_client, "pin_updates/update.py", "from urllib import request", "imports urllib.request"),
     (breaches_of_purity, "compiling/plan.py", "import os", "imports os"),
     (breaches_of_purity, "compiling/plan.py", "import os.path", "imports os.path"),

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from ortrim.binaries.libraries import LibraryFacts
+from ortrim.binaries.elf import LibraryFacts
 
 PAGE_BYTES: Final = 16_384
 """The larger of the two page sizes that Android runs with; what is aligned to it loads with either."""

@@ -1,7 +1,9 @@
-"""Relocatable objects, ELF or Mach-O: their exported and undefined symbols."""
+"""Relocatable objects and static libraries of them: their symbols. Sources: ar(5), System V ABI, chapter 4."""
 
+import re
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -9,9 +11,16 @@ from elftools.elf.elffile import ELFFile
 from elftools.elf.relocation import RelocationSection
 from elftools.elf.sections import SymbolTableSection
 
-from ortrim.binaries.elf import with_elf_type
+from ortrim.base.archives import members_of
+from ortrim.binaries.elf import read_bytes, with_elf_type
 from ortrim.binaries.macho import LC_SYMTAB, checked_header, diagnosed, is_thin, load_commands
 from ortrim.errors import BinaryError
+
+
+def archive_members(path: Path) -> tuple[tuple[str, bytes], ...]:
+    """Return the files of a static library, each with its name as far as the header holds it."""
+    return members_of(read_bytes(path), str(path))
+
 
 OBJECT_TYPE: Final = 1
 ENTRY: Final = struct.Struct("<IBBHQ")
@@ -125,3 +134,284 @@ def _symbol_tables(elf: ELFFile) -> Iterator[SymbolTableSection]:
         known = kind.unpack_from(headers, number * elf["e_shentsize"])[0] in SYMBOL_TABLES
         if known and isinstance(table := elf.get_section(number), SymbolTableSection):
             yield table
+
+
+NULL, SYMTAB, STRTAB, RELA, NOBITS, REL, GROUP, SYMTAB_SHNDX = 0, 2, 3, 4, 8, 9, 17, 18
+LOCAL_BINDING, NO_SECTION = 0, 0
+LARGEST_ALIGNMENT: Final = 1 << 16
+"""Of a section, in bytes; a forged one would make a file of any size."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layout:
+    """What differs between 32 and 64 bits: `struct` formats, and by how much a relocation's symbol is shifted."""
+
+    header: str
+    section: str
+    symbol: str
+    rel: str
+    rela: str
+    symbol_shift: int
+
+    def relocation(self, kind: int) -> str:
+        """Return the format of the entries of a relocation section."""
+        return self.rela if kind == RELA else self.rel
+
+
+LAYOUTS: Final = {
+    1: Layout(header="<16sHHIIIIIHHHHHH", section="<10I", symbol="<IIIBBH", rel="<II", rela="<IIi", symbol_shift=8),
+    2: Layout(
+        header="<16sHHIQQQIHHHHHH", section="<IIQQQQIIQQ", symbol="<IBBHQQ", rel="<QQ", rela="<QQq", symbol_shift=32
+    ),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Section:
+    """One section: its header's fields in order (name, type, flags, address, offset, size, link, info, ...), its bytes.
+
+    Offset and size are those that were read.
+    """
+
+    fields: tuple[int, ...]
+    content: bytes
+
+    @property
+    def kind(self) -> int:
+        """The section's type."""
+        return self.fields[1]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ObjectSymbol:
+    """One symbol: `info` and `other` hold binding, type and visibility as the format packs them."""
+
+    name: bytes
+    value: int
+    size: int
+    info: int
+    other: int
+    section: int
+
+    @property
+    def is_local(self) -> bool:
+        """Whether no other object can see it."""
+        return self.info >> 4 == LOCAL_BINDING
+
+    @property
+    def is_defined(self) -> bool:
+        """Whether it is defined here, not in another object."""
+        return self.section != NO_SECTION
+
+
+@dataclass(frozen=True, kw_only=True)
+class Relocatable:
+    """A little-endian ELF object with one symbol table and no section groups: `ld.lld -r --force-group-allocation`."""
+
+    layout: Layout
+    header: tuple[int, ...]
+    sections: tuple[Section, ...]
+    table: int
+
+    @property
+    def names(self) -> int:
+        """The number of the section that holds the symbols' names."""
+        return self.sections[self.table].fields[6]
+
+    def symbols(self) -> Iterator[ObjectSymbol]:
+        """Yield the symbols in their order, the empty first one included."""
+        names = self.sections[self.names].content
+        for row in struct.iter_unpack(self.layout.symbol, self.sections[self.table].content):
+            if self.layout.symbol_shift == LAYOUTS[1].symbol_shift:
+                name, value, size, info, other, section = row
+            else:
+                name, info, other, section, value, size = row
+            yield ObjectSymbol(
+                name=text_at(names, name), value=value, size=size, info=info, other=other, section=section
+            )  # fmt: skip
+
+    def relocates(self, section: Section) -> bool:
+        """Whether a section holds relocations by the symbols of this object."""
+        return section.kind in {REL, RELA} and section.fields[6] == self.table
+
+    def packed(self, symbol: ObjectSymbol, name: int) -> bytes:
+        """Return a symbol as the table holds it; `name` is the place of its name."""
+        if self.layout.symbol_shift == LAYOUTS[1].symbol_shift:
+            row = (symbol.value, symbol.size, symbol.info, symbol.other, symbol.section)
+        else:
+            row = (symbol.info, symbol.other, symbol.section, symbol.value, symbol.size)
+        return struct.pack(self.layout.symbol, name, *row)
+
+
+def text_at(names: bytes, place: int) -> bytes:
+    """Return the name at a place of a section of names. Raises ValueError when there is none."""
+    return names[place : names.index(b"\0", place)]
+
+
+def read_relocatable(data: bytes, where: str) -> Relocatable:
+    """Return an object's parts. Raises `BinaryError` (`not-an-object`), ValueError or struct.error for damaged ones."""
+    if data[:4] != b"\x7fELF" or len(data) < 20 or data[4] not in LAYOUTS or data[5:6] + data[16:18] != b"\1\1\0":
+        what, why = "this is not a little-endian relocatable ELF object", f"it begins with {data[:20]!r}"
+        raise BinaryError("not-an-object", what, where=where, why=why)
+    layout = LAYOUTS[data[4]]
+    header = struct.unpack_from(layout.header, data)
+    start, count, size = header[6], header[12], struct.calcsize(layout.section)
+    if not count or start + count * size > len(data):
+        raise ValueError("its section headers are not in the file, or there are too many")
+    rows = [struct.unpack_from(layout.section, data, start + size * number) for number in range(count)]
+    sections = tuple(Section(fields=row, content=_content(data, row)) for row in rows)
+    if max(section.fields[8] for section in sections) > LARGEST_ALIGNMENT:
+        raise ValueError("a section has an impossible address")
+    tables = [number for number, section in enumerate(sections) if section.kind == SYMTAB]
+    if len(tables) != 1 or any(section.kind in {GROUP, SYMTAB_SHNDX} for section in sections):
+        raise ValueError("it has section groups, too many sections, or not exactly one table of symbols")
+    return Relocatable(layout=layout, header=header, sections=sections, table=tables[0])
+
+
+def _content(data: bytes, fields: tuple[int, ...]) -> bytes:
+    if fields[1] in {NULL, NOBITS}:
+        return b""
+    if fields[4] + fields[5] > len(data):
+        raise ValueError("a section reaches beyond the end of the file")
+    return data[fields[4] : fields[4] + fields[5]]
+
+
+def written(parts: Relocatable, sections: Sequence[Section]) -> bytes:
+    """Return the object with these sections, as many as before and in their order, each aligned; headers behind."""
+    layout = parts.layout
+    data, rows = bytearray(struct.calcsize(layout.header)), []
+    for section in sections:
+        fields = section.fields
+        data += bytes(-len(data) % max(fields[8], 1))
+        size = fields[5] if section.kind in {NULL, NOBITS} else len(section.content)
+        rows.append((*fields[:4], len(data) if section.kind else 0, size, *fields[6:]))
+        data += section.content
+    data += bytes(-len(data) % 8)
+    struct.pack_into(layout.header, data, 0, *parts.header[:6], len(data), *parts.header[7:])
+    return bytes(data) + b"".join(struct.pack(layout.section, *row) for row in rows)
+
+
+LLVM_ADDRSIG: Final = 0x6FFF4C03
+"""A list of symbols by their numbers, for linkers that fold functions; it goes, rather than being renumbered."""
+VISIBILITY: Final = 0x3
+MAPPING: Final = b"$"
+"""Begins the names of ARM's mapping symbols, which separate code from data."""
+CALLED_AFTER: Final = re.compile(rb"^(\.[A-Za-z.]+?)\.(?:_|\.L).*$", re.DOTALL)
+"""A section of one function or variable: `.text._ZN...`, `.rodata..L__const.name`."""
+
+
+def hide_symbols(data: bytes, offered: frozenset[str], where: str = "") -> bytes:
+    """Return a relocatable object in which only the `offered` and the undefined symbols are global."""
+    try:
+        parts = read_relocatable(data, where)
+        symbols = tuple(parts.symbols())
+        _require(symbols, offered, where)
+        return _hidden(parts, tuple(_local_unless(symbol, offered) for symbol in symbols))
+    except (struct.error, LookupError, ValueError, TypeError) as error:
+        hint = "it may be truncated: build it again"
+        raise BinaryError("corrupt-elf", "the object is damaged", where=where, why=str(error), hint=hint) from error
+
+
+def visible_symbols(data: bytes, where: str = "") -> tuple[frozenset[str], frozenset[str]]:
+    """Return the exported and the undefined symbols of an object."""
+    try:
+        seen = [symbol for symbol in read_relocatable(data, where).symbols() if not symbol.is_local]
+    except (struct.error, LookupError, ValueError) as error:
+        raise BinaryError("corrupt-elf", "the object is damaged", where=where, why=str(error)) from error
+    names = [(symbol.name.decode(errors="backslashreplace"), symbol.is_defined) for symbol in seen]
+    return frozenset(name for name, here in names if here), frozenset(name for name, here in names if not here)
+
+
+def _require(symbols: Iterable[ObjectSymbol], offered: frozenset[str], where: str) -> None:
+    defined = {symbol.name for symbol in symbols if symbol.is_defined and not symbol.is_local}
+    missing = sorted(name for name in offered if name.encode() not in defined)
+    if missing:
+        what = f"the object does not define {', '.join(missing)}"
+        raise BinaryError("symbol-missing", what, where=where, hint="build again; if it fails again, report it")
+
+
+def _local_unless(symbol: ObjectSymbol, offered: frozenset[str]) -> ObjectSymbol:
+    if symbol.is_local or not symbol.is_defined or symbol.name.decode(errors="replace") in offered:
+        return symbol
+    return replace(symbol, info=symbol.info & 0xF, other=symbol.other & ~VISIBILITY)
+
+
+def _hidden(parts: Relocatable, symbols: Sequence[ObjectSymbol]) -> bytes:
+    order, local_count = _order(symbols, _needed(parts))
+    numbers = {old: new for new, old in enumerate(order)}
+    sections = [_renumbered(parts, section, numbers) for section in parts.sections]
+    entries, names = _table(parts, [symbols[old] for old in order])
+    fields = sections[parts.table].fields
+    sections[parts.table] = Section(fields=(*fields[:7], local_count, *fields[8:]), content=entries)
+    sections[parts.names] = replace(sections[parts.names], content=names)
+    return written(parts, _renamed(sections, parts.header[13]))
+
+
+def _needed(parts: Relocatable) -> set[int]:
+    """Return the numbers of the symbols that a relocation goes by."""
+    shift = parts.layout.symbol_shift
+    return {
+        info >> shift
+        for section in parts.sections
+        if parts.relocates(section)
+        for _, info, *_ in struct.iter_unpack(parts.layout.relocation(section.kind), section.content)
+    }
+
+
+def _order(symbols: Sequence[ObjectSymbol], needed: set[int]) -> tuple[list[int], int]:
+    """Return the numbers of the symbols that stay, locals first as the format wants it, and how many those are."""
+    kept = [number for number in range(1, len(symbols)) if number in needed or _is_kept(symbols[number])]
+    inner = [0, *(number for number in kept if symbols[number].is_local)]
+    return inner + [number for number in kept if not symbols[number].is_local], len(inner)
+
+
+def _is_kept(symbol: ObjectSymbol) -> bool:
+    """Whether a symbol stays although nothing here needs it."""
+    return symbol.name.startswith(MAPPING) or (symbol.is_defined and not symbol.is_local)
+
+
+def _renumbered(parts: Relocatable, section: Section, numbers: dict[int, int]) -> Section:
+    if section.kind == LLVM_ADDRSIG:
+        return Section(fields=(0,) * len(section.fields), content=b"")
+    if not parts.relocates(section):
+        return section
+    form, shift = parts.layout.relocation(section.kind), parts.layout.symbol_shift
+    rows = (
+        struct.pack(form, offset, (numbers[info >> shift] << shift) | (info & ((1 << shift) - 1)), *addend)
+        for offset, info, *addend in struct.iter_unpack(form, section.content)
+    )
+    return replace(section, content=b"".join(rows))
+
+
+def _table(parts: Relocatable, symbols: Iterable[ObjectSymbol]) -> tuple[bytes, bytes]:
+    """Return the table and its names: those of visible symbols and of ARM's markers."""
+    names, entries = _Names(), bytearray()
+    for symbol in symbols:
+        is_named = not symbol.is_local or symbol.name.startswith(MAPPING)
+        entries += parts.packed(symbol, names.place(symbol.name if is_named else b""))
+    return bytes(entries), bytes(names.text)
+
+
+def _renamed(sections: Sequence[Section], table: int) -> list[Section]:
+    """Take the functions' names out of the sections' names; `table` is the number of the section that holds these."""
+    old, names, renamed = sections[table].content, _Names(), []
+    for section in sections:
+        name = CALLED_AFTER.sub(rb"\1", text_at(old, section.fields[0]))
+        renamed.append(replace(section, fields=(names.place(name), *section.fields[1:])))
+    renamed[table] = replace(renamed[table], content=bytes(names.text))
+    return renamed
+
+
+class _Names:
+    """A section of names that grows, each name once."""
+
+    def __init__(self) -> None:
+        self.text = bytearray(b"\0")
+        self._places = {b"": 0}
+
+    def place(self, name: bytes) -> int:
+        """Return where a name stands, and put it there the first time."""
+        if name not in self._places:
+            self._places[name] = len(self.text)
+            self.text += name + b"\0"
+        return self._places[name]

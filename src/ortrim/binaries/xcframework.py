@@ -12,11 +12,9 @@ from typing import Any, Final
 
 from pydantic import TypeAdapter
 
-from ortrim.base.archives import Bundle, inside, open_bundle
+from ortrim.base.archives import AR_MAGIC, Bundle, inside, open_bundle
 from ortrim.base.files import sha256_of
-from ortrim.binaries.archives import MAGIC as ARCHIVE_MAGIC
-from ortrim.binaries.macho import MachFile, MachImage, is_macho
-from ortrim.binaries.macho_image import macho_of
+from ortrim.binaries.macho import MachFile, MachImage, is_macho, macho_of
 from ortrim.errors import BinaryError
 
 Plist = Mapping[str, Any]
@@ -221,7 +219,7 @@ def _entries(bundle: Bundle, path: str) -> tuple[str, ...]:
 
 def _is_binary(bundle: Bundle, name: str) -> bool:
     head = bundle.head(name, 8)
-    return is_macho(head) or head.startswith(ARCHIVE_MAGIC)
+    return is_macho(head) or head.startswith(AR_MAGIC)
 
 
 SUFFIX: Final = ".xcframework"

@@ -48,7 +48,7 @@ class BuildOptions:
 
     Without, they are among the symbols of an ELF library, apart from it. None is upstream's recipe: its code goes
     without, and the toolchain's C++ library keeps them. Compressed they are never loaded; see
-    `binaries.mini_debug_info`.
+    `binaries.elf`.
     """
     hash_style_both: bool = True
     """Keep the System V hash table beside the GNU one, which every loader of today reads (`--hash-style=both`)."""
@@ -68,7 +68,7 @@ class BuildOptions:
     The sentences are the same; a function is named without its arguments.
     """
     api: Api = "all"
-    """Functions of the C API that are kept; the others return `ORT_NOT_IMPLEMENTED` (`compiling.c_api`)."""
+    """Functions of the C API that are kept; the others return `ORT_NOT_IMPLEMENTED` (`compiling.mechanisms`)."""
     demangler: bool = True
     """Keep what makes a C++ name readable in the last message of a program that ends by an exception."""
 

@@ -33,7 +33,7 @@ from ortrim.buildspec.values import (
     Scalar,
     Sha256,
 )
-from ortrim.pins.versions import default_version
+from ortrim.pins.runtime import default_version
 
 Layout = Literal["plain", "nchwc8", "nchwc16", "s8s8"]
 

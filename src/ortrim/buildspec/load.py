@@ -27,7 +27,7 @@ from ortrim.buildspec.schema import plain_copy
 from ortrim.buildspec.structure import parse, structure_problems
 from ortrim.buildspec.targets import TARGETS, meant_by
 from ortrim.errors import DiagnosticGroup, SpecError
-from ortrim.pins.versions import exact_version
+from ortrim.pins.runtime import exact_version
 
 LARGEST_BYTES: Final = 1 << 20
 NOT_A_MODEL: Final = "--spec takes a buildspec, a TOML file that names models; see docs/reference/buildspec.md"

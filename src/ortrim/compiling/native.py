@@ -13,8 +13,8 @@ from typing import Final
 from ortrim.base.cache import KeptFolder, cache_folder, cached
 from ortrim.base.files import FULL_DISK, disk_full, require_space, storage_errors
 from ortrim.binaries.elf import read_library
-from ortrim.binaries.elf_objects import hide_symbols
 from ortrim.binaries.link_map import INTERNAL, read_link_map
+from ortrim.binaries.objects import hide_symbols
 from ortrim.compiling.compiler_cache import CompilerCache, compiler_cache
 from ortrim.compiling.execution import (
     LOCAL,
@@ -44,8 +44,7 @@ from ortrim.compiling.trees import (
     shared_zig,
     write_facts,
 )
-from ortrim.compiling.upstream import CompileOutcome, CompileProgress, Upstream, first_error, remedy
-from ortrim.compiling.upstream_options import require_known
+from ortrim.compiling.upstream import CompileOutcome, CompileProgress, Upstream, first_error, remedy, require_known
 from ortrim.errors import BuildError, StorageError
 
 

@@ -13,12 +13,11 @@ from typing import Final
 
 from ortrim.base.console import counted
 from ortrim.base.files import storage_errors, write_if_changed
-from ortrim.compiling import c_api
 from ortrim.compiling.compiler_cache import CompilerCache
 from ortrim.compiling.dead_kernels import cold_kernels
 from ortrim.compiling.execution import CONFIGURATION, JobPaths
 from ortrim.compiling.kept_kernels import cut_units, write_kept_kernels
-from ortrim.compiling.mechanisms import ASSIGNMENTS, HOT_SOURCES, Mechanisms, find_mechanisms
+from ortrim.compiling.mechanisms import API_TABLE, ASSIGNMENTS, HOT_SOURCES, Mechanisms, find_mechanisms
 from ortrim.compiling.plan import BuildJob, CompiledUnits, CompilerCacheUse
 from ortrim.compiling.relink import (
     EVERYWHERE,
@@ -243,7 +242,7 @@ class SelectiveBuild:
     def _select(self, units: Iterable[str]) -> None:
         """Write what this job compiles, and what of the tree goes into it."""
         write_if_changed(self._paths.hooks / ASSIGNMENTS, self.mechanisms.assignments)
-        write_if_changed(self._paths.hooks / c_api.TABLE, self.mechanisms.api_table)
+        write_if_changed(self._paths.hooks / API_TABLE, self.mechanisms.api_table)
         laid_out = laid_out_sources(self.job)
         write_selection(self._paths, units, self.job.hot_operators, self.mechanisms.left_out, laid_out)
 

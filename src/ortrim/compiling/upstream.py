@@ -9,8 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from ortrim.base.files import write_if_changed
+from ortrim.base.command import run
+from ortrim.base.files import storage_errors, write_if_changed
+from ortrim.base.scripts import ISOLATED_PYTHON, environment_with
 from ortrim.compiling.execution import LOCAL, ExecutionEnvironment, JobPaths
+from ortrim.compiling.plan import BuildJob
+from ortrim.errors import BuildError
 
 NINJA_STEP: Final = re.compile(r"^\[(\d+)/(\d+)\] (.*)$")
 # A compiler's error, CMake's, the linker's, Python's: the first of them is the cause, the rest follow from it.
@@ -194,3 +198,52 @@ class CompileOutcome:
     def failed(self) -> bool:
         """Whether it did not end well."""
         return self.code != 0
+
+
+OF_UPSTREAM: Final = "onnxruntime_"
+"""How the names of upstream's own CMake options begin; what else is defined is CMake's, a dependency's or ortrim's."""
+LISTED: Final = re.compile(r"^ {2}(?P<words>-.*?)(?: {2,}.*)?$", re.MULTILINE)
+"""A line of argparse's help that introduces an option: `  -h, --help  what it does`."""
+OPTION: Final = re.compile(r"(?<![\w-])--[a-zA-Z]\w*(?:-\w+)*")
+SECONDS: Final = 60
+
+
+def require_known(job: BuildJob, tree: Path, tools: Path) -> None:
+    """Refuse a job with options that a tree's `build.py`, if it lists any, or its CMake files do not know."""
+    script = tree / "tools" / "ci_build" / "build.py"
+    listed = run((*ISOLATED_PYTHON, script, "--help"), environment=environment_with(tools), timeout_seconds=SECONDS)
+    known = listed_options(listed.stdout)
+    if not known:
+        return
+    unknown = [word for word in job.arguments if word.startswith("--") and word not in known]
+    if unknown:
+        raise _unknown(job, unknown, "its own `build.py --help` does not list it")
+    named = _names(tree / "cmake")
+    unknown = [name for name in definitions(job.arguments) if name not in named]
+    if unknown:
+        raise _unknown(job, unknown, "none of its CMake files names it")
+
+
+def listed_options(text: str) -> frozenset[str]:
+    """Return the options that argparse's help introduces; those that a description merely mentions are none."""
+    return frozenset(option for line in LISTED.finditer(text) for option in OPTION.findall(line["words"]))
+
+
+def definitions(arguments: Iterable[str]) -> tuple[str, ...]:
+    """Return the names of upstream's own CMake options among `build.py`'s arguments, in order."""
+    names = (word.partition("=")[0] for word in arguments if "=" in word)
+    return tuple(name for name in names if name.startswith(OF_UPSTREAM))
+
+
+def _names(folder: Path) -> frozenset[str]:
+    """Return all that begins like upstream's own options in the CMake files of a folder."""
+    files = (file for pattern in ("CMakeLists.txt", "*.cmake") for file in folder.rglob(pattern))
+    with storage_errors(folder):
+        texts = (file.read_text(encoding="utf-8", errors="replace") for file in files)
+        return frozenset(name for text in texts for name in re.findall(rf"\b{OF_UPSTREAM}\w+", text))
+
+
+def _unknown(job: BuildJob, names: Iterable[str], why: str) -> BuildError:
+    what = f"ONNX Runtime {job.ort_version} does not know {', '.join(names)}"
+    hint = "choose another version of ONNX Runtime for now, and report this: upstream has renamed or dropped it"
+    return BuildError("unknown-upstream-option", what, where=job.target.identifier, why=why, hint=hint)

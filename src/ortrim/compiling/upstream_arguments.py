@@ -7,10 +7,9 @@ from collections.abc import Iterable
 from typing import Final
 
 from ortrim.buildspec.build_options import LINKS_WITH_LLD
-from ortrim.buildspec.targets import Architecture, CLibrary, Target
+from ortrim.buildspec.targets import Architecture, CLibrary, Target, version_numbers
 from ortrim.compiling.dead_kernels import AVX512_CONVOLUTIONS, AVX512_KERNELS, AVX512_NCHWC, FLOAT16, OF_UPSTREAM
 from ortrim.compiling.plan import BuildJob, PlannedModel
-from ortrim.compiling.upstream_options import versioned_options
 from ortrim.errors import PlanError
 from ortrim.models.operators import NCHWC, parse_config
 from ortrim.pins.runtime import SourcePin
@@ -299,3 +298,22 @@ def _surrogates(job: BuildJob, *, demangler_apart: bool) -> tuple[str, ...]:
 def _needs_ml_operators(job: BuildJob) -> bool:
     operators = parse_config(job.operator_config)
     return operators.everything or "ai.onnx.ml" in operators.domains
+
+
+OPTIONS: Final = {
+    # KleidiAI's kernels are on by default for every arm64 and want its sources. Most are for processors with SME, and
+    # the rest are MatMulNBits'. Upstream's commit 90c5ffb585; 1.22 itself only asks whether the compiler could.
+    "--no_kleidiai": "1.22",
+    # Elementwise kernels for arm64 processors with SVE, on Linux, asked for by a `-march` that zig refuses: without
+    # them every toolchain compiles the same kernels. Upstream's commit 79a2d250de.
+    "--no_sve": "1.24",
+}
+"""Options of `build.py` that not every version has, and the first that does.
+
+They are passed for every target: where one would change nothing, it spares a warning of CMake's.
+"""
+
+
+def versioned_options(version: str) -> tuple[str, ...]:
+    """Return those of `OPTIONS` that a version of ONNX Runtime has."""
+    return tuple(option for option, first in OPTIONS.items() if version_numbers(first) <= version_numbers(version))

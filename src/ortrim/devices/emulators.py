@@ -16,9 +16,8 @@ from types import MappingProxyType
 from typing import Final, Literal
 
 from ortrim.base.command import Completed
-from ortrim.base.emulators import Emulation
 from ortrim.base.files import storage_errors
-from ortrim.base.tools import InstalledTool
+from ortrim.base.tools import Emulation, InstalledTool
 from ortrim.buildspec.targets import Target
 from ortrim.compiling.containers.root_file_systems import MachineParts
 from ortrim.devices.device import not_startable

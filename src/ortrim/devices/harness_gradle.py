@@ -13,8 +13,8 @@ from ortrim.buildspec.targets import ABIS
 from ortrim.compiling.plan import BuildJob
 from ortrim.devices.harness import PROJECT_ASSET, REQUESTS_ASSET, HarnessApks, HarnessContent
 from ortrim.errors import VerifyError
-from ortrim.package.package import project_files, stamp_of
-from ortrim.package.packing import PackagedFile, check_paths, write_in_place
+from ortrim.package.manifest import PackagedFile
+from ortrim.package.package import check_paths, project_files, stamp_of, write_in_place
 
 TEMPLATES: Final = "android/harness"
 SOURCES: Final = "app/src"

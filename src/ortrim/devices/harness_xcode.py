@@ -14,8 +14,8 @@ from ortrim.compiling.plan import BuildJob
 from ortrim.devices.devicectl import ARCHIVE
 from ortrim.devices.harness import PROJECT_ASSET, REQUESTS_ASSET, HarnessContent, PhoneApp
 from ortrim.errors import VerifyError
-from ortrim.package.package import project_files, project_paths, stamp_of
-from ortrim.package.packing import PackagedFile, check_paths, write_in_place
+from ortrim.package.manifest import PackagedFile
+from ortrim.package.package import check_paths, project_files, project_paths, stamp_of, write_in_place
 
 TEMPLATES: Final = "apple/harness"
 MAIN: Final = "Harness"

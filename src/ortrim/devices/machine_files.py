@@ -23,8 +23,8 @@ from elftools.elf.dynamic import DynamicSegment
 from elftools.elf.elffile import ELFFile
 from elftools.elf.segments import InterpSegment
 
-from ortrim.base.emulators import Emulation
 from ortrim.base.files import storage_errors
+from ortrim.base.tools import Emulation
 from ortrim.binaries.elf import BoundedStream, diagnosed, read_bytes
 from ortrim.compiling.containers.root_file_systems import MachineParts
 from ortrim.errors import BinaryError

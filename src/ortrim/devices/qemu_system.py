@@ -21,9 +21,8 @@ from pathlib import Path
 from typing import Final
 
 from ortrim.base.command import Completed, last_lines, run
-from ortrim.base.emulators import Emulation
 from ortrim.base.files import storage_errors
-from ortrim.base.tools import InstalledTool
+from ortrim.base.tools import Emulation, InstalledTool
 from ortrim.compiling.containers.root_file_systems import MachineParts
 from ortrim.devices.device import NOT_STARTED, not_startable
 from ortrim.devices.facts import linux_host

@@ -14,11 +14,11 @@ from typing import IO, Final, NoReturn
 from urllib.parse import urljoin
 
 from ortrim.base.cache import locked
-from ortrim.base.downloads import arriving
 from ortrim.base.files import sha256_of, storage_errors
 from ortrim.base.http import (
     Response,
     TransportError,
+    arriving,
     as_it_is,
     chunks,
     is_protected,

@@ -41,7 +41,7 @@ from ortrim.pipeline.verification import HARNESS, gravest_failure
 from ortrim.planning.planned import Planned, make_planned, target_folder
 from ortrim.planning.request import Request
 from ortrim.platforms import Platform, platform_of
-from ortrim.sources.checkouts import git
+from ortrim.sources.commits import git
 from ortrim.verify.reports import VerifyReport
 
 LOGS: Final = "logs"

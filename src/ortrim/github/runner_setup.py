@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from ortrim.base.command import last_lines, run
-from ortrim.base.emulators import SUITE, X64_USER
 from ortrim.base.files import storage_errors
+from ortrim.base.tools import SUITE, X64_USER
 from ortrim.buildspec.targets import Target
 from ortrim.errors import Diagnostic, DiagnosticGroup, StorageError, ToolError, UsageError, VerifyError
 from ortrim.platforms import Platform, platform_of

@@ -27,7 +27,7 @@ from ortrim.github.repositories import FULL_NAME
 from ortrim.github.runner_setup import PHONES
 from ortrim.models.hot_operators import SUFFIX as HOT_SUFFIX
 from ortrim.package.manifest import ATTESTED, FAILED, PREFIX
-from ortrim.pins.images import ActionPin, action_pins, action_reference, image_pins
+from ortrim.pins.shipped import ActionPin, action_pins, action_reference, image_pins
 from ortrim.platforms import platform_of
 from ortrim.platforms.android.ndk import RELEASES
 

@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Final, Literal, NoReturn
 
 from ortrim.base.cache import cached_folder
-from ortrim.base.emulators import X64_USER
 from ortrim.base.files import code_digest, require_space, sha256_of, storage_errors
 from ortrim.base.json import to_canonical_json
 from ortrim.base.scripts import SCRIPTS
-from ortrim.base.tools import require
+from ortrim.base.tools import X64_USER, require
 from ortrim.buildspec.buildspec import Layout
 from ortrim.errors import ConvertError
 from ortrim.models.full_runtime import FullRuntime, run_script

@@ -20,13 +20,15 @@ from types import MappingProxyType
 from typing import Any, Final, NoReturn
 
 from ortrim.base import scripts
-from ortrim.base.interpreters import OWN, Interpreter, find_interpreter
 from ortrim.base.scripts import (
+    OWN,
     SCRIPTS,
     TIMEOUT_SECONDS,
+    Interpreter,
     Python,
     ScriptCrash,
     environment_with,
+    find_interpreter,
     packages_folder,
 )
 from ortrim.errors import ToolError

@@ -26,7 +26,7 @@ from ortrim.base.archives import open_zip
 from ortrim.base.command import SHORTAGE, out_of_memory
 from ortrim.errors import ModelError, StorageError
 from ortrim.models.models import ModelFacts, TensorInfo
-from ortrim.pins.versions import limits_of, needed_for_ir_version, needed_for_opset
+from ortrim.pins.runtime import limits_of, needed_for_ir_version, needed_for_opset
 
 HEAD_BYTES: Final = 4096
 ZIP: Final = b"PK\x03\x04"

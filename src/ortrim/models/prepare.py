@@ -28,8 +28,8 @@ from pydantic import ValidationError
 from ortrim.base.build_bundle import site_bundle
 from ortrim.base.cache import cached_folder, is_kept
 from ortrim.base.command import run
-from ortrim.base.downloads import download, fetch_unless
 from ortrim.base.files import sha256_of, storage_errors, write_atomically
+from ortrim.base.http import download, fetch_unless
 from ortrim.base.json import from_json, to_json
 from ortrim.buildspec.buildspec import ModelSpec
 from ortrim.errors import ModelError, NetworkError, StorageError
@@ -43,7 +43,7 @@ from ortrim.models.onnx_files import (
     read_onnx,
     refuse_size,
 )
-from ortrim.pins.versions import limits_of
+from ortrim.pins.runtime import limits_of
 
 NEAR_MEMBERS: Final = 12
 """How many of a wheel's models an error names."""

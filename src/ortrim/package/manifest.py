@@ -25,13 +25,36 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 from ortrim.base.checksums import FileEntry
 from ortrim.base.files import sha256_of
 from ortrim.base.json import first_fault, from_json, to_json
+from ortrim.binaries.elf import build_id_of
 from ortrim.compiling.plan import BuildJob, BuildPlan, JobResult, Manifest, digest
 from ortrim.errors import PackageError
 from ortrim.models.models import OrtModel
 from ortrim.models.operators import RequiredOperators
-from ortrim.package.packing import SOURCE_DATE_EPOCH, PackagedFile, debug_file
 from ortrim.pins.origins import Origin, origin_of
 from ortrim.pins.runtime import SourcePin
+
+SOURCE_DATE_EPOCH: Final = 315_532_800
+"""1 January 1980, the earliest time that every archive format can hold; given to all files of all packages."""
+FILE_MODE: Final = 0o644
+BUILD_IDS: Final = ".build-id"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PackagedFile:
+    """A file of the package: its path inside it, and its content as bytes or as the file to copy."""
+
+    path: str
+    content: bytes | Path
+    mode: int = FILE_MODE
+
+    @property
+    def entry(self) -> FileEntry:
+        """Size and digest of the file, as manifests record them."""
+        if isinstance(self.content, bytes):
+            digest = hashlib.sha256(self.content).hexdigest()
+            return FileEntry(path=self.path, size_bytes=len(self.content), sha256=digest)
+        return FileEntry(path=self.path, size_bytes=self.content.stat().st_size, sha256=sha256_of(self.content))
+
 
 HEADER_SUFFIXES: Final = (".h", ".inc")
 REQUIRED_HEADERS: Final = ("onnxruntime_c_api.h", "onnxruntime_cxx_api.h")
@@ -408,3 +431,14 @@ class DeliveryFacts:
 
     schema: Literal["ortrim-delivery/1"] = "ortrim-delivery/1"
     commit: Annotated[str, Field(pattern=r"^([0-9a-f]{40}([0-9a-f]{24})?)?$")]
+
+
+def debug_file(library: Path, symbols: Path) -> PackagedFile:
+    """Return a library's symbols under `.build-id/ab/cdef.debug`, where gdb, lldb, perf and debuginfod look."""
+    shipped, found = build_id_of(library), build_id_of(symbols)
+    if not found or shipped != found:
+        why = f"build-id {found or 'none'}; the library that ships has {shipped or 'none'}"
+        hint = "build the target again: library and symbols must come from one link"
+        what = "these are the symbols of another library"
+        raise PackageError("symbols-differ", what, where=str(symbols), why=why, hint=hint)
+    return PackagedFile(path=f"{BUILD_IDS}/{found[:2]}/{found[2:]}.debug", content=symbols)

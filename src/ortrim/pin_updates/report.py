@@ -3,16 +3,16 @@
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Annotated, Final
 
 from markupsafe import Markup
+from pydantic import Field
 from rich.console import Group, RenderableType
 from rich.table import Table
 
 from ortrim.base.console import printable
 from ortrim.errors import VerifyError
 from ortrim.parity.measurements import RunnerResult, Unit, Verdict
-from ortrim.pin_updates.pull_requests import Refused
 from ortrim.report.charts import HALF_WIDTH, ChartBar, bar_chart
 from ortrim.report.content import SYMBOLS, measures_memory, measures_time
 from ortrim.report.figures import NONE, escaped, name_text, plain_table, quantity_text, table
@@ -26,6 +26,22 @@ TIMES: Final = (
     "Changes are against the first version. Sizes are exact. Memory and times come from one verification each, one "
     "after the other on the same machine."
 )
+
+
+Version = Annotated[str, Field(pattern=r"^[0-9]{1,4}(\.[0-9]{1,4}){2}$")]
+Reference = Annotated[str, Field(pattern=r"^[a-z0-9-]{1,64}$")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Refused:
+    """A version that could not be pinned, or not be built, and why: fields of a `Diagnostic`."""
+
+    version: Version
+    reference: Reference
+    what: str
+    why: str = ""
+
+
 Outcome = VerifyReport | Refused
 """The report of a version's library, or why there is none."""
 

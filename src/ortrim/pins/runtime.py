@@ -1,19 +1,141 @@
-"""Where the sources of a version of ONNX Runtime are, pinned by digests, and what else its builds need to know."""
+"""The versions of ONNX Runtime: which a buildspec means, which models each loads, and where its sources are."""
 
 import re
 import tomllib
 from dataclasses import dataclass
-from typing import Annotated, Any, Final, Literal, TypeVar
+from functools import cache
+from typing import Annotated, Any, Final, Literal
 
 import pydantic
 from pydantic import ConfigDict, Field
 
-from ortrim.base.json import first_fault
-from ortrim.errors import SourcesError
-from ortrim.pins.shipped import converter_requirements, pin_text
-from ortrim.pins.versions import known_version, pin_file_name, versions_file
+from ortrim.errors import SourcesError, SpecError
+from ortrim.pins.shipped import bad_pin_file, converter_requirements, parsed, pin_text, shipped_text, validated
 
-T = TypeVar("T")
+VERSIONS_FILE: Final = "onnxruntime.toml"
+NEWEST: Final = "newest"
+MINOR: Final = re.compile(r"[0-9]+\.[0-9]+")
+SOURCE_PINS: Final = ("upstream", "debian")
+"""The kinds of pin files that say where a version's sources are."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class VersionLimits:
+    """The newest opsets of `ai.onnx` and `ai.onnx.ml` (None if untried) and IR version that a version loads."""
+
+    opset: int
+    ml_opset: int | None
+    ir_version: int
+
+
+def versions_file() -> dict[str, Any]:
+    """Return `onnxruntime.toml` as data; it travels with ortrim and is checked by a test."""
+    return _parsed(shipped_text(VERSIONS_FILE))
+
+
+@cache
+def _parsed(text: str) -> dict[str, Any]:
+    return tomllib.loads(text)
+
+
+def default_version() -> str:
+    """Return the version of buildspecs that name none: the newest that ortrim's own CI has proved."""
+    version: str = versions_file()["default"]
+    return version
+
+
+def supported_versions() -> tuple[str, ...]:
+    """Return the versions that are known and not broken, oldest first."""
+    return tuple(_known())
+
+
+def known_version(version: str) -> dict[str, Any]:
+    """Return the entry of a version that can be built."""
+    where = "onnxruntime.version"
+    entry: dict[str, Any] | None = versions_file()["versions"].get(version)
+    if entry is None:
+        hint = f"the nearest version that ortrim knows is {_nearest(version)}; all: {', '.join(supported_versions())}"
+        raise SpecError("unknown-version", f"ONNX Runtime {version} is not known to ortrim", where=where, hint=hint)
+    if "known_broken" in entry:
+        broken = entry["known_broken"]
+        what, hint = f"ONNX Runtime {version} is known to be broken", f"use {broken['instead']}"
+        raise SpecError("known-broken-version", what, where=where, why=broken["reason"], hint=hint)
+    return entry
+
+
+def pin_file_name(version: str, kind: str) -> str:
+    """Return the name of the file that pins one kind of source of one version."""
+    return f"onnxruntime-{version}-{kind}.toml"
+
+
+def newest_pinned() -> str:
+    """Return the newest version whose sources are pinned, from wherever they come."""
+    pinned = (
+        version
+        for version in reversed(supported_versions())
+        if any(pin_text(pin_file_name(version, kind)) is not None for kind in SOURCE_PINS)
+    )
+    return next(pinned, default_version())
+
+
+def exact_version(word: str) -> str:
+    """Return the version that is meant by `1.30` (its newest patch) or `newest` (the newest with pinned sources).
+
+    A whole version is returned as it is, and the first of an unknown minor version: who looks for its pins says more.
+    """
+    if word == NEWEST:
+        return newest_pinned()
+    if MINOR.fullmatch(word):
+        patches = (version for version in reversed(supported_versions()) if version.startswith(f"{word}."))
+        return next(patches, f"{word}.0")
+    return word
+
+
+def limits_of(version: str) -> VersionLimits | None:
+    """Return the limits of a version; None when they are not recorded, so that the converter has to judge."""
+    entry = _known().get(version)
+    if entry is None:
+        return None
+    return VersionLimits(
+        opset=entry["max_opset"], ml_opset=entry.get("max_ml_opset"), ir_version=entry["max_ir_version"]
+    )
+
+
+def needed_for_opset(domain: str, opset: int) -> str:
+    """Return in words which ONNX Runtime loads an opset of `ai.onnx` or `ai.onnx.ml`."""
+    key = {"ai.onnx": "max_opset", "ai.onnx.ml": "max_ml_opset"}[domain]
+    return _needed(key, opset, f"opset {opset} of {domain}")
+
+
+def needed_for_ir_version(ir_version: int) -> str:
+    """Return in words which ONNX Runtime loads an IR version."""
+    return _needed("max_ir_version", ir_version, f"IR version {ir_version}")
+
+
+def _needed(key: str, least: int, what: str) -> str:
+    known = _known()
+    first = next((version for version, entry in known.items() if entry.get(key, 0) >= least), None)
+    if first is None:
+        return f"no ONNX Runtime that ortrim knows loads {what}; the newest is {list(known)[-1]}"
+    return f"{what} needs ONNX Runtime {first} or later"
+
+
+def _known() -> dict[str, dict[str, Any]]:
+    """Return the entries of the versions that are not known to be broken, oldest first."""
+    return {version: entry for version, entry in versions_file()["versions"].items() if "known_broken" not in entry}
+
+
+def _nearest(version: str) -> str:
+    return min(supported_versions(), key=lambda known: abs(_as_number(known) - _as_number(version)))
+
+
+def _as_number(version: str) -> int:
+    """Return a version as one number, so that versions have a distance; what is not a digit counts as none."""
+    parts = [int("".join(filter(str.isdecimal, part)) or 0) for part in version.split(".")[:3]]
+    major, minor, patch = (*parts, 0, 0, 0)[:3]
+    return (major * 1000 + minor) * 1000 + patch
+
+
 Origin = Literal["url", "debian-source", "debian-binary", "wheel"]
 COMPONENTS: Final = (
     "onnxruntime", "abseil_cpp", "protobuf", "flatbuffers", "onnx", "nlohmann_json",
@@ -147,7 +269,7 @@ def read_source_set(text: str, name: str, licences: dict[str, str]) -> SourceSet
     missing = [component for component in COMPONENTS if component not in content.components]
     unknown = [component for component in content.components if component not in (*COMPONENTS, *OPTIONAL)]
     if missing or unknown:
-        raise _bad(name, f"missing components: {missing}; unknown components: {unknown}")
+        raise bad_pin_file(name, f"missing components: {missing}; unknown components: {unknown}")
     names = (*COMPONENTS, *(component for component in OPTIONAL if component in content.components))
     pins = tuple(_pin(component, content.components[component], licences, name) for component in names)
     return SourceSet(suite=content.suite, components=pins)
@@ -164,10 +286,10 @@ def read_commit_pin(text: str, name: str) -> CommitPin:
 def _pin(name: str, entry: _Component, licences: dict[str, str], where: str) -> ComponentPin:
     locations = entry.locations()
     if len(locations) != 1:
-        raise _bad(where, f"components.{name} needs exactly one of {', '.join(ORIGINS)}")
+        raise bad_pin_file(where, f"components.{name} needs exactly one of {', '.join(ORIGINS)}")
     origin, location = locations[0]
     if origin == "wheel" and not re.fullmatch(r"[A-Za-z0-9._-]+==[A-Za-z0-9.+!_-]+", location):
-        raise _bad(where, f"components.{name}.wheel is not of the form name==version")
+        raise bad_pin_file(where, f"components.{name}.wheel is not of the form name==version")
     return ComponentPin(
         name=name,
         version=entry.version,
@@ -182,30 +304,9 @@ def _pin(name: str, entry: _Component, licences: dict[str, str], where: str) -> 
     )
 
 
-def parsed(text: str, name: str) -> dict[str, Any]:
-    """Return the TOML data of a pin file."""
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise _bad(name, str(error)) from error
-
-
-def validated(kind: type[T], data: dict[str, Any], name: str) -> T:
-    """Return the data of a pin file as a value of a type."""
-    try:
-        return pydantic.TypeAdapter(kind).validate_python(data)
-    except pydantic.ValidationError as error:
-        raise _bad(name, first_fault(error)) from error
-
-
 def _tables(value: object) -> list[tuple[str, dict[str, Any]]]:
     tables = value if isinstance(value, dict) else {}
     return [(name, table) for name, table in tables.items() if isinstance(table, dict)]
-
-
-def _bad(name: str, why: str) -> SourcesError:
-    hint = "restore the file, or remove your own and use the one that ortrim ships"
-    return SourcesError("bad-pin-file", "is not a valid pin file", where=name, why=why, hint=hint)
 
 
 def _without_digest(where: str, key: str) -> SourcesError:

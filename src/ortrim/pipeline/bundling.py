@@ -10,10 +10,9 @@ from typing import Final
 from ortrim.base.build_bundle import LAYOUT, WHEELS, BundleWriter, Manifest, new_bundle
 from ortrim.base.cache import cache_folder, locked
 from ortrim.base.console import Console, Step, counted
-from ortrim.base.downloads import arriving
 from ortrim.base.files import require_writable, storage_errors
-from ortrim.base.interpreters import OWN, Interpreter
-from ortrim.base.scripts import download_wheels
+from ortrim.base.http import arriving
+from ortrim.base.scripts import OWN, Interpreter, download_wheels
 from ortrim.buildspec.buildspec import BuildSpec, LoadedSpec, ModelSpec, RuntimeSpec
 from ortrim.buildspec.step_specs import Simplify
 from ortrim.buildspec.targets import TARGETS, Target
@@ -21,9 +20,8 @@ from ortrim.compiling.upstream_arguments import optional_sources
 from ortrim.errors import ToolError, UsageError
 from ortrim.models.full_runtime import DISTRIBUTION, converter_python, runtime_entry
 from ortrim.models.prepare import bundled_model
-from ortrim.pins.runtime import OPTIONAL, CommitPin, ComponentPin, RuntimePins, runtime_pins
+from ortrim.pins.runtime import OPTIONAL, CommitPin, ComponentPin, RuntimePins, exact_version, runtime_pins
 from ortrim.pins.shipped import step_requirements, tool_requirements
-from ortrim.pins.versions import exact_version
 from ortrim.planning.planned import host_target
 from ortrim.planning.planner import select_targets
 from ortrim.planning.request import prepared_models

@@ -19,7 +19,7 @@ from ortrim.compiling.native import finished_runner
 from ortrim.compiling.plan import PlannedTarget, digest
 from ortrim.compiling.trees import finished_build, result_of
 from ortrim.errors import BuildError, Diagnostic
-from ortrim.package.packing import write_archive
+from ortrim.package.package import write_archive
 from ortrim.platforms import platform_of
 
 BUILD: Final = "build"

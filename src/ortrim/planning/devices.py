@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from ortrim.base.emulators import EMULATIONS, QEMU_SYSTEM, Emulation
-from ortrim.base.tools import Tool, install_command, require
+from ortrim.base.tools import EMULATIONS, QEMU_SYSTEM, Emulation, Tool, install_command, require
 from ortrim.buildspec.buildspec import TargetSpec
 from ortrim.buildspec.targets import APPLE_ARCHITECTURES, TARGETS, Target
 from ortrim.compiling.containers.root_file_systems import machine_parts

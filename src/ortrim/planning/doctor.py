@@ -16,8 +16,7 @@ from functools import partial
 from typing import Final
 
 from ortrim.base.cache import cache_folder
-from ortrim.base.emulators import EMULATIONS, QEMU_SYSTEM, X64_USER, machine_folder
-from ortrim.base.tools import ALL_TARGETS, Tool, ToolFinding, require
+from ortrim.base.tools import ALL_TARGETS, EMULATIONS, QEMU_SYSTEM, X64_USER, Tool, ToolFinding, machine_folder, require
 from ortrim.compiling.containers.engines import ENGINES, ContainerEngine, probe
 from ortrim.devices.xcrun import find_xcrun
 from ortrim.errors import Diagnostic, StorageError

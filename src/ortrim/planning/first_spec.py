@@ -19,8 +19,7 @@ from ortrim.models.named import models_named
 from ortrim.models.prepare import FACTS_LAYOUT, prepare
 from ortrim.parity.cases.found import case_toml
 from ortrim.parity.reference import cases_made
-from ortrim.pins.runtime import runtime_pins
-from ortrim.pins.versions import exact_version
+from ortrim.pins.runtime import exact_version, runtime_pins
 from ortrim.planning.conversions import lower_level
 from ortrim.planning.layouts import with_layout
 from ortrim.planning.planner import select_targets

@@ -29,9 +29,8 @@ from ortrim.models.ort_format import read_uses
 from ortrim.models.refusals import LOCALE_HINT
 from ortrim.parity.inputs import Case
 from ortrim.parity.reference import cases_made
-from ortrim.pins.images import image_pins
 from ortrim.pins.runtime import SourcePin
-from ortrim.pins.shipped import tool_versions
+from ortrim.pins.shipped import image_pins, tool_versions
 from ortrim.planning.devices import require_devices
 from ortrim.planning.planner import AVX512, Contents, PlanInput, make_plan, select_targets
 from ortrim.planning.request import Models, Request, converted_models, load

@@ -26,8 +26,7 @@ from ortrim.models.models import ModelFacts, OrtModel, PreparedModel
 from ortrim.models.operators import RequiredOperators, reduce_operators
 from ortrim.models.prepare import FACTS_LAYOUT, prepare
 from ortrim.parity.reference import cases_made
-from ortrim.pins.runtime import RuntimePins, runtime_pins
-from ortrim.pins.versions import exact_version
+from ortrim.pins.runtime import RuntimePins, exact_version, runtime_pins
 from ortrim.planning.layouts import chosen_layouts, with_layout
 from ortrim.platforms import target_problems
 from ortrim.report.steps import steps_table

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ortrim.base.console import Step
-from ortrim.binaries.libraries import LibrarySize
+from ortrim.binaries.elf import LibrarySize
 from ortrim.buildspec.buildspec import IN_PLACE
 from ortrim.buildspec.targets import Architecture, Target
 from ortrim.compiling.execution import Executor

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ortrim.base.console import printable
-from ortrim.binaries.libraries import LibrarySize
+from ortrim.binaries.elf import LibrarySize
 from ortrim.binaries.link_map import member_name
 from ortrim.compiling.size.accounting import Leaf, Share, by_component, by_file, by_symbol, shares
 from ortrim.report.charts import FAMILIES, STYLES, family

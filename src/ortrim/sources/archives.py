@@ -11,12 +11,12 @@ from urllib.parse import urlsplit
 from ortrim.base.build_bundle import BuildBundle, site_bundle
 from ortrim.base.cache import cache_folder, discard, locked
 from ortrim.base.console import counted
-from ortrim.base.downloads import digest_of, fetch, mirrored, site_mirrors
 from ortrim.base.files import require_space, storage_errors
+from ortrim.base.http import digest_of, fetch, mirrored, site_mirrors
 from ortrim.base.scripts import download_wheels
 from ortrim.errors import NetworkError, SourcesError, ToolError
 from ortrim.pins.runtime import COMPONENTS, OPTIONAL, ComponentPin, licence_ids, replacements, upstream_names
-from ortrim.sources.checkouts import git
+from ortrim.sources.commits import git
 from ortrim.sources.debian import fetch_debian
 
 ARCHIVES_BYTES: Final = 96_000_000

@@ -27,7 +27,7 @@ from ortrim.parity.inputs import STRING, Case, load_array, numpy_type, save_arra
 from ortrim.parity.measurements import OutputParity, Verdict
 from ortrim.parity.reference import CaseOutputs, SavedOutputs, reference_outputs
 from ortrim.parity.runner import SavedOutput
-from ortrim.pins.versions import limits_of
+from ortrim.pins.runtime import limits_of
 from ortrim.steps.report import CaseLeft, ModelCounts
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
 from ortrim.base.console import counted
-from ortrim.binaries.libraries import LibraryFacts
+from ortrim.binaries.elf import LibraryFacts
 from ortrim.buildspec.targets import Architecture
 from ortrim.errors import BinaryError, Diagnostic, DiagnosticGroup
 from ortrim.parity.measurements import Gate, Verdict

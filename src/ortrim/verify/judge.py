@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import Final
 
 from ortrim.base.command import signal_name
-from ortrim.binaries.libraries import LibrarySize
+from ortrim.binaries.elf import LibrarySize
 from ortrim.buildspec.buildspec import Budgets
 from ortrim.devices.device import Device
 from ortrim.errors import Diagnostic, ExitCode

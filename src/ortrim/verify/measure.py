@@ -17,7 +17,7 @@ from urllib.parse import quote
 
 from ortrim.base.cache import cache_folder, locked
 from ortrim.base.files import storage_errors
-from ortrim.binaries.libraries import LibrarySize
+from ortrim.binaries.elf import LibrarySize
 from ortrim.buildspec.buildspec import SessionSettings, as_the_official
 from ortrim.devices.device import Device
 from ortrim.devices.names import DeviceName

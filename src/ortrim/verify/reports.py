@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from ortrim.binaries.libraries import LibraryFacts, LibrarySize
+from ortrim.binaries.elf import LibraryFacts, LibrarySize
 from ortrim.compiling.plan import CompiledUnits, CompilerCacheUse
 from ortrim.parity.measurements import (
     Comparison,

@@ -19,8 +19,7 @@ from pathlib import Path
 from typing import Final
 
 from ortrim.base.files import sha256_of, storage_errors
-from ortrim.binaries.elf import build_id_of
-from ortrim.binaries.libraries import LibraryFacts, LibrarySize
+from ortrim.binaries.elf import LibraryFacts, LibrarySize, build_id_of
 from ortrim.buildspec.buildspec import Budgets, ModelSpec, SessionSettings
 from ortrim.buildspec.tolerances import (
     CONVERSION,

@@ -9,11 +9,11 @@ import pytest
 
 from ortrim.base.certificates import VARIABLE
 from ortrim.base.command import run
-from ortrim.base.downloads import download
+from ortrim.base.http import download
 from ortrim.base.scripts import packages_folder
 from ortrim.errors import Diagnostic, ExitCode, NetworkError
-from ortrim.pin_updates.requirements import resolved
-from ortrim.sources.checkouts import tagged_commit
+from ortrim.pin_updates.update import resolved
+from ortrim.sources.commits import tagged_commit
 from small_wheels import write_wheel
 from tls_server import TlsServer, forget_certificates, tls_server
 

@@ -9,8 +9,8 @@ from socket import socket
 
 import pytest
 
-from ortrim.base import downloads
-from ortrim.base.downloads import download, fetch
+from ortrim.base import http
+from ortrim.base.http import download, fetch
 from ortrim.errors import ExitCode, NetworkError, StorageError
 
 CONTENT = bytes(n % 256 for n in range(300_000))
@@ -156,7 +156,7 @@ def test_a_download_goes_on_where_it_broke_off(server: Server, tmp_path: Path, p
 def test_trouble_that_stays_is_reported(server: Server, tmp_path: Path) -> None:
     """A connection that is always cut gives up after a few attempts."""
     refused(server.url("cut"), tmp_path, "download-failed")
-    assert len(server.asked) == downloads.ATTEMPTS
+    assert len(server.asked) == http.ATTEMPTS
 
 
 def test_wrong_digest_shows_both(server: Server, tmp_path: Path) -> None:
@@ -189,7 +189,7 @@ def test_unreachable_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_endless_file_is_cut_off(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """More bytes than any source has are not written to the disk."""
-    monkeypatch.setattr(downloads, "MAXIMUM_BYTES", 1000)
+    monkeypatch.setattr(http, "MAXIMUM_BYTES", 1000)
     refused(server.url("ok"), tmp_path, "download-too-large")
 
 

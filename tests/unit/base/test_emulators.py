@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from ortrim.base.emulators import EMULATIONS, QEMU_SYSTEM, machine_folder
+from ortrim.base.tools import EMULATIONS, QEMU_SYSTEM, machine_folder
 from ortrim.buildspec.targets import TARGETS, OperatingSystem
 from ortrim.planning.doctor import DEVICE_TOOLS, machine_parts_found
 

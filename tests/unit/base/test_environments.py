@@ -8,8 +8,7 @@ import pytest
 
 from ortrim.base import scripts
 from ortrim.base.command import Completed, run
-from ortrim.base.interpreters import Interpreter
-from ortrim.base.scripts import ISOLATED_PYTHON, environment_with, packages_folder
+from ortrim.base.scripts import ISOLATED_PYTHON, Interpreter, environment_with, packages_folder
 from ortrim.errors import Diagnostic, ExitCode, NetworkError, StorageError, ToolError
 from small_wheels import write_wheel
 

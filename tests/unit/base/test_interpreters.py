@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ortrim.base.interpreters import OWN, Interpreter, find_interpreter
+from ortrim.base.scripts import OWN, Interpreter, find_interpreter
 
 HERE = sys.version_info[:2]
 NAME = f"python{HERE[0]}.{HERE[1]}"

@@ -19,7 +19,7 @@ from cryptography.x509.oid import NameOID
 
 from lying_proxy import ADDRESS, LyingProxy, lying_proxy
 from ortrim.base import http
-from ortrim.base.downloads import download, fetch
+from ortrim.base.http import download, fetch
 from ortrim.errors import NetworkError
 
 CONTENT: Final = bytes(n % 251 for n in range(300_000))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ortrim.binaries.archives import archive_members
+from ortrim.binaries.objects import archive_members
 from ortrim.errors import BinaryError, ExitCode
 
 

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ortrim.binaries.elf import read_library
-from ortrim.binaries.libraries import LibraryFacts
+from ortrim.binaries.elf import LibraryFacts, read_library
 from ortrim.errors import BinaryError, ExitCode
 
 TINY = Path(__file__).with_name("data") / "tiny.so"

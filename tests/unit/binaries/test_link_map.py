@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ortrim.binaries.link_map import MapInput, MapSymbol, parse_link_map, read_link_map
-from ortrim.compiling.size.components import component_of, component_of_symbol, section_kind
+from ortrim.compiling.size.accounting import component_of, component_of_symbol, section_kind
 from ortrim.errors import BinaryError, ExitCode
 
 DATA = Path(__file__).with_name("data")

@@ -8,8 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apple_samples import archive, device_library, load_command, sample, with_build
-from ortrim.binaries.macho import MachBuild, MachKind, MachNeed, MachSignature, is_macho, universal_file
-from ortrim.binaries.macho_image import macho_of, read_macho
+from ortrim.binaries.macho import (
+    MachBuild,
+    MachKind,
+    MachNeed,
+    MachSignature,
+    is_macho,
+    macho_of,
+    read_macho,
+    universal_file,
+)
 from ortrim.errors import BinaryError, ExitCode
 
 MAC = sample("macos-arm64.dylib")

@@ -8,10 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apple_slices import TRIPLES, recorded
-from ortrim.binaries.macho import MachSignature
+from ortrim.binaries.macho import MachSignature, macho_of
 from ortrim.binaries.macho_exports import WEAK as WEAK_CLASS
 from ortrim.binaries.macho_exports import WEAK_FLAGS, signed_anew, with_exports
-from ortrim.binaries.macho_image import macho_of
 from ortrim.errors import BinaryError, ExitCode
 
 API = "_OrtGetApiBase"

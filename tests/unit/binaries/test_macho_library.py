@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from apple_slices import TRIPLES, install_name, recorded
-from ortrim.binaries.macho_image import read_apple_library
+from ortrim.binaries.macho import read_apple_library
 from ortrim.errors import BinaryError
 
 

@@ -12,7 +12,7 @@ from elftools.elf.sections import SymbolTableSection
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ortrim.binaries.elf_objects import hide_symbols, visible_symbols
+from ortrim.binaries.objects import hide_symbols, visible_symbols
 from ortrim.errors import BinaryError, ExitCode
 
 DATA = Path(__file__).with_name("data")

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from elf_frames import frames_of, functions_in
-from ortrim.binaries.elf import read_library, take_apart
-from ortrim.binaries.mini_debug_info import add_unwind_tables
+from ortrim.binaries.elf import add_unwind_tables, read_library, take_apart
 from ortrim.errors import BinaryError
 
 DATA = Path(__file__).parent / "data"

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ortrim.binaries.libraries import ComponentSize, SymbolSize
+from ortrim.binaries.elf import ComponentSize, SymbolSize
 from ortrim.compiling.size.library import library_size
 from ortrim.errors import BinaryError
 

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apple_slices import recorded
-from ortrim.binaries.macho import LARGEST, fat_parts, universal_file
-from ortrim.binaries.macho_image import macho_of
+from ortrim.binaries.macho import LARGEST, fat_parts, macho_of, universal_file
 
 
 class Huge(bytes):

@@ -30,7 +30,7 @@ from ortrim.buildspec.problems import ERROR_CODES
 from ortrim.buildspec.targets import TARGETS
 from ortrim.buildspec.tolerances import Tolerance
 from ortrim.errors import Diagnostic, DiagnosticGroup, SpecError
-from ortrim.pins.versions import default_version
+from ortrim.pins.runtime import default_version
 from ortrim.platforms import target_problems
 
 MODEL = '[[models]]\nname = "m"\npath = "m.onnx"\n'

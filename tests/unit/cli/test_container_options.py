@@ -10,7 +10,7 @@ from ortrim.cli.options import container_options, request_from
 from ortrim.cli.tasks import pins as pins_task
 from ortrim.compiling.containers.engines import ContainerOptions, Mount
 from ortrim.errors import UsageError
-from ortrim.pins.images import IMAGES_FILE
+from ortrim.pins.shipped import IMAGES_FILE
 from program_runs import Run
 
 

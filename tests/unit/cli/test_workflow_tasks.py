@@ -12,7 +12,7 @@ from ortrim.compiling.plan import BuildPlan
 from ortrim.errors import NetworkError
 from ortrim.github.workflow_files import FOLDER, NAMES, WorkflowInputs
 from ortrim.parity.measurements import Verdict
-from ortrim.pin_updates.pull_requests import RECORD, VersionsUpdate, read_update
+from ortrim.pin_updates.new_versions import RECORD, VersionsUpdate, read_update
 from ortrim.planning.request import Request
 from ortrim.platforms import ANDROID, PLATFORMS
 from program_runs import Run

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ortrim.compiling.c_api import INFERENCE, api_table
+from ortrim.compiling.mechanisms import INFERENCE, api_table
 from ortrim.errors import BuildError, ExitCode
 
 SOURCE = """

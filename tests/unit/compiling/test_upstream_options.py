@@ -16,7 +16,8 @@ from ortrim.buildspec.buildspec import AndroidSpec, AppleSpec
 from ortrim.buildspec.targets import TARGETS
 from ortrim.compiling.dead_kernels import KINDS
 from ortrim.compiling.plan import BuildJob
-from ortrim.compiling.upstream_options import definitions, listed_options, require_known, versioned_options
+from ortrim.compiling.upstream import definitions, listed_options, require_known
+from ortrim.compiling.upstream_arguments import versioned_options
 from ortrim.errors import BuildError, ExitCode
 from ortrim.planning.planner import with_arguments
 from sample_plans import MODELS, SAMPLE_APPLE, SOURCES, sample_plan

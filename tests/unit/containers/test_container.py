@@ -18,7 +18,7 @@ from ortrim.compiling.containers.executor import ContainerExecutor
 from ortrim.compiling.plan import RunnerJob
 from ortrim.compiling.trees import finished_build
 from ortrim.errors import BuildError, Diagnostic, ExitCode, SourcesError, ToolError, UsageError
-from ortrim.pins.images import IMAGES_FILE
+from ortrim.pins.shipped import IMAGES_FILE
 from ortrim.platforms import ANDROID, LINUX, Platform
 from ortrim.platforms.android.jni import Jdk, build_jni_library
 from ortrim.platforms.android.ndk import ndk_toolchain

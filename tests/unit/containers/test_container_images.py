@@ -18,7 +18,7 @@ from ortrim.compiling.containers.executor import ImageRecipe, Images, ready_imag
 from ortrim.compiling.containers.root_file_systems import DebianRoot
 from ortrim.compiling.plan import Toolchain
 from ortrim.errors import SourcesError, ToolError
-from ortrim.pins.images import IMAGES_FILE
+from ortrim.pins.shipped import IMAGES_FILE
 from ortrim.platforms import ANDROID, LINUX
 from ortrim.platforms.android.ndk import ndk_toolchain
 from ortrim.sources.debian import DebianPackage, PackageRequest

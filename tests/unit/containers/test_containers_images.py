@@ -7,7 +7,7 @@ import pytest
 
 from fake_engine import FakeEngine
 from ortrim.compiling.containers.engines import BUILDAH, DOCKER, ImageBuild, UsableEngine, probe
-from ortrim.compiling.containers.runs import build_image, image_exists, image_label, pulled_digest
+from ortrim.compiling.containers.executor import build_image, image_exists, image_label, pulled_digest
 from ortrim.errors import Diagnostic, NetworkError, StorageError
 
 TAG = "ortrim-linux:0123"

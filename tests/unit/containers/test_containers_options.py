@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ortrim.compiling.containers.engines import Mount
-from ortrim.compiling.containers.runs import parse_flags, parse_mount, parse_mounts, require_mountable
+from ortrim.compiling.containers.executor import parse_flags, parse_mount, parse_mounts, require_mountable
 from ortrim.errors import ExitCode, UsageError
 
 

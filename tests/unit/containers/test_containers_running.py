@@ -12,7 +12,7 @@ from fake_engine import FakeEngine
 from ortrim.base.cache import cache_folder, locked
 from ortrim.base.command import run
 from ortrim.compiling.containers.engines import DOCKER, Mount, UsableEngine, probe
-from ortrim.compiling.containers.runs import LIFELINE, STARTED, Command, own_folder, owner, remove_leftovers, run_in
+from ortrim.compiling.containers.executor import LIFELINE, STARTED, Command, own_folder, owner, remove_leftovers, run_in
 from ortrim.errors import ToolError
 
 PATIENCE = 20.0

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from fake_sources import private_cache
-from ortrim.base.emulators import EMULATIONS, machine_folder
 from ortrim.base.json import from_json
+from ortrim.base.tools import EMULATIONS, machine_folder
 from ortrim.compiling.containers import root_file_systems
 from ortrim.compiling.containers.root_file_systems import machine_parts
 from ortrim.errors import ExitCode, SourcesError

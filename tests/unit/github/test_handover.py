@@ -10,7 +10,7 @@ from ortrim.errors import StorageError
 from ortrim.github.jobs import add_reports, checked_out_commit, hand_over, mark_delivery
 from ortrim.package.manifest import FACTS, FAILED, DeliveryFacts
 from ortrim.planning.planned import Planned, make_planned, target_folder
-from ortrim.sources.checkouts import git
+from ortrim.sources.commits import git
 from pipeline_stages import Stages
 
 REPORTS = ("report.html", "report.json", "report.md")

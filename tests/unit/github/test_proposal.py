@@ -8,8 +8,8 @@ import pytest
 from fake_programs import FakePrograms, fake_programs
 from ortrim.errors import ExitCode, StorageError
 from ortrim.github.credentials import TOKEN
-from ortrim.pin_updates.pull_requests import LARGEST, propose, take_pins
-from ortrim.sources.checkouts import git
+from ortrim.pin_updates.new_versions import LARGEST, propose, take_pins
+from ortrim.sources.commits import git
 
 pytestmark = pytest.mark.needs("git")
 ADDRESS = "https://github.com/some/repository/pull/7"

@@ -8,15 +8,8 @@ from hypothesis import strategies as st
 
 from ortrim.base.json import from_json, to_json
 from ortrim.errors import BuildError, DiagnosticGroup, ExitCode, StorageError
-from ortrim.pin_updates.pull_requests import (
-    LARGEST,
-    RECORD,
-    Refused,
-    VersionsUpdate,
-    read_update,
-    refused_by,
-    write_update,
-)
+from ortrim.pin_updates.new_versions import LARGEST, RECORD, VersionsUpdate, read_update, refused_by, write_update
+from ortrim.pin_updates.report import Refused
 
 REFUSED = Refused(version="1.24.0", reference="no-converter", what="there is no wheel", why="")
 

@@ -19,7 +19,7 @@ from ortrim.github.workflow_files import (
     require_rendered,
     write_workflows,
 )
-from ortrim.pins.images import read_action_pins
+from ortrim.pins.shipped import read_action_pins
 
 ROOT = Path(__file__).parents[3]
 TEXTS = render_workflows(released_specs(ROOT / "buildspecs"))

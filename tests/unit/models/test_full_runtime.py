@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ortrim.base.interpreters import Interpreter
+from ortrim.base.scripts import Interpreter
 from ortrim.errors import ExitCode, ToolError
 from ortrim.models import full_runtime as module
 from ortrim.models.full_runtime import DISTRIBUTION, MINIMAL_BUILD_WORDS, full_runtime

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from ortrim.errors import ExitCode, PackageError, StorageError
-from ortrim.package.packing import SOURCE_DATE_EPOCH, write_archive
+from ortrim.package.manifest import SOURCE_DATE_EPOCH
+from ortrim.package.package import write_archive
 
 
 def make_folder(folder: Path) -> Path:

@@ -329,7 +329,7 @@ def test_full_disk_is_a_storage_error_and_leaves_nothing(
         destination.write_bytes(source.read_bytes()[:10])
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("ortrim.package.packing.shutil.copyfile", full)
+    monkeypatch.setattr("ortrim.package.package.shutil.copyfile", full)
     with pytest.raises(StorageError) as caught:
         make_package(inputs, tmp_path / "out")
     assert (caught.value.code, caught.value.exit_code) == ("disk-full", ExitCode.STORAGE)

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from ortrim.errors import ExitCode, PackageError, StorageError
-from ortrim.package.packing import JAR_MANIFEST, PackagedFile, PackagedLink, fill_zip, write_zip
+from ortrim.package.manifest import PackagedFile
+from ortrim.package.package import JAR_MANIFEST, PackagedLink, fill_zip, write_zip
 
 
 def files(folder: Path) -> list[PackagedFile]:

@@ -4,7 +4,8 @@ import pytest
 
 from ortrim.base.checksums import check_sums, checksums_text
 from ortrim.errors import DiagnosticGroup, ExitCode, PackageError
-from ortrim.package.packing import PackagedFile, check_paths
+from ortrim.package.manifest import PackagedFile
+from ortrim.package.package import check_paths
 
 
 @pytest.fixture

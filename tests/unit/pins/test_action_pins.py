@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ortrim.errors import ExitCode, SourcesError
-from ortrim.pins.images import ACTIONS_FILE, action_pins, action_reference, read_action_pins
+from ortrim.pins.shipped import ACTIONS_FILE, action_pins, action_reference, read_action_pins
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 WHOLE = f'[actions."actions/cache"]\ntag = "v6.1.0"\ncommit = "{COMMIT}"\n[actions."some/one"]\ntag = "v1"\n'

@@ -9,8 +9,7 @@ import pytest
 from ortrim.base.console import Console
 from ortrim.errors import ExitCode, VerifyError
 from ortrim.parity.measurements import Verdict
-from ortrim.pin_updates.pull_requests import Refused
-from ortrim.pin_updates.report import Outcome, compared, versions_markdown, versions_page, versions_tables
+from ortrim.pin_updates.report import Outcome, Refused, compared, versions_markdown, versions_page, versions_tables
 from ortrim.report.write import read_report
 from ortrim.verify.reports import VerifyReport
 from sample_reports import four_devices, lost_board, on_device

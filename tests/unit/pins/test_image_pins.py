@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from ortrim.errors import ExitCode, SourcesError
-from ortrim.pins.images import BasePin, image_pins, read_image_pins
-from ortrim.pins.versions import versions_file
+from ortrim.pins.runtime import versions_file
+from ortrim.pins.shipped import BasePin, image_pins, read_image_pins
 
 DIGEST = f"sha256:{'a' * 64}"
 WHOLE = f"""

@@ -9,8 +9,8 @@ import pytest
 
 from ortrim.base.command import Completed
 from ortrim.errors import NetworkError, ToolError
-from ortrim.pin_updates import requirements
-from ortrim.pin_updates.requirements import Resolved, resolved
+from ortrim.pin_updates import update
+from ortrim.pin_updates.update import Resolved, resolved
 
 LINUX = ("manylinux_2_28_x86_64",)
 
@@ -64,7 +64,7 @@ def answered(monkeypatch: pytest.MonkeyPatch, stderr: str, report: str = "") -> 
             Path(str(argv[argv.index("--report") + 1])).write_text(report)
         return Completed(argv=(), returncode=0 if report else 1, stdout="", stderr=stderr)
 
-    monkeypatch.setattr(requirements, "run", run)
+    monkeypatch.setattr(update, "run", run)
 
 
 def test_an_index_that_cannot_be_reached_is_not_an_absent_wheel(monkeypatch: pytest.MonkeyPatch) -> None:

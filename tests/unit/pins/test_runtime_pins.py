@@ -9,11 +9,14 @@ from ortrim.pins.runtime import (
     COMPONENTS,
     OPTIONAL,
     licence_ids,
+    limits_of,
+    pin_file_name,
     runtime_pins,
+    supported_versions,
     upstream_names,
+    versions_file,
 )
 from ortrim.pins.shipped import pin_text, writable_pins_folder
-from ortrim.pins.versions import limits_of, pin_file_name, supported_versions, versions_file
 
 
 def test_supported_version_has_all_that_a_build_needs() -> None:

@@ -3,8 +3,8 @@ from typing import Final
 
 import pytest
 
+from ortrim.pins.runtime import supported_versions
 from ortrim.pins.shipped import converter_requirements, tool_requirements, tool_versions
-from ortrim.pins.versions import supported_versions
 
 LOGICAL_LINE: Final = re.compile(r"^[A-Za-z0-9._-]+==\S+( ; [^\\]+)?( --hash=sha256:[0-9a-f]{64})+$")
 

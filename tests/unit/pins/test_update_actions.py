@@ -7,8 +7,8 @@ import pytest
 
 from ortrim.errors import DiagnosticGroup, ExitCode
 from ortrim.pin_updates.update import HOST, update_action_pins
-from ortrim.pins.images import ACTIONS_FILE, action_reference, read_action_pins
-from ortrim.sources.checkouts import git
+from ortrim.pins.shipped import ACTIONS_FILE, action_reference, read_action_pins
+from ortrim.sources.commits import git
 
 pytestmark = pytest.mark.needs("git")
 OLD = """\

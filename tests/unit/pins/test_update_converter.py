@@ -7,9 +7,8 @@ import pytest
 
 from ortrim.errors import ExitCode, SourcesError
 from ortrim.models.full_runtime import runtime_entry
-from ortrim.pin_updates import requirements as pinned_requirements
-from ortrim.pin_updates.requirements import Resolved
-from ortrim.pin_updates.update import converter_text
+from ortrim.pin_updates import update
+from ortrim.pin_updates.update import Resolved, converter_text
 
 NUMPY = {"3.11": "2.4.6", "3.12": "2.5.5", "3.13": "2.5.5", "3.14": "2.5.5"}
 """What pip took for onnxruntime 1.31.1 in November 2026."""
@@ -36,7 +35,7 @@ def index(monkeypatch: pytest.MonkeyPatch) -> dict[str, set[str]]:
         numpy = Resolved(name="numpy", version=NUMPY[python], sha256=digest("n", python, machine))
         return (numpy, runtime, Resolved(name="packaging", version="26.3", sha256=digest("p")))
 
-    monkeypatch.setattr(pinned_requirements, "resolved", resolved)
+    monkeypatch.setattr(update, "resolved", resolved)
     return wheels
 
 

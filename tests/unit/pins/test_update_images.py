@@ -12,7 +12,7 @@ from fake_engine import FakeEngine, fake_engine
 from ortrim.compiling.containers.engines import DOCKER, UsableEngine
 from ortrim.errors import Diagnostic
 from ortrim.pin_updates.update import update_image_pins, with_values
-from ortrim.pins.images import IMAGES_FILE, read_image_pins
+from ortrim.pins.shipped import IMAGES_FILE, read_image_pins
 from ortrim.platforms.android.ndk import REPOSITORY
 
 PINS = """\

@@ -8,9 +8,8 @@ import pytest
 
 from ortrim.bench.engines.catalogue import ENGINES, engine_requirements
 from ortrim.errors import ExitCode, NetworkError, SourcesError
-from ortrim.pin_updates import requirements as pinned_requirements
-from ortrim.pin_updates.requirements import Resolved
-from ortrim.pin_updates.update import FILES, update_requirements
+from ortrim.pin_updates import update
+from ortrim.pin_updates.update import FILES, Resolved, update_requirements
 from ortrim.pins.shipped import pin_text
 
 VERSION = "9.9.0"
@@ -46,7 +45,7 @@ class Index:
 def fixture_index(monkeypatch: pytest.MonkeyPatch) -> Index:
     """Answer for pip."""
     made = Index()
-    monkeypatch.setattr(pinned_requirements, "resolved", made)
+    monkeypatch.setattr(update, "resolved", made)
     return made
 
 

@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ortrim.pin_updates.update import commit_text, ndk_of, release_number, with_version
-from ortrim.pins.runtime import CommitPin, read_commit_pin
+from ortrim.pins.runtime import VERSIONS_FILE, CommitPin, VersionLimits, read_commit_pin
 from ortrim.pins.shipped import pin_text
-from ortrim.pins.versions import VERSIONS_FILE, VersionLimits
 
 SHIPPED = pin_text(VERSIONS_FILE) or ""
 TEMPLATE = """\

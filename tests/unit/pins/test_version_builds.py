@@ -9,8 +9,17 @@ from ortrim.base.console import Console
 from ortrim.errors import BuildError, Diagnostic, ExitCode, SourcesError, StorageError, UsageError
 from ortrim.github.credentials import API
 from ortrim.pin_updates import new_versions
-from ortrim.pin_updates.new_versions import build_each, build_versions, proposal_body, read_built, upstream_client
-from ortrim.pin_updates.pull_requests import Refused, VersionsUpdate, read_update, write_update
+from ortrim.pin_updates.new_versions import (
+    VersionsUpdate,
+    build_each,
+    build_versions,
+    proposal_body,
+    read_built,
+    read_update,
+    upstream_client,
+    write_update,
+)
+from ortrim.pin_updates.report import Refused
 from ortrim.planning.request import Request, load
 from ortrim.verify.reports import VerifyReport
 from sample_reports import recorded_report

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ortrim.pins.versions import (
+from ortrim.pins.runtime import (
     default_version,
     exact_version,
     limits_of,

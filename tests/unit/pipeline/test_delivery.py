@@ -10,7 +10,7 @@ import pytest
 from aar_samples import ABIS, aar_inputs, fake_jdk
 from ort_samples import ort_model
 from ortrim.binaries.elf import read_library
-from ortrim.binaries.elf_objects import hide_symbols
+from ortrim.binaries.objects import hide_symbols
 from ortrim.buildspec.buildspec import IN_PLACE, SessionSettings
 from ortrim.buildspec.targets import TARGETS
 from ortrim.compiling.plan import ARCHIVE, BuildJob, JobResult, Package

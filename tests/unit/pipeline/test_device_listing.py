@@ -7,9 +7,8 @@ import pytest
 
 from fake_machine import fake_tool
 from fake_xcrun import FakeXcrun, says
-from ortrim.base.emulators import EMULATIONS, Emulation
 from ortrim.base.json import to_data
-from ortrim.base.tools import InstalledTool, Tool
+from ortrim.base.tools import EMULATIONS, Emulation, InstalledTool, Tool
 from ortrim.buildspec.targets import TARGETS, OperatingSystem
 from ortrim.devices import simctl
 from ortrim.devices.adb import AdbListing

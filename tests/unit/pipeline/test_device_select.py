@@ -6,8 +6,7 @@ from typing import Literal
 import pytest
 
 from fake_machine import fake_parts, fake_tool
-from ortrim.base.emulators import Emulation
-from ortrim.base.tools import InstalledTool, Tool
+from ortrim.base.tools import Emulation, InstalledTool, Tool
 from ortrim.buildspec.targets import TARGETS
 from ortrim.compiling.containers.root_file_systems import MachineParts
 from ortrim.devices.device import Device

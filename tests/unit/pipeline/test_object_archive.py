@@ -12,7 +12,7 @@ from loopback_service import Asked, LoopbackService, Reply
 from ortrim.base.cache import cache_folder, kept_folder
 from ortrim.base.files import sha256_of
 from ortrim.errors import Diagnostic, ExitCode
-from ortrim.package.packing import write_archive
+from ortrim.package.package import write_archive
 from ortrim.pipeline.object_archive import ObjectArchive, take_objects, write_objects
 from refusing import refused
 

@@ -12,7 +12,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from onnx_samples import model_of, value, write
-from ortrim.base.emulators import EMULATIONS
+from ortrim.base.tools import EMULATIONS
 from ortrim.buildspec.targets import TARGETS
 from ortrim.compiling.containers.engines import ContainerOptions
 from ortrim.compiling.plan import digest

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from ortrim.binaries.libraries import ComponentSize
+from ortrim.binaries.elf import ComponentSize
 from ortrim.parity.measurements import Gate, Verdict
 from ortrim.verify.reports import VerifyReport
 from sample_reports import four_devices, on_device, recorded_report

@@ -1,4 +1,4 @@
-from ortrim.binaries.libraries import ComponentSize, FileSize, LibrarySize
+from ortrim.binaries.elf import ComponentSize, FileSize, LibrarySize
 from ortrim.report.charts import FAMILIES, STYLES, family
 from ortrim.report.treemap import Tile, merged, report_tiles
 

@@ -3,8 +3,8 @@ from typing import Any
 
 import pytest
 
-from ortrim.compiling.size import components
-from ortrim.compiling.size.components import demangled
+from ortrim.compiling.size import accounting
+from ortrim.compiling.size.accounting import demangled
 from ortrim.errors import ToolError
 
 
@@ -30,7 +30,7 @@ def test_a_demangler_that_does_not_answer_is_done_without(monkeypatch: pytest.Mo
     def times_out(*_: Any, **__: Any) -> None:
         raise ToolError("tool-timeout", "did not end")
 
-    monkeypatch.setattr(components, "run", times_out)
+    monkeypatch.setattr(accounting, "run", times_out)
     assert demangled(["_Z1fv"]) == {}
 
 
@@ -38,7 +38,7 @@ def test_a_crash_of_the_demangler_is_not_ours(monkeypatch: pytest.MonkeyPatch, t
     """The names are then shown as the compiler wrote them."""
     script = tmp_path / "demangle.py"
     script.write_text("import os\nprint('f()', flush=True)\nos.abort()\n")
-    monkeypatch.setattr(components, "SCRIPT", script)
+    monkeypatch.setattr(accounting, "SCRIPT", script)
     assert demangled(["_Z1fv"]) == {}
     script.write_text("print('one')\nprint('two')\n")
     assert demangled(["_Z1fv"]) == {}

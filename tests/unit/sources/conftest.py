@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from fake_sources import FakeSources, private_cache
-from ortrim.sources.declarations import LIST
+from ortrim.sources.sources import LIST
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import pytest
 
 from fake_sources import RUNTIME_FILES, FakeSources
 from ortrim.errors import SourcesError
-from ortrim.sources.checkouts import copy_checkout, git, identify, tagged_commit
+from ortrim.sources.commits import copy_checkout, git, identify, tagged_commit
 from ortrim.sources.sources import fetch_sources
 
 

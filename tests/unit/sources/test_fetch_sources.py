@@ -16,7 +16,7 @@ import pytest
 from fake_sources import RUNTIME_FILES, FakeSources
 from ortrim.base.cache import watched_cache
 from ortrim.base.command import Completed
-from ortrim.base.downloads import digest_of
+from ortrim.base.http import digest_of
 from ortrim.errors import ExitCode, NetworkError, SourcesError, StorageError, ToolError
 from ortrim.pins.runtime import CommitPin, RuntimePins
 from ortrim.sources import archives, commits, debian

@@ -10,8 +10,7 @@ import onnx
 import pytest
 from onnx import numpy_helper
 
-from ortrim.base.interpreters import Interpreter
-from ortrim.base.scripts import Python
+from ortrim.base.scripts import Interpreter, Python
 from ortrim.buildspec.step_specs import Simplify
 from ortrim.errors import ModelError
 from ortrim.models.full_runtime import FullRuntime

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from ortrim.binaries.libraries import LibraryFacts
+from ortrim.binaries.elf import LibraryFacts
 from ortrim.buildspec.targets import Architecture
 from ortrim.parity.measurements import Gate, Verdict
 from ortrim.verify.gates import HINTS, PAGE_BYTES, check_archive, check_library, check_tensors, gate_hint

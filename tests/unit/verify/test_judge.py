@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from ortrim.binaries.libraries import LibrarySize
+from ortrim.binaries.elf import LibrarySize
 from ortrim.buildspec.buildspec import Budgets
 from ortrim.parity.measurements import Comparison, Verdict
 from ortrim.parity.runner import RunnerOutput

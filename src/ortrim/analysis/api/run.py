@@ -11,7 +11,7 @@ from typing import Final
 from ortrim.analysis.api.closure import Closure
 from ortrim.analysis.api.declared import Declared, c_functions, code_of, opaque_types, words_of
 from ortrim.base.console import Console
-from ortrim.compiling.c_api import ALWAYS, INFERENCE
+from ortrim.compiling.mechanisms import ALWAYS, INFERENCE
 from ortrim.errors import UsageError
 from ortrim.pins.runtime import runtime_pins
 from ortrim.sources.sources import fetch_sources

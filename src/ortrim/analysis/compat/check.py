@@ -43,8 +43,7 @@ from ortrim.models.onnx_files import OLDEST_OPSET
 from ortrim.models.operators import ModelUses, OperatorId, parse_config, uses_of
 from ortrim.models.ort_format import IDENTIFIER, read_uses
 from ortrim.models.prepare import FACTS_LAYOUT, prepare
-from ortrim.pins.runtime import runtime_pins
-from ortrim.pins.versions import limits_of
+from ortrim.pins.runtime import limits_of, runtime_pins
 
 
 class Trials:

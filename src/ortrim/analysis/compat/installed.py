@@ -24,7 +24,7 @@ from ortrim.models.convert import Conversion
 from ortrim.models.operators import OperatorId, RequiredOperators
 from ortrim.package.aar_contents import AarManifest, read_aar
 from ortrim.package.manifest import LARGEST_BYTES, MANIFEST, read_manifest
-from ortrim.pins.versions import limits_of, supported_versions
+from ortrim.pins.runtime import limits_of, supported_versions
 from ortrim.platforms import ANDROID, platform_of
 
 KernelVersions = Mapping[tuple[str, str], tuple[tuple[int, int], ...]]

@@ -18,8 +18,7 @@ from ortrim.models.named import files_named
 from ortrim.models.prepare import FACTS_LAYOUT, prepare
 from ortrim.parity.inputs import Case, input_shapes
 from ortrim.parity.reference import cases_made
-from ortrim.pins.runtime import runtime_pins
-from ortrim.pins.versions import NEWEST, exact_version
+from ortrim.pins.runtime import NEWEST, exact_version, runtime_pins
 from ortrim.planning.preparing import cases_of, ready_models
 from ortrim.planning.request import Request, found_for, is_buildspec, load
 

@@ -13,15 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from ortrim.base.archives import open_zip
+from ortrim.base.archives import AR_MAGIC, open_zip
 from ortrim.base.files import sha256_of, storage_errors
 from ortrim.base.json import to_data
 from ortrim.binaries.android import NativeLibrary
-from ortrim.binaries.archives import MAGIC, archive_members
 from ortrim.binaries.elf import machine_of, read_library, with_elf_type
-from ortrim.binaries.elf_objects import visible_symbols
-from ortrim.binaries.macho import MachImage, is_macho
-from ortrim.binaries.macho_image import read_macho
+from ortrim.binaries.macho import MachImage, is_macho, read_macho
+from ortrim.binaries.objects import archive_members, visible_symbols
 from ortrim.binaries.xcframework import FRAMEWORK_SUFFIX as FRAMEWORK
 from ortrim.binaries.xcframework import SUFFIX as XCFRAMEWORK
 from ortrim.binaries.xcframework import SliceFacts, holds_framework, read_xcframework, used_categories
@@ -376,7 +374,7 @@ def _by_head(path: Path, head: bytes) -> dict[str, Any] | None:
         return {"kind": "library", "facts": to_data(read_library(path)), "size": to_data(library_size(path, None))}
     if is_macho(head):
         return {"kind": "apple library", **inspect_macho(path)}
-    if head.startswith(MAGIC):
+    if head.startswith(AR_MAGIC):
         return _archive(path)
     if head.startswith(ZIP_MAGIC):
         return _zip(path)

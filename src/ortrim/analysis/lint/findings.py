@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ortrim.models.graph_facts import GraphFacts
-from ortrim.pins.versions import VersionLimits
+from ortrim.pins.runtime import VersionLimits
 
 Operator = tuple[str, str]
 """Domain and name."""

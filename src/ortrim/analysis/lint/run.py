@@ -45,8 +45,7 @@ from ortrim.models.onnx_files import read_onnx
 from ortrim.models.prepare import MODEL_FILE, require_files, take_in_shapes, with_ir_version
 from ortrim.models.refusals import plain_words
 from ortrim.parity.inputs import recorded_inputs
-from ortrim.pins.runtime import runtime_pins
-from ortrim.pins.versions import limits_of, supported_versions
+from ortrim.pins.runtime import limits_of, runtime_pins, supported_versions
 from ortrim.planning.preparing import ready_models
 from ortrim.planning.request import Request, is_buildspec, load
 

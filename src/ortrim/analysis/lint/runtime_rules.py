@@ -16,7 +16,7 @@ from ortrim.base.console import counted
 from ortrim.models.graph_facts import NodeFacts, dynamic_dimensions
 from ortrim.models.onnx_files import LARGEST_MODEL_BYTES, OLDEST_OPSET
 from ortrim.models.refusals import Cause, cause_of
-from ortrim.pins.versions import needed_for_ir_version, needed_for_opset
+from ortrim.pins.runtime import needed_for_ir_version, needed_for_opset
 
 
 def no_cpu_kernel(facts: LintFacts) -> Iterator[Shown]:

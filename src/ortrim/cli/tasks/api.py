@@ -14,7 +14,7 @@ from ortrim.cli.boundary import boundary
 from ortrim.cli.options import help_for
 from ortrim.cli.task import task
 from ortrim.errors import UsageError
-from ortrim.pins.versions import default_version, exact_version
+from ortrim.pins.runtime import default_version, exact_version
 
 SCHEMA: Final = "ortrim-api/1"
 

@@ -14,7 +14,7 @@ from ortrim.cli.options import help_for
 from ortrim.cli.task import task
 from ortrim.errors import UsageError
 from ortrim.models.operators import GLOBAL_TYPES
-from ortrim.pins.versions import exact_version
+from ortrim.pins.runtime import exact_version
 
 HELP = {
     "runtime": "package (.tar.gz, .aar, folder), manifest.json or operator configuration of the runtime",

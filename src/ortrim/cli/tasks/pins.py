@@ -9,8 +9,8 @@ from typing import Final
 from invoke.context import Context
 
 from ortrim.base.console import Console
-from ortrim.base.downloads import Mirrors, mirrors_in, site_mirrors
 from ortrim.base.files import write_atomically
+from ortrim.base.http import Mirrors, mirrors_in, site_mirrors
 from ortrim.cli.boundary import boundary
 from ortrim.cli.options import HELP, help_for, request_from
 from ortrim.cli.task import task
@@ -26,11 +26,12 @@ from ortrim.pin_updates.new_versions import (
     pin_version,
     proposal_body,
     released_versions,
+    take_pins,
     upstream_client,
+    write_update,
 )
-from ortrim.pin_updates.pull_requests import Refused, take_pins, write_update
-from ortrim.pin_updates.pull_requests import propose as propose_pins
-from ortrim.pin_updates.report import Outcome, compared, versions_markdown, versions_page, versions_tables
+from ortrim.pin_updates.new_versions import propose as propose_pins
+from ortrim.pin_updates.report import Outcome, Refused, compared, versions_markdown, versions_page, versions_tables
 from ortrim.pin_updates.update import update_action_pins, update_image_pins, update_requirements
 from ortrim.report.summary import verdict_text
 from ortrim.verify.reports import VerifyReport

@@ -27,8 +27,8 @@ from ortrim.base.archives import (
     unsafe_member,
 )
 from ortrim.base.cache import cache_folder, cached_folder
-from ortrim.base.emulators import SUITE, Emulation, machine_folder
 from ortrim.base.files import storage_errors
+from ortrim.base.tools import SUITE, Emulation, machine_folder
 from ortrim.errors import SourcesError, StorageError
 from ortrim.sources.debian import (
     DebianPackage,

@@ -8,8 +8,16 @@ from pathlib import Path
 from typing import Final
 
 from ortrim.base.files import sha256_of
-from ortrim.binaries.elf import read_bytes, read_library, with_elf
-from ortrim.binaries.libraries import ComponentSize, FileSize, LibraryFacts, LibrarySize, SymbolSize
+from ortrim.binaries.elf import (
+    ComponentSize,
+    FileSize,
+    LibraryFacts,
+    LibrarySize,
+    SymbolSize,
+    read_bytes,
+    read_library,
+    with_elf,
+)
 from ortrim.binaries.link_map import (
     INTERNAL,
     MapInput,
@@ -21,17 +29,18 @@ from ortrim.binaries.link_map import (
     require_match,
     source_file,
 )
-from ortrim.binaries.macho import diagnosed, is_macho, is_thin
-from ortrim.binaries.macho_image import read_apple_library, unwritten_bytes
+from ortrim.binaries.macho import diagnosed, is_macho, is_thin, read_apple_library, unwritten_bytes
 from ortrim.compiling.size.accounting import (
+    PADDING,
     Accounting,
     Leaf,
+    component_of,
     registered_operators,
+    section_kind,
     sections_in_memory,
     shares,
     with_operators,
 )
-from ortrim.compiling.size.components import PADDING, component_of, section_kind
 from ortrim.compiling.translation_units import UnitIndex
 
 LARGEST_COUNT: Final = 40

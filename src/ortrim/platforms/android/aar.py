@@ -29,21 +29,24 @@ from ortrim.compiling.plan import AndroidBuild, BuildJob, JobResult, digest
 from ortrim.errors import PackageError, StorageError
 from ortrim.package.aar_contents import AarLibraries, AarManifest
 from ortrim.package.manifest import (
+    PackagedFile,
     PackageInputs,
     all_licences,
     check_inputs,
+    debug_file,
     described,
     has_cpuinfo,
     joined_inputs,
     refuse_machine_paths,
 )
-from ortrim.package.package import model_files, notices_text, plain_text, rendered
-from ortrim.package.packing import (
+from ortrim.package.package import (
     JAR_MANIFEST,
-    PackagedFile,
     check_paths,
-    debug_file,
     fill_zip,
+    model_files,
+    notices_text,
+    plain_text,
+    rendered,
     write_contents,
     write_sums,
     write_zip,

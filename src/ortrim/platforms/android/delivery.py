@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from ortrim.binaries.elf import read_library
-from ortrim.binaries.libraries import LibrarySize
+from ortrim.binaries.elf import LibrarySize, read_library
 from ortrim.buildspec.targets import ABIS, Target
 from ortrim.compiling.plan import BuildJob
 from ortrim.compiling.size.library import library_size

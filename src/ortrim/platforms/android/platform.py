@@ -238,7 +238,7 @@ class Android(Platform):
             linked = Path(paths.resolve(arguments.LINKED))
             take_apart(linked, library, symbols)
         if job.build_options.unwind_tables == "compressed":
-            from ortrim.binaries.mini_debug_info import add_unwind_tables  # noqa: PLC0415 - see `Platform.package`
+            from ortrim.binaries.elf import add_unwind_tables  # noqa: PLC0415 - see `Platform.package`
 
             add_unwind_tables(library, symbols)
 

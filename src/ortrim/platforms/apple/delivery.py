@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from ortrim.binaries.macho_image import read_apple_library
+from ortrim.binaries.macho import read_apple_library
 from ortrim.binaries.xcframework import read_xcframework
 from ortrim.compiling.plan import JobResult
 from ortrim.package.manifest import PackageInputs

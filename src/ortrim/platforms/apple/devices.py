@@ -3,7 +3,7 @@
 import platform
 from collections.abc import Sequence
 
-from ortrim.binaries.libraries import LibrarySize
+from ortrim.binaries.elf import LibrarySize
 from ortrim.buildspec.targets import APPLE_ARCHITECTURES, CATALYST, Architecture, OperatingSystem, Target
 from ortrim.compiling.plan import BuildJob
 from ortrim.devices.device import Device
@@ -107,7 +107,7 @@ def mac_baseline(version: str, requirements: str | None, architecture: Architect
         library = None
     if library is None:
         return Baseline(library=None, name=f"none: no official wheel of {version} for macOS is pinned"), NO_SIZE
-    from ortrim.binaries.macho_image import architecture_size  # noqa: PLC0415 - imports lief
+    from ortrim.binaries.macho import architecture_size  # noqa: PLC0415 - imports lief
 
     name = f"onnxruntime {version} (official wheel for macOS, its size alone)"
     return Baseline(library=None, name=name), architecture_size(library, APPLE_ARCHITECTURES[architecture])

@@ -14,12 +14,11 @@ from pathlib import Path
 from typing import Final
 
 from ortrim.binaries.apple import ApplePlatform, AppleVariant, Slice
-from ortrim.binaries.macho import MachFile, MachKind, universal_file
-from ortrim.binaries.macho_image import macho_of
+from ortrim.binaries.macho import MachFile, MachKind, macho_of, universal_file
 from ortrim.binaries.xcframework import Category, categories, used_categories
 from ortrim.errors import PackageError
-from ortrim.package.package import rendered
-from ortrim.package.packing import PROGRAM_MODE, PackagedFile, PackagedLink
+from ortrim.package.manifest import PackagedFile
+from ortrim.package.package import PROGRAM_MODE, PackagedLink, rendered
 from ortrim.platforms.apple.inputs import OBJECTIVE_C, AppleInputs, ApplePart, AppleSliceInputs, RequiredReason
 
 FRAMEWORK: Final = "onnxruntime"

@@ -20,13 +20,23 @@ from ortrim.base.files import sha256_of
 from ortrim.binaries.apple import ApplePlatform, AppleVariant
 from ortrim.compiling.plan import digest
 from ortrim.errors import StorageError
-from ortrim.package.manifest import MANIFEST, SBOM, all_licences, described, has_cpuinfo, refuse_machine_paths
-from ortrim.package.package import model_files, notices_text, plain_text, rendered
-from ortrim.package.packing import (
-    PROGRAM_MODE,
+from ortrim.package.manifest import (
+    MANIFEST,
+    SBOM,
     PackagedFile,
+    all_licences,
+    described,
+    has_cpuinfo,
+    refuse_machine_paths,
+)
+from ortrim.package.package import (
+    PROGRAM_MODE,
     PackagedLink,
     check_paths,
+    model_files,
+    notices_text,
+    plain_text,
+    rendered,
     write_contents,
     write_sums,
     write_zip,

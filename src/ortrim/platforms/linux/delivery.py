@@ -4,11 +4,9 @@ import platform
 from collections.abc import Sequence
 from pathlib import Path
 
-from ortrim.base.emulators import EMULATIONS, Emulation
-from ortrim.binaries.archives import archive_members
-from ortrim.binaries.elf import read_library, take_apart
-from ortrim.binaries.elf_objects import visible_symbols
-from ortrim.binaries.libraries import LibraryFacts, LibrarySize
+from ortrim.base.tools import EMULATIONS, Emulation
+from ortrim.binaries.elf import LibraryFacts, LibrarySize, read_library, take_apart
+from ortrim.binaries.objects import archive_members, visible_symbols
 from ortrim.buildspec.targets import Target
 from ortrim.compiling.plan import ARCHIVE, SYMBOLS, BuildJob, Package
 from ortrim.compiling.size.library import library_size

@@ -11,7 +11,7 @@ from typing import Final, Literal
 
 from ortrim.base.json import to_canonical_json
 from ortrim.base.processor_cores import cores_text
-from ortrim.binaries.libraries import ComponentSize
+from ortrim.binaries.elf import ComponentSize
 from ortrim.parity.measurements import HostFacts, RunnerResult, Unit
 from ortrim.report.history.points import BenchModel, BenchPlan, BenchPoint, BenchReport, BenchRow
 from ortrim.verify.reports import DeviceReport, VerifyReport

@@ -2,7 +2,7 @@
 # CMAKE_PROJECT_onnxruntime_INCLUDE names it; upstream's own files stay as they are. See
 # docs/explanation/how-it-works.md.
 #
-# ORTRIM_DEPENDENCIES says where the sources of upstream's dependencies are; see sources/declarations.py.
+# ORTRIM_DEPENDENCIES says where the sources of upstream's dependencies are; see sources/sources.py.
 # The executor writes ORTRIM_SELECTION, which sets
 #   ORTRIM_OMITTED      the sources that are not compiled; what no index knows is
 #   ORTRIM_CUT_UNITS    the sources whose code depends on the operator configuration, and, in the same order,

@@ -1,1 +1,1 @@
-# The toy has no dependencies; see ortrim.sources.declarations.
+# The toy has no dependencies; see ortrim.sources.sources.

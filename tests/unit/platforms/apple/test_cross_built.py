@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from apple_slices import recorded
-from ortrim.binaries.macho_image import read_macho
+from ortrim.binaries.macho import read_macho
 from ortrim.buildspec.targets import TARGETS
 from ortrim.compiling.execution import JobPaths
 from ortrim.compiling.plan import BuildJob

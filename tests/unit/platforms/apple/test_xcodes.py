@@ -8,8 +8,7 @@ import pytest
 from ortrim.buildspec.targets import APPLE, TARGETS
 from ortrim.errors import Diagnostic, ExitCode, PlanError, ToolError
 from ortrim.pins import runtime
-from ortrim.pins.runtime import runtime_pins
-from ortrim.pins.versions import known_version
+from ortrim.pins.runtime import known_version, runtime_pins
 from ortrim.planning import planned
 from ortrim.planning.planned import make_planned
 from ortrim.platforms.apple import platform as toolchains

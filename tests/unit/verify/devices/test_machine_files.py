@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from fake_machine import fake_parts
-from ortrim.base.emulators import EMULATIONS
+from ortrim.base.tools import EMULATIONS
 from ortrim.devices.machine_files import machine_entries, save_outputs
 from ortrim.errors import ExitCode, StorageError
 

@@ -7,7 +7,7 @@ import pytest
 from device_samples import GOOD, sample_request
 from failing_runs import refused
 from fake_machine import fake_parts, fake_tool
-from ortrim.base.emulators import EMULATIONS
+from ortrim.base.tools import EMULATIONS
 from ortrim.devices.emulators import QemuUser
 
 EMULATE = 'while [ "$1" != -cpu ]; do shift; done; shift 2; exec "$@"'

@@ -2,7 +2,9 @@
 
 import inspect
 import os
+from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -22,6 +24,16 @@ INTRODUCTION: Final = """\
 `--help TASK` prints what stands here. Several tasks may stand in one line: `ortrim lint model.onnx cost model.onnx`.
 All tasks have the same [exit codes](errors.md#exit-codes).
 """
+SHARED: Final = """
+## Options of several tasks
+
+The section of a task names those that it has.
+
+| option | meaning |
+|---|---|"""
+SHARED_BY: Final = 3
+"""Tasks that have an option in the same words from which on it stands in one place."""
+
 TABLE: Final = "\n| task | what it does |\n|---|---|"
 MAINTENANCE: Final = """
 These tasks maintain ortrim and its workflows; a checkout also has the benchmarks (`invoke --list measure`).
@@ -69,16 +81,29 @@ def spelled(argument: Argument) -> str:
     return ", ".join(f"`{flag}{value}`" for flag in sorted(flags, key=len, reverse=True))
 
 
+def row(argument: Argument) -> str:
+    """Return the row of a table."""
+    return f"| {spelled(argument)} | {cell(argument.help or '')} |"
+
+
+@cache
+def shared() -> tuple[str, ...]:
+    """Return the rows of options that several tasks have in the same words, of each option the most frequent one."""
+    counted = Counter(row(each) for name in names() for each in arguments(name) if not is_positional(each))
+    frequent = (text for text, tasks in counted.most_common() if tasks >= SHARED_BY)
+    return tuple(sorted({text.split(" | ")[0]: text for text in reversed(tuple(frequent))}.values()))
+
+
 def section(name: str) -> Iterator[str]:
     """Yield the lines of a task's section."""
     found = arguments(name)
     usage = words_of("invoke", name, {str(each.names[0]): each for each in found})
     yield f"## `{name}`\n\n```\n{usage}\n```\n\n{words(name)}\n"
-    if found:
-        yield "| option | meaning |\n|---|---|"
-        for argument in found:
-            yield f"| {spelled(argument)} | {cell(argument.help or '')} |"
-        yield ""
+    own = [row(each) for each in found if row(each) not in shared()]
+    if own:
+        yield "\n".join(["| option | meaning |\n|---|---|", *own, ""])
+    if others := [spelled(each).split("`")[1].split()[0] for each in found if row(each) in shared()]:
+        yield f"[Shared options](#options-of-several-tasks): {', '.join(f'`{name}`' for name in others)}\n"
 
 
 def render() -> str:
@@ -86,7 +111,7 @@ def render() -> str:
     rows = {name: f"| [`{name}`](#{name.replace('.', '')}) | {words(name).splitlines()[0]} |" for name in names()}
     users = (row for name, row in rows.items() if not maintains(name))
     of_maintainers = (row for name, row in rows.items() if maintains(name))
-    tables = [INTRODUCTION + TABLE, *users, MAINTENANCE + TABLE, *of_maintainers, ""]
+    tables = [INTRODUCTION + TABLE, *users, MAINTENANCE + TABLE, *of_maintainers, SHARED, *shared(), ""]
     return "\n".join([*tables, *(line for name in names() for line in section(name))])
 
 

@@ -67,9 +67,7 @@ def release(apps: Apps, listed: bytes, **files: bytes) -> None:
 def test_a_release_with_a_harmful_path(apps: Apps, path: str) -> None:
     """Into git's folder, out of the output, over a device, or with a name that Windows or people read differently."""
     release(apps, f"{A}  {path}\n".encode())
-    with refused("checksums-damaged", PackageError) as caught:
-        fetch(apps, V1)
-    assert "line 1" in caught[0].why
+    assert "line 1" in refused("checksums-damaged", PackageError, fetch, apps, V1).why
     check_nothing_came(apps)
 
 
@@ -87,16 +85,14 @@ def test_a_delivery_with_a_harmful_path(apps: Apps, path: str) -> None:
 def test_files_that_not_every_file_system_can_hold(apps: Apps, paths: tuple[str, str]) -> None:
     """In a release, in one delivery, and in two of them: both are named before anything is placed."""
     release(apps, "".join(f"{A}  {path}\n" for path in paths).encode())
-    with refused("name-twice", PackageError) as caught:
-        fetch(apps, V1)
-    assert all(repr(path) in caught[0].what for path in paths) or "SHA256SUMS" in caught[0].what
+    error = refused("name-twice", PackageError, fetch, apps, V1)
+    assert all(repr(path) in error.what for path in paths) or "SHA256SUMS" in error.what
     two = [
         delivery(7 + n, name, {path: b"1"})
         for n, (name, path) in enumerate(zip(("android", "apple"), paths, strict=True))
     ]
     run = apps.service.delivered(*two)
-    with refused("name-twice", PackageError):
-        fetch(apps, wanted(run=run.id))
+    refused("name-twice", PackageError, fetch, apps, wanted(run=run.id))
     check_nothing_came(apps)
 
 
@@ -105,11 +101,9 @@ def test_more_files_than_any_release_has(apps: Apps, number: int) -> None:
     """Refused by the list of them, whether in a release or in a delivery."""
     listed = "".join(f"{each:064x}  {each}\n" for each in range(number)).encode()
     release(apps, listed)
-    with refused("checksums-damaged", PackageError):
-        fetch(apps, V1)
+    refused("checksums-damaged", PackageError, fetch, apps, V1)
     run = apps.service.delivered(delivery(7, "linux-x64", {"a": b""}, listed))
-    with refused("checksums-damaged", PackageError):
-        fetch(apps, wanted(run=run.id))
+    refused("checksums-damaged", PackageError, fetch, apps, wanted(run=run.id))
     check_nothing_came(apps)
 
 
@@ -139,8 +133,7 @@ def test_a_delivery_with_a_link(apps: Apps, target: str) -> None:
                 entry.size = len(data)
                 archive.addfile(entry, io.BytesIO(data))
     run = apps.service.delivered(Artifact(id=7, name="delivered-kws-linux-x64", content=content.getvalue()))
-    with refused("unsafe-archive", StorageError):
-        fetch(apps, wanted(run=run.id))
+    refused("unsafe-archive", StorageError, fetch, apps, wanted(run=run.id))
     check_nothing_came(apps)
     assert not [path for path in (apps.folder / "cache").rglob("*") if path.is_symlink()]
 
@@ -155,8 +148,7 @@ def test_a_bomb_is_refused_before_it_goes_off(apps: Apps, monkeypatch: pytest.Mo
             archive.writestr(str(number), b"0")
             archive.filelist[-1].file_size = claim
     run = apps.service.delivered(Artifact(id=7, name="delivered-kws-linux-x64", content=content.getvalue()))
-    with refused("archive-too-large", StorageError):
-        fetch(apps, wanted(run=run.id))
+    refused("archive-too-large", StorageError, fetch, apps, wanted(run=run.id))
     assert written == []
     check_nothing_came(apps)
 
@@ -173,9 +165,7 @@ def test_a_folder_that_another_program_listed_is_not_replaced(apps: Apps, listed
     for name, content in {**own, **({"SHA256SUMS": sums(own)} if listed else {})}.items():
         (mine / name).write_bytes(content)
     before = {path.name: path.read_bytes() for path in mine.iterdir()}
-    with refused("path-in-the-way", StorageError) as caught:
-        fetch(apps, V1, output="dist")
-    assert "release.zip" in caught[0].why
+    assert "release.zip" in refused("path-in-the-way", StorageError, fetch, apps, V1, output="dist").why
     assert {path.name: path.read_bytes() for path in mine.iterdir()} == before
 
 
@@ -198,6 +188,5 @@ def test_a_link_in_the_output_is_not_written_through(apps: Apps) -> None:
     precious.mkdir()
     (precious / GOOD).write_bytes(b"mine")
     apps.output().symlink_to(precious)
-    with refused("path-in-the-way", StorageError):
-        fetch(apps, V1)
+    refused("path-in-the-way", StorageError, fetch, apps, V1)
     assert (precious / GOOD).read_bytes() == b"mine"

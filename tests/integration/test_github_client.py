@@ -79,24 +79,23 @@ def posts(remote: Remote) -> int:
 def test_a_refusal_says_what_to_do(remote: Remote, reply: Reply, reference: str, told: str) -> None:
     """Each status has its reference and a way on; it is asked once, and no secret is repeated."""
     remote.service.fault("GET /repos", reply)
-    with refused(reference, NetworkError) as caught:
-        get_run(remote.client, OCTO, 1)
-    assert told in str(caught[0])
+    assert told in str(refused(reference, NetworkError, get_run, remote.client, OCTO, 1))
     assert len(remote.service.seen) == 1
 
 
 @pytest.mark.parametrize("status", [401, 403, 404])
 def test_without_a_token_a_refusal_says_so(remote: Remote, status: int) -> None:
     remote.service.fault("GET", message(status, "no"))
-    with refused("github-no-token", NetworkError) as caught:
-        get_run(new_client(remote.service, remote.clock, [], secret=""), OCTO, 1)
-    assert "GH_TOKEN" in caught[0].hint
+    error = refused(
+        "github-no-token", NetworkError, get_run, new_client(remote.service, remote.clock, [], secret=""), OCTO, 1
+    )
+    assert "GH_TOKEN" in error.hint
 
 
 def test_a_wrong_token_is_named_as_the_cause(remote: Remote) -> None:
-    with refused("github-refused", NetworkError) as caught:
-        get_run(new_client(remote.service, remote.clock, [], secret="ghs_another"), OCTO, 1)  # noqa: S106
-    assert caught[0].why == "Bad credentials"
+    client = new_client(remote.service, remote.clock, [], secret="ghs_another")  # noqa: S106
+    error = refused("github-refused", NetworkError, get_run, client, OCTO, 1)
+    assert error.why == "Bad credentials"
 
 
 # TransportError on the way
@@ -122,9 +121,7 @@ def test_trouble_that_passes_is_overcome(remote: Remote, trouble: Reply) -> None
 def test_trouble_that_stays_is_reported(remote: Remote, trouble: Reply) -> None:
     """After four attempts the user hears of it."""
     remote.service.fault("GET", *(replace(trouble) for _ in range(9)))
-    with refused("github-unreachable", NetworkError) as caught:
-        get_run(remote.client, OCTO, 1)
-    assert caught[0].exit_code == ExitCode.NETWORK
+    refused("github-unreachable", NetworkError, get_run, remote.client, OCTO, 1)
     assert len(remote.service.seen) == 4
 
 
@@ -134,9 +131,8 @@ def test_a_server_that_drips_is_left(remote: Remote) -> None:
     body = json.dumps(remote.service.runs[0].data(began, "https://github.invalid")).encode()
     dripping = [Reply(body=body, drip=Drip(size=7, seconds=25)) for _ in range(4)]
     remote.service.fault("GET", *dripping)
-    with refused("github-unreachable", NetworkError) as caught:
-        get_run(remote.client, OCTO, number)
-    assert "no more than 28 bytes came within 75 seconds" in caught[0].why
+    error = refused("github-unreachable", NetworkError, get_run, remote.client, OCTO, number)
+    assert "no more than 28 bytes came within 75 seconds" in error.why
     assert remote.clock.now - began < 500
 
 
@@ -147,12 +143,11 @@ def test_an_endless_answer_is_not_read(remote: Remote, status: int) -> None:
     remote.service.fault("GET", Reply(status=status, headers=here, body=bytes(80 << 20)))
     tracemalloc.start()
     try:
-        with refused("github-unreachable", NetworkError) as caught:
-            get_run(remote.client, OCTO, 1)
+        error = refused("github-unreachable", NetworkError, get_run, remote.client, OCTO, 1)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert "longer than" in caught[0].why
+    assert "longer than" in error.why
     assert peak < 40_000_000
     assert len(remote.service.seen) == 1
 
@@ -161,9 +156,7 @@ def test_a_server_that_is_not_there(remote: Remote) -> None:
     """A dispatch that cannot have arrived is repeated, and then reported as not done."""
     client = new_client(remote.service, remote.clock, [])
     client.service = replace(client.service, api="http://127.0.0.1:1")
-    with refused("github-unreachable", NetworkError) as caught:
-        dispatch(client, OCTO, ORDER)
-    assert "refuses the connection" in caught[0].why
+    assert "refuses the connection" in refused("github-unreachable", NetworkError, dispatch, client, OCTO, ORDER).why
     assert client.session.traffic.requests == 4
 
 
@@ -173,10 +166,9 @@ def test_a_certificate_that_is_not_trusted(remote: Remote, tmp_path: Path, monke
     client = new_client(remote.service, remote.clock, [])
     with tls_server(tmp_path) as proxy:
         client.service = replace(client.service, api=proxy.address)
-        with refused("untrusted-certificate", NetworkError) as caught:
-            get_run(client, OCTO, 1)
+        error = refused("untrusted-certificate", NetworkError, get_run, client, OCTO, 1)
         assert proxy.connections == 1
-    assert "REQUESTS_CA_BUNDLE" in caught[0].hint
+    assert "REQUESTS_CA_BUNDLE" in error.hint
     assert remote.clock.slept == []
 
 
@@ -184,9 +176,7 @@ def test_a_server_that_does_not_speak_https(remote: Remote) -> None:
     """An address with the wrong scheme is reported as such."""
     client = new_client(remote.service, remote.clock, [])
     client.service = replace(client.service, api=remote.service.url.replace("http:", "https:"))
-    with refused("github-unreachable", NetworkError) as caught:
-        get_run(client, OCTO, 1)
-    assert "no TLS connection" in caught[0].why
+    assert "no TLS connection" in refused("github-unreachable", NetworkError, get_run, client, OCTO, 1).why
 
 
 @pytest.mark.parametrize(("name", "value"), [("REQUESTS_CA_BUNDLE", "/nowhere.pem"), ("NO_PROXY", "")])
@@ -200,17 +190,14 @@ def test_settings_of_the_user_that_do_not_work_are_named(
     monkeypatch.setenv("HTTPS_PROXY", "http://me:secret0of0proxy@127.0.0.1:1")
     client = new_client(remote.service, remote.clock, [])
     client.service = replace(client.service, api="https://api.github.invalid")
-    with refused("github-unreachable", NetworkError) as caught:
-        dispatch(client, OCTO, ORDER)
-    assert ("certificates" if name == "REQUESTS_CA_BUNDLE" else "proxy") in caught[0].why
-    assert "secret0of0proxy" not in str(caught[0])
+    error = refused("github-unreachable", NetworkError, dispatch, client, OCTO, ORDER)
+    assert ("certificates" if name == "REQUESTS_CA_BUNDLE" else "proxy") in error.why
+    assert "secret0of0proxy" not in str(error)
 
 
 def test_a_header_that_cannot_be_sent_shows_no_token(remote: Remote) -> None:
     client = new_client(remote.service, remote.clock, [], secret=f"{TOKEN}\n")
-    with refused("github-unreachable", NetworkError) as caught:
-        get_run(client, OCTO, 1)
-    assert "not valid" in caught[0].why
+    assert "not valid" in refused("github-unreachable", NetworkError, get_run, client, OCTO, 1).why
 
 
 # Rate limits
@@ -238,17 +225,14 @@ def test_rate_limits_are_waited_for(
 def test_a_long_limit_is_reported_with_its_length(remote: Remote) -> None:
     """Half an hour is not waited for; the user hears when to come back."""
     remote.service.remaining = 0
-    with refused("github-rate-limited", NetworkError) as caught:
-        get_run(remote.client, OCTO, 1)
-    assert "30 min" in caught[0].what
+    assert "30 min" in refused("github-rate-limited", NetworkError, get_run, remote.client, OCTO, 1).what
     assert remote.clock.slept == []
 
 
 def test_a_limit_that_never_ends_is_given_up(remote: Remote) -> None:
     """A server that always says `wait` is not obeyed for ever."""
     remote.service.fault("GET", *(message(429, "slow down", **{"Retry-After": "5"}) for _ in range(20)))
-    with refused("github-rate-limited", NetworkError):
-        get_run(remote.client, OCTO, 1)
+    refused("github-rate-limited", NetworkError, get_run, remote.client, OCTO, 1)
     assert remote.clock.slept == [5] * 6
 
 
@@ -269,8 +253,7 @@ def test_all_pages_are_read(remote: Remote) -> None:
 def test_a_next_page_elsewhere_is_not_asked(remote: Remote, place: str) -> None:
     """A link to another host would take the token there."""
     remote.service.fault("GET", answer({"jobs": []}, Link=f'<{place}>; rel="next"'))
-    with refused("github-unexpected-answer", NetworkError):
-        get_jobs(remote.client, OCTO, 1)
+    refused("github-unexpected-answer", NetworkError, get_jobs, remote.client, OCTO, 1)
     assert len(remote.service.seen) == 1
 
 
@@ -278,8 +261,7 @@ def test_a_list_without_an_end_is_given_up(remote: Remote) -> None:
     """Pages that lead to each other are not read for ever."""
     link = f'<{remote.service.url}{RUNS}/1/jobs?page=2>; rel="next"'
     remote.service.fault("GET", *(answer({"jobs": []}, Link=link) for _ in range(200)))
-    with refused("github-unexpected-answer", NetworkError):
-        get_jobs(remote.client, OCTO, 1)
+    refused("github-unexpected-answer", NetworkError, get_jobs, remote.client, OCTO, 1)
     assert len(remote.service.seen) == 101
 
 
@@ -314,8 +296,7 @@ def test_a_renamed_repository_is_followed(remote: Remote) -> None:
 def test_redirects_in_a_circle_end(remote: Remote) -> None:
     here = {"Location": f"{remote.service.url}{RUNS}/1"}
     remote.service.fault("GET", *(Reply(status=301, headers=here) for _ in range(9)))
-    with refused("github-unexpected-answer", NetworkError):
-        get_run(remote.client, OCTO, 1)
+    refused("github-unexpected-answer", NetworkError, get_run, remote.client, OCTO, 1)
     assert len(remote.service.seen) == 4
 
 
@@ -355,10 +336,9 @@ def test_a_dispatch_whose_answer_is_lost_is_not_repeated(remote: Remote, lost: R
 def test_a_dispatch_that_is_lost_altogether_is_reported(remote: Remote) -> None:
     """Nobody knows: the user is shown where to look before it is done again."""
     remote.service.fault("POST", Reply(silent=True))
-    with refused("run-not-found", NetworkError) as caught:
-        dispatch(remote.client, OCTO, ORDER)
+    error = refused("run-not-found", NetworkError, dispatch, remote.client, OCTO, ORDER)
     assert posts(remote) == 1
-    assert "https://github.invalid/octo/ort/actions/workflows/build.yml" in caught[0].hint
+    assert "https://github.invalid/octo/ort/actions/workflows/build.yml" in error.hint
     assert sum(remote.clock.slept) == 120
 
 
@@ -366,10 +346,9 @@ def test_an_outage_after_a_dispatch_does_not_invite_a_second_one(remote: Remote)
     """While GitHub is out of reach nobody knows whether the run is there."""
     remote.service.fault("POST", Reply(silent=True), afterwards=True)
     remote.service.fault("GET", *(Reply(status=503) for _ in range(99)))
-    with refused("run-not-found", NetworkError) as caught:
-        dispatch(remote.client, OCTO, ORDER)
-    assert "before you run the command again" in caught[0].hint
-    assert "github-unreachable: it answered 503" in caught[0].why
+    error = refused("run-not-found", NetworkError, dispatch, remote.client, OCTO, ORDER)
+    assert "before you run the command again" in error.hint
+    assert "github-unreachable: it answered 503" in error.why
     assert posts(remote) == 1
 
 
@@ -395,9 +374,8 @@ def test_a_dispatch_turned_down_for_another_cause_repeats_githubs_words(
     remote: Remote, reply: Reply, reference: str
 ) -> None:
     remote.service.fault("POST", reply)
-    with refused(reference, NetworkError) as caught:
-        dispatch(remote.client, OCTO, ORDER)
-    assert caught[0].why == json.loads(bytes(reply.body))["message"]
+    error = refused(reference, NetworkError, dispatch, remote.client, OCTO, ORDER)
+    assert error.why == json.loads(bytes(reply.body))["message"]
 
 
 @pytest.mark.parametrize("status", [301, 307, 308])
@@ -405,9 +383,7 @@ def test_a_dispatch_to_a_renamed_repository_asks_for_the_new_name(remote: Remote
     """Nothing was started; what is sent is not sent on to where a redirect says."""
     there = f"{remote.service.url}/repositories/7/actions/workflows/build.yml/dispatches"
     remote.service.fault("POST", message(status, "Moved Permanently", Location=there))
-    with refused("repository-moved", NetworkError) as caught:
-        dispatch(remote.client, OCTO, ORDER)
-    assert "--repo" in caught[0].hint
+    assert "--repo" in refused("repository-moved", NetworkError, dispatch, remote.client, OCTO, ORDER).hint
     assert (len(remote.service.seen), remote.service.runs) == (1, [])
 
 
@@ -415,8 +391,7 @@ def test_a_dispatch_to_a_renamed_repository_asks_for_the_new_name(remote: Remote
 def test_a_dispatch_that_is_sent_elsewhere_is_strange(remote: Remote, there: str) -> None:
     """That is no repository with another name, but a proxy or worse; it sees nothing."""
     remote.service.fault("POST", message(307, "Temporary Redirect", Location=there))
-    with refused("github-unexpected-answer", NetworkError):
-        dispatch(remote.client, OCTO, ORDER)
+    refused("github-unexpected-answer", NetworkError, dispatch, remote.client, OCTO, ORDER)
     assert len(remote.service.seen) == 1
 
 
@@ -432,9 +407,8 @@ def test_two_runs_with_one_correlation_id_are_not_guessed_between(remote: Remote
     """Whoever repeats a dispatch by hand is told of both runs."""
     remote.service.workflows["build.yml"].tells_run = False
     remote.service.start("build [0f8e-4a-first]")
-    with refused("run-ambiguous", NetworkError) as caught:
-        dispatch(remote.client, OCTO, ORDER)
-    assert [f"/runs/{number}" in caught[0].why for number in (5000, 5001)] == [True, True]
+    error = refused("run-ambiguous", NetworkError, dispatch, remote.client, OCTO, ORDER)
+    assert [f"/runs/{number}" in error.why for number in (5000, 5001)] == [True, True]
 
 
 @pytest.mark.parametrize(
@@ -452,9 +426,7 @@ def test_a_dispatch_that_is_turned_down_says_why(
 ) -> None:
     """GitHub's 422 has many causes; each has its own reference and way on. Nothing is started."""
     remote.service.workflows["build.yml"] = workflow
-    with refused(reference, NetworkError) as caught:
-        dispatch(remote.client, OCTO, order)
-    assert caught[0].hint
+    assert refused(reference, NetworkError, dispatch, remote.client, OCTO, order).hint
     assert (posts(remote), len(remote.service.seen), remote.service.runs) == (1, 1, [])
 
 
@@ -471,14 +443,14 @@ def test_a_dispatch_that_is_turned_down_says_why(
 )
 def test_a_dispatch_that_cannot_work_is_not_sent(remote: Remote, order: Dispatch, reference: str) -> None:
     """Too much, or what would reach another address."""
-    with refused(reference, UsageError):
-        dispatch(remote.client, OCTO, order)
+    refused(reference, UsageError, dispatch, remote.client, OCTO, order)
     assert remote.service.seen == []
 
 
 def test_a_dispatch_needs_a_token(remote: Remote) -> None:
-    with refused("github-no-token", NetworkError):
-        dispatch(new_client(remote.service, remote.clock, [], secret=""), OCTO, ORDER)
+    refused(
+        "github-no-token", NetworkError, dispatch, new_client(remote.service, remote.clock, [], secret=""), OCTO, ORDER
+    )
     assert remote.service.seen == []
 
 
@@ -486,8 +458,7 @@ def test_a_dispatch_needs_a_token(remote: Remote) -> None:
 def test_a_strange_answer_to_a_dispatch_is_reported(remote: Remote, reply: Reply) -> None:
     """What the answer says becomes part of addresses."""
     remote.service.fault("POST", reply)
-    with refused("github-unexpected-answer", NetworkError):
-        dispatch(remote.client, OCTO, ORDER)
+    refused("github-unexpected-answer", NetworkError, dispatch, remote.client, OCTO, ORDER)
     assert posts(remote) == 1
 
 
@@ -522,8 +493,7 @@ def test_a_run_that_is_repeated_is_followed_anew(remote: Remote) -> None:
     job = RemoteJob(name="linux-x64", ends=50, conclusion="failure")
     number = started(remote, RemoteRun(ends=60, conclusion="failure", jobs=(job,)))
     run = get_run(remote.client, OCTO, number)
-    with refused("run-failed", BuildError):
-        follow(remote.client, OCTO, run, lambda _: None)
+    refused("run-failed", BuildError, follow, remote.client, OCTO, run, lambda _: None)
     again = RemoteJob(name="linux-x64", ends=50, id=901)
     repeated = replace(remote.service.runs[0], created=remote.clock.now, conclusion="success", jobs=(again,), attempt=2)
     remote.service.runs[0] = repeated
@@ -543,12 +513,13 @@ def test_a_failed_run_shows_the_error_of_the_failing_step(remote: Remote) -> Non
     job = RemoteJob(name="linux-x64", ends=190, conclusion="failure", steps=steps, log=LOG, id=907)
     good = RemoteJob(name="linux-arm64", ends=100, id=908)
     number = started(remote, RemoteRun(ends=200, conclusion="failure", jobs=(good, job)))
-    with refused("run-failed", BuildError) as caught:
-        follow(remote.client, OCTO, get_run(remote.client, OCTO, number), lambda _: None)
-    assert caught[0].what == "the job 'linux-x64' failed at the step 'Build <the> runtime'"
-    assert caught[0].where.endswith("/runs/5000")
-    assert "/job/907" in caught[0].hint
-    assert caught[0].why.splitlines() == [
+    error = refused(
+        "run-failed", BuildError, follow, remote.client, OCTO, get_run(remote.client, OCTO, number), lambda _: None
+    )
+    assert error.what == "the job 'linux-x64' failed at the step 'Build <the> runtime'"
+    assert error.where.endswith("/runs/5000")
+    assert "/job/907" in error.hint
+    assert error.why.splitlines() == [
         "python -m invoke build",
         "undefined reference to `dlopen'",
         "error: Process completed with exit code 1.",
@@ -581,20 +552,22 @@ def test_a_failed_run_is_reported_without_its_log(remote: Remote, reply: Reply, 
     job = RemoteJob(name="linux-x64", conclusion="failure")
     number = started(remote, RemoteRun(conclusion="failure", jobs=(job,)))
     remote.service.fault("/logs", reply)
-    with refused("run-failed", BuildError) as caught:
-        follow(remote.client, OCTO, get_run(remote.client, OCTO, number), lambda _: None)
-    assert caught[0].why.startswith("(its log could not be fetched: ")
-    assert told in caught[0].why
+    error = refused(
+        "run-failed", BuildError, follow, remote.client, OCTO, get_run(remote.client, OCTO, number), lambda _: None
+    )
+    assert error.why.startswith("(its log could not be fetched: ")
+    assert told in error.why
 
 
 def test_a_log_without_end_is_read_no_further_than_needed(remote: Remote, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(logs, "LARGEST_LOG", 100_000)
     job = RemoteJob(name="linux-x64", conclusion="failure", log=b"x\n" * 10 + b"y" * 1_000_000)
     number = started(remote, RemoteRun(conclusion="failure", jobs=(job,)))
-    with refused("run-failed", BuildError) as caught:
-        follow(remote.client, OCTO, get_run(remote.client, OCTO, number), lambda _: None)
-    assert caught[0].why.startswith("x\nx\n")
-    assert len(caught[0].why) < 1000
+    error = refused(
+        "run-failed", BuildError, follow, remote.client, OCTO, get_run(remote.client, OCTO, number), lambda _: None
+    )
+    assert error.why.startswith("x\nx\n")
+    assert len(error.why) < 1000
 
 
 @pytest.mark.parametrize(
@@ -615,9 +588,10 @@ def test_a_log_without_end_is_read_no_further_than_needed(remote: Remote, monkey
 )
 def test_other_endings_have_their_own_reference(remote: Remote, run: RemoteRun, reference: str, told: str) -> None:
     number = started(remote, run)
-    with refused(reference, BuildError) as caught:
-        follow(remote.client, OCTO, get_run(remote.client, OCTO, number), lambda _: None)
-    assert told in str(caught[0])
+    error = refused(
+        reference, BuildError, follow, remote.client, OCTO, get_run(remote.client, OCTO, number), lambda _: None
+    )
+    assert told in str(error)
 
 
 def test_ctrl_c_leaves_the_run_alone_and_says_how_to_go_on(remote: Remote) -> None:
@@ -627,11 +601,12 @@ def test_ctrl_c_leaves_the_run_alone_and_says_how_to_go_on(remote: Remote) -> No
     def interrupt(_: RunProgress) -> None:
         raise KeyboardInterrupt
 
-    with refused("run-left", Interrupted) as caught:
-        follow(remote.client, OCTO, get_run(remote.client, OCTO, number), interrupt)
-    assert caught[0].exit_code == ExitCode.INTERRUPTED
-    assert caught[0].where == f"https://github.invalid/octo/ort/actions/runs/{number}"
-    assert f"invoke attach {number}" in caught[0].hint
+    error = refused(
+        "run-left", Interrupted, follow, remote.client, OCTO, get_run(remote.client, OCTO, number), interrupt
+    )
+    assert error.exit_code == ExitCode.INTERRUPTED
+    assert error.where == f"https://github.invalid/octo/ort/actions/runs/{number}"
+    assert f"invoke attach {number}" in error.hint
     assert posts(remote) == 0
 
 
@@ -642,20 +617,18 @@ def test_ctrl_c_while_dispatching_says_that_a_run_may_be_there(remote: Remote, m
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Session, "request", interrupted)
-    with refused("run-left", Interrupted) as caught:
-        dispatch(remote.client, OCTO, ORDER)
-    assert caught[0].where.endswith("/octo/ort/actions/workflows/build.yml")
-    assert "[0f8e-4a-first]" in caught[0].hint
+    error = refused("run-left", Interrupted, dispatch, remote.client, OCTO, ORDER)
+    assert error.where.endswith("/octo/ort/actions/workflows/build.yml")
+    assert "[0f8e-4a-first]" in error.hint
 
 
 def test_a_token_that_expires_meanwhile_is_reported_with_the_run(remote: Remote) -> None:
     number = started(remote, RemoteRun(ends=60))
     run = get_run(remote.client, OCTO, number)
     remote.service.fault("GET", message(401, "Bad credentials"))
-    with refused("github-refused", NetworkError) as caught:
-        follow(remote.client, OCTO, run, lambda _: None)
-    assert "gh auth login; then, " in caught[0].hint
-    assert f"invoke attach {number}" in caught[0].hint
+    error = refused("github-refused", NetworkError, follow, remote.client, OCTO, run, lambda _: None)
+    assert "gh auth login; then, " in error.hint
+    assert f"invoke attach {number}" in error.hint
 
 
 def test_an_outage_of_minutes_is_sat_out(remote: Remote) -> None:
@@ -676,9 +649,8 @@ def test_the_limit_of_an_hour_is_sat_out(remote: Remote) -> None:
     assert follow(remote.client, OCTO, run, lambda _: None).conclusion == "success"
     assert remote.said == ["GitHub's rate limit: waiting 3501 s"]
     assert remote.clock.slept[0] == 3501
-    with refused("github-rate-limited", NetworkError):  # as ever
-        remote.service.remaining = 0
-        get_run(remote.client, OCTO, number + 1)
+    remote.service.remaining = 0
+    refused("github-rate-limited", NetworkError, get_run, remote.client, OCTO, number + 1)  # as ever
 
 
 def test_a_limit_of_days_is_reported(remote: Remote) -> None:
@@ -686,9 +658,8 @@ def test_a_limit_of_days_is_reported(remote: Remote) -> None:
     number = started(remote, RemoteRun(ends=60))
     run = get_run(remote.client, OCTO, number)
     remote.service.fault("GET", message(429, "slow down", **{"Retry-After": "99999"}))
-    with refused("github-rate-limited", NetworkError) as caught:
-        follow(remote.client, OCTO, run, lambda _: None)
-    assert f"invoke attach {number}" in caught[0].hint
+    error = refused("github-rate-limited", NetworkError, follow, remote.client, OCTO, run, lambda _: None)
+    assert f"invoke attach {number}" in error.hint
     assert remote.clock.slept == []
 
 
@@ -697,10 +668,9 @@ def test_an_outage_of_an_hour_is_reported(remote: Remote) -> None:
     number = started(remote, RemoteRun(ends=60))
     run = get_run(remote.client, OCTO, number)
     remote.service.fault("GET", *(Reply(status=503) for _ in range(4000)))
-    with refused("github-unreachable", NetworkError) as caught:
-        follow(remote.client, OCTO, run, lambda _: None)
-    assert f"invoke attach {number}" in caught[0].hint
-    assert "same command" not in caught[0].hint
+    error = refused("github-unreachable", NetworkError, follow, remote.client, OCTO, run, lambda _: None)
+    assert f"invoke attach {number}" in error.hint
+    assert "same command" not in error.hint
     assert 1800 < sum(remote.clock.slept) < 2000
 
 
@@ -708,18 +678,20 @@ def test_a_run_that_never_ends_is_left(remote: Remote) -> None:
     """After a day, or what the caller says."""
     number = started(remote, RemoteRun(ends=None))
     run = get_run(remote.client, OCTO, number)
-    with refused("run-still-going", NetworkError) as caught:
-        follow(remote.client, OCTO, run, lambda _: None, patience_seconds=7200)
-    assert "2 h" in caught[0].what
-    assert f"invoke attach {number}" in caught[0].hint
+    error = refused(
+        "run-still-going", NetworkError, follow, remote.client, OCTO, run, lambda _: None, patience_seconds=7200
+    )
+    assert "2 h" in error.what
+    assert f"invoke attach {number}" in error.hint
 
 
 def test_a_run_that_is_deleted_meanwhile_is_reported(remote: Remote) -> None:
     number = started(remote, RemoteRun(ends=60))
     run = get_run(remote.client, OCTO, number)
-    with refused("run-not-found", NetworkError) as caught:
-        follow(remote.client, OCTO, run, lambda _: remote.service.runs.clear())
-    assert "attach" not in caught[0].hint
+    error = refused(
+        "run-not-found", NetworkError, follow, remote.client, OCTO, run, lambda _: remote.service.runs.clear()
+    )
+    assert "attach" not in error.hint
 
 
 # Cancelling and listing
@@ -729,8 +701,9 @@ def test_a_run_is_cancelled(remote: Remote) -> None:
     """Which takes a while; whoever follows it hears of it."""
     number = started(remote, RemoteRun(ends=None))
     assert cancel_run(remote.client, OCTO, number)
-    with refused("run-cancelled", BuildError):
-        follow(remote.client, OCTO, get_run(remote.client, OCTO, number), lambda _: None)
+    refused(
+        "run-cancelled", BuildError, follow, remote.client, OCTO, get_run(remote.client, OCTO, number), lambda _: None
+    )
 
 
 def test_a_run_that_is_over_is_not_cancelled(remote: Remote) -> None:
@@ -748,8 +721,7 @@ def test_cancelling_may_be_repeated(remote: Remote, losses: int, reference: str)
     if not reference:
         assert ask()
         return
-    with refused(reference, NetworkError):
-        ask()
+    refused(reference, NetworkError, ask)
 
 
 def test_the_newest_runs_are_listed(remote: Remote) -> None:

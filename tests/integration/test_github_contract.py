@@ -74,8 +74,14 @@ def test_a_dispatch_is_right_however_it_is_answered(guarded: Guarded, reply: Rep
     """What is sent is as GitHub describes it, also where it is turned down; only a rate limit has it sent again."""
     before = len(guarded.remote.service.runs)
     guarded.remote.service.fault("POST", *(replace(reply, headers={**reply.headers}) for _ in range(9)))
-    with refused(reference, NetworkError):
-        dispatch(guarded.remote.client, OCTO, replace(ORDER, correlation_id=f"{reply.status}-0f8e-4a"))
+    refused(
+        reference,
+        NetworkError,
+        dispatch,
+        guarded.remote.client,
+        OCTO,
+        replace(ORDER, correlation_id=f"{reply.status}-0f8e-4a"),
+    )
     assert (posts(guarded), len(guarded.remote.service.runs)) == (times, before)
 
 
@@ -122,6 +128,5 @@ def test_an_answer_that_github_does_not_describe_does_not_get_through(
 ) -> None:
     """Nor would one of the stand-in's that GitHub never gives."""
     guarded.remote.service.fault("GET", *(replace(reply, headers={**reply.headers}) for _ in range(4)))
-    with refused("github-unreachable", NetworkError):
-        get_run(guarded.remote.client, OCTO, 5000)
+    refused("github-unreachable", NetworkError, get_run, guarded.remote.client, OCTO, 5000)
     assert [told in guarded.front.violations.pop() for _ in range(4)] == [True] * 4

@@ -19,7 +19,7 @@ from github_state import Artifact, Release, RemoteRun
 from github_wire import Drip, Reply
 from ortrim.base.archives import unpack
 from ortrim.base.files import sha256_of
-from ortrim.errors import ExitCode, NetworkError, StorageError
+from ortrim.errors import NetworkError, StorageError
 from ortrim.github import downloads
 from ortrim.github.artifacts import (
     choose_artifact,
@@ -227,9 +227,7 @@ def test_trouble_of_the_storage_passes_or_is_reported(remote: Remote, tmp_path: 
     assert fetched(remote, artifact, tmp_path) == CONTENT
     (tmp_path / "in/a.zip").unlink()
     remote.service.fault("GET /blob", *(Reply(status=status) for _ in range(9)))
-    with refused("download-failed", NetworkError) as caught:
-        fetched(remote, artifact, tmp_path)
-    assert str(status) in caught[0].why
+    assert str(status) in refused("download-failed", NetworkError, fetched, remote, artifact, tmp_path).why
     assert attempts(remote) == 3 + 6
     check_nothing_left(tmp_path)
 
@@ -238,9 +236,7 @@ def test_a_link_that_brings_nothing_is_given_up(remote: Remote, tmp_path: Path) 
     """Cut before the first byte again and again."""
     artifact = only(remote)
     remote.service.fault("GET /blob", *(Reply(body=CONTENT, cut=0) for _ in range(9)))
-    with refused("download-failed", NetworkError) as caught:
-        fetched(remote, artifact, tmp_path)
-    assert "at 0 bytes" in caught[0].what
+    assert "at 0 bytes" in refused("download-failed", NetworkError, fetched, remote, artifact, tmp_path).what
     check_nothing_left(tmp_path)
 
 
@@ -250,9 +246,7 @@ def test_a_link_that_brings_almost_nothing_is_given_up(
     """A few bytes each time would take for ever."""
     monkeypatch.setattr(downloads, "MOST_ATTEMPTS", 9)
     remote.service.blobs.cuts = deque([10] * 20)
-    with refused("download-failed", NetworkError) as caught:
-        fetched(remote, only(remote), tmp_path)
-    assert "at 90 bytes" in caught[0].what
+    assert "at 90 bytes" in refused("download-failed", NetworkError, fetched, remote, only(remote), tmp_path).what
     check_nothing_left(tmp_path)
 
 
@@ -286,8 +280,7 @@ def test_a_slow_storage_is_waited_for(remote: Remote, tmp_path: Path) -> None:
 def test_a_refused_download_is_not_repeated(remote: Remote, tmp_path: Path, reply: Reply, reference: str) -> None:
     artifact = only(remote)
     remote.service.fault("/zip", reply)
-    with refused(reference, NetworkError):
-        fetched(remote, artifact, tmp_path)
+    refused(reference, NetworkError, fetched, remote, artifact, tmp_path)
     assert attempts(remote) == 1
     check_nothing_left(tmp_path)
 
@@ -305,24 +298,21 @@ def test_rate_limits_and_trouble_of_the_api_are_sat_out(remote: Remote, tmp_path
 def test_a_wrong_digest_is_not_accepted(remote: Remote, tmp_path: Path) -> None:
     """Both digests are shown, one above the other; nothing gets the file's name."""
     artifact = only(remote, digest="sha256:" + 64 * "0")
-    with refused("artifact-digest-mismatch", NetworkError) as caught:
-        fetched(remote, artifact, tmp_path)
-    assert caught[0].why == f"expected {64 * '0'}\nactual   {hashlib.sha256(CONTENT).hexdigest()}"
+    error = refused("artifact-digest-mismatch", NetworkError, fetched, remote, artifact, tmp_path)
+    assert error.why == f"expected {64 * '0'}\nactual   {hashlib.sha256(CONTENT).hexdigest()}"
     check_nothing_left(tmp_path)
 
 
 @pytest.mark.parametrize("digest", [None, "sha512:00", "sha256:xyz", f"sha256:{64 * 'A'}"])
 def test_what_cannot_be_checked_is_not_fetched(remote: Remote, tmp_path: Path, digest: str | None) -> None:
-    with refused("artifact-no-digest", NetworkError):
-        fetched(remote, only(remote, digest=digest), tmp_path)
+    refused("artifact-no-digest", NetworkError, fetched, remote, only(remote, digest=digest), tmp_path)
     assert attempts(remote) == 0
     check_nothing_left(tmp_path)
 
 
 def test_a_download_without_end_is_stopped(remote: Remote, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(downloads, "MAXIMUM_BYTES", 1_000_000)
-    with refused("download-too-large", NetworkError):
-        fetched(remote, only(remote), tmp_path)
+    refused("download-too-large", NetworkError, fetched, remote, only(remote), tmp_path)
     check_nothing_left(tmp_path)
 
 
@@ -360,8 +350,7 @@ def test_redirects_in_a_circle_end(remote: Remote, tmp_path: Path) -> None:
     here = remote.service.blob_address("x", b"")
     remote.service.fault("GET /blob", *(Reply(status=302, headers={"Location": here}) for _ in range(9)))
     remote.service.fault("/zip", Reply(status=302, headers={"Location": here}))
-    with refused("github-unexpected-answer", NetworkError):
-        fetched(remote, artifact, tmp_path)
+    refused("github-unexpected-answer", NetworkError, fetched, remote, artifact, tmp_path)
 
 
 def test_a_renamed_repository_still_gives_its_artifacts(remote: Remote, tmp_path: Path) -> None:
@@ -379,11 +368,7 @@ def test_https_is_not_left(remote: Remote, monkeypatch: pytest.MonkeyPatch) -> N
     artifact = Artifact(id=7, name="a", content=SMALL)
     remote.service.runs.append(RemoteRun(id=1, artifacts=(artifact,)))
     remote.client.service = only_if_http
-    with (
-        refused("github-unexpected-answer", NetworkError),
-        opened_download(remote.client, "/x", {}) as _,
-    ):
-        pytest.fail("was followed")
+    refused("github-unexpected-answer", NetworkError, opened_download(remote.client, "/x", {}).__enter__)
     assert remote.service.lines("storage") == []
 
 
@@ -391,8 +376,7 @@ def test_a_truncated_archive_leaves_nothing(remote: Remote, tmp_path: Path) -> N
     """Its digest is right, since it was stored so; unpacking tells."""
     content = zipped("lib/libonnxruntime.so")[:-30]
     fetched(remote, only(remote, content), tmp_path)
-    with refused("corrupt-archive", StorageError):
-        unpack(tmp_path / "in/a.zip", tmp_path / "out")
+    refused("corrupt-archive", StorageError, unpack, tmp_path / "in/a.zip", tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
@@ -413,16 +397,16 @@ def test_an_artifact_that_does_not_unpack_leaves_nothing(
     remote: Remote, tmp_path: Path, content: bytes, reference: str
 ) -> None:
     """Neither the folder nor the archive."""
-    with refused(reference, StorageError):
-        fetch_artifact(remote.client, OCTO, only(remote, content), tmp_path / "in/linux-x64")
+    refused(
+        reference, StorageError, fetch_artifact, remote.client, OCTO, only(remote, content), tmp_path / "in/linux-x64"
+    )
     assert {path.name for path in (tmp_path / "in").iterdir()} == {".linux-x64.lock"}
 
 
 def test_a_hostile_archive_leaves_nothing(remote: Remote, tmp_path: Path) -> None:
     """A name that climbs out of the folder is refused."""
     fetched(remote, only(remote, zipped("good", "../../evil")), tmp_path)
-    with refused("unsafe-archive", StorageError):
-        unpack(tmp_path / "in/a.zip", tmp_path / "out")
+    refused("unsafe-archive", StorageError, unpack, tmp_path / "in/a.zip", tmp_path / "out")
     assert not (tmp_path / "out").exists()
     assert not (tmp_path.parent / "evil").exists()
 
@@ -430,8 +414,9 @@ def test_a_hostile_archive_leaves_nothing(remote: Remote, tmp_path: Path) -> Non
 def test_a_place_that_is_taken_is_reported(remote: Remote, tmp_path: Path) -> None:
     """A folder of the file's name stays as it is."""
     (tmp_path / "in/a.zip/kept").mkdir(parents=True)
-    with refused("path-in-the-way", StorageError):
-        download_artifact(remote.client, OCTO, only(remote), tmp_path / "in/a.zip")
+    refused(
+        "path-in-the-way", StorageError, download_artifact, remote.client, OCTO, only(remote), tmp_path / "in/a.zip"
+    )
     assert {path.name for path in (tmp_path / "in").iterdir()} == {"a.zip", ".a.zip.lock"}
     assert (tmp_path / "in/a.zip/kept").is_dir()
 
@@ -440,8 +425,7 @@ def test_an_artifact_needs_a_token(remote: Remote, tmp_path: Path) -> None:
     """Also in public repositories; nothing is asked then."""
     artifact = only(remote)
     client = new_client(remote.service, remote.clock, [], secret="")
-    with refused("github-no-token", NetworkError):
-        download_artifact(client, OCTO, artifact, tmp_path / "in/a.zip")
+    refused("github-no-token", NetworkError, download_artifact, client, OCTO, artifact, tmp_path / "in/a.zip")
     assert attempts(remote) == 0
 
 
@@ -473,18 +457,14 @@ def test_an_artifact_that_will_not_do_is_reported(
 ) -> None:
     found = listed(remote, *artifacts)
     run = get_run(remote.client, OCTO, 5000)
-    with refused(reference, NetworkError) as caught:
-        choose_artifact(found, "linux-x64", run)
-    assert caught[0].exit_code == ExitCode.NETWORK
-    assert told in str(caught[0])
+    assert told in str(refused(reference, NetworkError, choose_artifact, found, "linux-x64", run))
 
 
 @pytest.mark.parametrize("name", ["../../evil", "a\x1b[2J", "x" * 5000])
 def test_names_of_others_are_data(remote: Remote, name: str) -> None:
     artifact = Artifact(id=1, name=name, content=b"")
     if len(name) > 4096:
-        with refused("github-unexpected-answer", NetworkError):
-            listed(remote, artifact)
+        refused("github-unexpected-answer", NetworkError, listed, remote, artifact)
     else:
         assert listed(remote, artifact)[0].name == name
 
@@ -526,33 +506,37 @@ def test_the_api_may_give_the_file_itself(remote: Remote, release: Release, tmp_
 def test_a_release_that_is_not_there_is_reported(remote: Remote) -> None:
     """By tag, and when there is none at all."""
     for tag in ("v9", ""):
-        with refused("release-not-found", NetworkError):
-            get_release(remote.client, OCTO, tag)
+        refused("release-not-found", NetworkError, get_release, remote.client, OCTO, tag)
 
 
 def test_a_release_that_is_refused_is_not_called_missing(remote: Remote) -> None:
     remote.service.fault("/releases", message(403, "Resource protected"))
-    with refused("github-refused", NetworkError):
-        get_release(remote.client, OCTO)
+    refused("github-refused", NetworkError, get_release, remote.client, OCTO)
 
 
 @pytest.mark.parametrize("name", ["file-3", "ort.zip"])
 def test_a_file_that_is_not_there_is_reported(remote: Remote, release: Release, name: str) -> None:
     found = get_release(remote.client, OCTO)
-    with refused("asset-missing", NetworkError) as caught:
-        choose_asset(list_assets(remote.client, OCTO, found), name, found)
-    assert "file-0" in caught[0].why
-    assert "file-3," not in caught[0].why
+    error = refused("asset-missing", NetworkError, choose_asset, list_assets(remote.client, OCTO, found), name, found)
+    assert "file-0" in error.why
+    assert "file-3," not in error.why
 
 
 def test_a_lock_files_digest_counts_alone(remote: Remote, release: Release, tmp_path: Path) -> None:
     release.digests = False
     found = get_release(remote.client, OCTO)
     asset = choose_asset(list_assets(remote.client, OCTO, found), "ort.aar", found)
-    with refused("artifact-no-digest", NetworkError):
-        download_asset(remote.client, OCTO, asset, tmp_path / "in/a.zip")
-    with refused("artifact-digest-mismatch", NetworkError):
-        download_asset(remote.client, OCTO, asset, tmp_path / "in/a.zip", sha256=64 * "1")
+    refused("artifact-no-digest", NetworkError, download_asset, remote.client, OCTO, asset, tmp_path / "in/a.zip")
+    refused(
+        "artifact-digest-mismatch",
+        NetworkError,
+        download_asset,
+        remote.client,
+        OCTO,
+        asset,
+        tmp_path / "in/a.zip",
+        sha256=64 * "1",
+    )
     check_nothing_left(tmp_path)
     download_asset(remote.client, OCTO, asset, tmp_path / "in/a.zip", sha256=hashlib.sha256(CONTENT).hexdigest())
     assert (tmp_path / "in/a.zip").read_bytes() == CONTENT

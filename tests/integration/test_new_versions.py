@@ -75,8 +75,7 @@ def test_releases_are_listed_by_number(remote: Remote) -> None:
 def test_a_list_that_cannot_be_had_is_reported(remote: Remote, reply: Any, reference: str) -> None:
     """Nothing is taken for "no new version"."""
     remote.service.fault("GET /repos", reply)
-    with refused(reference, NetworkError):
-        released_versions(remote.client)
+    refused(reference, NetworkError, released_versions, remote.client)
 
 
 @pytest.mark.needs("git")

@@ -1,20 +1,22 @@
 """What tests of the GitHub client look at after each case: that no secret got where it does not belong."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 import pytest
 
+import refusing
 from github_blobs import SIGNATURE
 from github_service import TOKEN, GitHubService
 from github_state import VirtualClock
 from ortrim.base.http import Clock
-from ortrim.errors import Diagnostic, DiagnosticGroup
+from ortrim.errors import DiagnosticGroup
 from ortrim.github.client import GitHub
 from ortrim.github.credentials import Service, Token
 from ortrim.github.repositories import Repository
 from ortrim.github.transport import RetryingSession
+from refusing import Refusal, Words
 
 OCTO = Repository(owner="octo", name="ort")
 
@@ -76,12 +78,11 @@ def check_secrets(error: BaseException) -> None:
         todo += list(current.diagnostics) if isinstance(current, DiagnosticGroup) else []
 
 
-@contextmanager
-def refused(reference: str, kind: type[Diagnostic]) -> Iterator[list[Diagnostic]]:
-    found: list[Diagnostic] = []
-    with pytest.raises(kind) as caught:
-        yield found
-    assert caught.value.code == reference
-    assert caught.value.exit_code == kind.exit_code
-    check_secrets(caught.value)
-    found.append(caught.value)
+def refused(
+    code: str, kind: type[Refusal], act: Callable[Words, object], /, *words: Words.args, **options: Words.kwargs
+) -> Refusal:
+    """Call what has to end with this diagnostic, which gives no secret away, and return the diagnostic."""
+    error = refusing.refused(kind, act, *words, **options)
+    assert error.code == code
+    check_secrets(error)
+    return error

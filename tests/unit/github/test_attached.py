@@ -50,8 +50,15 @@ def left(stages: Stages, request_of_two: Request, there: There, monkeypatch: pyt
     session = there.remote.client.session
     with monkeypatch.context() as interrupted:
         interrupted.setattr(session, "clock", replace(session.clock, sleep=pressed))
-        with refused("run-left", Interrupted):
-            build_on_github(request_of_two, Remote(ref="main"), stages.console, lambda _: False)
+        refused(
+            "run-left",
+            Interrupted,
+            build_on_github,
+            request_of_two,
+            Remote(ref="main"),
+            stages.console,
+            lambda _: False,
+        )
     return 5000
 
 
@@ -98,9 +105,7 @@ def test_what_changed_since_the_dispatch_is_reported(stages: Stages, there: Ther
     """Another profile is another library; what the run compiles would be of no use."""
     spec = stages.folder / "sample.toml"
     spec.write_text(f'profile = "upstream"\n{spec.read_text()}')
-    with refused("plan-changed", PlanError) as caught:
-        taken_up(stages, left)
-    assert caught[0].where == "linux-x64"
+    assert refused("plan-changed", PlanError, taken_up, stages, left).where == "linux-x64"
 
 
 def test_what_failed_there_is_not_compiled_here(stages: Stages, there: There, left: int) -> None:
@@ -110,8 +115,7 @@ def test_what_failed_there_is_not_compiled_here(stages: Stages, there: There, le
     failed = there._run()
     run.jobs, run.artifacts, run.conclusion = failed.jobs, failed.artifacts, failed.conclusion
     for _ in range(2):
-        with refused("run-failed", BuildError):
-            taken_up(stages, left)
+        refused("run-failed", BuildError, taken_up, stages, left)
 
 
 def test_without_a_record_the_artifacts_are_fetched(stages: Stages, there: There, left: int, tmp_path: Path) -> None:
@@ -180,15 +184,13 @@ def test_a_run_of_somebody_else_is_not_taken(
     """A pull request of a fork runs in this repository, too, and leaves what its owner likes."""
     run = there.remote.service.runs[0]
     there.remote.service.runs[0] = replace(run, **strange)  # type: ignore[arg-type]
-    with refused("run-not-ours", NetworkError):
-        attach(left, tmp_path / "other", ANYWHERE, stages.console, lambda _: False)
+    refused("run-not-ours", NetworkError, attach, left, tmp_path / "other", ANYWHERE, stages.console, lambda _: False)
     assert not (tmp_path / "other").exists()
 
 
 def test_a_run_that_is_not_there_is_reported(stages: Stages, there: There) -> None:
     """Nothing is made for it."""
-    with refused("run-not-found", NetworkError):
-        taken_up(stages, 4711)
+    refused("run-not-found", NetworkError, taken_up, stages, 4711)
     assert not (stages.folder / "artifacts").exists()
 
 
@@ -197,9 +199,10 @@ def test_a_run_without_a_record_says_where_it_is_when_it_is_left(
 ) -> None:
     """The words of the hint find it from anywhere."""
     there.remote.service.fault("GET .*/artifacts", message(403, "no"))
-    with refused("github-refused", NetworkError) as caught:
-        attach(left, tmp_path / "other", ANYWHERE, stages.console, lambda _: False)
-    assert "invoke attach 5000 --repo github.invalid/octo/ort" in caught[0].hint
+    error = refused(
+        "github-refused", NetworkError, attach, left, tmp_path / "other", ANYWHERE, stages.console, lambda _: False
+    )
+    assert "invoke attach 5000 --repo github.invalid/octo/ort" in error.hint
 
 
 def test_a_run_is_cancelled_once(stages: Stages, there: There, left: int) -> None:
@@ -208,8 +211,7 @@ def test_a_run_is_cancelled_once(stages: Stages, there: There, left: int) -> Non
     assert cancel(left, output, ANYWHERE, stages.console)
     there.remote.clock.now += 30
     assert not cancel(left, output, ANYWHERE, stages.console)
-    with refused("run-cancelled", BuildError):
-        taken_up(stages, left)
+    refused("run-cancelled", BuildError, taken_up, stages, left)
 
 
 def test_a_damaged_record_is_reported(stages: Stages, there: There, left: int) -> None:
@@ -217,9 +219,7 @@ def test_a_damaged_record_is_reported(stages: Stages, there: There, left: int) -
     (file,) = (stages.folder / "artifacts").glob(f"*/*/{FOLDER}/*.json")
     file.write_bytes(b"\xff\x00")
     asked = len(there.remote.service.seen)
-    with refused("record-damaged", StorageError) as caught:
-        taken_up(stages, left)
-    assert caught[0].where == str(file)
+    assert refused("record-damaged", StorageError, taken_up, stages, left).where == str(file)
     assert len(there.remote.service.seen) == asked
 
 

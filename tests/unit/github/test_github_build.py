@@ -198,9 +198,7 @@ def test_only_what_is_missing_is_dispatched(there: There, build: Build) -> None:
 def test_a_failed_target_does_not_lose_the_others(there: There, build: Build) -> None:
     """Its error is reported, with the end of its log; next time it is the only one that is dispatched."""
     there.fail = {"linux-arm64"}
-    with refused("run-failed", BuildError) as caught:
-        build()
-    assert "dlopen" in caught[0].why
+    assert "dlopen" in refused("run-failed", BuildError, build).why
     assert (build.compiled, build.records) == (["linux-x64"], [])
     there.fail = set()
     build()
@@ -238,9 +236,7 @@ def test_what_only_this_machine_can_build_is_not_sent(
     """It is refused before anything is asked of GitHub."""
     monkeypatch.setattr(linux_toolchains, "system_toolchain", lambda _: system_gcc())
     build.request = stages.request('[[targets]]\nid = "linux-x64"\ncompiler = "gcc"\n', target="linux-x64")
-    with refused("plan-cannot-travel", PlanError) as caught:
-        build()
-    assert "gcc is a compiler of this machine" in caught[0].why
+    assert "gcc is a compiler of this machine" in refused("plan-cannot-travel", PlanError, build).why
     assert there.remote.service.seen == []
 
 
@@ -257,8 +253,7 @@ def test_what_only_this_machine_can_build_is_not_sent(
 def test_a_dispatch_that_was_refused_leaves_no_record(there: There, build: Build, reply: Reply, reference: str) -> None:
     """There is no run that it could be of."""
     there.remote.service.fault("POST", reply)
-    with refused(reference, NetworkError):
-        build()
+    refused(reference, NetworkError, build)
     assert build.records == []
     assert build.compiled == []
 
@@ -272,11 +267,10 @@ def test_ctrl_c_leaves_the_run_and_says_how_to_take_it_up(
     """The user is asked; the same command then goes on with the same run."""
     with monkeypatch.context() as pressed:
         interrupting(there, pressed)
-        with refused("run-left", Interrupted) as caught:
-            build()
+        error = refused("run-left", Interrupted, build)
     assert [run.id for run in build.asked] == [5000]
-    assert f"invoke attach 5000 --output {build.request.output}" in caught[0].hint
-    assert "--cancel" in caught[0].hint
+    assert f"invoke attach 5000 --output {build.request.output}" in error.hint
+    assert "--cancel" in error.hint
     assert there.remote.service.runs[0].cancels_at is None
     assert build() == ("report",)
     assert (len(there.bodies), build.compiled) == (1, BOTH)
@@ -287,10 +281,9 @@ def test_a_termination_leaves_the_run_and_asks_nobody(
 ) -> None:
     """Whoever ends us waits for no answer; how to take the run up is said."""
     interrupting(there, monkeypatch, by=Terminated)
-    with refused("run-left", Interrupted) as caught:
-        build()
+    error = refused("run-left", Interrupted, build)
     assert build.asked == []
-    assert "invoke attach 5000" in caught[0].hint
+    assert "invoke attach 5000" in error.hint
 
 
 def test_ctrl_c_cancels_the_run_when_the_user_wants_that(
@@ -300,8 +293,7 @@ def test_ctrl_c_cancels_the_run_when_the_user_wants_that(
     build.cancel = True
     with monkeypatch.context() as pressed:
         interrupting(there, pressed)
-        with refused("run-cancelled", Interrupted):
-            build()
+        refused("run-cancelled", Interrupted, build)
     assert there.remote.service.runs[0].cancels_at is not None
     assert build.records == []
     build()
@@ -317,8 +309,7 @@ def test_nobody_is_asked_to_cancel_what_is_over(there: There, build: Build, monk
             raise KeyboardInterrupt
 
         pressed.setattr(followed_run, "import_compiled", press)
-        with refused("run-left", Interrupted):
-            build()
+        refused("run-left", Interrupted, build)
     assert build.asked == []
     build.require_clean()
     assert build() == ("report",)
@@ -332,9 +323,7 @@ def test_a_run_that_cannot_be_cancelled_is_reported(
     build.cancel = True
     interrupting(there, monkeypatch)
     there.remote.service.fault("/cancel", message(403, "no"))
-    with refused("github-refused", NetworkError) as caught:
-        build()
-    assert "invoke attach 5000" in caught[0].hint
+    assert "invoke attach 5000" in refused("github-refused", NetworkError, build).hint
 
 
 def test_a_dispatch_whose_answer_was_not_awaited_is_found_again(
@@ -344,8 +333,7 @@ def test_a_dispatch_whose_answer_was_not_awaited_is_found_again(
     there.remote.service.workflows["build.yml"].tells_run = False
     with monkeypatch.context() as pressed:
         interrupting(there, pressed)
-        with refused("run-left", Interrupted):
-            build()
+        refused("run-left", Interrupted, build)
     (record,) = build.records
     assert record["run"] is None
     assert build() == ("report",)
@@ -359,11 +347,9 @@ def test_a_run_for_other_jobs_is_not_taken_up(
     """It would not compile what is asked for now."""
     with monkeypatch.context() as pressed:
         interrupting(there, pressed)
-        with refused("run-left", Interrupted):
-            build()
+        refused("run-left", Interrupted, build)
     build.request = replace(build.request, profile="upstream")
-    with refused("compiled-for-another-plan", BuildError):  # the stand-in compiles the first plan again
-        build()
+    refused("compiled-for-another-plan", BuildError, build)
     assert len(there.bodies) == 2
     build.require_clean()
 
@@ -372,8 +358,7 @@ def test_a_run_for_other_jobs_is_not_taken_up(
 def test_a_run_that_was_deleted_meanwhile(there: There, build: Build, status: int, reference: str) -> None:
     """One that is gone does not stand in the way of the next."""
     there.remote.service.fault("GET .*/jobs", message(status, "gone"))
-    with refused("github-not-found" if status == 404 else reference, NetworkError):
-        build()
+    refused("github-not-found" if status == 404 else reference, NetworkError, build)
     there.remote.service.runs.clear()
     build()
     assert len(there.bodies) == 2
@@ -386,8 +371,7 @@ def test_a_run_that_failed_unseen_is_asked_for_once(
     """The next build dispatches anew, and those after it do not look at the old run again."""
     with monkeypatch.context() as pressed:
         interrupting(there, pressed)
-        with refused("run-left", Interrupted):
-            build()
+        refused("run-left", Interrupted, build)
     there.remote.clock.now += 1000
     run = there.remote.service.runs[0]
     run.conclusion = end
@@ -405,8 +389,7 @@ def test_a_dispatch_that_came_to_nothing_is_forgotten(
     there.remote.service.workflows["build.yml"].tells_run = False
     with monkeypatch.context() as pressed:
         interrupting(there, pressed)
-        with refused("run-left", Interrupted):
-            build()
+        refused("run-left", Interrupted, build)
     there.remote.service.runs.clear()
     (file,) = (build.stages.folder / "artifacts").glob(f"*/*/{FOLDER}/*.json")
     then = time.time() - age
@@ -419,8 +402,7 @@ def test_artifacts_that_expired_are_not_waited_for_again(there: There, build: Bu
     """The error says to build again, and that dispatches."""
     compiled = there.compiled
     there.compiled = tuple(map(expired, compiled))
-    with refused("artifact-expired", NetworkError):
-        build()
+    refused("artifact-expired", NetworkError, build)
     assert build.records == []
     there.compiled = compiled
     assert build() == ("report",)
@@ -431,8 +413,7 @@ def test_what_was_damaged_on_its_way_is_not_taken(there: There, build: Build) ->
     """Nothing of it is left; what came before stays."""
     first, second = there.compiled
     there.compiled = (first, replace(second, content=second.content[:-30]))
-    with refused("corrupt-archive", StorageError):
-        build()
+    refused("corrupt-archive", StorageError, build)
     assert build.compiled == ["linux-x64"]
     build.require_clean()
 
@@ -440,9 +421,7 @@ def test_what_was_damaged_on_its_way_is_not_taken(there: There, build: Build) ->
 def test_a_digest_that_is_not_the_artifacts_is_reported(there: There, build: Build) -> None:
     """With how to take the run up again; nothing is taken."""
     there.compiled = tuple(replace(each, digest=f"sha256:{'0' * 64}") for each in there.compiled)
-    with refused("artifact-digest-mismatch", NetworkError) as caught:
-        build()
-    assert "invoke attach 5000" in caught[0].hint
+    assert "invoke attach 5000" in refused("artifact-digest-mismatch", NetworkError, build).hint
     assert build.compiled == []
     build.require_clean()
 
@@ -463,8 +442,7 @@ def test_a_record_that_is_damaged_is_reported(there: There, build: Build) -> Non
     for name in ("builds", "runners"):
         for each in cache_folder(name).iterdir():
             each.rename(cache_folder("moved") / each.name)
-    with refused("record-damaged", StorageError) as caught:
-        build()
-    assert "remove it" in caught[0].hint
+    error = refused("record-damaged", StorageError, build)
+    assert "remove it" in error.hint
     assert len(there.bodies) == 1
-    check_secrets(caught[0])
+    check_secrets(error)

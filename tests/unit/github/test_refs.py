@@ -54,14 +54,11 @@ def test_outside_of_any_checkout_the_default_branch_is_taken(remote: Remote, tmp
 def test_a_repository_that_is_not_there_is_reported(remote: Remote, tmp_path: Path) -> None:
     """Or one that the token may not see, which GitHub does not tell apart."""
     remote.service.fault("GET", message(404, "Not Found"))
-    with refused("repository-not-found", NetworkError) as caught:
-        choose_ref(remote.client, OCTO, tmp_path)
-    assert "--repo" in caught[0].hint
+    assert "--repo" in refused("repository-not-found", NetworkError, choose_ref, remote.client, OCTO, tmp_path).hint
 
 
 def test_a_token_that_may_not_look_is_reported(remote: Remote, tmp_path: Path) -> None:
     """Nothing is guessed in its place."""
     remote.service.fault("GET .*/branches", message(403, "no", **{"X-Accepted-GitHub-Permissions": "contents=read"}))
-    with refused("github-refused", NetworkError) as caught:
-        choose_ref(remote.client, OCTO, checkout(tmp_path, "main"))
-    assert "contents=read" in caught[0].hint
+    error = refused("github-refused", NetworkError, choose_ref, remote.client, OCTO, checkout(tmp_path, "main"))
+    assert "contents=read" in error.hint

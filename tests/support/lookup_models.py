@@ -277,6 +277,40 @@ def numbers() -> Iterator[Subject]:
     )
 
 
+def computed() -> Iterator[Subject]:
+    """Yield tables whose index the model computes, of inputs with and without room."""
+    random = np.random.default_rng(0)
+    rows = table("table", np.cos(np.arange(12)))
+    weights = table("weights", random.standard_normal((4, 12)))
+    nodes = [
+        helper.make_node("MatMul", ["x", "weights"], ["scores"]),
+        helper.make_node("ArgMax", ["scores"], ["best"], axis=-1, keepdims=0),
+        helper.make_node("Gather", ["table", "best"], ["y"]),
+    ]
+    for batch in ("n", 1):
+        yield Subject(
+            name=f"Gather, of the best of 12{'' if batch == 'n' else ', one at a time'}",
+            model=built(nodes, [value("x", shape=(batch, 4))], tables=[rows, weights]),
+        )
+    large = [table("table", np.cos(np.arange(40))), table("divisor", 40, np.int64)]
+    nodes = [helper.make_node("Mod", ["x", "divisor"], ["row"]), helper.make_node("Gather", ["table", "row"], ["y"])]
+    for shape in (("n",), (4,)):
+        yield Subject(
+            name=f"Gather, of the remainder by 40{'' if shape == ('n',) else ', four at a time'}",
+            model=built(nodes, [value("x", INT64, shape)], tables=large),
+        )
+    nodes = [
+        helper.make_node("Floor", ["x"], ["whole"]),
+        helper.make_node("Cast", ["whole"], ["a"], to=INT64),
+        helper.make_node("Clip", ["a", "least", "most"], ["row"]),
+        helper.make_node("Gather", ["table", "row"], ["y"]),
+    ]
+    bounds = [table("least", 0, np.int64), table("most", 11, np.int64)]
+    yield Subject(
+        name="Gather, of what is rounded", model=built(nodes, [value("x", shape=("n",))], tables=[rows, *bounds])
+    )
+
+
 LABELS: Final = {"classlabels_strings": ["red", "green", "blue"]}
 
 
@@ -403,8 +437,10 @@ def tables() -> Iterator[Subject]:
     node = helper.make_node("GatherElements", ["table", "x"], ["y"], axis=0)
     yield Subject(name="GatherElements", model=built(node, [value("x", INT64, ("n", 2))], tables=rows))
     node = helper.make_node("GatherND", ["table", "x"], ["y"])
-    square = [table("table", np.cos(np.arange(9)).reshape(3, 3))]
-    yield Subject(name="GatherND", model=built(node, [value("x", INT64, ("n", 2))], tables=square))
+    for sides in ((3, 3), (4, 5)):
+        cells = [table("table", np.cos(np.arange(np.prod(sides))).reshape(sides))]
+        name = f"GatherND, {sides[0]} x {sides[1]}"
+        yield Subject(name=name, model=built(node, [value("x", INT64, ("n", 2))], tables=cells))
     node = helper.make_node("OneHot", ["x", "depth", "pair"], ["y"])
     hot = [table("depth", 5, np.int64), table("pair", [0.25, 1.5])]
     yield Subject(name="OneHot", model=built(node, [value("x", INT64, ("n",))], tables=hot))
@@ -496,5 +532,6 @@ FAMILIES: Final[Sequence[Callable[[], Iterator[Subject]]]] = (
     trees,
     tables,
     chains,
+    computed,
 )
 SUBJECTS: Final = tuple(subject for family in FAMILIES for subject in family())

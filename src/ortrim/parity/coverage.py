@@ -86,7 +86,7 @@ def marked_copy(model: Path, folder: Path) -> Marked:
         # Inner bodies first: marking one puts copies in the place of its nodes, and so of the bodies in them.
         for number, (_, body) in reversed(list(enumerate(found))):
             _mark(body, number)
-        _import_default_domain(read)
+        import_default_domain(read)
         path = written_copy(read, model, folder)
         return Marked(**kinds, always=always, bodies=bodies, path=path)
 
@@ -170,8 +170,8 @@ def _mark(body: "onnx.GraphProto | onnx.FunctionProto", number: int) -> None:
     body.node.extend(nodes)
 
 
-def _import_default_domain(model: "onnx.ModelProto") -> None:
-    """Let functions, and a model, of other domains alone know the operators of the markers."""
+def import_default_domain(model: "onnx.ModelProto") -> None:
+    """Let functions, and a model, of other domains alone know the operators that are put in."""
     version = next((entry.version for entry in model.opset_import if entry.domain in {"", "ai.onnx"}), 13)
     for holder in (model, *model.functions):
         if not any(entry.domain in {"", "ai.onnx"} for entry in holder.opset_import):

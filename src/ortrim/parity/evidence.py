@@ -67,3 +67,21 @@ def unproved(found: Sequence[Seen], *, cases: int, probabilities: bool) -> str:
     if probabilities and found and all(each.saturated for each in found):
         return f"saturated: every probability is exactly 0 or 1 in {where}"
     return ""
+
+
+def entries(index: Any, dimensions: Sequence[int], axis: int | None) -> set[int]:
+    """Return the numbers of the entries of a table that an index names: see `ortrim.parity.tables.Table`."""
+    if axis is None:
+        parts = [*np.moveaxis(index, -1, 0)]
+    elif len(dimensions) == 1:
+        parts = [index]
+    else:
+        parts = [*np.indices(index.shape)]
+        parts[axis] = index
+    found = np.zeros(parts[0].shape, np.int64)
+    known = np.ones(parts[0].shape, bool)
+    for part, size in zip(parts, dimensions, strict=False):
+        at = np.where(part < 0, part + size, part).astype(np.int64)
+        known &= (at >= 0) & (at < size)
+        found = found * size + at
+    return {*np.unique(found[known]).tolist()}

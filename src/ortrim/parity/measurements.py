@@ -148,15 +148,32 @@ class OutputParity:
 
 
 @dataclass(frozen=True, kw_only=True)
+class UnreadTable:
+    """A table (rows, keys, leaves) of which cases leave entries `unread`; None if what they look up is unknown."""
+
+    place: str
+    entries: int
+    unread: int | None
+
+    def __str__(self) -> str:
+        if self.unread is None:
+            return f"which of {self.entries:,} entries of {self.place} are looked up cannot be observed: not proved"
+        were = "was" if self.unread == 1 else "were"
+        return f"{self.unread:,} of {self.entries:,} entries of {self.place} {were} never looked up: not proved"
+
+
+@dataclass(frozen=True, kw_only=True)
 class Coverage:
     """How many of a model's nodes its cases execute, in the full runtime with optimizations off.
 
-    Constants are no nodes. `idle` names the bodies of If, Loop, Scan and functions that no case enters.
+    Constants are no nodes. `idle` names the bodies of If, Loop, Scan and functions that no case enters, `tables` those
+    of which some entries are never looked up.
     """
 
     nodes: int
     executed: int
     idle: tuple[str, ...] = ()
+    tables: tuple[UnreadTable, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,9 +10,10 @@ import re
 import shutil
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pydantic import ValidationError
 
@@ -28,16 +29,24 @@ from ortrim.models.full_runtime import FullRuntime
 from ortrim.models.kernels import session_refusal
 from ortrim.models.models import OrtModel, PreparedModel
 from ortrim.parity.coverage import Marked, coverage_of, marked_copy
-from ortrim.parity.inputs import Case, advice, crash_advice, make_cases
-from ortrim.parity.measurements import Coverage
+from ortrim.parity.evidence import entries
+from ortrim.parity.inputs import Case, advice, crash_advice, load_array, make_cases
+from ortrim.parity.measurements import Coverage, UnreadTable
 from ortrim.parity.runner import SavedOutput
 from ortrim.parity.runner_output import SHORT_OF_MEMORY
 
+if TYPE_CHECKING:
+    from ortrim.parity.tables import Tables
+
 SCRIPT: Final = shipped_folder("scripts") / "reference.py"
-MARKING: Final = tuple(Path(__file__).with_name(f"{name}.py") for name in ("coverage", "random_numbers"))
+MARKING: Final = tuple(
+    Path(__file__).with_name(f"{name}.py") for name in ("coverage", "evidence", "random_numbers", "tables")
+)
 INDEX: Final = "reference.json"
 MARKED: Final = "marked"
 """Where the copy with markers lies while the script runs."""
+LOOKED_UP: Final = "looked-up"
+"""Where the model lies meanwhile that tells which entries of tables are looked up."""
 NUMBERED: Final = re.compile(r"output_(\d+)")
 """How the file of an output begins, or of a part of it: with its number."""
 TIMEOUT_SECONDS: Final = 1800.0
@@ -107,13 +116,58 @@ def reference_outputs(model: PreparedModel, cases: tuple[Case, ...], runtime: Fu
         answer = _run((str(model.path), *words), model, cases, runtime, temporary)
         with storage_errors(temporary):
             shutil.rmtree(temporary / MARKED, ignore_errors=True)
-        coverage = coverage_of(marked, answer.entered)
-        _write_index(_Index(cases=answer.cases, coverage=coverage, **_kinds(marked)), temporary)
+        tables = unread_tables(*looked_up(model, cases, runtime, temporary))
+        coverage = replace(coverage_of(marked, answer.entered), tables=tables)
+        drawn = _with_draws(answer.cases, model)
+        _write_index(_Index(cases=drawn, coverage=coverage, **_kinds(marked)), temporary)
 
     cached_folder(destination, fill)
     index = _read_index(destination, model)
     assert index.coverage is not None
     return References(folder=destination, cases=index.cases, coverage=index.coverage, **_kinds(index))
+
+
+def looked_up(
+    model: PreparedModel, cases: tuple[Case, ...], runtime: FullRuntime, folder: Path
+) -> tuple["Tables", tuple[tuple[set[int], ...], ...]]:
+    """Return a model's tables and, for each case, the entries that are looked up in each of them.
+
+    No case is among them if the runtime does not run what tells. `folder` gets nothing that stays. Raises
+    `ModelError` (`functions-too-deep`) and `StorageError`.
+    """
+    from ortrim.models.onnx_files import read_onnx  # noqa: PLC0415 - heavy, as what makes references anew is
+    from ortrim.models.shapes import inlined  # noqa: PLC0415 - as above
+    from ortrim.parity.tables import tables_of  # noqa: PLC0415 - as above
+
+    place = folder / LOOKED_UP
+    tables = tables_of(inlined(read_onnx(model.path, model.name), model.name), model.path, place)
+    found: tuple[tuple[set[int], ...], ...] = ()
+    if tables.path:
+        with suppress(ModelError, VerifyError):
+            answer = _run((str(tables.path),), model, cases, runtime, place)
+            found = tuple(
+                tuple(
+                    entries(load_array(place / case.name / output.file), table.dimensions, table.axis)
+                    for table, output in zip(tables.read, case.outputs, strict=True)
+                    if output.file
+                )
+                for case in answer.cases
+            )
+    with storage_errors(folder):
+        shutil.rmtree(place, ignore_errors=True)
+    return tables, found
+
+
+def unread_tables(tables: "Tables", looked: tuple[tuple[set[int], ...], ...]) -> tuple[UnreadTable, ...]:
+    """Return the tables of which cases that look up these entries leave some."""
+    read = zip(tables.read, (set[int]().union(*found) for found in zip(*looked, strict=True)), strict=False)
+    left = [(table, table.entries - len(found)) for table, found in read]
+    unknown = [(table, None) for table in (*(() if looked else tables.read), *tables.hidden)]
+    return tuple(
+        UnreadTable(place=table.place, entries=table.entries, unread=unread)
+        for table, unread in (*left, *unknown)
+        if unread != 0
+    )
 
 
 def _kinds(found: "Marked | _Index") -> dict[str, Any]:
@@ -165,7 +219,7 @@ def shipped_outputs(
             if isinstance(error, VerifyError) and error.code != "reference-failed":
                 raise
             raise _as_shipped(model, error.why, forced=False) from error
-        _write_index(_Index(cases=answer.cases), temporary)
+        _write_index(_Index(cases=_with_draws(answer.cases, model)), temporary)
 
     cached_folder(destination, fill)
     return SavedOutputs(folder=destination, cases=_read_index(destination, model).cases)
@@ -204,8 +258,7 @@ def _run(
         if is_shortage(said):
             raise out_of_memory(f"model '{model.name}'", said.strip().rpartition("\n")[2][:300])
         raise _refusal(model, completed, runtime.version)
-    answer = _read_answer(completed.stdout, model)
-    return replace(answer, cases=_with_draws(answer.cases, model))
+    return _read_answer(completed.stdout, model)
 
 
 def _with_draws(cases: tuple[CaseOutputs, ...], model: PreparedModel) -> tuple[CaseOutputs, ...]:

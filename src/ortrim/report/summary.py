@@ -64,9 +64,15 @@ def unproved_models(report: VerifyReport) -> tuple[str, ...]:
 
 
 def coverage_texts(report: VerifyReport) -> tuple[str, ...]:
-    """Say of each model how many of its nodes the cases execute, and which bodies none of them enters."""
+    """Say of each model how many of its nodes the cases execute, and what none of them enters or looks up."""
     return tuple(
-        coverage_text(model.coverage, f" of {name_text(model.name)} run") for model in report.models if model.coverage
+        text
+        for model in report.models
+        if model.coverage
+        for text in (
+            coverage_text(model.coverage, f" of {name_text(model.name)} run"),
+            *(f"{name_text(model.name)}: {printable(str(each))}" for each in model.coverage.tables),
+        )
     )
 
 

@@ -105,7 +105,7 @@ class VerifyReport:
     `comparisons` and `gates` are the library's and the package's; each device has its own comparisons of the models.
     """
 
-    schema: Literal["ortrim-report/9"] = "ortrim-report/9"
+    schema: Literal["ortrim-report/10"] = "ortrim-report/10"
     name: str
     target: str
     ort_version: str

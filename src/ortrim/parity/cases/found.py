@@ -33,7 +33,8 @@ from ortrim.parity.compare import compare
 from ortrim.parity.coverage import marked_copy
 from ortrim.parity.inputs import BEYOND, RECORDED, crash_advice, toml_key
 from ortrim.parity.measurements import Coverage, OutputParity, Verdict
-from ortrim.parity.reference import References, cases_made, reference_outputs
+from ortrim.parity.reference import References, cases_made, looked_up, reference_outputs
+from ortrim.parity.tables import tables_of
 
 SCRIPT: Final = SCRIPTS / "case_search.py"
 CODE: Final = (SCRIPT, Path(states.__file__), *sorted(Path(__file__).parents[1].rglob("*.py")))
@@ -55,6 +56,10 @@ TYPICAL: Final = "typical"
 """The case of sizes at which latency means something."""
 FIRST_SEEDS: Final = (0, 10, 20)
 """Other random values are tried when those of the cases show less than those of the search did."""
+MOST_CASES: Final = 16
+MOST_DRAWN: Final = 64
+"""How many cases there are at most, and among how many those are chosen that look up further entries of tables."""
+LARGEST_TABLE: Final = 2048
 MOST_SHOWN: Final = 3
 MOST_LISTED: Final = 6
 ELEMENT: Final = re.compile(r"\[\d+\]")
@@ -128,6 +133,9 @@ def _find(model: PreparedModel, runtime: FullRuntime, folder: Path) -> FoundCase
         if not unproven & searched.shown:
             break
     cases, reference, warnings = min(tried, key=lambda each: len(each[2]))
+    if any(each.unread and each.entries <= LARGEST_TABLE for each in reference.coverage.tables):
+        cases, reference = _run(model, _reaching(model, cases, runtime, folder), runtime)
+        warnings = (*_unfed(searched), *_warnings(model, _with_itself(model, reference), reference.coverage))
     return FoundCases(
         cases=cases,
         reasons=tuple(_reasons(searched, cases)),
@@ -135,6 +143,31 @@ def _find(model: PreparedModel, runtime: FullRuntime, folder: Path) -> FoundCase
         coverage=reference.coverage,
         tries=searched.tries,
     )
+
+
+def _reaching(
+    model: PreparedModel, cases: tuple[CaseSpec, ...], runtime: FullRuntime, folder: Path
+) -> tuple[CaseSpec, ...]:
+    """Return the cases, and others like the first that look up entries of tables which no other does."""
+    drawn = tuple(replace(cases[0], name=f"draw-{seed}", seed=seed) for seed in range(MOST_CASES, MOST_DRAWN))
+    spec = ModelSpec(name=model.name, path=model.path, cases=(*cases, *drawn))
+    made = cases_made(model, spec, model.path.parent, lambda: runtime)
+    tables, looked = looked_up(model, made, runtime, folder)
+    found = {
+        case.name: {
+            (number, entry)
+            for number, (table, entries) in enumerate(zip(tables.read, own, strict=True))
+            if table.entries <= LARGEST_TABLE
+            for entry in entries
+        }
+        for case, own in zip(made, looked, strict=True)
+    }
+    known = set[tuple[int, int]]().union(*(found[case.name] for case in cases))
+    while len(cases) < MOST_CASES and (most := max(drawn, key=lambda case: len(found[case.name] - known))):
+        if found[most.name] <= known:
+            break
+        cases, known = (*cases, most), known | found[most.name]
+    return cases
 
 
 def _run(
@@ -162,8 +195,13 @@ def _search(model: PreparedModel, runtime: FullRuntime, folder: Path) -> _Search
     tries = 0
     refused: tuple[Guess, Mapping[str, Any]] | None = None
     marked = marked_copy(model.path, folder / MARKED)
-    more = {"marked": marked.path and str(marked.path), "probabilities": marked.probabilities}
-    guesses = tuple(guess(inlined(read_onnx(model.path, model.name), model.name), model.facts))
+    whole = inlined(read_onnx(model.path, model.name), model.name)
+    more = {
+        "marked": marked.path and str(marked.path),
+        "probabilities": marked.probabilities,
+        "tables": to_data(tables_of(whole, model.path, folder / MARKED / "tables")),
+    }
+    guesses = tuple(guess(whole, model.facts))
     for each in guesses:
         answer = _tried(model, runtime, {**to_data(each), **more}, SECONDS / len(guesses), folder)
         tries += answer["tries"]
@@ -340,13 +378,7 @@ def _dimension_line(dimension: OpenDimension, searched: _Searched) -> str:
 
 def _input_line(each: GuessedInput, specs: list[InputSpec], number: int, searched: _Searched) -> str:
     words = list(dict.fromkeys(filter(None, map(_values, specs))))
-    whys = [
-        filling.why
-        for run in searched.runs
-        for filling in each.fillings
-        if {**to_data(filling), "why": ""} == {**run["fillings"][number], "why": ""}
-    ]
-    why = next(filter(None, whys), "")
+    why = next(filter(None, (run["fillings"][number]["why"] for run in searched.runs)), "")
     return f"{each.name}: {', then '.join(words)}{f' ({why})' if why else ''}" if words else ""
 
 
@@ -407,6 +439,7 @@ def _warnings(model: PreparedModel, compared: Iterable[OutputParity], coverage: 
         )
         more = f" and {len(idle) - MOST_SHOWN} more" if len(idle) > MOST_SHOWN else ""
         yield f"no case enters {shown}{more}: {nodes:,} of {counted(coverage.nodes, 'node')}"
+    yield from map(str, coverage.tables)
 
 
 def case_toml(case: CaseSpec) -> str:

@@ -124,6 +124,10 @@ class Graph:
         indices = self.constant(node.input[1]) if node.op_type == "ArrayFeatureExtractor" else None
         return None if indices is None else indices.size
 
+    def element_type(self, name: str) -> int:
+        """Return the number of a value's element type; 0 for an unknown one."""
+        return int(self.infos[name].type.tensor_type.elem_type) if name in self.infos else 0
+
     def numbers(self, name: str) -> tuple[Any, ...]:
         """Return the finite numbers of a small constant."""
         tensor = self.fixed.get(name)

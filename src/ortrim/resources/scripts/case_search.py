@@ -48,6 +48,15 @@ MOST_RUNS = 16
 MOST_ALIKE = 6
 """How many runs of other values there are before those of an output that stay the same say that it shows nothing."""
 
+LOOKUP_SECONDS = 1.0
+LARGEST_TABLE = 2048
+"""For so long, values are sought that lead to further entries of tables, and of tables with so many at most."""
+FEW_DRAWS = 8
+MOST_DRAWS = 512
+MOST_WANTED = 4096
+"""How many elements an input gets at most so that all entries of tables are looked up."""
+RANGES = (15, 120, 1000)
+
 Sizes = dict[str, int]
 Way = tuple[Sizes, list[int]]
 """The sizes of a run, and the number of the filling for each input."""
@@ -118,6 +127,10 @@ class Search:
         self.better_seconds: float = request["better_seconds"]
         self.refusal: dict[str, Any] = {}
         self.outputs: dict[str, Any] = {}
+        self.tables: list[dict[str, Any]] = request["tables"]["read"]
+        self.indices = load(request["tables"]["path"]) if self.tables else None
+        self.leading: list[str] = request["tables"]["inputs"]
+        self.wanted: dict[int, int] = {}
         self.ran: dict[tuple[str, int], dict[str, Any]] = {}
         self.shown: list[str] = []
         self.unfed = ""
@@ -142,8 +155,12 @@ class Search:
         sizes = self.unrelated(sizes, fillings)
         first = self.without_past(sizes, fillings)
         fillings = self.telling(self.holding(first, fillings), fillings)
+        larger = self.holding(self.larger(sizes, fillings), fillings)
+        if self.tables and self.unread([(first, fillings), (larger, fillings)]):
+            fillings = self.reaching(first, fillings)
+            larger = self.holding(larger, fillings)
         runs = [self.described(first, fillings)]
-        larger, fed = self.holding(self.larger(sizes, fillings), fillings), self.fed(sizes, fillings)
+        fed = self.fed(sizes, fillings)
         second = (larger, fed if self.attempt(larger, fed) is None else fillings)
         runs.append(self.described(*second))
         for before, step in zip((0, 2), self.steps(first, fillings), strict=False):
@@ -336,6 +353,61 @@ class Search:
                 shown = [name for name in seen[0] if tells([each[name] for each in seen], name in self.probabilities)]
         return shown
 
+    # --- entries of tables
+
+    def unread(self, ways: list[Way]) -> int:
+        """Return how many entries of tables that are not large no such run looks up."""
+        found = set().union(*(self.entries(*way, seed) for seed, way in enumerate(ways)))
+        return sum(table["entries"] for table in self.tables if table["entries"] <= LARGEST_TABLE) - len(found)
+
+    def entries(self, sizes: Sizes, fillings: list[int], seed: int) -> set[tuple[int, int]]:
+        """Return which entries of which tables a run looks up; none if it does not run."""
+        assert self.indices is not None
+        try:
+            found = self.indices.run(None, self.feeds(self.whole(sizes), fillings, seed))
+        except Exception:  # noqa: BLE001 - as above
+            return set()
+        return {
+            (number, entry)
+            for number, (table, index) in enumerate(zip(self.tables, found, strict=True))
+            if table["entries"] <= LARGEST_TABLE
+            for entry in EVIDENCE["entries"](index, table["dimensions"], table["axis"])
+        }
+
+    def reaching(self, sizes: Sizes, fillings: list[int]) -> list[int]:
+        """Return the fillings with which most entries are looked up; note how many elements that takes."""
+        ends = time.monotonic() + LOOKUP_SECONDS
+        ways = [fillings]
+        for at, each in enumerate(self.inputs):
+            if each["name"] in self.leading and not each["selects"] and not each["fed_by"]:
+                blank, is_float = dict.fromkeys(each["fillings"][0]), each["element_type"].startswith("float")
+                for high in RANGES if each["element_type"].startswith(("float", "int")) else ():
+                    bounds = {"low": -high if is_float else None, "high": high}
+                    each["fillings"].append({**blank, "needed": 0, "why": "entries of tables", **bounds})
+                others = (other for other in range(len(each["fillings"])) if other != fillings[at])
+                ways += [[*fillings[:at], other, *fillings[at + 1 :]] for other in others]
+        for way in sorted(ways, key=lambda way: -len(self.drawn(sizes, way, FEW_DRAWS, ends)[0])):
+            if way == fillings or len(self.showing(sizes, way)) >= len(self.shown):
+                fillings = way
+                break
+        _, draws = self.drawn(sizes, fillings, MOST_DRAWS, ends)
+        for at, (each, shape) in enumerate(zip(self.inputs, self.shapes(self.whole(sizes)), strict=True)):
+            if each["name"] in self.leading:
+                self.wanted[at] = min(MOST_WANTED, 2 * draws * int(np.prod(shape)))
+        return fillings
+
+    def drawn(self, sizes: Sizes, fillings: list[int], most: int, ends: float) -> tuple[set[tuple[int, int]], int]:
+        """Return what runs of other values look up, and after how many there was nothing new."""
+        found: set[tuple[int, int]] = set()
+        last = 0
+        for seed in range(most):
+            entries = self.entries(sizes, fillings, seed)
+            last = last if entries <= found else seed + 1
+            found |= entries
+            if time.monotonic() > ends or seed > MOST_RUNS + 2 * last:
+                break
+        return found, last
+
     def fed(self, sizes: Sizes, fillings: list[int]) -> list[int]:
         """Return the fillings with states as large as those that the model itself gives; any where these are zero."""
         if not any(each["fed_by"] for each in self.inputs) or self.attempt(sizes, fillings) is not None:
@@ -444,26 +516,27 @@ class Search:
                 best = other
         return best
 
-    def room(self, sizes: Sizes, fillings: list[int]) -> dict[int, float]:
+    def room(self, sizes: Sizes, fillings: list[int], wanted: dict[int, int]) -> dict[int, float]:
         """Return, by the numbers of the inputs, for which share of what the model tells apart they have room."""
-        needed = [each["fillings"][given]["needed"] for each, given in zip(self.inputs, fillings, strict=True)]
-        pairs = enumerate(zip(self.shapes(self.whole(sizes)), needed, strict=True))
-        return {at: np.prod(shape) / count for at, (shape, count) in pairs if count and 0 not in shape}
+        told = (each["fillings"][given]["needed"] for each, given in zip(self.inputs, fillings, strict=True))
+        pairs = enumerate(zip(self.shapes(self.whole(sizes)), told, strict=True))
+        needed = {at: (shape, max(count, wanted.get(at, 0))) for at, (shape, count) in pairs}
+        return {at: np.prod(shape) / count for at, (shape, count) in needed.items() if count and 0 not in shape}
 
     def rounds(self, sizes: Sizes, fillings: list[int]) -> int:
         """Return how many runs at these sizes show all that the model tells apart, within reason."""
-        return min(int(-(-1 // min(self.room(sizes, fillings).values(), default=1.0))), MOST_RUNS)
+        return min(int(-(-1 // min(self.room(sizes, fillings, {}).values(), default=1.0))), MOST_RUNS)
 
     def holding(self, sizes: Sizes, fillings: list[int]) -> Sizes:
         """Return sizes with room for all that the model tells apart; these ones if none are found that run quickly."""
         free = {name for group in self.groups(list(sizes)) for name in group}
-        for place in (0, -1):
+        for part, place in ((1, 0), (1, -1), (8, 0)):
             wanted = dict(sizes)
-            for at, share in self.room(sizes, fillings).items():
+            for at, share in self.room(sizes, fillings, self.wanted).items():
                 names = sorted(free & {*self.inputs[at]["shape"]}, key=self.inputs[at]["shape"].index)
                 names.sort(key=lambda name: self.dimensions[name]["kind"] != "batch")
                 if names and share < 1:
-                    wanted[names[place]] = max(wanted[names[place]], int(-(-sizes[names[place]] // share)))
+                    wanted[names[place]] = max(wanted[names[place]], int(-(-sizes[names[place]] // share)) // part)
             batches = [name for name in wanted if name in free and self.dimensions[name]["kind"] == "batch"]
             wanted |= dict.fromkeys(batches, max((wanted[name] for name in batches), default=0))
             if wanted != sizes and self.attempt(wanted, fillings, seconds=CHEAP_SECONDS) is None:

@@ -50,6 +50,8 @@ def mutants(model: onnx.ModelProto) -> Iterator[tuple[str, onnx.ModelProto]]:
                 copy.graph.node[at].attribute[number].CopyFrom(made)
                 yield f"{attribute.name}: {what}", copy
     for number, tensor in enumerate(model.graph.initializer):
+        if tensor.name in STRUCTURE:
+            continue
         array = numpy_helper.to_array(tensor)
         for what, changed in _changed_list(tensor.name, array.reshape(-1).tolist()):
             copy = onnx.ModelProto.FromString(model.SerializeToString())
@@ -79,7 +81,7 @@ STRUCTURE: Final = frozenset({
     "tree_roots", "n_targets", "nodes_hitrates", "ngram_counts", "min_gram_length", "max_gram_length", "locale", "to",
     "keepdims", "vectors_per_class", "perm", "max_skip_count", "nodes_trueleafs", "nodes_falseleafs",
     "nodes_falsenodeids", "nodes_truenodeids", "leaf_targetids", "sorted", "separators", "mark", "pad_value",
-    "mincharnum",
+    "mincharnum", "directions", "delimiter", "least", "most", "divisor",
 })  # fmt: skip
 """What shapes a model rather than being a table of it."""
 
@@ -281,16 +283,17 @@ def computed() -> Iterator[Subject]:
     """Yield tables whose index the model computes, of inputs with and without room."""
     random = np.random.default_rng(0)
     rows = table("table", np.cos(np.arange(12)))
-    weights = table("weights", random.standard_normal((4, 12)))
+    drawn = random.standard_normal((4, 12))
+    directions = table("directions", drawn / np.linalg.norm(drawn, axis=0))
     nodes = [
-        helper.make_node("MatMul", ["x", "weights"], ["scores"]),
+        helper.make_node("MatMul", ["x", "directions"], ["scores"]),
         helper.make_node("ArgMax", ["scores"], ["best"], axis=-1, keepdims=0),
         helper.make_node("Gather", ["table", "best"], ["y"]),
     ]
     for batch in ("n", 1):
         yield Subject(
             name=f"Gather, of the best of 12{'' if batch == 'n' else ', one at a time'}",
-            model=built(nodes, [value("x", shape=(batch, 4))], tables=[rows, weights]),
+            model=built(nodes, [value("x", shape=(batch, 4))], tables=[rows, directions]),
         )
     large = [table("table", np.cos(np.arange(40))), table("divisor", 40, np.int64)]
     nodes = [helper.make_node("Mod", ["x", "divisor"], ["row"]), helper.make_node("Gather", ["table", "row"], ["y"])]
@@ -465,8 +468,43 @@ def tables() -> Iterator[Subject]:
     )
 
 
+def compared() -> Iterator[Subject]:
+    """Yield what is compared with numbers far from those that are drawn, and texts that a pattern matches."""
+    truth = [value("y", TensorProto.BOOL, None)]
+    for operator, kind, number in (
+        ("Less", FLOAT, 123_456.0), ("GreaterOrEqual", INT64, -70), ("Equal", FLOAT, 31.5),
+    ):  # fmt: skip
+        limits = [table("limit", [number], np.float32 if kind == FLOAT else np.int64)]
+        node = helper.make_node(operator, ["x", "limit"], ["y"])
+        yield Subject(
+            name=f"{operator}, {number:g}", model=built(node, [value("x", kind, ("n",))], truth, tables=limits)
+        )
+    node = helper.make_node("RegexFullMatch", ["x"], ["y"], pattern=r"[a-f]{2}-\d+|none")
+    yield Subject(name="RegexFullMatch", model=built(node, [value("x", STRING, ("n",))], truth, onnx_opset=20))
+
+
+def large() -> Iterator[Subject]:
+    """Yield tables of more keys than one case has room for, or any has."""
+    keys = {"keys_strings": [f"key {at}" for at in range(300)], "values_int64s": [*range(300)], "default_int64": -1}
+    node = ml("LabelEncoder", ["x"], ["y"], **keys)
+    yield Subject(
+        name="LabelEncoder, of 300 keys", model=built(node, [value("x", STRING, ("n",))], [value("y", INT64, None)])
+    )
+
+
 def chains() -> Iterator[Subject]:
     """Yield lookups that an input reaches through other operators."""
+    joined = {"keys_strings": ["in berlin!", "in lyon!", "porto"], "values_int64s": [3, 1, 2], "default_int64": 9}
+    nodes = [
+        helper.make_node("StringConcat", ["front", "x"], ["a"]),
+        helper.make_node("StringConcat", ["a", "end"], ["b"]),
+        ml("LabelEncoder", ["b"], ["y"], **joined),
+    ]
+    ends = [numpy_helper.from_array(np.array([word], object), name) for name, word in (("front", "in "), ("end", "!"))]
+    yield Subject(
+        name="LabelEncoder, behind StringConcat",
+        model=built(nodes, [value("x", STRING, ("n",))], [value("y", INT64, None)], tables=ends, onnx_opset=20),
+    )
     keys = {"keys_strings": WORDS, "values_int64s": [3, 1, 2, 0], "default_int64": 9}
     made = [value("y", INT64, None)]
     nodes = [
@@ -531,6 +569,8 @@ FAMILIES: Final[Sequence[Callable[[], Iterator[Subject]]]] = (
     linear,
     trees,
     tables,
+    compared,
+    large,
     chains,
     computed,
 )

@@ -63,6 +63,9 @@ class InputSpec:
     """Smallest random value (default: -1 for floats, 0 for integers)."""
     high: float | None = None
     """Largest random value (default: 1 for floats, 9 for integers)."""
+    count_from: Annotated[int, Field(ge=0)] | str | None = None
+    """Numbers that count up along the last axis from this one, or from the size of the dimension of this name, such as
+    `position_ids` from `past_sequence_length`. Excludes the keys above but `shape`."""
 
 
 @dataclass(frozen=True, kw_only=True, config=CONFIG)
@@ -74,7 +77,7 @@ class CaseSpec:
     data: Path | None = None
     """Recorded inputs, relative to the buildspec: an `.npz` keyed by input name, or an ONNX `test_data_set_*` folder.
 
-    Excludes `seed`, `dimensions` and `inputs`.
+    Excludes the other keys but `name`.
     """
     seed: Annotated[int, Field(ge=0)] = 0
     """Seed of the random inputs."""
@@ -86,6 +89,8 @@ class CaseSpec:
     """The case of this model that runs before: its outputs in the full runtime become the inputs that they feed, such
     as `present.0.key` the input `past_key_values.0.key`, but for those that `inputs` names. Excludes `data`.
     """
+    states: dict[str, str] = Field(default_factory=dict)
+    """Which output of the case before feeds which input, by the input's name, where names do not tell."""
 
 
 @dataclass(frozen=True, kw_only=True, config=CONFIG)

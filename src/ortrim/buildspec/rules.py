@@ -208,12 +208,18 @@ def _layout(model: ModelSpec, location: Location) -> Iterator[Problem]:
 def _case(case: CaseSpec, location: Location, folder: Path) -> Iterator[Problem]:
     if case.data is not None:
         yield from _data(case, case.data, location, folder)
+    if case.states and not (case.after or case.data):
+        what, hint = "has no meaning without 'after'", "name the case that runs before: after = '...'"
+        yield Problem(code="stray-key", location=(*location, "states"), what=what, hint=hint)
+    for name in [name for name in case.states if name in case.inputs]:
+        what = f"feeds {shown(name)}, which 'inputs' gives"
+        yield Problem(code="stray-key", location=(*location, "states", name), what=what, hint="leave one of them out")
     for name, wanted in case.inputs.items():
         yield from _input(wanted, (*location, "inputs", name))
 
 
 def _data(case: CaseSpec, data: Path, location: Location, folder: Path) -> Iterator[Problem]:
-    for key in ("seed", "dimensions", "inputs", "after"):
+    for key in ("seed", "dimensions", "inputs", "after", "states"):
         if getattr(case, key):
             what = "has no meaning with 'data', whose recorded inputs are used unchanged"
             yield Problem(code="stray-key", location=(*location, key), what=what)
@@ -244,7 +250,11 @@ def _order(cases: tuple[CaseSpec, ...], location: Location) -> Iterator[Problem]
             yield Problem(code="case-circle", location=place, what=what, hint=hint)
 
 
-STRAY: Final = {"value": "fills the whole tensor", "choices": "says what is drawn"}
+STRAY: Final = {
+    "value": "fills the whole tensor",
+    "choices": "says what is drawn",
+    "count_from": "says what the numbers are",
+}
 
 
 def _choices_problem(choices: tuple[Scalar | tuple[Scalar, ...], ...]) -> str:
@@ -257,9 +267,9 @@ def _choices_problem(choices: tuple[Scalar | tuple[Scalar, ...], ...]) -> str:
 def _input(wanted: InputSpec, location: Location) -> Iterator[Problem]:
     if wanted.choices is not None and (problem := _choices_problem(wanted.choices)):
         yield Problem(code="bad-value", location=(*location, "choices"), what=problem)
-    first = next((key for key in ("value", "choices") if getattr(wanted, key) is not None), None)
+    first = next((key for key in STRAY if getattr(wanted, key) is not None), None)
     if first is not None:
-        for key in ("choices", "low", "high"):
+        for key in ("choices", "count_from", "low", "high"):
             if key != first and getattr(wanted, key) is not None:
                 what = f"has no meaning with '{first}', which {STRAY[first]}"
                 yield Problem(code="stray-key", location=(*location, key), what=what)

@@ -13,7 +13,7 @@ import re
 import struct
 import zipfile
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
@@ -123,6 +123,8 @@ def generated_array(
     """
     if spec.value is not None:
         return _filled(info, spec.value, shape, where)
+    if isinstance(spec.count_from, int):
+        return _counting(info, spec.count_from, shape, where)
     generator = _generator(seed, key)
     if spec.choices is not None:
         return _chosen(info, spec.choices, shape, where, dealt_from=seed, generator=generator)
@@ -191,6 +193,15 @@ def _filled(info: TensorInfo, value: Scalar, shape: tuple[int, ...], where: str)
         return np.full(shape, value, dtype=numpy_type(kind))
     except (OverflowError, ValueError):
         _refuse_value(value, kind, where)
+
+
+def _counting(info: TensorInfo, first: int, shape: tuple[int, ...], where: str) -> Array:
+    if info.element_type in {STRING, "bool", BFLOAT16}:
+        raise SpecError("wrong-value", f"'count_from' makes no values of type {info.element_type}", where=where)
+    last = first + (shape or (1,))[-1] - 1
+    _filled(info, max(first, last), (), where)  # refuses what the type has no room for
+    numbers = np.arange(first, last + 1, dtype=numpy_type(info.element_type))
+    return np.array(np.broadcast_to(numbers, shape or (1,))).reshape(shape)
 
 
 def _refuse_value(value: Scalar, kind: str, where: str) -> NoReturn:
@@ -476,7 +487,7 @@ def _fed(model: ModelFacts, case: CaseSpec, before: "SavedOutputs", where: str) 
     """Return the inputs that are outputs of the case before, but for those that the case itself gives."""
     (ran,) = before.cases
     outputs = {each.name: each for each in ran.outputs}
-    pairs = states.fed_by(model.inputs, model.outputs)
+    pairs = {**states.fed_by(model.inputs, model.outputs), **case.states}
     fed = {}
     for info in (each for each in model.inputs if each.name in pairs and each.name not in case.inputs):
         output = outputs[pairs[info.name]]
@@ -495,7 +506,8 @@ def _fed(model: ModelFacts, case: CaseSpec, before: "SavedOutputs", where: str) 
         what = f"no output of case '{ran.name}' feeds an input of this one"
         own = f"; the case itself gives {', '.join(pairs)}" if pairs else ""
         why = f"states are known by their names, such as past_key_values.0.key and present.0.key{own}"
-        raise SpecError("nothing-fed", what, where=where, why=why, hint=f"leave 'after' out{RECORDED}")
+        hint = "say which: states = { input = 'output' }; or leave 'after' out"
+        raise SpecError("nothing-fed", what, where=where, why=why, hint=hint)
     return fed
 
 
@@ -558,8 +570,10 @@ def _check_sizes(inputs: tuple[TensorInfo, ...], shapes: tuple[tuple[int, ...], 
 
 
 def _generated(info: TensorInfo, shape: tuple[int, ...], case: CaseSpec, where: str) -> Array:
-    key = f"{case.name}/{info.name}"
-    return generated_array(info, _input_spec(info, case), shape, seed=case.seed, key=key, where=where)
+    key, spec = f"{case.name}/{info.name}", _input_spec(info, case)
+    if isinstance(spec.count_from, str):
+        spec = dataclasses.replace(spec, count_from=case.dimensions.get(spec.count_from, 1))
+    return generated_array(info, spec, shape, seed=case.seed, key=key, where=where)
 
 
 def _shape(info: TensorInfo, spec: InputSpec, case: CaseSpec, where: str) -> tuple[int, ...]:
@@ -590,10 +604,13 @@ def _check_names(model: PreparedModel, case: CaseSpec, where: str) -> None:
     inputs = [info.name for info in model.facts.inputs]
     dimensions = [size for info in model.facts.inputs for size in info.shape or () if isinstance(size, str)]
     _check_known("input", case.inputs, inputs, where)
-    _check_known("dimension", case.dimensions, list(dict.fromkeys(dimensions)), where)
+    counted_from = (spec.count_from for spec in case.inputs.values() if isinstance(spec.count_from, str))
+    _check_known("dimension", (*case.dimensions, *counted_from), list(dict.fromkeys(dimensions)), where)
+    _check_known("input", case.states, inputs, where)
+    _check_known("output", case.states.values(), [info.name for info in model.facts.outputs], where)
 
 
-def _check_known(kind: str, given: dict[str, InputSpec] | dict[str, int], known: list[str], where: str) -> None:
+def _check_known(kind: str, given: Iterable[str], known: list[str], where: str) -> None:
     for name in given:
         if name not in known:
             close = get_close_matches(name, known, n=1)

@@ -83,7 +83,12 @@ def test_a_decoder_reads_a_prompt_and_single_tokens(
     assert lengths[2:4] == [(1, 17, 1, 16), (1, 18, 1, 17)]
     assert all(mask == past + new for new, mask, _, past in lengths)
     assert lengths[1][3] > 0
-    assert found.warnings == ()
+    assert found.warnings == ("78 of 128 entries of 'places' (Gather 'place') were never looked up: not proved",)
+    spec = ModelSpec(name="m", path=model.path, cases=found.cases)
+    made = {case.name: case.folder for case in cases_made(model, spec, tmp_path, lambda: runtime)}
+    at = [info.name for info in model.facts.inputs].index("position_ids")
+    first, second, third = (load_array(made[name] / f"input_{at:03}.npy") for name in ("small", "step-2", "step-3"))
+    assert (first.tolist(), second.tolist(), third.tolist()) == ([[*range(16)]], [[16]], [[17]])
     fed = "step-2 and step-3: fed what the case before gave, past_key_values.0.key by present.0.key and 1 more"
     assert fed in found.reasons
 

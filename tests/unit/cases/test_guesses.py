@@ -113,9 +113,9 @@ def test_numbers_that_are_compared_with_a_count_are_one_of_it() -> None:
 @pytest.mark.parametrize(
     ("element_type", "compared", "values"),
     [
-        (TensorProto.INT64, np.array([np.inf, 3.0], np.float32), [3, 4]),
+        (TensorProto.INT64, np.array([np.inf, 3.0], np.float32), [3, 4, 2]),
         (TensorProto.INT64, np.array(["3"], object), [None, None]),
-        (TensorProto.FLOAT, np.array([np.nan, 0.5], np.float32), [0.5, 1.5, None, None, None]),
+        (TensorProto.FLOAT, np.array([np.nan, 0.5], np.float32), [0.5, 1.5, -0.5, None, None, None]),
     ],
 )
 def test_only_numbers_that_a_case_can_have_are_taken_from_comparisons(

@@ -164,3 +164,33 @@ def test_three_steps_in_the_full_runtime(tmp_path: Path, monkeypatch: pytest.Mon
     states = map(load_array, files)
     assert [state.tolist() for state in states] == [[2.0], [4.0], [6.0]]
     assert all(one.digest != other.digest for one, other in zip(cases, chain(3.0), strict=True))
+
+
+def test_pairs_that_no_name_tells_are_given_by_the_case(fed: Fed) -> None:
+    """Numbers count up from as many tokens as the state holds."""
+    inputs = (PAST, ("places", "int64", ("batch", "seq")))
+    given = np.ones((2, 5, 2), np.float32)
+    output = TensorInfo(name="kept", element_type="float32", shape=("batch", "total", 2))
+    choices = {
+        "states": {"past.0": "kept"},
+        "inputs": {"places": InputSpec(count_from="past")},
+        "dimensions": {"seq": 3},
+    }
+    found = fed(inputs, output, given, **choices)
+    assert np.array_equal(found["past.0"], given)
+    assert found["places"].tolist() == [[5, 6, 7]] * 2
+
+
+@pytest.mark.parametrize(
+    ("choices", "code", "words"),
+    [
+        ({"states": {"past.1": "present.0"}}, "unknown-input", "did you mean 'past.0'?"),
+        ({"states": {"past.0": "present"}}, "unknown-output", "did you mean 'present.0'?"),
+        ({"inputs": {"past.0": InputSpec(count_from="pasts")}}, "unknown-dimension", "did you mean 'past'?"),
+    ],
+)
+def test_a_name_that_the_model_lacks_is_refused(fed: Fed, choices: Any, code: str, words: str) -> None:
+    """Of either side of a pair, and of what numbers count from."""
+    with pytest.raises(SpecError) as caught:
+        fed((PAST,), PRESENT, np.ones((1, 1, 2), np.float32), **choices)
+    assert (caught.value.code, caught.value.hint) == (code, words)

@@ -11,6 +11,7 @@ import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
+from math import prod
 from pathlib import Path
 from typing import Any, Final
 
@@ -60,6 +61,8 @@ MOST_CASES: Final = 16
 MOST_DRAWN: Final = 64
 """How many cases there are at most, and among how many those are chosen that look up further entries of tables."""
 LARGEST_TABLE: Final = 2048
+MANY_CHOICES: Final = 256
+"""Of more than so many, a case names those alone that it has room for."""
 MOST_SHOWN: Final = 3
 MOST_LISTED: Final = 6
 ELEMENT: Final = re.compile(r"\[\d+\]")
@@ -153,20 +156,17 @@ def _reaching(
     spec = ModelSpec(name=model.name, path=model.path, cases=(*cases, *drawn))
     made = cases_made(model, spec, model.path.parent, lambda: runtime)
     tables, looked = looked_up(model, made, runtime, folder)
+    small = {number for number, table in enumerate(tables.read) if table.entries <= LARGEST_TABLE}
     found = {
-        case.name: {
-            (number, entry)
-            for number, (table, entries) in enumerate(zip(tables.read, own, strict=True))
-            if table.entries <= LARGEST_TABLE
-            for entry in entries
-        }
-        for case, own in zip(made, looked, strict=True)
+        case.name: {(number, entry) for number, entries in enumerate(own) if number in small for entry in entries}
+        for case, own in zip(made, looked or [()] * len(made), strict=True)
     }
     known = set[tuple[int, int]]().union(*(found[case.name] for case in cases))
-    while len(cases) < MOST_CASES and (most := max(drawn, key=lambda case: len(found[case.name] - known))):
-        if found[most.name] <= known:
+    while len(cases) < MOST_CASES:
+        best = max(drawn, key=lambda case: len(found[case.name] - known))
+        if found[best.name] <= known:
             break
-        cases, known = (*cases, most), known | found[most.name]
+        cases, known = (*cases, best), known | found[best.name]
     return cases
 
 
@@ -315,7 +315,7 @@ def _grew(sizes: Mapping[str, int], others: Mapping[str, int]) -> bool:
 def _case(name: str, run: Mapping[str, Any], after: str, guessed: Guess) -> CaseSpec:
     sizes: Mapping[str, int] = run["sizes"]
     own = [pair for pair in zip(guessed.inputs, run["fillings"], strict=True) if not (after and pair[0].fed_by)]
-    specs = {each.name: _input_spec(each, filling, sizes) for each, filling in own}
+    specs = {each.name: _input_spec(each, filling, sizes, run["seed"]) for each, filling in own}
     known = {size for each, _ in own if not _is_placed(each) for size in each.shape if isinstance(size, str)}
     return CaseSpec(
         name=name,
@@ -331,18 +331,24 @@ def _is_placed(each: GuessedInput) -> bool:
     return any(size == f"{each.name}[{axis}]" for axis, size in enumerate(each.shape))
 
 
-def _input_spec(each: GuessedInput, filling: Mapping[str, Any], sizes: Mapping[str, int]) -> InputSpec:
+def _input_spec(each: GuessedInput, filling: Mapping[str, Any], sizes: Mapping[str, int], seed: int) -> InputSpec:
     whole = tuple(size if isinstance(size, int) else sizes.get(size, 1) for size in each.shape)
     counted_size = filling.get("size_of")
     value = sizes[counted_size] if counted_size else filling.get("value")
     shape = whole if _is_placed(each) else None
+    counted_from = filling.get("count_from")
     choices = filling.get("choices")
+    room = prod(whole)
+    if choices and MANY_CHOICES < len(choices) > room > 0 and not isinstance(choices[0], list):
+        choices = [choices[(seed * room + at) % len(choices)] for at in range(room)]
     return InputSpec(
         shape=shape,
         value=value,
         choices=choices and tuple(tuple(each) if isinstance(each, list) else each for each in choices),
         low=filling.get("low"),
         high=filling.get("high"),
+        # What a case leaves to the model's axis alone has no name that a buildspec could say.
+        count_from=sizes[counted_from] if counted_from and counted_from.endswith("]") else counted_from,
     )
 
 
@@ -379,12 +385,13 @@ def _dimension_line(dimension: OpenDimension, searched: _Searched) -> str:
 def _input_line(each: GuessedInput, specs: list[InputSpec], number: int, searched: _Searched) -> str:
     words = list(dict.fromkeys(filter(None, map(_values, specs))))
     why = next(filter(None, (run["fillings"][number]["why"] for run in searched.runs)), "")
-    return f"{each.name}: {', then '.join(words)}{f' ({why})' if why else ''}" if words else ""
+    shown = [*words[:MOST_SHOWN], *(["others"] if len(words) > MOST_SHOWN else [])]
+    return f"{each.name}: {', then '.join(shown)}{f' ({why})' if why else ''}" if words else ""
 
 
 def _values(spec: InputSpec) -> str:
-    if spec.value is not None:
-        return str(spec.value)
+    if spec.value is not None or spec.count_from is not None:
+        return str(spec.value) if spec.count_from is None else f"{spec.count_from} and up"
     if spec.choices is not None:
         shown = ", ".join(map(_shown, spec.choices[:MOST_LISTED]))
         return shown + (f" and {len(spec.choices) - MOST_LISTED} more" if len(spec.choices) > MOST_LISTED else "")
@@ -453,6 +460,8 @@ def case_toml(case: CaseSpec) -> str:
         parts["seed"] = str(case.seed)
     if case.dimensions:
         parts["dimensions"] = _table((name, str(size)) for name, size in case.dimensions.items())
+    if case.states:
+        parts["states"] = _table((name, toml_string(output)) for name, output in case.states.items())
     if case.inputs:
         parts["inputs"] = _table((name, _table(_fields(spec))) for name, spec in case.inputs.items())
     return _table(parts.items(), plain=True)

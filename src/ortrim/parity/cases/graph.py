@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 
 from ortrim.models.onnx_files import array_of, graphs_in
-from ortrim.parity.cases.lookups import JOINING, Values, View, attribute, onward
+from ortrim.parity.cases.lookups import COMPARISONS, JOINING, Values, View, attribute, onward
 
 Axes = tuple[int | None, ...] | None
 """For each axis of a value, the axis of the input that it is, None for one that is another; None: nothing is known."""
@@ -24,14 +24,14 @@ SAME_AXES: Final = frozenset({
 })  # fmt: skip
 OTHER_AXES: Final = frozenset({
     "ArrayFeatureExtractor", "Concat", "Expand", "FeatureVectorizer", "Flatten", "GatherElements", "GatherND", "Pad",
-    "Reshape", "Slice", "Split", "Squeeze", "StringNormalizer", "Tile", "Tokenizer", "Unsqueeze", "Where",
+    "Reshape", "Slice", "Split", "Squeeze", "StringConcat", "StringNormalizer", "StringSplit", "Tile", "Tokenizer",
+    "Unsqueeze", "Where",
 })  # fmt: skip
 INDEXED: Final = {
     "ArrayFeatureExtractor": (0, 1), "EmbedLayerNormalization": (2, 0), "Gather": (0, 1),
     "GatherBlockQuantized": (0, 1), "GatherElements": (0, 1), "GatherND": (0, 1),
 }  # fmt: skip
 """Operators that take rows of a table: the positions of the table and of the indices among the inputs."""
-COMPARISONS: Final = frozenset({"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"})
 MOST_COMPARED: Final = 3
 LONGEST_COUNT: Final = 1 << 16
 RESHAPED: Final = frozenset({"Cast", "Identity", "Reshape", "Squeeze", "Unsqueeze"})
@@ -199,7 +199,7 @@ class Graph:
     def _note_values(self, node: onnx.NodeProto, position: int, traits: Traits) -> None:
         """Note which values make sense for a node, and which of them decide."""
         kind = node.op_type
-        if kind in INDEXED and position == INDEXED[kind][1]:
+        if kind in INDEXED and position == INDEXED[kind][1] and kind != "GatherND":
             self._note_table(node, traits)
         elif kind == "If":
             traits.decides = True
@@ -216,11 +216,10 @@ class Graph:
         axis = -1 if node.op_type == "ArrayFeatureExtractor" else attribute(node, "axis") or 0
         if not dimensions or axis >= len(dimensions):
             return
-        of_elements = node.op_type in {"GatherElements", "GatherND"}
-        count = min(dimensions) if node.op_type == "GatherND" else dimensions[axis]
+        count = dimensions[axis]
         if count > 1:
             traits.vocabulary = min(count, traits.vocabulary or count)
-            traits.cells = max(traits.cells, prod(dimensions) if of_elements else count)
+            traits.cells = max(traits.cells, prod(dimensions) if node.op_type == "GatherElements" else count)
 
     def _sizes(self, node: onnx.NodeProto, position: int) -> Iterator[tuple[int, int]]:
         """Yield axes and the sizes that they have to have for a node's weights."""

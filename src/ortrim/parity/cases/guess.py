@@ -13,7 +13,7 @@ from ortrim.models.graph_facts import NAMELESS
 from ortrim.models.models import ModelFacts, TensorInfo
 from ortrim.models.states import ENCODED, STATE, fed_by
 from ortrim.parity.cases.graph import Graph, Traits, told_sizes
-from ortrim.parity.cases.lookups import MOST_CHOICES
+from ortrim.parity.cases.lookups import COMPARISONS, MOST_KEYS
 
 Kind = Literal["batch", "channels", "side", "samples", "frames", "sequence", "size"]
 
@@ -21,6 +21,8 @@ Kind = Literal["batch", "channels", "side", "samples", "frames", "sequence", "si
 @dataclass(frozen=True, kw_only=True)
 class Filling:
     """One way to fill an input, in the words of a case's input; `size_of` names a dimension whose size is the value.
+
+    `count_from` names one from whose size numbers count up.
 
     `needed` is how many elements it takes to show all that the model tells apart; 0 where nothing is known.
     """
@@ -30,6 +32,7 @@ class Filling:
     low: float | None = None
     high: float | None = None
     size_of: str | None = None
+    count_from: str | None = None
     needed: int = 0
     why: str = ""
 
@@ -170,13 +173,18 @@ def _guess(
     images = {name for shape in shapes.values() if len(shape) > 2 for name in shape}
     found |= _with_typical_sides([each for each in found.values() if each.name in images], outputs, told)
     counted = {info.name: _counted_size(info, shapes, found) for info in inputs}
+    plain = {size for name, shape in shapes.items() if name not in feeding for size in shape}
+    past = [size for name in feeding for size in shapes[name] if size in _growing(found.values()) - plain]
+    places = {name: str(past[0]) for name in shapes if past and POSITIONS.search(name) and name not in feeding}
     return Guess(
         inputs=tuple(
             GuessedInput(
                 name=info.name,
                 element_type=info.element_type,
                 shape=shapes[info.name],
-                fillings=tuple(_fillings(info, traits[info.name], feeding.get(info.name, ""), counted[info.name])),
+                fillings=(Filling(count_from=places[info.name], why=f"positions after {places[info.name]}"),)
+                if info.name in places
+                else tuple(_fillings(info, traits[info.name], feeding.get(info.name, ""), counted[info.name])),
                 selects=_selects(info, traits[info.name]),
                 fed_by=feeding.get(info.name, ""),
             )
@@ -287,6 +295,7 @@ def _counted_size(
 COUNTED: Final[tuple[Kind, ...]] = ("sequence", "frames", "samples", "size", "side", "channels", "batch")
 """Which kinds of dimensions a length counts, likely ones first."""
 LENGTHS: Final = re.compile(r"len(gth)?s?$|_len|lengths?|num_(frames|tokens|samples)", re.IGNORECASE)
+POSITIONS: Final = re.compile(r"(^|_)pos(ition)?(_?ids|s)?$", re.IGNORECASE)
 MASK: Final = re.compile(r"mask", re.IGNORECASE)
 SEGMENTS: Final = re.compile(r"token_type|segment", re.IGNORECASE)
 RATE: Final = re.compile(r"^sr$|sample_?rate|sampling_?rate", re.IGNORECASE)
@@ -339,7 +348,7 @@ def _rows(info: TensorInfo, count: int, cells: int) -> Filling:
     why = f"rows of the table of {count:,} that it indexes"
     drawn = round(cells * (log(cells) + 4)) * (1 if cells == count else 2) if cells <= LARGE_TABLE else 0
     if count <= SMALL_TABLE or info.element_type == "string":
-        rows = range(min(count, MOST_CHOICES))
+        rows = range(min(count, MOST_KEYS))
         choices: tuple[Scalar, ...] = tuple(str(row) if info.element_type == "string" else row for row in rows)
         return Filling(choices=choices, needed=count if cells == count else drawn, why=why)
     return Filling(high=count - 1, needed=min(2 * LARGE_TABLE, drawn), why=why)
@@ -351,14 +360,17 @@ def _whole_numbers(info: TensorInfo, traits: Traits) -> Iterator[Filling]:
     elif _selects(info, traits):
         numbers = traits.compared or [16000]
         why = f"compared with {', '.join(f'{number:g}' for number in traits.compared)}" if traits.compared else ""
-        others = (8000 if 16000 in numbers else 16000,) if RATE.search(info.name) else (numbers[-1] + 1,)
+        sides = (max(numbers) + 1, min(numbers) - 1)
+        others = (8000 if 16000 in numbers else 16000,) if RATE.search(info.name) else sides
+        least = 0 if info.element_type.startswith("uint") else min(others)
         for number in dict.fromkeys((*numbers, *others)):
-            yield Filling(value=int(number), why=why or "a sample rate")
+            if number >= least:
+                yield Filling(value=int(number), why=why or "a sample rate")
+    elif _is_mask(info, traits):
+        yield Filling(value=1, why="a mask")
     elif choices := tuple(_chosen(info, traits)):
         yield from choices
         yield Filling()
-    elif MASK.search(info.name):
-        yield Filling(value=1, why="a mask")
     elif SEGMENTS.search(info.name):
         yield Filling(value=0, why="one segment")
     elif info.element_type == "uint8":
@@ -373,13 +385,14 @@ def _whole_numbers(info: TensorInfo, traits: Traits) -> Iterator[Filling]:
 def _floats(info: TensorInfo, traits: Traits) -> Iterator[Filling]:
     shape = info.shape or ()
     few = len(shape) <= 1 or (len(shape) == 2 and shape[1] in {1, 2, 3, 4})
-    if choices := tuple(_chosen(info, traits)):
+    if _is_mask(info, traits):
+        yield Filling(value=1.0, why="a mask")
+    elif choices := tuple(_chosen(info, traits)):
         yield from choices
     elif _selects(info, traits):
         yield from (Filling(value=float(number), why="branches compare with it") for number in traits.compared)
-        yield Filling(value=float(traits.compared[-1]) + 1 if traits.compared else 0.0)
-    elif MASK.search(info.name):
-        yield Filling(value=1.0, why="a mask")
+        for number in (max(traits.compared) + 1, min(traits.compared) - 1) if traits.compared else (0.0,):
+            yield Filling(value=float(number))
     elif THRESHOLD.search(info.name) and few:
         yield Filling(value=0.1, why="a threshold")
     elif UNIT.search(info.name) and few:
@@ -391,6 +404,10 @@ def _floats(info: TensorInfo, traits: Traits) -> Iterator[Filling]:
     yield Filling(why="")
     yield Filling(low=0.0, high=255.0)
     yield Filling(low=-8000.0, high=8000.0)
+
+
+def _is_mask(info: TensorInfo, traits: Traits) -> bool:
+    return bool(MASK.search(info.name)) and set(traits.values.nodes) <= COMPARISONS
 
 
 def _selects(info: TensorInfo, traits: Traits) -> bool:

@@ -1,6 +1,8 @@
 """Values that a model tells apart: keys of its lookups, thresholds of its trees, offsets and scales of its features."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from math import ceil, floor, isfinite, isnan, log
@@ -25,10 +27,11 @@ KEPT: Final = frozenset({"Cast", "CastLike", "Dropout", "Identity", "Imputer"})
 """Operators after which a value is the same, at the same place."""
 MOVED: Final = frozenset({
     "Expand", "Flatten", "Gather", "GatherElements", "GatherND", "Pad", "Reshape", "Slice", "Split", "Squeeze",
-    "StringNormalizer", "Tile", "Tokenizer", "Transpose", "Unsqueeze", "Where",
+    "StringNormalizer", "StringSplit", "Tile", "Tokenizer", "Transpose", "Unsqueeze", "Where",
 })  # fmt: skip
 """Operators after which it is the same, at another place."""
 JOINING: Final = frozenset({"Concat", "FeatureVectorizer"})
+COMPARISONS: Final = frozenset({"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"})
 AFFINE: Final = frozenset({"Add", "Sub", "Mul", "Div", "Scaler"})
 NEAR: Final = 1e-3
 """How far from a threshold values lie, as a share of it."""
@@ -43,6 +46,10 @@ class Constants(Protocol):
 
     def constant(self, name: str) -> NDArray[Any] | None:
         """Return the content of a constant; None for any other value."""
+        ...
+
+    def dimensions(self, name: str) -> tuple[int, ...] | None:
+        """Return the dimensions of a constant."""
         ...
 
     def width(self, name: str) -> int | None:
@@ -67,6 +74,8 @@ class View:
     """What tokens are split by on the way."""
     folded: bool = False
     """Whether the case of letters is changed on the way."""
+    joined: tuple[str, str] = ("", "")
+    """What is put in front of a text on the way, and behind it."""
 
     @property
     def exact(self) -> bool:
@@ -107,7 +116,11 @@ class View:
 
     def back(self, value: Scalar, position: int | None) -> Scalar | None:
         """Return which value of the input is this one here; None if none is."""
-        if isinstance(value, str) or self.exact:
+        if isinstance(value, str):
+            front, end = self.joined
+            fits = value.startswith(front) and value[len(front) :].endswith(end)
+            return value[len(front) : len(value) - len(end)] if fits else None
+        if self.exact:
             return value
         at = 0 if position is None else position - self.first
         scale, shift = (float(each[at if each.size > 1 else 0]) for each in (self.scale, self.shift))
@@ -122,8 +135,8 @@ def onward(node: onnx.NodeProto, position: int, view: View, graph: Constants, *,
     kind = node.op_type
     if kind in KEPT and position == 0:
         return view
-    if kind in AFFINE:
-        return _affine(node, position, view, graph)
+    if kind in AFFINE or kind == "StringConcat":
+        return (_affine if kind in AFFINE else _joined)(node, position, view, graph)
     if kind in JOINING:
         widths = [graph.width(name) for name in node.input[:position]]
         placed = last and view.placed and None not in widths
@@ -137,11 +150,19 @@ def onward(node: onnx.NodeProto, position: int, view: View, graph: Constants, *,
 def _moved(node: onnx.NodeProto, position: int, view: View) -> View | None:
     kind = node.op_type
     moved = view.moved() if kind in MOVED and (position == 0 or kind == "Where") else None
-    if moved and kind == "Tokenizer":
-        separators = attribute(node, "separators")
-        return replace(moved, separator=(text(separators[0]) if separators else None) or " ")
+    if moved and kind in {"Tokenizer", "StringSplit"}:
+        separators = attribute(node, "separators") or [attribute(node, "delimiter") or b""]
+        return replace(moved, separator=text(separators[0]) or " ")
     folds = kind == "StringNormalizer" and attribute(node, "case_change_action") in {b"LOWER", b"UPPER"}
     return replace(moved, folded=moved.folded or folds) if moved else None
+
+
+def _joined(node: onnx.NodeProto, position: int, view: View, graph: Constants) -> View | None:
+    other = graph.constant(node.input[1 - position])
+    if other is None or other.size != 1:
+        return None
+    (front, end), (word,) = view.joined, plain(other.reshape(-1).tolist())
+    return replace(view, joined=(f"{word}{front}", end) if position else (front, f"{end}{word}"))
 
 
 def _affine(node: onnx.NodeProto, position: int, view: View, graph: Constants) -> View | None:
@@ -168,12 +189,52 @@ def _affine(node: onnx.NodeProto, position: int, view: View, graph: Constants) -
 
 def told_apart(node: onnx.NodeProto, position: int, view: View, graph: Constants) -> Found:
     """Yield the values that a node tells apart in an input of its own."""
-    if node.op_type == "Equal" and len(node.input) == 2:
+    if node.op_type in COMPARISONS and len(node.input) == 2:
         constant = graph.constant(node.input[1 - position])
-        if constant is not None and constant.dtype.kind in "OUSiu":
-            yield None, plain(constant.reshape(-1).tolist())
+        if constant is not None and constant.dtype.kind in "OUSiuf":
+            yield from _compared(node, constant, view)
+    elif node.op_type == "GatherND" and position == 1:
+        sizes = (graph.dimensions(node.input[0]) or ())[attribute(node, "batch_dims") or 0 :]
+        shared = [(None, range(min(sizes, default=0)))]
+        yield from enumerate(map(range, sizes)) if view.placed else shared
     elif position == 0 and node.op_type in READERS:
         yield from READERS[node.op_type](node, view)
+
+
+def _compared(node: onnx.NodeProto, constant: NDArray[Any], view: View) -> Found:
+    """Yield what is equal to constants, and values about those that random ones hardly lie on both sides of."""
+    floats, equal = constant.dtype.kind == "f", node.op_type == "Equal"
+    if not floats and equal:
+        yield None, plain(constant.reshape(-1).tolist())
+    elif constant.dtype.kind in "iuf":
+        low, high = (-1, 1) if floats else (0, 10)
+        for at, number in enumerate(constant.reshape(-1).tolist()):
+            place = at if 1 < constant.size == constant.shape[-1] else None
+            own = view.back(number, place)
+            if isinstance(own, int | float) and isfinite(own) and (equal or not low < own < high):
+                step = NEAR * abs(number) or NEAR if floats else 1
+                around = [number + max(1.0, abs(number)) * share for share in SPREAD]
+                yield place, [*around, number - step, *([number] if view.exact else []), number + step]
+
+
+def _matched(node: onnx.NodeProto, _: View) -> Found:
+    """Yield texts that a pattern matches, of those that its letters, classes and repetitions suggest."""
+    pattern = text(attribute(node, "pattern") or b"") or ""
+    found = []
+    for choice in (pattern, *pattern.split("|"), *re.sub(r"\((?:\?:)?|\)", "", pattern).split("|")):
+        plainly = re.sub(r"\((?:\?:)?([^|()]*)[^()]*\)", r"\1", choice).strip("^$")
+        for kind, letter in (
+            (r"\\d", "7"),
+            (r"\\w", "a"),
+            (r"\\s", " "),
+            (r"\[([^\]^])[^\]]*\]", r"\1"),
+            (r"\\(.)", r"\1"),
+        ):
+            plainly = re.sub(kind, letter, plainly)
+        plainly = re.sub(r"(.)\{(\d+)(?:,\d*)?\}", lambda each: each[1] * int(each[2]), plainly)
+        found += [re.sub(r"(.)[+*?]", r"\1", plainly).replace(".", "a"), re.sub(r".[*?]", "", plainly)]
+    with suppress(re.error):
+        yield None, [word for word in dict.fromkeys(found) if re.fullmatch(pattern, word)]
 
 
 def _keys(node: onnx.NodeProto, _: View) -> Found:
@@ -304,6 +365,7 @@ READERS: Final = {
     **dict.fromkeys(("LinearClassifier", "LinearRegressor", "SVMClassifier", "SVMRegressor"), _weighed),
     **dict.fromkeys(("Imputer", "Scaler"), _normal),
     "Binarizer": _split_at,
+    "RegexFullMatch": _matched,
 }
 
 
@@ -313,14 +375,14 @@ def attribute(node: onnx.NodeProto, name: str) -> Any:
     return None if found is None else helper.get_attribute_value(found)
 
 
-MOST_CHOICES: Final = 256
-MOST_EACH: Final = 24
-"""How many values a case names for an input, and for a feature; evenly chosen where a model has more."""
+MOST_KEYS: Final = 4096
+MOST_CHOICES: Final = 1024
+MOST_EACH: Final = 64
+"""How many keys all cases draw for an input, and values for its features and one; evenly chosen of more."""
 WIDEST: Final = 128
 """The most features of which each gets values of its own."""
 ROWS: Final = (64, 512)
 """The least and the most rows in which features meet in many ways."""
-MOST_NEEDED: Final = 4096
 
 
 @dataclass(kw_only=True)
@@ -348,7 +410,7 @@ class Values:
                 own = self.anywhere if column is None else self.columns.setdefault(column, {})
                 own |= dict.fromkeys(found)
                 self.nodes |= {node.op_type: None}
-                self.open |= {column} if node.op_type in {*LOOKUPS, "Equal"} else set()
+                self.open |= {column} if node.op_type in {*LOOKUPS, "Equal", "RegexFullMatch"} else set()
         if node.op_type == "TfIdfVectorizer" and view.separator is None:
             self.grams = max(self.grams, attribute(node, "max_gram_length") or 1)
         self.closed |= node.op_type == "OneHotEncoder" and attribute(node, "zeros") == 0
@@ -374,7 +436,8 @@ class Values:
             )
         columns = (own for at, own in self.columns.items() if width is None or at < width)
         known = [*self.anywhere, *(value for own in columns for value in own)]
-        return tuple(self._known(known, element_type, MOST_CHOICES, is_open=bool(self.open)))
+        most = MOST_CHOICES if self.columns else MOST_KEYS
+        return tuple(self._known(known, element_type, most, is_open=bool(self.open)))
 
     def _known(self, values: Iterable[Scalar], element_type: str, most: int, *, is_open: bool) -> list[Scalar]:
         """Return so many of the values, and one that is unknown if that makes sense."""
@@ -390,7 +453,7 @@ class Values:
             return width * min(most, max(least, 4 * counts[-1] * counts[-2]))
         # One column alone may be read, by which each value is to be drawn there.
         together = round(len(choices) * (width * (log(len(choices)) + 4) if width > 1 else 1))
-        return min(MOST_NEEDED, 4 * len(choices) ** self.grams if self.grams > 1 else together)
+        return min(MOST_KEYS, 4 * len(choices) ** self.grams if self.grams > 1 else together)
 
 
 def _typed(value: Scalar, element_type: str) -> list[Scalar]:

@@ -357,8 +357,8 @@ class Search:
 
     def unread(self, ways: list[Way]) -> int:
         """Return how many entries of tables that are not large no such run looks up."""
-        found = set().union(*(self.entries(*way, seed) for seed, way in enumerate(ways)))
-        return sum(table["entries"] for table in self.tables if table["entries"] <= LARGEST_TABLE) - len(found)
+        found = set[tuple[int, int]]().union(*(self.entries(*way, seed) for seed, way in enumerate(ways)))
+        return sum(int(table["entries"]) for table in self.tables if table["entries"] <= LARGEST_TABLE) - len(found)
 
     def entries(self, sizes: Sizes, fillings: list[int], seed: int) -> set[tuple[int, int]]:
         """Return which entries of which tables a run looks up; none if it does not run."""
@@ -379,7 +379,9 @@ class Search:
         ends = time.monotonic() + LOOKUP_SECONDS
         ways = [fillings]
         for at, each in enumerate(self.inputs):
-            if each["name"] in self.leading and not each["selects"] and not each["fed_by"]:
+            if each["name"] in self.leading and not (
+                each["selects"] or each["fed_by"] or each["fillings"][0]["count_from"]
+            ):
                 blank, is_float = dict.fromkeys(each["fillings"][0]), each["element_type"].startswith("float")
                 for high in RANGES if each["element_type"].startswith(("float", "int")) else ():
                     bounds = {"low": -high if is_float else None, "high": high}
@@ -622,6 +624,9 @@ def made(each: dict[str, Any], filling: dict[str, Any], shape: tuple[int, ...], 
     """Return an input as a case would make it, by other random numbers."""
     kind = each["element_type"]
     value = sizes[filling["size_of"]] if filling["size_of"] else filling["value"]
+    if filling["count_from"]:
+        numbers = sizes[filling["count_from"]] + np.arange((shape or (1,))[-1])
+        return np.broadcast_to(numbers, shape or (1,)).reshape(shape).astype(kind)
     if filling["choices"]:
         return chosen(kind, filling["choices"], shape, random)
     if kind == "string":

@@ -26,6 +26,7 @@ class Subject:
 EQUIVALENT: Final[tuple[tuple[str, str, str], ...]] = (
     ("CategoryMapper, strings", r"default_string", "the default of the other direction"),
     ("CategoryMapper, int64s", r"default_int64", "the default of the other direction"),
+    ("LabelEncoder, behind StringConcat", r"(keys_strings|values_int64s): \[2\] to", "no text begins and ends so"),
     ("OneHotEncoder, which refuses", r"zeros", "what it refuses ends a run, and no case may do that"),
     ("StringNormalizer", r"stopwords: .* swapped", "stopwords are a set"),
     ("TfIdfVectorizer", r"is_case_sensitive", "it is about stopwords, of which there are none"),
@@ -483,15 +484,6 @@ def compared() -> Iterator[Subject]:
     yield Subject(name="RegexFullMatch", model=built(node, [value("x", STRING, ("n",))], truth, onnx_opset=20))
 
 
-def large() -> Iterator[Subject]:
-    """Yield tables of more keys than one case has room for, or any has."""
-    keys = {"keys_strings": [f"key {at}" for at in range(300)], "values_int64s": [*range(300)], "default_int64": -1}
-    node = ml("LabelEncoder", ["x"], ["y"], **keys)
-    yield Subject(
-        name="LabelEncoder, of 300 keys", model=built(node, [value("x", STRING, ("n",))], [value("y", INT64, None)])
-    )
-
-
 def chains() -> Iterator[Subject]:
     """Yield lookups that an input reaches through other operators."""
     joined = {"keys_strings": ["in berlin!", "in lyon!", "porto"], "values_int64s": [3, 1, 2], "default_int64": 9}
@@ -570,7 +562,6 @@ FAMILIES: Final[Sequence[Callable[[], Iterator[Subject]]]] = (
     trees,
     tables,
     compared,
-    large,
     chains,
     computed,
 )

@@ -51,7 +51,9 @@ def test_the_schema_refuses_what_the_reader_refuses(key: str) -> None:
 
 def test_known_keys_follow_the_document() -> None:
     """The keys of any table are found from its place; a table of free names has none."""
-    assert known_keys(("models", 0, "cases", 7, "inputs", "sr")) == ("shape", "value", "choices", "low", "high")
+    assert known_keys(("models", 0, "cases", 7, "inputs", "sr")) == (
+        "shape", "value", "choices", "low", "high", "count_from",
+    )  # fmt: skip
     assert known_keys(("models", 0, "cases", 7, "inputs")) == ()
     assert known_keys(("no", "such", 3, "place")) == ()
 

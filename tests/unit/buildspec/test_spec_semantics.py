@@ -218,6 +218,23 @@ error: bad-value
         CASE + '[[models.cases]]\nname = "c"',
         "error: duplicate-name\n  kws.toml: 'models[0].cases[1].name' is 'c' for the second time",
     ),
+    "numbers that are also drawn": (
+        CASE + "inputs = { x = { count_from = 0, high = 3 } }",
+        """error: stray-key
+  kws.toml: 'models[0].cases[0].inputs.x.high' has no meaning with 'count_from', which says what the numbers are""",
+    ),
+    "states of no case": (
+        CASE + 'states = { past = "present" }',
+        """error: stray-key
+  kws.toml: 'models[0].cases[0].states' has no meaning without 'after'
+  hint: name the case that runs before: after = '...'""",
+    ),
+    "a state that the case itself gives": (
+        CASE + 'after = "b"\nstates = { x = "y" }\ninputs = { x = { value = 0 } }\n[[models.cases]]\nname = "b"',
+        """error: stray-key
+  kws.toml: 'models[0].cases[0].states.x' feeds 'x', which 'inputs' gives
+  hint: leave one of them out""",
+    ),
     "a case after one that is not there": (
         CASE + 'after = "d"\n[[models.cases]]\nname = "then"\nafter = "them"',
         """error: unknown-case

@@ -374,6 +374,25 @@ def test_inputs_without_room_get_further_cases(tmp_path: Path) -> None:
     assert (len(names), len(set(names))) == (10, 10)
 
 
+@pytest.mark.parametrize(("size", "keys", "cases", "left"), [("n", 300, 2, 0), ("n", 5000, 2, 904), (2, 300, 16, 268)])
+def test_keys_beyond_what_cases_hold_are_told(
+    tmp_path: Path, size: int | str, keys: int, cases: int, left: int
+) -> None:
+    """As many are drawn as there is room for, and a case names those alone that it draws."""
+    names = [f"key {at}" for at in range(keys)]
+    node = helper.make_node("LabelEncoder", ["x"], ["y"], domain="ai.onnx.ml", keys_strings=names,
+                            values_int64s=[*range(keys)])  # fmt: skip
+    model = model_of(
+        [node], [value("x", TensorProto.STRING, (size,))], [value("y", TensorProto.INT64, None)],
+        opsets=(("", 17), ("ai.onnx.ml", 3)),
+    )  # fmt: skip
+    made = found(model, tmp_path)
+    assert len(made.cases) == cases
+    words = f"{left:,} of {keys:,} entries of LabelEncoder 'y' were never looked up: not proved"
+    assert [each for each in made.warnings if "entries" in each] == ([words] if left else [])
+    assert sum(len(case.inputs["x"].choices or ()) for case in made.cases) <= keys + 2
+
+
 def test_saturated_probabilities_are_told(tmp_path: Path) -> None:
     """Where no values are found for which they are not, every case proves nothing."""
     text = """m (float[n, 3] x) => (float[n, 3] y) {

@@ -70,9 +70,9 @@ def test_an_encoder_that_refuses_the_unknown_gets_none() -> None:
 
 
 def test_large_vocabularies_are_thinned_evenly() -> None:
-    choices = after([node("Identity")], INT64, {"keys_int64s": [*range(0, 5000, 5)]}).choices
+    choices = after([node("Identity")], INT64, {"keys_int64s": [*range(0, 50_000, 5)]}).choices
     assert choices is not None
-    assert (len(choices), choices[0], choices[-2:]) == (257, 0, (4995, 4996))
+    assert (len(choices), choices[0], choices[-2:]) == (4097, 0, (49_995, 49_996))
 
 
 def test_words_of_a_tokenizer_are_joined_to_its_grams() -> None:
@@ -161,7 +161,7 @@ def test_many_features_share_their_values() -> None:
     model = built(trees(range(500), range(500)), [value("a", shape=("n", 500))])
     choices = first(model).choices
     assert choices is not None
-    assert len(choices) <= 257
+    assert len(choices) <= 1025
     assert not any(isinstance(each, tuple) for each in choices)
 
 
@@ -195,3 +195,66 @@ def test_rows_of_small_tables_are_all_drawn(rows: int, choices: Any, high: int |
     filling = first(built(gather, [value("x", INT64, ("n",))], tables=[table("table", np.ones((rows, 1)))]))
     assert (filling.choices, filling.high) == (choices, high)
     assert (filling.needed > rows) == (rows == 90)
+
+
+@pytest.mark.parametrize(
+    ("operator", "kind", "constant", "around"),
+    [
+        ("Less", FLOAT, 123_456.0, 123_456.0),
+        ("GreaterOrEqual", INT64, -70, -70),
+        ("Less", FLOAT, 0.5, None),
+        ("Greater", INT64, 5, None),
+        ("Equal", FLOAT, 0.5, 0.5),
+    ],
+)
+def test_values_lie_about_numbers_that_are_compared(operator: str, kind: int, constant: Any, around: Any) -> None:
+    """Of those that the usual random values hardly lie on both sides of."""
+    tables = [table("c", [constant], np.int64 if kind == INT64 else np.float32)]
+    truth = [value("y", TensorProto.BOOL, None)]
+    node = helper.make_node(operator, ["x", "c"], ["y"])
+    choices = first(built(node, [value("x", kind, ("n",))], truth, tables=tables)).choices
+    assert (choices is None) == (around is None)
+    if choices:
+        numbers = [float(each) for each in choices if not isinstance(each, tuple)]
+        assert min(numbers) < around < max(numbers)
+        assert around in numbers
+
+
+def test_each_number_of_a_tuple_has_its_own_range() -> None:
+    """Also where the tuples are joined of two inputs."""
+    tables = [table("table", np.ones((4, 5)))]
+    node = helper.make_node("GatherND", ["table", "x"], ["y"])
+    assert first(built(node, [value("x", INT64, ("n", 2))], tables=tables)).choices == ((*range(4),), (*range(5),))
+    nodes = [
+        helper.make_node("Concat", ["a", "x"], ["i"], axis=-1),
+        helper.make_node("GatherND", ["table", "i"], ["y"]),
+    ]
+    model = built(nodes, [value("x", INT64, ("n", 1)), value("a", INT64, ("n", 1))], tables=tables)
+    assert first(model).choices == (*range(5),)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "texts"),
+    [
+        ("[a-f]{2}-\\d+|none", {"aa-7", "none"}),
+        ("(?:Mr|Ms)\\. \\w*", {"Mr. a", "Mr. "}),
+        ("colou?r", {"colour", "color"}),
+        ("(unclosed", set()),
+    ],
+)
+def test_texts_that_a_pattern_matches_are_drawn(pattern: str, texts: set[str]) -> None:
+    """With one that does not; none where that takes more than letters, classes and repetitions."""
+    node = helper.make_node("RegexFullMatch", ["x"], ["y"], pattern=pattern)
+    model = built(node, [value("x", STRING, ("n",))], [value("y", TensorProto.BOOL, None)], onnx_opset=20)
+    assert {*(first(model).choices or ())} == texts | ({"Elsewhere"} if texts else set())
+
+
+def test_texts_are_those_before_they_are_joined_to_others() -> None:
+    """What is put in front and behind is taken from the keys."""
+    nodes = [
+        helper.make_node("StringConcat", ["front", "x"], ["a"]),
+        ml("LabelEncoder", ["a"], ["y"], keys_strings=["in lyon", "porto"], values_int64s=[1, 2]),
+    ]
+    front = numpy_helper.from_array(np.array(["in "], object), "front")
+    model = built(nodes, [value("x", STRING, ("n",))], [value("y", INT64, None)], tables=[front], onnx_opset=20)
+    assert first(model).choices == ("lyon", "Elsewhere")

@@ -104,8 +104,8 @@ def test_damaged_reports_are_diagnostics(tmp_path: Path, content: bytes) -> None
 @pytest.mark.parametrize(
     ("old", "new", "place"),
     [
-        ('"ortrim-report/9"', '"ortrim-report"', "schema"),
-        ('"ortrim-report/9"', "2", "schema"),
+        ('"ortrim-report/10"', '"ortrim-report"', "schema"),
+        ('"ortrim-report/10"', "2", "schema"),
         ('"unit": "bytes"', '"unit": "furlongs"', "comparisons.0.unit"),
         ('"verdict": "pass"', '"verdict": "fine"', "comparisons.0.verdict"),
         ('"cores": 2', '"cores": "two"', "devices.0.host.cores"),
@@ -142,13 +142,13 @@ def test_a_report_of_another_version_is_not_called_damaged(tmp_path: Path, versi
     with pytest.raises(Diagnostic) as caught:
         read_report(path)
     assert (caught.value.code, caught.value.exit_code) == (OUTDATED, ExitCode.VERIFY)
-    assert caught.value.why == f"its format is ortrim-report/{version}; this version reads ortrim-report/9"
+    assert caught.value.why == f"its format is ortrim-report/{version}; this version reads ortrim-report/10"
     assert caught.value.hint == "run: invoke verify"
     assert path.read_text() == text
 
 
 @pytest.mark.parametrize(
-    "schema", ["ortrim-report/", "ortrim-report/99999", "ortrim-report/9\n", "report/1", "", [], 1]
+    "schema", ["ortrim-report/", "ortrim-report/99999", "ortrim-report/10\n", "report/1", "", [], 1]
 )
 def test_a_form_that_never_was_is_damage(tmp_path: Path, schema: object) -> None:
     """Only a number can be another version's."""

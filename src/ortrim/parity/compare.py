@@ -50,27 +50,6 @@ LARGEST: Final = float(np.finfo(np.float64).max)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Difference:
-    """How two arrays of one shape differ; the fields are those of `OutputParity`.
-
-    `reason` is empty when they are within the bounds.
-    """
-
-    difference: float = 0.0
-    allowed: float = 0.0
-    max_absolute: float = 0.0
-    max_relative: float = 0.0
-    rms: float | None = None
-    rms_allowed: float | None = None
-    ulps: float | None = None
-    cosine: float | None = None
-    argmax_agreement: float | None = None
-    iou: float | None = None
-    nan_mismatch: int | None = None
-    reason: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
 class _Survey:
     """What the reference holds of one output over all cases.
 
@@ -193,11 +172,12 @@ def _surveys(reference: SavedOutputs) -> dict[str, _Survey]:
         for output in case.outputs:
             if output.file is not None:
                 array = load_array(reference.folder / case.name / output.file)
-                magnitude, found = _surveyed(array, output.element_type)
-                whole = wholes[output.name] = ELEMENT.sub(r"\1", output.file)
+                kind, whole = output.element_type, ELEMENT.sub(r"\1", output.file)
+                wholes[output.name] = whole
+                magnitude = 0.0 if kind == STRING else _magnitude(_numbers(array, kind))
                 magnitudes.setdefault(output.name, []).append(magnitude)
-                shown.setdefault(whole, []).extend([found] if found else [])
-                cases.setdefault(whole, set()).update([case.name] if found else [])
+                shown.setdefault(whole, []).extend([seen(_values(array, kind))] if array.size else [])
+                cases.setdefault(whole, set()).update([case.name] if array.size else [])
     probable = {name: PART.sub("", name) in reference.probabilities for name in magnitudes}
     return {
         name: _Survey(
@@ -206,12 +186,6 @@ def _surveys(reference: SavedOutputs) -> dict[str, _Survey]:
         )
         for name, found in magnitudes.items()
     }
-
-
-def _surveyed(array: Array, element_type: str) -> tuple[float, Seen | None]:
-    """Return the largest finite magnitude, and what is to be seen where there are elements."""
-    magnitude = 0.0 if element_type == STRING else _magnitude(_numbers(array, element_type))
-    return magnitude, seen(_values(array, element_type)) if array.size else None
 
 
 def _compare_case(
@@ -225,28 +199,27 @@ def _compare_case(
     mine = {output.name: output for output in ours.outputs} if ours else {}
     theirs = {output.name: output for output in reference.outputs}
     places = folders[0] / reference.name, folders[1] / reference.name
-    compared = []
-    for name in dict.fromkeys([*theirs, *mine]):
-        pair = theirs.get(name), mine.get(name)
-        difference, excuse = _compare_output(pair, places, (tolerances, defaults), surveys.get(name))
-        output = pair[0] or pair[1]
-        assert output is not None
-        compared.append(_judged(model, reference.name, output, difference, excuse))
-    return compared
+    return [
+        replace(
+            _compare_output((theirs.get(name), mine.get(name)), places, (tolerances, defaults), surveys.get(name)),
+            model=model,
+            case=reference.name,
+        )
+        for name in dict.fromkeys([*theirs, *mine])
+    ]
 
 
-def _judged(model: str, case: str, output: SavedOutput, difference: Difference, excuse: str) -> OutputParity:
-    verdict = Verdict.FAIL if difference.reason else Verdict.NOT_JUDGED if excuse else Verdict.PASS
-    numbers = {name: getattr(difference, name) for name in Difference.__dataclass_fields__ if name != "reason"}
+def _parity(output: SavedOutput, reason: str = "", **numbers: Any) -> OutputParity:
+    """Return what is known of an output, which fails if there is a reason; its model and case are to be filled in."""
     return OutputParity(
-        model=model,
-        case=case,
+        model="",
+        case="",
         output=output.name,
         element_type=output.element_type,
         shape=output.shape,
+        verdict=Verdict.FAIL if reason else Verdict.PASS,
+        reason=reason,
         **numbers,
-        verdict=verdict,
-        reason=difference.reason or excuse,
     )
 
 
@@ -255,24 +228,28 @@ def _compare_output(
     places: tuple[Path, Path],
     given: tuple[Mapping[Any, Tolerance], Mapping[str, Bounds]],
     survey: _Survey | None,
-) -> tuple[Difference, str]:
-    """Return how two outputs differ, and why that they agree would show nothing."""
+) -> OutputParity:
     theirs, ours = pair
+    known = theirs or ours
+    assert known is not None
     if theirs is None or ours is None:
-        return _incomparable("the output is missing from " + ("ours" if ours is None else "the reference")), ""
+        return _parity(known, "the output is missing from " + ("ours" if ours is None else "the reference"))
     if theirs.element_type != ours.element_type:
-        return _incomparable(f"the type is {ours.element_type}, not {theirs.element_type}"), ""
+        return _parity(theirs, f"the type is {ours.element_type}, not {theirs.element_type}")
     if theirs.file is None or ours.file is None or is_drawn(theirs):
-        return Difference(), _excuse(theirs)
-    arrays = load_array(places[0] / theirs.file), load_array(places[1] / ours.file)
-    if arrays[0].shape != arrays[1].shape:
-        return _incomparable(f"the shape is {list(arrays[1].shape)}, not {list(arrays[0].shape)}"), ""
-    assert survey is not None
-    # The keys of a map have to be equal whatever the buildspec allows their type.
-    few = survey.magnitude if arrays[0].size <= FEW_VALUES else None
-    bounds = EXACT if theirs.file.endswith(KEYS) else bounds_of(theirs.element_type, *given, few)
-    difference = difference_of(*arrays, theirs, bounds, survey.magnitude)
-    return difference, shows_nothing(_values(arrays[0], theirs.element_type)) or survey.constant
+        found, excuse = _parity(theirs), _excuse(theirs)
+    else:
+        arrays = load_array(places[0] / theirs.file), load_array(places[1] / ours.file)
+        if arrays[0].shape != arrays[1].shape:
+            return _parity(theirs, f"the shape is {list(arrays[1].shape)}, not {list(arrays[0].shape)}")
+        assert survey is not None
+        # The keys of a map have to be equal whatever the buildspec allows their type.
+        few = survey.magnitude if arrays[0].size <= FEW_VALUES else None
+        bounds = EXACT if theirs.file.endswith(KEYS) else bounds_of(theirs.element_type, *given, few)
+        found = difference_of(*arrays, theirs, bounds, survey.magnitude)
+        excuse = shows_nothing(_values(arrays[0], theirs.element_type)) or survey.constant
+    is_excused = excuse and found.verdict is Verdict.PASS
+    return replace(found, verdict=Verdict.NOT_JUDGED, reason=excuse) if is_excused else found
 
 
 def is_drawn(output: SavedOutput) -> bool:
@@ -289,24 +266,20 @@ def _excuse(output: SavedOutput) -> str:
     return "it is not a tensor and cannot be compared" if output.element_type == UNSUPPORTED else "it is absent"
 
 
-def _incomparable(reason: str) -> Difference:
-    return Difference(reason=reason)
-
-
 def difference_of(
     reference: Array, ours: Array, output: SavedOutput, bounds: Bounds, magnitude: float = 0.0
-) -> Difference:
+) -> OutputParity:
     """Return how two arrays of one shape and type differ, and why they are out of tolerance if they are.
 
     `magnitude` is the largest of the output in any case: it limits `rounding`, and takes the place of the reference's
     own where that is 0.
     """
     if reference.size == 0:
-        return Difference(nan_mismatch=0)
+        return _parity(output, nan_mismatch=0)
     kind = output.element_type
     theirs, mine = _pair(reference, ours, kind)
     if misplaced := _misplaced(theirs, mine):
-        return Difference(nan_mismatch=int((np.isnan(theirs) != np.isnan(mine)).sum()), reason=misplaced)
+        return _parity(output, misplaced, nan_mismatch=int((np.isnan(theirs) != np.isnan(mine)).sum()))
     finite = np.isfinite(theirs)
     unequal = (reference != ours) & finite
     theirs, mine = np.where(finite, theirs, 0.0), np.where(finite, mine, 0.0)
@@ -317,7 +290,8 @@ def difference_of(
     top, top_reason = _top(theirs, mine, allowed, axis, bounds)
     iou = _least_iou(theirs, mine) if kind in FLOATS and holds_boxes(theirs, output.name) else None
     worst = np.unravel_index(np.argmax(_share(absolute, allowed)), absolute.shape)
-    found = Difference(
+    found = _parity(
+        output,
         difference=float(absolute[worst]),
         allowed=float(allowed[worst]),
         max_absolute=float(absolute.max()),
@@ -330,12 +304,11 @@ def difference_of(
         iou=iou,
         nan_mismatch=0,
     )
-    return replace(
-        found, reason="; ".join(_reasons(found, int((absolute > allowed).sum()), absolute.size, bounds, top_reason))
-    )
+    reason = "; ".join(_reasons(found, int((absolute > allowed).sum()), absolute.size, bounds, top_reason))
+    return replace(found, verdict=Verdict.FAIL, reason=reason) if reason else found
 
 
-def _reasons(found: Difference, outside: int, size: int, bounds: Bounds, top_reason: str) -> Iterable[str]:
+def _reasons(found: OutputParity, outside: int, size: int, bounds: Bounds, top_reason: str) -> Iterable[str]:
     if outside:
         yield f"{outside:,} of {counted(size, 'element')} out of tolerance"
     if found.rms is not None and found.rms > bounds.rms:

@@ -358,12 +358,16 @@ def advice(facts: ModelFacts, words: str) -> str:
     """Return a hint for a model that the full runtime refused to run in `words`."""
     numbers = [info for info in facts.inputs if info.element_type.startswith(("int", "uint"))]
     if numbers and BEYOND.search(words):
-        return _smaller_numbers(numbers, words)
-    if named := _dynamic_names(facts):
+        found = RANGE.search(words)
+        example = _bounded(numbers, f"high = {found[1] if found else 4}")
+        return f"random integers go from 0 to 9; set their range in the case: {example}"
+    sizes = (size for info in facts.inputs for size in info.shape or ())
+    if named := list(dict.fromkeys(size for size in sizes if isinstance(size, str))):
         example = ", ".join(f"{toml_key(name)} = 160" for name in named[:SHOWN_NAMES])
         return f"{ONES}: dimensions = {{ {example} }}{RECORDED}"
     if free := [info for info in facts.inputs if info.shape is None or None in info.shape]:
-        return f"{ONES}: inputs = {{ {toml_key(free[0].name)} = {{ shape = [{_sizes(free[0])}] }} }}{RECORDED}"
+        shape = ", ".join("160" if size is None else str(size) for size in free[0].shape or (1, None))
+        return f"{ONES}: inputs = {{ {toml_key(free[0].name)} = {{ shape = [{shape}] }} }}{RECORDED}"
     return f"the case may not fit the model, whose inputs invoke inspect shows{RECORDED}"
 
 
@@ -375,25 +379,9 @@ def crash_advice(facts: ModelFacts, ending: str) -> str:
     return CRASH_HINT
 
 
-def _smaller_numbers(numbers: list[TensorInfo], words: str) -> str:
-    found = RANGE.search(words)
-    largest = found[1] if found else "4"
-    example = _bounded(numbers, f"high = {largest}")
-    return f"random integers go from 0 to 9; set their range in the case: {example}"
-
-
 def _bounded(numbers: list[TensorInfo], bound: str) -> str:
     shown = ", ".join(f"{toml_key(info.name)} = {{ {bound} }}" for info in numbers[:SHOWN_NAMES])
     return f"inputs = {{ {shown} }}"
-
-
-def _dynamic_names(facts: ModelFacts) -> list[str]:
-    sizes = (size for info in facts.inputs for size in info.shape or ())
-    return list(dict.fromkeys(size for size in sizes if isinstance(size, str)))
-
-
-def _sizes(info: TensorInfo) -> str:
-    return ", ".join("160" if size is None else str(size) for size in info.shape or (1, None))
 
 
 LARGEST_CASE_BYTES: Final = 1 << 30
@@ -524,10 +512,13 @@ def _arrays(inputs: tuple[TensorInfo, ...], case: CaseSpec, fed: Mapping[str, Ar
         return recorded_inputs(case.data, inputs)
     own = tuple(info for info in inputs if info.name not in fed)
     case = dataclasses.replace(case, dimensions={**_sizes_of(inputs, fed), **case.dimensions})
-    shapes = tuple(_shape(info, _input_spec(info, case), case, _place(where, info)) for info in own)
+    shapes = tuple(
+        _shape(info, case.inputs.get(info.name, InputSpec()), case, f"{where}, input '{info.name}'") for info in own
+    )
     _check_sizes(own, shapes, where)
     made = {
-        info.name: _generated(info, shape, case, _place(where, info)) for info, shape in zip(own, shapes, strict=True)
+        info.name: _generated(info, shape, case, f"{where}, input '{info.name}'")
+        for info, shape in zip(own, shapes, strict=True)
     }
     return tuple({**made, **fed}[info.name] for info in inputs)
 
@@ -543,14 +534,6 @@ def _sizes_of(inputs: tuple[TensorInfo, ...], fed: Mapping[str, Array]) -> dict[
     }
 
 
-def _input_spec(info: TensorInfo, case: CaseSpec) -> InputSpec:
-    return case.inputs.get(info.name, InputSpec())
-
-
-def _place(where: str, info: TensorInfo) -> str:
-    return f"{where}, input '{info.name}'"
-
-
 def _check_sizes(inputs: tuple[TensorInfo, ...], shapes: tuple[tuple[int, ...], ...], where: str) -> None:
     """Refuse what would take too much memory, also in a shape that a 0 makes empty: NumPy multiplies the others."""
     total, hint = 0, "choose smaller dimensions"
@@ -558,11 +541,11 @@ def _check_sizes(inputs: tuple[TensorInfo, ...], shapes: tuple[tuple[int, ...], 
         bytes_each = TEXT_BYTES if info.element_type == STRING else numpy_type(info.element_type).itemsize
         if len(shape) > MOST_DIMENSIONS:
             what = f"an input of {len(shape)} dimensions cannot be made; {MOST_DIMENSIONS} is the most"
-            raise SpecError("input-too-large", what, where=_place(where, info))
+            raise SpecError("input-too-large", what, where=f"{where}, input '{info.name}'")
         size = math.prod(filter(None, shape)) * bytes_each
         if size > LARGEST_CASE_BYTES:
             what = f"an input of shape {list(shape)} would have {size:,} bytes; {LARGEST_CASE_BYTES:,} is the most"
-            raise SpecError("input-too-large", what, where=_place(where, info), hint=hint)
+            raise SpecError("input-too-large", what, where=f"{where}, input '{info.name}'", hint=hint)
         total += size
     if total > LARGEST_CASE_BYTES:
         what = f"its {len(inputs)} inputs would have {total:,} bytes; {LARGEST_CASE_BYTES:,} is the most"
@@ -570,7 +553,7 @@ def _check_sizes(inputs: tuple[TensorInfo, ...], shapes: tuple[tuple[int, ...], 
 
 
 def _generated(info: TensorInfo, shape: tuple[int, ...], case: CaseSpec, where: str) -> Array:
-    key, spec = f"{case.name}/{info.name}", _input_spec(info, case)
+    key, spec = f"{case.name}/{info.name}", case.inputs.get(info.name, InputSpec())
     if isinstance(spec.count_from, str):
         spec = dataclasses.replace(spec, count_from=case.dimensions.get(spec.count_from, 1))
     return generated_array(info, spec, shape, seed=case.seed, key=key, where=where)
@@ -579,7 +562,11 @@ def _generated(info: TensorInfo, shape: tuple[int, ...], case: CaseSpec, where: 
 def _shape(info: TensorInfo, spec: InputSpec, case: CaseSpec, where: str) -> tuple[int, ...]:
     """Return the shape: as given, else the model's with `dimensions` put in, 1 where nothing says how many."""
     if info.shape is None:
-        return spec.shape if spec.shape is not None else _refuse_unknown_rank(info.name, where)
+        if spec.shape is None:
+            what = "the model does not say how many dimensions this input has"
+            hint = f"give its shape in the case: inputs = {{ {toml_key(info.name)} = {{ shape = [1, 3] }} }}"
+            raise SpecError("unknown-rank", what, where=where, hint=hint)
+        return spec.shape
     known = tuple(case.dimensions.get(size) if isinstance(size, str) else size for size in info.shape)
     if spec.shape is None:
         return tuple(1 if size is None else size for size in known)
@@ -587,12 +574,6 @@ def _shape(info: TensorInfo, spec: InputSpec, case: CaseSpec, where: str) -> tup
         why = f"given {list(spec.shape)}; the model takes {shape_text(info.shape)}"
         raise SpecError("shape-mismatch", "the model does not accept this shape", where=where, why=why)
     return spec.shape
-
-
-def _refuse_unknown_rank(name: str, where: str) -> NoReturn:
-    what = "the model does not say how many dimensions this input has"
-    hint = f"give its shape in the case: inputs = {{ {toml_key(name)} = {{ shape = [1, 3] }} }}"
-    raise SpecError("unknown-rank", what, where=where, hint=hint)
 
 
 def shape_text(shape: tuple[int | str | None, ...]) -> str:

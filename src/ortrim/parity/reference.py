@@ -258,7 +258,10 @@ def _run(
         if is_shortage(said):
             raise out_of_memory(f"model '{model.name}'", said.strip().rpartition("\n")[2][:300])
         raise _refusal(model, completed, runtime.version)
-    return _read_answer(completed.stdout, model)
+    try:
+        return from_json(_Answer, completed.stdout)
+    except ValidationError as error:
+        raise _not_described(error, model, "") from error
 
 
 def _with_draws(cases: tuple[CaseOutputs, ...], model: PreparedModel) -> tuple[CaseOutputs, ...]:
@@ -297,13 +300,6 @@ def _refusal(model: PreparedModel, completed: Completed, ort_version: str) -> Di
         return refusals.refusal(why, model, ort_version)
     where = f"{where}, case '{case}'" if case else where
     return VerifyError("reference-failed", what, where=where, why=why, hint=advice(model.facts, why))
-
-
-def _read_answer(text: str, model: PreparedModel) -> _Answer:
-    try:
-        return from_json(_Answer, text)
-    except ValidationError as error:
-        raise _not_described(error, model, "") from error
 
 
 def _write_index(index: _Index, temporary: Path) -> None:

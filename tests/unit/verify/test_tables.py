@@ -19,17 +19,17 @@ from ortrim.parity.inputs import Case, save_array
 from ortrim.parity.reference import reference_outputs
 
 FLOAT, DOUBLE, INT64, STRING = TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.INT64, TensorProto.STRING
-KEYS = {"keys_strings": ["a", "b", "c"], "values_int64s": [1, 2, 3]}
-DOUBLES = {
+KEYS: dict[str, Any] = {"keys_strings": ["a", "b", "c"], "values_int64s": [1, 2, 3]}
+DOUBLES: dict[str, Any] = {
     "keys_tensor": table("k", [0.5, 1.5, 2.5], np.float64),
     "values_tensor": table("v", [1, 2, 3], np.float64),
     "default_tensor": table("d", [0], np.float64),
 }
-GRAMS = {
+GRAMS: dict[str, Any] = {
     "mode": "TF", "min_gram_length": 1, "max_gram_length": 2, "max_skip_count": 0, "ngram_counts": [0, 2],
     "ngram_indexes": [0, 1, 2], "pool_strings": ["new", "york", "new", "york"],
 }  # fmt: skip
-WIDE = {
+WIDE: dict[str, Any] = {
     name: given
     for name, given in tree("target").items()
     if name not in {"nodes_values", "target_weights"}

@@ -6,11 +6,11 @@ from dataclasses import replace
 import pytest
 
 from ortrim.base.console import Console
-from ortrim.parity.measurements import OutputParity, Verdict
+from ortrim.parity.measurements import Coverage, OutputParity, UnreadTable, Verdict
 from ortrim.report.content import agreements
 from ortrim.report.html import html_report
 from ortrim.report.markdown import markdown_report
-from ortrim.report.summary import parity_text, parity_verdict, subtitle, verdict_text
+from ortrim.report.summary import coverage_texts, parity_text, parity_verdict, subtitle, verdict_text
 from ortrim.report.terminal import terminal_report
 from ortrim.verify.reports import NOT_FOR_DEVICE, DeviceFailure, VerifyReport
 from sample_reports import on_device
@@ -166,3 +166,12 @@ def test_elements_that_are_not_judged_for_one_reason_are_one_line(report: Verify
     shown = [(each.case, each.output) for each in agreements(on_device(report, parity=tuple(keys)).devices[0])]
     assert [each for each in shown if each[1].endswith("keys")] == [("one", "p[...].keys"), ("two", "p[...].keys")]
     assert len(shown) == 2 + 2 * 9
+
+
+def test_what_no_case_looks_up_is_said(report: VerifyReport) -> None:
+    """With the model's name, beside how many of its nodes run."""
+    table = UnreadTable(place="'rows' (Gather 'y')", entries=12, unread=1)
+    models = [replace(model, coverage=Coverage(nodes=5, executed=5, tables=(table,))) for model in report.models[:1]]
+    name = report.models[0].name
+    said = f"{name}: 1 of 12 entries of 'rows' (Gather 'y') was never looked up: not proved"
+    assert coverage_texts(replace(report, models=tuple(models))) == (f"5 of 5 nodes of {name} run", said)

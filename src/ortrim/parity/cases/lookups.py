@@ -217,24 +217,26 @@ def _compared(node: onnx.NodeProto, constant: NDArray[Any], view: View) -> Found
                 yield place, [*around, number - step, *([number] if view.exact else []), number + step]
 
 
+PLAINLY: Final = (
+    (r"(?<!\\)\.", "a"), (r"\\d", "7"), (r"\\w", "a"), (r"\\s", " "), (r"\[([^\]^])[^\]]*\]", r"\1"), (r"\\(.)", r"\1"),
+)  # fmt: skip
+"""What stands for the parts of a pattern."""
+LONGEST_TEXT: Final = 24
+
+
 def _matched(node: onnx.NodeProto, _: View) -> Found:
     """Yield texts that a pattern matches, of those that its letters, classes and repetitions suggest."""
     pattern = text(attribute(node, "pattern") or b"") or ""
     found = []
     for choice in (pattern, *pattern.split("|"), *re.sub(r"\((?:\?:)?|\)", "", pattern).split("|")):
         plainly = re.sub(r"\((?:\?:)?([^|()]*)[^()]*\)", r"\1", choice).strip("^$")
-        for kind, letter in (
-            (r"\\d", "7"),
-            (r"\\w", "a"),
-            (r"\\s", " "),
-            (r"\[([^\]^])[^\]]*\]", r"\1"),
-            (r"\\(.)", r"\1"),
-        ):
-            plainly = re.sub(kind, letter, plainly)
-        plainly = re.sub(r"(.)\{(\d+)(?:,\d*)?\}", lambda each: each[1] * int(each[2]), plainly)
-        found += [re.sub(r"(.)[+*?]", r"\1", plainly).replace(".", "a"), re.sub(r".[*?]", "", plainly)]
+        for part, letters in PLAINLY:
+            plainly = re.sub(part, letters, plainly)
+        plainly = re.sub(r"(.)\{(\d)(?:,\d*)?\}", lambda each: each[1] * int(each[2]), plainly)
+        found += [re.sub(r"(.)[+*?]", r"\1", plainly), re.sub(r".[*?]", "", plainly)]
     with suppress(re.error):
-        yield None, [word for word in dict.fromkeys(found) if re.fullmatch(pattern, word)]
+        short = (word for word in dict.fromkeys(found) if len(word) <= LONGEST_TEXT)
+        yield None, [word for word in short if re.fullmatch(pattern, word)]
 
 
 def _keys(node: onnx.NodeProto, _: View) -> Found:
@@ -453,7 +455,7 @@ class Values:
             return width * min(most, max(least, 4 * counts[-1] * counts[-2]))
         # One column alone may be read, by which each value is to be drawn there.
         together = round(len(choices) * (width * (log(len(choices)) + 4) if width > 1 else 1))
-        return min(MOST_KEYS, 4 * len(choices) ** self.grams if self.grams > 1 else together)
+        return min(MOST_KEYS + 1, 4 * len(choices) ** self.grams if self.grams > 1 else together)
 
 
 def _typed(value: Scalar, element_type: str) -> list[Scalar]:

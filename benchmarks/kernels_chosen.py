@@ -26,7 +26,7 @@ from ortrim.compiling.containers.root_file_systems import machine_parts
 from ortrim.compiling.trees import finished_build, result_of
 from ortrim.parity.runner import Repetition, RunRequest, runner_words
 from ortrim.pipeline.executors import executor_for
-from ortrim.planning.planned import Planned, make_planned
+from ortrim.planning.planned import Planned, planned_for
 
 DEFAULT_SPEC: Final = Path(__file__).with_name("kernels.toml")
 TARGET: Final = "linux-arm64"
@@ -52,7 +52,7 @@ def find_build(spec: Path, scratch: Path) -> Built | None:
     """Return a build that was made here before, None when there is none. Raises diagnostics of planning."""
     console = Console()
     request = request_from(str(spec), target=TARGET, output=str(scratch))
-    planned = make_planned(request, console)
+    planned = planned_for(request, console)
     (target,) = planned.plan.targets
     folder = finished_build(target.job)
     if not folder.is_dir():

@@ -22,8 +22,8 @@ from ortrim.compiling.plan import PlannedTarget
 from ortrim.compiling.size.accounting import account, by_operator, shares
 from ortrim.compiling.translation_units import Variant, shipped_index
 from ortrim.models.operators import OperatorId, parse_config, render_config, required_operators
-from ortrim.pipeline.executors import builder_for
-from ortrim.planning.planned import Planned, make_planned
+from ortrim.pipeline.executors import executor_for
+from ortrim.planning.planned import Planned, planned_for
 from ortrim.planning.planner import with_arguments
 from ortrim.planning.prediction import is_quantized
 from ortrim.planning.request import Request
@@ -62,7 +62,7 @@ class Fit:
 def main() -> None:
     """Build, and print the table and its errors."""
     console = Console(json_mode=True)
-    plans = [make_planned(Request(spec=Path(word), target=TARGET), console) for word in sys.argv[1:]]
+    plans = [planned_for(Request(spec=Path(word), target=TARGET), console) for word in sys.argv[1:]]
     everything = _built(plans[0], _of_everything(plans[0].plan.targets[0]), console)
     builds = {planned.plan.spec_name: _built(planned, planned.plan.targets[0], console) for planned in plans}
     for name, built in builds.items():
@@ -95,7 +95,7 @@ def _newest(kernel: tuple[str, object]) -> tuple[str, str, int]:
 
 def _built(planned: Planned, target: PlannedTarget, console: Console) -> Built:
     with console.step("build") as step:
-        result = builder_for(planned, target, Request(spec=Path()), step).run(target.job)
+        result = executor_for(planned, target, Request(spec=Path()), step).run(target.job)
     accounting = account(result.library, result.link_map, shipped_index(VARIANT))
     own = [f"{each.domain}:{each.name}" for each in parse_config(target.job.operator_config).operators]
     found = {share.name[0]: share.size_bytes for share in shares(accounting.leaves, by_operator)}

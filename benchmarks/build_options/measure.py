@@ -15,7 +15,7 @@ from ortrim.compiling.plan import BuildJob, digest
 from ortrim.compiling.size.library import library_size
 from ortrim.errors import BuildError, UsageError
 from ortrim.pipeline.executors import executor_for
-from ortrim.planning.planned import make_planned
+from ortrim.planning.planned import planned_for
 from ortrim.planning.request import Request
 from ortrim.platforms import platform_of
 
@@ -43,7 +43,7 @@ def measure(wanted: Wanted, console: Console) -> Record:
     request = Request(
         spec=wanted.spec, target=wanted.target, profile=wanted.profile, jobs=wanted.jobs, output=wanted.output
     )
-    planned = make_planned(request, console, to_run=True)
+    planned = planned_for(request, console, to_run=True)
     (target,) = planned.plan.targets
 
     def build(variant: Variant, job: BuildJob) -> Path:

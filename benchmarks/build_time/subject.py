@@ -9,7 +9,7 @@ from build_time.jobs import read_operators, recipe_digest, with_more_operators, 
 from ortrim.base.console import Console
 from ortrim.compiling.plan import BuildJob, digest
 from ortrim.models.operators import OperatorId
-from ortrim.planning.planned import make_planned
+from ortrim.planning.planned import planned_for
 from ortrim.planning.request import Request
 
 OPERATORS: Final = Path(__file__).resolve().with_name("operators.txt")
@@ -55,7 +55,7 @@ class Pair:
 
 
 def planned_subject(spec: Path, console: Console) -> Subject:
-    planned = make_planned(Request(spec=spec), console, to_run=True)
+    planned = planned_for(Request(spec=spec), console, to_run=True)
     return Subject(
         name=planned.plan.spec_name,
         file=spec.absolute(),

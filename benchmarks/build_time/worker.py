@@ -14,7 +14,7 @@ from ortrim.base.files import write_atomically
 from ortrim.base.json import from_json, to_json
 from ortrim.base.scripts import ISOLATED_PYTHON
 from ortrim.compiling.execution import Parallelism, job_environment, prepare_workspace
-from ortrim.compiling.native import NativeExecutor
+from ortrim.compiling.native import Executor
 from ortrim.compiling.plan import BuildJob, CompilerCacheUse
 from ortrim.compiling.upstream import first_error, ninja_step
 from ortrim.errors import BuildError, Diagnostic, ExitCode
@@ -70,7 +70,7 @@ def do(work: Work) -> Done:
 
 
 def build_ortrim(work: Work) -> Built:
-    executor = NativeExecutor(
+    executor = Executor(
         inputs=build_inputs(work.sources, platform_of(work.job.target)),
         log=work.log,
         parallelism=Parallelism(jobs=work.jobs, reason="as asked"),

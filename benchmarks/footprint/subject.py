@@ -15,7 +15,7 @@ from ortrim.models.models import OrtModel, PreparedModel
 from ortrim.models.operators import parse_config
 from ortrim.parity.inputs import Case
 from ortrim.pipeline.executors import executor_for
-from ortrim.planning.planned import Planned, make_planned
+from ortrim.planning.planned import Planned, planned_for
 from ortrim.planning.request import Request
 
 
@@ -115,7 +115,7 @@ def built_subject(
     runner, planned = Path(), None
     for profile in profiles:
         request = Request(spec=spec, profile=profile, jobs=jobs, output=output)
-        planned = make_planned(request, console, to_run=True)
+        planned = planned_for(request, console, to_run=True)
         library, runner = build_first(planned, request, f"by profile {profile}", console)
         libraries[profile] = built_of(planned, library)
     assert planned is not None

@@ -13,8 +13,8 @@ from ortrim.buildspec.build_options import ProfileName
 from ortrim.buildspec.buildspec import LoadedSpec
 from ortrim.errors import UsageError
 from ortrim.parity.inputs import Case
-from ortrim.planning.planned import Planned, planned_of
-from ortrim.planning.request import Request, load
+from ortrim.planning.planned import Planned, looked_at, make_planned
+from ortrim.planning.request import Request
 from ortrim.steps.report import PreparationReport
 
 GIVEN: Final = "given"
@@ -55,12 +55,13 @@ class Pair:
 def built_pair(spec: Path, jobs: int | None, output: Path, console: Console) -> Pair:
     """Build a spec for this machine without and with its models' steps; what was built before is taken as it is."""
     request = Request(spec=spec, profile=PROFILE, jobs=jobs, output=output)
-    loaded = load(request)
+    prepared_from = looked_at(request, console, to_run=True)
+    loaded = prepared_from.loaded
     if not any(model.steps for model in loaded.spec.models):
         what, hint = "no model of it has steps, so that there is nothing to measure", "see docs/guides/prepare.md"
         raise UsageError("no-steps", what, where=str(spec), hint=hint)
-    given = planned_of(without_steps(loaded), request, console, to_run=True)
-    prepared = planned_of(loaded, request, console, to_run=True)
+    given = make_planned(replace(prepared_from, loaded=without_steps(loaded)), request, console)
+    prepared = make_planned(prepared_from, request, console)
     for name, before, after in zip(_names(given), given.cases, prepared.cases, strict=True):
         require_same_cases(f"{spec}: model '{name}'", before, after)
     return Pair(

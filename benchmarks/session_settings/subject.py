@@ -15,7 +15,7 @@ from ortrim.compiling.trees import finished_build, result_of
 from ortrim.errors import UsageError
 from ortrim.parity.runner import Repetition, RunRequest
 from ortrim.pipeline.executors import executor_for
-from ortrim.planning.planned import Planned, make_planned
+from ortrim.planning.planned import Planned, planned_for
 
 WHEEL: Final = "wheel"
 CHOICES: Final[Mapping[str, SessionSpec]] = MappingProxyType({
@@ -47,7 +47,7 @@ def find_build(spec: Path, console: Console) -> Built:
     """Return the build of a buildspec for this machine. Raises `UsageError` (`not-built`) and as planning does."""
     with tempfile.TemporaryDirectory(prefix="ortrim-session-") as scratch:
         request = request_from(str(spec), output=scratch)
-        planned = make_planned(request, console)
+        planned = planned_for(request, console)
         (target,) = planned.plan.targets
         library = _library(target.job, spec)
         with console.step("compile the runner") as step:

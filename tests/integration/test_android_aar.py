@@ -23,7 +23,7 @@ from ortrim.models.full_runtime import foreign_library
 from ortrim.package.aar_contents import read_aar
 from ortrim.parity.measurements import Verdict
 from ortrim.pins.shipped import converter_requirements, tool_requirements
-from ortrim.planning.planned import make_planned
+from ortrim.planning.planned import planned_for
 from ortrim.platforms.android.aar import FOLDERS, AarInputs, AndroidPackage, classes_jar, make_android_package
 from ortrim.platforms.android.gates import check_aar, own_promise, require_sound_aar
 from ortrim.platforms.android.jni import JAVA, find_jdk
@@ -50,7 +50,7 @@ def official_inputs(folder: Path, java: Path) -> AarInputs:
 def fixture_java(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return upstream's Java files, from the pinned sources."""
     request = request_from(None, target="linux-x64", output=str(tmp_path_factory.mktemp("artifacts")))
-    return make_planned(request, Console()).sources.folder / JAVA
+    return planned_for(request, Console()).sources.folder / JAVA
 
 
 @pytest.fixture(name="package", scope="module")

@@ -27,7 +27,7 @@ from ortrim.compiling.execution import BuildInputs, job_environment, prepare_wor
 from ortrim.parity.measurements import Verdict
 from ortrim.pins.shipped import tool_requirements, tool_versions
 from ortrim.pipeline.building import build
-from ortrim.planning.planned import Planned, make_planned
+from ortrim.planning.planned import Planned, planned_for
 from ortrim.platforms.android.aar import FOLDERS, classes_jar, make_android_package
 from ortrim.platforms.android.bionic import sysroot_of
 from ortrim.platforms.android.jni import JAVA, find_jdk
@@ -52,7 +52,7 @@ SONAME: Final = "libonnxruntime.so.1"
 @pytest.fixture(name="demo", scope="module")
 def fixture_demo(tmp_path_factory: pytest.TempPathFactory) -> Planned:
     request = request_from(None, target="linux-x64", output=str(tmp_path_factory.mktemp("demo")))
-    return make_planned(request, Console())
+    return planned_for(request, Console())
 
 
 def require_parity(subjects: Sequence[ModelUnderTest], results: Path, folder: Path) -> None:
@@ -172,7 +172,7 @@ def test_both_apis_give_parity_on_a_phone(tmp_path: Path) -> None:
     spec = tmp_path / "app.toml"
     spec.write_text(f"{demo_spec().read_text()}\n[android]\nmodels_as_assets = true\n")
     request = request_from(str(spec), target="android-x86_64", output=str(tmp_path / "artifacts"))
-    planned = make_planned(request, Console())
+    planned = planned_for(request, Console())
     build(request, Console(), planned)
     (manifest,) = planned.folder.glob("android/*/manifest.json")
     subjects = subjects_of(planned)

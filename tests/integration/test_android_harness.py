@@ -29,7 +29,7 @@ from ortrim.parity.measurements import Verdict
 from ortrim.parity.runner import Repetition, RunRequest
 from ortrim.pipeline.executors import executor_for
 from ortrim.pipeline.verification import _subjects
-from ortrim.planning.planned import make_planned
+from ortrim.planning.planned import planned_for
 from ortrim.platforms.android.jni import Jdk, find_jdk
 from ortrim.verify.measure import own_baseline
 from ortrim.verify.verification import Delivery, Task, verify_on
@@ -94,7 +94,7 @@ def test_the_demo_passes_on_a_farm(farm: JavaFarm, programs: Programs, tmp_path:
     """The trimmed library, the official one beside it, all cases of the demo: parity is that of the files that came."""
     request = request_from(None, target=TARGET, output=str(tmp_path / "artifacts"))
     console = Console()
-    planned = make_planned(request, console, to_run=True)
+    planned = planned_for(request, console, to_run=True)
     (target,) = planned.plan.targets
     with console.step("build") as step:
         result = executor_for(planned, target, request, step).run(target.job)

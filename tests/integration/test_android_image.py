@@ -95,7 +95,7 @@ def test_the_image_has_the_ndk_where_jobs_look_for_it(pinned: UsableEngine) -> N
     image = recipe()
     ready_image(pinned, image, lambda _: None)
     lines: list[str] = []
-    folder = ANDROID.images().image_folders(NDK, None)["ndk"]
+    folder = ANDROID.images().image_folders(NDK)["ndk"]
     script = f"{folder}/{PREBUILT}/bin/clang++ && readlink {folder}/{PREBUILT}/bin/clang++ && python3 -c 'print(1)' && "
     script += "/opt/java/openjdk/bin/javac && /opt/android/cmdline-tools/19.0/bin/sdkmanager"
     inside = Command(words=("/bin/sh", "-c", script), environment=(("PATH", "/usr/bin"),), folder="/", mounts=())

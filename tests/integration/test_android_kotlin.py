@@ -15,7 +15,7 @@ from kotlin_compiler import kotlin_libraries, kotlinc
 from ortrim.base.command import run
 from ortrim.base.console import Console
 from ortrim.cli.options import request_from
-from ortrim.planning.planned import make_planned
+from ortrim.planning.planned import planned_for
 from ortrim.platforms.android.aar import FOLDERS, classes_jar
 from ortrim.platforms.android.jni import JAVA, find_jdk
 
@@ -47,7 +47,7 @@ def fixture_android() -> Path:
 def test_it_compiles_for_android(source: Path, android: Path, tmp_path: Path) -> None:
     """Against Android's real classes of API level 23, and those of an AAR."""
     request = request_from(None, target="linux-x64", output=str(tmp_path / "artifacts"))
-    java = make_planned(request, Console()).sources.folder / JAVA
+    java = planned_for(request, Console()).sources.folder / JAVA
     (tmp_path / "classes.jar").write_bytes(classes_jar(find_jdk(), [java / name for name in FOLDERS]))
     done = kotlinc(source, [android, tmp_path / "classes.jar"], tmp_path / "out")
     assert (done.returncode, done.stdout + done.stderr) == (0, "")

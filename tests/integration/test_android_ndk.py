@@ -15,7 +15,7 @@ from ortrim.buildspec.buildspec import AndroidSpec
 from ortrim.buildspec.targets import TARGETS
 from ortrim.cli.options import demo_spec
 from ortrim.compiling.execution import choose_parallelism
-from ortrim.compiling.native import NativeExecutor
+from ortrim.compiling.native import Executor
 from ortrim.compiling.plan import BuildPlan
 from ortrim.package.aar_contents import read_aar
 from ortrim.pins.runtime import SourcePin, runtime_pins
@@ -41,7 +41,7 @@ def plan_for(ndk: Ndk, target: str, pins: tuple[SourcePin, ...]) -> BuildPlan:
     return sample_plan(target, android=AndroidSpec(api=28, ndk=ndk.version), sources=pins)
 
 
-def executor(sources: SourceTree, folder: Path, ndk: Ndk) -> NativeExecutor:
+def executor(sources: SourceTree, folder: Path, ndk: Ndk) -> Executor:
     log = folder / "build.log"
     return native_executor(
         sources.folder, log, target="android-arm64-v8a", sdk=ndk.folder, parallelism=choose_parallelism(None)

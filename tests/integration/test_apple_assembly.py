@@ -17,7 +17,7 @@ from ortrim.binaries.xcframework import read_xcframework
 from ortrim.buildspec.buildspec import AppleSpec
 from ortrim.cli.options import request_from
 from ortrim.pins.shipped import tool_requirements
-from ortrim.planning.planned import make_planned
+from ortrim.planning.planned import planned_for
 from ortrim.platforms.apple.inputs import OBJECTIVE_C, AppleInputs
 from ortrim.platforms.apple.package import ApplePackage, make_apple_package
 
@@ -60,7 +60,7 @@ CASES: Final = (
 @pytest.fixture(name="upstream", scope="module")
 def fixture_upstream(tmp_path_factory: pytest.TempPathFactory) -> Path:
     request = request_from(None, target="linux-x64", output=str(tmp_path_factory.mktemp("artifacts")))
-    return make_planned(request, Console()).sources.folder / "onnxruntime"
+    return planned_for(request, Console()).sources.folder / "onnxruntime"
 
 
 @pytest.fixture(name="zig", scope="module")

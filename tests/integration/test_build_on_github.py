@@ -28,7 +28,8 @@ from ortrim.cli.options import request_from
 from ortrim.github.jobs import compile_planned, plan_run
 from ortrim.github.plan_input import HandedInput, decode
 from ortrim.github.workflow_files import read_inputs
-from ortrim.planning.request import convert_models
+from ortrim.planning.models import converted_models
+from ortrim.planning.request import load
 
 pytestmark = [pytest.mark.build, pytest.mark.network, pytest.mark.needs("git", "npm")]
 
@@ -114,7 +115,7 @@ def laptop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Laptop]:
     for folder in (checkout / "buildspecs", private, cache):
         folder.mkdir(parents=True)
     (checkout / "buildspecs" / "app.toml").write_text(SPEC)
-    demo = convert_models(request_from(None, output=str(root)), Console(quiet=True)).prepared[0]
+    demo = converted_models(load(request_from(None, output=str(root))), Console(quiet=True)).prepared[0]
     onnx.save(marked(onnx.load(demo.path)), private / "tell-nobody.onnx")
     for name in FETCHED:
         (cache / name).symlink_to(cache_folder(name))

@@ -37,7 +37,7 @@ from ortrim.parity.runner import Repetition, RunRequest
 from ortrim.parity.runner_output import RunnerEnded
 from ortrim.pipeline.executors import executor_for
 from ortrim.pipeline.packaging import package_inputs
-from ortrim.planning.planned import make_planned
+from ortrim.planning.planned import planned_for
 
 ROOT: Final = Path(__file__).parents[2]
 FLOAT, DOUBLE, INT32, INT64 = TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.INT32, TensorProto.INT64
@@ -226,7 +226,7 @@ def installed_with_exceptions(tmp_path_factory: pytest.TempPathFactory) -> Insta
 def built(spec: str | None, tmp_path_factory: pytest.TempPathFactory) -> Installed:
     request = request_from(spec, target="linux-x64", output=str(tmp_path_factory.mktemp("out")))
     here = console()
-    planned = make_planned(request, here)
+    planned = planned_for(request, here)
     (target,) = planned.plan.targets
     with here.step("build") as step:
         executor = executor_for(planned, target, request, step)

@@ -10,10 +10,10 @@ from ortrim.base.console import Console
 from ortrim.base.files import sha256_of
 from ortrim.cli.options import demo_spec
 from ortrim.compiling.containers.engines import ContainerOptions
-from ortrim.compiling.containers.executor import ContainerExecutor
+from ortrim.compiling.containers.executor import places_in_containers
 from ortrim.compiling.plan import digest
 from ortrim.pipeline.executors import executor_for
-from ortrim.planning.planned import make_planned
+from ortrim.planning.planned import planned_for
 from ortrim.planning.request import Request
 from ortrim.platforms import LINUX
 
@@ -31,7 +31,7 @@ def test_the_demos_library_built_in_a_container_is_the_native_one(tmp_path: Path
     """The same job, by digest, compiled there from nothing: no object comes from this machine's compiler cache."""
     request = Request(spec=demo_spec(), target="linux-x64", output=tmp_path / "output")
     console = Console()
-    planned = make_planned(request, console)
+    planned = planned_for(request, console)
     (target,) = planned.plan.targets
     with console.step("natively") as step:
         native = executor_for(planned, target, request, step)
@@ -39,7 +39,7 @@ def test_the_demos_library_built_in_a_container_is_the_native_one(tmp_path: Path
     with container_storage(tmp_path / "containers"), console.step("in a container") as step:
         executor = replace(executor_for(planned, target, request, step), log=tmp_path / "build.log")
         options, images = ContainerOptions(engine="buildah"), LINUX.images()
-        inside = ContainerExecutor(native=executor, options=options, images=images).run(target.job)
+        inside = replace(executor, place=places_in_containers(options, images)).run(target.job)
         assert inside.folder.name == digest(target.job)[:20]
         assert inside.folder.is_relative_to(tmp_path / "containers")
         assert inside.compiler_cache is not None

@@ -22,16 +22,16 @@ from ortrim.binaries.elf import read_library
 from ortrim.compiling.containers.engines import ContainerOptions, ImageBuild, Mount, UsableEngine, engine_named, probe
 from ortrim.compiling.containers.executor import (
     Command,
-    ContainerExecutor,
     ImageRecipe,
     build_image,
     container_place,
     image_label,
+    places_in_containers,
     ready_image,
     remove_leftovers,
     run_in,
 )
-from ortrim.compiling.native import NativeExecutor
+from ortrim.compiling.native import Executor
 from ortrim.compiling.plan import BuildJob
 from ortrim.errors import Diagnostic, ExitCode, StorageError
 from ortrim.pins.runtime import runtime_pins
@@ -103,8 +103,9 @@ def eventually(condition: Callable[[], object]) -> bool:
     return False
 
 
-def in_container(native: NativeExecutor, ready: Ready) -> ContainerExecutor:
-    return ContainerExecutor(native=native, options=ContainerOptions(engine=ready.usable.name), images=LINUX.images())
+def in_container(native: Executor, ready: Ready) -> Executor:
+    options = ContainerOptions(engine=ready.usable.name)
+    return replace(native, place=places_in_containers(options, LINUX.images()))
 
 
 def test_the_runner_compiled_in_a_container_is_the_native_one(ready: Ready, tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from ortrim.binaries.macho import MachSignature, read_macho
 from ortrim.binaries.macho_exports import signed_anew
 from ortrim.parity.reference import reference_outputs
 from ortrim.pins.shipped import tool_requirements
-from ortrim.planning.planned import Planned, make_planned
+from ortrim.planning.planned import Planned, planned_for
 from ortrim.planning.request import Request
 
 pytestmark = [
@@ -82,7 +82,7 @@ def test_it_is_small(built: Built) -> None:
 
 def test_its_code_is_right(built: Built, tmp_path: Path) -> None:
     """All cases of the demo have the outputs of the full runtime."""
-    planned = make_planned(Request(spec=SPEC, target=built.target, elsewhere=True), Console())
+    planned = planned_for(Request(spec=SPEC, target=built.target, elsewhere=True), Console())
     (prepared,), (cases,) = planned.models.prepared, planned.cases
     reference = reference_outputs(prepared, cases, planned.models.runtime, tmp_path / "reference")
     run_cases(planned, built, tmp_path)

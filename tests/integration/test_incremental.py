@@ -21,7 +21,7 @@ from ortrim.base.command import run
 from ortrim.base.console import Console
 from ortrim.base.files import sha256_of
 from ortrim.compiling.execution import JobPaths, job_environment
-from ortrim.compiling.native import NativeExecutor
+from ortrim.compiling.native import Executor
 from ortrim.compiling.plan import BuildJob
 from ortrim.compiling.relink import read_objects
 from ortrim.compiling.selective import SelectiveBuild, variant_of
@@ -38,7 +38,7 @@ from ortrim.models.operators import (
     required_operators,
 )
 from ortrim.pipeline.executors import executor_for
-from ortrim.planning.planned import make_planned
+from ortrim.planning.planned import planned_for
 from ortrim.planning.planner import with_arguments
 from ortrim.planning.request import Request
 from own_caches import own_cache
@@ -77,7 +77,7 @@ class Site:
     """The demo's job and its executor, with a cache of their own."""
 
     job: BuildJob
-    executor: NativeExecutor
+    executor: Executor
 
     def compile(self, job: BuildJob) -> tuple[set[str], tuple[str, ...]]:
         """Compile a job in its tree; return the units that were compiled, and the last lines that were printed."""
@@ -108,7 +108,7 @@ def empty_cache(folder: Path) -> Iterator[None]:
 def make_site(output: Path) -> Site:
     request = Request(spec=DEMO, target="linux-x64", output=output)
     console = Console(stdout=io.StringIO(), stderr=io.StringIO(), environment={})
-    planned = make_planned(request, console)
+    planned = planned_for(request, console)
     (target,) = planned.plan.targets
     with console.step("build") as step:
         return Site(job=target.job, executor=executor_for(planned, target, request, step))

@@ -26,7 +26,7 @@ from ortrim.base.command import run
 from ortrim.base.console import Console
 from ortrim.parity.runner import RunRequest
 from ortrim.pipeline.executors import executor_for
-from ortrim.planning.planned import make_planned
+from ortrim.planning.planned import planned_for
 from ortrim.planning.request import Request
 
 COUNTING: Final = (
@@ -76,7 +76,7 @@ def complaints(counted: Mapping[str, int], accepted: Mapping[str, int]) -> list[
 def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Counter, RunRequest]:
     folder, console = tmp_path_factory.mktemp("instructions"), Console(stdout=sys.stderr)
     request = Request(spec=DEMO, target="linux-x64", output=folder / "output")
-    planned = make_planned(request, console)
+    planned = planned_for(request, console)
     (target,) = planned.plan.targets
     with console.step("build") as step:
         headers = executor_for(planned, target, request, step).run(target.job).headers

@@ -40,8 +40,9 @@ from ortrim.github.release import draft_release
 from ortrim.models.models import OrtModel
 from ortrim.package.manifest import FACTS
 from ortrim.package.package import make_package
+from ortrim.planning.models import converted_models
 from ortrim.planning.planned import Planned
-from ortrim.planning.request import convert_models
+from ortrim.planning.request import load
 from ortrim.platforms.android.aar import make_android_package
 from ortrim.platforms.apple.package import make_apple_package
 from refusing import refused
@@ -67,7 +68,7 @@ def deliver(folder: Path, name: str, plan: BuildPlan) -> dict[str, bytes]:
 
 @pytest.fixture(scope="module")
 def demo() -> OrtModel:
-    (model,) = convert_models(request_from(None), Console(quiet=True)).converted
+    (model,) = converted_models(load(request_from(None)), Console(quiet=True)).converted
     return model
 
 

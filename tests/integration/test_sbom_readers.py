@@ -15,7 +15,7 @@ from ortrim.cli.options import request_from
 from ortrim.compiling.plan import JobResult
 from ortrim.package.manifest import PackageInputs, sbom_text
 from ortrim.pipeline.packaging import package_inputs
-from ortrim.planning.planned import make_planned
+from ortrim.planning.planned import planned_for
 
 pytestmark = pytest.mark.network
 
@@ -79,7 +79,7 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> PackageInputs:
     """Return what the demo's package for Linux is made from, but for the library, which no bill looks into."""
     folder = tmp_path_factory.mktemp("built")
     request = request_from(None, target="linux-x64", output=str(folder))
-    planned = make_planned(request, Console(stdout=io.StringIO(), stderr=io.StringIO(), environment={}))
+    planned = planned_for(request, Console(stdout=io.StringIO(), stderr=io.StringIO(), environment={}))
     result = JobResult(
         folder=folder, library=folder, link_map=None, headers=folder, log=folder, seconds=1.0, compiler_cache=None
     )

@@ -19,7 +19,7 @@ from ortrim.base.command import run
 from ortrim.base.scripts import packages_folder
 from ortrim.binaries.elf import read_library
 from ortrim.buildspec.build_options import BuildOptions
-from ortrim.compiling.native import NativeExecutor
+from ortrim.compiling.native import Executor
 from ortrim.compiling.plan import BuildJob, CompilerCacheUse
 from ortrim.compiling.selective import SelectiveBuild
 from ortrim.compiling.toolchains import PRECOMPILED_MARK
@@ -59,7 +59,7 @@ def config(**types: str) -> str:
 class Toy:
     """The toy's executor, the job that it builds, and what it said."""
 
-    executor: NativeExecutor
+    executor: Executor
     job: BuildJob
     notes: list[str]
 

@@ -10,7 +10,7 @@ from ortrim.base.console import Console
 from ortrim.cli.options import request_from
 from ortrim.compiling.plan import BuildJob
 from ortrim.pipeline.executors import executor_for
-from ortrim.planning.planned import Planned, make_planned
+from ortrim.planning.planned import Planned, planned_for
 from ortrim.platforms.android.aar import classes_jar
 from ortrim.platforms.android.jni import JAVA, Jdk, build_jni_library, find_jdk
 
@@ -44,7 +44,7 @@ class JavaDemo:
 def java_demo(folder: Path) -> JavaDemo:
     console, jdk = Console(), find_jdk()
     request = request_from(None, target="linux-x64", output=str(folder / "artifacts"))
-    planned = make_planned(request, console, to_run=True)
+    planned = planned_for(request, console, to_run=True)
     (target,) = planned.plan.targets
     with console.step("build") as step:
         executor = executor_for(planned, target, request, step)

@@ -8,7 +8,7 @@ from ortrim.base.files import shipped_folder
 from ortrim.base.scripts import packages_folder
 from ortrim.buildspec.targets import TARGETS
 from ortrim.compiling.execution import BuildInputs, Parallelism
-from ortrim.compiling.native import NativeExecutor
+from ortrim.compiling.native import Executor
 from ortrim.pins.shipped import tool_requirements
 from ortrim.platforms import platform_of
 
@@ -25,10 +25,10 @@ def native_executor(
     parallelism: Parallelism = TWO_JOBS,
     on_note: Callable[[str], None] = lambda _: None,
     cached: bool = True,
-) -> NativeExecutor:
+) -> Executor:
     """Return a native executor over some sources; the tools are those of the cache in force unless they are given."""
     platform = platform_of(TARGETS[target])
-    return NativeExecutor(
+    return Executor(
         inputs=BuildInputs(
             sources=sources.resolve(),
             tools=(tools or packages_folder("tools", tool_requirements())).resolve(),

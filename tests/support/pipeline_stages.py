@@ -18,7 +18,7 @@ from ortrim.models.full_runtime import FullRuntime
 from ortrim.models.models import OrtModel, PreparedModel
 from ortrim.models.prepare import prepare
 from ortrim.pipeline import building
-from ortrim.planning import planned, request
+from ortrim.planning import inputs, models, planned
 from ortrim.planning.request import Request
 from ortrim.sources.sources import SourceTree
 from sample_plans import SOURCES
@@ -55,12 +55,12 @@ def small_stages(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Stages:
         return run
 
     runtime = FullRuntime(version="1.21.0", words=(), environment={}, packages=folder, library=folder / "full.so")
-    monkeypatch.setattr(request, "full_runtime", lambda *_: runtime)
-    monkeypatch.setattr(request, "convert", stage("convert", _converted))
-    monkeypatch.setattr(request, "prepare", stage("prepare", prepare))
+    monkeypatch.setattr(models, "full_runtime", lambda *_: runtime)
+    monkeypatch.setattr(models, "convert", stage("convert", _converted))
+    monkeypatch.setattr(models, "prepare", stage("prepare", prepare))
     tree = SourceTree(folder=folder, kind="upstream", pins=SOURCES, notes=("upstream: taken from the cache",))
     monkeypatch.setattr(planned, "fetch_sources", stage("sources", lambda *_, **__: tree))
-    monkeypatch.setattr(planned, "host_target", lambda: TARGETS["linux-x64"])
+    monkeypatch.setattr(inputs, "host_target", lambda: TARGETS["linux-x64"])
     for check in ("make_references", "require_ready"):
         monkeypatch.setattr(building, check, lambda *_: None)
     return made

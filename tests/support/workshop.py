@@ -9,7 +9,7 @@ from textwrap import indent
 from ortrim.base.cache import cache_folder
 from ortrim.base.files import shipped_folder
 from ortrim.compiling.execution import BuildInputs, Parallelism
-from ortrim.compiling.native import NativeExecutor
+from ortrim.compiling.native import Executor
 from ortrim.compiling.plan import digest
 from ortrim.compiling.trees import finished_build
 from ortrim.platforms import platform_of
@@ -77,9 +77,9 @@ class Workshop:
 
     def executor(
         self, on_progress: Callable[[int, int, str], None] | None = None, *, pruned: bool = True, cached: bool = True
-    ) -> NativeExecutor:
+    ) -> Executor:
         folder, platform = self.folder, platform_of(self.job.target)
-        return NativeExecutor(
+        return Executor(
             inputs=BuildInputs(
                 sources=self.sources,
                 tools=folder / "tools",

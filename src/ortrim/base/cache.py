@@ -123,15 +123,15 @@ NINJAS_OWN: Final = frozenset({".ninja_log", ".ninja_deps"})
 """What ninja appends to at each step; without them it compiles everything again."""
 
 
-class _Seen(NamedTuple):
+class Seen(NamedTuple):
     """A file: `content` is its SHA-256 and whether it may be run, or a link's aim; `state` is what `stat` says."""
 
     content: str
     state: str
 
 
-_Files = dict[str, _Seen]
-_FOLDER: Final = _Seen("folder", "")
+SeenFiles = dict[str, Seen]
+_FOLDER: Final = Seen("folder", "")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,7 +140,7 @@ class _Record:
 
     place: str
     ended: bool
-    files: _Files
+    files: SeenFiles
 
 
 @dataclass(kw_only=True)
@@ -275,7 +275,7 @@ class KeptFolder:
     """A folder that is worked in again and again; `checkpoint` records it now and then while that goes on."""
 
     path: Path
-    _files: _Files
+    _files: SeenFiles
     _recorded: float = 0.0
     _cost: float = 0.0
 
@@ -325,7 +325,7 @@ def kept_folder(folder: Path, on_wait: Callable[[], None] = lambda: None) -> Ite
                 kept.record(ended=ended)
 
 
-def _remove_unrecorded(folder: Path, known: _Files, now: _Files) -> None:
+def _remove_unrecorded(folder: Path, known: SeenFiles, now: SeenFiles) -> None:
     with storage_errors(folder):
         for name, seen in now.items():
             before = known.get(name)
@@ -334,7 +334,7 @@ def _remove_unrecorded(folder: Path, known: _Files, now: _Files) -> None:
                 (folder / name).unlink(missing_ok=True)
 
 
-def _difference(known: Mapping[str, _Seen], now: Mapping[str, _Seen]) -> str:
+def _difference(known: Mapping[str, Seen], now: Mapping[str, Seen]) -> str:
     """Name the first file that differs from what was recorded, and how."""
     if known == now:
         return ""
@@ -349,12 +349,12 @@ def _difference(known: Mapping[str, _Seen], now: Mapping[str, _Seen]) -> str:
     return ""
 
 
-def _seen_in(entry: Path, known: Mapping[str, _Seen], *, hashed: bool) -> _Files:
+def _seen_in(entry: Path, known: Mapping[str, Seen], *, hashed: bool) -> SeenFiles:
     """Look at all of an entry; without `hashed`, what `stat` says the same of as before is taken to be the same.
 
     What vanishes meanwhile is not there: compilers remove temporary files, other builds damaged entries.
     """
-    files: _Files = {}
+    files: SeenFiles = {}
     with storage_errors(entry):
         for name, path, found in _walk(entry):
             if found is None:
@@ -364,8 +364,20 @@ def _seen_in(entry: Path, known: Mapping[str, _Seen], *, hashed: bool) -> _Files
             before = None if hashed else known.get(name)
             same = before is not None and state and before.state == state
             with suppress(FileNotFoundError):
-                files[name] = before if before and same else _Seen(_content(path, found), state)
+                files[name] = before if before and same else Seen(_content(path, found), state)
     return files
+
+
+def seen_in(entry: Path) -> SeenFiles:
+    """Look at a file, or all of a folder, that need not be the cache's; nothing of what is not there."""
+    return _seen_in(entry, {}, hashed=True)
+
+
+def is_as_seen(entry: Path, known: SeenFiles) -> bool:
+    """Whether a file or folder has the content that `seen_in` saw; False for what cannot be read."""
+    with suppress(StorageError):
+        return not _difference(known, _seen_in(entry, known, hashed=is_verifying()))
+    return False
 
 
 def _walk(entry: Path) -> Iterator[tuple[str, str, os.stat_result | None]]:
@@ -428,7 +440,7 @@ def _read(entry: Path) -> _Record | None:
         document: Any = json.loads(_record_of(entry).read_bytes())
         if document["form"] != FORM:
             return None
-        files = {name: _Seen(str(content), str(state)) for name, (content, state) in document["files"].items()}
+        files = {name: Seen(str(content), str(state)) for name, (content, state) in document["files"].items()}
         return _Record(place=str(document["place"]), ended=bool(document["ended"]), files=files)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None

@@ -22,7 +22,7 @@ from ortrim.parity.inputs import Case
 from ortrim.parity.measurements import HostFacts, median
 from ortrim.parity.runner import Repetition, RunnerOutput, RunRequest
 from ortrim.pipeline.executors import executor_for
-from ortrim.planning.planned import Planned, make_planned, planned_here
+from ortrim.planning.planned import Planned, planned_for, planned_here
 from ortrim.planning.request import Request
 from ortrim.report.history.points import (
     DEFAULT,
@@ -83,7 +83,7 @@ def subject_of(asked: BenchSelection, console: Console) -> BenchedModel:
 def _planned(asked: BenchSelection, console: Console) -> Planned:
     if asked.library in {"", BUILT}:
         try:
-            return make_planned(asked.request, console)
+            return planned_for(asked.request, console)
         except UsageError as error:
             if error.code != "no-such-target" or asked.library:
                 raise

@@ -23,7 +23,6 @@ from ortrim.cli.options import DEMO, HELP, profile_option, version_option
 from ortrim.cli.task import OrtrimTask
 from ortrim.cli.words import is_file_like, unknown_word
 from ortrim.errors import UsageError, bad_option
-from ortrim.planning.planned import possible_targets
 from ortrim.planning.request import Request, is_buildspec, load
 from ortrim.report.write import JSON_NAME
 
@@ -91,6 +90,8 @@ class GivenModels:
         request = replace(request, profile=profile_option(self.profile), version=version)
         if not self.in_options:
             return replace(request, spec=self._buildspec() or request.spec)
+        from ortrim.planning.planned import possible_targets  # noqa: PLC0415 - it imports onnx, as `first_spec` does
+
         require_writable(request.output)
         bare = self.first_spec()
         possible_targets(bare.loaded(), request, to_run=to_run)

@@ -8,9 +8,8 @@ from typing import Final
 from invoke.collection import Collection
 
 TASKS: Final[Mapping[tuple[str, ...], Callable[[], ModuleType]]] = {
-    ("build", "plan", "init", "verify", "report", "convert", "reduce", "prepare"): lambda: import_module(
-        "ortrim.cli.tasks.build"
-    ),
+    ("build", "plan", "verify", "report"): lambda: import_module("ortrim.cli.tasks.build"),
+    ("init", "convert", "reduce", "prepare"): lambda: import_module("ortrim.cli.tasks.models"),
     ("bundle",): lambda: import_module("ortrim.cli.tasks.bundle"),
     ("page",): lambda: import_module("ortrim.cli.tasks.page"),
     ("inspect",): lambda: import_module("ortrim.cli.tasks.inspect"),

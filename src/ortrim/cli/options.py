@@ -129,6 +129,13 @@ def container_options(
             raise bad_option("executor", executor, "choose native, container or github")
 
 
+def require_possible(executor: str, **words: str | None) -> None:
+    """Refuse options that go with `--executor github` alone. Raises `UsageError` (`bad-option`)."""
+    for option, word in words.items():
+        if word is not None and executor != "github":
+            raise bad_option(option.replace("_", "-"), word, "it goes with --executor github")
+
+
 def name_option(option: str, word: str, names: Sequence[Name], in_words: str) -> Name:
     """Return which of the names an option says. Raises `UsageError` (`bad-option`), which shows them `in_words`."""
     for name in names:

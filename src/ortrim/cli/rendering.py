@@ -12,10 +12,10 @@ from ortrim.buildspec.targets import TARGETS
 from ortrim.cli.boundary import ErrorData, as_data
 from ortrim.compiling.plan import BuildPlan, digest
 from ortrim.models.operators import RequiredOperators, parse_config
-from ortrim.pipeline.verification import gravest_failure
 from ortrim.planning.prediction import Prediction
 from ortrim.planning.request import Request
 from ortrim.platforms import platform_of
+from ortrim.report.failures import gravest_failure
 from ortrim.report.terminal import terminal_report
 from ortrim.verify.reports import VerifyReport
 

@@ -12,7 +12,7 @@ from ortrim.base.command import stream
 from ortrim.base.console import counted
 from ortrim.base.files import write_if_changed
 from ortrim.base.scripts import ISOLATED_PYTHON, environment_with
-from ortrim.compiling.plan import BuildJob, JobResult, RunnerJob, Toolchain
+from ortrim.compiling.plan import BuildJob, Toolchain
 
 CONFIGURATION: Final = "MinSizeRel"
 """The folder below `build` in which upstream's build.py configures and compiles: its `--config`."""
@@ -64,7 +64,8 @@ class ExecutionEnvironment(Protocol):
     """A place that sees a job's folders under the same names as this machine.
 
     `apart` is part of the names of its build trees, which know the programs that they were configured with; empty for
-    this machine. `reaches_stores` says whether a team's compiler cache can be reached from there.
+    this machine. `reaches_stores` says whether a team's compiler cache can be reached from there. `folders` are those
+    that a toolchain's symbolic paths mean there; None where they are this machine's.
     """
 
     @property
@@ -78,6 +79,10 @@ class ExecutionEnvironment(Protocol):
     @property
     def reaches_stores(self) -> bool:
         """Whether it has a network."""
+
+    @property
+    def folders(self) -> Mapping[str, Path] | None:
+        """What a toolchain's symbolic paths mean there."""
 
     def stream(
         self,
@@ -98,6 +103,7 @@ class Local:
     python: tuple[str, ...] = ISOLATED_PYTHON
     apart: str = ""
     reaches_stores: bool = True
+    folders: Mapping[str, Path] | None = None
 
     def stream(
         self,
@@ -148,7 +154,13 @@ class BuildInputs:
 
 
 def prepare_workspace(
-    work: Path, inputs: BuildInputs, toolchain: Toolchain, operator_config: str = "", zig: Path | None = None
+    work: Path,
+    inputs: BuildInputs,
+    toolchain: Toolchain,
+    operator_config: str = "",
+    *,
+    zig: Path | None = None,
+    place: ExecutionEnvironment = LOCAL,
 ) -> JobPaths:
     """Make the folders and small files of a job's workspace, or make them anew, and return where they are.
 
@@ -163,7 +175,7 @@ def prepare_workspace(
         config=work / "operators.config",
         runner=inputs.runner,
         hooks=work / "hooks",
-        **inputs.installed(toolchain, inputs.sdk),
+        **(inputs.installed(toolchain, inputs.sdk) if place.folders is None else place.folders),
     )
     for folder in (paths.wrappers, paths.build, paths.zig):
         folder.mkdir(parents=True, exist_ok=True)
@@ -220,32 +232,6 @@ class Parallelism:
 
     jobs: int
     reason: str
-
-
-class Executor(Protocol):
-    """A place where jobs run, with what they are built from; it says how far it is to whoever made it."""
-
-    @property
-    def parallelism(self) -> Parallelism:
-        """How many compilations run at once."""
-
-    @property
-    def log(self) -> Path:
-        """The log of the build."""
-
-    def run(self, job: BuildJob) -> JobResult:
-        """Build a job, or return what was built of it before."""
-
-    def run_runner(self, job: RunnerJob) -> Path:
-        """Compile a runner, or return what was compiled before."""
-
-    def run_beside(
-        self, toolchain: Toolchain, folder: Path, make: Callable[[JobPaths, ExecutionEnvironment], Iterable[Path]]
-    ) -> None:
-        """Have what `make` compiles with a toolchain in a folder of the cache, unless it is there.
-
-        `make` is given a workspace and where its programs run, and returns the files to be kept.
-        """
 
 
 def choose_parallelism(asked: int | None) -> Parallelism:

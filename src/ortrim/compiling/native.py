@@ -1,4 +1,4 @@
-"""The native executor: upstream's own `build.py` on this machine, what follows it, and the static library."""
+"""The executor: upstream's own `build.py`, what follows it, and the static library."""
 
 import re
 import shutil
@@ -69,12 +69,12 @@ LAUNCHERS: Final = {"C": "launch-cc", "CXX": "launch-c++"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class NativeExecutor:
-    """Builds on this machine.
+class Executor:
+    """Builds, and says how far it is to whoever made it.
 
-    Results lie in the user's cache by the job's digest. The log is written to `log` meanwhile. For measurements,
-    `pruned=False` compiles every file as upstream does, and `cached=False` leaves the compiler cache alone; neither
-    changes the library.
+    Results lie in the user's cache by the job's digest. The log is written to `log` meanwhile. `place` opens where a
+    toolchain's programs run, once there is something to compile. For measurements, `pruned=False` compiles every file
+    as upstream does, and `cached=False` leaves the compiler cache alone; neither changes the library.
     """
 
     inputs: BuildInputs
@@ -84,10 +84,13 @@ class NativeExecutor:
     on_note: Callable[[str], None]
     pruned: bool = True
     cached: bool = True
-    place: ExecutionEnvironment = LOCAL
+    place: Callable[[Toolchain, Callable[[str], None]], ExecutionEnvironment] = lambda *_: LOCAL
 
     def run(self, job: BuildJob) -> JobResult:
-        """Build a job, or return what was built of it before; see `Executor.run`."""
+        """Build a job, or return what was built of it before.
+
+        Raises `BuildError` when compiling or linking fails, `ToolError` when the place lacks something.
+        """
         folder = finished_build(job)
         with cached(folder, self._say_that_it_waits) as destination:
             if destination:
@@ -95,7 +98,7 @@ class NativeExecutor:
                 with self.on_tree(job) as selective:
                     outcome, units = selective.compile_needed() if self.pruned else (selective.compile_all(), None)
                     require_success(job, selective.without_unreached(outcome), self.log)
-                    self._complete(job, selective.upstream.paths)
+                    self._complete(job, selective.upstream)
                     collect(job, selective.upstream.paths, destination, self.log)
                     seconds = time.monotonic() - started
                     facts = BuildFacts(
@@ -111,7 +114,7 @@ class NativeExecutor:
         return result_of(folder)
 
     def run_runner(self, job: RunnerJob) -> Path:
-        """Compile a runner, or return what was compiled before; see `Executor.run_runner`."""
+        """Compile a runner, or return what was compiled before. Raises as `run` does."""
         runner = finished_runner(job)
         self.run_beside(job.toolchain, runner.parent, lambda paths, place: _compile_runner(job, paths, place))
         return runner
@@ -119,13 +122,17 @@ class NativeExecutor:
     def run_beside(
         self, toolchain: Toolchain, folder: Path, make: Callable[[JobPaths, ExecutionEnvironment], Iterable[Path]]
     ) -> None:
-        """Have in `folder` what `make` compiles, unless it is there; see `Executor.run_beside`."""
+        """Have in a folder of the cache what `make` compiles with a toolchain, unless it is there.
+
+        `make` is given a workspace, and the place where its programs run, and returns the files to be kept. Raises as
+        `run` does, and what `make` raises.
+        """
         with cached(folder) as destination:
             if destination:
                 # Not in the system's temporary folder, from which programs may not be allowed to run.
-                work = destination / "work"
+                work, place = destination / "work", self.place(toolchain, self.on_note)
                 with shared_zig(toolchain) as zig:
-                    made = tuple(make(prepare_workspace(work, self.inputs, toolchain, zig=zig), self.place))
+                    made = tuple(make(prepare_workspace(work, self.inputs, toolchain, zig=zig, place=place), place))
                 for file in made:
                     file.rename(destination / file.name)
                 shutil.rmtree(work)
@@ -133,28 +140,34 @@ class NativeExecutor:
     @contextmanager
     def on_tree(self, job: BuildJob) -> Iterator[SelectiveBuild]:
         """Hold the build tree of a job, alone, ready to compile in; it survives an interruption and is kept."""
+        place = self.place(job.toolchain, self.on_note)
         require_past(self.inputs.sources, self.inputs.tools)
-        with build_tree(job, self._say_that_it_waits, self.place.apart, self.on_note) as tree:
+        with build_tree(job, self._say_that_it_waits, place.apart, self.on_note) as tree:
             empty_unless_made_of(tree.path, self.inputs.sources, self.inputs.tools)
             if not (tree.path / "out").exists():
                 require_space(tree.path, TREE_BYTES, "building")
             with own_zig(tree.path, job.toolchain):
-                paths = prepare_workspace(tree.path, self.inputs, job.toolchain, job.operator_config)
+                paths = prepare_workspace(tree.path, self.inputs, job.toolchain, job.operator_config, place=place)
                 if not (paths.configured / CONFIGURED).exists():
                     require_known(job, paths.sources / "onnxruntime", paths.tools)
                 forget_unreached(paths, job)
-                with self._compiler_cache(paths) as cache:
-                    yield self._selective(job, paths, cache, tree)
+                with self._compiler_cache(paths, place) as cache:
+                    yield self._selective(job, paths, cache, tree, place)
 
-    def _complete(self, job: BuildJob, paths: JobPaths) -> None:
+    def _complete(self, job: BuildJob, upstream: Upstream) -> None:
         """Do what follows the link."""
-        finish(job, paths, self.place)
-        self.inputs.finish(job, paths)
+        finish(job, upstream.paths, upstream.place)
+        self.inputs.finish(job, upstream.paths)
         if job.linkage == "static" and job.toolchain.kind == "zig":
-            write_static_library(job, paths, self.place)
+            write_static_library(job, upstream.paths, upstream.place)
 
     def _selective(
-        self, job: BuildJob, paths: JobPaths, cache: CompilerCache | None, tree: KeptFolder
+        self,
+        job: BuildJob,
+        paths: JobPaths,
+        cache: CompilerCache | None,
+        tree: KeptFolder,
+        place: ExecutionEnvironment,
     ) -> SelectiveBuild:
         def on_step(done: int, total: int, item: str, /) -> None:
             self.on_progress(done, total, item)
@@ -174,16 +187,18 @@ class NativeExecutor:
             environment=job_environment(paths, job.toolchain) | dict(cache.environment if cache else {}),
             log=self.log,
             on_progress=on_step,
-            place=self.place,
+            place=place,
         )
         return SelectiveBuild(job=job, upstream=upstream, cache=cache, on_note=self.on_note)
 
-    def _compiler_cache(self, paths: JobPaths) -> AbstractContextManager[CompilerCache | None]:
+    def _compiler_cache(
+        self, paths: JobPaths, place: ExecutionEnvironment
+    ) -> AbstractContextManager[CompilerCache | None]:
         if not self.cached:
             return nullcontext()
         bases = (paths.build.parent, paths.sources, paths.tools)
-        stores = self.place.reaches_stores
-        return compiler_cache(paths.tools / "bin", cache_folder("compiler"), bases, self.on_note, stores=stores)
+        tools, kept = paths.tools / "bin", cache_folder("compiler")
+        return compiler_cache(tools, kept, bases, self.on_note, stores=place.reaches_stores)
 
     def _say_that_it_waits(self) -> None:
         self.on_note("waits for another build that uses the same folder")

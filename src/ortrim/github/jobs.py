@@ -37,10 +37,11 @@ from ortrim.pipeline.building import build, verify_again
 from ortrim.pipeline.executors import native_executor
 from ortrim.pipeline.packaging import PackageGroup, groups
 from ortrim.pipeline.transfer import export_compiled, import_compiled
-from ortrim.pipeline.verification import HARNESS, gravest_failure
-from ortrim.planning.planned import Planned, make_planned, target_folder
+from ortrim.pipeline.verification import HARNESS
+from ortrim.planning.planned import Planned, planned_for, target_folder
 from ortrim.planning.request import Request
 from ortrim.platforms import Platform, platform_of
+from ortrim.report.failures import gravest_failure
 from ortrim.sources.commits import git
 from ortrim.verify.reports import VerifyReport
 
@@ -172,7 +173,7 @@ def plan_run(inputs: WorkflowInputs, console: Console) -> tuple[BuildPlan, str]:
     """Return the plan of a run and the text from which its jobs make it again: what came along, or its buildspec's."""
     if inputs.plan:
         return plan_again(inputs.plan, console)[0], inputs.plan
-    planned = make_planned(_request(inputs, inputs.target), console)
+    planned = planned_for(_request(inputs, inputs.target), console)
     return planned.plan, encode(
         planned.given, remote_payload(planned.plan, planned.plan.targets), MOST_OUTPUT_CHARACTERS
     )
@@ -199,14 +200,15 @@ def deliver_compiled(
     pass, or that is worse than the accepted build, says so. Raises what importing, packaging and verifying raise.
     """
     request = _request(inputs, identifiers)
-    planned = make_planned(request, console)
+    planned = planned_for(request, console, to_run=True)
     import_compiled(planned.plan.targets, source)
-    reports = build(request, console)
+    reports = build(request, console, planned)
     hand_over(planned, destination, checked_out_commit(Path()), UNFINISHED)
     if ON_PHONE in identifiers.split(","):
         on_phone = _request(inputs, ON_PHONE, devices=("adb",))
-        reports = (*reports, *verify_again(on_phone, console))
-        add_reports(make_planned(on_phone, console), destination, MARK)
+        phoned = planned_for(on_phone, console, to_run=True)
+        reports = (*reports, *verify_again(on_phone, console, phoned))
+        add_reports(phoned, destination, MARK)
     failure = gravest_failure(reports) or regression_of(check_reports(Path(inputs.spec), reports))
     mark_delivery(destination, failure.code if failure else "")
     return reports
@@ -278,9 +280,9 @@ def compile_app(inputs: WorkflowInputs, source: Path, console: Console) -> tuple
     with what a device says before it is asked for anything, and what importing and packaging raise.
     """
     request = _farmed_request(inputs)
-    planned = make_planned(request, console)
+    planned = planned_for(request, console, to_run=True)
     import_compiled(planned.plan.targets, source)
-    for report in verify_again(request, console):
+    for report in verify_again(request, console, planned):
         _require_app_alone_missing(report)
     folders = tuple(target_folder(planned, target) / HARNESS for target in planned.plan.targets)
     for folder in folders:
@@ -299,9 +301,9 @@ def verify_on_farms(
     Raises what importing, packaging and verifying raise; what a device ended with is in its report.
     """
     request = _farmed_request(inputs)
-    planned = make_planned(request, console)
+    planned = planned_for(request, console, to_run=True)
     import_compiled(planned.plan.targets, source)
-    reports = verify_again(request, console)
+    reports = verify_again(request, console, planned)
     with storage_errors(destination):
         destination.mkdir(parents=True, exist_ok=True)
     add_reports(planned, destination, FARMED_MARK)

@@ -47,7 +47,7 @@ from ortrim.github.repositories import choose_ref, look_at
 from ortrim.github.runs import cancel_run, get_run, latest_runs, require_own_run
 from ortrim.package.manifest import WORKFLOW
 from ortrim.pipeline.building import build, check_first, to_compile
-from ortrim.planning.planned import Planned, make_planned
+from ortrim.planning.planned import Planned, planned_for
 from ortrim.planning.request import Request
 from ortrim.verify.reports import VerifyReport
 
@@ -65,7 +65,7 @@ def build_on_github(
     """
     require_writable(request.output)
     here = replace(request, elsewhere=True, on_macs=True)
-    planned = make_planned(here, console, to_run=True)
+    planned = planned_for(here, console, to_run=True)
     missing = to_compile(planned, here)
     if missing:
         check_first(planned, missing, here, console)
@@ -214,7 +214,7 @@ def _forget_deleted(connection: Connection, kept: Kept) -> None:
 
 def _with_record(watch: Watch, run: Run, kept: Kept, output: Path) -> Attached:
     request = request_of(kept.record.asked, output)
-    planned = make_planned(request, watch.console, to_run=True)
+    planned = planned_for(request, watch.console, to_run=True)
     there = tuple(_targets_of(planned, kept))
     missing = tuple(target for target in to_compile(planned, request) if target in there)
     if missing:

@@ -15,7 +15,7 @@ from ortrim.base.console import Console, counted
 from ortrim.base.files import storage_errors, write_atomically
 from ortrim.base.http import Mirrors, mirrored
 from ortrim.base.json import from_json, to_json
-from ortrim.compiling.native import NativeExecutor, finish, require_success
+from ortrim.compiling.native import Executor, finish, require_success
 from ortrim.compiling.plan import BuildJob, CompiledUnits
 from ortrim.compiling.size.library import differences, differs_in_order_alone, differs_in_what_was_not_written
 from ortrim.compiling.translation_units import UnitIndex, render_index
@@ -40,7 +40,7 @@ from ortrim.pins.runtime import (
 from ortrim.pins.shipped import shipped_text, writable_pins_folder
 from ortrim.pipeline.building import build
 from ortrim.pipeline.executors import executor_for
-from ortrim.planning.planned import make_planned
+from ortrim.planning.planned import planned_for
 from ortrim.planning.planner import with_arguments
 from ortrim.planning.request import Request
 from ortrim.report.figures import escaped, table
@@ -416,7 +416,7 @@ class IndexMade:
 
 def make_unit_index(request: Request, console: Console) -> tuple[IndexMade, ...]:
     """Build each target in full, write its index, and check that a pruned library of the buildspec is the same."""
-    planned = make_planned(request, console)
+    planned = planned_for(request, console)
     made = []
     for target in planned.plan.targets:
         with console.step(f"index {target.job.target.identifier}") as step:
@@ -432,14 +432,14 @@ def make_unit_index(request: Request, console: Console) -> tuple[IndexMade, ...]
     return tuple(made)
 
 
-def _full_index(executor: NativeExecutor, job: BuildJob) -> UnitIndex:
+def _full_index(executor: Executor, job: BuildJob) -> UnitIndex:
     """Compile all operators with all types: what they need is what any fewer of them can need."""
     with executor.on_tree(job) as selective:
         require_success(job, selective.compile_all(), executor.log)
         return selective.index()
 
 
-def _proved(executor: NativeExecutor, job: BuildJob, index: UnitIndex) -> tuple[CompiledUnits, bool]:
+def _proved(executor: Executor, job: BuildJob, index: UnitIndex) -> tuple[CompiledUnits, bool]:
     """Link the job's library from all and from selected units; whether only the linker's own tables differ."""
     library, library_map = (executor.log.parent / name for name in ("unpruned.so", "unpruned.map"))
     with executor.on_tree(job) as selective:

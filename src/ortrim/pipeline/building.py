@@ -1,6 +1,7 @@
 """The second half: from a plan to verified packages, one after the other."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from ortrim.base.cache import cache_damages, cache_folder, is_kept
@@ -9,14 +10,16 @@ from ortrim.base.files import require_space, require_writable
 from ortrim.compiling.native import TREE_BYTES
 from ortrim.compiling.plan import JobResult, PlannedTarget
 from ortrim.compiling.trees import finished_build, result_of
-from ortrim.errors import VerifyError
-from ortrim.pipeline.executors import builder_for, compiled_before
+from ortrim.errors import Diagnostic, VerifyError
+from ortrim.pipeline.executors import compiled_before, executor_for
+from ortrim.pipeline.finished import nothing_changed, remember_finished
 from ortrim.pipeline.packaging import PackageGroup, Results, groups, packaged
 from ortrim.pipeline.recording import record_build
 from ortrim.pipeline.transfer import is_compiled
 from ortrim.pipeline.verification import Packaged, make_references, verify
 from ortrim.planning.devices import answers, require_ready
-from ortrim.planning.planned import Planned, make_planned, target_folder
+from ortrim.planning.inputs import inputs_of
+from ortrim.planning.planned import Planned, planned_for, target_folder, with_compilers
 from ortrim.planning.prediction import Prediction, predictions, remember, require_reachable
 from ortrim.planning.preparing import write_steps
 from ortrim.planning.request import Request
@@ -31,7 +34,7 @@ def build(request: Request, console: Console, planned: Planned | None = None) ->
     reports; a missed budget or a device that fails is not raised here, so that every target gets its report.
     """
     require_writable(request.output)
-    planned = planned or make_planned(request, console, to_run=True)
+    planned = planned or planned_for(request, console, to_run=True)
     before = [
         (group, [_finished(planned, target, request, console.note) for target in group.targets])
         for group in groups(planned.plan)
@@ -49,6 +52,10 @@ def build(request: Request, console: Console, planned: Planned | None = None) ->
             results.append(_build(planned, target, request, console))  # noqa: PERF401 - hours, one after the other
         for report, each in zip(found, packaged(planned, group, tuple(results), request, console), strict=True):
             reports.append(report or _verify(planned, each, request, console))
+    every = [target for group, _ in before for target in group.targets]
+    with suppress(Diagnostic):  # Then the next run looks closer.
+        if all(_finished(planned, target, request, lambda _: None) for target in every):
+            remember_finished(planned.inputs, request, [target.job.target.identifier for target in every])
     return tuple(reports)
 
 
@@ -88,13 +95,14 @@ def to_compile(planned: Planned, request: Request) -> tuple[PlannedTarget, ...]:
     return tuple(target for group in unfinished for target in group.targets if not is_compiled(target))
 
 
-def verify_again(request: Request, console: Console) -> tuple[VerifyReport, ...]:
+def verify_again(request: Request, console: Console, planned: Planned | None = None) -> tuple[VerifyReport, ...]:
     """Measure what was built before, here or elsewhere, once more and write its reports anew.
 
     Raises `VerifyError` (`not-built`, `no-device`) and `UsageError` for devices that are none.
     """
     require_writable(request.output)
-    planned, built = _built_before(replace(request, elsewhere=True), console)
+    request = replace(request, elsewhere=True)
+    planned, built = (planned, _results(planned)) if planned else _built_before(request, console)
     make_references(planned, request, console)
     return tuple(
         _verify(planned, each, request, console)
@@ -107,16 +115,17 @@ def _built_before(request: Request, console: Console) -> tuple[Planned, list[tup
     """Return the plan of what was built before and its results: as this machine plans it, or else as GitHub's do.
 
     They differ in compilers, since GitHub's machines and containers have NDKs and an Xcode that this one may lack.
-    Raises `VerifyError` `not-built`.
     """
-    planned = make_planned(request, console, to_run=True)
+    planned = planned_for(request, console, to_run=True)
+    inputs = planned.inputs
     try:
         return planned, _results(planned)
     except VerifyError:
-        there = make_planned(replace(request, on_macs=True), console, to_run=True)
-        if there.plan == planned.plan:
+        there = inputs_of(inputs.loaded, inputs.targets, replace(request, on_macs=True))
+        if there.toolchains == inputs.toolchains:
             raise
-        return there, _results(there)
+        planned = with_compilers(planned, there, request.output)
+        return planned, _results(planned)
 
 
 def _results(planned: Planned) -> list[tuple[PackageGroup, Results]]:
@@ -124,12 +133,6 @@ def _results(planned: Planned) -> list[tuple[PackageGroup, Results]]:
         (group, tuple(compiled_before(target, group.assembly) for target in group.targets))
         for group in groups(planned.plan)
     ]
-
-
-def reports_of(request: Request, console: Console) -> tuple[VerifyReport, ...]:
-    """Return the reports of what was built before. Raises as `read_report` does."""
-    planned = make_planned(request, console)
-    return tuple(read_report(target_folder(planned, target) / JSON_NAME) for target in planned.plan.targets)
 
 
 def _finished(
@@ -148,7 +151,7 @@ def _finished(
         return None
     if not ((folder / report.package).is_file() and answers(report, target.job.target, request, target.job.cpu)):
         return None
-    say(f"{identifier}: nothing has changed since {folder / JSON_NAME} was written")
+    say(nothing_changed(identifier, folder / JSON_NAME))
     return report
 
 
@@ -159,7 +162,7 @@ def _build(planned: Planned, target: PlannedTarget, request: Request, console: C
         if is_kept(done):
             step.skip("built before")
             return result_of(done)
-        executor = builder_for(planned, target, request, step)
+        executor = executor_for(planned, target, request, step)
         step.note(f"{executor.parallelism.jobs} at a time ({executor.parallelism.reason}); log: {executor.log}")
         step.progress(0, 0, "tools and configuration")
         result = executor.run(job)

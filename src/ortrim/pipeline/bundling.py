@@ -22,9 +22,9 @@ from ortrim.models.full_runtime import DISTRIBUTION, converter_python, runtime_e
 from ortrim.models.prepare import bundled_model
 from ortrim.pins.runtime import OPTIONAL, CommitPin, ComponentPin, RuntimePins, exact_version, runtime_pins
 from ortrim.pins.shipped import step_requirements, tool_requirements
-from ortrim.planning.planned import host_target
+from ortrim.planning.inputs import host_target
+from ortrim.planning.models import prepared_models
 from ortrim.planning.planner import select_targets
-from ortrim.planning.request import prepared_models
 from ortrim.platforms import platform_of
 from ortrim.sources.archives import bundled_archive, declared_components, fetch_archives, read_dependencies
 from ortrim.sources.commits import bundled_commit, pack_commit

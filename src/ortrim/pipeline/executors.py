@@ -1,14 +1,15 @@
 """What builds a target, where the request says: on this machine itself, or in a container of it."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from ortrim.base.cache import is_kept
 from ortrim.base.console import Step
 from ortrim.base.files import shipped_folder
 from ortrim.base.scripts import packages_folder
-from ortrim.compiling.containers.executor import ContainerExecutor
-from ortrim.compiling.execution import BuildInputs, Executor, choose_parallelism
-from ortrim.compiling.native import NativeExecutor
+from ortrim.compiling.containers.executor import places_in_containers
+from ortrim.compiling.execution import BuildInputs, choose_parallelism
+from ortrim.compiling.native import Executor
 from ortrim.compiling.plan import AssemblyJob, BuildJob, JobResult, PlannedTarget
 from ortrim.compiling.trees import finished_build, result_of
 from ortrim.errors import VerifyError
@@ -20,28 +21,22 @@ from ortrim.platforms import Platform, platform_of
 from ortrim.sources.sources import sound_sources
 
 
-def builder_for(planned: Planned, target: PlannedTarget, request: Request, step: Step) -> Executor:
+def executor_for(planned: Planned, target: PlannedTarget, request: Request, step: Step) -> Executor:
     """Return what builds a target where the request says, telling `step` how far it is."""
-    native = executor_for(planned, target, request, step)
-    if request.container is None:
-        return native
-    images = platform_of(target.job.target).images()
-    return ContainerExecutor(native=native, options=request.container, images=images)
-
-
-def executor_for(planned: Planned, target: PlannedTarget, request: Request, step: Step) -> NativeExecutor:
-    """Return what builds a target on this machine itself, telling `step` how far it is."""
     log = target_folder(planned, target) / "build.log"
     sources = sound_sources(planned.sources, step.note)
     platform = platform_of(target.job.target)
-    return native_executor(sources, log, step, platform, jobs=request.jobs, ndk=request.ndk)
+    native = native_executor(sources, log, step, platform, jobs=request.jobs, ndk=request.ndk)
+    if request.container is None:
+        return native
+    return replace(native, place=places_in_containers(request.container, platform.images()))
 
 
 def native_executor(
     sources: Path, log: Path, step: Step, platform: Platform, *, jobs: int | None = None, ndk: Path | None = None
-) -> NativeExecutor:
+) -> Executor:
     """Return what builds for a platform on this machine itself; without `jobs`, as many at once as it can bear."""
-    return NativeExecutor(
+    return Executor(
         inputs=build_inputs(sources, platform, ndk),
         log=log.absolute(),
         parallelism=choose_parallelism(jobs),

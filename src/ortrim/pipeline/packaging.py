@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 from ortrim.base.console import Console
 from ortrim.base.scripts import packages_folder
-from ortrim.compiling.execution import Executor
+from ortrim.compiling.native import Executor
 from ortrim.compiling.plan import AssemblyJob, BuildJob, BuildPlan, JobResult, PlannedTarget
 from ortrim.compiling.toolchains import LLVM, RUNTIME_LICENCES, libcxx_version
 from ortrim.package.manifest import ComponentLicence, PackageInputs
 from ortrim.pins.shipped import tool_requirements
-from ortrim.pipeline.executors import builder_for
+from ortrim.pipeline.executors import executor_for
 from ortrim.pipeline.verification import Packaged
 from ortrim.planning.planned import Planned, target_folder
 from ortrim.planning.request import Request
@@ -106,7 +106,7 @@ def packaged(
     deliveries = _delivered(planned, group, results, request, console)
     for target, result, delivery in zip(group.targets, results, deliveries, strict=True):
         with console.step("compile the runner") as step:
-            runner = builder_for(planned, target, request, step).run_runner(target.runner)
+            runner = executor_for(planned, target, request, step).run_runner(target.runner)
         yield Packaged(target=target, result=result, delivery=delivery, runner=runner)
 
 
@@ -120,7 +120,7 @@ def _delivered(
     with console.step(f"package {heading}") as step:
 
         def executor_of(job: BuildJob) -> Executor:
-            return builder_for(planned, targets[job.target.identifier], request, step)
+            return executor_for(planned, targets[job.target.identifier], request, step)
 
         packaging = Packaging(
             parts=tuple(

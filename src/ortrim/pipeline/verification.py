@@ -5,7 +5,7 @@
 - iPhones on this Mac's cable: the app that runs there is made of what is to be verified, and compiled by Xcode.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -21,18 +21,15 @@ from ortrim.devices.harness_gradle import job_apks
 from ortrim.devices.harness_xcode import job_app
 from ortrim.devices.host import Host
 from ortrim.devices.names import DeviceName, FarmKind, is_farm
-from ortrim.errors import BinaryError, BudgetMissed, Diagnostic, DiagnosticGroup, Inconclusive, ParityError
-from ortrim.parity.measurements import Comparison, Verdict
+from ortrim.errors import BudgetMissed, DiagnosticGroup
 from ortrim.planning.conversions import changed_outputs, subject_of, with_draws_given
 from ortrim.planning.devices import devices_of, open_device
 from ortrim.planning.planned import Planned, target_folder
 from ortrim.planning.request import Request
 from ortrim.platforms import platform_of
-from ortrim.report.summary import coverage_text, unproved_models
-from ortrim.verify.gates import BUDGET_GATE, gate_hint
-from ortrim.verify.judge import diagnostic_of
+from ortrim.report.summary import coverage_text
 from ortrim.verify.measure import device_folder, in_turn
-from ortrim.verify.reports import NOT_FOR_DEVICE, DeviceFailure, DeviceReport, VerifyReport
+from ortrim.verify.reports import VerifyReport
 from ortrim.verify.verification import Delivery, Identity, ModelUnderTest, Task, verify_target
 
 HARNESS: Final = "harness"
@@ -192,119 +189,3 @@ def _subjects(planned: Planned, target: Target, step: Step) -> tuple[ModelUnderT
         subject = subject_of(prepared, converted, spec, plan.session, cases, runtime=models.runtime)
         subjects.append(with_draws_given(subject, models.runtime))
     return tuple(subjects)
-
-
-Reports = tuple[VerifyReport, ...]
-
-
-def gravest_failure(reports: Reports) -> Diagnostic | None:
-    """Return the gravest failures in the reports, None without any.
-
-    Bad libraries are gravest; then devices that could not finish, after which nobody knows the rest; then lost parity;
-    then missed budgets; then what could not be judged.
-    """
-    for find in (_bad_libraries, _failed_devices, _lost_parity, _missed_budgets, _unproved):
-        if failures := find(reports):
-            return failures[0] if len(failures) == 1 else DiagnosticGroup(tuple(failures))
-    return None
-
-
-def _bad_libraries(reports: Reports) -> list[Diagnostic]:
-    """Return the gates that failed, but for that of budgets, which `_missed_budgets` tells target by target."""
-    return [
-        BinaryError("gate-failed", f"{gate.name}: {gate.detail}", where=report.target, hint=gate_hint(gate))
-        for report in reports
-        for gate in report.gates
-        if gate.verdict is Verdict.FAIL and gate.name != BUDGET_GATE
-    ]
-
-
-def _failed_devices(reports: Reports) -> list[Diagnostic]:
-    """Return the failures of devices and of models, of the class of the first; those of others are in the reports.
-
-    That one of several targets is not for a device is no failure when another one was.
-    """
-    used = {device.device for _, device in _devices(reports) if not _is_for_another(device.failure)}
-    failures = [
-        failure
-        for _, device in _devices(reports)
-        for failure in (*filter(None, (device.failure,)), *device.failed_models)
-    ]
-    found = [diagnostic_of(each) for each in failures if not (_is_for_another(each) and each.where in used)]
-    return [diagnostic for diagnostic in found if diagnostic.exit_code == found[0].exit_code]
-
-
-def _is_for_another(failure: DeviceFailure | None) -> bool:
-    return failure is not None and failure.code == NOT_FOR_DEVICE
-
-
-def _lost_parity(reports: Reports) -> list[Diagnostic]:
-    hint = "report.html shows every output; if the difference is acceptable, say so in the model's tolerances"
-    return [
-        ParityError(
-            "parity-lost",
-            f"output {output.output} of case {output.case} differs from the full runtime's",
-            where=f"{report.target} on {device.device}, model {output.model}",
-            why=output.reason,
-            hint=hint,
-        )
-        for report, device in _devices(reports)
-        for output in device.parity
-        if output.verdict is Verdict.FAIL
-    ]
-
-
-def _unproved(reports: Reports) -> list[Diagnostic]:
-    hint = 'give the model cases whose outputs depend on the input; expect = "empty" says that there are none'
-    return [
-        Inconclusive("parity-inconclusive", text, where=report.target, hint=hint)
-        for report in reports
-        if report.verdict is Verdict.INCONCLUSIVE
-        for text in unproved_models(report)
-    ]
-
-
-def _missed_budgets(reports: Reports) -> list[Diagnostic]:
-    of_libraries = [_missed(line, report.target) for report in reports for line in report.comparisons]
-    of_models = [
-        _missed(line, f"{report.target} on {device.device}, model {line.model}")
-        for report, device in _devices(reports)
-        for line in device.comparisons
-    ]
-    return [missed for missed in (*of_libraries, *of_models) if missed]
-
-
-def _missed(line: Comparison, where: str) -> Diagnostic | None:
-    if line.verdict is not Verdict.FAIL:
-        return None
-    measured = line.ratio if line.budget_is_ratio else line.ours
-    return BudgetMissed(
-        "budget-missed",
-        f"{line.measure} is over its budget",
-        where=where,
-        why=f"measured {_amount(line, measured)}, budget {_amount(line, line.budget)}",
-        hint="report.html shows the details; reduce it, or change the budget in the buildspec",
-    )
-
-
-def _devices(reports: Reports) -> Iterator[tuple[VerifyReport, DeviceReport]]:
-    for report in reports:
-        for device in report.devices:
-            yield report, device
-
-
-def _amount(line: Comparison, value: float | None) -> str:
-    """Write a measurement or a budget with its unit; nothing was measured when it is None."""
-    if value is None:
-        return "nothing"
-    if line.budget_is_ratio:
-        return f"{value:.1%} of the baseline's"
-    match line.unit:
-        case "bytes":
-            return f"{value:,.0f} bytes"
-        case "ms":
-            return f"{value:.4g} ms"
-        case "runs":
-            return f"{value:g} runs"
-        case "instructions":
-            return f"{value:,.0f} instructions"

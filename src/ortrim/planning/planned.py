@@ -1,55 +1,75 @@
-"""From a buildspec to a plan, with the models converted, the cases made and the sources known."""
+"""From a request to a plan, with the models converted, the cases made and the sources known; and the plan written down.
+
+What is written is read again as long as its inputs are the same. What is read decides nothing that is run: compilers,
+arguments and scripts are decided again from it, which takes no time, and have to be what was written.
+"""
 
 import hashlib
-import platform
-from collections.abc import Callable, Iterable, Mapping
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from importlib.metadata import version as installed_version
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 from ortrim import binaries, sources
 from ortrim import compiling as build
 from ortrim.base.build_bundle import site_bundle
+from ortrim.base.cache import SeenFiles, seen_in
 from ortrim.base.console import Console
-from ortrim.base.files import code_digest, shipped_folder
-from ortrim.base.json import to_canonical_json
+from ortrim.base.files import code_digest, shipped_folder, storage_errors, write_atomically
+from ortrim.base.json import from_json, to_canonical_json, to_json
 from ortrim.buildspec.buildspec import BuildSpec, LoadedSpec, ModelSpec, TargetSpec, session_of, settings_of
-from ortrim.buildspec.targets import CPUS, TARGETS, Target
+from ortrim.buildspec.targets import CPUS, TARGETS
 from ortrim.compiling import containers
 from ortrim.compiling.dead_kernels import unused_types
 from ortrim.compiling.plan import BuildPlan, PlannedModel, PlannedTarget, Toolchain, digest
 from ortrim.compiling.upstream_arguments import optional_sources
-from ortrim.errors import ToolError
+from ortrim.errors import Diagnostic, StorageError, VerifyError
 from ortrim.models.graph_facts import STRING_NORMALIZER, locale_of, node_facts
-from ortrim.models.hot_operators import hot_file, read_hot, required_of
+from ortrim.models.hot_operators import hot_file, required_of
 from ortrim.models.onnx_files import read_onnx
 from ortrim.models.operators import NCHWC
 from ortrim.models.ort_format import read_uses
+from ortrim.models.prepare import StoredModel, read_facts
 from ortrim.models.refusals import LOCALE_HINT
 from ortrim.parity.inputs import Case
 from ortrim.parity.reference import cases_made
 from ortrim.pins.runtime import SourcePin
 from ortrim.pins.shipped import image_pins, tool_versions
+from ortrim.planning import inputs as made_from
 from ortrim.planning.devices import require_devices
-from ortrim.planning.planner import AVX512, Contents, PlanInput, make_plan, select_targets
-from ortrim.planning.request import Models, Request, converted_models, load
+from ortrim.planning.inputs import (
+    Inputs,
+    Latest,
+    files_of,
+    inputs_of,
+    keep_latest,
+    latest_of,
+    not_built,
+    plan_folder,
+    require_host,
+    targets_of,
+    toolchains_of,
+    with_defaults,
+)
+from ortrim.planning.models import Models, converted_models
+from ortrim.planning.planner import AVX512, Contents, PlanInput, make_plan
+from ortrim.planning.request import Request, load
 from ortrim.platforms import by_platform, platform_of
 from ortrim.platforms.android import jni
 from ortrim.platforms.apple import zig_toolchain
-from ortrim.platforms.platform import Compilation
-from ortrim.sources.sources import SourceTree, fetch_sources
+from ortrim.sources.sources import AUTO_ORDER, SourceTree, fetch_sources
 
-HOSTS: Final = {
-    ("Linux", "x86_64"): "linux-x64", ("Linux", "aarch64"): "linux-arm64",
-    ("Darwin", "arm64"): "macos-arm64", ("Darwin", "x86_64"): "macos-x86_64",
-}  # fmt: skip
+PLAN: Final = "plan.json"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Planned:
     """A plan and what it was made from; `cases` are those of each model, in the models' order."""
 
+    inputs: Inputs
     given: PlanInput
     models: Models
     cases: tuple[tuple[Case, ...], ...]
@@ -63,46 +83,28 @@ def target_folder(planned: Planned, target: PlannedTarget) -> Path:
     return planned.folder / target.job.target.identifier
 
 
-def host_target() -> Target | None:
-    """Return the target that runs on this machine; None where none does, as on Windows."""
-    return TARGETS.get(HOSTS.get((platform.system(), platform.machine()), ""))
-
-
-def require_host() -> Target:
-    """Return the target that runs on this machine; raises `ToolError` `unsupported-host`."""
-    if (host := host_target()) is not None:
-        return host
-    what = "this machine can neither compile nor run a library"
-    here = f"{platform.system()} on {platform.machine()}"
-    why = f"it is {here}; ortrim does that on Linux for x86-64 and arm64, and on Macs"
-    hint = "let GitHub compile: invoke build --executor github --target NAME"
-    subsystem = "; or use the Windows Subsystem for Linux" if platform.system() == "Windows" else ""
-    raise ToolError("unsupported-host", what, why=why, hint=hint + subsystem)
-
-
-def make_planned(request: Request, console: Console, *, to_run: bool = False) -> Planned:
-    """Decide everything that `request` comes to; nothing is compiled.
+def planned_for(request: Request, console: Console, *, to_run: bool = False) -> Planned:
+    """Read the plan of what is asked for, or make and write it.
 
     What can be refused without work is refused first: targets that do not exist or, when the result is `to_run`
     here, have no compiler, no image to compile in or no device, and devices that do not exist; then cases that do not
     fit the models.
     """
-    return planned_of(load(request), request, console, to_run=to_run)
+    return make_planned(looked_at(request, console, to_run=to_run), request, console)
 
 
-def planned_of(loaded: LoadedSpec, request: Request, console: Console, *, to_run: bool = False) -> Planned:
-    """Decide the same for a buildspec that is loaded already. Raises as `make_planned` does."""
+def looked_at(request: Request, console: Console, *, to_run: bool = False) -> Inputs:
+    """Return what a plan is decided from, or refuse what needs no look at a model to be refused."""
+    loaded = load(request)
     for note in loaded.notes:
         console.note(note)
-    targets = possible_targets(loaded, request, to_run=to_run, note=console.note)
-    hot = read_hot(hot_file(loaded.file))
-    toolchains = toolchains_of(loaded.spec, targets, request)
-    for each, own in by_platform(targets, lambda target: TARGETS[target.id]):
+    inputs = inputs_of(loaded, possible_targets(loaded, request, to_run=to_run, note=console.note), request)
+    for each, own in by_platform(inputs.targets, lambda target: TARGETS[target.id]):
         for warning in each.warnings(loaded.spec, own, request):
             console.warn(warning)
     if to_run and request.container is not None:
-        _require_images(toolchains)
-    return _planned(loaded, targets, request, console, toolchains=toolchains, hot=hot)
+        _require_images(inputs.toolchains)
+    return inputs
 
 
 def possible_targets(
@@ -110,10 +112,10 @@ def possible_targets(
 ) -> tuple[TargetSpec, ...]:
     """Return the targets of a request, or refuse what needs no look at a model to be refused.
 
-    Raises as `make_planned` does for targets, devices and tools.
+    Raises as `planned_for` does for targets, devices and tools.
     """
-    host = require_host() if to_run and not request.elsewhere else host_target()
-    targets = _with_defaults(loaded.spec, select_targets(loaded.spec, request.target, host, note))
+    host = require_host() if to_run and not request.elsewhere else made_from.host_target()
+    targets = targets_of(loaded, request, note)
     if (bundle := site_bundle()) is not None:
         bundle.require(loaded.spec.onnxruntime.version, tuple(target.id for target in targets))
     if to_run:
@@ -124,14 +126,57 @@ def possible_targets(
     return targets
 
 
+@dataclass(frozen=True, kw_only=True)
+class WrittenPlan:
+    """`plan.json`: a plan, and what it was decided from beside the buildspec and this machine's tools."""
+
+    schema: Literal["ortrim-written-plan/1"] = "ortrim-written-plan/1"
+    contents: Contents
+    nchwc: Contents | None
+    sources: tuple[SourcePin, ...]
+    plan: BuildPlan
+
+
+def read_plan(inputs: Inputs, output: Path) -> WrittenPlan:
+    """Return the latest plan of some inputs. Raises `VerifyError` (`not-built`), which says what is not as it was."""
+    latest = latest_of(inputs, output)
+    path = plan_folder(inputs.loaded.spec.name, latest.plan, output) / PLAN
+    try:
+        with storage_errors(path):
+            written = from_json(WrittenPlan, path.read_bytes())
+        again = decide(_given(inputs, written.contents, written.nchwc), inputs.toolchains, written.sources)
+    except (Diagnostic, LookupError, ValueError) as error:
+        raise not_built(inputs, f"{path} is missing, damaged, or of another version") from error
+    if not digest(again) == digest(written.plan) == latest.plan:
+        raise not_built(inputs, f"{path} is not the plan that this version of ortrim makes")
+    return written
+
+
+def plan_for(request: Request, console: Console) -> BuildPlan:
+    """Return the plan of what is asked for alone: without a look at models, if it is written down."""
+    inputs = looked_at(request, console)
+    try:
+        return read_plan(inputs, request.output).plan
+    except VerifyError:
+        return make_planned(inputs, request, console).plan
+
+
+def with_compilers(planned: Planned, inputs: Inputs, output: Path) -> Planned:
+    """Return a plan for the same with the compilers of other inputs."""
+    plan = decide(planned.given, inputs.toolchains, planned.sources.pins)
+    folder = plan_folder(plan.spec_name, digest(plan), output)
+    return replace(planned, inputs=inputs, plan=plan, folder=folder)
+
+
 def planned_here(request: Request, console: Console) -> Planned:
     """Decide what it takes to run a buildspec's models on this machine, whatever its targets and hot operators are.
 
-    Raises as `make_planned` does.
+    Raises as `planned_for` does. Nothing is written.
     """
     loaded = load(request)
-    targets = _with_defaults(loaded.spec, (_here(loaded.spec),))
-    return _planned(loaded, targets, request, console, toolchains=toolchains_of(loaded.spec, targets, request))
+    targets = with_defaults(loaded.spec, (_here(loaded.spec),))
+    toolchains = toolchains_of(loaded.spec, targets, request)
+    return _made(Inputs(loaded=loaded, targets=targets, toolchains=toolchains), request, console, None)
 
 
 def _here(spec: BuildSpec) -> TargetSpec:
@@ -142,27 +187,61 @@ def _here(spec: BuildSpec) -> TargetSpec:
     return TargetSpec(id=identifier, linkage="shared", cpu=AVX512 if wide else None)
 
 
-def _planned(
-    loaded: LoadedSpec,
-    targets: tuple[TargetSpec, ...],
-    request: Request,
-    console: Console,
-    *,
-    toolchains: Mapping[str, Toolchain],
-    hot: tuple[str, ...] = (),
-) -> Planned:
-    models = converted_models(loaded, console, tuple(TARGETS[target.id] for target in targets))
+def make_planned(inputs: Inputs, request: Request, console: Console) -> Planned:
+    """Decide everything that inputs come to, and write it down; nothing is compiled.
+
+    Sources are fetched only if no plan that was written says what they are.
+    """
+    began, files = time.time_ns(), files_of(inputs)
+    try:
+        written = read_plan(inputs, request.output)
+    except VerifyError:
+        written = None
+    planned = _made(inputs, request, console, written)
+    if written is None or planned.plan != written.plan:
+        with suppress(OSError, StorageError):  # A plan that cannot be kept is made again.
+            _write(planned, inputs, files | _files_beside(planned.models, began), request.output)
+    return planned
+
+
+def _made(inputs: Inputs, request: Request, console: Console, written: WrittenPlan | None) -> Planned:
+    """Decide everything; where the same was decided before, for sources of the same kind."""
+    models = converted_models(inputs.loaded, console, tuple(TARGETS[target.id] for target in inputs.targets))
     _warn_of_locales(models, console)
     cases = _cases(models)
-    given = PlanInput(
-        spec=replace(loaded.spec, targets=targets),
-        contents=_contents(models, cases, _still_required(hot, models, console)),
-        nchwc=_contents(models.nchwc, cases, hot) if models.nchwc else None,
-    )
-    tree = _sources(models, optional_of(given.spec), console)
-    plan = decide(given, toolchains, tree.pins)
-    folder = request.output / plan.spec_name / digest(plan)[:12]
-    return Planned(given=given, models=models, cases=cases, sources=tree, plan=plan, folder=folder)
+    hot = _still_required(inputs.hot, models, console)
+    nchwc = _contents(models.nchwc, cases, hot) if models.nchwc else None
+    given = _given(inputs, _contents(models, cases, hot), nchwc)
+    tree = _sources(models, optional_of(given.spec), written, console)
+    plan = decide(given, inputs.toolchains, tree.pins)
+    folder = plan_folder(plan.spec_name, digest(plan), request.output)
+    return Planned(inputs=inputs, given=given, models=models, cases=cases, sources=tree, plan=plan, folder=folder)
+
+
+def _given(inputs: Inputs, contents: Contents, nchwc: Contents | None) -> PlanInput:
+    spec = replace(inputs.loaded.spec, targets=inputs.targets)
+    return PlanInput(spec=spec, contents=contents, nchwc=nchwc)
+
+
+def _write(planned: Planned, inputs: Inputs, files: dict[str, SeenFiles], output: Path) -> None:
+    given, plan = planned.given, planned.plan
+    written = WrittenPlan(contents=given.contents, nchwc=given.nchwc, sources=planned.sources.pins, plan=plan)
+    write_atomically(planned.folder / PLAN, to_json(written))
+    keep_latest(inputs, output, Latest(plan=digest(plan), files=files))
+
+
+def _files_beside(models: Models, began: int) -> dict[str, SeenFiles]:
+    """Look at the files beside models that these refer to, of which one that was changed meanwhile is as never seen."""
+    seen: dict[str, SeenFiles] = {}
+    for number, spec in enumerate(models.loaded.spec.models):
+        done = models.preparations[number]
+        copy = (done.original if done else models.prepared[number]).path.parent
+        for name in read_facts(copy, StoredModel).external:
+            assert spec.path  # what is fetched has no files beside it
+            file = spec.path.parent / name
+            changed = models.loaded.resolve(file).stat().st_ctime_ns >= began
+            seen[str(file)] = {} if changed else seen_in(models.loaded.resolve(file))
+    return seen
 
 
 def decide(given: PlanInput, toolchains: Mapping[str, Toolchain], sources: tuple[SourcePin, ...]) -> BuildPlan:
@@ -196,30 +275,23 @@ def _warn_of_locales(models: Models, console: Console) -> None:
             console.warn(f"model '{model.name}': {words}")
 
 
-def _sources(models: Models, optional: frozenset[str], console: Console) -> SourceTree:
+def _sources(models: Models, optional: frozenset[str], written: WrittenPlan | None, console: Console) -> SourceTree:
+    """Fetch the sources, unless they are in the cache; those of the kind that was taken before, if any kind will do."""
     wanted = models.loaded.spec.onnxruntime
+    before = written.sources[0].kind if written and written.sources else ""
+    kind = before if wanted.source == "auto" and before in AUTO_ORDER else wanted.source
     with console.step("fetch sources") as step:
         path = models.loaded.resolve(wanted.path) if wanted.path else None
-        tree = fetch_sources(models.pins, wanted.source, path, announce=step.note, optional=optional, unread=True)
+        tree = fetch_sources(models.pins, kind, path, announce=step.note, optional=optional, unread=True)
         for note in tree.notes:
             step.note(note)
     return tree
-
-
-def toolchains_of(spec: BuildSpec, targets: Iterable[TargetSpec], request: Compilation) -> dict[str, Toolchain]:
-    """Return what compiles for each target. Raises `PlanError` where none can be named."""
-    own = ((target, platform_of(TARGETS[target.id])) for target in targets)
-    return {target.id: each.toolchain(spec, target, request, host_target) for target, each in own}
 
 
 def optional_of(spec: BuildSpec) -> frozenset[str]:
     """Return the sources that only some libraries need, and those of the buildspec's targets do."""
     known = ((target, TARGETS[target.id]) for target in spec.targets)
     return optional_sources((each, platform_of(each).providers(spec, target)) for target, each in known)
-
-
-def _with_defaults(spec: BuildSpec, targets: Iterable[TargetSpec]) -> tuple[TargetSpec, ...]:
-    return tuple(platform_of(TARGETS[target.id]).with_defaults(spec, target) for target in targets)
 
 
 def _require_images(toolchains: Mapping[str, Toolchain]) -> None:

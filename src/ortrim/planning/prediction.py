@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from statistics import median
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 from pydantic import Field, ValidationError
 from pydantic.dataclasses import dataclass as checked_dataclass
@@ -28,9 +28,11 @@ from ortrim.compiling.plan import BuildJob, JobResult, PlannedTarget, digest
 from ortrim.compiling.trees import finished_build, result_of
 from ortrim.errors import PlanError, StorageError
 from ortrim.models.operators import parse_config
-from ortrim.planning.planned import Planned
 from ortrim.planning.request import Request
 from ortrim.platforms import platform_of
+
+if TYPE_CHECKING:
+    from ortrim.planning.planned import Planned
 
 TABLE_ERROR: Final = 0.1
 """How far a library may be from what the table says, as a share; docs/explanation/how-it-measures.md has what was."""
@@ -151,7 +153,7 @@ def _prediction(job: BuildJob, request: Request) -> Prediction:
     )
 
 
-def require_reachable(planned: Planned, targets: Iterable[tuple[PlannedTarget, Prediction]]) -> None:
+def require_reachable(planned: "Planned", targets: Iterable[tuple[PlannedTarget, Prediction]]) -> None:
     """Refuse budgets of libraries that are far below all that is expected of them; what is built already is judged.
 
     Far, since builds here may be of an older ortrim, whose libraries were larger.
@@ -167,7 +169,7 @@ def require_reachable(planned: Planned, targets: Iterable[tuple[PlannedTarget, P
                 raise PlanError("budget-unreachable", what, where=expected.target, why=why, hint=hint)
 
 
-def _library_budgets(planned: Planned, target: PlannedTarget) -> Iterator[tuple[float, str]]:
+def _library_budgets(planned: "Planned", target: PlannedTarget) -> Iterator[tuple[float, str]]:
     budgets, models = target.budgets, planned.models
     if budgets.library_bytes:
         yield budgets.library_bytes, f"the budget library_bytes = {budgets.library_bytes:_}"

@@ -19,7 +19,8 @@ from ortrim.package.package import SESSION
 from ortrim.parity.inputs import Case
 from ortrim.parity.reference import cases_made
 from ortrim.pins.runtime import runtime_pins
-from ortrim.planning.request import Models, preparations_of, prepared_models, require_known
+from ortrim.planning.models import Models, preparations_of, prepared_models
+from ortrim.planning.request import require_known
 from ortrim.steps.preparation import Preparation
 from ortrim.steps.report import PreparationReport
 

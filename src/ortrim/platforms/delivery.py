@@ -4,12 +4,12 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ortrim.base.console import Step
 from ortrim.binaries.elf import LibrarySize
 from ortrim.buildspec.buildspec import IN_PLACE
 from ortrim.buildspec.targets import Architecture, Target
-from ortrim.compiling.execution import Executor
 from ortrim.compiling.plan import AssemblyJob, BuildJob
 from ortrim.devices.device import Device
 from ortrim.devices.emulators import DeviceRules
@@ -19,6 +19,9 @@ from ortrim.package.manifest import PackageInputs
 from ortrim.parity.measurements import Gate
 from ortrim.verify.gates import check_tensors
 from ortrim.verify.measure import Baseline
+
+if TYPE_CHECKING:
+    from ortrim.compiling.native import Executor
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +36,7 @@ class Packaging:
     sources: Path
     folder: Path
     assembly: AssemblyJob | None
-    executor_of: Callable[[BuildJob], Executor]
+    executor_of: "Callable[[BuildJob], Executor]"
     step: Step
 
 

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 from ortrim.buildspec.buildspec import BuildSpec, TargetSpec
 from ortrim.buildspec.problems import Location, Problem
 from ortrim.buildspec.targets import Target
-from ortrim.compiling.execution import Executor, JobPaths
+from ortrim.compiling.execution import JobPaths
 from ortrim.compiling.plan import AssemblyJob, BuildJob, JobResult, Toolchain
 from ortrim.pins.runtime import CommitPin, RuntimePins
 
 if TYPE_CHECKING:
     from ortrim.compiling.containers.executor import Images
+    from ortrim.compiling.native import Executor
     from ortrim.platforms.delivery import Packaging, Verifying
     from ortrim.verify.verification import Delivery
 
@@ -171,7 +172,7 @@ class Platform(ABC):
         """Return the C library's parts that a toolchain links into every library: name, licence, notice, version."""
         return ()
 
-    def compile_beside(self, job: BuildJob, result: JobResult, executor: Executor) -> None:
+    def compile_beside(self, job: BuildJob, result: JobResult, executor: "Executor") -> None:
         """Compile what a package needs beside the library; see `beside`."""
 
     def beside(self, job: BuildJob) -> Mapping[str, Path]:

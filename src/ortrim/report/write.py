@@ -11,7 +11,6 @@ from ortrim.base.console import first_lines
 from ortrim.base.files import storage_errors, write_atomically
 from ortrim.base.json import from_json, to_data, to_json
 from ortrim.errors import StorageError, VerifyError
-from ortrim.report.html import html_report
 from ortrim.report.markdown import markdown_report
 from ortrim.verify.reports import VerifyReport
 
@@ -29,6 +28,8 @@ def write_reports(report: VerifyReport, folder: Path) -> None:
 
     All three are made before the first is written. Raises `StorageError` as `write_atomically` does.
     """
+    from ortrim.report.html import html_report  # noqa: PLC0415 - it imports jinja2, which nobody who reads needs
+
     texts = {JSON_NAME: to_json(report), MARKDOWN_NAME: markdown_report(report), HTML_NAME: html_report(report)}
     for name, text in texts.items():
         write_atomically(folder / name, text)

@@ -16,7 +16,7 @@ from ortrim.base.command import signal_name
 from ortrim.binaries.elf import LibrarySize
 from ortrim.buildspec.buildspec import Budgets
 from ortrim.devices.device import Device
-from ortrim.errors import Diagnostic, ExitCode
+from ortrim.errors import Diagnostic
 from ortrim.parity.measurements import (
     ERROR,
     Comparison,
@@ -412,13 +412,6 @@ def ended_with(error: Diagnostic) -> tuple[int | None, str | None]:
     if code is None:
         return None, None
     return (code, None) if code >= 0 else (None, signal_name(code))
-
-
-def diagnostic_of(failure: DeviceFailure) -> Diagnostic:
-    """Return the diagnostic that a failure was made of, with its exit code."""
-    diagnostic = Diagnostic(failure.code, failure.what, where=failure.where, why=failure.why, hint=failure.hint)
-    diagnostic.exit_code = ExitCode(failure.exit_code)
-    return diagnostic
 
 
 SHORT: Final = Repetition(runs=20, warmup=3, seconds=0.25)

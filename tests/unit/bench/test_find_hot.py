@@ -13,7 +13,7 @@ from ortrim.devices.device import Device
 from ortrim.errors import Diagnostic, ExitCode, StorageError, VerifyError
 from ortrim.models.hot_operators import hot_file, read_hot
 from ortrim.parity.runner import RunRequest
-from ortrim.planning.planned import make_planned
+from ortrim.planning.planned import planned_for
 from pipeline_stages import Stages
 
 TWO_CASES = '[[models.cases]]\nname = "one"\n[[models.cases]]\nname = "two"\nseed = 1\n'
@@ -104,13 +104,13 @@ def plan_with(stages: Stages, text: str, **changes: Any) -> tuple[tuple[str, ...
     """Plan with a file of hot operators; return those of the job, and the plan's digest."""
     request = stages.request(**changes)
     hot_file(request.spec).write_text(text)
-    plan = make_planned(request, stages.console).plan
+    plan = planned_for(request, stages.console).plan
     return plan.targets[0].job.hot_operators, digest(plan)
 
 
 def test_the_file_is_part_of_the_plan(stages: Stages) -> None:
     """Another set of operators is another library; their order and the comments are not."""
-    without = digest(make_planned(stages.request(), stages.console).plan)
+    without = digest(planned_for(stages.request(), stages.console).plan)
     hot_operators, first = plan_with(stages, 'operators = ["ai.onnx:Relu"]')
     assert hot_operators == ("ai.onnx:Relu",)
     assert first != without
@@ -120,7 +120,7 @@ def test_the_file_is_part_of_the_plan(stages: Stages) -> None:
 @pytest.mark.parametrize("profile", ["size", "upstream"])
 def test_a_profile_that_optimises_all_alike_takes_none(stages: Stages, profile: str) -> None:
     """Its bytes do not depend on them, and neither does its digest."""
-    without = digest(make_planned(stages.request(profile=profile), stages.console).plan)
+    without = digest(planned_for(stages.request(profile=profile), stages.console).plan)
     assert plan_with(stages, 'operators = ["ai.onnx:Relu"]', profile=profile) == ((), without)
 
 
@@ -129,7 +129,7 @@ def test_operators_that_no_model_has_are_noted(stages: Stages, capsys: pytest.Ca
     console = Console(environment={})
     request = stages.request()
     hot_file(request.spec).write_text('operators = ["ai.onnx:LSTM", "ai.onnx:Relu"]')
-    job = make_planned(request, console).plan.targets[0].job
+    job = planned_for(request, console).plan.targets[0].job
     assert job.hot_operators == ("ai.onnx:Relu",)
     said = "".join(capsys.readouterr()).replace("\n", " ")
     assert "no model has ai.onnx:LSTM" in said
@@ -140,6 +140,6 @@ def test_a_damaged_file_is_refused_before_any_work(stages: Stages) -> None:
     request = stages.request()
     hot_file(request.spec).write_text("operators = 3")
     with pytest.raises(Diagnostic) as caught:
-        make_planned(request, stages.console)
+        planned_for(request, stages.console)
     assert (caught.value.code, caught.value.exit_code) == ("wrong-type", ExitCode.SPEC)
     assert stages.ran == []

@@ -311,7 +311,7 @@ def free_builds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(build_time.session, "wait_for_rest", lambda *_: 0.0)
     monkeypatch.setattr(build_time.worker, "cost_of", cost_of)
     monkeypatch.setattr(build_time.worker, "say", lambda *_: None)
-    monkeypatch.setattr(build_time.worker, "NativeExecutor", Executor)
+    monkeypatch.setattr(build_time.worker, "Executor", Executor)
     monkeypatch.setattr(build_time.bench.Bench, "work", work)
 
 

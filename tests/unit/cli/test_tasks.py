@@ -32,12 +32,12 @@ from sample_reports import four_devices, on_device, recorded_report
 UNIT = Path(__file__).parents[1]
 REPORTING = ("build", "verify", "report")
 FUNCTIONS = {
-    "build": "ortrim.cli.tasks.build.build_targets",
-    "plan": "ortrim.cli.tasks.build.make_planned",
-    "verify": "ortrim.cli.tasks.build.verify_again",
+    "build": "ortrim.pipeline.building.build",
+    "plan": "ortrim.planning.planned.planned_for",
+    "verify": "ortrim.pipeline.building.verify_again",
     "report": "ortrim.cli.tasks.build.reports_of",
-    "convert": "ortrim.cli.tasks.build.converted_models",
-    "reduce": "ortrim.cli.tasks.build.converted_models",
+    "convert": "ortrim.cli.tasks.models.converted_models",
+    "reduce": "ortrim.cli.tasks.models.converted_models",
 }
 """What each task calls."""
 
@@ -382,7 +382,7 @@ def test_a_plan_is_shown_without_building(
     answer("build", AssertionError())
     answer("plan", SimpleNamespace(plan=plan))
     expected = Prediction(target="linux-x64", least=900_000, most=1_100_000, builds=0, seconds=(70.0, 200.0))
-    monkeypatch.setattr("ortrim.cli.tasks.build.predictions", lambda *_: (expected,))
+    monkeypatch.setattr("ortrim.planning.prediction.predictions", lambda *_: (expected,))
     ended = ortrim(*words)
     assert (ended.code, ended.err) == (0, "")
     foretold = "a library of about 0.90 to 1.10 MB, from ortrim's own table; compiling takes 1 min 10 s to 3 min"

@@ -44,7 +44,7 @@ def test_the_cache_is_hashed_when_asked(
 
     monkeypatch.setenv("CI", "")
     monkeypatch.setattr(
-        "ortrim.cli.tasks.build.build_targets", lambda *_: tuple(map(asked.append, [cache.is_verifying()]))[1:]
+        "ortrim.pipeline.building.build", lambda *_: tuple(map(asked.append, [cache.is_verifying()]))[1:]
     )
     assert ortrim("build", *words).code == ExitCode.OK
     assert asked == [verify]

@@ -8,7 +8,7 @@ import pytest
 from elf_frames import frames_of
 from ndk_layout import LINUX, lay_out_ndk
 from ortrim.buildspec.buildspec import AndroidSpec
-from ortrim.compiling.native import NativeExecutor
+from ortrim.compiling.native import Executor
 from ortrim.compiling.plan import BuildJob
 from ortrim.errors import BuildError, Diagnostic, ExitCode, ToolError
 from ortrim.platforms.android.ndk import PROGRAMS
@@ -53,7 +53,7 @@ def android(workshop: Workshop, ndk: Path, monkeypatch: pytest.MonkeyPatch) -> W
     return workshop
 
 
-def failed(executor: NativeExecutor, job: BuildJob) -> Diagnostic:
+def failed(executor: Executor, job: BuildJob) -> Diagnostic:
     """Run a build that fails and return its diagnostic."""
     with pytest.raises(Diagnostic) as caught:
         executor.run(job)

@@ -14,7 +14,8 @@ from ortrim.base.cache import cache_folder
 from ortrim.base.files import sha256_of
 from ortrim.buildspec.targets import TARGETS
 from ortrim.compiling.containers.engines import ContainerOptions, Mount
-from ortrim.compiling.containers.executor import ContainerExecutor
+from ortrim.compiling.containers.executor import places_in_containers
+from ortrim.compiling.native import Executor
 from ortrim.compiling.plan import RunnerJob
 from ortrim.compiling.trees import finished_build
 from ortrim.errors import BuildError, Diagnostic, ExitCode, SourcesError, ToolError, UsageError
@@ -42,10 +43,10 @@ def docker(workshop: Workshop, monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
     return fake_engine(workshop.folder, monkeypatch)
 
 
-def executor(workshop: Workshop, platform: Platform = LINUX, /, **options: object) -> ContainerExecutor:
+def executor(workshop: Workshop, platform: Platform = LINUX, /, **options: object) -> Executor:
     """Return the executor of the workshop in a platform's containers."""
     given = ContainerOptions(**options)  # type: ignore[arg-type]
-    return ContainerExecutor(native=workshop.executor(), options=given, images=platform.images())
+    return replace(workshop.executor(), place=places_in_containers(given, platform.images()))
 
 
 def tree(workshop: Workshop) -> Path:
@@ -165,9 +166,8 @@ def test_a_failure_in_the_container_is_the_builds(workshop: Workshop, docker: Fa
 def test_an_interruption_keeps_the_tree_and_no_container(workshop: Workshop, docker: FakeEngine) -> None:
     """The next run goes on there."""
     workshop.write('print("[1/2] Building a.o", flush=True)\ntime.sleep(60)')
-    native = replace(workshop.executor(), on_progress=_interrupt)
     with pytest.raises(KeyboardInterrupt):
-        replace(executor(workshop), native=native).run(workshop.job)
+        replace(executor(workshop), on_progress=_interrupt).run(workshop.job)
     assert len(docker.calls("rm")) == len(docker.calls("run"))
     assert not list(cache_folder("containers").iterdir())
     workshop.write(GOOD)

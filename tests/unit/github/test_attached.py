@@ -18,7 +18,7 @@ from ortrim.github.followed_run import FOLDER, Connection, Remote, records_in
 from ortrim.github.remote_build import Attached, attach, build_on_github, cancel, list_runs
 from ortrim.github.repositories import Site
 from ortrim.pipeline.transfer import is_compiled
-from ortrim.planning.planned import make_planned
+from ortrim.planning.planned import planned_for
 from ortrim.planning.request import Request
 from pipeline_stages import Stages
 
@@ -35,7 +35,7 @@ def request_of_two(stages: Stages) -> Request:
 @pytest.fixture
 def there(stages: Stages, request_of_two: Request, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[There]:
     """Run GitHub's stand-in, which compiles both targets."""
-    plan = make_planned(request_of_two, stages.console).plan
+    plan = planned_for(request_of_two, stages.console).plan
     with github_builds(plan.targets, tmp_path / "github", monkeypatch) as made:
         yield made
 
@@ -70,7 +70,7 @@ def taken_up(stages: Stages, number: int) -> Attached:
 def test_a_run_that_was_left_is_taken_up(stages: Stages, there: There, request_of_two: Request, left: int) -> None:
     """By its record, so that the build goes on with what it compiled."""
     assert taken_up(stages, left) == GOES_ON
-    assert all(map(is_compiled, make_planned(request_of_two, stages.console).plan.targets))
+    assert all(map(is_compiled, planned_for(request_of_two, stages.console).plan.targets))
     assert len(there.bodies) == 1
 
 

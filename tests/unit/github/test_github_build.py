@@ -28,7 +28,7 @@ from ortrim.github.followed_run import FOLDER, Remote
 from ortrim.github.records import Run
 from ortrim.github.remote_build import build_on_github
 from ortrim.pipeline.transfer import is_compiled
-from ortrim.planning.planned import make_planned
+from ortrim.planning.planned import planned_for
 from ortrim.platforms.linux import platform as linux_toolchains
 from pipeline_stages import Stages
 from sample_plans import system_gcc
@@ -57,7 +57,7 @@ class Build:
     @property
     def plan(self) -> BuildPlan:
         """The plan of both targets."""
-        return make_planned(self.request, self.stages.console).plan
+        return planned_for(self.request, self.stages.console).plan
 
     @property
     def compiled(self) -> list[str]:

@@ -9,7 +9,7 @@ from ortrim.base.json import from_json
 from ortrim.errors import StorageError
 from ortrim.github.jobs import add_reports, checked_out_commit, hand_over, mark_delivery
 from ortrim.package.manifest import FACTS, FAILED, DeliveryFacts
-from ortrim.planning.planned import Planned, make_planned, target_folder
+from ortrim.planning.planned import Planned, planned_for, target_folder
 from ortrim.sources.commits import git
 from pipeline_stages import Stages
 
@@ -22,7 +22,7 @@ ANDROID = "ortrim-sample-android-1.21.0"
 @pytest.fixture
 def planned(stages: Stages) -> Planned:
     """Return a plan for Linux and two ABIs of Android whose packages and reports are there, with much beside them."""
-    made = make_planned(stages.request(target="linux-x64,android-x86_64,android-arm64-v8a"), stages.console)
+    made = planned_for(stages.request(target="linux-x64,android-x86_64,android-arm64-v8a"), stages.console)
     for target in made.plan.targets:
         folder = target_folder(made, target)
         fill(folder, *REPORTS, "build.log", "outputs/reference/x.npy")

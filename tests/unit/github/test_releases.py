@@ -15,7 +15,7 @@ from ortrim.github.jobs import mark_delivery, with_sums
 from ortrim.github.release import draft_release, expected_deliveries, notes_of, publish_release
 from ortrim.github.workflow_files import matrix_of
 from ortrim.package.manifest import ATTESTED, FACTS, FOLDERS, DeliveryFacts
-from ortrim.planning.planned import make_planned
+from ortrim.planning.planned import planned_for
 from pipeline_stages import Stages
 
 CHANGES = "# Changelog\n\n## 1.1.0 (unreleased)\n\n- two\n\n## 1.0.0\n\n- one\n- more\n\n## 0.9.0\n"
@@ -123,7 +123,7 @@ def test_what_buildspecs_come_to_is_what_their_runs_deliver(stages: Stages) -> N
     targets = ("linux-x64", "linux-arm64", "android-x86", "android-arm64-v8a", "macos-arm64", "ios-arm64")
     body = "".join(f'[[targets]]\nid = "{name}"\n' for name in targets)
     request = stages.request(body, target="*", elsewhere=True, on_macs=True)
-    matrix = matrix_of(make_planned(request, stages.console).plan)
+    matrix = matrix_of(planned_for(request, stages.console).plan)
     expected = expected_deliveries([request.spec])
     assert sorted(expected) == [f"delivered-sample-{name}" for name in ("android", "apple", "linux-arm64", "linux-x64")]
     assert sorted(expected) == sorted(job.artifact for job in matrix.delivered)

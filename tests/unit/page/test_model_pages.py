@@ -8,7 +8,7 @@ import pytest
 from ortrim.analysis.lint.run import Looked
 from ortrim.analysis.page.run import make_model_pages
 from ortrim.errors import StorageError, UsageError
-from ortrim.planning.planned import Planned, make_planned, target_folder
+from ortrim.planning.planned import Planned, planned_for, target_folder
 from ortrim.report.write import write_reports
 from ortrim.verify.reports import VerifyReport
 from pipeline_stages import Stages
@@ -31,7 +31,7 @@ def of_tiny(report: VerifyReport) -> VerifyReport:
 
 def planned_folder(stages: Stages) -> tuple[Planned, Path]:
     """Return a plan of one target, and its folder."""
-    planned = make_planned(stages.request(), stages.console)
+    planned = planned_for(stages.request(), stages.console)
     return planned, target_folder(planned, planned.plan.targets[0])
 
 

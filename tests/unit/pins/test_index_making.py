@@ -14,7 +14,7 @@ from ortrim.compiling.translation_units import Variant, shipped_index
 from ortrim.errors import BuildError, ExitCode
 from ortrim.pin_updates import new_versions
 from ortrim.pin_updates.new_versions import make_unit_index
-from ortrim.planning import request as converted
+from ortrim.planning import models as converted
 from ortrim.planning.request import Request
 from pipeline_stages import Stages
 from workshop import Workshop

@@ -10,8 +10,9 @@ import pytest
 
 from ortrim.errors import StorageError, VerifyError
 from ortrim.pipeline import building
-from ortrim.pipeline.building import build, reports_of, verify_again
-from ortrim.planning.planned import make_planned, target_folder
+from ortrim.pipeline.building import build, verify_again
+from ortrim.pipeline.finished import reports_of
+from ortrim.planning.planned import planned_for, target_folder
 from ortrim.report.write import write_reports
 from ortrim.verify.judge import failed_device
 from ortrim.verify.reports import VerifyReport
@@ -32,7 +33,7 @@ def finished(stages: Stages) -> Callable[[], Path]:
     """Leave what a finished build leaves, and return its folder."""
 
     def leave() -> Path:
-        planned = make_planned(stages.request(), stages.console)
+        planned = planned_for(stages.request(), stages.console)
         folder = target_folder(planned, planned.plan.targets[0])
         report = replace(recorded_report(), package="package.tar.gz")
         write_reports(report, folder)

@@ -5,11 +5,10 @@ from dataclasses import replace
 import pytest
 
 from ortrim.compiling.containers.engines import ContainerOptions
-from ortrim.compiling.containers.executor import ContainerExecutor
-from ortrim.compiling.native import NativeExecutor
+from ortrim.compiling.execution import LOCAL
 from ortrim.pipeline import executors
-from ortrim.pipeline.executors import builder_for
-from ortrim.planning.planned import make_planned
+from ortrim.pipeline.executors import executor_for
+from ortrim.planning.planned import planned_for
 from pipeline_stages import Stages
 
 PINNED_IMAGES = "".join(
@@ -27,19 +26,17 @@ def tools(stages: Stages, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_request_says_where_its_targets_are_built(stages: Stages) -> None:
-    """The native executor and its container have the same inputs, log and number of jobs."""
+    """On this machine and in a container of it with the same inputs, log and number of jobs."""
     request = stages.request(jobs=3)
-    planned = make_planned(request, stages.console)
+    planned = planned_for(request, stages.console)
     (target,) = planned.plan.targets
     options = ContainerOptions(engine="buildah")
     with stages.console.step("build") as step:
-        native = builder_for(planned, target, request, step)
-        contained = builder_for(planned, target, replace(request, container=options), step)
-    assert isinstance(native, NativeExecutor)
-    assert isinstance(contained, ContainerExecutor)
-    assert contained.options == options
-    assert contained.native.inputs == native.inputs
-    assert (contained.log, contained.parallelism) == (native.log, native.parallelism)
+        native = executor_for(planned, target, request, step)
+        contained = executor_for(planned, target, replace(request, container=options), step)
+    assert replace(contained, place=native.place) == native
+    assert contained.place != native.place
+    assert native.place(target.job.toolchain, step.note) == LOCAL
     assert native.log.is_absolute()
 
 
@@ -54,7 +51,7 @@ def test_a_container_needs_no_ndk_of_this_machine(stages: Stages, monkeypatch: p
     monkeypatch.setattr("ortrim.platforms.android.platform.find_ndk", lambda *_, **__: asked.append("ndk"))
     monkeypatch.setattr("ortrim.platforms.android.platform.chosen_jdk", lambda **_: asked.append("jdk"))
     request = stages.request(f'[android]\ntoolchain = "ndk"\n{ANDROID}', target="android-arm64-v8a")
-    make_planned(replace(request, container=ContainerOptions()), stages.console, to_run=True)
+    planned_for(replace(request, container=ContainerOptions()), stages.console, to_run=True)
     assert asked == ["jdk"]
-    make_planned(request, stages.console, to_run=True)
+    planned_for(request, stages.console, to_run=True)
     assert asked == ["jdk", "ndk", "jdk"]

@@ -13,8 +13,9 @@ from ortrim.errors import ToolError
 from ortrim.models.convert import Conversion
 from ortrim.models.models import OrtModel, PreparedModel
 from ortrim.models.onnx_files import facts_of
-from ortrim.planning import layouts, request
-from ortrim.planning.planned import Planned, make_planned
+from ortrim.planning import models
+from ortrim.planning.planned import Planned, planned_for
+from ortrim.planning.request import load
 from pipeline_stages import Stages
 
 
@@ -50,15 +51,15 @@ def test_the_share_of_convolutions_is_that_of_their_weights(model: onnx.ModelPro
 class Conversions:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.seen: list[tuple[str, str]] = []
-        convert = vars(request)["convert"]
+        convert = vars(models)["convert"]
 
         def noted(model: PreparedModel, conversion: Conversion, **options: object) -> OrtModel:
             self.seen.append((conversion.level, conversion.layout))
             made: OrtModel = convert(model, conversion, **options)
             return made
 
-        monkeypatch.setattr(request, "convert", noted)
-        monkeypatch.setattr(layouts, "converter_for", lambda _layout, runtime, _where: runtime)
+        monkeypatch.setattr(models, "convert", noted)
+        monkeypatch.setattr(models, "converter_for", lambda _layout, runtime, _where: runtime)
 
 
 @pytest.fixture
@@ -72,7 +73,7 @@ NCHWC8, PLAIN = ("all", "nchwc8"), ("extended", "plain")
 
 
 def planned(stages: Stages, body: str = "", **changes: object) -> Planned:
-    return make_planned(stages.request(body, **changes), stages.console)
+    return planned_for(stages.request(body, **changes), stages.console)
 
 
 def test_a_model_of_convolutions_gets_nchwc_layout_for_linux_on_x64(stages: Stages, conversions: Conversions) -> None:
@@ -137,7 +138,7 @@ def test_a_machine_that_cannot_convert_says_what_it_takes(
     def refuse(*_: object) -> None:
         raise ToolError("tool-missing", "is not installed", where="qemu-x86_64-static", hint="run: apt-get install it")
 
-    monkeypatch.setattr(layouts, "converter_for", refuse)
+    monkeypatch.setattr(models, "converter_for", refuse)
     assert [model.layout for model in planned(stages).plan.models] == [""]
     assert conversions.seen == [PLAIN]
     said = " ".join(stages.stdout.getvalue().split())
@@ -147,5 +148,5 @@ def test_a_machine_that_cannot_convert_says_what_it_takes(
 
 def test_a_conversion_that_was_asked_for_is_kept(stages: Stages, conversions: Conversions, tmp_path: Path) -> None:
     """`convert` is for no target: what it writes runs everywhere."""
-    request.convert_models(stages.request(), stages.console)
+    models.converted_models(load(stages.request()), stages.console)
     assert conversions.seen == [PLAIN]

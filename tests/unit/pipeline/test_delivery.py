@@ -17,7 +17,7 @@ from ortrim.compiling.plan import ARCHIVE, BuildJob, JobResult, Package
 from ortrim.package.manifest import PackageInputs
 from ortrim.package.package import make_package
 from ortrim.parity.measurements import Gate, Verdict
-from ortrim.planning.planned import Planned, make_planned
+from ortrim.planning.planned import Planned, planned_for
 from ortrim.platforms.android import delivery as android
 from ortrim.platforms.android.jni import JAVA
 from ortrim.platforms.linux import delivery as linux
@@ -30,7 +30,7 @@ JOINED = (Path(__file__).parents[1] / "binaries" / "data" / "joined.o").read_byt
 
 @pytest.fixture(name="planned")
 def fixture_planned(stages: Any) -> Planned:
-    return make_planned(stages.request(), stages.console)
+    return planned_for(stages.request(), stages.console)
 
 
 @pytest.fixture(name="with_model")

@@ -15,7 +15,7 @@ from ortrim.errors import (
     VerifyError,
 )
 from ortrim.parity.measurements import Comparison, Gate, Verdict
-from ortrim.pipeline.verification import gravest_failure
+from ortrim.report.failures import gravest_failure
 from ortrim.verify.judge import failed_device, failure_of
 from ortrim.verify.reports import NOT_FOR_DEVICE, VerifyReport
 from sample_reports import on_device, recorded_report

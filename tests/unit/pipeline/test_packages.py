@@ -24,7 +24,7 @@ from ortrim.pipeline import building, packaging
 from ortrim.pipeline.building import build, verify_again
 from ortrim.pipeline.packaging import groups
 from ortrim.pipeline.verification import Packaged, verify
-from ortrim.planning.planned import Planned, make_planned
+from ortrim.planning.planned import Planned, planned_for
 from ortrim.planning.request import Request
 from ortrim.platforms.android import jni, ndk
 from ortrim.platforms.android.jni import JAVA
@@ -102,7 +102,7 @@ def fixture_recorded(stages: Stages, monkeypatch: pytest.MonkeyPatch) -> Recorde
     builder = Recorded(stages.folder / "built")
     monkeypatch.setattr(packaging, "packages_folder", lambda *_: stages.folder)
     monkeypatch.setattr(packaging, "licences", lambda _: ())
-    monkeypatch.setattr(packaging, "builder_for", lambda *_: builder)
+    monkeypatch.setattr(packaging, "executor_for", lambda *_: builder)
     monkeypatch.setattr(building, "_build", lambda _planned, target, *_: builder.run(target.job))
     return builder
 
@@ -130,7 +130,7 @@ def test_one_aar_is_made_of_all_abis(stages: Stages, recorded: Recorded) -> None
     """It lies beside the folders of the targets, each of which has its report, with the gates and sizes of the AAR."""
     reports = android(stages)
     assert recorded.built == ["android-arm64-v8a", "android-x86_64"]
-    folder = make_planned(stages.request(BOTH, target="android"), stages.console).folder
+    folder = planned_for(stages.request(BOTH, target="android"), stages.console).folder
     for report in reports:
         aar = folder / report.target / report.package
         assert aar.resolve() == folder / "android" / "ortrim-sample-android-1.21.0" / aar.name
@@ -149,7 +149,7 @@ def test_an_aar_that_is_there_is_not_made_again(stages: Stages, recorded: Record
     first = android(stages)
     assert android(stages) == first
     assert len(recorded.built) == 2
-    folder = make_planned(stages.request(BOTH, target="android"), stages.console).folder
+    folder = planned_for(stages.request(BOTH, target="android"), stages.console).folder
     shutil.rmtree(folder / "android")
     assert [report.package for report in android(stages)] == [report.package for report in first]
     assert len(recorded.built) == 4
@@ -158,7 +158,7 @@ def test_an_aar_that_is_there_is_not_made_again(stages: Stages, recorded: Record
 def test_the_models_are_in_the_aar_when_asked(stages: Stages, recorded: Recorded) -> None:
     """As assets; the manifest lists them."""
     android(stages)
-    folder = make_planned(stages.request(BOTH, target="android"), stages.console).folder
+    folder = planned_for(stages.request(BOTH, target="android"), stages.console).folder
     manifest = (folder / "android" / "ortrim-sample-android-1.21.0" / "manifest.json").read_text()
     assert '"assets/models/tiny.ort"' in manifest
 
@@ -210,7 +210,7 @@ def test_an_aar_is_verified_again(stages: Stages, recorded: Recorded, monkeypatc
 
 def leave_recorded(stages: Stages, recorded: Recorded) -> set[str]:
     """Leave what a build of both ABIs leaves with the recorded libraries, and return the kinds of their toolchains."""
-    planned = make_planned(stages.request(BOTH, target="android"), stages.console)
+    planned = planned_for(stages.request(BOTH, target="android"), stages.console)
     for target in planned.plan.targets:
         leave_compiled(target)
         result = recorded.run(target.job)
@@ -239,7 +239,7 @@ def test_verifying_again_what_is_compiled_in_part_asks_for_a_build(
     stages: Stages, recorded: Recorded, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It says so, and not that there is no NDK, which `verify` could not be told of."""
-    planned = make_planned(stages.request(BOTH, target="android"), stages.console)
+    planned = planned_for(stages.request(BOTH, target="android"), stages.console)
     for target in planned.plan.targets:
         leave_build(target)
     monkeypatch.delenv("ANDROID_NDK_HOME")

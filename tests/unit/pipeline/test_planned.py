@@ -19,32 +19,31 @@ from ortrim.compiling.plan import digest
 from ortrim.errors import Diagnostic, ExitCode, ParityError, PlanError, ToolError, UsageError, VerifyError
 from ortrim.models.models import OrtModel
 from ortrim.pipeline import verification
-from ortrim.planning import planned
-from ortrim.planning import request as request_module
-from ortrim.planning.planned import Planned, make_planned, planned_here
-from ortrim.planning.request import Request, convert_models
+from ortrim.planning import inputs, models
+from ortrim.planning.models import converted_models
+from ortrim.planning.planned import Planned, planned_for, planned_here
+from ortrim.planning.request import Request, load
 from pipeline_stages import Stages
 
 
 def plan(stages: Stages, body: str = "", **changes: object) -> Planned:
-    return make_planned(stages.request(body, **changes), stages.console)
+    return planned_for(stages.request(body, **changes), stages.console)
 
 
 def refused(stages: Stages, request: Request, *, to_run: bool = False) -> Diagnostic:
     with pytest.raises(Diagnostic) as caught:
-        make_planned(request, stages.console, to_run=to_run)
+        planned_for(request, stages.console, to_run=to_run)
     return caught.value
 
 
 def test_a_request_becomes_a_plan(stages: Stages) -> None:
-    """Model, operators, sources and the host's target; nothing is written where results go."""
+    """Model, operators, sources and the host's target."""
     made = plan(stages)
     assert stages.ran == ["prepare", "convert", "sources"]
     (target,) = made.plan.targets
     assert target.job.target.identifier == "linux-x64"
     assert target.job.operator_config == "ai.onnx;14;Relu\n"
     assert made.folder == stages.folder / "artifacts" / "sample" / digest(made.plan)[:12]
-    assert not (stages.folder / "artifacts").exists()
 
 
 def test_other_names_of_targets_are_translated_and_that_is_said(stages: Stages) -> None:
@@ -131,7 +130,7 @@ def test_a_target_whose_emulator_is_installed_is_not_refused(
 ) -> None:
     emulator = EMULATIONS[TARGETS[target].architecture.value].user.name
     monkeypatch.setattr(shutil, "which", {emulator: f"/usr/bin/{emulator}"}.get)
-    made = make_planned(stages.request(target=target), stages.console, to_run=True)
+    made = planned_for(stages.request(target=target), stages.console, to_run=True)
     assert [each.job.target.identifier for each in made.plan.targets] == [target]
 
 
@@ -164,7 +163,7 @@ def test_an_image_that_cannot_be_made_is_refused_before_any_work(
     request = stages.request(body, target=target, container=ContainerOptions())
     assert refused(stages, request, to_run=True).code == reference
     assert stages.ran == []
-    assert make_planned(request, stages.console).plan.targets
+    assert planned_for(request, stages.console).plan.targets
 
 
 def test_a_bad_buildspec_is_refused_before_any_work(stages: Stages) -> None:
@@ -213,7 +212,7 @@ def test_a_system_compiler_compiles_for_its_own_machine_only(stages: Stages) -> 
 
 
 def test_converting_needs_neither_sources_nor_cases(stages: Stages) -> None:
-    models = convert_models(stages.request(), stages.console)
+    models = converted_models(load(stages.request()), stages.console)
     assert stages.ran == ["prepare", "convert"]
     assert [operator.name for operator in models.operators.operators] == ["Relu"]
 
@@ -224,9 +223,9 @@ def test_converting_needs_neither_sources_nor_cases(stages: Stages) -> None:
 def test_a_host_that_nobody_knows_is_a_diagnostic(system: str, machine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(platform, "system", lambda: system)
     monkeypatch.setattr(platform, "machine", lambda: machine)
-    assert planned.host_target() is None
+    assert inputs.host_target() is None
     with pytest.raises(ToolError, match="neither compile nor run") as caught:
-        planned.require_host()
+        inputs.require_host()
     assert caught.value.code == "unsupported-host"
     assert f"{system} on {machine}" in caught.value.why
     assert ("Subsystem" in caught.value.hint) == (system == "Windows")
@@ -234,19 +233,19 @@ def test_a_host_that_nobody_knows_is_a_diagnostic(system: str, machine: str, mon
 
 def test_this_host_is_a_target() -> None:
     """The machine that runs the tests can build for itself."""
-    assert planned.host_target() in TARGETS.values()
+    assert inputs.host_target() in TARGETS.values()
 
 
 def test_locales_that_devices_need_are_said_before_anything_is_compiled(
     stages: Stages, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A library without exceptions ends the application where one is absent; that of C is everywhere."""
-    converted: Callable[..., OrtModel] = vars(request_module)["convert"]
+    converted: Callable[..., OrtModel] = vars(models)["convert"]
 
     def with_normalizer(*arguments: Any, **options: Any) -> OrtModel:
         return replace(converted(*arguments, **options), config="ai.onnx;10;StringNormalizer\n")
 
-    monkeypatch.setattr(request_module, "convert", with_normalizer)
+    monkeypatch.setattr(models, "convert", with_normalizer)
     ends = [value("x", TensorProto.STRING)], [value("y", TensorProto.STRING)]
     for locale, said in (("de_DE.UTF-8", True), ("C", False)):
         node = helper.make_node("StringNormalizer", ["x"], ["y"], locale=locale)

@@ -11,7 +11,7 @@ from ortrim.buildspec.buildspec import Budgets
 from ortrim.compiling.plan import CompilerCacheUse, JobResult, PlannedTarget
 from ortrim.errors import ExitCode, PlanError
 from ortrim.models.operators import OperatorId, render_config, required_operators
-from ortrim.planning.planned import Planned, make_planned
+from ortrim.planning.planned import Planned, planned_for
 from ortrim.planning.prediction import Prediction, predictions, remember, require_reachable
 from pipeline_stages import Stages
 
@@ -24,7 +24,7 @@ DEMO_BYTES = 797_704
 
 @pytest.fixture
 def planned(stages: Stages) -> Planned:
-    return make_planned(stages.request(), stages.console)
+    return planned_for(stages.request(), stages.console)
 
 
 def with_operators(planned: Planned, names: Sequence[str]) -> PlannedTarget:

@@ -5,7 +5,7 @@ from onnx import TensorProto, helper
 
 from onnx_samples import model_of, value
 from ortrim.models.onnx_files import facts_of
-from ortrim.planning.request import wants_cases
+from ortrim.planning.models import wants_cases
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from ortrim.analysis.size.run import ONE_MAPPED, size_of, sizes_of_two
 from ortrim.base.cache import cache_folder, record_entry
 from ortrim.base.files import sha256_of, write_atomically
 from ortrim.errors import BinaryError, StorageError, UsageError, VerifyError
-from ortrim.planning.planned import make_planned
+from ortrim.planning.planned import planned_for
 from pipeline_stages import Stages
 
 DATA = Path(__file__).parent / "data"
@@ -159,7 +159,7 @@ def test_a_buildspec_is_its_finished_build(stages: Stages) -> None:
     with pytest.raises(VerifyError) as caught:
         size_of(str(request.spec), request, None, stages.console)
     assert caught.value.code == "not-built"
-    build = leave_build(make_planned(request, stages.console).plan.targets[0])
+    build = leave_build(planned_for(request, stages.console).plan.targets[0])
     leave(build)
     sized = size_of(str(request.spec), request, None, stages.console)
     assert (sized.name, sized.library) == ("sample linux-x64", build / LIBRARY)

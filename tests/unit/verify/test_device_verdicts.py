@@ -4,7 +4,8 @@ from hypothesis import strategies as st
 
 from ortrim.errors import Diagnostic, ExitCode
 from ortrim.parity.measurements import OutputParity, Verdict
-from ortrim.verify.judge import diagnostic_of, failed_device, overall, parity_of
+from ortrim.report.failures import diagnostic_of
+from ortrim.verify.judge import failed_device, overall, parity_of
 
 PASS, FAIL, INCONCLUSIVE, NOT_JUDGED = Verdict.PASS, Verdict.FAIL, Verdict.INCONCLUSIVE, Verdict.NOT_JUDGED
 

@@ -11,7 +11,8 @@ from typing import Final, Literal
 from ortrim.analysis.cost.memory import ModelCost
 from ortrim.base.console import Console
 from ortrim.errors import VerifyError
-from ortrim.planning.planned import make_planned, target_folder
+from ortrim.planning.inputs import latest_of, plan_folder
+from ortrim.planning.planned import looked_at
 from ortrim.planning.request import Request, load
 from ortrim.report.write import JSON_NAME, read_report
 from ortrim.verify.operator_times import operator_times
@@ -169,10 +170,16 @@ def expectations_of(request: Request, costs: Costs, console: Console) -> tuple[E
     as planning and `read_report` do.
     """
     reference = next(model.name for model in load(request).spec.models if model.reference)
-    planned = make_planned(request, console)
+    inputs = looked_at(request, console)
+    try:
+        latest = latest_of(inputs, request.output)
+    except VerifyError as error:
+        for target in inputs.targets:
+            console.note(f"{target.id}: {error.what}, so that no latency can be expected; {error.hint}")
+        return ()
     found: list[Expectation] = []
-    for target in planned.plan.targets:
-        folder = target_folder(planned, target)
+    for target in inputs.targets:
+        folder = plan_folder(inputs.loaded.spec.name, latest.plan, request.output) / target.id
         report = _report(folder, console)
         for device in report.devices if report else ():
             found += expectations_on(device, reference, costs, folder)

@@ -19,8 +19,9 @@ from ortrim.models.prepare import FACTS_LAYOUT, prepare
 from ortrim.parity.inputs import Case, input_shapes
 from ortrim.parity.reference import cases_made
 from ortrim.pins.runtime import NEWEST, exact_version, runtime_pins
+from ortrim.planning.models import found_for
 from ortrim.planning.preparing import cases_of, ready_models
-from ortrim.planning.request import Request, found_for, is_buildspec, load
+from ortrim.planning.request import Request, is_buildspec, load
 
 
 def check_sizes(words: Sequence[str], sizes: Mapping[str, int]) -> None:

@@ -21,7 +21,7 @@ from ortrim.errors import Diagnostic, VerifyError
 from ortrim.models.models import OrtModel
 from ortrim.models.operators import parse_config
 from ortrim.pipeline.executors import built_before
-from ortrim.planning.planned import Planned, make_planned, target_folder
+from ortrim.planning.planned import Planned, planned_for, target_folder
 from ortrim.planning.request import Request, require_known
 from ortrim.report.write import JSON_NAME, read_report
 from ortrim.verify.operator_times import operator_times
@@ -60,7 +60,7 @@ def make_model_pages(request: Request, only: tuple[str, ...], console: Console, 
     What was built and verified before is on it, if anything was. Raises `UsageError` (`no-such-model`), as planning
     does, `StorageError` for a damaged report or a full disk.
     """
-    planned = make_planned(request, console)
+    planned = planned_for(request, console)
     known = _names(planned)
     require_known("no-such-model", "--only", only, known)
     names = tuple(name for name in known if not only or name in only)

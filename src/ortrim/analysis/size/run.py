@@ -16,7 +16,7 @@ from ortrim.compiling.translation_units import UnitIndex, Variant, shipped_index
 from ortrim.compiling.trees import DYLIB, LIBRARY
 from ortrim.errors import BinaryError, UsageError
 from ortrim.pipeline.executors import built_before
-from ortrim.planning.planned import make_planned
+from ortrim.planning.planned import plan_for
 from ortrim.planning.request import Request
 
 MAP: Final = "link.map"
@@ -79,8 +79,7 @@ def _located(word: str, request: Request, link_map: Path | None, console: Consol
 
 def _of_buildspec(spec: Path, request: Request, console: Console) -> Located:
     """Return the finished build of a buildspec's one target."""
-    asked = Request(spec=spec, target=request.target, profile=request.profile, ndk=request.ndk)
-    targets = make_planned(asked, console).plan.targets
+    targets = plan_for(replace(request, spec=spec), console).targets
     if len(targets) != 1:
         names = ", ".join(target.job.target.identifier for target in targets)
         hint = f"choose one with --target: {names}"

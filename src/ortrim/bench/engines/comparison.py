@@ -49,15 +49,10 @@ from ortrim.parity.measurements import OutputParity, Verdict
 from ortrim.parity.reference import CaseOutputs, SavedOutputs, reference_outputs
 from ortrim.parity.runner import SavedOutput
 from ortrim.pins.runtime import runtime_pins
-from ortrim.planning.planned import make_planned
+from ortrim.planning.models import Models, converted_models
+from ortrim.planning.planned import planned_for
 from ortrim.planning.preparing import ReadyModel, cases_of, ready_models
-from ortrim.planning.request import (
-    Models,
-    Request,
-    converted_models,
-    load,
-    require_known,
-)
+from ortrim.planning.request import Request, load, require_known
 from ortrim.verify.measure import alone
 
 
@@ -188,7 +183,7 @@ def trimmed_of(loaded: LoadedSpec, request: Request, library: Path | None, conso
         if library is not None:
             # One made elsewhere may have another NCHWc block size, with which outputs are wrong.
             return _with_models(library, converted_models(loaded, console))
-        planned = make_planned(request, console)
+        planned = planned_for(request, console)
     except Diagnostic as error:
         return CannotRun(stage="start", reason=shortened(f"{error.what} ({error.code})"))
     (target, *_) = planned.plan.targets

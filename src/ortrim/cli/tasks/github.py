@@ -49,13 +49,6 @@ def remote_from(
     return Remote(repository=repo or "", ref=ref or "", token_file=file, workflow=workflow or WORKFLOW)
 
 
-def require_possible(executor: str, **words: str | None) -> None:
-    """Refuse options that go with `--executor github` alone. Raises `UsageError` (`bad-option`)."""
-    for option, word in words.items():
-        if word is not None and executor != "github":
-            raise bad_option(option.replace("_", "-"), word, "it goes with --executor github")
-
-
 def run_number(text: str) -> int:
     """Return the number of a run. Raises `UsageError` (`bad-option`)."""
     if text.isascii() and text.isdecimal() and len(text) < 19 and int(text) > 0:

@@ -54,7 +54,7 @@ def size(
     with boundary(json_mode=json) as console:
         _check(by, diff, link_map)
         most, by_or_default = count_option(top, "top"), by or DEFAULT_BY
-        request = request_from(None, target=target, profile=profile, ndk=ndk)
+        request = request_from(None, target=target, profile=profile, output=output, ndk=ndk)
         table: Callable[[], RenderableType]
         if diff:
             words = (_built(diff, output, target), _built(library, output, target))

@@ -1,4 +1,4 @@
-"""The container executor: images and containers of this user's ortrim, and every program of a job run in one."""
+"""Containers of this machine as places where jobs run: images, containers, and what they see of this machine."""
 
 import hashlib
 import os
@@ -6,13 +6,13 @@ import platform
 import re
 import secrets
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
-from ortrim.base.cache import cache_folder, is_kept, locked, locked_if_free, publish_folder
+from ortrim.base.cache import cache_folder, locked, locked_if_free, publish_folder
 from ortrim.base.command import run, stream
 from ortrim.base.files import shipped_folder, storage_errors
 from ortrim.compiling.containers.engines import (
@@ -28,10 +28,8 @@ from ortrim.compiling.containers.engines import (
     without_credentials,
 )
 from ortrim.compiling.containers.root_file_systems import DebianRoot, debian_root
-from ortrim.compiling.execution import ExecutionEnvironment, JobPaths, Parallelism
-from ortrim.compiling.native import NativeExecutor, finished_runner
-from ortrim.compiling.plan import BuildJob, JobResult, RunnerJob, Toolchain
-from ortrim.compiling.trees import finished_build, result_of
+from ortrim.compiling.execution import JobPaths
+from ortrim.compiling.plan import Toolchain
 from ortrim.errors import Diagnostic, NetworkError, ToolError, UsageError, bad_option
 from ortrim.pins.shipped import BasePin, ImagePins, image_pins
 from ortrim.sources.debian import PackageRequest
@@ -341,8 +339,8 @@ class Images:
         base, root = image_base(pins.base("python"), announce)
         return recipe_of("linux", {"base": base, "packages": root.packages if root else ()}, root_files(root))
 
-    def image_folders(self, _toolchain: Toolchain, _named: Path | None = None) -> Mapping[str, Path]:
-        """Return the image's folders that a toolchain's symbolic paths mean, whatever is named on this machine."""
+    def image_folders(self, _toolchain: Toolchain) -> Mapping[str, Path]:
+        """Return the image's folders that a toolchain's symbolic paths mean."""
         return {}
 
 
@@ -425,7 +423,7 @@ CONFIGURATION: Final = "CCACHE_CONFIGPATH"
 def job_mounts(paths: JobPaths, environment: Mapping[str, str]) -> tuple[Mount, ...]:
     """Return the mounts of a job: sources and tools read-only, the build folder and the caches to be written to.
 
-    Folders have the same name inside, so that build tree and compiler cache keys are the native executor's.
+    Folders have the same name inside, so that build tree and compiler cache keys are those of this machine.
     """
     read = (paths.sources, paths.tools, paths.runner, *_linked(paths))
     written = (paths.build.parent, *_caches(environment, paths.build.parent))
@@ -450,48 +448,16 @@ def _caches(environment: Mapping[str, str], own: Path) -> Iterator[Path]:
         yield Path(environment[CONFIGURATION]).parent
 
 
-@dataclass(frozen=True, kw_only=True)
-class ContainerExecutor:
-    """Builds in containers; results and compiler cache are the native executor's, trees are not."""
+def places_in_containers(
+    options: ContainerOptions, images: Images
+) -> Callable[[Toolchain, Callable[[str], None]], "ContainerPlace"]:
+    """Return what opens, for an executor, the container in which a toolchain's programs run."""
 
-    native: NativeExecutor
-    options: ContainerOptions
-    images: Images
+    def place(toolchain: Toolchain, on_note: Callable[[str], None]) -> ContainerPlace:
+        opened = container_place(images.image_recipe(toolchain, on_note), options, on_note)
+        return replace(opened, folders=images.image_folders(toolchain))
 
-    @property
-    def parallelism(self) -> Parallelism:
-        """How many compilations run at once."""
-        return self.native.parallelism
-
-    @property
-    def log(self) -> Path:
-        """The log of the build."""
-        return self.native.log
-
-    def run(self, job: BuildJob) -> JobResult:
-        """Build a job, or return what was built of it before, here or natively; see `Executor.run`."""
-        done = finished_build(job)
-        if is_kept(done):
-            return result_of(done)
-        return self._in_a_container(job.toolchain).run(job)
-
-    def run_runner(self, job: RunnerJob) -> Path:
-        """Compile a runner, or return what was compiled before; see `Executor.run_runner`."""
-        done = finished_runner(job)
-        return done if is_kept(done.parent) else self._in_a_container(job.toolchain).run_runner(job)
-
-    def run_beside(
-        self, toolchain: Toolchain, folder: Path, make: Callable[[JobPaths, ExecutionEnvironment], Iterable[Path]]
-    ) -> None:
-        """Have in `folder` what `make` compiles, unless it is there; see `Executor.run_beside`."""
-        if not is_kept(folder):
-            self._in_a_container(toolchain).run_beside(toolchain, folder, make)
-
-    def _in_a_container(self, toolchain: Toolchain) -> NativeExecutor:
-        recipe = self.images.image_recipe(toolchain, self.native.on_note)
-        place = container_place(recipe, self.options, self.native.on_note)
-        inputs = replace(self.native.inputs, installed=self.images.image_folders)
-        return replace(self.native, place=place, inputs=inputs)
+    return place
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -504,6 +470,7 @@ class ContainerPlace:
 
     python: tuple[str, ...] = (PYTHON, "-S", "-s")
     reaches_stores: bool = False
+    folders: Mapping[str, Path] = field(default_factory=dict)
 
     @property
     def apart(self) -> str:

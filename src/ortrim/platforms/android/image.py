@@ -81,7 +81,7 @@ class AndroidImages(Images):
         parts = {f"{archive.name}.tar": sdk_archive(archive, announce) for archive in (ndk, tools)}
         return recipe_of("android", {**values, "ndk_folder": folder}, root_files(root) | parts)
 
-    def image_folders(self, toolchain: Toolchain, named: Path | None = None) -> Mapping[str, Path]:
+    def image_folders(self, toolchain: Toolchain) -> Mapping[str, Path]:
         """Return where the image has its NDK, or this machine's sysroot for zig, which a container sees as it is."""
         if toolchain.kind == "zig":
             return {"bionic": sysroot_of(toolchain)}

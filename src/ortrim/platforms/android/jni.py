@@ -12,17 +12,20 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ortrim.base.cache import cache_folder
 from ortrim.base.command import run
 from ortrim.base.tools import install_command
 from ortrim.buildspec.build_options import PAST_DRIVER
 from ortrim.buildspec.targets import Architecture
-from ortrim.compiling.execution import ExecutionEnvironment, Executor, JobPaths, finished, job_environment
+from ortrim.compiling.execution import ExecutionEnvironment, JobPaths, finished, job_environment
 from ortrim.compiling.plan import BuildJob, JobResult, digest
 from ortrim.compiling.upstream import first_error, remedy
 from ortrim.errors import BuildError, StorageError, ToolError
+
+if TYPE_CHECKING:
+    from ortrim.compiling.native import Executor
 
 PAGES: Final = ("-Wl,-z,max-page-size=16384", "-Wl,-z,common-page-size=16384")
 """The first aligns segments; the second is where lld ends RELRO, which Android looks at where pages have 16 KB."""
@@ -220,7 +223,7 @@ class JniLibrary:
     symbols: Path | None
 
 
-def build_jni_library(job: BuildJob, result: JobResult, executor: Executor, jdk: Jdk) -> JniLibrary:
+def build_jni_library(job: BuildJob, result: JobResult, executor: "Executor", jdk: Jdk) -> JniLibrary:
     """Compile the JNI library beside a finished build, or return what was compiled of it before.
 
     Its Java is compiled on this machine, wherever the executor's programs run. Raises `BuildError`, what

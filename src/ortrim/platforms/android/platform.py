@@ -10,7 +10,7 @@ from ortrim.buildspec.buildspec import DEFAULT_ANDROID, AndroidSpec, BuildSpec, 
 from ortrim.buildspec.problems import Location, Problem
 from ortrim.buildspec.rules import DEFAULT_GLIBC, stray_keys
 from ortrim.buildspec.targets import TARGETS, Target
-from ortrim.compiling.execution import Executor, JobPaths
+from ortrim.compiling.execution import JobPaths
 from ortrim.compiling.plan import SYMBOLS, AndroidBuild, BuildJob, JobResult, Toolchain
 from ortrim.errors import PlanError, UsageError
 from ortrim.pins.runtime import CommitPin, RuntimePins, runtime_pins
@@ -31,6 +31,7 @@ from ortrim.platforms.platform import Compilation, Platform
 
 if TYPE_CHECKING:
     from ortrim.compiling.containers.executor import Images
+    from ortrim.compiling.native import Executor
     from ortrim.platforms.delivery import Packaging, Verifying
     from ortrim.verify.verification import Delivery
 
@@ -248,7 +249,7 @@ class Android(Platform):
         version = bionic_pin().commit if job.toolchain.kind == "zig" else job.toolchain.version
         return ((component, identifier, shipped_file(text), version),)
 
-    def compile_beside(self, job: BuildJob, result: JobResult, executor: Executor) -> None:
+    def compile_beside(self, job: BuildJob, result: JobResult, executor: "Executor") -> None:
         """Compile the JNI library. Raises as `build_jni_library` and `find_jdk` do."""
         build_jni_library(job, result, executor, find_jdk())
 

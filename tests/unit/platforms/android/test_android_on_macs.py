@@ -8,8 +8,9 @@ import pytest
 from ndk_layout import NDK_VERSION, lay_out_ndk
 from ortrim.base.command import run
 from ortrim.compiling.execution import BuildInputs, job_environment, prepare_workspace
-from ortrim.planning import planned
-from ortrim.planning.planned import host_target, make_planned
+from ortrim.planning import inputs
+from ortrim.planning.inputs import host_target
+from ortrim.planning.planned import Planned, planned_for
 from ortrim.platforms import platform_of
 from ortrim.platforms.android.ndk import PREBUILT
 from pipeline_stages import Stages
@@ -51,12 +52,12 @@ def make(folder: Path) -> Path:
     return folder
 
 
-def plan(stages: Stages, monkeypatch: pytest.MonkeyPatch, system: str, machine: str) -> planned.Planned:
+def plan(stages: Stages, monkeypatch: pytest.MonkeyPatch, system: str, machine: str) -> Planned:
     """Plan what is to be built on a host with an NDK for it."""
     monkeypatch.setattr(platform, "system", lambda: system)
     monkeypatch.setattr(platform, "machine", lambda: machine)
-    monkeypatch.setattr(planned, "host_target", host_target)
+    monkeypatch.setattr(inputs, "host_target", host_target)
     ndk = lay_out_ndk(stages.folder / system, prebuilt=PREBUILT[system, machine])
     monkeypatch.setenv("ANDROID_NDK_HOME", str(ndk))
     request = stages.request('[[targets]]\nid = "android-arm64-v8a"\n[android]\njava = false\n', target="android")
-    return make_planned(request, stages.console, to_run=True)
+    return planned_for(request, stages.console, to_run=True)

@@ -8,8 +8,8 @@ from aar_samples import fake_jdk
 from ndk_layout import LINUX, NDK_VERSION, forget_ndks, lay_out_ndk
 from ortrim.compiling.containers.engines import ContainerOptions
 from ortrim.errors import Diagnostic, ExitCode, PlanError, ToolError, UsageError
-from ortrim.planning import planned
-from ortrim.planning.planned import Planned, make_planned
+from ortrim.planning import inputs
+from ortrim.planning.planned import Planned, planned_for
 from ortrim.platforms.android import ndk
 from ortrim.platforms.android.ndk import SDK_VARIABLES, VARIABLES
 from ortrim.platforms.android.zig_toolchain import bionic_pin
@@ -30,13 +30,13 @@ WITH_NDK = '[android]\ntoolchain = "ndk"\n'
 
 def plan(stages: Stages, body: str = "", target: str = "android") -> Planned:
     """Plan Android targets of a buildspec."""
-    return make_planned(stages.request(body, target=target), stages.console)
+    return planned_for(stages.request(body, target=target), stages.console)
 
 
 def refused(stages: Stages, body: str = "", *, to_run: bool = True, **changes: object) -> Diagnostic:
     """Plan what is refused before any work and return the diagnostic."""
     with pytest.raises(Diagnostic) as caught:
-        make_planned(stages.request(body, target="android", **changes), stages.console, to_run=to_run)
+        planned_for(stages.request(body, target="android", **changes), stages.console, to_run=to_run)
     assert stages.ran == []
     assert not (stages.folder / "artifacts").exists()
     return caught.value
@@ -55,7 +55,7 @@ def test_a_machine_that_compiles_nothing_needs_no_ndk(stages: Stages, monkeypatc
     monkeypatch.setenv("JAVA_HOME", str(fake_jdk(stages.folder / "jdk" / "bin").javac.parents[1]))
     assert refused(stages, WITH_NDK).code == "ndk-missing"
     request = stages.request(target="android", elsewhere=True)
-    assert make_planned(request, stages.console, to_run=True).plan.assemblies
+    assert planned_for(request, stages.console, to_run=True).plan.assemblies
     stages.ran.clear()
     monkeypatch.setenv("JAVA_HOME", str(stages.folder))
     shutil.rmtree(stages.folder / "artifacts", ignore_errors=True)
@@ -64,14 +64,14 @@ def test_a_machine_that_compiles_nothing_needs_no_ndk(stages: Stages, monkeypatc
 
 def test_a_plan_needs_no_host_that_runs_libraries(stages: Stages, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nor does a build that another machine compiles; only compiling here does, and leaving the target open."""
-    monkeypatch.setattr(planned, "host_target", lambda: None)
+    monkeypatch.setattr(inputs, "host_target", lambda: None)
     assert plan(stages).plan.assemblies
     elsewhere = stages.request(target="android-arm64-v8a", elsewhere=True, on_macs=True)
-    assert make_planned(elsewhere, stages.console, to_run=True).plan.assemblies
+    assert planned_for(elsewhere, stages.console, to_run=True).plan.assemblies
     with pytest.raises(ToolError, match="neither compile nor run"):
-        make_planned(stages.request(target="android-arm64-v8a"), stages.console, to_run=True)
+        planned_for(stages.request(target="android-arm64-v8a"), stages.console, to_run=True)
     with pytest.raises(UsageError, match="no target runs on this machine"):
-        make_planned(stages.request(), stages.console)
+        planned_for(stages.request(), stages.console)
 
 
 def test_each_abi_may_have_choices_of_its_own(stages: Stages) -> None:
@@ -159,7 +159,7 @@ def test_other_machines_get_the_ndk_that_is_pinned(stages: Stages, monkeypatch: 
     lay_out_ndk(stages.folder / "sdk" / "ndk" / "28.2.13676358", "28.2.13676358")
     for changes in ({"elsewhere": True, "on_macs": True}, {"container": ContainerOptions()}):
         request = stages.request(target="android", **changes)
-        made = make_planned(request, stages.console).plan.targets[0].job.toolchain.version
+        made = planned_for(request, stages.console).plan.targets[0].job.toolchain.version
         assert made == NDK_VERSION
 
 
@@ -172,7 +172,7 @@ def test_a_major_of_which_nothing_is_known(stages: Stages) -> None:
 def test_an_ndk_for_nothing_is_not_passed_over(stages: Stages) -> None:
     """Whoever names one expects it to be used."""
     with pytest.raises(UsageError) as caught:
-        make_planned(stages.request(target="linux-x64", ndk=stages.folder), stages.console, to_run=True)
+        planned_for(stages.request(target="linux-x64", ndk=stages.folder), stages.console, to_run=True)
     assert (caught.value.code, caught.value.where) == ("bad-option", "--ndk")
     assert stages.ran == []
 
@@ -192,7 +192,7 @@ def test_with_its_ndk_only_a_jdk_is_missing(stages: Stages, monkeypatch: pytest.
     assert (error.code, error.exit_code) == ("javac-missing", ExitCode.TOOL)
     fake_jdk(stages.folder / "jdk" / "bin")
     monkeypatch.setenv("JAVA_HOME", str(stages.folder / "jdk"))
-    assert make_planned(stages.request(target="android", ndk=ndk), stages.console, to_run=True).plan.assemblies
+    assert planned_for(stages.request(target="android", ndk=ndk), stages.console, to_run=True).plan.assemblies
 
 
 @pytest.mark.parametrize(
@@ -205,7 +205,7 @@ def test_without_a_jdk_the_aar_has_no_java_api_and_that_is_said(
 ) -> None:
     """Before anything is compiled, with the way out; not to who wants none, nor of GitHub's machines."""
     monkeypatch.setenv("JAVA_HOME", str(stages.folder))
-    make_planned(stages.request(body, target="android", elsewhere=True, on_macs=on_macs), stages.console)
+    planned_for(stages.request(body, target="android", elsewhere=True, on_macs=on_macs), stages.console)
     said = stages.stdout.getvalue()
     assert said.count("there is no JDK, so the AAR has no Java API") == said.count("say android.java = false") == times
 

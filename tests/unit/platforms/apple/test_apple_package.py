@@ -15,7 +15,7 @@ from ortrim.parity.measurements import Verdict
 from ortrim.pipeline import packaging
 from ortrim.pipeline import packaging as inputs_module
 from ortrim.pipeline.packaging import groups, packaged
-from ortrim.planning.planned import make_planned
+from ortrim.planning.planned import planned_for
 from ortrim.platforms.apple import delivery as apple
 from ortrim.platforms.apple.delivery import apple_part, deliver_apple
 from ortrim.platforms.apple.inputs import ApplePart
@@ -141,9 +141,9 @@ def test_one_package_is_made_of_a_plans_slices(stages: Stages, sources: Path, mo
         (stages.folder / "onnxruntime" / name).write_text("licence")
     builder = Recorded(stages.folder / "built")
     monkeypatch.setattr(inputs_module, "licences", lambda _: ())
-    monkeypatch.setattr(packaging, "builder_for", lambda *_: builder)
+    monkeypatch.setattr(packaging, "executor_for", lambda *_: builder)
     request = stages.request(PHONES, target="ios", on_macs=True, elsewhere=True)
-    planned = make_planned(request, stages.console)
+    planned = planned_for(request, stages.console)
     (group,) = groups(planned.plan)
     results = tuple(builder.run(target.job) for target in group.targets)
     found = list(packaged(planned, group, results, request, stages.console))

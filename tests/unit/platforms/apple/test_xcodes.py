@@ -9,8 +9,8 @@ from ortrim.buildspec.targets import APPLE, TARGETS
 from ortrim.errors import Diagnostic, ExitCode, PlanError, ToolError
 from ortrim.pins import runtime
 from ortrim.pins.runtime import known_version, runtime_pins
-from ortrim.planning import planned
-from ortrim.planning.planned import make_planned
+from ortrim.planning import inputs
+from ortrim.planning.planned import planned_for
 from ortrim.platforms.apple import platform as toolchains
 from ortrim.platforms.apple.xcode import Xcode
 from pipeline_stages import Stages
@@ -23,14 +23,14 @@ ONLY_XCODE = [name for name in OURS if not name.startswith("macos-")]
 
 def jobs(stages: Stages, target: str, body: str = "", **changes: Any) -> dict[str, Any]:
     """Plan Apple targets and return their jobs by name."""
-    made = make_planned(stages.request(body, target=target, **changes), stages.console)
+    made = planned_for(stages.request(body, target=target, **changes), stages.console)
     return {each.job.target.identifier: each.job for each in made.plan.targets}
 
 
 def refused(stages: Stages, target: str = "ios-arm64", body: str = "", **changes: Any) -> Diagnostic:
     """Plan to run what is refused before any work and return the diagnostic."""
     with pytest.raises(Diagnostic) as caught:
-        make_planned(stages.request(body, target=target, **changes), stages.console, to_run=True)
+        planned_for(stages.request(body, target=target, **changes), stages.console, to_run=True)
     assert stages.ran == []
     assert not (stages.folder / "artifacts").exists()
     assert caught.value.hint
@@ -42,7 +42,7 @@ def mac(stages: Stages, monkeypatch: pytest.MonkeyPatch) -> Xcode:
     """Pretend to be on a Mac with an Xcode of its own version."""
     found = Xcode(folder=lay_out_xcode(stages.folder / "Xcode.app", "17.1"), version="17.1")
     monkeypatch.setattr(platform, "system", lambda: "Darwin")
-    monkeypatch.setattr(planned, "host_target", lambda: TARGETS["macos-arm64"])
+    monkeypatch.setattr(inputs, "host_target", lambda: TARGETS["macos-arm64"])
     monkeypatch.setattr(toolchains, "find_xcode", lambda _version=None: found)
     return found
 
@@ -125,7 +125,7 @@ def test_a_plan_for_githubs_macs_can_be_made_anywhere(stages: Stages, target: st
     """With the Xcode that the pins name, for Macs too; nothing of it is looked for here."""
     assert PINS is not None
     request = stages.request(target=target, elsewhere=True, on_macs=True)
-    (made,) = make_planned(request, stages.console, to_run=True).plan.targets
+    (made,) = planned_for(request, stages.console, to_run=True).plan.targets
     assert (made.job.toolchain.kind, made.job.toolchain.version) == ("xcode", PINS.xcode)
 
 
@@ -148,7 +148,7 @@ def test_what_cannot_be_cross_built_needs_a_mac(stages: Stages, body: str, word:
     request = stages.request(target="macos-arm64")
     request.spec.write_text(body + request.spec.read_text())
     with pytest.raises(ToolError) as caught:
-        make_planned(request, stages.console, to_run=True)
+        planned_for(request, stages.console, to_run=True)
     assert caught.value.code == "needs-mac"
     assert word in caught.value.why
     assert stages.ran == []
@@ -157,7 +157,7 @@ def test_what_cannot_be_cross_built_needs_a_mac(stages: Stages, body: str, word:
 @pytest.mark.parametrize("target", OURS)
 def test_a_mac_compiles_with_its_own_xcode(stages: Stages, mac: Xcode, target: str) -> None:
     """Also for itself; its version is in the plan."""
-    (made,) = make_planned(stages.request(target=target), stages.console, to_run=True).plan.targets
+    (made,) = planned_for(stages.request(target=target), stages.console, to_run=True).plan.targets
     assert (made.job.toolchain.kind, made.job.toolchain.version) == ("xcode", mac.version)
 
 
@@ -187,7 +187,7 @@ def test_an_xcode_without_the_sdk_of_a_target_is_refused(stages: Stages, mac: Xc
     (mac.folder / "Platforms" / f"{sdk}.platform" / "Developer" / "SDKs" / f"{sdk}.sdk").rmdir()
     target = {"iPhoneOS": "ios-arm64", "iPhoneSimulator": "ios-simulator-arm64"}[sdk]
     assert refused(stages, target).code == "xcode-sdk-missing"
-    assert make_planned(stages.request(target="macos-arm64"), stages.console, to_run=True).plan.assemblies
+    assert planned_for(stages.request(target="macos-arm64"), stages.console, to_run=True).plan.assemblies
 
 
 def test_the_plan_is_the_same_on_every_machine(stages: Stages, mac: Xcode) -> None:

@@ -1,0 +1,238 @@
+"""The models of a buildspec: their copies, after their steps, converted for targets, and the operators they require.
+
+- The layout of a model whose buildspec leaves it to ortrim: NCHWc where convolutions decide. On x64 the official
+  library changes every model to it at load, which a minimal build cannot: without it convolutional models take 1.6
+  to 4.1 times as long (docs/reference/session.md).
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from ortrim.base.cache import cache_folder
+from ortrim.base.console import Console
+from ortrim.buildspec.buildspec import BuildSpec, Layout, LoadedSpec, ModelSpec
+from ortrim.buildspec.targets import Target
+from ortrim.errors import Diagnostic, ToolError
+from ortrim.models.convert import Conversion, convert, converter_for
+from ortrim.models.full_runtime import FullRuntime, full_runtime
+from ortrim.models.models import ModelFacts, OrtModel, PreparedModel
+from ortrim.models.operators import RequiredOperators, reduce_operators
+from ortrim.models.prepare import FACTS_LAYOUT, prepare
+from ortrim.parity.reference import cases_made
+from ortrim.pins.runtime import RuntimePins, runtime_pins
+from ortrim.report.steps import steps_table
+from ortrim.steps.preparation import Ingredients, Preparation, prepare_by_steps, step_name, with_default_case
+
+if TYPE_CHECKING:
+    from ortrim.parity.cases.found import FoundCases
+
+
+def preparations_of(
+    loaded: LoadedSpec,
+    originals: tuple[PreparedModel, ...],
+    runtime: FullRuntime,
+    console: Console,
+    *,
+    shown: bool = True,
+) -> tuple[Preparation | None, ...]:
+    """Do the steps of those models that have some, and show what they did if that is wanted; None for the others.
+
+    Raises `SpecError` and `VerifyError` for cases, as `cases_made` does, and what `prepare_by_steps` raises.
+    """
+    found = []
+    for number, own in enumerate(originals):
+        done = _prepared(loaded, number, own, runtime, console)
+        if done and shown:
+            console.render(steps_table(done.report))
+        found.append(done)
+    return tuple(found)
+
+
+def _prepared(
+    loaded: LoadedSpec, number: int, original: PreparedModel, runtime: FullRuntime, console: Console
+) -> Preparation | None:
+    spec = loaded.spec.models[number]
+    if not spec.steps:
+        return None
+    given = Ingredients(
+        original=original,
+        cases=cases_made(original, with_default_case(spec, original), loaded.file.parent, lambda: runtime),
+        spec=spec,
+        base=loaded.file.parent,
+        runtime=runtime,
+        where=f"{loaded.file}: models[{number}]",
+    )
+    with console.step(f"steps of {spec.name}") as step:
+        total = len(spec.steps)
+        return prepare_by_steps(
+            given,
+            cache_folder("steps"),
+            lambda at, choices: step.progress(at - 1, total, step_name(at, choices)),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Models:
+    """The buildspec's models through prepare, convert and reduce.
+
+    `preparations` are those of models with steps, None for others; `prepared` are the models after their steps.
+    `nchwc` are the same in NCHWc layout, for the targets that run it, when others of the build do not.
+    """
+
+    loaded: LoadedSpec
+    pins: RuntimePins
+    runtime: FullRuntime
+    preparations: tuple[Preparation | None, ...]
+    prepared: tuple[PreparedModel, ...]
+    converted: tuple[OrtModel, ...]
+    operators: RequiredOperators
+    nchwc: "Models | None" = None
+
+    def for_target(self, target: Target) -> "Models":
+        """Return the models as they are for a target."""
+        return self.nchwc if self.nchwc and target.runs_nchwc else self
+
+
+def converted_models(loaded: LoadedSpec, console: Console, targets: Collection[Target] = ()) -> Models:
+    """Take copies of a buildspec's models, convert them for these targets and derive the required operators.
+
+    Without targets, models are such as run everywhere.
+    """
+    pins = runtime_pins(loaded.spec.onnxruntime.version)
+    originals = prepared_models(loaded, console)
+    runtime = full_runtime(pins.version, pins.converter_requirements)
+    loaded = _with_cases(loaded, originals, runtime, console)
+    preparations = preparations_of(loaded, originals, runtime, console)
+    prepared = tuple(done.model if done else own for own, done in zip(originals, preparations, strict=True))
+
+    def made(layouts: Mapping[str, Layout]) -> Models:
+        models = tuple(with_layout(model, layouts) for model in loaded.spec.models)
+        whole = replace(loaded, spec=replace(loaded.spec, models=models))
+        converted = _convert(whole, prepared, runtime, console)
+        return Models(
+            loaded=whole,
+            pins=pins,
+            runtime=runtime,
+            preparations=preparations,
+            prepared=prepared,
+            converted=converted,
+            operators=reduce_operators(converted),
+        )
+
+    able = [target.runs_nchwc for target in targets]
+    layouts = chosen_layouts(loaded.spec, prepared, runtime, console) if any(able) else {}
+    nchwc = made(layouts) if layouts else None
+    return nchwc if nchwc and all(able) else replace(made({}), nchwc=nchwc)
+
+
+def _with_cases(
+    loaded: LoadedSpec, originals: tuple[PreparedModel, ...], runtime: FullRuntime, console: Console
+) -> LoadedSpec:
+    """Return the buildspec with cases for those models that have none, nor steps, and want some."""
+    models = [
+        replace(spec, cases=found_for(own, runtime, console).cases)
+        if not (spec.cases or spec.steps) and wants_cases(own.facts)
+        else spec
+        for spec, own in zip(loaded.spec.models, originals, strict=True)
+    ]
+    return replace(loaded, spec=replace(loaded.spec, models=tuple(models)))
+
+
+def found_for(model: PreparedModel, runtime: FullRuntime, console: Console) -> "FoundCases":
+    """Return the cases that are found for a model, and show what was chosen. Raises as `found_cases` does."""
+    from ortrim.parity.cases.found import found_cases  # noqa: PLC0415 - it imports onnx
+
+    with console.step(f"find test cases for {model.name}") as step:
+        return found_cases(model, runtime, step.note)
+
+
+def prepared_models(loaded: LoadedSpec, console: Console) -> tuple[PreparedModel, ...]:
+    """Take copies of a buildspec's models, checked to be what the converter takes. Raises as `prepare` does."""
+    root = cache_folder("models") / FACTS_LAYOUT
+    prepared = []
+    with console.step("prepare models") as step:
+        for number, model in enumerate(loaded.spec.models):
+            step.progress(number, len(loaded.spec.models), model.name)
+            where = f"{loaded.file}: models[{number}]"
+            version = loaded.spec.onnxruntime.version
+            own = prepare(model, base=loaded.file.parent, root=root, ort_version=version, where=where, note=step.note)
+            prepared.append(own)
+    return tuple(prepared)
+
+
+def _convert(
+    loaded: LoadedSpec, prepared: tuple[PreparedModel, ...], runtime: FullRuntime, console: Console
+) -> tuple[OrtModel, ...]:
+    root = cache_folder("conversions")
+    converted = []
+    with console.step("convert to ORT format") as step:
+        for number, (model, spec) in enumerate(zip(prepared, loaded.spec.models, strict=True)):
+            step.progress(number, len(prepared), model.name)
+            assert spec.layout != "auto"
+            conversion = Conversion(style=spec.style, level=spec.level, layout=spec.layout)
+            converted.append(convert(model, conversion, runtime=runtime, root=root))
+            if not converted[-1].reads_in_place:
+                step.note(f"{model.name}: in_place is off: sparse or misaligned weights are copied when it loads")
+    return tuple(converted)
+
+
+def wants_cases(facts: ModelFacts) -> bool:
+    """Whether one case of ortrim's default values would show little: sizes are open, or values may be looked up."""
+    return any(domain == "ai.onnx.ml" for domain, _ in facts.opsets) or any(
+        info.shape is None
+        or any(not isinstance(size, int) for size in info.shape)
+        or not info.element_type.startswith(("float", "bfloat"))
+        for info in facts.inputs
+    )
+
+
+LEAST_SHARE: Final = 0.05
+"""Share of the weights that convolutions have at least where the layout pays.
+
+A convolution's weights are used for every pixel, those of a product once, so that this is a larger share of the time.
+Below it, as where a transformer cuts an image into pieces, the kernels would make the library larger for nothing.
+"""
+PROFILES: Final = ("balanced", "speed")
+"""Those that trade size for speed: the kernels make a library larger."""
+
+
+def chosen_layouts(
+    spec: BuildSpec, prepared: tuple[PreparedModel, ...], runtime: FullRuntime, console: Console
+) -> dict[str, Layout]:
+    """Return the layout of each model that NCHWc makes faster on a target that runs it, by its name; say which.
+
+    A library has one block size: where a buildspec asks for 16, no other is chosen beside it.
+    """
+    if any(model.layout == "nchwc16" for model in spec.models):
+        return {}
+    models = zip(spec.models, prepared, strict=True)
+    names = [model.name for model, own in models if spec.profile in PROFILES and _pays(model, own.facts)]
+    if names and (refusal := _refusal(runtime)):
+        console.note(f"{', '.join(names)}: not in NCHWc layout, the faster one for convolutions on x64: {refusal}")
+        return {}
+    for name in names:
+        console.note(f"{name}: in NCHWc layout, the faster one for convolutions on x64 (layout = 'plain': without it)")
+    return dict.fromkeys(names, "nchwc8")
+
+
+def _pays(model: ModelSpec, facts: ModelFacts) -> bool:
+    free = model.layout == "auto" and model.style == "fixed" and model.level in ("extended", "all")
+    return free and facts.convolution_share >= LEAST_SHARE
+
+
+def _refusal(runtime: FullRuntime) -> str:
+    """Return why this machine cannot convert to NCHWc layout, or nothing."""
+    try:
+        converter_for("nchwc8", runtime, "")
+    except Diagnostic as error:
+        hint = error.hint if isinstance(error, ToolError) else ""
+        return "; ".join(filter(None, (f"{error.where} {error.what}".strip(), hint)))
+    return ""
+
+
+def with_layout(model: ModelSpec, layouts: Mapping[str, Layout]) -> ModelSpec:
+    """Return a model with the layout that was chosen for it, or plain where that was left open."""
+    if model.name in layouts:
+        return replace(model, layout=layouts[model.name], level="all")
+    return replace(model, layout="plain") if model.layout == "auto" else model

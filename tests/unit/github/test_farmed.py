@@ -13,7 +13,7 @@ from ortrim.errors import ExitCode, PlanError, StorageError, ToolError, VerifyEr
 from ortrim.github import jobs
 from ortrim.github.jobs import FARMED_MARK, TARGET, compile_app, require_farm_target, verify_on_farms
 from ortrim.github.workflow_files import GRADLE, WorkflowInputs
-from ortrim.planning.planned import planned_for, target_folder
+from ortrim.planning.planned import Planned, target_folder
 from ortrim.planning.request import Request
 from ortrim.report.write import write_reports
 from ortrim.verify.reports import DeviceFailure, VerifyReport
@@ -32,11 +32,10 @@ class Verified:
         self.requests: list[Request] = []
         self.reports: list[VerifyReport] = []
 
-    def again(self, request: Request, console: Console) -> tuple[VerifyReport, ...]:
+    def again(self, request: Request, _: Console, planned: Planned) -> tuple[VerifyReport, ...]:
         """Do as `verify_again`: write the report where it belongs."""
         self.requests.append(request)
         report = self.reports.pop(0)
-        planned = planned_for(request, console)
         folder = target_folder(planned, planned.plan.targets[0])
         (folder / "harness").mkdir(parents=True, exist_ok=True)
         write_reports(report, folder)

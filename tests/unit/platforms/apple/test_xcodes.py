@@ -29,10 +29,11 @@ def jobs(stages: Stages, target: str, body: str = "", **changes: Any) -> dict[st
 
 def refused(stages: Stages, target: str = "ios-arm64", body: str = "", **changes: Any) -> Diagnostic:
     """Plan to run what is refused before any work and return the diagnostic."""
+    before = sorted(stages.folder.glob("artifacts/*/*"))
     with pytest.raises(Diagnostic) as caught:
         planned_for(stages.request(body, target=target, **changes), stages.console, to_run=True)
     assert stages.ran == []
-    assert not (stages.folder / "artifacts").exists()
+    assert sorted(stages.folder.glob("artifacts/*/*")) == before
     assert caught.value.hint
     return caught.value
 

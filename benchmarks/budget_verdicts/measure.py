@@ -17,13 +17,13 @@ from budget_verdicts.slowed import ratios_of, slowed_library
 from ortrim.base.console import Console
 from ortrim.base.files import require_writable, write_atomically
 from ortrim.base.json import from_json, to_canonical_json
-from ortrim.buildspec.buildspec import Budgets
-from ortrim.devices.device import Device
+from ortrim.buildspec.buildspec import Budgets, as_the_official
+from ortrim.devices.device import ProgramDevice
 from ortrim.devices.host import Host
 from ortrim.parity.measurements import Verdict
-from ortrim.verify.judge import LOAD, LOOKS, P50, PEAK, model_comparisons, settled
-from ortrim.verify.measure import Measurement, Rounds
-from ortrim.verify.measure import measure as measure_rounds
+from ortrim.parity.runner import RunRequest
+from ortrim.verify.judge import LOAD, LOOKS, P50, PEAK, model_comparisons, settling
+from ortrim.verify.measure import DeviceRuns, Measurement, Measuring, Rounds, carry_out
 
 RECORD: Final = "verdicts.jsonl"
 BUDGETS: Final[Mapping[Kind, tuple[float, ...]]] = {"same": (1.0, 1.01, 1.02, 1.03), "slowed": (1.03,)}
@@ -50,10 +50,10 @@ def measure(wanted: Wanted, console: Console) -> tuple[Trial, ...]:
     with console.step("verdicts") as step, closing(Host()) as device:
         step.note("makes a library that is 5 % worse")
         slowed = slowed_library(device, plan, built.library.parent / "headers", path.parent)
-        libraries: dict[Kind, Path] = {"same": plan.library, "slowed": slowed}
-        for kind in _missing(trials, len(plan.cases), wanted.number):
+        libraries: dict[Kind, Path] = {"same": plan.ours.library, "slowed": slowed}
+        for kind in _missing(trials, len(plan.ours.cases), wanted.number):
             step.progress(len(trials), 2 * wanted.number, kind)
-            trials.append(trial(device, replace(plan, library=libraries[kind]), kind))
+            trials.append(trial(device, replace(plan, ours=replace(plan.ours, library=libraries[kind])), kind))
             with path.open("a", encoding="utf-8") as file:
                 file.write(to_canonical_json(trials[-1]) + "\n")
     write_atomically(path.with_suffix(".md"), table(trials))
@@ -69,15 +69,9 @@ def _plan(wanted: Wanted, built: Built) -> Measurement:
     library, baseline = (Path(shutil.copy(built.library, folder / name)) for name in ("same.so", "copy.so"))
     cases = tuple(case for case in built.planned.cases[0] if wanted.case in {"", case.name})
     model = models.converted[0].path
-    return Measurement(
-        model=models.prepared[0].name,
-        runner=built.runner,
-        library=library,
-        ort_model=model,
-        baseline_library=baseline,
-        onnx_model=model,
-        cases=cases,
-    )
+    name = models.prepared[0].name
+    ours = RunRequest(runner=built.runner, library=library, model=model, cases=cases, name=name)
+    return Measurement(ours=ours, baseline=replace(ours, library=baseline, session=as_the_official(ours.session)))
 
 
 def _read(path: Path) -> list[Trial]:
@@ -91,14 +85,17 @@ def _missing(trials: list[Trial], cases: int, number: int) -> list[Kind]:
     return [kind for done in range(number) for kind in kinds if there[kind] <= done]
 
 
-def trial(device: Device, plan: Measurement, kind: Kind) -> Trial:
-    """Verify once, as `invoke verify` does it. Raises what `Device.run` raises."""
+def trial(device: ProgramDevice, plan: Measurement, kind: Kind) -> Trial:
+    """Verify once, as `invoke verify` does it. Raises what `carry_out` raises."""
     started = time.monotonic()
     budgets = _budgets(BUDGETS[kind][0])
-    rounds = settled(device, plan, measure_rounds(device, plan), budgets)
+    measuring, progress = Measuring(plan), DeviceRuns(plan.rounds, lambda *_: None)
+    carry_out(device, measuring.runs(), progress)
+    carry_out(device, settling(measuring, budgets), progress)
+    rounds = measuring.rounds
     return Trial(
         kind=kind,
-        cases=len(plan.cases),
+        cases=len(plan.ours.cases),
         load_average=os.getloadavg()[0],
         seconds=time.monotonic() - started,
         judged=tuple(each for budget in BUDGETS[kind] for each in _judged(rounds, budget)),
@@ -111,7 +108,7 @@ def _budgets(ratio: float) -> Budgets:
 
 
 def _judged(rounds: Rounds, budget: float) -> Iterator[Judged]:
-    """Yield the verdicts that `settled` comes to with a budget: each measure's at the first look that is conclusive."""
+    """Yield the verdicts that come of `settling` with a budget: each measure's at the first look that is conclusive."""
     looks = [count for count in LOOKS if count < len(rounds.rounds) + len(rounds.shorter)]
     prefixes = [replace(rounds, shorter=rounds.shorter[: count - len(rounds.rounds)]) for count in looks] + [rounds]
     for measure in (P50, PEAK, LOAD):

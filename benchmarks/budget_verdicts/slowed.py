@@ -9,12 +9,12 @@ import numpy as np
 
 from ortrim.base.command import run
 from ortrim.base.scripts import packages_folder
-from ortrim.devices.device import Device
+from ortrim.devices.device import ProgramDevice
 from ortrim.parity.measurements import median, quantile
 from ortrim.parity.runner import RunnerOutput
 from ortrim.pins.shipped import tool_requirements
 from ortrim.verify.judge import LOAD, P50, PEAK, SHORT
-from ortrim.verify.measure import ONCE, Measurement, Rounds, measure
+from ortrim.verify.measure import ONCE, DeviceRuns, Measurement, Measuring, Rounds, carry_out
 
 SOURCE: Final = Path(__file__).with_suffix(".c")
 WORSE: Final = 1.05
@@ -44,26 +44,33 @@ def ratios_of(rounds: Rounds) -> dict[str, tuple[float, ...]]:
     return {name: tuple(ratios) for name, ratios in found.items()}
 
 
-def slowed_library(device: Device, plan: Measurement, headers: Path, folder: Path) -> Path:
+def measured(device: ProgramDevice, plan: Measurement, library: Path) -> Rounds:
+    """Run all rounds of a measurement with another library in the place of ours."""
+    measuring = Measuring(replace(plan, ours=replace(plan.ours, library=library)))
+    carry_out(device, measuring.runs(), DeviceRuns(plan.rounds, lambda *_: None))
+    return measuring.rounds
+
+
+def slowed_library(device: ProgramDevice, plan: Measurement, headers: Path, folder: Path) -> Path:
     """Return a library that takes 5 % more than that of the plan, found by running two others beside the baseline."""
-    once = replace(plan, repetition=ONCE, rounds=MEMORY_ROUNDS)
-    plan = replace(plan, repetition=SHORT, rounds=CALIBRATION_ROUNDS)
-    names = [case.name for case in plan.cases]
+    once = plan.repeated(ONCE, MEMORY_ROUNDS)
+    plan = plan.repeated(SHORT, CALIBRATION_ROUNDS)
+    names = [case.name for case in plan.ours.cases]
     nothing = dict.fromkeys((*names, LOAD, PEAK), 0.0)
     much = nothing | dict.fromkeys(names, MUCH)
     trials = [
         _compiled(plan, each, headers, folder / f"trial-{number}.so") for number, each in enumerate((nothing, much))
     ]
-    idle, busy = (measure(device, replace(plan, library=library)).rounds for library in trials)
+    idle, busy = (measured(device, plan, library).rounds for library in trials)
     usual = _typical([turn.baseline for turn in (*idle, *busy) if turn.baseline])
     without, with_much = (_typical([turn.ours for turn in rounds]) for rounds in (idle, busy))
-    memory = ratios_of(measure(device, replace(once, library=trials[0])))[PEAK]
+    memory = ratios_of(measured(device, once, trials[0]))[PEAK]
     unit_ms = median((with_much[name] - without[name]) / MUCH for name in names)
     wanted = {name: max(0.0, WORSE * usual[name] - without[name]) / unit_ms for name in names}
     wanted |= {LOAD: (WORSE - 1) * usual[LOAD] / unit_ms, PEAK: max(0.0, (WORSE - median(memory)) * usual[PEAK])}
     for _ in range(CORRECTIONS):
         library = _compiled(plan, wanted, headers, folder / "slowed.so")
-        found = ratios_of(measure(device, replace(plan, library=library)))
+        found = ratios_of(measured(device, plan, library))
         worse = {name: median(found[name]) - 1 for name in (*names, LOAD)}
         if all(abs(worse[name] - (WORSE - 1)) <= TOLERATED for name in names):
             return library
@@ -84,11 +91,11 @@ def _typical(outputs: Sequence[RunnerOutput]) -> dict[str, float]:
 def _compiled(plan: Measurement, amounts: dict[str, float], headers: Path, library: Path) -> Path:
     """Compile a library with so many units of work or bytes, by the names of `figures_of`."""
     sizes: dict[int, list[float]] = {}
-    for case in plan.cases:
+    for case in plan.ours.cases:
         sizes.setdefault(np.load(case.folder / "input_000.npy").size, []).append(amounts[case.name])
     work = ",".join(f"{{{size},{round(median(each))}}}" for size, each in sizes.items())
     zig = str(packages_folder("tools", tool_requirements()) / "ziglang" / "zig")
-    real = str(plan.library.absolute()).replace("\\", "\\\\").replace('"', '\\"')
+    real = str(plan.ours.library.absolute()).replace("\\", "\\\\").replace('"', '\\"')
     named = {"REAL": f'"{real}"', "WORK": work, "LOAD_WORK": round(amounts[LOAD]), "MEMORY": round(amounts[PEAK])}
     defined = (f"-D{name}={value}" for name, value in named.items())
     options = ("-std=c11", "-O2", "-shared", "-fPIC", f"-I{headers}", *defined)

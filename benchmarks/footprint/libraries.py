@@ -10,16 +10,17 @@ from footprint.subject import Model, Subject
 from ortrim.base.files import sha256_of
 from ortrim.binaries.elf import with_elf
 from ortrim.compiling.size.library import library_size
-from ortrim.devices.device import Device
+from ortrim.devices.device import ProgramDevice
 from ortrim.parity.compare import compare
 from ortrim.parity.measurements import Verdict
-from ortrim.parity.reference import reference_outputs
-from ortrim.verify.measure import Measurement, our_outputs
+from ortrim.parity.reference import CaseOutputs, SavedOutputs, reference_outputs
+from ortrim.parity.runner import RunRequest
+from ortrim.verify.measure import ONCE
 
 PACKED: Final = ".relr.dyn"
 
 
-def libraries_of(subject: Subject, device: Device) -> tuple[Library, ...]:
+def libraries_of(subject: Subject, device: ProgramDevice) -> tuple[Library, ...]:
     """Return the wheel's library and ours. Raises `BinaryError`, and as `reference_outputs` and `Device.run` do."""
     wheel = library_of(subject, WHEEL, subject.runtime.library, ())
     return (wheel, *(_ours(subject, profile, device) for profile in subject.libraries))
@@ -30,7 +31,7 @@ def has_packed_relocations(path: Path) -> bool:
     return with_elf(path, lambda elf: elf.get_section_by_name(PACKED) is not None)
 
 
-def _ours(subject: Subject, profile: str, device: Device) -> Library:
+def _ours(subject: Subject, profile: str, device: ProgramDevice) -> Library:
     built = subject.libraries[profile]
     agree = tuple(verdict for model in built.models for verdict in agreements(subject, profile, model, device))
     return library_of(subject, profile, built.path, agree)
@@ -51,20 +52,23 @@ def library_of(subject: Subject, contender: str, path: Path, agree: tuple[bool, 
     )
 
 
-def agreements(subject: Subject, profile: str, model: Model, device: Device) -> Iterator[bool]:
+def agreements(subject: Subject, profile: str, model: Model, device: ProgramDevice) -> Iterator[bool]:
     """Yield for each output of each case whether it agrees with the full runtime's, optimizations off."""
     name = model.prepared.name
     reference = reference_outputs(model.prepared, model.cases, subject.runtime, subject.folder / "reference")
-    measurement = Measurement(
-        model=name,
+    folder = subject.folder / profile / name
+    folder.mkdir(parents=True, exist_ok=True)
+    request = RunRequest(
         runner=subject.runner,
         library=subject.libraries[profile].path,
-        ort_model=model.converted.path,
-        baseline_library=None,
-        onnx_model=model.prepared.path,
+        model=model.converted.path,
         cases=model.cases,
+        name=name,
+        outputs=folder,
         session=model.session,
+        repetition=ONCE,
     )
-    ours, _ = our_outputs(measurement, device, subject.folder / profile / name)
+    cases = tuple(CaseOutputs(name=case.name, outputs=case.outputs) for case in device.run(request).cases)
+    ours = SavedOutputs(folder=folder, cases=cases)
     for output in compare(name, reference, ours, model.spec.tolerances):
         yield output.verdict is not Verdict.FAIL

@@ -11,7 +11,7 @@ from build_time.machine import wait_for_rest
 from footprint.contenders import Contender, Contest
 from footprint.record import CaseSample, Record, Round, Sample
 from ortrim.base.console import Console
-from ortrim.devices.device import Device
+from ortrim.devices.device import ProgramDevice
 from ortrim.devices.host import Host
 from ortrim.parity.measurements import distribution
 from ortrim.parity.runner import CaseRun, RunnerOutput
@@ -40,14 +40,14 @@ def measure_contest(
 
 
 def _round_at_rest(
-    device: Device, contest: Contest, number: int, rest_seconds: float, tell: Callable[[str], None]
+    device: ProgramDevice, contest: Contest, number: int, rest_seconds: float, tell: Callable[[str], None]
 ) -> Round:
     busy = wait_for_rest(rest_seconds, lambda now: tell(f"waits: {now:.1f} processors are at work"))
     return measure_round(device, contest, number, busy, lambda each: tell(f"round {number}, {each.name}"))
 
 
 def measure_round(
-    device: Device, contest: Contest, number: int, busy_processors: float, on_run: Callable[[Contender], None]
+    device: ProgramDevice, contest: Contest, number: int, busy_processors: float, on_run: Callable[[Contender], None]
 ) -> Round:
     started = datetime.now(tz=UTC).isoformat(timespec="seconds")
     samples = []

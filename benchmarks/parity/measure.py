@@ -20,7 +20,7 @@ from ortrim.devices.host import Host
 from ortrim.errors import UsageError
 from ortrim.models.full_runtime import foreign_library
 from ortrim.pins.shipped import tool_requirements
-from ortrim.verify.verification import DeviceRuns
+from ortrim.verify.measure import DeviceRuns
 from parity.distribution import CONDITIONS, CPUS, HEAVY, Condition, Machine, Noise, noise_of
 from parity.proof import ROUNDING, Mutant, Patient
 from parity.record import Record, mutant_table, noise_table

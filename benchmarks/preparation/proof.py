@@ -8,14 +8,16 @@ from footprint.libraries import agreements, library_of
 from footprint.record import Library
 from footprint.subject import Model
 
-from ortrim.devices.device import Device
+from ortrim.devices.device import ProgramDevice
 from ortrim.models.operators import parse_config
 from ortrim.steps.report import PreparationReport
 from preparation.record import Change, ModelFigures
 from preparation.subject import GIVEN, PREPARED, Pair
 
 
-def proved(pair: Pair, contests: Sequence[Contest], device: Device) -> tuple[tuple[Library, ...], tuple[Change, ...]]:
+def proved(
+    pair: Pair, contests: Sequence[Contest], device: ProgramDevice
+) -> tuple[tuple[Library, ...], tuple[Change, ...]]:
     """Return both libraries, and what changed in each model; every output of the prepared ones is checked."""
     given, prepared = pair.given, pair.prepared
     agree = [tuple(agreements(prepared, PREPARED, model, device)) for model in prepared.models]

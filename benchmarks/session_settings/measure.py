@@ -11,7 +11,7 @@ from ortrim.base.files import storage_errors
 from ortrim.base.json import to_json
 from ortrim.devices.host import Host
 from ortrim.parity.runner import RunnerOutput, RunRequest
-from ortrim.verify.verification import DeviceRuns
+from ortrim.verify.measure import DeviceRuns
 from session_settings.record import Record, Row, Sample, rows_of, table
 from session_settings.subject import CHOICES, WHEEL, Built, find_build, requests_of
 

@@ -17,7 +17,7 @@ from ortrim.buildspec.buildspec import AndroidSpec
 from ortrim.buildspec.targets import TARGETS
 from ortrim.compiling.plan import BuildJob
 from ortrim.devices.adb import AdbTransport, adb_devices, choose, open_adb
-from ortrim.devices.device import Device
+from ortrim.devices.device import Device, ProgramDevice
 from ortrim.devices.host import Host
 from ortrim.devices.names import DeviceName
 from ortrim.devices.several import CooledDevice, on_each
@@ -335,6 +335,7 @@ def test_side_by_side(plain: AdbMachine, tmp_path: Path) -> None:
     requests = [script_request(tmp_path / str(index), f"exec sleep 61{6 + index}") for index in range(2)]
 
     def act(device: Device) -> str:
+        assert isinstance(device, ProgramDevice)
         first = device.name.endswith(plain.serials[0])
         if first:
             return refused(device, requests[0]).code

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from android_tools import aapt2, framework
-from failing_runs import refused
+from failing_runs import error_of, output_of
 from fake_runtime import VALUES, Programs, fake_request, programs_below
 from harness_java import JavaFarm, JavaHarness, android_jar, compile_for_android, compiled_harness, install
 from ortrim.base.command import run
@@ -21,6 +21,7 @@ from ortrim.base.console import Console
 from ortrim.binaries.elf import read_library
 from ortrim.buildspec.buildspec import Budgets
 from ortrim.cli.options import request_from
+from ortrim.devices.device import Outcome
 from ortrim.devices.farms.farm import FarmDevice, FarmJob, FarmRun, Tell
 from ortrim.devices.harness import decode, harness_content, read_results
 from ortrim.devices.harness_gradle import HarnessInputs, make_harness
@@ -70,19 +71,13 @@ def fixture_requested(programs: Programs, tmp_path: Path) -> Requested:
     return make
 
 
-Prepared = Callable[..., FarmDevice]
+Ends = Callable[..., list[Outcome]]
 
 
-@pytest.fixture(name="prepared")
-def fixture_prepared(farm: JavaFarm, tmp_path: Path) -> Prepared:
-    """Open the farm's phone, on which these requests have run."""
-
-    def make(*requests: RunRequest) -> FarmDevice:
-        device = phone(farm, tmp_path)
-        device.prepare(requests)
-        return device
-
-    return make
+@pytest.fixture(name="ends")
+def fixture_ends(farm: JavaFarm, tmp_path: Path) -> Ends:
+    """Run requests on the farm's phone, and return what each ended with."""
+    return lambda *requests: list(phone(farm, tmp_path).run_all(requests))
 
 
 def phone(farm: JavaFarm, folder: Path) -> FarmDevice:
@@ -123,12 +118,12 @@ def test_the_demo_passes_on_a_farm(farm: JavaFarm, programs: Programs, tmp_path:
     assert (report.host.system, report.host.memory_bytes > 10**8) == ("Linux", True)
 
 
-def test_the_files_are_those_that_the_runner_wrote(prepared: Prepared, requested: Requested, tmp_path: Path) -> None:
+def test_the_files_are_those_that_the_runner_wrote(ends: Ends, requested: Requested, tmp_path: Path) -> None:
     """Whatever the files of a case are called; the phone keeps nothing of them."""
     request = requested("good")
     for name in ("_hidden", "in put", "ärger.gz"):
         (request.cases[0].folder / name).write_bytes(name.encode())
-    output = prepared(request).run(request)
+    output = output_of(ends(request)[0])
     assert output.cases[0].runs == 3
     assert np.array_equal(load_array(tmp_path / "good/outputs/only/output_000.npy"), 2 * VALUES)
     work = tmp_path / "farm" / "phone" / "work"
@@ -151,27 +146,28 @@ def test_the_files_are_those_that_the_runner_wrote(prepared: Prepared, requested
     ],
 )
 def test_a_bad_end_is_reported_as_on_any_device(
-    prepared: Prepared, requested: Requested, farm: JavaFarm, behaviour: str, reference: str
+    ends: Ends, requested: Requested, farm: JavaFarm, behaviour: str, reference: str
 ) -> None:
     """With the real runner, and the run behind it is well."""
     bad, good = requested(behaviour, 2 if behaviour == "hang" else 60), requested("good")
-    device = prepared(bad, good)
-    assert refused(device, bad).code == reference
-    assert device.run(good).status == "ok"
+    first, second = ends(bad, good)
+    assert error_of(first).code == reference
+    assert output_of(second).status == "ok"
 
 
-def test_a_runner_for_another_machine(prepared: Prepared, requested: Requested, tmp_path: Path) -> None:
+def test_a_runner_for_another_machine(ends: Ends, requested: Requested, tmp_path: Path) -> None:
     """It is not startable, and that the instrumentation fails makes no difference to what is said."""
     runner = tmp_path / "foreign"
     runner.write_bytes(b"\x7fELF\x02\x01\x01" + bytes(9) + b"\x02\0\xf3\0")
     request = replace(requested("good"), runner=runner)
-    assert refused(prepared(request), request).code == "runner-not-startable"
+    assert error_of(ends(request)[0]).code == "runner-not-startable"
 
 
-def test_a_phone_that_throttled(prepared: Prepared, requested: Requested, farm: JavaFarm) -> None:
+def test_a_phone_that_throttled(requested: Requested, farm: JavaFarm, tmp_path: Path) -> None:
     farm.thermal = 3
     request = requested("good")
-    device = prepared(request)
+    device = phone(farm, tmp_path)
+    assert len(list(device.run_all((request,)))) == 1
     assert device.heat == "the device throttles (thermal status 3, severe)"
 
 
@@ -190,16 +186,15 @@ def test_a_library_that_gradle_altered(farm: JavaFarm, requested: Requested, tmp
 
     request = requested("good")
     device = phone(Stripping(farm.harness, tmp_path / "stripping"), tmp_path)
-    device.prepare((request,))
-    error = refused(device, request)
+    error = error_of(next(device.run_all((request,))))
     assert error.code == "farm-run-missing"
     assert re.fullmatch(r"libortrim_\w+\.so is not what was sent: SHA-256 \w{64}, not \w{64}", error.why)
 
 
-def test_the_log_carries_the_results(prepared: Prepared, requested: Requested, farm: JavaFarm, tmp_path: Path) -> None:
+def test_the_log_carries_the_results(ends: Ends, requested: Requested, farm: JavaFarm, tmp_path: Path) -> None:
     """For farms that bring back nothing else: no line is too long, and what is read from them is all of it."""
     request = requested("good")
-    prepared(request)
+    ends(request)
     lines = farm.printed.splitlines()
     assert max(map(len, lines)) < 4000
     payload = decode(lines)
@@ -212,9 +207,9 @@ def test_the_log_carries_the_results(prepared: Prepared, requested: Requested, f
     assert came == {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
 
 
-def test_it_says_how_far_it_is(prepared: Prepared, requested: Requested, farm: JavaFarm) -> None:
+def test_it_says_how_far_it_is(ends: Ends, requested: Requested, farm: JavaFarm) -> None:
     """Before each run, so that a farm sees an instrumentation that goes on."""
-    prepared(requested("good"), requested("refuse"))
+    ends(requested("good"), requested("refuse"))
     told = [line.partition("progress: ")[2] for line in farm.printed.splitlines() if "progress: " in line]
     assert told == ["run 1 of 2", "run 2 of 2"]
 

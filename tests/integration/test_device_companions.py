@@ -16,7 +16,7 @@ from failing_runs import refused
 from fake_runtime import COMPANION, VALUES, Programs, device_called, fake_request, programs_below
 from harness_farm import FakeFarm, carry_out
 from ortrim.devices.adb import open_adb
-from ortrim.devices.device import Device
+from ortrim.devices.device import ProgramDevice
 from ortrim.devices.farms.farm import FarmDevice
 from ortrim.devices.host import Host
 from ortrim.parity.inputs import load_array
@@ -32,7 +32,7 @@ def fixture_programs(tmp_path_factory: pytest.TempPathFactory) -> Programs:
 
 
 @pytest.fixture(name="adb")
-def fixture_adb() -> Iterator[Device]:
+def fixture_adb() -> Iterator[ProgramDevice]:
     """Open a device behind adb: this machine's programs, in namespaces of their own."""
     with adb_machine({}) as machine, closing(open_adb(machine.serials[0], client=machine.client)) as device:
         yield device
@@ -42,7 +42,7 @@ def needy(folder: Path, programs: Path) -> RunRequest:
     return replace(fake_request(folder, programs, "good"), library=programs / "libneedy.so")
 
 
-def check_both_ways(device: Device, folder: Path, programs: Path) -> None:
+def check_both_ways(device: ProgramDevice, folder: Path, programs: Path) -> None:
     """Hold that the library cannot be opened without its companion, says which it lacks, and runs with it."""
     alone = needy(folder, programs)
     error = refused(device, alone)
@@ -58,7 +58,7 @@ def test_here(programs: Programs, tmp_path: Path) -> None:
 
 
 @pytest.mark.needs("adb", "apt-get", "dpkg-deb", "unshare")
-def test_behind_adb(adb: Device, programs: Programs, tmp_path: Path) -> None:
+def test_behind_adb(adb: ProgramDevice, programs: Programs, tmp_path: Path) -> None:
     """It is pushed beside the library; nothing in the shell's environment leads there."""
     check_both_ways(adb, tmp_path, programs("linux-x64"))
 
@@ -74,8 +74,7 @@ def test_in_the_app_of_a_farm(programs: Programs, tmp_path: Path) -> None:
     request = replace(needy(tmp_path, programs("linux-x64")), companions=(programs("linux-x64") / COMPANION,))
     farm = FakeFarm(carry_out)
     device = FarmDevice(farm=farm, device="Pixel8-34", make_apks=farm.make_apks, folder=tmp_path / "farm")
-    device.prepare((request,))
-    device.run(request)
+    assert len(list(device.run_all((request,)))) == 1
     assert load_array(tmp_path / "outputs" / "only" / "output_000.npy").tolist() == (2 * VALUES).tolist()
 
 

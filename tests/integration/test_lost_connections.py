@@ -20,7 +20,7 @@ from fake_runtime import VALUES, Programs, fake_request, programs_below
 from network_kernel import network_kernel
 from ortrim.base.command import Completed
 from ortrim.devices.adb import AdbClient, open_adb
-from ortrim.devices.device import Device
+from ortrim.devices.device import ProgramDevice
 from ortrim.parity.inputs import load_array
 from ortrim.parity.runner import RunRequest
 from running import processes_in
@@ -82,7 +82,7 @@ def temporary(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     folder.rmdir()
 
 
-def lose(device: Device, request: RunRequest) -> None:
+def lose(device: ProgramDevice, request: RunRequest) -> None:
     """Make a run in which the device goes away; its verdict says which device, and what to do."""
     error = refused(device, request)
     assert (error.code, error.where) == ("device-lost", device.name)

@@ -15,7 +15,7 @@ from adb_virtual_machine import adb_virtual_machine
 from fake_runtime import device_called
 from ortrim.base.command import Completed
 from ortrim.devices.adb import BASE, AdbClient, open_adb
-from ortrim.devices.device import Device
+from ortrim.devices.device import ProgramDevice
 from ortrim.devices.ssh import open_ssh
 from running import running
 from ssh_machine import ssh_machine
@@ -27,7 +27,7 @@ RUNNER: Final = "runner --library"
 class Opening(Protocol):
     """How to open a device; can be pickled for another process."""
 
-    def __call__(self) -> Device:
+    def __call__(self) -> ProgramDevice:
         """Open it."""
 
 
@@ -36,7 +36,7 @@ class ByName:
     name: str
     target: str
 
-    def __call__(self) -> Device:
+    def __call__(self) -> ProgramDevice:
         return device_called(self.name, self.target)
 
 
@@ -46,7 +46,7 @@ class ByAdb:
     program: Path
     environment: tuple[tuple[str, str], ...]
 
-    def __call__(self) -> Device:
+    def __call__(self) -> ProgramDevice:
         return open_adb(self.serial, client=AdbClient(program=self.program, environment=dict(self.environment)))
 
 
@@ -55,7 +55,7 @@ class BySsh:
     configuration: Path
     base: str
 
-    def __call__(self) -> Device:
+    def __call__(self) -> ProgramDevice:
         return open_ssh("board", configuration=self.configuration, base=self.base)
 
 

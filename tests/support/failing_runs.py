@@ -4,17 +4,30 @@ from collections.abc import Callable
 
 import pytest
 
-from ortrim.devices.device import Device
+from ortrim.devices.device import Outcome, ProgramDevice
 from ortrim.devices.farms.farm import Farm, FarmJob
 from ortrim.errors import Diagnostic, ExitCode, VerifyError
-from ortrim.parity.runner import RunRequest
+from ortrim.parity.runner import RunnerOutput, RunRequest
 
 
-def refused(device: Device, request: RunRequest) -> VerifyError:
+def refused(device: ProgramDevice, request: RunRequest) -> VerifyError:
     with pytest.raises(VerifyError) as caught:
         device.run(request)
     assert caught.value.exit_code == ExitCode.VERIFY
     return caught.value
+
+
+def error_of(outcome: Outcome) -> VerifyError:
+    """Return the diagnostic that a run of several has to have ended with."""
+    assert isinstance(outcome, VerifyError)
+    assert outcome.exit_code == ExitCode.VERIFY
+    return outcome
+
+
+def output_of(outcome: Outcome) -> RunnerOutput:
+    """Return what a run of several reports, which has to have ended well."""
+    assert isinstance(outcome, RunnerOutput)
+    return outcome
 
 
 def failed_job(farm: Farm, job: FarmJob, told: list[str], check_secrets: Callable[[str], None]) -> Diagnostic:

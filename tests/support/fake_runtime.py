@@ -13,7 +13,7 @@ from ortrim.base.command import run
 from ortrim.base.files import shipped_folder
 from ortrim.base.scripts import packages_folder
 from ortrim.buildspec.targets import TARGETS
-from ortrim.devices.device import Device
+from ortrim.devices.device import ProgramDevice
 from ortrim.devices.names import read_name
 from ortrim.parity.inputs import Case, save_array
 from ortrim.parity.runner import Repetition, RunRequest
@@ -78,5 +78,5 @@ def fake_request(folder: Path, programs: Path, behaviour: str, *, seconds: float
     )
 
 
-def device_called(name: str, target: str = "linux-arm64") -> Device:
+def device_called(name: str, target: str = "linux-arm64") -> ProgramDevice:
     return open_device(TARGETS[target], read_name(platform_of(TARGETS[target]).verifying(), TARGETS[target], name))

@@ -9,6 +9,7 @@ import numpy as np
 
 from ortrim.binaries.elf import LibraryFacts, LibrarySize
 from ortrim.buildspec.buildspec import DIRECTLY, Budgets, ModelSpec, SessionSettings
+from ortrim.devices.device import ProgramDevice
 from ortrim.errors import Diagnostic, VerifyError
 from ortrim.models.models import OrtModel, PreparedModel
 from ortrim.parity import measurements
@@ -35,12 +36,10 @@ IDENTITY: Final = Identity(
 BASELINE: Final = Baseline(library=Path("/full.so"), name="onnxruntime 1.21.0 (official wheel)")
 
 
-class SavingDevice:
+class SavingDevice(ProgramDevice):
     """A device whose runner saves the output it is given."""
 
     name = "saving"
-    memory_meaningful = True
-    time_meaningful = True
     refuses = ""
     raises: Diagnostic | None = None
     fails: Mapping[str, Diagnostic] = MappingProxyType({})

@@ -24,9 +24,8 @@ from ortrim.planning.planned import Planned, planned_here
 from ortrim.planning.planner import BLOCKS
 from ortrim.planning.request import Request
 from ortrim.report.figures import plain_table, share_text
-from ortrim.verify.measure import own_baseline
+from ortrim.verify.measure import DeviceRuns, own_baseline
 from ortrim.verify.operator_times import time_operators
-from ortrim.verify.verification import DeviceRuns
 
 ROUNDS: Final = 3
 """How many processes each case is run in."""

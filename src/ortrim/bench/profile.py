@@ -23,6 +23,7 @@ from ortrim.parity.runner import Repetition, RunRequest
 from ortrim.parity.runner_output import TRACE
 from ortrim.planning.request import require_known
 from ortrim.report.figures import ms_text, plain_table, share_text, shortened
+from ortrim.verify.measure import DeviceRuns
 from ortrim.verify.operator_times import (
     Event,
     NodeTime,
@@ -32,7 +33,6 @@ from ortrim.verify.operator_times import (
     profiled,
     read_trace,
 )
-from ortrim.verify.verification import DeviceRuns
 
 FOLDER: Final = "profile"
 """Where traces lie, in the folder of packages and reports."""

@@ -36,8 +36,7 @@ from ortrim.report.history.points import (
     settings_at,
     turns,
 )
-from ortrim.verify.measure import alone
-from ortrim.verify.verification import DeviceRuns
+from ortrim.verify.measure import DeviceRuns, alone
 
 FOLDER: Final = "bench"
 """Where journals lie, in the folder of packages and reports."""

@@ -1,11 +1,13 @@
-"""What every device offers: to run the runner once and say what it measured.
+"""What every device offers: to run the runner and say what it measured.
 
 - Keeping the runner on chosen cores, so that a phone's slow and fast cores do not mix in one number.
 """
 
 import re
-from collections.abc import Callable, Sequence
-from typing import Final, Protocol, runtime_checkable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Final
 
 from ortrim.base.command import Completed, last_lines
 from ortrim.base.processor_cores import MOST_CORES, cores_text, read_cores
@@ -13,55 +15,68 @@ from ortrim.errors import UsageError, VerifyError
 from ortrim.parity.measurements import HostFacts
 from ortrim.parity.runner import RunnerOutput, RunRequest
 
+Outcome = RunnerOutput | VerifyError
+"""What a run ended with. Of errors these alone: any other says nothing of the run, and ends all of them."""
 
-class Device(Protocol):
-    """A machine that runs the runner. Whoever opened it closes it, `with contextlib.closing(device)`."""
 
-    @property
-    def name(self) -> str:
-        """Name in reports, and on the command line."""
+class Device(ABC):
+    """A machine that runs the runner. Whoever opened it closes it, `with contextlib.closing(device)`.
 
-    @property
-    def memory_meaningful(self) -> bool:
-        """Whether the memory of a process there says anything of a real machine."""
+    `memory_meaningful` and `time_meaningful` say whether what a process takes there says anything of a real machine,
+    `caveat` what it is instead; `heat` why times are not meaningful just now. `ceiling_mib` is the machine's memory
+    where that can be chosen, 0 elsewhere. `url` is where a farm shows what ran, and `log` the log that it kept.
+    """
 
-    @property
-    def time_meaningful(self) -> bool:
-        """Whether the time that a process takes there says anything of a real machine."""
+    name: str
+    memory_meaningful: bool = True
+    time_meaningful: bool = True
+    caveat: str = "says nothing about a real device"
+    heat: str = ""
+    ceiling_mib: int = 0
+    url: str = ""
+    log: Path | None = None
 
+    @abstractmethod
     def facts(self) -> HostFacts:
         """Describe the machine, as it is now. Raises `VerifyError` when it cannot be asked."""
 
+    @abstractmethod
+    def run_all(self, requests: Iterable[RunRequest]) -> Iterator[Outcome]:
+        """Run the runner once for each request, and yield what each ended with, in their order.
+
+        A device that starts programs takes each request when it is its turn: what has ended by then may decide what is
+        asked for. One that needs an app takes all of them first. Outputs are in their folders when a run is yielded.
+        """
+
+    def with_memory(self, memory_mib: int) -> "ProgramDevice":
+        """Return the same machine with another ceiling, if it has one."""
+        raise LookupError(f"{self.name} cannot have {memory_mib} MiB")
+
+    def close(self) -> None:  # noqa: B027 - most leave nothing behind
+        """Remove from the machine whatever runs left there. Raises nothing, and may be called twice."""
+
+
+class ProgramDevice(Device):
+    """A device that starts programs, one after the other."""
+
+    @abstractmethod
     def run(self, request: RunRequest) -> RunnerOutput:
         """Run the runner once to its end, and leave nothing on the machine but what `close` removes.
 
         Raises `VerifyError` when the runner fails, crashes, hangs or prints nonsense, or the machine goes away.
         """
 
-    def close(self) -> None:
-        """Remove from the machine whatever runs left there. Raises nothing, and may be called twice."""
+    def run_all(self, requests: Iterable[RunRequest]) -> Iterator[Outcome]:
+        """Run one after the other."""
+        return (outcome(self.run, request) for request in requests)
 
 
-@runtime_checkable
-class HeatedDevice(Protocol):
-    """A device that can become too hot: `heat` says why its times are not meaningful, empty while they are."""
-
-    heat: str
-
-
-@runtime_checkable
-class PreparedDevice(HeatedDevice, Protocol):
-    """A device that runs an app, which is made of all runs before the first of them."""
-
-    def prepare(self, requests: Sequence[RunRequest]) -> None:
-        """Make and install the app that carries all requests; nothing else can be run afterwards."""
-
-
-@runtime_checkable
-class SimulatedDevice(Protocol):
-    """A device that stands for one of another kind: `says` ends the sentence on what its measurements are."""
-
-    says: str
+def outcome(run: Callable[[RunRequest], RunnerOutput], request: RunRequest) -> Outcome:
+    """Return what a run ended with."""
+    try:
+        return run(request)
+    except VerifyError as error:
+        return error
 
 
 NOT_STARTED: Final = (126, 127)

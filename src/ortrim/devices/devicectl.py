@@ -12,10 +12,10 @@ import json
 import re
 import secrets
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final, Literal
@@ -25,7 +25,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from ortrim.base.command import Completed
 from ortrim.base.files import storage_errors
 from ortrim.base.json import from_json
-from ortrim.devices.device import not_startable
+from ortrim.devices.device import Device, Outcome, not_startable, outcome
 from ortrim.devices.facts import Thermal, throttling_text
 from ortrim.devices.harness import (
     FILES,
@@ -511,51 +511,39 @@ MakeApp = Callable[[HarnessContent], PhoneApp]
 """Makes the app that carries what it is given, or raises a `Diagnostic` that says how to make it."""
 
 
-class PhoneDevice:
-    """A phone on which nothing runs before `prepare` has installed our app; `close` removes that.
-
-    Each run is a process of its own. `heat` says why its times are not meaningful, empty while they are.
-    """
-
-    memory_meaningful = True
+class PhoneDevice(Device):
+    """A phone, which runs what our app carries; `close` removes that. Each run is a process of its own."""
 
     def __init__(self, xcrun: Xcrun, phone: Phone, make_app: MakeApp) -> None:
         self.name = f"{DEVICECTL}:{phone.name or phone.udid}"
-        self.time_meaningful = True
-        self.heat = ""
         self._phone = phone
         self._client = PhoneClient(xcrun=xcrun, identifier=phone.identifier, where=self.name)
         self._make_app = make_app
         self._app: PhoneApp | None = None
-        self._numbers: dict[RunRequest, int] = {}
         self._ends: list[RunEnd] = []
 
-    def prepare(self, requests: Sequence[RunRequest]) -> None:
-        """Install the app that carries all requests. Raises what `make_app` and `PhoneClient.install` raise."""
-        app = self._make_app(phone_content(requests))
-        self._numbers = {told(request): number for number, request in enumerate(requests)}
-        self._app = app
+    def run_all(self, requests: Iterable[RunRequest]) -> Iterator[Outcome]:
+        """Install the app that carries all requests, and start it for each.
+
+        Runs end with `VerifyError`: `runner-timeout`, `endless-output`, those of `read_end` and of `read_output`.
+        Raises what `make_app` and `PhoneClient.install` raise.
+        """
+        asked = tuple(requests)
+        self._app = app = self._make_app(phone_content(asked))
         self._client.install(app.path)
+        for number, request in enumerate(asked):
+            yield outcome(partial(self._run, app, number), request)
 
     def facts(self) -> HostFacts:
         """Describe the phone, as it was after the last run."""
         host = phone_host(self._phone, self._ends)
         return dataclasses.replace(host, time_meaningful=self.time_meaningful)
 
-    def run(self, request: RunRequest) -> RunnerOutput:
-        """Run one of the requests that `prepare` was told of.
-
-        Raises `VerifyError`: `runner-timeout`, `endless-output`, those of `read_end` and of `read_output`;
-        `LookupError` for a request that is none of these: a fault of the program.
-        """
-        assert self._app is not None, "prepare comes first"
-        number = self._numbers.get(told(request))
-        if number is None:
-            raise LookupError(f"{self.name} does not have this run: {place_of(request)}")
+    def _run(self, app: PhoneApp, number: int, request: RunRequest) -> RunnerOutput:
         nonce = secrets.token_hex(NONCE_BYTES)
-        answer = self._launched(self._app, request, number, nonce)
+        answer = self._launched(app, request, number, nonce)
         with storage_errors(Path(tempfile.gettempdir())), tempfile.TemporaryDirectory(prefix="ortrim-") as place:
-            copied = self._client.copy_from(self._app.identifier, f"Documents/ortrim-{nonce}", Path(place))
+            copied = self._client.copy_from(app.identifier, f"Documents/ortrim-{nonce}", Path(place))
             ended = read_end(answer, copied, Path(place), request, self.name)
         self._note(ended.end)
         return read_output(ended.completed, request)

@@ -20,7 +20,7 @@ from ortrim.base.files import storage_errors
 from ortrim.base.tools import Emulation, InstalledTool
 from ortrim.buildspec.targets import Target
 from ortrim.compiling.containers.root_file_systems import MachineParts
-from ortrim.devices.device import not_startable
+from ortrim.devices.device import ProgramDevice, not_startable
 from ortrim.devices.host import absolute, run_locally
 from ortrim.devices.qemu_system import DEFAULT_MEMORY_MIB
 from ortrim.errors import UsageError
@@ -165,7 +165,7 @@ REFUSED: Final = re.compile(r"^qemu-\S+: (?:.*: Invalid ELF image|Could not open
 SIGNAL: Final = re.compile(r"qemu: uncaught target signal (\d+)")
 
 
-class QemuUser:
+class QemuUser(ProgramDevice):
     """Runs the runner as a child process, as if this machine had the processor `cpu`."""
 
     memory_meaningful = False
@@ -208,9 +208,6 @@ class QemuUser:
         if completed.returncode == NOT_LOADED and (found := REFUSED.search(completed.stderr)):
             raise not_startable(self.name, found[0])
         return read_output(_as_of_the_program(completed), request)
-
-    def close(self) -> None:
-        """Leave everything as it is: runs write nothing but their outputs."""
 
 
 def _as_of_the_program(completed: Completed) -> Completed:

@@ -13,10 +13,9 @@ import binascii
 import dataclasses
 import hashlib
 import re
-from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
@@ -27,7 +26,7 @@ from pydantic import ValidationError
 from ortrim.base.command import Completed
 from ortrim.base.files import sha256_of, storage_errors
 from ortrim.base.json import from_json, to_json
-from ortrim.devices.device import NOT_STARTED, not_startable
+from ortrim.devices.device import NOT_STARTED, Outcome, not_startable, outcome
 from ortrim.devices.facts import SECTION, adb_host, adb_thermal
 from ortrim.devices.remote import DIGITS, Payload, copy_files, make_payload, text_of
 from ortrim.devices.remote_shell import signalled
@@ -321,59 +320,42 @@ EARLY_SECONDS: Final = 1.0
 """A run that was stopped so long before its limit was stopped at another: that of all runs together."""
 
 
-class Answers:
-    """The results of some requests, in their order; `where` names the device and the run at the farm."""
+def outcomes(
+    requests: Sequence[RunRequest], results: HarnessResults, folder: Path, *, device: str, where: str
+) -> Iterator[Outcome]:
+    """Yield what each request ended with, as on any other device; `where` names the device and the run at the farm.
 
-    def __init__(
-        self, *, device: str, where: str, folder: Path, results: HarnessResults, requests: Sequence[RunRequest]
-    ) -> None:
-        self.results = results
-        self._device = device
-        self._where = where
-        self._folder = folder
-        self._count = len(requests)
-        self._numbers: dict[RunRequest, deque[int]] = {}
-        for number, request in enumerate(requests):
-            self._numbers.setdefault(told(request), deque()).append(number)
+    Of those that were not carried out, since the app or its time ended before, that is `farm-run-missing`.
+    """
 
-    def next(self, request: RunRequest) -> RunnerOutput:
-        """Return what the next of all equal requests ended with.
+    def missing(number: int) -> VerifyError:
+        died = "" if results.complete else "the app ended before it, because memory or time ran out"
+        what = f"run {number + 1} of {len(requests)} was not carried out"
+        return VerifyError("farm-run-missing", what, where=where, why=results.problem or died)
 
-        Raises `VerifyError`: `farm-run-missing` (the app or its time ended before it), and those that other devices
-        raise; `LookupError` for a request that is none of ours: a fault of the program.
-        """
-        numbers = self._numbers.get(told(request))
-        if not numbers:
-            raise LookupError(f"{self._device} does not have this run: {place_of(request)}")
-        number = numbers.popleft()
-        if number >= len(self.results.runs):
-            raise self._missing(number)
-        folder = folder_of_run(self._folder, number)
-        if request.outputs and folder and not (folder / OUTPUTS).is_symlink():
-            copy_files(folder / OUTPUTS, request.outputs)
-        return read_output(self._completed(number, folder, request), request)
-
-    def _completed(self, number: int, folder: Path | None, request: RunRequest) -> Completed:
-        """Return how a run ended; raises for one that was not left to its end."""
-        run: HarnessRun = self.results.runs[number]
+    def ended(number: int, request: RunRequest) -> RunnerOutput:
+        if number >= len(results.runs):
+            raise missing(number)
+        place = folder_of_run(folder, number)
+        if request.outputs and place and not (place / OUTPUTS).is_symlink():
+            copy_files(place / OUTPUTS, request.outputs)
+        run: HarnessRun = results.runs[number]
         match run.how:
             case "timeout":
                 early = run.seconds < request.repetition.timeout_seconds - EARLY_SECONDS
-                raise self._missing(number) if early else never_ended(request)
+                raise missing(number) if early else never_ended(request)
             case "endless":
                 raise endless_output(place_of(request))
             case "not-started":
-                raise not_startable(self._device, run.stderr)
+                raise not_startable(device, run.stderr)
             case "exit" if run.code in NOT_STARTED:  # Java gives to a shell what the system cannot execute
-                raise not_startable(self._device, run.stderr.strip())
+                raise not_startable(device, run.stderr.strip())
             case "exit":
-                report = _report(folder, request) or run.stdout
-                return Completed(argv=(), returncode=signalled(run.code), stdout=report, stderr=run.stderr)
+                report = _report(place, request) or run.stdout
+                done = Completed(argv=(), returncode=signalled(run.code), stdout=report, stderr=run.stderr)
+                return read_output(done, request)
 
-    def _missing(self, number: int) -> VerifyError:
-        died = "" if self.results.complete else "the app ended before it, because memory or time ran out"
-        what = f"run {number + 1} of {self._count} was not carried out"
-        return VerifyError("farm-run-missing", what, where=self._where, why=self.results.problem or died)
+    return (outcome(partial(ended, number), request) for number, request in enumerate(requests))
 
 
 def _report(folder: Path | None, request: RunRequest) -> str:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from ortrim.base.command import Completed, run
-from ortrim.devices.device import NOT_STARTED, check_pinning, not_startable, pinned
+from ortrim.devices.device import NOT_STARTED, ProgramDevice, check_pinning, not_startable, pinned
 from ortrim.devices.facts import read_cpu_information
 from ortrim.devices.remote_shell import VARIABLE
 from ortrim.errors import ToolError
@@ -76,15 +76,13 @@ def _kill(mark: str) -> None:
                 os.kill(int(path.parent.name), signal.SIGKILL)
 
 
-class Host:
+class Host(ProgramDevice):
     """Runs the runner as a child process, on `cores` (all, when empty).
 
     Raises `UsageError` `cannot-pin`, or `ToolError` when there is no `taskset`.
     """
 
     name = "host"
-    memory_meaningful = True
-    time_meaningful = True
 
     def __init__(self, cores: tuple[int, ...] = ()) -> None:
         self._cores = cores
@@ -116,9 +114,6 @@ class Host:
         if self._cores and done.returncode in NOT_STARTED:  # taskset's own
             raise not_startable(str(request.runner), done.stderr.strip())
         return read_output(done, request)
-
-    def close(self) -> None:
-        """Leave everything as it is: runs on this machine write nothing but their outputs."""
 
 
 def saturates_here() -> bool:

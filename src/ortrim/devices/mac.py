@@ -13,6 +13,7 @@ from contextlib import suppress
 from typing import Final
 
 from ortrim.base.command import run
+from ortrim.devices.device import ProgramDevice
 from ortrim.devices.facts import number
 from ortrim.devices.host import ENVIRONMENT, run_locally
 from ortrim.errors import Diagnostic, UsageError, VerifyError
@@ -67,7 +68,7 @@ TRY: Final = ("arch", "-x86_64", "/usr/bin/true")
 ROSETTA_HINT: Final = "run: softwareupdate --install-rosetta"
 
 
-class MacHost:
+class MacHost(ProgramDevice):
     """Runs the runner as a child process; with `translated`, a runner for Intel's processors on Apple's.
 
     What a translated program takes is Rosetta's too, so that neither its time nor its memory means anything of another
@@ -104,9 +105,6 @@ class MacHost:
     def run(self, request: RunRequest) -> RunnerOutput:
         """Run the runner once. Raises `VerifyError`: those of `run_locally` and of `read_output`."""
         return read_output(run_locally(runner_words(request), request), request)
-
-    def close(self) -> None:
-        """Leave everything as it is: runs on this machine write nothing but their outputs."""
 
 
 def mac_facts() -> measurements.HostFacts:

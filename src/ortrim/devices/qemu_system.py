@@ -24,7 +24,7 @@ from ortrim.base.command import Completed, last_lines, run
 from ortrim.base.files import storage_errors
 from ortrim.base.tools import Emulation, InstalledTool
 from ortrim.compiling.containers.root_file_systems import MachineParts
-from ortrim.devices.device import NOT_STARTED, not_startable
+from ortrim.devices.device import NOT_STARTED, Device, ProgramDevice, not_startable
 from ortrim.devices.facts import linux_host
 from ortrim.devices.machine_files import (
     OUTPUTS,
@@ -208,14 +208,13 @@ PAGE_BYTES: Final = 4096
 """The kernel's, by its configuration."""
 
 
-class QemuSystem:
+class QemuSystem(ProgramDevice):
     """Starts a machine for each run, and leaves nothing of it.
 
     `parts` are those of the architecture emulated; `kernel` and `shell` are always arm64's, whose kernel runs programs
     for 32 bits too.
     """
 
-    memory_meaningful = True
     time_meaningful = False
 
     def __init__(
@@ -231,6 +230,7 @@ class QemuSystem:
     ) -> None:
         ceiling = "" if memory_mib == DEFAULT_MEMORY_MIB else f"@{memory_mib}"
         self.name = f"qemu-system:{cpu}{ceiling}"
+        self.ceiling_mib = memory_mib
         self.machine = Machine(program=tool.path, cpu=cpu, memory_mib=memory_mib, kernel=kernel)
         self._emulation = emulation
         self._parts = parts
@@ -274,9 +274,6 @@ class QemuSystem:
             save_outputs(booted.answer.files, request.outputs)
         return read_output(completed, request)
 
-    def close(self) -> None:
-        """Do nothing: a machine does not outlive its run."""
-
     def _entries(self, payload: Mapping[str, Path]) -> tuple[Entry, ...]:
         return machine_entries(self._emulation, self._parts, self._shell, payload)
 
@@ -318,7 +315,7 @@ REPETITION: Final = Repetition(runs=3, warmup=1, timeout_seconds=120.0)
 
 
 def least_memory(
-    device: QemuSystem,
+    device: Device,
     request: RunRequest,
     *,
     model: str,
@@ -358,7 +355,7 @@ def tries(upper_mib: int, lower_mib: int = LOWER_MIB, step_mib: int = STEP_MIB) 
 class _Search:
     """The runs of one search, in turn."""
 
-    device: QemuSystem
+    device: Device
     request: RunRequest
     on_try: Callable[[int], None]
     tried: list[tuple[int, str]] = field(default_factory=list)

@@ -24,7 +24,7 @@ from typing import Final, Literal, Protocol
 
 from ortrim.base.command import Completed, last_lines
 from ortrim.base.files import sha256_of, storage_errors
-from ortrim.devices.device import NOT_STARTED, check_pinning, not_startable, pinned
+from ortrim.devices.device import NOT_STARTED, ProgramDevice, check_pinning, not_startable, pinned
 from ortrim.devices.facts import UNKNOWN_HEAT, Thermal
 from ortrim.devices.remote_shell import signalled
 from ortrim.errors import UsageError, VerifyError
@@ -297,7 +297,7 @@ class RemoteMachine:
     time_meaningful: bool = True
 
 
-class RemoteDevice:
+class RemoteDevice(ProgramDevice):
     """Runs the runner on a machine behind a transport, in a folder of its own below the machine's base.
 
     The thermal state that the machine had before the first run is remembered. `before_run` is called before each run

@@ -120,7 +120,6 @@ class CooledDevice(RemoteDevice):
         sleep: Callable[[float], None] = SLEEP,
     ) -> None:
         super().__init__(machine, before_run=self._cool_down)
-        self.heat = ""
         self.waited_seconds = 0.0
         self._thermal = machine.thermal
         self._announce = announce

@@ -24,7 +24,7 @@ from ortrim.base.files import storage_errors
 from ortrim.base.json import from_json
 from ortrim.binaries.apple import SIMULATOR
 from ortrim.buildspec.targets import APPLE_ARCHITECTURES, TARGETS, Target
-from ortrim.devices.device import not_startable
+from ortrim.devices.device import ProgramDevice, not_startable
 from ortrim.devices.devicectl import CONNECT_HINT, DEVICECTL, Phone, list_phones
 from ortrim.devices.emulators import DARWIN, has_processor_of
 from ortrim.devices.host import absolute
@@ -225,7 +225,7 @@ SHUTDOWN_SECONDS: Final = 120.0
 MARK_BYTES: Final = 8
 
 
-class SimulatorDevice:
+class SimulatorDevice(ProgramDevice):
     """Runs the runner in a booted simulator, which shares this Mac's files.
 
     `close` shuts it down when it was `booted` for this, and deletes it when it was `made` for this.
@@ -233,7 +233,7 @@ class SimulatorDevice:
 
     memory_meaningful = False
     time_meaningful = False
-    says = "is a Mac's number, not a phone's"
+    caveat = "is a Mac's number, not a phone's"
 
     def __init__(self, xcrun: Xcrun, simulator: Simulator, *, booted: bool, made: bool) -> None:
         self.name = f"{SIMCTL}:{simulator.name}"

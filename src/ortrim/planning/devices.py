@@ -16,7 +16,7 @@ from ortrim.buildspec.targets import APPLE_ARCHITECTURES, TARGETS, Target
 from ortrim.compiling.containers.root_file_systems import machine_parts
 from ortrim.compiling.plan import BuildJob
 from ortrim.devices.adb import CONNECT_HINT, AdbListing, adb_devices, choose, find_adb, open_adb
-from ortrim.devices.device import Device
+from ortrim.devices.device import ProgramDevice
 from ortrim.devices.emulators import DARWIN, FARM_FORMS, QemuUser
 from ortrim.devices.host import Host
 from ortrim.devices.mac import mac_facts
@@ -38,7 +38,7 @@ KERNEL_ARCHITECTURE: Final = "arm64"
 
 def open_device(
     target: Target, name: DeviceName, announce: Announce = lambda _: None, *, job: BuildJob | None = None
-) -> Device:
+) -> ProgramDevice:
     """Return a device that `read_name` found, no farm's, which runs programs for `target`; nothing is run yet.
 
     `job` is what built the library that is to run, if one did. The parts of emulated machines are fetched when they are
@@ -63,7 +63,7 @@ def open_device(
             raise LookupError(f"{name} needs an app, which the caller has")
 
 
-def _fitting(device: Device, target: Target, job: BuildJob | None) -> Device:
+def _fitting(device: ProgramDevice, target: Target, job: BuildJob | None) -> ProgramDevice:
     try:
         platform_of(target).verifying().require_fitting(device, target, job)
     except BaseException:
@@ -72,12 +72,12 @@ def _fitting(device: Device, target: Target, job: BuildJob | None) -> Device:
     return device
 
 
-def _qemu_user(emulation: Emulation, name: DeviceName, announce: Announce) -> Device:
+def _qemu_user(emulation: Emulation, name: DeviceName, announce: Announce) -> ProgramDevice:
     tool = require(emulation.user)
     return QemuUser(emulation, machine_parts(emulation, announce), tool, cpu=name.detail)
 
 
-def _qemu_system(emulation: Emulation, name: DeviceName, announce: Announce) -> Device:
+def _qemu_system(emulation: Emulation, name: DeviceName, announce: Announce) -> ProgramDevice:
     tool = require(QEMU_SYSTEM)
     system = machine_parts(EMULATIONS[KERNEL_ARCHITECTURE], announce)
     parts = system if emulation is EMULATIONS[KERNEL_ARCHITECTURE] else machine_parts(emulation, announce)

@@ -11,7 +11,7 @@ from ortrim.binaries.elf import LibrarySize
 from ortrim.buildspec.buildspec import IN_PLACE
 from ortrim.buildspec.targets import Architecture, Target
 from ortrim.compiling.plan import AssemblyJob, BuildJob
-from ortrim.devices.device import Device
+from ortrim.devices.device import ProgramDevice
 from ortrim.devices.emulators import DeviceRules
 from ortrim.models.full_runtime import FullRuntime
 from ortrim.models.ort_format import misaligned_tensors
@@ -51,11 +51,11 @@ class Verifying(DeviceRules):
         """Say that a library was run nowhere, and why."""
         return "its library was not run: no device was given, such as --device adb or --device devicectl"
 
-    def open_host(self, target: Target, cores: Sequence[int]) -> Device:
+    def open_host(self, target: Target, cores: Sequence[int]) -> ProgramDevice:
         """Return this machine, which `runs_here` said runs a target's programs."""
         raise LookupError(f"this machine does not run {target.identifier}")
 
-    def require_fitting(self, device: Device, target: Target, job: BuildJob | None) -> None:
+    def require_fitting(self, device: ProgramDevice, target: Target, job: BuildJob | None) -> None:
         """Refuse a device that cannot run what was built and does not say so itself. Raises `VerifyError`."""
 
     def baseline_platforms(self, target: Target) -> tuple[str, ...]:

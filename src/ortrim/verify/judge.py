@@ -7,7 +7,7 @@
 """
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Final
@@ -15,7 +15,6 @@ from typing import Final
 from ortrim.base.command import signal_name
 from ortrim.binaries.elf import LibrarySize
 from ortrim.buildspec.buildspec import Budgets
-from ortrim.devices.device import Device
 from ortrim.errors import Diagnostic
 from ortrim.parity.measurements import (
     ERROR,
@@ -31,7 +30,7 @@ from ortrim.parity.measurements import (
 )
 from ortrim.parity.runner import CaseRun, Repetition, RunnerOutput
 from ortrim.parity.runner_output import RunnerEnded
-from ortrim.verify.measure import ONCE, Measurement, Rounds, missed_runs, one_round
+from ortrim.verify.measure import ONCE, Measurement, Measuring, Rounds, Run, missed_runs
 from ortrim.verify.reports import NOT_FOR_DEVICE, DeviceFailure, DeviceReport
 
 PEAK: Final = "peak RSS"
@@ -419,38 +418,34 @@ SHORT: Final = Repetition(runs=20, warmup=3, seconds=0.25)
 MOST_SECONDS: Final = 90.0
 
 
-def settled(
-    device: Device,
-    measurement: Measurement,
-    rounds: Rounds,
+def settling(
+    measuring: Measuring,
     budgets: Budgets,
     *,
     not_measurable: Callable[[], NotMeasurable] = lambda: ALL_MEASURABLE,
-    tell: Callable[[str], None] = lambda _: None,
     most_seconds: float = MOST_SECONDS,
     clock: Callable[[], float] = time.monotonic,
-) -> Rounds:
-    """Return the rounds of one model with those added that settle verdicts on median latency, memory and loading.
+) -> Iterator[Run]:
+    """Yield the runs of further rounds that settle verdicts on median latency, memory and loading of one model.
 
     The number of rounds is doubled as long as one of these is inconclusive, and `most_seconds` are not over. A round
-    runs no more than what is in doubt needs. They are reported to `tell`. Raises what `Device.run` raises.
+    runs no more than what is in doubt needs.
     """
     until = clock() + most_seconds
     for done, wanted in pairwise(LOOKS):
-        doubt = doubt_of(budgets, rounds, not_measurable())
+        doubt = doubt_of(budgets, measuring.rounds, not_measurable())
         if not doubt.measures or clock() >= until:
             break
-        tell(f"{measurement.model}: {' and '.join(sorted(doubt.measures))} in doubt, {wanted} rounds")
-        plan = _only(measurement, doubt)
+        text = f"{measuring.measurement.model}: {' and '.join(sorted(doubt.measures))} in doubt, {wanted} rounds"
+        plan = _only(measuring.measurement, doubt)
         for number in range(done, wanted):
             if clock() >= until:
                 break
-            turn = replace(one_round(device, plan, ours_first=number % 2 == 0), only=doubt.measures)
-            rounds = replace(rounds, shorter=(*rounds.shorter, turn))
-    return rounds
+            yield from measuring.one_round(plan, number, doubt.measures, text)
 
 
 def _only(measurement: Measurement, doubt: Doubt) -> Measurement:
     """Return the least that tells of what is in doubt; the peak of memory needs every case, loading none."""
-    needed = tuple(case for case in measurement.cases if PEAK in doubt.measures or case.name in doubt.cases)
-    return replace(measurement, cases=needed, repetition=SHORT if P50 in doubt.measures else ONCE)
+    cases = measurement.ours.cases
+    needed = tuple(case for case in cases if PEAK in doubt.measures or case.name in doubt.cases)
+    return measurement.repeated(SHORT if P50 in doubt.measures else ONCE, measurement.rounds, needed)

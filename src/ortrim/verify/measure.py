@@ -1,11 +1,10 @@
 """Measuring both libraries in turn, so that whatever the machine does besides falls on both alike.
 
 - What our library is measured beside, where the device runs it.
-- What runs of our library leave below a folder of this machine: outputs to compare, and profiles of operators.
 - What keeps measurements of this user on this machine from disturbing each other, and from sharing files.
 """
 
-import tempfile
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -16,42 +15,44 @@ from typing import Final, Literal
 from urllib.parse import quote
 
 from ortrim.base.cache import cache_folder, locked
-from ortrim.base.files import storage_errors
 from ortrim.binaries.elf import LibrarySize
-from ortrim.buildspec.buildspec import SessionSettings, as_the_official
-from ortrim.devices.device import Device
+from ortrim.devices.device import Device, Outcome
 from ortrim.devices.names import DeviceName
 from ortrim.errors import VerifyError
 from ortrim.models.full_runtime import FullRuntime
 from ortrim.parity.inputs import Case
 from ortrim.parity.measurements import CaseTiming, Distribution, RunnerResult, distribution, median
-from ortrim.parity.reference import CaseOutputs, SavedOutputs
-from ortrim.parity.runner import DEFAULT_REPETITION, DEFAULT_SESSION, CaseRun, Repetition, RunnerOutput, RunRequest
-from ortrim.parity.runner_output import TRACE
+from ortrim.parity.runner import DEFAULT_REPETITION, CaseRun, Repetition, RunnerOutput, RunRequest
 
 ROUNDS: Final = 9
 """From nine on, the interval that holds the true median can leave out the extreme round on either side."""
+ONCE: Final = Repetition(runs=1, warmup=0)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Measurement:
-    """What to measure: our library with the converted model, the baseline with the original one.
+    """What to measure of a model: our library with the converted one, beside the baseline with the original.
 
-    Ours has the `session` that goes with the model, the baseline one with as many threads and for the rest its own
-    defaults. Without a baseline, ours alone is measured. `companions` are those of our library.
+    The baseline is None where there is none; then ours alone is measured.
     """
 
-    model: str
-    runner: Path
-    library: Path
-    ort_model: Path
-    baseline_library: Path | None
-    onnx_model: Path
-    cases: tuple[Case, ...]
-    companions: tuple[Path, ...] = ()
-    session: SessionSettings = DEFAULT_SESSION
-    repetition: Repetition = DEFAULT_REPETITION
+    ours: RunRequest
+    baseline: RunRequest | None
     rounds: int = ROUNDS
+
+    @property
+    def model(self) -> str:
+        """The model's name."""
+        return self.ours.name
+
+    def repeated(self, repetition: Repetition, rounds: int, cases: tuple[Case, ...] | None = None) -> "Measurement":
+        """Return the same with other repetitions, and of these cases alone."""
+        kept = self.ours.cases if cases is None else cases
+        ours, baseline = (
+            each and replace(each, repetition=repetition, cases=kept) for each in (self.ours, self.baseline)
+        )
+        assert ours is not None
+        return Measurement(ours=ours, baseline=baseline, rounds=rounds)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,41 +93,143 @@ class Rounds:
         return tuple(turn for turn in (*self.rounds, *self.shorter) if turn.is_for(measure))
 
 
-def measure(device: Device, measurement: Measurement, on_round: Callable[[], None] = lambda: None) -> Rounds:
-    """Run both libraries in turn, each time in a process of its own; which goes first alternates.
+OnProgress = Callable[[int, int, str], None]
+"""Called with the number of runs done, of how many, and what is done next."""
 
-    `on_round` is called after each round, for a progress bar. Raises what `Device.run` raises.
+
+class DeviceRuns:
+    """Counts the runs of one device."""
+
+    def __init__(self, total: int, tell: OnProgress) -> None:
+        self._done = 0
+        self._total = total
+        self._tell = tell
+
+    def doing(self, text: str) -> None:
+        """Say what comes next."""
+        self._tell(self._done, self._total, text)
+
+    def done(self, text: str) -> None:
+        """Say that a run of this has ended."""
+        self._done += 1
+        self._tell(self._done, self._total, text)
+
+    @contextmanager
+    def one(self, text: str) -> Iterator[None]:
+        """Say what the run inside is about, and count it."""
+        self.doing(text)
+        yield
+        self.done(text)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """One process of the runner: what it is asked for, what is shown meanwhile, and what takes note of its end.
+
+    `note` raises when nothing can go on after such an end. `steps` is how much it counts for in a progress bar.
     """
-    rounds = []
-    for number in range(measurement.rounds):
-        rounds.append(one_round(device, measurement, ours_first=number % 2 == 0))
-        on_round()
-    return Rounds(model=measurement.model, rounds=tuple(rounds), warmup=measurement.repetition.warmup)
+
+    request: RunRequest
+    text: str
+    note: Callable[[Outcome], None]
+    steps: int = 1
 
 
-def one_round(device: Device, measurement: Measurement, *, ours_first: bool) -> Round:
-    """Run both libraries once. Raises what `Device.run` raises."""
-    requests = {"ours": request_of(measurement, measurement.library, measurement.ort_model)}
-    if measurement.baseline_library is not None:
-        requests["baseline"] = request_of(measurement, measurement.baseline_library, measurement.onnx_model)
-    order = tuple(requests) if ours_first else tuple(reversed(requests))
-    outputs = {side: device.run(requests[side]) for side in order}
-    return Round(ours=outputs["ours"], baseline=outputs.get("baseline"))
+def carry_out(device: Device, runs: Iterable[Run], progress: DeviceRuns) -> None:
+    """Run everything on a device, which takes each run when it is its turn, or all of them first.
+
+    Raises what the device and `Run.note` raise.
+    """
+    waiting: deque[Run] = deque()
+
+    def requests() -> Iterator[RunRequest]:
+        for run in runs:
+            if not waiting:
+                progress.doing(run.text)
+            waiting.append(run)
+            yield run.request
+
+    for ended in device.run_all(requests()):
+        run = waiting.popleft()
+        run.note(ended)
+        if run.steps:
+            progress.done(run.text)
+        if waiting:
+            progress.doing(waiting[0].text)
 
 
-def request_of(measurement: Measurement, library: Path, model: Path) -> RunRequest:
-    """Return the run of one library; companions and the settings that go with the model are our library's."""
-    ours = library == measurement.library
-    return RunRequest(
-        runner=measurement.runner,
-        library=library,
-        model=model,
-        cases=measurement.cases,
-        name=measurement.model,
-        companions=measurement.companions if ours else (),
-        session=measurement.session if ours else as_the_official(measurement.session),
-        repetition=measurement.repetition,
-    )
+class Measuring:
+    """The rounds of one model: which runs these are, and what they ended with.
+
+    The official library may not run on the very processor that ours is for (microsoft/onnxruntime#23957), and some
+    models only without its optimizations: it is tried first, and `refusal` says why it is then left out.
+    """
+
+    def __init__(self, measurement: Measurement) -> None:
+        self.measurement = measurement
+        self.refusal = ""
+        self.left_out = False
+        """Whether ours does not run the model, so that what was asked for all the same means nothing."""
+        self._whole: list[Round] = []
+        self._shorter: list[Round] = []
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all rounds that were planned have ended."""
+        return len(self._whole) >= self.measurement.rounds
+
+    @property
+    def rounds(self) -> Rounds:
+        """What has ended by now."""
+        return Rounds(
+            model=self.measurement.model,
+            rounds=tuple(self._whole),
+            warmup=self.measurement.ours.repetition.warmup,
+            shorter=tuple(self._shorter),
+        )
+
+    def trial(self) -> Iterator[Run]:
+        """Yield the run that shows whether the baseline runs there."""
+        if self.measurement.baseline is not None:
+            request = replace(self.measurement.baseline, repetition=ONCE)
+            yield Run(request=request, text=self._text, note=self._tried, steps=0)
+
+    def runs(self) -> Iterator[Run]:
+        """Yield those of all rounds: both libraries in turn; which goes first alternates."""
+        for number in range(self.measurement.rounds):
+            yield from self.one_round(self.measurement, number)
+
+    def one_round(
+        self, measurement: Measurement, number: int, only: frozenset[str] | None = None, text: str = ""
+    ) -> Iterator[Run]:
+        """Yield the runs of one round, of the whole measurement or of what tells of the measures `only`."""
+        sides: dict[str, RunRequest] = {"ours": measurement.ours}
+        if measurement.baseline is not None and not self.refusal:
+            sides["baseline"] = measurement.baseline
+        ended: dict[str, RunnerOutput] = {}
+
+        def note(side: str, outcome: Outcome) -> None:
+            if self.left_out or (self.refusal and side == "baseline"):
+                return
+            if isinstance(outcome, VerifyError):
+                raise outcome
+            ended[side] = outcome
+            if side == last or self.refusal:
+                found = Round(ours=ended["ours"], baseline=ended.get("baseline"), only=only)
+                (self._shorter if only else self._whole).append(found)
+
+        order = tuple(sides) if number % 2 == 0 else tuple(reversed(sides))
+        last = order[-1]
+        for side in order:
+            steps = int(only is None and side == last)
+            yield Run(request=sides[side], text=text or self._text, note=partial(note, side), steps=steps)
+
+    @property
+    def _text(self) -> str:
+        return f"measuring {self.measurement.model}"
+
+    def _tried(self, outcome: Outcome) -> None:
+        self.refusal = f"{outcome.what} ({outcome.code})" if isinstance(outcome, VerifyError) else ""
 
 
 def results(rounds: Rounds, deadline_ms: float | None) -> tuple[RunnerResult, ...]:
@@ -193,16 +296,11 @@ def _joined(samples: Iterable[Sequence[float]]) -> tuple[float, ...]:
 
 
 NO_SIZE: Final = LibrarySize(file_bytes=0, loadable_bytes=0, compressed_bytes=0, components=(), largest_symbols=())
-TRIAL: Final = Repetition(runs=1, warmup=0)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Baseline:
-    """A library for a target, None when there is none, and its name in reports.
-
-    It is tried first: the official library may not run on the very processor that ours is for
-    (microsoft/onnxruntime#23957), and some models only without its optimizations.
-    """
+    """A library for a target, None when there is none, and its name in reports."""
 
     library: Path | None
     name: str
@@ -214,61 +312,9 @@ def own_baseline(runtime: FullRuntime) -> Baseline:
     return Baseline(library=runtime.library, name=name)
 
 
-def without_failing(
-    plans: tuple[Measurement, ...], baseline: Baseline, device: Device
-) -> tuple[tuple[Measurement, ...], Baseline]:
-    """Return the plans, without a baseline where it does not run, and the baseline with that in its name."""
-    if baseline.library is None:
-        return plans, baseline
-    failures = [_failure(plan, baseline.library, device) for plan in plans]
-    kept = tuple(
-        replace(plan, baseline_library=None) if failure else plan for plan, failure in zip(plans, failures, strict=True)
-    )
-    said = dict.fromkeys(failure for failure in failures if failure)
-    name = "; ".join((baseline.name, *(f"it does not run on {device.name}: {failure}" for failure in said)))
-    return kept, replace(baseline, name=name)
-
-
-def _failure(plan: Measurement, library: Path, device: Device) -> str:
-    """Return why the baseline does not run a model there, or nothing."""
-    request = request_of(replace(plan, repetition=TRIAL), library, plan.onnx_model)
-    try:
-        device.run(request)
-    except VerifyError as error:
-        return f"{error.what} ({error.code})"
-    return ""
-
-
-ONCE: Final = Repetition(runs=1, warmup=0)
-
-
 def device_folder(name: str) -> str:
     """Return the name of the folder of a device's files; different devices have different ones."""
     return quote(name.replace(":", "_", 1), safe="@")
-
-
-def our_outputs(plan: Measurement, device: Device, outputs: Path) -> tuple[SavedOutputs, RunnerOutput]:
-    """Run our library once and return its outputs, which stay in `outputs`, and what it took.
-
-    Raises what `Device.run` raises.
-    """
-    with storage_errors(outputs):
-        outputs.mkdir(parents=True, exist_ok=True)
-    request = request_of(replace(plan, repetition=ONCE), plan.library, plan.ort_model)
-    ran = device.run(replace(request, outputs=outputs))
-    cases = tuple(CaseOutputs(name=case.name, outputs=case.outputs) for case in ran.cases)
-    return SavedOutputs(folder=outputs, cases=cases), ran
-
-
-def trace_of(plan: Measurement, device: Device, outputs: Path) -> Path:
-    """Run our library once more with the profile of single operators, and return that file, beside the outputs.
-
-    Raises what `Device.run` raises, which sees to it that the file is a trace.
-    """
-    request = request_of(replace(plan, repetition=ONCE), plan.library, plan.ort_model)
-    with storage_errors(outputs), tempfile.TemporaryDirectory(dir=outputs, prefix=".trace-") as name:
-        device.run(replace(request, outputs=Path(name), trace=True))
-        return (Path(name) / TRACE).replace(outputs / TRACE)
 
 
 OF_THIS_MACHINE: Final = frozenset({"host", "qemu-user", "qemu-system"})

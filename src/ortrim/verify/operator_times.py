@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from ortrim.base.files import storage_errors
-from ortrim.devices.device import Device
+from ortrim.devices.device import ProgramDevice
 from ortrim.errors import VerifyError
 from ortrim.parity.measurements import median
 from ortrim.parity.runner import RunRequest
@@ -27,10 +27,10 @@ CUT_MICROSECONDS: Final = 0.5
 Event = Mapping[str, Any]
 
 
-def time_operators(device: Device, request: RunRequest, folder: Path) -> dict[str, float]:
+def time_operators(device: ProgramDevice, request: RunRequest, folder: Path) -> dict[str, float]:
     """Run a model once more with a profile, which lies in `folder` meanwhile; return the times of `operator_times`.
 
-    Raises as `Device.run` and `operator_times` do.
+    Raises as `ProgramDevice.run` and `operator_times` do.
     """
     device.run(replace(request, outputs=folder, trace=True))
     return operator_times(folder / TRACE, request.model.name)

@@ -9,10 +9,11 @@
 
 import os
 import re
+import tempfile
 import threading
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
@@ -20,7 +21,7 @@ from typing import Final
 
 from ortrim.base.files import sha256_of, storage_errors
 from ortrim.binaries.elf import LibraryFacts, LibrarySize, build_id_of
-from ortrim.buildspec.buildspec import Budgets, ModelSpec, SessionSettings
+from ortrim.buildspec.buildspec import Budgets, ModelSpec, SessionSettings, as_the_official
 from ortrim.buildspec.tolerances import (
     CONVERSION,
     QUANTIZED_ELSEWHERE,
@@ -30,11 +31,10 @@ from ortrim.buildspec.tolerances import (
     for_float32_weights,
 )
 from ortrim.compiling.plan import CompiledUnits, CompilerCacheUse
-from ortrim.devices.device import Device, HeatedDevice, PreparedDevice, SimulatedDevice
-from ortrim.devices.farms.farm import FarmDevice
+from ortrim.devices.device import Device, Outcome
 from ortrim.devices.host import Host, saturates_here
 from ortrim.devices.names import DeviceName
-from ortrim.devices.qemu_system import DEFAULT_MEMORY_MIB, REPETITION, QemuSystem, least_memory, tries
+from ortrim.devices.qemu_system import DEFAULT_MEMORY_MIB, REPETITION, least_memory, tries
 from ortrim.devices.several import OnDevice, on_each
 from ortrim.errors import Diagnostic, VerifyError
 from ortrim.models.models import OrtModel, PreparedModel
@@ -49,10 +49,9 @@ from ortrim.parity.compare import (
 )
 from ortrim.parity.inputs import Case
 from ortrim.parity.measurements import Comparison, Gate, LeastMemory, OutputParity, Verdict
-from ortrim.parity.reference import References, SavedOutputs
-from ortrim.parity.runner import DEFAULT_REPETITION, Repetition
-from ortrim.parity.runner_output import OF_ONE_MODEL
-from ortrim.verify.batch import batch_requests
+from ortrim.parity.reference import CaseOutputs, References, SavedOutputs
+from ortrim.parity.runner import DEFAULT_REPETITION, Repetition, RunnerOutput, RunRequest
+from ortrim.parity.runner_output import OF_ONE_MODEL, TRACE
 from ortrim.verify.judge import (
     NotMeasurable,
     ended_with,
@@ -62,21 +61,22 @@ from ortrim.verify.judge import (
     model_comparisons,
     overall,
     parity_of,
-    settled,
+    settling,
 )
 from ortrim.verify.measure import (
     ONCE,
+    ROUNDS,
     Baseline,
+    DeviceRuns,
     Measurement,
+    Measuring,
+    OnProgress,
     Round,
     Rounds,
+    Run,
+    carry_out,
     device_folder,
-    measure,
-    our_outputs,
-    request_of,
     results,
-    trace_of,
-    without_failing,
 )
 from ortrim.verify.reports import DeviceReport, ReportedArtifact, VerifiedModel, VerifyReport
 
@@ -153,10 +153,6 @@ class Task:
     trace: bool = False
 
 
-OnProgress = Callable[[int, int, str], None]
-"""Called with the number of runs done, of how many, and what is done next."""
-
-
 class AggregateProgress:
     """Sums up what each of `devices` says of itself, and names the one that speaks when there are several.
 
@@ -182,31 +178,6 @@ class AggregateProgress:
         return tell
 
 
-class DeviceRuns:
-    """Counts the runs of one device."""
-
-    def __init__(self, total: int, tell: OnProgress) -> None:
-        self._done = 0
-        self._total = total
-        self._tell = tell
-
-    def doing(self, text: str) -> None:
-        """Say what comes next."""
-        self._tell(self._done, self._total, text)
-
-    def done(self, text: str) -> None:
-        """Say that a run of this has ended."""
-        self._done += 1
-        self._tell(self._done, self._total, text)
-
-    @contextmanager
-    def one(self, text: str) -> Iterator[None]:
-        """Say what the run inside is about, and count it."""
-        self.doing(text)
-        yield
-        self.done(text)
-
-
 MEMORY_ROUNDS: Final = 3
 """Enough where time means nothing: an emulated machine takes the same memory each time, to a few pages."""
 MEMORY_REPETITION: Final = Repetition(runs=10, warmup=1, seconds=0.2)
@@ -223,166 +194,211 @@ def verify_on(device: Device, task: Task, tell: OnProgress = lambda *_: None) ->
 
     Our library's outputs are compared with the references. Where memory or time mean something it runs in turn with the
     baseline, under the same settings; what means nothing is not measured again and not judged. Raises `VerifyError`
-    and whatever else `Device.run` raises when something cannot be carried out.
+    and whatever else `Device.run_all` raises when something cannot be carried out.
     """
-    plans = tuple(_measurement(subject, task) for subject in task.subjects)
-    timed = _timed(plans, device)
-    if isinstance(device, PreparedDevice):
-        given = tuple(_measurement(each.draws_given, task) for each in task.subjects if each.draws_given is not None)
-        device.prepare((*batch_requests(plans, timed, trace=task.trace), *batch_requests(given, (), trace=False)))
-    work = _Work(device=device, task=task, runs=DeviceRuns(_count(plans, timed, device, task), tell))
-    proofs, failures = work.proofs(plans)
-    plans = tuple(plan for plan in plans if plan.model not in failures)
-    # A phone that has become hot by now is spared the rounds; what a farm was told of cannot be changed any more.
-    timed = timed if isinstance(device, FarmDevice) else _timed(plans, device)
-    timed = tuple(plan for plan in timed if plan.model not in failures)
-    timed, baseline = without_failing(timed, task.baseline, device)
-    measured = tuple(map(work.measured, timed)) or tuple(proof.once for proof in proofs)
-    traces = tuple(map(work.trace, plans)) if task.trace else ()
-    least = tuple(map(work.least_memory, plans)) if task.least_memory and isinstance(device, QemuSystem) else ()
+    models = tuple(_Model(device, task, subject) for subject in task.subjects)
+    progress = DeviceRuns(_count(models, device, task), tell)
+    with ExitStack() as scratch:
+        carry_out(device, _runs(device, task, models, scratch), progress)
+    failures = {model.name: model.failure for model in models if model.failure}
+    proved = tuple(model for model in models if not model.failure)
+    measured = tuple(model.rounds for model in proved)
+    searched = proved if task.least_memory and device.ceiling_mib else ()
+    least = tuple(_least_memory(device, model.plan, progress) for model in searched)
     comparisons = model_comparisons(task.budgets, measured, _not_measurable(device))
-    parity = tuple(output for proof in proofs for output in proof.parity)
     exit_code, signal = ended_with(next(iter(failures.values()))) if failures else (0, None)
     return DeviceReport(
         device=device.name,
         exit_code=exit_code,
         signal=signal,
         host=_described(device),
-        baseline=baseline.name,
+        baseline=_baseline_name(device, task, proved),
         comparisons=comparisons,
-        parity=parity,
+        parity=tuple(output for model in proved for output in model.parity),
         runs=tuple(result for rounds in measured for result in results(rounds, task.budgets.deadline_ms)),
         least_memory=least,
-        traces=traces,
+        traces=tuple(model.trace for model in proved if model.trace),
         failed_models=tuple(failure_of(error, model) for model, error in failures.items()),
         verdict=overall(
             (line.verdict for line in comparisons),
-            (*(proof.verdict for proof in proofs), *(Verdict.FAIL for _ in failures)),
+            (*(model.verdict for model in proved), *(Verdict.FAIL for _ in failures)),
         ),
     )
 
 
+def _runs(device: Device, task: Task, models: Sequence["_Model"], scratch: ExitStack) -> Iterator[Run]:
+    """Yield all runs of a verification in their order; those that have ended decide what is still run.
+
+    Of a device that takes all first none has ended: a model or a baseline that does not run there is found out too late
+    for its rounds to be left out, and no verdict is in doubt yet.
+    """
+    for model in models:
+        yield model.proof()
+    timed = [model for model in models if not model.failure and model.measure()]
+    for model in timed:
+        yield from model.measuring.trial()
+    for model in timed:
+        yield from model.measuring.runs()
+        if device.time_meaningful and model.measuring.is_whole:
+            yield from settling(model.measuring, task.budgets, not_measurable=partial(_not_measurable, device))
+    for model in models if task.trace else ():
+        if not model.failure:
+            yield model.profile(scratch)
+    for model in models:
+        if model.subject.draws_given is not None and not model.failure:
+            yield model.with_draws_given(model.subject.draws_given)
+
+
+class _Model:
+    """One model on one device: its runs, and what they showed."""
+
+    def __init__(self, device: Device, task: Task, subject: ModelUnderTest) -> None:
+        self.subject = subject
+        self.name = subject.prepared.name
+        self.plan = _measurement(subject, task)
+        self.measuring = Measuring(self.plan)
+        self.failure: VerifyError | None = None
+        self.parity: tuple[OutputParity, ...] = ()
+        self.trace = ""
+        self._once: Rounds
+        self._device = device
+        self._folder = task.folder / device_folder(device.name) / self.name
+        self._reports = task.folder.parent
+        self._given = _measurement(subject.draws_given, task).ours if subject.draws_given else None
+
+    @property
+    def rounds(self) -> Rounds:
+        """What its figures are of: the rounds, or the one run that showed its outputs when there are none."""
+        return self.measuring.rounds if self.measuring.is_whole else self._once
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict on its outputs."""
+        found = parity_of(self.parity)
+        expected = found is Verdict.INCONCLUSIVE and self.subject.spec.expect == "empty"
+        return Verdict.PASS if expected else found
+
+    def measure(self) -> bool:
+        """Prepare to measure what means something on the device, as it is now; return whether anything does."""
+        if not self._device.time_meaningful:
+            self.measuring = Measuring(self.plan.repeated(MEMORY_REPETITION, MEMORY_ROUNDS))
+        return self._device.time_meaningful or self._device.memory_meaningful
+
+    def proof(self) -> Run:
+        """Return the run that saves its outputs."""
+        folder = _made(self._folder)
+        request = replace(self.plan.ours, repetition=ONCE, outputs=folder)
+        return Run(request=request, text=f"parity of {self.name}", note=partial(self._proved, folder))
+
+    def profile(self, scratch: ExitStack) -> Run:
+        """Return the run that leaves a profile beside the outputs."""
+        with storage_errors(self._folder):
+            folder = Path(scratch.enter_context(tempfile.TemporaryDirectory(dir=self._folder, prefix=".trace-")))
+        request = replace(self.plan.ours, repetition=ONCE, outputs=folder, trace=True)
+        return Run(request=request, text=f"profile of {self.name}", note=partial(self._profiled, folder))
+
+    def with_draws_given(self, given: ModelUnderTest) -> Run:
+        """Return the run of the model that is given its random numbers."""
+        assert self._given is not None
+        folder = _made(self._folder.with_name(f"{self.name}~draws-given"))
+        request = replace(self._given, repetition=ONCE, outputs=folder)
+        return Run(request=request, text=f"parity of {self.name}", note=partial(self._drawn, given, folder))
+
+    def _proved(self, folder: Path, outcome: Outcome) -> None:
+        """Compare the outputs with the reference; a model that does not run leaves the others theirs."""
+        try:
+            self.parity = self._compared(self.subject, folder, outcome)
+        except VerifyError as error:
+            if error.code not in OF_ONE_MODEL:
+                raise
+            self.failure, self.measuring.left_out = error, True
+        else:
+            assert isinstance(outcome, RunnerOutput)
+            once = Round(ours=outcome, baseline=None)
+            self._once = Rounds(model=self.name, rounds=(once,), warmup=ONCE.warmup)
+
+    def _drawn(self, given: ModelUnderTest, folder: Path, outcome: Outcome) -> None:
+        """Judge what depends on random numbers by the model that is given them, if the library runs that."""
+        if self.failure:
+            return
+        reference = self.subject.reference
+        drawn = {(case.name, each.name) for case in reference.cases for each in case.outputs if is_drawn(each)}
+        try:
+            self.parity = with_draws_given(self.parity, self._compared(given, folder, outcome), drawn)
+        except VerifyError as error:
+            if error.code not in OF_ONE_MODEL:
+                raise
+            why = f"; with them as inputs, {error.what} ({error.code})"
+            self.parity = tuple(
+                replace(each, reason=each.reason + why) if (each.case, each.output) in drawn else each
+                for each in self.parity
+            )
+
+    def _profiled(self, folder: Path, outcome: Outcome) -> None:
+        if isinstance(outcome, VerifyError):
+            if not self.failure:
+                raise outcome
+            return
+        with storage_errors(self._folder):
+            kept = (folder / TRACE).replace(self._folder / TRACE)
+        self.trace = kept.relative_to(self._reports).as_posix()
+
+    def _compared(self, subject: ModelUnderTest, folder: Path, outcome: Outcome) -> tuple[OutputParity, ...]:
+        if isinstance(outcome, VerifyError):
+            raise outcome
+        cases = tuple(CaseOutputs(name=case.name, outputs=case.outputs) for case in outcome.cases)
+        ours = SavedOutputs(folder=folder, cases=cases)
+        return judged_outputs(subject, ours, _same_graph_bounds(self._device, subject))
+
+
+def _made(folder: Path) -> Path:
+    with storage_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
 def _measurement(subject: ModelUnderTest, task: Task) -> Measurement:
-    return Measurement(
-        model=subject.prepared.name,
+    """Return what is run of a model; companions and the settings that go with the model are our library's."""
+    ours = RunRequest(
         runner=task.runner,
         library=task.delivery.library,
-        ort_model=subject.converted.path,
-        baseline_library=task.baseline.library,
-        onnx_model=subject.prepared.path,
+        model=subject.converted.path,
         cases=subject.cases,
+        name=subject.prepared.name,
         companions=task.delivery.companions,
         session=subject.session,
         repetition=task.repetition,
     )
+    if task.baseline.library is None:
+        return Measurement(ours=ours, baseline=None)
+    session = as_the_official(subject.session)
+    baseline = replace(ours, library=task.baseline.library, model=subject.prepared.path, companions=(), session=session)
+    return Measurement(ours=ours, baseline=baseline)
 
 
-def _timed(plans: tuple[Measurement, ...], device: Device) -> tuple[Measurement, ...]:
-    """Return the plans to be measured: none where that says nothing, and few runs where times say nothing."""
-    if device.time_meaningful:
-        return plans
-    short = tuple(replace(plan, repetition=MEMORY_REPETITION, rounds=MEMORY_ROUNDS) for plan in plans)
-    return short if device.memory_meaningful else ()
+def _count(models: Sequence[_Model], device: Device, task: Task) -> int:
+    """Return how many steps there will be, for a progress bar."""
+    rounds = ROUNDS if device.time_meaningful else MEMORY_ROUNDS if device.memory_meaningful else 0
+    searched = tries(_most_memory(device)) if task.least_memory and device.ceiling_mib else 0
+    given = sum(model.subject.draws_given is not None for model in models)
+    return given + len(models) * (1 + int(task.trace) + searched + rounds)
 
 
-def _count(plans: tuple[Measurement, ...], timed: tuple[Measurement, ...], device: Device, task: Task) -> int:
-    """Return how many runs there will be, for a progress bar."""
-    searched = tries(_most_memory(device)) if task.least_memory and isinstance(device, QemuSystem) else 0
-    given = sum(subject.draws_given is not None for subject in task.subjects)
-    return given + len(plans) * (1 + int(task.trace) + searched) + sum(plan.rounds for plan in timed)
+def _baseline_name(device: Device, task: Task, proved: Sequence[_Model]) -> str:
+    """Return the name of the baseline, and why it does not run where it does not."""
+    refusals = dict.fromkeys(model.measuring.refusal for model in proved if model.measuring.refusal)
+    return "; ".join((task.baseline.name, *(f"it does not run on {device.name}: {why}" for why in refusals)))
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Proof:
-    """What one run of our library showed of a model: its outputs' parity with the verdict, and what that run took."""
-
-    parity: tuple[OutputParity, ...]
-    verdict: Verdict
-    once: Rounds
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Work:
-    """The runs on one device."""
-
-    device: Device
-    task: Task
-    runs: DeviceRuns
-
-    def proofs(self, plans: tuple[Measurement, ...]) -> tuple[tuple[_Proof, ...], dict[str, VerifyError]]:
-        """Compare each model's outputs with the reference; return, too, the error of each that does not run."""
-        found, failures = [], {}
-        for subject, plan in zip(self.task.subjects, plans, strict=True):
-            try:
-                found.append(self.proof(subject, plan))
-            except VerifyError as error:
-                if error.code not in OF_ONE_MODEL:
-                    raise
-                failures[plan.model] = error
-        return tuple(found), failures
-
-    def proof(self, subject: ModelUnderTest, plan: Measurement, suffix: str = "") -> _Proof:
-        """Compare one model's outputs with the reference; they stay in its folder, whose name `suffix` ends."""
-        with self.runs.one(f"parity of {plan.model}"):
-            ours, ran = our_outputs(plan, self.device, Path(f"{self._outputs(plan)}{suffix}"))
-        parity = judged_outputs(subject, ours, _same_graph_bounds(self.device, subject))
-        if subject.draws_given is not None:
-            parity = self._with_draws_given(parity, subject.draws_given, subject.reference)
-        found = parity_of(parity)
-        expected = found is Verdict.INCONCLUSIVE and subject.spec.expect == "empty"
-        once = Rounds(model=plan.model, rounds=(Round(ours=ran, baseline=None),), warmup=ONCE.warmup)
-        return _Proof(parity=parity, verdict=Verdict.PASS if expected else found, once=once)
-
-    def _with_draws_given(
-        self, parity: tuple[OutputParity, ...], given: ModelUnderTest, reference: References
-    ) -> tuple[OutputParity, ...]:
-        """Judge what depends on random numbers by the model that is given them, if the library runs that."""
-        drawn = {(case.name, each.name) for case in reference.cases for each in case.outputs if is_drawn(each)}
-        try:
-            found = self.proof(given, _measurement(given, self.task), "~draws-given")
-        except VerifyError as error:
-            if error.code not in OF_ONE_MODEL:
-                raise
-            whys = dict.fromkeys(drawn, f"; with them as inputs, {error.what} ({error.code})")
-            return tuple(replace(each, reason=each.reason + whys.get((each.case, each.output), "")) for each in parity)
-        return with_draws_given(parity, found.parity, drawn)
-
-    def measured(self, plan: Measurement) -> Rounds:
-        """Measure one model; where all is run as asked for and times mean something, until its verdicts are clear."""
-        text = f"measuring {plan.model}"
-        self.runs.doing(text)
-        rounds = measure(self.device, plan, lambda: self.runs.done(text))
-        if isinstance(self.device, PreparedDevice) or not self.device.time_meaningful:
-            return rounds
-        return settled(
-            self.device,
-            plan,
-            rounds,
-            self.task.budgets,
-            not_measurable=lambda: _not_measurable(self.device),
-            tell=self.runs.doing,
-        )
-
-    def trace(self, plan: Measurement) -> str:
-        """Profile one model, and return the file's path as the report names it."""
-        with self.runs.one(f"profile of {plan.model}"):
-            trace = trace_of(plan, self.device, self._outputs(plan))
-        return trace.relative_to(self.task.folder.parent).as_posix()
-
-    def least_memory(self, plan: Measurement) -> LeastMemory:
-        """Find the least memory of one model."""
-        assert isinstance(self.device, QemuSystem)
-        request = request_of(replace(plan, repetition=REPETITION), plan.library, plan.ort_model)
-        return least_memory(
-            self.device,
-            request,
-            model=plan.model,
-            upper_mib=_most_memory(self.device),
-            on_try=lambda mib: self.runs.done(f"{plan.model} in {mib} MiB"),
-        )
-
-    def _outputs(self, plan: Measurement) -> Path:
-        return self.task.folder / device_folder(self.device.name) / plan.model
+def _least_memory(device: Device, plan: Measurement, progress: DeviceRuns) -> LeastMemory:
+    """Find the least memory of one model."""
+    return least_memory(
+        device,
+        replace(plan.ours, repetition=REPETITION),
+        model=plan.model,
+        upper_mib=_most_memory(device),
+        on_try=lambda mib: progress.done(f"{plan.model} in {mib} MiB"),
+    )
 
 
 def judged_outputs(
@@ -426,17 +442,15 @@ def _same_graph_bounds(device: Device, subject: ModelUnderTest) -> Mapping[str, 
     return None if saturates_here() and not here else QUANTIZED_ELSEWHERE
 
 
-def _most_memory(device: QemuSystem) -> int:
-    return max(DEFAULT_MEMORY_MIB, device.machine.memory_mib)
+def _most_memory(device: Device) -> int:
+    return max(DEFAULT_MEMORY_MIB, device.ceiling_mib)
 
 
 def _not_measurable(device: Device) -> NotMeasurable:
-    says = device.says if isinstance(device, SimulatedDevice) else "says nothing about a real device"
-    why = f"what it takes on {device.name} {says}"
-    heat = device.heat if isinstance(device, HeatedDevice) else ""
+    why = f"what it takes on {device.name} {device.caveat}"
     return NotMeasurable(
         memory="" if device.memory_meaningful else f"memory: {why}",
-        time="" if device.time_meaningful else f"time: {heat or why}",
+        time="" if device.time_meaningful else f"time: {device.heat or why}",
     )
 
 
@@ -521,16 +535,11 @@ def _one_turn(
             report = verify_on(device, task, aggregate.of(device.name))
         except Diagnostic as error:
             report = failed_device(device.name, task.baseline.name, error)
-        return _with_farms_own(report, device, task) if isinstance(device, FarmDevice) else report
+        log = os.path.relpath(device.log, task.folder.parent) if device.log else None
+        return replace(report, provider_url=device.url or None, log=log)
 
     ended = on_each([(str(name), opener(name)) for name in turn], action)
     return (_report_of(each, task) for each in ended)
-
-
-def _with_farms_own(report: DeviceReport, device: FarmDevice, task: Task) -> DeviceReport:
-    """Add what a farm keeps of a run, well ended or not."""
-    log = os.path.relpath(device.log, task.folder.parent) if device.log else None
-    return replace(report, provider_url=device.url or None, log=log)
 
 
 def _report_of(ended: OnDevice[DeviceReport], task: Task) -> DeviceReport:

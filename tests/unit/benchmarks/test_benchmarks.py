@@ -42,6 +42,7 @@ from ortrim.base.command import Completed
 from ortrim.buildspec.buildspec import SessionSettings
 from ortrim.buildspec.load import load_spec
 from ortrim.compiling.plan import CompiledUnits, CompilerCacheUse
+from ortrim.devices.device import ProgramDevice
 from ortrim.models.full_runtime import FullRuntime
 from ortrim.models.models import OrtModel
 from ortrim.parity.inputs import Case
@@ -61,11 +62,10 @@ UNIT_MS = 3e-5
 pytestmark = pytest.mark.usefixtures("checkout")
 
 
-class Machine:
+class Machine(ProgramDevice):
     """A device on which each process takes as long as another, but for noise and what was compiled into a library."""
 
     name = "host"
-    memory_meaningful = time_meaningful = True
 
     def __init__(self) -> None:
         self.ran: list[str] = []
@@ -105,9 +105,6 @@ class Machine:
     def facts(self) -> HostFacts:
         """Describe it."""
         return HostFacts(system="Linux", machine="x86_64", cpu="A processor", cores=2, memory_bytes=1 << 34)
-
-    def close(self) -> None:
-        """Leave nothing."""
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """One device: what is run there, what of it is judged, and what else can be asked for."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -10,7 +10,8 @@ import pytest
 
 from fake_machine import fake_machine, hungry_qemu
 from ortrim.base.json import from_json, to_json
-from ortrim.buildspec.buildspec import Budgets
+from ortrim.buildspec.buildspec import DIRECTLY, Budgets, SessionSettings
+from ortrim.devices.device import Outcome
 from ortrim.devices.qemu_system import QemuSystem
 from ortrim.devices.several import CooledDevice
 from ortrim.devices.simctl import SimulatorDevice
@@ -22,7 +23,7 @@ from ortrim.parity.reference import CaseOutputs, SavedOutputs
 from ortrim.parity.runner import RunnerOutput, RunRequest
 from ortrim.parity.runner_output import OF_ONE_MODEL, TRACE, RunnerEnded
 from ortrim.verify import verification
-from ortrim.verify.measure import Baseline, device_folder
+from ortrim.verify.measure import ROUNDS, Baseline, device_folder
 from ortrim.verify.reports import DeviceReport
 from ortrim.verify.verification import MEMORY_ROUNDS, Task, verify_on
 from sample_tasks import SavingDevice, sample_task
@@ -407,6 +408,21 @@ def test_what_became_hot_is_spared_the_rounds(device: SavingDevice, task: MakeTa
     assert device.ran.count("full.so") == MEMORY_ROUNDS + 1
 
 
+def test_what_goes_with_our_library_alone(device: SavingDevice, task: MakeTask) -> None:
+    """Companions and the settings of the model; the baseline has as many threads, and what it does unasked."""
+    given = task()
+    companions = (Path("/libc++_shared.so"),)
+    session = SessionSettings(load="map", threads=2, arena=False, configuration=(DIRECTLY,))
+    subjects = tuple(replace(subject, session=session) for subject in given.subjects)
+    verify_on(device, replace(given, subjects=subjects, delivery=replace(given.delivery, companions=companions)))
+    asked = {(each.library.name, each.model.name, each.companions, each.session) for each in device.requests}
+    assert asked == {
+        ("ours.so", "tiny.ort", companions, session),
+        ("full.so", "tiny.onnx", (), SessionSettings(threads=2, allow_spinning=True)),
+    }
+    assert len({each.runner for each in device.requests}) == 1
+
+
 @pytest.mark.parametrize("time_meaningful", [True, False])
 def test_what_is_in_doubt_is_measured_on(make_output: MakeOutput, task: MakeTask, *, time_meaningful: bool) -> None:
     """Until the verdict is clear, where times mean something; an emulated machine's memory does not vary."""
@@ -521,7 +537,7 @@ def test_a_simulators_numbers_are_a_macs(
     emulated: SavingDevice, task: MakeTask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing of it is judged, and every line says why."""
-    monkeypatch.setattr(SavingDevice, "says", SimulatorDevice.says, raising=False)
+    monkeypatch.setattr(SavingDevice, "caveat", SimulatorDevice.caveat)
     emulated.memory_meaningful = False
     report = verify_on(emulated, task(budgets=Budgets(p50_ms=0.001, peak_rss_bytes=1)))
     assert report.verdict is Verdict.PASS
@@ -532,15 +548,18 @@ def test_a_simulators_numbers_are_a_macs(
 
 
 def test_a_phone_is_reported_beforehand_what_is_run(make_output: MakeOutput, task: MakeTask) -> None:
-    """Its app carries all that is run then, and not a thing more."""
-    told: list[RunRequest] = []
+    """Its app carries all that is run then, before the first has ended; no verdict in doubt asks for more."""
 
     class Phone(SavingDevice):
-        heat = ""
-
-        def prepare(self, requests: tuple[RunRequest, ...]) -> None:
-            told.extend(requests)
+        def run_all(self, requests: Iterable[RunRequest]) -> Iterator[Outcome]:
+            self.asked = tuple(requests)
+            assert not self.ran
+            return super().run_all(self.asked)
 
     phone = Phone(make_output)
-    assert verify_on(phone, task(baseline=Baseline(library=None, name="none"))).verdict is Verdict.PASS
-    assert [request.library.name for request in told] == phone.ran
+    phone.fails = {"other": RunnerEnded("model-refused", "no", returncode=4)}
+    report = verify_on(phone, two_models(task(budgets=Budgets(peak_rss_ratio=1.0))))
+    assert [failure.model for failure in report.failed_models] == ["other"]
+    assert {run.model for run in report.runs} == {"tiny"}
+    assert phone.requests == list(phone.asked)
+    assert len(phone.asked) == 2 * (1 + 1 + 2 * ROUNDS)

@@ -2,7 +2,8 @@ import threading
 
 import pytest
 
-from ortrim.verify.verification import AggregateProgress, DeviceRuns
+from ortrim.verify.measure import DeviceRuns
+from ortrim.verify.verification import AggregateProgress
 
 
 def test_one_device_speaks_for_itself() -> None:

@@ -5,21 +5,19 @@ from pathlib import Path
 
 import pytest
 
-from ortrim.buildspec.buildspec import DIRECTLY, SessionSettings
+from ortrim.devices.device import ProgramDevice
 from ortrim.errors import VerifyError
 from ortrim.parity import measurements
 from ortrim.parity.runner import Repetition, RunnerOutput, RunRequest
-from ortrim.verify.measure import Measurement, Round, Rounds, measure, results
+from ortrim.verify.measure import DeviceRuns, Measurement, Measuring, OnProgress, Round, Rounds, carry_out, results
 
 MakeOutput = Callable[..., RunnerOutput]
 
 
-class RecordingDevice:
+class RecordingDevice(ProgramDevice):
     """A device that answers with prepared reports and remembers what it was asked."""
 
     name = "recorded"
-    memory_meaningful = True
-    time_meaningful = True
 
     def __init__(self, make: MakeOutput, fail_at: int = -1) -> None:
         self.make = make
@@ -30,9 +28,6 @@ class RecordingDevice:
         """Describe no machine."""
         raise NotImplementedError
 
-    def close(self) -> None:
-        """Leave nothing."""
-
     def run(self, request: RunRequest) -> RunnerOutput:
         """Answer; each later run is slower."""
         self.requests.append(request)
@@ -41,25 +36,17 @@ class RecordingDevice:
         return self.make(load=float(len(self.requests)), only=(1.0, 2.0, 3.0))
 
 
-MEASUREMENT = Measurement(
-    model="m",
-    runner=Path("/runner"),
-    library=Path("/ours.so"),
-    ort_model=Path("/m.ort"),
-    baseline_library=Path("/theirs.so"),
-    onnx_model=Path("/m.onnx"),
-    cases=(),
-    rounds=4,
-)
+OURS = RunRequest(runner=Path("/runner"), library=Path("/ours.so"), model=Path("/m.ort"), cases=(), name="m")
+THEIRS = dataclasses.replace(OURS, library=Path("/theirs.so"), model=Path("/m.onnx"))
+MEASUREMENT = Measurement(ours=OURS, baseline=THEIRS, rounds=4)
 
 
-def test_companions_go_with_our_library_alone(make_output: MakeOutput) -> None:
-    """The C++ library beside ours is none of the baseline's."""
-    device = RecordingDevice(make_output)
-    companions = (Path("/libc++_shared.so"),)
-    measure(device, dataclasses.replace(MEASUREMENT, companions=companions, rounds=1))
-    ours, theirs = device.requests
-    assert (ours.companions, theirs.companions) == (companions, ())
+def measure(device: RecordingDevice, measurement: Measurement, tell: OnProgress = lambda *_: None) -> Rounds:
+    """Run all rounds of a measurement."""
+    measuring = Measuring(measurement)
+    carry_out(device, measuring.runs(), DeviceRuns(measurement.rounds, tell))
+    assert measuring.is_whole
+    return measuring.rounds
 
 
 def test_rounds_alternate_who_goes_first(make_output: MakeOutput) -> None:
@@ -68,21 +55,6 @@ def test_rounds_alternate_who_goes_first(make_output: MakeOutput) -> None:
     measure(device, MEASUREMENT)
     order = [request.library.name for request in device.requests]
     assert order == ["ours.so", "theirs.so", "theirs.so", "ours.so"] * 2
-
-
-def test_the_baseline_differs_in_library_model_and_its_own_defaults(make_output: MakeOutput) -> None:
-    """Threads, repetition and runner are the same; the official library's threads spin, as they do unasked."""
-    device = RecordingDevice(make_output)
-    measure(device, MEASUREMENT)
-    assert {(request.library.name, request.model.name) for request in device.requests} == {
-        ("ours.so", "m.ort"),
-        ("theirs.so", "m.onnx"),
-    }
-    assert len({(request.repetition, request.runner) for request in device.requests}) == 1
-    assert {(request.library.name, request.session) for request in device.requests} == {
-        ("ours.so", MEASUREMENT.session),
-        ("theirs.so", dataclasses.replace(MEASUREMENT.session, allow_spinning=True)),
-    }
 
 
 def test_results_sum_up_all_rounds(make_output: MakeOutput) -> None:
@@ -105,9 +77,9 @@ def test_results_are_of_the_whole_rounds(make_output: MakeOutput) -> None:
 
 def test_each_round_is_announced(make_output: MakeOutput) -> None:
     """A progress bar can follow."""
-    calls: list[int] = []
-    measure(RecordingDevice(make_output), MEASUREMENT, lambda: calls.append(1))
-    assert len(calls) == 4
+    told: list[int] = []
+    measure(RecordingDevice(make_output), MEASUREMENT, lambda done, _total, _text: told.append(done))
+    assert sorted(set(told)) == [0, 1, 2, 3, 4]
 
 
 def test_a_crash_stops_the_measurement(make_output: MakeOutput) -> None:
@@ -121,7 +93,7 @@ def test_a_crash_stops_the_measurement(make_output: MakeOutput) -> None:
 def test_without_a_baseline_ours_runs_alone(make_output: MakeOutput) -> None:
     """No other library is run, and the results have none."""
     device = RecordingDevice(make_output)
-    rounds = measure(device, dataclasses.replace(MEASUREMENT, baseline_library=None))
+    rounds = measure(device, dataclasses.replace(MEASUREMENT, baseline=None))
     assert [request.library.name for request in device.requests] == ["ours.so"] * 4
     assert [turn.baseline for turn in rounds.rounds] == [None] * 4
     assert [result.library for result in results(rounds, None)] == ["ours"]
@@ -151,18 +123,9 @@ def test_memory_is_summed_up_where_it_is_known(make_output: MakeOutput) -> None:
 
 def test_where_the_peak_was_read_and_how_many_runs_came_before(make_output: MakeOutput) -> None:
     """What a figure is worth depends on both."""
-    measurement = dataclasses.replace(MEASUREMENT, repetition=Repetition(warmup=7), rounds=1)
+    measurement = MEASUREMENT.repeated(Repetition(warmup=7), 1)
     found = results(measure(RecordingDevice(make_output), measurement), None)
     assert [(each.library, each.peak_source, each.warmup) for each in found] == [
         ("ours", "VmHWM", 7),
         ("baseline", "VmHWM", 7),
     ]
-
-
-def test_the_settings_that_go_with_the_model_are_ours_alone(make_output: MakeOutput) -> None:
-    """The official library has as many threads, and what it does unasked."""
-    device = RecordingDevice(make_output)
-    session = SessionSettings(load="map", threads=2, arena=False, configuration=(DIRECTLY,))
-    measure(device, dataclasses.replace(MEASUREMENT, session=session, rounds=1))
-    ours, theirs = device.requests
-    assert (ours.session, theirs.session) == (session, SessionSettings(threads=2, allow_spinning=True))

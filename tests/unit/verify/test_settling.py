@@ -4,32 +4,27 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from ortrim.buildspec.buildspec import Budgets
+from ortrim.devices.device import ProgramDevice
 from ortrim.parity import measurements
 from ortrim.parity.inputs import Case
 from ortrim.parity.measurements import Verdict
 from ortrim.parity.runner import RunnerOutput, RunRequest
-from ortrim.verify.judge import LOAD, LOOKS, P50, PEAK, NotMeasurable, model_comparisons, settled
-from ortrim.verify.measure import Measurement, Rounds, measure
+from ortrim.verify.judge import LOAD, LOOKS, P50, PEAK, NotMeasurable, model_comparisons, settling
+from ortrim.verify.measure import DeviceRuns, Measurement, Measuring, Rounds, carry_out
 
 MakeOutput = Callable[..., RunnerOutput]
 CASES = tuple(Case(name=name, folder=Path(name), digest="d") for name in ("one", "two"))
-PLAN = Measurement(
-    model="m",
-    runner=Path("/runner"),
-    library=Path("/ours.so"),
-    ort_model=Path("/m.ort"),
-    baseline_library=Path("/theirs.so"),
-    onnx_model=Path("/m.onnx"),
-    cases=CASES,
-)
+OURS = RunRequest(runner=Path("/runner"), library=Path("/ours.so"), model=Path("/m.ort"), cases=CASES, name="m")
+PLAN = Measurement(ours=OURS, baseline=replace(OURS, library=Path("/theirs.so"), model=Path("/m.onnx")))
 
 
-class NoisyMachine:
+class NoisyMachine(ProgramDevice):
     """A machine that does other work too, and slows down; ours takes `worse` times as much as the baseline.
 
     Each process meets what a measured one did: mostly noise of 1 %, in bursts that outlast a process a third more time
@@ -37,8 +32,6 @@ class NoisyMachine:
     """
 
     name = "noisy"
-    memory_meaningful = True
-    time_meaningful = True
 
     def __init__(self, make: MakeOutput, seed: int, worse: float, *, quiet: bool = False) -> None:
         self.requests: list[RunRequest] = []
@@ -50,15 +43,12 @@ class NoisyMachine:
         """Describe no machine."""
         raise NotImplementedError
 
-    def close(self) -> None:
-        """Leave nothing."""
-
     def run(self, request: RunRequest) -> RunnerOutput:
         """Answer as the machine is now."""
         self.requests.append(request)
         self._burst = not self._quiet and bool(self._random.random() < (0.6 if self._burst else 0.15))
         drift = 1 + 0.2 * np.sin(len(self.requests) / 100)
-        worse = self._worse if request.library == PLAN.library else 1.0
+        worse = self._worse if request.library == OURS.library else 1.0
         waited = float(self._random.exponential(20))
         cases = {case.name: worse * drift * self._factor() for case in request.cases}
         peak = round(10_000_000 * worse * (0.96 + 0.08 * self._random.random()))
@@ -70,10 +60,21 @@ class NoisyMachine:
         return float(np.exp(self._random.normal(0.3 if self._burst else 0.0, spread)))
 
 
-def verified(machine: NoisyMachine, budgets: Budgets, plan: Measurement = PLAN, rounds: int = 63) -> Rounds:
+def verified(
+    machine: NoisyMachine,
+    budgets: Budgets,
+    plan: Measurement = PLAN,
+    rounds: int = 63,
+    told: list[str] | None = None,
+    **options: Any,
+) -> Rounds:
     """Return the rounds that it takes when there is time for so many further ones."""
-    first = measure(machine, plan)
-    return settled(machine, plan, first, budgets, clock=lambda: float(len(machine.requests)), most_seconds=2 * rounds)
+    measuring = Measuring(plan)
+    progress = DeviceRuns(plan.rounds, lambda _done, _total, text: (told if told is not None else []).append(text))
+    carry_out(machine, measuring.runs(), progress)
+    clock = {"clock": lambda: float(len(machine.requests)), "most_seconds": 2 * rounds}
+    carry_out(machine, settling(measuring, budgets, **{**clock, **options}), progress)
+    return measuring.rounds
 
 
 def ratios(ratio: float) -> Budgets:
@@ -95,7 +96,7 @@ ONLY: dict[str, Callable[[float], Budgets]] = {
 
 def hundred(make: MakeOutput, measured: str, ratio: float, worse: float, rounds: int) -> Counter[Verdict]:
     """Return the verdicts on one measure of a hundred machines, each with time for so many further rounds."""
-    budgets, plan = ONLY[measured](ratio), replace(PLAN, cases=CASES[:1])
+    budgets, plan = ONLY[measured](ratio), PLAN.repeated(OURS.repetition, PLAN.rounds, CASES[:1])
     machines = (NoisyMachine(make, seed, worse) for seed in range(100))
     return Counter(verdicts(verified(machine, budgets, plan, rounds), budgets)[measured] for machine in machines)
 
@@ -140,9 +141,8 @@ def test_what_long_runs_alone_tell_is_not_measured_again(make_output: MakeOutput
 def test_what_means_nothing_is_not_measured_again(make_output: MakeOutput) -> None:
     """No verdict could come of it."""
     machine = NoisyMachine(make_output, 0, 1.0)
-    rounds = measure(machine, PLAN)
     not_measurable = NotMeasurable(memory="m", time="t")
-    assert settled(machine, PLAN, rounds, ratios(1.0), not_measurable=lambda: not_measurable) == rounds
+    assert verified(machine, ratios(1.0), not_measurable=lambda: not_measurable).shorter == ()
 
 
 @pytest.mark.parametrize(
@@ -176,7 +176,7 @@ def test_a_case_that_is_clear_is_not_run_again(make_output: MakeOutput) -> None:
         def run(self, request: RunRequest) -> RunnerOutput:
             """Answer."""
             output = super().run(request)
-            if request.library != PLAN.library:
+            if request.library != OURS.library:
                 return output
             fast = [
                 replace(case, inference_ms=tuple(ms / 9 for ms in case.inference_ms)) if case.name == "two" else case
@@ -201,5 +201,8 @@ def test_what_is_in_doubt_is_reported(make_output: MakeOutput) -> None:
     """A progress line can say why it takes longer."""
     told: list[str] = []
     machine = NoisyMachine(make_output, 3, 1.0)
-    settled(machine, PLAN, measure(machine, PLAN), ratios(1.0), tell=told.append, clock=lambda: float(len(told)))
-    assert told[0] == "m: latency p50 and load and peak RSS in doubt, 18 rounds"
+    verified(machine, ratios(1.0), told=told)
+    assert list(dict.fromkeys(told))[:2] == [
+        "measuring m",
+        "m: latency p50 and load and peak RSS in doubt, 18 rounds",
+    ]

@@ -1,29 +1,30 @@
 """What every device farm offers: to run an app's instrumentation on one of its devices and bring back the files.
 
-- A device of a farm: all runs are requested beforehand, done in one job, and then answered one by one.
+- A device of a farm, which does all runs in one job.
 """
 
 import dataclasses
 import secrets
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
 
 from ortrim.base.files import storage_errors
+from ortrim.devices.device import Device, Outcome
 from ortrim.devices.facts import NOT_THROTTLED, Thermal, throttling_text
 from ortrim.devices.harness import (
-    Answers,
     HarnessApks,
     HarnessContent,
     HarnessResults,
     batch_seconds,
     harness_content,
+    outcomes,
     read_results,
 )
 from ortrim.parity.measurements import HostFacts
-from ortrim.parity.runner import RunnerOutput, RunRequest
+from ortrim.parity.runner import RunRequest
 
 Tell = Callable[[str], None]
 """Takes what the farm is doing, in a few words: `uploading app.apk`, `waiting for a device`, `running`."""
@@ -95,61 +96,42 @@ MakeApks = Callable[[HarnessContent], HarnessApks]
 """Makes the app that carries what it is given, or raises a `Diagnostic` that says how to make it."""
 
 
-class FarmDevice:
-    """A device of a farm, in the farm's words, on which nothing runs before `prepare`.
+class FarmDevice(Device):
+    """A device of a farm, in the farm's words, which runs everything in one job.
 
-    What came back stays in `folder`, which is ours alone; after `prepare`, `url` is where the farm shows the run, and
-    `log` the device's log, of farms that have them. `heat` says why its times are not meaningful, empty while
-    they are. Whether it is a phone or an emulator is known after `prepare`.
+    What came back stays in `folder`, which is ours alone. Whether it is a phone or an emulator is known afterwards.
     """
-
-    memory_meaningful = True
 
     def __init__(
         self, *, farm: Farm, device: str, make_apks: MakeApks, folder: Path, tell: Tell = lambda _: None
     ) -> None:
         self.name = f"{farm.name}:{device}"
-        self.time_meaningful = True
-        self.heat = ""
-        self.url = ""
-        self.log: Path | None = None
         self._farm = farm
         self._device = device
         self._make_apks = make_apks
         self._folder = folder
         self._tell = tell
-        self._answers: Answers | None = None
+        self._host: HostFacts | None = None
 
-    def prepare(self, requests: Sequence[RunRequest]) -> None:
-        """Run all requests on the device, in this order; what they ended with is `run`'s to say.
-
-        Raises what `make_apks` and `Farm.run` raise, and `VerifyError` as `read_results` does.
-        """
-        content = harness_content(requests)
-        run = self._farm.run(self._job(content, batch_seconds(requests) + INSTALL_SECONDS), self._tell)
+    def run_all(self, requests: Iterable[RunRequest]) -> Iterator[Outcome]:
+        """Run all requests on the device. Raises what `make_apks`, `Farm.run` and `read_results` raise."""
+        asked = tuple(requests)
+        content = harness_content(asked)
+        run = self._farm.run(self._job(content, batch_seconds(asked) + INSTALL_SECONDS), self._tell)
         self.url, self.log = run.url, run.log
         if run.device:
             self._tell(f"it ran on {run.device}")
         about = ", ".join(filter(None, (run.device, run.url)))
         where = f"{self.name} ({about})" if about else self.name
         results = read_results(run.folder, content, where, run.log)
-        self._answers = Answers(device=self.name, where=where, folder=run.folder, results=results, requests=requests)
+        self._host = results.host
         self._judge_time(results)
+        yield from outcomes(asked, results, run.folder, device=self.name, where=where)
 
     def facts(self) -> HostFacts:
         """Describe the device as it was after the runs."""
-        assert self._answers is not None, "prepare comes first"
-        return dataclasses.replace(
-            self._answers.results.host, memory_meaningful=self.memory_meaningful, time_meaningful=self.time_meaningful
-        )
-
-    def run(self, request: RunRequest) -> RunnerOutput:
-        """Return what a request ended with that `prepare` was told of, as `Answers.next` does and raises."""
-        assert self._answers is not None, "prepare comes first"
-        return self._answers.next(request)
-
-    def close(self) -> None:
-        """Leave everything as it is: the farm has cleaned up behind the run."""
+        assert self._host is not None, "nothing has run"
+        return dataclasses.replace(self._host, time_meaningful=self.time_meaningful)
 
     def _job(self, content: HarnessContent, seconds: float) -> FarmJob:
         apks = self._make_apks(content)

@@ -10,7 +10,7 @@ from ortrim.binaries.elf import LibrarySize, read_library
 from ortrim.buildspec.targets import ABIS, Target
 from ortrim.compiling.plan import BuildJob
 from ortrim.compiling.size.library import library_size
-from ortrim.devices.device import Device
+from ortrim.devices.device import ProgramDevice
 from ortrim.devices.emulators import FARM_FORMS
 from ortrim.errors import VerifyError
 from ortrim.models.full_runtime import FullRuntime
@@ -155,7 +155,7 @@ class Phones(Verifying):
         """Refuse this machine, and Apple's devices."""
         return super().refusal(target, kind) if kind in {"host", "simctl", "devicectl"} else ""
 
-    def require_fitting(self, device: Device, target: Target, job: BuildJob | None) -> None:
+    def require_fitting(self, device: ProgramDevice, target: Target, job: BuildJob | None) -> None:
         """Refuse a phone of another ABI, or older than the job's API level. Raises as `require_fitting` does."""
         api = job.android.api if job and job.android else None
         require_fitting(device.facts(), device.name, target, api)

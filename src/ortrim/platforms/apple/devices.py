@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from ortrim.binaries.elf import LibrarySize
 from ortrim.buildspec.targets import APPLE_ARCHITECTURES, CATALYST, Architecture, OperatingSystem, Target
 from ortrim.compiling.plan import BuildJob
-from ortrim.devices.device import Device
+from ortrim.devices.device import ProgramDevice
 from ortrim.devices.emulators import DARWIN, has_processor_of
 from ortrim.devices.mac import MacHost
 from ortrim.devices.simctl import is_simulated, simulated_here
@@ -53,7 +53,7 @@ class AppleDevices(Verifying):
             return "its library was not run: not verified, needs a Mac"
         return super().nowhere(target)
 
-    def open_host(self, target: Target, cores: Sequence[int]) -> Device:
+    def open_host(self, target: Target, cores: Sequence[int]) -> ProgramDevice:
         """Return this Mac. Raises as `MacHost` does."""
         return MacHost(tuple(cores), translated=translated_here(target))
 

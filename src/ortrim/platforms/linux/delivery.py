@@ -11,7 +11,7 @@ from ortrim.buildspec.targets import Target
 from ortrim.compiling.plan import ARCHIVE, SYMBOLS, BuildJob, Package
 from ortrim.compiling.size.library import library_size
 from ortrim.compiling.trees import LIBRARY
-from ortrim.devices.device import Device
+from ortrim.devices.device import ProgramDevice
 from ortrim.devices.emulators import DARWIN, default_emulators, emulator_kinds, has_processor_of
 from ortrim.devices.host import Host
 from ortrim.models.full_runtime import WHEEL_PLATFORMS, FullRuntime, foreign_library
@@ -94,7 +94,7 @@ class LinuxMachines(Verifying):
         """Return True: nothing would be proved of a library that was run nowhere, and an emulator is soon installed."""
         return True
 
-    def open_host(self, target: Target, cores: Sequence[int]) -> Device:
+    def open_host(self, target: Target, cores: Sequence[int]) -> ProgramDevice:
         """Return this machine. Raises as `Host` does."""
         return Host(tuple(cores))
 

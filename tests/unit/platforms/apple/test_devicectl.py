@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from device_samples import REPORT, sample_request
-from failing_runs import refused
+from failing_runs import error_of, output_of
 from fake_xcrun import FakeXcrun
+from ortrim.devices.device import Outcome
 from ortrim.devices.devicectl import PhoneDevice, open_phone
 from ortrim.devices.harness import HarnessContent, PhoneApp
 from ortrim.errors import Diagnostic, ExitCode, VerifyError
@@ -61,11 +62,14 @@ class Phone:
         """Open it."""
         return open_phone(name, self._app, xcrun=self.mac.xcrun)
 
-    def prepared(self, *requests: RunRequest) -> PhoneDevice:
-        """Open it, and install what carries these requests."""
+    def ends(self, *requests: RunRequest) -> tuple[PhoneDevice, list[Outcome]]:
+        """Run these requests on it, and return it with what each ended with."""
         device = self.opened()
-        device.prepare(requests)
-        return device
+        return device, list(device.run_all(requests))
+
+    def error(self, request: RunRequest) -> VerifyError:
+        """Return the diagnostic that a run ends with."""
+        return error_of(self.ends(request)[1][0])
 
     def _app(self, content: HarnessContent) -> PhoneApp:
         self.content.append(content)
@@ -83,8 +87,8 @@ def test_a_run_comes_back_whole_and_the_app_is_removed(tmp_path: Path) -> None:
     phone.outputs(b"an output")
     request = dataclasses.replace(sample_request(tmp_path), outputs=tmp_path / "outputs")
     (tmp_path / "outputs").mkdir()
-    device = phone.prepared(dataclasses.replace(request, outputs=None), request)
-    assert device.run(request).cases[0].name == "only"
+    device, (outcome,) = phone.ends(request)
+    assert output_of(outcome).cases[0].name == "only"
     device.close()
     device.close()
     assert (tmp_path / "outputs" / "only" / "output_000.npy").read_bytes() == b"an output"
@@ -95,7 +99,7 @@ def test_a_run_comes_back_whole_and_the_app_is_removed(tmp_path: Path) -> None:
         f"devicectl device process launch --device {IDENTIFIER} --console --terminate-existing --environment-variables "
     )
     nonce = json.loads(launch[launch.index("{") : launch.index("}") + 1])
-    assert nonce["ORTRIM_RUN"] == "1"
+    assert nonce["ORTRIM_RUN"] == "0"
     assert launch.endswith(f"}} {APP}")
     assert copy.startswith(
         f"devicectl device copy from --device {IDENTIFIER} --domain-type appDataContainer --domain-identifier {APP} "
@@ -108,9 +112,9 @@ def test_the_phone_is_described_by_the_list_and_by_the_app(tmp_path: Path) -> No
     """Its numbers are a phone's own."""
     phone = Phone(tmp_path / "phone").leaves(end=end(thermal=1), report=REPORT)
     request = sample_request(tmp_path)
-    device = phone.prepared(request)
-    assert (device.facts().cores, device.facts().page_bytes) == (1, None)
-    device.run(request)
+    untouched = phone.opened().facts()
+    assert (untouched.cores, untouched.page_bytes) == (1, None)
+    device, _ = phone.ends(request)
     facts = device.facts()
     assert (device.name, facts.kind, facts.model) == ("devicectl:Jo's iPhone", "physical", "iPhone 14 Pro (iPhone15,2)")
     assert (facts.cores, facts.memory_bytes, facts.page_bytes) == (6, 5_900_000_000, 16384)
@@ -122,8 +126,7 @@ def test_times_of_a_hot_phone_are_marked(tmp_path: Path) -> None:
     """From "serious" on iOS takes performance away."""
     phone = Phone(tmp_path / "phone").leaves(end=end(thermal=2), report=REPORT)
     request = sample_request(tmp_path)
-    device = phone.prepared(request)
-    device.run(request)
+    device, _ = phone.ends(request)
     assert (device.time_meaningful, device.facts().time_meaningful) == (False, False)
     assert "severe" in device.heat
 
@@ -147,7 +150,7 @@ def test_runs_that_end_badly(tmp_path: Path, files: dict[str, str], launch: str,
     """Each end has its own diagnostic, whatever devicectl itself ends with."""
     phone = Phone(tmp_path / "phone", launch=launch).leaves(**files)
     request = sample_request(tmp_path)
-    assert refused(phone.prepared(request), request).code == reference
+    assert phone.error(request).code == reference
 
 
 @pytest.mark.parametrize(
@@ -162,7 +165,7 @@ def test_an_app_that_is_not_launched(tmp_path: Path, answer: str, reference: str
     launch = f"cat '{DATA}/{answer}.txt' >&2; exit 1"
     phone = Phone(tmp_path / "phone", launch=launch, copy="exit 1")
     request = sample_request(tmp_path)
-    error = refused(phone.prepared(request), request)
+    error = phone.error(request)
     assert (error.code, error.where) == (reference, "devicectl:Jo's iPhone")
     assert error.hint
 
@@ -172,7 +175,7 @@ def test_a_document_tells_what_was_not_printed(tmp_path: Path) -> None:
     launch = f"cp '{DATA}/device-unknown.json' \"$document\"; exit 1"
     request = sample_request(tmp_path)
     phone = Phone(tmp_path / "phone", launch=launch, copy="exit 1")
-    assert refused(phone.prepared(request), request).code == "device-lost"
+    assert phone.error(request).code == "device-lost"
 
 
 def test_an_app_that_the_phone_does_not_take(tmp_path: Path) -> None:
@@ -180,7 +183,7 @@ def test_an_app_that_the_phone_does_not_take(tmp_path: Path) -> None:
     phone = Phone(tmp_path / "phone", install=f"cat '{DATA}/not-installed.txt' >&2; exit 1")
     device = phone.opened()
     with pytest.raises(VerifyError) as caught:
-        device.prepare((sample_request(tmp_path),))
+        list(device.run_all((sample_request(tmp_path),)))
     assert (caught.value.code, caught.value.exit_code) == ("app-refused", ExitCode.VERIFY)
     device.close()
     assert "uninstall app" in phone.mac.calls[-1]
@@ -191,7 +194,7 @@ def test_a_run_without_an_end_is_stopped(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr("ortrim.devices.devicectl.START_SECONDS", 0.0)
     phone = Phone(tmp_path / "phone", launch="exec sleep 600")
     request = sample_request(tmp_path, seconds=0.3)
-    assert refused(phone.prepared(request), request).code == "runner-timeout"
+    assert phone.error(request).code == "runner-timeout"
 
 
 def test_a_phone_that_answers_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -199,7 +202,7 @@ def test_a_phone_that_answers_no_more(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr("ortrim.devices.devicectl.COPY_SECONDS", 0.3)
     phone = Phone(tmp_path / "phone", copy="exec sleep 600")
     request = sample_request(tmp_path)
-    assert refused(phone.prepared(request), request).code == "device-lost"
+    assert phone.error(request).code == "device-lost"
 
 
 def test_links_from_a_phone_are_not_followed(tmp_path: Path) -> None:
@@ -208,15 +211,16 @@ def test_links_from_a_phone_are_not_followed(tmp_path: Path) -> None:
     (tmp_path / "secret").write_text(end())
     (phone.left / "end.json").symlink_to(tmp_path / "secret")
     request = sample_request(tmp_path)
-    assert refused(phone.prepared(request), request).code == "phone-trouble"
+    assert phone.error(request).code == "phone-trouble"
 
 
-def test_a_request_that_was_not_told_is_our_own_fault(tmp_path: Path) -> None:
-    """It is no diagnostic."""
+def test_each_run_is_started_by_its_number(tmp_path: Path) -> None:
+    """In their order, whether or not the one before ended well."""
+    phone = Phone(tmp_path / "phone", launch="exit 1")
     request = sample_request(tmp_path)
-    device = Phone(tmp_path / "phone").prepared(request)
-    with pytest.raises(LookupError):
-        device.run(dataclasses.replace(request, model=tmp_path / "libonnxruntime.so"))
+    assert len(phone.ends(request, request)[1]) == 2
+    launched = [call for call in phone.mac.calls if "process launch" in call]
+    assert [json.loads(each[each.index("{") : each.index("}") + 1])["ORTRIM_RUN"] for each in launched] == ["0", "1"]
 
 
 @pytest.mark.parametrize("fault", ["echo no >&2; exit 1", "exit 0"])
@@ -235,7 +239,7 @@ def test_a_list_that_does_not_come(tmp_path: Path, fault: str) -> None:
 def contents(make: Callable[[Path], RunRequest], folder: Path) -> HarnessContent:
     """Return what the app carries for one request."""
     phone = Phone(folder / "phone")
-    phone.prepared(make(folder))
+    phone.ends(make(folder))
     return phone.content[0]
 
 

@@ -28,7 +28,7 @@ def test_without_an_app_its_project_is_written(tmp_path: Path, monkeypatch: pyte
     request = replace(request, library=request.library.rename(tmp_path / library))
     device = phone_device(job, tmp_path / "headers", DeviceName(kind="devicectl"), tmp_path / "target")
     with pytest.raises(VerifyError) as caught:
-        device.prepare((request,))
+        next(device.run_all((request,)))
     device.close()
     harness = tmp_path / "target" / "harness"
     assert (caught.value.code, caught.value.where) == ("phone-app-missing", str(harness))

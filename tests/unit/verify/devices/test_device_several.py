@@ -7,17 +7,15 @@ from collections.abc import Callable
 import pytest
 
 from ortrim.base.command import run
-from ortrim.devices.device import Device
+from ortrim.devices.device import Device, ProgramDevice
 from ortrim.devices.several import on_each
 from ortrim.errors import UsageError, VerifyError
 from ortrim.parity.measurements import HostFacts
 from ortrim.parity.runner import RunnerOutput, RunRequest
 
 
-class Fake:
+class Fake(ProgramDevice):
     """A device that notes whether it was closed."""
-
-    memory_meaningful = time_meaningful = True
 
     def __init__(self, name: str) -> None:
         self.name = name

@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 
 from device_samples import GOOD, REPORT, sample_request
+from failing_runs import error_of, output_of
 from harness_farm import DEVICE, PHONE, URL, FakeFarm, Work, carry_out, write_results
+from ortrim.devices.device import Outcome
 from ortrim.devices.farms.farm import INSTALL_SECONDS, FarmDevice
 from ortrim.devices.harness import MOST_SECONDS, HarnessContent
-from ortrim.errors import ExitCode, NetworkError, VerifyError
+from ortrim.errors import NetworkError, VerifyError
 from ortrim.parity.runner import RunRequest
 
 PHYSICAL_MINUTES = 45
@@ -27,11 +29,15 @@ def device_on(farm: FakeFarm, folder: Path) -> FarmDevice:
     return FarmDevice(farm=farm, device="Pixel8-34", make_apks=farm.make_apks, folder=folder / "farm")
 
 
-def prepared(tmp_path: Path, work: Work, *requests: RunRequest) -> FarmDevice:
-    """Open a phone on which these requests have run."""
+def ended(tmp_path: Path, work: Work, *requests: RunRequest) -> tuple[FarmDevice, list[Outcome]]:
+    """Run these requests on a phone, and return it with what each ended with."""
     device = device_on(FakeFarm(work), tmp_path)
-    device.prepare(requests)
-    return device
+    return device, list(device.run_all(requests))
+
+
+def run(tmp_path: Path, work: Work, request: RunRequest) -> Outcome:
+    """Run one request on a phone, and return what it ended with."""
+    return ended(tmp_path, work, request)[1][0]
 
 
 def leaving(*runs: dict[str, Any], **changes: Any) -> Work:
@@ -43,43 +49,34 @@ def leaving(*runs: dict[str, Any], **changes: Any) -> Work:
     return work
 
 
-def refused(device: FarmDevice, request: RunRequest) -> VerifyError:
-    """Return the diagnostic that a run ended with."""
-    with pytest.raises(VerifyError) as caught:
-        device.run(request)
-    assert caught.value.exit_code == ExitCode.VERIFY
-    return caught.value
-
-
 def test_runs_are_answered_from_the_results(tmp_path: Path) -> None:
     """Outputs are brought where they are wanted, and reports are the runner's own."""
     request = sample_request(tmp_path / "files")
     outputs = tmp_path / "outputs"
     outputs.mkdir()
-    device = prepared(tmp_path, carry_out, replace(request, outputs=Path("somewhere")), request)
-    output = device.run(replace(request, outputs=outputs))
-    assert output.runtime_version == "1.21.0"
+    device, (saved, plain) = ended(tmp_path, carry_out, replace(request, outputs=outputs), request)
+    assert output_of(saved).runtime_version == "1.21.0"
     assert (outputs / "only" / "output_000.npy").read_bytes() == b"the input"
-    assert device.run(request).cases[0].inference_ms == (1.5,)
+    assert output_of(plain).cases[0].inference_ms == (1.5,)
     assert (device.name, device.memory_meaningful, device.time_meaningful) == ("firebase:Pixel8-34", True, True)
     assert (device.facts().model, device.facts().time_meaningful) == ("Google Pixel 8", True)
 
 
-def test_equal_requests_are_answered_in_turn(tmp_path: Path) -> None:
+def test_equal_requests_have_each_its_own_end(tmp_path: Path) -> None:
     """Whatever is asked between them, as rounds of two libraries are."""
     one, other = (sample_request(tmp_path / name, f"{GOOD}\n# {name}") for name in ("one", "other"))
     other = replace(other, runner=one.runner)
     (tmp_path / "other" / "libonnxruntime.so").write_bytes(b"another library")
     reports = [REPORT.replace('"1.21.0"', f'"{number}"') for number in range(4)]
-    device = prepared(tmp_path, leaving(*(ENDED | {"stdout": text} for text in reports)), one, other, other, one)
-    assert [device.run(each).runtime_version for each in (one, one, other, other)] == ["0", "3", "1", "2"]
+    _, outcomes = ended(tmp_path, leaving(*(ENDED | {"stdout": text} for text in reports)), one, other, other, one)
+    assert [output_of(each).runtime_version for each in outcomes] == ["0", "1", "2", "3"]
 
 
 def test_what_the_farm_is_asked_for(tmp_path: Path) -> None:
     """One job, with the app that carries the requests, where farms look for results, and a limit."""
     farm = FakeFarm(carry_out)
     device = device_on(farm, tmp_path)
-    device.prepare((sample_request(tmp_path / "files"),))
+    list(device.run_all((sample_request(tmp_path / "files"),)))
     (job,) = farm.jobs
     assert (job.app, job.test, job.device) == (Path("app.apk"), Path("test.apk"), "Pixel8-34")
     assert (job.results, job.destination) == ("/sdcard/Download/ortrim", tmp_path / "farm")
@@ -94,7 +91,7 @@ def test_the_device_that_ran_it_is_told(tmp_path: Path) -> None:
     device = FarmDevice(
         farm=farm, device="voice/phones", make_apks=farm.make_apks, folder=tmp_path / "farm", tell=told.append
     )
-    device.prepare((sample_request(tmp_path / "files"),))
+    list(device.run_all((sample_request(tmp_path / "files"),)))
     assert told == ["running", f"it ran on {DEVICE}"]
 
 
@@ -108,7 +105,7 @@ def test_an_app_that_died_before_it_wrote_results(tmp_path: Path) -> None:
     farm = FakeFarm(work)
     farm.log = tmp_path / "device.log"
     with pytest.raises(VerifyError) as caught:
-        device_on(farm, tmp_path).prepare((sample_request(tmp_path / "files"),))
+        list(device_on(farm, tmp_path).run_all((sample_request(tmp_path / "files"),)))
     assert (caught.value.code, caught.value.where) == ("farm-results-missing", WHERE)
     assert caught.value.why == "F libc: Fatal signal 11 (SIGSEGV)"
 
@@ -117,7 +114,7 @@ def test_no_two_jobs_have_the_same_name(tmp_path: Path) -> None:
     """Nobody takes one run for another in a farm's list, nor stops another's."""
     farm = FakeFarm(carry_out)
     for name in ("one", "two"):
-        device_on(farm, tmp_path / name).prepare((sample_request(tmp_path / "files"),))
+        list(device_on(farm, tmp_path / name).run_all((sample_request(tmp_path / "files"),)))
     one, two = (job.name for job in farm.jobs)
     assert one != two
     assert re.fullmatch(r"ortrim-[0-9a-f]{12}", one)
@@ -127,17 +124,6 @@ def test_the_longest_job_is_well_within_what_farms_allow() -> None:
     """With minutes to spare for what a farm counts besides: a job that a farm ends has no results at all."""
     longest = MOST_SECONDS + INSTALL_SECONDS
     assert longest <= (PHYSICAL_MINUTES - 5) * 60
-
-
-def test_a_request_that_was_not_told_is_our_fault(tmp_path: Path) -> None:
-    """Nor may one be asked for more often than it was told."""
-    request = sample_request(tmp_path / "files")
-    device = prepared(tmp_path, carry_out, request)
-    with pytest.raises(LookupError, match="does not have this run"):
-        device.run(replace(request, trace=True))
-    device.run(request)
-    with pytest.raises(LookupError, match=r"libonnxruntime\.so with tiny\.ort"):
-        device.run(request)
 
 
 @pytest.mark.parametrize(
@@ -158,9 +144,9 @@ def test_a_run_that_fails_ends_as_on_any_device(tmp_path: Path, script: str, ref
     bad = sample_request(tmp_path / "files", f'[ "$outputs" ] || {{ {script}; exit; }}\n{GOOD}', seconds=1)
     good = replace(bad, outputs=tmp_path / "outputs")
     (tmp_path / "outputs").mkdir()
-    device = prepared(tmp_path, carry_out, bad, good)
-    assert refused(device, bad).code == reference
-    assert device.run(good).status == "ok"
+    _, (first, second) = ended(tmp_path, carry_out, bad, good)
+    assert error_of(first).code == reference
+    assert output_of(second).status == "ok"
 
 
 @pytest.mark.parametrize(
@@ -177,15 +163,15 @@ def test_a_run_that_fails_ends_as_on_any_device(tmp_path: Path, script: str, ref
 def test_a_run_that_the_app_did_not_leave_to_its_end(tmp_path: Path, end: dict[str, Any], reference: str) -> None:
     """A limit that was not the run's own was that of all runs together."""
     request = sample_request(tmp_path / "files")
-    assert refused(prepared(tmp_path, leaving(ENDED | end), request), request).code == reference
+    assert error_of(run(tmp_path, leaving(ENDED | end), request)).code == reference
 
 
 def test_an_app_that_died_leaves_what_was_done(tmp_path: Path) -> None:
     """The first run is answered, the second is said to be missing, and why."""
     request = sample_request(tmp_path / "files")
-    device = prepared(tmp_path, leaving(ENDED, complete=False), request, request)
-    assert device.run(request).status == "ok"
-    error = refused(device, request)
+    _, (first, second) = ended(tmp_path, leaving(ENDED, complete=False), request, request)
+    assert output_of(first).status == "ok"
+    error = error_of(second)
     assert (error.code, error.where) == ("farm-run-missing", WHERE)
     assert error.what == "run 2 of 2 was not carried out"
     assert "the app ended before it" in error.why
@@ -194,14 +180,14 @@ def test_an_app_that_died_leaves_what_was_done(tmp_path: Path) -> None:
 def test_what_could_not_be_carried_out_has_the_apps_reason(tmp_path: Path) -> None:
     """As when Gradle has stripped a library."""
     request = sample_request(tmp_path / "files")
-    device = prepared(tmp_path, leaving(problem="libortrim_1.so is not what was sent"), request)
-    assert refused(device, request).why == "libortrim_1.so is not what was sent"
+    outcome = run(tmp_path, leaving(problem="libortrim_1.so is not what was sent"), request)
+    assert error_of(outcome).why == "libortrim_1.so is not what was sent"
 
 
 def test_a_phone_that_throttled_is_reported(tmp_path: Path) -> None:
     """Its times mean nothing, its memory does."""
     request = sample_request(tmp_path / "files")
-    device = prepared(tmp_path, leaving(ENDED, ENDED | {"thermal": 2}), request, request)
+    device, _ = ended(tmp_path, leaving(ENDED, ENDED | {"thermal": 2}), request, request)
     assert (device.memory_meaningful, device.time_meaningful) == (True, False)
     assert device.heat == "the device throttles (thermal status 2, moderate)"
 
@@ -209,7 +195,7 @@ def test_a_phone_that_throttled_is_reported(tmp_path: Path) -> None:
 def test_an_emulators_times_mean_nothing(tmp_path: Path) -> None:
     """Which is known when it has run."""
     facts = PHONE | {"properties": PHONE["properties"].replace("shiba", "ranchu")}
-    device = prepared(tmp_path, leaving(facts=facts, facts_after=facts))
+    device, _ = ended(tmp_path, leaving(facts=facts, facts_after=facts))
     assert (device.time_meaningful, device.heat, device.facts().kind) == (False, "", "emulator")
 
 
@@ -217,9 +203,8 @@ def test_what_came_back_before_is_replaced(tmp_path: Path) -> None:
     """Farms bring results into a folder that is not there yet."""
     request = sample_request(tmp_path / "files")
     for _ in range(2):
-        device = prepared(tmp_path, carry_out, request)
+        assert output_of(run(tmp_path, carry_out, request)).status == "ok"
         (tmp_path / "farm" / "left").write_bytes(b"")
-    assert device.run(request).status == "ok"
 
 
 def test_what_the_farm_says_comes_through(tmp_path: Path) -> None:
@@ -230,7 +215,7 @@ def test_what_the_farm_says_comes_through(tmp_path: Path) -> None:
 
     device = device_on(FakeFarm(unreachable), tmp_path)
     with pytest.raises(NetworkError):
-        device.prepare((sample_request(tmp_path / "files"),))
+        list(device.run_all((sample_request(tmp_path / "files"),)))
     assert not (tmp_path / "farm").exists()
 
 
@@ -283,11 +268,8 @@ def test_links_lead_nowhere(tmp_path: Path, spoil: Spoil, reference: str) -> Non
     outputs = tmp_path / "outputs"
     outputs.mkdir()
     request = replace(sample_request(tmp_path / "files"), outputs=outputs)
-    device = prepared(tmp_path, work, request)
-    if reference:
-        assert refused(device, request).code == reference
-    else:
-        assert device.run(request).status == "ok"
+    outcome = run(tmp_path, work, request)
+    assert (outcome.code if isinstance(outcome, VerifyError) else "") == reference
     left = [path for path in outputs.rglob("*") if not path.is_dir() or path.is_symlink()]
     assert [path for path in left if path.is_symlink() or path.read_bytes() == b"secret"] == []
 
@@ -298,7 +280,7 @@ def test_names_of_outputs_lead_nowhere(tmp_path: Path, name: str) -> None:
     saved = json.dumps([{"name": "y", "element_type": "float32", "shape": [1], "file": name}])
     report = REPORT.replace('"outputs":[]', f'"outputs":{saved}')
     request = sample_request(tmp_path / "files")
-    error = refused(prepared(tmp_path, leaving(ENDED | {"stdout": report}), request), request)
+    error = error_of(run(tmp_path, leaving(ENDED | {"stdout": report}), request))
     assert error.code == "runner-garbage"
     assert "has a path for its name" in error.why
 
@@ -312,4 +294,4 @@ def test_a_report_without_an_end(tmp_path: Path) -> None:
             file.truncate((64 << 20) + 1)
 
     request = sample_request(tmp_path / "files")
-    assert refused(prepared(tmp_path, work, request), request).code == "endless-output"
+    assert error_of(run(tmp_path, work, request)).code == "endless-output"

@@ -12,7 +12,7 @@ from ortrim.base.cache import cache_folder
 from ortrim.base.command import run
 from ortrim.base.files import sha256_of
 from ortrim.buildspec.targets import TARGETS
-from ortrim.compiling.containers.engines import BUILDAH, ImageBuild, UsableEngine, probe
+from ortrim.compiling.containers.engines import BUILDAH, UsableEngine, probe
 from ortrim.compiling.containers.executor import Command, ImageRecipe, build_image, ready_image, run_in
 from ortrim.compiling.toolchains import zig_toolchain
 from ortrim.errors import Diagnostic, SourcesError
@@ -59,7 +59,7 @@ def usable(tmp_path_factory: pytest.TempPathFactory) -> Iterator[UsableEngine]:
         javac = "mkdir -p /opt/java/openjdk/bin && printf '#!/bin/sh\\n' > /opt/java/openjdk/bin/javac"
         lines = (f"FROM {linux.tag}", f"RUN {javac} && chmod 755 /opt/java/openjdk/bin/javac")
         (base / "Dockerfile").write_text("\n".join(lines))
-        build_image(usable, ImageBuild(context=base, tag="localhost/base:1"), folder, lambda _: None)
+        build_image(usable, base, "localhost/base:1", folder, lambda _: None)
         patch.setenv("ORTRIM_PINS", str(folder / "pins"))
         (folder / "pins").mkdir()
         yield usable

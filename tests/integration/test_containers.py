@@ -19,7 +19,7 @@ from native_builds import native_executor
 from ortrim.base.cache import cache_folder
 from ortrim.base.command import run
 from ortrim.binaries.elf import read_library
-from ortrim.compiling.containers.engines import ContainerOptions, ImageBuild, Mount, UsableEngine, engine_named, probe
+from ortrim.compiling.containers.engines import ContainerOptions, Mount, UsableEngine, engine_named, probe
 from ortrim.compiling.containers.executor import (
     Command,
     ImageRecipe,
@@ -269,21 +269,20 @@ def test_a_killed_ortrim_leaves_nothing_running_and_the_next_one_cleans_up(ready
     assert eventually(ready.nothing_left)
 
 
-def context(folder: Path, tag: str, *steps: str) -> ImageBuild:
+def context(folder: Path, tag: str, *steps: str) -> tuple[Path, str]:
     folder.mkdir(exist_ok=True)
     image = tag if ":" in tag else f"{tag}:1"
     (folder / "Dockerfile").write_text("\n".join(steps))
-    return ImageBuild(context=folder, tag=image)
+    return (folder, image)
 
 
 KILLED_BUILD: Final = """
 import sys
 from pathlib import Path
-from ortrim.compiling.containers.engines import ImageBuild
 from ortrim.compiling.containers.engines import engine_named, probe
 from ortrim.compiling.containers.executor import build_image, image_label
-image = ImageBuild(context=Path(sys.argv[2]), tag=sys.argv[3])
-build_image(probe(engine_named(sys.argv[1])), image, Path(sys.argv[4]), lambda line: print(line, flush=True))
+image = (Path(sys.argv[2]), sys.argv[3])
+build_image(probe(engine_named(sys.argv[1])), *image, Path(sys.argv[4]), lambda line: print(line, flush=True))
 """
 
 
@@ -293,9 +292,9 @@ def test_a_killed_build_of_an_image_stops_and_is_built_the_next_time(ready: Read
     mark = f"40{os.getpid()}.5"
     label = image_label("ortrim-slow:1")
     image = context(tmp_path / "slow", "ortrim-slow", f"FROM {ready.image}", label, f"RUN sleep {mark}")
-    with another_ortrim(KILLED_BUILD, ready.usable.name, str(image.context), image.tag, str(tmp_path)) as victim:
+    with another_ortrim(KILLED_BUILD, ready.usable.name, str(image[0]), image[1], str(tmp_path)) as victim:
         assert eventually(lambda: processes_that_say(f"sleep\0{mark}"))
-        buildah = [pid for pid in processes_that_say(str(image.context)) if pid != victim]
+        buildah = [pid for pid in processes_that_say(str(image[0])) if pid != victim]
         for process in buildah:
             os.kill(process, signal.SIGKILL)
         with_child_gone(victim)
@@ -303,7 +302,7 @@ def test_a_killed_build_of_an_image_stops_and_is_built_the_next_time(ready: Read
         os.kill(process, signal.SIGKILL)
     assert len(containers(ready.usable.name)) == 1
     context(tmp_path / "slow", "ortrim-slow", f"FROM {ready.image}", label, "RUN true")
-    build_image(ready.usable, image, tmp_path, lambda _: None)
+    build_image(ready.usable, *image, tmp_path, lambda _: None)
     assert ready.nothing_left()
 
 
@@ -311,7 +310,7 @@ def test_a_build_of_an_image_ends_with_ortrim(ready: Ready, tmp_path: Path) -> N
     """Kill -9 of ortrim alone: the engine is told to stop, and cleans up by itself."""
     mark = f"50{os.getpid()}.5"
     image = context(tmp_path / "slow", "ortrim-slow", f"FROM {ready.image}", f"RUN sleep {mark}")
-    with another_ortrim(KILLED_BUILD, ready.usable.name, str(image.context), image.tag, str(tmp_path)) as victim:
+    with another_ortrim(KILLED_BUILD, ready.usable.name, str(image[0]), image[1], str(tmp_path)) as victim:
         assert eventually(lambda: processes_that_say(f"sleep\0{mark}"))
         with_child_gone(victim)
         assert eventually(lambda: processes_that_say(mark) == [])
@@ -349,27 +348,27 @@ def test_steps_see_the_proxy_and_nobody_else_does(
     seen = "RUN env | sort"
     image = context(tmp_path / "proxied", "ortrim-proxied", f"FROM {ready.image}", seen)
     lines: list[str] = []
-    build_image(ready.usable, image, tmp_path, lines.append)
+    build_image(ready.usable, *image, tmp_path, lines.append)
     assert "HTTPS_PROXY=http://...@proxy.example.com:8080" in lines
     assert "s3cret" not in "\n".join(lines)
-    inspect = ("inspect", "--type", "image", image.tag)
+    inspect = ("inspect", "--type", "image", image[1])
     described = run((ready.usable.name, *inspect)).stdout
-    assert image.tag in described
+    assert image[1] in described
     assert "s3cret" not in described
     assert "proxy.example.com" not in described
     with pytest.raises(Diagnostic) as caught:
         build_image(
-            ready.usable, context(tmp_path / "bad", "bad", f"FROM {ready.image}", check + " && false"), tmp_path, print
+            ready.usable, *context(tmp_path / "bad", "bad", f"FROM {ready.image}", check + " && false"), tmp_path, print
         )
     assert "s3cret:" not in str(caught.value)
-    assert replace(ready, image=image.tag).run("/usr/bin/env") == (0, ["PATH=/usr/bin:/bin"])
+    assert replace(ready, image=image[1]).run("/usr/bin/env") == (0, ["PATH=/usr/bin:/bin"])
 
 
 def test_a_base_that_cannot_be_fetched_is_reported_as_such(ready: Ready, tmp_path: Path) -> None:
     """No registry answers here; the digest is named, and nothing is left."""
     missing = f"127.0.0.1:9/nobody@sha256:{'0' * 64}"
     with pytest.raises(Diagnostic) as caught:
-        build_image(ready.usable, context(tmp_path / "missing", "missing", f"FROM {missing}"), tmp_path, print)
+        build_image(ready.usable, *context(tmp_path / "missing", "missing", f"FROM {missing}"), tmp_path, print)
     assert (caught.value.code, caught.value.exit_code) == ("image-unreachable", ExitCode.NETWORK)
     assert ready.nothing_left()
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from ortrim.base.cache import record_entry
 from ortrim.compiling.native import finished_runner
 from ortrim.compiling.plan import CompilerCacheUse, PlannedTarget
-from ortrim.compiling.trees import BuildFacts, finished_build, write_facts
+from ortrim.compiling.trees import finished_build, write_facts
 from ortrim.platforms.android.jni import BINDING, SYMBOLS, finished_jni
 
 
@@ -16,7 +16,7 @@ def leave_build(target: PlannedTarget) -> Path:
     (folder / "libonnxruntime.so").write_bytes(b"\x7fELF" + target.job.target.identifier.encode())
     (folder / "headers" / "onnxruntime_c_api.h").write_text("#pragma once\n")
     (folder / "build.log").write_text("done\n")
-    write_facts(folder, BuildFacts(seconds=1.5, compiler_cache=CompilerCacheUse(hits=1, requests=2)))
+    write_facts(folder, 1.5, CompilerCacheUse(hits=1, requests=2))
     record_entry(folder)
     return folder
 

@@ -105,7 +105,7 @@ class Upstream:
         git(self.repository, "archive", prefix, f"--output={self.served_commit}", reference)
 
     def update(self) -> Path:
-        return pin_sources(VERSION, mirrors=self.mirrors).file
+        return pin_sources(VERSION, mirrors=self.mirrors)[0]
 
 
 def commit_all(repository: Path, tag: str) -> None:

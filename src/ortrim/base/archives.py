@@ -27,8 +27,7 @@ DAMAGE: Final = (
 """What Python's readers raise on bytes that are no archive. bz2 and gzip add an OSError without a number;
 zipfile says RuntimeError of an encrypted member and NotImplementedError of an unknown method."""
 
-ZIP_ENTRY: Final = b"PK\x01\x02"
-"""What every entry of a zip archive's directory begins with."""
+ZIP_ENTRY: Final = b"PK\x01\x02"  # what every entry of a zip archive's directory begins with
 LARGEST_READ: Final = 4 << 20
 OPENERS: Final[dict[bytes, Callable[[IO[bytes]], Any]]] = {b"\x1f\x8b": gzip.open, b"BZ": bz2.open, b"\xfd7": lzma.open}
 
@@ -412,8 +411,7 @@ def diagnosed(where: str, disk: Path, of_content: frozenset[int] = frozenset()) 
         raise StorageError("corrupt-archive", what, where=where, why=str(error), hint=hint) from error
 
 
-MOST_LINKS: Final = 40
-"""How many links may lead from one to the next, as on Linux."""
+MOST_LINKS: Final = 40  # how many links may lead from one to the next, as on Linux
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -536,12 +534,10 @@ INDICES: Final = ("/", "//", "/SYM64/")
 """The names of members that are not files but tables of symbols and of long names."""
 
 
-APPLE_INDICES: Final = "__.SYMDEF"
-"""What begins the names of Apple's tables of symbols."""
+APPLE_INDICES: Final = "__.SYMDEF"  # what begins the names of Apple's tables of symbols
 
 
-APPLE_NAME: Final = "#1/"
-"""Apple puts a name before the content, and its length here."""
+APPLE_NAME: Final = "#1/"  # Apple puts a name before the content, and its length here
 
 
 def members_of(data: bytes, where: str) -> tuple[tuple[str, bytes], ...]:

@@ -14,12 +14,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Final
 
-from pydantic import ConfigDict, ValidationError
+from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 
 from ortrim.base.archives import open_zip
 from ortrim.base.files import sha256_of, storage_errors
-from ortrim.base.json import first_fault, from_json, to_json
+from ortrim.base.json import read_json, to_json
 from ortrim.errors import SourcesError, StorageError, UsageError
 
 VARIABLE: Final = "ORTRIM_BUNDLE"
@@ -27,8 +27,7 @@ LAYOUT: Final = 1
 MANIFEST: Final = "manifest.json"
 LARGEST_MANIFEST: Final = 4 << 20
 WHEELS: Final = "wheels"
-HASH: Final = re.compile(r"--hash=sha256:([0-9a-f]{64})")
-"""How a requirements file pins a wheel."""
+HASH: Final = re.compile(r"--hash=sha256:([0-9a-f]{64})")  # how a requirements file pins a wheel
 FIRST_DAY: Final = (1980, 1, 1, 0, 0, 0)
 """The earliest time that a zip archive can say: the same files are the same bundle."""
 CONFIG: Final = ConfigDict(extra="forbid")
@@ -125,12 +124,9 @@ def read_bundle(path: Path) -> BuildBundle:
     with open_zip(path, where) as archive:
         text = archive.read(MANIFEST, LARGEST_MANIFEST) if MANIFEST in archive.members else b""
         sizes = {name: entry.file_size for name, entry in archive.members.items() if name != MANIFEST}
-    try:
-        manifest = from_json(Manifest, text)
-    except ValidationError as error:
-        hint = "name a file that this version's ortrim bundle wrote"
-        why = first_fault(error) if text else f"it holds no {MANIFEST}"
-        raise StorageError("not-a-bundle", "is not a bundle of ortrim's", where=where, why=why, hint=hint) from error
+    why, hint = "" if text else f"it holds no {MANIFEST}", "name a file that this version's ortrim bundle wrote"
+    damaged = StorageError("not-a-bundle", "is not a bundle of ortrim's", where=where, why=why, hint=hint)
+    manifest = read_json(Manifest, text, damaged)
     if manifest.layout != LAYOUT:
         what, hint = (
             f"was made by ortrim {manifest.ortrim}, which this one does not read",

@@ -117,8 +117,7 @@ def remove_leftovers(path: Path) -> None:
 FORM: Final = 1
 CLOCK_TICK_NS: Final = 50_000_000
 """A file that was changed so shortly before may be changed again at the same time by the kernel's clock, unnoticed."""
-CHECKPOINT_SHARE: Final = 0.05
-"""The share of its time that a build spends at most on recording what it has made so far."""
+CHECKPOINT_SHARE: Final = 0.05  # the share of its time that a build spends at most on recording what it has made so far
 NINJAS_OWN: Final = frozenset({".ninja_log", ".ninja_deps"})
 """What ninja appends to at each step; without them it compiles everything again."""
 
@@ -153,8 +152,7 @@ class CacheWatch:
     sound: set[Path] | None = None
 
 
-_WATCHES: Final = [CacheWatch()]
-"""The last is in force. Threads share it, unlike a `ContextVar`."""
+_WATCHES: Final = [CacheWatch()]  # the last is in force. Threads share it, unlike a `ContextVar`.
 
 
 @contextmanager

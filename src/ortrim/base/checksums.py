@@ -88,8 +88,7 @@ def _folded(text: str) -> str:
     return unicodedata.normalize("NFD", unicodedata.normalize("NFD", text).casefold())
 
 
-MOST_TOLD: Final = 50
-"""How many differences of one folder are reported: after that it is clear that it is another one."""
+MOST_TOLD: Final = 50  # how many differences of one folder are reported: after that it is clear that it is another one
 
 
 def check_listed(folder: Path, kind: str, shown: str) -> dict[str, str]:

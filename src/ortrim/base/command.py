@@ -119,12 +119,9 @@ def stop_request() -> StopRequest | None:
     return _REQUEST.get()
 
 
-GRACE_SECONDS: Final = 5.0
-"""How long a program may take to end by itself when it is asked to."""
-ORPHAN_GRACE_SECONDS: Final = 0.3
-"""How much longer children may take that the program did not wait for."""
-ASKED_SECONDS: Final = 0.2
-"""How often the question whether to stop interrupts the wait for a program."""
+GRACE_SECONDS: Final = 5.0  # how long a program may take to end by itself when it is asked to
+ORPHAN_GRACE_SECONDS: Final = 0.3  # how much longer children may take that the program did not wait for
+ASKED_SECONDS: Final = 0.2  # how often the question whether to stop interrupts the wait for a program
 SILENT_SECONDS: Final = 30.0
 """How long a program with a limit on its silence may say nothing before its last line is reported."""
 _TELL: ContextVar[Callable[[str], None] | None] = ContextVar("reports silent programs", default=None)
@@ -516,7 +513,7 @@ def _follow(captured: Captured, lines: _Lines, check: Callable[[], None]) -> Non
 
 SHORTAGE: Final = re.compile(
     r"bad_alloc|bad allocation|MemoryError|annot allocate memory|ailed to allocate|nable to allocate|alloc failed"
-    r"|failed to map segment|out of memory|can't start new thread",
+    r"|failed to map segment|out of memory|can't start new thread"
 )
 """What C++, Python, NumPy, protobuf, ONNX Runtime and the loader of libraries say."""
 

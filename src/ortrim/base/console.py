@@ -66,8 +66,7 @@ def defused(line: Text) -> Text:
     return line
 
 
-LOG_SECONDS: Final = 30.0
-"""A log gets a step's progress at least this often, as long as there is any."""
+LOG_SECONDS: Final = 30.0  # a log gets a step's progress at least this often, as long as there is any
 LOG_SECONDS_BETWEEN: Final = 2.0
 """A log gets a further tenth no sooner than this after its last line, or after the step's start."""
 
@@ -134,16 +133,13 @@ class Step:
         return "  " + " ".join([*parts, f"({text})"] if text else parts)
 
 
-BAR_WIDTH: Final = 18
-
-
 class Bar:
     """A progress bar that is gone when the step ends."""
 
     def __init__(self, console: RichConsole, name: str) -> None:
         self._progress = Progress(
             TextColumn("{task.description}", markup=False),
-            BarColumn(bar_width=BAR_WIDTH),
+            BarColumn(bar_width=18),
             TaskProgressColumn(),
             TimeElapsedColumn(),
             TextColumn("elapsed,"),

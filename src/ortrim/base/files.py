@@ -19,8 +19,7 @@ from ortrim.errors import StorageError
 
 FULL_DISK: Final = ("No space left on device", "Disk quota exceeded")
 """How programs say that a disk is full, whatever their language."""
-FULL_BYTES: Final = 1 << 16
-"""Less than this is what a program leaves that stopped for want of space."""
+FULL_BYTES: Final = 1 << 16  # less than this is what a program leaves that stopped for want of space
 
 
 @contextmanager

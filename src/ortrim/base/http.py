@@ -27,24 +27,20 @@ from ortrim.base.cache import locked, remove_leftovers
 from ortrim.base.files import sha256_of, storage_errors
 from ortrim.errors import NetworkError, UsageError
 
-TIMEOUT_SECONDS: Final = (20.0, 60.0)
-"""For a connection, and for each further sign of life."""
+TIMEOUT_SECONDS: Final = (20.0, 60.0)  # for a connection, and for each further sign of life
 PATIENCE_SECONDS: Final = 60
-LEAST_BYTES_A_SECOND: Final = 1024
-"""What a server has to keep up, after `PATIENCE_SECONDS`, to be worth waiting for."""
+LEAST_BYTES_A_SECOND: Final = 1024  # what a server has to keep up, after `PATIENCE_SECONDS`, to be worth waiting for
 LARGEST_ANSWER: Final = 16 << 20
 CHUNK_BYTES: Final = 1 << 16
 REDIRECTS: Final = 30
-LOGIN: Final = 407
-"""The status with which a proxy requires a login."""
+LOGIN: Final = 407  # the status with which a proxy requires a login
 MOVED: Final = frozenset({301, 302, 303, 307, 308})
 LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
 PORTS: Final = {"http": 80, "https": 443}
 
 Request = requests.PreparedRequest
 Response = requests.Response
-Authorize = Callable[[Request], Request]
-"""Adds credentials to a request."""
+Authorize = Callable[[Request], Request]  # Adds credentials to a request
 Body = bytes | Iterable[bytes]
 
 
@@ -84,8 +80,6 @@ UNSENT: Final[tuple[tuple[type[Exception], str], ...]] = (
 )
 """What happens before anything is sent: the error, or what it gives as its reason, and the words."""
 
-INVALID: Final = "an address, the proxy's address, a header or the file of certificates is not valid"
-
 
 def transport_error_of(error: Exception) -> TransportError:
     """Put an error of requests', of urllib3's or of the system into words; the error itself holds the request."""
@@ -104,7 +98,7 @@ def transport_error_of(error: Exception) -> TransportError:
         return TransportError("the request timed out")
     if isinstance(error, requests.ConnectionError | ChunkedEncodingError):
         return TransportError("the connection broke")
-    return BadAddress(INVALID)
+    return BadAddress("an address, the proxy's address, a header or the file of certificates is not valid")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -407,8 +401,7 @@ def digest_of(path: Path, algorithm: str) -> str:
 
 
 MIRRORS_VARIABLE: Final = "ORTRIM_MIRRORS"
-Mirrors = Sequence[tuple[str, str]]
-"""Pairs: the beginning of an address, and what stands in its place."""
+Mirrors = Sequence[tuple[str, str]]  # Pairs: the beginning of an address, and what stands in its place
 
 
 def mirrored(url: str, mirrors: Mirrors) -> str:

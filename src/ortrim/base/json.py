@@ -7,6 +7,8 @@ from typing import Any, TypeVar, cast
 
 from pydantic import TypeAdapter, ValidationError
 
+from ortrim.errors import Diagnostic
+
 T = TypeVar("T")
 
 
@@ -36,6 +38,21 @@ def from_json(kind: type[T], text: str | bytes) -> T:
     """Read a value of type `kind` back. Raises `pydantic.ValidationError` when the text does not fit."""
     value: T = _adapter(cast(Any, kind)).validate_json(text)
     return value
+
+
+def from_data(kind: type[T], data: object) -> T:
+    """Do what `from_json` does with data in memory."""
+    value: T = _adapter(cast(Any, kind)).validate_python(data)
+    return value
+
+
+def read_json(kind: type[T], text: str | bytes, damaged: Diagnostic) -> T:
+    """Read a value of type `kind`; raises `damaged`, with the first place that does not fit as its reason."""
+    try:
+        return from_json(kind, text)
+    except ValidationError as error:
+        damaged.why = damaged.why or first_fault(error)
+        raise damaged from error
 
 
 def first_fault(error: ValidationError) -> str:

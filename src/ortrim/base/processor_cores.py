@@ -4,8 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-MOST_CORES: Final = 1024
-"""Beyond any machine, and where the masks of `taskset` end."""
+MOST_CORES: Final = 1024  # beyond any machine, and where the masks of `taskset` end
 RANGE: Final = re.compile(r"([0-9]{1,4})(?:-([0-9]{1,4}))?")
 
 

@@ -44,7 +44,6 @@ PROBE: Final = """\
 import sys, sysconfig
 print(sys.implementation.name, *sys.version_info[:2], sysconfig.get_config_var("Py_GIL_DISABLED") or 0)
 """
-PROBE_SECONDS: Final = 20
 
 
 def find_interpreter(
@@ -67,7 +66,7 @@ def _programs(version: tuple[int, int], environment: Mapping[str, str]) -> Itera
 
 def _probe_answer(program: Path) -> str:
     try:
-        return run((program, "-I", "-c", PROBE), timeout_seconds=PROBE_SECONDS).stdout.strip()
+        return run((program, "-I", "-c", PROBE), timeout_seconds=20).stdout.strip()
     except ToolError:
         return ""
 
@@ -264,7 +263,6 @@ def pip_environment() -> dict[str, str]:
 
 
 UNREACHABLE: Final = ("Retrying (", "Could not fetch URL", "Read timed out")
-HASH_MISMATCH: Final = "DO NOT MATCH THE HASHES"
 
 
 def install_error(name: str, printed: str, folder: Path) -> Diagnostic:
@@ -272,7 +270,7 @@ def install_error(name: str, printed: str, folder: Path) -> Diagnostic:
     why = last_lines(printed)
     if says_full(folder, printed):
         return disk_full("pip ran out of disk space", folder, where=name, why=why)
-    if HASH_MISMATCH in printed:
+    if "DO NOT MATCH THE HASHES" in printed:
         hint = "find out why before you use this package index; a damaged pip cache is emptied by: pip cache purge"
         return NetworkError("digest-mismatch", "a package is not what was pinned", where=name, why=why, hint=hint)
     if "No module named pip" in printed:

@@ -3,18 +3,40 @@
 import os
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final
+from typing import Final, NamedTuple
 
 from ortrim.base.cache import cache_folder
 from ortrim.base.command import last_lines, run
-from ortrim.errors import ToolError
+from ortrim.errors import Diagnostic, ToolError
 
 VERSION: Final = re.compile(r"(?<![\d.])(\d+(?:\.\d+)+)")
 ANSWER_SECONDS: Final = 20
+
+
+class Cause(NamedTuple):
+    """Why a program failed: a pattern of a line that it prints, and the diagnostic that comes of it."""
+
+    words: str
+    code: str
+    what: str
+    hint: str
+    kind: type[Diagnostic] = ToolError
+
+
+def diagnose(printed: str, table: Iterable[Cause], where: str, **names: str) -> Diagnostic | None:
+    """Return the diagnostic of the table's first cause in what was printed, if any; `names` are filled into its hint.
+
+    The reason is the last line that the cause's pattern is found in.
+    """
+    for cause in table:
+        if told := [line for line in printed.splitlines() if re.search(cause.words, line)]:
+            hint = cause.hint.format(**names) if names else cause.hint
+            return cause.kind(cause.code, cause.what, where=where, why=told[-1].strip(), hint=hint)
+    return None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,11 +16,9 @@ from ortrim.binaries.elf import build_id_in, dynamic_tags, library_facts, notes,
 from ortrim.errors import BinaryError
 
 WRITABLE_FLAG: Final = 0x2  # PF_W
-INDEX_MASK: Final = 0x7FFF
-"""The highest bit of a version's index hides the symbol."""
+INDEX_MASK: Final = 0x7FFF  # the highest bit of a version's index hides the symbol
 LOADER_FEATURES: Final = {"DT_ANDROID_REL": 23, "DT_ANDROID_RELA": 23, "DT_ANDROID_RELR": 28, "DT_RELR": 30}
 """Packed relocations and the API level whose loader knows them, from bionic's android-changes-for-ndk-developers.md."""
-GNU_HASH_LEVEL: Final = 23
 NOTE_LAYOUT: Final = struct.Struct("<I64s64s")
 """API level, NDK version, build number: `.note.android.ident`, written by the NDK's crtbegin. Older ones end sooner."""
 RUNTIME_VERSION: Final = re.compile(r"VERS_([0-9][0-9A-Za-z.+-]*)")
@@ -35,13 +33,17 @@ def read_native_library(data: bytes, path: str, compressed_bytes: int, download_
 
     def read(elf: ELFFile) -> NativeLibrary:
         api_level, ndk = _android_note(elf)
+        machine = str(elf.header["e_machine"])
+        matching = (abi.name for abi in ABI_FACTS.values() if (abi.machine, abi.bits) == (machine, elf.elfclass))
+        sections = [section for section in elf.iter_sections() if isinstance(section, GNUVerDefSection)]
+        names = [aux.name for section in sections for _, auxiliaries in section.iter_versions() for aux in auxiliaries]
         return NativeLibrary(
             path=path,
             abi=path.split("/")[-2],
             size_bytes=len(data),
             compressed_bytes=compressed_bytes,
             download_bytes=download_bytes,
-            built_for=_built_for(elf),
+            built_for=next(matching, machine),
             facts=library_facts(elf),
             segments=tuple(_segment(header) for header in elf.iter_segments("PT_LOAD")),
             relro=next((_segment(header) for header in elf.iter_segments("PT_GNU_RELRO")), None),
@@ -50,17 +52,11 @@ def read_native_library(data: bytes, path: str, compressed_bytes: int, download_
             build_id=build_id_in(elf),
             api_level=api_level,
             ndk=ndk,
-            version=_runtime_version(elf),
-            source_paths=_source_paths(data),
+            version=next((found[1] for found in map(RUNTIME_VERSION.fullmatch, names) if found), ""),
+            source_paths=tuple(sorted({found.decode("ascii", "replace") for found in SOURCE_PATH.findall(data)})),
         )
 
     return with_elf_bytes(data, Path(path), read)
-
-
-def _built_for(elf: ELFFile) -> str:
-    machine = str(elf.header["e_machine"])
-    matching = (abi.name for abi in ABI_FACTS.values() if (abi.machine, abi.bits) == (machine, elf.elfclass))
-    return next(matching, machine)
 
 
 def _segment(header: Any) -> Segment:
@@ -109,7 +105,7 @@ def _loader_features(elf: ELFFile) -> tuple[tuple[str, int], ...]:
     tags = {str(tag.entry.d_tag) for tag in dynamic_tags(elf)}
     found = [(name, level) for name, level in LOADER_FEATURES.items() if name in tags]
     if "DT_GNU_HASH" in tags and "DT_HASH" not in tags:
-        found.append(("DT_GNU_HASH", GNU_HASH_LEVEL))
+        found.append(("DT_GNU_HASH", 23))
     return tuple(found)
 
 
@@ -121,24 +117,13 @@ def _android_note(elf: ELFFile) -> tuple[int | None, str]:
     return None, ""
 
 
-def _runtime_version(elf: ELFFile) -> str:
-    sections = [section for section in elf.iter_sections() if isinstance(section, GNUVerDefSection)]
-    names = [aux.name for section in sections for _, auxiliaries in section.iter_versions() for aux in auxiliaries]
-    return next((found[1] for found in map(RUNTIME_VERSION.fullmatch, names) if found), "")
-
-
-def _source_paths(data: bytes) -> tuple[str, ...]:
-    return tuple(sorted({match.decode("ascii", errors="replace") for match in SOURCE_PATH.findall(data)}))
-
-
 MAGIC: Final = 0xCAFEBABE
 UTF8: Final = 1
 CLASS: Final = 7
 NATIVE: Final = 0x0100
 SIZES: Final = {3: 4, 4: 4, 5: 8, 6: 8, 7: 2, 8: 2, 9: 4, 10: 4, 11: 4, 12: 4, 15: 3, 16: 2, 17: 4, 18: 4, 19: 2, 20: 2}
 """Bytes of each kind of constant behind its tag, other than text."""
-TWO_PLACES: Final = frozenset({5, 6})
-"""Long and double take two places in the table of constants."""
+TWO_PLACES: Final = frozenset({5, 6})  # Long and double take two places in the table of constants
 
 
 @dataclass(frozen=True, kw_only=True)

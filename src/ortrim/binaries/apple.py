@@ -42,8 +42,7 @@ class Slice:
         return f"{name}-{self.variant}" if self.variant else name
 
 
-SIMULATOR: Final = "ios-simulator-"
-"""How the identifiers of targets for the simulator begin."""
+SIMULATOR: Final = "ios-simulator-"  # how the identifiers of targets for the simulator begin
 
 
 def slice_of(target: Target) -> Slice:

@@ -30,16 +30,7 @@ class ComponentSize:
 
 @dataclass(frozen=True, kw_only=True)
 class SymbolSize:
-    """One of the largest symbols (or input sections) of the library."""
-
-    name: str
-    component: str
-    size_bytes: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class FileSize:
-    """One of the object files with the largest share of a component: its name, such as `conv.cc.o`."""
+    """One of the largest symbols (or input sections) of a library, or object files (`conv.cc.o`) in a component."""
 
     name: str
     component: str
@@ -55,7 +46,7 @@ class LibrarySize:
     compressed_bytes: int
     components: tuple[ComponentSize, ...]
     largest_symbols: tuple[SymbolSize, ...]
-    largest_files: tuple[FileSize, ...] = ()
+    largest_files: tuple[SymbolSize, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,11 +170,13 @@ def library_facts(elf: ELFFile) -> LibraryFacts:
     stack = [segment["p_flags"] for segment in elf.iter_segments("PT_GNU_STACK")]
     loads = [int(segment["p_align"]) for segment in elf.iter_segments("PT_LOAD")]
     tags = dynamic_tags(elf)
+    sections = [section for section in elf.iter_sections() if isinstance(section, GNUVerNeedSection)]
+    names = {aux.name for section in sections for _, auxiliaries in section.iter_versions() for aux in auxiliaries}
     return LibraryFacts(
         soname=next((tag.soname for tag in tags if tag.entry.d_tag == "DT_SONAME"), ""),
         machine=machine_of(elf),
         needed=tuple(tag.needed for tag in tags if tag.entry.d_tag == "DT_NEEDED"),
-        symbol_versions=_required_versions(elf),
+        symbol_versions=tuple(sorted(names, key=_natural)),
         exported=_exported(elf),
         executable_stack=any(flags & EXECUTABLE_FLAG for flags in stack) if stack else True,
         text_relocations=any(_allows_text_relocations(tag) for tag in tags),
@@ -203,12 +196,6 @@ def dynamic_tags(elf: ELFFile) -> list[Any]:
 def _allows_text_relocations(tag: Any) -> bool:
     flags = tag.entry.d_val if tag.entry.d_tag == "DT_FLAGS" else 0
     return bool(tag.entry.d_tag == "DT_TEXTREL" or flags & TEXT_RELOCATIONS_FLAG)
-
-
-def _required_versions(elf: ELFFile) -> tuple[str, ...]:
-    sections = [section for section in elf.iter_sections() if isinstance(section, GNUVerNeedSection)]
-    names = {aux.name for section in sections for _, auxiliaries in section.iter_versions() for aux in auxiliaries}
-    return tuple(sorted(names, key=_natural))
 
 
 def _natural(name: str) -> list[tuple[int, str]]:
@@ -301,8 +288,7 @@ def _stripped(data: bytes) -> bytes:
 
 SECTION: Final = ".gnu_debugdata"
 FRAMES: Final = ".debug_frame"
-COMMON: Final = 0xFFFFFFFF
-"""What a CIE, which frames have in common, has where a frame (FDE) refers to its own."""
+COMMON: Final = 0xFFFFFFFF  # what a CIE, which frames have in common, has where a frame (FDE) refers to its own
 RELATIVE: Final = 0x1B  # DW_EH_PE_pcrel | DW_EH_PE_sdata4
 PROGRAM_BITS: Final = 1  # SHT_PROGBITS
 STRING_TABLE: Final = 3  # SHT_STRTAB
@@ -374,20 +360,13 @@ def _live(frames: bytes, form: str, code: list[range], start: int) -> bytes:
         at += 4 + length
     live = bytearray()
     for begin, extent, rules, shared in sorted(found):
-        common = _entry(struct.pack("<I", 0) + _relative(shared))
+        # Before the rules: version, empty augmentation, from version 4 on two sizes, and three numbers of a byte.
+        at = 4 if shared[0] >= 4 else 2
+        common = _entry(bytes(4) + b"\1zR\0" + shared[at : at + 3] + bytes((1, RELATIVE)) + shared[at + 3 :])
         live += common
         place = start + len(live) + 8
         live += _entry(struct.pack("<IiIB", len(common) + 4, begin - place, extent, 0) + rules)
     return bytes(live + bytes(4))
-
-
-def _relative(shared: bytes) -> bytes:
-    """Return what frames have in common as `.eh_frame` has it, with addresses relative to where they stand.
-
-    Before the rules: version, empty augmentation, from version 4 on two sizes, and three numbers of a byte.
-    """
-    numbers = 4 if shared[0] >= 4 else 2
-    return b"\1zR\0" + shared[numbers : numbers + 3] + bytes((1, RELATIVE)) + shared[numbers + 3 :]
 
 
 def _entry(content: bytes) -> bytes:

@@ -15,8 +15,7 @@ from typing import Final, NoReturn
 from ortrim.base.console import counted
 from ortrim.errors import BinaryError
 
-INTERNAL: Final = "<internal>"
-"""What lld writes for the file of the sections that it makes itself."""
+INTERNAL: Final = "<internal>"  # what lld writes for the file of the sections that it makes itself
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,12 +54,7 @@ INPUT: Final = re.compile(r"(.*):\((.*)\)")
 __all__ = ["INTERNAL", "MapInput", "MapOutput", "MapSymbol", "parse_link_map", "read_link_map"]
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Line:
-    depth: int
-    address: int
-    size_bytes: int
-    text: str
+_Line = tuple[int, MapSymbol]  # how deep a line is, and what it says
 
 
 def read_link_map(path: Path) -> tuple[MapOutput, ...]:
@@ -81,8 +75,19 @@ def parse_link_map(text: str) -> tuple[MapOutput, ...]:
     """Return the output sections of the text of lld's map; lines that are none of the three kinds say nothing."""
     outputs = []
     for line, below in _grouped(list(_lines(text)), 0):
-        inputs = tuple(_input(inner, symbols) for inner, symbols in _grouped(below, 1) if INPUT.fullmatch(inner.text))
-        outputs.append(MapOutput(name=line.text, address=line.address, size_bytes=line.size_bytes, inputs=inputs))
+        found = ((INPUT.fullmatch(inner.name), inner, symbols) for inner, symbols in _grouped(below, 1))
+        inputs = tuple(
+            MapInput(
+                file=name[1],
+                section=name[2],
+                address=inner.address,
+                size_bytes=inner.size_bytes,
+                symbols=tuple(symbol for _, symbol in symbols),
+            )
+            for name, inner, symbols in found
+            if name
+        )
+        outputs.append(MapOutput(name=line.name, address=line.address, size_bytes=line.size_bytes, inputs=inputs))
     return tuple(outputs)
 
 
@@ -93,25 +98,18 @@ def _lines(text: str) -> Iterator[_Line]:
         found = LINE.fullmatch(row) if started else None
         if found:
             address, size, indentation, name = found.groups()
-            yield _Line(depth=len(indentation) // 8, address=int(address, 16), size_bytes=int(size, 16), text=name)
+            yield len(indentation) // 8, MapSymbol(name=name, address=int(address, 16), size_bytes=int(size, 16))
 
 
-def _grouped(lines: list[_Line], depth: int) -> list[tuple[_Line, list[_Line]]]:
+def _grouped(lines: list[_Line], depth: int) -> list[tuple[MapSymbol, list[_Line]]]:
     """Return each line of the given depth with the deeper ones that follow it."""
-    groups: list[tuple[_Line, list[_Line]]] = []
-    for line in lines:
-        if line.depth == depth:
+    groups: list[tuple[MapSymbol, list[_Line]]] = []
+    for each, line in lines:
+        if each == depth:
             groups.append((line, []))
         elif groups:
-            groups[-1][1].append(line)
+            groups[-1][1].append((each, line))
     return groups
-
-
-def _input(line: _Line, below: list[_Line]) -> MapInput:
-    found = INPUT.fullmatch(line.text)
-    assert found is not None
-    symbols = tuple(MapSymbol(name=each.text, address=each.address, size_bytes=each.size_bytes) for each in below)
-    return MapInput(file=found[1], section=found[2], address=line.address, size_bytes=line.size_bytes, symbols=symbols)
 
 
 def member_name(file: str) -> str:

@@ -8,7 +8,7 @@ import struct
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
@@ -102,16 +102,16 @@ class MachImage:
     size_bytes: int
     builds: tuple[MachBuild, ...]
     unmarked: int
-    install_name: str
-    version: str
+    install_name: str = ""
+    version: str = ""
     exported: tuple[str, ...]
     undefined: tuple[str, ...]
-    needed: tuple[MachNeed, ...]
-    segments: tuple[MachSegment, ...]
+    needed: tuple[MachNeed, ...] = ()
+    segments: tuple[MachSegment, ...] = ()
     bitcode: bool
     debug: bool
-    uuid: str
-    signature: MachSignature
+    uuid: str = ""
+    signature: MachSignature = MachSignature.NONE
     objects: int = 1
 
 
@@ -148,10 +148,8 @@ ARCHITECTURES: Final = {
 }  # fmt: skip
 SUBTYPE_MASK: Final = 0x00FFFFFF
 """The highest byte of a subtype holds flags, such as the version of arm64e's pointer authentication."""
-LC_SEGMENT: Final = 0x1
 LC_SYMTAB: Final = 0x2
 LC_DYSYMTAB: Final = 0xB
-LC_SEGMENT_64: Final = 0x19
 LINKEDIT_COMMANDS: Final = frozenset({0x1D, 0x1E, 0x26, 0x29, 0x2B, 0x2E, 0x36, 0x80000033, 0x80000034})
 """Signature, split info, function starts, data in code, ... exports trie and chained fixups: an offset and a size."""
 DYLD_INFO_COMMANDS: Final = frozenset({0x22, 0x80000022})
@@ -163,18 +161,10 @@ TABLES: Final[dict[int, tuple[tuple[int, int], ...]]] = {
 }
 """Where load commands have an offset and a number, and how many bytes each of that number is."""
 SEGMENTS: Final[dict[int, tuple[str, int, int, str]]] = {
-    LC_SEGMENT_64: ("<QQIII", 40, 72, "<16s16sQQIIIIIIII"),
-    LC_SEGMENT: ("<IIIII", 32, 56, "<16s16sIIIIIIIII"),
+    0x19: ("<QQIII", 40, 72, "<16s16sQQIIIIIIII"),
+    0x1: ("<IIIII", 32, 56, "<16s16sIIIIIIIII"),
 }
 """How and where segments say what they cover, and where and how their sections do."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class MachHeader:
-    """What a thin file's header says: its architecture, the type of the file, and how many load commands follow."""
-
-    architecture: str
-    file_type: int
 
 
 def is_fat(data: bytes) -> bool:
@@ -209,8 +199,8 @@ def fat_parts(data: bytes) -> Iterator[tuple[str, bytes]]:
         yield name, data[offset:position]
 
 
-def checked_header(data: bytes) -> MachHeader:
-    """Return the header of a thin file whose parts are all inside it. Raises ValueError, struct.error for damage."""
+def checked_header(data: bytes) -> tuple[str, int]:
+    """Return architecture and type of a thin file whose parts are all inside it, or raise ValueError, struct.error."""
     kind, subtype, file_type, count, commands_bytes = struct.unpack_from("<IIIII", data, 4)
     start = THIN_MAGICS[data[:4]]
     end = start + commands_bytes
@@ -228,7 +218,7 @@ def checked_header(data: bytes) -> MachHeader:
         start += size
     if covered > MOST_COVERED * len(data):
         raise ValueError("its load commands point beyond its end")
-    return MachHeader(architecture=architecture_name(kind, subtype), file_type=file_type)
+    return architecture_name(kind, subtype), file_type
 
 
 def architecture_name(kind: int, subtype: int) -> str:
@@ -347,7 +337,6 @@ SIMULATED: Final = frozenset({"x86_64", "x86_64h", "i386"})
 """The older command does not distinguish simulators from devices; no device has these processors."""
 STAB_MASK, PRIVATE_EXTERN, TYPE_MASK, EXTERN = 0xE0, 0x10, 0x0E, 0x01
 BITCODE_MAGICS: Final = (b"BC\xc0\xde", b"\xde\xc0\x17\x0b")
-BITCODE_SECTIONS: Final = frozenset({"__bitcode", "__bundle"})
 ZEROED: Final = frozenset({
     lief.MachO.Section.TYPE.ZEROFILL, lief.MachO.Section.TYPE.GB_ZEROFILL,
     lief.MachO.Section.TYPE.THREAD_LOCAL_ZEROFILL,
@@ -357,8 +346,7 @@ ENTRY, SLOT, UUID_AT = 4, 8, 8
 """Bytes of an entry of the table of indirect symbols and of a slot of `__got`, and where a UUID's command has it."""
 SIGNATURE_MAGIC: Final = 0xFADE0CC0
 CMS_SLOT: Final = 0x10000
-EMPTY_BLOB: Final = 8
-"""An ad hoc signature's CMS part, if there is one, has nothing but its own header."""
+EMPTY_BLOB: Final = 8  # an ad hoc signature's CMS part, if there is one, has nothing but its own header
 OTHERS: Final = {
     b"": "the file is empty",
     b"\x7fELF": "it is an ELF file, of Linux or Android",
@@ -422,42 +410,28 @@ def _archive(data: bytes, where: str) -> MachImage:
     if len(architectures) > 1:
         why = f"it has objects of {', '.join(architectures)}"
         raise BinaryError("objects-differ", "a static library has one architecture", where=where, why=why)
-    return replace(
-        _joined(objects),
-        size_bytes=len(data),
-        bitcode=any(each.bitcode for each in objects) or len(objects) < len(members),
-        objects=len(objects),
-    )
-
-
-def _joined(objects: list[MachImage]) -> MachImage:
     offered = {name for each in objects for name in each.exported}
     asked = {name for each in objects for name in each.undefined}
     return MachImage(
         architecture=objects[0].architecture,
         kind=MachKind.ARCHIVE,
-        size_bytes=0,
+        size_bytes=len(data),
         builds=tuple(sorted({build for each in objects for build in each.builds})),
         unmarked=sum(each.unmarked for each in objects),
-        install_name="",
-        version="",
         exported=tuple(sorted(offered)),
         undefined=tuple(sorted(asked - offered)),
-        needed=(),
-        segments=(),
-        bitcode=False,
+        bitcode=any(each.bitcode for each in objects) or len(objects) < len(members),
         debug=any(each.debug for each in objects),
-        uuid="",
-        signature=MachSignature.NONE,
+        objects=len(objects),
     )
 
 
 def read_image(data: bytes) -> MachImage:
     """Return what one architecture is made of. Raises ValueError and what struct and LIEF raise for damage."""
-    header = checked_header(data)
+    architecture, file_type = checked_header(data)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # LIEF warns of numbers that it has no word for
-        return _image(data, header.architecture, KINDS.get(header.file_type, MachKind.OTHER), _parsed(data))
+        return _image(data, architecture, KINDS.get(file_type, MachKind.OTHER), _parsed(data))
 
 
 def read_sections(data: bytes) -> tuple[MachSection, ...]:
@@ -530,7 +504,8 @@ def _image(data: bytes, architecture: str, kind: MachKind, binary: lief.MachO.Bi
             for segment in binary.segments
         ),
         bitcode=any(
-            section.segment_name == "__LLVM" and section.name in BITCODE_SECTIONS for section in binary.sections
+            section.segment_name == "__LLVM" and section.name in frozenset({"__bitcode", "__bundle"})
+            for section in binary.sections
         ),
         debug=any(section.segment_name == "__DWARF" for section in binary.sections),
         uuid=bytes(binary.uuid.uuid).hex() if binary.uuid is not None else "",
@@ -606,8 +581,7 @@ def _signature(data: bytes, binary: lief.MachO.Binary) -> MachSignature:
     return MachSignature.CERTIFICATE if length > EMPTY_BLOB else MachSignature.AD_HOC
 
 
-LINKEDIT: Final = "__LINKEDIT"
-"""Names, signature and what the loader reads once: in the file, and not for the program."""
+LINKEDIT: Final = "__LINKEDIT"  # Names, signature and what the loader reads once: in the file, and not for the program
 PAGE_BYTES: Final = {"arm64": 16384, "x86_64": 4096}
 
 
@@ -615,17 +589,6 @@ def read_apple_library(path: Path) -> tuple[LibraryFacts, LibrarySize]:
     """Return the facts for reports about a library of one architecture; sizes by segment, of an archive the whole."""
     content = read_bytes(path)
     (image,) = macho_of(content, str(path)).images
-    return _facts(image), _size(content, image)
-
-
-def architecture_size(path: Path, architecture: str) -> LibrarySize:
-    """Return the sizes of one architecture of a library that may have several, in Apple's word for it."""
-    content = one_architecture(read_bytes(path), architecture, str(path))
-    (image,) = macho_of(content, str(path)).images
-    return _size(content, image)
-
-
-def _facts(image: MachImage) -> LibraryFacts:
     return LibraryFacts(
         soname=image.install_name,
         machine=image.architecture,
@@ -636,7 +599,14 @@ def _facts(image: MachImage) -> LibraryFacts:
         text_relocations=False,
         stripped=not image.debug,
         load_alignment=PAGE_BYTES.get(image.architecture, 0),
-    )
+    ), _size(content, image)
+
+
+def architecture_size(path: Path, architecture: str) -> LibrarySize:
+    """Return the sizes of one architecture of a library that may have several, in Apple's word for it."""
+    content = one_architecture(read_bytes(path), architecture, str(path))
+    (image,) = macho_of(content, str(path)).images
+    return _size(content, image)
 
 
 def _size(content: bytes, image: MachImage) -> LibrarySize:

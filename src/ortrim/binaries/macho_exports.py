@@ -85,57 +85,31 @@ def _uleb128(number: int) -> bytes:
 LC_CODE_SIGNATURE: Final = 0x1D
 SIGNATURE_MAGIC: Final = 0xFADE0CC0
 DIRECTORY_MAGIC: Final = 0xFADE0C02
-DIRECTORY_SLOT: Final = 0
 SHA256: Final = 2
-
-
-@dataclass(frozen=True, kw_only=True)
-class Pages:
-    """The digests of a file's pages: where the first of `count` lies, and how many bytes of the file they cover."""
-
-    place: int
-    count: int
-    page_bytes: int
-    covered: int
 
 
 def signed_anew(data: bytes) -> bytes:
     """Return a file of one architecture with the digests of its pages as they are; unchanged when it is not signed."""
-    pages = _pages(data)
-    if pages is None:
-        return data
-    content = bytearray(data)
-    for number, digest in enumerate(_digests(data, pages)):
-        place = pages.place + number * len(digest)
-        content[place : place + len(digest)] = digest
-    return bytes(content)
-
-
-def _digests(data: bytes, pages: Pages) -> tuple[bytes, ...]:
-    starts = range(0, pages.count * pages.page_bytes, pages.page_bytes)
-    return tuple(
-        hashlib.sha256(data[start : min(start + pages.page_bytes, pages.covered)]).digest() for start in starts
-    )
-
-
-def _pages(data: bytes) -> Pages | None:
     place = dict(load_commands(data)).get(LC_CODE_SIGNATURE)
     if place is None:
-        return None
+        return data
     (start,) = struct.unpack_from("<I", data, place + 8)
     magic, _, count = struct.unpack_from(">III", data, start)
     slots = dict(struct.unpack_from(">II", data, start + 12 + 8 * number) for number in range(count))
-    directory = start + slots.get(DIRECTORY_SLOT, 0)
+    directory = start + slots.get(0, 0)
     fields = struct.unpack_from(">9I4B", data, directory)
-    if magic != SIGNATURE_MAGIC or fields[0] != DIRECTORY_MAGIC:
-        raise ValueError("its signature is damaged")
     hashes, pages, covered, digest_bytes, kind, page_shift = (fields[n] for n in (4, 7, 8, 9, 10, 12))
-    if (kind, digest_bytes) != (SHA256, 32):
+    first, page_bytes = directory + hashes, 1 << page_shift
+    if (magic, fields[0]) == (SIGNATURE_MAGIC, DIRECTORY_MAGIC) and (kind, digest_bytes) != (SHA256, 32):
         raise ValueError("its signature is not of SHA-256")
-    found = Pages(place=directory + hashes, count=pages, page_bytes=1 << page_shift, covered=covered)
-    if pages != -(-covered // found.page_bytes) or found.place + 32 * pages > len(data) or covered > start:
+    whole = pages == -(-covered // page_bytes) and first + 32 * pages <= len(data) and covered <= start
+    if (magic, fields[0]) != (SIGNATURE_MAGIC, DIRECTORY_MAGIC) or not whole:
         raise ValueError("its signature is damaged")
-    return found
+    content = bytearray(data)
+    for number in range(pages):
+        page = data[number * page_bytes : min((number + 1) * page_bytes, covered)]
+        content[first + 32 * number : first + 32 * (number + 1)] = hashlib.sha256(page).digest()
+    return bytes(content)
 
 
 lief.logging.disable()
@@ -145,8 +119,7 @@ LC_DYLD_INFO_ONLY: Final = 0x80000022
 WEAK_FIELD, EXPORT_FIELD = 24, 40
 """Where `weak_bind_off` and `export_off` lie in LC_DYLD_INFO_ONLY, each before its size."""
 FLAGS_FIELD: Final = 24
-WEAK_FLAGS: Final = 0x8000 | 0x10000
-"""MH_WEAK_DEFINES and MH_BINDS_TO_WEAK, in the header's flags."""
+WEAK_FLAGS: Final = 0x8000 | 0x10000  # MH_WEAK_DEFINES and MH_BINDS_TO_WEAK, in the header's flags
 WEAK: Final = lief.MachO.DyldBindingInfo.CLASS.WEAK
 SYMBOL: Final = struct.Struct("<IBBHQ")
 INDEX: Final = struct.Struct("<I")
@@ -194,7 +167,7 @@ class Tables:
 def with_exports(data: bytes, names: Collection[str], where: str = "") -> bytes:
     """Return a library that exports only these symbols, as the linker names them; signed again if it was signed."""
     with diagnosed(where):
-        if checked_header(data).file_type != LIBRARY_TYPE:
+        if checked_header(data)[1] != LIBRARY_TYPE:
             raise BinaryError("not-mach-o", "this is not a Mach-O library", where=where)
         _require_own_definitions(data)
         tables = _tables(data)

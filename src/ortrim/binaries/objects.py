@@ -32,7 +32,7 @@ def object_symbols(data: bytes) -> Iterator[tuple[str, bool]]:
 
     Those that only the finished library hides are among them. A common symbol counts as defined.
     """
-    if checked_header(data).file_type != OBJECT_TYPE:
+    if checked_header(data)[1] != OBJECT_TYPE:
         raise ValueError("it is not an object")
     for place, count, start_of_names, names_size in _tables(data):
         names = data[start_of_names : start_of_names + names_size]
@@ -59,8 +59,7 @@ def _name(names: bytes, start: int) -> str:
 OBJECT: Final = ("ET_REL", "not-an-object", "this ELF file is not an object")
 LOCAL: Final = "STB_LOCAL"
 UNDEFINED: Final = "SHN_UNDEF"
-SYMBOL_TABLES: Final = (2, 11)
-"""SHT_SYMTAB and SHT_DYNSYM."""
+SYMBOL_TABLES: Final = (2, 11)  # SHT_SYMTAB and SHT_DYNSYM
 SYMBOL: Final = {64: "IBxHxxxxxxxxxxxxxxxx", 32: "IxxxxxxxxBxH"}
 """What is read of a symbol: the place of its name, its binding and kind, its section (ELF's symbol table)."""
 
@@ -138,8 +137,7 @@ def _symbol_tables(elf: ELFFile) -> Iterator[SymbolTableSection]:
 
 NULL, SYMTAB, STRTAB, RELA, NOBITS, REL, GROUP, SYMTAB_SHNDX = 0, 2, 3, 4, 8, 9, 17, 18
 LOCAL_BINDING, NO_SECTION = 0, 0
-LARGEST_ALIGNMENT: Final = 1 << 16
-"""Of a section, in bytes; a forged one would make a file of any size."""
+LARGEST_ALIGNMENT: Final = 1 << 16  # of a section, in bytes; a forged one would make a file of any size
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -294,8 +292,7 @@ def written(parts: Relocatable, sections: Sequence[Section]) -> bytes:
 LLVM_ADDRSIG: Final = 0x6FFF4C03
 """A list of symbols by their numbers, for linkers that fold functions; it goes, rather than being renumbered."""
 VISIBILITY: Final = 0x3
-MAPPING: Final = b"$"
-"""Begins the names of ARM's mapping symbols, which separate code from data."""
+MAPPING: Final = b"$"  # begins the names of ARM's mapping symbols, which separate code from data
 CALLED_AFTER: Final = re.compile(rb"^(\.[A-Za-z.]+?)\.(?:_|\.L).*$", re.DOTALL)
 """A section of one function or variable: `.text._ZN...`, `.rodata..L__const.name`."""
 
@@ -337,7 +334,16 @@ def _local_unless(symbol: ObjectSymbol, offered: frozenset[str]) -> ObjectSymbol
 
 
 def _hidden(parts: Relocatable, symbols: Sequence[ObjectSymbol]) -> bytes:
-    order, local_count = _order(symbols, _needed(parts))
+    shift = parts.layout.symbol_shift
+    needed = {
+        info >> shift
+        for section in parts.sections
+        if parts.relocates(section)
+        for _, info, *_ in struct.iter_unpack(parts.layout.relocation(section.kind), section.content)
+    }
+    kept = [number for number in range(1, len(symbols)) if number in needed or _is_kept(symbols[number])]
+    inner = [0, *(number for number in kept if symbols[number].is_local)]  # locals first, as the format wants it
+    order, local_count = inner + [number for number in kept if not symbols[number].is_local], len(inner)
     numbers = {old: new for new, old in enumerate(order)}
     sections = [_renumbered(parts, section, numbers) for section in parts.sections]
     entries, names = _table(parts, [symbols[old] for old in order])
@@ -345,24 +351,6 @@ def _hidden(parts: Relocatable, symbols: Sequence[ObjectSymbol]) -> bytes:
     sections[parts.table] = Section(fields=(*fields[:7], local_count, *fields[8:]), content=entries)
     sections[parts.names] = replace(sections[parts.names], content=names)
     return written(parts, _renamed(sections, parts.header[13]))
-
-
-def _needed(parts: Relocatable) -> set[int]:
-    """Return the numbers of the symbols that a relocation goes by."""
-    shift = parts.layout.symbol_shift
-    return {
-        info >> shift
-        for section in parts.sections
-        if parts.relocates(section)
-        for _, info, *_ in struct.iter_unpack(parts.layout.relocation(section.kind), section.content)
-    }
-
-
-def _order(symbols: Sequence[ObjectSymbol], needed: set[int]) -> tuple[list[int], int]:
-    """Return the numbers of the symbols that stay, locals first as the format wants it, and how many those are."""
-    kept = [number for number in range(1, len(symbols)) if number in needed or _is_kept(symbols[number])]
-    inner = [0, *(number for number in kept if symbols[number].is_local)]
-    return inner + [number for number in kept if not symbols[number].is_local], len(inner)
 
 
 def _is_kept(symbol: ObjectSymbol) -> bool:

@@ -176,6 +176,8 @@ def read_framework(bundle: Bundle, path: str, name: str, binary: str) -> Framewo
     """Return what is in the framework at `path`, whose binary, a file or what would be one, is at `binary`."""
     inner = inside(str(PurePosixPath(binary).parent), "")
     plist_path = _first(bundle, path, inner, INFO)
+    start = f"{path}/" if path else ""
+    below = (name.removeprefix(start) for name in (*bundle.files, *bundle.links) if name.startswith(start))
     return FrameworkFacts(
         path=path,
         name=name.removesuffix(FRAMEWORK_SUFFIX),
@@ -184,7 +186,7 @@ def read_framework(bundle: Bundle, path: str, name: str, binary: str) -> Framewo
         module_map=_text(bundle, _first(bundle, path, inner, MODULE_MAP)),
         headers=_headers(bundle, path) or _headers(bundle, inner),
         privacy=_plist(bundle, _first(bundle, path, inner, PRIVACY)),
-        entries=_entries(bundle, path),
+        entries=tuple(sorted({name.split("/")[0] for name in below})),
         other_binaries=tuple(each for each in bundle.below(path) if each != binary and _is_binary(bundle, each)),
     )
 
@@ -211,12 +213,6 @@ def _headers(bundle: Bundle, folder: str) -> tuple[str, ...]:
     return tuple(name.removeprefix(f"{found}/") for name in bundle.below(found)) if found else ()
 
 
-def _entries(bundle: Bundle, path: str) -> tuple[str, ...]:
-    start = f"{path}/" if path else ""
-    below = (name.removeprefix(start) for name in (*bundle.files, *bundle.links) if name.startswith(start))
-    return tuple(sorted({name.split("/")[0] for name in below}))
-
-
 def _is_binary(bundle: Bundle, name: str) -> bool:
     head = bundle.head(name, 8)
     return is_macho(head) or head.startswith(AR_MAGIC)
@@ -228,10 +224,8 @@ LIBRARIES: Final = "AvailableLibraries"
 PATHS: Final = ("BinaryPath", "HeadersPath", "DebugSymbolsPath")
 """Keys of an entry that name something in the slice's folder, beside the library itself."""
 MOST_SLICES: Final = 32
-DOUBLE: Final = re.compile(r"(^|/)(__MACOSX/|\._|\.DS_Store$)")
-"""What Finder and its archives put beside files."""
-SYMBOLS: Final = re.compile(r"(^|/)(dSYMs|BCSymbolMaps)/|\.dSYM/")
-"""Debug symbols of a slice, which no app gets."""
+DOUBLE: Final = re.compile(r"(^|/)(__MACOSX/|\._|\.DS_Store$)")  # what Finder and its archives put beside files
+SYMBOLS: Final = re.compile(r"(^|/)(dSYMs|BCSymbolMaps)/|\.dSYM/")  # Debug symbols of a slice, which no app gets
 OTHER_FOLDERS: Final = frozenset({"_CodeSignature", "dSYMs"})
 """What an xcframework may have that is no slice: the signature of the whole."""
 

@@ -53,8 +53,7 @@ CCACHE_SETTINGS: Final = {
 """ccache's variables that are heeded, and their names in its configuration file."""
 
 NOT_WORDS: Final = re.compile(r"[^\w.+-]+")
-SECRET_LETTERS: Final = 5
-"""Shorter values say nothing: `on`, `true`, a port."""
+SECRET_LETTERS: Final = 5  # Shorter values say nothing: `on`, `true`, a port
 
 WAITING_SCHEMES: Final = ("redis:", "redis+unix:", "http:")
 PATIENCE: Final = "@operation-timeout=2000"
@@ -112,7 +111,6 @@ def without_secrets(text: str, secrets: Iterable[str]) -> str:
     return text
 
 
-SIZE_LIMIT: Final = "5G"
 ANSWER_SECONDS: Final = 60.0
 
 
@@ -139,13 +137,10 @@ def ask(program: Path, environment: Mapping[str, str], *words: str, cwd: Path | 
     return done
 
 
-HIT_COUNTERS: Final = ("direct_cache_hit", "preprocessed_cache_hit")
-REMOTE_FAULTS: Final = ("remote_storage_error", "remote_storage_timeout")
-
 SETTINGS: Final = {
     "compiler_check": "content",  # the compiler is a wrapper, whose text names toolchain and version
     "depend_mode": "true",  # headers are taken from the compiler's own list, which saves a preprocessor run
-    "max_size": SIZE_LIMIT,
+    "max_size": "5G",
 }
 
 
@@ -164,7 +159,9 @@ def ccache(
         configuration = Path(private) / "ccache.conf"
         configuration.write_text(_configuration_text(SETTINGS | dict(wishes) | places), encoding="utf-8")
         environment = {"CCACHE_CONFIGPATH": str(configuration)}
-        _require_plain(base_folders)
+        if any("=" in str(folder) for folder in base_folders):
+            why = "the name of a folder contains '=', which ccache reads as a setting"
+            raise ToolError("compiler-cache-unusable", "cannot be used", where="ccache", why=why)
         _require_usable(program, environment, Path(private), remote=bool(remote))
         log.unlink(missing_ok=True)
         yield CompilerCache(
@@ -173,13 +170,6 @@ def ccache(
             where="ccache on this machine" + (f" and at {remote.partition(':')[0]}" if remote else ""),
             use=lambda: _use(program, environment),
         )
-
-
-def _require_plain(folders: tuple[Path, ...]) -> None:
-    """Refuse folders with `=` in their names: a word with it is no compiler to ccache, but a setting."""
-    if any("=" in str(folder) for folder in folders):
-        why = "the name of a folder contains '=', which ccache reads as a setting"
-        raise ToolError("compiler-cache-unusable", "cannot be used", where="ccache", why=why)
 
 
 def _configuration_text(settings: Mapping[str, str]) -> str:
@@ -199,7 +189,7 @@ def _require_usable(program: Path, environment: Mapping[str, str], private: Path
         counters = _counters(program, environment)
     except ToolError as error:
         raise (_store_unusable() if remote else error) from None  # ccache would tell the store's password
-    if any(counters.get(name) for name in REMOTE_FAULTS):
+    if any(counters.get(name) for name in ("remote_storage_error", "remote_storage_timeout")):
         raise _store_unusable()
 
 
@@ -211,7 +201,7 @@ def _store_unusable() -> ToolError:
 def _use(program: Path, environment: Mapping[str, str]) -> CompilerCacheUse | None:
     try:
         counters = _counters(program, environment)
-        hits = sum(counters[name] for name in HIT_COUNTERS)
+        hits = sum(counters[name] for name in ("direct_cache_hit", "preprocessed_cache_hit"))
         return CompilerCacheUse(hits=hits, requests=hits + counters["cache_miss"])
     except (ToolError, KeyError, TypeError):
         return None
@@ -310,12 +300,7 @@ Attempt = Callable[[], AbstractContextManager[CompilerCache]]
 
 @contextmanager
 def compiler_cache(
-    programs: Path,
-    folder: Path,
-    base_folders: tuple[Path, ...],
-    on_note: Callable[[str], None],
-    *,
-    stores: bool = True,
+    programs: Path, folder: Path, base_folders: tuple[Path, ...], on_note: Callable[[str], None], *, stores: bool = True
 ) -> Iterator[CompilerCache | None]:
     """Keep a compiler cache ready for the time of one build; None when none can be used, which `on_note` is told.
 

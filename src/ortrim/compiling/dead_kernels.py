@@ -25,8 +25,7 @@ AVX512_SOURCES: Final = (AVX512_KERNELS, AVX512_NCHWC)
 """Ours in `data/cmake`, for the kernels that minimal builds go without."""
 AVX512_CONVOLUTIONS: Final = "avx512_convolutions.cc"
 """Ours there, with convolution kernels of its own for NCHWc layout, block size 8."""
-CONSTRUCTORS: Final = ("platform.cpp", *AVX512_SOURCES)
-"""What fills the table: upstream's, and ours."""
+CONSTRUCTORS: Final = ("platform.cpp", *AVX512_SOURCES)  # what fills the table: upstream's, and ours
 DECLARATIONS: Final = "mlasi.h"
 STRUCTURE: Final = re.compile(r"^struct MLAS_PLATFORM \{.*?^\};", re.DOTALL | re.MULTILINE)
 ASSIGNED: Final = re.compile(r"(?:this->|table\.)(\w+)(?:\[\w+\])?\s*=\s*&?([A-Za-z_]\w*)")
@@ -50,8 +49,7 @@ ASKER: Final = re.compile(
     r"\b(\w+)\(\s*(?:void)?\s*\)\s*\{\s*return\s+MLAS_CPUIDINFO::GetCPUIDInfo\(\)\.\w+\(\);\s*(?:return\s+\w+;\s*)?\}"
 )
 """A function that does nothing but ask what the processor has, such as MlasFp16AccelerationSupported (halfgemm.cpp)."""
-PROCESSOR: Final = re.compile("_ZNK?13MLAS_CPUIDINFO")
-"""What such a function calls, when it is no part of it."""
+PROCESSOR: Final = re.compile("_ZNK?13MLAS_CPUIDINFO")  # what such a function calls, when it is no part of it
 NO_CALL: Final = r"\b(?!\s*(?:[(\[.]|->|::))"
 COMPARISON: Final = re.compile(
     rf"GetMlasPlatform\(\)\.\w+\s*[!=]=\s*&?(?P<kernel>\w+){NO_CALL}"
@@ -246,10 +244,8 @@ def _implementing(texts: Mapping[str, str], header: str) -> Iterator[str]:
             yield source
 
 
-FLOORS: Final = ("x86-64-v3", "x86-64-v4")
-"""Processors, as buildspecs name them, that have AVX2 and FMA."""
-BRANCH: Final = "Check if the processor supports AVX2/FMA3 features."
-"""Upstream's words before the branch."""
+FLOORS: Final = ("x86-64-v3", "x86-64-v4")  # Processors, as buildspecs name them, that have AVX2 and FMA
+BRANCH: Final = "Check if the processor supports AVX2/FMA3 features."  # Upstream's words before the branch
 SLOT: Final = re.compile(r"(?:this->|table\.)(\w+(?:\[\w+\])?)\s*=\s*&?([A-Za-z_]\w*)")
 
 
@@ -338,8 +334,7 @@ def _has_only(linked: LinkedObject, kind: Callable[[str], object]) -> bool:
     return bool(linked.functions) and all(map(kind, linked.functions or ()))
 
 
-SOURCE: Final = "onnx-ml.pb.cc"
-"""What protoc makes: the messages, and of each what reads and writes it."""
+SOURCE: Final = "onnx-ml.pb.cc"  # what protoc makes: the messages, and of each what reads and writes it
 READERS: Final = ("parse_context.cc", "coded_stream.cc")
 """Protobuf's own sources through which all reading and all writing goes."""
 BASE: Final = "message_lite.cc"
@@ -381,8 +376,7 @@ def _reads_or_writes(linked: LinkedObject) -> bool:
 FLOAT8: Final = "float8"
 OPTIONAL: Final = "optional"
 SPARSE: Final = "sparsetensor"
-OF_UPSTREAM: Final = (FLOAT8, OPTIONAL, SPARSE)
-"""What upstream can leave out by itself, and calls so."""
+OF_UPSTREAM: Final = (FLOAT8, OPTIONAL, SPARSE)  # what upstream can leave out by itself, and calls so
 FLOAT16: Final = "float16"
 KINDS: Final = (FLOAT16, *OF_UPSTREAM)
 """All kinds; without 16-bit floats go the kernels that ARM64 has for them, which upstream registers for models without

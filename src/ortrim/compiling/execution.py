@@ -132,8 +132,7 @@ def finished(
 
 UNREACHED: Final = "unreached.ld"
 """The linker's script of what is left out, which a first link finds empty and later ones as it was left."""
-LEFT_OUT: Final = "unreached.h"
-"""The same symbols for `unreached.c`."""
+LEFT_OUT: Final = "unreached.h"  # the same symbols for `unreached.c`
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -219,10 +218,7 @@ def _program(name: str) -> str:
 # issue 22859).
 BYTES_PER_COMPILATION: Final = 2_000_000_000
 
-CGROUP_MEMORY: Final = (
-    Path("/sys/fs/cgroup/memory.max"),
-    Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
-)
+CGROUP_MEMORY: Final = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
 """Where a container reads how much memory it may use: cgroup version 2, then 1."""
 
 

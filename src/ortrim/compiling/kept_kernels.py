@@ -30,11 +30,8 @@ TABLES: Final = ("core/providers/cpu/cpu_execution_provider.cc", "contrib_ops/cp
 MACROS: Final = "onnxruntime/include/onnxruntime/core/framework/op_kernel.h"
 LARGE: Final = ("core/providers/cpu/reduction/reduction_ops.cc",)
 """Sources without type control whose kernels take so long to compile that few of them are worth a compilation."""
-MATH: Final = "core/util/math_cpu.cc"
-"""Defines no kernels, but what they multiply matrices by."""
+MATH: Final = "core/util/math_cpu.cc"  # Defines no kernels, but what they multiply matrices by
 DEFINITION: Final = re.compile(r"#define (?P<name>ONNX_OPERATOR_\w+)\((?P<parameters>[^)]*)\)(?P<body>(?:.*\\\n)*.*)")
-CLASS_NAME: Final = "_CLASS_NAME"
-KERNEL: Final = "_EX"
 CLASS: Final = re.compile(r"\bclass (ONNX_OPERATOR_\w+_CLASS_NAME\([^)]*\));")
 REGISTERED: Final = re.compile(
     r"\bBuildKernelCreateInfo<\s*(?!void\b)(?:(?:class )?(?P<name>\w+)\((?P<values>[^)]*)\))?"
@@ -81,7 +78,6 @@ class Loops:
     computed_as: Mapping[str, str] = field(default_factory=dict)
 
 
-COMPARED: Final = ("float", "double", "int32_t", "uint32_t", "int64_t", "uint64_t")
 RAISED: Final = ("int32_t", "int64_t", "float", "double")
 MULTIPLIED: Final = ("int32_t", "uint32_t", "int64_t", "uint64_t")
 SIGNED: Final = {"uint32_t": "int32_t", "uint64_t": "int64_t"}
@@ -117,7 +113,7 @@ LOOPS: Final = (
             header=ELEMENT_WISE,
             refused=f"template <> struct onnxruntime::{operator}_8::ComputeImpl<%s> {{\n  onnxruntime::common::Status "
             f"operator()(const {operator}_8&, OpKernelContext*) const {{ {REFUSAL} }}\n}};\n",
-            types=(COMPARED,),
+            types=(("float", "double", "int32_t", "uint32_t", "int64_t", "uint64_t"),),
         )
         for operator in ("Max", "Min")
     ),
@@ -139,8 +135,7 @@ LOOPS: Final = (
 )
 """A quarter of what the demo has of `element_wise_ops.cc` is `Pow` of types that its model has not; half of the time
 that `math_cpu.cc` takes are Eigen's products of integers and of half floats."""
-Types = Callable[[str, str], OperatorTypes]
-"""The types of an operator, by its domain and name."""
+Types = Callable[[str, str], OperatorTypes]  # the types of an operator, by its domain and name
 
 
 def cut_units(paths: JobPaths) -> tuple[Path, ...]:
@@ -192,7 +187,7 @@ def registered_kernels(tables: Iterable[str], macros: str) -> dict[str, str]:
         if not parameters or len(values) != len(parameters) or "name" not in parameters:
             return {}
         meaning = dict(zip(parameters, values, strict=True))
-        kept[_pasted(body, meaning)] = meaning["name"]
+        kept["".join(meaning.get(word, word) for word in _line(body).replace(" ", "").split("##"))] = meaning["name"]
     return dict(sorted(kept.items()))
 
 
@@ -241,7 +236,7 @@ def _class_names(macros: str) -> dict[str, tuple[tuple[str, ...], str]]:
     return {
         found["name"]: (_words(found["parameters"]), found["body"])
         for found in DEFINITION.finditer(macros)
-        if found["name"].endswith(CLASS_NAME)
+        if found["name"].endswith("_CLASS_NAME")
     }
 
 
@@ -250,7 +245,7 @@ def choosing_macros(macros: str) -> str:
     chosen = [CHOICE]
     for found in DEFINITION.finditer(macros):
         kernel = CLASS.search(found["body"])
-        if found["name"].endswith(KERNEL) and kernel:
+        if found["name"].endswith("_EX") and kernel:
             parameters = _words(found["parameters"])
             head = f"({', '.join(parameters)})"
             values = ", ".join("__VA_ARGS__" if each == "..." else each for each in parameters)
@@ -258,11 +253,6 @@ def choosing_macros(macros: str) -> str:
             choice = f"ORTRIM_SECOND(ORTRIM_JOINED(ORTRIM_KEPT_, {_line(kernel[1])}))({own}, {values})"
             chosen.append(f"#define {own}{head}{found['body']}\n#undef {name}\n#define {name}{head} {choice}\n")
     return "".join(chosen)
-
-
-def _pasted(body: str, meaning: Mapping[str, str]) -> str:
-    """Return what a macro makes of its arguments by `##` alone."""
-    return "".join(meaning.get(word, word) for word in _line(body).replace(" ", "").split("##"))
 
 
 def _words(listed: str) -> tuple[str, ...]:

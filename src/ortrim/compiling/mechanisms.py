@@ -12,29 +12,14 @@ from typing import Final
 
 from ortrim.base.files import storage_errors
 from ortrim.buildspec.build_options import Api
-from ortrim.compiling.dead_kernels import (
-    AVX512_KERNELS,
-    BASE,
-    BRANCH,
-    CONSTRUCTORS,
-    DECLARATIONS,
-    FLOORS,
-    IGNORED,
-    READERS,
-    SPARSE,
-    WORD,
-    own_statements,
-    registering_words,
-    table_entries,
-)
+from ortrim.compiling import dead_kernels
 from ortrim.compiling.execution import JobPaths
 from ortrim.compiling.plan import BuildJob
 from ortrim.compiling.upstream import KERNELS, typed_units
 from ortrim.errors import BuildError
 
 C_API: Final = "c_api.cc"
-API_TABLE: Final = "c_api_table.h"
-"""What `c_api.cc` includes: a line for each entry."""
+API_TABLE: Final = "c_api_table.h"  # what `c_api.cc` includes: a line for each entry
 UPSTREAM: Final = "onnxruntime/onnxruntime/core/session/onnxruntime_c_api.cc"
 ENTRIES: Final = re.compile(r"static constexpr OrtApi ort_api_\w+ = \{(.*?)^\};", re.DOTALL | re.MULTILINE)
 ENTRY: Final = re.compile(r"&OrtApis::(\w+)\s*,|^(\s*#.*)$|(\bnullptr)\s*,", re.MULTILINE)
@@ -151,11 +136,8 @@ NCHWC: Final = re.compile(r"Conv\w+FloatKernel|PoolFloatKernel\[\w+\]|NchwcBlock
 """The entries that models in NCHWc layout with block size 16 are computed by."""
 ASSIGNMENT: Final = re.compile(r"this->(\w+(?:\[\w+\])?) = (&?\w+);")
 UNSIGNED: Final = "GemmU8U8Dispatch"
-MIXED: Final = "GemmU8S8Kernel"
-EXTENSION: Final = re.compile(r"Avx\w+$")
-"""What a kernel's name ends with, which macros of assembly put there."""
-EXACT: Final = "Vnni"
-"""What the names of int8 kernels have that do not saturate."""
+EXTENSION: Final = re.compile(r"Avx\w+$")  # what a kernel's name ends with, which macros of assembly put there
+EXACT: Final = "Vnni"  # what the names of int8 kernels have that do not saturate
 
 HOT_SOURCES: Final = (
     "core/providers/cpu/",
@@ -191,7 +173,6 @@ MACROS: Final = {
 MADE: Final = re.compile(r"\bstd::string (\w+?)(?:Impl)?\(")
 MAKERS: Final = frozenset({"MakeString", "MakeStringWithClassicLocale"})
 """The functions of upstream's `make_string.h`, which ours takes the place of."""
-GRAPH: Final = f"{CORE}/core/graph/graph.cc"
 WEIGHTS: Final = "auto fbs_initializers = fbs_graph.initializers();"
 """The one place where the weights of a model in ORT format are read; see `refuse_sparse.h`."""
 SOFTMAX: Final = f"{CORE}/contrib_ops/cpu/quantization/qlinear_softmax.cc"
@@ -206,9 +187,11 @@ HOT_OPERATORS: Final = "hot operators"
 
 COSTS: Final = {
     TABLE: "MLAS's table of kernels is not found; every kernel of MLAS stays in the library",
-    BRANCH: "MLAS's choice of AVX2 is not found; kernels for lesser processors than the target's stay in the library",
+    dead_kernels.BRANCH: "MLAS's choice of AVX2 is not found; "
+    "kernels for lesser processors than the target's stay in the library",
     MESSAGES: "protobuf's readers and writers are not found; their code for ONNX's messages stays in the library",
-    AVX512_KERNELS: "MLAS's choice of AVX-512 is not found; where there is AVX-512, int8 and float32 GEMM are slower",
+    dead_kernels.AVX512_KERNELS: "MLAS's choice of AVX-512 is not found; "
+    "where there is AVX-512, int8 and float32 GEMM are slower",
     REFUSE_SPARSE: "graph.cc reads a model's weights in another way; sparse tensors stay in the library",
     LARGEST_BYTE: "QLinearSoftmax's source is not found; it may take an eighth longer",
     ERRORS: "upstream's macros for errors are not found as they were; the library is an eighth larger",
@@ -253,19 +236,23 @@ def find_mechanisms(paths: JobPaths, job: BuildJob, texts: Mapping[str, str]) ->
         table = api_table(text_of(paths.sources / UPSTREAM), options.api, providers=bool(job.providers))
     slower = options.avx512_kernels and not quicker
     whole = options.api != "all" and not table
-    left_out = (*missing, *((AVX512_KERNELS,) if slower else ()), *((C_API,) if whole else ()))
+    left_out = (*missing, *((dead_kernels.AVX512_KERNELS,) if slower else ()), *((C_API,) if whole else ()))
     return Mechanisms(assignments=quicker + nchwc, api_table=table, left_out=left_out)
 
 
 def _missing(paths: JobPaths, job: BuildJob, texts: Mapping[str, str]) -> Iterator[str]:
     if job.build_options.dead_kernel_elimination:
-        if not table_entries(texts):
+        if not dead_kernels.table_entries(texts):
             yield TABLE
-        elif job.cpu in FLOORS and BRANCH not in texts[CONSTRUCTORS[0]]:
-            yield BRANCH
-        if not {file.name for file in paths.sources.glob(PROTOBUF)}.issuperset((*READERS, BASE)):
+        elif job.cpu in dead_kernels.FLOORS and dead_kernels.BRANCH not in texts[dead_kernels.CONSTRUCTORS[0]]:
+            yield dead_kernels.BRANCH
+        if not {file.name for file in paths.sources.glob(PROTOBUF)}.issuperset(
+            (*dead_kernels.READERS, dead_kernels.BASE)
+        ):
             yield MESSAGES
-    if SPARSE in job.without_types and WEIGHTS not in text_of(paths.sources / GRAPH):
+    if dead_kernels.SPARSE in job.without_types and WEIGHTS not in text_of(
+        paths.sources / (f"{CORE}/core/graph/graph.cc")
+    ):
         yield REFUSE_SPARSE
     if not typed_units(paths):
         yield TYPES
@@ -283,7 +270,7 @@ def _has_macros(folder: Path) -> bool:
 def _missing_hot(paths: JobPaths, job: BuildJob) -> Iterator[str]:
     core = paths.sources / CORE
     kernels = (file for folder in KERNELS for file in (core / folder).rglob("*.cc"))
-    if job.hot_operators and not any(registering_words(text_of(file)) for file in kernels):
+    if job.hot_operators and not any(dead_kernels.registering_words(text_of(file)) for file in kernels):
         yield HOT_OPERATORS
     if job.build_options.hot == job.build_options.cold:
         return
@@ -305,30 +292,33 @@ def avx512_assignments(texts: Mapping[str, str]) -> tuple[str, str]:
     right as long as its kernel does not saturate; upstream replaces the kernel and not the table where there is
     AVX-VNNI and AVX-512 without VNNI.
     """
-    plain = " ".join(IGNORED.sub(" ", texts.get(CONSTRUCTORS[0], "")).split())
+    plain = " ".join(dead_kernels.IGNORED.sub(" ", texts.get(dead_kernels.CONSTRUCTORS[0], "")).split())
     branches = {name: _assigned(plain, words) for name, words in BRANCHES.items()}
     own = re.search(rf"{UNSIGNED} = (&\w*U8U8\w*);", plain)
     quicker = {name: _chosen(found, own[1] if own else "") for name, found in branches.items()}
     wide = tuple(each for each in branches[next(iter(BRANCHES))] if NCHWC.fullmatch(each[0]))
-    elsewhere = (text for name, text in texts.items() if name not in (*CONSTRUCTORS, DECLARATIONS))
-    words = frozenset[str]().union(*map(WORD.findall, elsewhere))
+    elsewhere = (
+        text for name, text in texts.items() if name not in (*dead_kernels.CONSTRUCTORS, dead_kernels.DECLARATIONS)
+    )
+    words = frozenset[str]().union(*map(dead_kernels.WORD.findall, elsewhere))
     return _functions(quicker, words), _functions({"UseAvx512Nchwc": wide}, words)
 
 
-Assignments = tuple[tuple[str, str], ...]
-"""Entries, and what stands in them."""
+Assignments = tuple[tuple[str, str], ...]  # Entries, and what stands in them
 
 
 def _assigned(constructor: str, words: str) -> Assignments:
     """Return what one branch of the constructor itself assigns; nothing unless there is one."""
     before, *after = constructor.split(f"if ({words}) {{")
-    return tuple(ASSIGNMENT.findall(own_statements("{" + after[0])[0])) if before and len(after) == 1 else ()
+    return (
+        tuple(ASSIGNMENT.findall(dead_kernels.own_statements("{" + after[0])[0])) if before and len(after) == 1 else ()
+    )
 
 
 def _chosen(assigned: Assignments, own: str) -> Assignments:
     """Return the assignments of a branch that are quicker, so that unsigned weights meet no kernel that saturates."""
     chosen = tuple(each for each in assigned if QUICKER.fullmatch(each[0]))
-    kernel = dict(chosen).get(MIXED, "")
+    kernel = dict(chosen).get("GemmU8S8Kernel", "")
     if EXACT in kernel or not kernel:
         return chosen
     kept = tuple(each for each in chosen if each[0] != UNSIGNED)

@@ -15,6 +15,7 @@ from ortrim.base.files import FULL_DISK, disk_full, require_space, storage_error
 from ortrim.binaries.elf import read_library
 from ortrim.binaries.link_map import INTERNAL, read_link_map
 from ortrim.binaries.objects import hide_symbols
+from ortrim.compiling import trees
 from ortrim.compiling.compiler_cache import CompilerCache, compiler_cache
 from ortrim.compiling.execution import (
     LOCAL,
@@ -30,20 +31,6 @@ from ortrim.compiling.execution import (
 from ortrim.compiling.plan import ARCHIVE, BuildJob, JobResult, RunnerJob, Toolchain, digest
 from ortrim.compiling.relink import forget_unreached
 from ortrim.compiling.selective import SelectiveBuild
-from ortrim.compiling.trees import (
-    BuildFacts,
-    build_tree,
-    collect,
-    empty_unless_made_of,
-    finished_build,
-    forget_old_trees,
-    linked_archive,
-    own_zig,
-    require_past,
-    result_of,
-    shared_zig,
-    write_facts,
-)
 from ortrim.compiling.upstream import CompileOutcome, CompileProgress, Upstream, first_error, remedy, require_known
 from ortrim.errors import BuildError, StorageError
 
@@ -60,10 +47,8 @@ def finish(job: BuildJob, paths: JobPaths, place: ExecutionEnvironment = LOCAL) 
 
 
 RUNNER: Final = "runner"
-TREE_BYTES: Final = 210_000_000
-"""What the smallest tree of a pruned build takes, most of it precompiled headers."""
-CONFIGURED: Final = "CMakeCache.txt"
-"""What CMake has left in a tree that was configured."""
+TREE_BYTES: Final = 210_000_000  # what the smallest tree of a pruned build takes, most of it precompiled headers
+CONFIGURED: Final = "CMakeCache.txt"  # what CMake has left in a tree that was configured
 LAUNCHERS: Final = {"C": "launch-cc", "CXX": "launch-c++"}
 """CMake's names of languages -> the names that launchers have among a toolchain's wrappers."""
 
@@ -91,7 +76,7 @@ class Executor:
 
         Raises `BuildError` when compiling or linking fails, `ToolError` when the place lacks something.
         """
-        folder = finished_build(job)
+        folder = trees.finished_build(job)
         with cached(folder, self._say_that_it_waits) as destination:
             if destination:
                 started = time.monotonic()
@@ -99,19 +84,14 @@ class Executor:
                     outcome, units = selective.compile_needed() if self.pruned else (selective.compile_all(), None)
                     require_success(job, selective.without_unreached(outcome), self.log)
                     self._complete(job, selective.upstream)
-                    collect(job, selective.upstream.paths, destination, self.log)
+                    trees.collect(job, selective.upstream.paths, destination, self.log)
                     seconds = time.monotonic() - started
-                    facts = BuildFacts(
-                        seconds=seconds,
-                        compiler_cache=selective.cache_use(),
-                        units=units,
-                        left_out=selective.mechanisms.remarks,
-                    )
-                    write_facts(destination, facts)
-                    for remark in facts.left_out:
+                    left_out = selective.mechanisms.remarks
+                    trees.write_facts(destination, seconds, selective.cache_use(), units=units, left_out=left_out)
+                    for remark in left_out:
                         self.on_note(remark)
-                forget_old_trees()
-        return result_of(folder)
+                trees.forget_old_trees()
+        return trees.result_of(folder)
 
     def run_runner(self, job: RunnerJob) -> Path:
         """Compile a runner, or return what was compiled before. Raises as `run` does."""
@@ -131,7 +111,7 @@ class Executor:
             if destination:
                 # Not in the system's temporary folder, from which programs may not be allowed to run.
                 work, place = destination / "work", self.place(toolchain, self.on_note)
-                with shared_zig(toolchain) as zig:
+                with trees.shared_zig(toolchain) as zig:
                     made = tuple(make(prepare_workspace(work, self.inputs, toolchain, zig=zig, place=place), place))
                 for file in made:
                     file.rename(destination / file.name)
@@ -141,12 +121,12 @@ class Executor:
     def on_tree(self, job: BuildJob) -> Iterator[SelectiveBuild]:
         """Hold the build tree of a job, alone, ready to compile in; it survives an interruption and is kept."""
         place = self.place(job.toolchain, self.on_note)
-        require_past(self.inputs.sources, self.inputs.tools)
-        with build_tree(job, self._say_that_it_waits, place.apart, self.on_note) as tree:
-            empty_unless_made_of(tree.path, self.inputs.sources, self.inputs.tools)
+        trees.require_past(self.inputs.sources, self.inputs.tools)
+        with trees.build_tree(job, self._say_that_it_waits, place.apart, self.on_note) as tree:
+            trees.empty_unless_made_of(tree.path, self.inputs.sources, self.inputs.tools)
             if not (tree.path / "out").exists():
                 require_space(tree.path, TREE_BYTES, "building")
-            with own_zig(tree.path, job.toolchain):
+            with trees.own_zig(tree.path, job.toolchain):
                 paths = prepare_workspace(tree.path, self.inputs, job.toolchain, job.operator_config, place=place)
                 if not (paths.configured / CONFIGURED).exists():
                     require_known(job, paths.sources / "onnxruntime", paths.tools)
@@ -205,7 +185,7 @@ class Executor:
 
 
 def _compile_runner(job: RunnerJob, workspace: JobPaths, place: ExecutionEnvironment) -> tuple[Path, ...]:
-    paths = replace(workspace, archive=linked_archive(job))
+    paths = replace(workspace, archive=trees.linked_archive(job))
     command = (str(paths.wrappers / "cc"), *paths.resolve_all(job.arguments))
     environment = job_environment(paths, job.toolchain)
     code, lines = finished(place, command, paths=paths, cwd=paths.build, environment=environment)
@@ -244,11 +224,9 @@ def _build_failed(where: str, why: str, log: str, code: int) -> BuildError | Sto
     return BuildError("build-failed", what, where=where, why=why, hint=log + remedy(why))
 
 
-MEMBER: Final = "onnxruntime.o"
 LIBRARY_MEMBER: Final = re.compile(r"(.*\.a)\(.*\)")
 OF_EVERY_LINKER: Final = re.compile(r"lib(compiler_rt|ubsan_rt|c_nonshared|c)\.a|(compiler_rt|crt\w*)\.o")
 """What the application's own compiler brings: its runtime and its C library. Two copies of these would be at odds."""
-JOINING: Final = ("-r", "--gc-sections", "--force-group-allocation", "--strip-debug")
 
 
 def write_static_library(job: BuildJob, paths: JobPaths, place: ExecutionEnvironment = LOCAL) -> None:
@@ -259,11 +237,22 @@ def write_static_library(job: BuildJob, paths: JobPaths, place: ExecutionEnviron
     """
     shared = paths.build / job.expected_outputs[0]
     exported = read_library(shared).exported
-    joined, hidden = paths.build / "joined.o", paths.build / MEMBER
+    joined, hidden = paths.build / "joined.o", paths.build / "onnxruntime.o"
     roots = tuple(word for name in exported for word in ("-u", name))
     script = ("-T", str(paths.hooks / UNREACHED)) if job.build_options.dead_kernel_elimination else ()
     linked = linked_files(paths.link_map)
-    _zig(job, paths, place, "ld.lld", *JOINING, *roots, *script, "-o", str(joined), *linked)
+    _zig(
+        job,
+        paths,
+        place,
+        "ld.lld",
+        *("-r", "--gc-sections", "--force-group-allocation", "--strip-debug"),
+        *roots,
+        *script,
+        "-o",
+        str(joined),
+        *linked,
+    )
     with storage_errors(hidden):
         hidden.write_bytes(hide_symbols(joined.read_bytes(), frozenset(exported), str(joined)))
         joined.unlink()

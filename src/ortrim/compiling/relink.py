@@ -16,19 +16,7 @@ from ortrim.base.files import sha256_of, storage_errors, write_if_changed
 from ortrim.base.json import from_json
 from ortrim.binaries.link_map import read_link_map
 from ortrim.binaries.objects import own_references, read_object
-from ortrim.compiling.dead_kernels import (
-    AVX512_NCHWC,
-    AVX512_SOURCES,
-    CONSTRUCTORS,
-    KernelTable,
-    LinkedObject,
-    kernel_table,
-    message_methods,
-    reached_kernels,
-    superseded_kernels,
-    table_kernels,
-    wanted_methods,
-)
+from ortrim.compiling import dead_kernels
 from ortrim.compiling.execution import LEFT_OUT, UNREACHED, JobPaths
 from ortrim.compiling.mechanisms import MESSAGES, Mechanisms, avx512_assignments
 from ortrim.compiling.plan import BuildJob, digest
@@ -37,8 +25,7 @@ from ortrim.compiling.upstream import CompileOutcome
 from ortrim.errors import BuildError
 
 EVERYWHERE: Final = ("${sources}/", "${build}/")
-LONGEST_REASON: Final = 300
-"""Characters of ninja's own words that are shown."""
+LONGEST_REASON: Final = 300  # characters of ninja's own words that are shown
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,25 +90,20 @@ def _unknown(paths: JobPaths, why: str) -> BuildError:
 
 
 SYMBOL: Final = "ortrim_unreached"
-ROOM: Final = 256
-"""Bytes of `data/cmake/unreached.c`."""
+ROOM: Final = 256  # bytes of `data/cmake/unreached.c`
 HOOKS: Final = "${hooks}/"
 MLAS: Final = "${sources}/onnxruntime/onnxruntime/core/mlas/lib/"
 OF_MESSAGES: Final = ("${sources}/protobuf/", "${build}/MinSizeRel/onnx/")
 """Protobuf, and what protoc makes; `units.cmake` has them compiled whole also where the linker optimises the rest."""
 OPTIMIZED: Final = "lto.o"
-CODE: Final = ".text"
 DATA: Final = (".data", ".rodata", ".tdata", ".init_array")
 """What the sections begin with that may hold the address of a function."""
-FUNCTION: Final = ".text."
-"""What the section of a single function begins with, its name follows."""
+FUNCTION: Final = ".text."  # what the section of a single function begins with, its name follows
 DONE: Final = "unreached.job"
 """Names the job for which the script is complete, and what it holds: another one would give another library."""
-UNTOLD: Final = "dead kernels cannot be found: all kernels are kept"
 WHOLE: Final = Mechanisms()
-NO_TABLE: Final = KernelTable(entries={}, readers={})
-LOOKS: Final = 8
-"""How often a library is looked at; the second look finds nothing new unless kernels ask for kernels."""
+NO_TABLE: Final = dead_kernels.KernelTable(entries={}, readers={})
+LOOKS: Final = 8  # how often a library is looked at; the second look finds nothing new unless kernels ask for kernels
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,14 +115,16 @@ class _Tree:
     own: Mapping[str, frozenset[str]]
     optimized: bool
 
-    def linked(self, paths: JobPaths) -> tuple[tuple[LinkedObject, ...], tuple[LinkedObject, ...]]:
+    def linked(
+        self, paths: JobPaths
+    ) -> tuple[tuple[dead_kernels.LinkedObject, ...], tuple[dead_kernels.LinkedObject, ...]]:
         """Return MLAS's objects and all readable ones, with what the last link took of them; LTO's are one."""
         sections = _sections_by_file(paths)
         mlas, readable = _linked(self.mlas, self.own, sections), _linked(self.readable, {}, sections)
         if not self.optimized:
             return mlas, readable
         defined, undefined = read_object(paths.configured / OPTIMIZED)
-        optimized = LinkedObject(
+        optimized = dead_kernels.LinkedObject(
             source=OPTIMIZED,
             defined=defined,
             undefined=undefined,
@@ -168,27 +152,29 @@ def leave_out_unreached(
     depends on nothing but the job. A link that fails is the outcome: were all kernels kept then, a machine short of
     memory would give another library of the same digest.
     """
-    after = texts[AVX512_NCHWC] if job.nchwc_block_size == 16 else ""
-    table = kernel_table(texts, superseded_kernels(texts.get(CONSTRUCTORS[0], ""), job.cpu, after))
+    after = texts[dead_kernels.AVX512_NCHWC] if job.nchwc_block_size == 16 else ""
+    table = dead_kernels.kernel_table(
+        texts, dead_kernels.superseded_kernels(texts.get(dead_kernels.CONSTRUCTORS[0], ""), job.cpu, after)
+    )
     if not table.entries:
         return linked
     done = paths.hooks / DONE
     tree = _tree(paths, job)
     if not _is_done(paths, job):
         mlas, readable = tree.linked(paths)
-        methods = frozenset[str]() if MESSAGES in mechanisms.left_out else message_methods(readable)
-        linked = _link_without(table_kernels(table, mlas) | methods, paths, table, link)
+        methods = frozenset[str]() if MESSAGES in mechanisms.left_out else dead_kernels.message_methods(readable)
+        linked = _link_without(dead_kernels.table_kernels(table, mlas) | methods, paths, table, link)
     for _ in range(LOOKS):
         left_out = read_script(paths)
         if linked.failed:
             return linked
         mlas, readable = tree.linked(paths)
-        reached = reached_kernels(left_out, table, mlas) | wanted_methods(left_out, readable)
+        reached = dead_kernels.reached_kernels(left_out, table, mlas) | dead_kernels.wanted_methods(left_out, readable)
         if not reached:
             write_if_changed(done, done_text(paths, job))
             return linked
         linked = _link_without(left_out - reached, paths, table, link)
-    on_note(UNTOLD)
+    on_note("dead kernels cannot be found: all kernels are kept")
     return _link_without(frozenset(), paths, table, link)
 
 
@@ -215,13 +201,13 @@ def _is_done(paths: JobPaths, job: BuildJob) -> bool:
 
 
 def _link_without(
-    symbols: frozenset[str], paths: JobPaths, table: KernelTable, link: Callable[[], CompileOutcome]
+    symbols: frozenset[str], paths: JobPaths, table: dead_kernels.KernelTable, link: Callable[[], CompileOutcome]
 ) -> CompileOutcome:
     write_script(paths, symbols, table)
     return link()
 
 
-def write_script(paths: JobPaths, symbols: Iterable[str], table: KernelTable = NO_TABLE) -> None:
+def write_script(paths: JobPaths, symbols: Iterable[str], table: dead_kernels.KernelTable = NO_TABLE) -> None:
     """Say which symbols the next link leaves out, those in `table` as code; beyond `ROOM` some share an address."""
     numbered = tuple(enumerate(sorted(symbols)))
     places = (
@@ -248,7 +234,7 @@ def mlas_texts(paths: JobPaths) -> dict[str, str]:
     with storage_errors(folder):
         for file in sorted(path for path in folder.rglob("*") if path.is_file()):
             texts[file.name] = texts.get(file.name, "") + file.read_text(encoding="utf-8", errors="replace")
-    return texts | dict(zip(AVX512_SOURCES, avx512_assignments(texts), strict=True))
+    return texts | dict(zip(dead_kernels.AVX512_SOURCES, avx512_assignments(texts), strict=True))
 
 
 def _tree(paths: JobPaths, job: BuildJob) -> _Tree:
@@ -265,13 +251,13 @@ def _tree(paths: JobPaths, job: BuildJob) -> _Tree:
 
 def _linked(
     objects: Iterable[ObjectSymbols], own: Mapping[str, frozenset[str]], sections: Mapping[str, set[str]]
-) -> tuple[LinkedObject, ...]:
+) -> tuple[dead_kernels.LinkedObject, ...]:
     return tuple(
-        LinkedObject(
+        dead_kernels.LinkedObject(
             source=name,
             defined=each.defined,
             undefined=each.undefined,
-            live=bool(code := _beginning(sections.get(f"{name}.o", ()), CODE)),
+            live=bool(code := _beginning(sections.get(f"{name}.o", ()), ".text")),
             data=bool(_beginning(sections.get(f"{name}.o", ()), *DATA)),
             functions=_functions(code),
             own=own.get(each.unit, frozenset()),

@@ -13,33 +13,13 @@ from typing import Final
 
 from ortrim.base.console import counted
 from ortrim.base.files import storage_errors, write_if_changed
+from ortrim.compiling import relink, translation_units
 from ortrim.compiling.compiler_cache import CompilerCache
 from ortrim.compiling.dead_kernels import cold_kernels
 from ortrim.compiling.execution import CONFIGURATION, JobPaths
 from ortrim.compiling.kept_kernels import cut_units, write_kept_kernels
 from ortrim.compiling.mechanisms import API_TABLE, ASSIGNMENTS, HOT_SOURCES, Mechanisms, find_mechanisms
 from ortrim.compiling.plan import BuildJob, CompiledUnits, CompilerCacheUse
-from ortrim.compiling.relink import (
-    EVERYWHERE,
-    HOOKS,
-    compiled_units,
-    leave_out_unreached,
-    mlas_texts,
-    read_objects,
-    undefined_in,
-)
-from ortrim.compiling.translation_units import (
-    UnitIndex,
-    Variant,
-    compiled_names,
-    find_index,
-    make_index,
-    nearest_index,
-    providers,
-    save_learnt,
-    select_units,
-    wide_units,
-)
 from ortrim.compiling.upstream import (
     KERNELS,
     UNDEFINED,
@@ -53,8 +33,6 @@ from ortrim.compiling.upstream_arguments import laid_out_sources, wide_sources
 from ortrim.errors import BinaryError, BuildError, Diagnostic, SourcesError, StorageError, ToolError
 from ortrim.models.operators import parse_config
 
-SUFFIXES: Final = (".cc", ".h")
-
 
 def cold_kernel_sources(paths: JobPaths, operators: Iterable[str]) -> tuple[Path, ...]:
     """Return the sources of kernels that no hot operator has use for, in order; none when every kernel is hot."""
@@ -64,7 +42,7 @@ def cold_kernel_sources(paths: JobPaths, operators: Iterable[str]) -> tuple[Path
 
 
 def _texts(core: Path) -> dict[str, str]:
-    files = (file for folder in KERNELS for file in (core / folder).rglob("*") if file.suffix in SUFFIXES)
+    files = (file for folder in KERNELS for file in (core / folder).rglob("*") if file.suffix in (".cc", ".h"))
     with storage_errors(core):
         return {file.relative_to(core).as_posix(): file.read_text(encoding="utf-8", errors="replace") for file in files}
 
@@ -78,14 +56,14 @@ WORD: Final = re.compile(r"(?!_*\d)_*(\w+)")
 """A name without the underscores before it, with which Apple's linker spells those of C."""
 
 
-def variant_of(job: BuildJob) -> Variant:
+def variant_of(job: BuildJob) -> translation_units.Variant:
     """Return what an index must have been made with to serve a job.
 
     Execution providers and types that are left out count among the toolchain's words: they bring sources of their own,
     or less of them. The index of all types serves every job.
     """
     without = ("without", *job.without_types) if job.without_types else ()
-    return Variant(
+    return translation_units.Variant(
         ort_version=job.ort_version,
         target=job.target.identifier,
         toolchain="-".join((job.toolchain.kind, *job.providers, *without)),
@@ -127,7 +105,11 @@ def write_selection(
     lists = (
         (
             "ORTRIM_OMITTED",
-            tuple(paths.resolve(name) for unit in omitted for name in compiled_names(unit, CONFIGURATION)),
+            tuple(
+                paths.resolve(name)
+                for unit in omitted
+                for name in translation_units.compiled_names(unit, CONFIGURATION)
+            ),
         ),
         ("ORTRIM_CUT_UNITS", tuple(map(str, cut))),
         ("ORTRIM_CUT_FOLDERS", tuple(str(type_folder(paths, unit)) for unit in cut)),
@@ -145,8 +127,7 @@ def _cmake_list(name: str, values: Iterable[str]) -> str:
 
 MISSES_LIMIT: Final = 3
 """How often what is missing is added before everything is compiled; one round does unless the index is of no use."""
-ROOT: Final = "generated_source.c"
-"""The one source of the shared library itself, which names what it exports."""
+ROOT: Final = "generated_source.c"  # the one source of the shared library itself, which names what it exports
 NO_INDEX: Final = "there is no translation-unit index for this version and target"
 UNREADABLE: Final = (BinaryError, BuildError, ToolError)
 """What is wrong when a tree's objects cannot be read: a compiler's own bitcode instead of ELF, or ninja fails."""
@@ -174,7 +155,7 @@ class SelectiveBuild:
         if linked.failed or not self.job.build_options.dead_kernel_elimination:
             return linked
         link, texts, mechanisms = self.upstream.link, self._texts, self.mechanisms
-        return leave_out_unreached(
+        return relink.leave_out_unreached(
             self._paths, self.job, linked, link, self.on_note, texts=texts, mechanisms=mechanisms
         )
 
@@ -185,7 +166,7 @@ class SelectiveBuild:
         index = self._known()
         if index:
             return self.compile_selected(index)
-        start = nearest_index(variant_of(self.job))
+        start = translation_units.nearest_index(variant_of(self.job))
         if start:
             self.on_note(f"{NO_INDEX}: starting from that of {start.variant.stem.removeprefix('onnxruntime-')}")
             outcome, units = self.compile_selected(start)
@@ -207,12 +188,12 @@ class SelectiveBuild:
         write_kept_kernels(self._paths, everything=whole, types=types)
 
     def compile_selected(
-        self, index: UnitIndex, *, every_kernel: bool = False
+        self, index: translation_units.UnitIndex, *, every_kernel: bool = False
     ) -> tuple[CompileOutcome, CompiledUnits | None]:
         """Compile what an index selects for the job's operators or does not know, and what the link then lacks."""
         known = frozenset(unit.path for unit in index.units)
-        wide = wide_units(index, wide_sources(self.job))
-        omitted = known.difference(select_units(index, parse_config(self.job.operator_config)), wide)
+        wide = translation_units.wide_units(index, wide_sources(self.job))
+        omitted = known.difference(translation_units.select_units(index, parse_config(self.job.operator_config)), wide)
         for misses in range(MISSES_LIMIT + 1):
             self.on_note(f"compiles {len(known - omitted)} of {counted(len(known), 'file')}")
             self._select(sorted(omitted))
@@ -237,7 +218,7 @@ class SelectiveBuild:
 
     @cached_property
     def _texts(self) -> Mapping[str, str]:
-        return mlas_texts(self._paths)
+        return relink.mlas_texts(self._paths)
 
     def _select(self, units: Iterable[str]) -> None:
         """Write what this job compiles, and what of the tree goes into it."""
@@ -246,10 +227,10 @@ class SelectiveBuild:
         laid_out = laid_out_sources(self.job)
         write_selection(self._paths, units, self.job.hot_operators, self.mechanisms.left_out, laid_out)
 
-    def _known(self) -> UnitIndex | None:
+    def _known(self) -> translation_units.UnitIndex | None:
         """Return the index of all types, else the one that a build without the same types has taught."""
         for job in dict.fromkeys((replace(self.job, without_types=()), self.job)):
-            found = find_index(variant_of(job))
+            found = translation_units.find_index(variant_of(job))
             if found.note:
                 self.on_note(found.note)
             if found.index:
@@ -260,7 +241,7 @@ class SelectiveBuild:
         """Count what is compiled in this tree and what is left out of it; without ninja by the index alone."""
         paths = self._paths
         with suppress(*UNREADABLE):
-            compiled = frozenset(unit for unit, _ in compiled_units(paths))
+            compiled = frozenset(unit for unit, _ in relink.compiled_units(paths))
             left = sum(unit not in compiled and Path(paths.resolve(unit)).exists() for unit in omitted)
             return CompiledUnits(compiled=len(compiled), total=len(compiled) + left)
         return CompiledUnits(compiled=len(known - omitted), total=len(known))
@@ -269,26 +250,30 @@ class SelectiveBuild:
         """Keep the index of a build that ended well; the library is there even when nothing can be learnt of it."""
         if not outcome.failed:
             try:
-                save_learnt(self.index())
+                translation_units.save_learnt(self.index())
             except (*UNREADABLE, SourcesError, StorageError) as error:
                 self.on_note(f"no translation-unit index was made of this build: {_in_words(error)}")
         return outcome
 
-    def _missing(self, index: UnitIndex) -> frozenset[str]:
+    def _missing(self, index: translation_units.UnitIndex) -> frozenset[str]:
         """Return the units that define what the link of this tree needs; none when the objects cannot be read."""
         try:
-            objects = read_objects(self._paths, (*EVERYWHERE, HOOKS))
-            roots = {entry.unit for entry in objects if entry.unit.startswith(HOOKS) or entry.unit.endswith(f"/{ROOT}")}
-            return frozenset(providers(index, undefined_in(objects, roots)).units)
+            objects = relink.read_objects(self._paths, (*relink.EVERYWHERE, relink.HOOKS))
+            roots = {
+                entry.unit
+                for entry in objects
+                if entry.unit.startswith(relink.HOOKS) or entry.unit.endswith(f"/{ROOT}")
+            }
+            return frozenset(translation_units.providers(index, relink.undefined_in(objects, roots)).units)
         except UNREADABLE as error:
             self.on_note(f"the missing files of the link cannot be found: {_in_words(error)}")
             return frozenset()
 
-    def index(self) -> UnitIndex:
+    def index(self) -> translation_units.UnitIndex:
         """Return the index that the objects of this tree make, all of which must have been compiled."""
-        objects = read_objects(self._paths)
+        objects = relink.read_objects(self._paths)
         roots = [symbols.unit for symbols in objects if symbols.unit.endswith(f"/{ROOT}")]
-        return make_index(variant_of(self.job), objects, roots)
+        return translation_units.make_index(variant_of(self.job), objects, roots)
 
 
 def _in_words(error: Diagnostic) -> str:

@@ -291,13 +291,7 @@ def zig_for(
             (
                 "c++",
                 compiler_wrapper(
-                    identity,
-                    cxx,
-                    rewrites,
-                    precompiles=True,
-                    linking=links,
-                    quick_trials=with_lld,
-                    preparing=preparing,
+                    identity, cxx, rewrites, precompiles=True, linking=links, quick_trials=with_lld, preparing=preparing
                 ),
             ),
             ("ar", tool_wrapper(identity, '"$ORTRIM_AR" ar')),

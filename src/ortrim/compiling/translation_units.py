@@ -35,8 +35,7 @@ from ortrim.models.operators import RequiredOperators
 from ortrim.pins.shipped import pin_names, pin_text
 
 CONFIG: Final = ConfigDict(extra="forbid", strict=True)
-LARGEST_INDEX: Final = 8 << 20
-"""Characters that an index may have; that of 1.21.0 has a third of a million."""
+LARGEST_INDEX: Final = 8 << 20  # characters that an index may have; that of 1.21.0 has a third of a million
 
 WORD: Final = r"^[a-z0-9][a-z0-9_-]{0,63}$"
 UNIT: Final = r"^\$\{(sources|build)\}(/[A-Za-z0-9_+-][A-Za-z0-9_.+-]*)+$"
@@ -144,8 +143,7 @@ def _rendered(value: Any) -> str:
     return f"[\n{lines}\n]"
 
 
-Owners = Mapping[str, frozenset[str]]
-"""Operators by the name of an object file, such as `upsample.cc.o`."""
+Owners = Mapping[str, frozenset[str]]  # Operators by the name of an object file, such as `upsample.cc.o`
 
 
 def object_owners(index: UnitIndex, operators: Collection[str]) -> Owners:

@@ -5,51 +5,38 @@ kept, and any may go at any time: the compiler cache and a new configuration bri
 last build left goes, too, and one that lay elsewhere then: CMake has written folders' names all over it.
 """
 
+import json
 import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from pydantic import ValidationError
-
 from ortrim.base.cache import KeptFolder, cache_folder, kept_folder, locked_if_free, remove_entry
 from ortrim.base.files import storage_errors
-from ortrim.base.json import from_json, to_json
+from ortrim.base.json import from_data, to_json
+from ortrim.compiling import plan
 from ortrim.compiling.execution import JobPaths
-from ortrim.compiling.plan import (
-    ARCHIVE,
-    SYMBOLS,
-    BuildJob,
-    CompiledUnits,
-    CompilerCacheUse,
-    JobResult,
-    RunnerJob,
-    Toolchain,
-    digest,
-)
 from ortrim.errors import BuildError, StorageError
 
-KEPT: Final = 6
-"""One tree of a pruned build takes 210 to 400 MB, most of it precompiled headers."""
+KEPT: Final = 6  # One tree of a pruned build takes 210 to 400 MB, most of it precompiled headers
 STAMPS: Final = "out/*/*.ninja*"
 """What ninja has written last in a tree, its logs (`.ninja_log`, `.ninja_deps`) among them."""
-SLACK_SECONDS: Final = 60.0
-"""How far the clocks of this machine and of its disk, which may be another's, can differ."""
+SLACK_SECONDS: Final = 60.0  # how far the clocks of this machine and of its disk, which may be another's, can differ
 
 
 @contextmanager
 def build_tree(
-    job: BuildJob, on_wait: Callable[[], None], apart: str = "", on_note: Callable[[str], None] = lambda _: None
+    job: plan.BuildJob, on_wait: Callable[[], None], apart: str = "", on_note: Callable[[str], None] = lambda _: None
 ) -> Iterator[KeptFolder]:
     """Hold the tree of a job, alone; `on_wait` is called when another build is using it.
 
     The static library is joined of what the shared one is linked from. `apart` is part of its name where the programs
     that it is configured with are not this machine's.
     """
-    name = digest(_shared(job))[:20]
+    name = plan.digest(_shared(job))[:20]
     tree = cache_folder("trees") / (f"{name}-{apart}" if apart else name)
     with kept_folder(tree, on_wait) as kept:
         with storage_errors(tree):
@@ -61,14 +48,14 @@ def build_tree(
 
 
 @contextmanager
-def shared_zig(toolchain: Toolchain) -> Iterator[Path]:
+def shared_zig(toolchain: plan.Toolchain) -> Iterator[Path]:
     """Hold, alone, the folder of what zig has compiled of its own libraries for a target, which every build needs."""
     with kept_folder(cache_folder("zig") / (toolchain.triple or toolchain.kind)) as kept:
         yield kept.path
 
 
 @contextmanager
-def own_zig(tree: Path, toolchain: Toolchain) -> Iterator[None]:
+def own_zig(tree: Path, toolchain: plan.Toolchain) -> Iterator[None]:
     """Have a tree begin with what zig compiled for others, a minute's work, and others with its own."""
     own = tree / "zig"
     if toolchain.kind != "zig" or own.exists():
@@ -127,9 +114,9 @@ def _newest(paths: Iterable[Path]) -> float:
     return max(path.stat().st_mtime for path in paths)
 
 
-def _shared(job: BuildJob) -> BuildJob:
+def _shared(job: plan.BuildJob) -> plan.BuildJob:
     """Return the job, without what no argument says, that builds the shared library alone in the tree of `job`."""
-    outputs = tuple(output for output in job.expected_outputs if output.name != ARCHIVE)
+    outputs = tuple(output for output in job.expected_outputs if output.name != plan.ARCHIVE)
     return replace(
         job,
         operator_config="",
@@ -157,8 +144,7 @@ def _last_used(tree: Path) -> int:
 
 
 LIBRARY: Final = "libonnxruntime.so"
-DYLIB: Final = "libonnxruntime.dylib"
-"""What the library is called on Apple's systems."""
+DYLIB: Final = "libonnxruntime.dylib"  # what the library is called on Apple's systems
 HEADERS: Final = (
     "core/session/onnxruntime_*.h",
     "core/session/onnxruntime_*.inc",
@@ -167,59 +153,36 @@ HEADERS: Final = (
 """The public ones, and the tables that some of them include (`onnxruntime_experimental_c_api.inc`)."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class BuildFacts:
-    """What is known of a finished build beside its files; kept in its folder."""
-
-    seconds: float
-    compiler_cache: CompilerCacheUse | None
-    units: CompiledUnits | None = None
-    left_out: tuple[str, ...] = ()
-
-
-def finished_build(job: BuildJob) -> Path:
+def finished_build(job: plan.BuildJob) -> Path:
     """Return the folder in which a job's finished build lies, or will lie."""
-    return cache_folder("builds") / digest(job)[:20]
+    return cache_folder("builds") / plan.digest(job)[:20]
 
 
-def linked_archive(job: RunnerJob) -> Path:
+def linked_archive(job: plan.RunnerJob) -> Path:
     """Return the static library that a runner links, in the finished build that its job names."""
-    return cache_folder("builds") / job.links[:20] / ARCHIVE
+    return cache_folder("builds") / job.links[:20] / plan.ARCHIVE
 
 
-def result_of(folder: Path) -> JobResult:
+def result_of(folder: Path) -> plan.JobResult:
     """Return the result that a finished build's folder holds."""
+    library = next((folder / name for name in (DYLIB, LIBRARY) if (folder / name).is_file()), folder / LIBRARY)
+    files = {"link_map": "link.map", "archive": plan.ARCHIVE, "symbols": plan.SYMBOLS}
+    found = {field: folder / name if (folder / name).is_file() else None for field, name in files.items()}
+    always = {"folder": folder, "library": library, "headers": folder / "headers", "log": folder / "build.log"}
     try:
-        facts = from_json(BuildFacts, (folder / "facts.json").read_bytes())
-    except (OSError, ValidationError) as error:
+        return from_data(plan.JobResult, {**json.loads((folder / "facts.json").read_bytes()), **always, **found})
+    except (OSError, ValueError, TypeError) as error:
         what, hint = "a finished build is damaged", f"remove the folder {folder}, then run the same command again"
         raise StorageError("build-damaged", what, where=str(folder), why=str(error), hint=hint) from error
-    link_map, archive, symbols = (_if_there(folder / name) for name in ("link.map", ARCHIVE, SYMBOLS))
-    return JobResult(
-        folder=folder,
-        library=folder / (DYLIB if (folder / DYLIB).is_file() else LIBRARY),
-        link_map=link_map,
-        headers=folder / "headers",
-        log=folder / "build.log",
-        seconds=facts.seconds,
-        compiler_cache=facts.compiler_cache,
-        units=facts.units,
-        left_out=facts.left_out,
-        archive=archive,
-        symbols=symbols,
-    )
 
 
-def _if_there(path: Path) -> Path | None:
-    return path if path.is_file() else None
+def write_facts(destination: Path, seconds: float, cache: plan.CompilerCacheUse | None, **facts: object) -> None:
+    """Write what `result_of` reads beside the files: further fields of `JobResult`."""
+    text = to_json({"seconds": seconds, "compiler_cache": cache, **facts})
+    (destination / "facts.json").write_text(text, encoding="utf-8")
 
 
-def write_facts(destination: Path, facts: BuildFacts) -> None:
-    """Write what `result_of` reads beside the files."""
-    (destination / "facts.json").write_text(to_json(facts), encoding="utf-8")
-
-
-def collect(job: BuildJob, paths: JobPaths, destination: Path, log: Path) -> None:
+def collect(job: plan.BuildJob, paths: JobPaths, destination: Path, log: Path) -> None:
     """Copy what outlives the build out of its folder."""
     for output in job.expected_outputs:
         if not (paths.build / output).is_file():

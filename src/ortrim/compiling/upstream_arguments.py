@@ -16,11 +16,9 @@ from ortrim.pins.runtime import SourcePin
 
 FLAGS: Final = {"coreml": "--use_coreml", "nnapi": "--use_nnapi", "xnnpack": "--use_xnnpack"}
 
-XNNPACK_SOURCES: Final = frozenset({"fxdiv", "pthreadpool", "xnnpack"})
-"""cpuinfo, which it needs too, apart."""
+XNNPACK_SOURCES: Final = frozenset({"fxdiv", "pthreadpool", "xnnpack"})  # cpuinfo, which it needs too, apart
 ARM64_SOURCES: Final = frozenset({"kleidiai"})
 COREML_SOURCES: Final = frozenset({"coremltools", "fp16", "psimd"})
-FUSING_LEVELS: Final = ("extended", "all")
 
 
 def minimal_build(job: BuildJob) -> tuple[str, ...]:
@@ -58,7 +56,7 @@ def require_providers(job: BuildJob, models: Iterable[PlannedModel]) -> None:
 
 
 def _require_style(job: BuildJob, provider: str, model: PlannedModel) -> None:
-    if model.style == "fixed" and model.level in FUSING_LEVELS:
+    if model.style == "fixed" and model.level in ("extended", "all"):
         what = f"{provider} would be left few nodes of model {model.name}"
         why = f"style 'fixed' with level {model.level!r} fuses nodes into kernels that only the CPU provider has"
         hint = "give the model style = 'runtime', which leaves that to the device, or level = 'basic'"
@@ -98,8 +96,6 @@ CPUINFO: Final = "cpuinfo"
 CPUINFO_ARCHITECTURES: Final = (Architecture.ARM64, Architecture.ARM)
 """Where ONNX Runtime asks cpuinfo for what the kernel's own bits do not say; it has no use for it elsewhere."""
 
-FOLDING: Final = "-Wl,--icf=all"
-COMPRESSIBLE: Final = "-Wl,--bp-compression-sort=both"
 BUILD_ID: Final = "-Wl,--build-id=sha1"
 NO_UNWINDING: Final = ("-Wl,--no-eh-frame-hdr", "-Wl,-T,../../hooks/no_unwind_tables.ld")
 UNWINDING: Final = "-funwind-tables"
@@ -159,6 +155,7 @@ def upstream_arguments(
     own sources have a small demangler. The phase, `--update` or `--build`, is the executor's.
     """
     disabled = tuple(kind for kind in job.without_types if kind in OF_UPSTREAM)
+    taken = any(source.name == CPUINFO for source in job.sources)
     return (
         *("--build_dir", "${build}", "--config", "MinSizeRel", "--target", "onnxruntime"),
         *("--skip_submodule_sync", "--skip_tests", "--allow_running_as_root", "--compile_no_warning_as_error"),
@@ -171,7 +168,7 @@ def upstream_arguments(
         *(("--disable_types", *disabled) if disabled else ()),
         *system,
         *(FLAGS[name] for name in job.providers),
-        *("--cmake_extra_defines", *DEFINITIONS, *_cpuinfo_definitions(job)),
+        *("--cmake_extra_defines", *DEFINITIONS, f"onnxruntime_ENABLE_CPUINFO={'ON' if taken else 'OFF'}"),
         *_hook_definitions(job, demangler_apart=demangler_apart),
         *definitions,
     )
@@ -190,23 +187,14 @@ def compiled_sources(
 ) -> tuple[SourcePin, ...]:
     """Return those of the sources that a target's library is made from, with these execution providers."""
     needed = provider_sources(target, providers)
-    return tuple(source for source in sources if source.name in needed or _always(target, source.name))
+    always = {source.name for source in sources if not is_provider_source(source.name)} - {CPUINFO}
+    needed |= always | ({CPUINFO} if takes_cpuinfo(target) else set())
+    return tuple(source for source in sources if source.name in needed)
 
 
 def takes_cpuinfo(target: Target) -> bool:
     """Whether a target's library has cpuinfo compiled in. With musl upstream has never been tried with it."""
     return target.architecture in CPUINFO_ARCHITECTURES and target.c_library is not CLibrary.MUSL
-
-
-def _always(target: Target, name: str) -> bool:
-    """Whether a source is compiled whatever the execution providers."""
-    return takes_cpuinfo(target) if name == CPUINFO else not is_provider_source(name)
-
-
-def _cpuinfo_definitions(job: BuildJob) -> tuple[str, ...]:
-    """Return the CMake definition for cpuinfo: whether it is compiled in."""
-    taken = any(source.name == CPUINFO for source in job.sources)
-    return (f"onnxruntime_ENABLE_CPUINFO={'ON' if taken else 'OFF'}",)
 
 
 def _hook_definitions(job: BuildJob, *, demangler_apart: bool) -> tuple[str, ...]:
@@ -223,14 +211,16 @@ def _hook_definitions(job: BuildJob, *, demangler_apart: bool) -> tuple[str, ...
     switches["MESSAGES"] = bool(job.build_options.lean_errors)
     switches["TERSE"] = job.build_options.lean_errors == "places"
     switches["API"] = job.build_options.api != "all"
-    own = (*_optimization(job), *_lean(job, demangler_apart=demangler_apart))
+    runtime = ("ORTRIM_RUNTIME=${tools}/ziglang/lib",) if job.build_options.libcxx_no_exceptions else ()
+    surrogates = ";".join(_surrogates(job, demangler_apart=demangler_apart))
+    own = (*_optimization(job), *runtime, *((f"ORTRIM_SURROGATES={surrogates}",) if surrogates else ()))
     return (*hook, *(f"ORTRIM_{name}=ON" for name, on in switches.items() if on), *own)
 
 
 def folding_flags(job: BuildJob) -> tuple[str, ...]:
     """Return how lld folds and orders functions, and leaves out unwind tables and unreached kernels."""
-    folding = (FOLDING,) if job.build_options.icf else ()
-    order = (COMPRESSIBLE,) if job.build_options.compression_ordering else ()
+    folding = ("-Wl,--icf=all",) if job.build_options.icf else ()
+    order = ("-Wl,--bp-compression-sort=both",) if job.build_options.compression_ordering else ()
     kernels = (UNREACHED,) if job.build_options.dead_kernel_elimination else ()
     tables = NO_UNWINDING if keeps_frames(job) and job.toolchain.kind in LINKS_WITH_LLD else ()
     late = (LTO_OBJECT,) if job.build_options.lto else ()
@@ -277,13 +267,6 @@ def _tables(job: BuildJob) -> tuple[str, ...]:
     if keeps_frames(job):
         return (FRAMES_OF_GCC,) if job.toolchain.kind == "gcc" else (FRAMES, NO_DEBUGGING)
     return (UNWINDING, NO_DEBUGGING) if job.build_options.unwind_tables and not job.exceptions else (NO_DEBUGGING,)
-
-
-def _lean(job: BuildJob, *, demangler_apart: bool) -> tuple[str, ...]:
-    """Return where the C++ library's sources are, if it is compiled along, and what stands in for larger parts."""
-    runtime = ("ORTRIM_RUNTIME=${tools}/ziglang/lib",) if job.build_options.libcxx_no_exceptions else ()
-    surrogates = ";".join(_surrogates(job, demangler_apart=demangler_apart))
-    return (*runtime, *((f"ORTRIM_SURROGATES={surrogates}",) if surrogates else ()))
 
 
 def _surrogates(job: BuildJob, *, demangler_apart: bool) -> tuple[str, ...]:

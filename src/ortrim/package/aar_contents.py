@@ -8,11 +8,9 @@ from pathlib import Path, PurePosixPath
 from typing import Final, Literal
 from xml.parsers import expat
 
-from pydantic import ValidationError
-
 from ortrim.base.archives import Zip, open_zip
 from ortrim.base.checksums import FileEntry
-from ortrim.base.json import first_fault, from_json
+from ortrim.base.json import read_json
 from ortrim.binaries.android import JavaClasses, NativeLibrary
 from ortrim.binaries.android_libraries import read_class, read_native_library
 from ortrim.compiling.plan import PlannedModel
@@ -251,12 +249,9 @@ def _classes(archive: Zip, path: Path) -> JavaClasses:
 def _own_manifest(archive: Zip, path: Path) -> AarManifest | None:
     if OWN_MANIFEST not in archive.members:
         return None
-    try:
-        return from_json(AarManifest, _text(archive, OWN_MANIFEST, path))
-    except ValidationError as error:
-        hint = "it was edited, truncated, or made by an incompatible version of ortrim"
-        what = f"{OWN_MANIFEST} is not a manifest"
-        raise BinaryError("manifest-damaged", what, where=str(path), why=first_fault(error), hint=hint) from error
+    hint = "it was edited, truncated, or made by an incompatible version of ortrim"
+    damaged = BinaryError("manifest-damaged", f"{OWN_MANIFEST} is not a manifest", where=str(path), hint=hint)
+    return read_json(AarManifest, _text(archive, OWN_MANIFEST, path), damaged)
 
 
 def _below(archive: Zip, folder: str) -> tuple[str, ...]:

@@ -19,12 +19,12 @@ from cyclonedx.model.contact import OrganizationalEntity
 from cyclonedx.model.license import License
 from cyclonedx.output.json import JsonV1Dot6
 from packageurl import PackageURL
-from pydantic import ConfigDict, Field, ValidationError
+from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from ortrim.base.checksums import FileEntry
 from ortrim.base.files import sha256_of
-from ortrim.base.json import first_fault, from_json, to_json
+from ortrim.base.json import read_json, to_json
 from ortrim.binaries.elf import build_id_of
 from ortrim.compiling.plan import BuildJob, BuildPlan, JobResult, Manifest, digest
 from ortrim.errors import PackageError
@@ -54,10 +54,6 @@ class PackagedFile:
             digest = hashlib.sha256(self.content).hexdigest()
             return FileEntry(path=self.path, size_bytes=len(self.content), sha256=digest)
         return FileEntry(path=self.path, size_bytes=self.content.stat().st_size, sha256=sha256_of(self.content))
-
-
-HEADER_SUFFIXES: Final = (".h", ".inc")
-REQUIRED_HEADERS: Final = ("onnxruntime_c_api.h", "onnxruntime_cxx_api.h")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,7 +98,7 @@ class PackageInputs:
     @property
     def headers(self) -> tuple[Path, ...]:
         """Upstream's public headers, those of execution providers among them, in order of their names."""
-        found = (path for path in self.result.headers.iterdir() if path.suffix in HEADER_SUFFIXES)
+        found = (path for path in self.result.headers.iterdir() if path.suffix in (".h", ".inc"))
         return tuple(sorted(path for path in found if path.is_file()))
 
 
@@ -119,7 +115,7 @@ def joined_inputs(parts: Iterable[PackageInputs]) -> PackageInputs:
 def check_inputs(inputs: PackageInputs) -> None:
     """Refuse inputs that are absent or not those of the plan."""
     files = [inputs.result.library, inputs.licence, inputs.notices, *(licence.path for licence in inputs.licences)]
-    files += [inputs.result.headers / name for name in REQUIRED_HEADERS]
+    files += [inputs.result.headers / name for name in ("onnxruntime_c_api.h", "onnxruntime_cxx_api.h")]
     files += [inputs.result.archive] if inputs.result.archive is not None else []
     for path in (*files, *(model.path for model in inputs.models)):
         if not path.is_file():
@@ -142,7 +138,6 @@ def _check_models(inputs: PackageInputs) -> None:
 
 
 MANIFEST: Final = "manifest.json"
-NO_CPUINFO: Final = "onnxruntime_ENABLE_CPUINFO=OFF"
 LARGEST_BYTES: Final = 16 << 20
 MEMBERS_LIMIT: Final = 10_000
 UNPACKED_LIMIT: Final = 8 << 30
@@ -150,7 +145,7 @@ UNPACKED_LIMIT: Final = 8 << 30
 
 def has_cpuinfo(job: BuildJob) -> bool:
     """Whether the library pytorch/cpuinfo is compiled in."""
-    return NO_CPUINFO not in job.arguments
+    return "onnxruntime_ENABLE_CPUINFO=OFF" not in job.arguments
 
 
 def make_manifest(inputs: PackageInputs, files: tuple[FileEntry, ...]) -> Manifest:
@@ -228,10 +223,7 @@ def _member_bytes(archive: tarfile.TarFile) -> bytes | None:
 def _parsed(content: bytes, where: Path) -> Manifest:
     if len(content) > LARGEST_BYTES:
         raise _damaged(where, "it is larger than any manifest")
-    try:
-        return from_json(Manifest, content)
-    except ValidationError as error:
-        raise _damaged(where, first_fault(error)) from error
+    return read_json(Manifest, content, _damaged(where, ""))
 
 
 def _damaged(where: Path, why: str) -> PackageError:
@@ -291,26 +283,8 @@ def sbom_text(inputs: PackageInputs, name: str, files: tuple[FileEntry, ...]) ->
     The serial number is made from the files' digests and the timestamp is that of all packages: the same package has
     the same bill.
     """
-    product = _product(inputs, name)
-    moment = datetime.fromtimestamp(SOURCE_DATE_EPOCH, UTC)
-    parts = [*_sources(inputs), *_runtimes(inputs), *_artifacts(inputs, files)]
-    bill = Bom(
-        serial_number=uuid5(NAMESPACE, _fingerprint(name, files)),
-        metadata=BomMetaData(component=product, timestamp=moment),
-        components=parts,
-    )
-    bill.register_dependency(product, parts)
-    return JsonV1Dot6(bill).output_as_string(indent=2) + "\n"
-
-
-def _fingerprint(name: str, files: Iterable[FileEntry]) -> str:
-    lines = sorted(f"{entry.sha256}  {entry.path}" for entry in files)
-    return hashlib.sha256("\n".join([name, *lines]).encode()).hexdigest()
-
-
-def _product(inputs: PackageInputs, name: str) -> Component:
     version = inputs.job.ort_version
-    return Component(
+    product = Component(
         type=ComponentType.LIBRARY,
         name=name,
         version=version,
@@ -318,11 +292,27 @@ def _product(inputs: PackageInputs, name: str) -> Component:
         licenses=_licences(" AND ".join(all_licences(inputs))),
         purl=PackageURL(type="generic", name=name.removesuffix(f"-{version}"), version=version),
     )
-
-
-def _sources(inputs: PackageInputs) -> list[Component]:
+    moment = datetime.fromtimestamp(SOURCE_DATE_EPOCH, UTC)
     licences = _licence_of(inputs)
-    return [_source(pin, licences.get(pin.name, "")) for pin in inputs.job.sources]
+    pinned = {pin.name for pin in inputs.job.sources}
+    kind = inputs.job.toolchain.kind
+    parts = [
+        *(_source(pin, licences.get(pin.name, "")) for pin in inputs.job.sources),
+        *(
+            _part("runtime", text.component, origin_of(kind, text.component, text.version), text.identifier)
+            for text in sorted(inputs.licences, key=lambda text: text.component)
+            if text.component not in pinned
+        ),
+        *(_artifact(inputs, entry) for entry in files if LISTED.fullmatch(entry.path)),
+    ]
+    lines = sorted(f"{entry.sha256}  {entry.path}" for entry in files)
+    bill = Bom(
+        serial_number=uuid5(NAMESPACE, hashlib.sha256("\n".join([name, *lines]).encode()).hexdigest()),
+        metadata=BomMetaData(component=product, timestamp=moment),
+        components=parts,
+    )
+    bill.register_dependency(product, parts)
+    return JsonV1Dot6(bill).output_as_string(indent=2) + "\n"
 
 
 def _source(pin: SourcePin, licence: str) -> Component:
@@ -348,22 +338,6 @@ def _part(kind: str, name: str, origin: Origin, licence: str) -> Component:
         cpe=origin.cpe or None,
         external_references=vcs,
     )
-
-
-def _runtimes(inputs: PackageInputs) -> list[Component]:
-    """Return the components with a licence but no source of their own: the compiler's libraries."""
-    pinned = {pin.name for pin in inputs.job.sources}
-    kind = inputs.job.toolchain.kind
-    return [
-        _part("runtime", text.component, origin_of(kind, text.component, text.version), text.identifier)
-        for text in sorted(inputs.licences, key=lambda text: text.component)
-        if text.component not in pinned
-    ]
-
-
-def _artifacts(inputs: PackageInputs, files: tuple[FileEntry, ...]) -> list[Component]:
-    """Return the libraries as files and the models as data, each with its digest."""
-    return [_artifact(inputs, entry) for entry in files if LISTED.fullmatch(entry.path)]
 
 
 def _artifact(inputs: PackageInputs, entry: FileEntry) -> Component:
@@ -413,8 +387,7 @@ def _folders(inputs: PackageInputs) -> Iterator[Path]:
 FACTS: Final = "build.json"
 FAILED: Final = "failed.txt"
 """What a delivery has that did not pass, or that nobody has verified to the end: the code of the error."""
-PREFIX: Final = "delivered-"
-"""How the names of deliveries begin; what follows is the spec and the package."""
+PREFIX: Final = "delivered-"  # how the names of deliveries begin; what follows is the spec and the package
 SYMBOLS: Final = "-symbols.tar.gz"
 """How the name of the archive ends that has a library's symbols, which lies beside the package."""
 ATTESTED: Final = "attested-"

@@ -153,15 +153,11 @@ def write_sums(folder: Path) -> None:
     (folder / SUMS).chmod(FILE_MODE)
 
 
-EPOCH: Final = (1980, 1, 1, 0, 0, 0)
-"""The earliest time that a zip archive can hold; given to all members."""
-UNIX: Final = 3
+EPOCH: Final = (1980, 1, 1, 0, 0, 0)  # the earliest time that a zip archive can hold; given to all members
 REGULAR: Final = 0o100000
 LINK_MODE: Final = 0o120777
 """A symbolic link, whose content is where it leads: what `ditto`, `unzip` and Swift's package manager restore."""
-JAR_MANIFEST: Final = "META-INF/MANIFEST.MF"
-"""`JarInputStream` finds it as the first or second member only."""
-LEVEL: Final = 9
+JAR_MANIFEST: Final = "META-INF/MANIFEST.MF"  # `JarInputStream` finds it as the first or second member only
 
 
 def write_zip(destination: Path, files: Iterable[PackagedFile], links: Iterable[PackagedLink] = ()) -> None:
@@ -185,14 +181,14 @@ def fill_zip(file: IO[bytes], files: Iterable[PackagedFile], links: Iterable[Pac
 
 def _zips_add(archive: zipfile.ZipFile, each: PackagedFile | PackagedLink) -> None:
     entry = zipfile.ZipInfo(each.path, date_time=EPOCH)
-    entry.create_system = UNIX
+    entry.create_system = 3
     if isinstance(each, PackagedLink):
         entry.external_attr = LINK_MODE << 16
         archive.writestr(entry, each.target, compress_type=zipfile.ZIP_STORED)
         return
     entry.external_attr = (REGULAR | each.mode) << 16
     data = each.content if isinstance(each.content, bytes) else each.content.read_bytes()
-    archive.writestr(entry, data, compress_type=zipfile.ZIP_DEFLATED, compresslevel=LEVEL)
+    archive.writestr(entry, data, compress_type=zipfile.ZIP_DEFLATED, compresslevel=9)
 
 
 def write_in_place(destination: Path, files: Sequence[PackagedFile], owned: str) -> None:

@@ -169,9 +169,7 @@ def read_update(folder: Path) -> VersionsUpdate | None:
 
 LEAST_OPSET: Final = 22
 LEAST_ML_OPSET: Final = 5
-LEAST_IR_VERSION: Final = 10
-"""What the oldest version that ortrim knows loads."""
-MOST_TRIALS: Final = 64
+LEAST_IR_VERSION: Final = 10  # what the oldest version that ortrim knows loads
 
 
 def model_limits(runtime: FullRuntime) -> VersionLimits:
@@ -185,7 +183,7 @@ def model_limits(runtime: FullRuntime) -> VersionLimits:
 
 def _highest(least: int, runtime: FullRuntime, loads: Callable[[int], bool]) -> int:
     """Return the number before the first that is refused."""
-    tried = itertools.islice(itertools.count(least), MOST_TRIALS)
+    tried = itertools.islice(itertools.count(least), 64)
     highest = next((value - 1 for value in tried if not loads(value)), None)
     if highest is None or highest < least:
         what = "loads every model, whatever version it has" if highest is None else "does not load the simplest model"
@@ -264,19 +262,19 @@ def pin_version(version: str, announce: Callable[[str], None], mirrors: Mirrors 
     """Pin the sources of a version, and what else a new one takes; nothing is written before all is found out."""
     if version in versions_file()["versions"]:
         known_version(version)
-        return (pin_sources(version, mirrors=mirrors, announce=announce).file,)
+        return (pin_sources(version, mirrors=mirrors, announce=announce)[0],)
     if release_number(version) is None:
         what, hint = f"{version!r} is no release", "give a number such as 1.24.4"
         raise SpecError("unknown-version", what, where="--version", hint=hint)
     requirements = converter_text(version, announce)
     announce("try which models it loads")
     limits = model_limits(full_runtime(version, requirements))
-    sources = pin_sources(version, mirrors=mirrors, announce=announce)
+    file, ndk = pin_sources(version, mirrors=mirrors, announce=announce)
     converter = writable_pins_folder() / "requirements" / f"onnxruntime-{version}.txt"
     write_atomically(converter, requirements)
-    written = with_version(shipped_text(VERSIONS_FILE), version, limits, sources.ndk)
+    written = with_version(shipped_text(VERSIONS_FILE), version, limits, ndk)
     write_atomically(writable_pins_folder() / VERSIONS_FILE, written)
-    return (sources.file, converter, writable_pins_folder() / VERSIONS_FILE)
+    return (file, converter, writable_pins_folder() / VERSIONS_FILE)
 
 
 def _is_whole(version: str) -> bool:
@@ -291,7 +289,6 @@ def _number(version: str) -> tuple[int, ...]:
     return number
 
 
-LAST: Final = "last"
 NEWEST: Final = "newest"
 
 
@@ -319,7 +316,7 @@ def build_versions(request: Request, folder: Path, console: Console) -> tuple[Ve
 
 def _to_build(update: VersionsUpdate) -> dict[str, str]:
     """Return the versions that are compared, each with the name of its folder."""
-    return {update.last: LAST} | ({update.newest: NEWEST} if update.newest != update.last else {})
+    return {update.last: "last"} | ({update.newest: NEWEST} if update.newest != update.last else {})
 
 
 def read_built(update: VersionsUpdate, folder: Path) -> tuple[VerifyReport, ...]:
@@ -375,7 +372,11 @@ def _results(reports: tuple[VerifyReport, ...]) -> str:
 def _sections(update: VersionsUpdate) -> Iterator[str]:
     if update.pinned:
         yield f"New versions of ONNX Runtime, pinned by their digests: {', '.join(update.pinned)}.\n"
-        yield _left_to_do(update)
+        yield (
+            "Buildspecs keep their versions, and the default version does not change. There is no translation-unit "
+            "index for a new version, so building it starts from that of another and compiles more files. To make one, "
+            f"run `invoke pins.index --version {update.newest}` on this branch and commit what it writes.\n"
+        )
     else:
         yield f"No version of ONNX Runtime after {update.last} was pinned.\n"
     if update.refused:
@@ -385,20 +386,9 @@ def _sections(update: VersionsUpdate) -> Iterator[str]:
         yield f"**The demo could not be built with {versions}:**\n\n{_refusals(update.unbuilt)}\n"
 
 
-def _left_to_do(update: VersionsUpdate) -> str:
-    return (
-        "Buildspecs keep their versions, and the default version does not change. There is no translation-unit index "
-        "for a new version, so building it starts from that of another and compiles more files. To make one, run"
-        f" `invoke pins.index --version {update.newest}` on this branch and commit what it writes.\n"
-    )
-
-
 def _refusals(refused: tuple[Refused, ...]) -> str:
     rows = ((each.version, f"`{each.reference}`", *map(escaped, (each.what, each.why))) for each in refused)
     return table(("version", "reference", "what", "why"), rows)
-
-
-EVERYTHING: Final = render_config(RequiredOperators(no_operators_means_all=True))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -421,7 +411,13 @@ def make_unit_index(request: Request, console: Console) -> tuple[IndexMade, ...]
     for target in planned.plan.targets:
         with console.step(f"index {target.job.target.identifier}") as step:
             executor = executor_for(planned, target, request, step)
-            everything = with_arguments(replace(target.job, operator_config=EVERYTHING, without_types=()))
+            everything = with_arguments(
+                replace(
+                    target.job,
+                    operator_config=render_config(RequiredOperators(no_operators_means_all=True)),
+                    without_types=(),
+                )
+            )
             index = _full_index(executor, everything)
             step.note(f"{counted(len(index.units), 'file')}, {counted(len(index.kernels), 'operator')}")
             # With the same arguments, ML operators and all: in the same tree, so that little is compiled again.

@@ -20,8 +20,7 @@ from ortrim.report.html import rendered
 from ortrim.report.summary import parity_text, parity_verdict, title, verdict_text
 from ortrim.verify.reports import DeviceReport, VerifyReport
 
-SMALLEST_CHANGE: Final = 0.0005
-"""Half of the last digit that is shown."""
+SMALLEST_CHANGE: Final = 0.0005  # Half of the last digit that is shown
 TIMES: Final = (
     "Changes are against the first version. Sizes are exact. Memory and times come from one verification each, one "
     "after the other on the same machine."
@@ -42,8 +41,7 @@ class Refused:
     why: str = ""
 
 
-Outcome = VerifyReport | Refused
-"""The report of a version's library, or why there is none."""
+Outcome = VerifyReport | Refused  # the report of a version's library, or why there is none
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,7 +106,8 @@ def _figure(
 
 def _measured(reports: Sequence[VerifyReport | None], device: DeviceReport, run: RunnerResult) -> FigureGroup:
     """Return the figures of a model on a device that mean something there in one report at least."""
-    case = _longest(run)
+    finite = [case for case in run.cases if math.isfinite(case.inference_ms.p50)]
+    case = max(finite, key=lambda case: case.inference_ms.p50).case if finite else ""
     time = f"latency p50, {name_text(case)}" if case else "latency p50"
 
     def found(report: VerifyReport, means: Callable[[DeviceReport], bool]) -> RunnerResult | None:
@@ -128,11 +127,6 @@ def _measured(reports: Sequence[VerifyReport | None], device: DeviceReport, run:
     )
     where = f"{name_text(run.model)} on {name_text(device.device)}"
     return FigureGroup(where=where, figures=tuple(each for each in figures if set(each.values) != {None}))
-
-
-def _longest(run: RunnerResult) -> str:
-    finite = [case for case in run.cases if math.isfinite(case.inference_ms.p50)]
-    return max(finite, key=lambda case: case.inference_ms.p50).case if finite else ""
 
 
 def _median(run: RunnerResult, name: str) -> float | None:

@@ -5,7 +5,7 @@ import re
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
@@ -19,24 +19,7 @@ from ortrim.compiling.containers.engines import UsableEngine
 from ortrim.compiling.containers.executor import pulled_digest
 from ortrim.errors import Diagnostic, DiagnosticGroup, Interrupted, NetworkError, SourcesError, StorageError
 from ortrim.models.full_runtime import DISTRIBUTION, WHEEL_PLATFORMS
-from ortrim.pins.runtime import (
-    OPTIONAL,
-    REPOSITORY,
-    CommitPin,
-    ComponentPin,
-    VersionLimits,
-    pin_file_name,
-    read_commit_pin,
-)
-from ortrim.pins.shipped import (
-    ACTIONS_FILE,
-    IMAGES_FILE,
-    ImagePins,
-    read_action_pins,
-    read_image_pins,
-    shipped_text,
-    writable_pins_folder,
-)
+from ortrim.pins import runtime, shipped
 from ortrim.platforms.android.ndk import LIST, listed_archive
 from ortrim.platforms.android.ndk import REPOSITORY as ANDROID_SDK_REPOSITORY
 from ortrim.sources.archives import DEPENDENCIES, declared_components, parse_dependencies
@@ -97,8 +80,7 @@ def _wheel(entry: Any) -> Resolved:
     return Resolved(name=name, version=version, sha256=digest)
 
 
-PYTHONS: Final = ("3.11", "3.12", "3.13", "3.14")
-"""Those that ortrim runs on."""
+PYTHONS: Final = ("3.11", "3.12", "3.13", "3.14")  # those that ortrim runs on
 MACHINE: Final = WHEEL_PLATFORMS["x64"]
 OTHER_MACHINES: Final = (WHEEL_PLATFORMS["arm64"], ("macosx_14_0_arm64",))
 """Whose digests are pinned, too, where there are wheels for them: hosts, and baselines of targets."""
@@ -117,30 +99,19 @@ class WantedRequirement:
     machines: tuple[Sequence[str], ...] = OTHER_MACHINES
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Found:
-    """The digests of wheels by name and version, and by Python."""
-
-    digests: dict[tuple[str, str], dict[str, set[str]]] = field(default_factory=dict)
-
-    def add(self, wheel: Resolved, python: str) -> None:
-        key = wheel.name, wheel.version
-        self.digests.setdefault(key, {}).setdefault(python, set()).add(wheel.sha256)
-
-
 def pinned_text(wanted: WantedRequirement, announce: Callable[[str], None]) -> str:
     """Return the lines of a requirements file, with the newest versions that pip takes."""
-    found = _Found()
+    found: dict[tuple[str, str], dict[str, set[str]]] = {}  # digests by name and version, and by Python
     for python in wanted.pythons:
         announce(f"ask the package index for {', '.join(wanted.packages)} for Python {python}")
         for wheel in _wheels(wanted, python):
-            found.add(wheel, python)
-    pythons = {python for digests in found.digests.values() for python in digests}
+            found.setdefault((wheel.name, wheel.version), {}).setdefault(python, set()).add(wheel.sha256)
+    pythons = {python for digests in found.values() for python in digests}
     if not pythons:
         names = ", ".join(wanted.packages)
         what = f"the package index has no wheel of {names} for Python {', '.join(wanted.pythons)}"
         raise SourcesError("no-wheel", what, where=wanted.packages[0], hint="wait until it is published there")
-    return "".join(_entry(*key, digests, pythons) for key, digests in sorted(found.digests.items()))
+    return "".join(_entry(*key, digests, pythons) for key, digests in sorted(found.items()))
 
 
 def _wheels(wanted: WantedRequirement, python: str) -> Iterator[Resolved]:
@@ -181,7 +152,7 @@ def release_number(version: str) -> tuple[int, ...] | None:
     return tuple(map(int, found.groups())) if found else None
 
 
-def with_version(text: str, version: str, limits: VersionLimits, ndk: str | None) -> str:
+def with_version(text: str, version: str, limits: runtime.VersionLimits, ndk: str | None) -> str:
     """Return the text of `onnxruntime.toml` with an entry for a version that it lacks, in the order of versions."""
     number = release_number(version)
     assert number is not None
@@ -203,42 +174,31 @@ def ndk_of(template: str) -> str | None:
     return found[1] if found else None
 
 
-@dataclass(frozen=True, kw_only=True)
-class PinnedSources:
-    """The pin file of a version's sources, and the NDK that upstream builds it with, None when not known."""
-
-    file: Path
-    ndk: str | None
-
-
 def pin_sources(
-    version: str,
-    *,
-    mirrors: Mirrors = (),
-    announce: Callable[[str], None] = lambda _: None,
-) -> PinnedSources:
-    """Pin the sources of any version: the commit of its tag, git's ids of its files, and SHA-256 of its dependencies.
+    version: str, *, mirrors: Mirrors = (), announce: Callable[[str], None] = lambda _: None
+) -> tuple[Path, str | None]:
+    """Pin a version's sources (its tag's commit, git's ids, SHA-256 of dependencies); return the file, and the NDK.
 
     Each dependency's archive must have upstream's SHA-1; of one that cannot be fetched, that alone decides. `mirrors`
     are pairs (prefix, what to fetch from instead); the pins keep upstream's addresses. The file is written last.
     """
     tag = f"v{version}"
     announce(f"ask for the commit of {tag}")
-    commit = tagged_commit(mirrored(f"{REPOSITORY}.git", mirrors), tag)
+    commit = tagged_commit(mirrored(f"{runtime.REPOSITORY}.git", mirrors), tag)
     with tempfile.TemporaryDirectory(prefix="ortrim-pins-") as name:
         folder = Path(name)
-        fetch_objects(folder, REPOSITORY, commit, mirrors)
+        fetch_objects(folder, runtime.REPOSITORY, commit, mirrors)
         tree, left_out = git(folder, "rev-parse", f"{commit}^{{tree}}").strip(), left_out_of(folder, commit)
         listed = parse_dependencies(_file_of(folder, commit, DEPENDENCIES))
         ndk = ndk_of(_file_of(folder, commit, NDK_TEMPLATE))
-        archives = _digests_of(declared_components(listed, {}, frozenset(OPTIONAL)), folder, mirrors, announce)
-    witnesses = (f"tag {tag} of {REPOSITORY}",)
-    pin = CommitPin(commit=commit, tree=tree, witnesses=witnesses, left_out=left_out, archives=archives)
-    file, text = pin_file_name(version, "upstream"), commit_text(version, pin)
-    read_commit_pin(text, file)
-    path = writable_pins_folder() / file
+        archives = _digests_of(declared_components(listed, {}, frozenset(runtime.OPTIONAL)), folder, mirrors, announce)
+    witnesses = (f"tag {tag} of {runtime.REPOSITORY}",)
+    pin = runtime.CommitPin(commit=commit, tree=tree, witnesses=witnesses, left_out=left_out, archives=archives)
+    file, text = runtime.pin_file_name(version, "upstream"), commit_text(version, pin)
+    runtime.read_commit_pin(text, file)
+    path = shipped.writable_pins_folder() / file
     write_atomically(path, text)
-    return PinnedSources(file=path, ndk=ndk)
+    return path, ndk
 
 
 def _file_of(repository: Path, commit: str, name: str) -> str:
@@ -248,7 +208,7 @@ def _file_of(repository: Path, commit: str, name: str) -> str:
 
 
 def _digests_of(
-    components: Iterable[ComponentPin], folder: Path, mirrors: Mirrors, announce: Callable[[str], None]
+    components: Iterable[runtime.ComponentPin], folder: Path, mirrors: Mirrors, announce: Callable[[str], None]
 ) -> dict[str, str]:
     """Return the SHA-256 of each archive that has its SHA-1, by that."""
     digests = {}
@@ -265,7 +225,7 @@ def _digests_of(
     return digests
 
 
-def commit_text(version: str, pin: CommitPin) -> str:
+def commit_text(version: str, pin: runtime.CommitPin) -> str:
     """Return the pin file of a commit."""
     lines = [
         f"# ONNX Runtime {version}: upstream's commit, which pins everything.",
@@ -294,7 +254,7 @@ def update_action_pins(*, mirrors: Mirrors, announce: Callable[[str], None]) -> 
     An action whose release is not found keeps its pin and stops no other; a `DiagnosticGroup` of them is raised at the
     end.
     """
-    text = shipped_text(ACTIONS_FILE)
+    text = shipped.shipped_text(shipped.ACTIONS_FILE)
     failed: list[Diagnostic] = []
 
     def newest(name: str) -> Lines:
@@ -302,10 +262,10 @@ def update_action_pins(*, mirrors: Mirrors, announce: Callable[[str], None]) -> 
         tag, commit = _newest(mirrored(f"{HOST}{name}", mirrors))
         return (f'tag = "{tag}"', f'commit = "{commit}"')
 
-    values = _found("actions", read_action_pins(text), newest, failed)
+    values = _found("actions", shipped.read_action_pins(text), newest, failed)
     updated = with_values(text, values)
-    read_action_pins(updated)
-    return _written(ACTIONS_FILE, updated, failed)
+    shipped.read_action_pins(updated)
+    return _written(shipped.ACTIONS_FILE, updated, failed)
 
 
 def _newest(url: str) -> tuple[str, str]:
@@ -332,8 +292,8 @@ def update_image_pins(
     Each archive must have the SHA-1 of Google's list. What cannot be fetched keeps its pin and stops nothing else: a
     `DiagnosticGroup` is raised after the file was written.
     """
-    text = shipped_text(IMAGES_FILE)
-    pins = read_image_pins(text)
+    text = shipped.shipped_text(shipped.IMAGES_FILE)
+    pins = shipped.read_image_pins(text)
     failed: list[Diagnostic] = []
 
     def digest(name: str) -> Lines:
@@ -343,8 +303,8 @@ def update_image_pins(
 
     values = _found("bases", pins.bases, digest, failed) | _archives(pins, mirrors, announce, failed)
     updated = with_values(text, values)
-    read_image_pins(updated)
-    return _written(IMAGES_FILE, updated, failed)
+    shipped.read_image_pins(updated)
+    return _written(shipped.IMAGES_FILE, updated, failed)
 
 
 def with_values(text: str, values: Values) -> str:
@@ -376,14 +336,16 @@ def _found(kind: str, names: Iterable[str], lines_of: Callable[[str], Lines], fa
 
 
 def _written(file: str, text: str, failed: list[Diagnostic]) -> Path:
-    path = writable_pins_folder() / file
+    path = shipped.writable_pins_folder() / file
     write_atomically(path, text)
     if failed:
         raise DiagnosticGroup(tuple(failed))
     return path
 
 
-def _archives(pins: ImagePins, mirrors: Mirrors, announce: Callable[[str], None], failed: list[Diagnostic]) -> Values:
+def _archives(
+    pins: shipped.ImagePins, mirrors: Mirrors, announce: Callable[[str], None], failed: list[Diagnostic]
+) -> Values:
     with tempfile.TemporaryDirectory(prefix="ortrim-pins-") as folder:
         listing = Path(folder) / "list.xml"
         announce(f"fetch {LIST}")
@@ -446,7 +408,7 @@ def update_requirements(announce: Callable[[str], None]) -> tuple[Path, ...]:
     texts = {
         name: f"# {purpose}\n{MADE_BY}{pinned_text(wanted, announce)}" for name, (purpose, wanted) in FILES.items()
     }
-    folder = writable_pins_folder() / "requirements"
+    folder = shipped.writable_pins_folder() / "requirements"
     for name, text in texts.items():
         write_atomically(folder / f"{name}.txt", text)
     return tuple(folder / f"{name}.txt" for name in texts)

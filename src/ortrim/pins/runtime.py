@@ -15,8 +15,7 @@ from ortrim.pins.shipped import bad_pin_file, converter_requirements, parsed, pi
 VERSIONS_FILE: Final = "onnxruntime.toml"
 NEWEST: Final = "newest"
 MINOR: Final = re.compile(r"[0-9]+\.[0-9]+")
-SOURCE_PINS: Final = ("upstream", "debian")
-"""The kinds of pin files that say where a version's sources are."""
+SOURCE_PINS: Final = ("upstream", "debian")  # the kinds of pin files that say where a version's sources are
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -186,15 +185,6 @@ class SourcePin:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ComponentSource:
-    """Where the same files can be had as in an archive that is gone, the archive's SHA-1, and why that is needed."""
-
-    url: str
-    sha1: str
-    why: str
-
-
-@dataclass(frozen=True, kw_only=True)
 class SourceSet:
     """All components from a suite of Debian."""
 
@@ -352,19 +342,22 @@ def upstream_names() -> dict[str, str]:
     return {entry["upstream"]: name for name, entry in components.items() if "upstream" in entry}
 
 
-def replacements() -> dict[str, ComponentSource]:
-    """Return what is fetched instead of archives that are gone from where upstream names them, by their SHA-1."""
-    return {sha1: ComponentSource(**entry) for sha1, entry in versions_file()["replaced"].items()}
+def replacements() -> dict[str, dict[str, str]]:
+    """Return by its SHA-1 what stands in for an archive that is gone: `url`, `sha1`, and `why` that is needed."""
+    replaced: dict[str, dict[str, str]] = versions_file()["replaced"]
+    return replaced
 
 
 def runtime_pins(version: str) -> RuntimePins:
     """Return what is pinned for one version of ONNX Runtime."""
     entry = known_version(version)
+    name = pin_file_name(version, "debian")
+    text = pin_text(name)
     return RuntimePins(
         version=version,
         converter_requirements=converter_requirements(version),
         commit=_commit_pin(version),
-        debian=_debian_set(version),
+        debian=None if text is None else read_source_set(text, name, licence_ids()),
         ndk=entry.get("ndk"),
         apple=_apple_pins(entry.get("apple")),
     )
@@ -372,12 +365,6 @@ def runtime_pins(version: str) -> RuntimePins:
 
 def _apple_pins(entry: dict[str, str] | None) -> ApplePins | None:
     return None if entry is None else ApplePins(**{"maccatalyst": entry["ios"]} | entry)
-
-
-def _debian_set(version: str) -> SourceSet | None:
-    name = pin_file_name(version, "debian")
-    text = pin_text(name)
-    return None if text is None else read_source_set(text, name, licence_ids())
 
 
 def _commit_pin(version: str) -> CommitPin | None:

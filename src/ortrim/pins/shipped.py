@@ -8,14 +8,14 @@ from dataclasses import field
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Any, Final, TypeVar
+from typing import Annotated, Any, Final, Literal, TypeVar
 
 import pydantic
 from platformdirs import user_config_path
 from pydantic import ConfigDict, Field
 
 from ortrim.base.files import chosen_folder
-from ortrim.base.json import first_fault
+from ortrim.base.json import first_fault, from_data
 from ortrim.errors import SourcesError, StorageError
 
 
@@ -180,11 +180,6 @@ class ActionPin:
     commit: Commit | None = None
 
 
-@pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=CONFIG)
-class _ActionsContent:
-    actions: dict[Name, ActionPin] = field(default_factory=dict)
-
-
 def action_pins() -> Mapping[str, ActionPin]:
     """Return the pins of actions: the user's own, or those that travel with ortrim."""
     return read_action_pins(shipped_text(ACTIONS_FILE))
@@ -192,7 +187,8 @@ def action_pins() -> Mapping[str, ActionPin]:
 
 def read_action_pins(text: str) -> Mapping[str, ActionPin]:
     """Read a file of action pins."""
-    return validated(_ActionsContent, parsed(text, ACTIONS_FILE), ACTIONS_FILE).actions
+    content = validated(dict[Literal["actions"], dict[Name, ActionPin]], parsed(text, ACTIONS_FILE), ACTIONS_FILE)
+    return content.get("actions", {})
 
 
 def action_reference(pins: Mapping[str, ActionPin], name: str) -> str:
@@ -221,7 +217,7 @@ def parsed(text: str, name: str) -> dict[str, Any]:
 def validated(kind: type[T], data: dict[str, Any], name: str) -> T:
     """Return the data of a pin file as a value of a type."""
     try:
-        return pydantic.TypeAdapter(kind).validate_python(data)
+        return from_data(kind, data)
     except pydantic.ValidationError as error:
         raise bad_pin_file(name, first_fault(error)) from error
 

@@ -19,10 +19,8 @@ from ortrim.pins.runtime import COMPONENTS, OPTIONAL, ComponentPin, licence_ids,
 from ortrim.sources.commits import git
 from ortrim.sources.debian import fetch_debian
 
-ARCHIVES_BYTES: Final = 96_000_000
-"""What the archives of 1.21.0 take together."""
-APT_BYTES: Final = 57_000_000
-"""What apt takes for its lists of Debian 12 while it unpacks them."""
+ARCHIVES_BYTES: Final = 96_000_000  # what the archives of 1.21.0 take together
+APT_BYTES: Final = 57_000_000  # what apt takes for its lists of Debian 12 while it unpacks them
 
 
 def fetch_archives(
@@ -214,7 +212,7 @@ def declared_components(
 
 def _component(name: str, listed: Dependency, known: Mapping[str, str]) -> ComponentPin:
     instead = replacements().get(listed.sha1)
-    url, sha1 = (instead.url, instead.sha1) if instead else (listed.url, listed.sha1)
+    url, sha1 = (instead["url"], instead["sha1"]) if instead else (listed.url, listed.sha1)
     return ComponentPin(
         name=name,
         version=version_in(url),

@@ -23,8 +23,7 @@ from ortrim.errors import Diagnostic, NetworkError, SourcesError, StorageError, 
 from ortrim.pins.runtime import CommitPin
 
 TIMEOUT_SECONDS: Final = 1800
-SILENT_SECONDS: Final = 300
-"""Of a fetch that is to show its progress, several times a second."""
+SILENT_SECONDS: Final = 300  # of a fetch that is to show its progress, several times a second
 NO_EOL_CONVERSION: Final = ("-c", "core.autocrlf=false", "-c", "core.eol=lf")
 """Without these the user's settings could change line ends, and so what is built from one and the same commit."""
 

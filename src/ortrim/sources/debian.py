@@ -33,13 +33,7 @@ class Mirror:
     trusted: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Entry:
-    uris: tuple[str, ...]
-    suites: tuple[str, ...]
-    components: tuple[str, ...]
-    signed_by: str
-    trusted: str
+_Entry = tuple[list[str], list[str], list[Mirror]]  # suites, components, and where they are had
 
 
 def host_mirrors(suite: str, etc: Path = Path("/etc/apt"), release: Path = Path("/etc/os-release")) -> list[Mirror]:
@@ -67,10 +61,10 @@ def mirrors_in(texts: list[tuple[bool, str]], suites: frozenset[str]) -> list[Mi
     """Return the mirrors of `suites` with a component `main`; `texts` are in the deb822 format if True."""
     entries = [entry for deb822, text in texts for entry in (_deb822(text) if deb822 else _one_line(text))]
     mirrors = [
-        Mirror(uri=uri, signed_by=entry.signed_by, trusted=entry.trusted)
-        for entry in entries
-        if "main" in entry.components and suites.intersection(entry.suites)
-        for uri in entry.uris
+        mirror
+        for own, components, found in entries
+        if "main" in components and suites.intersection(own)
+        for mirror in found
     ]
     return list({mirror.uri.rstrip("/"): mirror for mirror in reversed(mirrors)}.values())[::-1]
 
@@ -97,13 +91,9 @@ def _deb822(text: str) -> Iterator[_Entry]:
             for name, value in re.findall(r"^([A-Za-z-]+):((?:.*)(?:\n[ \t].*)*)", stanza, re.MULTILINE)
         }
         if fields.get("enabled", "yes").lower() not in {"no", "false", "0", "off"}:
-            yield _Entry(
-                uris=tuple(fields.get("uris", "").split()),
-                suites=tuple(fields.get("suites", "").split()),
-                components=tuple(fields.get("components", "").split()),
-                signed_by=fields.get("signed-by", ""),
-                trusted=fields.get("trusted", ""),
-            )
+            signed_by, trusted = fields.get("signed-by", ""), fields.get("trusted", "")
+            suites, components, uris = (fields.get(name, "").split() for name in ("suites", "components", "uris"))
+            yield suites, components, [Mirror(uri=uri, signed_by=signed_by, trusted=trusted) for uri in uris]
 
 
 def _one_line(text: str) -> Iterator[_Entry]:
@@ -112,13 +102,8 @@ def _one_line(text: str) -> Iterator[_Entry]:
             continue
         options = dict(word.split("=", 1) for word in (found["options"] or "").split() if "=" in word)
         suite, *components = found["rest"].split("#")[0].split() or [""]
-        yield _Entry(
-            uris=(found["uri"],),
-            suites=(suite,),
-            components=tuple(components),
-            signed_by=options.get("signed-by", "").replace(",", " "),
-            trusted=options.get("trusted", ""),
-        )
+        signed_by, trusted = options.get("signed-by", "").replace(",", " "), options.get("trusted", "")
+        yield [suite], components, [Mirror(uri=found["uri"], signed_by=signed_by, trusted=trusted)]
 
 
 def _release(file: Path) -> dict[str, str]:
@@ -165,11 +150,7 @@ def run_apt(folder: Path, program: str, options: tuple[str, ...], *arguments: st
     words = (program, "--quiet=1", *options, *arguments)
     try:
         done = run(
-            words,
-            cwd=folder,
-            environment=environment,
-            timeout_seconds=TIMEOUT_SECONDS,
-            silent_seconds=SILENT_SECONDS,
+            words, cwd=folder, environment=environment, timeout_seconds=TIMEOUT_SECONDS, silent_seconds=SILENT_SECONDS
         )
     except ToolError as error:
         if error.code != "tool-missing":
@@ -387,20 +368,15 @@ def write_data_archive(package: Path, destination: Path) -> None:
 PACKAGES_FILE: Final = "packages.json"
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Record:
-    packages: tuple[DebianPackage, ...]
-
-
 def write_packages(folder: Path, packages: Sequence[DebianPackage]) -> None:
     """Write down what a folder was made of."""
-    write_atomically(folder / PACKAGES_FILE, to_json(_Record(packages=tuple(packages))))
+    write_atomically(folder / PACKAGES_FILE, to_json({"packages": packages}))
 
 
 def read_packages(folder: Path, *, code: str, what: str) -> tuple[DebianPackage, ...]:
     """Return what a folder was made of."""
     try:
-        return from_json(_Record, (folder / PACKAGES_FILE).read_bytes()).packages
-    except (OSError, ValidationError) as error:
+        return from_json(dict[str, tuple[DebianPackage, ...]], (folder / PACKAGES_FILE).read_bytes())["packages"]
+    except (OSError, ValidationError, KeyError) as error:
         why, hint = str(error)[:300], f"remove it: rm -r {folder}"
         raise SourcesError(code, f"{what} is damaged", where=str(folder), why=why, hint=hint) from error

@@ -140,10 +140,8 @@ def _located(name: str, by_system: Mapping[str, str]) -> Iterable[str]:
 
 
 AUTO_ORDER: Final = ("upstream", "debian")
-LAYOUT_VERSION: Final = 3
-"""To be raised when the same pins come to another tree."""
-PINS_FILE: Final = "pins.json"
-"""In a tree: every source with what pins it."""
+LAYOUT_VERSION: Final = 3  # to be raised when the same pins come to another tree
+PINS_FILE: Final = "pins.json"  # in a tree: every source with what pins it
 
 
 @dataclass(frozen=True)
@@ -165,7 +163,7 @@ class Resolution:
     @cached_property
     def folder(self) -> Path:
         """The folder of the cache that holds, or will hold, the unpacked tree."""
-        declared = {sha1: asdict(instead) for sha1, instead in replacements().items()}
+        declared = replacements()
         named = [asdict(part) for part in self.dependencies or ()]
         parts = [sorted(self.optional), declared] if self.dependencies is None else named
         identity = [LAYOUT_VERSION, self.version, _identity(self.runtime), parts]
@@ -327,17 +325,11 @@ def _lay_out_component(component: ComponentPin, archive: Path, folder: Path, wor
     unpack(archive, folder, strip=component.strip, members=dict(component.take), zip_links=zip_links)
     if component.interface is not None:
         (folder / "CMakeLists.txt").write_text(
-            _interface_project(component.name, component.interface), encoding="utf-8"
+            f"add_library(ortrim_{component.name} INTERFACE)\n"
+            f"add_library({component.interface} ALIAS ortrim_{component.name})\n"
+            f"target_include_directories(ortrim_{component.name} INTERFACE ${{CMAKE_CURRENT_SOURCE_DIR}}/include)\n",
+            encoding="utf-8",
         )
-
-
-def _interface_project(name: str, target: str) -> str:
-    """Return the CMake project of a library of headers."""
-    return (
-        f"add_library(ortrim_{name} INTERFACE)\n"
-        f"add_library({target} ALIAS ortrim_{name})\n"
-        f"target_include_directories(ortrim_{name} INTERFACE ${{CMAKE_CURRENT_SOURCE_DIR}}/include)\n"
-    )
 
 
 def _settle_licence(folder: Path, name: str, licence: str) -> None:
@@ -353,8 +345,7 @@ def _settle_licence(folder: Path, name: str, licence: str) -> None:
         raise SourcesError("licence-missing", f"the sources of {name} hold no licence text", where=name)
 
 
-UNPACKED_BYTES: Final = 492_000_000
-"""What the sources of 1.21.0 take, unpacked."""
+UNPACKED_BYTES: Final = 492_000_000  # what the sources of 1.21.0 take, unpacked
 
 
 def _silent(_: str) -> None:

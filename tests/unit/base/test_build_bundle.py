@@ -10,45 +10,33 @@ from typing import Any
 import pytest
 
 from bundle_samples import FILES, MADE, write_bundle
-from ortrim.base.build_bundle import (
-    LAYOUT,
-    MANIFEST,
-    VARIABLE,
-    BuildBundle,
-    BundledFile,
-    chosen_bundle,
-    read_bundle,
-    site_bundle,
-)
+from ortrim.base import build_bundle
 from ortrim.base.files import sha256_of
 from ortrim.base.json import to_json
 from ortrim.base.scripts import download_wheels, packages_folder
 from ortrim.errors import Diagnostic, SourcesError, StorageError, ToolError
+from refusing import refused
 from small_wheels import write_wheel
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """Write a bundle of two files."""
     return write_bundle(tmp_path / "b.zip")
 
 
 def write_by_hand(path: Path, manifest: object, files: Mapping[str, bytes] = FILES) -> None:
-    """Write a bundle of which the manifest says whatever it likes."""
     with zipfile.ZipFile(path, "w") as archive:
         for name, content in files.items():
             archive.writestr(name, content)
-        archive.writestr(MANIFEST, to_json(manifest))
+        archive.writestr(build_bundle.MANIFEST, to_json(manifest))
 
 
-def sizes(files: Mapping[str, bytes] = FILES, digest: str = "0" * 64) -> dict[str, BundledFile]:
-    """Return what a manifest says of files, with the same digest for all."""
-    return {name: BundledFile(size_bytes=len(content), sha256=digest) for name, content in files.items()}
+def sizes(files: Mapping[str, bytes] = FILES, digest: str = "0" * 64) -> dict[str, build_bundle.BundledFile]:
+    return {name: build_bundle.BundledFile(size_bytes=len(content), sha256=digest) for name, content in files.items()}
 
 
 def test_files_come_out_as_they_went_in(path: Path, tmp_path: Path) -> None:
-    """And the manifest says what they are for."""
-    bundle = read_bundle(path)
+    bundle = build_bundle.read_bundle(path)
     for name, content in FILES.items():
         bundle.take(name, tmp_path / "out", "a file")
         assert (tmp_path / "out").read_bytes() == content
@@ -56,54 +44,47 @@ def test_files_come_out_as_they_went_in(path: Path, tmp_path: Path) -> None:
 
 
 def test_the_same_files_are_the_same_bundle(path: Path, tmp_path: Path) -> None:
-    """Whenever it is made."""
     assert sha256_of(write_bundle(tmp_path / "again.zip")) == sha256_of(path)
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9, 0.999])
 def test_half_a_bundle(path: Path, share: float) -> None:
-    """It says so before anything is taken."""
     content = path.read_bytes()
     path.write_bytes(content[: int(len(content) * share)])
     with pytest.raises(StorageError, match="cut short") as caught:
-        read_bundle(path)
+        build_bundle.read_bundle(path)
     assert (caught.value.code, caught.value.where) == ("corrupt-archive", str(path))
 
 
 def other_layout(path: Path) -> None:
-    """Let another version of ortrim have made it."""
-    write_by_hand(path, replace(MADE, layout=LAYOUT + 1, files=sizes()))
+    write_by_hand(path, replace(MADE, layout=build_bundle.LAYOUT + 1, files=sizes()))
 
 
 def other_manifest(path: Path) -> None:
-    """Let the manifest be something else."""
     write_by_hand(path, {"name": "x"})
 
 
 def no_manifest(path: Path) -> None:
-    """Let it be any zip archive."""
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("a", "b")
 
 
 def page(path: Path) -> None:
-    """Let a web page stand for it."""
     path.write_text("<html>")
 
 
 def outside(path: Path) -> None:
-    """Let a member lead out of where it is unpacked."""
     files = {"../../outside": b"x"}
     write_by_hand(path, replace(MADE, files=sizes(files)), files)
 
 
 def lost_member(path: Path) -> None:
-    """Let a file be named that is not there."""
-    write_by_hand(path, replace(MADE, files=sizes() | {"archives/b.zip": BundledFile(size_bytes=1, sha256="0" * 64)}))
+    write_by_hand(
+        path, replace(MADE, files=sizes() | {"archives/b.zip": build_bundle.BundledFile(size_bytes=1, sha256="0" * 64)})
+    )
 
 
 def added_member(path: Path) -> None:
-    """Let a file be there that is not named."""
     write_by_hand(path, replace(MADE, files=sizes()), {**FILES, "wheels/evil-1.0-py3-none-any.whl": b"x"})
 
 
@@ -121,26 +102,22 @@ def added_member(path: Path) -> None:
     ],
 )
 def test_what_is_no_bundle(path: Path, spoil: Callable[[Path], Any], code: str) -> None:
-    """Each with its own words, the file's name and what to do."""
     spoil(path)
-    with pytest.raises(Diagnostic) as caught:
-        read_bundle(path)
-    assert (caught.value.code, caught.value.where) == (code, str(path))
-    assert caught.value.hint
+    caught = refused(Diagnostic, build_bundle.read_bundle, path)
+    assert (caught.code, caught.where) == (code, str(path))
+    assert caught.hint
 
 
 def test_a_member_that_was_changed(path: Path, tmp_path: Path) -> None:
-    """It is gone again, and the error says which one it is."""
     write_by_hand(path, replace(MADE, files=sizes()))
     with pytest.raises(StorageError, match=r"archives/a\.zip") as caught:
-        read_bundle(path).take("archives/a.zip", tmp_path / "out", "a file")
+        build_bundle.read_bundle(path).take("archives/a.zip", tmp_path / "out", "a file")
     assert caught.value.code == "digest-mismatch"
     assert not (tmp_path / "out").exists()
 
 
 def test_what_a_bundle_is_for(path: Path) -> None:
-    """Its version and its targets, all or some of them."""
-    bundle = read_bundle(path)
+    bundle = build_bundle.read_bundle(path)
     bundle.require("1.24.4", ("linux-arm64",))
     with pytest.raises(SourcesError, match=r"for ONNX Runtime 1\.24\.4, not 1\.30\.0") as caught:
         bundle.require("1.30.0", ("linux-x64",))
@@ -154,30 +131,30 @@ def test_what_a_bundle_is_for(path: Path) -> None:
 def test_what_it_lacks(path: Path, tmp_path: Path) -> None:
     """The error says in words what that is, and what the bundle was made for."""
     with pytest.raises(SourcesError, match="does not hold the model 'vad'") as caught:
-        read_bundle(path).take("models/x.onnx", tmp_path / "out", "the model 'vad'")
+        build_bundle.read_bundle(path).take("models/x.onnx", tmp_path / "out", "the model 'vad'")
     assert caught.value.code == "bundle-lacks"
     assert "buildspec demo, for ONNX Runtime 1.24.4 on linux-x64, linux-arm64" in caught.value.why
     assert not (tmp_path / "out").exists()
 
 
 def test_the_option_comes_before_the_environment(monkeypatch: pytest.MonkeyPatch, path: Path) -> None:
-    """For as long as the command runs."""
-    monkeypatch.delenv(VARIABLE, raising=False)
-    assert site_bundle() is None
-    with chosen_bundle(None):
-        assert site_bundle() is None
-    with chosen_bundle(str(path)):
-        assert asdict(read_bundle(path)) == asdict(site_bundle() or BuildBundle(path=Path(), manifest=MADE))
-    assert VARIABLE not in os.environ
-    monkeypatch.setenv(VARIABLE, "environment.zip")
-    with chosen_bundle(str(path)):
-        assert os.environ[VARIABLE] == str(path)
-    assert os.environ[VARIABLE] == "environment.zip"
+    monkeypatch.delenv(build_bundle.VARIABLE, raising=False)
+    assert build_bundle.site_bundle() is None
+    with build_bundle.chosen_bundle(None):
+        assert build_bundle.site_bundle() is None
+    with build_bundle.chosen_bundle(str(path)):
+        assert asdict(build_bundle.read_bundle(path)) == asdict(
+            build_bundle.site_bundle() or build_bundle.BuildBundle(path=Path(), manifest=MADE)
+        )
+    assert build_bundle.VARIABLE not in os.environ
+    monkeypatch.setenv(build_bundle.VARIABLE, "environment.zip")
+    with build_bundle.chosen_bundle(str(path)):
+        assert os.environ[build_bundle.VARIABLE] == str(path)
+    assert os.environ[build_bundle.VARIABLE] == "environment.zip"
 
 
 @pytest.fixture
 def lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, str]:
-    """Use a bundle of one wheel, with no other place to take wheels from; return the lines of it and of another."""
     for name in [name for name in os.environ if name.startswith("PIP_")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
@@ -186,7 +163,7 @@ def lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, str]:
     line, other = (write_wheel(tmp_path / "wheels", "onepackage", version) for version in ("1.5", "1.6"))
     name = "onepackage-1.5-py3-none-any.whl"
     bundle = write_bundle(tmp_path / "b.zip", {f"wheels/{name}": (tmp_path / "wheels" / name).read_bytes()})
-    monkeypatch.setenv(VARIABLE, str(bundle))
+    monkeypatch.setenv(build_bundle.VARIABLE, str(bundle))
     return line, other
 
 
@@ -198,7 +175,6 @@ def test_wheels_are_installed_without_an_index(lines: tuple[str, str]) -> None:
 
 
 def test_a_wheel_that_the_bundle_lacks(lines: tuple[str, str], tmp_path: Path) -> None:
-    """No index is asked for it, and nothing is left."""
     with pytest.raises(ToolError, match="does not hold the wheels of 'tools'") as caught:
         packages_folder("tools", lines[0] + lines[1].replace("onepackage", "another"))
     assert caught.value.code == "bundle-lacks"
@@ -209,13 +185,11 @@ def test_a_wheel_that_the_bundle_lacks(lines: tuple[str, str], tmp_path: Path) -
 def test_no_other_place_is_asked(lines: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Though the user's settings name one that has the wheel."""
     monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path / "wheels"))
-    with pytest.raises(ToolError) as caught:
-        packages_folder("tools", lines[1])
-    assert caught.value.code == "bundle-lacks"
+    caught = refused(ToolError, packages_folder, "tools", lines[1])
+    assert caught.code == "bundle-lacks"
 
 
 def test_wheels_are_taken_from_one_bundle_for_another(lines: tuple[str, str], tmp_path: Path) -> None:
-    """As from an index."""
     (tmp_path / "taken").mkdir()
     download_wheels("tools", lines[0], tmp_path / "taken")
     assert [path.name for path in (tmp_path / "taken").iterdir()] == ["onepackage-1.5-py3-none-any.whl"]

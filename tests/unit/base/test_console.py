@@ -15,26 +15,18 @@ from ortrim.errors import Diagnostic, DiagnosticGroup, SpecError
 
 
 class Terminal(io.StringIO):
-    """A stream that says it is a terminal."""
-
     def isatty(self) -> bool:
-        """Claim to be one."""
         return True
 
 
 class Clock:
-    """A clock that the test moves."""
-
     now = 0.0
 
     def __call__(self) -> float:
-        """Return the time that the test set."""
         return self.now
 
 
 class Streams:
-    """A console on streams that the test can read."""
-
     def __init__(
         self, *, terminal: bool = False, json_mode: bool = False, quiet: bool = False, **environment: str
     ) -> None:
@@ -50,7 +42,6 @@ class Streams:
         )
 
     def lines(self) -> list[str]:
-        """Return what standard output holds, without trailing spaces."""
         return [line.rstrip() for line in self.out.getvalue().splitlines()]
 
 
@@ -68,7 +59,6 @@ def test_a_finished_step_prints_a_tick_and_its_duration() -> None:
 
 
 def test_a_skipped_step_says_up_to_date() -> None:
-    """A step with nothing to do says why instead of showing a duration."""
     streams = Streams()
     with streams.console.step("convert") as step:
         step.skip("same digest")
@@ -79,7 +69,6 @@ def test_a_skipped_step_says_up_to_date() -> None:
 
 @pytest.mark.parametrize("error", [SpecError("a", "b"), KeyboardInterrupt(), ValueError("x")])
 def test_a_failed_step_prints_a_cross_and_passes_the_error_on(error: BaseException) -> None:
-    """Whatever ends a step early is passed on, and the log shows which step it was."""
     streams = Streams()
     with pytest.raises(type(error)), streams.console.step("build"):
         raise error
@@ -119,7 +108,6 @@ def test_progress_without_a_known_end_has_no_percentage() -> None:
 
 
 def test_more_done_than_the_total_is_all_of_it() -> None:
-    """A total that was guessed too low does not give more than 100 %."""
     streams = Streams()
     with streams.console.step("download") as step:
         streams.clock.now = 2.0
@@ -128,7 +116,6 @@ def test_more_done_than_the_total_is_all_of_it() -> None:
 
 
 def test_a_terminal_shows_a_bar_with_elapsed_and_remaining_time() -> None:
-    """On a terminal the step is a live bar that is gone at the end."""
     streams = Streams(terminal=True, COLUMNS="100")
     with streams.console.step("compile") as step:
         step.progress(5, 10, "a.cc")
@@ -165,7 +152,6 @@ def test_no_color_is_respected() -> None:
 
 
 def test_json_mode_leaves_standard_output_to_the_document() -> None:
-    """In JSON mode everything but the result goes to standard error."""
     streams = Streams(json_mode=True)
     table = Table()
     table.add_row("a cell")
@@ -184,10 +170,7 @@ def test_json_mode_leaves_standard_output_to_the_document() -> None:
 
 def test_json_is_utf8_on_a_stream_that_is_not(tmp_path: Path) -> None:
     """A terminal with another encoding still gets JSON in UTF-8, and messages never fail to print."""
-    with (
-        (tmp_path / "out").open("w", encoding="ascii") as out,
-        (tmp_path / "err").open("w", encoding="ascii") as err,
-    ):
+    with (tmp_path / "out").open("w", encoding="ascii") as out, (tmp_path / "err").open("w", encoding="ascii") as err:
         console = Console(json_mode=True, stdout=out, stderr=err, environment={})
         console.note("grüße ✓")
         console.result('"ü"')
@@ -218,7 +201,6 @@ def test_quiet_keeps_warnings_results_and_diagnostics() -> None:
 
 
 def test_a_hushed_console_speaks_where_the_other_does() -> None:
-    """What is left of it goes to the same streams, and the other one goes on as before."""
     streams = Streams()
     with streams.console.step("plan") as step, streams.console.hushed(step).step("unheard"):
         hushed = streams.console.hushed(step)
@@ -246,7 +228,6 @@ def test_a_step_of_a_hushed_console_is_progress_of_the_whole() -> None:
     "diagnostic", [DIAGNOSTIC, SpecError("a", "b"), DiagnosticGroup((DIAGNOSTIC, SpecError("c", "d " * 200)))]
 )
 def test_a_diagnostic_is_printed_in_its_own_layout(diagnostic: Diagnostic) -> None:
-    """The layout is that of `Diagnostic.__str__`, long lines are not broken."""
     streams = Streams()
     streams.console.diagnostic(diagnostic)
     assert streams.err.getvalue() == str(diagnostic) + "\n"
@@ -264,7 +245,6 @@ def test_a_diagnostic_is_coloured_on_a_terminal_without_changing_its_text() -> N
 
 
 def test_github_folds_the_lines_of_a_step() -> None:
-    """On GitHub a step with lines is a group, its tick stands outside; one without lines is only its tick."""
     streams = Streams(GITHUB_ACTIONS="true")
     with streams.console.step("build") as step:
         step.note("one")
@@ -289,10 +269,7 @@ def test_github_gets_annotations() -> None:
     streams.console.diagnostic(DiagnosticGroup((DIAGNOSTIC, SpecError("other", "what"))))
     assert streams.lines() == ["::warning::50 %25%0Aof it"]
     annotations = [line for line in streams.err.getvalue().splitlines() if line.startswith("::")]
-    assert annotations == [
-        "::error title=unknown-key::x.toml: 'abi' is not a known key",
-        "::error title=other::what",
-    ]
+    assert annotations == ["::error title=unknown-key::x.toml: 'abi' is not a known key", "::error title=other::what"]
 
 
 @pytest.mark.parametrize(
@@ -318,7 +295,6 @@ def test_text_cannot_steer_the_terminal() -> None:
 
 
 def test_long_lines_are_not_broken_in_a_log() -> None:
-    """A path in a log can be copied, however long it is."""
     streams = Streams()
     streams.console.note("/folder" * 100)
     assert streams.lines() == ["/folder" * 100]
@@ -340,23 +316,18 @@ def test_durations_read_well(seconds: float, text: str) -> None:
     ("number", "text"), [(0, "0 files"), (1, "1 file"), (2, "2 files"), (21, "21 files"), (1234, "1,234 files")]
 )
 def test_a_noun_agrees_with_its_number(number: int, text: str) -> None:
-    """One file, and any other number of files."""
     assert counted(number, "file") == text
 
 
 @given(st.text())
 def test_printable_text_has_no_control_characters(text: str) -> None:
-    """Only printable characters, tabs and line ends pass, and the length stays."""
     shown = printable(text)
     assert len(shown) == len(text)
     assert all(character.isprintable() or character in "\n\t" for character in shown)
 
 
 class Unread(io.StringIO):
-    """A pipe whose other end is closed."""
-
     def write(self, _: str) -> int:
-        """Fail as the kernel does."""
         raise BrokenPipeError
 
 
@@ -369,15 +340,11 @@ def test_what_nobody_reads_is_for_the_caller_to_end() -> None:
 
 
 class Full(io.StringIO):
-    """A stream into a full disk."""
-
     def write(self, _: str) -> int:
-        """Fail as the kernel does."""
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 def test_a_stream_that_cannot_be_written_is_named() -> None:
-    """As the file is in other errors of the operating system."""
     console = Console(stdout=Full(), stderr=Full(), environment={})
     for show in (console.render, console.note, console.result):
         with pytest.raises(OSError, match="'standard output'"):
@@ -400,6 +367,5 @@ def test_a_width_that_no_terminal_has_is_not_taken(columns: str) -> None:
 
 @pytest.fixture(autouse=True)
 def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keep the machine's own settings out of the tests."""
     for name in ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "TTY_COMPATIBLE", "TTY_INTERACTIVE", "GITHUB_ACTIONS"):
         monkeypatch.delenv(name, raising=False)

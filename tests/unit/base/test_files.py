@@ -1,7 +1,12 @@
+"""The folder of a process's temporary files: removed at its end, or by the next run."""
+
 import errno
 import hashlib
 import os
 import shutil
+import signal
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +17,7 @@ import pytest
 from ortrim.base.files import (
     code_digest,
     disk_full,
+    own_temporary_folder,
     require_space,
     require_writable,
     sha256_of,
@@ -20,6 +26,7 @@ from ortrim.base.files import (
     write_if_changed,
 )
 from ortrim.errors import ExitCode, StorageError
+from refusing import refused
 
 
 def test_digest_is_that_of_the_bytes(tmp_path: Path) -> None:
@@ -45,7 +52,6 @@ def test_digest_of_code_is_that_of_its_statements(tmp_path: Path) -> None:
 
 
 def test_written_file_is_whole_and_readable_by_all(tmp_path: Path) -> None:
-    """A file is made with its folder, replaces the old one, and leaves no temporary file."""
     path = tmp_path / "deep/file.txt"
     write_atomically(path, "old")
     write_atomically(path, "neu: ü")
@@ -63,16 +69,13 @@ def test_failed_write_keeps_the_old_file(tmp_path: Path, monkeypatch: pytest.Mon
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(StorageError) as caught:
-        write_atomically(path, "new")
-    assert caught.value.code == "disk-full"
+    caught = refused(StorageError, write_atomically, path, "new")
+    assert caught.code == "disk-full"
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
 
 
 def test_interrupted_write_keeps_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ctrl-C in the middle is passed on and leaves the old file alone."""
-
     def interrupt(_: int) -> None:
         raise KeyboardInterrupt
 
@@ -83,11 +86,9 @@ def test_interrupted_write_keeps_the_old_file(tmp_path: Path, monkeypatch: pytes
 
 
 def test_file_where_a_folder_should_be(tmp_path: Path) -> None:
-    """A file in place of the folder gives a diagnostic, not a traceback."""
     (tmp_path / "file").write_text("")
-    with pytest.raises(StorageError) as caught:
-        write_atomically(tmp_path / "file/inner", "x")
-    assert caught.value.code == "path-in-the-way"
+    caught = refused(StorageError, write_atomically, tmp_path / "file/inner", "x")
+    assert caught.code == "path-in-the-way"
 
 
 @pytest.mark.parametrize(
@@ -120,7 +121,6 @@ def test_each_cause_has_its_own_reference(tmp_path: Path, number: int, reference
 def test_what_may_not_be_written_has_a_remedy_of_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, remedy: str
 ) -> None:
-    """A variable is advised only where it decides."""
     monkeypatch.setenv("ORTRIM_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
     (tmp_path / place).parent.mkdir(parents=True)
@@ -131,7 +131,6 @@ def test_what_may_not_be_written_has_a_remedy_of_its_own(
 
 
 def test_nobody_is_told_to_open_the_root_folder(monkeypatch: pytest.MonkeyPatch) -> None:
-    """There would be the home folder of an account that has none."""
     monkeypatch.setenv("ORTRIM_CACHE", "/nonexistent/.cache/ortrim")
     with pytest.raises(StorageError) as caught, storage_errors(Path("/nonexistent/.cache/ortrim/models")):
         raise PermissionError(errno.EACCES, "Permission denied", "/nonexistent")
@@ -139,7 +138,6 @@ def test_nobody_is_told_to_open_the_root_folder(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_what_may_not_be_read_is_reported_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Write access would not help."""
     (tmp_path / "m.onnx").touch()
     monkeypatch.setattr(os, "access", lambda _, mode: mode != os.R_OK)
     with pytest.raises(StorageError) as caught, storage_errors(tmp_path / "m.onnx"):
@@ -156,21 +154,18 @@ def test_a_folder_that_can_be_written_is_found_so_without_being_made(tmp_path: P
 
 @pytest.mark.parametrize("name", ["file", "file/inside", "dangling"])
 def test_a_file_in_the_way_is_found_beforehand(tmp_path: Path, name: str) -> None:
-    """A file, a folder inside a file, a link to nothing."""
     (tmp_path / "file").touch()
     (tmp_path / "dangling").symlink_to(tmp_path / "absent")
-    with pytest.raises(StorageError) as caught:
-        require_writable(tmp_path / name)
-    assert caught.value.code == "path-in-the-way"
+    caught = refused(StorageError, require_writable, tmp_path / name)
+    assert caught.code == "path-in-the-way"
 
 
 def test_a_folder_without_permission_is_found_beforehand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever the reason: the owner, or a file system that is only read."""
     monkeypatch.setattr(os, "access", lambda *_: False)
-    with pytest.raises(StorageError) as caught:
-        require_writable(tmp_path / "new")
-    assert caught.value.code == "not-permitted"
-    assert caught.value.hint == f"give this user write access to {tmp_path}, or choose another folder with --output"
+    caught = refused(StorageError, require_writable, tmp_path / "new")
+    assert caught.code == "not-permitted"
+    assert caught.hint == f"give this user write access to {tmp_path}, or choose another folder with --output"
 
 
 def test_a_file_is_written_only_when_its_text_changes(tmp_path: Path) -> None:
@@ -200,9 +195,8 @@ def test_something_in_the_way_of_a_changed_file_is_a_diagnostic(tmp_path: Path, 
     """A folder of its name, or a file in place of its folder; both stay."""
     (tmp_path / "folder").mkdir()
     (tmp_path / "file").touch()
-    with pytest.raises(StorageError) as caught:
-        write_if_changed(tmp_path / name, "text")
-    assert caught.value.code == "path-in-the-way"
+    caught = refused(StorageError, write_if_changed, tmp_path / name, "text")
+    assert caught.code == "path-in-the-way"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder"]
 
 
@@ -228,9 +222,8 @@ def test_a_disk_without_room_is_reported_before_the_work(
 ) -> None:
     """How much is needed, how much is free, where, and the variable that chooses another place if there is one."""
     free(20_000_000, 5_500_000)
-    with pytest.raises(StorageError) as caught:
-        require_space(tmp_path / place, 110_000_000, "building")
-    error = caught.value
+    caught = refused(StorageError, require_space, tmp_path / place, 110_000_000, "building")
+    error = caught
     assert (error.code, error.exit_code, error.where) == ("disk-full", ExitCode.STORAGE, str(tmp_path / place))
     assert error.what == "building takes about 110 MB, and 5.5 MB are free"
     assert error.why.endswith(" has 5.5 MB free")
@@ -271,3 +264,102 @@ def test_of_several_places_the_fullest_is_named(monkeypatch: pytest.MonkeyPatch,
     sizes = {tmp_path: 10**9, tmp_path / "b": 4096}
     monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(total=10**9, free=sizes[path]))
     assert disk_full("full", tmp_path / "a", tmp_path / "b").where == str(tmp_path / "b")
+
+
+HOLDER = """
+import sys, tempfile, time
+from ortrim.base.files import own_temporary_folder
+with own_temporary_folder():
+    folder = tempfile.mkdtemp(prefix="ortrim-work-")
+    open(folder + "/large", "w").write("x")
+    print(folder, flush=True)
+    time.sleep(60)
+"""
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    return tmp_path / "tmp"
+
+
+def test_temporary_files_lie_together_and_go_together(place: Path) -> None:
+    with own_temporary_folder():
+        kept = Path(tempfile.mkdtemp(prefix="forgotten-"))
+        (kept / "file").touch()
+        (folder,) = place.iterdir()
+        assert kept.parent == folder
+        assert folder.stat().st_mode & 0o777 == 0o700
+        with own_temporary_folder():
+            assert kept.is_dir()
+    assert list(place.iterdir()) == []
+    assert Path(tempfile.gettempdir()) == place
+
+
+def test_what_a_killed_process_left_goes_with_the_next_run(place: Path) -> None:
+    holder = subprocess.Popen([sys.executable, "-c", HOLDER], stdout=subprocess.PIPE, text=True)
+    try:
+        assert holder.stdout is not None
+        work = Path(holder.stdout.readline().strip())
+        with own_temporary_folder():
+            assert (work / "large").is_file()
+        os.kill(holder.pid, signal.SIGKILL)
+        holder.wait()
+        assert (work / "large").is_file()
+        with own_temporary_folder():
+            assert not work.parent.exists()
+    finally:
+        holder.kill()
+        holder.communicate()
+    assert list(place.iterdir()) == []
+
+
+def test_only_own_folders_are_removed(place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not other names, not links, not files, not what belongs to another user."""
+    (place / "ortrim-of-somebody").mkdir()
+    (place / "ortrim.file").touch()
+    (tmp_path / "elsewhere").mkdir()
+    (place / "ortrim.link").symlink_to(tmp_path / "elsewhere")
+    before = sorted(place.iterdir())
+    with own_temporary_folder():
+        pass
+    assert sorted(place.iterdir()) == before
+    (place / "ortrim.theirs").mkdir()
+    monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+    with own_temporary_folder():
+        pass
+    assert (place / "ortrim.theirs").is_dir()
+
+
+def test_without_a_place_all_stays_as_it_is(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands that need no temporary file work on a read-only system."""
+
+    def fail(**_: object) -> str:
+        raise OSError(30, "Read-only file system")
+
+    monkeypatch.setattr(tempfile, "mkdtemp", fail)
+    with own_temporary_folder():
+        assert Path(tempfile.gettempdir()) == place
+
+
+def test_a_folder_that_another_run_took_for_a_leftover_is_made_anew(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between making and locking it, a run that begins at the same moment may remove it."""
+    really_open = os.open
+    taken: list[Path] = []
+
+    def taken_first(path: str | Path, flags: int, *rest: int) -> int:
+        if Path(path).name.startswith("ortrim."):
+            monkeypatch.setattr(os, "open", really_open)
+            taken.append(Path(path))
+            taken[0].rmdir()
+        return really_open(path, flags, *rest)
+
+    monkeypatch.setattr(os, "open", taken_first)
+    with own_temporary_folder():
+        own = Path(tempfile.gettempdir())
+        assert (own.parent, own.is_dir(), own in taken) == (place, True, False)
+    assert list(place.iterdir()) == []

@@ -10,7 +10,6 @@ from ortrim.base.processor_cores import MOST_CORES, cores_text, read_cores
     [("4-7", (4, 5, 6, 7)), ("0", (0,)), ("7,4-5,5", (4, 5, 7)), (" 0-1\n", (0, 1)), ("1023", (1023,))],
 )
 def test_lists_as_linux_writes_them(text: str, cores: tuple[int, ...]) -> None:
-    """Numbers and ranges, in any order."""
     assert read_cores(text) == cores
 
 
@@ -24,19 +23,16 @@ def test_what_is_no_list(text: str) -> None:
 
 @given(st.sets(st.integers(0, MOST_CORES - 1), min_size=1))
 def test_a_written_list_is_read_again(cores: set[int]) -> None:
-    """Whichever cores."""
     assert read_cores(cores_text(list(cores))) == tuple(sorted(cores))
 
 
 @given(st.text(alphabet="0123456789,- ", max_size=20))
 def test_no_text_is_more_than_no_list(text: str) -> None:
-    """What is read is sorted and within bounds."""
     found = read_cores(text)
     assert list(found) == sorted(set(found))
     assert all(0 <= core < MOST_CORES for core in found)
 
 
 def test_ranges_are_written_as_ranges() -> None:
-    """As a person would."""
     assert cores_text((7, 4, 5, 6, 0)) == "0,4-7"
     assert cores_text(()) == ""

@@ -1,14 +1,17 @@
+import json
 from pathlib import Path
 
 import pytest
 
-from ortrim.base.tools import Tool, install_command, require
+from ortrim.base.tools import EMULATIONS, QEMU_SYSTEM, Tool, install_command, machine_folder, require
+from ortrim.buildspec.targets import TARGETS, OperatingSystem
 from ortrim.errors import ExitCode, ToolError
+from ortrim.planning.doctor import DEVICE_TOOLS, machine_parts_found
+from refusing import refused
 
 
 @pytest.fixture
 def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Give an empty folder that is all of PATH."""
     folder = tmp_path / "bin"
     folder.mkdir()
     monkeypatch.setenv("PATH", str(folder))
@@ -16,7 +19,6 @@ def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def write_program(folder: Path, name: str, prints: str, exit_code: int = 0) -> None:
-    """Make a program that prints a text, as its real namesake did when it was recorded."""
     (folder / f"{name}.out").write_text(prints)
     program = folder / name
     program.write_text(f'#!/bin/sh\nwhile read -r line; do echo "$line"; done <"$0.out"\nexit {exit_code}\n')
@@ -35,7 +37,6 @@ RECORDED = {
 
 @pytest.mark.parametrize("name", RECORDED)
 def test_versions_are_read_from_what_tools_print(programs: Path, name: str) -> None:
-    """The first dotted number of the recorded `--version` is the version."""
     printed, version = RECORDED[name]
     write_program(programs, name, printed)
     installed = require(Tool(name=name, package="any"))
@@ -50,11 +51,10 @@ def test_a_version_is_compared_as_numbers(programs: Path, minimum: tuple[int, ..
     if good:
         assert require(tool).name == "gcc"
         return
-    with pytest.raises(ToolError) as caught:
-        require(tool)
-    assert (caught.value.code, caught.value.where) == ("tool-too-old", str(programs / "gcc"))
-    assert "12.2.0 is too old" in caught.value.what
-    assert caught.value.hint
+    caught = refused(ToolError, require, tool)
+    assert (caught.code, caught.where) == ("tool-too-old", str(programs / "gcc"))
+    assert "12.2.0 is too old" in caught.what
+    assert caught.hint
 
 
 def test_an_absent_tool_says_how_to_get_it(programs: Path) -> None:
@@ -111,7 +111,6 @@ def test_the_package_has_the_systems_own_name(programs: Path, manager: str, pack
 
 @pytest.mark.parametrize(("user", "begins"), [(0, "apt-get"), (1000, "sudo apt-get")])
 def test_only_root_needs_no_sudo(programs: Path, monkeypatch: pytest.MonkeyPatch, user: int, begins: str) -> None:
-    """The command can be pasted as it is."""
     write_program(programs, "apt-get", "")
     monkeypatch.setattr("os.geteuid", lambda: user)
     assert install_command("git").startswith(begins)
@@ -125,3 +124,55 @@ def test_a_tool_with_words_of_its_own(programs: Path) -> None:
     with pytest.raises(ToolError) as caught:
         require(Tool(name="ssh", package="openssh-client"))
     assert caught.value.code == "tool-broken"
+
+
+KERNEL_AND_LIBRARIES = json.dumps(
+    {
+        "packages": [
+            {"name": name, "version": version, "architecture": "arm64", "suite": "trixie", "sha256": "a" * 64}
+            for name, version in (("libc6", "2.41"), ("musl", "1"), ("linux-image-6.12-cloud-arm64", "6.12.107-1"))
+        ]
+    }
+)
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("ORTRIM_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def test_every_foreign_architecture_is_emulated() -> None:
+    linux = {target.architecture.value for target in TARGETS.values() if target.system is OperatingSystem.LINUX}
+    assert set(EMULATIONS) == linux - {"x64"}
+    for emulation in EMULATIONS.values():
+        assert len(emulation.library_folders) == len(emulation.loaders)
+        assert emulation.user_cpus
+    assert len({machine_folder(emulation.debian) for emulation in EMULATIONS.values()}) == len(EMULATIONS)
+
+
+def test_every_emulator_can_be_missing() -> None:
+    looked_for = {tool.name for tool, _ in DEVICE_TOOLS}
+    assert {QEMU_SYSTEM.name, *(emulation.user.name for emulation in EMULATIONS.values())} <= looked_for
+
+
+@pytest.mark.parametrize(
+    ("record", "found"),
+    [
+        (None, ""),
+        ("", ""),
+        ("[]", ""),
+        ('{"packages": 1}', ""),
+        ('{"packages": [1]}', ""),
+        ('{"packages": [{"name": "libc6"}]}', ""),
+        ("\udc80", ""),
+        ('{"packages": []}', ""),
+        (KERNEL_AND_LIBRARIES, "libc6 2.41, linux-image-6.12-cloud-arm64 6.12.107-1"),
+    ],
+)
+def test_what_was_fetched_is_reported(record: str | None, found: str) -> None:
+    """Kernel and C library are named with their versions; what cannot be read was not fetched."""
+    if record is not None:
+        machine_folder("arm64").mkdir(parents=True)
+        (machine_folder("arm64") / "packages.json").write_text(record, errors="surrogateescape")
+    assert machine_parts_found("arm64") == found

@@ -29,7 +29,6 @@ def test_a_target_is_a_slice(target: str, identifier: str, sdk: str) -> None:
 
 
 def test_every_apple_target_is_a_slice_of_its_own() -> None:
-    """None is left out, and no other target is one."""
     assert len({slice_of(target).identifier for target in OURS.values()}) == len(OURS) == 6
     assert {(part.platform, part.variant) for part in map(slice_of, OURS.values())} == set(SDKS)
     with pytest.raises(KeyError):
@@ -48,6 +47,5 @@ def test_architectures_of_one_platform_are_joined() -> None:
 
 
 def test_both_macs_make_a_universal_library() -> None:
-    """That is what `macos-universal2` stands for."""
     (mac,) = slices_of((TARGETS["macos-x86_64"], TARGETS["macos-arm64"]))
     assert mac.identifier == "macos-arm64_x86_64"

@@ -3,29 +3,23 @@
 import struct
 from pathlib import Path
 
+import lief
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apple_samples import archive, device_library, load_command, sample, with_build
-from ortrim.binaries.macho import (
-    MachBuild,
-    MachKind,
-    MachNeed,
-    MachSignature,
-    is_macho,
-    macho_of,
-    read_macho,
-    universal_file,
-)
+from apple_slices import TRIPLES, install_name, recorded
+from ortrim.binaries import macho
 from ortrim.errors import BinaryError, ExitCode
+from refusing import refused
 
 MAC = sample("macos-arm64.dylib")
 SIMULATOR = sample("simulator-x86_64.dylib")
 OBJECT = sample("ios-arm64.o")
 ELF = Path(__file__).with_name("data") / "tiny.so"
 SYMTAB, SEGMENT, SIGNATURE = 0x2, 0x19, 0x1D
-FAT = universal_file({"x86_64": SIMULATOR, "arm64": sample("simulator-arm64.dylib")})
+FAT = macho.universal_file({"x86_64": SIMULATOR, "arm64": sample("simulator-arm64.dylib")})
 ARCHIVE = archive({"onnxruntime_session.o": OBJECT, "debug.o": sample("debug.o")})
 
 
@@ -35,14 +29,13 @@ def reference_of(data: bytes) -> str:
     It has to name the file and the cause.
     """
     try:
-        macho_of(data, "library")
+        macho.macho_of(data, "library")
     except BinaryError as error:
         return error.code if error.where.startswith("library") and error.why else "vague"
     return ""
 
 
 def patched(data: bytes, place: int, form: str, *values: int) -> bytes:
-    """Return bytes with numbers written over some of them."""
     changed = bytearray(data)
     struct.pack_into(form, changed, place, *values)
     return bytes(changed)
@@ -58,22 +51,21 @@ def more_commands(data: bytes, command: bytes, count: int) -> bytes:
 def test_library_is_read_in_full(tmp_path: Path) -> None:
     """Every fact of a library that zig linked is what its link line asked for."""
     (tmp_path / "library").write_bytes(MAC)
-    (image,) = read_macho(tmp_path / "library").images
-    assert (image.architecture, image.kind, image.size_bytes) == ("arm64", MachKind.LIBRARY, len(MAC))
+    (image,) = macho.read_macho(tmp_path / "library").images
+    assert (image.architecture, image.kind, image.size_bytes) == ("arm64", macho.MachKind.LIBRARY, len(MAC))
     assert image.install_name == "@rpath/onnxruntime.framework/Versions/A/onnxruntime"
     assert (image.version, image.unmarked, image.objects) == ("1.0.0", 0, 1)
     assert [(each.platform, each.variant, each.minimum_os) for each in image.builds] == [("macos", "", "13.4")]
     assert {"OrtGetApiBase"} <= set(image.exported) <= {"OrtGetApiBase", "_mh_dylib_header", "__dso_handle"}
     assert "mach_absolute_time" in image.undefined
-    assert image.needed == (MachNeed(name="/usr/lib/libSystem.B.dylib", weak=False),)
-    assert (image.bitcode, image.debug, image.signature) == (False, False, MachSignature.AD_HOC)
+    assert image.needed == (macho.MachNeed(name="/usr/lib/libSystem.B.dylib", weak=False),)
+    assert (image.bitcode, image.debug, image.signature) == (False, False, macho.MachSignature.AD_HOC)
     assert len(image.uuid) == 32
     assert [segment.name for segment in image.segments] == ["__TEXT", "__DATA_CONST", "__DATA", "__LINKEDIT"]
 
 
 def test_several_architectures_are_read_each_by_itself() -> None:
-    """In the order of the file; the names of all, sorted."""
-    found = macho_of(FAT, "library")
+    found = macho.macho_of(FAT, "library")
     assert (found.architectures, found.size_bytes) == (("arm64", "x86_64"), len(FAT))
     assert [image.architecture for image in found.images] == ["x86_64", "arm64"]
     assert {build.variant for image in found.images for build in image.builds} == {"simulator"}
@@ -81,23 +73,21 @@ def test_several_architectures_are_read_each_by_itself() -> None:
 
 def test_static_library_is_read_as_one() -> None:
     """What its objects offer together, and how many there are; its index, and names longer than a header, are read."""
-    (image,) = macho_of(ARCHIVE, "library").images
-    assert (image.kind, image.architecture, image.objects) == (MachKind.ARCHIVE, "arm64", 2)
+    (image,) = macho.macho_of(ARCHIVE, "library").images
+    assert (image.kind, image.architecture, image.objects) == (macho.MachKind.ARCHIVE, "arm64", 2)
     assert (image.exported, image.undefined) == (("OrtGetApiBase",), ("mach_absolute_time",))
-    assert image.builds == (MachBuild(platform="ios", variant="", minimum_os="15.1", sdk=""),)
+    assert image.builds == (macho.MachBuild(platform="ios", variant="", minimum_os="15.1", sdk=""),)
     assert (image.debug, image.bitcode, image.size_bytes) == (True, False, len(ARCHIVE))
 
 
 def test_static_libraries_of_several_architectures_are_read() -> None:
-    """As upstream's own static frameworks are."""
-    fat = universal_file({"arm64": ARCHIVE})
-    assert macho_of(fat, "library").images[0].objects == 2
+    fat = macho.universal_file({"arm64": ARCHIVE})
+    assert macho.macho_of(fat, "library").images[0].objects == 2
 
 
 def test_hidden_symbols_of_an_object_are_not_offered() -> None:
-    """A private external symbol, as -fvisibility=hidden makes it, is for the final link alone."""
-    (image,) = macho_of(OBJECT, "library").images
-    assert image.kind is MachKind.OBJECT
+    (image,) = macho.macho_of(OBJECT, "library").images
+    assert image.kind is macho.MachKind.OBJECT
     assert image.exported == ("OrtGetApiBase",)
 
 
@@ -107,39 +97,34 @@ def test_hidden_symbols_of_an_object_are_not_offered() -> None:
 )
 def test_platforms_have_an_xcframeworks_words(number: int, platform: str, variant: str) -> None:
     """Those that have none keep Apple's number."""
-    (image,) = macho_of(with_build(MAC, platform=number), "library").images
+    (image,) = macho.macho_of(with_build(MAC, platform=number), "library").images
     assert (image.builds[0].platform, image.builds[0].variant) == (platform, variant)
 
 
 @pytest.mark.parametrize(
     ("data", "command", "platform", "variant"),
-    [
-        (MAC, 0x24, "macos", ""),
-        (MAC, 0x25, "ios", ""),
-        (SIMULATOR, 0x25, "ios", "simulator"),
-    ],
+    [(MAC, 0x24, "macos", ""), (MAC, 0x25, "ios", ""), (SIMULATOR, 0x25, "ios", "simulator")],
 )
 def test_the_older_load_commands_are_understood(data: bytes, command: int, platform: str, variant: str) -> None:
     """LC_VERSION_MIN_* do not tell a simulator from a device: of Intel's processors there is no device."""
     place = load_command(data, 0x32)
     changed = patched(data, place, "<IIII", command, 32, 0x000F0102, 0x00100000)
-    (image,) = macho_of(changed, "library").images
-    assert image.builds == (MachBuild(platform=platform, variant=variant, minimum_os="15.1.2", sdk="16.0"),)
+    (image,) = macho.macho_of(changed, "library").images
+    assert image.builds == (macho.MachBuild(platform=platform, variant=variant, minimum_os="15.1.2", sdk="16.0"),)
 
 
 def test_a_weak_need_is_told_from_one_that_has_to_be_there() -> None:
     """LC_LOAD_WEAK_DYLIB instead of LC_LOAD_DYLIB."""
     changed = patched(MAC, load_command(MAC, 0xC), "<I", 0x80000018)
-    assert macho_of(changed, "library").images[0].needed[0].weak
+    assert macho.macho_of(changed, "library").images[0].needed[0].weak
 
 
 def test_signature_of_a_certificate_is_told_from_a_linkers() -> None:
-    """The one that has a CMS part with content."""
     place = load_command(MAC, SIGNATURE)
     (start,) = struct.unpack_from("<I", MAC, place + 8)
     signed = patched(MAC, start + 12, ">I", 0x10000)  # its only part becomes the CMS one
-    assert macho_of(signed, "library").images[0].signature is MachSignature.CERTIFICATE
-    assert macho_of(SIMULATOR, "library").images[0].signature is MachSignature.NONE
+    assert macho.macho_of(signed, "library").images[0].signature is macho.MachSignature.CERTIFICATE
+    assert macho.macho_of(SIMULATOR, "library").images[0].signature is macho.MachSignature.NONE
 
 
 @pytest.mark.parametrize(
@@ -156,24 +141,20 @@ def test_signature_of_a_certificate_is_told_from_a_linkers() -> None:
     ],
 )
 def test_other_files_are_told_for_what_they_are(data: bytes, why: str) -> None:
-    """Not a Mach-O file, and what it is instead."""
     with pytest.raises(BinaryError, match="not") as caught:
-        macho_of(data, "library")
+        macho.macho_of(data, "library")
     assert (caught.value.code, caught.value.why) == ("not-mach-o", why)
     assert caught.value.exit_code is ExitCode.BINARY
 
 
 def test_a_static_library_of_several_processors_is_refused() -> None:
-    """Its index would find the symbols of either."""
     intel = patched(OBJECT, 4, "<II", 0x01000007, 3)
     assert reference_of(archive({"a.o": OBJECT, "b.o": intel})) == "objects-differ"
 
 
 def test_missing_file_is_reported(tmp_path: Path) -> None:
-    """By its path."""
-    with pytest.raises(BinaryError) as caught:
-        read_macho(tmp_path / "absent.dylib")
-    assert caught.value.code == "library-missing"
+    caught = refused(BinaryError, macho.read_macho, tmp_path / "absent.dylib")
+    assert caught.code == "library-missing"
 
 
 FORGED = {
@@ -200,7 +181,6 @@ FORGED = {
 
 @pytest.mark.parametrize("forged", FORGED)
 def test_forged_sizes_are_damage(forged: str) -> None:
-    """Whatever a file claims that it does not have."""
     assert reference_of(FORGED[forged]) == "corrupt-mach-o"
 
 
@@ -215,7 +195,6 @@ def test_forged_members_of_an_archive_are_damage(size: bytes) -> None:
 @given(data=st.sampled_from([MAC, FAT, ARCHIVE, OBJECT]), part=st.floats(min_value=0, max_value=0.999))
 @settings(deadline=20_000, max_examples=80)
 def test_what_is_cut_off_is_always_a_diagnostic(data: bytes, part: float) -> None:
-    """However much is missing at the end."""
     kept = data[: int(len(data) * part)]
     assert reference_of(kept) in {"corrupt-mach-o", "not-mach-o", "not-an-archive"}
 
@@ -246,13 +225,82 @@ def test_flipped_bytes_give_facts_or_a_diagnostic(
 @given(data=st.binary(max_size=200))
 @settings(deadline=20_000, max_examples=200)
 def test_any_bytes_behind_a_magic_number_are_read_or_refused(data: bytes) -> None:
-    """Behind each of the numbers that begin such a file."""
     for magic in (b"\xcf\xfa\xed\xfe", b"\xce\xfa\xed\xfe", b"\xca\xfe\xba\xbe\0\0\0\1", b"\xca\xfe\xba\xbf\0\0\0\2"):
-        assert is_macho(magic + bytes(4))
+        assert macho.is_macho(magic + bytes(4))
         assert reference_of(magic + data) in {"corrupt-mach-o", "not-mach-o"}
 
 
 def test_a_device_library_is_what_the_gates_take_it_for() -> None:
     """The sample whose platform the tests rewrite, as Apple's vtool does."""
-    (image,) = macho_of(device_library(), "library").images
+    (image,) = macho.macho_of(device_library(), "library").images
     assert [(each.platform, each.variant) for each in image.builds] == [("ios", "")]
+
+
+class Huge(bytes):
+    def __len__(self) -> int:
+        return macho.LARGEST
+
+
+def both() -> dict[str, bytes]:
+    return {"arm64": recorded("macos-arm64"), "x86_64": recorded("macos-x86_64")}
+
+
+def test_both_architectures_are_read_back_by_us_and_by_lief() -> None:
+    parts = both()
+    joined = macho.universal_file(parts)
+    assert macho.macho_of(joined, "joined").architectures == ("arm64", "x86_64")
+    assert dict(macho.fat_parts(joined)) == parts
+    places = [struct.unpack_from(">IIIII", joined, 8 + 20 * number) for number in range(2)]
+    assert [(place[2] % (1 << place[4]), place[4]) for place in places] == [(0, 12), (0, 14)]
+    read = lief.MachO.parse(joined)
+    assert read is not None
+    assert [binary.header.cpu_type.name for binary in read] == ["X86_64", "ARM64"]
+
+
+def test_the_order_in_which_parts_come_does_not_matter() -> None:
+    assert macho.universal_file(both()) == macho.universal_file(dict(reversed(both().items())))
+
+
+def test_one_architecture_stays_thin() -> None:
+    """Older tools do not take a file of several that has one."""
+    assert macho.universal_file({"arm64": b"thin"}) == b"thin"
+
+
+@given(st.binary(min_size=1, max_size=50_000), st.binary(min_size=1, max_size=50_000))
+def test_whatever_is_joined_comes_back(arm64: bytes, x86_64: bytes) -> None:
+    assert dict(macho.fat_parts(macho.universal_file({"arm64": arm64, "x86_64": x86_64}))) == {
+        "arm64": arm64,
+        "x86_64": x86_64,
+    }
+
+
+def test_an_architecture_of_the_past_is_refused() -> None:
+    with pytest.raises(KeyError):
+        macho.universal_file({"arm64": b"a", "ppc": b"b"})
+
+
+def test_what_does_not_fit_into_the_format_is_refused() -> None:
+    with pytest.raises(ValueError, match="beyond 4 GiB"):
+        macho.universal_file({"arm64": Huge(b"a"), "x86_64": b"b"})
+
+
+@pytest.mark.parametrize("target", TRIPLES)
+def test_a_library_is_told_as_those_of_other_systems(tmp_path: Path, target: str) -> None:
+    """Its name, its needs and exports; sizes by segment, that of names and signatures left out."""
+    (tmp_path / "a.dylib").write_bytes(recorded(target))
+    facts, size = macho.read_apple_library(tmp_path / "a.dylib")
+    assert facts.soname == install_name(target)
+    assert facts.machine in {"arm64", "x86_64"}
+    assert set(facts.needed) == {"/usr/lib/libSystem.B.dylib"}
+    assert "OrtGetApiBase" in facts.exported
+    assert facts.load_alignment == (16384 if facts.machine == "arm64" else 4096)
+    assert size.file_bytes == len(recorded(target))
+    assert size.loadable_bytes == sum(part.size_bytes for part in size.components) > 0
+    assert {part.component for part in size.components} <= {"__TEXT", "__DATA_CONST", "__DATA"}
+    assert 0 < size.compressed_bytes < size.file_bytes
+
+
+def test_what_is_no_library_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.dylib").write_bytes(b"text")
+    caught = refused(BinaryError, macho.read_apple_library, tmp_path / "a.dylib")
+    assert caught.code == "not-mach-o"

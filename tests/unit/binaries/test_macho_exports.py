@@ -1,5 +1,6 @@
 import contextlib
 import struct
+from collections.abc import Iterator
 from pathlib import Path
 
 import lief
@@ -10,8 +11,9 @@ from hypothesis import strategies as st
 from apple_slices import TRIPLES, recorded
 from ortrim.binaries.macho import MachSignature, macho_of
 from ortrim.binaries.macho_exports import WEAK as WEAK_CLASS
-from ortrim.binaries.macho_exports import WEAK_FLAGS, signed_anew, with_exports
-from ortrim.errors import BinaryError, ExitCode
+from ortrim.binaries.macho_exports import WEAK_FLAGS, exports_trie, signed_anew, with_exports
+from ortrim.errors import BinaryError
+from refusing import refused
 
 API = "_OrtGetApiBase"
 LIBRARY = recorded("macos-arm64")
@@ -21,7 +23,6 @@ weak one, directly and by a pointer."""
 
 
 def exported(library: bytes) -> tuple[str, ...]:
-    """Return the names that a library offers, without C's underscore."""
     (image,) = macho_of(library, "library").images
     return image.exported
 
@@ -100,18 +101,16 @@ def test_a_weak_symbol_of_another_library_is_refused() -> None:
     content = bytearray(WEAK.read_bytes())
     place, size = struct.unpack_from("<II", content, command(bytes(content), 0x80000022) + 8)
     content[place : place + size] = bytes(size)  # what says which pointers move along with the library
-    with pytest.raises(BinaryError) as caught:
-        with_exports(bytes(content), {API}, "weak.dylib")
-    assert caught.value.code == "corrupt-mach-o"
-    assert "another library's" in caught.value.why
+    caught = refused(BinaryError, with_exports, bytes(content), {API}, "weak.dylib")
+    assert caught.code == "corrupt-mach-o"
+    assert "another library's" in caught.why
 
 
 def test_a_name_that_is_not_there_is_refused() -> None:
     """A list that does not fit the library is not half followed."""
-    with pytest.raises(BinaryError) as caught:
-        with_exports(LIBRARY, {API, "_OrtMissing"}, "libonnxruntime.dylib")
-    assert (caught.value.code, caught.value.exit_code) == ("symbol-missing", ExitCode.BINARY)
-    assert "_OrtMissing" in caught.value.what
+    caught = refused(BinaryError, with_exports, LIBRARY, {API, "_OrtMissing"}, "libonnxruntime.dylib")
+    assert caught.code == "symbol-missing"
+    assert "_OrtMissing" in caught.what
 
 
 @pytest.mark.parametrize(
@@ -125,9 +124,8 @@ def test_a_name_that_is_not_there_is_refused() -> None:
 )
 def test_what_is_no_library_is_refused(content: bytes, reference: str) -> None:
     """An empty file, another system's, an object, and one that is cut off."""
-    with pytest.raises(BinaryError) as caught:
-        with_exports(content, {API}, "libonnxruntime.dylib")
-    assert (caught.value.code, caught.value.where) == (reference, "libonnxruntime.dylib")
+    caught = refused(BinaryError, with_exports, content, {API}, "libonnxruntime.dylib")
+    assert (caught.code, caught.where) == (reference, "libonnxruntime.dylib")
 
 
 @settings(deadline=None, max_examples=60)
@@ -153,7 +151,6 @@ def weak_bindings(library: bytes) -> int:
 
 
 def symbols(library: bytes) -> list[tuple[str, int]]:
-    """Return the names and values of a library's table of symbols, in its order."""
     place, count, names, _ = struct.unpack_from("<4I", library, command(library, 0x2) + 8)
     found = []
     for number in range(count):
@@ -163,20 +160,113 @@ def symbols(library: bytes) -> list[tuple[str, int]]:
 
 
 def calls(library: bytes) -> list[int]:
-    """Return the numbers in the table by which stubs and pointers find their symbols."""
     place, count = indirect(library)
     return [struct.unpack_from("<I", library, place + 4 * number)[0] for number in range(count)]
 
 
 def indirect(library: bytes) -> tuple[int, int]:
-    """Return where the indirect table lies, and how many entries it has."""
     place, count = struct.unpack_from("<2I", library, command(library, 0xB) + 56)
     return place, count
 
 
 def command(library: bytes, kind: int) -> int:
-    """Return where a load command lies."""
     start = 32
     while struct.unpack_from("<I", library, start)[0] != kind:
         start += struct.unpack_from("<I", library, start + 4)[0]
     return start
+
+
+NAMES = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, max_size=200)
+
+
+def read(trie: bytes, place: int = 0, prefix: bytes = b"") -> Iterator[tuple[str, int]]:
+    size, place = uleb128(trie, place)
+    if size:
+        flags, after = uleb128(trie, place)
+        address, end = uleb128(trie, after)
+        assert (flags, end) == (0, place + size)
+        yield prefix.decode(), address
+    place += size
+    count, place = trie[place], place + 1
+    for _ in range(count):
+        end = trie.index(0, place)
+        child, after = uleb128(trie, end + 1)
+        yield from read(trie, child, prefix + trie[place:end])
+        place = after
+
+
+def uleb128(content: bytes, place: int) -> tuple[int, int]:
+    number = shift = 0
+    while True:
+        number |= (content[place] & 0x7F) << shift
+        shift, place = shift + 7, place + 1
+        if not content[place - 1] & 0x80:
+            return number, place
+
+
+@given(addresses=st.dictionaries(NAMES, st.integers(min_value=0, max_value=2**40), max_size=40))
+def test_what_is_written_is_read_back(addresses: dict[str, int]) -> None:
+    """Names that begin alike, that are the beginning of others, and that lie far into the trie are all found."""
+    assert dict(read(exports_trie(addresses))) == addresses
+
+
+def test_a_trie_of_nothing_is_one_empty_node() -> None:
+    assert exports_trie({}) == b"\0\0"
+
+
+def test_another_reader_finds_the_same() -> None:
+    """LIEF reads the address of what is exported out of a library with such a trie."""
+    parsed = lief.MachO.parse(with_exports(recorded("macos-arm64"), {"_OrtGetApiBase"}))
+    assert parsed is not None
+    binary = parsed.at(0)
+    assert binary is not None
+    (symbol,) = (symbol for symbol in binary.symbols if symbol.has_export_info)
+    assert symbol.export_info is not None
+    assert (symbol.name, symbol.export_info.address) == ("_OrtGetApiBase", symbol.value)
+
+
+PAGE_BYTES = 0x4000
+
+
+@pytest.mark.parametrize("place", [100, PAGE_BYTES + 5, 2 * PAGE_BYTES + 1])
+def test_a_changed_page_is_signed_anew(place: int) -> None:
+    changed = bytearray(LIBRARY)
+    changed[place] ^= 0xFF
+    signed = signed_anew(bytes(changed))
+    assert signed != changed
+    assert signed_anew(signed) == signed
+    assert len(signed) == len(LIBRARY)
+
+
+def test_a_true_signature_stays() -> None:
+    assert signed_anew(LIBRARY) == LIBRARY
+
+
+def test_a_file_without_signature_stays_without() -> None:
+    """Intel's processors ask for none, and zig gives them none."""
+    plain = recorded("macos-x86_64")
+    assert signed_anew(plain) == plain
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [(0, 0), (20, 0), (20 + 37, 1), (20 + 32, 0xFFFFFFFF), (20 + 16, 0xFFFFFFF)]
+)
+def test_a_damaged_signature_is_refused(field: int, value: int) -> None:
+    """A magic number of nothing, another kind of digest, more bytes than there are, digests beyond the end."""
+    damaged = bytearray(LIBRARY)
+    start = LIBRARY.index(b"\xfa\xde\x0c\xc0")
+    form = ">B" if field == 20 + 37 else ">I"
+    struct.pack_into(form, damaged, start + field, value)
+    with pytest.raises((ValueError, struct.error)):
+        signed_anew(bytes(damaged))
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.integers(min_value=0, max_value=400), st.integers(min_value=0, max_value=255))
+def test_damage_is_refused_or_signed(place: int, value: int) -> None:
+    """Nothing in a signature makes it write outside of its place."""
+    damaged = bytearray(LIBRARY)
+    start = LIBRARY.index(b"\xfa\xde\x0c\xc0")
+    damaged[min(start + place, len(damaged) - 1)] = value
+    with contextlib.suppress(ValueError, struct.error):
+        assert len(signed_anew(bytes(damaged))) == len(LIBRARY)

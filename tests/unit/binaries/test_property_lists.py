@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from ortrim.binaries.xcframework import LARGEST, MOST_DEPTH, MOST_VALUES, read_plist
 from ortrim.errors import BinaryError, ExitCode
+from refusing import refused
 
 WHERE = "x/Info.plist"
 
@@ -23,10 +24,8 @@ def unfolding(doublings: int) -> Any:
 
 
 def require_damaged(data: bytes, why: str) -> None:
-    """Require that a property list is refused for one reason."""
-    with pytest.raises(BinaryError) as caught:
-        read_plist(data, WHERE)
-    error = caught.value
+    caught = refused(BinaryError, read_plist, data, WHERE)
+    error = caught
     assert (error.code, error.where, error.exit_code) == ("plist-damaged", WHERE, ExitCode.BINARY)
     assert why in error.why
     assert error.hint
@@ -34,7 +33,6 @@ def require_damaged(data: bytes, why: str) -> None:
 
 @pytest.mark.parametrize("form", [plistlib.FMT_XML, plistlib.FMT_BINARY])
 def test_both_forms_are_read(form: plistlib.PlistFormat) -> None:
-    """What `plutil` writes, of either kind."""
     content = {"CFBundleName": "onnxruntime", "AvailableLibraries": [{"SupportedArchitectures": ["arm64"]}]}
     assert read_plist(plistlib.dumps(content, fmt=form), WHERE) == content
 
@@ -47,7 +45,6 @@ def test_what_unfolds_to_very_much_is_refused() -> None:
 
 
 def test_what_is_nested_too_deeply_is_refused() -> None:
-    """Python could read it, and not write what it has read."""
     inside = b"<array>" * 5_000 + b"</array>" * 5_000
     data = plistlib.dumps({"MinimumOSVersion": ["here"]}).replace(b"<string>here</string>", inside)
     require_damaged(data, f"more than {MOST_DEPTH} levels")

@@ -10,12 +10,10 @@ from workshop import Workshop
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Give the test a cache of its own."""
     return private_cache(tmp_path, monkeypatch)
 
 
 @pytest.fixture
 def workshop(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workshop:
-    """Make the folders, with a cache and pins of the test's own."""
     monkeypatch.setenv("ORTRIM_PINS", str(tmp_path / "pins"))
     return Workshop(tmp_path)

@@ -5,8 +5,18 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from ortrim.compiling.compiler_cache import compiler_cache
+from ortrim.compiling.compiler_cache import (
+    BACKENDS,
+    backend_variables,
+    ccache_settings,
+    chosen_backend,
+    compiler_cache,
+    redis_url,
+    without_secrets,
+)
 from ortrim.compiling.plan import CompilerCacheUse
 
 RECORD = 'echo "$(basename "$0") $*" >>"$(dirname "$0")/calls"'
@@ -27,38 +37,31 @@ class Programs:
         self.sccache("")
 
     def write(self, name: str, script: str) -> None:
-        """Make a program that records its calls."""
         (self.folder / name).write_text(f"#!/bin/sh\n{RECORD}\n{script}\n")
         (self.folder / name).chmod(0o755)
 
     def ccache(self, script: str, counters: object = COUNTERS) -> None:
-        """Make a ccache that counts as told; its configuration is kept beside it."""
         keep = 'cp "$CCACHE_CONFIGPATH" "$(dirname "$0")/configuration"'
         count = f"if [ $1 = --print-log-stats ]; then echo '{json.dumps(counters)}'; exit; fi"
         self.write("ccache", f"{keep}\n{script}\n{count}")
 
     def sccache(self, script: str) -> None:
-        """Make an sccache; the environment that its server got is kept beside it."""
         keep = 'if [ $1 = --start-server ]; then env >"$(dirname "$0")/server"; fi'
         count = f"if [ $1 = --show-stats ]; then echo '{json.dumps(SERVER_STATS)}'; fi"
         self.write("sccache", f"{keep}\n{script}\n{count}")
 
     def calls(self) -> list[str]:
-        """Return what was called, without what is asked of a ccache beside the trial."""
         lines = (self.folder / "calls").read_text().splitlines()
         return [line.split()[0] + " " + line.split()[1] for line in lines if "log-stats" not in line]
 
     def configuration(self) -> dict[str, str]:
-        """Return the configuration that ccache saw."""
         lines = (self.folder / "configuration").read_text().splitlines()
         return dict(line.split(" = ", 1) for line in lines)
 
     def server_environment(self) -> str:
-        """Return the environment that sccache's server got."""
         return (self.folder / "server").read_text()
 
     def used(self) -> tuple[str, CompilerCacheUse | None] | None:
-        """Open a cache; return where it is and how far it helped, None for no cache."""
         bases = (Path("/build"), Path("/sources"))
         with compiler_cache(self.folder, self.cache, bases, self.notes.append) as cache:
             if cache is None:
@@ -78,7 +81,6 @@ def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Programs:
 
 
 def left_behind(programs: Programs) -> list[Path]:
-    """Return the temporary files that are still there."""
     return list((programs.folder.parent / "temporary").iterdir())
 
 
@@ -126,7 +128,6 @@ def test_a_line_break_cannot_become_another_setting(programs: Programs) -> None:
 
 @pytest.mark.parametrize("fault", ["absent", "not executable", "failing", "folder in the way"])
 def test_a_build_without_a_cache_is_slow_not_wrong(programs: Programs, fault: str) -> None:
-    """Whatever is wrong with ccache, the caller goes on without one and is reported in one line."""
     program = programs.folder / "ccache"
     if fault == "absent":
         program.unlink()
@@ -198,7 +199,6 @@ def test_sccache_serves_what_ccache_does_not_know(programs: Programs, monkeypatc
 
 
 def test_an_error_of_the_build_stops_the_server(programs: Programs, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No server outlives its build, and the error is passed on."""
     monkeypatch.setenv("SCCACHE_GHA_ENABLED", "on")
     with pytest.raises(KeyboardInterrupt), compiler_cache(programs.folder, programs.cache, (), programs.notes.append):
         raise KeyboardInterrupt
@@ -227,3 +227,112 @@ def test_a_server_that_cannot_count_does_not_spoil_the_build(
     monkeypatch.setenv("SCCACHE_BUCKET", "objects")
     programs.sccache(f"if [ $1 = --show-stats ]; then {answer}; exit; fi")
     assert programs.used() == ("sccache at S3", None)
+
+
+UNRELATED = {"PATH": "/bin", "PYTHONPATH": "x", "SCCACHE_DIR": "/other", "SCCACHE_CONF": "/c", "CCACHE_DIR": "/d"}
+
+
+@pytest.mark.parametrize("backend", BACKENDS, ids=lambda backend: backend.name)
+def test_each_backend_is_chosen_by_its_variable(backend: object) -> None:
+    """Every row of the table is reached, and the variable that chooses it is among those handed over."""
+    assert backend in BACKENDS
+    row = BACKENDS[BACKENDS.index(backend)]
+    environment = {**UNRELATED, row.chosen_by: "something"}
+    assert chosen_backend(environment) == row
+    assert backend_variables(environment) == {row.chosen_by: "something"}
+
+
+@pytest.mark.parametrize("value", ["", "0", "off", "OFF", "false", "False", "no"])
+def test_a_backend_that_is_off_is_not_chosen(value: str) -> None:
+    assert chosen_backend({"SCCACHE_GHA_ENABLED": value}) is None
+
+
+def test_nothing_else_of_the_environment_is_handed_over() -> None:
+    """Folders and configuration files of another use of the same programs stay out; ways to the network go along."""
+    wanted = {
+        "AWS_SECRET_ACCESS_KEY": "k",
+        "AWS_PROFILE": "p",
+        "HOME": "/h",
+        "https_proxy": "http://p",
+        "NO_PROXY": "a",
+    }
+    assert chosen_backend(UNRELATED) is None
+    assert ccache_settings(UNRELATED) == {}
+    assert backend_variables({**UNRELATED, **wanted}) == wanted
+
+
+def test_ccache_is_asked_in_its_own_words() -> None:
+    """Where to share, whether only there, whether to hand on what was found here, and how much to keep."""
+    environment = {
+        "CCACHE_REMOTE_STORAGE": "http://store/ @layout=bazel",
+        "CCACHE_REMOTE_ONLY": "true",
+        "CCACHE_RESHARE": "true",
+        "CCACHE_MAXSIZE": "20G",
+        "CCACHE_DEPEND": "",
+    }
+    assert ccache_settings(environment) == {
+        "remote_storage": "http://store/ @layout=bazel @operation-timeout=2000",
+        "remote_only": "true",
+        "reshare": "true",
+        "max_size": "20G",
+    }
+
+
+def test_an_empty_setting_is_none() -> None:
+    """A workflow sets a variable to nothing where a secret is not to be had."""
+    assert ccache_settings({"CCACHE_REMOTE_STORAGE": "", "SCCACHE_REDIS_ENDPOINT": ""}) == {}
+
+
+@pytest.mark.parametrize(
+    ("environment", "url"),
+    [
+        ({"ENDPOINT": "redis://host"}, "redis://host"),
+        ({"ENDPOINT": "redis://host:1", "PASSWORD": "p@/:w"}, "redis://p%40%2F%3Aw@host:1"),
+        ({"ENDPOINT": "redis://host:1", "USERNAME": "u", "PASSWORD": "p", "DB": "3"}, "redis://u:p@host:1/3"),
+        ({"ENDPOINT": "redis://x:y@host/2", "PASSWORD": "p", "DB": "3"}, "redis://x:y@host/2"),
+        ({"ENDPOINT": "redis://:y@host"}, "redis://y@host"),
+        ({"ENDPOINT": "redis://[bad"}, "redis://[bad"),
+        ({"ENDPOINT": "nonsense"}, "nonsense"),
+    ],
+)
+def test_sccaches_redis_becomes_ccaches(environment: dict[str, str], url: str) -> None:
+    """Account and database move into the address; what is no address comes back as it is, for ccache to refuse."""
+    variables = {f"SCCACHE_REDIS_{name}": value for name, value in environment.items()}
+    assert redis_url(variables) == url
+    assert ccache_settings(variables)["remote_storage"].split()[0] == url
+
+
+def test_the_older_name_of_redis_is_known_and_ccaches_own_goes_before() -> None:
+    """`SCCACHE_REDIS` is deprecated and still in many set-ups."""
+    environment = {"SCCACHE_REDIS": "redis://old"}
+    assert ccache_settings(environment)["remote_storage"].split()[0] == "redis://old"
+    environment["CCACHE_REMOTE_STORAGE"] = "redis://new"
+    assert ccache_settings(environment)["remote_storage"].split()[0] == "redis://new"
+
+
+@pytest.mark.parametrize(
+    ("stores", "patience"),
+    [
+        ("redis://host", " @operation-timeout=2000"),
+        ("http://host @layout=bazel", " @operation-timeout=2000"),
+        ("redis://host @operation-timeout=9", ""),
+        ("file:/shared", ""),
+    ],
+)
+def test_a_store_that_hangs_is_waited_for_only_shortly(stores: str, patience: str) -> None:
+    """Unless the user says how long, and where there is nothing to wait for."""
+    assert ccache_settings({"CCACHE_REMOTE_STORAGE": stores}) == {"remote_storage": stores + patience}
+
+
+@given(st.lists(st.text(alphabet=st.characters(codec="ascii", categories=("L", "N")), min_size=5, max_size=30)))
+def test_no_secret_is_reported(secrets: list[str]) -> None:
+    """Neither a whole value nor the password inside an address remains."""
+    told = without_secrets(
+        f"failed: {' '.join(secrets)} at port 6379", [f"redis://u:{secret}@host" for secret in secrets]
+    )
+    assert not [secret for secret in secrets if secret in told.replace("failed", "").replace("6379", "")]
+
+
+def test_what_is_no_secret_stays() -> None:
+    """Words such as `on` are values too, and taking them out would spoil the sentence."""
+    assert without_secrets("region is missing on s3", ["on", "s3", ""]) == "region is missing on s3"

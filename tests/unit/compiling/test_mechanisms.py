@@ -9,26 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import refusing
 from fake_kernels import TYPED, make_kernels
+from ortrim.compiling import mechanisms
 from ortrim.compiling.dead_kernels import AVX512_KERNELS, BRANCH, SPARSE
 from ortrim.compiling.execution import JobPaths
-from ortrim.compiling.mechanisms import (
-    COMMON,
-    ERRORS,
-    HOT_OPERATORS,
-    HOT_SOURCES,
-    LARGEST_BYTE,
-    MACROS,
-    MESSAGES,
-    REFUSE_SPARSE,
-    SOFTMAX,
-    TABLE,
-    TYPES,
-    WEIGHTS,
-    Mechanisms,
-    avx512_assignments,
-    find_mechanisms,
-)
 from ortrim.compiling.plan import BuildJob
 from ortrim.errors import BuildError
 from sample_plans import sample_plan
@@ -72,20 +57,26 @@ TEXTS: Final = {
     "kernels.S": "FloatAvx512F NchwAvx512F PoolAvx512F U8S8Avx2 U8U8Avx2 U8S8Kernel.macro U8S8 U8U8Avx2Vnni",
 }
 WHOLE: Final = {
-    f"{CORE}/core/graph/graph.cc": WEIGHTS,
+    f"{CORE}/core/graph/graph.cc": mechanisms.WEIGHTS,
     f"{CORE}/core/providers/cpu/nn/lstm.cc": "ONNX_CPU_OPERATOR_KERNEL(LSTM, 7, float, LSTM);\n",
-    SOFTMAX: "std::max_element(first, last)",
-    **{f"{COMMON}/{name}": "".join(f"#define {macro} \\\n" for macro in macros) for name, macros in MACROS.items()},
-    f"{COMMON}/make_string.h": "inline std::string MakeString(const Args&... args) {\n",
-    f"{COMMON}/status.h": "class [[nodiscard]] Status {\n",
-    **{f"{CORE}/{name}{'' if name.endswith('.cc') else '.cc'}": "" for name in HOT_SOURCES if not name.endswith("/")},
+    mechanisms.SOFTMAX: "std::max_element(first, last)",
+    **{
+        f"{mechanisms.COMMON}/{name}": "".join(f"#define {macro} \\\n" for macro in macros)
+        for name, macros in mechanisms.MACROS.items()
+    },
+    f"{mechanisms.COMMON}/make_string.h": "inline std::string MakeString(const Args&... args) {\n",
+    f"{mechanisms.COMMON}/status.h": "class [[nodiscard]] Status {\n",
+    **{
+        f"{CORE}/{name}{'' if name.endswith('.cc') else '.cc'}": ""
+        for name in mechanisms.HOT_SOURCES
+        if not name.endswith("/")
+    },
     **{f"protobuf/src/google/protobuf/{name}.cc": "" for name in ("parse_context", "message_lite", "io/coded_stream")},
 }
 """What a tree has beside kernels with type control."""
 
 
 def job_of(*, cpu: str = "", nchwc: bool = False) -> BuildJob:
-    """Return a job in which every mechanism takes part."""
     job = sample_plan().targets[0].job
     options = replace(job.build_options, dead_kernel_elimination=True, avx512_kernels=True, hot="-O2", cold="-Oz")
     return replace(
@@ -100,7 +91,6 @@ def job_of(*, cpu: str = "", nchwc: bool = False) -> BuildJob:
 
 @pytest.fixture
 def tree(tmp_path: Path) -> JobPaths:
-    """Lay out a tree that has everything."""
     paths = make_kernels(tmp_path)
     for name, text in WHOLE.items():
         file = paths.sources / name
@@ -110,30 +100,28 @@ def tree(tmp_path: Path) -> JobPaths:
 
 
 def left_out(tree: JobPaths, texts: dict[str, str] = TEXTS, cpu: str = "x86-64-v3") -> tuple[str, ...]:
-    """Return what is left out, for each of which there is a line that names it."""
-    found = find_mechanisms(tree, job_of(cpu=cpu), texts)
+    found = mechanisms.find_mechanisms(tree, job_of(cpu=cpu), texts)
     assert all(any(name in line for line in found.remarks) for name in found.left_out)
     return found.left_out
 
 
 def test_a_tree_that_has_everything_loses_nothing(tree: JobPaths) -> None:
-    """And nothing is said of it."""
-    found = find_mechanisms(tree, job_of(nchwc=True), TEXTS)
-    assert found == Mechanisms(assignments=found.assignments)
+    found = mechanisms.find_mechanisms(tree, job_of(nchwc=True), TEXTS)
+    assert found == mechanisms.Mechanisms(assignments=found.assignments)
     assert found.remarks == ()
 
 
 @pytest.mark.parametrize(
     ("files", "name"),
     [
-        ([f"{CORE}/core/graph/graph.cc"], REFUSE_SPARSE),
-        ([f"{CORE}/core/providers/cpu/nn/lstm.cc"], HOT_OPERATORS),
-        ([SOFTMAX], LARGEST_BYTE),
-        (["protobuf/src/google/protobuf/io/coded_stream.cc"], MESSAGES),
-        (["protobuf/src/google/protobuf/message_lite.cc"], MESSAGES),
-        (list(TYPED), TYPES),
-        ([f"{COMMON}/common.h"], ERRORS),
-        ([f"{COMMON}/logging/macros.h"], ERRORS),
+        ([f"{CORE}/core/graph/graph.cc"], mechanisms.REFUSE_SPARSE),
+        ([f"{CORE}/core/providers/cpu/nn/lstm.cc"], mechanisms.HOT_OPERATORS),
+        ([mechanisms.SOFTMAX], mechanisms.LARGEST_BYTE),
+        (["protobuf/src/google/protobuf/io/coded_stream.cc"], mechanisms.MESSAGES),
+        (["protobuf/src/google/protobuf/message_lite.cc"], mechanisms.MESSAGES),
+        (list(TYPED), mechanisms.TYPES),
+        ([f"{mechanisms.COMMON}/common.h"], mechanisms.ERRORS),
+        ([f"{mechanisms.COMMON}/logging/macros.h"], mechanisms.ERRORS),
         ([f"{CORE}/core/framework/bfc_arena.cc"], "core/framework/bfc_arena"),
     ],
 )
@@ -141,32 +129,30 @@ def test_what_does_not_fit_a_tree_is_left_out_of_it(tree: JobPaths, files: list[
     """Alone, whether a file is gone or has other words in it."""
     for file in files:
         (tree.sources / file).write_text("void other();\n")
-    if name not in {LARGEST_BYTE, MESSAGES, "core/framework/bfc_arena"}:
+    if name not in {mechanisms.LARGEST_BYTE, mechanisms.MESSAGES, "core/framework/bfc_arena"}:
         assert left_out(tree) == (name,)
     for file in files:
         (tree.sources / file).unlink()
     assert left_out(tree) == (name,)
 
 
-@pytest.mark.parametrize("macro", [f"{name} {macro}" for name, macros in MACROS.items() for macro in macros])
+@pytest.mark.parametrize("macro", [f"{name} {macro}" for name, macros in mechanisms.MACROS.items() for macro in macros])
 def test_a_macro_of_another_form_leaves_errors_to_upstream(tree: JobPaths, macro: str) -> None:
-    """With one more parameter, say, or gone."""
     name, _, form = macro.partition(" ")
-    header = tree.sources / COMMON / name
+    header = tree.sources / mechanisms.COMMON / name
     header.write_text(header.read_text().replace(f"#define {form}", f"#define {form.replace(')', ', more)')}"))
-    assert left_out(tree) == (ERRORS,)
+    assert left_out(tree) == (mechanisms.ERRORS,)
 
 
 def test_a_function_that_makes_texts_and_that_ours_lack_leaves_errors_to_upstream(tree: JobPaths) -> None:
-    """Our header takes the place of upstream's, and something would be missing."""
-    header = tree.sources / COMMON / "make_string.h"
+    header = tree.sources / mechanisms.COMMON / "make_string.h"
     header.write_text(header.read_text() + "inline std::string MakeStringLite(std::string_view text);\n")
-    assert left_out(tree) == (ERRORS,)
+    assert left_out(tree) == (mechanisms.ERRORS,)
 
 
 def test_kernels_are_left_in_where_their_table_is_not_found(tree: JobPaths) -> None:
     """Those for lesser processors, too, where upstream chooses in another way."""
-    assert left_out(tree, TEXTS | {"mlasi.h": "class MlasPlatform;"}) == (TABLE,)
+    assert left_out(tree, TEXTS | {"mlasi.h": "class MlasPlatform;"}) == (mechanisms.TABLE,)
     assert left_out(tree, TEXTS | {"platform.cpp": CONSTRUCTOR.replace(BRANCH, "")}) == (BRANCH,)
     assert left_out(tree, TEXTS | {"platform.cpp": CONSTRUCTOR.replace(BRANCH, "")}, cpu="") == ()
 
@@ -179,24 +165,22 @@ def test_half_of_the_avx512_kernels_are_none(tree: JobPaths, gone: str) -> None:
 
 
 def test_models_that_need_avx512_kernels_are_not_built_without(tree: JobPaths) -> None:
-    """They would not run; that is said before anything is compiled."""
     texts = TEXTS | {"platform.cpp": CONSTRUCTOR.replace("NchwcBlockSize = 16", "Blocks()")}
-    assert find_mechanisms(tree, job_of(), texts).left_out == ()
+    assert mechanisms.find_mechanisms(tree, job_of(), texts).left_out == ()
     texts = TEXTS | {"platform.cpp": CONSTRUCTOR.replace("((xcr0 & 0xE0) == 0xE0)", "Saved()")}
     with pytest.raises(BuildError, match="NCHWc") as refused:
-        find_mechanisms(tree, job_of(nchwc=True), texts)
+        mechanisms.find_mechanisms(tree, job_of(nchwc=True), texts)
     assert refused.value.code == "nchwc-kernels-missing"
 
 
 def assigned(text: str) -> dict[str, dict[str, str]]:
-    """Return the entries that each function fills."""
     functions = re.findall(r"static void (\w+)\(MLAS_PLATFORM& table\) \{\n(.*?)^\}", text, re.DOTALL | re.MULTILINE)
     return {name: dict(re.findall(r"table\.(\S+) = (\S+);", body)) for name, body in functions}
 
 
 def test_entries_are_filled_as_upstream_fills_them() -> None:
     """Those that are quicker, by branch, and those of the layout apart from them."""
-    quicker, nchwc = map(assigned, avx512_assignments(TEXTS))
+    quicker, nchwc = map(assigned, mechanisms.avx512_assignments(TEXTS))
     assert quicker == {
         "UseAvx512F": {"GemmFloatKernel": "FloatAvx512F"},
         "UseAvx512Core": {"GemmU8S8Kernel": "U8S8Avx512Core", "GemmU8U8Dispatch": "&U8U8Avx2"},
@@ -210,15 +194,116 @@ def test_entries_are_filled_as_upstream_fills_them() -> None:
 def test_unsigned_weights_never_meet_a_kernel_that_saturates() -> None:
     """With AVX-VNNI and AVX-512 without VNNI upstream's table for signed weights would have such a kernel."""
     text = CONSTRUCTOR.replace("U8S8Avx512Core;", "U8S8Avx512Core; this->GemmU8U8Dispatch = &U8S8Avx2;")
-    quicker = assigned(avx512_assignments(TEXTS | {"platform.cpp": text})[0])
+    quicker = assigned(mechanisms.avx512_assignments(TEXTS | {"platform.cpp": text})[0])
     assert quicker["UseAvx512Core"]["GemmU8U8Dispatch"] == "&U8U8Avx2"
     own = CONSTRUCTOR.replace("this->GemmU8U8Dispatch = &U8U8Avx2;", "")
-    quicker = assigned(avx512_assignments(TEXTS | {"platform.cpp": own.replace("&U8U8Avx2Vnni", "&Other")})[0])
+    quicker = assigned(
+        mechanisms.avx512_assignments(TEXTS | {"platform.cpp": own.replace("&U8U8Avx2Vnni", "&Other")})[0]
+    )
     assert "GemmU8U8Dispatch" not in quicker.get("UseAvx512Core", {})
 
 
 @given(st.text(alphabet="this->GemmU8=Sse;{}[]&(\n if#/*", max_size=80))
 def test_any_constructor_is_read(text: str) -> None:
-    """No brace has to be closed."""
-    assert avx512_assignments({"platform.cpp": text}) == ("", "")
-    assert len(avx512_assignments(TEXTS | {"platform.cpp": text + CONSTRUCTOR + text})) == 2
+    assert mechanisms.avx512_assignments({"platform.cpp": text}) == ("", "")
+    assert len(mechanisms.avx512_assignments(TEXTS | {"platform.cpp": text + CONSTRUCTOR + text})) == 2
+
+
+SOURCE = """
+// static constexpr OrtApi ort_api_0 = { &OrtApis::CreateStatus, };
+static constexpr OrtApiBase ort_api_base = {
+    &OrtApis::GetApi};
+
+static constexpr OrtApi ort_api_1_to_21 = {
+    // NOTE: the order &OrtApis::MustNotChange, ever
+    &OrtApis::CreateStatus,
+    &OrtApis::GetErrorCode,
+    &OrtApis::GetErrorMessage,
+    &OrtApis::Run,
+    &OrtApis::CreateIoBinding, /* &OrtApis::Old, */
+#if !defined(ORT_MINIMAL_BUILD)
+    &OrtApis::EnableProfiling,
+#endif
+    &OrtApis::SessionOptionsAppendExecutionProvider,
+    &OrtApis::ReleaseStatus,
+    // End of Version 1
+};
+static_assert(offsetof(OrtApi, Run) / sizeof(void*) == 3);
+"""
+
+
+def refused(text: str) -> list[str]:
+    return [line.split("(")[1].rstrip(")") for line in text.splitlines() if line.startswith("ORTRIM_REFUSED")]
+
+
+def test_inference_keeps_what_runs_models_in_upstreams_order() -> None:
+    """Programs find a function by its place, so that upstream's order and its conditions stay."""
+    assert mechanisms.api_table(SOURCE, "inference", providers=False).splitlines() == [
+        "ORTRIM_KEPT(CreateStatus)",
+        "ORTRIM_KEPT(GetErrorCode)",
+        "ORTRIM_KEPT(GetErrorMessage)",
+        "ORTRIM_KEPT(Run)",
+        "ORTRIM_REFUSED(CreateIoBinding)",
+        "#if !defined(ORT_MINIMAL_BUILD)",
+        "ORTRIM_REFUSED(EnableProfiling)",
+        "#endif",
+        "ORTRIM_REFUSED(SessionOptionsAppendExecutionProvider)",
+        "ORTRIM_KEPT(ReleaseStatus)",
+    ]
+
+
+def test_names_are_kept_beside_what_tells_of_errors() -> None:
+    assert refused(mechanisms.api_table(SOURCE, ("CreateIoBinding",), providers=False)) == [
+        "Run",
+        "EnableProfiling",
+        "SessionOptionsAppendExecutionProvider",
+    ]
+
+
+def test_names_add_to_inference() -> None:
+    assert "CreateIoBinding" not in refused(
+        mechanisms.api_table(SOURCE, ("inference", "CreateIoBinding"), providers=False)
+    )
+    assert "Run" not in refused(mechanisms.api_table(SOURCE, ("inference", "CreateIoBinding"), providers=False))
+
+
+def test_all_refuses_nothing() -> None:
+    assert refused(mechanisms.api_table(SOURCE, "all", providers=False)) == []
+
+
+def test_a_library_with_providers_can_be_told_of_them() -> None:
+    """An execution provider that nobody could name would be of no use."""
+    assert "SessionOptionsAppendExecutionProvider" not in refused(
+        mechanisms.api_table(SOURCE, "inference", providers=True)
+    )
+
+
+def test_a_function_that_is_not_there_is_named_with_one_like_it() -> None:
+    """A misspelt name ends the build before anything is compiled."""
+    caught = refusing.refused(
+        BuildError, mechanisms.api_table, SOURCE, ("inference", "CreateIOBinding"), providers=False
+    )
+    assert caught.code == "unknown-c-function"
+    assert "CreateIOBinding" in caught.what
+    assert caught.hint == "did you mean CreateIoBinding?"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        SOURCE.replace("static constexpr OrtApi ort_api_1", "static const OrtApi ort_api_1"),
+        SOURCE + SOURCE.replace("1_to_21", "22"),
+        SOURCE.replace("&OrtApis::Run,", "nullptr,"),
+        SOURCE.replace("&OrtApis::Run,", "&Other::Run,"),
+    ],
+    ids=["no source", "no such table", "two tables", "an entry without a function", "an entry of another kind"],
+)
+def test_a_table_that_cannot_be_read_is_none(text: str) -> None:
+    """Where another version writes its table in another way, all functions stay."""
+    assert mechanisms.api_table(text, "inference", providers=False) == ""
+
+
+def test_what_a_function_makes_can_be_released() -> None:
+    made = {name.removeprefix("Release") for name in mechanisms.INFERENCE if name.startswith("Release")}
+    assert made >= {"Env", "Session", "SessionOptions", "RunOptions", "Value", "MemoryInfo", "TypeInfo", "Status"}

@@ -11,14 +11,20 @@ from types import SimpleNamespace
 
 import pytest
 
+from elf_frames import frames_of
+from ndk_layout import LINUX, lay_out_ndk
 from ortrim.base.cache import locked
 from ortrim.base.command import run
 from ortrim.binaries.elf import read_library
-from ortrim.compiling.execution import job_environment, prepare_workspace
-from ortrim.compiling.plan import BuildJob, CompilerCacheUse, RunnerJob
+from ortrim.buildspec.buildspec import AndroidSpec
+from ortrim.compiling.execution import JobPaths, job_environment, prepare_workspace
+from ortrim.compiling.native import Executor, linked_files, write_static_library
+from ortrim.compiling.plan import BuildJob, CompilerCacheUse
 from ortrim.compiling.trees import finished_build, result_of
-from ortrim.errors import BinaryError, BuildError, Diagnostic, ExitCode, StorageError
-from sample_plans import sample_plan, system_gcc
+from ortrim.errors import BinaryError, BuildError, Diagnostic, ExitCode, StorageError, ToolError
+from ortrim.platforms.android.ndk import PROGRAMS
+from refusing import refused
+from sample_plans import MODELS, sample_plan, system_gcc
 from workshop import GOOD, LIBRARY, LINKED, Workshop
 
 CCACHE_COUNTERS = {"direct_cache_hit": 3, "preprocessed_cache_hit": 4, "cache_miss": 2}
@@ -83,7 +89,6 @@ def test_the_same_job_is_built_once(workshop: Workshop) -> None:
 
 
 def test_another_job_is_another_build(workshop: Workshop) -> None:
-    """What differs in a digest does not share a folder."""
     workshop.write(GOOD)
     first = workshop.executor().run(workshop.job)
     second = workshop.executor().run(sample_plan(profile="upstream").targets[0].job)
@@ -148,7 +153,6 @@ def test_build_py_sees_only_what_the_plan_says(workshop: Workshop, monkeypatch: 
 
 
 def failed(workshop: Workshop) -> Diagnostic:
-    """Run a build that fails and return its diagnostic."""
     with pytest.raises((BuildError, StorageError)) as caught:
         workshop.executor().run(workshop.job)
     return caught.value
@@ -168,7 +172,6 @@ def test_a_failure_shows_the_first_error_and_the_log(workshop: Workshop) -> None
 
 
 def test_a_rerun_goes_on_in_the_same_folder(workshop: Workshop) -> None:
-    """What the first attempt compiled is there for the second."""
     workshop.write("sys.exit(1)")
     failed(workshop)
     workshop.write(GOOD)
@@ -192,7 +195,6 @@ def test_a_full_disk_is_reported_as_one(workshop: Workshop) -> None:
 
 
 def test_a_build_for_which_there_is_no_room_is_not_begun(workshop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A tree that is there already has taken its room."""
     workshop.write(GOOD)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(total=10**9, free=10**7))
     assert failed(workshop).what == "building takes about 210 MB, and 10 MB are free"
@@ -254,7 +256,6 @@ def test_something_in_the_way_of_the_log_is_a_diagnostic(workshop: Workshop) -> 
 
 @pytest.mark.parametrize("content", [None, "", "{", '{"seconds": "x", "compiler_cache": null}'])
 def test_a_damaged_finished_build_is_made_anew(workshop: Workshop, content: str | None) -> None:
-    """Nothing of it is used."""
     workshop.write(GOOD)
     whole = workshop.executor().run(workshop.job)
     facts = whole.folder / "facts.json"
@@ -281,14 +282,12 @@ COUNTING = f"""if [ "$1" = --print-log-stats ]; then echo '{json.dumps(CCACHE_CO
 
 
 def launchers(workshop: Workshop) -> list[str]:
-    """Return what goes before the C and C++ compilers, as build.py was told."""
     argv = workshop.seen("build")["argv"]
     assert isinstance(argv, list)
     return [word.partition("=")[2] for word in argv if "_COMPILER_LAUNCHER=" in word]
 
 
 def test_a_compiler_cache_is_used_and_counted(workshop: Workshop) -> None:
-    """The launcher goes before the compiler."""
     workshop.tool("ccache", COUNTING)
     workshop.write(GOOD)
     result = workshop.executor().run(workshop.job)
@@ -353,22 +352,15 @@ Compile = Callable[[str], Path]
 
 @pytest.fixture
 def compile_runner(workshop: Workshop) -> Compile:
-    """Compile the runner with a compiler that is a few lines of shell."""
-
     def compiled(script: str) -> Path:
         compiler = workshop.folder / "tools" / "ziglang" / "zig"
         compiler.parent.mkdir(exist_ok=True)
         compiler.write_text(f"#!/bin/sh\n{script}\n")
         compiler.chmod(0o755)
-        return workshop.executor().run_runner(runner_of(workshop.job))
+        (target,) = sample_plan(workshop.job.target.identifier).targets
+        return workshop.executor().run_runner(target.runner)
 
     return compiled
-
-
-def runner_of(job: BuildJob) -> RunnerJob:
-    """Return the runner's job of a build job's target."""
-    (target,) = sample_plan(job.target.identifier).targets
-    return target.runner
 
 
 TO_OUTPUT = 'while [ "$1" != -o ]; do shift; done; '
@@ -383,9 +375,191 @@ def test_a_runner_is_compiled_once(compile_runner: Compile) -> None:
 
 
 def test_a_runner_that_does_not_compile_shows_the_error(compile_runner: Compile, workshop: Workshop) -> None:
-    """The first error is the cause; nothing is left that a later run could take for a runner."""
-    with pytest.raises(BuildError) as caught:
-        compile_runner('echo "runner.c:3:1: error: no" >&2; exit 1')
-    assert caught.value.where == "runner for linux-x64"
-    assert caught.value.why == "runner.c:3:1: error: no"
+    caught = refused(BuildError, compile_runner, 'echo "runner.c:3:1: error: no" >&2; exit 1')
+    assert caught.where == "runner for linux-x64"
+    assert caught.why == "runner.c:3:1: error: no"
     assert not [path for path in (workshop.folder / "cache" / "runners").iterdir() if path.is_dir()]
+
+
+TARGET = "android-arm64-v8a"
+GOOD_native_android = 'leave("MinSizeRel/libonnxruntime.so", "link.map")'
+FRAMED = Path(__file__).parents[1] / "binaries" / "data" / "framed.so"
+COPIES = f"""\
+#!/bin/sh
+while [ $# -gt 2 ]; do shift; done
+echo "$@" >>copies
+case "$1" in */libonnxruntime.so) set -- '{FRAMED}' "$2" ;; esac
+cp -- "$1" "$2"
+"""
+
+
+def android_job(options: AndroidSpec | None = None) -> BuildJob:
+    models = (replace(MODELS[0], style="runtime"),)
+    return sample_plan(TARGET, android=options or AndroidSpec(), models=models).targets[0].job
+
+
+@pytest.fixture
+def ndk(tmp_path: Path) -> Path:
+    """Lay out an NDK whose one working program copies what it should strip, and a real library for ONNX Runtime's."""
+    folder = lay_out_ndk(tmp_path / "the ndk")
+    program = folder / LINUX / PROGRAMS["llvm-objcopy"]
+    program.write_text(COPIES)
+    program.chmod(0o755)
+    return folder
+
+
+@pytest.fixture
+def android(workshop: Workshop, ndk: Path, monkeypatch: pytest.MonkeyPatch) -> Workshop:
+    monkeypatch.setattr("platform.machine", lambda: "x86_64")
+    monkeypatch.setenv("ANDROID_NDK_HOME", str(ndk))
+    workshop.job = android_job()
+    workshop.write(GOOD_native_android)
+    return workshop
+
+
+def failed_native_android(executor: Executor, job: BuildJob) -> Diagnostic:
+    return refused(Diagnostic, executor.run, job)
+
+
+def test_the_ndk_is_found_and_named_to_build_py(android: Workshop, ndk: Path) -> None:
+    """Its real folder stands in the arguments and in the environment of the wrappers, and is no part of the plan."""
+    android.executor().run(android.job)
+    seen = android.seen("update")
+    argv, environment = seen["argv"], seen["environment"]
+    assert isinstance(argv, list)
+    assert isinstance(environment, dict)
+    assert argv[argv.index("--android_ndk_path") + 1] == str(ndk)
+    assert environment["ORTRIM_COMPILER_CXX"] == str(ndk / LINUX / PROGRAMS["clang++"])
+    assert not [word for word in argv if "$" in word]
+
+
+def test_the_ndk_that_was_named_goes_first(android: Workshop, ndk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANDROID_NDK_HOME", "/nowhere")
+    executor = android.executor()
+    named = replace(executor, inputs=replace(executor.inputs, sdk=ndk))
+    assert named.run(android.job).library.is_file()
+
+
+@pytest.mark.parametrize("cached", [True, False])
+def test_cmake_calls_the_wrappers_by_way_of_launchers(android: Workshop, cached: bool) -> None:  # noqa: FBT001
+    """The NDK's CMake files choose the compiler by its path; the launchers go in front, and the cache behind them."""
+    android.executor(cached=cached).run(android.job)
+    argv = android.seen("update")["argv"]
+    assert isinstance(argv, list)
+    for language, name in (("C", "launch-cc"), ("CXX", "launch-c++")):
+        (word,) = (word for word in argv if word.startswith(f"CMAKE_{language}_COMPILER_LAUNCHER="))
+        launcher, *cache = word.partition("=")[2].split(";")
+        assert launcher == str(android.tree / "wrappers" / name)
+        assert Path(launcher).stat().st_mode & 0o111
+        assert [Path(each).name for each in cache] == (["ccache"] if cached else [])
+
+
+def test_what_ships_and_its_symbols_are_two_files(android: Workshop) -> None:
+    """The finished build has the library, its map and its symbols; the commands ran in the plan's order."""
+    result = android.executor().run(android.job)
+    names = {path.name for path in result.folder.iterdir() if path.is_file()}
+    assert {"libonnxruntime.so", "libonnxruntime.so.sym", "link.map", "build.log"} <= names
+    assert result.link_map is not None
+    copies = (android.tree / "out" / "copies").read_text().splitlines()
+    assert [line.rpartition("/")[2] for line in copies] == ["libonnxruntime.so", "libonnxruntime.so.sym"]
+    assert frames_of(result.library)
+
+
+def test_a_shared_cpp_library_comes_from_the_ndk(android: Workshop, ndk: Path) -> None:
+    """It lies beside the library in the finished build."""
+    source = ndk / LINUX / "sysroot/usr/lib/aarch64-linux-android/libc++_shared.so"
+    source.parent.mkdir()
+    source.write_text("the C++ library")
+    result = android.executor().run(android_job(AndroidSpec(stl="c++_shared")))
+    assert (result.folder / "libc++_shared.so").read_text() == "the C++ library"
+
+
+def test_a_command_that_fails_after_the_build_fails_it(android: Workshop, ndk: Path) -> None:
+    """The program's own words are shown, and no half of a build is left."""
+    (ndk / LINUX / PROGRAMS["llvm-objcopy"]).write_text(
+        "#!/bin/sh\necho 'llvm-objcopy: error: not an object' >&2\nexit 1\n"
+    )
+    error = failed_native_android(android.executor(), android.job)
+    assert isinstance(error, BuildError)
+    assert (error.code, error.exit_code, error.where) == ("build-failed", ExitCode.BUILD, TARGET)
+    assert error.why == "llvm-objcopy: error: not an object"
+    assert android.nothing_finished()
+
+
+def test_without_an_ndk_nothing_is_started(android: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is missing is said before upstream's build is called."""
+    monkeypatch.delenv("ANDROID_NDK_HOME")
+    error = failed_native_android(android.executor(), android.job)
+    assert isinstance(error, ToolError)
+    assert error.code == "ndk-missing"
+    assert android.calls() == ""
+    assert android.nothing_finished()
+
+
+def test_the_header_of_a_provider_is_shipped(android: Workshop) -> None:
+    header = android.sources / "onnxruntime/include/onnxruntime/core/providers/nnapi/nnapi_provider_factory.h"
+    header.parent.mkdir(parents=True)
+    header.touch()
+    assert not (android.executor().run(android.job).headers / header.name).exists()
+    other = android.executor().run(android_job(AndroidSpec(providers=("nnapi",))))
+    assert (other.headers / header.name).is_file()
+
+
+BINARIES = Path(__file__).parents[1] / "binaries" / "data"
+TINY = BINARIES / "tiny.so"
+
+
+@pytest.fixture
+def job() -> BuildJob:
+    return sample_plan(linkage="static").targets[0].job
+
+
+@pytest.fixture
+def paths(tmp_path: Path) -> JobPaths:
+    made = JobPaths(
+        **{name: tmp_path / name for name in ("sources", "build", "tools", "wrappers", "config", "runner", "hooks")}
+    )
+    made.configured.mkdir(parents=True)
+    (made.build / "libonnxruntime.so").write_bytes(TINY.read_bytes())
+    (made.build / "link.map").write_bytes((BINARIES / "tiny.map").read_bytes())
+    return made
+
+
+def zig(paths: JobPaths, script: str) -> None:
+    program = paths.tools / "ziglang" / "zig"
+    program.parent.mkdir(parents=True)
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+
+
+def test_a_static_library_is_joined_from_what_the_link_took() -> None:
+    """In its order, each once; the linker's sections are no file, and the compiler's runtime is the application's."""
+    found = linked_files(BINARIES / "onnxruntime-excerpt.map")
+    names = [Path(file).name for file in found]
+    assert len(names) == len(set(names))
+    assert {"libonnxruntime_session.a", "libonnxruntime_mlas.a", "libc++.a", "libc++abi.a"} <= set(names)
+    assert not {"libcompiler_rt.a", "libc_nonshared.a", "libubsan_rt.a", "<internal>"} & set(names)
+
+
+def test_zig_joins_then_archives(job: BuildJob, paths: JobPaths) -> None:
+    """One object with the exported names as roots, what it offers hidden but for those, in a deterministic archive."""
+    joined = BINARIES / "joined.o"
+    zig(paths, f'echo "$@" >> {paths.build}/calls; [ "$1" = ar ] || cp {joined} {paths.build}/joined.o')
+    caught = refused(BinaryError, write_static_library, job, paths)
+    assert caught.code == "symbol-missing"  # the recorded object offers another name than the library
+    (call,) = (paths.build / "calls").read_text().splitlines()
+    assert call.startswith("ld.lld -r --gc-sections --force-group-allocation --strip-debug -u OrtGetApiBase -T ")
+    assert "/hooks/unreached.ld -o " in call
+    assert not (paths.build / "libonnxruntime.a").exists()
+
+
+def test_a_linker_that_fails_is_a_failed_build(job: BuildJob, paths: JobPaths) -> None:
+    """With the linker's own words, and the way to go on without."""
+    zig(paths, "echo 'ld.lld: error: no room' >&2; exit 1")
+    caught = refused(BuildError, write_static_library, job, paths)
+    error = caught
+    assert (error.code, error.exit_code, error.where) == ("build-failed", ExitCode.BUILD, "linux-x64")
+    assert "ld.lld failed" in error.what
+    assert error.why == "ld.lld: error: no room"
+    assert "linkage = 'shared'" in error.hint
+    assert not (paths.build / "libonnxruntime.a").exists()

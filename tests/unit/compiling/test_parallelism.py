@@ -23,7 +23,6 @@ from ortrim.compiling.execution import Parallelism, choose_parallelism, limit_pa
     ],
 )
 def test_cores_and_memory_both_limit(cores: int, memory: int, jobs: int, reason: str) -> None:
-    """The scarcer of the two decides and is named."""
     assert limit_parallelism(cores, memory) == Parallelism(jobs=jobs, reason=reason)
 
 
@@ -34,7 +33,6 @@ def test_there_is_always_one_job_and_never_more_than_cores(cores: int, memory: i
 
 
 def test_what_the_user_asks_for_is_done() -> None:
-    """An explicit number is not second-guessed."""
     assert choose_parallelism(64) == Parallelism(jobs=64, reason="as asked")
 
 
@@ -51,12 +49,10 @@ def test_a_containers_memory_is_read(tmp_path: Path, content: str, limit: int | 
 
 
 def test_without_a_control_group_there_is_no_limit(tmp_path: Path) -> None:
-    """Neither file is there, or it is a folder."""
     assert memory_limit((tmp_path / "absent", tmp_path)) is None
 
 
 def test_a_container_has_fewer_jobs_than_its_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The memory of the host is not the container's."""
     (tmp_path / "memory.max").write_text("1000000000")
     monkeypatch.setattr(execution, "CGROUP_MEMORY", (tmp_path / "memory.max",))
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)))

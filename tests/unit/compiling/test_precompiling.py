@@ -42,8 +42,6 @@ MARKED = (COLD, *FLAGS, *OTHERS, *SOURCE)
 
 
 class Bench:
-    """Wrappers in front of the compiler, in folders with spaces in their names."""
-
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.build = folder / "the build"
@@ -62,7 +60,6 @@ class Bench:
         }
 
     def call(self, text: str, *arguments: str, **environment: str) -> Completed:
-        """Run a wrapper of this text in the build folder."""
         wrapper = self.folder / "wrapper"
         if not wrapper.is_file() or wrapper.read_text() != text:
             wrapper.write_text(text)
@@ -70,31 +67,26 @@ class Bench:
         return run((wrapper, *arguments), cwd=self.build, environment=self.environment | environment)
 
     def calls(self) -> list[list[str]]:
-        """Return what the compiler was called with since this was last asked."""
         record = self.folder / "record"
         lines = record.read_text().splitlines() if record.is_file() else []
         record.write_text("")
         return [json.loads(line) for line in lines]
 
     def given(self, text: str, *arguments: str) -> list[list[str]]:
-        """Return what the compiler was called with by one successful call of a wrapper."""
         done = self.call(text, *arguments)
         assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
         return self.calls()
 
     def start(self, *words: str) -> list[str]:
-        """Return the words that each call of the zig wrapper's compiler begins with."""
         return [*words, *(prefix.format(build=self.build) for prefix in PREFIXES)]
 
 
 @pytest.fixture
 def bench(tmp_path: Path) -> Bench:
-    """Make the folder."""
     return Bench(tmp_path)
 
 
 def text_of(name: str, target: str = "linux-x64") -> str:
-    """Return a wrapper of the zig toolchain."""
     return dict(zig_toolchain(TARGETS[target], "2.28", "0.17.0").wrappers)[name]
 
 
@@ -141,7 +133,6 @@ def test_unmarked_sources_go_without(bench: Bench, words: tuple[str, ...]) -> No
 
 
 def test_each_kind_has_a_header_of_its_own(bench: Bench) -> None:
-    """Clang takes a header for nothing that is optimised otherwise than the header is."""
     bench.given(CXX, *MARKED)
     hot = (f"{PRECOMPILED_MARK}mlas-7f", *FLAGS, "-O2", *OTHERS, *SOURCE)
     making, compiling = bench.given(CXX, *hot)
@@ -170,7 +161,6 @@ def test_preprocessing_goes_without(bench: Bench, words: tuple[str, ...]) -> Non
 
 
 def test_c_sources_go_without(bench: Bench) -> None:
-    """A header of C++ is of no use to C, marked or not."""
     assert bench.given(text_of("cc"), *MARKED) == [[*bench.start("cc", *ZIG[1:]), *MARKED]]
     assert not bench.header.exists()
 
@@ -186,7 +176,6 @@ def test_a_header_that_does_not_compile_fails_the_compilation(bench: Bench) -> N
 
 
 def test_a_source_that_does_not_compile_keeps_the_header(bench: Bench) -> None:
-    """Its own exit code is passed on; the next source does not make the header again."""
     assert bench.call(CXX, *MARKED, FAILING_SOURCE="4").returncode == 4
     assert bench.header.read_text() == "whole header"
     bench.calls()
@@ -213,7 +202,6 @@ def test_arm64_features_are_spelt_for_the_header_too(bench: Bench) -> None:
 
 
 def test_a_compiler_that_cannot_precompile_ignores_the_mark(bench: Bench) -> None:
-    """The option is clang's."""
     text = compiler_wrapper("gcc 12", '"$ORTRIM_COMPILER_CXX"')
     assert bench.given(text, *MARKED) == [[*bench.start(), *MARKED]]
 
@@ -229,7 +217,6 @@ WITH_MEANING = ("-E", "-o", "-O", "-march", "-mcpu")  # what the wrapper looks f
 def test_any_words_reach_the_compiler_behind_the_header(
     bench: Bench, words: list[str], marked: bool,  # noqa: FBT001
 ) -> None:  # fmt: skip
-    """Whatever a build system comes up with arrives, word for word and in its order."""
     bench.header.write_text("whole header")
     bench.calls()
     assume(not any(word.startswith(WITH_MEANING) for word in words))

@@ -1,18 +1,27 @@
+"""The objects of a tree as ninja and the objects themselves tell of them."""
+
 import os
 import shutil
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
+import refusing
 from busy_folders import compiling
+from fake_library import NINJA, OBJECTS, SYMBOLS
 from fake_sources import private_cache
 from ortrim.base.cache import cache_folder, locked
+from ortrim.compiling.execution import JobPaths, prepare_workspace
 from ortrim.compiling.plan import BuildJob
+from ortrim.compiling.relink import LONGEST_REASON, read_objects, undefined_in
+from ortrim.compiling.translation_units import ObjectSymbols
 from ortrim.compiling.trees import (
     KEPT,
     build_tree,
@@ -23,9 +32,10 @@ from ortrim.compiling.trees import (
     shared_zig,
 )
 from ortrim.compiling.upstream_arguments import wide_sources
-from ortrim.errors import ExitCode, StorageError
+from ortrim.errors import BinaryError, BuildError, ExitCode, StorageError, ToolError
 from ortrim.planning.planner import with_arguments
 from sample_plans import FOREST, sample_plan, system_gcc
+from workshop import Workshop
 
 JOB = sample_plan().targets[0].job
 OTHERS: dict[str, dict[str, Any]] = {
@@ -39,12 +49,10 @@ OTHERS: dict[str, dict[str, Any]] = {
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Give each test a cache of its own."""
     return private_cache(tmp_path, monkeypatch)
 
 
 def tree_of(job: BuildJob) -> Path:
-    """Return the tree of a job, which nobody else uses."""
     with build_tree(job, lambda: pytest.fail("waited")) as tree:
         return tree.path
 
@@ -94,7 +102,6 @@ def test_a_tree_in_which_a_killed_builds_compiler_works_on_is_emptied(tmp_path: 
 
 
 def copied_until(count: int, copy: Callable[..., Any]) -> Callable[..., Any]:
-    """Copy so many files, then press Ctrl-C in the middle of the next."""
     copied: list[Path] = []
 
     def interrupted(source: Path, destination: Path, **options: Any) -> None:
@@ -126,14 +133,12 @@ def test_half_a_copy_of_what_zig_compiled_is_never_used(
 
 
 def write_zig(folder: Path) -> None:
-    """Write what zig may have compiled, and what it left when it was killed."""
     for name in ("o/1/libc++.a", "o/2/crt1.o", "h/1.txt", "tmp/half"):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text("half" if name == "tmp/half" else f"all of {name}")
 
 
 def halves(folder: Path) -> list[str]:
-    """Return the files of zig's that are not whole."""
     files = [path for path in folder.rglob("*") if path.is_file()]
     return [path.name for path in files if not path.read_text().startswith("all of") and path.name != "half"]
 
@@ -170,9 +175,8 @@ def test_inputs_from_the_future_are_refused(tmp_path: Path) -> None:
     require_past(tmp_path)
     ahead = time.time() + 86_400
     os.utime(tmp_path, (ahead, ahead))
-    with pytest.raises(StorageError) as caught:
-        require_past(tmp_path.parent, tmp_path)
-    assert (caught.value.code, caught.value.where) == ("clock-behind", str(tmp_path))
+    caught = refusing.refused(StorageError, require_past, tmp_path.parent, tmp_path)
+    assert (caught.code, caught.where) == ("clock-behind", str(tmp_path))
 
 
 def test_both_linkages_share_a_tree() -> None:
@@ -204,7 +208,6 @@ def test_what_the_objects_are_made_from_is_part_of_the_tree(other: BuildJob) -> 
 
 
 def test_a_tree_in_use_is_waited_for() -> None:
-    """The one who waits is told so once, before it waits; then the tree is its own."""
     said = []
     with ExitStack() as other:
         held = other.enter_context(build_tree(JOB, lambda: pytest.fail("waited")))
@@ -219,7 +222,6 @@ def test_a_tree_in_use_is_waited_for() -> None:
 
 
 def test_a_file_in_the_way_of_a_tree_is_a_diagnostic() -> None:
-    """It is not removed, and the lock is free afterwards."""
     path = tree_of(JOB)
     path.rmdir()
     path.write_text("mine")
@@ -231,7 +233,6 @@ def test_a_file_in_the_way_of_a_tree_is_a_diagnostic() -> None:
 
 
 def trees_of_ages(count: int) -> list[Path]:
-    """Make trees with something in them, the first of them used longest ago."""
     made = []
     for age in range(count):
         tree = cache_folder("trees") / f"tree-{age}"
@@ -243,7 +244,6 @@ def trees_of_ages(count: int) -> list[Path]:
 
 
 def test_trees_used_longest_ago_go() -> None:
-    """As many as are kept stay."""
     trees = trees_of_ages(KEPT + 3)
     forget_old_trees()
     assert [tree for tree in trees if tree.exists()] == trees[3:]
@@ -258,7 +258,6 @@ def test_few_trees_all_stay() -> None:
 
 
 def test_use_makes_a_tree_young() -> None:
-    """It is the last use that counts, not when a tree was made."""
     mine = tree_of(JOB)
     os.utime(mine, (0, 0))
     trees = trees_of_ages(KEPT)
@@ -304,3 +303,88 @@ def test_other_files_beside_the_trees_are_left_alone() -> None:
     forget_old_trees()
     assert (cache_folder("trees") / "note.txt").read_text() == "mine"
     assert (cache_folder("trees") / ".hidden").is_dir()
+
+
+@pytest.fixture
+def paths(workshop: Workshop) -> JobPaths:
+    workshop.tool("ninja", NINJA)
+    (workshop.folder / "work").mkdir()
+    paths = prepare_workspace(workshop.folder / "work", workshop.executor().inputs, workshop.job.toolchain)
+    paths.configured.mkdir()
+    return paths
+
+
+def describe(paths: JobPaths, text: str) -> None:
+    (paths.configured / "compdb.json").write_text(text)
+
+
+def refused(paths: JobPaths) -> BuildError:
+    caught = refusing.refused(BuildError, read_objects, paths)
+    assert caught.code == "objects-unknown"
+    assert caught.where == str(paths.configured)
+    assert str(paths.build) in caught.hint
+    return caught
+
+
+def entry(paths: JobPaths, source: str, output: str) -> str:
+    return f'{{"directory": "{paths.configured}", "command": "cc", "file": "{source}", "output": "{output}"}}'
+
+
+def test_an_object_is_named_by_its_source(paths: JobPaths) -> None:
+    """What was not compiled, is no object or comes from elsewhere is left out."""
+    (paths.configured / "add.o").write_bytes((OBJECTS / "add.o").read_bytes())
+    steps = (
+        entry(paths, f"{paths.sources}/onnxruntime/add.cc", "add.o"),
+        entry(paths, f"{paths.sources}/onnxruntime/gone.cc", "gone.o"),
+        entry(paths, "/usr/share/check.c", "add.o"),
+        entry(paths, "libx.a", "libx.so"),
+    )
+    describe(paths, f"[{', '.join(steps)}]")
+    defined, undefined = SYMBOLS["add"]
+    wanted = ObjectSymbols(unit="${sources}/onnxruntime/add.cc", defined=defined, undefined=undefined)
+    assert read_objects(paths) == (wanted,)
+
+
+def test_a_tree_without_objects_has_none(paths: JobPaths) -> None:
+    describe(paths, "[]")
+    assert read_objects(paths) == ()
+
+
+def test_what_ninja_says_is_shown(paths: JobPaths, workshop: Workshop) -> None:
+    workshop.tool("ninja", "echo 'ninja: error: build.ninja:7: bad'; exit 1")
+    assert refused(paths).why == "ninja: error: build.ninja:7: bad"
+    workshop.tool("ninja", f"echo {'x' * 9000} >&2; exit 1")
+    assert len(refused(paths).why) == LONGEST_REASON
+
+
+def test_no_ninja_is_a_tools_diagnostic(paths: JobPaths, workshop: Workshop) -> None:
+    (workshop.folder / "tools" / "bin" / "ninja").unlink()
+    caught = refusing.refused(ToolError, read_objects, paths)
+    assert caught.code == "tool-missing"
+
+
+@pytest.mark.parametrize("content", [b"", b"BC\xc0\xde", b"\x7fELF", (OBJECTS / "add.o").read_bytes()[:200]])
+def test_a_damaged_object_is_named(paths: JobPaths, content: bytes) -> None:
+    """Cut off by a full disk, or another compiler's format."""
+    (paths.configured / "add.o").write_bytes(content)
+    describe(paths, f"[{entry(paths, f'{paths.sources}/add.cc', 'add.o')}]")
+    caught = refusing.refused(BinaryError, read_objects, paths)
+    assert caught.where == str(paths.configured / "add.o")
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(text=st.text(st.sampled_from('[]{}",:1afile output\\n\\u0000')))
+def test_nonsense_of_ninjas_is_a_diagnostic(paths: JobPaths, text: str) -> None:
+    describe(paths, text)
+    with suppress(BuildError):
+        assert read_objects(paths) == ()
+
+
+def test_what_nobody_defines_is_undefined() -> None:
+    """Of what the roots lead to: an object that the link does not take may lack what it likes."""
+    one = ObjectSymbols(unit="a", defined=frozenset({"f"}), undefined=frozenset({"g", "h"}))
+    other = ObjectSymbols(unit="b", defined=frozenset({"g"}), undefined=frozenset({"f"}))
+    idle = ObjectSymbols(unit="c", defined=frozenset({"i"}), undefined=frozenset({"f", "j"}))
+    assert undefined_in((one, other, idle), {"a"}) == undefined_in((one, other, idle), {"b"}) == {"h"}
+    assert undefined_in((one, other, idle), {"c"}) == {"h", "j"}
+    assert undefined_in((), {"a"}) == frozenset()

@@ -11,18 +11,15 @@ from workshop import Workshop
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Give the test a cache of its own."""
     return private_cache(tmp_path, monkeypatch)
 
 
 @pytest.fixture
 def docker(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
-    """Have an engine and a cache."""
     return fake_engine(tmp_path, monkeypatch)
 
 
 @pytest.fixture
 def workshop(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workshop:
-    """Make the folders, with a cache and pins of the test's own."""
     monkeypatch.setenv("ORTRIM_PINS", str(tmp_path / "pins"))
     return Workshop(tmp_path)

@@ -13,10 +13,10 @@ from ortrim.github.fetch import placing
 from ortrim.github.fetch.lock import LockedArtifact
 from ortrim.github.fetch.offers import delivered_files, fetch_archive
 from ortrim.github.fetch.placing import Store, place
+from refusing import refused
 
 
 def kept(store: Store, folder: Path, **files: bytes) -> tuple[FileEntry, ...]:
-    """Put files into a store."""
     folder.mkdir(exist_ok=True)
     for name, content in files.items():
         (folder / name).write_bytes(content)
@@ -24,13 +24,11 @@ def kept(store: Store, folder: Path, **files: bytes) -> tuple[FileEntry, ...]:
 
 
 def names(folder: Path) -> set[str]:
-    """Return what is in a folder."""
     return {path.name for path in folder.iterdir()}
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
-    """Return an empty store."""
     return Store(folder=tmp_path / "store")
 
 
@@ -46,7 +44,6 @@ def test_files_are_kept_by_their_content(store: Store, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("content", [b"", b"sam", b"SAME", b"same and more"])
 def test_a_damaged_file_is_missing(store: Store, tmp_path: Path, content: bytes) -> None:
-    """And removed, so that it can come again."""
     entries = kept(store, tmp_path / "in", a=b"same", c=b"other")
     store.path_of(entries[0].sha256).write_bytes(content)
     assert store.missing(entries) == entries[:1]
@@ -76,12 +73,10 @@ def test_a_file_that_another_fetch_removes_or_mends_meanwhile(
 
 
 def test_a_file_that_changes_while_it_is_copied_is_noticed(store: Store, tmp_path: Path) -> None:
-    """The copy is not taken for good."""
     (entry,) = kept(store, tmp_path / "in", a=b"same")
     store.path_of(entry.sha256).write_bytes(b"SAME")
-    with pytest.raises(StorageError) as caught:
-        store.copy(entry, tmp_path / "copy")
-    assert caught.value.code == "cache-damaged"
+    caught = refused(StorageError, store.copy, entry, tmp_path / "copy")
+    assert caught.code == "cache-damaged"
 
 
 def test_an_archive_is_remembered_as_long_as_all_of_it_is_there(store: Store, tmp_path: Path) -> None:
@@ -98,7 +93,6 @@ def test_an_archive_is_remembered_as_long_as_all_of_it_is_there(store: Store, tm
 
 
 def test_an_archive_whose_list_was_never_recorded_is_fetched_again(store: Store, tmp_path: Path) -> None:
-    """Whoever fetched it was killed while another fetch waited for it."""
     content = b"a"
     listed = f"{hashlib.sha256(content).hexdigest()}  a\n"
     store.list_of("f" * 64).parent.mkdir(parents=True)
@@ -114,15 +108,13 @@ def test_an_archive_whose_list_was_never_recorded_is_fetched_again(store: Store,
 
 
 def test_a_delivery_that_is_gone_is_not_half_there(store: Store, tmp_path: Path) -> None:
-    """Somebody may empty the cache at any time."""
     artifact = LockedArtifact(name="a", sha256=64 * "a")
     entries = kept(store, tmp_path / "in", a=b"same", c=b"other")
     store.remember(64 * "a", entries)
     assert delivered_files(store, artifact) == entries
     store.path_of(entries[0].sha256).unlink()
-    with pytest.raises(StorageError) as caught:
-        delivered_files(store, artifact)
-    assert caught.value.code == "cache-damaged"
+    caught = refused(StorageError, delivered_files, store, artifact)
+    assert caught.code == "cache-damaged"
 
 
 # Placing
@@ -164,7 +156,6 @@ def test_what_was_changed_is_placed_again(store: Store, tmp_path: Path, change: 
 
 
 def test_an_older_version_is_replaced_as_a_whole(store: Store, tmp_path: Path) -> None:
-    """Files that the new one does not have are gone."""
     old, new = kept(store, tmp_path / "in", a=b"1", b=b"2"), kept(store, tmp_path / "in", c=b"3")
     place(old, store, tmp_path / "out")
     place(new, store, tmp_path / "out")
@@ -173,14 +164,12 @@ def test_an_older_version_is_replaced_as_a_whole(store: Store, tmp_path: Path) -
 
 @pytest.mark.parametrize("strange", ["own.txt", "deep/own.txt"])
 def test_a_file_of_the_users_own_is_kept(store: Store, tmp_path: Path, strange: str) -> None:
-    """Also beside files that were fetched; it is named."""
     old, new = kept(store, tmp_path / "in", a=b"1"), kept(store, tmp_path / "in", a=b"2")
     place(old, store, tmp_path / "out")
     (tmp_path / "out" / strange).parent.mkdir(exist_ok=True)
     (tmp_path / "out" / strange).write_text("mine")
-    with pytest.raises(StorageError) as caught:
-        place(new, store, tmp_path / "out")
-    assert (caught.value.code, caught.value.why) == ("path-in-the-way", strange)
+    caught = refused(StorageError, place, new, store, tmp_path / "out")
+    assert (caught.code, caught.why) == ("path-in-the-way", strange)
     assert (tmp_path / "out" / strange).read_text() == "mine"
     assert (tmp_path / "out" / "a").read_bytes() == b"1"
 
@@ -233,7 +222,6 @@ def test_a_lock_file_that_cannot_be_written_undoes_the_swap(
 
 
 def test_what_a_killed_fetch_left_is_removed(store: Store, tmp_path: Path) -> None:
-    """By the next one."""
     entries = kept(store, tmp_path / "in", a=b"1")
     (tmp_path / "app" / ".out.partial-x" / "new").mkdir(parents=True)
     place(entries, store, tmp_path / "app" / "out")

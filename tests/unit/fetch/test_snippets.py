@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ortrim.errors import ExitCode, UsageError
+from ortrim.errors import UsageError
 from ortrim.github.fetch.snippets import ENDINGS, FILTERS, SnippetFile, snippet
+from refusing import refused
 
 DIGEST: Final = "0123456789abcdef" * 4
 ADDRESS: Final = "https://github.com/us/app/releases/download/v1/"
@@ -32,7 +33,6 @@ STRINGS: Final = {
 
 
 def file_for(kind: str, **changes: object) -> SnippetFile:
-    """Return a file that a kind of snippet is about."""
     name = NAMES[kind]
     good = SnippetFile(name=name, url=ADDRESS + name, sha256=DIGEST, size_bytes=650_000)
     return replace(good, **changes)  # type: ignore[arg-type]
@@ -40,7 +40,6 @@ def file_for(kind: str, **changes: object) -> SnippetFile:
 
 @pytest.mark.parametrize("kind", ENDINGS)
 def test_a_snippet_has_address_and_digest(kind: str) -> None:
-    """Of the file that it is about alone."""
     text = snippet(kind, [*OTHERS, file_for(kind)])
     assert ADDRESS + NAMES[kind] in text
     assert DIGEST in text
@@ -51,7 +50,6 @@ def test_a_snippet_has_address_and_digest(kind: str) -> None:
 
 
 def test_gradle_takes_several_files() -> None:
-    """Each with a task of its own, in the order given."""
     text = snippet("gradle", [file_for("gradle"), file_for("gradle", name="second.aar", size_bytes=7)])
     assert text.index("fetchOrtrim1") < text.index("fetchOrtrim2") < text.index("'second.aar'")
     assert text.count("implementation files(") == 2
@@ -92,9 +90,8 @@ def test_a_swift_package_begins_with_its_tools_version() -> None:
 def test_what_makes_no_snippet_is_refused(kind: str, names: list[str], reference: str) -> None:
     """An unknown kind, no file or too many, names that are more than names."""
     offered = [SnippetFile(name=name, url="https://example.org/x", sha256=DIGEST, size_bytes=1) for name in names]
-    with pytest.raises(UsageError) as caught:
-        snippet(kind, offered)
-    assert (caught.value.code, caught.value.exit_code) == (reference, ExitCode.USAGE)
+    caught = refused(UsageError, snippet, kind, offered)
+    assert caught.code == reference
 
 
 @pytest.mark.parametrize(
@@ -124,7 +121,6 @@ def test_a_file_that_cannot_be_checked_is_refused(changes: dict[str, object]) ->
 
 @pytest.mark.parametrize("address", ["http://127.0.0.1:8000/a", "http://[::1]:8000/a", "http://localhost/a"])
 def test_this_machine_needs_no_https(address: str) -> None:
-    """So that a snippet can be tried."""
     assert address in snippet("gradle", [file_for("gradle", url=address)])
 
 
@@ -138,7 +134,6 @@ def test_what_means_something_to_a_build_is_encoded_in_addresses() -> None:
 
 @given(st.sampled_from(sorted(FILTERS)), st.text())
 def test_a_string_ends_where_it_should(filter_name: str, text: str) -> None:
-    """Whatever is in it, it is one string of the language, and has that text."""
     written = FILTERS[filter_name](text)
     match = STRINGS[filter_name].fullmatch(written)
     assert match is not None

@@ -11,7 +11,6 @@ COMMIT = "8a1772a0c5c447df2d18edf33ec4603a8c9c04a6"
 
 
 def test_every_part_has_a_supplier_and_a_package_url() -> None:
-    """The components, and what zig and the NDK bring."""
     parts = [("components", name) for name in (*COMPONENTS, *OPTIONAL)]
     parts += [("zig", name) for name, _, _ in RUNTIME_LICENCES["zig"]] + [("zig", "bionic")]
     parts += [("ndk", name) for name, _, _ in RUNTIME_LICENCES["ndk"]] + [("ndk", "bionic")]
@@ -38,7 +37,6 @@ def test_one_release_is_one_package_url_wherever_it_came_from(
 
 
 def test_a_commit_is_a_version_without_prefix_or_cpe() -> None:
-    """No release is claimed of what is pinned by commit."""
     assert origin_of("components", "cpuinfo", COMMIT).purl.to_string() == f"pkg:github/pytorch/cpuinfo@{COMMIT}"
     assert not origin_of("components", "onnx", COMMIT).cpe
 
@@ -51,7 +49,6 @@ def test_what_is_not_on_github_names_its_repository() -> None:
 
 
 def test_package_urls_lead_to_tags() -> None:
-    """Packageurl's own resolver makes of each the address of the tag whose archive Debian or upstream has."""
     pins = runtime_pins("1.21.0").debian
     assert pins is not None
     purls = [origin_of("components", pin.name, pin.version).purl for pin in pins.components]

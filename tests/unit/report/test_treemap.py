@@ -1,4 +1,4 @@
-from ortrim.binaries.elf import ComponentSize, FileSize, LibrarySize
+from ortrim.binaries.elf import ComponentSize, LibrarySize, SymbolSize
 from ortrim.report.charts import FAMILIES, STYLES, family
 from ortrim.report.treemap import Tile, merged, report_tiles
 
@@ -36,7 +36,7 @@ def test_a_report_knows_components_and_their_largest_files() -> None:
             ComponentSize(component="padding", size_bytes=300),
         ),
         largest_symbols=(),
-        largest_files=(FileSize(name="sgemm.cpp.o", component="mlas", size_bytes=500),),
+        largest_files=(SymbolSize(name="sgemm.cpp.o", component="mlas", size_bytes=500),),
     )
     families = {family.label: family for family in report_tiles(size)}
     (mlas,) = families["kernels"].parts

@@ -10,7 +10,6 @@ from ortrim.sources.sources import LIST
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Give the test a cache of its own."""
     return private_cache(tmp_path, monkeypatch)
 
 

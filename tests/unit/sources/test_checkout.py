@@ -7,10 +7,10 @@ from fake_sources import RUNTIME_FILES, FakeSources
 from ortrim.errors import SourcesError
 from ortrim.sources.commits import copy_checkout, git, identify, tagged_commit
 from ortrim.sources.sources import fetch_sources
+from refusing import refused
 
 
 def make_files(folder: Path) -> Path:
-    """Write a folder that looks like ONNX Runtime."""
     for name, text in RUNTIME_FILES.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
@@ -19,13 +19,11 @@ def make_files(folder: Path) -> Path:
 
 @pytest.fixture
 def plain(tmp_path: Path) -> Path:
-    """Make a folder of sources without git."""
     return make_files(tmp_path / "checkout")
 
 
 @pytest.fixture
 def repository(plain: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Make a git repository with one commit and the annotated tag of the version."""
     for name in ("AUTHOR", "COMMITTER"):
         monkeypatch.setenv(f"GIT_{name}_NAME", "A")
         monkeypatch.setenv(f"GIT_{name}_EMAIL", "a@example.org")
@@ -88,26 +86,22 @@ def test_other_sources_are_refused(plain: Path, change: dict[str, str | None], r
             (plain / name).unlink()
         else:
             (plain / name).write_text(text)
-    with pytest.raises(SourcesError) as caught:
-        identify(plain, "1.21.0")
-    assert caught.value.code == reference
+    caught = refused(SourcesError, identify, plain, "1.21.0")
+    assert caught.code == reference
 
 
 @pytest.mark.parametrize("name", [None, "absent", "checkout/LICENSE"])
 def test_checkout_that_is_no_folder(tmp_path: Path, plain: Path, name: str | None) -> None:
     """A path that was not given, does not exist or is a file is refused."""
-    with pytest.raises(SourcesError) as caught:
-        identify(None if name is None else tmp_path / name, "1.21.0")
-    assert caught.value.code == "no-checkout"
+    caught = refused(SourcesError, identify, None if name is None else tmp_path / name, "1.21.0")
+    assert caught.code == "no-checkout"
 
 
 def test_change_while_copying_is_noticed(plain: Path, tmp_path: Path) -> None:
-    """What is copied must be what was identified."""
     checkout = identify(plain, "1.21.0")
     (plain / "LICENSE").write_text("changed in between")
-    with pytest.raises(SourcesError) as caught:
-        copy_checkout(checkout, tmp_path / "copy", tmp_path / "work")
-    assert caught.value.code == "checkout-changed"
+    caught = refused(SourcesError, copy_checkout, checkout, tmp_path / "copy", tmp_path / "work")
+    assert caught.code == "checkout-changed"
 
 
 def test_path_becomes_a_tree_and_stays_untouched(fake: FakeSources, plain: Path) -> None:
@@ -126,7 +120,6 @@ def test_path_becomes_a_tree_and_stays_untouched(fake: FakeSources, plain: Path)
 
 @pytest.mark.needs("git")
 def test_clean_repository_becomes_a_tree_of_its_commit(fake: FakeSources, repository: Path) -> None:
-    """Of a clean checkout exactly the commit is taken: what git ignores is not copied."""
     (repository / "ignored").write_text("")
     tree = fetch_sources(fake.runtime(), "path", repository)
     assert not (tree.folder / "onnxruntime/ignored").exists()
@@ -135,7 +128,6 @@ def test_clean_repository_becomes_a_tree_of_its_commit(fake: FakeSources, reposi
 
 @pytest.mark.needs("git")
 def test_the_commit_of_a_tag(repository: Path, tmp_path: Path) -> None:
-    """An annotated tag names its commit; one that is not there, and no repository, are told apart."""
     assert tagged_commit(str(repository), "v1.21.0") == git(repository, "rev-parse", "HEAD").strip()
     with pytest.raises(SourcesError) as caught:
         tagged_commit(str(repository), "v9.9.9")

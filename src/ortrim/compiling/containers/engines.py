@@ -10,7 +10,7 @@ from typing import Final
 from urllib.parse import unquote
 
 from ortrim.base.command import run
-from ortrim.base.tools import Tool, require
+from ortrim.base.tools import Cause, Tool, diagnose, require
 from ortrim.errors import Diagnostic, NetworkError, StorageError, ToolError, bad_option
 
 OWNER_LABEL: Final = "ortrim.cache"
@@ -58,14 +58,6 @@ class ContainerRun:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ImageBuild:
-    """An image made from the `Dockerfile` of a folder and called `tag`."""
-
-    context: Path
-    tag: str
-
-
-@dataclass(frozen=True, kw_only=True)
 class ContainerEngine(ABC):
     """The words of one engine: commands, and what tells their answers.
 
@@ -91,10 +83,10 @@ class ContainerEngine(ABC):
         """Whether the engine that answered `printed` to this `user` runs without root."""
         return self.rootless_sign in printed if self.rootless_sign else user != 0
 
-    def build(self, image: ImageBuild, proxies: tuple[str, ...]) -> tuple[str, ...]:
-        """Build an image; its steps see the variables named by `proxies`, which `--build-arg` takes by itself."""
+    def build(self, context: Path, tag: str, proxies: tuple[str, ...]) -> tuple[str, ...]:
+        """Build and tag an image; its steps see the variables named by `proxies`, valued by the environment."""
         arguments = tuple(word for name in proxies for word in ("--build-arg", name))
-        return (self.tool.name, "build", *self.build_flags, *arguments, "--tag", image.tag, str(image.context))
+        return (self.tool.name, "build", *self.build_flags, *arguments, "--tag", tag, str(context))
 
     @abstractmethod
     def prepare(self, run: ContainerRun) -> tuple[tuple[str, ...], ...]:
@@ -200,8 +192,7 @@ PODMAN: Final = _of_docker(
 
 CHROOT: Final = ("--isolation", "chroot")
 NAMESPACES: Final = ("unshare", "--net", "--ipc", "--uts", "--pid", "--fork", "--kill-child", "--mount-proc")
-INSIDE_USER_NAMESPACE: Final = ("buildah", "unshare", "--")
-"""Where a user who is not root may make those namespaces."""
+INSIDE_USER_NAMESPACE: Final = ("buildah", "unshare", "--")  # where a user who is not root may make those namespaces
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -253,89 +244,77 @@ BUILDAH: Final = BuildahEngine(
 
 SHOWN_LINES: Final = 6
 LONGEST_LINE: Final = 600
-STEP: Final = "image-step-failed"
-"""Of this cause the lines before tell more than its own."""
+STEP: Final = "image-step-failed"  # of this cause the lines before tell more than its own
 USERINFO: Final = re.compile(r"(://)[^/@\s\"']+@")
 HIDDEN: Final = "..."
 
 
-@dataclass(frozen=True, kw_only=True)
-class EngineCause:
-    """A cause: how it is recognised, and how it is reported. `{engine}` in the hint stands for the engine's name."""
-
-    words: str
-    kind: type[Diagnostic]
-    reference: str
-    what: str
-    hint: str
-
-
 CAUSES: Final = (
-    EngineCause(
-        words=r"no space left on device|disk quota exceeded",
-        kind=StorageError,
-        reference="disk-full",
-        what="there is no space left for images and containers",
-        hint="free some space ({engine} keeps its images apart from ortrim's cache), then run the same command again",
+    Cause(
+        r"no space left on device|disk quota exceeded",
+        "disk-full",
+        "there is no space left for images and containers",
+        "free some space ({engine} keeps its images apart from ortrim's cache), then run the same command again",
+        StorageError,
     ),
-    EngineCause(
-        words=r"permission denied while trying to connect|dial unix \S+: connect: permission denied",
-        kind=ToolError,
-        reference="engine-not-permitted",
-        what="this user may not use it",
-        hint="let an administrator add this user to the group that owns its socket, or use an engine without a daemon",
+    Cause(
+        r"permission denied while trying to connect|dial unix \S+: connect: permission denied",
+        "engine-not-permitted",
+        "this user may not use it",
+        "let an administrator add this user to the group that owns its socket, or use an engine without a daemon",
+        ToolError,
     ),
-    EngineCause(
-        words=r"[Cc]annot connect to (the Docker daemon|Podman)|Is the docker daemon running",
-        kind=ToolError,
-        reference="engine-not-running",
-        what="its daemon is not running",
-        hint="start it (systemctl start docker), or choose an engine without a daemon: --engine podman or buildah",
+    Cause(
+        r"[Cc]annot connect to (the Docker daemon|Podman)|Is the docker daemon running",
+        "engine-not-running",
+        "its daemon is not running",
+        "start it (systemctl start docker), or choose an engine without a daemon: --engine podman or buildah",
+        ToolError,
     ),
-    EngineCause(
-        words=r"manifest unknown|manifest for \S+ not found|repository does not exist|pull access denied|"
+    Cause(
+        r"manifest unknown|manifest for \S+ not found|repository does not exist|pull access denied|"
         r"unauthorized\b|no basic auth credentials|authentication required",
-        kind=NetworkError,
-        reference="image-not-found",
-        what="the registry does not have the base image with this digest, or does not give it to this user",
-        hint="sign in ({engine} login), or pin an image that you have in your own images.toml (docs/guides/build.md)",
+        "image-not-found",
+        "the registry does not have the base image with this digest, or does not give it to this user",
+        "sign in ({engine} login), or pin an image that you have in your own images.toml (docs/guides/build.md)",
+        NetworkError,
     ),
-    EngineCause(
-        words=r"short-name .* did not resolve",
-        kind=ToolError,
-        reference="image-name-unresolved",
-        what="it does not know which registry has the base image",
-        hint="name one in unqualified-search-registries of registries.conf, or in your own images.toml",
+    Cause(
+        r"short-name .* did not resolve",
+        "image-name-unresolved",
+        "it does not know which registry has the base image",
+        "name one in unqualified-search-registries of registries.conf, or in your own images.toml",
+        ToolError,
     ),
-    EngineCause(
-        words=r"no such host|name resolution|i/o timeout|connection (refused|reset)|TLS handshake|proxyconnect|"
+    Cause(
+        r"no such host|name resolution|i/o timeout|connection (refused|reset)|TLS handshake|proxyconnect|"
         r"network is unreachable|no route to host|certificate signed by unknown|deadline exceeded|unexpected EOF",
-        kind=NetworkError,
-        reference="image-unreachable",
-        what="the base image cannot be fetched",
-        hint="check the network and the proxy (HTTPS_PROXY), then run the same command again",
+        "image-unreachable",
+        "the base image cannot be fetched",
+        "check the network and the proxy (HTTPS_PROXY), then run the same command again",
+        NetworkError,
     ),
-    EngineCause(
-        words=r"[Oo]peration not permitted|permission denied|[Pp]ermission denied|newuidmap|insufficient UIDs or GIDs|"
+    Cause(
+        r"[Oo]peration not permitted|permission denied|[Pp]ermission denied|newuidmap|insufficient UIDs or GIDs|"
         r"cgroups? .*not supported|clone.* EPERM|unshare failed",
-        kind=ToolError,
-        reference="engine-not-permitted",
-        what="it may not create containers here",
-        hint="choose another engine; buildah needs least: root, or user namespaces with a range in /etc/subuid",
+        "engine-not-permitted",
+        "it may not create containers here",
+        "choose another engine; buildah needs least: root, or user namespaces with a range in /etc/subuid",
+        ToolError,
     ),
-    EngineCause(
-        words=r"^Error: building at STEP|returned a non-zero code:|failed to solve: process",
-        kind=ToolError,
-        reference=STEP,
-        what="a step of the image build failed",
-        hint="if a base image or an archive is wrong, pin another one: invoke pins.update --images",
+    Cause(
+        r"^Error: building at STEP|returned a non-zero code:|failed to solve: process",
+        STEP,
+        "a step of the image build failed",
+        "if a base image or an archive is wrong, pin another one: invoke pins.update --images",
+        ToolError,
     ),
-    EngineCause(
-        words=r"bind source path does not exist|error mounting|statfs .*: no such file|stat .*: no such file",
-        kind=ToolError,
-        reference="folder-not-shared",
-        what="it does not see this machine's folders",
-        hint="an engine on another machine cannot build here: unset DOCKER_HOST and DOCKER_CONTEXT",
+    Cause(
+        r"bind source path does not exist|error mounting|statfs .*: no such file|stat .*: no such file",
+        "folder-not-shared",
+        "it does not see this machine's folders",
+        "an engine on another machine cannot build here: unset DOCKER_HOST and DOCKER_CONTEXT",
+        ToolError,
     ),
 )
 """In the order in which they are looked for: the more special ones come first."""
@@ -344,16 +323,13 @@ CAUSES: Final = (
 def engine_error(engine: str, doing: str, printed: str, environment: Mapping[str, str]) -> Diagnostic:
     """Return the diagnostic of an engine that failed while `doing` something; proxies' credentials are taken out."""
     told = without_credentials(printed, environment).strip()
-    lines, where = told.splitlines(), f"{engine}: {doing}" if doing else engine
-    for cause in CAUSES:
-        found = [line for line in lines if re.search(cause.words, line)]
-        if found:
-            hint = cause.hint.format(engine=engine)
-            why = "\n".join(lines[-SHOWN_LINES:]) if cause.reference == STEP else found[-1].strip()[:LONGEST_LINE]
-            return cause.kind(cause.reference, cause.what, where=where, why=why, hint=hint)
-    why = "\n".join(lines[-SHOWN_LINES:]) or "it printed nothing"
-    hint = "check whether it works outside of ortrim, or choose another engine with --engine"
-    return ToolError("engine-failed", "failed", where=where, why=why, hint=hint)
+    where, last = f"{engine}: {doing}" if doing else engine, "\n".join(told.splitlines()[-SHOWN_LINES:])
+    error = diagnose(told, CAUSES, where, engine=engine)
+    if error is None:
+        hint = "check whether it works outside of ortrim, or choose another engine with --engine"
+        return ToolError("engine-failed", "failed", where=where, why=last or "it printed nothing", hint=hint)
+    error.why = last if error.code == STEP else error.why[:LONGEST_LINE]
+    return error
 
 
 def proxies_in(environment: Mapping[str, str]) -> tuple[str, ...]:
@@ -380,8 +356,7 @@ def _secrets(environment: Mapping[str, str]) -> set[str]:
     return found - {""}
 
 
-ENGINES: Final[tuple[ContainerEngine, ...]] = (DOCKER, PODMAN, BUILDAH)
-"""In the order in which they are tried."""
+ENGINES: Final[tuple[ContainerEngine, ...]] = (DOCKER, PODMAN, BUILDAH)  # in the order in which they are tried
 ANSWER_SECONDS: Final = 60.0
 
 

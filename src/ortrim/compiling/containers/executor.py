@@ -15,18 +15,7 @@ from typing import Any, Final
 from ortrim.base.cache import cache_folder, locked, locked_if_free, publish_folder
 from ortrim.base.command import run, stream
 from ortrim.base.files import shipped_folder, storage_errors
-from ortrim.compiling.containers.engines import (
-    ANSWER_SECONDS,
-    ContainerOptions,
-    ContainerRun,
-    ImageBuild,
-    Mount,
-    UsableEngine,
-    engine_error,
-    first_that_works,
-    proxies_in,
-    without_credentials,
-)
+from ortrim.compiling.containers import engines
 from ortrim.compiling.containers.root_file_systems import DebianRoot, debian_root
 from ortrim.compiling.execution import JobPaths
 from ortrim.compiling.plan import Toolchain
@@ -61,15 +50,15 @@ def owner() -> str:
     return hashlib.sha256(str(cache_folder("containers")).encode()).hexdigest()[:12]
 
 
-def remove(usable: UsableEngine, name: str) -> None:
+def remove(usable: engines.UsableEngine, name: str) -> None:
     """Remove a container that may be gone already; what cannot be removed now is a leftover for the next run."""
     with suppress(Diagnostic):
         run((*usable.engine.remove, name), timeout_seconds=REMOVAL_SECONDS)
 
 
-def remove_leftovers(usable: UsableEngine) -> tuple[str, ...]:
+def remove_leftovers(usable: engines.UsableEngine) -> tuple[str, ...]:
     """Remove the containers and folders that killed runs of this cache folder left; return the containers' names."""
-    listed = run(usable.engine.list_owned(owner()), timeout_seconds=ANSWER_SECONDS).stdout
+    listed = run(usable.engine.list_owned(owner()), timeout_seconds=engines.ANSWER_SECONDS).stdout
     names = tuple(name for name in map(str.strip, listed.splitlines()) if name.startswith(_prefix()))
     removed = tuple(name for name in names if _removed_if_dead(usable, name))
     for folder in cache_folder("containers").glob(f"{_prefix()}*"):
@@ -80,7 +69,7 @@ def remove_leftovers(usable: UsableEngine) -> tuple[str, ...]:
     return removed
 
 
-def _removed_if_dead(usable: UsableEngine, name: str) -> bool:
+def _removed_if_dead(usable: engines.UsableEngine, name: str) -> bool:
     folder = cache_folder("containers") / name
     with locked_if_free(folder) as free:
         if free:
@@ -99,39 +88,40 @@ def _prefix() -> str:
     return f"ortrim-{owner()}-"
 
 
-LAST_LINES: Final = 200
 DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}\b")
 
 
-def image_exists(usable: UsableEngine, tag: str) -> bool:
+def image_exists(usable: engines.UsableEngine, tag: str) -> bool:
     """Whether the engine has an image."""
-    return run((*usable.engine.image_exists, tag), timeout_seconds=ANSWER_SECONDS).returncode == 0
+    return run((*usable.engine.image_exists, tag), timeout_seconds=engines.ANSWER_SECONDS).returncode == 0
 
 
-def build_image(usable: UsableEngine, image: ImageBuild, temporary: Path, on_line: Callable[[str], None]) -> None:
+def build_image(
+    usable: engines.UsableEngine, context: Path, tag: str, temporary: Path, on_line: Callable[[str], None]
+) -> None:
     """Build an image while the caller holds the lock of its tag; `on_line` gets what is printed without credentials.
 
     The engine's temporary files go to `temporary`. If ortrim is killed, the engine's program ends.
     """
-    _remove_unfinished(usable, image.tag)
+    _remove_unfinished(usable, tag)
     lines: list[str] = []
 
     def take(line: str) -> None:
         lines.append(line)
-        on_line(without_credentials(line, os.environ))
+        on_line(engines.without_credentials(line, os.environ))
 
-    words = (*_ending_with_us(), *usable.engine.build(image, proxies_in(os.environ)))
+    words = (*_ending_with_us(), *usable.engine.build(context, tag, engines.proxies_in(os.environ)))
     code = stream(words, take, environment={**os.environ, "TMPDIR": str(temporary)})
     if code != 0:
-        raise engine_error(usable.name, f"build {image.tag}", "\n".join(lines[-LAST_LINES:]), os.environ)
+        raise engines.engine_error(usable.name, f"build {tag}", "\n".join(lines[-200:]), os.environ)
 
 
-def pulled_digest(usable: UsableEngine, reference: str) -> str:
+def pulled_digest(usable: engines.UsableEngine, reference: str) -> str:
     """Fetch an image by its tag and return the digest (`sha256:...`) that its registry gives it."""
     for words in (usable.engine.pull, usable.engine.digest):
         done = run((*words, reference))
         if done.returncode != 0:
-            raise engine_error(usable.name, f"pull {reference}", done.stdout + done.stderr, os.environ)
+            raise engines.engine_error(usable.name, f"pull {reference}", done.stdout + done.stderr, os.environ)
     found = DIGEST.search(done.stdout)
     if found is None:
         what = "the registry has no digest for it, so that the same image could not be fetched again"
@@ -139,14 +129,14 @@ def pulled_digest(usable: UsableEngine, reference: str) -> str:
     return found[0]
 
 
-def _remove_unfinished(usable: UsableEngine, tag: str) -> None:
+def _remove_unfinished(usable: engines.UsableEngine, tag: str) -> None:
     """Remove what a killed build of this image left; the label, which comes first in its file, says whose it is."""
     words = usable.engine.list_unfinished
-    listed = run(words, timeout_seconds=ANSWER_SECONDS).stdout if words else ""
+    listed = run(words, timeout_seconds=engines.ANSWER_SECONDS).stdout if words else ""
     for name in filter(None, map(str.strip, listed.splitlines())):
-        described = run((*usable.engine.inspect, name), timeout_seconds=ANSWER_SECONDS).stdout
+        described = run((*usable.engine.inspect, name), timeout_seconds=engines.ANSWER_SECONDS).stdout
         if image_label(tag).replace('"', r"\"") in described:
-            run((*usable.engine.remove, name), timeout_seconds=ANSWER_SECONDS)
+            run((*usable.engine.remove, name), timeout_seconds=engines.ANSWER_SECONDS)
 
 
 def image_label(tag: str) -> str:
@@ -159,10 +149,8 @@ def _ending_with_us() -> tuple[str, ...]:
     return ("setpriv", "--pdeathsig", "TERM") if shutil.which("setpriv") else ()
 
 
-NOT_MOUNTABLE: Final = re.compile(r'[,"\n\r\0]')
-"""What the engines' `--mount` cannot hold."""
+NOT_MOUNTABLE: Final = re.compile(r'[,"\n\r\0]')  # what the engines' `--mount` cannot hold
 OF_THE_IMAGE: Final = ("/", "/bin", "/dev", "/etc", "/lib", "/lib64", "/proc", "/sbin", "/sys", "/tmp", "/usr", "/var")  # noqa: S108
-OF_THE_KERNEL: Final = ("/dev", "/proc", "/sys")
 FLAG: Final = re.compile(r"--[a-z][a-z0-9-]*(=[^\n\r\0]*)?", re.ASCII)
 OURS: Final = frozenset({
     "--cap-add", "--detach", "--entrypoint", "--env", "--env-file", "--init", "--interactive", "--isolation", "--label",
@@ -172,7 +160,7 @@ OURS: Final = frozenset({
 """Flags that would undo what ortrim promises of a container, or that it needs itself."""
 
 
-def parse_mount(word: str) -> Mount:
+def parse_mount(word: str) -> engines.Mount:
     """Return the mount that `SRC:DST` or `SRC:DST:ro` means."""
     source, _, rest = word.partition(":")
     target, _, mode = rest.partition(":")
@@ -185,11 +173,11 @@ def parse_mount(word: str) -> Mount:
         raise bad_option(
             "mount", word, "its second part must be an absolute path; neither may contain commas or quotes"
         )
-    if str(inside) in OF_THE_IMAGE or any(inside.is_relative_to(folder) for folder in OF_THE_KERNEL):
+    if str(inside) in OF_THE_IMAGE or any(inside.is_relative_to(folder) for folder in ("/dev", "/proc", "/sys")):
         raise bad_option(
             "mount", word, "the image needs that folder itself: choose one of your own, such as /opt/company"
         )
-    return Mount(source=path, target=str(inside), writable=mode != "ro")
+    return engines.Mount(source=path, target=str(inside), writable=mode != "ro")
 
 
 def _existing(source: str) -> Path | None:
@@ -200,7 +188,7 @@ def _existing(source: str) -> Path | None:
         return None
 
 
-def parse_mounts(words: Sequence[str]) -> tuple[Mount, ...]:
+def parse_mounts(words: Sequence[str]) -> tuple[engines.Mount, ...]:
     """Return all mounts; two may not have the same target."""
     mounts = tuple(parse_mount(word) for word in words)
     targets = [mount.target for mount in mounts]
@@ -222,7 +210,7 @@ def parse_flags(words: Sequence[str]) -> tuple[str, ...]:
     return tuple(words)
 
 
-def require_mountable(mounts: Sequence[Mount], own: Sequence[Mount]) -> None:
+def require_mountable(mounts: Sequence[engines.Mount], own: Sequence[engines.Mount]) -> None:
     """Refuse a user's mount that covers or is covered by one of ortrim's `own`, and paths that no engine can mount."""
     for mount in own:
         if NOT_MOUNTABLE.search(str(mount.source)):
@@ -242,8 +230,7 @@ STARTED: Final = "ortrim: the container runs"
 """What `lifeline.py` prints first: until then, what fails is the engine and not the command."""
 NOISE: Final = ("subprocess exited with status", "subprocess exited on", "Error: exit status")
 """How buildah's lines begin that only repeat the exit code."""
-PYTHON: Final = "/usr/bin/python3"
-"""Where every image has a Python."""
+PYTHON: Final = "/usr/bin/python3"  # where every image has a Python
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -253,43 +240,38 @@ class Command:
     words: tuple[str, ...]
     environment: tuple[tuple[str, str], ...]
     folder: str
-    mounts: tuple[Mount, ...]
+    mounts: tuple[engines.Mount, ...]
     flags: tuple[str, ...] = ()
 
 
-def run_in(usable: UsableEngine, image: str, inside: Command, on_line: Callable[[str], None]) -> int:
+def run_in(usable: engines.UsableEngine, image: str, inside: Command, on_line: Callable[[str], None]) -> int:
     """Run a command, hand over its lines, and return its exit code (above 128: a signal's); it ends with us."""
     with own_folder() as own:
-        planned = _container_run(usable, image, inside, own)
+        variables = tuple(f"{name}={value}" for name, value in inside.environment)
+        lifeline = (PYTHON, "-I", "-S", "-c", LIFELINE, str(own / PIPE))
+        planned = engines.ContainerRun(
+            image=image,
+            name=own.name,
+            owner=owner(),
+            command=(*lifeline, "/usr/bin/env", "-i", *variables, *inside.words),
+            folder=inside.folder,
+            mounts=(*inside.mounts, engines.Mount(source=own, target=str(own))),
+            user=os.geteuid(),
+            group=os.getegid(),
+            rootless=usable.rootless,
+            flags=inside.flags,
+        )
         try:
             for words in usable.engine.prepare(planned):
                 done = run(words, timeout_seconds=REMOVAL_SECONDS)
                 if done.returncode != 0:
-                    raise engine_error(usable.name, "make a container", done.stdout + done.stderr, os.environ)
+                    raise engines.engine_error(usable.name, "make a container", done.stdout + done.stderr, os.environ)
             return _streamed(usable, planned, on_line)
         finally:
             remove(usable, planned.name)
 
 
-def _container_run(usable: UsableEngine, image: str, inside: Command, own: Path) -> ContainerRun:
-    """Say what the engine is to run: the lifeline, which runs the command with nothing in its environment but ours."""
-    variables = tuple(f"{name}={value}" for name, value in inside.environment)
-    lifeline = (PYTHON, "-I", "-S", "-c", LIFELINE, str(own / PIPE))
-    return ContainerRun(
-        image=image,
-        name=own.name,
-        owner=owner(),
-        command=(*lifeline, "/usr/bin/env", "-i", *variables, *inside.words),
-        folder=inside.folder,
-        mounts=(*inside.mounts, Mount(source=own, target=str(own))),
-        user=os.geteuid(),
-        group=os.getegid(),
-        rootless=usable.rootless,
-        flags=inside.flags,
-    )
-
-
-def _streamed(usable: UsableEngine, planned: ContainerRun, on_line: Callable[[str], None]) -> int:
+def _streamed(usable: engines.UsableEngine, planned: engines.ContainerRun, on_line: Callable[[str], None]) -> int:
     """Run it and separate the engine's own output, which comes before `STARTED`, from the command's."""
     before: list[str] = []
     started = False
@@ -304,12 +286,11 @@ def _streamed(usable: UsableEngine, planned: ContainerRun, on_line: Callable[[st
 
     code = stream(usable.engine.run(planned), take)
     if not started:
-        raise engine_error(usable.name, "run a command", "\n".join(before), os.environ)
+        raise engines.engine_error(usable.name, "run a command", "\n".join(before), os.environ)
     return code
 
 
-DEBIAN_NAMES: Final = {"x86_64": "amd64", "aarch64": "arm64"}
-"""Debian's words for the machines that ortrim builds on."""
+DEBIAN_NAMES: Final = {"x86_64": "amd64", "aarch64": "arm64"}  # Debian's words for the machines that ortrim builds on
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -381,7 +362,7 @@ def render(template: str, values: Mapping[str, Any]) -> str:
     return environment.from_string(template).render(values)
 
 
-def ready_image(usable: UsableEngine, recipe: ImageRecipe, announce: Callable[[str], None]) -> None:
+def ready_image(usable: engines.UsableEngine, recipe: ImageRecipe, announce: Callable[[str], None]) -> None:
     """Build an image with an engine unless it has it; its Dockerfile and log lie in the cache."""
     record = cache_folder("images") / f"{usable.name}-{recipe.tag.replace(':', '-')}"
     if record.is_dir() and not image_exists(usable, recipe.tag):
@@ -389,7 +370,7 @@ def ready_image(usable: UsableEngine, recipe: ImageRecipe, announce: Callable[[s
     publish_folder(record, lambda temporary: _build(usable, recipe, temporary, announce))
 
 
-def _build(usable: UsableEngine, recipe: ImageRecipe, folder: Path, announce: Callable[[str], None]) -> None:
+def _build(usable: engines.UsableEngine, recipe: ImageRecipe, folder: Path, announce: Callable[[str], None]) -> None:
     announce(f"{usable.name} builds the image {recipe.tag}, once")
     context, scratch = folder / "context", folder / "scratch"
     with storage_errors(folder):
@@ -400,8 +381,7 @@ def _build(usable: UsableEngine, recipe: ImageRecipe, folder: Path, announce: Ca
         for name, source in recipe.files.items():
             _place(source, context / name)
         with (folder / "build.log").open("w", encoding="utf-8") as log:
-            image = ImageBuild(context=context, tag=recipe.tag)
-            build_image(usable, image, scratch, lambda line: log.writelines((line, "\n")))
+            build_image(usable, context, recipe.tag, scratch, lambda line: log.writelines((line, "\n")))
         shutil.rmtree(context)
         shutil.rmtree(scratch)
 
@@ -414,29 +394,24 @@ def _place(source: Path, destination: Path) -> None:
         shutil.copyfile(source, destination)
 
 
-WRITTEN: Final = ("ZIG_GLOBAL_CACHE_DIR",)
-"""Variables of a job that name folders it writes into."""
+WRITTEN: Final = ("ZIG_GLOBAL_CACHE_DIR",)  # Variables of a job that name folders it writes into
 CONFIGURATION: Final = "CCACHE_CONFIGPATH"
 """The variable that names the compiler cache's settings; beside them ccache writes what it counted."""
 
 
-def job_mounts(paths: JobPaths, environment: Mapping[str, str]) -> tuple[Mount, ...]:
+def job_mounts(paths: JobPaths, environment: Mapping[str, str]) -> tuple[engines.Mount, ...]:
     """Return the mounts of a job: sources and tools read-only, the build folder and the caches to be written to.
 
     Folders have the same name inside, so that build tree and compiler cache keys are those of this machine.
     """
-    read = (paths.sources, paths.tools, paths.runner, *_linked(paths))
+    found = {paths.archive: paths.archive.parent, paths.bionic: paths.bionic}
+    linked = (folder for path, folder in found.items() if path != Path())
+    read = (paths.sources, paths.tools, paths.runner, *linked)
     written = (paths.build.parent, *_caches(environment, paths.build.parent))
     return (
-        *(Mount(source=folder, target=str(folder)) for folder in read),
-        *(Mount(source=folder, target=str(folder), writable=True) for folder in written),
+        *(engines.Mount(source=folder, target=str(folder)) for folder in read),
+        *(engines.Mount(source=folder, target=str(folder), writable=True) for folder in written),
     )
-
-
-def _linked(paths: JobPaths) -> tuple[Path, ...]:
-    """Return the folders of a static library that a runner links and of a sysroot, where there are such."""
-    found = {paths.archive: paths.archive.parent, paths.bionic: paths.bionic}
-    return tuple(folder for path, folder in found.items() if path != Path())
 
 
 def _caches(environment: Mapping[str, str], own: Path) -> Iterator[Path]:
@@ -449,7 +424,7 @@ def _caches(environment: Mapping[str, str], own: Path) -> Iterator[Path]:
 
 
 def places_in_containers(
-    options: ContainerOptions, images: Images
+    options: engines.ContainerOptions, images: Images
 ) -> Callable[[Toolchain, Callable[[str], None]], "ContainerPlace"]:
     """Return what opens, for an executor, the container in which a toolchain's programs run."""
 
@@ -464,9 +439,9 @@ def places_in_containers(
 class ContainerPlace:
     """A place that starts a container for each program; see `ExecutionEnvironment`."""
 
-    usable: UsableEngine
+    usable: engines.UsableEngine
     image: str
-    options: ContainerOptions
+    options: engines.ContainerOptions
 
     python: tuple[str, ...] = (PYTHON, "-S", "-s")
     reaches_stores: bool = False
@@ -499,21 +474,23 @@ class ContainerPlace:
         return run_in(self.usable, self.image, inside, on_line)
 
 
-def container_place(recipe: ImageRecipe, options: ContainerOptions, on_note: Callable[[str], None]) -> ContainerPlace:
+def container_place(
+    recipe: ImageRecipe, options: engines.ContainerOptions, on_note: Callable[[str], None]
+) -> ContainerPlace:
     """Return a place in an image, with the requested engine or the first that builds it and starts a command in it."""
 
-    def attempt(usable: UsableEngine) -> None:
+    def attempt(usable: engines.UsableEngine) -> None:
         for name in remove_leftovers(usable):
             on_note(f"removed {name}, which a run that was killed has left")
         ready_image(usable, recipe, on_note)
         _try_out(usable, recipe.tag, options)
 
-    usable = first_that_works(options.engine, attempt, on_note)
+    usable = engines.first_that_works(options.engine, attempt, on_note)
     on_note(f"in {recipe.tag} with {usable.name} {usable.version}")
     return ContainerPlace(usable=usable, image=recipe.tag, options=options)
 
 
-def _try_out(usable: UsableEngine, image: str, options: ContainerOptions) -> None:
+def _try_out(usable: engines.UsableEngine, image: str, options: engines.ContainerOptions) -> None:
     """Start a command that does nothing."""
     inside = Command(
         words=("/bin/sh", "-c", ":"), environment=(), folder="/", mounts=options.mounts, flags=options.flags

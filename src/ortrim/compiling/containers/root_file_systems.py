@@ -15,39 +15,20 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO, Final, cast
 
-from ortrim.base.archives import (
-    DAMAGE,
-    bounded_stream,
-    bounded_zip,
-    checked_entries,
-    diagnosed,
-    is_link,
-    target_of,
-    unpack,
-    unsafe_member,
-)
+from ortrim.base import archives
 from ortrim.base.cache import cache_folder, cached_folder
 from ortrim.base.files import storage_errors
 from ortrim.base.tools import SUITE, Emulation, machine_folder
 from ortrim.errors import SourcesError, StorageError
-from ortrim.sources.debian import (
-    DebianPackage,
-    PackageRequest,
-    fetch_packages,
-    read_packages,
-    write_data_archive,
-    write_packages,
-)
+from ortrim.sources import debian
+from ortrim.sources.debian import fetch_packages
 
-ALIASES: Final = ("bin", "lib", "lib64", "sbin")
-"""Names at the top that lead into `usr`."""
+ALIASES: Final = ("bin", "lib", "lib64", "sbin")  # names at the top that lead into `usr`
 EMPTY_FOLDERS: Final = ("dev", "etc", "home", "proc", "root", "run", "sys", "tmp", "var/tmp")
-FOR_EVERYBODY: Final = ("tmp", "var/tmp")
 ACCOUNTS: Final = (("etc/passwd", "root:x:0:0:root:/root:/bin/sh\n"), ("etc/group", "root:x:0:\n"))
 PYTHON: Final = re.compile(r"usr/bin/python3\.\d+")
 MAXIMUM_BYTES: Final = 4 << 30
-SOURCE_DATE: Final = 315532800
-"""The time of every file: the first of 1980, as in builds."""
+SOURCE_DATE: Final = 315532800  # the time of every file: the first of 1980, as in builds
 
 
 class RootWriter:
@@ -64,12 +45,12 @@ class RootWriter:
         """Add the files of a package's `data.tar`."""
         try:
             with (
-                bounded_stream(data, MAXIMUM_BYTES) as stream,
+                archives.bounded_stream(data, MAXIMUM_BYTES) as stream,
                 tarfile.open(fileobj=cast(IO[bytes], stream), mode="r:") as source,
             ):
                 for member in source:
                     self._add(member, source, package)
-        except DAMAGE as error:
+        except archives.DAMAGE as error:
             what = "is damaged or cut short"
             raise StorageError("corrupt-archive", what, where=package, why=str(error)) from error
 
@@ -87,8 +68,11 @@ class RootWriter:
 
     def _add(self, member: tarfile.TarInfo, source: tarfile.TarFile, package: str) -> None:
         path = PurePosixPath(member.name)
-        if path.is_absolute() or ".." in path.parts or not (member.isfile() or member.isdir() or _is_link(member)):
-            raise unsafe_member(package, member.name, "its name is absolute or contains '..', or it is a device")
+        known = member.isfile() or member.isdir() or member.issym() or member.islnk()
+        if path.is_absolute() or ".." in path.parts or not known:
+            raise archives.unsafe_member(
+                package, member.name, "its name is absolute or contains '..', or it is a device"
+            )
         name = str(path)
         if name in self._names or not path.parts:
             return
@@ -102,7 +86,7 @@ class RootWriter:
     def _add_folder(self, name: str) -> None:
         if name not in self._names:
             self._names.add(name)
-            member = _plain(tarfile.TarInfo(name), 0o1777 if name in FOR_EVERYBODY else 0o755)
+            member = _plain(tarfile.TarInfo(name), 0o1777 if name in ("tmp", "var/tmp") else 0o755)
             member.type = tarfile.DIRTYPE
             self._archive.addfile(member)
 
@@ -111,10 +95,6 @@ class RootWriter:
         member = _plain(tarfile.TarInfo(name), 0o777)
         member.type, member.linkname = tarfile.SYMTYPE, target
         self._archive.addfile(member)
-
-
-def _is_link(member: tarfile.TarInfo) -> bool:
-    return member.issym() or member.islnk()
 
 
 def _plain(member: tarfile.TarInfo, mode: int) -> tarfile.TarInfo:
@@ -133,34 +113,34 @@ class DebianRoot:
     """A root file system: the tar file that holds it and the packages that it was made of."""
 
     archive: Path
-    packages: tuple[DebianPackage, ...]
+    packages: tuple[debian.DebianPackage, ...]
 
 
-def debian_root(request: PackageRequest, announce: Callable[[str], None] = lambda _: None) -> DebianRoot:
+def debian_root(request: debian.PackageRequest, announce: Callable[[str], None] = lambda _: None) -> DebianRoot:
     """Return a root file system of packages, through apt when it is not in the cache, with `/usr/bin/python3`."""
     names = hashlib.sha256(" ".join(request.names).encode()).hexdigest()[:12]
     folder = cache_folder("roots") / f"debian-{request.suite}-{request.architecture}-{names}"
     cached_folder(folder, lambda temporary: _fill(temporary, request, announce), large=True)
-    packages = read_packages(folder, code="root-damaged", what="the root file system of an image")
+    packages = debian.read_packages(folder, code="root-damaged", what="the root file system of an image")
     return DebianRoot(archive=folder / ROOT_FILE, packages=packages)
 
 
-def _fill(folder: Path, request: PackageRequest, announce: Callable[[str], None]) -> None:
+def _fill(folder: Path, request: debian.PackageRequest, announce: Callable[[str], None]) -> None:
     announce(f"fetch Debian's {', '.join(request.names)} for {request.architecture}")
-    packages: list[DebianPackage] = []
+    packages: list[debian.DebianPackage] = []
     with storage_errors(folder), tarfile.open(folder / ROOT_FILE, "w", format=tarfile.PAX_FORMAT) as archive:
         root = RootWriter(archive)
 
-        def accept(package: DebianPackage, file: Path) -> None:
+        def accept(package: debian.DebianPackage, file: Path) -> None:
             packages.append(package)
             with tempfile.TemporaryDirectory(dir=folder, prefix=".package-") as name:
                 data = Path(name) / "data.tar"
-                write_data_archive(file, data)
+                debian.write_data_archive(file, data)
                 root.add_package(data, package.name)
 
         fetch_packages(request, accept)
         root.complete()
-    write_packages(folder, packages)
+    debian.write_packages(folder, packages)
 
 
 KERNEL_PACKAGE: Final = "linux-image-cloud-arm64"
@@ -168,8 +148,7 @@ KERNEL_PATTERN: Final = r"linux-image-[0-9][a-z0-9.+-]*-cloud-arm64"
 SHELL_PACKAGE: Final = "busybox-static"
 LIBRARY_PACKAGES: Final = ("libc6", "libgcc-s1", "libstdc++6", "musl")
 """Both C libraries, and what the official library needs besides."""
-KERNEL_HOST: Final = "arm64"
-"""Debian's word for the architecture whose kernel all machines run."""
+KERNEL_HOST: Final = "arm64"  # Debian's word for the architecture whose kernel all machines run
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,7 +158,7 @@ class MachineParts:
     root: Path
     kernel: Path
     shell: Path
-    packages: tuple[DebianPackage, ...]
+    packages: tuple[debian.DebianPackage, ...]
 
 
 def machine_parts(emulation: Emulation, announce: Callable[[str], None] = lambda _: None) -> MachineParts:
@@ -190,7 +169,7 @@ def machine_parts(emulation: Emulation, announce: Callable[[str], None] = lambda
         root=folder / "root",
         kernel=folder / "kernel",
         shell=folder / "shell",
-        packages=read_packages(folder, code="machine-damaged", what="the folder of a machine's parts"),
+        packages=debian.read_packages(folder, code="machine-damaged", what="the folder of a machine's parts"),
     )
 
 
@@ -198,38 +177,40 @@ def _machines_fill(folder: Path, emulation: Emulation, announce: Callable[[str],
     has_kernel = emulation.debian == KERNEL_HOST
     names = (*LIBRARY_PACKAGES, *((KERNEL_PACKAGE, SHELL_PACKAGE) if has_kernel else ()))
     announce(f"fetch Debian's {', '.join(names)} for {emulation.debian}")
-    packages: list[DebianPackage] = []
+    packages: list[debian.DebianPackage] = []
 
-    def accept(package: DebianPackage, file: Path) -> None:
+    def accept(package: debian.DebianPackage, file: Path) -> None:
         packages.append(package)
         _take(package, file, folder, emulation)
 
     depended = {KERNEL_PACKAGE: KERNEL_PATTERN}
-    fetch_packages(PackageRequest(names=names, suite=SUITE, architecture=emulation.debian, depended=depended), accept)
+    fetch_packages(
+        debian.PackageRequest(names=names, suite=SUITE, architecture=emulation.debian, depended=depended), accept
+    )
     with storage_errors(folder):
         _link(folder, emulation)
-    write_packages(folder, packages)
+    debian.write_packages(folder, packages)
 
 
-def _take(package: DebianPackage, file: Path, folder: Path, emulation: Emulation) -> None:
+def _take(package: debian.DebianPackage, file: Path, folder: Path, emulation: Emulation) -> None:
     """Keep what is needed of one package."""
     with storage_errors(folder), tempfile.TemporaryDirectory(dir=folder, prefix=".package-") as name:
         archive, content = Path(name) / "data.tar", Path(name) / "content"
-        write_data_archive(file, archive)
+        debian.write_data_archive(file, archive)
         if package.name in LIBRARY_PACKAGES:
             places = [f"usr/lib/{place}" for place in emulation.library_folders]
-            unpack(archive, content, members={place: place for place in places})
+            archives.unpack(archive, content, members={place: place for place in places})
             for place in places:
                 _merge(content / place, folder / "root" / place)
         elif package.name == SHELL_PACKAGE:
-            unpack(archive, content, members={"usr/bin/busybox": "busybox", "bin/busybox": "busybox"})
+            archives.unpack(archive, content, members={"usr/bin/busybox": "busybox", "bin/busybox": "busybox"})
             (content / "busybox").rename(folder / "shell")
         else:
-            unpack(archive, content, members={"boot": ""})
+            archives.unpack(archive, content, members={"boot": ""})
             _kernel(content, package).rename(folder / "kernel")
 
 
-def _kernel(content: Path, package: DebianPackage) -> Path:
+def _kernel(content: Path, package: debian.DebianPackage) -> Path:
     for kernel in sorted(content.glob("vmlinuz-*")):
         return kernel
     raise SourcesError("machine-damaged", "the kernel's package holds no kernel", where=package.name)
@@ -255,12 +236,12 @@ def _link(folder: Path, emulation: Emulation) -> None:
 
 def zip_as_tar(archive: Path, destination: Path) -> None:
     """Write the entries of a zip below its one top folder into a tar file, the same bytes for the same zip."""
-    with diagnosed(str(archive), destination), bounded_zip(archive) as source:
-        entries = checked_entries(source, str(archive), links=True)
+    with archives.diagnosed(str(archive), destination), archives.bounded_zip(archive) as source:
+        entries = archives.checked_entries(source, str(archive), links=True)
         names = [PurePosixPath(*PurePosixPath(entry.filename).parts[1:]) for entry in entries]
         for entry, name in zip(entries, names, strict=True):
-            if is_link(entry) and not _stays_inside(name, source, entry):
-                raise unsafe_member(str(archive), entry.filename, "a link that leads outside")
+            if archives.is_link(entry) and not _stays_inside(name, source, entry):
+                raise archives.unsafe_member(str(archive), entry.filename, "a link that leads outside")
         with storage_errors(destination), tarfile.open(destination, "w") as target:
             for entry, name in zip(entries, names, strict=True):
                 if name.parts:
@@ -269,7 +250,7 @@ def zip_as_tar(archive: Path, destination: Path) -> None:
 
 def _stays_inside(name: PurePosixPath, source: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bool:
     """Whether a link stays below the top folder; each step of its target is counted as if none were a link."""
-    target = PurePosixPath(target_of(source, entry))
+    target = PurePosixPath(archives.target_of(source, entry))
     depth = len(name.parts) - 1
     for part in target.parts:
         depth += -1 if part == ".." else 1
@@ -282,8 +263,8 @@ def _add(source: zipfile.ZipFile, entry: zipfile.ZipInfo, name: PurePosixPath, t
     member = tarfile.TarInfo(str(name))
     member.mtime = SOURCE_DATE
     member.mode = 0o755 if entry.external_attr >> 16 & 0o100 or entry.is_dir() else 0o644
-    if is_link(entry):
-        member.type, member.linkname = tarfile.SYMTYPE, target_of(source, entry)
+    if archives.is_link(entry):
+        member.type, member.linkname = tarfile.SYMTYPE, archives.target_of(source, entry)
         target.addfile(member)
     elif entry.is_dir():
         member.type = tarfile.DIRTYPE

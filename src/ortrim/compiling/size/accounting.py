@@ -131,8 +131,6 @@ def _first(table: tuple[tuple[re.Pattern[str], str], ...], name: str) -> str | N
 
 
 SCRIPT: Final = shipped_folder("scripts") / "demangle.py"
-SECONDS: Final = 30.0
-MOST_BYTES: Final = 64 << 20
 
 
 def demangled(names: Collection[str]) -> dict[str, str]:
@@ -145,7 +143,7 @@ def demangled(names: Collection[str]) -> dict[str, str]:
         with storage_errors(listing):
             listing.write_text("\n".join(mangled) + "\n", encoding="utf-8")
         try:
-            done = run([sys.executable, "-I", SCRIPT, listing], timeout_seconds=SECONDS, most_bytes=MOST_BYTES)
+            done = run([sys.executable, "-I", SCRIPT, listing], timeout_seconds=30.0, most_bytes=(64 << 20))
         except ToolError:
             return {}
     found = done.stdout.splitlines()
@@ -158,17 +156,8 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True)
-class SizeClaim(Generic[T]):
-    """The bytes from `start` to before `end`, and whose they are said to be."""
-
-    start: int
-    end: int
-    owner: T
-
-
-@dataclass(frozen=True, kw_only=True)
 class Piece(Generic[T]):
-    """The bytes from `start` to before `end`, and whose they are; None for those that nobody claims."""
+    """The bytes from `start` to before `end`, and whose they are, or are said to be; None for nobody's."""
 
     start: int
     end: int
@@ -180,7 +169,7 @@ class Piece(Generic[T]):
         return self.end - self.start
 
 
-def divided(start: int, end: int, claims: Iterable[SizeClaim[T]]) -> Iterator[Piece[T]]:
+def divided(start: int, end: int, claims: Iterable[Piece[T]]) -> Iterator[Piece[T]]:
     """Yield the pieces of `start` to before `end`, in order, none empty and without a gap.
 
     Where claims overlap, the one that begins first has the bytes, and of those that begin together the longer one.
@@ -198,10 +187,7 @@ def divided(start: int, end: int, claims: Iterable[SizeClaim[T]]) -> Iterator[Pi
         yield Piece(start=position, end=end, owner=None)
 
 
-ELF_HEADERS: Final = "ELF headers"
-HEADERS: Final = "file headers"
-"""The ELF header and the program headers."""
-SECTION_TABLE: Final = "section headers"
+HEADERS: Final = "file headers"  # the ELF header and the program headers
 BETWEEN: Final = "between sections"
 """What the linker leaves free so that sections are aligned, or that no header speaks of."""
 RELRO_PADDING: Final = ".relro_padding"
@@ -224,14 +210,11 @@ class SizePart:
     number: int = 0
 
 
-GAP: Final = SizePart(name=BETWEEN, content=PADDING, offset=0)
-
-
 def file_pieces(elf: ELFFile, file_bytes: int) -> Iterator[tuple[SizePart, Piece[SizePart]]]:
     """Yield the parts of a file of that size, in order; each byte is in exactly one."""
     claims = (claim for claim in (*_headers(elf.header), *_sections(elf)) if claim.end > claim.start)
     for piece in divided(0, file_bytes, claims):
-        yield piece.owner or GAP, piece
+        yield piece.owner or SizePart(name=BETWEEN, content=PADDING, offset=0), piece
 
 
 def sections_in_memory(elf: ELFFile) -> Counter[str]:
@@ -254,18 +237,14 @@ def zeroed_bytes(elf: ELFFile) -> int:
     )
 
 
-def _headers(header: Any) -> Iterator[SizeClaim[SizePart]]:
+def _headers(header: Any) -> Iterator[Piece[SizePart]]:
     programs = header["e_phoff"], header["e_phnum"] * header["e_phentsize"]
     sections = header["e_shoff"], header["e_shnum"] * header["e_shentsize"]
-    for name, offset, size in (
-        (HEADERS, 0, header["e_ehsize"]),
-        (HEADERS, *programs),
-        (SECTION_TABLE, *sections),
-    ):
-        yield SizeClaim(start=offset, end=offset + size, owner=SizePart(name=name, content=ELF_HEADERS, offset=offset))
+    for name, offset, size in ((HEADERS, 0, header["e_ehsize"]), (HEADERS, *programs), ("section headers", *sections)):
+        yield Piece(start=offset, end=offset + size, owner=SizePart(name=name, content="ELF headers", offset=offset))
 
 
-def _sections(elf: ELFFile) -> Iterator[SizeClaim[SizePart]]:
+def _sections(elf: ELFFile) -> Iterator[Piece[SizePart]]:
     for number, section in enumerate(elf.iter_sections()):
         if section["sh_type"] in {"SHT_NULL", "SHT_NOBITS"}:
             continue
@@ -277,7 +256,7 @@ def _sections(elf: ELFFile) -> Iterator[SizeClaim[SizePart]]:
             address=section["sh_addr"],
             number=number,
         )
-        yield SizeClaim(start=offset, end=offset + section["sh_size"], owner=part)
+        yield Piece(start=offset, end=offset + section["sh_size"], owner=part)
 
 
 def _content(name: str, flags: int) -> str:
@@ -292,8 +271,7 @@ def _content(name: str, flags: int) -> str:
     return "data" if flags & SH_FLAGS.SHF_WRITE else "read-only data"
 
 
-REST: Final = "(rest)"
-"""The symbol of bytes of an input section that no symbol of it covers."""
+REST: Final = "(rest)"  # the symbol of bytes of an input section that no symbol of it covers
 NO_OPERATOR: Final = "no operator's kernel"
 
 
@@ -390,7 +368,7 @@ GROUPINGS: Final[Mapping[str, Callable[[Leaf], tuple[str, ...]]]] = {
 def mapped_leaves(output: MapOutput, start: int, end: int) -> Iterator[Leaf]:
     """Yield the leaves of a section's bytes that are loaded at `start` to before `end`, padding included."""
     section = output.name
-    claims = (SizeClaim(start=each.address, end=each.address + each.size_bytes, owner=each) for each in output.inputs)
+    claims = (Piece(start=each.address, end=each.address + each.size_bytes, owner=each) for each in output.inputs)
     for piece in divided(start, end, claims):
         if piece.owner is None:
             yield Leaf(component=PADDING, section=section, symbol=f"in {section}", size_bytes=piece.size_bytes)
@@ -415,14 +393,14 @@ def _input_leaves(inner: MapInput, section: str, where: Piece[MapInput]) -> Iter
         yield _leaf(inner, section, name, rest)
 
 
-def _claims(symbols: Iterable[MapSymbol]) -> Iterator[SizeClaim[tuple[str, ...]]]:
+def _claims(symbols: Iterable[MapSymbol]) -> Iterator[Piece[tuple[str, ...]]]:
     """Claim each place once, with all names that it has there; the longest symbol says how far it goes."""
     places: dict[int, list[MapSymbol]] = {}
     for symbol in symbols:
         places.setdefault(symbol.address, []).append(symbol)
     for address, here in places.items():
         names = tuple(symbol.name for symbol in sorted(here, key=lambda symbol: -symbol.size_bytes))
-        yield SizeClaim(start=address, end=address + max(symbol.size_bytes for symbol in here), owner=names)
+        yield Piece(start=address, end=address + max(symbol.size_bytes for symbol in here), owner=names)
 
 
 def _leaf(inner: MapInput, section: str, symbol: str, size_bytes: int, folded: tuple[str, ...] = ()) -> Leaf:
@@ -432,12 +410,7 @@ def _leaf(inner: MapInput, section: str, symbol: str, size_bytes: int, folded: t
         told = component_of_symbol(symbol)
         component = section_kind(section) if told == OTHER else told
     return Leaf(
-        component=component,
-        section=section,
-        file=file_name(file),
-        symbol=symbol,
-        size_bytes=size_bytes,
-        folded=folded,
+        component=component, section=section, file=file_name(file), symbol=symbol, size_bytes=size_bytes, folded=folded
     )
 
 
@@ -447,22 +420,12 @@ FIELDS: Final = {32: ("IIIBBH", (0, 1, 2, 3, 5)), 64: ("IBBHQQ", (0, 4, 5, 1, 3)
 """How an entry of the table is laid out, and where in it are: name, value, size, info, section's number."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class ElfSymbol:
-    """A symbol of the library with its place and size; its name is demangled where that is possible."""
-
-    name: str
-    address: int
-    size_bytes: int
-
-
-Symbols = Mapping[int, tuple[ElfSymbol, ...]]
-"""Symbols by the number of their section."""
+Symbols = Mapping[int, tuple[MapSymbol, ...]]  # Symbols by the number of their section
 
 
 def read_symbols(elf: ELFFile) -> Symbols:
     """Return the symbols that have a size, of the full table alone: what is exported would tell little."""
-    found: dict[int, list[ElfSymbol]] = {}
+    found: dict[int, list[MapSymbol]] = {}
     for table in elf.iter_sections("SHT_SYMTAB"):
         for section, symbol in _entries(elf, table.data(), elf.get_section(table["sh_link"]).data()):
             found.setdefault(section, []).append(symbol)
@@ -473,7 +436,7 @@ def read_symbols(elf: ELFFile) -> Symbols:
     }
 
 
-def _entries(elf: ELFFile, table: bytes, names: bytes) -> Iterator[tuple[int, ElfSymbol]]:
+def _entries(elf: ELFFile, table: bytes, names: bytes) -> Iterator[tuple[int, MapSymbol]]:
     """Yield symbols with their sections' numbers; in one go, since pyelftools reads a file bit by bit."""
     layout, places = FIELDS[elf.elfclass]
     entry = struct.Struct(("<" if elf.little_endian else ">") + layout)
@@ -481,12 +444,12 @@ def _entries(elf: ELFFile, table: bytes, names: bytes) -> Iterator[tuple[int, El
         name, address, size, info, section = (fields[place] for place in places)
         if size and info & 0xF in KINDS:
             text = names[name : names.find(b"\0", name)].decode(errors="replace")
-            yield section, ElfSymbol(name=text, address=address, size_bytes=size)
+            yield section, MapSymbol(name=text, address=address, size_bytes=size)
 
 
-def symbol_leaves(symbols: Iterable[ElfSymbol], part: SizePart, start: int, end: int) -> Iterator[Leaf]:
+def symbol_leaves(symbols: Iterable[MapSymbol], part: SizePart, start: int, end: int) -> Iterator[Leaf]:
     """Yield the leaves of the bytes of a section that are loaded at `start` to before `end`."""
-    claims = (SizeClaim(start=each.address, end=each.address + each.size_bytes, owner=each.name) for each in symbols)
+    claims = (Piece(start=each.address, end=each.address + each.size_bytes, owner=each.name) for each in symbols)
     rest = 0
     for piece in divided(start, end, claims):
         if piece.owner is None:
@@ -499,15 +462,11 @@ def symbol_leaves(symbols: Iterable[ElfSymbol], part: SizePart, start: int, end:
         yield Leaf(component=part.content, section=part.name, symbol=REST, size_bytes=rest)
 
 
-SHARED: Final = "several in "
-"""Begins the operator of code that serves more than one kernel of its object file."""
+SHARED: Final = "several in "  # begins the operator of code that serves more than one kernel of its object file
 COMMON: Final = "common in "
 """Begins the operator of code of the kernels' library in an object file that registers none."""
-KERNELS: Final = "providers"
-MATRICES: Final = "mlas"
 
-Registered = Mapping[str, frozenset[str]]
-"""The keys of the operators that each object file registers kernels of."""
+Registered = Mapping[str, frozenset[str]]  # the keys of the operators that each object file registers kernels of
 
 
 def registered_operators(leaves: Iterable[Leaf]) -> Registered:
@@ -547,8 +506,8 @@ def _operator(leaf: Leaf, registered: Registered, owners: Owners) -> str:
 
 def _of_helper(leaf: Leaf, owners: Owners) -> str:
     """Return the operator of a file that registers no kernel."""
-    kernels = leaf.component.startswith(KERNELS)
-    if not leaf.file or not (kernels or leaf.component == MATRICES):
+    kernels = leaf.component.startswith("providers")
+    if not leaf.file or not (kernels or leaf.component == "mlas"):
         return ""
     sole = owners.get(member_name(leaf.file), frozenset())
     if len(sole) == 1:
@@ -568,9 +527,6 @@ def _shown(key: str) -> str:
     return key.removeprefix("ai.onnx:")
 
 
-BY_SECTION: Final = "a Mach-O library is divided only by section: object files and operators are not known"
-
-
 def account_macho(data: bytes, where: str) -> Accounting:
     """Return the leaves of a Mach-O library, a component for each segment of each architecture."""
     from ortrim.binaries.macho import read_sections  # noqa: PLC0415 - imports lief
@@ -587,16 +543,14 @@ def account_macho(data: bytes, where: str) -> Accounting:
         zeroed_bytes=sum(each.size_bytes for _, _, sections in read for each in sections if each.zeroed),
         leaves=tuple(leaves),
         mapped=False,
-        notes=(BY_SECTION,),
+        notes=("a Mach-O library is divided only by section: object files and operators are not known",),
     )
 
 
 def _macho_accounting_leaves(said: str, size: int, sections: tuple[MachSection, ...]) -> Iterator[Leaf]:
     """Yield the leaves of one architecture, of which the names begin with what it is `said` to be."""
     claims = [
-        SizeClaim(start=each.offset, end=each.offset + each.size_bytes, owner=each)
-        for each in sections
-        if not each.zeroed
+        Piece(start=each.offset, end=each.offset + each.size_bytes, owner=each) for each in sections if not each.zeroed
     ]
     for piece in divided(0, size, claims):
         if piece.owner is None:
@@ -615,7 +569,6 @@ def _unnamed(said: str, what: str, size: int) -> Leaf:
 
 NO_MAP: Final = "there is no link map: object files and operators are not known"
 STRIPPED: Final = "the library is stripped: without a link map its code is one part for each section"
-BY_NAME: Final = "components are guessed from the symbols' names"
 LINKED: Final = "are code of LTO: its object files are not known, components are guessed from the symbols' names"
 
 
@@ -670,7 +623,7 @@ def _leaves(
 def _notes(outputs: tuple[MapOutput, ...], symbols: Symbols, leaves: tuple[Leaf, ...]) -> Iterator[str]:
     if not outputs:
         yield NO_MAP
-        yield BY_NAME if symbols else STRIPPED
+        yield "components are guessed from the symbols' names" if symbols else STRIPPED
     linked = sum(leaf.size_bytes for leaf in leaves if LINK_TIME.fullmatch(leaf.file))
     if linked:
         yield f"{counted(linked, 'byte')} {LINKED}"

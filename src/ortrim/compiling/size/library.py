@@ -8,16 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from ortrim.base.files import sha256_of
-from ortrim.binaries.elf import (
-    ComponentSize,
-    FileSize,
-    LibraryFacts,
-    LibrarySize,
-    SymbolSize,
-    read_bytes,
-    read_library,
-    with_elf,
-)
+from ortrim.binaries import elf
 from ortrim.binaries.link_map import (
     INTERNAL,
     MapInput,
@@ -30,40 +21,34 @@ from ortrim.binaries.link_map import (
     source_file,
 )
 from ortrim.binaries.macho import diagnosed, is_macho, is_thin, read_apple_library, unwritten_bytes
-from ortrim.compiling.size.accounting import (
-    PADDING,
-    Accounting,
-    Leaf,
-    component_of,
-    registered_operators,
-    section_kind,
-    sections_in_memory,
-    shares,
-    with_operators,
-)
+from ortrim.compiling.size import accounting
 from ortrim.compiling.translation_units import UnitIndex
 
 LARGEST_COUNT: Final = 40
 LARGEST_FILES: Final = 80
 
 
-def library_size(path: Path, link_map: Path | None) -> LibrarySize:
+def library_size(path: Path, link_map: Path | None) -> elf.LibrarySize:
     """Return the sizes of a shared library, all in bytes.
 
     `compressed_bytes` is gzip at level 9, `loadable_bytes` the sum of the sections in memory (zero-initialised ones
     included, `.relro_padding` left out). `components` sum to exactly `loadable_bytes`, largest first: by the link map,
     or by section without one.
     """
-    data = read_bytes(path)
-    sections = with_elf(path, sections_in_memory)
+    data = elf.read_bytes(path)
+    sections = elf.with_elf(path, accounting.sections_in_memory)
     outputs = () if link_map is None else _loaded_outputs(link_map, sections)
     components = _by_component(outputs) if outputs else sections
-    return LibrarySize(
+    found = [symbol for output in outputs for inner in output.inputs for symbol in _symbols(inner)]
+    found.sort(key=lambda symbol: (-symbol.size_bytes, symbol.name, symbol.component))
+    return elf.LibrarySize(
         file_bytes=len(data),
         loadable_bytes=sum(sections.values()),
         compressed_bytes=len(gzip.compress(data, compresslevel=9, mtime=0)),
-        components=tuple(ComponentSize(component=name, size_bytes=size) for name, size in _largest_first(components)),
-        largest_symbols=_largest_symbols(outputs),
+        components=tuple(
+            elf.ComponentSize(component=name, size_bytes=size) for name, size in _largest_first(components)
+        ),
+        largest_symbols=tuple(found[:LARGEST_COUNT]),
         largest_files=_largest_files(outputs),
     )
 
@@ -79,9 +64,9 @@ def _by_component(outputs: tuple[MapOutput, ...]) -> Counter[str]:
     sizes: Counter[str] = Counter()
     for output in outputs:
         for inner in output.inputs:
-            sizes[component_of(source_file(inner.file), inner.section)] += inner.size_bytes
+            sizes[accounting.component_of(source_file(inner.file), inner.section)] += inner.size_bytes
         rest = output.size_bytes - sum(inner.size_bytes for inner in output.inputs)
-        sizes[PADDING if output.inputs else section_kind(output.name)] += rest
+        sizes[accounting.PADDING if output.inputs else accounting.section_kind(output.name)] += rest
     return sizes
 
 
@@ -90,33 +75,29 @@ def _largest_first(sizes: Counter[str]) -> list[tuple[str, int]]:
     return sorted(((name, size) for name, size in sizes.items() if size), key=lambda item: (-item[1], item[0]))
 
 
-def _largest_files(outputs: tuple[MapOutput, ...]) -> tuple[FileSize, ...]:
+def _largest_files(outputs: tuple[MapOutput, ...]) -> tuple[elf.SymbolSize, ...]:
     """Return the object files with the largest parts in one component each; what the linker made is in none."""
     sizes: Counter[tuple[str, str]] = Counter()
     for output in outputs:
         for inner in output.inputs:
             if inner.file != INTERNAL:
                 file = source_file(inner.file)
-                sizes[member_name(file_name(file)), component_of(file, inner.section)] += inner.size_bytes
+                sizes[member_name(file_name(file)), accounting.component_of(file, inner.section)] += inner.size_bytes
     found = sorted(sizes.items(), key=lambda item: (-item[1], item[0]))
-    return tuple(FileSize(name=name, component=part, size_bytes=size) for (name, part), size in found[:LARGEST_FILES])
+    return tuple(
+        elf.SymbolSize(name=name, component=part, size_bytes=size) for (name, part), size in found[:LARGEST_FILES]
+    )
 
 
-def _largest_symbols(outputs: tuple[MapOutput, ...]) -> tuple[SymbolSize, ...]:
-    found = [symbol for output in outputs for inner in output.inputs for symbol in _symbols(inner)]
-    found.sort(key=lambda symbol: (-symbol.size_bytes, symbol.name, symbol.component))
-    return tuple(found[:LARGEST_COUNT])
-
-
-def _symbols(inner: MapInput) -> Iterator[SymbolSize]:
+def _symbols(inner: MapInput) -> Iterator[elf.SymbolSize]:
     """Return an input section's symbols, one for each address; itself where they cover less than half."""
-    component = component_of(source_file(inner.file), inner.section)
+    component = accounting.component_of(source_file(inner.file), inner.section)
     by_address = {symbol.address: symbol for symbol in sorted(inner.symbols, key=lambda each: each.size_bytes)}
     if 2 * sum(symbol.size_bytes for symbol in by_address.values()) < inner.size_bytes:
-        yield SymbolSize(name=input_name(inner), component=component, size_bytes=inner.size_bytes)
+        yield elf.SymbolSize(name=input_name(inner), component=component, size_bytes=inner.size_bytes)
         return
     for symbol in by_address.values():
-        yield SymbolSize(name=symbol.name, component=component, size_bytes=symbol.size_bytes)
+        yield elf.SymbolSize(name=symbol.name, component=component, size_bytes=symbol.size_bytes)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,17 +123,25 @@ class SizeChange:
         return "grown" if self.difference > 0 else "shrunk"
 
 
-def comparable(before: Accounting, after: Accounting, index: UnitIndex | None = None) -> tuple[Accounting, Accounting]:
+def comparable(
+    before: accounting.Accounting, after: accounting.Accounting, index: UnitIndex | None = None
+) -> tuple[accounting.Accounting, accounting.Accounting]:
     """Return both with operators told by what either registers, so that the same code has the same operator in both."""
-    one, other = (registered_operators(each.leaves) for each in (before, after))
+    one, other = (accounting.registered_operators(each.leaves) for each in (before, after))
     both = {file: one.get(file, frozenset()) | other.get(file, frozenset()) for file in (*one, *other)}
-    first, second = (replace(each, leaves=with_operators(each.leaves, both, index)) for each in (before, after))
+    first, second = (
+        replace(each, leaves=accounting.with_operators(each.leaves, both, index)) for each in (before, after)
+    )
     return first, second
 
 
-def changes(before: Accounting, after: Accounting, key: Callable[[Leaf], tuple[str, ...]]) -> tuple[SizeChange, ...]:
+def changes(
+    before: accounting.Accounting, after: accounting.Accounting, key: Callable[[accounting.Leaf], tuple[str, ...]]
+) -> tuple[SizeChange, ...]:
     """Return what differs in size, grouped by `key`, largest effect first; the differences sum to that of the files."""
-    old, new = ({share.name: share.size_bytes for share in shares(each.leaves, key)} for each in (before, after))
+    old, new = (
+        {share.name: share.size_bytes for share in accounting.shares(each.leaves, key)} for each in (before, after)
+    )
     found = (
         SizeChange(name=name, before=old.get(name, 0), after=new.get(name, 0)) for name in dict.fromkeys((*old, *new))
     )
@@ -194,7 +183,7 @@ def differs_in_order_alone(found: tuple[str, ...], first_map: Path, second_map: 
 
 def differs_in_what_was_not_written(found: tuple[str, ...], first: Path, second: Path) -> bool:
     """Whether two libraries for Macs with the differences `found` are the same but for what no linker wrote."""
-    one, other = read_bytes(first), read_bytes(second)
+    one, other = elf.read_bytes(first), elf.read_bytes(second)
     if found != (OTHER_BYTES,) or not (is_thin(one) and is_thin(other)):
         return False
     with diagnosed(str(first)):
@@ -209,11 +198,11 @@ def _without(data: bytes, places: tuple[range, ...]) -> bytes:
     return bytes(rest)
 
 
-def _read(library: Path) -> tuple[LibraryFacts, LibrarySize]:
-    if is_macho(read_bytes(library)):
+def _read(library: Path) -> tuple[elf.LibraryFacts, elf.LibrarySize]:
+    if is_macho(elf.read_bytes(library)):
         return read_apple_library(library)
-    return read_library(library), library_size(library, None)
+    return elf.read_library(library), library_size(library, None)
 
 
-def _sections(size: LibrarySize) -> dict[str, int]:
+def _sections(size: elf.LibrarySize) -> dict[str, int]:
     return {component.component: component.size_bytes for component in size.components}

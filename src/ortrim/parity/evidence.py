@@ -70,7 +70,10 @@ def unproved(found: Sequence[Seen], *, cases: int, probabilities: bool) -> str:
 
 
 def entries(index: Any, dimensions: Sequence[int], axis: int | None) -> set[int]:
-    """Return the numbers of the entries of a table that an index names: see `ortrim.parity.tables.Table`."""
+    """Return the numbers of the entries of a table that an index names, -1 for what is beyond it.
+
+    See `ortrim.parity.tables.Table`.
+    """
     if axis is None:
         parts = [*np.moveaxis(index, -1, 0)]
     elif len(dimensions) == 1:
@@ -84,4 +87,4 @@ def entries(index: Any, dimensions: Sequence[int], axis: int | None) -> set[int]
         at = np.where(part < 0, part + size, part).astype(np.int64)
         known &= (at >= 0) & (at < size)
         found = found * size + at
-    return {*np.unique(found[known]).tolist()}
+    return {*np.unique(np.where(known, found, -1)).tolist()}

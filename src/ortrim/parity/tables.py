@@ -38,6 +38,8 @@ class Table:
     entries: int
     dimensions: tuple[int, ...]
     axis: int | None = 0
+    bounded: bool = True
+    """Whether the runtime refuses an index beyond the dimensions."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,8 +117,9 @@ def _tables(
             named = Table(place=f"'{table}' ({own})", entries=count, dimensions=shape[0], axis=shape[1])
             yield from [(named, (index, ()))] if count > 1 else ()
     elif node.input and node.input[0] not in constants:
-        for count, way in _numbered(node, graph, versions):
-            yield from [(Table(place=own, entries=count, dimensions=(count,)), way)] if count > 1 else ()
+        for count, size, way in _numbered(node, graph, versions):
+            table_of = Table(place=own, entries=count, dimensions=(size,), bounded=False)
+            yield from [(table_of, way)] if count > 1 else ()
 
 
 def _shape(
@@ -134,8 +137,8 @@ def _shape(
     return dimensions[axis:][:1], 0
 
 
-def _numbered(node: onnx.NodeProto, graph: Graph, versions: Mapping[str, int]) -> Iterator[tuple[int, Way]]:
-    """Yield how many entries the table of a node of its own has, and what numbers them."""
+def _numbered(node: onnx.NodeProto, graph: Graph, versions: Mapping[str, int]) -> Iterator[tuple[int, int, Way]]:
+    """Yield how many entries the table of a node of its own has, what their numbers are below, and what gives these."""
     kind, made = node.op_type, f"{node.output[0]}_ortrim_entry"
     if kind == "LabelEncoder" and versions.get(ML, 1) > 1:
         name = next(each.name for each in node.attribute if each.name.startswith("keys_"))
@@ -144,21 +147,20 @@ def _numbered(node: onnx.NodeProto, graph: Graph, versions: Mapping[str, int]) -
         name = "strings" if graph.element_type(node.input[0]) in {0, onnx.TensorProto.STRING} else "int64s"
         yield _encoded(node.input[0], f"keys_{name}", attribute(node, f"cats_{name}"), made)
     elif kind in {"OneHotEncoder", "TfIdfVectorizer"}:
-        names = ("ngram_indexes", "cats_strings", "cats_int64s")
+        categories = attribute(node, "cats_strings") or attribute(node, "cats_int64s") or ()
+        places = {*(attribute(node, "ngram_indexes") or range(len(categories)))}
         last = numpy_helper.from_array(np.array(-1))
-        yield (
-            len(next(filter(None, (attribute(node, name) for name in names)), ())),
-            (made, (
-                helper.make_node("NonZero", [node.output[0]], [f"{made}_places"]),
-                helper.make_node("Constant", [], [f"{made}_last"], value=last),
-                helper.make_node("Gather", [f"{made}_places", f"{made}_last"], [made]),
-            )),
-        )  # fmt: skip
+        nodes = (
+            helper.make_node("NonZero", [node.output[0]], [f"{made}_places"]),
+            helper.make_node("Constant", [], [f"{made}_last"], value=last),
+            helper.make_node("Gather", [f"{made}_places", f"{made}_last"], [made]),
+        )
+        yield len(places), max(places, default=0) + 1, (made, nodes)
     elif kind in TREES and (modes := attribute(node, "nodes_modes")):
         yield _leaves(node, modes, made)
 
 
-def _encoded(source: str, name: str, keys: Any, made: str) -> tuple[int, Way]:
+def _encoded(source: str, name: str, keys: Any, made: str) -> tuple[int, int, Way]:
     """Return what numbers the keys that a value has; of those that are no key, the number is one more."""
     if isinstance(keys, onnx.TensorProto):
         kind = np.float64 if keys.data_type == onnx.TensorProto.DOUBLE else np.int64
@@ -169,10 +171,14 @@ def _encoded(source: str, name: str, keys: Any, made: str) -> tuple[int, Way]:
         keys = list(dict.fromkeys(keys or ()))
         count = len(keys)
         values = {"values_int64s": [*range(count)], "default_int64": count}
-    return count, (made, (helper.make_node("LabelEncoder", [source], [made], domain=ML, **{name: keys}, **values),))
+    return (
+        count,
+        count,
+        (made, (helper.make_node("LabelEncoder", [source], [made], domain=ML, **{name: keys}, **values),)),
+    )
 
 
-def _leaves(node: onnx.NodeProto, modes: Sequence[bytes], made: str) -> tuple[int, Way]:
+def _leaves(node: onnx.NodeProto, modes: Sequence[bytes], made: str) -> tuple[int, int, Way]:
     """Return what numbers the leaves in which trees end: the same trees, each with a target of its own."""
     given = {each.name: helper.get_attribute_value(each) for each in node.attribute if each.name in BRANCHES}
     trees = list(dict.fromkeys(given["nodes_treeids"]))
@@ -189,7 +195,7 @@ def _leaves(node: onnx.NodeProto, modes: Sequence[bytes], made: str) -> tuple[in
         "n_targets": len(trees),
     }
     kind = onnx.TensorProto.DOUBLE if wide else onnx.TensorProto.FLOAT
-    return len(leaves), (made, (
+    return len(leaves), len(leaves), (made, (
         helper.make_node("Cast", [node.input[0]], [f"{made}_features"], to=kind),
         helper.make_node(
             "TreeEnsembleRegressor", [f"{made}_features"], [made], domain=ML, **given, **of_leaves, **weights

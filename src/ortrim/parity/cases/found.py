@@ -162,9 +162,11 @@ def _reaching(
         for case, own in zip(made, looked or [()] * len(made), strict=True)
     }
     known = set[tuple[int, int]]().union(*(found[case.name] for case in cases))
-    while len(cases) < MOST_CASES:
+    most = set[tuple[int, int]]().union(*found.values())
+    while len(cases) < MOST_CASES and most > known:
         best = max(drawn, key=lambda case: len(found[case.name] - known))
-        if found[best.name] <= known:
+        # All that there may be would reach little of a table that a run has no room for.
+        if len(found[best.name] - known) * MOST_CASES < len(most - known):
             break
         cases, known = (*cases, best), known | found[best.name]
     return cases

@@ -55,7 +55,9 @@ FEW_DRAWS = 8
 MOST_DRAWS = 512
 MOST_WANTED = 4096
 """How many elements an input gets at most so that all entries of tables are looked up."""
-RANGES = (15, 120, 1000)
+RANGES = (15, 120, 900)
+BETTER = 1.25
+"""How many times as many entries other values have to lead to."""
 
 Sizes = dict[str, int]
 Way = tuple[Sizes, list[int]]
@@ -357,22 +359,22 @@ class Search:
 
     def unread(self, ways: list[Way]) -> int:
         """Return how many entries of tables that are not large no such run looks up."""
-        found = set[tuple[int, int]]().union(*(self.entries(*way, seed) for seed, way in enumerate(ways)))
+        found = set[tuple[int, int]]().union(*(self.entries(*way, seed) or () for seed, way in enumerate(ways)))
         return sum(int(table["entries"]) for table in self.tables if table["entries"] <= LARGEST_TABLE) - len(found)
 
-    def entries(self, sizes: Sizes, fillings: list[int], seed: int) -> set[tuple[int, int]]:
-        """Return which entries of which tables a run looks up; none if it does not run."""
+    def entries(self, sizes: Sizes, fillings: list[int], seed: int) -> set[tuple[int, int]] | None:
+        """Return which entries of which tables a run looks up; None if the model refuses it."""
         assert self.indices is not None
         try:
             found = self.indices.run(None, self.feeds(self.whole(sizes), fillings, seed))
         except Exception:  # noqa: BLE001 - as above
-            return set()
-        return {
-            (number, entry)
-            for number, (table, index) in enumerate(zip(self.tables, found, strict=True))
-            if table["entries"] <= LARGEST_TABLE
-            for entry in EVIDENCE["entries"](index, table["dimensions"], table["axis"])
-        }
+            return None
+        pairs = zip(self.tables, found, strict=True)
+        named = [EVIDENCE["entries"](index, table["dimensions"], table["axis"]) for table, index in pairs]
+        if any(table["bounded"] and -1 in own for table, own in zip(self.tables, named, strict=True)):
+            return None
+        small = [number for number, table in enumerate(self.tables) if table["entries"] <= LARGEST_TABLE]
+        return {(number, entry) for number in small for entry in named[number] if entry >= 0}
 
     def reaching(self, sizes: Sizes, fillings: list[int]) -> list[int]:
         """Return the fillings with which most entries are looked up; note how many elements that takes."""
@@ -388,22 +390,28 @@ class Search:
                     each["fillings"].append({**blank, "needed": 0, "why": "entries of tables", **bounds})
                 others = (other for other in range(len(each["fillings"])) if other != fillings[at])
                 ways += [[*fillings[:at], other, *fillings[at + 1 :]] for other in others]
-        for way in sorted(ways, key=lambda way: -len(self.drawn(sizes, way, FEW_DRAWS, ends)[0])):
-            if way == fillings or len(self.showing(sizes, way)) >= len(self.shown):
+        likely = [(len(self.drawn(sizes, way, FEW_DRAWS, ends - LOOKUP_SECONDS / 2)[0]), way) for way in ways]
+        least, draws = BETTER * likely[0][0], 0
+        for _, way in sorted((pair for pair in likely if pair[0] > least), key=lambda pair: -pair[0]):
+            _, draws = self.drawn(sizes, way, MOST_DRAWS, ends)
+            if draws and len(self.showing(sizes, way)) >= len(self.shown):
                 fillings = way
                 break
-        _, draws = self.drawn(sizes, fillings, MOST_DRAWS, ends)
+        else:
+            _, draws = self.drawn(sizes, fillings, MOST_DRAWS, ends)
         for at, (each, shape) in enumerate(zip(self.inputs, self.shapes(self.whole(sizes)), strict=True)):
             if each["name"] in self.leading:
                 self.wanted[at] = min(MOST_WANTED, 2 * draws * int(np.prod(shape)))
         return fillings
 
     def drawn(self, sizes: Sizes, fillings: list[int], most: int, ends: float) -> tuple[set[tuple[int, int]], int]:
-        """Return what runs of other values look up, and after how many there was nothing new."""
+        """Return what runs of other values look up, and after how many there was nothing new; 0 if one is refused."""
         found: set[tuple[int, int]] = set()
         last = 0
         for seed in range(most):
             entries = self.entries(sizes, fillings, seed)
+            if entries is None:
+                return set(), 0
             last = last if entries <= found else seed + 1
             found |= entries
             if time.monotonic() > ends or seed > MOST_RUNS + 2 * last:

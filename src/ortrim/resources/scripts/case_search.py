@@ -56,6 +56,8 @@ MOST_DRAWS = 512
 MOST_WANTED = 4096
 """How many elements an input gets at most so that all entries of tables are looked up."""
 RANGES = (15, 120, 900)
+WIDE = ("float", "int16", "int32", "int64")
+"""What such ranges fit into."""
 BETTER = 1.25
 """How many times as many entries other values have to lead to."""
 
@@ -379,13 +381,14 @@ class Search:
     def reaching(self, sizes: Sizes, fillings: list[int]) -> list[int]:
         """Return the fillings with which most entries are looked up; note how many elements that takes."""
         ends = time.monotonic() + LOOKUP_SECONDS
+        self.ends += LOOKUP_SECONDS
         ways = [fillings]
         for at, each in enumerate(self.inputs):
             if each["name"] in self.leading and not (
                 each["selects"] or each["fed_by"] or each["fillings"][0]["count_from"]
             ):
                 blank, is_float = dict.fromkeys(each["fillings"][0]), each["element_type"].startswith("float")
-                for high in RANGES if each["element_type"].startswith(("float", "int")) else ():
+                for high in RANGES if each["element_type"].startswith(WIDE) else ():
                     bounds = {"low": -high if is_float else None, "high": high}
                     each["fillings"].append({**blank, "needed": 0, "why": "entries of tables", **bounds})
                 others = (other for other in range(len(each["fillings"])) if other != fillings[at])

@@ -17,6 +17,7 @@ from typing import Final
 
 from ortrim.base.command import Completed, run
 from ortrim.base.tools import Tool, require
+from ortrim.devices import kinds
 from ortrim.devices.facts import ANDROID_SURVEY, THERMAL_SURVEY, adb_host, adb_thermal
 from ortrim.devices.remote import Probes, base_folder, other_folder, probed_machine
 from ortrim.devices.remote_shell import run_marked
@@ -124,7 +125,7 @@ def _start_server(client: AdbClient) -> None:
     if done.returncode != 0:
         why = "\n".join((done.stderr or done.stdout).strip().splitlines()[-3:])
         hint = "another program may hold the port; name a free one in ANDROID_ADB_SERVER_PORT"
-        raise ToolError("adb-server-failed", "adb cannot start its server", where="adb", why=why, hint=hint)
+        raise ToolError("adb-server-failed", "adb cannot start its server", where=kinds.ADB.name, why=why, hint=hint)
 
 
 Fault = tuple[str, str, str]
@@ -171,7 +172,7 @@ FULL: Final[Fault] = (
 NOT_PERMITTED: Final[Fault] = (
     "device-not-permitted",
     "the device's shell may not write there",
-    other_folder("adb:"),
+    other_folder(f"{kinds.ADB}:"),
 )
 COPY_FAILED: Final[Fault] = (
     "copy-failed",
@@ -198,7 +199,7 @@ when it was opened and is offline now has gone away."""
 def device_error(fault: Fault, serial: str, why: str) -> VerifyError:
     """Return a fault of a device as a diagnostic."""
     reference, what, hint = fault
-    return VerifyError(reference, what, where=f"adb:{serial}", why=why, hint=hint)
+    return VerifyError(reference, what, where=f"{kinds.ADB}:{serial}", why=why, hint=hint)
 
 
 def state_error(state: str, serial: str) -> VerifyError:
@@ -271,7 +272,7 @@ def choose(devices: Sequence[AdbListing], serial: str | None) -> AdbListing:
     if len(online) > 1:
         raise _several(online)
     if not devices:
-        raise VerifyError("no-device", "adb sees no device", where="adb", hint=CONNECT_HINT)
+        raise VerifyError("no-device", "adb sees no device", where=kinds.ADB.name, hint=CONNECT_HINT)
     return online[0] if online else _ready(devices[0])
 
 
@@ -290,9 +291,9 @@ def _ready(device: AdbListing) -> AdbListing:
 
 
 def _several(devices: Sequence[AdbListing]) -> Diagnostic:
-    names = ", ".join(f"adb:{device.serial}" for device in devices)
+    names = ", ".join(f"{kinds.ADB}:{device.serial}" for device in devices)
     what = f"adb sees {len(devices)} devices, and none was chosen"
-    return UsageError("several-devices", what, where="adb", hint=f"name one or more of them: {names}")
+    return UsageError("several-devices", what, where=kinds.ADB.name, hint=f"name one or more of them: {names}")
 
 
 BASE: Final = "/data/local/tmp"
@@ -324,7 +325,7 @@ class AdbTransport:
             words,
             lambda script, seconds: self._adb("shell", script, seconds=seconds),
             limit_seconds=timeout_seconds,
-            name=f"adb:{self.serial}",
+            name=f"{kinds.ADB}:{self.serial}",
             explain=lambda printed: adb_error(printed, self.serial),
         )
 
@@ -385,8 +386,8 @@ def open_adb(
     down is reported to `announce`. Raises `UsageError` `bad-folder`, and what `find_adb`, `choose` and `probed_machine`
     raise.
     """
-    base = base or base_folder("adb", BASE)
+    base = base or base_folder(kinds.ADB.name, BASE)
     client = client or find_adb()
     transport = AdbTransport(client, choose(adb_devices(client), serial).serial)
-    machine = probed_machine(transport, PROBES, name=f"adb:{transport.serial}", base=base, cores=cores)
+    machine = probed_machine(transport, PROBES, name=f"{kinds.ADB}:{transport.serial}", base=base, cores=cores)
     return CooledDevice(machine, announce)

@@ -25,6 +25,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from ortrim.base.command import Completed
 from ortrim.base.files import storage_errors
 from ortrim.base.json import from_json
+from ortrim.devices import kinds
 from ortrim.devices.device import Device, Outcome, not_startable, outcome
 from ortrim.devices.facts import Thermal, throttling_text
 from ortrim.devices.harness import (
@@ -186,7 +187,7 @@ def read_phones(document: str) -> tuple[Phone, ...]:
     except ValidationError as error:
         what = "devicectl did not write a list of devices"
         why = "\n".join(str(error).splitlines()[:3])
-        raise VerifyError("phone-trouble", what, where="devicectl", why=why, hint=CONNECT_HINT) from error
+        raise VerifyError("phone-trouble", what, where=kinds.DEVICECTL.name, why=why, hint=CONNECT_HINT) from error
     phones = [_phone(each) for each in devices if _is_phone(each)]
     return tuple(sorted(phones, key=lambda phone: bool(phone.problem)))
 
@@ -202,7 +203,7 @@ def choose_phone(phones: Sequence[Phone], name: str) -> Phone:
     if len(usable) > 1:
         raise _several(usable)
     if not phones:
-        raise VerifyError("no-device", "this Mac sees no phone", where="devicectl", hint=CONNECT_HINT)
+        raise VerifyError("no-device", "this Mac sees no phone", where=kinds.DEVICECTL.name, hint=CONNECT_HINT)
     return _ready((usable or list(phones))[0])
 
 
@@ -243,23 +244,25 @@ def _named(phones: Sequence[Phone], name: str) -> Phone:
         if name in {phone.name, phone.udid, phone.identifier}:
             return phone
     hint = f"this Mac sees: {', '.join(phone.name or phone.udid for phone in phones)}" if phones else CONNECT_HINT
-    raise UsageError("unknown-device", "this Mac sees no phone of that name", where=f"devicectl:{name}", hint=hint)
+    raise UsageError(
+        "unknown-device", "this Mac sees no phone of that name", where=f"{kinds.DEVICECTL}:{name}", hint=hint
+    )
 
 
 def _ready(phone: Phone) -> Phone:
     if phone.problem:
-        where = f"devicectl:{phone.name or phone.udid}"
+        where = f"{kinds.DEVICECTL}:{phone.name or phone.udid}"
         raise VerifyError("device-not-ready", f"the phone {phone.problem}", where=where, hint=phone.hint)
     return phone
 
 
 def _several(phones: Sequence[Phone]) -> Diagnostic:
-    names = ", ".join(f"devicectl:{phone.name or phone.udid}" for phone in phones)
+    names = ", ".join(f"{kinds.DEVICECTL}:{phone.name or phone.udid}" for phone in phones)
     what = f"this Mac sees {len(phones)} phones, and none was chosen"
-    return UsageError("several-devices", what, where="devicectl", hint=f"name one or more of them: {names}")
+    return UsageError("several-devices", what, where=kinds.DEVICECTL.name, hint=f"name one or more of them: {names}")
 
 
-DEVICECTL: Final = "devicectl"
+DEVICECTL: Final = kinds.DEVICECTL.name
 LIST_SECONDS: Final = 60.0
 COPY_SECONDS: Final = 300.0
 INSTALL_SECONDS: Final = 600.0

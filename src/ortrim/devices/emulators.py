@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final, Literal
+from typing import Final
 
 from ortrim.base.command import Completed
 from ortrim.base.files import storage_errors
@@ -22,6 +22,7 @@ from ortrim.buildspec.targets import Target
 from ortrim.compiling.containers.root_file_systems import MachineParts
 from ortrim.devices.device import ProgramDevice, not_startable
 from ortrim.devices.host import absolute, run_locally
+from ortrim.devices.kinds import QEMU_SYSTEM, QEMU_USER, Kind
 from ortrim.devices.qemu_system import DEFAULT_MEMORY_MIB
 from ortrim.errors import UsageError
 from ortrim.parity import measurements
@@ -33,7 +34,6 @@ HOST_MACHINES: Final[Mapping[str, str]] = MappingProxyType({
 })  # fmt: skip
 """The kernel's word for an architecture, Darwin's among them -> that of `spec.targets`."""
 DARWIN: Final = "Darwin"
-FARM_FORMS: Final = ("firebase:MODEL-VERSION", "devicefarm:PROJECT/POOL")
 
 
 class DeviceRules(ABC):
@@ -51,14 +51,14 @@ class DeviceRules(ABC):
     def kinds_for(self, target: Target, cpu: str = "") -> str:
         """Say which kinds of device run a target's programs, those compiled for `cpu` and better when that is named."""
 
-    def refusal(self, target: Target, kind: str) -> str:
+    def refusal(self, target: Target, kind: Kind) -> str:
         """Say why no device of a kind, an emulator's apart, runs a target's programs here; empty when one may."""
-        match kind:
-            case "host":
+        match kind.reach:
+            case "here":
                 return "" if self.runs_here(target) else f"this machine does not run programs for {target.identifier}"
-            case "adb" | "ssh":
+            case "remote":
                 return ""
-            case "simctl" | "devicectl":
+            case "apple":
                 return f"{kind} runs no programs for {target.identifier}"
             case _:
                 return f"a device farm runs apps, which {target.identifier} is not for"
@@ -77,11 +77,10 @@ def emulator_kinds(emulation: Emulation | None, cpu: str) -> tuple[str, ...]:
     """Return the kinds of emulators that have a processor with all that `cpu` has."""
     if emulation is None:
         return ()
-    kinds = (("qemu-user", emulation.user_cpus), ("qemu-system", emulation.system_cpus))
-    return tuple(kind for kind, offered in kinds if emulation.having(cpu, offered))
+    return tuple(kind.name for kind in EMULATORS if emulation.having(cpu, _offered(emulation, kind)))
 
 
-EmulatorKind = Literal["qemu-user", "qemu-system"]
+EMULATORS: Final = (QEMU_USER, QEMU_SYSTEM)
 
 CPU_AND_MEMORY: Final = re.compile(r"(?P<cpu>[a-z0-9-]*)(?:@(?P<mib>[1-9][0-9]{0,4}))?")
 LEAST_MIB: Final = 32
@@ -94,11 +93,17 @@ def default_emulators(emulation: Emulation, cpu: str = "") -> tuple[str, ...]:
     `cpu` is the least processor that they are compiled for, empty for any. Without a default that has all its
     instructions it is the first processor that does, if there is one.
     """
-    kinds = (("qemu-user", emulation.user_cpus), ("qemu-system", emulation.system_cpus))
-    return tuple(f"{kind}:{name}" for kind, offered in kinds for name in _defaults(emulation, offered, cpu))
+    return tuple(
+        f"{kind}:{name}" for kind in EMULATORS for name in _defaults(emulation, _offered(emulation, kind), cpu)
+    )
 
 
-def emulated_cpu(rules: DeviceRules, target: Target, kind: EmulatorKind, name: str, cpu: str = "") -> str:
+def _offered(emulation: Emulation, kind: Kind) -> tuple[str, ...]:
+    """Return the processors of one kind of emulator: of whole machines, or of single programs."""
+    return emulation.system_cpus if kind.ceiling else emulation.user_cpus
+
+
+def emulated_cpu(rules: DeviceRules, target: Target, kind: Kind, name: str, cpu: str = "") -> str:
     """Return the processor of a name, the first that runs what is compiled for `cpu` when the name is empty.
 
     Raises `UsageError`: `unknown-device`, `wrong-device` (it cannot run the target's programs, or not for `cpu`).
@@ -107,7 +112,7 @@ def emulated_cpu(rules: DeviceRules, target: Target, kind: EmulatorKind, name: s
     if emulation is None:
         what = f"{kind} does not emulate what {target.identifier} runs on"
         raise UsageError("wrong-device", what, where=f"--device {kind}", hint=f"choose {rules.kinds_for(target)}")
-    offered = emulation.user_cpus if kind == "qemu-user" else emulation.system_cpus
+    offered = _offered(emulation, kind)
     if name not in ("", *offered) or not offered:
         raise _unknown(kind, name, offered)
     able = emulation.having(cpu, offered)
@@ -118,16 +123,16 @@ def emulated_cpu(rules: DeviceRules, target: Target, kind: EmulatorKind, name: s
     return name or able[0]
 
 
-def emulated_machine(rules: DeviceRules, target: Target, detail: str, cpu: str = "") -> tuple[str, int]:
-    """Return processor and memory in MiB of what stands behind `qemu-system`. Raises as `emulated_cpu` does."""
+def emulated_machine(rules: DeviceRules, target: Target, emulator: Kind, detail: str, cpu: str = "") -> tuple[str, int]:
+    """Return processor and memory in MiB of an emulated machine. Raises as `emulated_cpu` does."""
     found = CPU_AND_MEMORY.fullmatch(detail)
-    name = emulated_cpu(rules, target, "qemu-system", detail if found is None else found["cpu"], cpu)
+    name = emulated_cpu(rules, target, emulator, detail if found is None else found["cpu"], cpu)
     assert found is not None
     memory_mib = int(found["mib"] or DEFAULT_MEMORY_MIB)
     if not LEAST_MIB <= memory_mib <= MOST_MIB:
         what = f"a machine cannot have {memory_mib} MiB"
-        hint = f"give from {LEAST_MIB} to {MOST_MIB}, such as qemu-system:{name}@128"
-        raise UsageError("unknown-device", what, where=f"--device qemu-system:{detail}", hint=hint)
+        hint = f"give from {LEAST_MIB} to {MOST_MIB}, such as {emulator}:{name}@128"
+        raise UsageError("unknown-device", what, where=f"--device {emulator}:{detail}", hint=hint)
     return name, memory_mib
 
 
@@ -136,7 +141,7 @@ def _defaults(emulation: Emulation, offered: tuple[str, ...], cpu: str) -> tuple
     return tuple(name for name in emulation.defaults if name in able) or able[:1]
 
 
-def _unknown(kind: EmulatorKind, name: str, offered: tuple[str, ...]) -> UsageError:
+def _unknown(kind: Kind, name: str, offered: tuple[str, ...]) -> UsageError:
     hint = f"there are: {_listed(kind, offered) or 'none for this target'}"
     what = f"{_named(kind, name)!r} is not a device"
     return UsageError("unknown-device", what, where="--device", hint=hint)
@@ -151,11 +156,11 @@ def _lacking(target: Target, name: str, cpu: str, hint: str) -> UsageError:
     return UsageError("wrong-device", what, where=f"--device {name}", why=why, hint=hint)
 
 
-def _named(kind: EmulatorKind, name: str) -> str:
-    return f"{kind}:{name}" if name else kind
+def _named(kind: Kind, name: str) -> str:
+    return f"{kind}:{name}" if name else kind.name
 
 
-def _listed(kind: EmulatorKind, names: tuple[str, ...]) -> str:
+def _listed(kind: Kind, names: tuple[str, ...]) -> str:
     return ", ".join(_named(kind, name) for name in names)
 
 
@@ -168,11 +173,11 @@ SIGNAL: Final = re.compile(r"qemu: uncaught target signal (\d+)")
 class QemuUser(ProgramDevice):
     """Runs the runner as a child process, as if this machine had the processor `cpu`."""
 
-    memory_meaningful = False
-    time_meaningful = False
+    memory_meaningful = QEMU_USER.memory
+    time_meaningful = QEMU_USER.time
 
     def __init__(self, emulation: Emulation, parts: MachineParts, tool: InstalledTool, *, cpu: str) -> None:
-        self.name = f"qemu-user:{cpu}"
+        self.name = f"{QEMU_USER}:{cpu}"
         self._emulation = emulation
         self._parts = parts
         self._tool = tool

@@ -17,6 +17,7 @@ from typing import Final
 from ortrim.base.command import Completed, run
 from ortrim.devices.device import NOT_STARTED, ProgramDevice, check_pinning, not_startable, pinned
 from ortrim.devices.facts import read_cpu_information
+from ortrim.devices.kinds import HOST
 from ortrim.devices.remote_shell import VARIABLE
 from ortrim.errors import ToolError
 from ortrim.parity import measurements
@@ -82,7 +83,7 @@ class Host(ProgramDevice):
     Raises `UsageError` `cannot-pin`, or `ToolError` when there is no `taskset`.
     """
 
-    name = "host"
+    name = HOST.name
 
     def __init__(self, cores: tuple[int, ...] = ()) -> None:
         self._cores = cores

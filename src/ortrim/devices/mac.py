@@ -16,6 +16,7 @@ from ortrim.base.command import run
 from ortrim.devices.device import ProgramDevice
 from ortrim.devices.facts import number
 from ortrim.devices.host import ENVIRONMENT, run_locally
+from ortrim.devices.kinds import HOST
 from ortrim.errors import Diagnostic, UsageError, VerifyError
 from ortrim.parity import measurements
 from ortrim.parity.measurements import HostFacts
@@ -76,7 +77,7 @@ class MacHost(ProgramDevice):
     `no-rosetta`.
     """
 
-    name = "host"
+    name = HOST.name
 
     def __init__(self, cores: tuple[int, ...] = (), *, translated: bool = False) -> None:
         if cores:
@@ -120,7 +121,7 @@ def _require_rosetta() -> None:
         why = error.what
     if why:
         what = "this Mac cannot run programs for Intel's processors"
-        raise VerifyError("no-rosetta", what, where="host", why=why, hint=ROSETTA_HINT)
+        raise VerifyError("no-rosetta", what, where=HOST.name, why=why, hint=ROSETTA_HINT)
 
 
 LIST: Final = ("ps", "-axww", "-o", "pid=,args=")

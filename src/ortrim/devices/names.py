@@ -6,23 +6,16 @@
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Final, Literal, NoReturn, TypeGuard, get_args
+from typing import Final, NoReturn
 
 from ortrim.buildspec.targets import Target
-from ortrim.devices.emulators import FARM_FORMS, DeviceRules, emulated_cpu, emulated_machine
+from ortrim.devices.emulators import DeviceRules, emulated_cpu, emulated_machine
+from ortrim.devices.kinds import FARMS, FORMS, HOST, KINDS, SSH, Kind
 from ortrim.devices.qemu_system import DEFAULT_MEMORY_MIB
 from ortrim.devices.ssh import require_destination
 from ortrim.errors import Diagnostic, UsageError
 
-FarmKind = Literal["firebase", "devicefarm"]
-Kind = Literal["host", "qemu-user", "qemu-system", "adb", "ssh", "simctl", "devicectl", FarmKind]
-
 WITH_PORT: Final = re.compile(r"(?:[^@:/]+@)?(?:[^@:/\[\]]+|\[[0-9a-fA-F:.]+\]):[0-9]{1,5}")
-FARMS: Final = ", ".join(FARM_FORMS)
-FORMS: Final = (
-    "host, qemu-user[:CPU], qemu-system[:CPU][@MIB], adb[:SERIAL], ssh:[USER@]HOST[:PORT], simctl[:NAME], "
-    f"devicectl[:NAME], {FARMS}"
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +27,7 @@ class DeviceName:
     `cores` are those that runs there are kept on, all when it is empty.
     """
 
-    kind: Kind
+    kind: str
     detail: str = ""
     memory_mib: int = DEFAULT_MEMORY_MIB
     cores: tuple[int, ...] = ()
@@ -44,9 +37,20 @@ class DeviceName:
         return f"{self.kind}:{self.detail}{ceiling}" if self.detail else self.kind
 
     @property
+    def row(self) -> Kind:
+        """All that is decided by its kind."""
+        return KINDS[self.kind]
+
+    @property
+    def is_emulator(self) -> bool:
+        """Whether it is emulated on this machine."""
+        row = self.row
+        return (row.is_here and row is not HOST) or bool(row.emulators and row.emulators.fullmatch(self.detail))
+
+    @property
     def takes_cores(self) -> bool:
         """Whether runs there can be kept on chosen cores: an emulator has no cores of its own, a farm no such wish."""
-        return self.kind in {"host", "adb", "ssh"}
+        return self.row.cores
 
     def on(self, cores: tuple[int, ...]) -> "DeviceName":
         """Return the same device, its runs kept on `cores` if it takes any."""
@@ -73,34 +77,26 @@ def read_name(rules: DeviceRules, target: Target, name: str, cpu: str = "") -> D
     kind, _, detail = name.partition(":")
     # A processor is optional, and its memory may follow the kind directly: qemu-system@128.
     kind, at, memory = kind.partition("@")
-    if not _is_kind(kind) or (at and (detail or kind != "qemu-system")):
+    row = KINDS.get(kind)
+    if row is None or (at and (detail or not row.ceiling)):
         _unknown(name, f"there are: {FORMS}; invoke devices lists the available ones")
-    if kind == "qemu-user":
-        return DeviceName(kind=kind, detail=emulated_cpu(rules, target, kind, detail, cpu))
-    if kind == "qemu-system":
-        emulated, memory_mib = emulated_machine(rules, target, detail + at + memory, cpu)
+    if row.ceiling:
+        emulated, memory_mib = emulated_machine(rules, target, row, detail + at + memory, cpu)
         return DeviceName(kind=kind, detail=emulated, memory_mib=memory_mib)
-    if kind == "host" and detail:
+    if row.reach == "emulated":
+        return DeviceName(kind=kind, detail=emulated_cpu(rules, target, row, detail, cpu))
+    if row is HOST and detail:
         _unknown(name, f"there are: {FORMS}")
-    if why := rules.refusal(target, kind):
+    if why := rules.refusal(target, row):
         raise UsageError("wrong-device", why, where=f"--device {kind}", hint=f"choose {rules.kinds_for(target)}")
-    if is_farm(kind) and not detail:
+    if row.reach == "farm" and not detail:
         _unknown(kind, f"say which of its devices: {FARMS}")
-    return DeviceName(kind=kind, detail=require_destination(ssh_destination(detail)) if kind == "ssh" else detail)
+    return DeviceName(kind=kind, detail=require_destination(ssh_destination(detail)) if row is SSH else detail)
 
 
 def ssh_destination(detail: str) -> str:
     """Return what `ssh` takes for `user@host:port`; what is without a port it takes as it is."""
     return f"ssh://{detail}" if WITH_PORT.fullmatch(detail) else detail
-
-
-def is_farm(kind: Kind) -> TypeGuard[FarmKind]:
-    """Whether a kind is a device farm's."""
-    return kind in get_args(FarmKind)
-
-
-def _is_kind(word: str) -> TypeGuard[Kind]:
-    return word in get_args(Kind)
 
 
 def _unknown(name: str, hint: str) -> NoReturn:

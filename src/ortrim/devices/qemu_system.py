@@ -26,6 +26,7 @@ from ortrim.base.tools import Emulation, InstalledTool
 from ortrim.compiling.containers.root_file_systems import MachineParts
 from ortrim.devices.device import NOT_STARTED, Device, ProgramDevice, not_startable
 from ortrim.devices.facts import linux_host
+from ortrim.devices.kinds import QEMU_SYSTEM
 from ortrim.devices.machine_files import (
     OUTPUTS,
     PAYLOAD,
@@ -215,7 +216,7 @@ class QemuSystem(ProgramDevice):
     for 32 bits too.
     """
 
-    time_meaningful = False
+    time_meaningful = QEMU_SYSTEM.time
 
     def __init__(
         self,
@@ -229,7 +230,7 @@ class QemuSystem(ProgramDevice):
         memory_mib: int = DEFAULT_MEMORY_MIB,
     ) -> None:
         ceiling = "" if memory_mib == DEFAULT_MEMORY_MIB else f"@{memory_mib}"
-        self.name = f"qemu-system:{cpu}{ceiling}"
+        self.name = f"{QEMU_SYSTEM}:{cpu}{ceiling}"
         self.ceiling_mib = memory_mib
         self.machine = Machine(program=tool.path, cpu=cpu, memory_mib=memory_mib, kernel=kernel)
         self._emulation = emulation

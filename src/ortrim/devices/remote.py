@@ -20,10 +20,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final, Literal, Protocol
+from typing import Final, Protocol
 
 from ortrim.base.command import Completed, last_lines
 from ortrim.base.files import sha256_of, storage_errors
+from ortrim.devices import kinds
 from ortrim.devices.device import NOT_STARTED, ProgramDevice, check_pinning, not_startable, pinned
 from ortrim.devices.facts import UNKNOWN_HEAT, Thermal
 from ortrim.devices.remote_shell import signalled
@@ -62,12 +63,17 @@ class Transport(Protocol):
         """
 
 
-VARIABLES: Final[Mapping[str, str]] = MappingProxyType({"adb": "ORTRIM_ADB_FOLDER", "ssh": "ORTRIM_SSH_FOLDER"})
+VARIABLES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        kinds.ADB.name: "ORTRIM_ADB_FOLDER",
+        kinds.SSH.name: "ORTRIM_SSH_FOLDER",
+    }
+)
 FOLDER: Final = re.compile(r"/[^\x00-\x1f\x7f]{0,1000}")
 NEEDED: Final = "a folder on the device that is writable and not mounted noexec"
 
 
-def base_folder(kind: Literal["adb", "ssh"], usual: str) -> str:
+def base_folder(kind: str, usual: str) -> str:
     """Return the folder on machines of a kind below which ours is made. Raises `UsageError` `bad-folder`."""
     named = os.environ.get(VARIABLES[kind], "")
     if named and not FOLDER.fullmatch(named):

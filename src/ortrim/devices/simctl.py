@@ -24,6 +24,7 @@ from ortrim.base.files import storage_errors
 from ortrim.base.json import from_json
 from ortrim.binaries.apple import SIMULATOR
 from ortrim.buildspec.targets import APPLE_ARCHITECTURES, TARGETS, Target
+from ortrim.devices import kinds
 from ortrim.devices.device import ProgramDevice, not_startable
 from ortrim.devices.devicectl import CONNECT_HINT, DEVICECTL, Phone, list_phones
 from ortrim.devices.emulators import DARWIN, has_processor_of
@@ -157,7 +158,7 @@ def read_simulators(printed: str, architecture: str) -> Simulators:
     except ValidationError as error:
         what = "simctl did not print a list of simulators"
         why = "\n".join(str(error).splitlines()[:3])
-        raise VerifyError("simulator-trouble", what, where="simctl", why=why, hint=LIST_HINT) from error
+        raise VerifyError("simulator-trouble", what, where=kinds.SIMCTL.name, why=why, hint=LIST_HINT) from error
     runtimes = {runtime.identifier: runtime for runtime in listing.runtimes if _runs(runtime, architecture)}
     found = [
         Simulator(udid=device.udid, name=device.name, version=_version(runtime), booted=device.state == BOOTED)
@@ -179,13 +180,15 @@ def choose_simulator(found: Simulators, name: str) -> Simulator | SimulatorModel
         if not named:
             near = ", ".join(dict.fromkeys(each.name for each in found.ready[:6]))
             hint = f"there are: {near}; {LIST_HINT}" if near else RUNTIME_HINT
-            raise UsageError("unknown-device", f"there is no simulator {name!r}", where=f"simctl:{name}", hint=hint)
+            raise UsageError(
+                "unknown-device", f"there is no simulator {name!r}", where=f"{kinds.SIMCTL}:{name}", hint=hint
+            )
         return min(named, key=lambda each: not each.booted)
     if found.ready:
         return found.ready[0]
     if found.model is None:
         what = "Xcode has no iOS for simulators that runs this target"
-        raise VerifyError("no-simulator", what, where="simctl", hint=RUNTIME_HINT)
+        raise VerifyError("no-simulator", what, where=kinds.SIMCTL.name, hint=RUNTIME_HINT)
     return found.model
 
 
@@ -216,7 +219,7 @@ def _newest(runtimes: tuple[_Runtime, ...]) -> SimulatorModel | None:
     return None
 
 
-SIMCTL: Final = "simctl"
+SIMCTL: Final = kinds.SIMCTL.name
 LIST_SECONDS: Final = 120.0
 """The first answer after an update of Xcode comes late."""
 BOOT_SECONDS: Final = 900.0
@@ -231,8 +234,8 @@ class SimulatorDevice(ProgramDevice):
     `close` shuts it down when it was `booted` for this, and deletes it when it was `made` for this.
     """
 
-    memory_meaningful = False
-    time_meaningful = False
+    memory_meaningful = kinds.SIMCTL.memory
+    time_meaningful = kinds.SIMCTL.time
     caveat = "is a Mac's number, not a phone's"
 
     def __init__(self, xcrun: Xcrun, simulator: Simulator, *, booted: bool, made: bool) -> None:
@@ -344,10 +347,6 @@ def _made(xcrun: Xcrun, model: SimulatorModel, announce: Callable[[str], None]) 
     return Simulator(udid=udid, name=model.name, version=model.version, booted=False)
 
 
-SIMULATOR_FORM: Final = f"{SIMCTL}:[NAME]"
-PHONE_FORM: Final = f"{DEVICECTL}:[NAME]"
-
-
 def is_simulated(target: Target) -> bool:
     """Whether a target's programs run in a simulator of a phone, and on no phone."""
     return target.identifier.startswith(SIMULATOR)
@@ -363,7 +362,9 @@ def listed_simulators() -> ListedDevice:
     targets = [target for target in TARGETS.values() if is_simulated(target)]
     here = [target for target in targets if simulated_here(target)] or targets
     names = tuple(target.identifier for target in here)
-    line = ListedDevice(name=SIMULATOR_FORM, targets=names, memory=False, time=False)
+    line = ListedDevice(
+        name=kinds.SIMCTL.listed_form, targets=names, memory=kinds.SIMCTL.memory, time=kinds.SIMCTL.time
+    )
     return line.with_tool(lambda: _simulated(here[0]), lambda error: f"{error.where} {error.what}")
 
 
@@ -380,7 +381,7 @@ def _simulated(target: Target) -> str:
 
 def listed_phones(targets: tuple[str, ...]) -> Iterator[ListedDevice]:
     """Yield each phone that this Mac sees, or why it sees none. Raises nothing for what is missing."""
-    form = ListedDevice(name=PHONE_FORM, targets=targets)
+    form = ListedDevice(name=kinds.DEVICECTL.listed_form, targets=targets)
     try:
         seen = list_phones(find_xcrun(DEVICECTL))
     except Diagnostic as error:

@@ -20,6 +20,7 @@ from ortrim.base.archives import unpack
 from ortrim.base.command import Completed, last_lines, run
 from ortrim.base.files import storage_errors
 from ortrim.base.tools import install_command
+from ortrim.devices import kinds
 from ortrim.devices.facts import SURVEY, THERMAL_SURVEY, maybe_emulated, read_sections, ssh_host, ssh_thermal
 from ortrim.devices.host import cut_tail, redirected
 from ortrim.devices.remote import Probes, RemoteMachine, base_folder, other_folder, probed_machine
@@ -77,13 +78,13 @@ CAUSES: Final[tuple[Cause, ...]] = (
         ("No space left on device", "Disk quota exceeded"),
         "device-full",
         "the machine's disk is full",
-        f"remove files from it, or {other_folder('ssh:')}",
+        f"remove files from it, or {other_folder(f'{kinds.SSH}:')}",
     ),
     (
         ("Permission denied", "Read-only file system", "can't create directory", "cannot create directory"),
         "device-not-permitted",
         "this user may not write there",
-        other_folder("ssh:"),
+        other_folder(f"{kinds.SSH}:"),
     ),
 )
 
@@ -92,7 +93,7 @@ def known_error(printed: str, destination: str) -> VerifyError | None:
     """Return the diagnostic of an ssh command that failed, by what it printed; None when nothing fits."""
     for words, reference, what, hint in CAUSES:
         if any(word in printed for word in words):
-            where, why = f"ssh:{destination}", last_lines(printed, 4)
+            where, why = f"{kinds.SSH}:{destination}", last_lines(printed, 4)
             return VerifyError(reference, what, where=where, why=why, hint=hint.replace("{}", destination))
     return None
 
@@ -102,7 +103,7 @@ def ssh_error(printed: str, destination: str) -> VerifyError:
     what = "the connection broke while the machine was used"
     hint = "check the machine and the network, then run the same command again"
     why = last_lines(printed, 4)
-    lost = VerifyError("device-lost", what, where=f"ssh:{destination}", why=why, hint=hint)
+    lost = VerifyError("device-lost", what, where=f"{kinds.SSH}:{destination}", why=why, hint=hint)
     return known_error(printed, destination) or lost
 
 
@@ -110,7 +111,7 @@ def copy_error(printed: str, destination: str) -> VerifyError:
     """Return the diagnostic of `tar` on a machine that failed while the connection held."""
     hint = f"try it by hand: tar -c FILE | ssh {destination} tar -x -f - -C /var/tmp"
     what, why = "the machine could not copy files", last_lines(printed, 4)
-    failed = VerifyError("copy-failed", what, where=f"ssh:{destination}", why=why, hint=hint)
+    failed = VerifyError("copy-failed", what, where=f"{kinds.SSH}:{destination}", why=why, hint=hint)
     return known_error(printed, destination) or failed
 
 
@@ -261,7 +262,7 @@ class SshTransport:
 
         destination = self._client.destination
         explain = partial(ssh_error, destination=destination)
-        return run_marked(words, start, limit_seconds=seconds, name=f"ssh:{destination}", explain=explain)
+        return run_marked(words, start, limit_seconds=seconds, name=f"{kinds.SSH}:{destination}", explain=explain)
 
 
 def write_archive(archive: Path, files: Mapping[str, Path]) -> None:
@@ -314,11 +315,11 @@ def open_ssh(
     Waiting for the board to cool down is reported to `announce`. Raises `UsageError` `bad-folder`, and what `SshClient`
     and `probed_machine` raise.
     """
-    base = base or base_folder("ssh", BASE)
+    base = base or base_folder(kinds.SSH.name, BASE)
     client = SshClient(destination, configuration)
     client.connect()
     try:
-        name = f"ssh:{client.destination}"
+        name = f"{kinds.SSH}:{client.destination}"
         machine = probed_machine(SshTransport(client), PROBES, name=name, base=base, cores=cores)
         return SshDevice(machine, client, announce)
     except BaseException:

@@ -19,6 +19,7 @@ from ortrim.binaries.apple import XCFRAMEWORK
 from ortrim.buildspec.buildspec import RuntimeSpec
 from ortrim.buildspec.targets import TARGETS, Target
 from ortrim.compiling.plan import BuildPlan, PlannedTarget
+from ortrim.devices import kinds
 from ortrim.devices.harness_gradle import COMMANDS
 from ortrim.errors import PlanError, SourcesError, StorageError, ToolError, UsageError, VerifyError
 from ortrim.github.plan_input import (
@@ -205,7 +206,7 @@ def deliver_compiled(
     reports = build(request, console, planned)
     hand_over(planned, destination, checked_out_commit(Path()), UNFINISHED)
     if ON_PHONE in identifiers.split(","):
-        on_phone = _request(inputs, ON_PHONE, devices=("adb",))
+        on_phone = _request(inputs, ON_PHONE, devices=(kinds.ADB.name,))
         phoned = planned_for(on_phone, console, to_run=True)
         reports = (*reports, *verify_again(on_phone, console, phoned))
         add_reports(phoned, destination, MARK)

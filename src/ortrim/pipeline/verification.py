@@ -5,22 +5,23 @@
 - iPhones on this Mac's cable: the app that runs there is made of what is to be verified, and compiled by Xcode.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Final, assert_never
+from types import MappingProxyType
+from typing import Final
 
 from ortrim.base.console import Console, Step
 from ortrim.buildspec.targets import Target
 from ortrim.compiling.plan import BuildJob, JobResult, PlannedTarget, digest
+from ortrim.devices import kinds
 from ortrim.devices.device import Device
 from ortrim.devices.devicectl import PhoneDevice, open_phone
 from ortrim.devices.farms.farm import Farm, FarmDevice
 from ortrim.devices.harness_gradle import job_apks
 from ortrim.devices.harness_xcode import job_app
-from ortrim.devices.host import Host
-from ortrim.devices.names import DeviceName, FarmKind, is_farm
+from ortrim.devices.names import DeviceName
 from ortrim.errors import BudgetMissed, DiagnosticGroup
 from ortrim.planning.conversions import changed_outputs, subject_of, with_draws_given
 from ortrim.planning.devices import devices_of, open_device
@@ -36,18 +37,21 @@ HARNESS: Final = "harness"
 RESULTS: Final = "farms"
 
 
-def _farm(kind: FarmKind) -> Farm:
-    match kind:
-        case "firebase":
-            from ortrim.devices.farms.firebase import FirebaseFarm, find_gcloud  # noqa: PLC0415 - loaded when asked for
+def _firebase() -> Farm:
+    from ortrim.devices.farms.firebase import FirebaseFarm, find_gcloud  # noqa: PLC0415 - loaded when asked for
 
-            return FirebaseFarm(gcloud=find_gcloud())
-        case "devicefarm":
-            from ortrim.devices.farms.device_farm import DeviceFarm  # noqa: PLC0415 - as above
+    return FirebaseFarm(gcloud=find_gcloud())
 
-            return DeviceFarm()
-        case _:
-            assert_never(kind)
+
+def _device_farm() -> Farm:
+    from ortrim.devices.farms.device_farm import DeviceFarm  # noqa: PLC0415 - as above
+
+    return DeviceFarm()
+
+
+FARMS: Final[Mapping[kinds.Kind, Callable[[], Farm]]] = MappingProxyType(
+    {kinds.FIREBASE: _firebase, kinds.DEVICE_FARM: _device_farm}
+)
 
 
 def phone_device(job: BuildJob, headers: Path, name: DeviceName, folder: Path) -> PhoneDevice:
@@ -90,12 +94,12 @@ def verify(planned: Planned, packaged: Packaged, request: Request, console: Cons
 
 def _open(packaged: Packaged, folder: Path, tell: Callable[[str], None], name: DeviceName) -> Device:
     job = packaged.target.job
-    if name.kind == "devicectl":
+    if name.row is kinds.DEVICECTL:
         return phone_device(job, packaged.result.headers, name, folder)
-    if is_farm(name.kind):
+    if name.row in FARMS:
         # Nothing is asked of the farm before the device is told what to run, with an app that is compiled by then.
         return FarmDevice(
-            farm=_farm(name.kind),
+            farm=FARMS[name.row](),
             device=name.detail,
             make_apks=lambda content: job_apks(job, content, folder / HARNESS),
             folder=folder / RESULTS / device_folder(str(name)),
@@ -154,7 +158,7 @@ def make_references(planned: Planned, request: Request, console: Console) -> Non
             subjects = _subjects(planned, target, step)
             step.progress(0, 0, "comparing the outputs before and after conversion")
             models = planned.models.for_target(target)
-            changed = changed_outputs(subjects, models.loaded.spec, models.runtime, here=Host.name in used)
+            changed = changed_outputs(subjects, models.loaded.spec, models.runtime, here=kinds.HOST.name in used)
         if changed:
             raise changed[0] if len(changed) == 1 else DiagnosticGroup(changed)
         _require_coverage(subjects, least)

@@ -6,8 +6,9 @@
 
 import platform
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Final
 
 from ortrim.base.tools import EMULATIONS, QEMU_SYSTEM, Emulation, Tool, install_command, require
@@ -15,9 +16,10 @@ from ortrim.buildspec.buildspec import TargetSpec
 from ortrim.buildspec.targets import APPLE_ARCHITECTURES, TARGETS, Target
 from ortrim.compiling.containers.root_file_systems import machine_parts
 from ortrim.compiling.plan import BuildJob
+from ortrim.devices import kinds
 from ortrim.devices.adb import CONNECT_HINT, AdbListing, adb_devices, choose, find_adb, open_adb
 from ortrim.devices.device import ProgramDevice
-from ortrim.devices.emulators import DARWIN, FARM_FORMS, QemuUser
+from ortrim.devices.emulators import DARWIN, QemuUser
 from ortrim.devices.host import Host
 from ortrim.devices.mac import mac_facts
 from ortrim.devices.names import DeviceName, ListedDevice, read_names
@@ -46,21 +48,11 @@ def open_device(
     that is missing or too old, `VerifyError` as `require_fitting` does, and what fetching or connecting raises. Whoever
     calls closes the device.
     """
-    match name.kind:
-        case "host":
-            return platform_of(target).verifying().open_host(target, name.cores)
-        case "qemu-user":
-            return _qemu_user(EMULATIONS[target.architecture.value], name, announce)
-        case "qemu-system":
-            return _qemu_system(EMULATIONS[target.architecture.value], name, announce)
-        case "adb":
-            return _fitting(open_adb(name.detail or None, cores=name.cores, announce=announce), target, job)
-        case "ssh":
-            return open_ssh(name.detail, cores=name.cores, announce=announce)
-        case "simctl":
-            return open_simulator(name.detail, APPLE_ARCHITECTURES[target.architecture], announce=announce)
-        case "devicectl" | "firebase" | "devicefarm":
-            raise LookupError(f"{name} needs an app, which the caller has")
+    if name.row.needs_app:
+        raise LookupError(f"{name} needs an app, which the caller has")
+    opener = ACTIONS[name.row].open
+    assert opener is not None
+    return opener(target, name, announce, job)
 
 
 def _fitting(device: ProgramDevice, target: Target, job: BuildJob | None) -> ProgramDevice:
@@ -92,16 +84,38 @@ def _qemu_system(emulation: Emulation, name: DeviceName, announce: Announce) -> 
     )
 
 
-ADB_FORM: Final = "adb:[SERIAL]"
-SSH_FORM: Final = "ssh:[USER@]HOST[:PORT]"
-EMULATOR: Final = "emulator-"
-"""How `adb` names Android's emulators."""
+@dataclass(frozen=True, kw_only=True)
+class Actions:
+    """What is done about a kind: opening a device, finding out whether one is there, and listing those that are.
+
+    `open` is None where an app is needed, which whoever opens it has; `ready` is None where nothing can be found out
+    before there is something to run.
+    """
+
+    list: Callable[[], Iterable[ListedDevice]]
+    open: Callable[[Target, DeviceName, Announce, BuildJob | None], ProgramDevice] | None = None
+    ready: Callable[[Target, DeviceName], object] | None = None
+
+
+def _look_for_ssh(_target: Target, name: DeviceName) -> None:
+    client = SshClient(name.detail)
+    client.connect()
+    client.close()
+
+
+def _look_for_farm(_target: Target, name: DeviceName) -> None:
+    (farm,) = (each for each in _farms() if each.name == name.row.form)
+    if farm.problem:
+        raise VerifyError("no-device", farm.problem, where=f"--device {name}", hint=farm.remedy)
+
+
+def _emulation(target: Target) -> Emulation:
+    return EMULATIONS[target.architecture.value]
 
 
 def list_devices() -> tuple[ListedDevice, ...]:
     """Return what can be verified on, ready or not. Raises nothing for what is missing: its line says so."""
-    here = (_host(), *_user_machines(), *_system_machines(), listed_simulators())
-    return (*here, *_adb(), _ssh(), *listed_phones(_targets_of_kind("devicectl")), *_farms())
+    return tuple(line for actions in ACTIONS.values() for line in actions.list())
 
 
 def fetch_machines(announce: Callable[[str], None]) -> None:
@@ -113,52 +127,51 @@ def fetch_machines(announce: Callable[[str], None]) -> None:
 def _host() -> ListedDevice:
     targets = [target for target in TARGETS.values() if platform_of(target).verifying().runs_here(target)]
     if not targets:
-        return ListedDevice(name=Host.name, problem=f"no target runs on {platform.system()} on {platform.machine()}")
+        return ListedDevice(
+            name=kinds.HOST.name, problem=f"no target runs on {platform.system()} on {platform.machine()}"
+        )
     names = tuple(target.identifier for target in targets)
     facts = mac_facts() if platform.system() == DARWIN else Host().facts()
     by_rosetta = ", ".join(target.identifier for target in targets if translated_here(target))
     found = f"{facts.cpu} ({by_rosetta} by Rosetta 2)" if by_rosetta else facts.cpu
-    return ListedDevice(name=Host.name, targets=names, found=found)
+    return ListedDevice(name=kinds.HOST.name, targets=names, found=found)
 
 
 def _user_machines() -> Iterator[ListedDevice]:
     for architecture, emulation in EMULATIONS.items():
-        yield from _emulated(QemuUser, "qemu-user", emulation.user, _targets_of(architecture), emulation.user_cpus)
+        yield from _emulated(kinds.QEMU_USER, emulation.user, _targets_of(architecture), emulation.user_cpus)
 
 
 def _system_machines() -> Iterator[ListedDevice]:
     emulated = {architecture: emulation for architecture, emulation in EMULATIONS.items() if emulation.system_cpus}
     cpus = dict.fromkeys(cpu for emulation in emulated.values() for cpu in emulation.system_cpus)
     targets = tuple(name for architecture in emulated for name in _targets_of(architecture))
-    yield from _emulated(QemuSystem, "qemu-system", QEMU_SYSTEM, targets, cpus)
+    yield from _emulated(kinds.QEMU_SYSTEM, QEMU_SYSTEM, targets, cpus)
 
 
-def _emulated(
-    kind: type[QemuUser | QemuSystem], name: str, tool: Tool, targets: tuple[str, ...], cpus: Iterable[str]
-) -> Iterator[ListedDevice]:
-    memory, time = kind.memory_meaningful, kind.time_meaningful
-    line = _by_tool(ListedDevice(name=name, targets=targets, memory=memory, time=time), tool)
-    yield from (replace(line, name=f"{name}:{cpu}") for cpu in cpus)
+def _emulated(kind: kinds.Kind, tool: Tool, targets: tuple[str, ...], cpus: Iterable[str]) -> Iterator[ListedDevice]:
+    line = _by_tool(ListedDevice(name=kind.name, targets=targets, memory=kind.memory, time=kind.time), tool)
+    yield from (replace(line, name=f"{kind}:{cpu}") for cpu in cpus)
 
 
 def _adb() -> Iterator[ListedDevice]:
     try:
         seen = adb_devices(find_adb())
     except Diagnostic as error:
-        yield ListedDevice(name=ADB_FORM, problem=error.what, remedy=error.hint.removeprefix("run: "))
+        yield ListedDevice(name=kinds.ADB.listed_form, problem=error.what, remedy=error.hint.removeprefix("run: "))
         return
     yield from map(_adb_device, seen)
     if not seen:
-        yield ListedDevice(name=ADB_FORM, problem="adb sees no device", remedy=CONNECT_HINT)
+        yield ListedDevice(name=kinds.ADB.listed_form, problem="adb sees no device", remedy=CONNECT_HINT)
 
 
 def _adb_device(listing: AdbListing) -> ListedDevice:
-    emulated = listing.serial.startswith(EMULATOR)
+    name = DeviceName(kind=kinds.ADB.name, detail=listing.serial)
     problem = "" if listing.online else f"is {listing.state}"
     remedy = "" if listing.online else "look at the device's screen, and at the output of: adb devices -l"
     return ListedDevice(
-        name=f"adb:{listing.serial}",
-        time=not emulated,
+        name=str(name),
+        time=not name.is_emulator,
         found=listing.model,
         problem=problem,
         remedy=remedy,
@@ -166,16 +179,16 @@ def _adb_device(listing: AdbListing) -> ListedDevice:
 
 
 def _ssh() -> ListedDevice:
-    return _by_tool(ListedDevice(name=SSH_FORM), SSH)
+    return _by_tool(ListedDevice(name=kinds.SSH.form), SSH)
 
 
 def _farms() -> Iterator[ListedDevice]:
     """Yield the form of each farm's names, with what of it is here: a program, a library, or credentials."""
-    for form, check in zip(FARM_FORMS, FARM_CHECKS, strict=True):
+    for kind, check in zip((kinds.FIREBASE, kinds.DEVICE_FARM), FARM_CHECKS, strict=True):
         about = check.finding()
         yield ListedDevice(
-            name=form,
-            targets=_targets_of_kind(form.partition(":")[0]),
+            name=kind.form,
+            targets=_targets_of_kind(kind),
             found=f"{about.name} {about.found}".strip() if about.found else "",
             problem=f"{about.name}: {about.problem}" if about.problem else "",
             remedy=about.remedy,
@@ -201,11 +214,51 @@ def _targets_of(architecture: str) -> tuple[str, ...]:
     )
 
 
-def _targets_of_kind(kind: str) -> tuple[str, ...]:
+def _targets_of_kind(kind: kinds.Kind) -> tuple[str, ...]:
     """Return the targets whose programs run on a kind of device."""
     return tuple(
         target.identifier for target in TARGETS.values() if not platform_of(target).verifying().refusal(target, kind)
     )
+
+
+ACTIONS: Final[Mapping[kinds.Kind, Actions]] = MappingProxyType({
+    kinds.HOST: Actions(
+        list=lambda: (_host(),),
+        open=lambda target, name, _announce, _job: platform_of(target).verifying().open_host(target, name.cores),
+    ),
+    kinds.QEMU_USER: Actions(
+        list=_user_machines,
+        open=lambda target, name, announce, _job: _qemu_user(_emulation(target), name, announce),
+        ready=lambda target, _name: require(_emulation(target).user),
+    ),
+    kinds.QEMU_SYSTEM: Actions(
+        list=_system_machines,
+        open=lambda target, name, announce, _job: _qemu_system(_emulation(target), name, announce),
+        ready=lambda _target, _name: require(QEMU_SYSTEM),
+    ),
+    kinds.SIMCTL: Actions(
+        list=lambda: (listed_simulators(),),
+        open=lambda target, name, announce, _job: open_simulator(
+            name.detail, APPLE_ARCHITECTURES[target.architecture], announce=announce
+        ),
+    ),
+    kinds.ADB: Actions(
+        list=_adb,
+        open=lambda target, name, announce, job: _fitting(
+            open_adb(name.detail or None, cores=name.cores, announce=announce), target, job
+        ),
+        ready=lambda _target, name: choose(adb_devices(find_adb()), name.detail or None),
+    ),
+    kinds.SSH: Actions(
+        list=lambda: (_ssh(),),
+        open=lambda _target, name, announce, _job: open_ssh(name.detail, cores=name.cores, announce=announce),
+        ready=_look_for_ssh,
+    ),
+    kinds.DEVICECTL: Actions(list=lambda: listed_phones(_targets_of_kind(kinds.DEVICECTL))),
+    kinds.FIREBASE: Actions(list=_farms, ready=_look_for_farm),
+    kinds.DEVICE_FARM: Actions(list=tuple, ready=_look_for_farm),
+})  # fmt: skip
+"""By kind, in the order of the list of devices; all farms are listed by the first."""
 
 
 def devices_of(target: Target, request: Request, cpu: str = "") -> tuple[DeviceName, ...]:
@@ -234,7 +287,7 @@ def require_devices(targets: Sequence[TargetSpec], request: Request, host: Targe
         what = "none of the devices can pin runs to cores"
         hint = "name one that has: --device adb, --device ssh:USER@HOST, or --device host"
         raise UsageError("bad-option", what, where="--cores", hint=hint)
-    if request.least_memory and not any(map(has_ceiling, found)):
+    if request.least_memory and not any(device.row.ceiling for device in found):
         what = "none of the devices can limit its memory"
         hint = "name a qemu-system for a target of ARM: --target linux-arm64 --device qemu-system"
         raise UsageError("bad-option", what, where="--least-memory", hint=hint)
@@ -250,28 +303,8 @@ def require_ready(targets: Iterable[Target], request: Request) -> None:
     if not request.devices:
         return
     for name, target in {name: each for each in targets for name in devices_of(each, request)}.items():
-        match name.kind:
-            case "qemu-user":
-                require(EMULATIONS[target.architecture.value].user)
-            case "qemu-system":
-                require(QEMU_SYSTEM)
-            case "adb":
-                choose(adb_devices(find_adb()), name.detail or None)
-            case "ssh":
-                client = SshClient(name.detail)
-                client.connect()
-                client.close()
-            case "firebase" | "devicefarm":
-                (farm,) = (each for each in _farms() if each.name.startswith(name.kind))
-                if farm.problem:
-                    raise VerifyError("no-device", farm.problem, where=f"--device {name}", hint=farm.remedy)
-            case "host" | "simctl" | "devicectl":
-                pass
-
-
-def has_ceiling(device: DeviceName) -> bool:
-    """Whether the least memory of a model can be found on a device."""
-    return device.kind == "qemu-system"
+        if (ready := ACTIONS[name.row].ready) is not None:
+            ready(target, name)
 
 
 def answers(report: VerifyReport, target: Target, request: Request, cpu: str = "") -> bool:
@@ -290,7 +323,7 @@ def _answered(found: DeviceReport | None, device: DeviceName, request: Request) 
         return False
     if found.host is not None and found.host.pinned_cores != device.cores:
         return False
-    least_memory = bool(found.least_memory) or not (request.least_memory and has_ceiling(device))
+    least_memory = bool(found.least_memory) or not (request.least_memory and device.row.ceiling)
     return least_memory and (bool(found.traces) or not request.trace)
 
 

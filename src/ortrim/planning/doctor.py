@@ -257,4 +257,4 @@ FARM_CHECKS: Final = (
         look=partial(_distribution, "boto3", 'pip install "ortrim[devicefarm]"'),
     ),
 )
-"""What each farm is reached with, in the order of `FARM_FORMS`."""
+"""What each farm is reached with, in the order of `devices.kinds.ROWS`."""

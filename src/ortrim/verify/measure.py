@@ -317,10 +317,6 @@ def device_folder(name: str) -> str:
     return quote(name.replace(":", "_", 1), safe="@")
 
 
-OF_THIS_MACHINE: Final = frozenset({"host", "qemu-user", "qemu-system"})
-"""Kinds of devices whose runs take this machine's own cores."""
-
-
 @contextmanager
 def alone(tell: Callable[[str], None]) -> Iterator[None]:
     """Hold what only one of `bench`, `compare` and a verification may hold: two at once would measure each other.
@@ -341,6 +337,6 @@ def in_turn(folder: Path, devices: Sequence[DeviceName], tell: Callable[[str], N
         waits = partial(tell, "waits for another verification in the same folder")
         name = sha256(str(folder.resolve()).encode()).hexdigest()
         held.enter_context(locked(cache_folder("bench") / name, waits))
-        if any(device.kind in OF_THIS_MACHINE for device in devices):
+        if any(device.row.is_here for device in devices):
             held.enter_context(alone(tell))
         yield

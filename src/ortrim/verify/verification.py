@@ -32,7 +32,8 @@ from ortrim.buildspec.tolerances import (
 )
 from ortrim.compiling.plan import CompiledUnits, CompilerCacheUse
 from ortrim.devices.device import Device, Outcome
-from ortrim.devices.host import Host, saturates_here
+from ortrim.devices.host import saturates_here
+from ortrim.devices.kinds import HOST
 from ortrim.devices.names import DeviceName
 from ortrim.devices.qemu_system import DEFAULT_MEMORY_MIB, REPETITION, least_memory, tries
 from ortrim.devices.several import OnDevice, on_each
@@ -434,7 +435,7 @@ def _same_graph_bounds(device: Device, subject: ModelUnderTest) -> Mapping[str, 
 
     A processor with AVX-512 has other kernels in the full runtime than for NCHWc layout, block size 8.
     """
-    here = device.name == Host.name
+    here = device.name == HOST.name
     if here and subject.spec.layout != "nchwc8":
         return SAME_GRAPH
     if not subject.reference.quantized:
@@ -458,8 +459,6 @@ def _described(device: Device) -> measurements.HostFacts:
     return replace(device.facts(), memory_meaningful=device.memory_meaningful, time_meaningful=device.time_meaningful)
 
 
-EMULATED: Final = re.compile(r"emulator-[0-9]+")
-"""How `adb` names Android's emulators, which run on this machine."""
 LOOPBACK: Final = re.compile(r"(?:ssh://)?(?:[^@]*@)?(?:localhost|127\.[0-9.]+|\[?::1\]?)(?::[0-9]+)?")
 
 
@@ -471,7 +470,7 @@ def turns(devices: Sequence[DeviceName], cores: int) -> tuple[tuple[DeviceName, 
     no processor reaches its time limits. Other machines do not feel each other, nor emulators here.
     """
     alone = [device for device in devices if _times_this_machine(device)]
-    emulated = [device for device in devices if _is_emulated_here(device)]
+    emulated = [device for device in devices if device.is_emulator]
     elsewhere = [device for device in devices if device not in (*alone, *emulated)]
     size = max(1, cores)
     groups = [emulated[start : start + size] for start in range(0, len(emulated), size)] or [[]]
@@ -480,17 +479,9 @@ def turns(devices: Sequence[DeviceName], cores: int) -> tuple[tuple[DeviceName, 
     return tuple(tuple(group) for group in groups if group)
 
 
-def _is_emulated_here(device: DeviceName) -> bool:
-    return device.kind in {"qemu-user", "qemu-system", "simctl"} or _is_android_emulator(device)
-
-
-def _is_android_emulator(device: DeviceName) -> bool:
-    return device.kind == "adb" and bool(EMULATED.fullmatch(device.detail))
-
-
 def _times_this_machine(device: DeviceName) -> bool:
     """Whether it is this machine, which a network address may lead back to."""
-    return device.kind == "host" or (device.kind in {"adb", "ssh"} and bool(LOOPBACK.fullmatch(device.detail)))
+    return device.row is HOST or (device.row.reach == "remote" and bool(LOOPBACK.fullmatch(device.detail)))
 
 
 def _artifact(path: Path) -> ReportedArtifact:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from fake_sources import private_cache
-from ortrim.devices.names import DeviceName, Kind
+from ortrim.devices.names import DeviceName
 from ortrim.verify.measure import alone, in_turn
 
 
@@ -40,8 +40,8 @@ def second(folder: Path, *devices: DeviceName) -> tuple[threading.Thread, list[s
 )
 def test_only_those_that_disturb_each_other_wait(
     tmp_path: Path,
-    first: Kind,
-    other: Kind,
+    first: str,
+    other: str,
     same: bool,  # noqa: FBT001
     words: list[str],
 ) -> None:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from ortrim.base.command import termination_raises
 from ortrim.base.files import write_atomically
+from ortrim.devices import kinds
 from ortrim.devices.farms.device_farm_account import (
     FOLDER,
     DeviceFarmAccount,
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
     from types_boto3_devicefarm.type_defs import DevicePoolCompatibilityResultTypeDef
 
 ARN: Final = "arn:"
-FORM: Final = "devicefarm:PROJECT/POOL, each a name or an ARN"
+FORM: Final = f"{kinds.DEVICE_FARM.form}, each a name or an ARN"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -403,7 +404,7 @@ DEFAULT_TIMEOUTS: Final = FarmTimeouts()
 class DeviceFarm:
     """AWS Device Farm. A job's device is `PROJECT/POOL`, of which one device is used, whichever AWS gives."""
 
-    name: Final = "devicefarm"
+    name: Final = kinds.DEVICE_FARM.name
 
     def __init__(self, timeouts: FarmTimeouts = DEFAULT_TIMEOUTS) -> None:
         self._timeouts = timeouts

@@ -22,6 +22,7 @@ from typing import Final
 from ortrim.base.command import Completed, run, termination_raises, watch
 from ortrim.base.files import storage_errors, write_atomically
 from ortrim.base.tools import Tool, require
+from ortrim.devices import kinds
 from ortrim.devices.farms.farm import FarmJob, FarmRun, Tell
 from ortrim.devices.farms.firebase_answers import (
     FirebaseDevice,
@@ -318,7 +319,7 @@ class FirebaseFarm:
     @property
     def name(self) -> str:
         """Name on the command line."""
-        return "firebase"
+        return kinds.FIREBASE.name
 
     @property
     def bucket(self) -> str:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ortrim.base.command import Completed
+from ortrim.devices import kinds
 from ortrim.devices.farms.farm import FarmJob, Tell
 from ortrim.errors import Diagnostic, NetworkError, StorageError, VerifyError
 
@@ -52,8 +53,8 @@ def named_device(name: str) -> FirebaseDevice:
     match = NAME.fullmatch(name)
     if match is None:
         what = "is not a device of Test Lab: the form is MODEL-VERSION or MODEL-VERSION-LOCALE-ORIENTATION"
-        hint = f"such as firebase:MediumPhone.arm-34; {LIST_HINT}"
-        raise VerifyError("farm-device-unknown", what, where=f"firebase:{name}", hint=hint)
+        hint = f"such as {kinds.FIREBASE}:MediumPhone.arm-34; {LIST_HINT}"
+        raise VerifyError("farm-device-unknown", what, where=f"{kinds.FIREBASE}:{name}", hint=hint)
     return FirebaseDevice(**{key: value for key, value in match.groupdict().items() if value})
 
 

@@ -10,8 +10,8 @@ from ortrim.binaries.elf import LibrarySize, read_library
 from ortrim.buildspec.targets import ABIS, Target
 from ortrim.compiling.plan import BuildJob
 from ortrim.compiling.size.library import library_size
+from ortrim.devices import kinds
 from ortrim.devices.device import ProgramDevice
-from ortrim.devices.emulators import FARM_FORMS
 from ortrim.errors import VerifyError
 from ortrim.models.full_runtime import FullRuntime
 from ortrim.package.aar_contents import AarFacts, AbiSize, read_aar
@@ -149,11 +149,11 @@ class Phones(Verifying):
 
     def kinds_for(self, target: Target, cpu: str = "") -> str:
         """Name phones."""
-        return f"adb, or a device farm's: {', '.join(FARM_FORMS)}"
+        return f"{kinds.ADB}, or a device farm's: {kinds.FARMS}"
 
-    def refusal(self, target: Target, kind: str) -> str:
+    def refusal(self, target: Target, kind: kinds.Kind) -> str:
         """Refuse this machine, and Apple's devices."""
-        return super().refusal(target, kind) if kind in {"host", "simctl", "devicectl"} else ""
+        return super().refusal(target, kind) if kind.reach in {"here", "apple"} else ""
 
     def require_fitting(self, device: ProgramDevice, target: Target, job: BuildJob | None) -> None:
         """Refuse a phone of another ABI, or older than the job's API level. Raises as `require_fitting` does."""

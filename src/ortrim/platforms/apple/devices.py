@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from ortrim.binaries.elf import LibrarySize
 from ortrim.buildspec.targets import APPLE_ARCHITECTURES, CATALYST, Architecture, OperatingSystem, Target
 from ortrim.compiling.plan import BuildJob
+from ortrim.devices import kinds
 from ortrim.devices.device import ProgramDevice
 from ortrim.devices.emulators import DARWIN, has_processor_of
+from ortrim.devices.kinds import Kind
 from ortrim.devices.mac import MacHost
 from ortrim.devices.simctl import is_simulated, simulated_here
 from ortrim.errors import ToolError
@@ -26,17 +28,17 @@ class AppleDevices(Verifying):
     def kinds_for(self, target: Target, cpu: str = "") -> str:
         """Name the one kind of device that runs a target's programs."""
         if is_simulated(target):
-            return "simctl[:NAME], on a Mac with such a processor"
+            return f"{kinds.SIMCTL.form}, on a Mac with such a processor"
         if target.system is OperatingSystem.MACOS:
             return "the Mac itself: run the same command on one"
-        return "devicectl[:NAME], on a Mac"
+        return f"{kinds.DEVICECTL.form}, on a Mac"
 
-    def refusal(self, target: Target, kind: str) -> str:
+    def refusal(self, target: Target, kind: Kind) -> str:
         """Refuse all but that kind; a simulator has to be this Mac's, a phone may be one of a farm of Macs."""
-        match kind:
-            case "simctl" | "devicectl":
+        match kind.reach:
+            case "apple":
                 return _phone_refusal(target, kind)
-            case "adb" | "ssh":
+            case "remote":
                 return f"{kind} reaches Linux and Android, which {target.identifier} is not for"
             case _:
                 return super().refusal(target, kind)
@@ -44,8 +46,8 @@ class AppleDevices(Verifying):
     def default_devices(self, target: Target, cpu: str = "") -> tuple[str, ...]:
         """Return the simulator, or this Mac, where one runs a target's programs."""
         if simulated_here(target):
-            return ("simctl",)
-        return ("host",) if self.runs_here(target) else ()
+            return (kinds.SIMCTL.name,)
+        return (kinds.HOST.name,) if self.runs_here(target) else ()
 
     def nowhere(self, target: Target) -> str:
         """Say that the library was run nowhere."""
@@ -88,8 +90,8 @@ def _on_mac_of(target: Target) -> bool:
     return platform.system() == DARWIN and has_processor_of(target)
 
 
-def _phone_refusal(target: Target, kind: str) -> str:
-    simulator = kind == "simctl"
+def _phone_refusal(target: Target, kind: Kind) -> str:
+    simulator = kind is kinds.SIMCTL
     if target.system is not OperatingSystem.IOS or is_simulated(target) is not simulator:
         return f"{kind} runs no programs for {target.identifier}"
     if simulator and not simulated_here(target):

@@ -11,6 +11,7 @@ from ortrim.buildspec.targets import Target
 from ortrim.compiling.plan import ARCHIVE, SYMBOLS, BuildJob, Package
 from ortrim.compiling.size.library import library_size
 from ortrim.compiling.trees import LIBRARY
+from ortrim.devices import kinds
 from ortrim.devices.device import ProgramDevice
 from ortrim.devices.emulators import DARWIN, default_emulators, emulator_kinds, has_processor_of
 from ortrim.devices.host import Host
@@ -80,14 +81,17 @@ class LinuxMachines(Verifying):
 
     def kinds_for(self, target: Target, cpu: str = "") -> str:
         """Name this machine, emulators and real devices, as far as they run the target's programs."""
-        here = ("host",) if self.runs_here(target) else ()
-        return ", ".join((*here, *emulator_kinds(self.emulation_of(target), cpu), "adb")) + " or ssh:[USER@]HOST[:PORT]"
+        here = (kinds.HOST.name,) if self.runs_here(target) else ()
+        return (
+            ", ".join((*here, *emulator_kinds(self.emulation_of(target), cpu), kinds.ADB.name))
+            + f" or {kinds.SSH.form}"
+        )
 
     def default_devices(self, target: Target, cpu: str = "") -> tuple[str, ...]:
         """Return this machine, else emulators."""
         emulation = self.emulation_of(target)
         if self.runs_here(target):
-            return ("host",)
+            return (kinds.HOST.name,)
         return default_emulators(emulation, cpu) if emulation else ()
 
     def needs_device(self) -> bool:

@@ -1,0 +1,59 @@
+"""The kinds of devices, a row for each: all that is decided by the kind alone, but for what `planning.devices` does.
+
+Nothing else names a kind or asks which one a device is.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final, Literal
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kind:
+    """One kind: its name on the command line, and the form of its devices' names.
+
+    `memory` and `time` say what can be measured there, `reach` what stands behind it: this machine, a processor that is
+    emulated here, a machine of Linux or Android elsewhere, Apple's tools, or a farm. A device that `is_here` takes this
+    machine's processor, as do those whose detail `emulators` fits; one with a `ceiling` has as much memory as its name
+    says, one with `cores` keeps runs on chosen ones, and one that `needs_app` runs nothing but apps.
+    """
+
+    name: str
+    form: str
+    reach: Literal["here", "emulated", "remote", "apple", "farm"]
+    memory: bool = True
+    time: bool = True
+    is_here: bool = False
+    ceiling: bool = False
+    cores: bool = False
+    needs_app: bool = False
+    emulators: re.Pattern[str] | None = None
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def listed_form(self) -> str:
+        """The form as the list of devices shows it for want of a device."""
+        return self.form.replace("[:", ":[")
+
+
+HOST: Final = Kind(name="host", form="host", reach="here", is_here=True, cores=True)
+QEMU_USER: Final = Kind(
+    name="qemu-user", form="qemu-user[:CPU]", reach="emulated", memory=False, time=False, is_here=True
+)
+QEMU_SYSTEM: Final = Kind(
+    name="qemu-system", form="qemu-system[:CPU][@MIB]", reach="emulated", time=False, is_here=True, ceiling=True
+)
+ADB: Final = Kind(name="adb", form="adb[:SERIAL]", reach="remote", cores=True, emulators=re.compile(r"emulator-[0-9]+"))
+SSH: Final = Kind(name="ssh", form="ssh:[USER@]HOST[:PORT]", reach="remote", cores=True)
+SIMCTL: Final = Kind(name="simctl", form="simctl[:NAME]", reach="apple", memory=False, time=False, is_here=True)
+DEVICECTL: Final = Kind(name="devicectl", form="devicectl[:NAME]", reach="apple", needs_app=True)
+FIREBASE: Final = Kind(name="firebase", form="firebase:MODEL-VERSION", reach="farm", needs_app=True)
+DEVICE_FARM: Final = Kind(name="devicefarm", form="devicefarm:PROJECT/POOL", reach="farm", needs_app=True)
+ROWS: Final = (HOST, QEMU_USER, QEMU_SYSTEM, ADB, SSH, SIMCTL, DEVICECTL, FIREBASE, DEVICE_FARM)
+KINDS: Final[Mapping[str, Kind]] = MappingProxyType({row.name: row for row in ROWS})
+FORMS: Final = ", ".join(row.form for row in ROWS)
+FARMS: Final = ", ".join(row.form for row in ROWS if row.reach == "farm")

@@ -84,7 +84,7 @@ class Shows:
 
 
 SHOWN: Final = (
-    Shows(reference="no-cpu-kernel", model=lambda: _one("Relu", TensorProto.BFLOAT16), words="Relu for bfloat16"),
+    Shows(reference="no-kernel", model=lambda: _one("Relu", TensorProto.BFLOAT16), words="Relu for bfloat16"),
     Shows(
         reference="other-provider-only",
         model=lambda: _one("GroupNorm", domain="com.microsoft", epsilon=0.1, groups=1, activation=0, channels_last=1),

@@ -228,7 +228,7 @@ TRIED: Final[dict[str, tuple[Tried, ...]]] = {
     ),
     "unsupported-opset": (Tried(model=lambda: node("Relu", opset=23), changes=(at_opset_22,)),),
     "external-data": (Tried(model=lambda: weighted("w.bin"), changes=(as_one_file,)),),
-    "no-cpu-kernel": (
+    "no-kernel": (
         Tried(model=lambda: without_kernel(cast=False), changes=(by(lambda: without_kernel(cast=True)),), run=True),
     ),
     "other-provider-only": (

@@ -8,11 +8,10 @@ from typing import Final
 
 import pytest
 
-import ortrim
 from onnx_samples import relu, write
 from ortrim.planning.request import Request, load
+from source_words import ANY, SOURCES, words_of
 
-SOURCES: Final = Path(ortrim.__file__).parent
 TESTS: Final = Path(__file__).parents[1]
 ASSIGNED: Final = re.compile(
     r"(?<![\w(])([a-z_][a-z_0-9.]*) = ('[^']*'|\"[^\"]*\"|true|false|\d+|\[[^\]]*\]|\{(?:[^{}]|\{[^{}]*\})*\})"
@@ -20,7 +19,6 @@ ASSIGNED: Final = re.compile(
 NAMED: Final = re.compile(
     r"\b((?:android|apple|budgets|build_options|models|onnxruntime|package|session|targets)\.[a-z_]+)\b(?! = )"
 )
-ANY: Final = "ANY"
 MODEL: Final = '[[models]]\nname = "m"\npath = "m.onnx"\n'
 IN_MODEL: Final = MODEL + "{}\n"
 IN_CASE: Final = MODEL + '[[models.cases]]\nname = "c"\n{}\n'
@@ -102,23 +100,6 @@ READ_ALONE: Final = {
     "style": "a model that one style does not load",
 }
 """Keys that this test reads in a buildspec and nothing here tries again, by what that takes; it may only shrink."""
-
-
-def words_of(node: ast.expr) -> str:
-    """Return a text as it stands in the source, with `ANY` for what is filled in."""
-    match node:
-        case ast.Constant(value=str() as words):
-            return words
-        case ast.JoinedStr(values=parts):
-            return "".join(words_of(part) if isinstance(part, ast.Constant) else ANY for part in parts)
-        case ast.BinOp(left=left, right=right):
-            return words_of(left) + words_of(right)
-        case ast.IfExp(body=one, orelse=other):
-            return f"{words_of(one)} | {words_of(other)}"
-        case ast.BoolOp(values=parts):
-            return " | ".join(map(words_of, parts))
-        case _:
-            return ""
 
 
 def hints() -> Iterator[str]:

@@ -69,12 +69,12 @@ class BuildBundle:
         made_for, where = self.manifest.version, str(self.path)
         if version != made_for:
             what = f"is a bundle for ONNX Runtime {made_for}, not {version}"
-            hint = f"make one where there is a network: ortrim bundle --ort-version {version}"
+            hint = f"make one where there is a network: invoke bundle --ort-version {version}"
             raise SourcesError("bundle-of-another-version", what, where=where, hint=hint)
         missing = [target for target in targets if target not in self.manifest.targets]
         if missing:
             what = f"is a bundle for {', '.join(self.manifest.targets)}, not for {', '.join(missing)}"
-            hint = f"make one where there is a network: ortrim bundle --target {','.join(targets)}"
+            hint = f"make one where there is a network: invoke bundle --target {','.join(targets)}"
             raise SourcesError("bundle-lacks-target", what, where=where, hint=hint)
 
     def take(self, name: str, destination: Path, what: str) -> None:
@@ -106,7 +106,7 @@ class BuildBundle:
         spec = f"of the buildspec {manifest.buildspec}" if manifest.buildspec else "without a buildspec"
         why = f"it was made {spec}, for ONNX Runtime {manifest.version} on {', '.join(manifest.targets)}, with a"
         hint = "with this buildspec, these targets, this version of ortrim and the same Python, make it again"
-        return {"why": f"{why} Python for {manifest.python}", "hint": f"{hint}: ortrim bundle FILE --target ..."}
+        return {"why": f"{why} Python for {manifest.python}", "hint": f"{hint}: invoke bundle FILE --target ..."}
 
 
 def site_bundle() -> BuildBundle | None:
@@ -119,12 +119,12 @@ def read_bundle(path: Path) -> BuildBundle:
     """Return a bundle whose files are those of its manifest, by name and size."""
     where = str(path)
     if not path.is_file():
-        hint = f"correct {VARIABLE} or --bundle, or make one where there is a network: ortrim bundle"
+        hint = f"correct {VARIABLE} or --bundle, or make one where there is a network: invoke bundle"
         raise UsageError("no-such-bundle", "is not a file", where=where, hint=hint)
     with open_zip(path, where) as archive:
         text = archive.read(MANIFEST, LARGEST_MANIFEST) if MANIFEST in archive.members else b""
         sizes = {name: entry.file_size for name, entry in archive.members.items() if name != MANIFEST}
-    why, hint = "" if text else f"it holds no {MANIFEST}", "name a file that this version's ortrim bundle wrote"
+    why, hint = "" if text else f"it holds no {MANIFEST}", "name a file that this version's invoke bundle wrote"
     damaged = StorageError("not-a-bundle", "is not a bundle of ortrim's", where=where, why=why, hint=hint)
     manifest = read_json(Manifest, text, damaged)
     if manifest.layout != LAYOUT:

@@ -187,8 +187,8 @@ class Console:
     """The one way to the user's eyes.
 
     Results go to standard output, diagnostics to standard error, all else to standard output too, but to standard error
-    in `json_mode`, so that standard output carries one JSON document. `quiet` leaves out steps, notes and tables.
-    `NO_COLOR` and `GITHUB_ACTIONS` are respected.
+    in `json_mode`, so that standard output carries one JSON document. `quiet` leaves out steps, notes and tables;
+    `reword` has the last word on lines. `NO_COLOR` and `GITHUB_ACTIONS` are respected.
     """
 
     def __init__(
@@ -201,11 +201,13 @@ class Console:
         environment: Mapping[str, str] | None = None,
         width: int | None = None,
         clock: Callable[[], float] = time.monotonic,
+        reword: Callable[[str], str] = str,
     ) -> None:
         environment = os.environ if environment is None else environment
         self.answered = False
         self._stdout = stdout or sys.stdout
         self._clock = clock
+        self._reword = reword
         self._github = environment.get("GITHUB_ACTIONS") == "true"
         error_stream = stderr or sys.stderr
         _survive_any_character(self._stdout, error_stream, json_mode=json_mode)
@@ -241,10 +243,11 @@ class Console:
     def note(self, text: str) -> None:
         """Say something worth knowing."""
         if not self._quiet:
-            self._line(self._content, Text(printable(text)))
+            self._line(self._content, Text(printable(self._reword(text))))
 
     def warn(self, text: str) -> None:
         """Say something that the user should look at; an annotation on GitHub."""
+        text = self._reword(text)
         if self._github:
             self._command("warning", text)
         else:
@@ -287,7 +290,7 @@ class Console:
         if self._github and not step.opened:
             self._command("group", step.name)
         step.opened = True
-        self._line(self._content, Text(printable(text)))
+        self._line(self._content, Text(printable(self._reword(text))))
 
     def _end_step(self, step: "Step", mark: tuple[str, str], seconds: float) -> None:
         if self._quiet:

@@ -71,7 +71,7 @@ def _about(spec: Path, measured_with: str) -> tuple[str, ...]:
     return (
         f"The operators in which the models of {spec.name} spend {100 * HOT_SHARE:.0f} % of their time, each with",
         "its part of that of the model in which it is largest. A build compiles their kernels for speed",
-        "and all others for size; see docs/guides/size.md. `invoke hot` has written this file.",
+        "and all others for size. `ortrim hot` has written this file.",
         f"Measured with {measured_with}.",
     )
 

@@ -30,7 +30,7 @@ from ortrim.errors import DiagnosticGroup, SpecError
 from ortrim.pins.runtime import exact_version
 
 LARGEST_BYTES: Final = 1 << 20
-NOT_A_MODEL: Final = "--spec takes a buildspec, a TOML file that names models; see docs/reference/buildspec.md"
+NOT_A_MODEL: Final = "--spec takes a buildspec, a TOML file that names models; invoke init MODEL.onnx writes one"
 
 
 def read_document(file: Path) -> dict[str, Any]:

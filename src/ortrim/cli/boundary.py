@@ -6,6 +6,7 @@ import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Final
 
@@ -17,8 +18,16 @@ from ortrim.base.console import STANDARD_OUTPUT, Console
 from ortrim.base.files import own_temporary_folder, storage_errors
 from ortrim.errors import Diagnostic, DiagnosticGroup, Interrupted, StorageError
 
+PROGRAM: Final = ContextVar("PROGRAM", default="invoke")
+"""The program that the user called: messages are written for `invoke`."""
+IN_OPTIONS: Final = ContextVar("IN_OPTIONS", default=False)
+"""Whether options stand for a buildspec's keys, so that messages name these."""
+COMMAND: Final = re.compile(r"\binvoke (?=[a-z-])")
 VERSION_KEY: Final = re.compile(r'onnxruntime\.version(?: = "([^"]*)")?')
 """The key that an option stands for."""
+KEY: Final = re.compile(r"(?<![\w(.])(?!locale )[a-z_][a-z_.0-9]* = (?:['\"\[{\d]|true|false)|\(step ")
+"""Keys, and steps, that a buildspec alone has."""
+IN_BUILDSPEC: Final = "; invoke init MODEL writes a buildspec, to edit, for that"
 ErrorData = dict[str, str | int]
 
 STANDARD_ERROR: Final = 2
@@ -33,10 +42,11 @@ def boundary(*, json_mode: bool = False, verify_cache: bool = False, in_options:
 
     In `json_mode` standard output gets one JSON document in that case too, `{"errors": [...]}`, unless the task has
     printed one already. Damage in the cache is shown as a warning; `verify_cache` has all that is read of it hashed.
-    `in_options` says that options stand for a buildspec's keys, so that hints name these.
+    `in_options` says that options stand for a buildspec's keys.
     """
     open_standard_streams()
-    console = Console(json_mode=json_mode)
+    console = Console(json_mode=json_mode, reword=reworded)
+    token = IN_OPTIONS.set(in_options)
     heard: list[signal.Signals] = []
     try:
         with (
@@ -47,8 +57,6 @@ def boundary(*, json_mode: bool = False, verify_cache: bool = False, in_options:
         ):
             yield console
     except Diagnostic as diagnostic:
-        if in_options:
-            _name_options(diagnostic)
         _fail(console, diagnostic, heard, json_mode=json_mode)
     except KeyboardInterrupt:
         _fail(console, _goodbye(heard), heard, json_mode=json_mode)
@@ -61,13 +69,24 @@ def boundary(*, json_mode: bool = False, verify_cache: bool = False, in_options:
     else:
         if heard:  # a task shows what was finished, and ends as if nothing had been
             _fail(console, _goodbye(heard), heard, json_mode=json_mode)
+    finally:
+        IN_OPTIONS.reset(token)
 
 
-def _name_options(diagnostic: Diagnostic) -> None:
-    """Name options in the place of keys of a buildspec, which the user has not written."""
-    for part in diagnostic.diagnostics if isinstance(diagnostic, DiagnosticGroup) else (diagnostic,):
-        part.where = VERSION_KEY.sub("--ort-version", part.where)
-        part.hint = VERSION_KEY.sub(lambda key: f"--ort-version {key[1] or ''}".rstrip(), part.hint)
+def reworded(text: str) -> str:
+    """Name the program that the user called, and options in the place of keys which the user has not written."""
+    if IN_OPTIONS.get():
+        text = VERSION_KEY.sub(lambda key: f"--ort-version {key[1] or ''}".rstrip(), text)
+    return COMMAND.sub(f"{PROGRAM.get()} ", text)
+
+
+def _reword(failure: Diagnostic | None) -> tuple[Diagnostic, ...]:
+    """Return a failure, or each of a group, in the words that `reworded` gives; nothing without one."""
+    parts = failure.diagnostics if isinstance(failure, DiagnosticGroup) else (failure,) if failure else ()
+    for part in parts:
+        more = IN_BUILDSPEC if IN_OPTIONS.get() and KEY.search(part.hint) and " init " not in part.hint else ""
+        part.where, part.what, part.hint = map(reworded, (part.where, part.what, part.hint + more))
+    return parts
 
 
 def _goodbye(heard: Sequence[signal.Signals]) -> Interrupted:
@@ -106,7 +125,6 @@ def end_unread() -> int:
 
 def as_data(failure: Diagnostic | None) -> list[ErrorData]:
     """Return a failure, or each of a group, as JSON-ready data; without one, nothing."""
-    parts = failure.diagnostics if isinstance(failure, DiagnosticGroup) else (failure,) if failure else ()
     return [
         {
             "code": part.code,
@@ -116,7 +134,7 @@ def as_data(failure: Diagnostic | None) -> list[ErrorData]:
             "hint": part.hint,
             "exit_code": int(part.exit_code),
         }
-        for part in parts
+        for part in _reword(failure)
     ]
 
 
@@ -135,6 +153,7 @@ def _storage_error(error: OSError) -> StorageError:
 
 def _fail(console: Console, diagnostic: Diagnostic, heard: Sequence[signal.Signals], *, json_mode: bool) -> None:
     """Tell a diagnostic and end with its code, or as shells expect it of who was stopped by a signal."""
+    _reword(diagnostic)
     code = 128 + heard[0] if heard and isinstance(diagnostic, Interrupted) else int(diagnostic.exit_code)
     with suppress(OSError):  # a full disk may hold the log that standard error goes to
         console.diagnostic(diagnostic)

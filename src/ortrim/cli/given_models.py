@@ -73,7 +73,7 @@ class GivenModels:
         """Return the same, for a task that has no default. Raises `UsageError` (`no-model`)."""
         if self.words:
             return self
-        raise UsageError("no-model", "no model is named", hint=f"name one: ortrim {task} MODEL.onnx")
+        raise UsageError("no-model", "no model is named", hint=f"name one: invoke {task} MODEL.onnx")
 
     def chosen_cases(self) -> tuple[tuple[str, ...], "GivenModels"]:
         """Return the cases that are named alone, of those that there are, and what is given but for these."""
@@ -97,7 +97,7 @@ class GivenModels:
         possible_targets(bare.loaded(), request, to_run=to_run)
         file = request.output / bare.name / f"{bare.name}.toml"
         write_if_changed(file, bare.with_cases(console).text(file.parent, console))
-        console.note(f"{file}: the buildspec of these models, which ortrim writes; ortrim init makes one to edit")
+        console.note(f"{file}: the buildspec of these models, which ortrim writes; invoke init makes one to edit")
         return replace(request, spec=file)
 
     def loaded(self, request: Request, console: Console, steps: Sequence[str] = ()) -> LoadedSpec:

@@ -54,7 +54,7 @@ HELP: Final[Mapping[str, str]] = {
     "training-run": "name of the training run of the models, for the history",
     "output": "folder for packages and reports (default: artifacts)",
     "ndk": "folder of Android's NDK (default: ANDROID_NDK_HOME, ANDROID_NDK_ROOT, or the one in ANDROID_HOME/ndk)",
-    "bundle": "file that `ortrim bundle` wrote, to build from without a network (default: ORTRIM_BUNDLE)",
+    "bundle": "file that `invoke bundle` wrote, to build from without a network (default: ORTRIM_BUNDLE)",
     "verify-cache": "check the digest of every file read from the cache (default: of changed files; on CI, of all)",
     "plan-only": "print the plan and stop",
     "json": "print only one JSON document on standard output",

@@ -16,7 +16,7 @@ from invoke.parser.context import ParserContext
 from invoke.program import Program
 
 from ortrim.base.console import Console
-from ortrim.cli.boundary import end_unread, end_unwritten, open_standard_streams
+from ortrim.cli.boundary import PROGRAM, end_unread, end_unwritten, open_standard_streams
 from ortrim.cli.namespace import maintains, namespace_for
 from ortrim.cli.task import task_help, without_name
 from ortrim.cli.words import LONGEST, is_file_like, nearest_word, unknown_word
@@ -54,7 +54,11 @@ class OrtrimProgram(Program):
 
             sys.stdout.writelines(f"{each}\n" for each in candidates(words[4:]))
         else:
-            super().run(argv, exit)
+            token = PROGRAM.set(self.binary_names[0])
+            try:
+                super().run(argv, exit)
+            finally:
+                PROGRAM.reset(token)
 
     def parse_core(self, argv: list[str] | None) -> None:
         """Read the options that stand before any task."""

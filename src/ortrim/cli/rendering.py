@@ -43,11 +43,11 @@ def show_next(console: Console, reports: tuple[VerifyReport, ...], request: Requ
     """Say how each package gets into an app, where to read about it, and how to build for another target."""
     found = {_package(report, request.output): platform_of(TARGETS[report.target]) for report in reports}
     for package, platform in found.items():
-        console.note(f"in an app, see docs/start/{platform.NAME}.md:")
+        console.note("in an app:")
         for line in platform.IN_AN_APP:
             console.note(f"  {line.format(package=package, folder=package.parent)}")
     others = [each for each in ("android", "ios", "linux-arm64") if not any(r.target.startswith(each) for r in reports)]
-    console.note(f"for another target: ortrim build {request.spec} --target {others[0]}")
+    console.note(f"for another target: invoke build {request.spec} --target {others[0]}")
 
 
 def _package(report: VerifyReport, output: Path) -> Path:

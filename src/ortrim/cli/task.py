@@ -17,6 +17,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from ortrim.cli.boundary import reworded
+
 LETTERS: Final[Mapping[str, str]] = {
     "spec": "s", "target": "t", "profile": "p", "output": "o", "jobs": "j", "device": "d",
 }  # fmt: skip
@@ -77,7 +79,7 @@ def _group(title: str, options: list[Argument]) -> Iterator[Text | Padding]:
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
     for option in options:
-        table.add_row(Text(_named(option)), Text(option.help or ""))
+        table.add_row(Text(_named(option)), Text(reworded(option.help or "")))
     yield Text(f"{title}:", "bold")
     yield Padding(table, (0, 0, 0, 2), expand=False)
     yield Text()

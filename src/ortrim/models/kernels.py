@@ -139,7 +139,11 @@ def missing_kernel(words: str) -> MissingKernel | None:
 def kernel_diagnostic(
     words: str, *, original: PreparedModel, runtime: FullRuntime, folder: Path
 ) -> OperatorsError | None:
-    """Return the diagnostic `no-kernel` when ONNX Runtime's words are about a missing kernel."""
+    """Return the diagnostic when ONNX Runtime's words are about a missing kernel.
+
+    It is `no-kernel` where others of the operator are there, `other-provider-only` where only other execution providers
+    have some, and else `unknown-operator`.
+    """
     missing = missing_kernel(words)
     if missing is None:
         return None
@@ -147,24 +151,23 @@ def kernel_diagnostic(
     domain = missing.domain or next((use.domain for use in uses), "unknown domain")
     opset = missing.opset or next((str(use.opset) for use in uses if use.opset), "unknown")
     types = "; ".join(sorted({use.signature for use in uses})) or "unknown (an optimization made the node)"
-    kernels = _kernels_of(missing.name, domain, runtime, folder, original.name)
+    answer = run_script(runtime, "kernels.py", {"operator": missing.name}, folder=folder, where=original.name)
+    kernels = [kernel for kernel in answer["kernels"] if kernel["domain"] == domain]
+    known = domain in answer["known"]
     return OperatorsError(
-        "no-kernel",
+        "no-kernel" if kernels else "other-provider-only" if known else "unknown-operator",
         f"ONNX Runtime {runtime.version} has no CPU kernel of {domain} {missing.name} (opset {opset}) for {types}",
         where=f"{original.name}, node '{missing.node}'" if missing.node else original.name,
         why=plain_words(words, original.path, original.name),
-        hint=_hint(domain, missing.name, kernels),
+        hint=_hint(domain, missing.name, kernels, known=known),
     )
 
 
-def _kernels_of(name: str, domain: str, runtime: FullRuntime, folder: Path, where: str) -> Sequence[dict[str, Any]]:
-    answer = run_script(runtime, "kernels.py", {"operator": name}, folder=folder, where=where)
-    return [kernel for kernel in answer["kernels"] if kernel["domain"] == domain]
-
-
-def _hint(domain: str, name: str, kernels: Sequence[dict[str, Any]]) -> str:
+def _hint(domain: str, name: str, kernels: Sequence[dict[str, Any]], *, known: bool) -> str:
     if domain not in OWN_DOMAINS:
         return f"operators of the domain {domain} come from a custom library, which ortrim cannot build in"
+    if not known:
+        return "export without it, or as a model function of ONNX's own operators"
     if not kernels:
         return "use the model as exported: optimizing for a GPU creates such operators; or export without this one"
     return f"cast to types that have a kernel, or export with another opset; {name} has " + _kernel_words(kernels)

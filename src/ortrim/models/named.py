@@ -60,18 +60,23 @@ def _models(word: str, pin: "partial[ModelSpec]") -> Iterator[ModelSpec]:
             raise UsageError("unsafe-url", fault, where="--model", hint=SAFE_ADDRESS)
         yield pin(ModelSpec(name=_name(word.partition("?")[0]), url=word))
     else:
-        yield from (ModelSpec(name=_name(path.name), path=path) for path in _files(word))
+        yield from (ModelSpec(name=_name(path.name), path=path) for path in files_of(word, (SUFFIX,), HOW))
 
 
-def _files(word: str) -> list[Path]:
-    path = Path(word)
-    if path.is_file():
-        return [path]
-    found = sorted(path.glob(f"*{SUFFIX}")) if path.is_dir() else sorted(map(Path, glob.glob(word)))  # noqa: PTH207
+def files_of(word: str, suffixes: Sequence[str], hint: str) -> list[Path]:
+    """Return the files that a word names: itself, those of a folder with these suffixes, or of a pattern.
+
+    Raises `ModelError` (`model-missing`), with this hint.
+    """
+    path, shown = Path(word), word[:LONGEST]
+    if path.is_dir():
+        found = sorted(each for each in path.iterdir() if each.suffix in suffixes)
+        what = f"there is no {' or '.join(suffixes)} file in the folder '{shown}'"
+    else:
+        found = [path] if path.is_file() else sorted(map(Path, glob.glob(word)))  # noqa: PTH207
+        what = f"there is no '{shown}'"
     if not found:
-        shown = word[:LONGEST]
-        what = f"there is no {SUFFIX} file in the folder '{shown}'" if path.is_dir() else f"there is no '{shown}'"
-        raise ModelError("model-missing", what, hint=HOW)
+        raise ModelError("model-missing", what, hint=hint)
     return found
 
 

@@ -40,7 +40,7 @@ EXPORT: Final = 'export it in Python: torch.onnx.export(model, example_inputs, "
 TENSORFLOW: Final = "convert it: python -m tf2onnx.convert --{} PATH --output model.onnx"
 KERAS: Final = "load it in Keras, then: tf2onnx.convert.from_keras(model, output_path='model.onnx')"
 DOWNLOAD: Final = "download it again: the URL may require a login, or be that of a page about the file"
-UNPACK: Final = "unpack it and give the .onnx file inside"
+UNPACK: Final = "unpack it and give a file inside"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -239,10 +239,11 @@ LARGEST_MODEL_BYTES: Final = 2**31 - 1
 
 
 def check_limits(facts: ModelFacts, ort_version: str, where: str) -> None:
-    """Raise `ModelError` (`unsupported-opset`, `unsupported-ir-version`) for what `ort_version` does not take.
+    """Raise `ModelError` for what `ort_version` does not take: `no-outputs`, `unsupported-opset`, ...
 
     A version whose limits are not recorded leaves the judgement to the converter.
     """
+    require_outputs(facts, where)
     limits = limits_of(ort_version)
     newest = {"ai.onnx": limits.opset, "ai.onnx.ml": limits.ml_opset} if limits else {}
     for domain, opset in facts.opsets:
@@ -264,6 +265,14 @@ def check_limits(facts: ModelFacts, ort_version: str, where: str) -> None:
             f" another onnxruntime.version: {needed_for_ir_version(facts.least_ir_version)}"
         )
         raise ModelError("unsupported-ir-version", what, where=where, hint=hint)
+
+
+def require_outputs(facts: ModelFacts, where: str) -> None:
+    """Raise `ModelError` (`no-outputs`): ONNX Runtime may load such a model, and no run of it gives anything."""
+    if not facts.outputs:
+        what = "the model has no outputs" if facts.node_count else "the model's graph is empty: no nodes and no outputs"
+        hint = "export it again with its outputs, or add them: model.graph.output.append(...)"
+        raise ModelError("no-outputs", what, where=where, hint=hint)
 
 
 ALWAYS_READ: Final = 10
@@ -491,7 +500,7 @@ def _refuse_other_format(path: Path, where: str) -> None:
     if head[4:] == b"ORTM":
         _refuse("the file is in ORT format already", where, _GIVE_ONNX)
     if head.startswith(ZIP):
-        _refuse("the file is an archive", where, "unpack it and give the .onnx file inside")
+        _refuse("the file is an archive", where, UNPACK)
 
 
 def _refuse(what: str, where: str, hint: str, *, why: str = "") -> NoReturn:

@@ -285,19 +285,19 @@ def check_model(
     """Check a copy; return its facts and the files it refers to, which have to lie beside it for the full check.
 
     Without them only the facts are checked. Raises `ModelError`: `not-onnx`, `unsupported-input-type`,
-    `unsupported-output-type`, `unsupported-opset`, `unsupported-ir-version`, `unsafe-external-data`,
-    `model-invalid`.
+    `unsupported-output-type`, `unsafe-external-data`, `model-invalid`, and those of `check_limits`.
     """
     model = read_onnx(path, where)
     facts = facts_of(model, sha256, size_bytes, where)
     check_limits(facts, ort_version, where)
     external = external_files(model, where)
     if all((path.parent / name).is_file() for name in external):
-        _run_checker(path, where)
+        run_checker(path, where)
     return facts, external
 
 
-def _run_checker(path: Path, where: str) -> None:
+def run_checker(path: Path, where: str) -> None:
+    """Raise `ModelError` (`model-invalid`) for what ONNX's own checker refuses and ONNX Runtime refuses, too."""
     try:
         onnx.checker.check_model(str(path))
     except (onnx.checker.ValidationError, ValueError) as error:

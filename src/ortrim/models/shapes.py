@@ -424,14 +424,24 @@ Name = tuple[str, str]
 def inlined(model: onnx.ModelProto, where: str) -> onnx.ModelProto:
     """Return the model without functions.
 
-    Raises `ModelError` `functions-too-deep` when functions call themselves, or come to more than a million nodes.
+    Raises `ModelError`: `model-invalid` when functions call themselves, as ONNX's checker has it, and
+    `functions-too-deep` when they come to more than a million nodes.
     """
     if not model.functions:
         return model
     functions = {(function.domain, function.name): function for function in model.functions}
     sizes: dict[Name, int] = {}
-    if _size(model.graph.node, functions, sizes, ()) > MOST_NODES:
-        raise _too_deep(where)
+    try:
+        size = _size(model.graph.node, functions, sizes, ())
+    except RecursionError as error:
+        what, hint = "the model is not valid ONNX", "export the model again without functions"
+        raise ModelError("model-invalid", what, where=where, why="its functions call themselves", hint=hint) from error
+    if size > MOST_NODES:
+        what, hint = (
+            f"the model's functions have more than {MOST_NODES:,} nodes",
+            "export the model again without functions",
+        )
+        raise ModelError("functions-too-deep", what, where=where, hint=hint)
     try:
         return inliner.inline_local_functions(model)
     except Exception as error:
@@ -445,21 +455,17 @@ def _size(
     sizes: dict[Name, int],
     calls: tuple[Name, ...],
 ) -> int:
-    """Count nodes with each call as large as what is called; what calls itself is too large."""
+    """Count nodes with each call as large as what is called. Raises `RecursionError` for what calls itself."""
     total = 0
     for node in nodes:
         name = (node.domain, node.op_type)
         inner = sum(_size(graph.node, functions, sizes, calls) for graph in graphs_of(node))
         if name in functions and name not in sizes:
-            recursive = name in calls or len(calls) > len(functions)
-            sizes[name] = MOST_NODES + 1 if recursive else _size(functions[name].node, functions, sizes, (*calls, name))
+            if name in calls:
+                raise RecursionError
+            sizes[name] = _size(functions[name].node, functions, sizes, (*calls, name))
         total += inner + sizes.get(name, 1)
     return total
-
-
-def _too_deep(where: str) -> ModelError:
-    what = f"the model's functions are recursive, or have more than {MOST_NODES:,} nodes"
-    return ModelError("functions-too-deep", what, where=where, hint="export the model again without functions")
 
 
 def inferred_body(

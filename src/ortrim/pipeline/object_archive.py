@@ -86,7 +86,7 @@ def take_objects(source: str, sha256: str) -> ObjectArchive:
         unpack(archive, work / "unpacked", strip=1)
         objects = tuple(_objects(work / "unpacked" / OBJECTS))
         if not objects:
-            hint = "name a file that ortrim cache.push has written"
+            hint = "name a file that invoke cache.push has written"
             raise StorageError("not-objects", "holds no compiled objects", where=source, hint=hint)
         there = cache_folder("compiler") / OBJECTS
         with storage_errors(there):
@@ -120,7 +120,7 @@ def _at_hand(source: str, sha256: str, work: Path) -> Path:
     with storage_errors(archive):
         actual = sha256_of(archive)
     if actual != sha256:
-        hint = "take the digest from whom you trust, where ortrim cache.push printed it"
+        hint = "take the digest from whom you trust, where invoke cache.push printed it"
         why = f"expected {sha256}\nactual   {actual}"
         raise StorageError("digest-mismatch", "is another file than was asked for", where=source, why=why, hint=hint)
     return archive

@@ -13,6 +13,7 @@ from ortrim.errors import ConvertError, Diagnostic, ModelError, OperatorsError, 
 from ortrim.models.convert import Conversion, convert
 from ortrim.models.full_runtime import FullRuntime
 from ortrim.models.models import OrtModel, PreparedModel
+from ortrim.models.refusals import cause_of
 from ortrim.parity.compare import is_drawn
 from ortrim.parity.inputs import Case
 from ortrim.parity.measurements import OutputParity
@@ -111,7 +112,8 @@ def lower_level(
         changed = changed_by_conversion(subject) if _is_representative(subject, here=False) else ()
         words = f"changes {_named(changed)}: {_worst(changed).reason}" if changed else ""
     except Diagnostic as error:
-        words = f"fails: {(error.why or error.what).splitlines()[-1]}"
+        known = cause_of(error.why, converted=True)
+        words = f"fails: {known.what if known else (error.why or error.what).splitlines()[-1]}"
     level = _highest(prepared, spec, SessionSpec(), cases, runtime) if words else None
     return None if level is None else (level, words)
 

@@ -124,7 +124,7 @@ def _sought(bare: _Sought, version: str, console: Console, *, is_converted: bool
 
 
 def _text(spec: FirstSpec, folder: Path) -> str:
-    lines = ["# Every key: docs/reference/buildspec.md", f"name = {toml_string(spec.name)}"]
+    lines = ["# Every key: ortrim schema", f"name = {toml_string(spec.name)}"]
     if spec.choices.profile:
         lines.append(f"profile = {toml_string(spec.choices.profile)}")
     if spec.choices.version:

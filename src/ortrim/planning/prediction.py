@@ -165,7 +165,7 @@ def require_reachable(planned: "Planned", targets: Iterable[tuple[PlannedTarget,
                 what = f"{words} cannot be met"
                 why = f"the library will have {expected.size_text}"
                 smaller = "" if target.job.profile == "size" else "choose profile = 'size', "
-                hint = f"raise the budget, {smaller}or leave operators out of the models, which ortrim lint lists"
+                hint = f"raise the budget, {smaller}or leave operators out of the models, which invoke lint lists"
                 raise PlanError("budget-unreachable", what, where=expected.target, why=why, hint=hint)
 
 

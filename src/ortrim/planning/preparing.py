@@ -74,7 +74,7 @@ def _chosen(loaded: LoadedSpec, only: tuple[str, ...]) -> LoadedSpec:
     without = [model.name for model in wanted if not model.steps]
     if without and (only or len(without) == len(wanted)):
         what = f"model '{without[0]}' has no steps" if only else "no model has steps"
-        hint = "write [[models.steps]] into the buildspec, see docs/guides/prepare.md"
+        hint = "write [[models.steps]] into the buildspec; invoke schema lists them"
         raise UsageError("no-steps", what, where=str(loaded.file), hint=hint)
     models = tuple(model for model in wanted if model.steps)
     return replace(loaded, spec=replace(loaded.spec, models=models))

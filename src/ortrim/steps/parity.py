@@ -311,7 +311,7 @@ def no_case_left(left: tuple[CaseLeft, ...], where: str) -> ModelError:
     """Return the diagnostic of a step after which nothing can be checked."""
     what = "the model no longer accepts any of its cases, so that it cannot be checked"
     why = "\n".join(f"case '{each.case}': {each.reason}" for each in left)
-    return ModelError("no-case-left", what, where=where, why=why, hint="add a case that fits (docs/guides/prepare.md)")
+    return ModelError("no-case-left", what, where=where, why=why, hint="add a case that fits the prepared model")
 
 
 def require_parity(parity: tuple[OutputParity, ...], where: str) -> None:

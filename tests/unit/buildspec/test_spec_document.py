@@ -62,7 +62,7 @@ def test_a_large_file_is_not_read(tmp_path: Path) -> None:
     error = refusal(file)
     assert error.code == "spec-too-large"
     assert error.what == f"has 5,368,709,120 bytes; a buildspec has at most {LARGEST_BYTES:,}"
-    assert error.hint == "--spec takes a buildspec, a TOML file that names models; see docs/reference/buildspec.md"
+    assert error.hint == "--spec takes a buildspec, a TOML file that names models; invoke init MODEL.onnx writes one"
 
 
 @pytest.mark.parametrize("content", [b"\x08\x07\x12\x07pytorch\xb2\x05", 'name = "kws"'.encode("utf-16")])

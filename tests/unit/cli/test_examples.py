@@ -1,9 +1,10 @@
-"""Every command that README, the documents and `--help` show, read by both programs.
+"""Every command that README, the documents, `--help` and messages show, read by both programs.
 
 What is asked of programs themselves (`--list`, `--help TASK`, a completion script) runs to its end. A task is replaced
 at one place, where its options are handed to it: what it then does is the matter of its own tests.
 """
 
+import ast
 import re
 import shlex
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ import pytest
 from ortrim.cli.namespace import namespace_for
 from ortrim.cli.task import OrtrimTask
 from program_runs import CHECKOUT, Run
+from source_words import ANY, SOURCES, words_of
 
 PAGES: Final = (CHECKOUT / "README.md", *sorted((CHECKOUT / "docs").rglob("*.md")))
 COMMAND: Final = re.compile(r"(?:\$ )?(?:\w+=\S* )*(?:\./bootstrap )?(?:ortrim|invoke) (?P<words>.*)")
@@ -22,6 +24,8 @@ SHELL: Final = {"|", ">", ">>", "&&", ";", "2>&1"}
 """Words behind which something else begins."""
 MADE_UP: Final = {"...", "TASK", "COMMAND", "[options]"}
 """Words that stand for others."""
+STANDING: Final = r"(?=\S*[A-Z]|'|\S+/)\S+"
+"""A word of a message that stands for one of the user's."""
 BENCHMARKS: Final = "measure"
 """The tasks that only a checkout has."""
 
@@ -56,8 +60,42 @@ def commands(lines: Iterator[str]) -> Iterator[tuple[str, ...]]:
             yield tuple(words[:end])
 
 
+def texts() -> Iterator[str]:
+    """Yield the texts of the sources, without docstrings."""
+    for path in SOURCES.rglob("*.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        nodes = tuple(ast.walk(tree))
+        others = {id(each.value) for each in nodes if isinstance(each, ast.Expr)}
+        others |= {id(part) for each in nodes if isinstance(each, ast.JoinedStr) for part in each.values}
+        yield from (
+            words_of(each)
+            for each in nodes
+            if isinstance(each, ast.Constant | ast.JoinedStr) and id(each) not in others
+        )
+
+
+TEXTS: Final = tuple(texts())
+
+
+def in_messages() -> Iterator[tuple[str, ...]]:
+    """Yield the commands that messages name, each until its sentence goes on."""
+    flags = {each.name: each.flags for each in namespace_for(()).to_contexts()}
+    for text in TEXTS:
+        for task, rest in re.findall(r"\binvoke ([a-z][a-z.-]*[a-z])((?: [^\s`)]+)*)", text):
+            found, is_value = [task], False
+            for word in rest.split():
+                stands = re.fullmatch(STANDING, word) and not (word == found[-1] == ANY)
+                if not (is_value or word.startswith("-") or stands):
+                    break
+                found.append(word.rstrip(".,;:").strip("'"))
+                flag = flags[task].get(word) if task in flags else None
+                is_value = flag is not None and flag.takes_value
+            yield tuple(found)
+
+
+IN_MESSAGES: Final = frozenset(in_messages())
 ON_PAGES: Final = tuple(each for page in PAGES for each in commands(blocks(page)))
-EXAMPLES: Final = tuple(dict.fromkeys((*ON_PAGES, *commands(helps()))))
+EXAMPLES: Final = tuple(dict.fromkeys((*ON_PAGES, *commands(helps()), *(each for each in IN_MESSAGES if each[1:]))))
 
 
 @pytest.fixture
@@ -72,6 +110,16 @@ def test_examples_are_found() -> None:
     """On many pages, of many tasks."""
     assert len(EXAMPLES) > 100
     assert {"build", "convert", "reduce", "lint", "bench", "fetch"} <= {words[0] for words in EXAMPLES}
+    assert {("build", "--executor", "github", "--target", "NAME"), ("init", "MODEL.onnx")} <= IN_MESSAGES
+
+
+def test_messages_name_tasks() -> None:
+    """Also those that they name alone; for the program that a user called, they are written for `invoke`."""
+    known = namespace_for(()).task_names
+    assert {each[0] for each in IN_MESSAGES} <= set(known)
+    tasks = "|".join(map(re.escape, known))
+    said = re.compile(rf"(?:run|with|yours|again|it|one|name \S+|folder|elsewhere|or|by)[:,]? `?ortrim (?:{tasks})\b")
+    assert [text for text in TEXTS if said.search(text)] == []
 
 
 @pytest.mark.parametrize("words", EXAMPLES, ids=" ".join)

@@ -27,13 +27,13 @@ def test_the_command_that_unpacks_a_package_names_it() -> None:
     """As it is seen from where the build was started."""
     lines = said("linux-x64", "p.tar.gz")
     assert "tar xzf out/app/0123456789ab/linux-x64/p.tar.gz" in lines[1]
-    assert lines[-1] == "for another target: ortrim build app.toml --target android"
+    assert lines[-1] == "for another target: invoke build app.toml --target android"
 
 
 def test_targets_in_one_package_are_told_once() -> None:
     """An AAR of several ABIs."""
     lines = said("android-arm64-v8a", "../android/a/a.aar", "android-x86_64")
-    assert lines.count("in an app, see docs/start/android.md:") == 1
+    assert lines.count("in an app:") == 1
     assert "cp -r out/app/0123456789ab/android/a/maven" in lines[1]
     assert lines[-1].endswith("--target ios")
 

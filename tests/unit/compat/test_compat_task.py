@@ -1,5 +1,6 @@
 """`check-compat` at its boundary, with models in ORT format, for which no converter is needed."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,20 @@ def test_models_are_words_as_the_help_says(ortrim: Run, config: Path) -> None:
     assert "check-compat MODEL.onnx --runtime PACKAGE" in ended.err
 
 
+def test_models_are_those_of_folders_and_patterns(ortrim: Run, config: Path, tmp_path: Path) -> None:
+    """In both formats."""
+    (tmp_path / "nets").mkdir()
+    shutil.copy(RECORDED, tmp_path / "nets" / "a.ort")
+    (tmp_path / "nets" / "b.onnx").write_text("hello")
+    for word, names in ((tmp_path / "nets", ["a.ort", "b.onnx"]), (tmp_path / "nets" / "*.ort", ["a.ort"])):
+        document = ortrim("check-compat", str(word), "--runtime", str(config), "--json").document()
+        assert [Path(each["model"]).name for each in document["models"]] == names
+    assert [(each["code"], each["exit_code"]) for each in document["models"]] == [("", 0)]
+    (tmp_path / "none").mkdir()
+    ended = ortrim("check-compat", str(tmp_path / "none"), "--runtime", str(config))
+    assert (ended.code, "no .onnx or .ort file in the folder" in ended.err) == (11, True)
+
+
 def test_what_is_missing_stands_first(ortrim: Run, config: Path) -> None:
     """Then the smallest change; the exit code is that of operators that are not satisfied."""
     config.write_text(ALL.replace("ai.onnx;14;Relu\n", ""))
@@ -54,7 +69,7 @@ def test_what_is_missing_stands_first(ortrim: Run, config: Path) -> None:
 def test_one_json_document_either_way(ortrim: Run, config: Path) -> None:
     """With the errors that the answer comes to."""
     document = ortrim(*words(config, "--json")).document()
-    assert (document["schema"], document["fits"], document["errors"]) == ("ortrim-compatibility/1", True, [])
+    assert (document["schema"], document["fits"], document["errors"]) == ("ortrim-compatibility/2", True, [])
     config.write_text(ALL.replace("Floor,", ""))
     ended = ortrim(*words(config, "--model", str(RECORDED), "--json"))
     document = ended.document()

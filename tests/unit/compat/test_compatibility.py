@@ -101,7 +101,7 @@ def test_another_level_is_a_remedy_when_it_was_tried(tmp_path: Path, converter: 
 
 
 def test_an_operator_without_any_kernel_is_an_answer(tmp_path: Path, converter: dict[tuple[str, str], Outcome]) -> None:
-    """Such a model runs nowhere; what else was asked is answered as well."""
+    """Such a model runs nowhere; what else was asked is answered as well, and the code is that of any other command."""
     converter["fixed", "extended"] = OperatorsError(
         "no-kernel", "there is no kernel of my.ops Foo", hint="a custom one"
     )
@@ -111,7 +111,7 @@ def test_an_operator_without_any_kernel_is_an_answer(tmp_path: Path, converter: 
     assert (answer.change, answer.buildspec) == ("", "")
     failure = failure_of(answer)
     assert failure is not None
-    assert failure.hint == "ship another model"
+    assert (failure.code, failure.exit_code, failure.hint) == ("no-kernel", ExitCode.OPERATORS, "ship another model")
 
 
 @pytest.mark.parametrize(("opset", "ir_version", "word"), [(99, 8, "opset 99"), (17, 99, "IR version 99")])
@@ -138,16 +138,28 @@ def test_a_model_whose_types_the_runtime_does_not_take_is_an_answer(
     assert model.obstacles == (f"it does not load the model; {why}",)
 
 
-def test_other_troubles_are_not_an_answer(tmp_path: Path, converter: dict[tuple[str, str], Outcome]) -> None:
-    """A conversion that fails, a model that cannot be read, one that is not there, none at all."""
-    converter["fixed", "extended"] = ConvertError("conversion-failed", "no")
-    with pytest.raises(Diagnostic) as caught:
-        check(tmp_path, ALL, write(tmp_path / "m.onnx", relu()))
-    assert (caught.value.code, caught.value.exit_code) == ("conversion-failed", ExitCode.CONVERT)
-    (tmp_path / "text.onnx").write_text("hello")
-    with pytest.raises(Diagnostic) as caught:
-        check(tmp_path, ALL, tmp_path / "text.onnx")
-    assert caught.value.exit_code == ExitCode.MODEL
+def test_whatever_is_wrong_with_a_model_is_its_answer(
+    tmp_path: Path, converter: dict[tuple[str, str], Outcome]
+) -> None:
+    """It ends as in any other command, the gravest last where there are several."""
+    converter["fixed", "extended"] = ConvertError("conversion-failed", "no", why="it says so", hint="another level")
+    unlike, text = write(tmp_path / "m.onnx", relu()), tmp_path / "text.onnx"
+    text.write_text("hello")
+    for models, code, exit_code in (
+        ((unlike,), "conversion-failed", ExitCode.CONVERT),
+        ((text,), "not-onnx", ExitCode.MODEL),
+        ((text, unlike, RECORDED), "model-does-not-fit", ExitCode.CONVERT),
+    ):
+        answer = check(tmp_path, ALL, *models)
+        failure = failure_of(answer)
+        assert failure is not None
+        assert (failure.code, failure.exit_code) == (code, exit_code)
+    assert [model.fits for model in answer.models] == [False, False, True]
+    assert answer.models[1].obstacles == ("no; it says so; another level",)
+
+
+def test_no_model_is_not_an_answer(tmp_path: Path, converter: dict[tuple[str, str], Outcome]) -> None:
+    """One that is not there, none at all."""
     with pytest.raises(Diagnostic) as caught:
         check(tmp_path, ALL, RECORDED, tmp_path / "absent.onnx")
     assert caught.value.code == "model-missing"

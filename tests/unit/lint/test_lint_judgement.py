@@ -41,7 +41,7 @@ def test_errors_come_first_and_places_in_order(bad: LintFacts) -> None:
     """Each thing once."""
     found = judge(bad)
     assert [(each.code, each.level, each.place) for each in found] == [
-        ("no-cpu-kernel", "error", "Add"),
+        ("no-kernel", "error", "Add"),
         ("machine-named-value", "advice", "1"),
         ("machine-named-value", "advice", "2"),
     ]

@@ -167,7 +167,7 @@ SAMPLES: dict[str, tuple[Sample, Sample]] = {
     "model-too-large": (lambda: _sized(2**31), lambda: _sized(2**31 - 10_000)),
     "near-2-gb": (lambda: _sized(2**31 - 10_000), lambda: _sized(2**30)),
     "external-data": (lambda: facts(weighted("weights.bin")), lambda: _weights(4)),
-    "no-cpu-kernel": (
+    "no-kernel": (
         lambda: _kernels(missing=(RELU, "")),
         lambda: _kernels(missing=(RELU, ""), without=(RELU,)),
     ),
@@ -358,7 +358,7 @@ def test_code_that_another_model_needs_is_not_saved() -> None:
 
 def test_a_kernel_that_is_missing_is_reported_with_types() -> None:
     """Of the node that ONNX Runtime named."""
-    (found,) = shown("no-cpu-kernel", lambda: _kernels(missing=(RELU, "")))
+    (found,) = shown("no-kernel", lambda: _kernels(missing=(RELU, "")))
     assert found.words == "no CPU kernel of ai.onnx Relu for float32"
 
 

@@ -81,6 +81,37 @@ def test_one_json_document_and_a_sarif_file(
     assert [each["ruleId"] for each in log["runs"][0]["results"]] == found
 
 
+def test_each_model_has_its_verdict(
+    ortrim: Run, looked: dict[str, Looked], good: str, named_by_machine: str, tmp_path: Path
+) -> None:
+    """Whatever is wrong with another; the exit code is that of the worst."""
+    mute = relu()
+    del mute.graph.output[:]
+    twice = [helper.make_node(name, ["x"], ["y"]) for name in ("Relu", "Abs")]
+    invalid = write(tmp_path / "invalid.onnx", model_of(twice))
+    (tmp_path / "text.onnx").write_text("hello")
+    words = [
+        str(write(tmp_path / "mute.onnx", mute)),
+        good,
+        str(tmp_path / "text.onnx"),
+        str(invalid),
+        named_by_machine,
+    ]
+    sarif = tmp_path / "lint.sarif"
+    ended = ortrim("lint", *words, "--json", "--sarif", str(sarif))
+    found = [[each["code"] for each in model["findings"]] for model in ended.document()["models"]]
+    assert found == [["no-outputs"], [], ["not-onnx"], ["model-invalid"], ["machine-named-value"]]
+    assert (ended.code, ended.document()["errors"][0]["what"]) == (11, "3 of 5 models have errors")
+    ids = [each["ruleId"] for each in json.loads(sarif.read_text())["runs"][0]["results"]]
+    assert ids == ["no-outputs", "not-onnx", "model-invalid", "machine-named-value"]
+    shown = ortrim("lint", *words)
+    assert "error: no-outputs: the model has no outputs; export it again with its outputs" in shown.out
+    looked["good.onnx"] = Looked(kernels=KernelFacts(missing=(("ai.onnx", "Relu"), "")))
+    assert ortrim("lint", *words).code == 13
+    for word in words[::2][:2]:
+        assert ortrim("lint", word).err.splitlines()[0] in ("error: no-outputs", "error: not-onnx")
+
+
 def test_models_are_named_as_for_a_build(
     ortrim: Run, looked: dict[str, Looked], good: str, named_by_machine: str, tmp_path: Path
 ) -> None:

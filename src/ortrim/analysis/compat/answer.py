@@ -221,7 +221,8 @@ class ModelAnswer:
 
     `conversion` are the conversion's words, empty for a model that was in ORT format already. `obstacles`
     keep it from loading whatever operators there are; `conditions` are what its session has to be like, and `unknowns`
-    could not be found out. `remedies` were tried, and each of them makes the model fit.
+    could not be found out. `remedies` were tried, and each of them makes the model fit. Where all commands refuse the
+    model, `code` and `exit_code` are theirs.
     """
 
     model: str
@@ -232,6 +233,8 @@ class ModelAnswer:
     conditions: tuple[str, ...] = ()
     unknowns: tuple[str, ...] = ()
     remedies: tuple[str, ...] = ()
+    code: str = ""
+    exit_code: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -243,7 +246,7 @@ class CompatibilityAnswer:
     is missing. `buildspec` are the same in the words of a buildspec.
     """
 
-    schema: Literal["ortrim-compatibility/1"] = "ortrim-compatibility/1"
+    schema: Literal["ortrim-compatibility/2"] = "ortrim-compatibility/2"
     runtime: str
     ort_version: str
     targets: tuple[str, ...]

@@ -34,7 +34,7 @@ from ortrim.base.console import Console, first_lines
 from ortrim.base.files import storage_errors
 from ortrim.buildspec.buildspec import IN_PLACE, ModelSpec
 from ortrim.buildspec.load import name_from
-from ortrim.errors import ConvertError, Diagnostic, ModelError, OperatorsError, ToolError, UsageError
+from ortrim.errors import ConvertError, Diagnostic, ExitCode, ModelError, OperatorsError, ToolError, UsageError
 from ortrim.models.convert import Conversion, convert
 from ortrim.models.full_runtime import FullRuntime, full_runtime
 from ortrim.models.kernels import kernel_versions, load_refusal, loads_in_place
@@ -151,7 +151,7 @@ def remedies(trials: Trials, model: PreparedModel, judgement: Judgement) -> Iter
         yield from _opset_remedies(trials, model, judgement)
 
 
-def remedies_for_refused(trials: Trials, path: Path, refusal: ModelError) -> Iterator[str]:
+def remedies_for_refused(trials: Trials, path: Path, refusal: Diagnostic) -> Iterator[str]:
     """Yield what makes a model fit whose opset is too new for the runtime's ONNX Runtime."""
     limits = limits_of(trials.installed.ort_version)
     if limits is None or refusal.code != "unsupported-opset":
@@ -215,9 +215,6 @@ def _folder() -> tempfile.TemporaryDirectory[str]:
         return tempfile.TemporaryDirectory(dir=cache_folder("conversions"))
 
 
-TOO_NEW: Final = ("unsupported-opset", "unsupported-ir-version")
-NOT_TAKEN: Final = ("does-not-load", "weights-below-8-bits")
-"""What another version may take: the types of a model, above all."""
 MOST_LINES: Final = 12
 
 
@@ -235,8 +232,7 @@ def check_compatibility(
 ) -> CompatibilityAnswer:
     """Return what a runtime makes of models; a model in ONNX format is converted as the runtime's own were.
 
-    Raises `UsageError` (`no-model`), what `read_runtime` raises, `ModelError` for a model that cannot be read at all,
-    and `ConvertError` for one that cannot be converted for another reason than an operator.
+    Raises `UsageError` (`no-model`), what `read_runtime` raises, and `ModelError` (`model-missing`).
     """
     if not models:
         raise UsageError("no-model", "there is no model to check", hint="name one with --model")
@@ -247,18 +243,24 @@ def check_compatibility(
 
 
 def failure_of(answer: CompatibilityAnswer) -> Diagnostic | None:
-    """Return the diagnostic with which the command ends; None when all models fit."""
+    """Return the diagnostic with which the command ends; None when all models fit.
+
+    The code is that of the one cause for which all commands refuse a model, if it is that.
+    """
     unfit = [model for model in answer.models if not model.fits]
     if not unfit:
         return None
     lines = [f"{model.model}: {line}" for model in unfit for line in missing_lines(model)]
-    return OperatorsError(
-        "model-does-not-fit",
+    codes = {model.code for model in unfit}
+    failure = OperatorsError(
+        (codes.pop() if len(codes) == 1 else "") or "model-does-not-fit",
         f"{len(unfit)} of {len(answer.models)} models would not run on it",
         where=f"{answer.runtime}, ONNX Runtime {answer.ort_version}",
         why=first_lines(lines, MOST_LINES),
         hint=_hint(answer, unfit),
     )
+    failure.exit_code = ExitCode(max(model.exit_code or ExitCode.OPERATORS for model in unfit))
+    return failure
 
 
 def _hint(answer: CompatibilityAnswer, unfit: list[ModelAnswer]) -> str:
@@ -289,13 +291,9 @@ def _check_onnx(trials: Trials, path: Path, console: Console) -> _Checked:
         try:
             prepared = trials.prepare(path)
             converted = trials.convert(prepared, trials.usual)
-        except ModelError as refusal:
-            if refusal.code not in {*TOO_NEW, *NOT_TAKEN}:
-                raise
-            tried = tuple(remedies_for_refused(trials, path, refusal)) if refusal.code in TOO_NEW else ()
+        except (ConvertError, ModelError, OperatorsError) as refusal:
+            tried = tuple(remedies_for_refused(trials, path, refusal))
             return _Checked(path=path, answer=_refused(path, refusal, tried))
-        except OperatorsError as refusal:
-            return _Checked(path=path, answer=_refused(path, refusal, ()))
         uses = trials.uses(converted)
         judgement = trials.judge(uses)
     found: tuple[str, ...] = ()
@@ -308,9 +306,14 @@ def _check_onnx(trials: Trials, path: Path, console: Console) -> _Checked:
 
 
 def _refused(path: Path, refusal: Diagnostic, tried: tuple[str, ...]) -> ModelAnswer:
-    said = refusal.why.strip().splitlines()[:1] if refusal.code in NOT_TAKEN else [refusal.hint]
-    obstacle = "; ".join((refusal.what, *said))
-    return ModelAnswer(model=str(path), fits=False, obstacles=(obstacle,), remedies=tried)
+    return ModelAnswer(
+        model=str(path),
+        fits=False,
+        obstacles=("; ".join(filter(None, (refusal.what, *refusal.why.strip().splitlines()[:1], refusal.hint))),),
+        remedies=tried,
+        code=refusal.code,
+        exit_code=int(refusal.exit_code),
+    )
 
 
 COPIED: Final = (

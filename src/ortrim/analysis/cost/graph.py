@@ -24,7 +24,7 @@ from ortrim.analysis.cost.memory import (
     workspace_of,
 )
 from ortrim.base.files import sha256_of
-from ortrim.models.onnx_files import facts_of, graphs_of, read_names, read_onnx
+from ortrim.models.onnx_files import facts_of, graphs_of, read_names, read_onnx, require_outputs
 from ortrim.models.shapes import (
     ARGUMENTS,
     BITS,
@@ -289,6 +289,7 @@ def cost_of(path: Path, asked: CostRequest, *, name: str, where: str) -> ModelCo
     """
     model = inlined(read_onnx(path, where), where)
     facts = facts_of(model, sha256_of(path), path.stat().st_size, where)
+    require_outputs(facts, where)
     given = tuple(info.name for info in facts.inputs)
     weights = {tensor.name for tensor in model.graph.initializer}
     kinds = open_kinds(model, where) if dynamic_dimensions(model) else None

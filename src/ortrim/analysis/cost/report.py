@@ -155,7 +155,7 @@ def _proportion_terminal_table(expectations: Sequence[Expectation]) -> Table:
 
 def _blame(each: Expectation) -> Text:
     if not each.blame_known:
-        return Text(f"{_place(each)}: for the operators, make a profile: invoke verify --trace", "dim")
+        return Text(f"{_place(each)}: for the operators, make a profile, with verify --trace", "dim")
     words = ", ".join(map(_blamed, each.blamed)) or "no operator stands out"
     return Text(f"{_place(each)}: {words}", "dim")
 

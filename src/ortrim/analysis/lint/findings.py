@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
+from ortrim.errors import Diagnostic, ModelError
 from ortrim.models.graph_facts import GraphFacts
 from ortrim.pins.runtime import VersionLimits
 
@@ -100,7 +101,10 @@ class Shown:
 
 @dataclass(frozen=True, kw_only=True)
 class LintRule:
-    """A rule: its stable code and level, what it is about, why that matters, and the step that mends it."""
+    """A rule: its stable code and level, what it is about, why that matters, and the step that mends it.
+
+    An error ends the command as one of its `kind` does elsewhere.
+    """
 
     code: str
     level: Level
@@ -108,6 +112,7 @@ class LintRule:
     why: str
     fix: str
     check: Callable[[LintFacts], Iterable[Shown]]
+    kind: type[Diagnostic] = ModelError
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,6 +10,7 @@ from typing import Final, Literal
 
 from ortrim.analysis.lint import graph_rules, runtime_rules
 from ortrim.analysis.lint.findings import LintFacts, LintFinding, LintRule
+from ortrim.errors import OperatorsError
 from ortrim.models.refusals import BELOW_8_BITS, CAUSES, CRASH_HINT, LOAD_HINT, LOCALE_HINT
 
 RULES: Final = (
@@ -29,6 +30,7 @@ RULES: Final = (
             why="the full runtime refuses the model, and so does every trimmed one",
             fix=cause.hint,
             check=partial(runtime_rules.refused_for, cause),
+            kind=cause.kind,
         )
         for cause in CAUSES
         if not cause.converted
@@ -122,12 +124,13 @@ RULES: Final = (
         check=runtime_rules.external_data,
     ),
     LintRule(
-        code="no-cpu-kernel",
+        code="no-kernel",
         level="error",
         title="no CPU kernel for these types",
         why="a trimmed runtime has the CPU's kernels; without one for its types the model does not load",
         fix="cast to a type that has a kernel, or export with another opset",
         check=runtime_rules.no_cpu_kernel,
+        kind=OperatorsError,
     ),
     LintRule(
         code="other-provider-only",
@@ -136,6 +139,7 @@ RULES: Final = (
         why="the CPU provider has no kernel for it; optimizing for a GPU creates such operators",
         fix="use the model as exported, before it was optimized for another device",
         check=runtime_rules.other_provider_only,
+        kind=OperatorsError,
     ),
     LintRule(
         code="unknown-operator",
@@ -144,6 +148,7 @@ RULES: Final = (
         why="it comes from a custom library, which ortrim cannot build in, or from a newer version",
         fix="export without it, or as a model function of ONNX's own operators",
         check=runtime_rules.unknown_operator,
+        kind=OperatorsError,
     ),
     LintRule(
         code="unnamed-value",
@@ -334,7 +339,10 @@ def lines_of(model: ModelFindings, most: int | None) -> tuple[str, ...]:
     """Write a model's findings for people: by rule, with `most` places of each or all, then why and how to mend it."""
     lines = []
     for code, group in groupby(model.findings, key=lambda finding: finding.code):
-        found, rule = tuple(group), BY_CODE[code]
+        found, rule = tuple(group), BY_CODE.get(code)
+        if rule is None:  # it was not judged at all
+            lines += [f"error: {code}: {found[0].words}"]
+            continue
         lines.append(f"{rule.level}: {code}: {rule.title}")
         lines += [f"  {placed(finding)}" for finding in found[:most]]
         if most is not None and len(found) > most:

@@ -28,7 +28,7 @@ from ortrim.analysis.lint.findings import (
     RuntimeFacts,
     Trial,
 )
-from ortrim.analysis.lint.rules import RULES, Linted, ModelFindings, judge
+from ortrim.analysis.lint.rules import BY_CODE, RULES, WHOLE, Linted, ModelFindings, judge
 from ortrim.analysis.size.run import size_of
 from ortrim.base.cache import cache_folder
 from ortrim.base.console import Console, first_lines
@@ -41,8 +41,8 @@ from ortrim.models.graph_facts import GraphFacts, dimension_name, dynamic_dimens
 from ortrim.models.kernels import missing_kernel
 from ortrim.models.models import TensorInfo
 from ortrim.models.named import ADDRESSES, WHEEL, files_named
-from ortrim.models.onnx_files import read_onnx
-from ortrim.models.prepare import MODEL_FILE, require_files, take_in_shapes, with_ir_version
+from ortrim.models.onnx_files import check_limits, read_onnx
+from ortrim.models.prepare import MODEL_FILE, require_files, run_checker, take_in_shapes, with_ir_version
 from ortrim.models.refusals import plain_words
 from ortrim.parity.inputs import recorded_inputs
 from ortrim.pins.runtime import limits_of, runtime_pins, supported_versions
@@ -247,7 +247,7 @@ def _result(finding: LintFinding, model: ModelFindings) -> dict[str, Any]:
     identity = f"{finding.code}\n{finding.place}\n{PurePath(model.model).name}"
     return {
         "ruleId": finding.code,
-        "ruleIndex": next(index for index, rule in enumerate(RULES) if rule.code == finding.code),
+        **({"ruleIndex": RULES.index(BY_CODE[finding.code])} if finding.code in BY_CODE else {}),
         "level": LEVELS[finding.level],
         "message": {"text": finding.words},
         "locations": [
@@ -320,7 +320,7 @@ class Library:
 
 
 def lint_models(asked: LintRequest, console: Console) -> Linted:
-    """Judge models; bad ones end with a diagnostic or have findings.
+    """Judge models; one that cannot be judged has the one finding that says why, or is raised if it is alone.
 
     Raises `UsageError` (`bad-option`), `ModelError` for a file that is no model or that lacks the files
     with its weights (`missing-external-data`), what naming models and a buildspec's models raise, `ToolError` when the
@@ -333,7 +333,10 @@ def lint_models(asked: LintRequest, console: Console) -> Linted:
         graphs = _graphs(subjects)
         for number, (subject, graph) in enumerate(zip(subjects, graphs, strict=True)):
             step.progress(number, len(subjects), subject.name)
-            others = (each for each in graphs if each is not graph)
+            if isinstance(graph, ModelError):
+                found.append(_refused(subject, graph))
+                continue
+            others = (each for each in graphs if each is not graph and isinstance(each, GraphFacts))
             library = Library(sizes=sizes, untold=untold, elsewhere=frozenset().union(*map(operators_of, others)))
             found.append(_findings(subject, graph, library, run=asked.run))
     return Linted(models=tuple(found))
@@ -353,11 +356,13 @@ def failure_of(linted: Linted) -> Diagnostic | None:
     if not lines:
         return None
     bad = sum(bool(model.errors) for model in linted.models)
-    return ModelError(
+    rules = (BY_CODE.get(error.code) for model in linted.models for error in model.errors)
+    kind = max((rule.kind if rule else ModelError for rule in rules), key=lambda each: each.exit_code)
+    return kind(
         "lint-errors",
         f"{bad} of {len(linted.models)} models have errors",
         why=first_lines(lines, MOST_LINES),
-        hint="each error is shown with its fix; docs/reference/errors.md lists the rules",
+        hint="each error is shown with its fix",
     )
 
 
@@ -394,14 +399,44 @@ def _check_version(word: str | None) -> None:
         raise bad_option("ort-version", word, f"choose one of {', '.join(supported_versions())}")
 
 
-def _graphs(subjects: list[_Subject]) -> list[GraphFacts]:
+def _graphs(subjects: list[_Subject]) -> list[GraphFacts | ModelError]:
+    """Read the models; in the place of one that cannot be judged beside others stands why."""
+    graphs: list[GraphFacts | ModelError] = []
+    for subject in subjects:
+        try:
+            graphs.append(_graph(subject))
+        except ModelError as error:
+            if len(subjects) == 1:
+                raise
+            graphs.append(error)
+    return graphs
+
+
+def _graph(subject: _Subject) -> GraphFacts:
     from ortrim.models.graph_facts import read_graph  # noqa: PLC0415 - it imports onnx
 
-    graphs = [read_graph(subject.path) for subject in subjects]
-    for subject, graph in zip(subjects, graphs, strict=True):
-        names = sorted({weight.external for weight in graph.weights if weight.external})
-        require_files(subject.path.parent, tuple(names), subject.name)
-    return graphs
+    graph = read_graph(subject.path)
+    names = sorted({weight.external for weight in graph.weights if weight.external})
+    require_files(subject.path.parent, tuple(names), subject.name)
+    try:
+        check_limits(graph.model, subject.ort_version, subject.name)
+    except ModelError as error:
+        if error.code not in BY_CODE:
+            raise
+    else:
+        run_checker(subject.path, subject.name)
+    return graph
+
+
+def _refused(subject: _Subject, error: ModelError) -> ModelFindings:
+    words = "; ".join(filter(None, (error.what, *error.why.splitlines()[:1], error.hint)))
+    return ModelFindings(
+        model=subject.name,
+        file=subject.file,
+        sha256="",
+        ort_version=subject.ort_version,
+        findings=(LintFinding(code=error.code, level="error", place=WHOLE, words=words),),
+    )
 
 
 def _findings(subject: _Subject, graph: GraphFacts, library: Library, *, run: bool) -> ModelFindings:

@@ -39,7 +39,7 @@ def api(
     """List the C functions that an app calls, for its buildspec."""
     with boundary(json_mode=json) as console:
         if not app:
-            raise UsageError("no-app-sources", "no sources are named", hint="name a folder: ortrim api src")
+            raise UsageError("no-app-sources", "no sources are named", hint="name a folder: invoke api src")
         version = exact_version(ort_version) if ort_version else default_version()
         found = api_of(tuple(map(Path, app)), Path(headers) if headers else None, version, console)
         if json:

@@ -41,4 +41,4 @@ def bundle(
             size = path.stat().st_size
             console.note(f"{path}: {counted(len(manifest.files), 'file')}, {counted(size, 'byte')}")
             built = " ".join(models.words or ("MODEL.onnx",))
-            console.note(f"build with it where there is no network: {VARIABLE}={path.name} ortrim build {built}")
+            console.note(f"build with it where there is no network: {VARIABLE}={path.name} invoke build {built}")

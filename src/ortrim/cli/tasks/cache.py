@@ -23,7 +23,7 @@ def push(_context: Context, output: str = f"{TOP}.tar.gz", json: bool = False) -
             archive = write_objects(Path(output).absolute())
         _show(console, archive, json=json)
         if not json:
-            console.note(f"elsewhere: ortrim cache.pull FILE-OR-URL {archive.sha256}")
+            console.note(f"elsewhere: invoke cache.pull FILE-OR-URL {archive.sha256}")
 
 
 @task(

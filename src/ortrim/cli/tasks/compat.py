@@ -1,6 +1,7 @@
 """`invoke check-compat`: would a model run on the runtime that users have."""
 
 from pathlib import Path
+from typing import Final
 
 from invoke.context import Context
 from rich.table import Table
@@ -13,12 +14,14 @@ from ortrim.cli.boundary import as_data, boundary
 from ortrim.cli.options import help_for
 from ortrim.cli.task import task
 from ortrim.errors import UsageError
+from ortrim.models.named import files_of
 from ortrim.models.operators import GLOBAL_TYPES
 from ortrim.pins.runtime import exact_version
 
+HOW: Final = "name a file, a folder, or a pattern in quotes"
 HELP = {
     "runtime": "package (.tar.gz, .aar, folder), manifest.json or operator configuration of the runtime",
-    "model": "an .onnx or .ort file; may be repeated; also without --model",
+    "model": "files, folders or patterns of .onnx and .ort models; also without --model",
     "ort-version": "version of ONNX Runtime, for an operator configuration (default: as in buildspecs)",
     **help_for("json"),
 }
@@ -33,12 +36,13 @@ def check_compat(
     json: bool = False,
 ) -> None:
     """Say whether models would run on users' runtimes."""
-    with boundary(json_mode=json) as console:
+    with boundary(json_mode=json, in_options=True) as console:
         if not runtime:
-            hint = "name the users' package: ortrim check-compat MODEL.onnx --runtime PACKAGE"
+            hint = "name the users' package: invoke check-compat MODEL.onnx --runtime PACKAGE"
             raise UsageError("bad-usage", "no runtime is named", where="--runtime", hint=hint)
         version = exact_version(ort_version) if ort_version else None
-        answer = check_compatibility(Path(runtime), tuple(map(Path, model or ())), console, ort_version=version)
+        files = [file for word in model or () for file in files_of(word, (".onnx", ".ort"), HOW)]
+        answer = check_compatibility(Path(runtime), files, console, ort_version=version)
         failure = failure_of(answer)
         if json:
             console.result(to_json({**to_data(answer), "errors": as_data(failure)}))

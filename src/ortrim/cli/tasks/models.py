@@ -48,7 +48,7 @@ def init(
         file, text = models.draft(Path(output), target, console)
         workflow = calling_workflow(file, program, target) if program else None
         write_atomically(file, text)
-        console.note(f"{file}: edit it, then run: ortrim build {file}")
+        console.note(f"{file}: edit it, then run: invoke build {file}")
         if workflow:
             write_atomically(*workflow)
             console.note(f"{os.path.relpath(workflow[0])}: builds it on GitHub, once both are pushed with the models")
@@ -77,9 +77,9 @@ def convert(_context: Context, models: GivenModels, output: str = ".", json: boo
             return
         for model in written:
             console.note(f"{model.path}: {model.size_bytes:,} bytes, style {model.style}, level {model.level}")
-        console.note(f"{folder / SESSION}: how to load them, see docs/reference/session.md")
+        console.note(f"{folder / SESSION}: the settings of the session that loads them")
         if not models.words:
-            console.note("no model was named, so these are the demo's; for yours: ortrim convert MODEL.onnx")
+            console.note("no model was named, so these are the demo's; for yours: invoke convert MODEL.onnx")
 
 
 @models_task(

@@ -12,7 +12,7 @@ from ortrim.base.console import printable
 from ortrim.base.json import to_data
 from ortrim.base.tools import ToolFinding
 from ortrim.buildspec.schema import buildspec_schema
-from ortrim.cli.boundary import boundary
+from ortrim.cli.boundary import boundary, reworded
 from ortrim.cli.options import help_for
 from ortrim.cli.task import task
 from ortrim.devices.names import ListedDevice
@@ -46,7 +46,7 @@ def _table(findings: tuple[ToolFinding, ...]) -> Table:
     table = Table("", name, "found", "needed for", remedy, box=None, padding=(0, 1))
     for finding in findings:
         found = finding.found or finding.problem
-        table.add_row(_mark(finding), finding.name, found, finding.needed_for, finding.remedy)
+        table.add_row(_mark(finding), finding.name, *map(reworded, (found, finding.needed_for, finding.remedy)))
     return table
 
 
@@ -75,10 +75,8 @@ def _devices_table(found: tuple[ListedDevice, ...]) -> Table:
     table = Table("", Column("device", no_wrap=True), *rest, box=None, padding=(0, 1))
     for device in found:
         targets = ", ".join(device.targets) or "the device says"
-        said = printable(device.problem or device.found)
-        table.add_row(
-            _devices_mark(device), printable(device.name), targets, _measures(device), said, printable(device.remedy)
-        )
+        said, remedy = map(printable, (device.problem or device.found, reworded(device.remedy)))
+        table.add_row(_devices_mark(device), printable(device.name), targets, _measures(device), said, remedy)
     return table
 
 

@@ -276,7 +276,7 @@ CAUSES: Final = (
         r"unauthorized\b|no basic auth credentials|authentication required",
         "image-not-found",
         "the registry does not have the base image with this digest, or does not give it to this user",
-        "sign in ({engine} login), or pin an image that you have in your own images.toml (docs/guides/build.md)",
+        "sign in ({engine} login), or pin an image that you have in an images.toml of your own, in ORTRIM_PINS",
         NetworkError,
     ),
     Cause(

@@ -129,7 +129,8 @@ CAUSES: Final = (
         words=re.compile(r"[Ee]rror 40[34]|PERMISSION_DENIED|Permission denied|billing|does not have|quota project"),
         code="farm-project",
         what="the project is unknown, or the account may not use it",
-        hint="see docs/guides/devices.md for the roles; for a bucket of your own billing must be enabled",
+        hint="give it the roles Firebase Test Lab Admin, Firebase Analytics Viewer and Storage Object Admin; for a"
+        " bucket of your own billing must be enabled",
     ),
 )
 """The first that fits counts."""

@@ -243,7 +243,10 @@ def classes_jar(jdk: Jdk | None, folders: Sequence[Path]) -> bytes:
         return _jar(())
     sources = sorted(path for folder in folders for path in folder.rglob("*.java"))
     if not sources:
-        where, hint = ", ".join(map(str, folders)), "fetch the sources again: invoke sources"
+        where, hint = (
+            ", ".join(map(str, folders)),
+            "remove ortrim's cache of sources, and run the same command again",
+        )
         raise PackageError("java-sources-missing", "there are no Java files", where=where, hint=hint)
     with storage_errors(Path(tempfile.gettempdir())), tempfile.TemporaryDirectory(prefix="ortrim-java-") as work:
         classes = Path(work) / "classes"

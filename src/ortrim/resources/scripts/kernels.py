@@ -1,4 +1,4 @@
-"""List the CPU kernels of one operator with their opsets and types.
+"""List the CPU kernels of one operator with their opsets and types, and the domains that have the operator.
 
 Runs inside the full runtime's own Python, so it imports only the standard library and onnxruntime. Called with
 the path of a request in JSON; writes its answer beside it.
@@ -12,7 +12,7 @@ from onnxruntime.capi import onnxruntime_pybind11_state as state
 
 
 def main(request_path: Path) -> None:
-    """Answer `{"kernels": [{"domain": ..., "opsets": [first, last], "types": {"T": ["tensor(float)"]}}]}`."""
+    """Answer `{"kernels": [{"domain": ..., "opsets": [first, last], "types": {"T": [...]}}], "known": [domain]}`."""
     name = json.loads(request_path.read_text(encoding="utf-8"))["operator"]
     kernels = [
         {
@@ -23,7 +23,8 @@ def main(request_path: Path) -> None:
         for kernel in state.get_all_opkernel_def()
         if kernel.op_name == name and kernel.provider == "CPUExecutionProvider"
     ]
-    request_path.with_name("answer.json").write_text(json.dumps({"kernels": kernels}), encoding="utf-8")
+    known = sorted({schema.domain or "ai.onnx" for schema in state.get_all_operator_schema() if schema.name == name})
+    request_path.with_name("answer.json").write_text(json.dumps({"kernels": kernels, "known": known}), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from ortrim.base.files import sha256_of, storage_errors
-from ortrim.errors import DiagnosticGroup, PackageError
+from ortrim.errors import Diagnostic, DiagnosticGroup, PackageError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,3 +140,12 @@ def _problem(code: str, kind: str, where: str, why: str) -> PackageError:
 def check_sums(folder: Path) -> None:
     """Check that a package's folder holds exactly the files that its `SHA256SUMS` lists."""
     check_listed(folder, "package", str(folder))
+
+
+def changed_since_made(folder: Path) -> str:
+    """Say what of a package's folder is not as it was made, if anything is."""
+    try:
+        check_sums(folder)
+    except Diagnostic as error:
+        return f"{error.where} was changed since it was made"
+    return ""

@@ -8,7 +8,7 @@ import shutil
 import tarfile
 import tempfile
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO, Final
 
 from ortrim.base.cache import locked, publish_folder
-from ortrim.base.checksums import SUMS, check_sums, checksums_text, is_plain_path
+from ortrim.base.checksums import SUMS, changed_since_made, checksums_text, is_plain_path
 from ortrim.base.files import (
     disk_full,
     ran_out_of_space,
@@ -30,7 +30,7 @@ from ortrim.binaries.elf import read_library
 from ortrim.buildspec.buildspec import session_json
 from ortrim.buildspec.targets import Architecture, Target
 from ortrim.compiling.plan import Manifest, Package
-from ortrim.errors import Diagnostic, PackageError, StorageError
+from ortrim.errors import PackageError, StorageError
 from ortrim.package.manifest import (
     BUILD_IDS,
     FILE_MODE,
@@ -366,15 +366,16 @@ def _text(path: Path) -> str:
     return "\n".join(line.rstrip() for line in text.splitlines()).strip("\n") + "\n"
 
 
-def make_package(inputs: PackageInputs, destination: Path) -> Package:
+def make_package(inputs: PackageInputs, destination: Path, note: Callable[[str], None] = lambda _: None) -> Package:
     """Make the package's folder, `ortrim-<spec>-<target>-<version>`, and its `.tar.gz` in the folder `destination`.
 
     The same inputs give the same bytes on any machine. Folder and archives (`<name>-symbols.tar.gz`) appear when they
-    are complete; a folder that is exactly what would be made is kept.
+    are complete; a folder that is exactly what would be made is kept; `note` is told of one that
+    was changed since.
     """
     check_inputs(inputs)
     try:
-        return _make(inputs, destination)
+        return _make(inputs, destination, note)
     except OSError as error:
         if ran_out_of_space(error, destination):
             raise disk_full("there is no space left", destination, why=str(error)) from error
@@ -382,12 +383,14 @@ def make_package(inputs: PackageInputs, destination: Path) -> Package:
         raise StorageError("package-not-written", what, where=str(destination), why=str(error)) from error
 
 
-def _make(inputs: PackageInputs, destination: Path) -> Package:
+def _make(inputs: PackageInputs, destination: Path, note: Callable[[str], None]) -> Package:
     payload, links = _payload(inputs)
     refuse_machine_paths(inputs, (*payload, *((inputs.symbols,) if inputs.symbols else ())))
     files, manifest = _described(inputs, payload)
     folder, archive = destination / inputs.name, destination / f"{inputs.name}.tar.gz"
     if folder.is_dir() and not _is_intact(folder, files, links):
+        if changed := changed_since_made(folder):
+            note(f"{changed}, so it is made again")
         shutil.rmtree(folder)
     if not folder.is_dir():
         # The archive is smaller than the files, by how much is not known before.
@@ -430,9 +433,7 @@ def _described(inputs: PackageInputs, payload: tuple[PackagedFile, ...]) -> tupl
 def _is_intact(folder: Path, files: tuple[PackagedFile, ...], links: tuple[PackagedLink, ...]) -> bool:
     """Whether a folder made earlier holds exactly these files and links."""
     sums = next(file.content for file in files if file.path == SUMS)
-    try:
-        check_sums(folder)
-    except Diagnostic:
+    if changed_since_made(folder):
         return False
     kept = (folder / SUMS).read_bytes() == sums
     return kept and all((folder / link.path).is_symlink() for link in links)

@@ -12,7 +12,7 @@ from ortrim.compiling.plan import JobResult, PlannedTarget
 from ortrim.compiling.trees import finished_build, result_of
 from ortrim.errors import Diagnostic, VerifyError
 from ortrim.pipeline.executors import compiled_before, executor_for
-from ortrim.pipeline.finished import nothing_changed, remember_finished
+from ortrim.pipeline.finished import changed_since_verified, nothing_changed, remember_finished
 from ortrim.pipeline.packaging import PackageGroup, Results, groups, packaged
 from ortrim.pipeline.recording import record_build
 from ortrim.pipeline.transfer import is_compiled
@@ -23,7 +23,7 @@ from ortrim.planning.planned import Planned, planned_for, target_folder, with_co
 from ortrim.planning.prediction import Prediction, predictions, remember, require_reachable
 from ortrim.planning.preparing import write_steps
 from ortrim.planning.request import Request
-from ortrim.report.write import JSON_NAME, OUTDATED, read_report, write_reports
+from ortrim.report.write import JSON_NAME, MISPLACED, OUTDATED, report_of, write_reports
 from ortrim.verify.reports import VerifyReport
 
 
@@ -143,13 +143,17 @@ def _finished(
     if not (folder / JSON_NAME).is_file():
         return None
     try:
-        report = read_report(folder / JSON_NAME)
+        report = report_of(folder)
     except VerifyError as error:
-        if error.code != OUTDATED:
+        if error.code not in {OUTDATED, MISPLACED}:
             raise
         say(f"{identifier}: {error.what}, so it is verified again")
         return None
-    if not ((folder / report.package).is_file() and answers(report, target.job.target, request, target.job.cpu)):
+    package = folder / report.package
+    if not (package.is_file() and answers(report, target.job.target, request, target.job.cpu)):
+        return None
+    if changed := changed_since_verified(package, report):
+        say(f"{identifier}: {changed}, so it is made again and verified")
         return None
     say(nothing_changed(identifier, folder / JSON_NAME))
     return report

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from ortrim.base.build_bundle import VARIABLE
 from ortrim.base.cache import is_verifying
+from ortrim.base.checksums import changed_since_made
 from ortrim.base.console import Console
 from ortrim.base.files import sha256_of, storage_errors
 from ortrim.base.json import to_canonical_json, to_data
@@ -21,14 +22,14 @@ from ortrim.errors import Diagnostic, VerifyError
 from ortrim.planning.inputs import Inputs, host_target, inputs_of, keep_latest, latest_of, plan_folder, targets_of
 from ortrim.planning.request import Request, load
 from ortrim.platforms import by_platform
-from ortrim.report.write import JSON_NAME, read_report
+from ortrim.report.write import JSON_NAME, read_report, report_of
 from ortrim.verify.reports import VerifyReport
 
 
 def reports_of(request: Request, console: Console) -> tuple[VerifyReport, ...]:
     """Return the reports of what was built last, here or at GitHub.
 
-    Raises `VerifyError` (`report-missing`), and as `read_report` does.
+    Raises `VerifyError` (`report-missing`), and as `report_of` does.
     """
     loaded = load(request)
     for note in loaded.notes:
@@ -42,7 +43,7 @@ def reports_of(request: Request, console: Console) -> tuple[VerifyReport, ...]:
         except VerifyError as error:
             problems.append(error)
         else:
-            return tuple(read_report(folder / target.id / JSON_NAME) for target in targets)
+            return tuple(report_of(folder / target.id) for target in targets)
     first = problems[0]
     raise VerifyError("report-missing", "there is no report of this", where=first.where, why=first.why, hint=first.hint)
 
@@ -78,6 +79,14 @@ def nothing_changed(target: str, report: Path) -> str:
     return f"{target}: nothing has changed since {report} was written"
 
 
+def changed_since_verified(package: Path, report: VerifyReport) -> str:
+    """Say what of a package is not as it was verified, if anything is."""
+    if any(each.name == package.name and each.sha256 != sha256_of(package) for each in report.artifacts):
+        return f"{package} was changed since it was verified"
+    folder = package.with_name(package.name.removesuffix(".tar.gz"))
+    return changed_since_made(folder) if folder.is_dir() else ""
+
+
 def _finished(inputs: Inputs, request: Request) -> Iterator[tuple[Path, VerifyReport]]:
     """Yield the file and the report of each target. Raises `VerifyError` unless all is as it was when it ended."""
     latest = latest_of(inputs, request.output)
@@ -90,7 +99,8 @@ def _finished(inputs: Inputs, request: Request) -> Iterator[tuple[Path, VerifyRe
         with storage_errors(file):
             changed = sha256_of(file) != known
         report = read_report(file)
-        if changed or not (file.parent / report.package).is_file():
+        package = file.parent / report.package
+        if changed or not package.is_file() or changed_since_verified(package, report):
             raise VerifyError("report-missing", "is not as it was", where=str(file))
         yield file, report
 

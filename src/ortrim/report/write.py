@@ -21,6 +21,7 @@ SHOWN_ERRORS: Final = 5
 LARGEST: Final = 2**63 - 1
 SCHEMA: Final = re.compile(r"ortrim-report/[0-9]{1,4}")
 OUTDATED: Final = "report-outdated"
+MISPLACED: Final = "report-misplaced"
 
 
 def write_reports(report: VerifyReport, folder: Path) -> None:
@@ -51,6 +52,19 @@ def read_report(path: Path) -> VerifyReport:
         raise _outdated(path, content) or _damaged(path, _causes(error)) from error
     if _holds_absurd_number(to_data(report)):
         raise _damaged(path, "a whole number in it needs more than 64 bits")
+    return report
+
+
+def report_of(folder: Path) -> VerifyReport:
+    """Return the report in the folder of a build, `<name>/<plan>/<target>`.
+
+    Raises as `read_report` does, and `VerifyError` (`report-misplaced`) for that of another build.
+    """
+    report = read_report(folder / JSON_NAME)
+    own = (report.name, report.plan_digest[:12], report.target)
+    if own != folder.absolute().parts[-3:]:
+        what, why = "this is the report of another build", f"it says {'/'.join(own)}"
+        raise VerifyError(MISPLACED, what, where=str(folder / JSON_NAME), why=why, hint="run: invoke verify")
     return report
 
 

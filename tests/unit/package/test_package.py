@@ -267,14 +267,16 @@ def test_library_without_versioned_name_needs_no_link(inputs: PackageInputs, tmp
 
 
 def test_finished_package_is_kept_and_a_changed_one_replaced(inputs: PackageInputs, tmp_path: Path) -> None:
-    """A second call leaves an intact folder alone and mends one that somebody edited."""
+    """A second call leaves an intact folder alone and mends one that somebody edited, and says so."""
+    notes: list[str] = []
     package = make_package(inputs, tmp_path / "out")
     before = package.folder.stat().st_ino
-    make_package(inputs, tmp_path / "out")
-    assert package.folder.stat().st_ino == before
+    make_package(inputs, tmp_path / "out", notes.append)
+    assert (package.folder.stat().st_ino, notes) == (before, [])
     (package.folder / "LICENSE").write_text("mine now\n")
     (package.folder / "extra").write_text("?")
-    make_package(inputs, tmp_path / "out")
+    make_package(inputs, tmp_path / "out", notes.append)
+    assert notes == [f"{package.folder}/LICENSE was changed since it was made, so it is made again"]
     check_sums(package.folder)
     assert not (package.folder / "extra").exists()
 

@@ -8,14 +8,17 @@ from typing import Any, Protocol
 
 import pytest
 
+from ortrim.base.files import sha256_of
+from ortrim.compiling.plan import digest
 from ortrim.errors import StorageError, VerifyError
+from ortrim.package.package import write_sums
 from ortrim.pipeline import building
 from ortrim.pipeline.building import build, verify_again
 from ortrim.pipeline.finished import reports_of
 from ortrim.planning.planned import planned_for, target_folder
-from ortrim.report.write import write_reports
+from ortrim.report.write import read_report, write_reports
 from ortrim.verify.judge import failed_device
-from ortrim.verify.reports import VerifyReport
+from ortrim.verify.reports import ReportedArtifact, VerifyReport
 from pipeline_stages import Stages
 from refusing import refused
 from sample_reports import RECORDED, on_device, recorded_report
@@ -35,9 +38,12 @@ def finished(stages: Stages) -> Callable[[], Path]:
     def leave() -> Path:
         planned = planned_for(stages.request(), stages.console)
         folder = target_folder(planned, planned.plan.targets[0])
-        report = replace(recorded_report(), package="package.tar.gz")
-        write_reports(report, folder)
-        (folder / report.package).write_bytes(b"package")
+        package = folder / "package.tar.gz"
+        package.parent.mkdir(parents=True)
+        package.write_bytes(b"package")
+        artifact = ReportedArtifact(name=package.name, size_bytes=7, sha256=sha256_of(package), build_id=None)
+        own = {"name": planned.plan.spec_name, "plan_digest": digest(planned.plan), "target": folder.name}
+        write_reports(replace(recorded_report(), **own, package=package.name, artifacts=(artifact,)), folder)
         return folder
 
     return leave
@@ -116,6 +122,32 @@ def test_a_package_that_was_removed_is_made_again(
     assert made == ["built", "packaged", "verified"]
 
 
+@pytest.mark.parametrize("changed", ["package.tar.gz", "package/models/m.ort", "package/SHA256SUMS", "report.json"])
+def test_a_package_that_was_changed_is_made_again(
+    stages: Stages, finished: Callable[[], Path], monkeypatch: pytest.MonkeyPatch, changed: str
+) -> None:
+    """Its report says nothing of what lies there now; so does that of another build."""
+    folder = finished()
+    (folder / "package" / "models").mkdir(parents=True)
+    (folder / "package" / "models" / "m.ort").write_bytes(b"model")
+    write_sums(folder / "package")
+    forbid(monkeypatch)
+    build(stages.request(), stages.console)
+    if changed == "report.json":
+        write_reports(replace(reports_of(stages.request(), stages.console)[0], plan_digest="0" * 64), folder)
+        with pytest.raises(VerifyError, match="report-misplaced"):
+            reports_of(stages.request(), stages.console)
+    else:
+        (folder / changed).write_bytes((folder / changed).read_bytes()[:-1] + b"?")
+    report = recorded_report()
+    made = pretend(monkeypatch, report)
+    assert build(stages.request(), stages.console) == (report,)
+    assert made == ["built", "packaged", "verified"]
+    assert (
+        changed in stages.stdout.getvalue() or "of another build, so it is verified again" in stages.stdout.getvalue()
+    )
+
+
 def test_a_damaged_report_is_a_diagnostic(stages: Stages, finished: Callable[[], Path]) -> None:
     """It says what to do, and nothing is measured behind the user's back."""
     (finished() / "report.json").write_text("{")
@@ -168,7 +200,7 @@ def test_a_report_with_more_than_was_asked_for_is_enough(
 ) -> None:
     """Devices and profiles of an earlier run do no harm."""
     folder = finished()
-    report = on_device(replace(recorded_report(), package="package.tar.gz"), traces=("outputs/host/vad/trace.json",))
+    report = on_device(read_report(folder / "report.json"), traces=("outputs/host/vad/trace.json",))
     write_reports(replace(report, devices=(*report.devices, replace(report.devices[0], device="adb:1"))), folder)
     forbid(monkeypatch)
     assert len(build(stages.request(), stages.console)) == 1

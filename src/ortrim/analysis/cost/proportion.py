@@ -14,7 +14,7 @@ from ortrim.errors import VerifyError
 from ortrim.planning.inputs import latest_of, plan_folder
 from ortrim.planning.planned import looked_at
 from ortrim.planning.request import Request, load
-from ortrim.report.write import JSON_NAME, read_report
+from ortrim.report.write import report_of
 from ortrim.verify.operator_times import operator_times
 from ortrim.verify.reports import DeviceReport, VerifyReport
 
@@ -167,7 +167,7 @@ def expectations_of(request: Request, costs: Costs, console: Console) -> tuple[E
     """Return what each case of each other model should take on each device on which the reference was measured.
 
     The figures are those of the reports in the output folder; without one there is nothing, which is reported. Raises
-    as planning and `read_report` do.
+    as planning and `report_of` do.
     """
     reference = next(model.name for model in load(request).spec.models if model.reference)
     inputs = looked_at(request, console)
@@ -198,7 +198,7 @@ def expectations_on(device: DeviceReport, reference: str, costs: Costs, folder: 
 
 def _report(folder: Path, console: Console) -> VerifyReport | None:
     try:
-        return read_report(folder / JSON_NAME)
+        return report_of(folder)
     except VerifyError as error:
         console.note(f"{folder.name}: {error.what}, so that no latency can be expected; {error.hint}")
         return None

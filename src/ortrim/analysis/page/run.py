@@ -23,7 +23,7 @@ from ortrim.models.operators import parse_config
 from ortrim.pipeline.executors import built_before
 from ortrim.planning.planned import Planned, planned_for, target_folder
 from ortrim.planning.request import Request, require_known
-from ortrim.report.write import JSON_NAME, read_report
+from ortrim.report.write import report_of
 from ortrim.verify.operator_times import operator_times
 from ortrim.verify.reports import VerifyReport
 
@@ -82,7 +82,7 @@ def _names(planned: Planned) -> tuple[str, ...]:
 def _target(planned: Planned, target: PlannedTarget) -> _Target:
     folder = target_folder(planned, target)
     result = _if_there(lambda: built_before(target.job))
-    report = _if_there(lambda: read_report(folder / JSON_NAME))
+    report = _if_there(lambda: report_of(folder))
     return _Target(planned=target, folder=folder, result=result, report=report)
 
 

@@ -24,7 +24,7 @@ from ortrim.cli.options import (
 from ortrim.cli.rendering import conclude, show_next, show_plan, show_reports
 from ortrim.pipeline.finished import finished_reports, reports_of
 from ortrim.planning.request import Request
-from ortrim.report.write import JSON_NAME, read_report
+from ortrim.report.write import report_of
 
 
 def _show_plan(request: Request, console: Console, *, json_mode: bool) -> None:
@@ -165,7 +165,7 @@ def report(
     """
     with boundary(json_mode=json, in_options=models.in_options) as console:
         folders = latest_folders(models.words, Path(output), target)
-        found = tuple(read_report(folder / JSON_NAME) for folder in folders.values())
+        found = tuple(map(report_of, folders.values()))
         if not found:
             found = reports_of(models.request(request_from(target=target, output=output), console), console)
         show_reports(console, found, json_mode=json)

@@ -204,9 +204,7 @@ def parse_flags(words: Sequence[str]) -> tuple[str, ...]:
         if FLAG.fullmatch(word) is None:
             raise bad_option("engine-flag", word, "write each as one argument: --engine-flag=--memory=8g")
         if word.partition("=")[0] in OURS:
-            raise bad_option(
-                "engine-flag", word, "ortrim sets this itself; for folders there is --mount"
-            )
+            raise bad_option("engine-flag", word, "ortrim sets this itself; for folders there is --mount")
     return tuple(words)
 
 

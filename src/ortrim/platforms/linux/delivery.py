@@ -32,7 +32,7 @@ def keep_symbols(linked: Path, folder: Path) -> None:
 
 def deliver(packaging: Packaging) -> list[Delivery]:
     """Make the archive of one target. Raises as `make_package` does."""
-    return [delivery(part, make_package(part, packaging.folder)) for part in packaging.parts]
+    return [delivery(part, make_package(part, packaging.folder, packaging.step.note)) for part in packaging.parts]
 
 
 def delivery(part: PackageInputs, package: Package) -> Delivery:

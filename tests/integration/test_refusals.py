@@ -3,6 +3,7 @@
 import io
 import re
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,6 +15,8 @@ from onnx import helper, numpy_helper
 
 from onnx_samples import model_of, value, write
 from ortrim.analysis.compat.check import check_compatibility
+from ortrim.analysis.compat.check import failure_of as unfit
+from ortrim.analysis.cost.run import CostsAsked, costs_of
 from ortrim.analysis.lint.rules import BY_CODE
 from ortrim.analysis.lint.run import LintRequest, failure_of, lint_models
 from ortrim.base.console import Console
@@ -51,29 +54,33 @@ def kept(path: Path, folder: Path) -> PreparedModel:
 
 def diagnostics(path: Path, runtime: FullRuntime, folder: Path) -> Iterator[tuple[str, Diagnostic | None]]:
     """Yield what each command that loads the model ends with: None when it has nothing to say."""
-    model = kept(path, folder / "models")
     for name in ("conversions", "references", "cases"):
         (folder / name).mkdir()
     theirs = folder / "theirs.config"
     theirs.write_text("!no_ops_specified_means_all_ops_are_required\n")
 
+    def model() -> PreparedModel:
+        return kept(path, folder / "models")
+
     def referred() -> object:
-        cases = make_cases(model, ModelSpec(name="m", path=path, cases=(CaseSpec(name="c"),)), folder, folder / "cases")
-        return reference_outputs(model, cases, runtime, folder / "references")
+        cases = make_cases(
+            model(), ModelSpec(name="m", path=path, cases=(CaseSpec(name="c"),)), folder, folder / "cases"
+        )
+        return reference_outputs(model(), cases, runtime, folder / "references")
 
     commands: dict[str, Callable[[], Any]] = {
-        "convert": lambda: convert(model, Conversion(), runtime=runtime, root=folder / "conversions"),
-        "plan": lambda: found_cases(model, runtime, lambda _: None),
+        "convert": lambda: convert(model(), Conversion(), runtime=runtime, root=folder / "conversions"),
+        "plan": lambda: found_cases(model(), runtime, lambda _: None),
         "verify": referred,
-        "check-compat": lambda: check_compatibility(theirs, [path], CONSOLE),
+        "check-compat": lambda: unfit(check_compatibility(theirs, [path], CONSOLE)),
     }
     for name, command in commands.items():
         try:
-            command()
+            ended = command()
         except Diagnostic as error:
             yield name, error
         else:
-            yield name, None
+            yield name, ended if isinstance(ended, Diagnostic) else None
 
 
 def linted(path: Path) -> tuple[dict[str, str], Diagnostic | None]:
@@ -91,8 +98,12 @@ def test_a_cause_is_the_same_whatever_command_meets_it(case: str, runtime: FullR
     whys = set()
     for name, met in diagnostics(path, runtime, tmp_path):
         assert met is not None, name
-        assert (met.code, met.what, met.hint) == (cause.code, cause.what, cause.hint), name
-        assert met.exit_code == ExitCode.MODEL, name
+        assert (met.code, met.exit_code) == (cause.code, ExitCode.MODEL), name
+        if name == "check-compat":  # it answers for each model
+            assert met.why.startswith(f"{path}: {cause.what}; ")
+            assert met.why.endswith(cause.hint)
+            continue
+        assert (met.what, met.hint) == (cause.what, cause.hint), name
         whys.add(met.why)
     assert len(whys) == 1
     findings, failure = linted(path)
@@ -159,15 +170,91 @@ def test_a_cause_that_only_running_meets_is_the_same(runtime: FullRuntime, tmp_p
 
 
 def test_an_unknown_refusal_is_the_same(runtime: FullRuntime, tmp_path: Path) -> None:
-    """`check-compat` answers: another version might take the model."""
+    """`check-compat` answers for each model, with the same code."""
     path = write(tmp_path / "m.onnx", model_of([helper.make_node("Concat", ["x", "x"], ["y"], axis=7)]))
     met = dict(diagnostics(path, runtime, tmp_path))
-    assert met.pop("check-compat") is None
+    answered = met.pop("check-compat")
+    assert answered is not None
+    assert (answered.code, answered.exit_code) == ("does-not-load", ExitCode.MODEL)
     for name, each in met.items():
         assert each is not None, name
         assert (each.code, each.hint, each.exit_code) == ("does-not-load", LOAD_HINT, ExitCode.MODEL), name
     assert list(linted(path)[0]) == ["does-not-load"]
     assert BY_CODE["does-not-load"].fix == LOAD_HINT
+
+
+def looped() -> onnx.ModelProto:
+    """Return a model whose function calls itself."""
+    imports = [("", 17), ("own", 1)]
+    model = model_of([helper.make_node("F", ["x"], ["y"], domain="own")], opsets=imports)
+    calls = [helper.make_node("F", ["a"], ["b"], domain="own")]
+    model.functions.append(
+        helper.make_function("own", "F", ["a"], ["b"], calls, [*map(helper.make_opsetid, *zip(*imports, strict=True))])
+    )
+    return model
+
+
+def without(*parts: str) -> onnx.ModelProto:
+    """Return a model whose graph lacks nodes, outputs or both."""
+    model = model_of([helper.make_node("Relu", ["x"], ["y"])])
+    for part in parts:
+        model.graph.ClearField(part)
+    return model
+
+
+def using(operator: str, domain: str = "", kind: int = onnx.TensorProto.FLOAT, inputs: int = 1) -> onnx.ModelProto:
+    """Return a model of one node."""
+    node = helper.make_node(operator, ["x"] * inputs, ["y"], domain=domain)
+    opsets = [("", 17), *([(domain, 1)] if domain else [])]
+    return model_of([node], [value("x", kind)], [value("y", kind)], opsets=opsets)
+
+
+def twice() -> onnx.ModelProto:
+    """Return a model two of whose nodes give the same value."""
+    return model_of([helper.make_node(name, ["x"], ["y"]) for name in ("Relu", "Abs")])
+
+
+@pytest.mark.parametrize(
+    ("model", "code", "exit_code"),
+    [
+        (using("Relu", kind=onnx.TensorProto.BFLOAT16), "no-kernel", ExitCode.OPERATORS),
+        (using("Foo", "my.own"), "unknown-operator", ExitCode.OPERATORS),
+        (using("Foo"), "unknown-operator", ExitCode.OPERATORS),
+        (using("ComplexMul", "com.microsoft", inputs=2), "other-provider-only", ExitCode.OPERATORS),
+        (looped(), "model-invalid", ExitCode.MODEL),
+        (twice(), "model-invalid", ExitCode.MODEL),
+        (without("output"), "no-outputs", ExitCode.MODEL),
+        (without("input", "node", "output"), "no-outputs", ExitCode.MODEL),
+    ],
+    ids=["types", "custom", "unknown", "for GPUs", "recursive", "same name", "no outputs", "empty"],
+)
+def test_what_is_wrong_with_a_model_is_the_same(
+    model: onnx.ModelProto, code: str, exit_code: ExitCode, runtime: FullRuntime, tmp_path: Path
+) -> None:
+    """For whatever reason; `cost` runs nothing, and does not meet what only ONNX Runtime says."""
+    path = write(tmp_path / "m.onnx", model)
+    met = {name: each and (each.code, each.exit_code) for name, each in diagnostics(path, runtime, tmp_path)}
+    assert met == dict.fromkeys(met, (code, exit_code))
+    ends: list[tuple[str, int]] = []
+    with suppress(Diagnostic), watching(ends):
+        findings, failure = linted(path)
+        assert list(findings) == [code]
+        assert failure is not None
+        ends.append((code, failure.exit_code))
+    with suppress(Diagnostic), watching(ends):
+        costs_of(str(path), CostsAsked(dimensions={}), CONSOLE)
+    assert ends
+    assert ends == [(code, exit_code)] * len(ends)
+
+
+@contextmanager
+def watching(ends: list[tuple[str, int]]) -> Iterator[None]:
+    """Keep the code and the exit code with which something ends."""
+    try:
+        yield
+    except Diagnostic as error:
+        ends.append((error.code, error.exit_code))
+        raise
 
 
 def test_a_crash_is_said_with_its_signal_by_all(runtime: FullRuntime, tmp_path: Path) -> None:

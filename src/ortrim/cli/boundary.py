@@ -76,7 +76,9 @@ def boundary(*, json_mode: bool = False, verify_cache: bool = False, in_options:
 def reworded(text: str) -> str:
     """Name the program that the user called, and options in the place of keys which the user has not written."""
     if IN_OPTIONS.get():
-        text = VERSION_KEY.sub(lambda key: f"--ort-version {key[1] or ''}".rstrip(), text)
+        text = VERSION_KEY.sub(lambda key: f"--ort-version {key[1] or ''}".rstrip(), text).replace(
+            "by 'data'", "by --data"
+        )
     return COMMAND.sub(f"{PROGRAM.get()} ", text)
 
 

@@ -9,6 +9,7 @@ from ortrim.cli import boundary as boundary_module
 from ortrim.cli.boundary import as_data, boundary, reworded
 from ortrim.errors import Diagnostic, DiagnosticGroup, ModelError
 from ortrim.models.refusals import BELOW_8_BITS
+from ortrim.parity.inputs import RECORDED
 from program_runs import Ended, Run
 
 
@@ -45,6 +46,7 @@ def test_a_version_is_an_option_beside_models() -> None:
     """Also in the middle of a sentence; with a buildspec it is its key."""
     error = ModelError("weights-below-8-bits", "no", hint=BELOW_8_BITS)
     assert "set onnxruntime.version to 1.27" in as_options(error, in_options=False)
+    assert as_options(ModelError("a", "b", hint=RECORDED)) == "; or give recorded inputs by --data"
     assert as_options(error).startswith("quantize the weights to 8 bits (step quantize), or set --ort-version to 1.27")
 
 

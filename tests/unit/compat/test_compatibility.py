@@ -111,7 +111,11 @@ def test_an_operator_without_any_kernel_is_an_answer(tmp_path: Path, converter: 
     assert (answer.change, answer.buildspec) == ("", "")
     failure = failure_of(answer)
     assert failure is not None
-    assert (failure.code, failure.exit_code, failure.hint) == ("no-kernel", ExitCode.OPERATORS, "ship another model")
+    assert (failure.code, failure.exit_code, failure.hint) == (
+        "no-kernel",
+        ExitCode.OPERATORS,
+        "change the model as it says",
+    )
 
 
 @pytest.mark.parametrize(("opset", "ir_version", "word"), [(99, 8, "opset 99"), (17, 99, "IR version 99")])

@@ -267,7 +267,9 @@ def _hint(answer: CompatibilityAnswer, unfit: list[ModelAnswer]) -> str:
     if all(model.remedies for model in unfit):
         return f"without a new runtime: {unfit[0].remedies[0]}"
     change = answer.change or answer.replacement
-    return "ship a runtime with the smallest change named above" if change else "ship another model"
+    if change:
+        return "ship a runtime with the smallest change named above"
+    return "change the model as it says" if any(model.code for model in unfit) else "ship another model"
 
 
 def _check_ort(trials: Trials, path: Path) -> _Checked:

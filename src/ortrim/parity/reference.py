@@ -26,7 +26,7 @@ from ortrim.buildspec.buildspec import IN_PLACE, ModelSpec, SessionSettings, as_
 from ortrim.errors import Diagnostic, ModelError, ToolError, VerifyError
 from ortrim.models import refusals
 from ortrim.models.full_runtime import FullRuntime
-from ortrim.models.kernels import session_refusal
+from ortrim.models.kernels import kernel_diagnostic, session_refusal
 from ortrim.models.models import OrtModel, PreparedModel
 from ortrim.parity.coverage import Marked, coverage_of, marked_copy
 from ortrim.parity.evidence import entries
@@ -257,7 +257,7 @@ def _run(
             raise disk_full("the full runtime ran out of disk space for its outputs", *places, why=why)
         if is_shortage(said):
             raise out_of_memory(f"model '{model.name}'", said.strip().rpartition("\n")[2][:300])
-        raise _refusal(model, completed, runtime.version)
+        raise _refusal(model, completed, runtime, temporary)
     try:
         return from_json(_Answer, completed.stdout)
     except ValidationError as error:
@@ -277,7 +277,7 @@ def _with_draws(cases: tuple[CaseOutputs, ...], model: PreparedModel) -> tuple[C
     return tuple(replace(case, outputs=tuple(map(marked, case.outputs))) for case in cases)
 
 
-def _refusal(model: PreparedModel, completed: Completed, ort_version: str) -> Diagnostic:
+def _refusal(model: PreparedModel, completed: Completed, runtime: FullRuntime, folder: Path) -> Diagnostic:
     """Return the diagnostic for the full runtime's end, or its refusal of the model, or of a case when it names one."""
     what, where = "the full runtime does not run the original model", refusals.where_of(model)
     try:
@@ -288,7 +288,7 @@ def _refusal(model: PreparedModel, completed: Completed, ort_version: str) -> Di
         why, case = f"it {ended}\n{last_lines(completed.stderr)}".strip(), ""
         if completed.returncode < 0:
             hint = crash_advice(model.facts, ended)
-            return refusals.crash(ended, where, ort_version, why=last_lines(completed.stderr), hint=hint)
+            return refusals.crash(ended, where, runtime.version, why=last_lines(completed.stderr), hint=hint)
     if known := refusals.known_refusal(why, model):
         return known
     if SHORT_OF_MEMORY.search(why):
@@ -297,7 +297,8 @@ def _refusal(model: PreparedModel, completed: Completed, ort_version: str) -> Di
             "out-of-memory", "there is not enough memory for the full runtime", where=where, why=why, hint=hint
         )
     if case is None:
-        return refusals.refusal(why, model, ort_version)
+        missing = kernel_diagnostic(why, original=model, runtime=runtime, folder=folder)
+        return missing or refusals.refusal(why, model, runtime.version)
     where = f"{where}, case '{case}'" if case else where
     return VerifyError("reference-failed", what, where=where, why=why, hint=advice(model.facts, why))
 

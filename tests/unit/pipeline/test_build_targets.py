@@ -42,8 +42,8 @@ def finished(stages: Stages) -> Callable[[], Path]:
         package.parent.mkdir(parents=True)
         package.write_bytes(b"package")
         artifact = ReportedArtifact(name=package.name, size_bytes=7, sha256=sha256_of(package), build_id=None)
-        own = {"name": planned.plan.spec_name, "plan_digest": digest(planned.plan), "target": folder.name}
-        write_reports(replace(recorded_report(), **own, package=package.name, artifacts=(artifact,)), folder)
+        report = replace(recorded_report(), name=planned.plan.spec_name, target=folder.name, artifacts=(artifact,))
+        write_reports(replace(report, plan_digest=digest(planned.plan), package=package.name), folder)
         return folder
 
     return leave

@@ -20,9 +20,12 @@ from ortrim.pins.runtime import needed_for_ir_version, needed_for_opset
 
 
 def no_cpu_kernel(facts: LintFacts) -> Iterator[Shown]:
-    """Find the operator at which loading ended although other kernels of it are there: its types have none."""
+    """Find the operator at which loading ended although other kernels of it are there: its types have none.
+
+    ONNX Runtime does not always say the operator's domain.
+    """
     missing = facts.kernels.missing if facts.kernels else None
-    if missing is None or facts.kernels is None or missing[0] in facts.kernels.without:
+    if missing is None or facts.kernels is None or missing[0][1] in {name for _, name in facts.kernels.without}:
         return
     operator, name = missing
     nodes = [node for node in _nodes(facts, operator) if name in {"", node.name}]

@@ -8,6 +8,8 @@ from typing import Final, TypeGuard
 
 import pytest
 
+from ortrim.devices.kinds import KINDS
+
 SOURCE: Final = Path(__file__).parents[2] / "src" / "ortrim"
 OWNERS: Final = ("platforms", "binaries", "resources")
 """What may know one platform from another: the platforms themselves, and the readers of their file formats."""
@@ -133,3 +135,60 @@ def test_a_branch_on_a_platform_is_found(tmp_path: Path, text: str) -> None:
 def test_what_holds_on_any_platform_is_no_branch(tmp_path: Path, text: str) -> None:
     (tmp_path / "module.py").write_text(text)
     assert branching(tmp_path) == {}
+
+
+NO_DEVICES: Final = {
+    "devices/farms/device_farm_account.py": "a service of AWS is called as its farm is",
+    "sources/archives.py": "a part of an address",
+}
+"""Modules that compare with a word that is also a kind of device, each with its reason."""
+
+
+def kinds_asked_for(tree: ast.Module) -> Iterator[int]:
+    """Yield the line of each comparison with a kind of device, and of each look at the class of one."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Compare():
+                asked: tuple[ast.AST, ...] = (node.left, *node.comparators)
+            case ast.match_case():
+                asked = (node.pattern,)
+            case ast.Call(func=ast.Name(id="isinstance")):
+                asked = tuple(node.args[1:])
+            case _:
+                continue
+        for part in (each for one in asked for each in ast.walk(one)):
+            if isinstance(part, ast.Constant) and part.value in KINDS:
+                yield part.lineno
+            if isinstance(part, ast.Name) and part.id in DEVICE_CLASSES and isinstance(node, ast.Call):
+                yield part.lineno
+
+
+DEVICE_CLASSES: Final = frozenset({
+    "CooledDevice", "Device", "FarmDevice", "Host", "MacHost", "PhoneDevice", "ProgramDevice", "QemuSystem", "QemuUser",
+    "RemoteDevice", "SimulatorDevice",
+})  # fmt: skip
+
+
+def test_nothing_beside_the_table_asks_for_a_kind_of_device() -> None:
+    """Whatever depends on the kind is a column of `devices.kinds`, an action of `planning.devices` or a method."""
+    paths = {path.relative_to(SOURCE).as_posix(): path for path in sorted(SOURCE.rglob("*.py"))}
+    found = {
+        name: lines
+        for name, path in paths.items()
+        if not name.startswith("resources/") and name not in NO_DEVICES
+        if (lines := list(kinds_asked_for(ast.parse(path.read_bytes()))))
+    }
+    assert found == {}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x = device.kind == 'adb'",
+        "x = kind in {'host', 'ssh'}",
+        "match kind:\n case 'host': pass",
+        "isinstance(d, Host)",
+    ],
+)
+def test_asking_for_a_kind_of_device_is_found(text: str) -> None:
+    assert len(list(kinds_asked_for(ast.parse(text)))) >= 1

@@ -58,7 +58,7 @@ def phone_device(job: BuildJob, headers: Path, name: DeviceName, folder: Path) -
     """Return a phone; nothing is asked of it before the device is told what to run.
 
     `headers` is the folder of the runtime's headers, `folder` the target's: the app's Xcode project is written into it.
-    When the app has not been compiled, or is an older one, `prepare` raises as `find_app` does. Raises as `open_phone`
+    When the app has not been compiled, or is an older one, `run_all` raises as `find_app` does. Raises as `open_phone`
     does.
     """
     return open_phone(name.detail, lambda content: job_app(job, headers, content, folder / HARNESS))

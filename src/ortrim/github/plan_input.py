@@ -31,8 +31,8 @@ from ortrim.pins.runtime import runtime_pins
 from ortrim.planning.inputs import toolchains_of
 from ortrim.planning.planned import decide, optional_of
 from ortrim.planning.planner import Contents, PlanInput
-from ortrim.planning.request import Request
 from ortrim.platforms import target_problems
+from ortrim.platforms.platform import Compilation
 from ortrim.sources.sources import SourceTree, fetch_sources
 
 MOST_CHARACTERS: Final = LARGEST_INPUTS - 4096
@@ -156,7 +156,7 @@ def plan_again(text: str, console: Console) -> tuple[BuildPlan, SourceTree]:
 
 def handed_toolchains(spec: BuildSpec) -> dict[str, Toolchain]:
     """Return what compiles for each target on GitHub's machines. Raises `PlanError` where none can be named."""
-    return toolchains_of(spec, spec.targets, Request(spec=Path(), elsewhere=True, on_macs=True))
+    return toolchains_of(spec, spec.targets, Compilation(elsewhere=True, on_macs=True))
 
 
 def decode(text: str) -> HandedInput:

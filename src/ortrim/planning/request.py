@@ -11,22 +11,19 @@ from ortrim.buildspec.buildspec import LoadedSpec
 from ortrim.buildspec.load import load_spec
 from ortrim.buildspec.problems import nearest
 from ortrim.buildspec.values import VERSION
-from ortrim.compiling.containers.engines import ContainerOptions
 from ortrim.errors import UsageError
 from ortrim.pins.runtime import exact_version
 from ortrim.platforms import target_problems
+from ortrim.platforms.platform import Compilation
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request:
+class Request(Compilation):
     """What a task was asked for: the buildspec's file, what overrides it, where output goes, and how to verify.
 
-    `version` is that of ONNX Runtime. `ndk` is the folder of Android's NDK; without it, the environment says where
-    that is. `container` says how to build in one; None for building on this machine itself. `elsewhere` says that
-    another machine compiles, so that this one needs no NDK; `on_macs` that these are GitHub's, Macs for what Apple's
-    tools compile. `devices` are names as `ortrim.devices.names` reads
-    them; without any, each target has its own defaults. `cores` are those that runs are kept on, where a device has
-    any of its own; all of them when it is empty. `training_run` is kept in the history with what is verified.
+    `version` is that of ONNX Runtime. `devices` are names as `ortrim.devices.names` reads them; without any, each
+    target has its own defaults. `cores` are those that runs are kept on, where a device has any of its own; all of them
+    when it is empty. `training_run` is kept in the history with what is verified.
     """
 
     spec: Path
@@ -35,10 +32,6 @@ class Request:
     version: str | None = None
     jobs: int | None = None
     output: Path = Path("artifacts")
-    ndk: Path | None = None
-    container: ContainerOptions | None = None
-    elsewhere: bool = False
-    on_macs: bool = False
     devices: tuple[str, ...] = ()
     cores: tuple[int, ...] = ()
     least_memory: bool = False

@@ -2,12 +2,14 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from ortrim.buildspec.buildspec import BuildSpec, TargetSpec
 from ortrim.buildspec.problems import Location, Problem
 from ortrim.buildspec.targets import Target
+from ortrim.compiling.containers.engines import ContainerOptions
 from ortrim.compiling.execution import JobPaths
 from ortrim.compiling.plan import AssemblyJob, BuildJob, JobResult, Toolchain
 from ortrim.pins.runtime import CommitPin, RuntimePins
@@ -19,24 +21,19 @@ if TYPE_CHECKING:
     from ortrim.verify.verification import Delivery
 
 
-class Compilation(Protocol):
-    """Where targets are to be compiled; `planning.request.Request` says what each means."""
+@dataclass(frozen=True, kw_only=True)
+class Compilation:
+    """Where targets are to be compiled.
 
-    @property
-    def ndk(self) -> Path | None:
-        """The folder of Android's NDK, when one is named."""
+    `ndk` is the folder of Android's NDK; without it, the environment says where that is. `container` says how to build
+    in one; None for building on this machine itself. `elsewhere` says that another machine compiles, so that this one
+    needs no NDK; `on_macs` that GitHub's do: Macs what Apple's tools compile, others with the NDK that the plan names.
+    """
 
-    @property
-    def container(self) -> object | None:
-        """How to build in a container; None for this machine itself."""
-
-    @property
-    def elsewhere(self) -> bool:
-        """Whether another machine compiles."""
-
-    @property
-    def on_macs(self) -> bool:
-        """Whether GitHub's machines compile: Macs what Apple's tools do, others with the NDK that the plan names."""
+    ndk: Path | None = None
+    container: ContainerOptions | None = None
+    elsewhere: bool = False
+    on_macs: bool = False
 
 
 class Platform(ABC):

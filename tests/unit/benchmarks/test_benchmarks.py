@@ -251,7 +251,7 @@ def test_build_options(ortrim: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     planned = SimpleNamespace(plan=replace(plan, targets=plan.targets[:1]))
     result = SimpleNamespace(library=shutil.copy(TINY, tmp_path / "library.so"))
     executor = SimpleNamespace(run=lambda _: result)
-    monkeypatch.setattr(build_options.measure, "make_planned", lambda *_, **__: planned)
+    monkeypatch.setattr(build_options.measure, "planned_for", lambda *_, **__: planned)
     monkeypatch.setattr(build_options.measure, "executor_for", lambda *_: executor)
     assert ortrim("measure.build-options", "--output", "out").code == 0
     (report,) = Path("out").glob("*.md")

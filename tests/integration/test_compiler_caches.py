@@ -1,25 +1,227 @@
 """The compiler caches with the real toolchain: what they serve, and what a build does when they fail."""
 
+import hashlib
 import json
 import os
 import random
 import shutil
 import signal
+import socket
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Final
 
 import pytest
 
-from compiled_folders import CompiledFolders
-from object_stores import PASSWORD, ObjectServer, RedisServer, free_port, killed_at_the_end, servers_of, wait_until
-from ortrim.base.command import run
+from ortrim.base.command import Completed, run
 from ortrim.base.scripts import packages_folder
-from ortrim.compiling.compiler_cache import compiler_cache
+from ortrim.buildspec.targets import TARGETS
+from ortrim.compiling.compiler_cache import CompilerCache, compiler_cache
+from ortrim.compiling.execution import BuildInputs, job_environment, prepare_workspace
 from ortrim.compiling.plan import CompilerCacheUse
-from ortrim.pins.shipped import tool_requirements
+from ortrim.compiling.toolchains import zig_toolchain
+from ortrim.pins.shipped import tool_requirements, tool_versions
+
+PASSWORD: Final = "geheim-77"  # noqa: S105 - a secret to look for
+PATIENCE_SECONDS: Final = 30.0
+
+
+class RedisServer:
+    def __init__(self, folder: Path) -> None:
+        self.port = free_port()
+        self.pidfile = folder / "redis.pid"
+        options = ("--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--dir", str(folder))
+        start = ("--requirepass", PASSWORD, "--daemonize", "yes", "--pidfile", str(self.pidfile))
+        assert run(("redis-server", *options, *start), timeout_seconds=PATIENCE_SECONDS).returncode == 0
+        wait_until(lambda: is_open(self.port))
+
+    def kill(self) -> None:
+        """End it at once, as a machine that loses its power does."""
+        with suppress(FileNotFoundError, ProcessLookupError):
+            self.send(signal.SIGKILL)
+        self.pidfile.unlink(missing_ok=True)
+
+    def send(self, number: signal.Signals) -> None:
+        os.kill(int(self.pidfile.read_text()), number)
+
+
+class ObjectServer:
+    """As much of S3, or of any store with GET and PUT, as is used; `objects` were put, `accounts` asked."""
+
+    def __init__(self) -> None:
+        self.objects: dict[str, bytes] = {}
+        self.accounts: set[str | None] = set()
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+        self.port = self.server.server_port
+        Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def kill(self) -> None:
+        self.server.shutdown()
+        self.server.server_close()
+
+
+def _handler(store: ObjectServer) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def _answer(self) -> None:
+            store.accounts.add(self.headers.get("Authorization"))
+            content = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            code, body = self._result(content)
+            self.send_response(code)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            if self.command != "HEAD":
+                self.wfile.write(body)
+
+        def _result(self, content: bytes) -> tuple[int, bytes]:
+            if self.command == "PUT":
+                store.objects[self.path] = content
+                return 200, b""
+            found = store.objects.get(self.path)
+            return (404, b"") if found is None else (200, found)
+
+        do_GET = do_HEAD = do_PUT = _answer  # noqa: N815 - the base class asks for them
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    return Handler
+
+
+@contextmanager
+def killed_at_the_end(server: RedisServer | ObjectServer) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        server.kill()
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def is_open(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=1).close()
+    except OSError:
+        return False
+    return True
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    """Wait until something has come about. Raises `TimeoutError` when it has not in time."""
+    give_up = time.monotonic() + PATIENCE_SECONDS
+    while not condition():
+        if time.monotonic() > give_up:
+            raise TimeoutError
+        time.sleep(0.05)
+
+
+def servers_of(socket_path: str) -> tuple[int, ...]:
+    """Return the processes that were given this socket in their environment: sccache's server, while it runs."""
+    mark = f"SCCACHE_SERVER_UDS={socket_path}\0".encode()
+    return tuple(int(path.parent.name) for path in Path("/proc").glob("[0-9]*/environ") if mark in _content(path))
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
+
+
+HEADER: Final = """#pragma once
+inline const char* here() { return __FILE__; }
+inline int twice(int x) { return 2 * x; }
+"""
+SOURCE: Final = """#include <cstddef>
+#include "shape.h"
+extern const unsigned char data{n}[] = {{{bytes}}};
+const char* where{n}() {{ return here(); }}
+const char* who{n}() {{ return __FILE__; }}
+int value{n}() {{ return twice({n}) + OFFSET; }}
+"""
+GENERATED: Final = "#define OFFSET 7\n"
+DATA_BYTES: Final = 3000
+
+
+class CompiledFolders:
+    """Sources, compiler and a build folder beside each other below `root`, as in ortrim's cache on some machine."""
+
+    def __init__(self, root: Path, files: int = 2) -> None:
+        self.installed = packages_folder("tools", tool_requirements())
+        self.tools = root / "tools"
+        shutil.copytree(self.installed / "ziglang", self.tools / "ziglang", copy_function=_linked)
+        self.sources = root / "sources"
+        self.toolchain = zig_toolchain(TARGETS["linux-x64"], "2.28", dict(tool_versions())["ziglang"])
+        (self.sources / "include").mkdir(parents=True)
+        (self.sources / "include" / "shape.h").write_text(HEADER)
+        self.names = tuple(f"file{n}" for n in range(files))
+        for n, name in enumerate(self.names):
+            (self.sources / f"{name}.cc").write_text(SOURCE.format(n=n, bytes=_bytes_text(n)))
+        (root / "hooks").mkdir()
+        (root / "builds" / "one").mkdir(parents=True)
+        inputs = BuildInputs(sources=self.sources, tools=self.tools, runner=root, hooks=root / "hooks")
+        self.paths = prepare_workspace(root / "builds" / "one", inputs, self.toolchain)
+        self.cwd = self.paths.build / "MinSizeRel"
+        self.cwd.mkdir()
+        (self.cwd / "generated.h").write_text(GENERATED)
+
+    @property
+    def programs(self) -> Path:
+        return self.installed / "bin"
+
+    @property
+    def bases(self) -> tuple[Path, ...]:
+        return (self.paths.build.parent, self.sources, self.tools)
+
+    def compile(self, cache: CompilerCache | None, name: str) -> str:
+        """Compile one file as ninja would, and return the SHA-256 of the object."""
+        output = self.cwd / f"{name}.o"
+        output.unlink(missing_ok=True)
+        done = self.run(cache, name)
+        assert done.returncode == 0, done.stderr
+        return hashlib.sha256(output.read_bytes()).hexdigest()
+
+    def compile_all(self, cache: CompilerCache | None) -> tuple[str, ...]:
+        """Compile every file, and return the digests of the objects."""
+        return tuple(self.compile(cache, name) for name in self.names)
+
+    def run(self, cache: CompilerCache | None, name: str) -> Completed:
+        includes = ("-I", str(self.sources / "include"), f"-I{self.cwd}", "-include", str(self.cwd / "generated.h"))
+        outputs = ("-MD", "-MT", f"{name}.o", "-MF", f"{name}.o.d", "-o", f"{name}.o")
+        compiler = (str(self.paths.wrappers / "c++"), "-Os", "-fPIC", *includes, *outputs)
+        command = (*((cache.launcher,) if cache else ()), *compiler, "-c", str(self.sources / f"{name}.cc"))
+        environment = job_environment(self.paths, self.toolchain) | dict(cache.environment if cache else {})
+        return run(command, cwd=self.cwd, environment=environment)
+
+    def dependencies(self, name: str) -> set[Path]:
+        """Return the files that ninja would watch for an object."""
+        words = (self.cwd / f"{name}.o.d").read_text().replace("\\\n", " ").partition(": ")[2].split()
+        return {Path(os.path.normpath(self.cwd / word)) for word in words}
+
+
+def _linked(source: str, destination: str) -> None:
+    try:
+        os.link(source, destination)
+    except OSError:
+        shutil.copyfile(source, destination)
+        shutil.copymode(source, destination)
+
+
+def _bytes_text(n: int) -> str:
+    return ",".join(str(byte) for byte in random.Random(n).randbytes(DATA_BYTES))  # noqa: S311 - only incompressible
+
 
 pytestmark = pytest.mark.network
 

@@ -24,8 +24,10 @@ from cmake_application import new_application
 from github_fetching import Apps, running_apps, sums, wanted
 from gradle_projects import resolved_files
 from ortrim.base.checksums import SUMS
+from ortrim.base.command import run
 from ortrim.base.console import Console
 from ortrim.base.files import sha256_of
+from ortrim.base.scripts import ISOLATED_PYTHON, environment_with, packages_folder
 from ortrim.binaries.xcframework import read_xcframework
 from ortrim.cli.options import request_from
 from ortrim.compiling.plan import BuildPlan
@@ -46,8 +48,44 @@ from ortrim.planning.request import load
 from ortrim.platforms.android.aar import make_android_package
 from ortrim.platforms.apple.package import make_apple_package
 from refusing import refused
-from swift_packages import binary_targets
 from wheel_package import wheel_inputs
+
+REQUIREMENTS: Final = Path(__file__).parents[1] / "integration" / "data" / "swift-grammar.txt"
+READER: Final = """\
+import json, sys
+from tree_sitter import Language, Parser
+import tree_sitter_swift
+
+def walk(node):
+    yield node
+    for child in node.children:
+        yield from walk(child)
+
+def value(node):
+    text = node.text.decode()
+    return json.loads(text) if node.type == "line_string_literal" else text
+
+def arguments(call):
+    given = [node for node in call.children if node.type == "call_suffix"]
+    for node in given[0].children[0].children if given else ():
+        if node.type == "value_argument" and node.children[0].type == "value_argument_label":
+            yield node.children[0].text.decode(), value(node.children[-1])
+
+tree = Parser(Language(tree_sitter_swift.language())).parse(open(sys.argv[1], "rb").read()).root_node
+assert not tree.has_error, "no Swift"
+calls = [node for node in walk(tree) if node.type == "call_expression"]
+print(json.dumps([dict(arguments(call)) for call in calls if call.children[0].text == b".binaryTarget"]))
+"""
+
+
+def binary_targets(package_swift: Path) -> list[dict[str, str]]:
+    """Return the arguments of each binary target by their labels: what a string says, other expressions as text."""
+    grammar = packages_folder("swift-grammar", REQUIREMENTS.read_text())
+    done = run((*ISOLATED_PYTHON, "-c", READER, package_swift), environment=environment_with(grammar))
+    assert done.returncode == 0, done.stderr
+    found: list[dict[str, str]] = json.loads(done.stdout)
+    return found
+
 
 LINUX: Final = "ortrim-sample-linux-x64-1.21.0"
 TAG: Final = "v1.0.0"

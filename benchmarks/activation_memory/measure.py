@@ -1,13 +1,12 @@
 """Where the measurement of activations' memory begins."""
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import Any, Final
+from typing import Any, Final, Literal
 
-from activation_memory.record import Record, Row, table
 from activation_memory.subjects import SUBJECTS, Subject, model_of
 from ortrim.analysis.cost.graph import CostRequest, cost_of
 from ortrim.base.console import Console
@@ -17,6 +16,53 @@ from ortrim.base.scripts import Python, ScriptCrash, run_script
 from ortrim.errors import UsageError, VerifyError
 from ortrim.models.full_runtime import FullRuntime, full_runtime
 from ortrim.pins.runtime import runtime_pins
+
+MEGABYTE: Final = 1e6
+HEAD: Final = (
+    "| model | file | form | peak by lifetime | memory of a run | measured | off by |",
+    "|---|---|---|---|---|---|---|",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One model in one form: what `invoke cost` says and what a process grew by, in bytes."""
+
+    name: str
+    form: str
+    file_bytes: int
+    lifetime_bytes: int
+    predicted_bytes: int
+    measured_bytes: int
+
+    @property
+    def off(self) -> float:
+        """The prediction's distance from what was measured, as a share of that."""
+        return self.predicted_bytes / self.measured_bytes - 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """All rows, with the version of ONNX Runtime that ran."""
+
+    schema: Literal["ortrim-activation-memory/1"] = "ortrim-activation-memory/1"
+    ort_version: str
+    rows: tuple[Row, ...]
+
+
+def table(rows: Iterable[Row]) -> str:
+    """Return a table in Markdown; sizes in millions of bytes."""
+    lines = (
+        f"| {row.name} | {_mb(row.file_bytes)} | {row.form} | {_mb(row.lifetime_bytes)} | {_mb(row.predicted_bytes)} "
+        f"| {_mb(row.measured_bytes)} | {row.off:+.1%} |"
+        for row in rows
+    )
+    return "\n".join((*HEAD, *lines)) + "\n"
+
+
+def _mb(size_bytes: int) -> str:
+    return f"{size_bytes / MEGABYTE:.1f}"
+
 
 LOCAL: Final = Path(__file__).parent
 NAME: Final = "activation-memory"

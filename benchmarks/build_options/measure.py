@@ -1,23 +1,154 @@
 """What `invoke measure.build-options` does: builds each variant, and shows what each build option brings."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, Literal
 
-from build_options.record import Outcome, Record, read_record, write_record
-from build_options.report import markdown, table
-from build_options.variants import Variant, variants, with_build_options
-from ortrim.base.console import Console
-from ortrim.base.files import require_writable, write_atomically
-from ortrim.buildspec.build_options import PROFILE_NAMES, ProfileName
+from pydantic import ValidationError
+from rich.table import Table
+
+from ortrim.base.console import Console, printable
+from ortrim.base.files import require_writable, storage_errors, write_atomically
+from ortrim.base.json import from_json, to_json
+from ortrim.buildspec.build_options import PROFILE_NAMES, BuildOptions, ProfileName, applicable, profile_for
+from ortrim.buildspec.targets import APPLE, Architecture
 from ortrim.compiling.plan import BuildJob, digest
 from ortrim.compiling.size.library import library_size
-from ortrim.errors import BuildError, UsageError
+from ortrim.errors import BuildError, StorageError, UsageError
+from ortrim.models.operators import needs_wide_characters, parse_config
 from ortrim.pipeline.executors import executor_for
 from ortrim.planning.planned import planned_for
+from ortrim.planning.planner import with_arguments
 from ortrim.planning.request import Request
 from ortrim.platforms import platform_of
+from ortrim.report.figures import NONE, escaped
+from ortrim.report.figures import table as markdown_table
+
+HINT: Final = "move the file away, or name another folder with --output"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What came of one variant: the sizes of its library, or why there is none."""
+
+    profile: str
+    option: str
+    key: str
+    file_bytes: int = 0
+    compressed_bytes: int = 0
+    failure: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    schema: Literal["ortrim-build-options/1"] = "ortrim-build-options/1"
+    outcomes: tuple[Outcome, ...] = ()
+
+    def built(self, profile: str, option: str, key: str) -> Outcome | None:
+        """Return what a variant came to when the same job was built before; a failure is tried again."""
+        found = (each for each in self.outcomes if (each.profile, each.option, each.key) == (profile, option, key))
+        return next((each for each in found if not each.failure), None)
+
+    def with_outcome(self, new: Outcome) -> "Record":
+        others = (each for each in self.outcomes if (each.profile, each.option) != (new.profile, new.option))
+        return replace(self, outcomes=(*others, new))
+
+
+def read_record(path: Path) -> Record:
+    """Return the record in a file, an empty one without a file. Raises `StorageError` (`measurements-damaged`)."""
+    if not path.exists():
+        return Record()
+    try:
+        with storage_errors(path):
+            return from_json(Record, path.read_bytes())
+    except ValidationError as error:
+        why = str(error).splitlines()[0]
+        raise StorageError("measurements-damaged", "not a record", where=str(path), why=why, hint=HINT) from error
+
+
+def write_record(path: Path, record: Record) -> None:
+    write_atomically(path, to_json(record))
+
+
+NOT_OF_THE_CODE: Final = "precompiled_headers"
+"""The build option that changes how long a build takes, and not what it makes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Variant:
+    """One setting of the build options: the build option that is `pulled` or `off`, neither for a whole profile."""
+
+    profile: str
+    option: str
+    build_options: BuildOptions
+
+    @property
+    def words(self) -> str:
+        return f"{self.profile}, {self.option} the other way" if self.option else self.profile
+
+
+def variants(bottom: ProfileName, top: ProfileName, kept: Mapping[str, Any]) -> Iterator[Variant]:
+    """Yield each of two profiles whole, then with each build option in which they differ as the other has it."""
+    low, high = profile_for(bottom, kept), profile_for(top, kept)
+    names = [each.name for each in fields(BuildOptions) if each.name != NOT_OF_THE_CODE]
+    differing = [name for name in names if getattr(low, name) != getattr(high, name)]
+    for profile, base, other in ((bottom, low, high), (top, high, low)):
+        yield Variant(profile=profile, option="", build_options=base)
+        for name in differing:
+            yield Variant(profile=profile, option=name, build_options=replace(base, **{name: getattr(other, name)}))
+
+
+def with_build_options(job: BuildJob, build_options: BuildOptions, unused_types: tuple[str, ...]) -> BuildJob:
+    pulled = applicable(
+        build_options,
+        toolchain=job.toolchain.kind,
+        elf=job.target.system not in APPLE,
+        x64=job.target.architecture is Architecture.X64,
+        exceptions=job.exceptions,
+        wide_characters=needs_wide_characters(parse_config(job.operator_config)),
+        static=job.linkage == "static",
+    )
+    left_out = unused_types if pulled.type_reduction else ()
+    return with_arguments(replace(job, build_options=pulled, without_types=left_out))
+
+
+HEADINGS = ("build option", "on alone, bytes", "off alone, bytes")
+Found = Mapping[tuple[str, str], Outcome]
+
+
+def rows(outcomes: Sequence[Outcome], bottom: str, top: str) -> tuple[tuple[str, str, str], ...]:
+    """Return the whole profiles' bytes, and for each build option what it saves on alone, and costs off alone."""
+    found = {(each.profile, each.option): each for each in outcomes}
+    names = dict.fromkeys(each.option for each in outcomes if each.option)
+    return (
+        ("all", _whole(found, bottom), _whole(found, top)),
+        *((name, _change(found, bottom, name), _change(found, top, name)) for name in names),
+    )
+
+
+def _whole(found: Found, profile: str) -> str:
+    outcome = found.get((profile, ""))
+    return NONE if outcome is None else outcome.failure or f"{outcome.file_bytes:,}"
+
+
+def _change(found: Found, profile: str, option: str) -> str:
+    outcome, whole = found.get((profile, option)), found.get((profile, ""))
+    if outcome is None or outcome.failure:
+        return outcome.failure if outcome else NONE
+    return NONE if whole is None or whole.failure else f"{outcome.file_bytes - whole.file_bytes:+,}"
+
+
+def table(outcomes: Sequence[Outcome], bottom: str, top: str) -> Table:
+    shown = Table(*HEADINGS)
+    for row in rows(outcomes, bottom, top):
+        shown.add_row(*map(printable, row))
+    return shown
+
+
+def markdown(outcomes: Sequence[Outcome], bottom: str, top: str) -> str:
+    return markdown_table(HEADINGS, [[escaped(cell) for cell in row] for row in rows(outcomes, bottom, top)]) + "\n"
+
 
 BOTTOM: Final[ProfileName] = "upstream"
 

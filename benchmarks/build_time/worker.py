@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from build_time.cases import Recipe
-from build_time.jobs import library_of, upstream_job
 from build_time.meter import Cost, cost_of
+from build_time.subject import library_of, upstream_job
 from ortrim.base.cache import cache_folder
 from ortrim.base.command import stream
 from ortrim.base.files import write_atomically

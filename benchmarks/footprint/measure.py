@@ -5,16 +5,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from build_time.machine import this_machine
+from build_time.record import this_machine
 
 from footprint.contenders import chosen_profiles
-from footprint.libraries import libraries_of
-from footprint.one_by_one import one_by_one
 from footprint.plot import picture
 from footprint.record import Record, read_record, write_record
 from footprint.report import markdown, tables
-from footprint.rounds import Turns, measure_contest
-from footprint.subject import Subject, built_subject
+from footprint.rounds import Turns, measure_contest, one_by_one
+from footprint.subject import Subject, built_subject, libraries_of
 from footprint.summary import summaries
 from ortrim.base.console import Console
 from ortrim.base.files import require_writable, write_atomically

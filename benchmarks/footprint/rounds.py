@@ -1,20 +1,39 @@
 """Letting the contenders run in turn."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
 
-from build_time.machine import wait_for_rest
+from build_time.measure import alone
+from build_time.record import wait_for_rest
 
 from footprint.contenders import Contender, Contest
 from footprint.record import CaseSample, Record, Round, Sample
 from ortrim.base.console import Console
 from ortrim.devices.device import ProgramDevice
 from ortrim.devices.host import Host
+from ortrim.errors import Diagnostic, DiagnosticGroup
 from ortrim.parity.measurements import distribution
 from ortrim.parity.runner import CaseRun, RunnerOutput
+
+
+def one_by_one(specs: Iterable[Path], measure: Callable[[Path], None], show: Callable[[], None]) -> None:
+    """Measure each spec, and `show` what there is in the end, interrupted or not."""
+    failures = []
+    with alone():
+        try:
+            for spec in specs:
+                try:
+                    measure(spec)
+                except Diagnostic as failure:
+                    failures.append(failure)
+        finally:
+            show()
+    if failures:
+        raise DiagnosticGroup(tuple(failures))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,22 +3,150 @@
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
-from build_time.machine import this_machine
+from build_time.record import this_machine
 from footprint.contenders import Contest
-from footprint.one_by_one import one_by_one
-from footprint.record import read_or_begin, write_record
-from footprint.rounds import Turns, measure_contest
+from footprint.record import Library, Round, Sample, read_or_begin, write_record
+from footprint.report import figure_text
+from footprint.rounds import Turns, measure_contest, one_by_one
+from footprint.subject import Model, agreements, library_of
+from footprint.summary import Figure, mean_p50, ratio_between
+from rich.table import Table
 
-from ortrim.base.console import Console
+from ortrim.base.console import Console, printable
 from ortrim.base.files import require_writable, shipped_folder, write_atomically
+from ortrim.devices.device import ProgramDevice
 from ortrim.devices.host import Host
-from preparation.proof import proved
-from preparation.record import PreparationRecord
-from preparation.report import markdown, table
-from preparation.subject import Pair, built_pair
+from ortrim.models.operators import parse_config
+from ortrim.report.figures import NONE, difference_text, escaped
+from ortrim.report.figures import table as markdown_table
+from ortrim.steps.report import PreparationReport
+from preparation.record import Change, ModelFigures, PreparationRecord
+from preparation.subject import GIVEN, PREPARED, Pair, built_pair
+
+
+def proved(
+    pair: Pair, contests: Sequence[Contest], device: ProgramDevice
+) -> tuple[tuple[Library, ...], tuple[Change, ...]]:
+    """Return both libraries, and what changed in each model; every output of the prepared ones is checked."""
+    given, prepared = pair.given, pair.prepared
+    agree = [tuple(agreements(prepared, PREPARED, model, device)) for model in prepared.models]
+    libraries = (
+        library_of(given, GIVEN, given.libraries[GIVEN].path, ()),
+        library_of(prepared, PREPARED, prepared.libraries[PREPARED].path, tuple(chain.from_iterable(agree))),
+    )
+    together = zip(contests, given.models, prepared.models, pair.reports, agree, strict=True)
+    return libraries, tuple(_change(*each) for each in together)
+
+
+def figures_of(model: Model) -> ModelFigures:
+    """Return a model in numbers; an operator that it needs at several opsets is one type."""
+    operators = parse_config(model.converted.config).operators
+    return ModelFigures(
+        onnx_bytes=model.prepared.facts.size_bytes,
+        nodes=model.prepared.facts.node_count,
+        operator_types=len({(operator.domain, operator.name) for operator in operators}),
+        ort_bytes=model.converted.size_bytes,
+    )
+
+
+def largest_difference(report: PreparationReport | None) -> float | None:
+    steps = report.steps if report else ()
+    found = [step.largest_difference for step in steps if step.outcome != "left out"]
+    return max((each for each in found if each is not None), default=None)
+
+
+def _change(
+    contest: Contest, given: Model, prepared: Model, report: PreparationReport | None, agree: tuple[bool, ...]
+) -> Change:
+    return Change(
+        spec=contest.spec,
+        model=contest.model,
+        key=contest.key,
+        given=figures_of(given),
+        prepared=figures_of(prepared),
+        outputs=len(agree),
+        outputs_agree=sum(agree),
+        largest_difference=largest_difference(report),
+    )
+
+
+HEADINGS: Final = (
+    "model", "ONNX, bytes", "nodes", "operator types", ".ort, bytes", "library, bytes", "load", "p50", "peak RSS",
+    "outputs", "difference", "rounds",
+)  # fmt: skip
+TITLE: Final = "What the steps of the models bring"
+FOREWORD: Final = """\
+Before → after the steps, each by its own library of profile `balanced`. Load, p50 and peak RSS are after divided by
+before: the median of the ratios within each round, and beside it the half-width of its 90 % interval; p50 is the
+geometric mean over all cases. A spec's models share their library. `outputs`: how many of the prepared model's
+outputs agree with the full runtime's. `difference`: the largest one from the original model's outputs after any step,
+in the full runtime. `*`: something else was running.
+"""
+
+
+def rows(record: PreparationRecord) -> tuple[tuple[str, ...], ...]:
+    """Return the cells of each model, in the order of the record; what was not measured yet is a dash."""
+    return tuple(_row(record, change) for change in record.changes)
+
+
+def table(record: PreparationRecord) -> Table:
+    shown = Table(title=TITLE, title_justify="left", box=None, collapse_padding=True, pad_edge=False)
+    for heading in HEADINGS:
+        shown.add_column(heading, justify="left" if heading == "model" else "right", overflow="fold")
+    for row in rows(record):
+        shown.add_row(*map(printable, row))
+    return shown
+
+
+def markdown(record: PreparationRecord) -> str:
+    """Return the table as Markdown, with how it is to be read and the machine that it is of."""
+    machine = f"{record.machine.cpu}, {record.machine.cores} cores, {record.machine.system}."
+    cells = [[escaped(cell) for cell in row] for row in rows(record)]
+    parts = (f"# {TITLE}", FOREWORD.strip(), machine, markdown_table(HEADINGS, cells, right=range(1, len(HEADINGS))))
+    return "\n\n".join(parts) + "\n"
+
+
+def _row(record: PreparationRecord, change: Change) -> tuple[str, ...]:
+    rounds = record.of(change.spec, change.model, change.key)
+    before, after = change.given, change.prepared
+    libraries = (record.library_bytes(change.spec, name) for name in (GIVEN, PREPARED))
+    return (
+        _name(change, rounds),
+        _both(before.onnx_bytes, after.onnx_bytes),
+        _both(before.nodes, after.nodes),
+        _both(before.operator_types, after.operator_types),
+        _both(before.ort_bytes, after.ort_bytes),
+        _both(*libraries),
+        *(figure_text(ratio_between(rounds, PREPARED, GIVEN, figure)) for figure in FIGURES),
+        f"{change.outputs_agree} of {change.outputs}",
+        NONE if change.largest_difference is None else difference_text(change.largest_difference),
+        str(len(rounds)),
+    )
+
+
+def _load(sample: Sample) -> float:
+    return sample.load_ms
+
+
+def _peak_rss(sample: Sample) -> float:
+    return sample.peak_rss_bytes
+
+
+FIGURES: Final[tuple[Figure, ...]] = (_load, mean_p50, _peak_rss)
+
+
+def _name(change: Change, rounds: Sequence[Round]) -> str:
+    name = change.model if change.model == change.spec else f"{change.spec}: {change.model}"
+    return f"{name}*" if any(each.disturbed for each in rounds) else name
+
+
+def _both(before: int | None, after: int | None) -> str:
+    return " → ".join(NONE if each is None else f"{each:,}" for each in (before, after))
+
 
 SPECS: Final = tuple(
     shipped_folder("buildspecs") / f"{name}.toml"

@@ -9,8 +9,7 @@ BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 sys.path.insert(0, str(BENCHMARKS))
 
 from parity.measure import Bench, subjects_in  # noqa: E402 - the path comes first
-from parity.mutations import CODE, CONSTANTS  # noqa: E402
-from parity.proof import ROUNDING, Mutant, Patient  # noqa: E402
+from parity.proof import CODE, CONSTANTS, ROUNDING, Mutant, Patient  # noqa: E402  # noqa: E402
 from session_settings.subject import find_build  # noqa: E402
 
 from ortrim.base.command import run  # noqa: E402

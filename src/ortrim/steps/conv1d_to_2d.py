@@ -3,9 +3,6 @@
 ONNX Runtime's optimised layouts know two axes alone: NCHWc takes convolutions whose weights have four dimensions
 (`nchwc_transformer.cc`), and so do XNNPACK's kernels. Values stay in the new form from one operator to the next as far
 as these can follow, so that the pairs of Squeeze and Unsqueeze between neighbours never come to be.
-
-- The values of a graph in a form with one axis more: `(N, C, L)` as `(N, C, 1, L)`.
-- Operators that work on values with one axis more as on those without: they keep neighbours in one form.
 """
 
 from collections.abc import Callable, Iterator

@@ -2,9 +2,6 @@
 
 Where all that reads the input are convolutions with constant weights, factors and the order of channels go into the
 weights, and so does what is subtracted, unless a convolution pads with zeros; else nodes are put before the model.
-
-- The convolutions that read a model's input, as a place for its pre-processing.
-- The numbers of a model's pre-processing, and inputs before it and behind it.
 """
 
 from collections.abc import Mapping

@@ -1,7 +1,4 @@
-"""A graph's values: who makes them, how often they are read, what they are when they are constant; and new names.
-
-- Writing nodes and constants that stand for one node of a graph, with names after it.
-"""
+"""A graph's values: who makes them, how often they are read, what they are when they are constant; and new names."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,11 +1,4 @@
-"""The first dimension of inputs and outputs.
-
-- Dimensions of inputs and outputs: fixed or named.
-- Outputs: added, or dropped with what only they needed.
-- Values inside a model that become its outputs.
-- Extract: the part of a model between some of its values.
-- Rename inputs, outputs and nodes.
-"""
+"""Inputs, outputs and dimensions of a model: fixed, named, renamed, added, dropped, and the part between them."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,8 +9,8 @@ from ortrim.buildspec.step_specs import Batch, Extract, FixDimensions, NameDimen
 from ortrim.errors import ModelError
 from ortrim.models.onnx_files import graphs_below, graphs_in
 from ortrim.steps.graph import Wiring, is_onnx, rename_values, value_names
-from ortrim.steps.onnx_tools import by_onnx, inferred
 from ortrim.steps.remove import remove_dead_functions, remove_dead_initializers, remove_dead_nodes
+from ortrim.steps.runtime_tools import by_onnx, inferred
 from ortrim.steps.step import Feeding, Stepped, Workplace, only, step_failed
 
 Dimension = onnx.TensorShapeProto.Dimension

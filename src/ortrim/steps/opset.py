@@ -1,7 +1,4 @@
-"""Opset: the version of ONNX's own operators, up or down.
-
-- Merge: another model appended to this one.
-"""
+"""The version of ONNX's own operators, up or down, and another model appended to this one."""
 
 from pathlib import Path
 
@@ -14,7 +11,7 @@ from ortrim.errors import ModelError
 from ortrim.models.onnx_files import nodes_of
 from ortrim.steps.graph import DEFAULT_DOMAIN, opset_of
 from ortrim.steps.inputs_outputs import fed_inputs
-from ortrim.steps.onnx_tools import by_onnx
+from ortrim.steps.runtime_tools import by_onnx
 from ortrim.steps.step import SKIP_HINT, Appended, Stepped, Workplace, step_failed
 
 

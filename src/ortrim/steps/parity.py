@@ -1,10 +1,4 @@
-"""Outputs of a model between its steps, compared with the original's under the names that these have there.
-
-- The outputs that a model is compared with after a step, its feeds, and which output is which.
-- What is said when a model is not the original's equal after a step, or cannot be compared.
-- The inputs of a model's cases, as arrays by name: as steps change them, and as the runtimes read them.
-- A model between two steps of its preparation, and a step to be done.
-"""
+"""Outputs of a model between its steps, compared with the original's under the names that these have there."""
 
 import hashlib
 import math

@@ -1,10 +1,4 @@
-"""All steps of a model's preparation, done once: what they made is kept under all that it depends on.
-
-- The model as its steps find it, and the outputs of the original.
-- One step of a model's preparation: done, checked, and compared with the original.
-- Steps in words, as a buildspec writes them.
-- The case of a model that has none in its buildspec, of the sizes that its steps fix.
-"""
+"""All steps of a model's preparation, done once: what they made is kept under all that it depends on."""
 
 import hashlib
 import json

@@ -1,8 +1,4 @@
-"""GRU and LSTM as the matrix products and activations that they are, for sequences of fixed length.
-
-- What a GRU or LSTM works out, as plain data read from its node; None for what cannot be expanded.
-- A GRU or LSTM as matrix products and activations, one time step after the other.
-"""
+"""GRU and LSTM as the matrix products and activations that they are, for sequences of fixed length."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

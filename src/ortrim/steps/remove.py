@@ -1,9 +1,4 @@
-"""What no output of a model needs.
-
-- Remove what no output needs.
-- Strip: what no runtime reads leaves the model.
-- Share constants: one of those that are equal stays.
-"""
+"""Remove what no output of a model needs and no runtime reads, and all but one of constants that are equal."""
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,7 +1,4 @@
-"""What the steps of a model's preparation did to it: the content of `<model>.steps.json`.
-
-- A model in numbers: what tells before from after.
-"""
+"""What the steps of a model's preparation did to it: the content of `<model>.steps.json`."""
 
 from collections import Counter
 from dataclasses import dataclass

@@ -1,14 +1,9 @@
-"""ONNX Runtime's own tools of the buildspec's version, and the model's cases as files for them.
+"""Tools of onnx and of ONNX Runtime, each in a program of its own, and names that theirs cannot clash with."""
 
-- Numbers of 16 bits in the place of those of 32.
-- Numbers of 8 bits in the place of those of 32.
-- Graph optimisation before any conversion.
-- Simplify: onnxslim or onnxsim folds constants and fuses nodes.
-"""
-
+import re
 import zipfile
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
@@ -20,13 +15,12 @@ from onnx import TensorProto
 from ortrim.base.console import counted
 from ortrim.base.files import storage_errors
 from ortrim.base.scripts import Python, packages_folder
-from ortrim.buildspec.step_specs import Float16, OptimizationLevel, Optimize, Quantize, Simplify
+from ortrim.buildspec.step_specs import Float16, InferShapes, OptimizationLevel, Optimize, Quantize, Simplify
 from ortrim.errors import ModelError
-from ortrim.models.onnx_files import nodes_of
+from ortrim.models.onnx_files import graphs_below, graphs_in, nodes_of
 from ortrim.models.operators import NCHWC
 from ortrim.pins.shipped import step_requirements
-from ortrim.steps.aliases import Aliases
-from ortrim.steps.graph import DEFAULT_DOMAIN
+from ortrim.steps.graph import DEFAULT_DOMAIN, Names, rename_values, value_names
 from ortrim.steps.step import (
     LARGEST_BYTES,
     Array,
@@ -36,11 +30,67 @@ from ortrim.steps.step import (
     Workplace,
     ask,
     load,
+    own_python,
     packaged_python,
     runtime_python,
     save,
     step_failed,
 )
+
+STEM: Final = "alias"
+
+
+class Aliases:
+    """A copy of a model in which each value and each named node has a name of its own; functions keep theirs.
+
+    ONNX Runtime's quantizer names what it adds after values and nodes (`x_scale`), whether the model has such a name or
+    not.
+    """
+
+    def __init__(self, model: onnx.ModelProto) -> None:
+        self._names = Names(model)
+        stem = STEM
+        while self._names.contain(stem):
+            stem += "_"
+        self._stem, self._pattern = stem, re.compile(rf"{stem}([0-9]+)z")
+        self._own: list[str] = []
+        self._invented: dict[str, str] = {}
+        self.model = onnx.ModelProto()
+        self.model.CopyFrom(model)
+        self.values = {name: self._alias(name) for name in sorted(value_names(model)) if name}
+        for graph in graphs_below(self.model.graph):
+            rename_values(graph, self.values)
+            for node in graph.node:
+                node.name = self._alias(node.name) if node.name else ""
+
+    def of_nodes(self, names: Collection[str]) -> list[str]:
+        """Return the aliases of all nodes that have one of these names."""
+        nodes = (node.name for graph in graphs_below(self.model.graph) for node in graph.node)
+        return [alias for alias in nodes if self.in_words(alias) in names]
+
+    def in_words(self, text: str) -> str:
+        """Return a text with the model's own names."""
+        return self._pattern.sub(lambda found: self._own[int(found[1])], text)
+
+    def restore(self, model: onnx.ModelProto) -> None:
+        """Give what a tool made of the copy the model's own names; what it added is named after them."""
+        values = {name: self._restored(name) for name in sorted(value_names(model)) if name}
+        for graph in graphs_below(model.graph):
+            rename_values(graph, values)
+            for node in graph.node:
+                node.name = self._restored(node.name) if node.name else ""
+
+    def _alias(self, name: str) -> str:
+        self._own.append(name)
+        return f"{self._stem}{len(self._own) - 1}z"
+
+    def _restored(self, name: str) -> str:
+        if self._pattern.fullmatch(name):
+            return self.in_words(name)
+        if name not in self._invented:
+            self._invented[name] = self._names.fresh(self.in_words(name))
+        return self._invented[name]
+
 
 BEFORE: Final = "before.onnx"
 AFTER: Final = "after.onnx"
@@ -268,3 +318,28 @@ def _swollen(before: int, after: int, options: Simplify, where: str) -> ModelErr
     what = f"{options.by} made {after:,} bytes of the model's {before:,}: folded constants made it larger"
     hint = f"leave the step out, give it optional = true, or allow more: most_growth = {after / before * 1.1:.2g}"
     return ModelError("model-swollen", what, where=where, hint=hint)
+
+
+def by_onnx(model: onnx.ModelProto, what: str, place: Workplace, **request: object) -> onnx.ModelProto:
+    """Return what `resources/scripts/step_onnx.py` makes of a model. Raises `ModelError` as `ask` does."""
+    made, _ = rewritten(model, "step_onnx.py", {"do": what, **request}, place, python=own_python())
+    return made
+
+
+def inferred(model: onnx.ModelProto, place: Workplace, *, strict: bool = False) -> onnx.ModelProto:
+    """Return a model with the shapes that onnx infers; `strict` fails where it cannot. Raises `ModelError`."""
+    return by_onnx(model, "infer-shapes", place, strict=strict)
+
+
+def infer_shapes(model: onnx.ModelProto, options: InferShapes, place: Workplace) -> Stepped:
+    """Return the model with the shapes that are found. Raises `ModelError` as `ask` does."""
+    before = _known(model)
+    if options.symbolic:
+        made, _ = rewritten(model, "step_symbolic.py", {}, place, python=python_with_onnx(place))
+    else:
+        made = inferred(model, place)
+    return Stepped(model=made, notes=(f"shapes known of {_known(made):,} values inside, before of {before:,}",))
+
+
+def _known(model: onnx.ModelProto) -> int:
+    return sum(value.type.tensor_type.HasField("shape") for graph in graphs_in(model) for value in graph.value_info)

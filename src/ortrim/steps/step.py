@@ -1,7 +1,4 @@
-"""What a step gives back, and what one is given beside the model.
-
-- Doing a step in a program of its own, where a hostile or broken model takes nothing of ours with it.
-"""
+"""What a step gives back, and what one is given beside the model."""
 
 import os
 import sys

@@ -10,7 +10,7 @@ from ortrim.buildspec.step_specs import Batch, FixDimensions, InferShapes, NameD
 from ortrim.errors import ModelError
 from ortrim.models.onnx_files import shape_of
 from ortrim.steps.inputs_outputs import fix_dimensions, name_dimensions, set_batch
-from ortrim.steps.onnx_tools import infer_shapes
+from ortrim.steps.runtime_tools import infer_shapes
 from ortrim.steps.step import Workplace
 from stepped_models import constant, copy_of, layered
 

@@ -22,8 +22,9 @@ from ortrim.planning.planned import planned_for
 from ortrim.planning.planner import with_arguments
 from ortrim.planning.request import Request
 from ortrim.platforms import platform_of
-from ortrim.report.figures import NONE, escaped
-from ortrim.report.figures import table as markdown_table
+from ortrim.report.figures import NONE
+from ortrim.report.table import Table as ReportTable
+from ortrim.report.table import columns
 
 HINT: Final = "move the file away, or name another folder with --output"
 
@@ -147,7 +148,7 @@ def table(outcomes: Sequence[Outcome], bottom: str, top: str) -> Table:
 
 
 def markdown(outcomes: Sequence[Outcome], bottom: str, top: str) -> str:
-    return markdown_table(HEADINGS, [[escaped(cell) for cell in row] for row in rows(outcomes, bottom, top)]) + "\n"
+    return ReportTable(columns=columns("text", *HEADINGS), rows=list(rows(outcomes, bottom, top))).markdown() + "\n"
 
 
 BOTTOM: Final[ProfileName] = "upstream"

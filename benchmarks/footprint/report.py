@@ -12,7 +12,9 @@ from footprint.record import Record
 from footprint.summary import Summary
 from ortrim.base.console import printable
 from ortrim.parity.measurements import Interval
-from ortrim.report.figures import NONE, bytes_text, escaped, ms_text, table
+from ortrim.report.figures import NONE, bytes_text, ms_text
+from ortrim.report.table import Table as ReportTable
+from ortrim.report.table import columns, escaped
 
 SIZE: Final = "size"
 
@@ -125,11 +127,12 @@ def markdown(found: Iterable[Summary], record: Record) -> str:
     parts = ["# Size, memory and speed", FOREWORD.format(wheel=WHEEL, upstream=UPSTREAM)]
     parts.append(f"{record.machine.cpu}, {record.machine.cores} cores, {record.machine.system}.")
     for title, own in _by_model(found):
-        rows = [[escaped(cell) for cell in _cells(summary)] for summary in own]
-        cases = [[escaped(cell) for cell in row] for row in _case_cells(own)]
-        parts += [f"## {escaped(title)}", table(HEADINGS, rows, right=range(1, len(HEADINGS)))]
-        parts += [table(CASE_HEADINGS, cases, right=range(2, len(CASE_HEADINGS)))]
-    parts += ["## Goals", table(("model", "measure", "at most", "is", ""), _goals(found))]
+        headings = (*columns("text", HEADINGS[0]), *columns("number", *HEADINGS[1:]))
+        parts += [f"## {escaped(title)}", ReportTable(columns=headings, rows=list(map(_cells, own))).markdown()]
+        headings = (*columns("text", *CASE_HEADINGS[:2]), *columns("number", *CASE_HEADINGS[2:]))
+        parts += [ReportTable(columns=headings, rows=list(_case_cells(own))).markdown()]
+    headings = columns("text", "model", "measure", "at most", "is", "")
+    parts += ["## Goals", ReportTable(columns=headings, rows=list(_goals(found))).markdown()]
     return "\n\n".join(part.strip() for part in parts) + "\n"
 
 
@@ -174,4 +177,4 @@ def _goals(found: Iterable[Summary]) -> Iterator[tuple[str, ...]]:
         for goal in GOALS:
             if goal.asked(summary):
                 figure, met = figure_text(goal.measured(summary)), words[goal.is_met(summary)]
-                yield escaped(summary.model), goal.text, figure_text(goal.most), figure, met
+                yield summary.model, goal.text, figure_text(goal.most), figure, met

@@ -6,7 +6,7 @@ from itertools import groupby
 from typing import Final, Literal
 
 from ortrim.buildspec.tolerances import (
-    DEFAULTS,
+    DEFAULT_TOLERANCES,
     EXACT,
     QUANTIZED,
     QUANTIZED_ELSEWHERE,
@@ -120,7 +120,7 @@ def _allowed(bounds: Bounds) -> str:
 
 
 def bounds_for(compared: str, kind: str, *, quantized: bool) -> Bounds:
-    by_original = QUANTIZED if quantized else DEFAULTS
+    by_original = QUANTIZED if quantized else DEFAULT_TOLERANCES
     elsewhere = QUANTIZED_ELSEWHERE if quantized else SAME_GRAPH_ELSEWHERE
     defaults = {"same graph": SAME_GRAPH, "same graph" + ELSEWHERE: elsewhere}.get(compared, by_original)
     return defaults.get(kind, EXACT)

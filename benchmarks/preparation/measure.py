@@ -21,8 +21,9 @@ from ortrim.base.files import require_writable, shipped_folder, write_atomically
 from ortrim.devices.device import ProgramDevice
 from ortrim.devices.host import Host
 from ortrim.models.operators import parse_config
-from ortrim.report.figures import NONE, difference_text, escaped
-from ortrim.report.figures import table as markdown_table
+from ortrim.report.figures import NONE, difference_text
+from ortrim.report.table import Table as ReportTable
+from ortrim.report.table import columns
 from ortrim.steps.report import PreparationReport
 from preparation.record import Change, ModelFigures, PreparationRecord
 from preparation.subject import GIVEN, PREPARED, Pair, built_pair
@@ -105,8 +106,9 @@ def table(record: PreparationRecord) -> Table:
 def markdown(record: PreparationRecord) -> str:
     """Return the table as Markdown, with how it is to be read and the machine that it is of."""
     machine = f"{record.machine.cpu}, {record.machine.cores} cores, {record.machine.system}."
-    cells = [[escaped(cell) for cell in row] for row in rows(record)]
-    parts = (f"# {TITLE}", FOREWORD.strip(), machine, markdown_table(HEADINGS, cells, right=range(1, len(HEADINGS))))
+    headings = (*columns("text", HEADINGS[0]), *columns("number", *HEADINGS[1:]))
+    table = ReportTable(columns=headings, rows=tuple(rows(record))).markdown()
+    parts = (f"# {TITLE}", FOREWORD.strip(), machine, table)
     return "\n\n".join(parts) + "\n"
 
 

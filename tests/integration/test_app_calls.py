@@ -7,7 +7,7 @@ from typing import Final
 
 import pytest
 
-from ortrim.analysis.api.run import SESSION, AppApi, api_of
+from ortrim.analysis.api import SESSION, AppApi, api_of
 from ortrim.base.command import run
 from ortrim.base.console import Console
 from ortrim.compiling.mechanisms import INFERENCE

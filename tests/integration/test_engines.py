@@ -16,7 +16,6 @@ from onnx import helper, numpy_helper
 from onnx_samples import model_of, value, write
 from ortrim.base.console import Console
 from ortrim.bench.engines import comparison as comparison_module
-from ortrim.bench.engines.catalogue import Engine
 from ortrim.bench.engines.comparison import Compared, compare_engines
 from ortrim.bench.engines.processes import (
     CannotRun,
@@ -28,7 +27,7 @@ from ortrim.bench.engines.processes import (
     EngineRun,
     EngineTimeouts,
 )
-from ortrim.bench.engines.rows import EngineComparison
+from ortrim.bench.engines.rows import Engine, EngineComparison
 from ortrim.buildspec.buildspec import RuntimeSpec
 from ortrim.models.full_runtime import full_runtime
 from ortrim.parity.measurements import Verdict

@@ -46,8 +46,7 @@ from ortrim.errors import DiagnosticGroup, ExitCode, NetworkError, PackageError,
 from ortrim.github.credentials import find_service
 from ortrim.github.fetch import run as apps_module
 from ortrim.github.fetch import run as fetch_run
-from ortrim.github.fetch.lock import read_lock
-from ortrim.github.fetch.placing import Store, user_store
+from ortrim.github.fetch.placing import Store, read_lock, user_store
 from ortrim.github.fetch.provenance import ProvenanceClaim, ask_attestations, check_provenance
 from ortrim.github.fetch.run import App, Fetched, fetch_files
 from ortrim.github.followed_run import Connection, connect

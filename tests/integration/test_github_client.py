@@ -18,8 +18,7 @@ from github_state import RemoteJob, RemoteRun, Timed, VirtualClock, Workflow
 from github_wire import Drip, Reply
 from ortrim.errors import BuildError, DiagnosticGroup, ExitCode, Interrupted, NetworkError, UsageError
 from ortrim.github import runs as logs
-from ortrim.github.dispatch import Dispatch, dispatch
-from ortrim.github.runs import RunProgress, cancel_run, follow, get_jobs, get_run, latest_runs
+from ortrim.github.runs import Dispatch, RunProgress, cancel_run, dispatch, follow, get_jobs, get_run, latest_runs
 from tls_server import forget_certificates, tls_server
 
 ORDER: Final = Dispatch(workflow="build.yml", ref="main", correlation_id="0f8e-4a-first")

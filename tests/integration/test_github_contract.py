@@ -12,8 +12,7 @@ from github_service import REPOSITORY, answer, message
 from github_state import RemoteJob, RemoteRun
 from github_wire import Reply
 from ortrim.errors import NetworkError
-from ortrim.github.dispatch import Dispatch, dispatch
-from ortrim.github.runs import cancel_run, follow, get_run, latest_runs
+from ortrim.github.runs import Dispatch, cancel_run, dispatch, follow, get_run, latest_runs
 
 pytestmark = [pytest.mark.network, pytest.mark.needs("npm")]
 

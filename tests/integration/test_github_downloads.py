@@ -20,7 +20,7 @@ from github_wire import Drip, Reply
 from ortrim.base.archives import unpack
 from ortrim.base.files import sha256_of
 from ortrim.errors import NetworkError, StorageError
-from ortrim.github import downloads
+from ortrim.github import artifacts
 from ortrim.github.artifacts import (
     choose_artifact,
     choose_asset,
@@ -30,10 +30,10 @@ from ortrim.github.artifacts import (
     get_release,
     list_artifacts,
     list_assets,
+    opened_download,
 )
+from ortrim.github.client import Artifact as Listed
 from ortrim.github.client import GitHub
-from ortrim.github.downloads import opened_download
-from ortrim.github.records import Artifact as Listed
 from ortrim.github.runs import get_run
 
 CONTENT: Final = random.Random(6).randbytes(3_000_000)  # noqa: S311
@@ -244,7 +244,7 @@ def test_a_link_that_brings_almost_nothing_is_given_up(
     remote: Remote, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A few bytes each time would take for ever."""
-    monkeypatch.setattr(downloads, "MOST_ATTEMPTS", 9)
+    monkeypatch.setattr(artifacts, "MOST_ATTEMPTS", 9)
     remote.service.blobs.cuts = deque([10] * 20)
     assert "at 90 bytes" in refused("download-failed", NetworkError, fetched, remote, only(remote), tmp_path).what
     check_nothing_left(tmp_path)
@@ -311,7 +311,7 @@ def test_what_cannot_be_checked_is_not_fetched(remote: Remote, tmp_path: Path, d
 
 
 def test_a_download_without_end_is_stopped(remote: Remote, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(downloads, "MAXIMUM_BYTES", 1_000_000)
+    monkeypatch.setattr(artifacts, "MAXIMUM_BYTES", 1_000_000)
     refused("download-too-large", NetworkError, fetched, remote, only(remote), tmp_path)
     check_nothing_left(tmp_path)
 

@@ -7,7 +7,7 @@ import pytest
 
 from browser import Browser, browser
 from model_pages import hostile_subject, sample_subject
-from ortrim.analysis.page.html import model_page
+from ortrim.analysis.page import model_page
 
 pytestmark = pytest.mark.needs("chromium")
 TAB, ENTER = ("Tab", 9), ("Enter", 13, "\r")

@@ -15,7 +15,7 @@ import onnxruntime
 import pytest
 from onnx import TensorProto, helper
 
-from ortrim.analysis.inspect.run import inspect_ort
+from ortrim.analysis.inspect import inspect_ort
 from ortrim.base import command
 from ortrim.base.scripts import SCRIPTS
 from ortrim.buildspec.buildspec import ModelSpec

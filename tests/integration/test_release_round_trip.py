@@ -33,7 +33,7 @@ from ortrim.cli.options import request_from
 from ortrim.compiling.plan import BuildPlan
 from ortrim.errors import PackageError
 from ortrim.github.credentials import TOKEN
-from ortrim.github.fetch.lock import read_lock
+from ortrim.github.fetch.placing import read_lock
 from ortrim.github.fetch.run import App, Fetched, fetch_files
 from ortrim.github.fetch.snippets import snippet, snippet_files
 from ortrim.github.followed_run import Remote

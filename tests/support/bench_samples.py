@@ -3,11 +3,7 @@
 from dataclasses import replace
 from typing import Any, Final
 
-from ortrim.bench.scores import report_of
-from ortrim.buildspec.buildspec import DEFAULTS, SessionSpec
-from ortrim.parity.measurements import HostFacts
-from ortrim.parity.runner import CaseRun, MemoryUse, RunnerOutput, RunRequest
-from ortrim.report.history.points import (
+from ortrim.bench.points import (
     DEFAULT,
     BenchCase,
     BenchLibrary,
@@ -19,6 +15,10 @@ from ortrim.report.history.points import (
     sweep_points,
     turns,
 )
+from ortrim.bench.scores import report_of
+from ortrim.buildspec.buildspec import DEFAULTS, SessionSpec
+from ortrim.parity.measurements import HostFacts
+from ortrim.parity.runner import CaseRun, MemoryUse, RunnerOutput, RunRequest
 
 SESSION: Final = replace(DEFAULTS, in_place=True)
 BASE: Final = BenchPoint(name=DEFAULT, session=SESSION)

@@ -7,7 +7,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from ortrim.analysis.inspect.run import inspect_ort
+from ortrim.analysis.inspect import inspect_ort
 
 
 def convolutional() -> onnx.ModelProto:

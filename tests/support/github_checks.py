@@ -12,10 +12,9 @@ from github_service import TOKEN, GitHubService
 from github_state import VirtualClock
 from ortrim.base.http import Clock
 from ortrim.errors import DiagnosticGroup
-from ortrim.github.client import GitHub
+from ortrim.github.client import GitHub, RetryingSession
 from ortrim.github.credentials import Service, Token
 from ortrim.github.repositories import Repository
-from ortrim.github.transport import RetryingSession
 from refusing import Refusal, Words
 
 OCTO = Repository(owner="octo", name="ort")

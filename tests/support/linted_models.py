@@ -8,7 +8,7 @@ from typing import Any
 import onnx
 
 from onnx_samples import write
-from ortrim.analysis.lint.findings import LintFacts, RuntimeFacts
+from ortrim.analysis.lint.rules import LintFacts, RuntimeFacts
 from ortrim.models.graph_facts import read_graph
 from ortrim.pins.runtime import VersionLimits
 

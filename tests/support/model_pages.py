@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ortrim.analysis.cost.memory import LiveTensor, ModelCost, NodeCost, Peak, by_operator
-from ortrim.analysis.page.content import (
+from ortrim.analysis.page import (
     COMMON,
     MODEL,
     OWN,

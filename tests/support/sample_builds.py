@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from ortrim.binaries.elf import ComponentSize
-from ortrim.report.history.rows import BuildEntry, Measure
+from ortrim.report.history import BuildEntry, Measure
 
 ENTRY: Final = BuildEntry(
     recorded_at="2026-11-21T12:00:00+00:00",

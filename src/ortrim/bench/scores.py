@@ -1,8 +1,4 @@
-"""Which points are worth having: what they cost beside the default, the Pareto set, and the one to take.
-
-- What the samples of a point come to.
-- The journal of a bench: what is measured is on the disk as soon as it is measured.
-"""
+"""What the samples of a bench come to, which points are worth having, and the journal that keeps the samples."""
 
 import hashlib
 import math
@@ -17,9 +13,9 @@ from pydantic import ValidationError
 
 from ortrim.base.files import storage_errors, write_atomically
 from ortrim.base.json import from_json, to_canonical_json
+from ortrim.bench.points import BenchModel, BenchPlan, BenchReport, BenchRow, Goal, ModelBench, Sample, Score
 from ortrim.errors import StorageError
 from ortrim.parity.measurements import Distribution, distribution, median, median_interval
-from ortrim.report.history.points import BenchModel, BenchPlan, BenchReport, BenchRow, Goal, ModelBench, Sample, Score
 
 FEWEST_ROUNDS: Final = 3
 """From fewer, nothing is recommended: what else the machine does would decide."""
@@ -211,7 +207,7 @@ def new_journal(folder: Path, plan: BenchPlan) -> Journal:
 def unfinished(folder: Path, plan: BenchPlan, total: int) -> Journal | None:
     """Return the newest journal of the same measurement that is not at its end, mended; None when there is none.
 
-    How often each case is run may differ: it is decided by a first run. Raises `StorageError` (`journal-damaged`).
+    How often each case is run may differ: it is decided by a first run.
     """
     for path in sorted(folder.glob(f"{plan.name}-{_likeness(plan)}-*{ENDING}"), reverse=True):
         journal = read_journal(path)
@@ -221,7 +217,7 @@ def unfinished(folder: Path, plan: BenchPlan, total: int) -> Journal | None:
 
 
 def read_journal(path: Path) -> Journal:
-    """Read a journal; what was cut short is taken off its end. Raises `StorageError` (`journal-damaged`)."""
+    """Read a journal; what was cut short is taken off its end."""
     with storage_errors(path):
         content = path.read_bytes()
     whole = content[: content.rfind(b"\n") + 1]

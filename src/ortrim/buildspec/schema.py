@@ -1,8 +1,4 @@
-"""The JSON Schema of buildspecs, made from the types in `spec.buildspec`.
-
-- TOML data to JSON data: the values that JSON lacks, which no key of a buildspec takes, are problems.
-- The buildspec reference, `docs/reference/buildspec.md`, rendered from the schema.
-"""
+"""The JSON Schema of buildspecs, made from the types in `spec.buildspec`."""
 
 import math
 import re
@@ -16,10 +12,24 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
 from ortrim.buildspec.buildspec import BuildSpec
-from ortrim.buildspec.problems import ERROR_CODES, Location, Problem, kind, listed
+from ortrim.buildspec.problems import (
+    APPLE_VERSION,
+    ERROR_CODES,
+    GLIBC,
+    NAME,
+    NDK,
+    PROVIDER,
+    REQUIREMENT,
+    SHA256,
+    VERSION,
+    XCODE,
+    Location,
+    Problem,
+    kind,
+    listed,
+)
 from ortrim.buildspec.targets import CPUS, TARGETS
-from ortrim.buildspec.tolerances import DEFAULTS, EXACT, LEVELS, Bounds, Tolerance
-from ortrim.buildspec.values import APPLE_VERSION, GLIBC, NAME, NDK, PROVIDER, REQUIREMENT, SHA256, VERSION, XCODE
+from ortrim.buildspec.tolerances import DEFAULT_TOLERANCES, EXACT, LEVELS, Bounds, Tolerance
 
 PATTERN_WORDS: Final = {
     NAME: "1 to 64 lower-case letters, digits, '.', '_' or '-', beginning with a letter or a digit",
@@ -265,7 +275,7 @@ def _tolerances() -> str:
     """Return the defaults that depend on the element type, for which the schema has no words."""
     names = [field.name for field in fields(Tolerance)]
     rows = [
-        *((f"`{kind}`", bounds) for kind, bounds in DEFAULTS.items()),
+        *((f"`{kind}`", bounds) for kind, bounds in DEFAULT_TOLERANCES.items()),
         ("floats, `int8` and `uint8` of a quantized model", LEVELS),
         ("all others", EXACT),
     ]

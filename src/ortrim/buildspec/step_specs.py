@@ -6,8 +6,8 @@ from typing import Annotated, Final, Literal
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
+from ortrim.buildspec.problems import CONFIG, PROVIDER, Text
 from ortrim.buildspec.tolerances import ElementType, Tolerance
-from ortrim.buildspec.values import CONFIG, PROVIDER, Text
 
 OPTIONAL: Final = "Leave the step out, and say so, when it cannot be done or outputs then differ, instead of ending."
 TOLERANCES: Final = (

@@ -1,7 +1,4 @@
-"""Targets: what a runtime is built for. One identifier each, the same everywhere; other names are translated.
-
-- Processors that a library may take for granted: the names that buildspecs use and what zig calls them. Pure.
-"""
+"""Targets: what a runtime is built for. One identifier each, the same everywhere; other names are translated."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -211,8 +208,7 @@ def selected(
 ) -> tuple[str, ...]:
     """Return the offered targets that a pattern selects, as `matches` says, else those that it means by another name.
 
-    The latter are reported to `note`. Raises `UsageError` (`ambiguous-target`) for another name that could mean several
-    systems, such as `aarch64`.
+    The latter are reported to `note`.
     """
     pattern, offered = pattern.strip(), tuple(offered)
     if found := tuple(identifier for identifier in offered if matches(pattern, identifier)):
@@ -229,7 +225,7 @@ def selected(
 def with_identifiers(patterns: str, packages: Iterable[str] = (), *, note: Callable[[str], None]) -> str:
     """Return patterns, with commas between, in which identifiers stand for other names; what is unknown stays.
 
-    `packages` are further identifiers that patterns select. Raises `UsageError` (`ambiguous-target`).
+    `packages` are further identifiers that patterns select.
     """
     known = (*TARGETS, *packages)
     parts = (

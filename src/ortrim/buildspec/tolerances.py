@@ -1,7 +1,4 @@
-"""How far outputs may differ, as a buildspec says it.
-
-- How far outputs may differ: the default of each element type, and what a buildspec changes of it. Pure.
-"""
+"""How far outputs may differ, as a buildspec says it."""
 
 import math
 from collections.abc import Mapping
@@ -12,7 +9,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from ortrim.buildspec.values import CONFIG
+from ortrim.buildspec.problems import CONFIG
 
 ElementType = Literal[
     "float32", "float64", "float16", "bfloat16", "int8", "int16", "int32", "int64",
@@ -73,7 +70,7 @@ class Bounds:
 EXACT: Final = Bounds()
 """No difference at all; what is equal needs no other bound."""
 
-DEFAULTS: Final[Mapping[str, Bounds]] = {
+DEFAULT_TOLERANCES: Final[Mapping[str, Bounds]] = {
     "float64": Bounds(rounding=2**-52, relative=1e-7, scale=1e-8, rms=1e-8, cosine=0.9999, iou=0.95),
     "float32": Bounds(rounding=2**-23, relative=1e-4, scale=1e-4, rms=1e-4, cosine=0.9999, iou=0.95),
     "float16": Bounds(relative=1e-2, scale=8e-2, rms=6e-2, cosine=0.999, iou=0.9),
@@ -82,8 +79,8 @@ DEFAULTS: Final[Mapping[str, Bounds]] = {
 """Bounds of the types that may differ at all from the original model's outputs."""
 
 CONVERSION: Final[Mapping[str, Bounds]] = {
-    **DEFAULTS,
-    "float32": replace(DEFAULTS["float32"], relative=1e-3, scale=1e-3, rms=1e-3),
+    **DEFAULT_TOLERANCES,
+    "float32": replace(DEFAULT_TOLERANCES["float32"], relative=1e-3, scale=1e-3, rms=1e-3),
 }
 """Bounds where the full runtime computes the same of the converted model: conversion alone makes the difference.
 
@@ -103,11 +100,11 @@ Twice what levels of optimization and other processors change of correct runs (b
 the value itself would be too little for small ones: a probability of 0.03 that is off by 0.014 is no damage.
 """
 
-QUANTIZED: Final[Mapping[str, Bounds]] = dict.fromkeys((*DEFAULTS, "int8", "uint8"), LEVELS)
+QUANTIZED: Final[Mapping[str, Bounds]] = dict.fromkeys((*DEFAULT_TOLERANCES, "int8", "uint8"), LEVELS)
 """The same bounds for models that compute with quantized numbers."""
 
 SAME_GRAPH: Final[Mapping[str, Bounds]] = {
-    "float64": DEFAULTS["float64"],
+    "float64": DEFAULT_TOLERANCES["float64"],
     "float32": Bounds(relative=1e-5, scale=2e-5, rms=2e-5, cosine=0.9999, iou=0.95),
     "float16": Bounds(ulps=2, scale=2e-3, rms=2e-3, cosine=0.9999, iou=0.95),
     "bfloat16": Bounds(ulps=2, scale=8e-3, rms=8e-3, cosine=0.9999, iou=0.95),
@@ -115,8 +112,8 @@ SAME_GRAPH: Final[Mapping[str, Bounds]] = {
 """Bounds of differences from the full runtime with the same converted model on the same machine: the same kernels."""
 
 SAME_GRAPH_ELSEWHERE: Final[Mapping[str, Bounds]] = {
-    "float64": DEFAULTS["float64"],
-    "float32": DEFAULTS["float32"],
+    "float64": DEFAULT_TOLERANCES["float64"],
+    "float32": DEFAULT_TOLERANCES["float32"],
     "float16": Bounds(ulps=2, scale=5e-3, rms=5e-3, cosine=0.9999, iou=0.95),
     "bfloat16": Bounds(ulps=2, scale=1e-2, rms=1e-2, cosine=0.9999, iou=0.95),
 }
@@ -142,7 +139,7 @@ benchmarks/results/parity.md has the measurements that all of these rest on; `tu
 def bounds_of(
     element_type: str,
     tolerances: Mapping[Any, Tolerance],
-    defaults: Mapping[str, Bounds] = DEFAULTS,
+    defaults: Mapping[str, Bounds] = DEFAULT_TOLERANCES,
     few: float | None = None,
 ) -> Bounds:
     """Return the bounds of an element type: key by key the buildspec's, else the type's default.

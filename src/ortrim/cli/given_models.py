@@ -15,10 +15,9 @@ from ortrim.base.console import Console
 from ortrim.base.files import require_writable, write_if_changed
 from ortrim.buildspec.buildspec import CaseSpec, InputSpec, LoadedSpec
 from ortrim.buildspec.load import name_from
-from ortrim.buildspec.problems import nearest
+from ortrim.buildspec.problems import NAME, nearest
 from ortrim.buildspec.step_specs import WITHOUT_KEYS
 from ortrim.buildspec.targets import selected
-from ortrim.buildspec.values import NAME
 from ortrim.cli.options import DEMO, HELP, profile_option, version_option
 from ortrim.cli.task import OrtrimTask
 from ortrim.cli.words import is_file_like, unknown_word

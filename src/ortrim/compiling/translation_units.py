@@ -28,7 +28,7 @@ from pydantic.dataclasses import dataclass
 from ortrim.base.cache import cache_folder, is_kept, locked, record_entry
 from ortrim.base.files import storage_errors, write_atomically
 from ortrim.base.json import from_json, to_canonical_json, to_data
-from ortrim.buildspec.values import VERSION
+from ortrim.buildspec.problems import VERSION
 from ortrim.compiling.dead_kernels import AVX512_CONVOLUTIONS, AVX512_KERNELS, AVX512_NCHWC
 from ortrim.errors import SourcesError, StorageError
 from ortrim.models.operators import RequiredOperators

@@ -1,35 +1,242 @@
-"""Artifacts: what a run left.
+"""The artifacts of a run and the assets of a release; no other server is shown our token for them."""
 
-- Attestations of where a file comes from, as GitHub keeps them.
-- Releases and their files.
-"""
-
+import hashlib
 import json
+import re
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, Final
-from urllib.parse import quote
+from typing import IO, Any, Final, NoReturn
+from urllib.parse import quote, urljoin
 
+from ortrim.base import http
 from ortrim.base.archives import unpack
-from ortrim.base.cache import publish_folder
-from ortrim.base.files import storage_errors
+from ortrim.base.cache import locked, publish_folder
+from ortrim.base.files import sha256_of, storage_errors
+from ortrim.base.http import arriving
 from ortrim.errors import NetworkError
-from ortrim.github.client import GitHub, everything
-from ortrim.github.downloads import OnBytes, Source, download, silent
-from ortrim.github.records import Artifact, ArtifactPage, Asset, Release, Run, parsed, sha256_in
+from ortrim.github.client import (
+    MOVED,
+    REDIRECTS,
+    Artifact,
+    ArtifactPage,
+    Asset,
+    GitHub,
+    Release,
+    Run,
+    everything,
+    parsed,
+    sha256_in,
+    unexpected,
+)
 from ortrim.github.repositories import Repository
-from ortrim.github.runs import run_path
+
+RENAMED: Final = frozenset({301, 308})
+"""How the API says that a repository has another name now; to stored files it sends with 302."""
+
+
+@contextmanager
+def opened_download(client: GitHub, path: str, headers: Mapping[str, str]) -> Iterator[http.Response]:
+    """Give the answer to one GET at the end of all redirects, whatever its status, its body still to be read.
+
+    The addresses that the API gives are good for a minute: each attempt asks for a new one.
+    """
+    with ExitStack() as stack:
+        response = stack.enter_context(client.open(path, headers))
+        for _ in range(REDIRECTS):
+            if response.status_code not in MOVED:
+                yield response
+                return
+            target = _target(response, path)
+            if response.status_code in RENAMED and http.same_origin(target, client.service.api):
+                response = stack.enter_context(client.open(target, headers))
+                continue
+            _check(client, path, target)
+            session = stack.enter_context(http.new_session(http.as_it_is))
+            client.session.traffic.requests += 1
+            response = stack.enter_context(http.opened(session, "GET", target, headers={**headers, "Accept": "*/*"}))
+    raise unexpected(path, "its redirects form a loop")
+
+
+def _target(response: http.Response, path: str) -> str:
+    try:
+        return urljoin(response.url, response.headers.get("Location", ""))
+    except ValueError:
+        raise unexpected(path, "it redirects to an invalid address") from None
+
+
+def _check(client: GitHub, path: str, target: str) -> None:
+    secure = target.lower().startswith("https:") or client.service.api.startswith("http:")
+    if not (secure and http.is_protected(target)):
+        raise unexpected(path, "it redirects to an address that is not https")
+
+
+MAXIMUM_BYTES: Final = 4 << 30
+VAIN_ATTEMPTS: Final = 6
+"""How often in a row a download may bring nothing new."""
+MOST_ATTEMPTS: Final = 200
+LONGEST_PAUSE: Final = 30.0
+DECIMAL: Final = re.compile(r"[0-9]{1,18}")
+CONTENT_RANGE: Final = re.compile(r"bytes (?:([0-9]{1,18})-[0-9]{1,18}|\*)/([0-9]{1,18}|\*)")
+
+OnBytes = Callable[[int, int], None]
+"""Called with the bytes received and the bytes in all, 0 when these are not known."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """What to download: its path in the API, the kind of content to ask for, its SHA-256, its size if known."""
+
+    path: str
+    sha256: str
+    accept: str = "application/vnd.github+json"
+    size: int = 0
+
+
+class Limited(http.TransportError):
+    """A rate limit, which has been waited for."""
+
+
+class Transfer:
+    """One download under way into `file`, which is open for writing and empty."""
+
+    def __init__(self, client: GitHub, source: Source, file: IO[bytes], on_bytes: OnBytes) -> None:
+        self._client = client
+        self._source = source
+        self._file = file
+        self._on_bytes = on_bytes
+        self._digest = hashlib.sha256()
+        self._there = 0
+        self._most = 0
+        self._parts = 0
+        self._endless = False
+        self._mark = ""
+
+    def run(self) -> None:
+        """Fetch all of it and check the digest; what was put together, or may have been cut short, is fetched anew."""
+        self._fetch()
+        if self._digest.hexdigest() != self._source.sha256 and (self._parts > 1 or self._endless):
+            self._restart()
+            self._most = 0
+            self._fetch()
+        if self._digest.hexdigest() != self._source.sha256:
+            why = f"expected {self._source.sha256}\nactual   {self._digest.hexdigest()}"
+            what, hint = "the download does not match its digest", "find out why before you use it"
+            raise NetworkError("artifact-digest-mismatch", what, where=self._source.path, why=why, hint=hint)
+
+    def _fetch(self) -> None:
+        vain = limits = 0
+        for _ in range(MOST_ATTEMPTS):
+            before = self._most
+            failed = self._attempt(limits)
+            if failed is None:
+                return
+            limits = limits + 1 if isinstance(failed, Limited) else 0
+            vain = 0 if self._most > before else vain + (not isinstance(failed, Limited))
+            if vain == VAIN_ATTEMPTS or failed.permanent:
+                break
+            self._client.session.traffic.repeats += 1
+            self._client.session.rest(0.0 if isinstance(failed, Limited) else min(2.0**vain, LONGEST_PAUSE))
+        hint = "check the network or the proxy settings, then run the same command again"
+        what = f"the download broke off at {self._there:,} bytes, again and again"
+        raise NetworkError("download-failed", what, where=self._source.path, why=str(failed), hint=hint)
+
+    def _attempt(self, limits: int) -> http.TransportError | None:
+        """Fetch what is still missing; returns what got in the way."""
+        try:
+            with opened_download(self._client, self._source.path, self._headers()) as response:
+                if self._begins(response, limits):
+                    self._receive(response)
+        except http.TransportError as failed:
+            return failed
+        return None
+
+    def _headers(self) -> Mapping[str, str]:
+        headers = {"Accept": self._source.accept}
+        if self._there:
+            headers["Range"] = f"bytes={self._there}-"
+            if self._mark:
+                headers["If-Range"] = self._mark
+        return headers
+
+    def _begins(self, response: http.Response, limits: int) -> bool:
+        """Make ready for the body; False when there is nothing more to come."""
+        status = response.status_code
+        place = CONTENT_RANGE.fullmatch(response.headers.get("Content-Range", ""))
+        if status == 200:
+            self._restart()
+        elif status == 416 and self._there and place and place[2] == str(self._there):
+            return False
+        elif status == 416 or (status == 206 and not (self._there and place and place[1] == str(self._there))):
+            self._restart()
+            raise http.TransportError("the server sent another range than the requested one")
+        elif status != 206:
+            self._refuse(response, limits)
+        self._parts += 1
+        mark = response.headers.get("ETag", "")
+        self._mark = "" if mark.startswith("W/") else mark
+        return True
+
+    def _receive(self, response: http.Response) -> None:
+        length = response.headers.get("Content-Length", "")
+        self._endless = DECIMAL.fullmatch(length) is None
+        total = self._source.size if self._endless else self._there + int(length)
+        for chunk in http.chunks(response, self._client.session.clock):
+            self._file.write(chunk)
+            self._digest.update(chunk)
+            self._client.session.traffic.bytes_received += len(chunk)
+            self._there += len(chunk)
+            self._most = max(self._most, self._there)
+            if self._there > MAXIMUM_BYTES:
+                what = f"is larger than {MAXIMUM_BYTES:,} bytes"
+                raise NetworkError("download-too-large", what, where=self._source.path)
+            self._on_bytes(self._there, total)
+
+    def _restart(self) -> None:
+        """Forget what has come."""
+        self._client.session.traffic.bytes_again += self._there
+        self._file.seek(0)
+        self._file.truncate()
+        self._digest = hashlib.sha256()
+        self._there = self._parts = 0
+
+    def _refuse(self, response: http.Response, limits: int) -> NoReturn:
+        """Raise for an answer that is no part of the file; only the API's own refusals are final."""
+        own = response.url.startswith(self._client.service.api + "/")
+        answer = http.whole(response, self._client.session.clock)
+        if own and self._client.session.waited_for_limit(answer, limits, self._source.path):
+            raise Limited("GitHub's rate limit")
+        if own and answer.status < 500:
+            raise self._client.refused(answer, self._source.path)
+        raise http.TransportError(f"{'GitHub' if own else 'the server that stores the files'} answered {answer.status}")
+
+
+def silent(_done: int, _total: int) -> None:
+    """Say nothing of how far a download is."""
+
+
+def download(client: GitHub, source: Source, destination: Path, on_bytes: OnBytes = silent) -> None:
+    """Fetch a file into `destination`, which appears only when its SHA-256 is right; one that is there already stays.
+
+    After a cut it goes on where it was.
+    """
+    with locked(destination), storage_errors(destination):
+        if destination.is_file() and sha256_of(destination) == source.sha256:
+            return
+        with arriving(destination) as file:
+            Transfer(client, source, file, on_bytes).run()
+
 
 SHOWN_NAMES: Final = 20
 
 
 def list_artifacts(client: GitHub, repository: Repository, run_id: int) -> tuple[Artifact, ...]:
     """Return the artifacts of a run, the expired ones among them."""
-    return everything(client, f"{run_path(repository, run_id)}/artifacts", ArtifactPage, attrgetter("artifacts"))
+    return everything(client, f"{repository.run_path(run_id)}/artifacts", ArtifactPage, attrgetter("artifacts"))
 
 
 def choose_artifact(artifacts: Sequence[Artifact], name: str, run: Run) -> Artifact:
@@ -51,11 +258,7 @@ def choose_artifact(artifacts: Sequence[Artifact], name: str, run: Run) -> Artif
 def download_artifact(
     client: GitHub, repository: Repository, artifact: Artifact, destination: Path, on_bytes: OnBytes = silent
 ) -> None:
-    """Fetch an artifact as it is stored, mostly a zip archive, which nobody but `unpack` should unpack.
-
-    Raises `NetworkError`: `artifact-expired`, `artifact-missing` (deleted since), `artifact-no-digest`, or as
-    `download`; needs a token, also for public repositories.
-    """
+    """Fetch an artifact as it is stored, mostly a zip archive, which nobody but `unpack` should unpack."""
     path = f"{repository.path}/actions/artifacts/{artifact.id}/zip"
     client.require_token(path)
     sha256 = sha256_in(artifact.digest)
@@ -80,8 +283,7 @@ def fetch_artifact(
 ) -> bool:
     """Fetch an artifact and unpack it into `folder`, which appears only when it is complete.
 
-    Returns False, without asking anybody, when the folder is there. Raises as `download_artifact` and `unpack` do; then
-    nothing is left behind.
+    Returns False, without asking anybody, when the folder is there.
     """
     return publish_folder(folder, partial(_fill, client, repository, artifact, on_bytes))
 
@@ -118,7 +320,7 @@ class _Attestations:
 def provenance_bundles(client: GitHub, repository: Repository, sha256: str) -> tuple[str, ...]:
     """Return the attestations of provenance that GitHub has for a file of this SHA-256, each a bundle of sigstore's.
 
-    They are the repository's word for nothing until they are checked. Raises `NetworkError` as `GitHub.get` does.
+    They are the repository's word for nothing until they are checked.
     """
     path = f"{repository.path}/attestations/sha256:{sha256}"
     try:
@@ -135,10 +337,7 @@ BYTES: Final = "application/octet-stream"
 
 
 def get_release(client: GitHub, repository: Repository, tag: str = "") -> Release:
-    """Return the release of a tag, or the latest that is neither a draft nor a pre-release.
-
-    Raises `NetworkError` (`release-not-found`, or as `GitHub.get`).
-    """
+    """Return the release of a tag, or the latest that is neither a draft nor a pre-release."""
     path = f"{repository.path}/releases/" + (f"tags/{quote(tag, safe='')}" if tag else "latest")
     try:
         return parsed(Release, client.get(path), path)
@@ -156,7 +355,7 @@ def list_assets(client: GitHub, repository: Repository, release: Release) -> tup
 
 
 def choose_asset(assets: Sequence[Asset], name: str, release: Release) -> Asset:
-    """Return the file of this name. Raises `NetworkError` (`asset-missing`), also for one whose upload is not over."""
+    """Return the file of this name."""
     asset = next((asset for asset in assets if asset.name == name), None)
     if asset is None or asset.state != "uploaded":
         names = sorted(asset.name for asset in assets if asset.state == "uploaded")[:SHOWN_NAMES]
@@ -175,10 +374,7 @@ def download_asset(
     sha256: str = "",
     on_bytes: OnBytes = lambda _done, _total: None,
 ) -> None:
-    """Fetch a file of a release; `sha256` is what a lock file or `SHA256SUMS` says it is, and then counts alone.
-
-    Raises `NetworkError`: `artifact-no-digest` when neither says, or as `download`.
-    """
+    """Fetch a file of a release; `sha256` is what a lock file or `SHA256SUMS` says it is, and then counts alone."""
     path = f"{repository.path}/releases/assets/{asset.id}"
     expected = sha256 or sha256_in(asset.digest)
     if not expected:

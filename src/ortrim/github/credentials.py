@@ -1,8 +1,4 @@
-"""The token: where it comes from, and how it is kept from being seen.
-
-- GitHub's own program `gh`, which every runner of theirs has. Its token is in the environment and in no command.
-- Where GitHub's API is, and which addresses may be trusted with what.
-"""
+"""The token: where it comes from, and how it is kept from being seen."""
 
 import os
 import re
@@ -28,10 +24,7 @@ class Service:
 
 
 def find_service(environment: Mapping[str, str] = os.environ) -> Service:
-    """Return GitHub, or the server that `GITHUB_API_URL` names as GitHub's own runners set it.
-
-    Raises `UsageError` (`github-bad-address`): only https is spoken, and http on this machine itself.
-    """
+    """Return GitHub, or the server that `GITHUB_API_URL` names as GitHub's own runners set it."""
     given = environment.get("GITHUB_API_URL", "").rstrip("/")
     if not given:
         return Service()
@@ -46,7 +39,7 @@ def find_service(environment: Mapping[str, str] = os.environ) -> Service:
 def service_at(host: str, environment: Mapping[str, str] = os.environ) -> Service:
     """Return the GitHub that people see at `host`, where its API is by GitHub's own rules.
 
-    If `GITHUB_API_URL` is of that host, it says where. Raises `UsageError` as `find_service` does.
+    If `GITHUB_API_URL` is of that host, it says where.
     """
     named = find_service(environment)
     if host.lower() == named.host.lower():
@@ -95,9 +88,7 @@ def find_token(
 ) -> Token | None:
     """Return the token for a host, None when there is none.
 
-    Looked for in `file`; else in the variables that are for this host; else asked of `gh auth token`. Raises
-    `NetworkError` (`github-bad-token`) for what cannot be a token, `StorageError` for a file that cannot be read,
-    `UsageError` as `find_service` does.
+    Looked for in `file`; else in the variables that are for this host; else asked of `gh auth token`.
     """
     if file is not None:
         with storage_errors(file), file.open("rb") as opened:
@@ -149,10 +140,7 @@ SECONDS: Final = 1800
 
 
 def gh(*words: str | Path) -> str:
-    """Run `gh` and return what it printed.
-
-    Raises `ToolError` (`gh-without-token`, `tool-missing`) or `NetworkError` `gh-failed` with its own words.
-    """
+    """Run `gh` and return what it printed."""
     token = os.environ.get(TOKEN)
     if not token:
         hint = f"set {TOKEN} to a token that may write to the repository; a workflow has one: github.token"

@@ -1,10 +1,4 @@
-"""A run from its dispatch to what it left: followed before the user's eyes, taken up again, or given up.
-
-- What a run left, on its way home.
-- The repository at GitHub that a task works with.
-- Which run an earlier dispatch became, and which dispatch a run was started by.
-- What was dispatched, kept beside the plan: with it a run can be taken up again after this program has ended.
-"""
+"""A run from its dispatch to what it left: followed before the user's eyes, taken up again, or given up."""
 
 import re
 import shlex
@@ -27,12 +21,10 @@ from ortrim.base.json import from_json, to_json
 from ortrim.compiling.plan import BuildPlan, PlannedTarget, digest
 from ortrim.errors import Diagnostic, ExitCode, Interrupted, NetworkError, StorageError
 from ortrim.github.artifacts import choose_artifact, fetch_artifact, list_artifacts
-from ortrim.github.client import GitHub
+from ortrim.github.client import Artifact, GitHub, Number, RetryingSession, Run
 from ortrim.github.credentials import find_token
-from ortrim.github.records import Artifact, Number, Run
 from ortrim.github.repositories import Repository, Site, find_site
 from ortrim.github.runs import COMPLETED, RunProgress, cancel_run, changes, follow, get_run, kept_in_sight, latest_runs
-from ortrim.github.transport import RetryingSession
 from ortrim.github.workflow_files import compiled_artifact
 from ortrim.package.manifest import WORKFLOW
 from ortrim.pipeline.transfer import import_compiled
@@ -67,10 +59,7 @@ class Connection:
 
 
 def connect(remote: Remote, console: Console) -> Connection:
-    """Find out which repository is meant, and the token for it; asks nothing of GitHub yet.
-
-    Raises `UsageError`, `NetworkError` and `StorageError` as `find_site` and `find_token` do.
-    """
+    """Find out which repository is meant, and the token for it; asks nothing of GitHub yet."""
     site = find_site(remote.repository, Path.cwd())
     token = find_token(site.service.host, file=remote.token_file)
     return Connection(site=site, client=GitHub(site.service, token, RetryingSession(token, announce=console.note)))
@@ -83,11 +72,7 @@ FOLDER_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 def fetch_compiled(
     connection: Connection, run: Run, plan: BuildPlan, targets: Iterable[PlannedTarget], console: Console
 ) -> None:
-    """Fetch compiled targets and put each into the cache as soon as it is here.
-
-    Raises `NetworkError` as `choose_artifact` and `fetch_artifact` do, and what `import_compiled` raises; what came
-    before stays.
-    """
+    """Fetch compiled targets and put each into the cache as soon as it is here."""
     with console.step("download compiled targets") as step:
         found = list_artifacts(connection.client, connection.repository, run.id)
         wanted = [(each, compiled_artifact(plan, each.job.target.identifier)) for each in targets]
@@ -112,12 +97,14 @@ def fetch_there(
 def fetch_everything(connection: Connection, run: Run, destination: Path, console: Console) -> tuple[Path, ...]:
     """Fetch all artifacts of a run that have not expired into folders of their names, and return those.
 
-    A folder that is there already is left as it is. Raises as `fetch_artifact` does.
+    A folder that is there already is left as it is.
     """
     with console.step(f"fetch what the run {run.id} left") as step:
         found = newest(list_artifacts(connection.client, connection.repository, run.id))
         there = tuple(each for each in found if not each.expired)
-        folders = tuple(destination / _folder_name(each) for each in there)
+        folders = tuple(
+            destination / (each.name if FOLDER_NAME.fullmatch(each.name) else f"artifact-{each.id}") for each in there
+        )
         for artifact, folder in zip(there, folders, strict=True):
             _fetch(connection, artifact, folder, step)
         for artifact in set(found) - set(there):
@@ -129,10 +116,6 @@ def fetch_everything(connection: Connection, run: Run, destination: Path, consol
 def newest(artifacts: Iterable[Artifact]) -> tuple[Artifact, ...]:
     """Return artifacts without those that a repeated run has left before."""
     return tuple({each.name: each for each in sorted(artifacts, key=attrgetter("id"))}.values())
-
-
-def _folder_name(artifact: Artifact) -> str:
-    return artifact.name if FOLDER_NAME.fullmatch(artifact.name) else f"artifact-{artifact.id}"
 
 
 def _fetch(connection: Connection, artifact: Artifact, folder: Path, step: Step) -> None:
@@ -220,10 +203,7 @@ def jobs_of(plan: BuildPlan) -> tuple[tuple[str, str], ...]:
 
 
 def records_in(output: Path, spec: str = "*") -> tuple[Kept, ...]:
-    """Return the records in a folder for output, of one buildspec or of all, the newest first.
-
-    Raises `StorageError` (`record-damaged`).
-    """
+    """Return the records in a folder for output, of one buildspec or of all, the newest first."""
     return tuple(sorted(_found(output, spec), key=lambda kept: (kept.record.run or 0, kept.file.name), reverse=True))
 
 
@@ -235,7 +215,7 @@ def _found(output: Path, spec: str) -> Iterator[Kept]:
 
 
 def read_record(file: Path) -> Kept | None:
-    """Read a record, None when another program has forgotten it. Raises `StorageError` (`record-damaged`)."""
+    """Read a record, None when another program has forgotten it."""
     content = None
     with storage_errors(file), suppress(FileNotFoundError), file.open("rb") as opened:
         content = opened.read(LARGEST)
@@ -286,8 +266,7 @@ def forgotten_at_last(kept: Kept) -> Iterator[None]:
 def bring_home(watch: Watch, run: Run, plan: BuildPlan, kept: Kept) -> None:
     """Follow a run to its end and put what it compiled of a plan into the cache.
 
-    Of a run in which some targets failed, the others are taken before its error is raised. Raises as `follow` and
-    `fetch_compiled` do; a record of what failed or is gone is forgotten, so that the next build dispatches anew.
+    Of a run in which some targets failed, the others are taken before its error is raised.
     """
     with forgotten_at_last(kept):
         with in_sight(watch, run, kept) as options:
@@ -330,7 +309,7 @@ def in_sight(watch: Watch, run: Run, kept: Kept | None, *, over: bool = False) -
 def followed(watch: Watch, run: Run, options: str) -> Run:
     """Follow a run to its end, showing its jobs and their steps: as a bar, or in a log one line for each change.
 
-    `options` are what `invoke attach` needs to find it. Raises as `follow` does.
+    `options` are what `invoke attach` needs to find it.
     """
     with watch.console.step(f"run {run.id}") as step:
         step.note(run.html_url)
@@ -392,7 +371,7 @@ def run_of(connection: Connection, kept: Kept) -> Run | None:
 
 
 def record_of(run_id: int, output: Path) -> Kept | None:
-    """Return the record of a run in a folder for output. Raises `StorageError` (`record-damaged`)."""
+    """Return the record of a run in a folder for output."""
     return next((kept for kept in records_in(output) if kept.record.run == run_id), None)
 
 

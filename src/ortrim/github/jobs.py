@@ -1,9 +1,4 @@
-"""Compiling alone, on a machine without models and devices: the first half of a build on several machines.
-
-- A build that is spread over the jobs of a workflow: plan once, compile each target, deliver what belongs together.
-- Verification on device farms in a workflow: the app is compiled in one job, and runs from another, which may log in.
-- What a run hands over: packages, proof and sums of each delivery, in one folder under names that are their own.
-"""
+"""A build that is spread over the jobs of a workflow: planned once, compiled for each target, verified, delivered."""
 
 import shutil
 from collections.abc import Collection, Iterator
@@ -22,14 +17,7 @@ from ortrim.compiling.plan import BuildPlan, PlannedTarget
 from ortrim.devices import kinds
 from ortrim.devices.harness_gradle import COMMANDS
 from ortrim.errors import PlanError, SourcesError, StorageError, ToolError, UsageError, VerifyError
-from ortrim.github.plan_input import (
-    MOST_OUTPUT_CHARACTERS,
-    decode,
-    encode,
-    handed_toolchains,
-    plan_again,
-    remote_payload,
-)
+from ortrim.github import plan_input
 from ortrim.github.workflow_files import WorkflowInputs
 from ortrim.package.manifest import FACTS, FAILED, DeliveryFacts
 from ortrim.pins.runtime import runtime_pins
@@ -78,7 +66,6 @@ def hand_over(planned: Planned, destination: Path, commit: str, failure: str = "
     """Copy packages, manifests, bills of materials and reports of a plan into a new folder, and return its files.
 
     `build.json` says which `commit` they were made of, empty where nobody knows. `failure` is as for `mark_delivery`.
-    Raises `StorageError` (`path-in-the-way` for a folder that holds something already).
     """
     with storage_errors(destination):
         destination.mkdir(parents=True, exist_ok=True)
@@ -173,10 +160,10 @@ UNFINISHED: Final = "not-verified"
 def plan_run(inputs: WorkflowInputs, console: Console) -> tuple[BuildPlan, str]:
     """Return the plan of a run and the text from which its jobs make it again: what came along, or its buildspec's."""
     if inputs.plan:
-        return plan_again(inputs.plan, console)[0], inputs.plan
+        return plan_input.plan_again(inputs.plan, console)[0], inputs.plan
     planned = planned_for(_request(inputs, inputs.target), console)
-    return planned.plan, encode(
-        planned.given, remote_payload(planned.plan, planned.plan.targets), MOST_OUTPUT_CHARACTERS
+    return planned.plan, plan_input.encode(
+        planned.given, plan_input.remote_payload(planned.plan, planned.plan.targets), plan_input.MOST_OUTPUT_CHARACTERS
     )
 
 
@@ -184,9 +171,8 @@ def compile_planned(text: str, identifiers: str, destination: Path, console: Con
     """Compile targets of an encoded plan and leave an archive of each in `destination`; no model is needed.
 
     What a package needs beside the library comes along, so that whoever packages it needs no SDK either.
-    Raises `UsageError` `no-such-target`, and as `plan_again` and building do.
     """
-    plan, tree = plan_again(text, console)
+    plan, tree = plan_input.plan_again(text, console)
     known = {target.job.target.identifier: target for target in plan.targets}
     wanted = _wanted(known, identifiers)
     return tuple(_compile(known[each], tree.folder, destination, console) for each in wanted)
@@ -235,7 +221,7 @@ def sdk_versions(platform: Platform, text: str, targets: tuple[Target, ...]) -> 
     if not text:
         default = platform.pinned_sdk(runtime_pins(RuntimeSpec().version))
         return () if default is None else (default,)
-    known = handed_toolchains(decode(text).given.spec)
+    known = plan_input.handed_toolchains(plan_input.decode(text).given.spec)
     toolchains = [known[each] for each in _wanted(known, ",".join(target.identifier for target in targets))]
     return tuple(sorted({toolchain.version for toolchain in toolchains if toolchain.kind == platform.SDK}))
 
@@ -250,12 +236,7 @@ def _wanted(planned: Collection[str], identifiers: str) -> tuple[str, ...]:
 
 def _request(inputs: WorkflowInputs, target: str, devices: tuple[str, ...] = ()) -> Request:
     return Request(
-        spec=Path(inputs.spec),
-        target=target,
-        profile=inputs.profile,
-        elsewhere=True,
-        on_macs=True,
-        devices=devices,
+        spec=Path(inputs.spec), target=target, profile=inputs.profile, elsewhere=True, on_macs=True, devices=devices
     )
 
 
@@ -277,14 +258,16 @@ def require_farm_target(inputs: WorkflowInputs, plan: BuildPlan) -> None:
 def compile_app(inputs: WorkflowInputs, source: Path, console: Console) -> tuple[Path, ...]:
     """Write the app that carries what is to run on farms, have Gradle compile it, and return its project's folders.
 
-    `source` holds the archives of compiled targets. Raises `ToolError` (`gradle-failed`, `tool-missing`), `VerifyError`
-    with what a device says before it is asked for anything, and what importing and packaging raise.
+    `source` holds the archives of compiled targets.
     """
     request = _farmed_request(inputs)
     planned = planned_for(request, console, to_run=True)
     import_compiled(planned.plan.targets, source)
     for report in verify_again(request, console, planned):
-        _require_app_alone_missing(report)
+        for device in report.devices:
+            failure = device.failure
+            if failure and failure.code not in TO_COMPILE:
+                raise VerifyError(failure.code, failure.what, where=failure.where, why=failure.why, hint=failure.hint)
     folders = tuple(target_folder(planned, target) / HARNESS for target in planned.plan.targets)
     for folder in folders:
         with console.step("compile the app") as step:
@@ -309,13 +292,6 @@ def verify_on_farms(
         destination.mkdir(parents=True, exist_ok=True)
     add_reports(planned, destination, FARMED_MARK)
     return reports
-
-
-def _require_app_alone_missing(report: VerifyReport) -> None:
-    for device in report.devices:
-        failure = device.failure
-        if failure and failure.code not in TO_COMPILE:
-            raise VerifyError(failure.code, failure.what, where=failure.where, why=failure.why, hint=failure.hint)
 
 
 def _gradle(command: str, folder: Path) -> None:

@@ -18,13 +18,12 @@ from pydantic import Field, ValidationError
 from ortrim.base.console import Console
 from ortrim.base.json import from_json, to_canonical_json
 from ortrim.buildspec.buildspec import Budgets, BuildOptionChoices, BuildSpec, ModelSpec, RuntimeSpec, SessionSpec
-from ortrim.buildspec.problems import dotted
+from ortrim.buildspec.problems import Sha256, dotted
 from ortrim.buildspec.rules import SoundParts, semantic_problems
-from ortrim.buildspec.values import Sha256
 from ortrim.compiling.dead_kernels import KINDS
 from ortrim.compiling.plan import BuildPlan, PlannedModel, PlannedTarget, Toolchain, digest
 from ortrim.errors import Diagnostic, PlanError
-from ortrim.github.dispatch import LARGEST_INPUTS
+from ortrim.github.runs import LARGEST_INPUTS
 from ortrim.models.hot_operators import OPERATOR
 from ortrim.models.operators import parse_config, render_config
 from ortrim.pins.runtime import runtime_pins
@@ -89,8 +88,7 @@ def _stays(where: str, why: str, key: str) -> PlanError:
 def encode(given: PlanInput, plan: BuildPlan, most_characters: int = MOST_CHARACTERS) -> str:
     """Return the text from which `plan`, the `remote_payload`, is made again: letters, digits, `-` and `_`.
 
-    The same gives the same text: xz, since the bytes that zlib writes differ between its builds. Raises `PlanError`
-    (`plan-too-large`).
+    The same gives the same text: xz, since the bytes that zlib writes differ between its builds.
     """
     handed = HandedInput(ortrim_version=plan.ortrim_version, plan_digest=digest(plan), given=_bare(given, plan))
     packed = lzma.compress(to_canonical_json(handed).encode(), lzma.FORMAT_XZ, lzma.CHECK_CRC32, filters=FILTERS)
@@ -134,11 +132,7 @@ def _nameless(contents: Contents) -> Contents:
 
 
 def plan_again(text: str, console: Console) -> tuple[BuildPlan, SourceTree]:
-    """Return the plan that an encoded input comes to here, and the sources that it is for, which are fetched.
-
-    Raises `PlanError` `plan-not-ours` unless it is the plan that was made where the input comes from; as `decode`,
-    `fetch_sources` and `decide` do.
-    """
+    """Return the plan that an encoded input comes to here, and the sources that it is for, which are fetched."""
     handed = decode(text)
     spec, here = handed.given.spec, installed_version("ortrim")
     if handed.ortrim_version != here:

@@ -18,7 +18,7 @@ from ortrim.github.credentials import gh
 from ortrim.package.manifest import ATTESTED, FACTS, FAILED, FOLDERS, PREFIX
 from ortrim.planning.planner import select_targets
 from ortrim.platforms import by_platform, target_problems
-from ortrim.report.figures import escaped, table
+from ortrim.report.table import Table, columns
 
 TAG: Final = re.compile(r"v[0-9]+(\.[0-9]+){1,3}([.-]?(rc|a|b|alpha|beta|dev)\.?[0-9]+)?")
 HEADING: Final = re.compile(r"^## +(?P<version>\S+).*$", re.MULTILINE)
@@ -44,9 +44,7 @@ def draft_release(
     name, that has the same `SHA256SUMS`; otherwise, that none is. A release has no folders: what lies in those of a
     delivery goes into one archive, since hundreds of single files are more than GitHub takes at once. An earlier draft
     is replaced. Every file is compared with its delivery's `SHA256SUMS` first; the draft has one for all, and each
-    archive one of its own. What a delivery says of itself, the tag says. Raises `UsageError` `bad-tag`, `PackageError`
-    (`nothing-delivered`, `name-twice`, `no-notes`), `NetworkError` `not-a-draft` when it is published already, and as
-    `check_listed` and `gh` do.
+    archive one of its own. What a delivery says of itself, the tag says.
     """
     _require_tag(tag)
     folders = sorted(sums.parent for sums in deliveries.glob(f"*/{SUMS}") if not sums.parent.name.startswith(ATTESTED))
@@ -73,11 +71,7 @@ def draft_release(
 
 
 def publish_release(tag: str) -> tuple[str, ...]:
-    """Publish the draft of a tag and return the names of its files.
-
-    Raises `UsageError` `bad-tag`, `PackageError` `nothing-drafted` for a release without files or without sums,
-    `NetworkError` `not-a-draft` for one that everybody has seen, and as `gh` does.
-    """
+    """Publish the draft of a tag and return the names of its files."""
     _require_tag(tag)
     release = json.loads(gh("release", "view", tag, "--json", "isDraft,assets"))
     names = tuple(sorted(str(asset["name"]) for asset in release["assets"]))
@@ -119,7 +113,7 @@ def notes_of(tag: str, changelog: Path) -> str:
 
 
 def expected_deliveries(specs: Iterable[Path]) -> tuple[str, ...]:
-    """Return the names of the deliveries that all targets of buildspecs come to. Raises `SpecError` as `load_spec`."""
+    """Return the names of the deliveries that all targets of buildspecs come to."""
     names = []
     for spec in (load_spec(path, target_problems).spec for path in specs):
         identifiers = (target.id for target in select_targets(spec, "*", None))
@@ -147,9 +141,9 @@ def _left_out(outcomes: Mapping[str, str]) -> Iterator[str]:
 def _contents(outcomes: Mapping[str, str], unattested: Collection[str], *, attested: bool) -> str:
     """Return Markdown that says which deliveries are in a release, and why others are not."""
     states = {name: UNATTESTED if name in unattested else "yes" for name in outcomes}
-    states |= {name: f"no: {escaped(why)}" for name, why in outcomes.items() if why}
-    rows = ((escaped(name.removeprefix(PREFIX)), state) for name, state in sorted(states.items()))
-    parts = [table(("package", "in this release"), rows)]
+    states |= {name: f"no: {why}" for name, why in outcomes.items() if why}
+    rows = [(name.removeprefix(PREFIX), state) for name, state in sorted(states.items())]
+    parts = [Table(columns=columns("text", "package", "in this release"), rows=rows).markdown()]
     parts += [LATER] * any(outcomes.values()) + [NOT_ATTESTED] * (not attested)
     return "".join(f"\n{part}\n" for part in parts)
 

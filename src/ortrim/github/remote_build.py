@@ -1,10 +1,4 @@
-"""`invoke build --executor github`: planned here, compiled by a workflow, packaged and verified here again.
-
-Only the operators, the pins and the profile travel. Models, their names and digests, cases, budgets and all results of
-measurements stay on this machine.
-
-- Runs that were dispatched before: which there are, and taking one up again.
-"""
+"""`invoke build --executor github`: planned here, compiled by a workflow, packaged and verified here again."""
 
 import secrets
 from collections.abc import Iterator
@@ -17,7 +11,7 @@ from ortrim.base.console import Console
 from ortrim.base.files import require_writable
 from ortrim.compiling.plan import BuildPlan, PlannedTarget, digest
 from ortrim.errors import BuildError, Diagnostic, NetworkError, PlanError
-from ortrim.github.dispatch import Dispatch, dispatch
+from ortrim.github.client import Run
 from ortrim.github.followed_run import (
     FOLDER,
     UNCERTAIN,
@@ -42,9 +36,8 @@ from ortrim.github.followed_run import (
     run_to_take_up,
 )
 from ortrim.github.plan_input import encode, remote_payload
-from ortrim.github.records import Run
 from ortrim.github.repositories import choose_ref, look_at
-from ortrim.github.runs import cancel_run, get_run, latest_runs, require_own_run
+from ortrim.github.runs import Dispatch, cancel_run, dispatch, get_run, latest_runs, require_own_run
 from ortrim.package.manifest import WORKFLOW
 from ortrim.pipeline.building import build, check_first, to_compile
 from ortrim.planning.planned import Planned, planned_for
@@ -60,8 +53,7 @@ def build_on_github(
     """Have a workflow compile what was not compiled before, then package, verify and report it as `build` does.
 
     Where nothing is left to compile, nothing is dispatched; where an earlier dispatch for the same is still going, that
-    is followed. `wants_cancel` is asked on Ctrl-C whether the run should end, too. Raises what planning, dispatching
-    and following raise, `PlanError` (`plan-cannot-travel`, `plan-too-large`), and what `build` raises.
+    is followed. `wants_cancel` is asked on Ctrl-C whether the run should end, too.
     """
     require_writable(request.output)
     here = replace(request, elsewhere=True, on_macs=True)
@@ -108,7 +100,14 @@ def _dispatched(order: _Order, connection: Connection, folder: Path, plan: Build
             inputs=(("target", _title(plan)), ("plan", text)),
         )
         step.note(f"{connection.site}, {what.ref}: a plan of {len(text):,} characters, and no model")
-        record = _record(connection, what, order.request, plan)
+        record = DispatchRecord(
+            site=str(connection.site),
+            workflow=what.workflow,
+            ref=what.ref,
+            correlation_id=what.correlation_id,
+            asked=asked_by(order.request),
+            jobs=jobs_of(plan),
+        )
         kept = keep(record, folder / FOLDER / f"{what.correlation_id}.json")
         try:
             run = dispatch(connection.client, connection.repository, what)
@@ -117,17 +116,6 @@ def _dispatched(order: _Order, connection: Connection, folder: Path, plan: Build
                 kept.forget()
             raise
         return kept.with_run(run), run
-
-
-def _record(connection: Connection, what: Dispatch, request: Request, plan: BuildPlan) -> DispatchRecord:
-    return DispatchRecord(
-        site=str(connection.site),
-        workflow=what.workflow,
-        ref=what.ref,
-        correlation_id=what.correlation_id,
-        asked=asked_by(request),
-        jobs=jobs_of(plan),
-    )
 
 
 def _title(plan: BuildPlan) -> str:
@@ -149,7 +137,7 @@ class Attached:
 
 
 def list_runs(remote: Remote, console: Console) -> tuple[Run, ...]:
-    """Return the latest runs of the workflow that were dispatched. Raises as `connect` and `latest_runs` do."""
+    """Return the latest runs of the workflow that were dispatched."""
     connection = connect(remote, console)
     return latest_runs(connection.client, connection.repository, remote.workflow)
 
@@ -157,7 +145,7 @@ def list_runs(remote: Remote, console: Console) -> tuple[Run, ...]:
 def cancel(run_id: int, output: Path, remote: Remote, console: Console) -> bool:
     """Ask for a run to be cancelled; False when it had ended already.
 
-    One that was deleted has ended, if there is a record of it. Raises as `connect` and `cancel_run` do.
+    One that was deleted has ended, if there is a record of it.
     """
     kept = record_of(run_id, output)
     connection = connect(_remote_of(remote, kept), console)
@@ -177,9 +165,7 @@ def cancel(run_id: int, output: Path, remote: Remote, console: Console) -> bool:
 def attach(run_id: int, output: Path, remote: Remote, console: Console, wants_cancel: WantsCancel) -> Attached:
     """Follow a run again, fetch what it left, and go on with the build that dispatched it.
 
-    What was asked for then is found in the folder for output. Without that, the artifacts are unpacked there. Raises as
-    `build_on_github` does, `PlanError` `plan-changed` when the build would ask for something else today, and without a
-    record `NetworkError` as `require_own_run` does.
+    What was asked for then is found in the folder for output. Without that, the artifacts are unpacked there.
     """
     require_writable(output)
     kept = record_of(run_id, output)
@@ -203,10 +189,7 @@ def _run_there(connection: Connection, run_id: int, kept: Kept | None) -> Run:
 
 
 def _forget_deleted(connection: Connection, kept: Kept) -> None:
-    """Forget a dispatch whose run is not there, if it was started there.
-
-    Raises `NetworkError` (`repository-not-found`) when that is so only because the token may not see it.
-    """
+    """Forget a dispatch whose run is not there, if it was started there."""
     if kept.record.site == str(connection.site):
         look_at(connection.client, connection.repository)
         kept.forget()

@@ -1,9 +1,4 @@
-"""Which repository is meant.
-
-- Which branch a run is started on.
-- Which commit a tag stands for.
-- Files in a repository under a ref that is no branch: what a run needs and nobody else should see in the history.
-"""
+"""Which repository is meant."""
 
 import os
 import re
@@ -17,9 +12,8 @@ from pydantic import Field
 
 from ortrim.base.command import run
 from ortrim.errors import NetworkError, ToolError, UsageError
-from ortrim.github.client import GitHub
+from ortrim.github.client import GitHub, RepositoryFacts, parsed
 from ortrim.github.credentials import Service, find_service, service_at
-from ortrim.github.records import RepositoryFacts, parsed
 
 OWNER: Final = r"[A-Za-z0-9](?:[A-Za-z0-9_-]{0,98}[A-Za-z0-9])?"
 NAME: Final = r"(?!\.{1,2}$)[A-Za-z0-9._-]{1,100}"
@@ -46,6 +40,10 @@ class Repository:
         """Where the API has it."""
         return f"/repos/{self.owner}/{self.name}"
 
+    def run_path(self, run_id: int) -> str:
+        """Return where the API has a run."""
+        return f"{self.path}/actions/runs/{run_id}"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Site:
@@ -62,8 +60,7 @@ def find_site(given: str, folder: Path, *, environment: Mapping[str, str] = os.e
     """Return the repository that was `given` and its GitHub, or else what `find_repository` finds.
 
     `given` is `owner/name` at the GitHub of `GITHUB_API_URL`, or at github.com; or with a host before it, or its whole
-    address, for another one. A remote of git alone never says that a token is to be sent to another host. Raises
-    `UsageError` as `find_repository` and `find_service` do.
+    address, for another one. A remote of git alone never says that a token is to be sent to another host.
     """
     host, _, name = given.removeprefix("https://").removesuffix("/").removesuffix(".git").partition("/")
     if given.count("/") < 2:
@@ -75,7 +72,7 @@ def find_site(given: str, folder: Path, *, environment: Mapping[str, str] = os.e
 
 
 def parse_repository(text: str, where: str = "--repo") -> Repository:
-    """Read `owner/name`. Raises `UsageError` (`github-bad-repository`)."""
+    """Read `owner/name`."""
     match = FULL_NAME.fullmatch(text)
     if match is None:
         raise _no_repository(text, where)
@@ -93,8 +90,7 @@ def find_repository(
 ) -> Repository:
     """Return the repository that was `given`, or else that of `GITHUB_REPOSITORY`, or of git's remote `origin`.
 
-    Raises `UsageError` (`github-bad-repository`, `github-no-repository`). A remote's address may hold a password and is
-    never printed.
+    A remote's address may hold a password and is never printed.
     """
     if given:
         return parse_repository(given)
@@ -149,8 +145,7 @@ def _git(folder: Path, *words: str) -> str:
 def choose_ref(client: GitHub, repository: Repository, folder: Path) -> str:
     """Return the branch that is checked out in `folder` if GitHub has it, otherwise the repository's default branch.
 
-    The branch counts only when the checkout came from that very repository. Raises `NetworkError`
-    (`repository-not-found`, or as `GitHub.get`).
+    The branch counts only when the checkout came from that very repository.
     """
     origin = own_repository(folder, client.service.host)
     if origin is not None and str(origin).lower() == str(repository).lower():
@@ -161,7 +156,7 @@ def choose_ref(client: GitHub, repository: Repository, folder: Path) -> str:
 
 
 def has_branch(client: GitHub, repository: Repository, branch: str) -> bool:
-    """Whether GitHub has a branch of this name. Raises `NetworkError` as `GitHub.get` does."""
+    """Whether GitHub has a branch of this name."""
     try:
         client.get(f"{repository.path}/branches/{quote(branch, safe='')}")
     except NetworkError as error:
@@ -172,7 +167,7 @@ def has_branch(client: GitHub, repository: Repository, branch: str) -> bool:
 
 
 def look_at(client: GitHub, repository: Repository) -> RepositoryFacts:
-    """Return what GitHub says of a repository. Raises `NetworkError` (`repository-not-found`, or as `GitHub.get`)."""
+    """Return what GitHub says of a repository."""
     try:
         return parsed(RepositoryFacts, client.get(repository.path), repository.path)
     except NetworkError as error:
@@ -189,7 +184,7 @@ class _Commit:
 
 
 def commit_of_tag(client: GitHub, repository: Repository, tag: str) -> str:
-    """Return the commit of a tag. Raises `NetworkError` (`tag-not-found`, or as `GitHub.get`)."""
+    """Return the commit of a tag."""
     path = f"{repository.path}/commits/{quote(f'tags/{tag}', safe='')}"
     try:
         # Pages are of the files that the commit changed, which nobody wants here.

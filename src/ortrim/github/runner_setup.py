@@ -1,9 +1,4 @@
-"""Making a fresh runner of GitHub's ready: emulators from its distribution, NDKs and an emulated phone from its SDK.
-
-- The files through which a step tells GitHub's runner something: outputs, variables and programs for later steps, and
-  its part of the run's summary.
-- What became of the jobs that a job waited for.
-"""
+"""Making a fresh runner of GitHub's ready: emulators from its distribution, NDKs and an emulated phone from its SDK."""
 
 import json
 import os
@@ -63,7 +58,7 @@ def install_emulators(targets: Iterable[Target], host: Target, announce: Announc
     """Install what runs the programs of other Linux machines here, where it is missing.
 
     Their kernels and C libraries are Debian's: on another distribution, a Debian mirror is configured, and to install
-    nothing from there by itself. Raises `ToolError` (`not-prepared`, `no-debian-mirror`).
+    nothing from there by itself.
     """
     wanted = {
         emulation.user
@@ -142,17 +137,19 @@ def prepare_sdk(platform: Platform, versions: Iterable[str], targets: Sequence[T
 
 
 def prefer_ndk(version: str) -> None:
-    """Let the steps that follow compile with the installed NDK of a version. Raises as `find_ndk` does."""
+    """Let the steps that follow compile with the installed NDK of a version."""
     write_variable(VARIABLES[0], str(find_ndk(version).folder))
 
 
 def start_phone(level: int, announce: Announce) -> None:
     """Start an emulated x86-64 phone that goes on running after this program, and wait until it has started.
 
-    The steps that follow find `adb`. Raises `UsageError` (`no-such-phone`) and `ToolError` (`sdk-missing`,
-    `not-prepared`, `emulator-not-started`).
+    The steps that follow find `adb`.
     """
-    image = _image(level)
+    if level not in PHONES:
+        hint = f"choose among: {', '.join(map(str, PHONES))}"
+        raise UsageError("no-such-phone", f"no phone of API level {level} is emulated", where="--api", hint=hint)
+    image = f"system-images;android-{level};{PHONES[level]};x86_64"
     if not os.access(KVM, os.R_OK | os.W_OK):
         _done(_as_root("chmod", "0666", str(KVM)))
     _install(announce, "platform-tools", "emulator", image)
@@ -165,13 +162,6 @@ def start_phone(level: int, announce: Announce) -> None:
     adb = _sdk() / "platform-tools" / "adb"
     _await_boot(adb)
     add_to_path(adb.parent)
-
-
-def _image(level: int) -> str:
-    if level not in PHONES:
-        hint = f"choose among: {', '.join(map(str, PHONES))}"
-        raise UsageError("no-such-phone", f"no phone of API level {level} is emulated", where="--api", hint=hint)
-    return f"system-images;android-{level};{PHONES[level]};x86_64"
 
 
 def _avds() -> Path:
@@ -296,10 +286,7 @@ VARIABLE: Final = "ORTRIM_NEEDS"
 
 
 def require_success(text: str) -> tuple[str, ...]:
-    """Return the names of all jobs in the JSON document that GitHub makes of `needs`, when all of them ended well.
-
-    Raises `UsageError` `bad-needs`, and `VerifyError` `job-failed`, one for each.
-    """
+    """Return the names of all jobs in the JSON document that GitHub makes of `needs`, when all of them ended well."""
     jobs = _jobs(text)
     failed: tuple[Diagnostic, ...] = tuple(
         VerifyError("job-failed", f"ended with {result}", where=name, hint="see its log")

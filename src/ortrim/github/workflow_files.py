@@ -1,9 +1,4 @@
-"""The files of `.github/workflows`, rendered from templates; the committed ones are checked to be up to date.
-
-- What `build.yml` is asked for: its inputs, described once for the workflow's text and for reading them back.
-- The matrix of a workflow, made of a plan: which jobs there are, and on which machines they run. Pure.
-- The workflow of an app's repository that has ortrim's `build.yml` build a buildspec.
-"""
+"""The files of `.github/workflows`, rendered from templates; the committed ones are checked to be up to date."""
 
 import json
 import re
@@ -22,9 +17,9 @@ from ortrim.buildspec.build_options import PROFILE_NAMES, ProfileName
 from ortrim.buildspec.targets import TARGETS, Target
 from ortrim.compiling.plan import BuildPlan
 from ortrim.errors import Diagnostic, DiagnosticGroup, PlanError, UsageError, bad_option
-from ortrim.github.dispatch import LARGEST_INPUTS
 from ortrim.github.repositories import FULL_NAME
 from ortrim.github.runner_setup import PHONES
+from ortrim.github.runs import LARGEST_INPUTS
 from ortrim.models.hot_operators import SUFFIX as HOT_SUFFIX
 from ortrim.package.manifest import ATTESTED, FAILED, PREFIX
 from ortrim.pins.shipped import ActionPin, action_pins, action_reference, image_pins
@@ -129,7 +124,10 @@ def _check(inputs: WorkflowInputs) -> None:
             "a farm's credentials are only for the run's own commit: dispatch the workflow on that ref instead",
         )
     if inputs.plan:
-        _require_compiled_only(inputs)
+        if inputs.devices:
+            raise _bad("devices", "a plan is only compiled: its models are on the machine that made it")
+        if inputs.attest:
+            raise _bad("attest", "a plan is only compiled: the machine that made it also packages it")
     for device in inputs.devices:
         _require(DEVICE, device, "devices", "of the form firebase:... or devicefarm:...")
     if len(inputs.devices) > MOST_DEVICES:
@@ -137,14 +135,6 @@ def _check(inputs: WorkflowInputs) -> None:
     spec = inputs.spec
     if spec.is_absolute() or ".." in spec.parts or spec.suffix != ".toml" or not str(spec).isprintable():
         raise _bad("spec", "give the path of a .toml file in the repository")
-
-
-def _require_compiled_only(inputs: WorkflowInputs) -> None:
-    """Refuse for a plan what happens after compiling: a run that left it out would seem to have done it."""
-    if inputs.devices:
-        raise _bad("devices", "a plan is only compiled: its models are on the machine that made it")
-    if inputs.attest:
-        raise _bad("attest", "a plan is only compiled: the machine that made it also packages it")
 
 
 def _require(form: re.Pattern[str], text: str, name: str, wanted: str) -> None:
@@ -284,8 +274,7 @@ HINT: Final = "run: invoke workflows"
 def render_workflows(specs: tuple[str, ...], pins: Mapping[str, ActionPin] | None = None) -> dict[str, str]:
     """Return the text of each workflow by its file's name.
 
-    `specs` are the buildspecs that a release builds, as paths in the repository. Raises `SourcesError`
-    (`action-not-pinned`, `image-not-pinned`, `bad-pin-file`).
+    `specs` are the buildspecs that a release builds, as paths in the repository.
     """
     pinned = action_pins() if pins is None else pins
     values = {
@@ -309,7 +298,7 @@ def render_workflows(specs: tuple[str, ...], pins: Mapping[str, ActionPin] | Non
 
 
 def write_workflows(texts: Mapping[str, str], folder: Path) -> tuple[Path, ...]:
-    """Write what differs and return those files. Raises `StorageError` as `write_if_changed` does."""
+    """Write what differs and return those files."""
     return tuple(folder / name for name, text in texts.items() if write_if_changed(folder / name, text))
 
 
@@ -388,7 +377,7 @@ class CalledProgram:
 
 
 def called_program(word: str) -> CalledProgram:
-    """Return what OWNER/NAME or OWNER/NAME@REF means. Raises `UsageError` (`bad-option`)."""
+    """Return what OWNER/NAME or OWNER/NAME@REF means."""
     repository, at, given = word.partition("@")
     ref = given if at else FLOATING
     if not (FULL_NAME.fullmatch(repository) and REF.fullmatch(ref)):
@@ -400,7 +389,6 @@ def calling_workflow(spec: Path, program: CalledProgram, target: str | None) -> 
     """Return the file of a workflow that builds a buildspec, where there is none yet, and its text.
 
     It is in the repository around the buildspec's file, which need not be there yet; without any, in the file's folder.
-    Raises `UsageError` (`bad-option`, `spec-exists`).
     """
     root = repository_around(spec)
     path = spec.resolve().relative_to(root).as_posix()

@@ -11,8 +11,8 @@ from typing import Final
 from ortrim.base.cache import cache_folder
 from ortrim.buildspec.buildspec import ModelSpec
 from ortrim.buildspec.load import name_from
+from ortrim.buildspec.problems import REQUIREMENT
 from ortrim.buildspec.rules import SAFE_ADDRESS, fault_of
-from ortrim.buildspec.values import REQUIREMENT
 from ortrim.errors import ModelError, UsageError, bad_option
 from ortrim.models.prepare import FACTS_LAYOUT, MODEL_FILE, pinned
 

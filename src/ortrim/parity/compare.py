@@ -11,7 +11,7 @@ import numpy as np
 
 from ortrim.base.console import counted
 from ortrim.buildspec.tolerances import (
-    DEFAULTS,
+    DEFAULT_TOLERANCES,
     EXACT,
     FEW_VALUES,
     QUANTIZED,
@@ -86,7 +86,7 @@ def compare(
         reference = without_draws(reference)
     found = {case.name: case for case in ours.cases}
     surveys = _surveys(reference)
-    defaults = defaults or (QUANTIZED if reference.quantized else DEFAULTS)
+    defaults = defaults or (QUANTIZED if reference.quantized else DEFAULT_TOLERANCES)
     if reference.float32_weights:
         defaults = for_float32_weights(defaults)
     return tuple(

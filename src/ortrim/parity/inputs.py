@@ -27,7 +27,7 @@ from ortrim.base.console import counted
 from ortrim.base.files import code_digest, sha256_of, storage_errors
 from ortrim.base.json import to_canonical_json
 from ortrim.buildspec.buildspec import CaseSpec, InputSpec, ModelSpec
-from ortrim.buildspec.values import Scalar, toml_string
+from ortrim.buildspec.problems import Scalar, toml_string
 from ortrim.errors import SpecError, VerifyError
 from ortrim.models import states
 from ortrim.models.models import ModelFacts, PreparedModel, TensorInfo

@@ -20,9 +20,8 @@ from ortrim.compiling.plan import BuildJob, CompiledUnits
 from ortrim.compiling.size.library import differences, differs_in_order_alone, differs_in_what_was_not_written
 from ortrim.compiling.translation_units import UnitIndex, render_index
 from ortrim.errors import BuildError, Diagnostic, DiagnosticGroup, Interrupted, SourcesError, SpecError, StorageError
-from ortrim.github.client import GitHub, everything
+from ortrim.github.client import GitHub, Release, everything
 from ortrim.github.credentials import API, Service, find_service, find_token, gh
-from ortrim.github.records import Release
 from ortrim.github.repositories import Repository
 from ortrim.models.full_runtime import FullRuntime, full_runtime, run_script
 from ortrim.models.operators import RequiredOperators, render_config
@@ -43,8 +42,8 @@ from ortrim.pipeline.executors import executor_for
 from ortrim.planning.planned import planned_for
 from ortrim.planning.planner import with_arguments
 from ortrim.planning.request import Request
-from ortrim.report.figures import escaped, table
 from ortrim.report.markdown import step_summary
+from ortrim.report.table import Table, columns
 from ortrim.report.write import JSON_NAME, read_report
 from ortrim.sources.commits import git
 from ortrim.verify.reports import VerifyReport
@@ -387,8 +386,9 @@ def _sections(update: VersionsUpdate) -> Iterator[str]:
 
 
 def _refusals(refused: tuple[Refused, ...]) -> str:
-    rows = ((each.version, f"`{each.reference}`", *map(escaped, (each.what, each.why))) for each in refused)
-    return table(("version", "reference", "what", "why"), rows)
+    rows = [(each.version, f"`{each.reference}`", each.what, each.why) for each in refused]
+    headings = (*columns("text", "version"), *columns("markdown", "reference"), *columns("text", "what", "why"))
+    return Table(columns=headings, rows=rows).markdown()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,16 +8,22 @@ from typing import Annotated, Final
 from markupsafe import Markup
 from pydantic import Field
 from rich.console import Group, RenderableType
-from rich.table import Table
 
 from ortrim.base.console import printable
 from ortrim.errors import VerifyError
 from ortrim.parity.measurements import RunnerResult, Unit, Verdict
 from ortrim.report.charts import HALF_WIDTH, ChartBar, bar_chart
-from ortrim.report.content import SYMBOLS, measures_memory, measures_time
-from ortrim.report.figures import NONE, escaped, name_text, plain_table, quantity_text, table
+from ortrim.report.content import (
+    measures_memory,
+    measures_time,
+    parity_text,
+    parity_verdict,
+    title,
+    verdict_text,
+)
+from ortrim.report.figures import NONE, name_text, quantity_text
 from ortrim.report.html import rendered
-from ortrim.report.summary import parity_text, parity_verdict, title, verdict_text
+from ortrim.report.table import SYMBOLS, Table, columns, escaped
 from ortrim.verify.reports import DeviceReport, VerifyReport
 
 SMALLEST_CHANGE: Final = 0.0005  # Half of the last digit that is shown
@@ -166,33 +172,29 @@ def _change(first: float | None, value: float | None) -> str:
     return "0 %" if abs(ratio) < SMALLEST_CHANGE else f"{100 * ratio:+.1f} %"
 
 
-def _headings(group: FigureGroup) -> tuple[str, ...]:
-    return "ONNX Runtime", *(figure.measure for figure in group.figures)
-
-
 def versions_markdown(comparison: VersionsComparison) -> str:
     """Return the comparison as Markdown. No name in it can become markup."""
     parts = [f"## {escaped(comparison.title)}"]
     for group in comparison.groups:
-        headings, rows = map(escaped, _headings(group)), (map(escaped, row) for row in cells(comparison, group))
         heading = [f"### {escaped(group.where)}"] if group.where else []
-        parts += [*heading, table(tuple(headings), map(tuple, rows), right=range(1, 1 + len(group.figures)))]
+        parts += [*heading, _table(comparison, group).markdown()]
     notes = "\n".join(f"- {escaped(note)}" for note in comparison.notes)
     return "\n\n".join((*parts, notes, TIMES)) + "\n"
 
 
 def versions_tables(comparison: VersionsComparison) -> RenderableType:
     """Return the comparison as tables for the terminal."""
-    tables = (_terminal_table(comparison, group) for group in comparison.groups)
+    tables = []
+    for group in comparison.groups:
+        made = _table(comparison, group).terminal()
+        made.title, made.title_justify = printable(group.where) or None, "left"
+        tables.append(made)
     return Group(printable(comparison.title), *tables, *map(printable, comparison.notes), TIMES)
 
 
-def _terminal_table(comparison: VersionsComparison, group: FigureGroup) -> Table:
-    made = plain_table(*_headings(group))
-    made.title, made.title_justify = printable(group.where) or None, "left"
-    for row in cells(comparison, group):
-        made.add_row(*row)
-    return made
+def _table(comparison: VersionsComparison, group: FigureGroup) -> Table:
+    headings = (*columns("text", "ONNX Runtime"), *columns("number", *(figure.measure for figure in group.figures)))
+    return Table(columns=headings, rows=tuple(cells(comparison, group)))
 
 
 def versions_page(comparison: VersionsComparison) -> str:

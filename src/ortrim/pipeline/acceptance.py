@@ -14,8 +14,19 @@ from ortrim.base.json import first_fault, from_json, to_json
 from ortrim.errors import Regression, StorageError
 from ortrim.pipeline.recording import no_such_build, spec_name
 from ortrim.report.figures import quantity_text
-from ortrim.report.history.rows import AcceptedBuild, Allowed, BuildEntry, Check, Checked, check, entry_of
-from ortrim.report.history.store import NAME, accept_latest, accepted_builds, latest_builds
+from ortrim.report.history import (
+    NAME,
+    AcceptedBuild,
+    Allowed,
+    BuildEntry,
+    Check,
+    Checked,
+    accept_latest,
+    accepted_builds,
+    check,
+    entry_of,
+    latest_builds,
+)
 from ortrim.verify.reports import VerifyReport
 
 MOST_LINES: Final = 12

@@ -12,9 +12,7 @@ from ortrim.buildspec.load import name_from
 from ortrim.errors import StorageError, UsageError
 from ortrim.models.named import SUFFIX
 from ortrim.planning.request import Request, is_buildspec, load
-from ortrim.report.history.points import BenchReport
-from ortrim.report.history.rows import BenchEntry, BuildEntry, entries_of, entry_of
-from ortrim.report.history.store import NAME, Record, append, benches, builds, unread
+from ortrim.report.history import NAME, BenchEntry, BuildEntry, Record, append, benches, builds, entry_of, unread
 from ortrim.verify.reports import VerifyReport
 
 
@@ -24,9 +22,9 @@ def record_build(report: VerifyReport, output: Path, warn: Callable[[str], None]
     _record(Record(build=entry_of(report, now, training_run)), "build", output, warn)
 
 
-def record_benches(report: BenchReport, output: Path, warn: Callable[[str], None]) -> None:
+def record_benches(found: tuple[BenchEntry, ...], output: Path, warn: Callable[[str], None]) -> None:
     """Put a finished bench into the history; what hinders that is a warning, since the journal has all of it."""
-    _record(Record(benches=entries_of(report)), "bench", output, warn)
+    _record(Record(benches=found), "bench", output, warn)
 
 
 def _record(record: Record, what: str, output: Path, warn: Callable[[str], None]) -> None:

@@ -28,7 +28,7 @@ from ortrim.planning.devices import devices_of, open_device
 from ortrim.planning.planned import Planned, target_folder
 from ortrim.planning.request import Request
 from ortrim.platforms import platform_of
-from ortrim.report.summary import coverage_text
+from ortrim.report.content import coverage_text
 from ortrim.verify.measure import device_folder, in_turn
 from ortrim.verify.reports import VerifyReport
 from ortrim.verify.verification import Delivery, Identity, ModelUnderTest, Task, verify_target

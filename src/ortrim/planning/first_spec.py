@@ -12,7 +12,7 @@ from ortrim.base.console import Console, printable
 from ortrim.buildspec.build_options import ProfileName
 from ortrim.buildspec.buildspec import CaseSpec, LoadedSpec, ModelSpec, RuntimeSpec
 from ortrim.buildspec.load import spec_from_data
-from ortrim.buildspec.values import toml_string
+from ortrim.buildspec.problems import toml_string
 from ortrim.errors import ModelError
 from ortrim.models.full_runtime import full_runtime
 from ortrim.models.named import models_named

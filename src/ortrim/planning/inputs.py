@@ -20,8 +20,8 @@ from ortrim.base.files import PACKAGE, shipped_folder, storage_errors, write_ato
 from ortrim.base.json import from_json, to_canonical_json, to_data, to_json
 from ortrim.base.tools import X64_USER, require
 from ortrim.buildspec.buildspec import BuildSpec, LoadedSpec, RuntimeSpec, TargetSpec
+from ortrim.buildspec.problems import Sha256
 from ortrim.buildspec.targets import TARGETS, Target
-from ortrim.buildspec.values import Sha256
 from ortrim.compiling.plan import Toolchain
 from ortrim.errors import StorageError, ToolError, VerifyError
 from ortrim.models.hot_operators import hot_file, read_hot

@@ -21,7 +21,7 @@ from ortrim.models.operators import RequiredOperators, reduce_operators
 from ortrim.models.prepare import FACTS_LAYOUT, prepare
 from ortrim.parity.reference import cases_made
 from ortrim.pins.runtime import RuntimePins, runtime_pins
-from ortrim.report.steps import steps_table
+from ortrim.report.terminal import steps_table
 from ortrim.steps.preparation import Ingredients, Preparation, prepare_by_steps, step_name, with_default_case
 
 if TYPE_CHECKING:

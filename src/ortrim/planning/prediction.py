@@ -22,7 +22,7 @@ from ortrim.base.cache import cache_folder, is_kept
 from ortrim.base.console import counted, duration_text
 from ortrim.base.files import shipped_folder, storage_errors, write_atomically
 from ortrim.base.json import from_json, to_canonical_json, to_data, to_json
-from ortrim.buildspec.values import CONFIG
+from ortrim.buildspec.problems import CONFIG
 from ortrim.compiling.execution import choose_parallelism
 from ortrim.compiling.plan import BuildJob, JobResult, PlannedTarget, digest
 from ortrim.compiling.trees import finished_build, result_of

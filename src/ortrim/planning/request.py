@@ -9,8 +9,7 @@ from typing import Final
 from ortrim.buildspec.build_options import ProfileName
 from ortrim.buildspec.buildspec import LoadedSpec
 from ortrim.buildspec.load import load_spec
-from ortrim.buildspec.problems import nearest
-from ortrim.buildspec.values import VERSION
+from ortrim.buildspec.problems import VERSION, nearest
 from ortrim.errors import UsageError
 from ortrim.pins.runtime import exact_version
 from ortrim.platforms import target_problems

@@ -1,16 +1,8 @@
-"""What a report says of the library and the package, in words and in order; the forms only lay it out.
-
-With `terminal.side_by_side` and the charts it is all that reads a `VerifyReport`. Every name that comes from a model, a
-library or a machine passes through `printable` there.
-
-- What a report says of one device, in words and in order.
-- The lines of the report's tables of measures, ready to be read.
-- What a report says of a machine on which it was measured, and of what could not be measured there.
-"""
+"""What a report says, in words and in order; names pass through `printable` here, and the forms only lay them out."""
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -19,6 +11,7 @@ from ortrim.base.processor_cores import cores_text
 from ortrim.parity.measurements import (
     CaseTiming,
     Comparison,
+    Coverage,
     HostFacts,
     LeastMemory,
     OutputParity,
@@ -37,6 +30,7 @@ from ortrim.report.figures import (
     share_text,
     shortened,
 )
+from ortrim.report.table import Cell, Columns, Judged, Table, columns
 from ortrim.verify.reports import (
     NOT_FOR_DEVICE,
     DeviceFailure,
@@ -70,9 +64,23 @@ def symbols(report: VerifyReport) -> tuple[ReportPart, ...]:
     return tuple(_part(report, symbol.name, symbol.component, symbol.size_bytes) for symbol in found)
 
 
-def gates(report: VerifyReport) -> tuple[tuple[str, Verdict, str], ...]:
+def component_table(report: VerifyReport) -> Table:
+    """Return the library's components."""
+    rows = tuple((part.name, part.size, part.share_text) for part in components(report))
+    return Table(columns=(("component", "text"), *columns("number", "size", "share")), rows=rows)
+
+
+def symbol_table(report: VerifyReport) -> Table:
+    """Return the library's largest symbols."""
+    rows = tuple((part.name, part.component, part.size, part.share_text) for part in symbols(report))
+    headings: Columns = (("symbol", "code"), ("component", "text"), *columns("number", "size", "share"))
+    return Table(columns=headings, rows=rows)
+
+
+def gate_table(report: VerifyReport) -> Table:
     """Return each gate's name, verdict and detail."""
-    return tuple((printable(gate.name), gate.verdict, printable(gate.detail)) for gate in report.gates)
+    rows = tuple((printable(gate.name), Judged(gate.verdict), printable(gate.detail)) for gate in report.gates)
+    return Table(columns=(("gate", "label"), ("verdict", "verdict"), ("detail", "text")), rows=rows)
 
 
 def package_facts(report: VerifyReport) -> tuple[tuple[str, str], ...]:
@@ -208,60 +216,48 @@ def _state(state: int | None) -> str:
 VIEWERS: Final = "open it in ui.perfetto.dev or chrome://tracing"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Agreement:
-    """One output's parity, ready to be read."""
-
-    model: str
-    case: str
-    output: str
-    kind: str
-    difference: str
-    rms: str
-    same_graph: str
-    cosine: str
-    classes: str
-    verdict: Verdict
-    reason: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Timing:
-    """One case's times on one library, ready to be read; `missed` says how many of how many runs, of which deadline."""
-
-    model: str
-    case: str
-    library: str
-    runs: int
-    first: str
-    p50: str
-    p90: str
-    p99: str
-    split: str
-    jitter: str
-    missed: str
-
-
 ELEMENT: Final = re.compile(r"\[\d+\]")
 """What the name of an output has that is an element of a sequence."""
 
 
-def agreements(device: DeviceReport) -> tuple[Agreement, ...]:
+def agreements(device: DeviceReport) -> tuple[OutputParity, ...]:
     """Return every output's parity in the order of the report; elements that are not judged for one reason are one."""
     alike: dict[OutputParity, list[OutputParity]] = {}
     for output in device.parity:
         whole = ELEMENT.sub("[...]", output.output) if output.verdict is Verdict.NOT_JUDGED else output.output
         alike.setdefault(replace(output, output=whole), []).append(output)
-    return tuple(_agreement(whole if len(own) > 1 else own[0]) for whole, own in alike.items())
+    return tuple(whole if len(own) > 1 else own[0] for whole, own in alike.items())
 
 
-def timings(device: DeviceReport) -> tuple[Timing, ...]:
+def parity_table(device: DeviceReport) -> Table:
+    """Return how far every output is from the reference, of how much is allowed."""
+    numbers = columns("number", "difference", "RMS", "same graph", "cosine", "top-1 or IoU")
+    rows: list[tuple[Cell, ...]] = [
+        (
+            *map(name_text, (output.model, output.case, output.output)),
+            printable(f"{output.element_type} {shape_text(output.shape)}"),
+            _of_allowed(output.difference, output.allowed) if output.nan_mismatch == 0 else NONE,
+            _of_allowed(output.rms, output.rms_allowed),
+            _of_allowed(output.same_graph, output.same_graph_allowed),
+            NONE if output.cosine is None else f"{output.cosine:.6f}",
+            share_text(output.argmax_agreement) if output.iou is None else f"IoU {output.iou:.3f}",
+            Judged(output.verdict, reason=printable(output.reason)),
+        )
+        for output in agreements(device)
+    ]
+    headings = columns("text", "model", "case", "output", "type")
+    return Table(columns=(*headings, *numbers, ("verdict", "text")), rows=rows)
+
+
+def timings(device: DeviceReport) -> Table:
     """Return every case's times, ours and the baseline's next to each other; none when time means nothing there."""
-    if not measures_time(device):
-        return ()
-    found = [(run, case) for run in device.runs for case in run.cases]
+    found = [(run, case) for run in device.runs for case in run.cases] if measures_time(device) else []
     keys = dict.fromkeys((run.model, case.case) for run, case in found)
-    return tuple(_timing(run, case) for key in keys for run, case in found if (run.model, case.case) == key)
+    numbers = ("runs", "first run", "p50", "p90", "p99", "input + inference + output", "jitter", "missed")
+    return Table(
+        columns=(*columns("text", "model", "case", "library"), *columns("number", *numbers)),
+        rows=tuple(_timing(*each) for key in keys for each in found if (each[0].model, each[1].case) == key),
+    )
 
 
 def device_facts(device: DeviceReport) -> tuple[tuple[str, str], ...]:
@@ -306,54 +302,22 @@ def _least_memory_text(least: LeastMemory) -> str:
     )
 
 
-def _agreement(output: OutputParity) -> Agreement:
-    return Agreement(
-        model=name_text(output.model),
-        case=name_text(output.case),
-        output=name_text(output.output),
-        kind=printable(f"{output.element_type} {shape_text(output.shape)}"),
-        difference=_of_allowed(output.difference, output.allowed) if output.nan_mismatch == 0 else NONE,
-        rms=_of_allowed(output.rms, output.rms_allowed),
-        same_graph=_of_allowed(output.same_graph, output.same_graph_allowed),
-        cosine=NONE if output.cosine is None else f"{output.cosine:.6f}",
-        classes=_classes(output),
-        verdict=output.verdict,
-        reason=printable(output.reason),
-    )
-
-
 def _of_allowed(difference: float | None, allowed: float | None) -> str:
     if difference is None:
         return NONE
     return difference_text(difference) + ("" if allowed is None else f" of {difference_text(allowed)}")
 
 
-def _classes(output: OutputParity) -> str:
-    """Write the agreement on the best class, or how much boxes overlap."""
-    if output.iou is not None:
-        return f"IoU {output.iou:.3f}"
-    return share_text(output.argmax_agreement)
-
-
-def _timing(run: RunnerResult, case: CaseTiming) -> Timing:
-    parts = (case.input_ms.p50, case.inference_ms.p50, case.output_ms.p50)
-    return Timing(
-        model=name_text(run.model),
-        case=name_text(case.case),
-        library=run.library,
-        runs=case.inference_ms.count,
-        first=ms_text(case.first_run_ms),
-        p50=ms_text(case.inference_ms.p50),
-        p90=ms_text(case.inference_ms.p90),
-        p99=ms_text(case.inference_ms.p99),
-        split=" + ".join(ms_text(part).removesuffix(" ms") for part in parts) + " ms",
-        jitter=ms_text(case.jitter_ms),
-        missed=missed_text(case),
-    )
+def _timing(run: RunnerResult, case: CaseTiming) -> tuple[str, ...]:
+    latency = case.inference_ms
+    parts = (case.input_ms.p50, latency.p50, case.output_ms.p50)
+    split = " + ".join(ms_text(part).removesuffix(" ms") for part in parts) + " ms"
+    times = map(ms_text, (case.first_run_ms, latency.p50, latency.p90, latency.p99))
+    names = (name_text(run.model), name_text(case.case), run.library)
+    return (*names, str(latency.count), *times, split, ms_text(case.jitter_ms), missed_text(case))
 
 
 CASE_LETTERS: Final = 18
-SYMBOLS: Final = {Verdict.PASS: "✓", Verdict.FAIL: "✗", Verdict.INCONCLUSIVE: "≈", Verdict.NOT_JUDGED: "·"}
 
 
 def gravest(found: Iterable[Verdict]) -> Verdict:
@@ -393,6 +357,21 @@ def device_lines(device: DeviceReport) -> tuple[ReportLine, ...]:
     models = dict.fromkeys(comparison.model for comparison in device.comparisons)
     ordered = [comparison for model in models for comparison in device.comparisons if comparison.model == model]
     return tuple(_line(comparison, device) for comparison in ordered)
+
+
+def comparison_table(lines: Sequence[ReportLine], *, several_models: bool) -> Table:
+    """Return lines with their verdicts, and with their model where there are several."""
+    names = columns("text", "measure", *(("model",) if several_models else ()))
+    rows: list[tuple[Cell, ...]] = [
+        (
+            *((line.measure, line.model) if several_models else (line.measure,)),
+            *(line.ours, line.baseline, line.ratio, line.budget),
+            Judged(line.verdict),
+        )
+        for line in lines
+    ]
+    headings = (*names, *columns("number", "ours", "baseline", "ratio", "budget"), *columns("verdict", "verdict"))
+    return Table(columns=headings, rows=rows)
 
 
 def several_models(lines: Sequence[ReportLine]) -> bool:
@@ -438,3 +417,206 @@ def _budget_text(comparison: Comparison, device: DeviceReport | None) -> str:
 def _deadline(device: DeviceReport) -> float | None:
     deadlines = (case.deadline_ms for run in device.runs for case in run.cases)
     return next((deadline for deadline in deadlines if deadline is not None), None)
+
+
+SHOWN: Final = 6
+"""How many failures the verdict names."""
+
+
+def title(report: VerifyReport) -> str:
+    """Name what was verified."""
+    return f"{name_text(report.name)} for {name_text(report.target)}"
+
+
+def subtitle(report: VerifyReport) -> str:
+    """Say what it was made with, and where it was measured."""
+    made = f"ONNX Runtime {report.ort_version}, profile {report.profile}"
+    return printable(f"{made} · {_places(report)}")
+
+
+def _places(report: VerifyReport) -> str:
+    if not report.devices:
+        return "not run: no device was given"
+    if len(report.devices) > 1:
+        return f"measured on {counted(len(report.devices), 'device')} beside {report.baseline}"
+    (device,) = report.devices
+    if device.host is None:
+        return f"no results from {device.device}"
+    return f"measured on {device.device} ({device.host.cpu}) beside {device.baseline}"
+
+
+def verdict_text(report: VerifyReport) -> str:
+    """Say in one sentence how it ended, and name what failed."""
+    failures = [*_failed_devices(report), *_missed_budgets(report), *_differing(report), *_failed_gates(report)]
+    unsure = [line.measure for line in all_lines(report) if line.verdict is Verdict.INCONCLUSIVE]
+    if report.verdict is Verdict.FAIL:
+        more = [f"and {len(failures) - SHOWN} more"] if len(failures) > SHOWN else []
+        return "FAIL: " + ("; ".join(failures[:SHOWN] + more) or "see the tables")
+    named = ", ".join(dict.fromkeys(unsure))
+    if report.verdict is Verdict.INCONCLUSIVE:
+        return "INCONCLUSIVE: " + ("; ".join(unproved_models(report)) or "see the tables")
+    text = f"{'PASS' if report.verdict is Verdict.PASS else 'NOT JUDGED'}: within every {_judged_budgets(report)}"
+    return f"{text}; inconclusive: {named}" if named else text
+
+
+def unproved_models(report: VerifyReport) -> tuple[str, ...]:
+    """Name each model of which no output could be judged on a device, with the first reason."""
+    expected = {model.name for model in report.models if model.expect}
+    found: dict[str, str] = {}
+    for device in report.devices:
+        for output in device.parity:
+            judged = any(each.model == output.model and _judged(each) for each in device.parity)
+            if not judged and output.model not in expected:
+                why = f"{name_text(output.output)}: {printable(output.reason)}"
+                found.setdefault(output.model, f"no output of {name_text(output.model)} can be judged ({why})")
+    return tuple(found.values())
+
+
+def coverage_texts(report: VerifyReport) -> tuple[str, ...]:
+    """Say of each model how many of its nodes the cases execute, and what none of them enters or looks up."""
+    return tuple(
+        text
+        for model in report.models
+        if model.coverage
+        for text in (
+            coverage_text(model.coverage, f" of {name_text(model.name)} run"),
+            *(f"{name_text(model.name)}: {printable(str(each))}" for each in model.coverage.tables),
+        )
+    )
+
+
+def coverage_text(coverage: Coverage, said: str = "") -> str:
+    """Write `12 of 15 nodes`, what is said of them, and which bodies no case enters."""
+    share = printable(f"{coverage.executed:,} of {counted(coverage.nodes, 'node')}{said}")
+    if not coverage.idle:
+        return share
+    more = f" and {len(coverage.idle) - SHOWN} more" if len(coverage.idle) > SHOWN else ""
+    return f"{share}; no case enters {', '.join(map(name_text, coverage.idle[:SHOWN]))}{more}"
+
+
+def parity_text(device: DeviceReport) -> str:
+    """Sum parity up in one sentence."""
+    if not device.parity:
+        return "no outputs were compared"
+    cases = len({(output.model, output.case) for output in device.parity})
+    failed = sum(output.verdict is Verdict.FAIL for output in device.parity)
+    worst = max(device.parity, key=lambda output: rank(_binding(output)[0]))
+    _, kind, difference, allowed = _binding(worst)
+    place = f"{name_text(worst.case)}, {name_text(worst.output)}"
+    total = f"{counted(len(device.parity), 'output')} of {counted(cases, 'case')}"
+    agree = f"{failed} of {total} differ" if failed else _agreement_text(device.parity, total)
+    return (
+        f"{agree}; largest {kind} {difference_text(difference)} where {difference_text(allowed)} is allowed ({place})"
+    )
+
+
+def parity_verdict(device: DeviceReport) -> Verdict:
+    """Return the verdict on all outputs together."""
+    found = {output.verdict for output in device.parity}
+    if Verdict.FAIL in found:
+        return Verdict.FAIL
+    if device.verdict is Verdict.INCONCLUSIVE:
+        return Verdict.INCONCLUSIVE
+    return Verdict.PASS if found - {Verdict.NOT_JUDGED} else Verdict.NOT_JUDGED
+
+
+def _judged_budgets(report: VerifyReport) -> str:
+    """Claim no budget that no device can judge."""
+    if not report.devices:
+        return "budget of the library; it was not run, parity not judged"
+    named = (("memory", any(map(measures_memory, report.devices))), ("time", any(map(measures_time, report.devices))))
+    unjudged = " and ".join(name for name, meaningful in named if report.devices and not meaningful)
+    left_out = f" that can be judged there ({unjudged} cannot)" if unjudged else ""
+    places = f" on {counted(len(report.devices), 'device')}" if len(report.devices) > 1 else ""
+    return f"budget{left_out}, {_parity_claim(report)}{places}"
+
+
+def _parity_claim(report: VerifyReport) -> str:
+    """Say no more of parity than was judged of each model on each device; a buildspec may expect nothing to judge."""
+    models = {output.model for device in report.devices for output in device.parity}
+    judged = models and all(
+        any(_judged(output) and output.model == model for output in device.parity)
+        for device in report.devices
+        for model in models
+    )
+    return "outputs in parity" if judged and report.devices else "parity not judged"
+
+
+def _agreement_text(parity: tuple[OutputParity, ...], total: str) -> str:
+    unjudged = sum(not _judged(output) for output in parity)
+    if not unjudged:
+        return f"{total} agree"
+    return f"{unjudged} of {total} cannot be judged" + ("" if unjudged == len(parity) else ", the others agree")
+
+
+def _judged(output: OutputParity) -> bool:
+    return output.verdict is not Verdict.NOT_JUDGED
+
+
+RMS: Final = "RMS difference"
+
+
+def _binding(output: OutputParity) -> tuple[float, str, float, float]:
+    """Return the bound of which an output uses most: the share, and what is how large where how much is allowed.
+
+    One without a number is worst of all. Of bounds that are not used at all it is the narrowest in the output's own
+    unit; RMS is a share of the reference's.
+    """
+    pairs = (
+        ("difference", output.difference, output.allowed),
+        (RMS, output.rms, output.rms_allowed),
+        ("difference from the same graph", output.same_graph, output.same_graph_allowed),
+    )
+    found = [
+        (tolerance_share(difference, allowed), kind, difference, allowed)
+        for kind, difference, allowed in pairs
+        if difference is not None and allowed is not None
+    ]
+    return max(found, key=lambda each: (rank(each[0]), each[1] != RMS, -each[3]))
+
+
+def tolerance_share(difference: float, tolerance: float) -> float:
+    """Return a difference in units of its tolerance; infinite when none is allowed and there is one."""
+    if difference == 0:
+        return 0.0
+    return difference / tolerance if tolerance > 0 else math.inf
+
+
+def rank(value: float) -> float:
+    """Make a value that can be sorted: not a number comes last."""
+    return math.inf if math.isnan(value) else value
+
+
+def _failed_devices(report: VerifyReport) -> Iterator[str]:
+    for device in report.devices:
+        if device.failure and device.verdict is Verdict.FAIL:
+            yield printable(f"{device.device} could not finish: {device.failure.what} ({device.failure.code})")
+        for failure in device.failed_models:
+            yield printable(f"{failure.model} does not run on {device.device}: {failure.what} ({failure.code})")
+
+
+def _missed_budgets(report: VerifyReport) -> Iterator[str]:
+    for line in all_lines(report):
+        if line.verdict is Verdict.FAIL:
+            ratio = "" if line.ratio == NONE else f" ({line.ratio})"
+            yield f"{line.measure}{_of(line, report)} is {line.ours}{ratio}, budget {line.budget}"
+
+
+def _of(line: ReportLine, report: VerifyReport) -> str:
+    of_model = f" of {line.model}" if line.model else ""
+    return of_model + (f" on {line.device}" if line.device and len(report.devices) > 1 else "")
+
+
+def _differing(report: VerifyReport) -> Iterator[str]:
+    for device in report.devices:
+        failed = [output for output in agreements(device) if output.verdict is Verdict.FAIL]
+        if failed:
+            first = failed[0]
+            place = f" on {name_text(device.device)}" if len(report.devices) > 1 else ""
+            why = f"{name_text(first.case)}, {name_text(first.output)}: {printable(first.reason)}"
+            yield f"{counted(len(failed), 'output')} out of parity{place} ({why})"
+
+
+def _failed_gates(report: VerifyReport) -> Iterator[str]:
+    failed = (gate for gate in report.gates if gate.verdict is Verdict.FAIL)
+    return (f"{printable(gate.name)}: {printable(gate.detail)}" for gate in failed)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from ortrim.errors import BinaryError, BudgetMissed, Diagnostic, DiagnosticGroup, ExitCode, Inconclusive, ParityError
 from ortrim.parity.measurements import Comparison, Verdict
-from ortrim.report.summary import unproved_models
+from ortrim.report.content import unproved_models
 from ortrim.verify.gates import BUDGET_GATE, gate_hint
 from ortrim.verify.reports import NOT_FOR_DEVICE, DeviceFailure, DeviceReport, VerifyReport
 

@@ -1,21 +1,16 @@
-"""Numbers as text for reading; `report.json` holds them exactly.
-
-- Names that come from models, libraries and machines, made fit to be shown.
-- GitHub-flavoured Markdown: text that stays text, and tables; tables for the terminal.
-- Names of C++ symbols made short enough to read: what a template was made for and a function takes is left out.
-"""
+"""Numbers as text for reading; `report.json` holds them exactly."""
 
 import math
-import re
-from collections.abc import Collection, Iterable, Sequence
 from typing import Final
-
-from rich.box import SIMPLE_HEAD
-from rich.console import JustifyMethod
-from rich.table import Table
 
 from ortrim.base.console import printable
 from ortrim.parity.measurements import Unit
+
+
+def number_text(milliseconds: float | None) -> str:
+    """Write milliseconds without their unit, for a column that names it."""
+    return ms_text(milliseconds).removesuffix(" ms")
+
 
 NONE: Final = "\N{EN DASH}"
 ELLIPSIS: Final = "\N{HORIZONTAL ELLIPSIS}"
@@ -139,37 +134,6 @@ NAME_LETTERS: Final = 72
 def name_text(name: str) -> str:
     """Write a name so that it can neither steer a terminal nor fill a page."""
     return shortened(printable(name), NAME_LETTERS)
-
-
-def escaped(text: str) -> str:
-    """Return text that Markdown shows as it is: no markup, HTML, mention, link or table cell comes of it."""
-    flat = " ".join(text.split())
-    shown = re.sub(r"([\\`*_\[\]|~#$])", r"\\\1", flat)
-    shown = shown.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return shown.replace("@", "&#64;").replace("://", ":&#47;&#47;").replace("www.", "www&#46;")
-
-
-def table(headings: Sequence[str], rows: Iterable[Sequence[str]], *, right: Iterable[int] = ()) -> str:
-    """Write a table, or that there is none of it. `right` names the columns aligned to the right."""
-    body = [f"| {' | '.join(row)} |" for row in rows]
-    if not body:
-        return "None."
-    aligned = set(right)
-    rule = "|".join("---:" if column in aligned else "---" for column in range(len(headings)))
-    return "\n".join([f"| {' | '.join(headings)} |", f"|{rule}|", *body])
-
-
-def plain_table(*headings: str, left: Collection[str] = (), fold: Collection[str] = ()) -> Table:
-    """Return a table for the terminal: the first column and those to `fold` hold text that wraps, others numbers.
-
-    What stands in a column to the `left` is short text.
-    """
-    table = Table(box=SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0), header_style="bold")
-    for number, heading in enumerate(headings):
-        wraps = number == 0 or heading in fold
-        justify: JustifyMethod = "left" if wraps or heading in left else "right"
-        table.add_column(heading, justify=justify, no_wrap=not wraps, overflow="fold")
-    return table
 
 
 PLAIN: Final = 60

@@ -1,7 +1,4 @@
-"""The report as one HTML file that asks the network for nothing: style and charts are inside it.
-
-- The frame of every page: one file that asks the network for nothing, with every name in it escaped.
-"""
+"""The report as one HTML file that asks the network for nothing: style and charts are inside it."""
 
 from functools import cache
 from typing import Any, Final
@@ -10,37 +7,11 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from ortrim.base.console import counted
 from ortrim.parity.measurements import Verdict
-from ortrim.report.charts import (
-    PARITY_ROWS,
-    component_chart,
-    latency_pictures,
-    load_chart,
-    memory_chart,
-    parity_chart,
-    total_chart,
-)
-from ortrim.report.content import (
-    SYMBOLS,
-    ReportLine,
-    agreements,
-    all_lines,
-    build_facts,
-    components,
-    device_facts,
-    device_lines,
-    failure_lines,
-    findings,
-    gates,
-    library_lines,
-    package_facts,
-    several_models,
-    symbols,
-    timings,
-)
+from ortrim.report import charts, content
+from ortrim.report.content import ReportLine, all_lines
 from ortrim.report.figures import bytes_text, name_text, share_text
-from ortrim.report.summary import coverage_texts, parity_text, subtitle, title, verdict_text
+from ortrim.report.table import SYMBOLS, facts_table
 from ortrim.report.terminal import device_names, side_by_side
-from ortrim.report.treemap import report_tiles
 from ortrim.verify.reports import DeviceReport, VerifyReport
 
 
@@ -60,7 +31,7 @@ def _environment() -> Environment:
         keep_trailing_newline=True,
     )
     environment.filters.update(counted=counted, share=share_text, bytes=bytes_text)
-    environment.globals.update(symbol=SYMBOLS)
+    environment.globals.update(symbol=SYMBOLS, facts_table=facts_table, measures=content.comparison_table)
     return environment
 
 
@@ -69,36 +40,32 @@ TILES: Final = 4
 
 def html_report(report: VerifyReport) -> str:
     """Return the report as HTML; every name in it is escaped."""
+    several = len(report.devices) > 1
     return rendered(
         "report.html.j2",
-        title=title(report),
-        subtitle=subtitle(report),
+        title=content.title(report),
+        subtitle=content.subtitle(report),
         verdict=report.verdict,
-        verdict_text=verdict_text(report),
+        verdict_text=content.verdict_text(report),
         tiles=_tiles(all_lines(report)),
-        several_models=several_models(all_lines(report)),
-        library_lines=library_lines(report),
+        several_models=content.several_models(all_lines(report)),
+        library_lines=content.library_lines(report),
         devices=[
-            {**device_parts(device, number, _baseline(report, device)), "facts": device_facts(device)}
+            # The head of the page names the baseline of a single device.
+            device_parts(device, number, report.baseline if several else device.baseline)
             for number, device in enumerate(report.devices, 1)
         ],
         device_names=device_names(report),
         side_by_side=side_by_side(report),
-        coverage=coverage_texts(report),
-        gates=gates(report),
-        components=components(report),
-        symbols=symbols(report),
-        package_facts=package_facts(report),
-        build_facts=build_facts(report),
-        total_chart=total_chart(report),
-        component_chart=component_chart(report),
-        families=report_tiles(report.size),
+        coverage=content.coverage_texts(report),
+        gates=content.gate_table(report),
+        symbols=content.symbol_table(report),
+        package_facts=content.package_facts(report),
+        build_facts=content.build_facts(report),
+        total_chart=charts.total_chart(report),
+        component_chart=charts.component_chart(report),
+        families=charts.report_tiles(report.size),
     )
-
-
-def _baseline(report: VerifyReport, device: DeviceReport) -> str:
-    """Return the baseline that needs no word at a device: the head of the page names that of a single one."""
-    return report.baseline if len(report.devices) > 1 else device.baseline
 
 
 def device_parts(device: DeviceReport, number: int, baseline: str) -> dict[str, Any]:
@@ -107,17 +74,18 @@ def device_parts(device: DeviceReport, number: int, baseline: str) -> dict[str, 
         "number": number,
         "name": name_text(device.device),
         "verdict": device.verdict,
-        "failure": failure_lines(device.failure) if device.failure else (),
-        "lines": device_lines(device),
-        "parity_text": parity_text(device),
-        "parity": agreements(device),
-        "parity_left_out": max(0, len(device.parity) - PARITY_ROWS),
-        "parity_chart": parity_chart(device),
-        "memory_chart": memory_chart(device),
-        "load_chart": load_chart(device),
-        "latency_pictures": latency_pictures(device),
-        "timings": timings(device),
-        "findings": findings(device, baseline),
+        "failure": content.failure_lines(device.failure) if device.failure else (),
+        "lines": content.device_lines(device),
+        "facts": content.device_facts(device),
+        "parity_text": content.parity_text(device),
+        "parity": content.parity_table(device),
+        "parity_left_out": max(0, len(device.parity) - charts.PARITY_ROWS),
+        "parity_chart": charts.parity_chart(device),
+        "memory_chart": charts.memory_chart(device),
+        "load_chart": charts.load_chart(device),
+        "latency_pictures": charts.latency_pictures(device),
+        "timings": content.timings(device),
+        "findings": content.findings(device, baseline),
     }
 
 

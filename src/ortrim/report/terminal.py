@@ -1,67 +1,35 @@
-"""The report as compact tables for the terminal and for plain logs.
-
-- Several devices beside each other: a row for each quantity, a column for each device.
-"""
+"""The report, and what the steps of a preparation did, as tables for the terminal and for plain logs."""
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Group as Stack
-from rich.console import RenderableType
+from rich.console import Group, RenderableType
 from rich.progress_bar import ProgressBar
-from rich.table import Table
+from rich.table import Table as RichTable
 from rich.text import Text
 
+from ortrim.base.console import printable
 from ortrim.parity.measurements import CaseTiming, RunnerResult, Verdict
-from ortrim.report.content import (
-    SYMBOLS,
-    ReportLine,
-    components,
-    counts_instructions,
-    device_lines,
-    failure_lines,
-    findings,
-    gates,
-    library_lines,
-    measures_memory,
-    measures_time,
-    missed_text,
-)
-from ortrim.report.figures import NONE, bytes_text, instructions_text, ms_text, name_text, plain_table, shortened
-from ortrim.report.summary import coverage_texts, parity_text, parity_verdict, subtitle, title, verdict_text
+from ortrim.report import content
+from ortrim.report.content import ReportLine, measures_memory, measures_time
+from ortrim.report.figures import NONE, bytes_text, difference_text, instructions_text, ms_text, name_text, shortened
+from ortrim.report.table import STYLES, Cell, Judged, Table, columns, terminal_cell
+from ortrim.steps.report import ModelCounts, PreparationReport, StepReport
 from ortrim.verify.reports import DeviceReport, VerifyReport
 
 LABELS: Final = (
     "peak RSS", "peak after load", "load", "p50", "p99", "jitter", "missed", "instructions", "least memory",
 )  # fmt: skip
 """The figures of each model."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Cell:
-    """What a device says of one quantity; with a verdict when it was judged."""
-
-    text: str
-    verdict: Verdict | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class ReportRow:
-    """One quantity on each device."""
-
-    label: str
-    cells: tuple[Cell, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Group:
-    """Rows that belong together: those of one model under its name, or, without a heading, of the devices as such."""
-
-    heading: str = ""
-    rows: tuple[ReportRow, ...]
+LARGEST: Final = 5
+BAR_CELLS: Final = 24
+NAME_CELLS: Final = 30
+COLUMN_CELLS: Final = 15
+DEVICES_ABREAST: Final = 4
+"""How many devices stand beside each other in 80 columns; more are further blocks."""
+MOST_NOTES: Final = 4
 
 
 def device_names(report: VerifyReport) -> tuple[str, ...]:
@@ -69,92 +37,67 @@ def device_names(report: VerifyReport) -> tuple[str, ...]:
     return tuple(name_text(device.device) for device in report.devices)
 
 
-def side_by_side(report: VerifyReport) -> tuple[Group, ...]:
-    """Return the rows; a quantity that no device has is left out, and what means nothing on one is a dash there.
+def side_by_side(report: VerifyReport) -> tuple[Table, ...]:
+    """Return a table for all models, one for each model under its name, and one for the verdict: a column for a device.
 
-    Times are those of the case that takes longest, the same on every device, so that columns can be compared.
+    A quantity that no device has is left out, and what means nothing on one is a dash there. Times are those of the
+    case that takes longest, the same on every device, so that columns can be compared.
     """
     devices = report.devices
+    headings = (*columns("label", "device"), *columns("number", *device_names(report)))
+
+    def table(rows: Sequence[Sequence[Cell]], title: str = "") -> Table:
+        return Table(columns=headings, rows=rows, title=title)
+
+    kinds = ("kind", *((device.host.kind or NONE) if device.host else NONE for device in devices))
+    about = (kinds, ("measures", *map(_measures, devices)), ("parity", *map(_parity, devices)))
+    ends = (Judged(each.verdict, each.failure.code if each.failure else "") for each in devices)
     models = dict.fromkeys(run.model for device in devices for run in device.runs)
-    kinds = ReportRow(label="kind", cells=tuple(Cell(text=_kind(device)) for device in devices))
-    measures = ReportRow(label="measures", cells=tuple(Cell(text=_measures(device)) for device in devices))
-    parity = ReportRow(label="parity", cells=tuple(map(_parity, devices)))
-    verdict = ReportRow(label="verdict", cells=tuple(map(_side_by_side_verdict, devices)))
-    groups = (_of_model(model, devices) for model in models)
-    return (Group(rows=(kinds, measures, parity)), *(group for group in groups if group.rows), Group(rows=(verdict,)))
-
-
-def _kind(device: DeviceReport) -> str:
-    return (device.host.kind or NONE) if device.host else NONE
+    own = (table(rows, heading) for heading, rows in (_of_model(model, devices) for model in models) if rows)
+    return (table(about), *own, table([("verdict", *ends)]))
 
 
 def _measures(device: DeviceReport) -> str:
     if device.host is None:
         return NONE
-    counts = ("instructions", counts_instructions(device))
+    counts = ("instructions", content.counts_instructions(device))
     named = (("parity", True), ("memory", measures_memory(device)), ("time", measures_time(device)), counts)
     return ", ".join(name for name, measured in named if measured)
 
 
 def _parity(device: DeviceReport) -> Cell:
     if not device.parity:
-        return Cell(text=NONE)
+        return NONE
     judged = [output.verdict for output in device.parity if output.verdict is not Verdict.NOT_JUDGED]
     said = f"{judged.count(Verdict.PASS)} of {len(judged)}" if judged else "not judged"
-    return Cell(text=said, verdict=parity_verdict(device))
+    return Judged(content.parity_verdict(device), said)
 
 
-def _side_by_side_verdict(device: DeviceReport) -> Cell:
-    return Cell(text=device.failure.code if device.failure else device.verdict.value, verdict=device.verdict)
-
-
-def _of_model(model: str, devices: tuple[DeviceReport, ...]) -> Group:
-    """Return the figures of one model."""
+def _of_model(model: str, devices: tuple[DeviceReport, ...]) -> tuple[str, list[tuple[str, ...]]]:
+    """Return the heading of one model, and the figures that some device has."""
     cases = tuple(dict.fromkeys(case.case for device in devices for case in _cases(device, model)))
     longest = max(cases, key=lambda case: _longest(devices, model, case), default="")
     heading = name_text(model) + (f"; times of {name_text(longest)}" if len(cases) > 1 else "")
-    columns = [_figures(device, model, longest) for device in devices]
-    rows = tuple(
-        ReportRow(label=label, cells=tuple(Cell(text=text) for text in texts))
-        for label, texts in zip(LABELS, zip(*columns, strict=True), strict=True)
-        if any(text != NONE for text in texts)
-    )
-    return Group(heading=heading, rows=rows)
+    rows = zip(LABELS, *(_figures(device, model, longest) for device in devices), strict=True)
+    return heading, [row for row in rows if set(row[1:]) != {NONE}]
 
 
-def _figures(device: DeviceReport, model: str, case: str) -> tuple[str, ...]:
-    """Return what a device measured of one model, in the order of `LABELS`."""
+def _figures(device: DeviceReport, model: str, name: str) -> tuple[str, ...]:
+    """Return what a device measured of one model and a case, in the order of `LABELS`."""
     run = _run(device, model)
-    times = (*_time_figures(device, run, case), _instructions(run, case))
-    return (*_memory_figures(device, run), *times, _least_memory(device, model))
-
-
-def _memory_figures(device: DeviceReport, run: RunnerResult | None) -> tuple[str, str]:
-    if run is None or not measures_memory(device):
-        return NONE, NONE
-    after = run.inference_peak_rss_bytes
-    return bytes_text(run.peak_rss_bytes.p50), bytes_text(after.p50 if after else None)
-
-
-def _time_figures(device: DeviceReport, run: RunnerResult | None, name: str) -> tuple[str, str, str, str, str]:
-    if run is None or not measures_time(device):
-        return NONE, NONE, NONE, NONE, NONE
-    load = ms_text(run.load_ms.p50)
-    case = next((case for case in run.cases if case.case == name), None)
-    if case is None:
-        return load, NONE, NONE, NONE, NONE
-    latency = case.inference_ms
-    return load, ms_text(latency.p50), ms_text(latency.p99), ms_text(case.jitter_ms), missed_text(case)
-
-
-def _instructions(run: RunnerResult | None, name: str) -> str:
-    found = [case for case in run.cases if case.case == name] if run else []
-    counted = found[0].instructions if found else None
-    return instructions_text(counted.p50) if counted else NONE
-
-
-def _least_memory(device: DeviceReport, model: str) -> str:
-    return next((f"{least.enough_mib} MiB" for least in device.least_memory if least.model == model), NONE)
+    case = next((case for case in run.cases if case.case == name), None) if run else None
+    timed, memory, load, times = run if measures_time(device) else None, (NONE, NONE), NONE, (NONE,) * 4
+    if run and measures_memory(device):
+        after = run.inference_peak_rss_bytes
+        memory = bytes_text(run.peak_rss_bytes.p50), bytes_text(after.p50 if after else None)
+    if timed:
+        load = ms_text(timed.load_ms.p50)
+    if timed and case:
+        latency = case.inference_ms
+        times = ms_text(latency.p50), ms_text(latency.p99), ms_text(case.jitter_ms), content.missed_text(case)
+    counted = instructions_text(case.instructions.p50) if case and case.instructions else NONE
+    least = next((f"{least.enough_mib} MiB" for least in device.least_memory if least.model == model), NONE)
+    return (*memory, load, *times, counted, least)
 
 
 def _run(device: DeviceReport, model: str) -> RunnerResult | None:
@@ -163,7 +106,7 @@ def _run(device: DeviceReport, model: str) -> RunnerResult | None:
 
 def _cases(device: DeviceReport, model: str) -> tuple[CaseTiming, ...]:
     run = _run(device, model)
-    return run.cases if run and (measures_time(device) or counts_instructions(device)) else ()
+    return run.cases if run and (measures_time(device) or content.counts_instructions(device)) else ()
 
 
 def _longest(devices: tuple[DeviceReport, ...], model: str, name: str) -> float:
@@ -172,107 +115,66 @@ def _longest(devices: tuple[DeviceReport, ...], model: str, name: str) -> float:
     return max((value for value in found if not math.isnan(value)), default=0.0)
 
 
-STYLES: Final = {
-    Verdict.PASS: "green",
-    Verdict.FAIL: "bold red",
-    Verdict.INCONCLUSIVE: "yellow",
-    Verdict.NOT_JUDGED: "dim",
-}
-LARGEST: Final = 5
-BAR_CELLS: Final = 24
-NAME_CELLS: Final = 30
-COLUMN_CELLS: Final = 15
-BESIDE: Final = 4
-"""How many devices stand beside each other in 80 columns; more are further blocks."""
-
-
 def terminal_report(report: VerifyReport) -> RenderableType:
     """Return a report for `Console.render`; it fits 80 columns."""
-    head = (Text(title(report), "bold"), Text(subtitle(report), "dim"))
+    head = (Text(content.title(report), "bold"), Text(content.subtitle(report), "dim"))
     blocks = _one_device(report, report.devices[0]) if len(report.devices) == 1 else _several_devices(report)
     spaced = (part for block in blocks for part in (Text(), block))
-    return Stack(*head, *spaced, Text(), Text(verdict_text(report), STYLES[report.verdict]))
+    return Group(*head, *spaced, Text(), Text(content.verdict_text(report), STYLES[report.verdict]))
 
 
 def _one_device(report: VerifyReport, device: DeviceReport) -> Iterator[RenderableType]:
-    yield _comparisons((*library_lines(report), *device_lines(device)))
+    yield _comparisons((*content.library_lines(report), *content.device_lines(device)))
     yield _statements((*_of_device(device, device.baseline), *_of_library(report)))
     yield _sizes(report)
 
 
 def _several_devices(report: VerifyReport) -> Iterator[RenderableType]:
     """Lay out the library, then the devices beside each other, then each by itself."""
-    yield _comparisons(library_lines(report))
+    yield _comparisons(content.library_lines(report))
     yield _statements(tuple(_of_library(report)))
     yield _sizes(report)
-    for start in range(0, len(report.devices), BESIDE):
-        yield _beside(device_names(report), side_by_side(report), slice(start, start + BESIDE))
+    for start in range(0, len(report.devices), DEVICES_ABREAST):
+        yield _beside(device_names(report), side_by_side(report), slice(start, start + DEVICES_ABREAST))
     for device in report.devices:
-        yield _section(device, report.baseline)
+        heading = Judged(device.verdict, name_text(device.device)).terminal()
+        heading.stylize("bold")
+        lines = content.device_lines(device)
+        table = (Text(), _comparisons(lines), Text()) if lines else ()
+        yield Group(heading, *table, _statements(tuple(_of_device(device, report.baseline))))
 
 
-def _section(device: DeviceReport, baseline: str) -> RenderableType:
-    heading = _verdict(device.verdict, name_text(device.device))
-    heading.stylize("bold")
-    lines = device_lines(device)
-    table = (Text(), _comparisons(lines), Text()) if lines else ()
-    return Stack(heading, *table, _statements(tuple(_of_device(device, baseline))))
-
-
-def _comparisons(shown: Sequence[ReportLine]) -> Table:
-    table = plain_table("measure", "ours", "baseline", "ratio", "budget", "verdict", left=("verdict",))
-    models = dict.fromkeys(line.model for line in shown)
+def _comparisons(lines: Sequence[ReportLine]) -> RichTable:
+    models = dict.fromkeys(line.model for line in lines)
+    table = content.comparison_table(lines, several_models=False)
+    rows: list[Sequence[Cell]] = []
     for model in models:
         if model and len(models) > 1:
-            table.add_section()
-            table.add_row(Text(shortened(model, NAME_CELLS), "bold"))
-        for line in shown:
-            if line.model == model:
-                table.add_row(*_cells(line))
-    return table
+            rows.append((shortened(model, NAME_CELLS),))
+        rows += [row for line, row in zip(lines, table.rows, strict=True) if line.model == model]
+    return Table(columns=table.columns, rows=rows).terminal()
 
 
-def _cells(line: ReportLine) -> tuple[Text, ...]:
-    plain = (line.measure, line.ours, line.baseline, line.ratio, line.budget)
-    return (*map(Text, plain), _verdict(line.verdict, line.verdict.value))
-
-
-def _beside(names: Sequence[str], groups: Sequence[Group], shown: slice) -> RenderableType:
+def _beside(names: Sequence[str], groups: Sequence[Table], shown: slice) -> RenderableType:
     """Lay out some of the devices, each in a column; the columns of all groups are equally wide."""
     tables: list[RenderableType] = []
     for number, group in enumerate(groups):
-        table = _columns(names[shown], group.heading, head=number == 0)
-        for row in group.rows:
-            table.add_row(Text(row.label), *map(_cell, row.cells[shown]))
-        tables += [Text(), table] if group.heading else [table]
-    return Stack(*tables)
+        look = {"box": SIMPLE_HEAD, "show_edge": False, "padding": 0, "header_style": "bold", "title_justify": "left"}
+        table = RichTable(title=Text(group.title, "bold"), show_header=number == 0, **look)  # type: ignore[arg-type]
+        table.add_column("devices", no_wrap=True, width=COLUMN_CELLS)
+        for name in names[shown]:
+            # A name breaks after its kind, where else it would break anywhere.
+            text = shortened(name, 2 * COLUMN_CELLS).replace(":", ":\n", 1)
+            table.add_column(Text(text), overflow="fold", width=COLUMN_CELLS)
+        for label, *cells in group.rows:
+            table.add_row(*map(terminal_cell, (label, *cells[shown])))
+        tables += [Text(), table] if group.title else [table]
+    return Group(*tables)
 
 
-def _columns(names: Sequence[str], heading: str, *, head: bool) -> Table:
-    table = Table(
-        title=Text(heading, "bold"),
-        title_justify="left",
-        box=SIMPLE_HEAD,
-        show_edge=False,
-        show_header=head,
-        padding=0,
-        header_style="bold",
-    )
-    table.add_column("devices", no_wrap=True, width=COLUMN_CELLS)
-    for name in names:
-        # A name breaks after its kind, where else it would break anywhere.
-        text = shortened(name, 2 * COLUMN_CELLS).replace(":", ":\n", 1)
-        table.add_column(Text(text), overflow="fold", width=COLUMN_CELLS)
-    return table
-
-
-def _cell(cell: Cell) -> Text:
-    return _verdict(cell.verdict, cell.text) if cell.verdict else Text(cell.text)
-
-
-def _statements(rows: Sequence[tuple[str, Text]]) -> Table:
+def _statements(rows: Sequence[tuple[str, Text]]) -> RichTable:
     """Lay out labels, each with text that wraps beside it; a label that repeats is written once."""
-    grid = Table.grid(padding=(0, 2))
+    grid = RichTable.grid(padding=(0, 2))
     grid.add_column(no_wrap=True)
     grid.add_column(overflow="fold")
     before = ""
@@ -283,35 +185,67 @@ def _statements(rows: Sequence[tuple[str, Text]]) -> Table:
 
 
 def _of_library(report: VerifyReport) -> Iterator[tuple[str, Text]]:
-    yield from (("cases", Text(text)) for text in coverage_texts(report))
-    for name, verdict, detail in gates(report):
-        yield "gates", _verdict(verdict, f"{name}: {detail}")
+    yield from (("cases", Text(text)) for text in content.coverage_texts(report))
+    for gate in report.gates:
+        yield "gates", Judged(gate.verdict, printable(f"{gate.name}: {gate.detail}")).terminal()
 
 
 def _of_device(device: DeviceReport, baseline: str) -> Iterator[tuple[str, Text]]:
     """Yield parity, or why there is none, and what else there is to say beside the report's `baseline`."""
     if device.failure:
         label = "failed" if device.verdict is Verdict.FAIL else "not run"
-        yield label, Text("\n".join(failure_lines(device.failure)), STYLES[device.verdict])
+        yield label, Text("\n".join(content.failure_lines(device.failure)), STYLES[device.verdict])
         return
-    yield "parity", _verdict(parity_verdict(device), parity_text(device))
-    yield from ((label, Text(text)) for label, text in findings(device, baseline))
+    yield "parity", Judged(content.parity_verdict(device), content.parity_text(device)).terminal()
+    yield from ((label, Text(text)) for label, text in content.findings(device, baseline))
 
 
-def _sizes(report: VerifyReport) -> Table:
+def _sizes(report: VerifyReport) -> RichTable:
     """Lay out the largest components, each with a bar."""
-    shown = components(report)[:LARGEST]
-    grid = Table.grid(padding=(0, 2))
-    grid.add_column(overflow="fold")
-    grid.add_column(justify="right", no_wrap=True)
-    grid.add_column(justify="right", no_wrap=True)
-    grid.add_column(no_wrap=True)
-    grid.add_row(Text("by part", "bold"), Text(bytes_text(report.size.file_bytes)), Text("100 %"), Text())
+    shown = content.components(report)[:LARGEST]
+    grid = bar_grid(Text("by part", "bold"), Text(bytes_text(report.size.file_bytes)), Text("100 %"))
     for part in shown:
         bar = ProgressBar(total=shown[0].share or 1.0, completed=part.share, width=BAR_CELLS, complete_style="cyan")
         grid.add_row(Text(f"  {shortened(part.name, NAME_CELLS)}"), Text(part.size), Text(part.share_text), bar)
     return grid
 
 
-def _verdict(verdict: Verdict, text: str) -> Text:
-    return Text.assemble((SYMBOLS[verdict], STYLES[verdict]), " ", text)
+def bar_grid(*first: Text, padding: tuple[int, int, int, int] = (0, 2, 0, 2)) -> RichTable:
+    """Return a grid of names, two figures each and a bar, with its first row."""
+    grid = RichTable.grid(padding=padding)
+    grid.add_column(overflow="fold")
+    grid.add_column(justify="right", no_wrap=True)
+    grid.add_column(justify="right", no_wrap=True)
+    grid.add_column(no_wrap=True)
+    grid.add_row(*first, Text())
+    return grid
+
+
+def steps_table(report: PreparationReport) -> RenderableType:
+    """Return a line for the original and for each step, and below it what they have to say."""
+    title = printable(f"steps of {report.model}")
+    table = RichTable(box=SIMPLE_HEAD, title=title, title_justify="left", pad_edge=False)
+    for heading in ("step", "size", "nodes", "parameters", "opset", "difference"):
+        table.add_column(heading, justify="left" if heading == "step" else "right", overflow="fold")
+    table.add_row("original", *_numbers(report.original), NONE)
+    for step in report.steps:
+        ending = "" if step.outcome == "changed" else f" ({step.outcome})"
+        difference = NONE if step.largest_difference is None else difference_text(step.largest_difference)
+        table.add_row(printable(f"{step.number} {step.use}{ending}"), *_numbers(step.after), difference)
+    return Group(table, *(Text(printable(line)) for step in report.steps for line in _lines(step)))
+
+
+def _numbers(counts: ModelCounts) -> tuple[str, ...]:
+    opset = next((str(version) for domain, version in counts.opsets if domain == "ai.onnx"), NONE)
+    return bytes_text(counts.size_bytes), f"{counts.nodes:,}", f"{counts.parameters:,}", opset
+
+
+def _lines(step: StepReport) -> Iterator[str]:
+    """Yield what a step has to say beyond its numbers."""
+    start = f"step {step.number}"
+    if step.reason:
+        yield f"{start} was left out: {' '.join(step.reason.split())}"
+    yield from (f"{start} leaves out case '{left.case}': {left.reason}" for left in step.cases_left)
+    yield from (f"{start}: {note}" for note in step.notes[:MOST_NOTES])
+    if len(step.notes) > MOST_NOTES:
+        yield f"{start}: and {len(step.notes) - MOST_NOTES:,} more, in the report"

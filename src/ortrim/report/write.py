@@ -27,7 +27,7 @@ MISPLACED: Final = "report-misplaced"
 def write_reports(report: VerifyReport, folder: Path) -> None:
     """Write `report.json`, `report.md` and `report.html` into `folder`; the same report gives the same bytes.
 
-    All three are made before the first is written. Raises `StorageError` as `write_atomically` does.
+    All three are made before the first is written.
     """
     from ortrim.report.html import html_report  # noqa: PLC0415 - it imports jinja2, which nobody who reads needs
 
@@ -37,11 +37,7 @@ def write_reports(report: VerifyReport, folder: Path) -> None:
 
 
 def read_report(path: Path) -> VerifyReport:
-    """Read a `report.json`.
-
-    Raises `VerifyError` (`report-missing`, and `report-outdated` for one that another version of ortrim wrote) or
-    `StorageError` (`report-damaged`, and as `storage_errors` does).
-    """
+    """Read a `report.json`."""
     if not path.exists():
         raise VerifyError("report-missing", "there is no report here", where=str(path), hint="run: invoke build")
     with storage_errors(path):

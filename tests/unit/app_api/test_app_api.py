@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import pytest
 
-from ortrim.analysis.api import run as app_api
+from ortrim.analysis import api as app_api
 from ortrim.errors import ExitCode
 from program_runs import Run
 
@@ -179,7 +179,6 @@ Called = Callable[..., dict[str, Any]]
 
 @pytest.fixture
 def headers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Write the headers; the sources of the bindings are those of whatever version is asked for."""
     write_bindings(tmp_path / "tree")
     tree = SimpleNamespace(folder=tmp_path / "tree")
     monkeypatch.setattr(app_api, "fetch_sources", lambda *_, **__: tree)
@@ -188,7 +187,6 @@ def headers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 @pytest.fixture
 def called(ortrim: Run, headers: str, tmp_path: Path) -> Called:
-    """Return what is found in an app of some files."""
 
     def find(**files: str) -> dict[str, Any]:
         app = tmp_path / "app"
@@ -264,7 +262,6 @@ def test_an_alias_may_release_nothing(called: Called) -> None:
 
 
 def test_a_method_is_one_of_the_classes_at_hand(called: Called) -> None:
-    """Others have methods of the same name."""
     assert "KernelInfo_GetInputCount" not in called(a_cc="Ort::Session s{e}; s.GetInputCount();")["api"]
     both = called(a_cc="Ort::Session s{e}; s.GetInputCount(); Ort::KernelInfo info{i};")["api"]
     assert {"KernelInfo_GetInputCount", "SessionGetInputCount"} <= set(both)
@@ -357,7 +354,6 @@ def test_inference_may_be_enough(ortrim: Run, headers: str, tmp_path: Path) -> N
 
 
 def refused(ortrim: Run, *words: str) -> dict[str, Any]:
-    """Return the one error of a command line."""
     ended = ortrim("api", *words, "--json")
     assert ended.code == ExitCode.USAGE
     (error,) = ended.document()["errors"]

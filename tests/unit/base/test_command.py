@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ortrim.analysis.inspect.run import inspect_onnx
+from ortrim.analysis.inspect import inspect_onnx
 from ortrim.base import command
 from ortrim.base.command import (
     Captured,
@@ -625,7 +625,7 @@ LIMITED = """
 import resource, sys
 from pathlib import Path
 import onnx
-from ortrim.analysis.inspect.run import inspect_onnx
+from ortrim.analysis.inspect import inspect_onnx
 used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
 resource.setrlimit(resource.RLIMIT_AS, (used + (24 << 20),) * 2)
 try:

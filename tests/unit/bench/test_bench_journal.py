@@ -8,20 +8,19 @@ from pathlib import Path
 import pytest
 
 from bench_samples import sample, sample_plan
+from ortrim.bench.points import BenchPlan
 from ortrim.bench.scores import Journal, appending, new_journal, read_journal, unfinished
-from ortrim.errors import ExitCode, StorageError
-from ortrim.report.history.points import BenchPlan
+from ortrim.errors import StorageError
+from refusing import refused
 
 
 @pytest.fixture(name="plan")
 def fixture_plan() -> BenchPlan:
-    """Return a plan."""
     return sample_plan("threads=1,2")
 
 
 @pytest.fixture(name="begun")
 def fixture_begun(tmp_path: Path, plan: BenchPlan) -> Journal:
-    """Return a journal with two samples."""
     begun = new_journal(tmp_path / "bench", plan)
     with appending(begun.path) as writer:
         writer.add(sample(0))
@@ -59,10 +58,9 @@ def test_a_line_that_is_not_whole_is_left_out(begun: Journal, cut: int) -> None:
 def test_a_damaged_journal_is_a_diagnostic(begun: Journal, content: bytes) -> None:
     """With the file to remove; nothing is guessed."""
     begun.path.write_bytes(content)
-    with pytest.raises(StorageError) as caught:
-        read_journal(begun.path)
-    assert (caught.value.code, caught.value.exit_code) == ("journal-damaged", ExitCode.STORAGE)
-    assert caught.value.where == str(begun.path)
+    error = refused(StorageError, read_journal, begun.path)
+    assert error.code == "journal-damaged"
+    assert error.where == str(begun.path)
 
 
 def test_a_bench_is_taken_up_by_what_it_measures(begun: Journal, plan: BenchPlan) -> None:
@@ -119,7 +117,5 @@ def test_a_really_full_disk_is_a_diagnostic() -> None:
 def test_a_file_in_the_folders_place_is_a_diagnostic(tmp_path: Path, plan: BenchPlan) -> None:
     """Nothing is left behind."""
     (tmp_path / "bench").write_text("")
-    with pytest.raises(StorageError) as caught:
-        new_journal(tmp_path / "bench", plan)
-    assert caught.value.code == "path-in-the-way"
+    assert refused(StorageError, new_journal, tmp_path / "bench", plan).code == "path-in-the-way"
     assert list(tmp_path.iterdir()) == [tmp_path / "bench"]

@@ -8,23 +8,20 @@ from rich.console import RenderableType
 
 from bench_samples import sample, sample_plan, sample_report, samples_of
 from ortrim.base.console import Console
+from ortrim.bench.points import BenchReport, entries_of
+from ortrim.bench.report import bench_markdown, bench_tables, change_text
 from ortrim.bench.scores import report_of
-from ortrim.report.bench import bench_markdown, bench_tables, change_text
 from ortrim.report.figures import NONE
-from ortrim.report.history.points import BenchReport
-from ortrim.report.history.report import bench_history_tables
-from ortrim.report.history.rows import entries_of
+from ortrim.report.history_pages import bench_history_tables
 
 
 def shown(renderable: RenderableType, width: int = 80) -> str:
-    """Return what a terminal of that width shows."""
     stdout = io.StringIO()
     Console(stdout=stdout, width=width, environment={}).render(renderable)
     return stdout.getvalue()
 
 
 def alone() -> BenchReport:
-    """Return the report of a bench without a sweep."""
     plan = sample_plan()
     return report_of(plan, samples_of(plan, {}), "latency", "j.jsonl")
 

@@ -5,12 +5,11 @@ from dataclasses import replace
 import pytest
 
 from bench_samples import sample, sample_plan, samples_of
+from ortrim.bench.points import BenchReport, Sample
 from ortrim.bench.scores import process_count, report_of
-from ortrim.report.history.points import BenchReport, Sample
 
 
 def report(*samples: Sample, deadline_ms: float | None = 10.0) -> BenchReport:
-    """Return the report of some samples of a plan."""
     return report_of(sample_plan("threads=1,2", deadline_ms=deadline_ms), samples, "latency", "j.jsonl")
 
 
@@ -58,7 +57,6 @@ def test_half_a_bench_is_told_as_far_as_it_went() -> None:
 
 
 def test_several_models_are_kept_apart() -> None:
-    """Samples belong to the model that they name."""
     plan = sample_plan("threads=1,2")
     other = replace(plan.models[0], name="other")
     both = replace(plan, models=(*plan.models, other))

@@ -13,14 +13,15 @@ from bench_samples import HOST, runner_output
 from ortrim.base.cache import cache_folder, locked, record_entry
 from ortrim.bench import run as bench_module
 from ortrim.bench import subjects
+from ortrim.bench.points import BenchReport
 from ortrim.bench.run import bench
 from ortrim.bench.scores import read_journal
 from ortrim.bench.subjects import BenchRequest, BenchSelection
-from ortrim.errors import ExitCode, StorageError, UsageError, VerifyError
+from ortrim.errors import StorageError, UsageError, VerifyError
 from ortrim.parity.runner import RunnerOutput, RunRequest
-from ortrim.report.history.points import BenchReport
-from ortrim.report.history.store import NAME, benches
+from ortrim.report.history import NAME, benches
 from pipeline_stages import Stages
+from refusing import refused
 
 TWO_CASES = '[[models.cases]]\nname = "one"\n[[models.cases]]\nname = "two"\nseed = 1\n'
 ROUNDS = 3
@@ -42,17 +43,14 @@ class Machine:
         return self
 
     def facts(self) -> Any:
-        """Describe the machine."""
         return HOST
 
     def run(self, request: RunRequest) -> RunnerOutput:
-        """Take half as long with two threads."""
         self.asked.append(request)
         self.before(request)
         return runner_output(request, 1 / request.session.threads)
 
     def interrupted_at(self, number: int, error: BaseException) -> None:
-        """Let the run of that number fail."""
 
         def fail(_: RunRequest) -> None:
             if len(self.asked) == number:
@@ -74,18 +72,15 @@ def fixture_machine(stages: Stages, monkeypatch: pytest.MonkeyPatch) -> Machine:
 
 @pytest.fixture(name="wanted")
 def fixture_wanted(stages: Stages) -> BenchRequest:
-    """Return a small sweep of a buildspec with two cases that was not built."""
     asked = BenchSelection(request=stages.request(TWO_CASES))
     return BenchRequest(asked=asked, sweep=SWEEP, rounds=ROUNDS, deadline_ms=1.0, training_run="run-7")
 
 
 def journal_of(report: BenchReport) -> Path:
-    """Return the journal's path."""
     return Path(report.journal)
 
 
 def test_a_sweep_is_measured_kept_and_recorded(stages: Stages, machine: Machine, wanted: BenchRequest) -> None:
-    """Each point with each case in processes of its own; the history has each point."""
     report = bench(wanted, stages.console)
     assert (report.done, report.total, len(machine.asked)) == (TOTAL, TOTAL, TOTAL + 2)
     (model,) = report.models
@@ -145,17 +140,16 @@ def test_a_library_of_ones_own(stages: Stages, machine: Machine, wanted: BenchRe
     assert bench(replace(wanted, asked=asked), stages.console).plan.library.kind == "file"
     assert machine.asked[0].model.suffix == ".ort"
     for word in (str(tmp_path), str(tmp_path / "none.so")):
-        with pytest.raises(UsageError) as caught:
-            bench(replace(wanted, asked=replace(wanted.asked, library=word)), stages.console)
-        assert (caught.value.code, caught.value.where) == ("bad-option", "--library")
+        error = refused(UsageError, bench, replace(wanted, asked=replace(wanted.asked, library=word)), stages.console)
+        assert (error.code, error.where) == ("bad-option", "--library")
 
 
 @pytest.mark.usefixtures("machine")
 def test_a_build_that_is_not_there_is_reported(stages: Stages, wanted: BenchRequest) -> None:
-    """When it was asked for."""
-    with pytest.raises(UsageError) as caught:
-        bench(replace(wanted, asked=replace(wanted.asked, library="built")), stages.console)
-    assert (caught.value.code, caught.value.exit_code) == ("not-built", ExitCode.USAGE)
+    assert (
+        refused(UsageError, bench, replace(wanted, asked=replace(wanted.asked, library="built")), stages.console).code
+        == "not-built"
+    )
 
 
 def test_targets_of_other_machines_do_not_matter(stages: Stages, machine: Machine, wanted: BenchRequest) -> None:
@@ -184,9 +178,7 @@ def test_ctrl_c_keeps_what_was_measured(stages: Stages, machine: Machine, wanted
 def test_there_may_be_nothing_to_go_on_with(stages: Stages, wanted: BenchRequest) -> None:
     """Nothing was stopped, or it was about something else."""
     bench(wanted, stages.console)
-    with pytest.raises(UsageError) as caught:
-        bench(replace(wanted, resume=True), stages.console)
-    assert (caught.value.code, caught.value.exit_code) == ("nothing-to-resume", ExitCode.USAGE)
+    assert refused(UsageError, bench, replace(wanted, resume=True), stages.console).code == "nothing-to-resume"
 
 
 def test_without_resume_a_new_journal_is_begun(stages: Stages, machine: Machine, wanted: BenchRequest) -> None:
@@ -219,9 +211,7 @@ def test_a_point_that_fails_is_reported_and_left_out(stages: Stages, machine: Ma
 def test_a_default_that_fails_ends_it(stages: Stages, machine: Machine, wanted: BenchRequest, number: int) -> None:
     """In the trial or later; what was measured before stays in the journal."""
     machine.interrupted_at(number, VerifyError("inference-failed", "running the model failed"))
-    with pytest.raises(VerifyError) as caught:
-        bench(wanted, stages.console)
-    assert (caught.value.code, caught.value.exit_code) == ("inference-failed", ExitCode.VERIFY)
+    assert refused(VerifyError, bench, wanted, stages.console).code == "inference-failed"
     kept = list((stages.folder / "artifacts" / "bench").glob("*.jsonl"))
     assert [len(read_journal(path).samples) for path in kept] == ([] if number < 3 else [1])
 
@@ -247,9 +237,7 @@ def test_a_full_disk_keeps_what_was_measured(
             raise StorageError("disk-full", "there is no space left")
 
     monkeypatch.setattr("ortrim.bench.scores.os.fsync", full)
-    with pytest.raises(StorageError) as caught:
-        bench(wanted, stages.console)
-    assert (caught.value.code, caught.value.exit_code) == ("disk-full", ExitCode.STORAGE)
+    assert refused(StorageError, bench, wanted, stages.console).code == "disk-full"
     monkeypatch.undo()
     (kept,) = (stages.folder / "artifacts" / "bench").glob("*.jsonl")
     assert len(read_journal(kept).samples) >= 3
@@ -259,9 +247,7 @@ def test_a_full_disk_keeps_what_was_measured(
 def test_a_folder_that_cannot_be_written_is_reported_before_the_work(stages: Stages, wanted: BenchRequest) -> None:
     """A file has its name."""
     (stages.folder / "artifacts").write_text("")
-    with pytest.raises(StorageError) as caught:
-        bench(wanted, stages.console)
-    assert caught.value.code == "path-in-the-way"
+    assert refused(StorageError, bench, wanted, stages.console).code == "path-in-the-way"
 
 
 @pytest.mark.usefixtures("machine")

@@ -5,14 +5,13 @@ from typing import Final
 import pytest
 
 from bench_samples import sample_report
+from ortrim.bench.points import Goal, Score
 from ortrim.bench.scores import LEAST_RESOLUTION, recommended, resolution, scores_of
-from ortrim.report.history.points import Goal, Score
 
 NOISE: Final = 0.02
 
 
 def score(point: str, latency: float, cpu: float, memory: float) -> Score:
-    """Return a score."""
     return Score(point=point, latency=latency, cpu=cpu, memory=memory)
 
 
@@ -28,7 +27,6 @@ def test_points_are_held_against_the_default() -> None:
 
 
 def test_differences_within_the_noise_put_nobody_behind() -> None:
-    """Both are in front, and the default is what is recommended."""
     report = sample_report(threads_is_2=0.995, arena_is_false=3.0, threads_is_2__arena_is_false=3.0)
     assert {each.point for each in report.models[0].scores if each.in_front} == {"default", "threads=2"}
     assert report.models[0].recommended == "default"

@@ -2,15 +2,13 @@
 
 from collections import Counter
 
-import pytest
-
 from bench_samples import BASE, FULL_BASE, sample_model
+from ortrim.bench.points import CHOICES, EACH, MOST_POINTS, sweep_points, turns, value_of, with_value
 from ortrim.errors import UsageError
-from ortrim.report.history.points import CHOICES, EACH, MOST_POINTS, sweep_points, turns, value_of, with_value
+from refusing import refused
 
 
 def test_without_words_there_is_the_default_alone() -> None:
-    """That is a bench without a sweep."""
     assert sweep_points(BASE, (), cores=4, full=False) == (BASE,)
 
 
@@ -46,19 +44,17 @@ def test_named_settings_are_combined() -> None:
 
 def test_levels_mean_nothing_to_a_converted_model() -> None:
     """Which is reported with what to do."""
-    with pytest.raises(UsageError) as caught:
-        sweep_points(BASE, ("level=none",), cores=4, full=False)
-    assert caught.value.code == "bad-option"
-    assert "--library wheel" in caught.value.hint
+    error = refused(UsageError, sweep_points, BASE, ("level=none",), cores=4, full=False)
+    assert error.code == "bad-option"
+    assert "--library wheel" in error.hint
 
 
 def test_too_many_points_are_refused() -> None:
     """They would take hours."""
     words = ("threads=1,2,3,4,5,6,7,8", "inter_op_threads=1,2,3,4", "arena", "memory_pattern")
-    with pytest.raises(UsageError) as caught:
-        sweep_points(BASE, words, cores=4, full=False)
-    assert caught.value.code == "sweep-too-large"
-    assert str(MOST_POINTS) in caught.value.what
+    error = refused(UsageError, sweep_points, BASE, words, cores=4, full=False)
+    assert error.code == "sweep-too-large"
+    assert str(MOST_POINTS) in error.what
 
 
 def test_rounds_begin_with_the_next_point() -> None:

@@ -7,12 +7,11 @@ from pathlib import Path
 import pytest
 
 from bench_samples import sample_report
+from ortrim.bench.points import BenchReport, entries_of
 from ortrim.bench.subjects import SECONDS, BenchRequest
 from ortrim.cli.tasks import bench as bench_task
 from ortrim.errors import StorageError
-from ortrim.report.history.points import BenchReport
-from ortrim.report.history.rows import entries_of
-from ortrim.report.history.store import NAME, Record, append
+from ortrim.report.history import NAME, Record, append
 from program_runs import Run
 
 
@@ -24,14 +23,12 @@ class Asked:
         self.report = sample_report(threads_is_2=0.5)
 
     def __call__(self, wanted: BenchRequest, _: object) -> BenchReport:
-        """Answer without measuring."""
         self.wanted.append(wanted)
         return self.report
 
 
 @pytest.fixture(name="asked")
 def fixture_asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
-    """Replace the measurement."""
     asked = Asked()
     monkeypatch.setattr(bench_task, "measure", asked)
     return asked
@@ -64,7 +61,6 @@ def test_a_bench_as_json_is_one_document(ortrim: Run) -> None:
 
 @pytest.mark.usefixtures("asked")
 def test_the_recommended_session_and_markdown_are_written(ortrim: Run) -> None:
-    """The settings of `session.json` are those of the recommended point."""
     ended = ortrim("bench", "--session", "session.json", "--markdown", "out/bench.md")
     assert ended.code == 0
     session = json.loads(Path("session.json").read_text())
@@ -74,7 +70,6 @@ def test_the_recommended_session_and_markdown_are_written(ortrim: Run) -> None:
 
 
 def test_a_bench_that_was_stopped_shows_what_it_has(ortrim: Run, asked: Asked) -> None:
-    """And ends with the code of Ctrl-C, as a document too."""
     asked.report = replace(asked.report, done=7)
     ended = ortrim("bench")
     assert ended.code == 130

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from ortrim.base.console import Console
-from ortrim.bench import hot
-from ortrim.bench.hot import ROUNDS, RUNS, find_hot
+from ortrim.bench import profile
+from ortrim.bench.profile import HOT_RUNS, ROUNDS, find_hot
 from ortrim.compiling.plan import digest
 from ortrim.devices.device import Device
 from ortrim.errors import Diagnostic, ExitCode, StorageError, VerifyError
@@ -15,13 +15,13 @@ from ortrim.models.hot_operators import hot_file, read_hot
 from ortrim.parity.runner import RunRequest
 from ortrim.planning.planned import planned_for
 from pipeline_stages import Stages
+from refusing import refused
 
 TWO_CASES = '[[models.cases]]\nname = "one"\n[[models.cases]]\nname = "two"\nseed = 1\n'
 
 
 @pytest.fixture
 def timed(monkeypatch: pytest.MonkeyPatch) -> list[RunRequest]:
-    """Replace compiling the runner and running it; return what is asked of it."""
     asked: list[RunRequest] = []
 
     def times(_: Device, request: RunRequest, folder: Path) -> dict[str, float]:
@@ -29,8 +29,8 @@ def timed(monkeypatch: pytest.MonkeyPatch) -> list[RunRequest]:
         asked.append(request)
         return {"Relu": 7.0, "MemcpyToHost": 3.0}
 
-    monkeypatch.setattr(hot, "_runner", lambda *_: Path("runner"))
-    monkeypatch.setattr(hot, "time_operators", times)
+    monkeypatch.setattr(profile, "_runner", lambda *_: Path("runner"))
+    monkeypatch.setattr(profile, "time_operators", times)
     return asked
 
 
@@ -54,7 +54,7 @@ def test_the_official_library_runs_the_converted_model_with_one_thread(stages: S
     (request, *_) = timed
     assert (request.library.name, request.model.suffix) == ("full.so", ".ort")
     assert (request.session.threads, request.session.inter_op_threads, len(request.cases)) == (1, 1, 1)
-    assert (request.repetition.runs, RUNS) == (5, 20)
+    assert (request.repetition.runs, HOT_RUNS) == (5, 20)
 
 
 @pytest.mark.usefixtures("timed")
@@ -80,7 +80,7 @@ def test_a_measurement_that_fails_leaves_the_older_file(
     def fail(*_: object) -> dict[str, float]:
         raise ending
 
-    monkeypatch.setattr(hot, "time_operators", fail)
+    monkeypatch.setattr(profile, "time_operators", fail)
     with pytest.raises(type(ending)):
         find_hot(request, stages.console)
     assert read_hot(hot_file(request.spec)) == ("a:B",)
@@ -93,15 +93,15 @@ def test_a_folder_that_cannot_be_written_is_reported_before_the_work(
 ) -> None:
     """Nothing is converted for it."""
     (tmp_path / "file").touch()
-    with pytest.raises(StorageError) as caught:
-        find_hot(stages.request(spec=tmp_path / "file" / "sample.toml"), stages.console)
-    assert (caught.value.code, caught.value.exit_code) == ("path-in-the-way", ExitCode.STORAGE)
+    assert (
+        refused(StorageError, find_hot, stages.request(spec=tmp_path / "file" / "sample.toml"), stages.console).code
+        == "path-in-the-way"
+    )
     assert timed == []
     assert stages.ran == []
 
 
 def plan_with(stages: Stages, text: str, **changes: Any) -> tuple[tuple[str, ...], str]:
-    """Plan with a file of hot operators; return those of the job, and the plan's digest."""
     request = stages.request(**changes)
     hot_file(request.spec).write_text(text)
     plan = planned_for(request, stages.console).plan
@@ -136,7 +136,6 @@ def test_operators_that_no_model_has_are_noted(stages: Stages, capsys: pytest.Ca
 
 
 def test_a_damaged_file_is_refused_before_any_work(stages: Stages) -> None:
-    """With the exit code of a buildspec."""
     request = stages.request()
     hot_file(request.spec).write_text("operators = 3")
     with pytest.raises(Diagnostic) as caught:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from ortrim.bench.hot import RUNS, HotOperators
+from ortrim.bench.profile import HOT_RUNS, HotOperators
 from ortrim.cli.tasks import bench as bench_task
 from ortrim.models.hot_operators import ranked
 from program_runs import Run
@@ -15,7 +15,6 @@ ROWS = ranked({"vad": {"ai.onnx:LSTM": 0.75, "ai.onnx:Conv": 0.21, "ai.onnx:Pad"
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Path, int]]:
-    """Replace the measurement; return what it is asked for."""
     seen: list[tuple[Path, int]] = []
 
     def find(request: Any, _: Any, runs: int) -> HotOperators:
@@ -34,7 +33,7 @@ def test_hot_shows_a_table(ortrim: Run, asked: list[tuple[Path, int]]) -> None:
     assert ["ai.onnx:LSTM", "75.0", "%", "hot", "vad"] in lines
     assert ["ai.onnx:Pad", "4.0", "%", "vad"] in lines
     assert "vad.hot.toml names 2 of them as hot" in ended.out
-    assert asked == [(Path("vad.toml"), RUNS)]
+    assert asked == [(Path("vad.toml"), HOT_RUNS)]
 
 
 def test_hot_as_json_is_one_document(ortrim: Run, asked: list[tuple[Path, int]]) -> None:

@@ -16,6 +16,7 @@ from ortrim.errors import Diagnostic, UsageError, VerifyError
 from ortrim.parity.runner import RunnerOutput, RunRequest
 from ortrim.parity.runner_output import TRACE
 from pipeline_stages import Stages
+from refusing import refused
 
 TWO_CASES: Final = '[[models.cases]]\nname = "one"\n[[models.cases]]\nname = "two"\nseed = 1\n'
 PLACE: Final = {"pid": 7, "tid": 7, "ph": "X"}
@@ -38,11 +39,9 @@ class Machine:
         return self
 
     def facts(self) -> Any:
-        """Describe the machine."""
         return HOST
 
     def run(self, request: RunRequest) -> RunnerOutput:
-        """Write the trace."""
         self.asked.append(request)
         if self.ending:
             raise self.ending
@@ -53,7 +52,6 @@ class Machine:
 
 @pytest.fixture(name="machine")
 def fixture_machine(stages: Stages, monkeypatch: pytest.MonkeyPatch) -> Machine:
-    """Replace the machine and compiling the runner."""
     (stages.folder / "full.so").write_bytes(b"the whole runtime")
     made = Machine()
     monkeypatch.setattr(profile_module, "Host", made)
@@ -81,9 +79,8 @@ def test_one_case_may_be_chosen(stages: Stages, machine: Machine) -> None:
     (found,) = profiles_of(BenchSelection(request=request), ("two",), 5, stages.console)
     assert found.profile.case == "two"
     machine.asked.clear()
-    with pytest.raises(UsageError) as caught:
-        profiles_of(BenchSelection(request=request), ("three",), 5, stages.console)
-    assert (caught.value.code, caught.value.hint) == ("no-such-case", "there are: one, two")
+    error = refused(UsageError, profiles_of, BenchSelection(request=request), ("three",), 5, stages.console)
+    assert (error.code, error.hint) == ("no-such-case", "there are: one, two")
     assert machine.asked == []
 
 
@@ -102,7 +99,8 @@ def test_a_run_that_fails_leaves_nothing(stages: Stages, machine: Machine, endin
 def test_a_trace_of_no_use_is_a_diagnostic(stages: Stages, machine: Machine, trace: str, reference: str) -> None:
     """As the runtime writes it of names with quotes."""
     machine.trace = trace
-    with pytest.raises(Diagnostic) as caught:
-        profiles_of(BenchSelection(request=stages.request()), (), 5, stages.console)
-    assert caught.value.code == reference
+    assert (
+        refused(Diagnostic, profiles_of, BenchSelection(request=stages.request()), (), 5, stages.console).code
+        == reference
+    )
     assert not (stages.folder / "artifacts" / "profile").exists()

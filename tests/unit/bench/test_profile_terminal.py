@@ -8,7 +8,6 @@ from ortrim.verify.operator_times import NodeTime, OperatorProfile, operators_of
 
 
 def profile() -> OperatorProfile:
-    """Return a profile of three nodes, one of which has a name that would steer a terminal."""
     nodes = (
         NodeTime(name="conv_1", operator="Conv", calls=1.0, microseconds=2400.0, share=0.6),
         NodeTime(name="x\x1b[2J" + "y" * 100, operator="Conv", calls=3.0, microseconds=1500.0, share=0.375),
@@ -21,7 +20,6 @@ def profile() -> OperatorProfile:
 
 
 def shown(top: int | None) -> str:
-    """Return what a terminal shows."""
     stdout = io.StringIO()
     Console(stdout=stdout, width=80, environment={}).render(profile_tables(profile(), top))
     return stdout.getvalue()
@@ -39,7 +37,6 @@ def test_operators_and_nodes_with_time_share_and_calls() -> None:
 
 
 def test_what_is_left_out_is_summed_up() -> None:
-    """Operators and nodes alike."""
     text = shown(1)
     assert "1 other operator" in text
     assert "2 other nodes" in text

@@ -13,7 +13,6 @@ from ortrim.platforms import target_problems
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Return a folder with what valid buildspecs may name: a model, recorded inputs and a checkout."""
     (tmp_path / "m.onnx").write_bytes(b"the reader opens no model")
     (tmp_path / "inputs.npz").write_bytes(b"nor inputs")
     (tmp_path / "test_data_set_0").mkdir()
@@ -23,7 +22,6 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def load(folder: Path) -> Callable[[str], LoadedSpec]:
-    """Return a function that loads a buildspec from its text."""
 
     def load_text(text: str) -> LoadedSpec:
         file = folder / "kws.toml"

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
+from ortrim.buildspec.problems import NAME
 from ortrim.buildspec.targets import CPUS, TARGETS, Architecture, OperatingSystem, zig_cpu
-from ortrim.buildspec.values import NAME
 
 
 def test_every_architecture_has_processors_with_names_that_buildspecs_take() -> None:

@@ -21,7 +21,6 @@ def test_every_profile_has_its_name() -> None:
 
 
 def test_upstreams_profile_pulls_no_build_option() -> None:
-    """Its bytes are those of upstream's own recipe."""
     assert PROFILES["upstream"] == BuildOptions()
     assert applicable(BuildOptions(), toolchain="zig", elf=True, x64=True, exceptions=False) == BuildOptions()
 
@@ -35,21 +34,18 @@ def test_a_buildspec_can_choose_every_build_option() -> None:
 
 @pytest.mark.parametrize("profile", [name for name in PROFILE_NAMES if name != "upstream"])
 def test_a_build_option_of_the_buildspec_overrules_the_profile(profile: str) -> None:
-    """All others stand as the profile has them."""
     chosen = BuildOptionChoices(hot="-O3", icf=False)
     planned = sample_plan(profile=profile, build_options=chosen).targets[0].job.build_options
     assert planned == dataclasses.replace(PROFILES[profile], hot="-O3", icf=False)
 
 
 def test_upstreams_profile_hears_no_build_option_of_the_buildspec() -> None:
-    """Asked for on the command line, it is upstream's recipe whatever the buildspec chooses for its own profile."""
     planned = sample_plan(profile="upstream", build_options=BuildOptionChoices(hot="-O3", icf=True)).targets[0].job
     assert planned.build_options == PROFILES["upstream"]
     assert planned.profile == "upstream"
 
 
 def test_exceptions_keep_what_they_need() -> None:
-    """Unwind tables, and the toolchain's own C++ library, which can throw."""
     build_options = applicable(PROFILES["balanced"], toolchain="zig", elf=True, x64=True, exceptions=True)
     assert build_options == dataclasses.replace(PROFILES["balanced"], unwind_tables=True, libcxx_no_exceptions=False)
 
@@ -116,7 +112,6 @@ def test_a_plan_says_which_build_options_are_pulled() -> None:
 
 
 def test_the_documentation_has_the_profiles_as_they_are() -> None:
-    """A row for each build option, in the order of the code, with the value of each profile."""
     text = (Path(__file__).parents[3] / "docs" / "guides" / "size.md").read_text(encoding="utf-8")
     text = text.partition("## What each build option does")[0]
     rows = [[word.strip(" `") for word in line.strip("|").split("|")] for line in text.splitlines() if line[:2] == "| "]

@@ -24,7 +24,6 @@ CONTRARY = SessionSpec(
 
 
 def chosen(choices: SessionSpec, *, style: str = "fixed", reads_in_place: bool = True) -> SessionSettings:
-    """Return what choices come to."""
     return settings_of(choices, style=style, reads_in_place=reads_in_place)
 
 
@@ -111,6 +110,5 @@ def test_branches_need_the_parallel_mode(inter_op_threads: int, mode: str) -> No
 
 @pytest.mark.parametrize(("style", "level"), [("fixed", "ORT_DISABLE_ALL"), ("runtime", "ORT_ENABLE_ALL")])
 def test_saved_optimizations_are_applied_on_the_device(style: str, level: str) -> None:
-    """A model of the other style has none."""
     (model,) = json.loads(session_json("1.21.0", {"vad": chosen(SessionSpec(), style=style)}))["models"].values()
     assert model["graph_optimization_level"] == level

@@ -10,19 +10,17 @@ from hypothesis import strategies as st
 from ortrim.buildspec.load import LARGEST_BYTES, _parsed, _text, load_spec, read_document
 from ortrim.errors import Diagnostic, ExitCode, SpecError
 from ortrim.platforms import target_problems
+from refusing import refused
 
 
 def refusal(file: Path) -> SpecError:
-    """Return the diagnostic with which a file is refused."""
-    with pytest.raises(SpecError) as caught:
-        load_spec(file, target_problems)
-    assert caught.value.exit_code == ExitCode.SPEC
-    assert caught.value.where == str(file)
-    return caught.value
+    error = refused(SpecError, load_spec, file, target_problems)
+    assert error.exit_code == ExitCode.SPEC
+    assert error.where == str(file)
+    return error
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    """A buildspec that does not exist is `spec-missing`, and is not created."""
     file = tmp_path / "none.toml"
     assert str(refusal(file)) == (
         f"error: spec-missing\n  {file}: does not exist\n  hint: check the path of the buildspec"
@@ -31,7 +29,6 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 
 
 def test_a_file_in_the_place_of_a_folder_is_a_missing_spec(tmp_path: Path) -> None:
-    """A path through a plain file is `spec-missing`."""
     (tmp_path / "file").touch()
     assert refusal(tmp_path / "file" / "kws.toml").code == "spec-missing"
 
@@ -49,7 +46,6 @@ def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
 
 
 def test_a_name_that_no_system_allows_is_a_diagnostic(tmp_path: Path) -> None:
-    """A path that the system refuses to look at is `spec-unreadable` with the system's words."""
     error = refusal(tmp_path / ("x" * 300))
     assert (error.code, "too long" in error.why) == ("spec-unreadable", True)
 
@@ -101,7 +97,6 @@ def test_a_byte_order_mark_is_no_error(tmp_path: Path) -> None:
 
 
 def _told(content: bytes) -> str:
-    """Return the reference of what is wrong with a file's content; nothing when it is TOML."""
     try:
         assert isinstance(_parsed(_text(content, "kws.toml"), "kws.toml"), dict)
     except Diagnostic as error:

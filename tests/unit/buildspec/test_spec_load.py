@@ -14,17 +14,7 @@ from hypothesis import strategies as st
 
 from ortrim.base.console import Console
 from ortrim.base.json import to_data
-from ortrim.buildspec.buildspec import (
-    Budgets,
-    BuildSpec,
-    CaseSpec,
-    InputSpec,
-    LoadedSpec,
-    ModelSpec,
-    RuntimeSpec,
-    SessionSpec,
-    TargetSpec,
-)
+from ortrim.buildspec import buildspec
 from ortrim.buildspec.load import _parsed, load_spec, spec_from_data
 from ortrim.buildspec.problems import ERROR_CODES
 from ortrim.buildspec.targets import TARGETS
@@ -66,7 +56,7 @@ def test_each_problem_is_a_diagnostic_of_its_own(folder: Path) -> None:
     assert {type(error) for error in caught.value.diagnostics} == {SpecError}
 
 
-def test_targets_may_be_called_by_other_names(load: Callable[[str], LoadedSpec]) -> None:
+def test_targets_may_be_called_by_other_names(load: Callable[[str], buildspec.LoadedSpec]) -> None:
     """They are read as the one identifier, which plans and files go by, and that is said."""
     loaded = load(MODEL + '[[targets]]\nid = "linux-amd64"\nglibc = "2.28"\n[[targets]]\nid = "iphone"\n')
     assert [target.id for target in loaded.spec.targets] == ["linux-x64", "ios-arm64"]
@@ -96,13 +86,11 @@ def test_of_many_problems_the_first_are_reported(refused: Callable[[str], str], 
     [("kws.toml", "kws"), ("KWS v2.toml", "kws-v2"), ("-a_.toml", "a"), ("a.b.toml", "a.b"), ("x" * 70, "x" * 64)],
 )
 def test_the_name_comes_from_the_file(folder: Path, file_name: str, name: str) -> None:
-    """Without a name the file's stem is taken, with what cannot stand in a name replaced."""
     (folder / file_name).write_text(MODEL)
     assert load_spec(folder / file_name, target_problems).spec.name == name
 
 
 def test_a_file_name_that_makes_no_name_is_refused(folder: Path) -> None:
-    """Without a name, a file name of other characters only is a missing key, not a bad value."""
     (folder / "模型.toml").write_text(MODEL)
     with pytest.raises(DiagnosticGroup) as caught:
         load_spec(folder / "模型.toml", target_problems)
@@ -113,7 +101,6 @@ def test_a_file_name_that_makes_no_name_is_refused(folder: Path) -> None:
 
 
 def test_a_file_name_of_any_bytes_can_be_told(folder: Path) -> None:
-    """A diagnostic about a file whose name is not UTF-8 can be printed."""
     file = Path(os.fsdecode(bytes(folder) + b"/kws\xff.toml"))
     file.write_text("")
     with pytest.raises(DiagnosticGroup) as caught:
@@ -121,7 +108,7 @@ def test_a_file_name_of_any_bytes_can_be_told(folder: Path) -> None:
     assert str(caught.value).encode().decode().count("kws\\udcff.toml: 'models' is missing") == 1
 
 
-def test_values_arrive_as_written(load: Callable[[str], LoadedSpec], folder: Path) -> None:
+def test_values_arrive_as_written(load: Callable[[str], buildspec.LoadedSpec], folder: Path) -> None:
     """Every kind of value of a buildspec reaches its place with its type; paths resolve from the file's folder."""
     loaded = load(
         MODEL + 'tolerances.float16.absolute = 1\ncases = [{ name = "c", dimensions = { "a.b" = 2 }, inputs = {'
@@ -156,7 +143,7 @@ DOCUMENTS = st.dictionaries(KEYS, TREES, max_size=5)
 def _told(document: dict[str, Any]) -> tuple[Diagnostic, ...]:
     """Return what is wrong with TOML data; nothing when a buildspec comes of it."""
     try:
-        assert isinstance(spec_from_data(document, FILE, target_problems), LoadedSpec)
+        assert isinstance(spec_from_data(document, FILE, target_problems), buildspec.LoadedSpec)
     except DiagnosticGroup as group:
         return group.diagnostics
     return ()
@@ -234,11 +221,11 @@ def _unique(strategy: st.SearchStrategy[Any], key: str, least: int) -> st.Search
 FINITE = st.floats(-1e9, 1e9)
 SCALARS = FINITE | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.text(max_size=5)
 COLUMNS = st.lists(SCALARS, min_size=1, max_size=3).map(tuple)
-INPUTS = st.builds(InputSpec, shape=st.none() | st.lists(st.integers(0, 9)).map(tuple), value=SCALARS) | st.builds(
-    InputSpec, choices=COLUMNS | st.lists(COLUMNS, min_size=1, max_size=3).map(tuple)
-)
+INPUTS = st.builds(
+    buildspec.InputSpec, shape=st.none() | st.lists(st.integers(0, 9)).map(tuple), value=SCALARS
+) | st.builds(buildspec.InputSpec, choices=COLUMNS | st.lists(COLUMNS, min_size=1, max_size=3).map(tuple))
 CASES = st.builds(
-    CaseSpec,
+    buildspec.CaseSpec,
     name=_names(),
     data=st.none(),
     seed=st.integers(0, 2**63 - 1),
@@ -246,7 +233,7 @@ CASES = st.builds(
     inputs=st.dictionaries(st.text(max_size=4), INPUTS, max_size=3),
 )
 MODELS = st.builds(
-    ModelSpec,
+    buildspec.ModelSpec,
     name=_names(),
     path=st.none(),
     url=st.just("https://example.org/m.onnx"),
@@ -255,24 +242,25 @@ MODELS = st.builds(
     sha256=st.from_regex(r"[0-9a-f]{64}", fullmatch=True),
     level=st.just("all"),
     layout=st.sampled_from(["nchwc8", "nchwc16", "s8s8"]),
-    session=st.none() | st.builds(SessionSpec, arena=st.booleans(), threads=st.integers(1, 1024)),
+    session=st.none() | st.builds(buildspec.SessionSpec, arena=st.booleans(), threads=st.integers(1, 1024)),
     cases=_unique(CASES, "name", 0),
     tolerances=st.dictionaries(st.sampled_from(["float32", "int8"]), st.builds(Tolerance, cosine=st.floats(-1, 1))),
 )
-TARGETS_WANTED = st.builds(TargetSpec, id=st.sampled_from(sorted(TARGETS)), compiler=st.just("zig"), budgets=st.none())
+TARGETS_WANTED = st.builds(
+    buildspec.TargetSpec, id=st.sampled_from(sorted(TARGETS)), compiler=st.just("zig"), budgets=st.none()
+)
 SPECS = st.builds(
-    BuildSpec,
+    buildspec.BuildSpec,
     name=_names(),
-    onnxruntime=st.just(RuntimeSpec(version="1.20.1", source="upstream")),
+    onnxruntime=st.just(buildspec.RuntimeSpec(version="1.20.1", source="upstream")),
     exceptions=st.booleans(),
-    budgets=st.builds(Budgets, library_ratio=st.floats(1e-9, 10), p50_ms=st.just(1.5), p99_ms=st.just(2.5)),
+    budgets=st.builds(buildspec.Budgets, library_ratio=st.floats(1e-9, 10), p50_ms=st.just(1.5), p99_ms=st.just(2.5)),
     models=_unique(MODELS, "name", 1),
     targets=_unique(TARGETS_WANTED, "id", 0),
 )
 
 
 def _toml(value: Any) -> str:
-    """Write JSON data as a TOML value, tables inline; a key with null is left out."""
     if isinstance(value, dict):
         return (
             "{" + ", ".join(f"{_toml(key)} = {_toml(below)}" for key, below in value.items() if below is not None) + "}"
@@ -284,8 +272,7 @@ def _toml(value: Any) -> str:
 
 @settings(deadline=5000)
 @given(SPECS)
-def test_a_buildspec_survives_the_way_through_toml(spec: BuildSpec) -> None:
-    """Any valid buildspec, written as TOML and read again, is the same."""
+def test_a_buildspec_survives_the_way_through_toml(spec: buildspec.BuildSpec) -> None:
     text = "\n".join(f"{key} = {_toml(value)}" for key, value in to_data(spec).items() if value is not None)
     assert spec_from_data(_parsed(text, "kws.toml"), FILE, target_problems).spec == spec
 
@@ -298,8 +285,7 @@ def test_a_date_is_not_taken_for_its_text() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "version"),
-    [({}, default_version()), ({"version": "1.30"}, "1.30.0"), ({"version": "1.24.4"}, "1.24.4")],
+    ("given", "version"), [({}, default_version()), ({"version": "1.30"}, "1.30.0"), ({"version": "1.24.4"}, "1.24.4")]
 )
 def test_everything_later_sees_the_exact_version(given: dict[str, str], version: str) -> None:
     """A minor version and none at all are words for one."""

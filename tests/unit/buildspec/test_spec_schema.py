@@ -33,7 +33,6 @@ def test_the_schema_is_a_schema() -> None:
 
 
 def test_the_schema_says_what_toml_can_say() -> None:
-    """There is no null in the schema, the name is optional, and targets are listed."""
     schema = buildspec_schema()
     assert "null" not in str(schema)
     assert schema["required"] == ["models"]
@@ -74,7 +73,6 @@ def test_there_are_shipped_buildspecs() -> None:
 
 
 def test_the_reference_is_up_to_date() -> None:
-    """docs/reference/buildspec.md is what `render_reference()` returns now; ORTRIM_WRITE_DOCS=1 writes it anew."""
     page = ROOT / "docs" / "reference" / "buildspec.md"
     if os.environ.get("ORTRIM_WRITE_DOCS"):
         page.write_text(render_reference(), encoding="utf-8")
@@ -82,7 +80,6 @@ def test_the_reference_is_up_to_date() -> None:
 
 
 def test_the_example_of_the_reference_loads(load: Callable[[str], LoadedSpec], folder: Path) -> None:
-    """A reader can copy the example."""
     (folder / "keyword.onnx").touch()
     assert load(EXAMPLE).spec.models[0].cases[0].dimensions == {"batch": 1, "samples": 16000}
 

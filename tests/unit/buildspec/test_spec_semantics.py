@@ -18,10 +18,7 @@ URL_HINT = "\n  hint: use an https:// address without a user name; http:// is po
 FOLDER_HINT = "\n  hint: paths are relative to the buildspec's folder"
 
 BAD = {
-    "no source": (
-        '[[models]]\nname = "m"',
-        "error: model-source\n  kws.toml: 'models[0]' has no source" + SOURCE_HINT,
-    ),
+    "no source": ('[[models]]\nname = "m"', "error: model-source\n  kws.toml: 'models[0]' has no source" + SOURCE_HINT),
     "two sources": (
         MODEL + f'url = "https://example.org/m.onnx"\nsha256 = "{"0" * 64}"',
         "error: model-source\n  kws.toml: 'models[0]' has 2 sources: 'path' and 'url'" + SOURCE_HINT,
@@ -459,13 +456,11 @@ def test_build_options_and_upstreams_profile_are_fine_alone(load: Callable[[str]
 
 
 def test_the_same_case_name_in_two_models_is_fine(load: Callable[[str], LoadedSpec]) -> None:
-    """Case names need to be unique in their model only."""
     loaded = load(CASE + CASE.replace('"m"', '"n"'))
     assert [model.cases[0].name for model in loaded.spec.models] == ["c", "c"]
 
 
 def test_choices_for_android_go_at_the_top_whatever_the_targets(load: Callable[[str], LoadedSpec]) -> None:
-    """They are for the Android targets that there are, and a target's own `linkage` goes before a static default."""
     text = 'linkage = "static"\nandroid = { api = 30, providers = ["nnapi"] }' + MODEL
     targets = '[[targets]]\nid = "linux-x64"\n[[targets]]\nid = "android-x86"\nlinkage = "shared"\nandroid.api = 28'
     loaded = load(text + targets)

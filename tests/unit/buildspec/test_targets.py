@@ -25,6 +25,7 @@ from ortrim.buildspec.targets import (
     with_identifiers,
 )
 from ortrim.errors import UsageError
+from refusing import refused
 
 WORDS: Final[Mapping[OperatingSystem, Mapping[Architecture, str]]] = {
     OperatingSystem.LINUX: {Architecture.ARM: "armhf"},
@@ -35,7 +36,6 @@ WORDS: Final[Mapping[OperatingSystem, Mapping[Architecture, str]]] = {
 
 
 def test_identifiers_are_the_keys_and_begin_with_their_system() -> None:
-    """A prefix such as `linux` selects the targets of a system, so that every identifier begins with it."""
     for identifier, target in TARGETS.items():
         assert target.identifier == identifier
         system = {CATALYST: "maccatalyst"}.get(identifier, target.system.value)
@@ -85,7 +85,6 @@ def test_no_older_glibc_is_promised_than_there_is(target: str, asked: str, promi
 
 
 def test_every_architecture_has_a_first_glibc() -> None:
-    """A new architecture with glibc comes with it."""
     with_glibc = {target.architecture for target in TARGETS.values() if target.c_library is CLibrary.GLIBC}
     assert set(FIRST_GLIBC) == with_glibc
 
@@ -183,10 +182,9 @@ def test_other_names_select_among_what_is_offered(name: str, offered: tuple[str,
 @pytest.mark.parametrize("name", ["aarch64", "x86_64", "armv7", "apple"])
 def test_a_name_that_several_systems_have_is_refused(name: str) -> None:
     """The targets that it could mean are named."""
-    with pytest.raises(UsageError) as caught:
-        selected(name)
-    assert caught.value.code == "ambiguous-target"
-    assert caught.value.hint == f"choose among: {', '.join(meant_by(name))}"
+    error = refused(UsageError, selected, name)
+    assert error.code == "ambiguous-target"
+    assert error.hint == f"choose among: {', '.join(meant_by(name))}"
 
 
 @pytest.mark.parametrize("name", ["linux-x86", "linux-x64-musl", "linux-", "windows-x64", "", "-", "amd64-aarch64"])

@@ -4,7 +4,7 @@ from typing import get_args
 import pytest
 
 from ortrim.buildspec.tolerances import (
-    DEFAULTS,
+    DEFAULT_TOLERANCES,
     EXACT,
     LEVELS,
     QUANTIZED,
@@ -18,10 +18,9 @@ from ortrim.buildspec.tolerances import (
 
 
 def test_a_key_that_is_left_out_has_the_default_of_its_type() -> None:
-    """A tolerance that gives one key of float16 keeps float16's own defaults for the others, not float32's."""
     bounds = bounds_of("float16", {"float16": Tolerance(absolute=0.1)})
-    assert bounds == replace(DEFAULTS["float16"], absolute=0.1)
-    assert bounds.relative > DEFAULTS["float32"].relative
+    assert bounds == replace(DEFAULT_TOLERANCES["float16"], absolute=0.1)
+    assert bounds.relative > DEFAULT_TOLERANCES["float32"].relative
 
 
 def test_zero_is_a_tolerance() -> None:
@@ -31,10 +30,10 @@ def test_zero_is_a_tolerance() -> None:
 
 def test_tolerances_of_other_types_change_nothing() -> None:
     """Each type stands by itself."""
-    assert bounds_of("float32", {"float64": Tolerance(absolute=9.0)}) == DEFAULTS["float32"]
+    assert bounds_of("float32", {"float64": Tolerance(absolute=9.0)}) == DEFAULT_TOLERANCES["float32"]
 
 
-@pytest.mark.parametrize("kind", sorted({*get_args(ElementType), "absent", "unsupported"} - set(DEFAULTS)))
+@pytest.mark.parametrize("kind", sorted({*get_args(ElementType), "absent", "unsupported"} - set(DEFAULT_TOLERANCES)))
 def test_what_is_not_a_float_is_exact(kind: str) -> None:
     """Only a buildspec makes integers, booleans and strings differ."""
     assert bounds_of(kind, {}) == EXACT
@@ -45,7 +44,7 @@ def test_few_values_of_a_quantized_model_have_a_bound_that_binds() -> None:
     """A tenth of the output's largest magnitude in any case, for each value; many may jump by the whole range."""
     assert bounds_of("float32", {}, QUANTIZED, 0.97) == Bounds(absolute=0.1 * 0.97, cosine=0.98)
     assert bounds_of("float32", {}, QUANTIZED) == LEVELS
-    for others in (DEFAULTS, SAME_GRAPH, QUANTIZED_ELSEWHERE):
+    for others in (DEFAULT_TOLERANCES, SAME_GRAPH, QUANTIZED_ELSEWHERE):
         assert bounds_of("float32", {}, others, 0.97) == others["float32"]
 
 

@@ -20,7 +20,6 @@ def config(tmp_path: Path) -> Path:
 
 
 def words(config: Path, *more: str) -> tuple[str, ...]:
-    """Return the command line."""
     return ("check-compat", "--runtime", str(config), "--model", str(RECORDED), *more)
 
 
@@ -80,15 +79,11 @@ def test_one_json_document_either_way(ortrim: Run, config: Path) -> None:
 
 @pytest.mark.parametrize(
     ("more", "code", "reference"),
-    [
-        (("--model", "absent.onnx"), 11, "model-missing"),
-        (("--ort-version", "0.1"), 2, "bad-option"),
-    ],
+    [(("--model", "absent.onnx"), 11, "model-missing"), (("--ort-version", "0.1"), 2, "bad-option")],
 )
 def test_trouble_ends_with_its_own_code(
     ortrim: Run, config: Path, more: tuple[str, ...], code: int, reference: str
 ) -> None:
-    """As one JSON document too."""
     ended = ortrim(*words(config, *more, "--json"))
     assert (ended.code, ended.document()["errors"][0]["code"]) == (code, reference)
 

@@ -27,7 +27,6 @@ Outcome = Path | Diagnostic
 
 @pytest.fixture
 def converter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[tuple[str, str], Outcome]:
-    """Replace the converter by one that has an answer for each style and level; RECORDED unless told otherwise."""
     private_cache(tmp_path, monkeypatch)
     answers: dict[tuple[str, str], Outcome] = {}
     runtime = FullRuntime(version="1.21.0", words=(), environment={}, packages=tmp_path, library=tmp_path / "full.so")
@@ -48,7 +47,6 @@ def converter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[tuple[str
 
 
 def check(tmp_path: Path, config: str, *models: Path) -> CompatibilityAnswer:
-    """Hold models against a runtime of this configuration."""
     path = tmp_path / "theirs.config"
     path.write_text(config)
     return check_compatibility(path, models, Console(stdout=io.StringIO(), stderr=io.StringIO(), environment={}))
@@ -87,7 +85,6 @@ def test_one_answer_for_several_models(tmp_path: Path, converter: dict[tuple[str
 
 
 def test_another_level_is_a_remedy_when_it_was_tried(tmp_path: Path, converter: dict[tuple[str, str], Outcome]) -> None:
-    """Those levels that make the model fit, and not those that fail."""
     missing = tmp_path / "unfit.ort"
     missing.write_bytes(RECORDED.read_bytes().replace(b"Floor", b"Flood"))
     converter["fixed", "extended"] = missing

@@ -15,6 +15,7 @@ from ortrim.models.convert import Conversion
 from ortrim.models.operators import OperatorId
 from ortrim.package.package import make_package
 from ortrim.platforms.android.aar import AndroidPackage, make_android_package
+from refusing import refused
 from sample_package import LIBRARY, make_inputs
 
 GEMM = OperatorId(domain="ai.onnx", opset=13, name="Gemm")
@@ -23,18 +24,15 @@ RECORDED = Path(__file__).parents[1] / "models" / "data" / "branching_first.ort"
 
 @pytest.fixture
 def package(tmp_path: Path) -> Package:
-    """Make a package for Linux."""
     return make_package(make_inputs(tmp_path / "in"), tmp_path / "out")
 
 
 @pytest.fixture
 def android(tmp_path: Path) -> AndroidPackage:
-    """Make a package for Android."""
     return make_android_package(aar_inputs(tmp_path / "in", ("x86",)), fake_jdk(tmp_path / "jdk"), tmp_path / "out")
 
 
 def test_a_package_tells_all(package: Package) -> None:
-    """As its archive, its folder and its manifest alike."""
     found = [read_runtime(path) for path in (package.archive, package.folder, package.folder / "manifest.json")]
     assert found[0] == found[1] == found[2]
     assert found[0].label == "ortrim-demo-linux-x64-1.21.0"
@@ -55,7 +53,6 @@ def test_an_android_package_tells_the_same(android: AndroidPackage) -> None:
 
 @pytest.mark.parametrize("second", ["extended", "custom_ops"])
 def test_an_app_has_what_every_abi_has(tmp_path: Path, android: AndroidPackage, second: str) -> None:
-    """An ABI that lacks something decides for all: users of the app have any of them."""
     (abi,) = android.manifest.abis
     kinds = ("extended", second)
     abis = tuple(replace(abi, arguments=("--minimal_build", kind, "--disable_types", kind)) for kind in kinds)
@@ -124,10 +121,9 @@ def test_a_configuration_is_of_the_usual_version(tmp_path: Path) -> None:
 @pytest.mark.parametrize("version", ["1.22.0", "banana"])
 def test_a_package_has_a_version_of_its_own(package: Package, version: str) -> None:
     """It is not to be said; a version that nobody knows is refused for a configuration too."""
-    with pytest.raises(Diagnostic) as caught:
-        read_runtime(package.archive, version)
-    assert (caught.value.code, caught.value.where) == ("bad-option", "--ort-version")
-    assert caught.value.exit_code == ExitCode.USAGE
+    error = refused(Diagnostic, read_runtime, package.archive, version)
+    assert (error.code, error.where) == ("bad-option", "--ort-version")
+    assert error.exit_code == ExitCode.USAGE
     assert read_runtime(package.archive, "1.21.0").ort_version == "1.21.0"
 
 
@@ -153,9 +149,8 @@ def test_what_does_not_say_its_operators_is_refused(
 ) -> None:
     """A library, a model, an AAR of other make, what is damaged, what is something else."""
     (tmp_path / name).write_bytes(content)
-    with pytest.raises(Diagnostic) as caught:
-        read_runtime(tmp_path / name)
-    assert (caught.value.code, caught.value.exit_code) == (reference, code)
+    error = refused(Diagnostic, read_runtime, tmp_path / name)
+    assert (error.code, error.exit_code) == (reference, code)
 
 
 def test_a_folder_of_something_else_and_nothing_are_refused(tmp_path: Path) -> None:

@@ -36,7 +36,6 @@ def test_a_missing_operator_is_named_with_a_node() -> None:
 
 
 def test_a_missing_type_is_named_with_what_is_there() -> None:
-    """With the input that has it."""
     (found,) = judge(runtime(CONFIG), model(use("Relu", 14, "double"), use("Relu", 14)), {}).missing
     assert (found.missing, found.detail) == ("type", "type double for input 0, there: float")
 
@@ -59,7 +58,6 @@ def test_two_uses_of_an_operator_are_both_looked_at() -> None:
     ],
 )
 def test_kernels_serve_a_range_of_opsets(opset: int, kernels: tuple[tuple[int, int], ...], fits: bool) -> None:  # noqa: FBT001
-    """A kernel with an end serves all of its range; one without serves the opset that it begins with alone."""
     wanted, installed = model(use("Relu", opset)), runtime(CONFIG)
     judged = judge(installed, wanted, {("ai.onnx", "Relu"): kernels})
     assert judged.fits is fits
@@ -68,13 +66,11 @@ def test_kernels_serve_a_range_of_opsets(opset: int, kernels: tuple[tuple[int, i
 
 
 def test_only_other_opsets_are_in_doubt() -> None:
-    """Not what is there as it is wanted, nor what is not there at all."""
     wanted = model(use("Relu", 13), use("Reshape", 14), use("Softplus", 1))
     assert in_doubt(runtime(CONFIG), wanted) == (OperatorId(domain="ai.onnx", opset=13, name="Relu"),)
 
 
 def test_a_configuration_with_an_imported_opset_has_the_kernel_before_it() -> None:
-    """Upstream writes the opset that a raw model imports; the kernel that begins earlier is kept for it."""
     installed = runtime("ai.onnx;17;Relu\n")
     assert judge(installed, model(use("Relu", 14)), {("ai.onnx", "Relu"): ((14, ANY_LATER),)}).fits
 

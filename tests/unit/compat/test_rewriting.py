@@ -11,7 +11,6 @@ from ortrim.analysis.compat.check import at_opset, since_versions
 
 
 def opset_of(path: Path) -> int:
-    """Return the opset of ONNX's own operators that a model imports."""
     return int(next(entry.version for entry in onnx.load(path).opset_import if not entry.domain))
 
 
@@ -52,7 +51,6 @@ def test_weights_that_cannot_be_read_are_no_error(tmp_path: Path, location: str)
 
 
 def test_operators_have_the_version_that_an_opset_gives_them() -> None:
-    """None when one of them is not in it."""
     assert since_versions(["Relu", "Abs"], 17) == {"Relu": 14, "Abs": 13}
     assert since_versions(["Relu", "Gelu"], 17) is None
     assert since_versions([], 17) == {}

@@ -17,7 +17,6 @@ def changes(installed: InstalledRuntime, *wanted: ModelUses) -> tuple[str, str]:
 
 
 def change(installed: InstalledRuntime, *wanted: ModelUses) -> str:
-    """Return the lines alone."""
     lines, replacement = changes(installed, *wanted)
     assert not replacement
     return lines
@@ -41,7 +40,6 @@ def test_a_new_type_comes_with_the_old_ones() -> None:
 
 
 def test_another_opset_of_an_operator_keeps_the_types() -> None:
-    """Upstream holds types for all opsets of an operator together."""
     lines = change(runtime(CONFIG), model(use("Relu", 13, "double")))
     assert lines == 'ai.onnx;13;Relu{"inputs": {"0": ["double", "float"]}}\n'
 

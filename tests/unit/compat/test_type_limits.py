@@ -12,7 +12,6 @@ FLOAT = '{"inputs": {"0": ["float"]}}'
 
 
 def operator(name: str, opset: int = 13, domain: str = "ai.onnx") -> OperatorId:
-    """Return one operator."""
     return OperatorId(domain=domain, opset=opset, name=name)
 
 
@@ -24,7 +23,6 @@ def limited(name: str, entry: str) -> RequiredOperators:
 def built(
     name: str, entry: str = FLOAT, *, domain: str = "ai.onnx", own: bool = False, **facts: bool
 ) -> InstalledRuntime:
-    """Return a runtime of one operator with these types: upstream's, or with the models' `own` types alone."""
     return runtime(f"{domain};13;{name}{entry}\n", types_for_optimizers=not own, **facts)
 
 
@@ -54,7 +52,6 @@ def test_types_that_are_listed_and_those_that_stay_anyway(
 
 
 def taken(found: frozenset[str] | None) -> set[str] | None:
-    """Return the types as a set; None for all."""
     return None if found is None else set(found)
 
 
@@ -91,7 +88,6 @@ def test_concat_copies_whatever_has_a_size_that_is_there() -> None:
 
 
 def test_an_extended_build_keeps_what_layouts_need() -> None:
-    """All types of Transpose and of the quantizing operators, of both domains."""
     assert allowed_types(built("Transpose", extended=True), operator("Transpose"), INPUT) is None
     contrib = operator("QLinearConv", 1, "com.microsoft")
     for extended, expected in ((True, None), (False, {"float"})):

@@ -12,7 +12,6 @@ from ortrim.report.figures import NONE
 
 
 def node(name: str, operator: str, macs: int, *, operations: int = 0, unknown: tuple[str, ...] = ()) -> NodeCost:
-    """Return the cost of a node with 1,000 parameters."""
     return NodeCost(
         name=name, operator=operator, macs=macs, operations=operations, parameters=1000, parameter_bytes=4000,
         output_bytes=400, unknown=unknown,
@@ -20,7 +19,6 @@ def node(name: str, operator: str, macs: int, *, operations: int = 0, unknown: t
 
 
 def cost_of_nodes(*nodes: NodeCost) -> ModelCost:
-    """Return the cost of a model."""
     return ModelCost(
         model="net.onnx",
         sha256="0" * 64,
@@ -43,7 +41,6 @@ NET = cost_of_nodes(node("relu", "Relu", 0, operations=70), node("conv1", "Conv"
 
 
 def shown(cost: ModelCost, top: int | None = None) -> list[str]:
-    """Return the lines of the tables, 80 columns wide."""
     file = io.StringIO()
     Console(file=file, width=80).print(cost_tables(cost, top))
     return [line.rstrip() for line in file.getvalue().splitlines()]
@@ -102,7 +99,6 @@ def test_amounts_have_three_digits(number: int, text: str) -> None:
 
 
 def test_the_memory_of_a_run_stands_below_the_peak() -> None:
-    """With the node at which it is highest, and what is in memory then."""
     memory = Peak(size_bytes=2_500_000, node="conv2", tensors=(LiveTensor(name="a", size_bytes=2_500_000),))
     lines = shown(replace(NET, memory=memory))
     (number,) = (number for number, line in enumerate(lines) if line.startswith("memory of a run"))

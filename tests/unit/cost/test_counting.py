@@ -100,6 +100,5 @@ def test_what_cannot_be_counted_is_said(
 
 
 def test_onnx_own_domain_is_not_named() -> None:
-    """It has two names."""
     names = [operator_name(domain, "Conv") for domain in ("", "ai.onnx", "com.example")]
     assert names == ["Conv", "Conv", "com.example:Conv"]

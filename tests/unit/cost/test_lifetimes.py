@@ -11,7 +11,6 @@ from ortrim.analysis.cost.memory import LivenessInterval, LiveTensor, Peak, peak
 def interval(
     node: str, reads: Sequence[str], makes: str, *, view: bool = False, in_place: bool = False
 ) -> LivenessInterval:
-    """Return the turn of a node with one output."""
     given_up = tuple(reads) if in_place else ()
     return LivenessInterval(node=node, reads=tuple(reads), makes=(makes,), view=view, in_place=given_up)
 
@@ -35,7 +34,6 @@ def test_the_timeline_tells_what_is_alive_while_each_node_runs() -> None:
 
 
 def test_inputs_and_outputs_outlive_the_run() -> None:
-    """They belong to who runs the model."""
     intervals = (interval("1", "x", "y"), interval("2", "x", "a"), interval("3", "a", "z"))
     assert peak_of(intervals, {"x": 1, "y": 2, "a": 4, "z": 8}, inputs="x", outputs="yz").size_bytes == 15
 

@@ -37,12 +37,10 @@ compared.
 
 
 def cost(path: Path, **dimensions: int) -> ModelCost:
-    """Return a model's cost."""
     return cost_of(path, CostRequest(dimensions=dimensions), name=path.name, where=str(path))
 
 
 def nodes(found: ModelCost) -> dict[str, NodeCost]:
-    """Return nodes by their operators, which are different ones."""
     assert len(found.nodes) == len({node.operator for node in found.nodes})
     return {node.operator: node for node in found.nodes}
 
@@ -65,7 +63,6 @@ def test_the_peak_of_a_known_network_is_where_it_is_widest() -> None:
 
 
 def product(left: tuple[int | str, ...] = ("n", 8), *, kind: int = TensorProto.FLOAT) -> onnx.ModelProto:
-    """Return a model that multiplies its input with weights of 8 by 4."""
     weights = helper.make_tensor("w", kind, (8, 4), bytes(32 * (4 if kind == TensorProto.FLOAT else 1)), raw=True)
     node = helper.make_node("MatMul", ["x", "w"], ["y"], name="product")
     return model_of([node], [value("x", shape=left)], [value("y", shape=(left[0], 4))], initializers=[weights])
@@ -143,7 +140,6 @@ def test_shapes_that_the_model_computes_are_followed(tmp_path: Path) -> None:
 
 
 def branches(condition: onnx.NodeProto | None = None) -> onnx.ModelProto:
-    """Return a model that multiplies with 4 by 2 or with 4 by 3 weights, by an input or a constant."""
     made = {
         f"{name}_branch": helper.make_graph(
             [helper.make_node("MatMul", ["x", f"w{width}"], [f"o{width}"], name=f"product{width}")],
@@ -190,7 +186,6 @@ def test_the_body_of_a_loop_is_counted_once(tmp_path: Path) -> None:
 
 
 def test_functions_are_counted_where_they_are_called(tmp_path: Path) -> None:
-    """Twice, for two calls."""
     inner = helper.make_node("MatMul", ["a", "b"], ["c"])
     function = helper.make_function("own", "Twice", ["a", "b"], ["c"], [inner], [helper.make_opsetid("", 17)])
     calls = [helper.make_node("Twice", [name, "x"], [made], domain="own") for name, made in (("x", "m"), ("m", "y"))]
@@ -257,7 +252,6 @@ SAMPLES: Final = tuple(
 
 
 def answered(content: bytes, path: Path) -> None:
-    """Assert that a model has a cost or a diagnostic."""
     path.write_bytes(content)
     try:
         found = cost(path, n=3)

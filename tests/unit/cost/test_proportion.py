@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from model_pages import COST
 from ortrim.analysis.cost.memory import ModelCost, by_operator
-from ortrim.analysis.cost.proportion import Pace, expectation, merged_times
+from ortrim.analysis.cost.run import Pace, expectation, merged_times
 
 PACE = Pace(device="host", model="reference", case="one", macs=10_000_000, milliseconds=4.0)
 

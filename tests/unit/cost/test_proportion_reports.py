@@ -6,15 +6,14 @@ from pathlib import Path
 import pytest
 
 from model_pages import COST, MODEL_NAME
-from ortrim.analysis.cost.proportion import expectations_on
 from ortrim.analysis.cost.report import proportion_tables
+from ortrim.analysis.cost.run import expectations_on
 from ortrim.base.console import Console
 from ortrim.verify.reports import DeviceReport
 from sample_reports import recorded_report
 
 
 def device(**changes: object) -> DeviceReport:
-    """Return a device on which `big`, with the demo's figures, and `small`, thrice as slow, were measured."""
     (host,) = recorded_report().devices
     ours = next(run for run in host.runs if run.library == "ours")
     slow = tuple(
@@ -34,7 +33,6 @@ COSTS = (
 
 
 def test_each_case_of_each_other_model_is_held_against_the_reference(tmp_path: Path) -> None:
-    """The pace is that of a case that was measured; a case that was not has an expectation all the same."""
     slow, unmeasured = expectations_on(device(), "big", COSTS, tmp_path)
     assert (slow.pace.model, slow.pace.case, slow.pace.macs) == ("big", CASE, COST.macs)
     assert (slow.finding, round(slow.ratio or 0, 6)) == ("poor execution efficiency", 3.0)

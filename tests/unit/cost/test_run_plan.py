@@ -9,7 +9,6 @@ from ortrim.analysis.cost.memory import LivenessInterval, LiveTensor, Peak, plan
 
 
 def moment(node: str, reads: Sequence[str], makes: str, *, view: bool = False, in_place: str = "") -> LivenessInterval:
-    """Return the turn of a node; each letter is a tensor."""
     return LivenessInterval(node=node, reads=tuple(reads), makes=tuple(makes), view=view, in_place=tuple(in_place))
 
 
@@ -29,7 +28,6 @@ def test_a_free_buffer_is_kept_for_a_later_tensor_of_its_shape() -> None:
 
 
 def test_a_kernel_may_write_over_what_nothing_else_reads() -> None:
-    """Only over a tensor of the same kind, and never over the caller's."""
     chain = (moment("1", "x", "a"), moment("2", "a", "b", in_place="a"), moment("3", "b", "y"))
     sizes = dict.fromkeys("xaby", 10)
     kinds = dict.fromkeys("xaby", "same")

@@ -18,7 +18,6 @@ from program_runs import Run
 
 @pytest.fixture(name="model")
 def fixture_model(tmp_path: Path) -> Path:
-    """Return a model whose length is open."""
     node = helper.make_node("MatMul", ["x", "x2"], ["y"])
     inputs = [value("x", shape=("length", 4)), value("x2", shape=(4, 3))]
     return write(tmp_path / "m.onnx", model_of([node], inputs, [value("y", shape=("length", 3))]))
@@ -93,11 +92,9 @@ def test_sizes_that_make_no_sense_are_refused(ortrim: Run, model: Path, word: st
 
 
 @pytest.mark.parametrize(
-    ("content", "reference"),
-    [(b"", "not-onnx"), (b"    ORTM", "not-onnx"), (b"\x7fELF", "not-onnx")],
+    ("content", "reference"), [(b"", "not-onnx"), (b"    ORTM", "not-onnx"), (b"\x7fELF", "not-onnx")]
 )
 def test_what_is_no_model_is_a_diagnostic(ortrim: Run, tmp_path: Path, content: bytes, reference: str) -> None:
-    """With the code of models, also as a document."""
     path = tmp_path / "m.onnx"
     path.write_bytes(content)
     ended = ortrim("cost", str(path), "--json")
@@ -156,7 +153,6 @@ def test_several_models_have_a_paragraph_each(ortrim: Run, model: Path) -> None:
 
 
 def test_a_model_without_open_dimensions_needs_none(ortrim: Run, tmp_path: Path) -> None:
-    """What it leaves open is none, says the hint."""
     path = write(tmp_path / "m.onnx", relu())
     assert "1" in ortrim("cost", str(path)).out
     assert "dynamic dimensions: none" in ortrim("cost", str(path), "--dim", "n=1").err

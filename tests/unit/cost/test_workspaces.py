@@ -10,7 +10,6 @@ from ortrim.models.shapes import Shape
 
 
 def node(operator: str, inputs: tuple[Shape | None, ...], output: Shape | None, **attributes: Any) -> Counting:
-    """Return a node with one output."""
     return Counting(operator=operator, inputs=inputs, outputs=(output,), attributes=attributes)
 
 

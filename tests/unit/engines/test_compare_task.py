@@ -14,7 +14,6 @@ from program_runs import Run
 
 @pytest.fixture
 def asked(ortrim: Run, monkeypatch: pytest.MonkeyPatch) -> list[Compared]:
-    """Keep what was asked for, and return a comparison."""
     kept: list[Compared] = []
 
     def compare(compared: Compared, _: object) -> Any:

@@ -10,23 +10,14 @@ from hypothesis import strategies as st
 
 from engine_samples import RECORDED
 from ortrim.base.command import Completed
-from ortrim.bench.engines.processes import (
-    LONGEST_REASON,
-    CannotRun,
-    EngineConversion,
-    EngineRun,
-    conversion_answer,
-    run_answer,
-)
+from ortrim.bench.engines import processes
 
 
 def done(returncode: int = 0, stderr: str = "") -> Completed:
-    """Return a script that ended."""
     return Completed(argv=("python", "drive.py"), returncode=returncode, stdout="", stderr=stderr)
 
 
 def given_answer(folder: Path, name: str, stage: str = "run") -> Path:
-    """Put a recorded answer where the script would."""
     (folder / "answer.json").write_bytes((RECORDED / name).read_bytes())
     (folder / "stage").write_text(stage)
     return folder
@@ -37,8 +28,8 @@ def given_answer(folder: Path, name: str, stage: str = "run") -> Path:
 )
 def test_a_recorded_run_is_read(tmp_path: Path, name: str, version: str, libraries: int) -> None:
     """With each time, the outputs, and the native libraries that the engine opened, NumPy's not among them."""
-    run = run_answer(given_answer(tmp_path, name), done())
-    assert isinstance(run, EngineRun)
+    run = processes.run_answer(given_answer(tmp_path, name), done())
+    assert isinstance(run, processes.EngineRun)
     assert (run.version, len(run.samples_ms), len(run.outputs)) == (version, 12, 2)
     assert len(run.libraries) >= libraries
     assert not [each.name for each in run.libraries if "numpy" in each.name or each.name == "python"]
@@ -48,8 +39,8 @@ def test_a_recorded_run_is_read(tmp_path: Path, name: str, version: str, librari
 
 def test_a_recorded_conversion_is_read(tmp_path: Path) -> None:
     """With the time it took."""
-    found = conversion_answer(given_answer(tmp_path, "mnn-converted.json"), done())
-    assert isinstance(found, EngineConversion)
+    found = processes.conversion_answer(given_answer(tmp_path, "mnn-converted.json"), done())
+    assert isinstance(found, processes.EngineConversion)
     assert found.convert_ms > 0
 
 
@@ -61,13 +52,12 @@ def test_a_recorded_conversion_is_read(tmp_path: Path) -> None:
     ],
 )
 def test_a_recorded_refusal_is_a_reason(tmp_path: Path, name: str, stage: str, words: str) -> None:
-    """The stage is the answer's own, the words are on one line and not endless."""
-    found = run_answer(given_answer(tmp_path, name), done())
-    assert isinstance(found, CannotRun)
+    found = processes.run_answer(given_answer(tmp_path, name), done())
+    assert isinstance(found, processes.CannotRun)
     assert found.stage == stage
     assert words in found.reason
     assert "\n" not in found.reason
-    assert len(found.reason) <= LONGEST_REASON
+    assert len(found.reason) <= processes.LONGEST_REASON
 
 
 def test_what_native_code_said_is_added_to_a_short_refusal(tmp_path: Path) -> None:
@@ -75,9 +65,9 @@ def test_what_native_code_said_is_added_to_a_short_refusal(tmp_path: Path) -> No
     message = f"RuntimeError: cannot load {tmp_path}/converted/model.param"
     answer = {"status": "error", "stage": "load", "message": message}
     (tmp_path / "answer.json").write_text(json.dumps(answer))
-    found = run_answer(tmp_path, done(stderr="noise\nlayer Foo not exists\nfailed\n"))
+    found = processes.run_answer(tmp_path, done(stderr="noise\nlayer Foo not exists\nfailed\n"))
     words = "RuntimeError: cannot load converted/model.param (layer Foo not exists / failed)"
-    assert found == CannotRun(stage="load", reason=words)
+    assert found == processes.CannotRun(stage="load", reason=words)
 
 
 @pytest.mark.parametrize(
@@ -94,7 +84,7 @@ def test_what_native_code_said_is_added_to_a_short_refusal(tmp_path: Path) -> No
 def test_a_crash_is_a_reason(tmp_path: Path, returncode: int, stderr: str, words: str) -> None:
     """Told by its signal and the last words, at the stage that the script wrote down before."""
     (tmp_path / "stage").write_text("load")
-    assert run_answer(tmp_path, done(returncode, stderr)) == CannotRun(stage="load", reason=words)
+    assert processes.run_answer(tmp_path, done(returncode, stderr)) == processes.CannotRun(stage="load", reason=words)
 
 
 @pytest.mark.parametrize("stage", [None, "", "elsewhere", b"\xff"])
@@ -102,8 +92,8 @@ def test_a_crash_before_any_stage_is_at_the_start(tmp_path: Path, stage: str | b
     """Also when what was written down makes no sense."""
     if stage is not None:
         (tmp_path / "stage").write_bytes(stage if isinstance(stage, bytes) else stage.encode())
-    found = run_answer(tmp_path, done(1))
-    assert isinstance(found, CannotRun)
+    found = processes.run_answer(tmp_path, done(1))
+    assert isinstance(found, processes.CannotRun)
     assert found.stage == "start"
 
 
@@ -121,10 +111,9 @@ def test_a_crash_before_any_stage_is_at_the_start(tmp_path: Path, stage: str | b
     ],
 )
 def test_a_damaged_answer_is_a_reason(tmp_path: Path, text: str) -> None:
-    """And says that it cannot be read."""
     (tmp_path / "answer.json").write_text(text)
-    found = run_answer(tmp_path, done())
-    assert isinstance(found, CannotRun)
+    found = processes.run_answer(tmp_path, done())
+    assert isinstance(found, processes.CannotRun)
     assert "cannot be read" in found.reason
 
 
@@ -132,8 +121,8 @@ def test_a_run_without_a_single_time_is_a_reason(tmp_path: Path) -> None:
     """There is nothing to sum up."""
     answer = json.loads((RECORDED / "onnxruntime-run.json").read_text())
     (tmp_path / "answer.json").write_text(json.dumps({**answer, "samples_ms": []}))
-    found = run_answer(tmp_path, done())
-    assert isinstance(found, CannotRun)
+    found = processes.run_answer(tmp_path, done())
+    assert isinstance(found, processes.CannotRun)
     assert found.stage == "run"
 
 
@@ -142,4 +131,4 @@ def test_a_run_without_a_single_time_is_a_reason(tmp_path: Path) -> None:
 def test_no_bytes_are_too_odd(tmp_path: Path, data: bytes) -> None:
     """Whatever lies where the answer belongs, there is an answer."""
     (tmp_path / "answer.json").write_bytes(data)
-    assert isinstance(run_answer(tmp_path, done()), CannotRun)
+    assert isinstance(processes.run_answer(tmp_path, done()), processes.CannotRun)

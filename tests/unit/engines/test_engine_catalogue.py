@@ -2,9 +2,10 @@
 
 import pytest
 
-from ortrim.bench.engines.catalogue import ENGINES, ONNXRUNTIME, USUAL, engines_named
 from ortrim.bench.engines.processes import SCRIPT
+from ortrim.bench.engines.rows import ENGINES, ONNXRUNTIME, USUAL, engines_named
 from ortrim.errors import UsageError
+from refusing import refused
 
 
 def test_the_full_runtime_comes_first() -> None:
@@ -24,13 +25,11 @@ def test_the_usual_ones_are_compared_unasked() -> None:
 )
 def test_an_unknown_engine_is_refused(name: str, hint: str) -> None:
     """With the one that was meant."""
-    with pytest.raises(UsageError) as caught:
-        engines_named((name,))
-    assert caught.value.code == "bad-option"
-    assert hint in caught.value.hint
+    error = refused(UsageError, engines_named, (name,))
+    assert error.code == "bad-option"
+    assert hint in error.hint
 
 
 def test_every_engine_has_its_script() -> None:
-    """And there is no script without an engine."""
     scripts = {path.stem.removeprefix("engine_") for path in SCRIPT.parent.glob("engine_*.py")}
     assert scripts == set(ENGINES)

@@ -29,6 +29,7 @@ from ortrim.parity.runner import SavedOutput
 from ortrim.planning.request import Request
 from pipeline_stages import Stages
 from prepared_by_steps import STEPS, after_steps
+from refusing import refused
 
 TWO_CASES = '[[models.cases]]\nname = "one"\n[[models.cases]]\nname = "two"\nseed = 1\n'
 OK = Completed(argv=(), returncode=0, stdout="", stderr="")
@@ -42,7 +43,6 @@ class Script:
         self.answers: dict[str, Callable[[dict[str, Any], Path], Completed]] = {}
 
     def __call__(self, words: tuple[str, ...], **options: Any) -> Completed:
-        """Answer one request."""
         request = json.loads(Path(words[-1]).read_text())
         self.asked.append((request["engine"], request["action"]))
         folder: Path = options["cwd"]
@@ -51,7 +51,6 @@ class Script:
 
 
 def answered(request: dict[str, Any], folder: Path, error: float = 0.0) -> Completed:
-    """Answer as the script does."""
     if request["action"] == "convert":
         (folder / "answer.json").write_bytes((RECORDED / "mnn-converted.json").read_bytes())
         return OK
@@ -65,7 +64,6 @@ def answered(request: dict[str, Any], folder: Path, error: float = 0.0) -> Compl
 
 @pytest.fixture(name="script")
 def fixture_script(stages: Stages, monkeypatch: pytest.MonkeyPatch) -> Script:
-    """Replace the processes, the installation, the machine and the full runtime."""
     made = Script()
     monkeypatch.setattr(comparison_module, "Host", lambda _: type("Machine", (), {"facts": lambda _: HOST})())
     packages = stages.folder / "packages"
@@ -92,12 +90,10 @@ def _reference(model: Any, cases: Any, _: Any, folder: Path) -> SavedOutputs:
 
 @pytest.fixture(name="compared")
 def fixture_compared(stages: Stages) -> Compared:
-    """Ask for three engines and two cases."""
     return Compared(request=stages.request(TWO_CASES), engines=("tract", "mnn"), rounds=2)
 
 
 def rows(comparison: EngineComparison, case: int = 0) -> dict[str, Any]:
-    """Return the rows of a case by engine."""
     return {row.engine: row for row in comparison.cases[case].rows}
 
 
@@ -272,9 +268,8 @@ def test_what_does_not_exist_is_refused(
     stages: Stages, script: Script, compared: Compared, changes: dict[str, Any], refusal: tuple[str, str]
 ) -> None:
     """Before anything is run."""
-    with pytest.raises(UsageError) as caught:
-        compare_engines(replace(compared, **changes), stages.console)
-    assert (caught.value.code, caught.value.where, caught.value.exit_code) == (*refusal, ExitCode.USAGE)
+    error = refused(UsageError, compare_engines, replace(compared, **changes), stages.console)
+    assert (error.code, error.where, error.exit_code) == (*refusal, ExitCode.USAGE)
     assert script.asked == []
 
 
@@ -282,9 +277,12 @@ def test_bad_buildspecs_are_refused(stages: Stages, script: Script, tmp_path: Pa
     """As everywhere."""
     (tmp_path / "bad.toml").write_text("models = 3")
     for name, code in (("none.toml", ExitCode.SPEC), ("bad.toml", ExitCode.SPEC)):
-        with pytest.raises(Diagnostic) as caught:
-            compare_engines(Compared(request=Request(spec=tmp_path / name)), stages.console)
-        assert caught.value.exit_code == code
+        assert (
+            refused(
+                Diagnostic, compare_engines, Compared(request=Request(spec=tmp_path / name)), stages.console
+            ).exit_code
+            == code
+        )
     assert script.asked == []
 
 
@@ -302,7 +300,6 @@ def test_two_at_once_would_measure_each_other(stages: Stages, script: Script, co
 def test_inputs_of_text_are_not_brought_to_engines(
     stages: Stages, script: Script, compared: Compared, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Which is a row for each of them."""
 
     def with_text(*arguments: Any) -> SavedOutputs:
         for case in arguments[1]:
@@ -316,15 +313,12 @@ def test_inputs_of_text_are_not_brought_to_engines(
 
 
 def test_both_files_are_written(stages: Stages, script: Script, compared: Compared, tmp_path: Path) -> None:
-    """Into a folder of the buildspec's name; a file in the way is an error."""
     comparison = compare_engines(compared, stages.console)
     folder = write_comparison(comparison, tmp_path / "out")
     assert sorted(path.name for path in folder.iterdir()) == ["compare.json", "compare.md"]
     assert json.loads((folder / "compare.json").read_text())["schema"] == "ortrim-compare/1"
     (tmp_path / "file").write_text("")
-    with pytest.raises(StorageError) as caught:
-        write_comparison(comparison, tmp_path / "file")
-    assert caught.value.code == "path-in-the-way"
+    assert refused(StorageError, write_comparison, comparison, tmp_path / "file").code == "path-in-the-way"
 
 
 def test_models_are_compared_after_their_steps(

@@ -16,7 +16,6 @@ BUSY = "Other programs were running"
 
 
 def shown(comparison: EngineComparison, width: int = 80) -> list[str]:
-    """Return the lines in a terminal."""
     file = io.StringIO()
     Console(file=file, width=width).print(engine_tables(comparison))
     return [line.rstrip() for line in file.getvalue().splitlines()]
@@ -59,7 +58,6 @@ def test_markdown_is_a_table_to_publish() -> None:
 
 
 def test_every_row_of_a_markdown_table_has_every_cell() -> None:
-    """Or the table would be none."""
     lines = [line for line in engine_markdown(sample_comparison()).splitlines() if line.startswith("|")]
     case = lines[-6:]
     assert {line.replace("\\|", "").count("|") for line in case} == {10}
@@ -97,7 +95,6 @@ def test_parity_in_a_word(parity: EngineParity, text: str) -> None:
 
 
 def test_nothing_ran_at_all() -> None:
-    """Then there are only reasons."""
     rows = (
         EngineRow(engine="onnxruntime", stage="load", reason="no"),
         EngineRow(engine="evil[bold]", stage="run", reason="[red]"),

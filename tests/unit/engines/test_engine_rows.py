@@ -21,7 +21,6 @@ def test_a_row_sums_up_all_rounds() -> None:
 
 
 def test_ratios_are_taken_round_by_round() -> None:
-    """A round in which the machine was slow for all engines does not change the ratio."""
     first = attempt("onnxruntime", engine_run(1.0), engine_run(10.0), engine_run(1.0))
     second = attempt("mnn", engine_run(2.0), engine_run(20.0), engine_run(2.5))
     times = rows_of([first, second])[1].times

@@ -9,19 +9,11 @@ import pytest
 
 from engine_samples import RECORDED
 from ortrim.base.command import Completed
-from ortrim.bench.engines.catalogue import ENGINES
-from ortrim.bench.engines.processes import (
-    SCRIPT,
-    CannotRun,
-    Described,
-    Driver,
-    EngineConversion,
-    EngineEnvironment,
-    EngineJob,
-    EngineRun,
-)
+from ortrim.bench.engines import processes
+from ortrim.bench.engines.rows import ENGINES
 from ortrim.buildspec.buildspec import SessionSettings
 from ortrim.errors import StorageError, ToolError
+from refusing import refused
 
 ANSWERED = Completed(argv=(), returncode=0, stdout="", stderr="")
 
@@ -50,10 +42,9 @@ class Started:
 
 
 def place(
-    name: str, converter: EngineEnvironment | None = None, environment: Mapping[str, str] | None = None
-) -> EngineEnvironment:
-    """Return an engine's place."""
-    return EngineEnvironment(
+    name: str, converter: processes.EngineEnvironment | None = None, environment: Mapping[str, str] | None = None
+) -> processes.EngineEnvironment:
+    return processes.EngineEnvironment(
         engine=ENGINES[name],
         words=("/python", "-S"),
         environment=environment or {"PYTHONPATH": f"/packages/{name}"},
@@ -63,20 +54,21 @@ def place(
     )
 
 
-JOB = EngineJob(
+JOB = processes.EngineJob(
     case="one",
     model=Path("/models/m.onnx"),
     files=(Path("/cases/input_000.npy"),),
-    inputs=(Described(name="x", shape=(1, 2), element_type="float32"),),
-    outputs=(Described(name="y", shape=(1, 3), element_type="int64"),),
+    inputs=(processes.Described(name="x", shape=(1, 2), element_type="float32"),),
+    outputs=(processes.Described(name="y", shape=(1, 3), element_type="int64"),),
 )
 
 
 def test_a_run_is_told_all_that_it_needs(tmp_path: Path) -> None:
-    """Model, inputs, outputs with types, threads; in the engine's own Python, with one thread for its libraries."""
     started = Started()
-    assert isinstance(Driver(folder=tmp_path, threads=2, execute=started).run(place("openvino"), JOB), EngineRun)
-    assert started.words == ("/python", "-S", str(SCRIPT), str(tmp_path / "openvino" / "request.json"))
+    assert isinstance(
+        processes.Driver(folder=tmp_path, threads=2, execute=started).run(place("openvino"), JOB), processes.EngineRun
+    )
+    assert started.words == ("/python", "-S", str(processes.SCRIPT), str(tmp_path / "openvino" / "request.json"))
     environment = started.options["environment"]
     assert (environment["PYTHONPATH"], environment["OMP_NUM_THREADS"]) == ("/packages/openvino", "1")
     assert environment["HOME"] == str(tmp_path / "openvino")
@@ -96,9 +88,9 @@ def test_a_run_is_told_all_that_it_needs(tmp_path: Path) -> None:
 def test_a_converter_runs_in_its_own_place(tmp_path: Path) -> None:
     """And writes where the engine then finds the model."""
     started = Started("mnn-converted.json")
-    driver = Driver(folder=tmp_path, execute=started)
+    driver = processes.Driver(folder=tmp_path, execute=started)
     found = driver.convert(place("litert", converter=place("mnn")), JOB)
-    assert isinstance(found, EngineConversion)
+    assert isinstance(found, processes.EngineConversion)
     assert started.options["environment"]["PYTHONPATH"] == "/packages/mnn"
     assert (started.request["engine"], started.request["packages"]) == ("litert", "/packages/mnn")
     converted = started.request["converted"]
@@ -112,17 +104,18 @@ def test_a_converter_runs_in_its_own_place(tmp_path: Path) -> None:
 def test_the_trimmed_runtime_gets_its_library_and_session(tmp_path: Path) -> None:
     """In the words of the settings, but for the threads, which are every engine's."""
     started = Started()
-    own = EngineJob(**{**vars(JOB), "library": Path("/l.so"), "session": SessionSettings(load="map", arena=False)})
-    Driver(folder=tmp_path, threads=2, execute=started).run(place("trimmed"), own)
+    own = processes.EngineJob(
+        **{**vars(JOB), "library": Path("/l.so"), "session": SessionSettings(load="map", arena=False)}
+    )
+    processes.Driver(folder=tmp_path, threads=2, execute=started).run(place("trimmed"), own)
     assert started.request["session"]["threads"] == 2
     assert started.request["library"] == "/l.so"
     assert (started.request["session"]["load"], started.request["session"]["arena"]) == ("map", False)
 
 
 def test_nothing_of_an_earlier_run_is_taken_for_an_answer(tmp_path: Path) -> None:
-    """Not its answer, not its stage, not its outputs."""
     started = Started()
-    driver = Driver(folder=tmp_path, execute=started)
+    driver = processes.Driver(folder=tmp_path, execute=started)
     driver.run(place("tract"), JOB)
     (driver.outputs(place("tract")) / "one" / "output_000.npy").write_bytes(b"old")
     seen: list[str] = []
@@ -140,16 +133,16 @@ def test_nothing_of_an_earlier_run_is_taken_for_an_answer(tmp_path: Path) -> Non
     ],
 )
 def test_a_script_that_hangs_or_does_not_start_is_a_reason(tmp_path: Path, reference: str, what: str) -> None:
-    """At the stage at which it was."""
     started = Started(error=ToolError(reference, what))
-    found = Driver(folder=tmp_path, execute=started).run(place("tract"), JOB)
-    assert found == CannotRun(stage="load", reason=f"it {what}")
+    found = processes.Driver(folder=tmp_path, execute=started).run(place("tract"), JOB)
+    assert found == processes.CannotRun(stage="load", reason=f"it {what}")
     assert started.options["timeout_seconds"] == 300.0
 
 
 def test_a_folder_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     """It would be none of the engine's doing."""
     (tmp_path / "tract").write_text("in the way")
-    with pytest.raises(StorageError) as caught:
-        Driver(folder=tmp_path, execute=Started()).run(place("tract"), JOB)
-    assert caught.value.code == "path-in-the-way"
+    assert (
+        refused(StorageError, processes.Driver(folder=tmp_path, execute=Started()).run, place("tract"), JOB).code
+        == "path-in-the-way"
+    )

@@ -16,25 +16,27 @@ from ortrim.base.console import Console
 from ortrim.base.http import Clock
 from ortrim.buildspec.targets import TARGETS
 from ortrim.errors import ExitCode, NetworkError, StorageError, UsageError
-from ortrim.github.client import GitHub
+from ortrim.github.artifacts import OnBytes
+from ortrim.github.client import GitHub, RetryingSession
 from ortrim.github.credentials import Service
-from ortrim.github.downloads import OnBytes
-from ortrim.github.fetch.lock import (
+from ortrim.github.fetch.offers import EVERYTHING, Selection, wanted_artifacts, wanted_assets
+from ortrim.github.fetch.placing import (
+    AT_ONCE,
+    Download,
+    GivenUp,
     Lock,
     LockedArtifact,
     LockedFile,
     Origin,
+    download_all,
     lock_text,
     parse_lock,
     read_lock,
     write_lock,
 )
-from ortrim.github.fetch.offers import EVERYTHING, Selection, wanted_artifacts, wanted_assets
-from ortrim.github.fetch.placing import AT_ONCE, Download, GivenUp, download_all
 from ortrim.github.fetch.provenance import Attestation
 from ortrim.github.fetch.run import App, Fetched, FetchRequest, completed
 from ortrim.github.followed_run import Remote
-from ortrim.github.transport import RetryingSession
 from program_runs import Run
 from refusing import refused
 

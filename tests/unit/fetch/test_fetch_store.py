@@ -10,9 +10,8 @@ from ortrim.base.checksums import FileEntry, checksums_text
 from ortrim.base.files import sha256_of
 from ortrim.errors import StorageError
 from ortrim.github.fetch import placing
-from ortrim.github.fetch.lock import LockedArtifact
 from ortrim.github.fetch.offers import delivered_files, fetch_archive
-from ortrim.github.fetch.placing import Store, place
+from ortrim.github.fetch.placing import LockedArtifact, Store, place
 from refusing import refused
 
 

@@ -28,7 +28,6 @@ GOES_ON = Attached(reports=("report",))  # type: ignore[arg-type]
 
 @pytest.fixture
 def request_of_two(stages: Stages) -> Request:
-    """Return a request for two targets."""
     return stages.request(TWO, target="linux")
 
 
@@ -42,7 +41,6 @@ def there(stages: Stages, request_of_two: Request, tmp_path: Path, monkeypatch: 
 
 @pytest.fixture
 def left(stages: Stages, request_of_two: Request, there: There, monkeypatch: pytest.MonkeyPatch) -> int:
-    """Dispatch a build and leave it with Ctrl-C; returns the number of its run."""
 
     def pressed(_: float) -> None:
         raise KeyboardInterrupt
@@ -63,7 +61,6 @@ def left(stages: Stages, request_of_two: Request, there: There, monkeypatch: pyt
 
 
 def taken_up(stages: Stages, number: int) -> Attached:
-    """Attach to a run."""
     return attach(number, stages.folder / "artifacts", ANYWHERE, stages.console, lambda _: False)
 
 
@@ -133,7 +130,6 @@ def test_without_a_record_the_artifacts_are_fetched(stages: Stages, there: There
 
 
 def test_names_of_artifacts_lead_nowhere_else(stages: Stages, there: There, left: int, tmp_path: Path) -> None:
-    """A name that is no folder's gets another one; what expired is said."""
     run = there.remote.service.runs[0]
     first, second = run.artifacts
     run.artifacts = (replace(first, name="../../evil"), replace(second, name=".."), expired(replace(first, id=77)))
@@ -167,7 +163,6 @@ def test_what_a_run_left_is_never_taken_for_a_record(
 def test_of_a_run_that_was_repeated_the_newest_is_fetched(
     stages: Stages, there: There, left: int, tmp_path: Path
 ) -> None:
-    """Into a folder of that attempt."""
     run = there.remote.service.runs[0]
     run.attempt = 2
     run.artifacts = (replace(run.artifacts[1], id=90), replace(run.artifacts[0], id=50, name=run.artifacts[1].name))

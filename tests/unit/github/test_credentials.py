@@ -10,14 +10,14 @@ import pytest
 
 from ortrim.base.http import new_session
 from ortrim.errors import ExitCode, NetworkError, StorageError, UsageError
+from ortrim.github.client import Bearer
 from ortrim.github.credentials import Token, find_token
-from ortrim.github.transport import Bearer
+from refusing import refused
 
 SECRET = "ghs_secret0marker"  # noqa: S105
 
 
 def fake_gh(folder: Path, text: str, code: int = 0) -> dict[str, str]:
-    """Put a `gh` on PATH that prints `text`, and notes what it was called with; returns the environment."""
     program = folder / "bin" / "gh"
     program.parent.mkdir(exist_ok=True)
     program.write_text(f"#!/bin/sh\necho \"$@\" > '{folder}/called'\nprintf '%s' '{text}'\nexit {code}\n")
@@ -63,7 +63,6 @@ OWN_API = "https://git.example.org/api/v3"
 
 
 def found(host: str, names: tuple[str, ...], **environment: str) -> str:
-    """Return what `find_token` finds where these variables hold a token each; empty for nothing."""
     tokens = {name: f"token-of-{name}" for name in names}
     token = find_token(host, environment={"PATH": "", **tokens, **environment})
     return token.reveal().removeprefix("token-of-") if token else ""
@@ -71,7 +70,6 @@ def found(host: str, names: tuple[str, ...], **environment: str) -> str:
 
 @pytest.mark.parametrize("host", ["github.com", "GitHub.com", "firm.ghe.com", "Firm.GHE.com"])
 def test_general_tokens_are_for_githubs_own_hosts(host: str) -> None:
-    """In the order of GitHub's own client; a server's own token does not go there."""
     assert found(host, NAMES) == "GH_TOKEN"
     assert found(host, NAMES[1:]) == "GITHUB_TOKEN"
     assert found(host, NAMES[2:]) == ""
@@ -98,7 +96,6 @@ def test_the_environment_may_name_the_server_that_its_token_is_for() -> None:
 
 
 def test_githubs_own_client_does_not_pass_githubs_token_on(tmp_path: Path) -> None:
-    """In a codespace it would give `GITHUB_TOKEN` for any host."""
     given = {**fake_gh(tmp_path, ""), "GITHUB_TOKEN": SECRET, "GH_TOKEN": SECRET, "CODESPACES": "true"}
     (tmp_path / "bin" / "gh").write_text('#!/bin/sh\nprintf "%s" "$GITHUB_TOKEN$GH_TOKEN"\n')
     assert find_token("evil.example", environment=given) is None
@@ -106,9 +103,15 @@ def test_githubs_own_client_does_not_pass_githubs_token_on(tmp_path: Path) -> No
 
 def test_an_address_of_the_environment_that_is_none_is_reported() -> None:
     """Or the wrong server would be taken for the one that the token is for."""
-    with pytest.raises(UsageError) as caught:
-        find_token("git.example.org", environment={"GITHUB_API_URL": "git.example.org", "GH_TOKEN": SECRET})
-    assert caught.value.code == "github-bad-address"
+    assert (
+        refused(
+            UsageError,
+            find_token,
+            "git.example.org",
+            environment={"GITHUB_API_URL": "git.example.org", "GH_TOKEN": SECRET},
+        ).code
+        == "github-bad-address"
+    )
 
 
 def test_a_file_comes_first(tmp_path: Path) -> None:
@@ -121,9 +124,10 @@ def test_a_file_comes_first(tmp_path: Path) -> None:
 
 def test_a_file_that_is_not_there_is_reported(tmp_path: Path) -> None:
     """By name, and nothing else is tried."""
-    with pytest.raises(StorageError) as caught:
-        find_token(file=tmp_path / "token", environment={"GH_TOKEN": "other"})
-    assert caught.value.exit_code == ExitCode.STORAGE
+    assert (
+        refused(StorageError, find_token, file=tmp_path / "token", environment={"GH_TOKEN": "other"}).exit_code
+        == ExitCode.STORAGE
+    )
 
 
 def test_githubs_own_client_is_asked(tmp_path: Path) -> None:
@@ -148,8 +152,7 @@ def test_what_cannot_be_a_token_is_refused_unseen(tmp_path: Path, text: str) -> 
     """A header cannot hold it; the library that says so would print it."""
     (tmp_path / "token").write_text(text)
     for options in ({"environment": {"GH_TOKEN": text}}, {"file": tmp_path / "token", "environment": {}}):
-        with pytest.raises(NetworkError) as caught:
-            find_token(**options)
-        assert caught.value.code == "github-bad-token"
-        assert caught.value.exit_code == ExitCode.NETWORK
-        assert SECRET not in str(caught.value)
+        error = refused(NetworkError, find_token, **options)
+        assert error.code == "github-bad-token"
+        assert error.exit_code == ExitCode.NETWORK
+        assert SECRET not in str(error)

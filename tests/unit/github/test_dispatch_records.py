@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from ortrim.base import files
-from ortrim.errors import ExitCode, StorageError
+from ortrim.errors import StorageError
+from ortrim.github.client import Run
 from ortrim.github.followed_run import FOLDER, DispatchRecord, asked_by, jobs_of, keep, records_in, request_of
-from ortrim.github.records import Run
 from ortrim.planning.request import Request
+from refusing import refused
 from sample_plans import sample_plan
 
 REQUEST = Request(spec=Path("a b.toml"), target="linux", profile="upstream", devices=("host",), trace=True, jobs=3)
@@ -25,7 +26,6 @@ RECORD = DispatchRecord(
 
 
 def file_in(output: Path, name: str = "one.json", spec: str = "sample") -> Path:
-    """Return where a record lies."""
     return output / spec / "0123456789ab" / FOLDER / name
 
 
@@ -66,14 +66,12 @@ def test_the_newest_run_comes_first(tmp_path: Path) -> None:
     "content", [b"", b"{", b"[]", b"\xff", b'{"schema": "ortrim-dispatch/2"}', b"[" * 100_000, b" " * (2 << 20)]
 )
 def test_what_is_no_record_is_refused(tmp_path: Path, content: bytes) -> None:
-    """By its file."""
     file = file_in(tmp_path)
     file.parent.mkdir(parents=True)
     file.write_bytes(content)
-    with pytest.raises(StorageError) as caught:
-        records_in(tmp_path)
-    assert (caught.value.code, caught.value.exit_code) == ("record-damaged", ExitCode.STORAGE)
-    assert caught.value.where == str(file)
+    error = refused(StorageError, records_in, tmp_path)
+    assert error.code == "record-damaged"
+    assert error.where == str(file)
 
 
 def test_a_full_disk_leaves_the_old_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,8 +82,8 @@ def test_a_full_disk_leaves_the_old_record(tmp_path: Path, monkeypatch: pytest.M
 
     kept = keep(RECORD, file_in(tmp_path))
     monkeypatch.setattr(files, "_write", full)
-    with pytest.raises(StorageError) as caught:
-        kept.with_run(Run(id=7, status=None, conclusion=None, html_url=""))
-    assert caught.value.code == "disk-full"
+    assert (
+        refused(StorageError, kept.with_run, Run(id=7, status=None, conclusion=None, html_url="")).code == "disk-full"
+    )
     assert [found.record for found in records_in(tmp_path)] == [RECORD]
     assert [path.name for path in kept.file.parent.iterdir()] == ["one.json"]

@@ -9,7 +9,7 @@ from fake_programs import FakePrograms, fake_programs
 from ortrim.base.checksums import SUMS
 from ortrim.base.console import Console
 from ortrim.devices.harness_gradle import COMMANDS, VERSIONS
-from ortrim.errors import ExitCode, PlanError, StorageError, ToolError, VerifyError
+from ortrim.errors import PlanError, StorageError, ToolError, VerifyError
 from ortrim.github import jobs
 from ortrim.github.jobs import FARMED_MARK, TARGET, compile_app, require_farm_target, verify_on_farms
 from ortrim.github.workflow_files import GRADLE, WorkflowInputs
@@ -18,6 +18,7 @@ from ortrim.planning.request import Request
 from ortrim.report.write import write_reports
 from ortrim.verify.reports import DeviceFailure, VerifyReport
 from pipeline_stages import Stages
+from refusing import refused
 from sample_plans import sample_plan, sample_target
 from sample_reports import lost_board, recorded_report
 
@@ -55,12 +56,10 @@ def verified(stages: Stages, monkeypatch: pytest.MonkeyPatch) -> Verified:
 
 @pytest.fixture
 def gradle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakePrograms:
-    """Have a Gradle."""
     return fake_programs(tmp_path / "programs", monkeypatch, "gradle")
 
 
 def without(*references: str) -> VerifyReport:
-    """Return a report of devices that failed like this."""
     failure = lost_board().failure
     assert isinstance(failure, DeviceFailure)
     devices = tuple(replace(lost_board(), failure=replace(failure, code=each)) for each in references)
@@ -82,9 +81,7 @@ def test_what_else_is_wrong_with_a_device_is_reported_early(
 ) -> None:
     """Before anything is compiled."""
     verified.reports = [without("farm-apks-missing", "tool-too-old")]
-    with pytest.raises(VerifyError) as caught:
-        compile_app(INPUTS, Path("compiled"), stages.console)
-    assert (caught.value.code, caught.value.exit_code) == ("tool-too-old", ExitCode.VERIFY)
+    assert refused(VerifyError, compile_app, INPUTS, Path("compiled"), stages.console).code == "tool-too-old"
     assert gradle.calls == []
 
 
@@ -92,14 +89,12 @@ def test_a_gradle_that_fails_is_reported(stages: Stages, verified: Verified, gra
     """In its own words; the second command is not tried."""
     verified.reports = [without("farm-apks-missing")]
     gradle.answer("gradle", stderr="SDK location not found\n", code=1)
-    with pytest.raises(ToolError) as caught:
-        compile_app(INPUTS, Path("compiled"), stages.console)
-    assert (caught.value.code, caught.value.why) == ("gradle-failed", "SDK location not found")
+    error = refused(ToolError, compile_app, INPUTS, Path("compiled"), stages.console)
+    assert (error.code, error.why) == ("gradle-failed", "SDK location not found")
     assert len(gradle.calls) == 1
 
 
 def test_reports_of_farms_are_handed_over(stages: Stages, verified: Verified, tmp_path: Path) -> None:
-    """Under names of their own, with sums; what a device ended with is in them."""
     verified.reports = [without("farm-quota")]
     reports = verify_on_farms(INPUTS, Path("compiled"), tmp_path / "delivery", stages.console)
     assert [device.failure.code for device in reports[0].devices if device.failure] == ["farm-quota"]
@@ -123,9 +118,10 @@ def test_a_farm_needs_something_to_run() -> None:
     for identifiers, devices in ((("linux-x64", TARGET), DEVICES), (("linux-x64",), ())):
         plan = sample_plan(selected=tuple(map(sample_target, identifiers)))
         require_farm_target(replace(INPUTS, devices=devices), plan)
-    with pytest.raises(PlanError) as caught:
-        require_farm_target(INPUTS, sample_plan(selected=(sample_target("android-x86_64"),)))
-    assert (caught.value.code, caught.value.exit_code) == ("no-farm-target", ExitCode.PLAN)
+    assert (
+        refused(PlanError, require_farm_target, INPUTS, sample_plan(selected=(sample_target("android-x86_64"),))).code
+        == "no-farm-target"
+    )
 
 
 def test_the_workflow_has_the_gradle_that_the_app_needs() -> None:

@@ -24,8 +24,8 @@ from ortrim.base.console import Bar, Console
 from ortrim.compiling.plan import BuildPlan
 from ortrim.errors import BuildError, DiagnosticGroup, ExitCode, Interrupted, NetworkError, PlanError, StorageError
 from ortrim.github import followed_run
+from ortrim.github.client import Run
 from ortrim.github.followed_run import FOLDER, Remote
-from ortrim.github.records import Run
 from ortrim.github.remote_build import build_on_github
 from ortrim.pipeline.transfer import is_compiled
 from ortrim.planning.planned import planned_for
@@ -47,7 +47,6 @@ class Build:
         self.cancel = False
 
     def __call__(self, remote: Remote = MAIN) -> Any:
-        """Build."""
         return build_on_github(self.request, remote, self.stages.console, self._wants_cancel)
 
     def _wants_cancel(self, run: Run) -> bool:
@@ -61,30 +60,25 @@ class Build:
 
     @property
     def compiled(self) -> list[str]:
-        """Which of the targets are compiled here."""
         return [target.job.target.identifier for target in self.plan.targets if is_compiled(target)]
 
     @property
     def records(self) -> list[dict[str, Any]]:
-        """The records of dispatches in the folder for output."""
         files = (self.stages.folder / "artifacts").glob(f"*/*/{FOLDER}/*.json")
         return [json.loads(file.read_text()) for file in files]
 
     def require_clean(self) -> None:
-        """Check that nothing half-done is left anywhere."""
         assert list(cache_folder("fetched").iterdir()) == []
         assert list(self.stages.folder.rglob("*partial*")) == []
 
 
 @pytest.fixture
 def build(stages: Stages) -> Build:
-    """Return the build."""
     return Build(stages)
 
 
 @pytest.fixture
 def there(build: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[There]:
-    """Run GitHub's stand-in, which compiles both targets."""
     with github_builds(build.plan.targets, tmp_path / "github", monkeypatch) as made:
         yield made
 
@@ -148,7 +142,6 @@ class Terminal(io.StringIO):
     """A stream that says it is a terminal."""
 
     def isatty(self) -> bool:
-        """Claim to be one."""
         return True
 
 

@@ -5,15 +5,15 @@ from pathlib import Path
 import pytest
 
 from fake_programs import FakePrograms, fake_programs
-from ortrim.errors import ExitCode, NetworkError, ToolError
+from ortrim.errors import NetworkError, ToolError
 from ortrim.github.credentials import TOKEN, gh
+from refusing import refused
 
 SECRET = "ghs_0123456789"  # noqa: S105 - made up
 
 
 @pytest.fixture
 def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakePrograms:
-    """Have a `gh` and a token."""
     monkeypatch.setenv(TOKEN, SECRET)
     return fake_programs(tmp_path / "programs", monkeypatch, "gh")
 
@@ -28,11 +28,10 @@ def test_it_answers(programs: FakePrograms) -> None:
 def test_a_failure_is_reported_in_its_words_without_the_token(programs: FakePrograms) -> None:
     """Also when it prints that itself."""
     programs.answer("gh", stderr=f"HTTP 401: Bad credentials ({SECRET})\n", code=1)
-    with pytest.raises(NetworkError) as caught:
-        gh("release", "view", "v1.0.0")
-    assert (caught.value.code, caught.value.exit_code) == ("gh-failed", ExitCode.NETWORK)
-    assert caught.value.why == "HTTP 401: Bad credentials (...)"
-    assert SECRET not in str(caught.value)
+    error = refused(NetworkError, gh, "release", "view", "v1.0.0")
+    assert error.code == "gh-failed"
+    assert error.why == "HTTP 401: Bad credentials (...)"
+    assert SECRET not in str(error)
 
 
 @pytest.mark.parametrize("token", [None, ""])
@@ -41,7 +40,5 @@ def test_without_a_token_it_is_not_started(
 ) -> None:
     """It would ask, and nobody is there to answer."""
     monkeypatch.delenv(TOKEN) if token is None else monkeypatch.setenv(TOKEN, token)
-    with pytest.raises(ToolError) as caught:
-        gh("release", "view", "v1.0.0")
-    assert caught.value.code == "gh-without-token"
+    assert refused(ToolError, gh, "release", "view", "v1.0.0").code == "gh-without-token"
     assert programs.calls == []

@@ -12,6 +12,7 @@ from ortrim.package.manifest import FACTS, FAILED, DeliveryFacts
 from ortrim.planning.planned import Planned, planned_for, target_folder
 from ortrim.sources.commits import git
 from pipeline_stages import Stages
+from refusing import refused
 
 REPORTS = ("report.html", "report.json", "report.md")
 COMMIT = 40 * "a"
@@ -41,7 +42,6 @@ def planned(stages: Stages) -> Planned:
 
 
 def fill(folder: Path, *names: str) -> None:
-    """Make files in a folder."""
     for name in names:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(name)
@@ -112,7 +112,6 @@ def test_without_git_there_is_no_commit(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_the_sums_are_of_every_file(planned: Planned, tmp_path: Path) -> None:
-    """They can be checked with what checks packages, and with sha256sum."""
     hand_over(planned, tmp_path / "delivery", COMMIT)
     check_sums(tmp_path / "delivery")
 
@@ -131,9 +130,7 @@ def test_reports_from_a_further_device_stand_beside(planned: Planned, tmp_path: 
 def test_a_folder_that_holds_something_is_refused(planned: Planned, tmp_path: Path) -> None:
     """What lay there would be attested as if it had been built."""
     fill(tmp_path / "delivery", "stranger")
-    with pytest.raises(StorageError) as caught:
-        hand_over(planned, tmp_path / "delivery", COMMIT)
-    assert caught.value.code == "path-in-the-way"
+    assert refused(StorageError, hand_over, planned, tmp_path / "delivery", COMMIT).code == "path-in-the-way"
     assert [path.name for path in (tmp_path / "delivery").iterdir()] == ["stranger"]
 
 

@@ -9,7 +9,6 @@ from ortrim.github.runs import EXCERPT_LINES, LONGEST_LINE, excerpt
 
 
 def at(second: int, text: str) -> str:
-    """Return a line as GitHub writes it."""
     return f"2026-11-21T12:00:{second:02d}.1234567Z {text}"
 
 

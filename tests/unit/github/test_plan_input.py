@@ -48,7 +48,6 @@ FLEXIBLE = tuple(replace(model, style="runtime") for model in MODELS)
 
 @pytest.fixture
 def console(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Console:
-    """Return a console, where the sample's sources are those of every version."""
     tree = SourceTree(folder=tmp_path, kind="upstream", pins=SOURCES, notes=())
     monkeypatch.setattr(plan_input, "fetch_sources", lambda *_, **__: tree)
     return Console(quiet=True)
@@ -66,14 +65,12 @@ def packed(content: bytes, **options: Any) -> str:
 
 
 def changed(change: Callable[[Any], object], text: str = TEXT) -> str:
-    """Return a text with other data inside."""
     data = to_data(decode(text))
     change(data)
     return packed(json.dumps(data, sort_keys=True, separators=(",", ":")).encode())
 
 
 def refused(text: str, code: str) -> PlanError:
-    """Decode, which must fail."""
     with pytest.raises(PlanError) as caught:
         decode(text)
     assert (caught.value.code, caught.value.exit_code) == (code, ExitCode.PLAN)
@@ -82,7 +79,6 @@ def refused(text: str, code: str) -> PlanError:
 
 
 def outcome(text: str) -> HandedInput | str:
-    """Decode; return what came or the code of the diagnostic."""
     try:
         return decode(text)
     except PlanError as error:
@@ -188,17 +184,14 @@ def test_a_plan_of_another_ortrim_is_refused(console: Console) -> None:
 
 
 def in_spec(key: str, value: object) -> Callable[[Any], object]:
-    """Return what changes a key of the buildspec."""
     return lambda data: data["given"]["spec"].update({key: value})
 
 
 def in_target(key: str, value: object) -> Callable[[Any], object]:
-    """Return what changes a key of the target."""
     return lambda data: data["given"]["spec"]["targets"][0].update({key: value})
 
 
 def in_contents(key: str, value: object) -> Callable[[Any], object]:
-    """Return what changes the contents."""
     return lambda data: data["given"]["contents"].update({key: value})
 
 
@@ -285,7 +278,6 @@ def test_a_compiler_of_another_machine_is_refused(console: Console, monkeypatch:
 
 
 def planned_by_gcc() -> BuildPlan:
-    """Return what nobody here sends."""
     return replace(decide(GIVEN, {"linux-x64": system_gcc()}, SOURCES), models=())
 
 

@@ -10,13 +10,14 @@ from aar_samples import fake_jdk
 from fake_programs import FakePrograms, fake_programs
 from ndk_layout import NDK_VERSION, lay_out_ndk
 from ortrim.buildspec.targets import TARGETS
-from ortrim.errors import ExitCode, ToolError, UsageError
+from ortrim.errors import ToolError, UsageError
 from ortrim.github import runner_setup
 from ortrim.github.runner_setup import install_emulators, install_layout_emulator, prefer_ndk, prepare_sdk, start_phone
 from ortrim.platforms import ANDROID, APPLE
 from ortrim.platforms.apple import platform as toolchains
 from ortrim.platforms.apple.xcode import Xcode
 from ortrim.sources.debian import mirrors_in
+from refusing import refused
 from xcode_layout import lay_out_xcode
 
 HOST = TARGETS["linux-x64"]
@@ -25,7 +26,6 @@ SDK_TOOLS = "cmdline-tools/latest/bin"
 
 @pytest.fixture
 def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakePrograms:
-    """Have a machine of a user who is root, with nothing installed but what installs."""
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     for name in ("ANDROID_HOME", "ANDROID_SDK_ROOT", "ANDROID_NDK_HOME", "ANDROID_NDK_ROOT"):
         monkeypatch.delenv(name, raising=False)
@@ -39,7 +39,6 @@ def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakePrograms:
 
 @pytest.fixture
 def sdk(tmp_path: Path, programs: FakePrograms, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Have Android's SDK, without an NDK."""
     folder = tmp_path / "sdk"
     monkeypatch.setenv("ANDROID_HOME", str(folder))
     for tool in ("sdkmanager", "avdmanager"):
@@ -112,10 +111,9 @@ def test_without_debians_address_nothing_is_installed(
     """No address is guessed; one that would add a line to apt's configuration is none."""
     (tmp_path / "os-release").write_text("ID=ubuntu\n")
     monkeypatch.setenv(runner_setup.MIRROR, address)
-    with pytest.raises(ToolError) as caught:
-        install_emulators([TARGETS["linux-armhf"]], HOST, lambda _: None)
-    assert (caught.value.code, caught.value.exit_code) == ("no-debian-mirror", ExitCode.TOOL)
-    assert runner_setup.MIRROR in caught.value.hint
+    error = refused(ToolError, install_emulators, [TARGETS["linux-armhf"]], HOST, lambda _: None)
+    assert error.code == "no-debian-mirror"
+    assert runner_setup.MIRROR in error.hint
     assert programs.calls == []
 
 
@@ -128,7 +126,6 @@ def test_a_file_is_installed_as_root(programs: FakePrograms, tmp_path: Path) -> 
 
 
 def test_another_distribution_needs_no_debian_for_its_own_targets(programs: FakePrograms, tmp_path: Path) -> None:
-    """Nothing is emulated, so nothing of Debian's is needed."""
     (tmp_path / "os-release").write_text("ID=ubuntu\n")
     install_emulators([HOST, TARGETS["android-x86_64"]], HOST, lambda _: None)
     assert programs.calls == []
@@ -144,15 +141,13 @@ def test_who_is_not_root_asks_for_it(programs: FakePrograms, monkeypatch: pytest
 def test_what_cannot_be_installed_is_reported(programs: FakePrograms) -> None:
     """In the words of what failed; nothing else is tried."""
     programs.answer("apt-get", stderr="E: Could not get lock\n", code=100)
-    with pytest.raises(ToolError) as caught:
-        install_emulators([TARGETS["linux-armhf"]], HOST, lambda _: None)
-    assert (caught.value.code, caught.value.exit_code) == ("not-prepared", ExitCode.TOOL)
-    assert "Could not get lock" in caught.value.why
+    error = refused(ToolError, install_emulators, [TARGETS["linux-armhf"]], HOST, lambda _: None)
+    assert error.code == "not-prepared"
+    assert "Could not get lock" in error.why
     assert len(programs.calls) == 1
 
 
 def test_a_missing_ndk_is_installed(programs: FakePrograms, sdk: Path) -> None:
-    """By its version, with the SDK's own program."""
     prepare_sdk(ANDROID, [NDK_VERSION], (), lambda _: None)
     assert programs.calls == [["sdkmanager", "--install", f"ndk;{NDK_VERSION}"]]
 
@@ -166,9 +161,8 @@ def test_an_ndk_that_is_there_is_not_installed(programs: FakePrograms, sdk: Path
 
 def test_without_an_sdk_nothing_can_be_installed(programs: FakePrograms) -> None:
     """The variable is named; Linux targets need none."""
-    with pytest.raises(ToolError) as caught:
-        prepare_sdk(ANDROID, [NDK_VERSION], (), lambda _: None)
-    assert (caught.value.code, caught.value.where) == ("sdk-missing", "ANDROID_HOME")
+    error = refused(ToolError, prepare_sdk, ANDROID, [NDK_VERSION], (), lambda _: None)
+    assert (error.code, error.where) == ("sdk-missing", "ANDROID_HOME")
     prepare_sdk(ANDROID, [], (), lambda _: None)
 
 
@@ -178,15 +172,12 @@ def test_a_machine_without_a_jdk_makes_nothing_for_android(
     """It is told before the work; Linux targets need none."""
     monkeypatch.delenv("JAVA_HOME", raising=False)
     ANDROID.require_package_tools(())
-    with pytest.raises(ToolError) as caught:
-        ANDROID.require_package_tools([TARGETS["android-x86_64"]])
-    assert (caught.value.code, caught.value.exit_code) == ("javac-missing", ExitCode.TOOL)
+    assert refused(ToolError, ANDROID.require_package_tools, [TARGETS["android-x86_64"]]).code == "javac-missing"
     monkeypatch.setenv("JAVA_HOME", str(fake_jdk(tmp_path / "jdk" / "bin").javac.parents[1]))
     ANDROID.require_package_tools([TARGETS["android-x86_64"]])
 
 
 def test_a_mac_is_looked_at_before_it_compiles(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The Xcode of the plan, with the SDKs of the targets; a target for Linux asks for none."""
     found = Xcode(folder=lay_out_xcode(tmp_path / "Xcode.app"), version="16.4")
     asked: list[str] = []
 
@@ -201,9 +192,10 @@ def test_a_mac_is_looked_at_before_it_compiles(monkeypatch: pytest.MonkeyPatch, 
     assert asked == ["16.4"]
     (found.folder / "Platforms/iPhoneOS.platform/Developer/SDKs/iPhoneOS.sdk").rmdir()
     prepare_sdk(APPLE, ("16.4",), [TARGETS["macos-x86_64"]], lambda _: None)
-    with pytest.raises(ToolError) as caught:
-        prepare_sdk(APPLE, ("16.4",), [TARGETS["ios-arm64"]], lambda _: None)
-    assert (caught.value.code, caught.value.exit_code) == ("xcode-sdk-missing", ExitCode.TOOL)
+    assert (
+        refused(ToolError, prepare_sdk, APPLE, ("16.4",), [TARGETS["ios-arm64"]], lambda _: None).code
+        == "xcode-sdk-missing"
+    )
 
 
 def test_later_steps_compile_with_the_ndk_that_was_asked_for(
@@ -220,7 +212,6 @@ def test_later_steps_compile_with_the_ndk_that_was_asked_for(
 
 @pytest.fixture
 def phone(programs: FakePrograms, sdk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
-    """Return what starts a phone of an API level, on a machine of GitHub's: XDG_CONFIG_HOME is set there."""
     monkeypatch.setattr(runner_setup, "KVM", tmp_path / "kvm")
     monkeypatch.setattr(runner_setup, "BOOT_PAUSE_SECONDS", 0.0)
     monkeypatch.setattr(runner_setup, "EMULATOR_LOG", tmp_path / "emulator.log")
@@ -253,11 +244,9 @@ def test_a_level_has_its_image(phone: Callable[[int], None], programs: FakeProgr
 
 
 def test_no_other_level_is_guessed(phone: Callable[[int], None], programs: FakePrograms) -> None:
-    """The levels that there are stand in the hint."""
-    with pytest.raises(UsageError) as caught:
-        phone(30)
-    assert (caught.value.code, caught.value.exit_code) == ("no-such-phone", ExitCode.USAGE)
-    assert "24, 29, 35" in caught.value.hint
+    error = refused(UsageError, phone, 30)
+    assert error.code == "no-such-phone"
+    assert "24, 29, 35" in error.hint
     assert programs.calls == []
 
 
@@ -300,9 +289,8 @@ def test_a_phone_that_does_not_start_is_given_up(
     """After a time, with what to do."""
     monkeypatch.setattr(runner_setup, "BOOT_SECONDS", -1)
     (tmp_path / "emulator.log").write_text("ERROR | out of memory\n")
-    with pytest.raises(ToolError) as caught:
-        phone(29)
-    assert (caught.value.code, caught.value.why) == ("emulator-not-started", "ERROR | out of memory")
+    error = refused(ToolError, phone, 29)
+    assert (error.code, error.why) == ("emulator-not-started", "ERROR | out of memory")
 
 
 @pytest.mark.parametrize(
@@ -316,7 +304,6 @@ def test_an_emulator_that_does_not_answer_says_why(
     (sdk / "platform-tools" / "adb").write_text(f"#!/bin/sh\n{script}\nexit 0\n")
     monkeypatch.setattr(runner_setup, limit, 0.2)
     runner_setup.EMULATOR_LOG.write_text("INFO | Android emulator\nFATAL | Unknown AVD name [ortrim]\n")
-    with pytest.raises(ToolError) as caught:
-        phone(29)
-    assert caught.value.code == "emulator-not-started"
-    assert "Unknown AVD name" in caught.value.why
+    error = refused(ToolError, phone, 29)
+    assert error.code == "emulator-not-started"
+    assert "Unknown AVD name" in error.why

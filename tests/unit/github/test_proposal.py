@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 
 from fake_programs import FakePrograms, fake_programs
-from ortrim.errors import ExitCode, StorageError
+from ortrim.errors import StorageError
 from ortrim.github.credentials import TOKEN
 from ortrim.pin_updates.new_versions import LARGEST, propose, take_pins
 from ortrim.sources.commits import git
+from refusing import refused
 
 pytestmark = pytest.mark.needs("git")
 ADDRESS = "https://github.com/some/repository/pull/7"
@@ -31,7 +32,6 @@ def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakePrograms:
 
 @pytest.fixture
 def repository(tmp_path: Path, programs: FakePrograms) -> Path:
-    """Return a clone with pins and a workflow."""
     origin, clone = tmp_path / "origin.git", tmp_path / "clone"
     git(tmp_path, "init", "--quiet", "--bare", "--initial-branch=main", str(origin))
     git(tmp_path, "clone", "--quiet", str(origin), str(clone))
@@ -45,7 +45,6 @@ def repository(tmp_path: Path, programs: FakePrograms) -> Path:
 
 
 def branches(repository: Path) -> list[str]:
-    """Return the branches of the repository's origin but main."""
     listed = git(repository, "ls-remote", "--heads", "origin").splitlines()
     return [line.partition("refs/heads/")[2] for line in listed if not line.endswith("/main")]
 
@@ -96,7 +95,6 @@ def left(folder: Path, contents: dict[str, str]) -> Path:
 
 
 def everything(folder: Path) -> dict[str, str]:
-    """Return the files below a folder."""
     return {
         path.relative_to(folder).as_posix(): path.read_text()
         for path in folder.rglob("*")
@@ -130,9 +128,10 @@ def test_only_pins_are_taken_from_another_job(repository: Path, tmp_path: Path) 
 def test_something_else_among_the_pins_is_refused(repository: Path, tmp_path: Path, name: str) -> None:
     """Above all what Python would run; nothing is taken then."""
     before = everything(repository)
-    with pytest.raises(StorageError) as caught:
-        take_pins(left(tmp_path, {"actions.toml": "new\n", name: "evil"}), repository)
-    assert (caught.value.code, caught.value.exit_code) == ("not-a-pin", ExitCode.STORAGE)
+    assert (
+        refused(StorageError, take_pins, left(tmp_path, {"actions.toml": "new\n", name: "evil"}), repository).code
+        == "not-a-pin"
+    )
     assert everything(repository) == before
 
 
@@ -148,20 +147,15 @@ def test_a_link_is_not_taken(repository: Path, tmp_path: Path, place: str) -> No
         link.rename(tmp_path / "elsewhere")
     link.symlink_to(tmp_path / "secret" / "x.toml" if link.suffix else tmp_path / "secret")
     before = everything(repository)
-    with pytest.raises(StorageError) as caught:
-        take_pins(proposed, repository)
-    assert caught.value.code == "not-a-pin"
+    assert refused(StorageError, take_pins, proposed, repository).code == "not-a-pin"
     assert everything(repository) == before
 
 
 def test_what_is_too_large_for_a_pin_is_refused(repository: Path, tmp_path: Path) -> None:
-    """And so is what is no text."""
     for content in (b"#" * (LARGEST + 1), b"\xff\xfe"):
         proposed = left(tmp_path, {"actions.toml": ""})
         (proposed / "src/ortrim/pins/actions.toml").write_bytes(content)
-        with pytest.raises(StorageError) as caught:
-            take_pins(proposed, repository)
-        assert caught.value.code == "not-a-pin"
+        assert refused(StorageError, take_pins, proposed, repository).code == "not-a-pin"
     assert (repository / "src/ortrim/pins/actions.toml").read_text() == "old\n"
 
 
@@ -170,6 +164,4 @@ def test_a_job_that_left_nothing_is_reported(repository: Path, tmp_path: Path) -
     for folder in (tmp_path / "nowhere", repository):
         if folder == repository:
             (folder / "src/ortrim/pins/actions.toml").unlink()
-        with pytest.raises(StorageError) as caught:
-            take_pins(folder, repository)
-        assert caught.value.code == "not-a-pin"
+        assert refused(StorageError, take_pins, folder, repository).code == "not-a-pin"

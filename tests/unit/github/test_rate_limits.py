@@ -7,14 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ortrim.base.http import Answer
-from ortrim.github.transport import LONGEST_UNNAMED_SECONDS, retry_after, wait_seconds
+from ortrim.github.client import LONGEST_UNNAMED_SECONDS, retry_after, wait_seconds
 
 NOW = 1_795_262_400.0
 DATE = "Sat, 21 Nov 2026 12:00:00 GMT"
 
 
 def limited(status: int = 403, body: bytes = b"", **headers: str) -> Answer:
-    """Return an answer; underscores in names of headers stand for dashes."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     return Answer(status=status, headers=named, body=body)
 

@@ -14,14 +14,12 @@ from ortrim.github.repositories import choose_ref
 
 @pytest.fixture
 def remote(monkeypatch: pytest.MonkeyPatch) -> Iterator[Remote]:
-    """Run the stand-in, whose default branch is `trunk`."""
     with running_remote(monkeypatch) as running:
         running.service.default_branch = "trunk"
         yield running
 
 
 def checkout(folder: Path, branch: str, origin: str = "https://github.invalid/Octo/ort.git") -> Path:
-    """Return a checkout of a repository on a branch."""
     run(("git", "init", "-q", "--initial-branch", branch, folder))
     run(("git", "-C", folder, "remote", "add", "origin", origin))
     return folder
@@ -35,7 +33,6 @@ def test_the_branch_of_the_checkout_is_taken_if_github_has_it(remote: Remote, tm
 
 
 def test_a_branch_that_was_not_pushed_is_not_taken(remote: Remote, tmp_path: Path) -> None:
-    """The default branch is."""
     assert choose_ref(remote.client, OCTO, checkout(tmp_path, "topic")) == "trunk"
 
 

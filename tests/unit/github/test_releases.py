@@ -17,6 +17,7 @@ from ortrim.github.workflow_files import matrix_of
 from ortrim.package.manifest import ATTESTED, FACTS, FOLDERS, DeliveryFacts
 from ortrim.planning.planned import planned_for
 from pipeline_stages import Stages
+from refusing import refused
 
 CHANGES = "# Changelog\n\n## 1.1.0 (unreleased)\n\n- two\n\n## 1.0.0\n\n- one\n- more\n\n## 0.9.0\n"
 
@@ -30,13 +31,11 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakePrograms:
 
 @pytest.fixture
 def programs(hub: FakePrograms) -> FakePrograms:
-    """Have one that knows of no release yet."""
     hub.answer("gh", "release", "list", stdout="[]\n")
     return hub
 
 
 def leave_mark(delivery: Path) -> None:
-    """Leave what the job leaves that has attested a delivery."""
     mark = delivery.with_name(f"{ATTESTED}{delivery.name}")
     mark.mkdir(exist_ok=True)
     shutil.copyfile(delivery / SUMS, mark / SUMS)
@@ -44,7 +43,6 @@ def leave_mark(delivery: Path) -> None:
 
 @pytest.fixture
 def delivered(tmp_path: Path) -> Path:
-    """Return a folder with the deliveries of two targets and a changelog beside them."""
     for target in ("linux-x64", "linux-arm64"):
         folder = tmp_path / "deliveries" / f"delivered-demo-{target}"
         (folder / "maven").mkdir(parents=True)
@@ -58,7 +56,6 @@ def delivered(tmp_path: Path) -> Path:
 
 
 def draft(delivered: Path, tag: str = "v1.0.0") -> tuple[str, ...]:
-    """Make a draft of what was delivered."""
     return draft_release(tag, delivered, delivered.parent / "CHANGELOG.md")
 
 
@@ -74,7 +71,6 @@ def test_a_draft_has_every_file_and_one_list_of_sums(programs: FakePrograms, del
 
 @pytest.fixture
 def notes(hub: FakePrograms, tmp_path: Path) -> Path:
-    """Return the file in which the notes of a release are kept by a `gh` that knows of none yet."""
     program = hub.folder / "bin" / "gh"
     words = 'while [ $# -gt 0 ]; do [ "$1" = --notes-file ] && cp "$2" "$NOTES"; shift; done'
     program.write_text(f'#!/bin/sh\nNOTES="{tmp_path}/notes.md"\n[ "$2" = list ] && echo "[]"\n{words}\nexit 0\n')
@@ -82,7 +78,6 @@ def notes(hub: FakePrograms, tmp_path: Path) -> Path:
 
 
 def test_what_failed_is_left_out_and_the_notes_say_why(notes: Path, delivered: Path) -> None:
-    """Of what buildspecs come to: what is there, what missed its budget, and what left nothing."""
     mark_delivery(delivered / "delivered-demo-linux-x64", "budget-missed")
     expected = tuple(f"delivered-demo-{name}" for name in ("linux-x64", "linux-arm64", "android"))
     names = draft_release("v1.0.0", delivered, delivered.parent / "CHANGELOG.md", expected=expected)
@@ -144,9 +139,7 @@ def test_what_was_published_is_not_drafted_again(hub: FakePrograms, delivered: P
     """It is neither removed nor changed, and a draft beside it is neither."""
     releases = [{"tagName": "v1.0.0", "isDraft": each} for each in (True, False)]
     hub.answer("gh", "release", "list", stdout=json.dumps(releases))
-    with pytest.raises(NetworkError) as caught:
-        draft(delivered)
-    assert caught.value.code == "not-a-draft"
+    assert refused(NetworkError, draft, delivered).code == "not-a-draft"
     assert [call[2] for call in hub.calls] == ["list"]
 
 
@@ -161,9 +154,7 @@ def test_a_service_that_cannot_be_asked_ends_the_draft(hub: FakePrograms, delive
 @pytest.mark.parametrize("tag", ["", "1.0.0", "v", "main", "v1", "-v1.0.0", "v1.0.0 --clobber", "v1.0.0\n", "v1.0.0/x"])
 def test_what_is_no_tag_of_a_version_is_refused(programs: FakePrograms, delivered: Path, tag: str) -> None:
     """Before anything is read or asked."""
-    with pytest.raises(UsageError) as caught:
-        draft(delivered, tag)
-    assert (caught.value.code, caught.value.exit_code) == ("bad-tag", ExitCode.USAGE)
+    assert refused(UsageError, draft, delivered, tag).code == "bad-tag"
     with pytest.raises(UsageError):
         publish_release(tag)
     assert programs.calls == []
@@ -172,9 +163,7 @@ def test_what_is_no_tag_of_a_version_is_refused(programs: FakePrograms, delivere
 @pytest.mark.parametrize("tag", ["v1.0.0-rc.1", "v1.0.0rc1", "v0.1"])
 def test_tags_of_versions_that_are_not_final_are_tags(programs: FakePrograms, delivered: Path, tag: str) -> None:
     """They are refused only for want of notes."""
-    with pytest.raises(PackageError) as caught:
-        draft(delivered, tag)
-    assert caught.value.code == "no-notes"
+    assert refused(PackageError, draft, delivered, tag).code == "no-notes"
     assert programs.calls == []
 
 
@@ -185,9 +174,7 @@ def test_the_notes_are_those_of_the_version(tmp_path: Path) -> None:
     assert notes_of("v1.0.0", file) == "- one\n- more\n"
     assert notes_of("v1.1.0", file) == "- two\n"
     for tag in ("v0.9.0", "v1.0", "v2.0.0"):
-        with pytest.raises(PackageError) as caught:
-            notes_of(tag, file)
-        assert caught.value.code == "no-notes"
+        assert refused(PackageError, notes_of, tag, file).code == "no-notes"
 
 
 def test_a_file_that_is_not_what_was_delivered_is_refused(programs: FakePrograms, delivered: Path) -> None:
@@ -233,14 +220,12 @@ def test_a_link_in_place_of_a_file_is_refused(programs: FakePrograms, delivered:
 
 
 def test_two_files_of_one_name_are_refused(programs: FakePrograms, delivered: Path) -> None:
-    """A release has one place for each name."""
     other = delivered / "delivered-other"
     other.mkdir()
     (other / "ortrim-demo-linux-x64.tar.gz").write_text("another")
     with_sums(other)
-    with pytest.raises(PackageError) as caught:
-        draft(delivered)
-    assert (caught.value.code, caught.value.where) == ("name-twice", "ortrim-demo-linux-x64.tar.gz")
+    error = refused(PackageError, draft, delivered)
+    assert (error.code, error.where) == ("name-twice", "ortrim-demo-linux-x64.tar.gz")
     assert programs.calls == []
 
 
@@ -249,15 +234,13 @@ def test_nothing_is_no_release(programs: FakePrograms, delivered: Path) -> None:
     for name in ("linux-x64", "linux-arm64"):
         mark_delivery(delivered / f"delivered-demo-{name}", "parity-lost")
     for folder, why in ((delivered / "none", ""), (delivered, "demo-linux-x64: parity-lost")):
-        with pytest.raises(PackageError) as caught:
-            draft_release("v1.0.0", folder, delivered.parent / "CHANGELOG.md")
-        assert caught.value.code == "nothing-delivered"
-        assert why in caught.value.why
+        error = refused(PackageError, draft_release, "v1.0.0", folder, delivered.parent / "CHANGELOG.md")
+        assert error.code == "nothing-delivered"
+        assert why in error.why
     assert programs.calls == []
 
 
 def view(*names: str, draft: bool = True) -> str:
-    """Return what `gh release view` says."""
     return json.dumps({"isDraft": draft, "assets": [{"name": name} for name in names]})
 
 

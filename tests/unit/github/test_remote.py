@@ -24,8 +24,9 @@ from ortrim.pipeline.acceptance import BESIDE, AcceptedFile
 from ortrim.pipeline.transfer import export_compiled
 from ortrim.platforms import ANDROID, APPLE, LINUX
 from ortrim.platforms.android.jni import BINDING
-from ortrim.report.history.rows import AcceptedBuild, entry_of
+from ortrim.report.history import AcceptedBuild, entry_of
 from pipeline_stages import Stages
+from refusing import refused
 from sample_reports import recorded_report
 
 
@@ -46,7 +47,6 @@ def asked(stages: Stages, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Ca
 
 @pytest.fixture
 def compiler(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
-    """Let compiling be a moment's work, and return what was compiled."""
     made: list[str] = []
 
     class Executor:
@@ -73,13 +73,11 @@ def compiler(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
 
 
 def test_the_plan_of_a_run_is_that_of_its_buildspec(asked: Callable[..., WorkflowInputs], stages: Stages) -> None:
-    """With the targets that were asked for."""
     plan, _ = plan_run(asked("linux-x64,linux-armhf"), stages.console)
     assert [target.job.target.identifier for target in plan.targets] == ["linux-x64", "linux-armhf"]
 
 
 def test_a_plan_that_came_along_needs_no_model(asked: Callable[..., WorkflowInputs], stages: Stages) -> None:
-    """It is the same plan, and nothing is converted for it."""
     plan, text = plan_run(asked(), stages.console)
     stages.ran.clear()
     assert plan_run(asked(plan=text), stages.console) == (remote_payload(plan, plan.targets), text)
@@ -101,10 +99,9 @@ def test_each_target_is_compiled_by_itself(
 def test_a_target_that_is_not_in_the_plan_is_refused(asked: Callable[..., WorkflowInputs], stages: Stages) -> None:
     """Those that there are are named."""
     _, text = plan_run(asked(), stages.console)
-    with pytest.raises(UsageError) as caught:
-        compile_planned(text, "linux-armhf", Path("compiled"), stages.console)
-    assert caught.value.code == "no-such-target"
-    assert "linux-x64" in caught.value.hint
+    error = refused(UsageError, compile_planned, text, "linux-armhf", Path("compiled"), stages.console)
+    assert error.code == "no-such-target"
+    assert "linux-x64" in error.hint
 
 
 @pytest.mark.parametrize("text", ["", "x", "eNqrVkrLL1KyUlBKSixSqgUAIJkEXA=="])
@@ -172,7 +169,6 @@ def test_a_delivery_that_did_not_pass_says_so(
     monkeypatch: pytest.MonkeyPatch,
     accepted: bool,  # noqa: FBT001
 ) -> None:
-    """Of a missed budget, or of a library that is larger than the accepted one."""
     report = recorded_report()
     if accepted:
         smaller = replace(report, size=replace(report.size, file_bytes=report.size.file_bytes // 2))
@@ -195,7 +191,6 @@ def test_an_android_package_is_verified_on_a_phone(
     second_half: list[tuple[str, Any]],
     tmp_path: Path,
 ) -> None:
-    """All ABIs together become a package; the one that the phone runs is verified there, too."""
     targets = "android-arm64-v8a,android-x86_64"
     made = asked(targets)
     compile_planned(plan_run(made, stages.console)[1], targets, tmp_path / "compiled", stages.console)
@@ -229,18 +224,19 @@ def test_what_was_not_compiled_is_not_delivered(
     asked: Callable[..., WorkflowInputs], stages: Stages, second_half: list[tuple[str, Any]], tmp_path: Path
 ) -> None:
     """Nothing is compiled here in its place."""
-    with pytest.raises(BuildError) as caught:
-        deliver_compiled(asked(), "linux-x64", tmp_path, tmp_path / "delivery", stages.console)
-    assert caught.value.code == "not-compiled"
+    assert (
+        refused(
+            BuildError, deliver_compiled, asked(), "linux-x64", tmp_path, tmp_path / "delivery", stages.console
+        ).code
+        == "not-compiled"
+    )
     assert second_half == []
 
 
 @pytest.mark.parametrize("text", ["", "linux", "linux-x64,", "linux-*", "linux-x64 linux-arm64", "ios-armv7"])
 def test_steps_take_identifiers_alone(text: str) -> None:
     """They come from the matrix, which has no patterns."""
-    with pytest.raises(UsageError) as caught:
-        targets_named(text)
-    assert caught.value.code == "no-such-target"
+    assert refused(UsageError, targets_named, text).code == "no-such-target"
     assert [each.identifier for each in targets_named("linux-x64,android-x86")] == ["linux-x64", "android-x86"]
 
 

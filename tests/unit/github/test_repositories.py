@@ -8,23 +8,17 @@ from hypothesis import strategies as st
 
 from ortrim.base.command import run
 from ortrim.errors import ExitCode, UsageError
-from ortrim.github.repositories import (
-    Repository,
-    find_repository,
-    find_site,
-    own_branch,
-    parse_repository,
-    repository_of_remote,
-)
+from ortrim.github import repositories
+from refusing import refused
 
-OCTO = Repository(owner="octo-org", name="ort.rim")
+OCTO = repositories.Repository(owner="octo-org", name="ort.rim")
 
 
 def test_a_repository_is_written_as_people_do() -> None:
     """In messages, and in addresses of the API."""
     assert str(OCTO) == "octo-org/ort.rim"
     assert OCTO.path == "/repos/octo-org/ort.rim"
-    assert parse_repository("octo-org/ort.rim") == OCTO
+    assert repositories.parse_repository("octo-org/ort.rim") == OCTO
 
 
 @pytest.mark.parametrize(
@@ -34,10 +28,9 @@ def test_a_repository_is_written_as_people_do() -> None:
 )  # fmt: skip
 def test_what_names_no_repository_is_refused(text: str) -> None:
     """It becomes part of addresses."""
-    with pytest.raises(UsageError) as caught:
-        parse_repository(text)
-    assert caught.value.code == "github-bad-repository"
-    assert caught.value.exit_code == ExitCode.USAGE
+    error = refused(UsageError, repositories.parse_repository, text)
+    assert error.code == "github-bad-repository"
+    assert error.exit_code == ExitCode.USAGE
 
 
 @pytest.mark.parametrize(
@@ -56,7 +49,7 @@ def test_what_names_no_repository_is_refused(text: str) -> None:
 )
 def test_remotes_are_read_in_every_form(url: str) -> None:
     """As git takes them."""
-    assert repository_of_remote(url, "github.com") == OCTO
+    assert repositories.repository_of_remote(url, "github.com") == OCTO
 
 
 @pytest.mark.parametrize(
@@ -69,24 +62,23 @@ def test_remotes_are_read_in_every_form(url: str) -> None:
 )  # fmt: skip
 def test_remotes_elsewhere_are_none(url: str) -> None:
     """Another host's repository of the same name is another repository."""
-    assert repository_of_remote(url, "github.com") is None
+    assert repositories.repository_of_remote(url, "github.com") is None
 
 
 @given(st.text(max_size=60))
 def test_any_remote_is_judged(url: str) -> None:
     """Nothing that git may hold makes it fail."""
-    found = repository_of_remote(url, "github.com")
-    assert found is None or parse_repository(str(found)) == found
+    found = repositories.repository_of_remote(url, "github.com")
+    assert found is None or repositories.parse_repository(str(found)) == found
 
 
 def test_what_is_given_comes_first_then_the_runner_then_git(tmp_path: Path) -> None:
-    """The command line, the environment of GitHub's runners, the remote `origin`."""
     run(("git", "init", "-q", tmp_path))
     run(("git", "-C", tmp_path, "remote", "add", "origin", "git@github.com:octo-org/ort.rim.git"))
     runner = {"GITHUB_REPOSITORY": "runner/ort"}
-    assert str(find_repository("given/ort", tmp_path, environment=runner)) == "given/ort"
-    assert str(find_repository("", tmp_path, environment=runner)) == "runner/ort"
-    assert find_repository("", tmp_path, environment={}) == OCTO
+    assert str(repositories.find_repository("given/ort", tmp_path, environment=runner)) == "given/ort"
+    assert str(repositories.find_repository("", tmp_path, environment=runner)) == "runner/ort"
+    assert repositories.find_repository("", tmp_path, environment={}) == OCTO
 
 
 @pytest.mark.parametrize("remote", ["", "https://me:secret0marker@gitlab.com/octo-org/ort"])
@@ -95,25 +87,27 @@ def test_a_folder_without_a_repository_of_the_host_is_reported(tmp_path: Path, r
     if remote:
         run(("git", "init", "-q", tmp_path))
         run(("git", "-C", tmp_path, "remote", "add", "origin", remote))
-    with pytest.raises(UsageError) as caught:
-        find_repository("", tmp_path, environment={})
-    assert caught.value.code == "github-no-repository"
-    assert "--repo" in caught.value.hint
-    assert "secret0marker" not in str(caught.value)
+    error = refused(UsageError, repositories.find_repository, "", tmp_path, environment={})
+    assert error.code == "github-no-repository"
+    assert "--repo" in error.hint
+    assert "secret0marker" not in str(error)
 
 
 def test_without_git_the_repository_has_to_be_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A release's app team may have no git."""
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(UsageError, match="no remote 'origin'"):
-        find_repository("", tmp_path, environment={})
+        repositories.find_repository("", tmp_path, environment={})
 
 
 def test_the_runners_variable_is_checked_too(tmp_path: Path) -> None:
     """And named."""
-    with pytest.raises(UsageError) as caught:
-        find_repository("", tmp_path, environment={"GITHUB_REPOSITORY": "a/../b"})
-    assert caught.value.where == "GITHUB_REPOSITORY"
+    assert (
+        refused(
+            UsageError, repositories.find_repository, "", tmp_path, environment={"GITHUB_REPOSITORY": "a/../b"}
+        ).where
+        == "GITHUB_REPOSITORY"
+    )
 
 
 @pytest.mark.parametrize(
@@ -128,7 +122,7 @@ def test_the_runners_variable_is_checked_too(tmp_path: Path) -> None:
 )
 def test_a_repository_of_another_github_is_named_with_its_host(given: str, site: str, tmp_path: Path) -> None:
     """As GitHub's own client takes it, or by its address."""
-    assert str(find_site(given, tmp_path, environment={})) == site
+    assert str(repositories.find_site(given, tmp_path, environment={})) == site
 
 
 @pytest.mark.parametrize(
@@ -141,16 +135,13 @@ def test_a_repository_of_another_github_is_named_with_its_host(given: str, site:
 )  # fmt: skip
 def test_an_address_that_names_no_repository_is_refused(given: str, tmp_path: Path) -> None:
     """No token is sent to where such words lead."""
-    with pytest.raises(UsageError) as caught:
-        find_site(given, tmp_path, environment={})
-    assert (caught.value.code, caught.value.exit_code) == ("github-bad-repository", ExitCode.USAGE)
+    assert refused(UsageError, repositories.find_site, given, tmp_path, environment={}).code == "github-bad-repository"
 
 
 @given(st.text(alphabet="aA0./:@-_?#%\\ \n", max_size=40))
 def test_whatever_is_given_names_a_repository_or_is_refused(given: str) -> None:
-    """And the API of its GitHub is always at the host that was named."""
     try:
-        host = find_site(given, Path("/nowhere"), environment={}).service.host
+        host = repositories.find_site(given, Path("/nowhere"), environment={}).service.host
     except UsageError as error:
         host = error.code
     named = given.removeprefix("https://").partition("/")[0]
@@ -161,19 +152,17 @@ def test_a_remote_alone_sends_no_token_elsewhere(tmp_path: Path) -> None:
     """What a clone names as its origin was chosen by others; another GitHub is named by the user."""
     run(("git", "init", "-q", tmp_path))
     run(("git", "-C", tmp_path, "remote", "add", "origin", "https://git.example.org/octo-org/ort.rim"))
-    with pytest.raises(UsageError) as caught:
-        find_site("", tmp_path, environment={})
-    assert caught.value.code == "github-no-repository"
-    there = find_site("", tmp_path, environment={"GITHUB_API_URL": "https://git.example.org/api/v3"})
+    assert refused(UsageError, repositories.find_site, "", tmp_path, environment={}).code == "github-no-repository"
+    there = repositories.find_site("", tmp_path, environment={"GITHUB_API_URL": "https://git.example.org/api/v3"})
     assert str(there) == "git.example.org/octo-org/ort.rim"
 
 
 def test_the_branch_is_the_one_checked_out(tmp_path: Path) -> None:
     """None without a repository, or with a commit checked out instead."""
-    assert own_branch(tmp_path) == ""
+    assert repositories.own_branch(tmp_path) == ""
     run(("git", "init", "-q", "--initial-branch", "topic/x", tmp_path))
-    assert own_branch(tmp_path) == "topic/x"
+    assert repositories.own_branch(tmp_path) == "topic/x"
     identity = ("-c", "user.name=a", "-c", "user.email=a@example.org")
     run(("git", "-C", tmp_path, *identity, "commit", "-q", "--allow-empty", "-m", "x"))
     run(("git", "-C", tmp_path, "checkout", "-q", "--detach"))
-    assert own_branch(tmp_path) == ""
+    assert repositories.own_branch(tmp_path) == ""

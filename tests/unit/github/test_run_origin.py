@@ -2,17 +2,17 @@
 
 import pytest
 
-from ortrim.errors import ExitCode, NetworkError
-from ortrim.github.records import ReferencedWorkflow, RepositoryName, Run
+from ortrim.errors import NetworkError
+from ortrim.github.client import ReferencedWorkflow, RepositoryName, Run
 from ortrim.github.repositories import Repository
 from ortrim.github.runs import require_own_run
+from refusing import refused
 
 OCTO = Repository(owner="octo", name="ort")
 FILE = ".github/workflows/build.yml"
 
 
 def run(path: str = FILE, home: str | None = "octo/ort", *called: str) -> Run:
-    """Return a run that is over, and called other workflows."""
     head = RepositoryName(full_name=home) if home is not None else None
     page = "https://github.invalid/octo/ort/actions/runs/7"
     return Run(
@@ -30,7 +30,6 @@ def test_a_run_of_the_repository_is_its_own(path: str, home: str) -> None:
 
 @pytest.mark.parametrize("called", [f"octo/ortrim/{FILE}@refs/tags/v1", f"acme/fork/{FILE}@1a2b", f"octo/ort/{FILE}"])
 def test_a_run_that_calls_the_workflow_is_the_repositorys_own(called: str) -> None:
-    """As those of an app's repository do, and releases; wherever the workflow is from, the repository chose it."""
     other = "octo/infra/.github/workflows/x.yml@v1"
     require_own_run(run(".github/workflows/app.yml", "octo/ort", other, called), OCTO, "build.yml")
 
@@ -38,11 +37,10 @@ def test_a_run_that_calls_the_workflow_is_the_repositorys_own(called: str) -> No
 @pytest.mark.parametrize("home", ["evil/ort", "octo/ort2", "octo", "", None])
 def test_a_run_of_a_fork_is_refused(home: str | None) -> None:
     """Also of one that is gone; a new name of the repository is thought of."""
-    with pytest.raises(NetworkError) as caught:
-        require_own_run(run(FILE, home, f"octo/ortrim/{FILE}@v1"), OCTO, "build.yml")
-    assert (caught.value.code, caught.value.exit_code) == ("run-not-ours", ExitCode.NETWORK)
-    assert caught.value.where.endswith("/7")
-    assert caught.value.hint == ("" if home is None else f"if octo/ort has that name now: --repo {home}")
+    error = refused(NetworkError, require_own_run, run(FILE, home, f"octo/ortrim/{FILE}@v1"), OCTO, "build.yml")
+    assert error.code == "run-not-ours"
+    assert error.where.endswith("/7")
+    assert error.hint == ("" if home is None else f"if octo/ort has that name now: --repo {home}")
 
 
 @pytest.mark.parametrize(

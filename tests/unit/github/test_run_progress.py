@@ -4,17 +4,15 @@ from dataclasses import replace
 
 import pytest
 
-from ortrim.github.records import Run, WorkflowJob, WorkflowStep
+from ortrim.github.client import Run, WorkflowJob, WorkflowStep
 from ortrim.github.runs import RunChange, RunProgress, changes
 
 
 def run_of(status: str | None, conclusion: str | None = None) -> Run:
-    """Return a run in a certain state."""
     return Run(id=1, status=status, conclusion=conclusion, html_url="https://github.invalid/1")
 
 
 def job_of(name: str, status: str, *steps: str, number: int = 1, conclusion: str | None = None) -> WorkflowJob:
-    """Return a job whose steps are in these states."""
     made = tuple(
         WorkflowStep(name=f"step {place}", status=step, conclusion=None) for place, step in enumerate(steps, start=1)
     )

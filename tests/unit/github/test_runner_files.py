@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ortrim.errors import ExitCode, StorageError
+from ortrim.errors import StorageError
 from ortrim.github.runner_setup import CUT, OUTPUT, SUMMARY, SUMMARY_BYTES, append_summary, write_output
+from refusing import refused
 
 
 def read_as_github(text: str) -> dict[str, str]:
-    """Read outputs as GitHub's runner does: a name, a mark, and all lines up to the mark."""
     values, lines = {}, iter(text.split("\n"))
     for line in lines:
         if not line:
@@ -65,9 +65,7 @@ def test_outside_a_workflow_nothing_is_written(environment: dict[str, str]) -> N
 
 def test_a_file_that_is_not_there_is_reported(tmp_path: Path) -> None:
     """It is not made: the runner would never look at it."""
-    with pytest.raises(StorageError) as caught:
-        write_output("value", "x", {OUTPUT: str(tmp_path / "none")})
-    assert (caught.value.code, caught.value.exit_code) == ("no-runner-file", ExitCode.STORAGE)
+    assert refused(StorageError, write_output, "value", "x", {OUTPUT: str(tmp_path / "none")}).code == "no-runner-file"
     assert list(tmp_path.iterdir()) == []
 
 

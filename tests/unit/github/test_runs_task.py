@@ -13,8 +13,8 @@ from ortrim.cli.tasks import build
 from ortrim.cli.tasks import github as github_task
 from ortrim.cli.tasks.github import wants_cancel
 from ortrim.errors import Interrupted, NetworkError
+from ortrim.github.client import Run
 from ortrim.github.followed_run import Remote
-from ortrim.github.records import Run
 from ortrim.github.remote_build import Attached
 from program_runs import Run as Program
 from sample_reports import recorded_report
@@ -27,7 +27,6 @@ RUN = Run(
 
 
 def answer(monkeypatch: pytest.MonkeyPatch, module: Any, name: str, result: Any) -> list[tuple[Any, ...]]:
-    """Put a function in place of what a task calls, and return its calls."""
     calls: list[tuple[Any, ...]] = []
 
     def function(*arguments: Any) -> Any:
@@ -109,7 +108,6 @@ def test_a_run_that_was_taken_up_ends_with_its_reports(ortrim: Program, monkeypa
 
 
 def test_a_run_is_cancelled(ortrim: Program, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Or had ended already."""
     calls = answer(monkeypatch, github_task, "cancel_run", True)  # noqa: FBT003
     ended = ortrim("attach", "77", "--cancel")
     assert (ended.code, ended.out) == (0, "the run 77 is being cancelled\n")
@@ -130,7 +128,6 @@ def test_a_run_is_cancelled(ortrim: Program, monkeypatch: pytest.MonkeyPatch) ->
 def test_what_goes_wrong_has_its_code(
     ortrim: Program, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], error: Exception, code: int
 ) -> None:
-    """Each task ends with that of its diagnostic."""
     for name in ("attach_to", "cancel_run", "list_runs"):
         answer(monkeypatch, github_task, name, error)
     answer(monkeypatch, build, "build_on_github", error)

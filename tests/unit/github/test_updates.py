@@ -30,7 +30,6 @@ def test_any_words_read_back(what: str, why: str, versions: list[str]) -> None:
 
 
 def test_the_newest_is_the_last_when_nothing_came() -> None:
-    """Then there is nothing to compare."""
     assert VersionsUpdate(last="1.21.0").newest == "1.21.0"
     assert VersionsUpdate(last="1.21.0", pinned=("1.22.0", "1.23.2")).newest == "1.23.2"
 

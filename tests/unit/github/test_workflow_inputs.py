@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ortrim.buildspec.build_options import PROFILE_NAMES
-from ortrim.errors import ExitCode, UsageError
-from ortrim.github.dispatch import LARGEST_INPUTS
+from ortrim.errors import UsageError
+from ortrim.github.runs import LARGEST_INPUTS
 from ortrim.github.workflow_files import DEFAULT_SPEC, INPUTS, OF_THE_SPEC, VARIABLE, WorkflowInputs, read_inputs
+from refusing import refused
 
 
 def document(**changes: Any) -> str:
-    """Return the JSON that GitHub makes of the inputs' defaults and some changes."""
     defaults = {each.name: each.default == "true" if each.kind == "boolean" else each.default for each in INPUTS}
     return json.dumps({**defaults, **changes}, indent=2)
 
@@ -93,11 +93,10 @@ def test_all_that_is_said_is_read() -> None:
 )
 def test_what_is_not_possible_is_refused(changes: dict[str, Any]) -> None:
     """The input is named, whoever sent it."""
-    with pytest.raises(UsageError) as caught:
-        read_inputs(document(**changes))
-    assert (caught.value.code, caught.value.exit_code) == ("bad-workflow-inputs", ExitCode.USAGE)
-    assert next(iter(changes)) in caught.value.what
-    assert caught.value.where == VARIABLE
+    error = refused(UsageError, read_inputs, document(**changes))
+    assert error.code == "bad-workflow-inputs"
+    assert next(iter(changes)) in error.what
+    assert error.where == VARIABLE
 
 
 def test_devices_of_farms_are_read() -> None:
@@ -111,18 +110,15 @@ def test_devices_of_farms_are_read() -> None:
 @pytest.mark.parametrize("text", ["[]", "null", "{", '"x"', "{}{}", "\x00", "x" * (2 * LARGEST_INPUTS + 1)])
 def test_what_is_no_document_is_refused(text: str) -> None:
     """A damaged document is not half read."""
-    with pytest.raises(UsageError) as caught:
-        read_inputs(text)
-    assert caught.value.code == "bad-workflow-inputs"
+    assert refused(UsageError, read_inputs, text).code == "bad-workflow-inputs"
 
 
 @pytest.mark.parametrize("text", ["", " \n"])
 def test_outside_a_workflow_there_are_none(text: str) -> None:
     """Whoever tries a step on his own machine is told what to run instead."""
-    with pytest.raises(UsageError) as caught:
-        read_inputs(text)
-    assert caught.value.code == "no-workflow-inputs"
-    assert "invoke build" in caught.value.hint
+    error = refused(UsageError, read_inputs, text)
+    assert error.code == "no-workflow-inputs"
+    assert "invoke build" in error.hint
 
 
 @given(st.dictionaries(st.sampled_from([each.name for each in INPUTS]), st.text() | st.booleans() | st.none()))

@@ -11,7 +11,7 @@ from ortrim.buildspec.buildspec import TargetSpec
 from ortrim.buildspec.load import load_spec
 from ortrim.buildspec.targets import TARGETS
 from ortrim.compiling.plan import BuildPlan
-from ortrim.errors import ExitCode, PlanError
+from ortrim.errors import PlanError
 from ortrim.github.workflow_files import (
     MACOS,
     MOST_JOBS,
@@ -23,6 +23,7 @@ from ortrim.github.workflow_files import (
     runner_of,
 )
 from ortrim.platforms import target_problems
+from refusing import refused
 from sample_plans import sample_plan, sample_target
 
 FOLDER = Path(__file__).parents[3] / "buildspecs"
@@ -30,7 +31,6 @@ BUILDSPECS = sorted(path for path in FOLDER.glob("*.toml") if ".hot" not in path
 
 
 def plan_of(*identifiers: str, name: str = "sample") -> BuildPlan:
-    """Return a plan for targets, under a name."""
     return sample_plan(selected=tuple(sample_target(each) for each in identifiers), name=name)
 
 
@@ -104,14 +104,13 @@ def test_two_buildspecs_in_one_run_do_not_share_artifacts() -> None:
 def test_more_jobs_than_github_takes_are_refused() -> None:
     """With what to do, before anything is compiled."""
     plan = plan_of("linux-x64")
-    with pytest.raises(PlanError) as caught:
-        matrix_of(replace(plan, targets=plan.targets * (MOST_JOBS + 1)))
-    assert (caught.value.code, caught.value.exit_code) == ("matrix-too-large", ExitCode.PLAN)
+    assert (
+        refused(PlanError, matrix_of, replace(plan, targets=plan.targets * (MOST_JOBS + 1))).code == "matrix-too-large"
+    )
     assert len(matrix_of(replace(plan, targets=plan.targets * MOST_JOBS)).compiled) == MOST_JOBS
 
 
 def matrix_of_file(path: Path) -> tuple[list[str], JobMatrix]:
-    """Return the targets that a buildspec's file names, all there are if it names none, and the matrix of `*`."""
     spec = load_spec(path, target_problems).spec
     targets: tuple[TargetSpec, ...] = spec.targets or tuple(map(sample_target, TARGETS))
     return sorted(target.id for target in targets), matrix_of(sample_plan(selected=targets, name=spec.name))

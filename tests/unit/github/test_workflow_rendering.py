@@ -8,27 +8,19 @@ from types import SimpleNamespace
 import pytest
 
 from ortrim.cli.namespace import namespace_for
-from ortrim.errors import DiagnosticGroup, ExitCode, SourcesError, StorageError, UsageError
+from ortrim.errors import DiagnosticGroup, SourcesError, StorageError, UsageError
+from ortrim.github import workflow_files
 from ortrim.github.fetch.offers import PLAIN
-from ortrim.github.workflow_files import (
-    FOLDER,
-    INPUTS,
-    NAMES,
-    released_specs,
-    render_workflows,
-    require_rendered,
-    write_workflows,
-)
 from ortrim.pins.shipped import read_action_pins
+from refusing import refused
 
 ROOT = Path(__file__).parents[3]
-TEXTS = render_workflows(released_specs(ROOT / "buildspecs"))
+TEXTS = workflow_files.render_workflows(workflow_files.released_specs(ROOT / "buildspecs"))
 ACTIONS = {name: (ROOT / name).read_text() for name in ("action.yml", ".github/actions/setup/action.yml")}
 """What other repositories and build.yml use, as it is committed."""
 
 
 def values_of(key: str) -> list[tuple[str, str]]:
-    """Return each value of a key that steps and jobs have, with the name of its workflow or action."""
     found = re.compile(rf"^ +(?:- )?{key}: '?(.*?)'?$", re.MULTILINE)
     return [(name, value) for name, text in (TEXTS | ACTIONS).items() for value in found.findall(text)]
 
@@ -39,8 +31,10 @@ USES = values_of("uses")
 
 def test_the_committed_files_are_up_to_date() -> None:
     """What is in .github/workflows is what the templates and the pins come to, and there is nothing else."""
-    require_rendered(TEXTS, ROOT / FOLDER)
-    assert sorted(path.name for path in (ROOT / FOLDER).iterdir()) == sorted(f"{name}.yml" for name in NAMES)
+    workflow_files.require_rendered(TEXTS, ROOT / workflow_files.FOLDER)
+    assert sorted(path.name for path in (ROOT / workflow_files.FOLDER).iterdir()) == sorted(
+        f"{name}.yml" for name in workflow_files.NAMES
+    )
 
 
 @pytest.mark.parametrize(("name", "run"), RUNS)
@@ -79,9 +73,7 @@ def test_an_image_is_named_by_its_digest(monkeypatch: pytest.MonkeyPatch, tmp_pa
     assert [re.sub("[0-9a-f]{64}", "", image) for image in images] == [f"debian@sha256: # debian:{n}" for n in (12, 13)]
     monkeypatch.setenv("ORTRIM_PINS", str(tmp_path))
     (tmp_path / "images.toml").write_text('[bases.debian-12]\nreference = "debian:12"\n')
-    with pytest.raises(SourcesError) as caught:
-        render_workflows(())
-    assert caught.value.code == "image-not-pinned"
+    assert refused(SourcesError, workflow_files.render_workflows, ()).code == "image-not-pinned"
 
 
 @pytest.mark.parametrize("name", TEXTS)
@@ -117,8 +109,7 @@ def test_attested_builds_use_no_cache() -> None:
 
 
 def run_name(**given: str) -> str:
-    """Return the name of a run of build.yml with these inputs, by the expressions of the workflow."""
-    asked = SimpleNamespace(**({each.name: "" for each in INPUTS} | given))
+    asked = SimpleNamespace(**({each.name: "" for each in workflow_files.INPUTS} | given))
     known = {"inputs": asked, "github": SimpleNamespace(run_id="77"), "format": str.format}
     (text,) = re.findall(r"^run-name: (.*)$", TEXTS["build.yml"], re.MULTILINE)
 
@@ -160,47 +151,44 @@ def test_hot_operators_beside_a_buildspec_are_no_buildspec(tmp_path: Path) -> No
     """Their file is TOML, too, and a release does not build it."""
     for name in ("vad.toml", "vad.hot.toml", "kws.toml"):
         (tmp_path / name).touch()
-    assert released_specs(tmp_path) == (f"{tmp_path.name}/kws.toml", f"{tmp_path.name}/vad.toml")
+    assert workflow_files.released_specs(tmp_path) == (f"{tmp_path.name}/kws.toml", f"{tmp_path.name}/vad.toml")
 
 
 def test_an_action_without_commit_cannot_be_rendered() -> None:
     """It is refused, and nothing is rendered in its place."""
     pins = read_action_pins('[actions."actions/checkout"]\ntag = "v7.0.1"\n')
-    with pytest.raises(SourcesError) as caught:
-        render_workflows((), pins)
-    assert caught.value.code == "action-not-pinned"
+    assert refused(SourcesError, workflow_files.render_workflows, (), pins).code == "action-not-pinned"
 
 
 def test_only_what_differs_is_written(tmp_path: Path) -> None:
     """A second rendering writes nothing; a file that somebody changed is put right."""
     folder = tmp_path / "workflows"
-    assert len(write_workflows(TEXTS, folder)) == len(NAMES)
-    assert write_workflows(TEXTS, folder) == ()
+    assert len(workflow_files.write_workflows(TEXTS, folder)) == len(workflow_files.NAMES)
+    assert workflow_files.write_workflows(TEXTS, folder) == ()
     (folder / "ci.yml").write_text("name: mine\n")
-    assert write_workflows(TEXTS, folder) == (folder / "ci.yml",)
-    require_rendered(TEXTS, folder)
+    assert workflow_files.write_workflows(TEXTS, folder) == (folder / "ci.yml",)
+    workflow_files.require_rendered(TEXTS, folder)
 
 
 def test_a_file_that_was_changed_by_hand_is_reported(tmp_path: Path) -> None:
     """With the command that puts it right; all of them at once."""
-    write_workflows(TEXTS, tmp_path)
+    workflow_files.write_workflows(TEXTS, tmp_path)
     (tmp_path / "ci.yml").write_bytes(b"\xff")
-    with pytest.raises(UsageError) as caught:
-        require_rendered(TEXTS, tmp_path)
-    assert (caught.value.code, caught.value.exit_code) == ("workflow-outdated", ExitCode.USAGE)
-    assert caught.value.where == str(tmp_path / "ci.yml")
+    error = refused(UsageError, workflow_files.require_rendered, TEXTS, tmp_path)
+    assert error.code == "workflow-outdated"
+    assert error.where == str(tmp_path / "ci.yml")
     (tmp_path / "build.yml").unlink()
     with pytest.raises(DiagnosticGroup) as both:
-        require_rendered(TEXTS, tmp_path)
+        workflow_files.require_rendered(TEXTS, tmp_path)
     assert [each.where for each in both.value.diagnostics] == [str(tmp_path / "build.yml"), str(tmp_path / "ci.yml")]
 
 
 def test_a_folder_that_is_in_the_way_is_reported(tmp_path: Path) -> None:
     """Nothing is half written."""
     (tmp_path / "workflows").write_text("a file")
-    with pytest.raises(StorageError) as caught:
-        write_workflows(TEXTS, tmp_path / "workflows")
-    assert caught.value.code == "path-in-the-way"
+    assert (
+        refused(StorageError, workflow_files.write_workflows, TEXTS, tmp_path / "workflows").code == "path-in-the-way"
+    )
     assert (tmp_path / "workflows").read_text() == "a file"
 
 

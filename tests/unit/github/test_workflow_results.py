@@ -6,10 +6,10 @@ import pytest
 
 from ortrim.errors import DiagnosticGroup, ExitCode, UsageError, VerifyError
 from ortrim.github.runner_setup import require_success
+from refusing import refused
 
 
 def needs(**results: str) -> str:
-    """Return what GitHub makes of `needs`."""
     return json.dumps({name: {"result": result, "outputs": {}} for name, result in results.items()})
 
 
@@ -21,10 +21,9 @@ def test_all_ended_well() -> None:
 @pytest.mark.parametrize("result", ["failure", "cancelled", "skipped", "", "Success"])
 def test_anything_but_success_is_a_failure(result: str) -> None:
     """A job that was skipped or cancelled has proved nothing."""
-    with pytest.raises(VerifyError) as caught:
-        require_success(needs(test="success", android=result))
-    assert (caught.value.code, caught.value.where) == ("job-failed", "android")
-    assert caught.value.exit_code is ExitCode.VERIFY
+    error = refused(VerifyError, require_success, needs(test="success", android=result))
+    assert (error.code, error.where) == ("job-failed", "android")
+    assert error.exit_code is ExitCode.VERIFY
 
 
 def test_every_job_that_failed_is_named() -> None:
@@ -39,6 +38,4 @@ def test_every_job_that_failed_is_named() -> None:
 )
 def test_what_does_not_say_is_no_success(text: str) -> None:
     """Nothing passes because it could not be read."""
-    with pytest.raises(UsageError) as caught:
-        require_success(text)
-    assert caught.value.code == "bad-needs"
+    assert refused(UsageError, require_success, text).code == "bad-needs"

@@ -4,32 +4,27 @@ from dataclasses import replace
 
 import pytest
 
-from ortrim.report.history.rows import (
-    AcceptedBuild,
-    Allowed,
-    BuildEntry,
-    BuiltModel,
-    Check,
-    Measure,
-    MeasuredOn,
-    check,
-    entry_of,
-)
+from ortrim.report import history
 from sample_builds import sample_entry
 from sample_reports import recorded_report
 
-LOCAL = MeasuredOn(device="host", machine="Linux, x86_64, Xeon, 2 cores", memory_meaningful=1, time_meaningful=1)
-EMULATOR = MeasuredOn(device="qemu-user", machine="Linux, aarch64", memory_meaningful=0, time_meaningful=0)
-MODEL = BuiltModel(name="silero", original_sha256="a" * 64, sha256="b" * 64)
+LOCAL = history.MeasuredOn(
+    device="host", machine="Linux, x86_64, Xeon, 2 cores", memory_meaningful=1, time_meaningful=1
+)
+EMULATOR = history.MeasuredOn(device="qemu-user", machine="Linux, aarch64", memory_meaningful=0, time_meaningful=0)
+MODEL = history.BuiltModel(name="silero", original_sha256="a" * 64, sha256="b" * 64)
 BEFORE = sample_entry(machines=(LOCAL, EMULATOR), models=(MODEL,))
 
 
-def held(after: BuildEntry, allowed: Allowed | None = None, before: BuildEntry = BEFORE) -> Check:
-    """Return a build beside the accepted one."""
-    return check(after, AcceptedBuild(entry=before, accepted_at="", note=""), allowed or Allowed())
+def held(
+    after: history.BuildEntry, allowed: history.Allowed | None = None, before: history.BuildEntry = BEFORE
+) -> history.Check:
+    return history.check(
+        after, history.AcceptedBuild(entry=before, accepted_at="", note=""), allowed or history.Allowed()
+    )
 
 
-def grown(measure: str, factor: float) -> BuildEntry:
+def grown(measure: str, factor: float) -> history.BuildEntry:
     """Return the accepted build with one measure of all models and devices larger."""
     measures = (
         replace(each, value=each.value * factor) if each.measure == measure else each for each in BEFORE.measures
@@ -56,14 +51,14 @@ def test_the_same_figures_are_no_regression() -> None:
         (grown("p50", 1.09), []),
     ],
 )
-def test_what_grows_by_more_than_is_allowed_is_one(after: BuildEntry, measures: list[str]) -> None:
+def test_what_grows_by_more_than_is_allowed_is_one(after: history.BuildEntry, measures: list[str]) -> None:
     """One percent of size, five of memory, ten of latency; each case of a model counts."""
     assert [line.measure for line in held(after).regressions] == measures
 
 
 def test_instructions_are_compared_on_every_machine() -> None:
     """One percent more is too many, wherever they were counted; a build without them fails nothing."""
-    counted = Measure(
+    counted = history.Measure(
         device="qemu-user", model="silero", case="c", measure="instructions", unit="instructions", value=1000.0
     )
     before = replace(BEFORE, measures=(counted,))
@@ -73,15 +68,15 @@ def test_instructions_are_compared_on_every_machine() -> None:
         for value in (1010.0, 1011.0)
     ]
     assert [len(held(each, before=before).regressions) for each in after] == [0, 1]
-    assert held(after[1], Allowed(instructions=0.02), before).regressions == ()
+    assert held(after[1], history.Allowed(instructions=0.02), before).regressions == ()
     assert held(BEFORE, before=before).regressions == ()
 
 
 def test_what_is_allowed_can_be_said() -> None:
     """Nothing at all, or more."""
     after = replace(BEFORE, file_bytes=BEFORE.file_bytes + 1)
-    assert len(held(after, Allowed(size=0.0)).regressions) == 1
-    assert held(grown("p50", 1.9), Allowed(latency=1.0)).regressions == ()
+    assert len(held(after, history.Allowed(size=0.0)).regressions) == 1
+    assert held(grown("p50", 1.9), history.Allowed(latency=1.0)).regressions == ()
 
 
 def test_time_is_compared_on_the_same_machine_alone() -> None:
@@ -100,7 +95,6 @@ def test_time_is_compared_on_the_same_machine_alone() -> None:
 
 
 def test_what_was_not_measured_is_said_and_fails_nothing() -> None:
-    """A device that is away, and a build of the days when machines were not kept."""
     away = held(replace(BEFORE, measures=()))
     assert away.regressions == ()
     assert {line.reason for line in away.lines if line.device} == {"not measured in this build"}
@@ -131,7 +125,7 @@ def test_what_else_changed_is_noted() -> None:
 
 def test_an_entry_knows_models_and_machines() -> None:
     """From a report: the digests, and all of a machine that makes it fast or slow."""
-    entry = entry_of(recorded_report(), "2026-11-21T12:00:00+00:00", "run-7")
+    entry = history.entry_of(recorded_report(), "2026-11-21T12:00:00+00:00", "run-7")
     (device,) = recorded_report().devices
     assert entry.training_run == "run-7"
     assert [machine.device for machine in entry.machines] == [device.device]

@@ -7,69 +7,60 @@ from pathlib import Path
 import pytest
 
 from ortrim.errors import ExitCode, StorageError, UsageError
-from ortrim.pipeline.acceptance import (
-    accept_builds,
-    check_builds,
-    check_reports,
-    read_accepted,
-    regression_of,
-    write_accepted,
-)
-from ortrim.report.history.rows import Allowed, entry_of
-from ortrim.report.history.store import NAME, Record, append
+from ortrim.pipeline import acceptance
+from ortrim.report.history import NAME, Allowed, Record, append, entry_of
+from refusing import refused
 from sample_builds import sample_entry
 from sample_reports import recorded_report
 
 
 @pytest.fixture
 def output(tmp_path: Path) -> Path:
-    """Return a folder with one build in its history."""
     append(tmp_path / "artifacts" / NAME, Record(build=sample_entry()))
     return tmp_path / "artifacts"
 
 
 def test_a_regression_ends_with_its_own_code_and_the_numbers(output: Path) -> None:
     """Both figures, the growth and what is allowed are in the words."""
-    accept_builds(output, None, None, "")
+    acceptance.accept_builds(output, None, None, "")
     append(output / NAME, Record(build=sample_entry(file_bytes=2_000_000)))
-    failure = regression_of(check_builds(output, "silero-vad", None, Allowed()))
+    failure = acceptance.regression_of(acceptance.check_builds(output, "silero-vad", None, Allowed()))
     assert failure is not None
     assert (failure.exit_code, failure.code) == (ExitCode.REGRESSION, "regression")
     assert "library: 2.00 MB (+17.4 %), was 1.70 MB; 1 % more is allowed" in failure.why
-    assert regression_of(check_builds(output, None, None, Allowed(size=0.2))) is None
+    assert acceptance.regression_of(acceptance.check_builds(output, None, None, Allowed(size=0.2))) is None
 
 
 def test_without_an_accepted_build_nothing_fails(output: Path) -> None:
     """But it is told."""
-    found = check_builds(output, None, None, Allowed())
+    found = acceptance.check_builds(output, None, None, Allowed())
     assert found.checks == ()
     assert [entry.target for entry in found.unaccepted] == ["linux-x64"]
-    assert regression_of(found) is None
+    assert acceptance.regression_of(found) is None
 
 
 @pytest.mark.parametrize("spec", ["unheard-of", None])
 def test_no_build_is_an_error(output: Path, spec: str | None) -> None:
     """Whether for accepting or for checking; what is there is named."""
     for attempt in (
-        lambda: accept_builds(output, spec, "ios-arm64", ""),
-        lambda: check_builds(output, spec, "ios-arm64", Allowed()),
+        lambda: acceptance.accept_builds(output, spec, "ios-arm64", ""),
+        lambda: acceptance.check_builds(output, spec, "ios-arm64", Allowed()),
     ):
-        with pytest.raises(UsageError) as caught:
-            attempt()
-        assert caught.value.code == "no-such-build"
-        assert "silero-vad linux-x64" in caught.value.hint
+        error = refused(UsageError, attempt)
+        assert error.code == "no-such-build"
+        assert "silero-vad linux-x64" in error.hint
 
 
 def test_what_is_accepted_can_go_into_a_repository(output: Path, tmp_path: Path) -> None:
     """A machine without a past reads it from there; where bytes are is not in it."""
-    accepted = accept_builds(output, None, None, "release 1")
+    accepted = acceptance.accept_builds(output, None, None, "release 1")
     file = tmp_path / "kept" / "accepted.json"
-    write_accepted(output, accepted, file)
-    (one,) = read_accepted(file)
+    acceptance.write_accepted(output, accepted, file)
+    (one,) = acceptance.read_accepted(file)
     assert (one.note, one.entry.file_bytes, one.entry.components) == ("release 1", 1_702_856, ())
     fresh = tmp_path / "fresh"
     append(fresh / NAME, Record(build=sample_entry(file_bytes=1_750_000)))
-    (found,) = check_builds(fresh, None, None, Allowed(), file).checks
+    (found,) = acceptance.check_builds(fresh, None, None, Allowed(), file).checks
     assert [line.measure for line in found.regressions] == ["library"]
 
 
@@ -88,37 +79,37 @@ def test_a_damaged_file_is_a_diagnostic(output: Path, tmp_path: Path, content: b
     """Truncated, of a later version, of another form, or nested beyond all measure."""
     file = tmp_path / "accepted.json"
     file.write_bytes(content)
-    with pytest.raises(StorageError) as caught:
-        check_builds(output, None, None, Allowed(), file)
-    assert caught.value.code == "accepted-damaged"
+    assert (
+        refused(StorageError, acceptance.check_builds, output, None, None, Allowed(), file).code == "accepted-damaged"
+    )
     assert file.read_bytes() == content
 
 
 def test_a_missing_file_is_a_diagnostic(output: Path, tmp_path: Path) -> None:
     """With what writes it."""
-    with pytest.raises(StorageError) as caught:
-        check_builds(output, None, None, Allowed(), tmp_path / "accepted.json")
-    assert (caught.value.code, caught.value.exit_code) == ("accepted-missing", ExitCode.STORAGE)
+    assert (
+        refused(StorageError, acceptance.check_builds, output, None, None, Allowed(), tmp_path / "accepted.json").code
+        == "accepted-missing"
+    )
 
 
 def test_an_empty_file_of_builds_accepts_nothing(output: Path, tmp_path: Path) -> None:
-    """It is a whole file."""
     file = tmp_path / "accepted.json"
     file.write_text(json.dumps({"schema": "ortrim-accepted/1", "builds": []}))
-    assert len(check_builds(output, None, None, Allowed(), file).unaccepted) == 1
+    assert len(acceptance.check_builds(output, None, None, Allowed(), file).unaccepted) == 1
 
 
 def test_a_workflow_compares_with_the_file_beside_the_buildspec(tmp_path: Path) -> None:
     """Sizes and memory, and no times: no two of its machines are the same. Without the file nothing is compared."""
     report = recorded_report()
     spec = tmp_path / "demo.toml"
-    assert check_reports(spec, (report,)).checks == ()
+    assert acceptance.check_reports(spec, (report,)).checks == ()
     output = tmp_path / "artifacts"
     append(output / NAME, Record(build=entry_of(report, "2026-11-21T12:00:00+00:00")))
-    write_accepted(output, accept_builds(output, None, None, ""), tmp_path / "demo.accepted.json")
-    assert regression_of(check_reports(spec, (report,))) is None
+    acceptance.write_accepted(output, acceptance.accept_builds(output, None, None, ""), tmp_path / "demo.accepted.json")
+    assert acceptance.regression_of(acceptance.check_reports(spec, (report,))) is None
     (device,) = report.devices
     slow = tuple(replace(run, load_ms=replace(run.load_ms, p50=99 * run.load_ms.p50)) for run in device.runs)
     worse = replace(report, package_bytes=2 * report.package_bytes, devices=(replace(device, runs=slow),))
-    (found,) = check_reports(spec, (worse,)).checks
+    (found,) = acceptance.check_reports(spec, (worse,)).checks
     assert [line.measure for line in found.regressions] == ["package"]

@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 
 from bench_samples import sample_plan, sample_report, samples_of
+from ortrim.bench.points import entries_of
 from ortrim.bench.scores import report_of
-from ortrim.report.history.rows import BenchEntry, entries_of
+from ortrim.report.history import BenchEntry
 
 
 @pytest.fixture(name="entries")
@@ -16,7 +17,6 @@ def fixture_entries() -> tuple[BenchEntry, ...]:
 
 
 def test_what_is_kept_of_a_bench(entries: tuple[BenchEntry, ...]) -> None:
-    """An entry for each point, with the figures of all cases; the recommended one is marked."""
     assert [(each.point, each.recommended) for each in entries] == [
         ("default", 0), ("arena=false", 0), ("threads=2", 1), ("threads=2 arena=false", 0),
     ]  # fmt: skip

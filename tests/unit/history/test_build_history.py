@@ -1,13 +1,12 @@
 from dataclasses import replace
 
-from ortrim.report.history.rows import entry_of
+from ortrim.report.history import entry_of
 from sample_reports import on_device, recorded_report
 
 WHEN = "2026-11-21T12:00:00+00:00"
 
 
 def test_an_entry_holds_what_can_be_compared() -> None:
-    """Sizes, and of our library alone load time, peak memory and the cases' latencies."""
     report = recorded_report()
     entry = entry_of(report, WHEN)
     assert (entry.file_bytes, entry.components) == (report.size.file_bytes, report.size.components)
@@ -19,7 +18,6 @@ def test_an_entry_holds_what_can_be_compared() -> None:
 
 
 def test_a_figure_that_is_no_number_is_left_out() -> None:
-    """A store has no place for a not-a-number."""
     report = recorded_report()
     ours = next(run for run in report.devices[0].runs if run.library == "ours")
     broken = replace(ours, load_ms=replace(ours.load_ms, p50=float("nan")))

@@ -5,24 +5,24 @@ import pytest
 
 from bench_samples import sample_report
 from ortrim.base.console import Console
+from ortrim.bench.points import entries_of
 from ortrim.report.figures import NONE
-from ortrim.report.history.report import (
+from ortrim.report.history import BenchEntry, BuildEntry, Measure
+from ortrim.report.history_pages import (
     bench_kinds,
     change_text,
     curves,
-    history_lines,
     history_page,
+    history_table,
     history_tables,
     series,
 )
-from ortrim.report.history.rows import BenchEntry, BuildEntry, Measure, entries_of
 from sample_builds import sample_entry
 
 HOSTILE = "<script>alert('1')</script>\x1b[2J"
 
 
 def several(count: int) -> tuple[BuildEntry, ...]:
-    """Return builds that each grew by 1,000 bytes."""
     return tuple(
         sample_entry(file_bytes=1_700_000 + 1000 * number, recorded_at=f"2026-11-{number % 28 + 1:02d}T12:00:00+00:00")
         for number in range(count)
@@ -32,17 +32,17 @@ def several(count: int) -> tuple[BuildEntry, ...]:
 def test_a_build_is_held_against_the_one_before_of_its_kind() -> None:
     """Another target between two builds changes nothing; the first of a kind has nothing to be compared with."""
     first, second = several(2)
-    lines = history_lines((first, sample_entry(target="linux-arm64"), second, replace(second, verdict="fail")))
-    assert [line.change for line in lines] == [NONE, NONE, "+1,000 (+0.1 %)", "same"]
+    table = history_table((first, sample_entry(target="linux-arm64"), second, replace(second, verdict="fail")))
+    assert [row[4] for row in table.rows] == [NONE, NONE, "+1,000 (+0.1 %)", "same"]
     assert change_text(sample_entry(file_bytes=5), sample_entry(file_bytes=0)) == "+5"
 
 
 def test_a_line_has_the_figures_of_the_first_device() -> None:
     """Of several cases the slowest is shown, of several devices the first; what was not measured is a dash."""
-    (line,) = history_lines([sample_entry()])
-    assert (line.p50, line.load, line.peak) == ("0.322 ms", "8.77 ms", "10.0 MB")
-    (nowhere,) = history_lines([sample_entry(measures=())])
-    assert (nowhere.p50, nowhere.load, nowhere.peak) == (NONE, NONE, NONE)
+    (line,) = history_table([sample_entry()]).rows
+    assert (*line[6:9],) == ("10.0 MB", "8.77 ms", "0.322 ms")
+    (nowhere,) = history_table([sample_entry(measures=())]).rows
+    assert (*nowhere[6:9],) == (NONE, NONE, NONE)
 
 
 def test_the_table_has_the_newest_first_within_80_columns(capsys: pytest.CaptureFixture[str]) -> None:
@@ -56,7 +56,6 @@ def test_the_table_has_the_newest_first_within_80_columns(capsys: pytest.Capture
 
 
 def test_curves_are_of_one_device_and_model() -> None:
-    """Each has a point for the builds in which it was measured."""
     entries = (sample_entry(), sample_entry(measures=()), sample_entry())
     found = curves(entries, "p50")
     assert [(curve.label, [number for number, _ in curve.points]) for curve in found] == [
@@ -82,7 +81,6 @@ def test_each_point_names_its_training_run() -> None:
 
 
 def benches(day: int, **changes: Any) -> tuple[BenchEntry, ...]:
-    """Return a bench of four choices of settings."""
     found = entries_of(sample_report(threads_is_2=0.5))
     day_of = {"recorded_at": f"2026-11-{day:02d}T12:00:00+00:00"}
     return tuple(replace(each, **{**day_of, **changes}) for each in found)

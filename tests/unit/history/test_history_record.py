@@ -15,8 +15,9 @@ from ortrim.errors import StorageError, UsageError
 from ortrim.pipeline import building
 from ortrim.pipeline.recording import history_of, record_build
 from ortrim.planning.request import Request
-from ortrim.report.history.report import history_page
-from ortrim.report.history.store import NAME, SQLITE, builds
+from ortrim.report.history import NAME, SQLITE, builds
+from ortrim.report.history_pages import history_page
+from refusing import refused
 from sample_reports import recorded_report
 
 
@@ -31,7 +32,6 @@ def test_a_verified_build_enters_the_history(tmp_path: Path) -> None:
 
 
 def test_verification_ends_with_an_entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What `build` and `verify` do with a target writes its reports, and then the history of the output folder."""
     monkeypatch.setattr(building, "verify", lambda *_: recorded_report())
     monkeypatch.setattr(building, "target_folder", lambda *_: tmp_path / "artifacts" / "target")
     subject: Any = SimpleNamespace(target=None, result=None, delivery=SimpleNamespace(archive=Path("package.tar.gz")))
@@ -76,7 +76,6 @@ def test_a_history_that_cannot_be_written_is_a_warning(tmp_path: Path) -> None:
 
 
 def test_builds_are_found_by_spec_and_target(tmp_path: Path) -> None:
-    """A spec is named by its name or its file; what is not there is answered with what is."""
     report = recorded_report()
     for each in (report, replace(report, target="linux-arm64"), replace(report, name="other")):
         record_build(each, tmp_path, lambda _: None)
@@ -86,16 +85,12 @@ def test_builds_are_found_by_spec_and_target(tmp_path: Path) -> None:
     spec = tmp_path / "named.toml"
     spec.write_text('name = "other"\n[[models]]\nname = "m"\npath = "m.onnx"\n')
     assert [each.spec for each in history_of(tmp_path, str(spec), None)] == ["other"]
-    with pytest.raises(UsageError) as caught:
-        history_of(tmp_path, "unheard-of", None)
-    assert caught.value.code == "no-such-build"
-    assert "other linux-x64" in caught.value.hint
+    error = refused(UsageError, history_of, tmp_path, "unheard-of", None)
+    assert error.code == "no-such-build"
+    assert "other linux-x64" in error.hint
 
 
 def test_a_page_of_the_history(tmp_path: Path) -> None:
-    """It has plots; without a history there is a diagnostic and no page."""
-    with pytest.raises(StorageError) as caught:
-        history_of(tmp_path, None, None)
-    assert caught.value.code == "history-missing"
+    assert refused(StorageError, history_of, tmp_path, None, None).code == "history-missing"
     record_build(recorded_report(), tmp_path, lambda _: None)
     assert "<svg" in history_page(history_of(tmp_path, None, None))

@@ -13,11 +13,14 @@ from hypothesis import strategies as st
 from bench_samples import sample_report
 from ortrim.base.command import run
 from ortrim.base.json import to_json
+from ortrim.bench.points import entries_of
 from ortrim.errors import ExitCode, StorageError
-from ortrim.report.history.rows import BuildEntry, BuiltModel, MeasuredOn, entries_of
-from ortrim.report.history.store import (
+from ortrim.report.history import (
     NAME,
     SQLITE,
+    BuildEntry,
+    BuiltModel,
+    MeasuredOn,
     Record,
     accept_latest,
     accepted_builds,
@@ -27,6 +30,7 @@ from ortrim.report.history.store import (
     latest_builds,
     read,
 )
+from refusing import refused
 from sample_builds import sample_entry
 
 AT = "2026-11-22T00:00:00+00:00"
@@ -36,7 +40,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from ortrim.base.json import from_json
-from ortrim.report.history.store import Record, accept_latest, append
+from ortrim.report.history import Record, accept_latest, append
 record = from_json(Record, sys.argv[2])
 for number in range(5):
     name = sys.argv[3] + str(number)
@@ -47,7 +51,7 @@ KILLED = """
 import resource, signal, sys
 from pathlib import Path
 from ortrim.base.json import from_json
-from ortrim.report.history.store import Record, append
+from ortrim.report.history import Record, append
 signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[3]),) * 2)
@@ -60,39 +64,32 @@ RECORD = to_json(Record(build=sample_entry()))
 
 @pytest.fixture
 def history(tmp_path: Path) -> Path:
-    """Return the path of a history that does not exist."""
     return tmp_path / "artifacts" / NAME
 
 
 @pytest.fixture
 def three(history: Path) -> Path:
-    """Return a history of three builds of two targets."""
     for entry in (sample_entry(), sample_entry(target="linux-arm64"), sample_entry(plan_digest="b" * 64)):
         record(history, entry)
     return history
 
 
 def record(history: Path, entry: BuildEntry) -> Path | None:
-    """Append a build."""
     return append(history, Record(build=entry))
 
 
 def accept(history: Path, spec: str = "", target: str = "", note: str = "") -> list[str]:
-    """Accept the latest builds and return their plans."""
     found = accept_latest(history, spec=spec, target=target, accepted_at=AT, note=note)
     return [entry.plan_digest[:1] for entry in found]
 
 
 def code_of(call: Callable[[], object]) -> str:
-    """Return the code of the diagnostic that a call raises."""
-    with pytest.raises(StorageError) as caught:
-        call()
-    assert caught.value.exit_code == ExitCode.STORAGE
-    return caught.value.code
+    error = refused(StorageError, call)
+    assert error.exit_code == ExitCode.STORAGE
+    return error.code
 
 
 def test_what_is_recorded_comes_back(history: Path) -> None:
-    """All of builds and benches, in order; or those of a spec and a target."""
     entry = sample_entry()
     other = replace(
         sample_entry(target="linux-arm64", training_run="run-7"),
@@ -121,7 +118,6 @@ def test_the_latest_build_of_each_target_is_accepted(three: Path) -> None:
 
 
 def test_a_later_acceptance_takes_the_place_of_an_earlier_one(three: Path) -> None:
-    """For that spec and target alone."""
     accept(three, note="first")
     record(three, sample_entry(plan_digest="c" * 64))
     assert accept(three, spec="silero-vad", target="linux-x64", note="second") == ["c"]
@@ -144,9 +140,7 @@ def test_without_a_history_there_is_a_hint(history: Path, call: Callable[[Path],
     assert not history.parent.exists()
     history.parent.mkdir()
     history.with_name(SQLITE).write_bytes(b"SQLite format 3\0")
-    with pytest.raises(StorageError) as caught:
-        call(history)
-    assert f"{history.with_name(SQLITE)} is of an earlier version" in (caught.value.why or "")
+    assert f"{history.with_name(SQLITE)} is of an earlier version" in (refused(StorageError, call, history).why or "")
 
 
 DAMAGES = (
@@ -162,7 +156,6 @@ DAMAGES = (
 
 @pytest.mark.parametrize("content", DAMAGES)
 def test_a_damaged_history_is_renamed_by_the_next_build(history: Path, content: bytes) -> None:
-    """Reading says that it is damaged and leaves it; so does accepting."""
     entry = sample_entry()
     for number in (1, 2):
         history.parent.mkdir(exist_ok=True)
@@ -180,9 +173,7 @@ def test_a_damaged_line_is_named(three: Path) -> None:
     """By its number."""
     lines = three.read_bytes().splitlines(keepends=True)
     three.write_bytes(lines[0] + lines[1].replace(b"linux", b'"') + lines[2])
-    with pytest.raises(StorageError) as caught:
-        builds(three)
-    assert caught.value.where == f"{three}:2"
+    assert refused(StorageError, builds, three).where == f"{three}:2"
 
 
 @settings(max_examples=25, deadline=None)
@@ -205,7 +196,6 @@ def test_damaged_bytes_never_hinder_a_build(data: st.DataObject) -> None:
 
 
 def test_a_later_versions_history_is_left_alone(three: Path) -> None:
-    """It is neither written nor renamed; what a later version adds to a line of this one is left out."""
     with three.open("ab") as file:
         file.write(b'{"schema":"ortrim-history/1","more":[1]}\n')
     assert len(builds(three)) == 3

@@ -5,20 +5,18 @@ from pathlib import Path
 
 import pytest
 
-from ortrim.report.history.store import NAME, Record, append
+from ortrim.report.history import NAME, Record, append
 from program_runs import Run
 from sample_builds import sample_entry
 
 
 @pytest.fixture
 def output(tmp_path: Path) -> str:
-    """Return a folder with one build in its history."""
     append(tmp_path / "artifacts" / NAME, Record(build=sample_entry()))
     return str(tmp_path / "artifacts")
 
 
 def test_accept_then_grow_then_check(ortrim: Run, output: str) -> None:
-    """Exit code 5, the figures as a table and in the error, and one document with --json."""
     accepted = ortrim("accept-build", "--output", output, "--note", "release 1")
     assert accepted.code == 0
     assert ortrim("check-build", "--output", output).code == 0

@@ -14,7 +14,6 @@ TINY: Final = Path(__file__).parents[1] / "binaries" / "data" / "tiny.so"
 
 
 def shown(ortrim: Run, path: Path) -> list[str]:
-    """Return the lines that are shown of a file."""
     ended = ortrim("inspect", str(path))
     assert ended.code == 0
     return [line.rstrip() for line in ended.out.splitlines()]
@@ -22,7 +21,6 @@ def shown(ortrim: Run, path: Path) -> list[str]:
 
 @pytest.fixture(name="broken")
 def fixture_broken(tmp_path: Path) -> Path:
-    """Return an AAR with two faults."""
     path = tmp_path / "library.aar"
     faults = {f"jni/arm64-v8a/{RUNTIME}": sample("small-pages.so"), "proguard.txt": b""}
     path.write_bytes(zipped(members() | faults))
@@ -54,7 +52,6 @@ def test_what_is_wrong_with_an_aar_comes_first(ortrim: Run, broken: Path) -> Non
 
 
 def test_values_are_words(ortrim: Run, broken: Path) -> None:
-    """No word of Python's."""
     text = "\n".join(shown(ortrim, broken))
     assert not re.search(r"\b(None|True|False)\b", text)
     assert re.search(r"^ +prefab +no$", text, re.MULTILINE)

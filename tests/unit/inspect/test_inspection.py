@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from onnx_samples import relu, write
-from ortrim.analysis.inspect.run import inspect_file
+from ortrim.analysis.inspect import inspect_file
 from ortrim.errors import BinaryError, Diagnostic, ExitCode, ModelError
 
 UNIT = Path(__file__).parents[1]
@@ -58,14 +58,12 @@ def test_a_character_that_is_cut_by_the_look_at_the_head_is_no_binary(tmp_path: 
 
 @pytest.mark.parametrize("name", ["model.so", "model.ort", "library.onnx"])
 def test_the_content_decides_not_the_name(tmp_path: Path, name: str) -> None:
-    """A library called model.onnx is a library, and a model called model.so is a model."""
     source, kind = (LIBRARY, "library") if name == "library.onnx" else (ORT, "ort model")
     (tmp_path / name).write_bytes(source.read_bytes())
     assert inspect_file(tmp_path / name)["kind"] == kind
 
 
 def refused(path: Path) -> Diagnostic:
-    """Inspect what cannot be inspected and return the diagnostic."""
     with pytest.raises(Diagnostic) as caught:
         inspect_file(path)
     return caught.value
@@ -82,12 +80,7 @@ def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "content",
-    [
-        b"\x00\x01\x02\xff" * 64,
-        b"\x89PNG\r\n\x1a\n",
-        b"\xff\xfet\x00e\x00",
-        b"# ortrim\n\nTrims.\n",
-    ],
+    [b"\x00\x01\x02\xff" * 64, b"\x89PNG\r\n\x1a\n", b"\xff\xfet\x00e\x00", b"# ortrim\n\nTrims.\n"],
     ids=["noise", "picture", "utf-16", "readme"],
 )
 def test_what_is_nothing_known_is_reported_which_kinds_there_are(tmp_path: Path, content: bytes) -> None:
@@ -101,13 +94,11 @@ def test_what_is_nothing_known_is_reported_which_kinds_there_are(tmp_path: Path,
 
 @pytest.mark.parametrize(("name", "reference"), [("x.config", "config-syntax"), ("x.onnx", "not-onnx")])
 def test_what_says_by_its_name_what_it_is_is_refused_as_that(tmp_path: Path, name: str, reference: str) -> None:
-    """Its reader says what is wrong and where."""
     (tmp_path / name).write_text("hello\n")
     assert refused(tmp_path / name).code == reference
 
 
 def archive(*members: tuple[str, bytes]) -> bytes:
-    """Return a static library."""
     found = [b"!<arch>\n"]
     for name, content in members:
         found.append(f"{name + '/':<16}{0:<12}{0:<6}{0:<6}{'644':<8}{len(content):<10}`\n".encode())

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from aar_samples import MANIFEST, aar_inputs, fake_jdk, members, zipped
-from ortrim.analysis.inspect.run import inspect_file
+from ortrim.analysis.inspect import inspect_file
 from ortrim.errors import BinaryError, ExitCode, StorageError
 from ortrim.platforms.android.aar import make_android_package
 
@@ -37,7 +37,6 @@ def test_an_aar_of_ours_shows_its_manifest(tmp_path: Path) -> None:
 
 
 def test_an_aar_without_a_library_says_so(tmp_path: Path) -> None:
-    """It has no version and no classes; the gates say what is missing."""
     path = tmp_path / "empty.aar"
     path.write_bytes(zipped({"AndroidManifest.xml": MANIFEST}))
     content = inspect_file(path)

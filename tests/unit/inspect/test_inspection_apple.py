@@ -19,7 +19,7 @@ from apple_samples import (
     xcframework_plist,
     zipped,
 )
-from ortrim.analysis.inspect.run import inspect_file
+from ortrim.analysis.inspect import inspect_file
 from ortrim.binaries.macho import universal_file
 from ortrim.cli.tasks.inspect import inspected_table
 from ortrim.errors import BinaryError, Diagnostic, ExitCode, ModelError, StorageError
@@ -29,7 +29,6 @@ SLICES = {"ios-arm64", "ios-arm64_x86_64-simulator", "macos-arm64_x86_64"}
 
 
 def refused(path: Path) -> Diagnostic:
-    """Return the diagnostic that inspecting ends with."""
     with pytest.raises(Diagnostic) as caught:
         inspect_file(path)
     return caught.value
@@ -37,7 +36,6 @@ def refused(path: Path) -> Diagnostic:
 
 @pytest.mark.parametrize("form", ["folder", "zip", "folder around", "zip under another name"])
 def test_an_xcframework_is_shown_and_judged(tmp_path: Path, form: str) -> None:
-    """As its folder, in a zip archive, and in the folder of a package; the links of Macs are followed in each."""
     around = write_files(tmp_path / "package" / "onnxruntime.xcframework", xcframework_files()).parent
     (tmp_path / "archive.zip").write_bytes(zipped(xcframework_files()))
     (tmp_path / "download").write_bytes(zipped(xcframework_files(), root="nested/onnxruntime.xcframework/"))
@@ -145,7 +143,6 @@ def test_property_lists_that_are_none_are_reported(tmp_path: Path, info: bytes) 
 
 @pytest.mark.parametrize("libraries", [None, "text", ["text"], [{}] * 1000, {"a": 1}])
 def test_a_list_of_slices_that_is_none_is_reported(tmp_path: Path, libraries: object) -> None:
-    """As in a framework's own Info.plist."""
     words = {"AvailableLibraries": libraries} if libraries is not None else {"AvailableLibraries": 1}
     error = refused(write_files(tmp_path / "x.xcframework", {"Info.plist": xcframework_plist(**words)}))
     assert error.code == "not-an-xcframework"

@@ -8,15 +8,15 @@ from hypothesis import strategies as st
 from onnx import helper
 
 from onnx_samples import branching, model_of, weighted, write
-from ortrim.analysis.inspect.run import inspect_config, inspect_onnx, inspect_ort
+from ortrim.analysis.inspect import inspect_config, inspect_onnx, inspect_ort
 from ortrim.errors import ExitCode, ModelError, OperatorsError
 from ortrim.models.operators import OperatorId
+from refusing import refused
 
 RECORDED = Path(__file__).parents[1] / "models" / "data" / "branching_first.ort"
 
 
 def operator(name: str, opset: int, domain: str = "ai.onnx") -> OperatorId:
-    """Return one operator."""
     return OperatorId(domain=domain, opset=opset, name=name)
 
 
@@ -29,18 +29,15 @@ def test_an_onnx_model_shows_its_operators(tmp_path: Path) -> None:
 
 
 def test_an_onnx_model_shows_the_files_it_needs(tmp_path: Path) -> None:
-    """They need not be there."""
     assert inspect_onnx(write(tmp_path / "m.onnx", weighted("w.bin"))).external_files == ("w.bin",)
 
 
 def test_an_onnx_model_of_any_opset_can_be_looked_at(tmp_path: Path) -> None:
-    """Looking is not building."""
     model = model_of([helper.make_node("Relu", ["x"], ["y"])], opsets=[("", 99)])
     assert inspect_onnx(write(tmp_path / "m.onnx", model)).facts.opsets == (("ai.onnx", 99),)
 
 
 def test_a_model_in_ort_format_shows_its_version_and_operators() -> None:
-    """Format version 6; operators with the opset since which they are as they are; those of inner graphs too."""
     seen = inspect_ort(RECORDED)
     assert (seen.format_version, seen.ir_version) == ("6", 8)
     assert ("ai.onnx", 17) in seen.opsets
@@ -56,17 +53,15 @@ def test_what_is_not_ort_is_refused(content: bytes, tmp_path: Path) -> None:
     """Empty, too short, another format, cut."""
     path = tmp_path / "m.ort"
     path.write_bytes(content)
-    with pytest.raises(ModelError) as caught:
-        inspect_ort(path)
-    assert caught.value.code == "not-ort"
-    assert caught.value.exit_code == ExitCode.MODEL
+    error = refused(ModelError, inspect_ort, path)
+    assert error.code == "not-ort"
+    assert error.exit_code == ExitCode.MODEL
 
 
 @given(st.integers(0, RECORDED.stat().st_size - 1), st.binary(min_size=1, max_size=8))
 def test_damaged_models_end_in_a_diagnostic(
     tmp_path_factory: pytest.TempPathFactory, position: int, junk: bytes
 ) -> None:
-    """Whatever is overwritten, the reader ends, and with an answer or a diagnostic."""
     data = RECORDED.read_bytes()
     path = tmp_path_factory.getbasetemp() / "damaged.ort"
     path.write_bytes(data[:position] + junk + data[position + len(junk) :])
@@ -79,9 +74,7 @@ def test_damaged_models_end_in_a_diagnostic(
 def test_a_missing_model_is_named(tmp_path: Path) -> None:
     """Both kinds."""
     for inspect in (inspect_onnx, inspect_ort):
-        with pytest.raises(ModelError) as caught:
-            inspect(tmp_path / "absent")
-        assert caught.value.code == "model-missing"
+        assert refused(ModelError, inspect, tmp_path / "absent").code == "model-missing"
 
 
 def test_a_configuration_shows_its_operators(tmp_path: Path) -> None:
@@ -99,6 +92,4 @@ def test_an_unreadable_configuration_is_refused(content: bytes | None, tmp_path:
     path = tmp_path / "my.config"
     if content is not None:
         path.write_bytes(content)
-    with pytest.raises(OperatorsError) as caught:
-        inspect_config(path)
-    assert caught.value.code == "config-unreadable"
+    assert refused(OperatorsError, inspect_config, path).code == "config-unreadable"

@@ -12,16 +12,16 @@ from typing import Final
 import pytest
 
 from onnx_samples import relu
-from ortrim.analysis.inspect.run import inspect_file, inspect_onnx
-from ortrim.errors import ExitCode, ModelError
+from ortrim.analysis.inspect import inspect_file, inspect_onnx
+from ortrim.errors import ModelError
 from ortrim.models.onnx_files import other_format
+from refusing import refused
 
 ONNX: Final = relu().SerializeToString()
 HEADER: Final = json.dumps({"w": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}).encode()
 
 
 def zipped(*names: str) -> bytes:
-    """Return a zip archive with members of these names."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as file:
         for name in names:
@@ -59,11 +59,10 @@ def test_inspect_says_what_a_file_is(tmp_path: Path, name: str) -> None:
     """And how it becomes an ONNX model."""
     content, what, hint = FILES[name]
     (tmp_path / name).write_bytes(content)
-    with pytest.raises(ModelError) as caught:
-        inspect_file(tmp_path / name)
-    assert (caught.value.code, caught.value.exit_code) == ("unknown-kind", ExitCode.MODEL)
-    assert what in caught.value.what
-    assert hint in caught.value.hint
+    error = refused(ModelError, inspect_file, tmp_path / name)
+    assert error.code == "unknown-kind"
+    assert what in error.what
+    assert hint in error.hint
 
 
 @pytest.mark.parametrize("name", [name for name in FILES if not name.endswith((".pb", ".mlmodel"))])
@@ -71,11 +70,10 @@ def test_so_does_whatever_reads_a_model(tmp_path: Path, name: str) -> None:
     """Also under the name of one."""
     content, what, hint = FILES[name]
     (tmp_path / "model.onnx").write_bytes(content)
-    with pytest.raises(ModelError) as caught:
-        inspect_onnx(tmp_path / "model.onnx")
-    assert caught.value.code == "not-onnx"
-    assert what in caught.value.what
-    assert hint in caught.value.hint
+    error = refused(ModelError, inspect_onnx, tmp_path / "model.onnx")
+    assert error.code == "not-onnx"
+    assert what in error.what
+    assert hint in error.hint
 
 
 @pytest.mark.parametrize(
@@ -85,9 +83,7 @@ def test_folders_that_are_models_are_reported(tmp_path: Path, folder: str, file:
     """A Core ML package and a SavedModel are folders."""
     (tmp_path / folder).mkdir()
     (tmp_path / folder / file).touch()
-    with pytest.raises(ModelError) as caught:
-        inspect_file(tmp_path / folder)
-    assert what in caught.value.what
+    assert what in refused(ModelError, inspect_file, tmp_path / folder).what
 
 
 @pytest.mark.parametrize("content", [ONNX, b"# operators\nai.onnx;14;Relu\n", b"\x80", zipped("AndroidManifest.xml")])

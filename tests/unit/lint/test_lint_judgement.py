@@ -10,8 +10,17 @@ from onnx import helper
 
 from linted_models import facts
 from onnx_samples import model_of, value
-from ortrim.analysis.lint.findings import KernelFacts, LintFacts, LintFinding, RunFacts
-from ortrim.analysis.lint.rules import RULES, Linted, ModelFindings, judge, lines_of
+from ortrim.analysis.lint.rules import (
+    RULES,
+    KernelFacts,
+    Linted,
+    LintFacts,
+    LintFinding,
+    ModelFindings,
+    RunFacts,
+    judge,
+    lines_of,
+)
 from ortrim.analysis.lint.run import sarif_log
 from ortrim.steps.table import EQUIPPED, PLAIN
 
@@ -20,20 +29,17 @@ DOCUMENT = Path(__file__).parents[3] / "docs" / "reference" / "errors.md"
 
 @pytest.fixture(scope="module")
 def bad() -> LintFacts:
-    """Return a model with advice and an error, one of them twice."""
     model = model_of([helper.make_node("Add", ["1", "1"], ["2"])], [value("1")], [value("2")])
     return facts(model, kernels=KernelFacts(missing=(("ai.onnx", "Add"), "")), run=RunFacts(load_failure="no"))
 
 
 def findings(known: LintFacts, path: str = "models/a b.onnx") -> ModelFindings:
-    """Return the judgement of a model."""
     return ModelFindings(
         model=path, file=path, sha256="0" * 64, ort_version="1.21.0", findings=judge(known), not_checked=("all else",)
     )
 
 
 def log_of(*models: ModelFindings) -> Any:
-    """Return the SARIF log as it is read back."""
     return json.loads(json.dumps(sarif_log(Linted(models=models), version="0.1.0")))
 
 
@@ -65,7 +71,6 @@ def test_a_model_without_findings_has_no_lines() -> None:
 
 
 def test_sarif_has_what_the_standard_requires(bad: LintFacts) -> None:
-    """Of sections 3.13 to 3.28: version, tool, results that point to rules, and levels that there are."""
     log = log_of(findings(bad), findings(bad, "/models/x.onnx"))
     (run,) = log["runs"]
     rules = run["tool"]["driver"]["rules"]
@@ -112,7 +117,6 @@ def test_the_document_lists_every_rule() -> None:
 
 
 def test_steps_that_mend_are_steps_that_there_are() -> None:
-    """A fix names a step as a buildspec does."""
     named = {name for rule in RULES for name in re.findall(r"\bstep ([a-z0-9-]+)", rule.fix)}
     assert len(named) > 4
     assert named <= {get_args(get_type_hints(kind)["use"])[0] for kind in (*PLAIN, *EQUIPPED)}

@@ -11,28 +11,27 @@ from onnx import TensorProto, helper, numpy_helper
 
 from linted_models import facts
 from onnx_samples import branching, model_of, relu, value, weighted
-from ortrim.analysis.lint.findings import KernelFacts, LintFacts, ProviderFacts, RunFacts, Shown, Sizes, Trial
-from ortrim.analysis.lint.rules import BY_CODE, RULES
+from ortrim.analysis.lint import rules
 from ortrim.models.graph_facts import dynamic_dimensions
 
 FLOAT, DOUBLE, INT64, BOOL = TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.INT64, TensorProto.BOOL
-Sample = Callable[[], LintFacts]
+Sample = Callable[[], rules.LintFacts]
 
 
-def _named(source: str, result: str) -> LintFacts:
+def _named(source: str, result: str) -> rules.LintFacts:
     return facts(model_of([helper.make_node("Relu", [source], [result])], [value(source)], [value(result)]))
 
 
-def _opset(number: int, ir_version: int = 8) -> LintFacts:
+def _opset(number: int, ir_version: int = 8) -> rules.LintFacts:
     return facts(model_of([helper.make_node("Relu", ["x"], ["y"])], opsets=[("", number)], ir_version=ir_version))
 
 
-def _float4(ir_version: int) -> LintFacts:
+def _float4(ir_version: int) -> rules.LintFacts:
     node = helper.make_node("Cast", ["x"], ["y"], to=TensorProto.FLOAT4E2M1)
     return facts(model_of([node], ir_version=ir_version))
 
 
-def _sized(external_bytes: int) -> LintFacts:
+def _sized(external_bytes: int) -> rules.LintFacts:
     known = facts(relu())
     return replace(known, graph=replace(known.graph, external_bytes=external_bytes))
 
@@ -42,23 +41,23 @@ def _shaped(*shape: int | str | None) -> onnx.ModelProto:
     return model_of([node], [value("x", shape=shape)], [value("y", shape=shape)])
 
 
-def _ran(*trials: tuple[Sizes, str]) -> LintFacts:
-    run = RunFacts(trials=tuple(Trial(sizes=sizes, failure=words) for sizes, words in trials))
+def _ran(*trials: tuple[rules.Sizes, str]) -> rules.LintFacts:
+    run = rules.RunFacts(trials=tuple(rules.Trial(sizes=sizes, failure=words) for sizes, words in trials))
     return facts(_shaped("n", 4) if any(sizes for sizes, _ in trials) else relu(), run=run)
 
 
-def _at(*sizes: int, worked: tuple[int, ...]) -> LintFacts:
+def _at(*sizes: int, worked: tuple[int, ...]) -> rules.LintFacts:
     return _ran(*(((("n", size),), "" if size in worked else "bad shape") for size in sizes))
 
 
-def _einsum(equation: str) -> LintFacts:
+def _einsum(equation: str) -> rules.LintFacts:
     weights = numpy_helper.from_array(np.ones((4, 8), np.float32), "w")
     node = helper.make_node("Einsum", ["x", "w"], ["y"], equation=equation)
     ends = [value("x", shape=(1, "n", 4))], [value("y", shape=None)]
     return facts(model_of([node], *ends, initializers=[weights]))
 
 
-def _between(order: tuple[int, ...]) -> LintFacts:
+def _between(order: tuple[int, ...]) -> rules.LintFacts:
     weights = numpy_helper.from_array(np.ones((4, 8), np.float32), "w")
     nodes = [
         helper.make_node("Transpose", ["x"], ["a"], perm=[0, 2, 1]),
@@ -69,35 +68,35 @@ def _between(order: tuple[int, ...]) -> LintFacts:
     return facts(model_of(nodes, *ends, initializers=[weights]))
 
 
-def _reshaped(*shape: int) -> LintFacts:
+def _reshaped(*shape: int) -> rules.LintFacts:
     sizes = numpy_helper.from_array(np.array(shape, np.int64), "sizes")
     node = helper.make_node("Reshape", ["x", "sizes"], ["y"])
     return facts(model_of([node], [value("x", shape=("n", 4))], [value("y", shape=None)], initializers=[sizes]))
 
 
-def _added(element_type: int, count: int) -> LintFacts:
+def _added(element_type: int, count: int) -> rules.LintFacts:
     node = helper.make_node("Add", ["x", "x"], ["y"])
     ends = [value("x", element_type, (count,))], [value("y", element_type, (count,))]
     return facts(model_of([node], *ends))
 
 
-def _multiplied(element_type: int) -> LintFacts:
+def _multiplied(element_type: int) -> rules.LintFacts:
     node = helper.make_node("MatMul", ["x", "x"], ["y"])
     return facts(model_of([node], *([value(name, element_type, (2, 2))] for name in "xy")))
 
 
-def _provider(supported: int, partitions: int) -> LintFacts:
+def _provider(supported: int, partitions: int) -> rules.LintFacts:
     counts = {"supported": supported, "partitions": partitions, "unsupported": ("Sin",)}
     fixed = {"fixed_supported": supported, "fixed_partitions": partitions}
-    return facts(relu(), providers=(ProviderFacts(name="NNAPI", nodes=10, **counts, **fixed),))  # type: ignore[arg-type]
+    return facts(relu(), providers=(rules.ProviderFacts(name="NNAPI", nodes=10, **counts, **fixed),))  # type: ignore[arg-type]
 
 
-def _drawn(operator: str, **attributes: Any) -> LintFacts:
+def _drawn(operator: str, **attributes: Any) -> rules.LintFacts:
     node = helper.make_node(operator, [] if operator == "RandomNormal" else ["x"], ["y"], **attributes)
     return facts(model_of([node]))
 
 
-def _dropout(*, training: bool) -> LintFacts:
+def _dropout(*, training: bool) -> rules.LintFacts:
     flags = [
         numpy_helper.from_array(np.array(0.5, np.float32), "ratio"),
         numpy_helper.from_array(np.array(training), "flag"),
@@ -105,28 +104,28 @@ def _dropout(*, training: bool) -> LintFacts:
     return facts(model_of([helper.make_node("Dropout", ["x", "ratio", "flag"], ["y"])], initializers=flags))
 
 
-def _weights(*sizes: int, same: bool = False) -> LintFacts:
+def _weights(*sizes: int, same: bool = False) -> rules.LintFacts:
     arrays = [np.full(size, 1 if same else number, np.float32) for number, size in enumerate(sizes)]
     tensors = [numpy_helper.from_array(array, f"w{number}") for number, array in enumerate(arrays)]
     return facts(model_of([helper.make_node("Relu", ["x"], ["y"])], initializers=tensors))
 
 
-def _small(kind: str, version: str) -> LintFacts:
+def _small(kind: str, version: str) -> rules.LintFacts:
     weights = helper.make_tensor("w", getattr(TensorProto, kind), [4], [1.0] * 4)
     known = facts(model_of([helper.make_node("Relu", ["x"], ["y"])], initializers=[weights]))
     return replace(known, runtime=replace(known.runtime, version=version))
 
 
-def _documented(words: str, name: str = "/conv/Relu") -> LintFacts:
+def _documented(words: str, name: str = "/conv/Relu") -> rules.LintFacts:
     return facts(model_of([helper.make_node("Relu", ["x"], ["y"], name=name, doc_string=words)]))
 
 
-def _kernels(**more: object) -> LintFacts:
-    return facts(relu(), kernels=KernelFacts(**more))  # type: ignore[arg-type]
+def _kernels(**more: object) -> rules.LintFacts:
+    return facts(relu(), kernels=rules.KernelFacts(**more))  # type: ignore[arg-type]
 
 
 RELU = ("ai.onnx", "Relu")
-FAILED = RunFacts(load_failure="no kernel")
+FAILED = rules.RunFacts(load_failure="no kernel")
 REFUSALS = {
     "locale-missing": "Failed to construct locale with name:xx_XX",
     "upsample-shrinks": "ScalesValidation Scale value should be greater than or equal to 1.",
@@ -138,10 +137,10 @@ REFUSALS = {
 
 
 def _refused(words: str) -> tuple[Sample, Sample]:
-    return lambda: facts(relu(), run=RunFacts(load_failure=words)), lambda: facts(relu(), run=FAILED)
+    return lambda: facts(relu(), run=rules.RunFacts(load_failure=words)), lambda: facts(relu(), run=FAILED)
 
 
-def _normalized(locale: str) -> LintFacts:
+def _normalized(locale: str) -> rules.LintFacts:
     node = helper.make_node("StringNormalizer", ["x"], ["y"], locale=locale)
     ends = [value("x", TensorProto.STRING)], [value("y", TensorProto.STRING)]
     return facts(model_of([node], *ends))
@@ -149,16 +148,13 @@ def _normalized(locale: str) -> LintFacts:
 
 SAMPLES: dict[str, tuple[Sample, Sample]] = {
     "does-not-load": (
-        lambda: facts(relu(), run=RunFacts(load_failure="type mismatch")),
-        lambda: facts(relu(), run=FAILED, kernels=KernelFacts(missing=(RELU, ""))),
+        lambda: facts(relu(), run=rules.RunFacts(load_failure="type mismatch")),
+        lambda: facts(relu(), run=FAILED, kernels=rules.KernelFacts(missing=(RELU, ""))),
     ),
     **{code: _refused(words) for code, words in REFUSALS.items()},
-    "crashes-runtime": (lambda: facts(relu(), run=RunFacts(crash="crashed (SIGSEGV)")), lambda: _ran(((), ""))),
+    "crashes-runtime": (lambda: facts(relu(), run=rules.RunFacts(crash="crashed (SIGSEGV)")), lambda: _ran(((), ""))),
     "does-not-run": (lambda: _ran(((), "bad shape")), lambda: _ran(((), ""))),
-    "dynamic-size-baked-in": (
-        lambda: _at(1, 2, 3, 8, worked=(1,)),
-        lambda: _at(1, 2, 3, 8, worked=(2, 8)),
-    ),
+    "dynamic-size-baked-in": (lambda: _at(1, 2, 3, 8, worked=(1,)), lambda: _at(1, 2, 3, 8, worked=(2, 8))),
     "dynamic-size-limited": (lambda: _at(1, 2, 3, 8, worked=(2, 8)), lambda: _at(1, 2, 3, 8, worked=(1, 2, 3, 8))),
     "no-size-runs": (lambda: _at(1, 2, 3, worked=()), lambda: _at(1, 2, 3, worked=(3,))),
     "unsupported-opset": (lambda: _opset(23), lambda: _opset(22)),
@@ -196,30 +192,28 @@ SAMPLES: dict[str, tuple[Sample, Sample]] = {
 }
 
 
-def shown(reference: str, sample: Sample) -> list[Shown]:
-    """Return what one rule finds."""
-    return list(BY_CODE[reference].check(sample()))
+def shown(reference: str, sample: Sample) -> list[rules.Shown]:
+    return list(rules.BY_CODE[reference].check(sample()))
 
 
 @pytest.mark.parametrize("reference", ["unsupported-opset", "unsupported-ir-version"])
 def test_another_runtime_is_an_option_of_lint(reference: str) -> None:
     """A model's file has no key to change."""
-    assert BY_CODE[reference].fix.endswith("or choose another ONNX Runtime (--ort-version)")
+    assert rules.BY_CODE[reference].fix.endswith("or choose another ONNX Runtime (--ort-version)")
 
 
 def test_what_is_too_new_says_which_version_takes_it() -> None:
-    """Of an opset and of an IR version; what is too old has no such version."""
-    assert [each.words for each in shown("unsupported-opset", lambda: _opset(24))] == [
+    assert [each[1] for each in shown("unsupported-opset", lambda: _opset(24))] == [
         "opset 24 of ai.onnx; ONNX Runtime 1.21.0 takes 7 to 22; opset 24 of ai.onnx needs ONNX Runtime 1.24.4 or later"
     ]
-    assert shown("unsupported-opset", lambda: _opset(6))[0].words.endswith("takes 7 to 22")
-    assert shown("unsupported-ir-version", lambda: _float4(11))[0].words.endswith("needs ONNX Runtime 1.23.2 or later")
+    assert shown("unsupported-opset", lambda: _opset(6))[0][1].endswith("takes 7 to 22")
+    assert shown("unsupported-ir-version", lambda: _float4(11))[0][1].endswith("needs ONNX Runtime 1.23.2 or later")
 
 
 def test_every_rule_has_its_two_models() -> None:
     """One that shows it, one that it must leave alone."""
-    assert list(SAMPLES) == [rule.code for rule in RULES]
-    assert len(BY_CODE) == len(RULES)
+    assert list(SAMPLES) == [rule.code for rule in rules.RULES]
+    assert len(rules.BY_CODE) == len(rules.RULES)
 
 
 @pytest.mark.parametrize("reference", SAMPLES)
@@ -228,7 +222,7 @@ def test_a_rule_shows_its_model_and_leaves_the_other_alone(reference: str) -> No
     showing, clean = SAMPLES[reference]
     found = shown(reference, showing)
     assert found
-    assert all(each.place and each.words for each in found)
+    assert all(each[0] and each[1] for each in found)
     assert shown(reference, clean) == []
 
 
@@ -265,7 +259,7 @@ def test_names_of_people(name: str) -> None:
 def test_which_einsum_is_a_convolution(equation: str, convolution: bool) -> None:  # noqa: FBT001
     """One axis is summed over with a weight matrix, and another takes its place."""
     (found,) = shown("einsum", lambda: _einsum(equation))
-    assert ("a convolution of length 1" in found.words) is convolution
+    assert ("a convolution of length 1" in found[1]) is convolution
 
 
 @pytest.mark.parametrize("order", [(), (0,), (0, 2, 1, 3), (5, 2, 1), (-1, 2, 1)])
@@ -285,23 +279,23 @@ def test_a_product_with_a_bias_is_one() -> None:
     ]
     ends = [value("x", shape=(1, 8, "n"))], [value("y", shape=None)]
     known = facts(model_of(nodes, *ends, initializers=list(weights.values())))
-    assert [each.place for each in BY_CODE["matmul-between-transposes"].check(known)] == ["product"]
+    assert [each[0] for each in rules.BY_CODE["matmul-between-transposes"].check(known)] == ["product"]
     nodes[2] = helper.make_node("Add", ["b", "a"], ["c"])
     known = facts(model_of(nodes, *ends, initializers=[weights["w"]]))
-    assert list(BY_CODE["matmul-between-transposes"].check(known)) == []
+    assert list(rules.BY_CODE["matmul-between-transposes"].check(known)) == []
 
 
 def test_a_question_mark_names_no_dimension() -> None:
     """Paddle's exporter writes it for every size that it does not know; two of them need not be equal."""
     known = facts(_shaped("?", "?"))
     assert dynamic_dimensions(known.graph.model.inputs) == ("x[0]", "x[1]")
-    assert len(list(BY_CODE["unnamed-dimension"].check(known))) == 2
+    assert len(list(rules.BY_CODE["unnamed-dimension"].check(known))) == 2
 
 
 def test_what_the_header_says_is_not_told_twice() -> None:
     """The runtime refuses an opset of tomorrow; the rule for opsets says how to mend that."""
-    known = replace(_opset(23), run=RunFacts(load_failure="opset 23 is under development"))
-    assert list(BY_CODE["does-not-load"].check(known)) == []
+    known = replace(_opset(23), run=rules.RunFacts(load_failure="opset 23 is under development"))
+    assert list(rules.BY_CODE["does-not-load"].check(known)) == []
 
 
 @pytest.mark.parametrize(
@@ -317,8 +311,8 @@ def test_what_the_header_says_is_not_told_twice() -> None:
 def test_paths_are_found(words: str) -> None:
     """Of Unix, of Windows, and the lines of traces."""
     (found,) = shown("source-path", lambda: _documented(f"made by {words}"))
-    assert found.place == "doc_string of node '/conv/Relu'"
-    assert found.words.startswith(f"the {found.place} shows '")
+    assert found[0] == "doc_string of node '/conv/Relu'"
+    assert found[1].startswith(f"the {found[0]} shows '")
 
 
 @pytest.mark.parametrize(
@@ -342,24 +336,24 @@ def test_coupled_dimensions_are_not_called_baked_in() -> None:
     """Two names for one size fail alone and work together."""
     both = [((("a", size), ("b", size)), "") for size in (1, 2, 3, 8)]
     alone = [((("a", size), ("b", 1)), "differs") for size in (2, 3, 8)]
-    run = RunFacts(trials=tuple(Trial(sizes=sizes, failure=words) for sizes, words in (*both, *alone)))
+    run = rules.RunFacts(trials=tuple(rules.Trial(sizes=sizes, failure=words) for sizes, words in (*both, *alone)))
     model = model_of([helper.make_node("Add", ["x", "z"], ["y"])], [value("x", shape=("a",)), value("z", shape=("b",))])
     known = facts(model, run=run)
-    assert [rule.code for rule in RULES if rule.code.startswith("dynamic") and list(rule.check(known))] == []
+    assert [rule.code for rule in rules.RULES if rule.code.startswith("dynamic") and list(rule.check(known))] == []
 
 
 def test_code_that_another_model_needs_is_not_saved() -> None:
     """Models that are judged together share a library."""
     known = facts(relu(), library=(("Relu", 31_744),))
-    rule = BY_CODE["costly-operator"]
-    assert [each.words for each in rule.check(known)] == ["removing Relu (1 node) saves 31 KiB of the library"]
+    rule = rules.BY_CODE["costly-operator"]
+    assert [each[1] for each in rule.check(known)] == ["removing Relu (1 node) saves 31 KiB of the library"]
     assert list(rule.check(replace(known, elsewhere=frozenset({RELU})))) == []
 
 
 def test_a_kernel_that_is_missing_is_reported_with_types() -> None:
     """Of the node that ONNX Runtime named."""
     (found,) = shown("no-kernel", lambda: _kernels(missing=(RELU, "")))
-    assert found.words == "no CPU kernel of ai.onnx Relu for float32"
+    assert found[1] == "no CPU kernel of ai.onnx Relu for float32"
 
 
 def test_batch_normalization_in_training_mode_is_found() -> None:
@@ -367,18 +361,20 @@ def test_batch_normalization_in_training_mode_is_found() -> None:
     names = ["x", "s", "b", "m", "v"]
     node = helper.make_node("BatchNormalization", names, ["y", "n", "w"], training_mode=1)
     known = facts(model_of([node], [value(name) for name in names]))
-    assert [each.words for each in BY_CODE["training-mode"].check(known)] == ["BatchNormalization is in training mode"]
+    assert [each[1] for each in rules.BY_CODE["training-mode"].check(known)] == [
+        "BatchNormalization is in training mode"
+    ]
 
 
 def test_what_was_not_looked_at_shows_nothing() -> None:
     """Without a run, kernels, providers and a build, their rules are silent."""
-    assert [rule.code for rule in RULES if list(rule.check(facts(relu())))] == []
+    assert [rule.code for rule in rules.RULES if list(rule.check(facts(relu())))] == []
 
 
 @pytest.mark.parametrize("words", ["Unsupported tensor data type: 22", "SystemError : 2"])
 def test_words_that_tell_a_cause_of_converted_models_alone_are_not_lost(words: str) -> None:
     """A model that is refused as it is has a finding, whatever the words would mean after conversion."""
-    assert shown("does-not-load", lambda: facts(relu(), run=RunFacts(load_failure=words)))
+    assert shown("does-not-load", lambda: facts(relu(), run=rules.RunFacts(load_failure=words)))
     assert shown("does-not-run", lambda: _ran(((), words)))
 
 

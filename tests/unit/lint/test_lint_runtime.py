@@ -10,7 +10,7 @@ from onnx import helper, numpy_helper
 from linted_models import facts
 from onnx_samples import model_of, relu, value
 from ortrim.analysis.lint import run as lint_run
-from ortrim.analysis.lint.findings import KernelFacts, ProviderFacts, Trial
+from ortrim.analysis.lint.rules import KernelFacts, ProviderFacts, Trial
 from ortrim.analysis.lint.run import look, own_sizes
 from ortrim.errors import ModelError, ToolError
 from ortrim.models.full_runtime import FullRuntime
@@ -36,7 +36,6 @@ class Script:
         self.asked: dict[str, Any] = {}
 
     def __call__(self, _runtime: FullRuntime, script: str, request: Any, **_: object) -> dict[str, Any]:
-        """Answer or raise."""
         self.asked[script] = request
         answer = self.answers[script]
         if isinstance(answer, Exception):
@@ -52,7 +51,6 @@ def asked(monkeypatch: pytest.MonkeyPatch, **answers: Any) -> Script:
 
 
 def graph(*shape: int | str | None) -> GraphFacts:
-    """Return a model with one input of some shape."""
     model = model_of([helper.make_node("Relu", ["x"], ["y"])], [value("x", shape=shape)], [value("y", shape=None)])
     return facts(model if shape else relu()).graph
 
@@ -126,7 +124,6 @@ def test_dimensions_called_by_a_question_mark_are_apart(monkeypatch: pytest.Monk
 def test_a_crash_or_an_endless_run_is_a_finding(
     error: Exception, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """In the runs; where operators were asked for, it is what could not be looked at."""
     asked(monkeypatch, runs=error, operators=error)
     looked = look(tmp_path / "m.onnx", graph(), RUNTIME, run=True)
     assert looked.run is not None

@@ -8,9 +8,9 @@ from onnx import helper
 
 from onnx_samples import model_of, relu, value, weighted, write
 from ortrim.analysis.lint import run as lint_run
-from ortrim.analysis.lint.findings import KernelFacts, RunFacts
+from ortrim.analysis.lint.rules import KernelFacts, RunFacts
 from ortrim.analysis.lint.run import Looked
-from ortrim.analysis.size.content import Sized
+from ortrim.analysis.size import Sized
 from ortrim.compiling.size.accounting import Accounting, Leaf
 from ortrim.errors import ExitCode, ToolError, VerifyError
 from prepared_by_steps import STEPS, after_steps
@@ -31,13 +31,11 @@ def looked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Looked]:
 
 @pytest.fixture
 def good(tmp_path: Path) -> str:
-    """Write a model with nothing to find."""
     return str(write(tmp_path / "good.onnx", relu()))
 
 
 @pytest.fixture
 def named_by_machine(tmp_path: Path) -> str:
-    """Write a model with one thing to advise."""
     ends = [value("input.1")], [value("y")]
     return str(write(tmp_path / "advised.onnx", model_of([helper.make_node("Relu", ["input.1"], ["y"])], *ends)))
 
@@ -58,7 +56,6 @@ def test_advice_alone_ends_well(ortrim: Run, looked: dict[str, Looked], named_by
 
 
 def test_an_error_has_the_code_of_models(ortrim: Run, looked: dict[str, Looked], good: str) -> None:
-    """And each error in the diagnostic."""
     looked["good.onnx"] = Looked(run=RunFacts(load_failure="type mismatch"))
     ended = ortrim("lint", good)
     assert ended.code == 11
@@ -69,7 +66,6 @@ def test_an_error_has_the_code_of_models(ortrim: Run, looked: dict[str, Looked],
 def test_one_json_document_and_a_sarif_file(
     ortrim: Run, looked: dict[str, Looked], good: str, named_by_machine: str, tmp_path: Path
 ) -> None:
-    """Of several models; the errors are in both."""
     looked["good.onnx"] = Looked(run=RunFacts(crash="crashed (SIGSEGV)"))
     ended = ortrim("lint", good, named_by_machine, "--json", "--sarif", str(tmp_path / "lint.sarif"))
     document = ended.document()
@@ -171,7 +167,6 @@ OTHER = Leaf(component="providers", section=".text", size_bytes=90_000)
 def test_what_operators_cost_is_reported_of_a_library(
     ortrim: Run, looked: dict[str, Looked], good: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As `size` accounts for it; code of no operator is left out."""
     accounting = Accounting(file_bytes=110_000, zeroed_bytes=0, leaves=(RELU, OTHER), mapped=True, notes=())
     sized = Sized(name="l", library=Path("l.so"), link_map=None, accounting=accounting)
     monkeypatch.setattr(lint_run, "size_of", lambda *_: sized)
@@ -184,7 +179,6 @@ def test_what_operators_cost_is_reported_of_a_library(
 def test_a_buildspec_without_a_build_is_judged_all_the_same(
     ortrim: Run, looked: dict[str, Looked], good: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its models by name, and what they cost is not known."""
 
     def refuse(*_: object) -> Sized:
         raise VerifyError("not-built", "there is no finished build")

@@ -15,8 +15,7 @@ from linted_models import RUNTIME
 from mutated_models import mutated
 from onnx_samples import branching, model_of, relu, value, weighted, write
 from ortrim.analysis.cost.graph import CostRequest, cost_of
-from ortrim.analysis.lint.findings import LintFacts
-from ortrim.analysis.lint.rules import judge
+from ortrim.analysis.lint.rules import LintFacts, judge
 from ortrim.errors import Diagnostic, ExitCode, ModelError
 from ortrim.models.graph_facts import dynamic_dimensions, elements, inlined_operators, read_graph
 from ortrim.models.models import TensorInfo

@@ -14,7 +14,7 @@ from onnx import ModelProto, TensorProto, helper
 
 from onnx_samples import model_of, value
 from ort_samples import nested_twice, ort_file, shared
-from ortrim.analysis.inspect.run import inspect_ort
+from ortrim.analysis.inspect import inspect_ort
 from ortrim.errors import ModelError
 from ortrim.models.operators import OperatorId
 from ortrim.models.ort_format import Damaged, Table, _uses, graphs_of, read_uses, root_of

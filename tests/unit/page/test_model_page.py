@@ -8,18 +8,21 @@ import pytest
 from html_pages import HtmlPage
 from model_pages import COST, GRAPH, MODEL_NAME, hostile_subject, sample_subject
 from ortrim.analysis.cost.memory import Peak
-from ortrim.analysis.page.content import (
+from ortrim.analysis.page import (
+    COLUMNS,
     COMMON,
     MODEL,
     MODELS,
     OTHERS,
     OWN,
     RUNTIME,
+    UNMEASURED,
     ShippedModel,
+    memory_timeline,
+    model_page,
     report_of_model,
     size_share,
 )
-from ortrim.analysis.page.html import COLUMNS, UNMEASURED, memory_timeline, model_page
 from ortrim.compiling.size.accounting import Leaf
 from ortrim.errors import VerifyError
 from ortrim.models.operators import OperatorId, RequiredOperators
@@ -118,7 +121,6 @@ def test_many_nodes_share_columns_and_the_peak_stays() -> None:
 
 
 def test_bytes_are_parted_by_what_needs_them() -> None:
-    """An operator's kernels are this model's, several models', or others'; all the rest is the runtime's."""
 
     def leaf(operator: str, size: int) -> Leaf:
         return Leaf(component="providers", section=".text", size_bytes=size, operator=operator)

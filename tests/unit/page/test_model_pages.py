@@ -6,23 +6,22 @@ from pathlib import Path
 import pytest
 
 from ortrim.analysis.lint.run import Looked
-from ortrim.analysis.page.run import make_model_pages
+from ortrim.analysis.page import make_model_pages
 from ortrim.errors import StorageError, UsageError
 from ortrim.planning.planned import Planned, planned_for, target_folder
 from ortrim.report.write import write_reports
 from ortrim.verify.reports import VerifyReport
 from pipeline_stages import Stages
+from refusing import refused
 from sample_reports import on_device, recorded_report
 
 
 @pytest.fixture(autouse=True)
 def no_runtime(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let no runtime be asked about models."""
     monkeypatch.setattr("ortrim.analysis.lint.run._looked", lambda *_, **__: Looked(not_checked=("the runtime",)))
 
 
 def of_tiny(report: VerifyReport) -> VerifyReport:
-    """Return a report whose model is the stages' one."""
     (device,) = report.devices
     runs = tuple(replace(run, model="tiny") for run in device.runs)
     parity = tuple(replace(each, model="tiny") for each in device.parity)
@@ -55,9 +54,8 @@ def test_a_page_with_the_last_reports_figures(stages: Stages) -> None:
 
 def test_an_unknown_model_is_refused(stages: Stages) -> None:
     """With those that there are; nothing is written."""
-    with pytest.raises(UsageError) as caught:
-        make_model_pages(stages.request(), ("tinny",), stages.console, run=True)
-    assert (caught.value.code, caught.value.hint) == ("no-such-model", "did you mean 'tiny'?")
+    error = refused(UsageError, make_model_pages, stages.request(), ("tinny",), stages.console, run=True)
+    assert (error.code, error.hint) == ("no-such-model", "did you mean 'tiny'?")
     assert not planned_folder(stages)[1].exists()
 
 
@@ -66,9 +64,9 @@ def test_a_damaged_report_is_said_to_be_so(stages: Stages) -> None:
     _, folder = planned_folder(stages)
     folder.mkdir(parents=True)
     (folder / "report.json").write_text("{")
-    with pytest.raises(StorageError) as caught:
-        make_model_pages(stages.request(), (), stages.console, run=True)
-    assert caught.value.code == "report-damaged"
+    assert (
+        refused(StorageError, make_model_pages, stages.request(), (), stages.console, run=True).code == "report-damaged"
+    )
     (folder / "report.json").write_text('{"schema": "ortrim-report/1"}')
     (page,) = make_model_pages(stages.request(), (), stages.console, run=True)
     assert "Not verified yet" in page.read_text()

@@ -15,19 +15,16 @@ INFINITY = float("inf")
 
 @pytest.fixture
 def report() -> VerifyReport:
-    """Return a report with the figures of the demo model."""
     return recorded_report()
 
 
 @pytest.fixture
 def side_report() -> VerifyReport:
-    """Return a report of four devices, of which the last could not finish."""
     return four_devices()
 
 
 @pytest.fixture
 def empty_report(report: VerifyReport) -> VerifyReport:
-    """Return a report of a verification that could measure next to nothing."""
     size = replace(report.size, file_bytes=0, loadable_bytes=0, compressed_bytes=0, components=(), largest_symbols=())
     nothing = replace(report, size=size, baseline_size=size, comparisons=(), gates=())
     unmeasured = on_device(nothing, comparisons=(), parity=(), runs=(), verdict=Verdict.NOT_JUDGED)
@@ -36,7 +33,6 @@ def empty_report(report: VerifyReport) -> VerifyReport:
 
 @pytest.fixture
 def ugly_report(report: VerifyReport) -> VerifyReport:
-    """Return a failed report of several models with hostile and long names, gaps, and values that are no numbers."""
     (device,) = report.devices
     first, ours = device.parity[0], device.runs[0]
     case = ours.cases[0]

@@ -5,38 +5,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ortrim.parity.measurements import Unit
+from ortrim.report import figures
 from ortrim.report.charts import ticks
-from ortrim.report.figures import (
-    NONE,
-    budget_text,
-    bytes_text,
-    difference_text,
-    instructions_text,
-    ms_text,
-    runs_text,
-    share_text,
-    shortened,
-)
 
 
 @pytest.mark.parametrize(
     ("value", "text"),
     [
         (0, "0 B"), (640, "640 B"), (999.6, "1.00 kB"), (1587296, "1.59 MB"), (20571088, "20.6 MB"),
-        (25276502016, "25.3 GB"), (None, NONE), (math.nan, "nan"), (math.inf, "inf"), (10**400, "inf"),
+        (25276502016, "25.3 GB"), (None, figures.NONE), (math.nan, "nan"), (math.inf, "inf"), (10**400, "inf"),
     ],
 )  # fmt: skip
 def test_bytes_are_decimal_with_three_digits(value: float | None, text: str) -> None:
     """Bytes are written in the largest unit that fits."""
-    assert bytes_text(value) == text
+    assert figures.bytes_text(value) == text
 
 
 @pytest.mark.parametrize(
     ("value", "text"), [(0, "0 ms"), (0.1271, "0.127 ms"), (16.24, "16.2 ms"), (1234, "1230 ms"), (math.nan, "nan")]
 )
 def test_milliseconds_have_three_digits(value: float, text: str) -> None:
-    """Milliseconds keep three significant digits and never an exponent."""
-    assert ms_text(value) == text
+    assert figures.ms_text(value) == text
 
 
 @pytest.mark.parametrize(
@@ -48,34 +37,34 @@ def test_milliseconds_have_three_digits(value: float, text: str) -> None:
         (999_960, "1.000 M"),
         (5_949_348, "5.949 M"),
         (1.2e10, "12.00 G"),
-        (None, NONE),
+        (None, figures.NONE),
         (math.inf, "inf"),
     ],
 )
 def test_instructions_have_four_digits(value: float | None, text: str) -> None:
     """A thousandth is what a count varies by, and what a budget may be about."""
-    assert instructions_text(value) == text
+    assert figures.instructions_text(value) == text
 
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(0.0, "0 runs"), (0.5, "0.5 runs"), (1.0, "1 run"), (12, "12 runs"), (None, NONE), (math.nan, "nan")],
+    [(0.0, "0 runs"), (0.5, "0.5 runs"), (1.0, "1 run"), (12, "12 runs"), (None, figures.NONE), (math.nan, "nan")],
 )
 def test_runs_are_counted(value: float | None, text: str) -> None:
     """Runs are whole but for a median between two."""
-    assert runs_text(value) == text
+    assert figures.runs_text(value) == text
 
 
 @pytest.mark.parametrize(
     ("ratio", "spread", "text"),
     [
         (0.0772, None, "7.7 %"), (1.08, 0.02, "108 % ± 2.2"), (0.5, 0.4, "50.0 % ± 20"),
-        (None, 0.1, NONE), (math.nan, 0.1, "nan"), (1.0, math.nan, "100 %"), (0.0, None, "0 %"),
+        (None, 0.1, figures.NONE), (math.nan, 0.1, "nan"), (1.0, math.nan, "100 %"), (0.0, None, "0 %"),
     ],
 )  # fmt: skip
 def test_shares_are_percentages(ratio: float | None, spread: float | None, text: str) -> None:
     """A relative spread becomes points of the same percentage."""
-    assert share_text(ratio, spread) == text
+    assert figures.share_text(ratio, spread) == text
 
 
 @pytest.mark.parametrize(
@@ -83,14 +72,13 @@ def test_shares_are_percentages(ratio: float | None, spread: float | None, text:
     [
         (0.09, "bytes", True, "≤ 9 %"), (0.4, "bytes", True, "≤ 40 %"), (1.15, "ms", True, "≤ 115 %"),
         (12e6, "bytes", False, "≤ 12 MB"), (0.2, "ms", False, "≤ 0.2 ms"), (100, "ms", False, "≤ 100 ms"),
-        (0.0, "runs", False, "≤ 0 runs"), (None, "ms", False, NONE), (math.inf, "ms", False, "≤ inf"),
+        (0.0, "runs", False, "≤ 0 runs"), (None, "ms", False, figures.NONE), (math.inf, "ms", False, "≤ inf"),
     ],
 )  # fmt: skip
 def test_budgets_are_written_as_their_author_would(
     budget: float | None, unit: Unit, *, is_ratio: bool, text: str
 ) -> None:
-    """A budget has no zeros that its author did not write."""
-    assert budget_text(budget, unit, is_ratio=is_ratio) == text
+    assert figures.budget_text(budget, unit, is_ratio=is_ratio) == text
 
 
 @pytest.mark.parametrize(
@@ -99,13 +87,13 @@ def test_budgets_are_written_as_their_author_would(
 )
 def test_differences_are_short(value: float, text: str) -> None:
     """Small differences have an exponent, so that they can be compared at a glance."""
-    assert difference_text(value) == text
+    assert figures.difference_text(value) == text
 
 
 @given(st.text(), st.integers(min_value=3, max_value=80))
 def test_a_shortened_text_fits_and_keeps_its_ends(text: str, limit: int) -> None:
     """No text comes out longer than the limit, and one that fits is left alone."""
-    shown = shortened(text, limit)
+    shown = figures.shortened(text, limit)
     assert len(shown) <= limit
     assert shown == text if len(text) <= limit else (shown[0], shown[-1]) == (text[0], text[-1])
 
@@ -113,7 +101,13 @@ def test_a_shortened_text_fits_and_keeps_its_ends(text: str, limit: int) -> None
 @given(st.floats(allow_nan=True, allow_infinity=True))
 def test_any_float_can_be_written(value: float) -> None:
     """No value of a damaged report stops the report."""
-    for text in (bytes_text(value), ms_text(value), runs_text(value), share_text(value, value), difference_text(value)):
+    for text in (
+        figures.bytes_text(value),
+        figures.ms_text(value),
+        figures.runs_text(value),
+        figures.share_text(value, value),
+        figures.difference_text(value),
+    ):
         assert text
 
 

@@ -11,7 +11,6 @@ from sample_reports import hostile_board, on_device
 
 @pytest.fixture
 def page(report: VerifyReport) -> Page:
-    """Return the demo report's page."""
     return Page(html_report(report))
 
 
@@ -130,7 +129,6 @@ def test_identical_samples_are_one_bar(report: VerifyReport) -> None:
 
 
 def test_only_the_worst_of_many_outputs_are_drawn(report: VerifyReport) -> None:
-    """With hundreds of outputs the picture keeps the worst and says how many are only in the table."""
     first = report.devices[0].parity[0]
     many = tuple(replace(first, output=f"o{n}", difference=1e-9 * n, rms=None) for n in range(300))
     page = Page(html_report(on_device(report, parity=many)))
@@ -148,12 +146,10 @@ def test_tiles_say_what_they_are(page: Page) -> None:
 
 @pytest.fixture
 def side_page(side_report: VerifyReport) -> Page:
-    """Return the page of four devices."""
     return Page(html_report(side_report))
 
 
 def test_several_devices_stand_beside_each_other(side_page: Page) -> None:
-    """One table has a column for each device, and each device a section of its own after it."""
     assert ("table", "id", "side-by-side") in side_page.attributes
     sections = [value for tag, name, value in side_page.attributes if (tag, name) == ("section", "id")]
     assert sections == ["devices", "size", "device-1", "device-2", "device-3", "device-4", "coverage"]

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ortrim.compiling.plan import CompiledUnits
-from ortrim.report.figures import escaped
 from ortrim.report.html import html_report
 from ortrim.report.markdown import markdown_report
+from ortrim.report.table import escaped
 from ortrim.verify.reports import VerifyReport
 from sample_reports import hostile_board
 

@@ -3,22 +3,11 @@ from dataclasses import replace
 import pytest
 
 from ortrim.parity.measurements import HostFacts
+from ortrim.report import content
 from ortrim.report.charts import latency_pictures, load_chart, memory_chart
-from ortrim.report.content import (
-    device_facts,
-    device_lines,
-    machine_facts,
-    measures_memory,
-    measures_time,
-    not_judged,
-    package_facts,
-    run_facts,
-    timings,
-)
 from ortrim.report.figures import NONE
 from ortrim.report.html import html_report
 from ortrim.report.markdown import markdown_report
-from ortrim.report.summary import verdict_text
 from ortrim.verify.reports import DeviceReport, VerifyReport
 from sample_reports import PHONE, machine, on_device, user_emulation
 
@@ -27,13 +16,11 @@ WHY = "time: what it takes on qemu-system:cortex-a53 says nothing about a real d
 
 @pytest.fixture
 def emulated(report: VerifyReport) -> DeviceReport:
-    """Return the report of an emulated machine, on which time means nothing."""
     return machine(report.devices[0])
 
 
 @pytest.fixture
 def host(report: VerifyReport) -> HostFacts:
-    """Return what the recorded machine says of itself."""
     (device,) = report.devices
     assert device.host is not None
     return device.host
@@ -42,27 +29,27 @@ def host(report: VerifyReport) -> HostFacts:
 def test_what_is_not_known_is_not_told(report: VerifyReport) -> None:
     """A machine that says little of itself has few lines, and nothing of it is hidden."""
     (device,) = report.devices
-    assert [label for label, _ in machine_facts(device)] == ["host", "cores and memory"]
-    assert (measures_memory(device), measures_time(device)) == (True, True)
-    assert timings(device)
+    assert [label for label, _ in content.machine_facts(device)] == ["host", "cores and memory"]
+    assert (content.measures_memory(device), content.measures_time(device)) == (True, True)
+    assert content.timings(device).rows
 
 
 def test_memory_that_nobody_tells_is_not_nothing(report: VerifyReport, host: HostFacts) -> None:
     """A machine without /proc does not say how much memory it has."""
     (device,) = on_device(report, host=replace(host, cores=4, memory_bytes=0)).devices
-    assert dict(machine_facts(device))["cores and memory"] == f"4 cores, {NONE}"
+    assert dict(content.machine_facts(device))["cores and memory"] == f"4 cores, {NONE}"
 
 
 def test_chosen_cores_are_reported(report: VerifyReport, host: HostFacts) -> None:
     """As they are written on the command line; times on others are other times."""
     (device,) = on_device(report, host=replace(host, cores=8, pinned_cores=(4, 5, 6, 7))).devices
-    assert dict(machine_facts(device))["ran on cores"] == "4-7"
+    assert dict(content.machine_facts(device))["ran on cores"] == "4-7"
 
 
 def test_a_machine_that_did_not_answer(side_report: VerifyReport) -> None:
     """Nothing is known of it, and nothing is claimed."""
-    assert machine_facts(side_report.devices[3]) == ()
-    assert dict(device_facts(side_report.devices[3])) == {
+    assert content.machine_facts(side_report.devices[3]) == ()
+    assert dict(content.device_facts(side_report.devices[3])) == {
         "baseline": "onnxruntime 1.21.0 (official wheel)",
         "verified": "2026-11-21T16:00:00+00:00, in 12 s",
         "run": "5a0e3c5e-6f5d-4a3b-9d7a-0d6b3c1f2e4d",
@@ -70,8 +57,7 @@ def test_a_machine_that_did_not_answer(side_report: VerifyReport) -> None:
 
 
 def test_what_is_known_of_a_machine_is_reported(emulated: DeviceReport) -> None:
-    """Device, system, pages and features each have a line, and so has what was not judged."""
-    told = dict(device_facts(emulated))
+    told = dict(content.device_facts(emulated))
     assert told["device"] == "qemu 7.2.22 virt, cortex-a53, 256 MiB · vm"
     assert told["system"] == "Linux 6.12.107 · aarch64"
     assert told["pages"] == "4,096 bytes"
@@ -83,27 +69,26 @@ def test_what_is_known_of_a_machine_is_reported(emulated: DeviceReport) -> None:
 def test_how_the_figures_came_about_is_reported(report: VerifyReport, emulated: DeviceReport) -> None:
     """Where the peak was read and how many runs came before, where that means something."""
     (device,) = report.devices
-    told = dict(run_facts(device))
+    told = dict(content.run_facts(device))
     assert (told["peak RSS read from"], told["warm-up"]) == ("VmHWM", "10 runs of each case")
-    assert run_facts(emulated)[0] == ("peak RSS read from", "VmHWM")
-    assert "warm-up" not in dict(run_facts(emulated))
-    assert [label for label, _ in run_facts(user_emulation(device))] == ["verified", "run"]
+    assert content.run_facts(emulated)[0] == ("peak RSS read from", "VmHWM")
+    assert "warm-up" not in dict(content.run_facts(emulated))
+    assert [label for label, _ in content.run_facts(user_emulation(device))] == ["verified", "run"]
 
 
 def test_a_run_at_a_farm_is_found_again(report: VerifyReport) -> None:
     """By its address there; the device's log lies beside the report."""
     (device,) = on_device(report, provider_url="https://farm.invalid/1", log="farms/firebase_x/log.txt").devices
-    told = dict(run_facts(device))
+    told = dict(content.run_facts(device))
     assert (told["seen at"], told["device's log"]) == ("https://farm.invalid/1", "farms/firebase_x/log.txt")
     for page in (markdown_report(replace(report, devices=(device,))), html_report(replace(report, devices=(device,)))):
         assert "farm.invalid/1" in page
 
 
 def test_digests_are_reported(report: VerifyReport) -> None:
-    """Of the package, of its library with its build-id, and of the models; the page names them all."""
     package, library = report.artifacts
     artifacts = (package, replace(library, build_id="b0" * 20))
-    told = package_facts(replace(report, artifacts=artifacts))
+    told = content.package_facts(replace(report, artifacts=artifacts))
     files = [value for label, value in told if label == "file"]
     assert files == [
         f"{package.name}: SHA-256 {package.sha256}",
@@ -114,32 +99,27 @@ def test_digests_are_reported(report: VerifyReport) -> None:
     assert library.sha256 in markdown_report(report)
     assert library.sha256 in html_report(report)
     in_nchwc = replace(report, models=(replace(report.models[0], layout="nchwc8"),))
-    assert dict(package_facts(in_nchwc))["model"].endswith(", layout nchwc8")
+    assert dict(content.package_facts(in_nchwc))["model"].endswith(", layout nchwc8")
 
 
 @pytest.mark.parametrize(
     ("before", "after", "text"),
-    [
-        (0, 0, "none → none"),
-        (0, 3, "none → severe"),
-        (None, 1, "\N{EN DASH} → light"),
-        (7, -1, "7 → -1"),
-    ],
+    [(0, 0, "none → none"), (0, 3, "none → severe"), (None, 1, "\N{EN DASH} → light"), (7, -1, "7 → -1")],
 )
 def test_heat_is_reported(emulated: DeviceReport, before: int | None, after: int | None, text: str) -> None:
     """Android's states have names; others are numbers."""
     phone = replace(PHONE, thermal_before=before, thermal_after=after)
-    told = dict(machine_facts(replace(emulated, host=phone)))
+    told = dict(content.machine_facts(replace(emulated, host=phone)))
     assert (told["temperature, before and after"], told["battery"]) == (text, "31.2 °C")
     assert told["system"] == "Android 13 · arm64-v8a · API level 33"
 
 
 def test_figures_that_mean_nothing_are_not_shown(emulated: DeviceReport) -> None:
     """Times have lines with their budgets and no figures; memory has its; no picture is drawn of time."""
-    for line, comparison in zip(device_lines(emulated), emulated.comparisons, strict=True):
+    for line, comparison in zip(content.device_lines(emulated), emulated.comparisons, strict=True):
         assert (line.ours == "\N{EN DASH}") is (comparison.unit == "ms")
         assert comparison.unit == "bytes" or line.ratio_value is None
-    assert (timings(emulated), latency_pictures(emulated), load_chart(emulated)) == ((), (), "")
+    assert (content.timings(emulated).rows, latency_pictures(emulated), load_chart(emulated)) == ((), (), "")
     assert memory_chart(emulated)
     assert emulated.host is not None
     assert memory_chart(replace(emulated, host=replace(emulated.host, memory_meaningful=False))) == ""
@@ -148,13 +128,13 @@ def test_figures_that_mean_nothing_are_not_shown(emulated: DeviceReport) -> None
 def test_missed_deadlines_are_about_time(emulated: DeviceReport) -> None:
     """Where time means nothing, their number means nothing."""
     line = replace(emulated.comparisons[-1], unit="runs", ours=3.0, budget=0.0)
-    (shown,) = device_lines(replace(emulated, comparisons=(line,)))
+    (shown,) = content.device_lines(replace(emulated, comparisons=(line,)))
     assert (shown.ours, shown.budget) == ("\N{EN DASH}", "≤ 0 runs")
 
 
 def test_the_deadline_is_shown_as_the_budget(side_report: VerifyReport) -> None:
     """It is what the buildspec says; that no run may miss it goes without saying."""
-    missed = device_lines(side_report.devices[2])[-1]
+    missed = content.device_lines(side_report.devices[2])[-1]
     assert (missed.measure, missed.ours, missed.baseline, missed.budget) == (
         "missed deadlines, four-frames",
         "1 run",
@@ -166,14 +146,16 @@ def test_the_deadline_is_shown_as_the_budget(side_report: VerifyReport) -> None:
 def test_the_verdict_claims_no_budget_that_was_not_judged(report: VerifyReport, host: HostFacts) -> None:
     """What passes there passes without time; elsewhere the sentence is as it was."""
     emulated = on_device(report, host=replace(host, time_meaningful=False))
-    assert verdict_text(emulated).startswith("PASS: within every budget that can be judged there (time cannot), ")
+    assert content.verdict_text(emulated).startswith(
+        "PASS: within every budget that can be judged there (time cannot), "
+    )
     neither = on_device(report, host=replace(host, time_meaningful=False, memory_meaningful=False))
-    assert "(memory and time cannot)" in verdict_text(neither)
-    assert "judged there" not in verdict_text(report)
+    assert "(memory and time cannot)" in content.verdict_text(neither)
+    assert "judged there" not in content.verdict_text(report)
 
 
 def test_every_form_says_why(report: VerifyReport, emulated: DeviceReport) -> None:
     """Markdown and HTML hold the reason, once."""
-    assert not_judged(emulated) == (WHY,)
+    assert content.not_judged(emulated) == (WHY,)
     for page in (markdown_report, html_report):
         assert page(replace(report, devices=(emulated,))).count("says nothing about a real device") == 1

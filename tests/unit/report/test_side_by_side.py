@@ -4,29 +4,33 @@ from dataclasses import replace
 import pytest
 
 from ortrim.parity.measurements import RunnerResult, Verdict
-from ortrim.report.terminal import Group, device_names, side_by_side
+from ortrim.report.table import Cell, Judged, Table
+from ortrim.report.terminal import device_names, side_by_side
 from ortrim.verify.reports import DeviceReport, VerifyReport
 from sample_reports import on_device
 
 NONE = "\N{EN DASH}"
 
 
+def words(cell: Cell) -> str:
+    """Return what stands in a cell, without the symbol of its verdict."""
+    return str(cell).partition(" ")[2] if isinstance(cell, Judged) else str(cell)
+
+
 def table(report: VerifyReport) -> dict[str, tuple[str, ...]]:
     """Return each row's texts by its label; headings have no texts."""
     rows: dict[str, tuple[str, ...]] = {}
     for group in side_by_side(report):
-        rows |= {group.heading: ()} if group.heading else {}
-        rows |= {row.label: tuple(cell.text for cell in row.cells) for row in group.rows}
+        rows |= {group.title: ()} if group.title else {}
+        rows |= {str(row[0]): tuple(map(words, row[1:])) for row in group.rows}
     return rows
 
 
-def models(report: VerifyReport) -> list[Group]:
-    """Return the groups of models."""
-    return [group for group in side_by_side(report) if group.heading]
+def models(report: VerifyReport) -> list[Table]:
+    return [group for group in side_by_side(report) if group.title]
 
 
 def test_each_device_has_a_column(side_report: VerifyReport) -> None:
-    """What it is, what it measures, what it measured, in the order of the report."""
     rows = table(side_report)
     assert device_names(side_report)[2:] == ("adb:R58M12ABCDE", "ssh:pi@board")
     assert rows["kind"] == ("user-emulation", "vm", "physical", NONE)
@@ -40,7 +44,9 @@ def test_each_device_has_a_column(side_report: VerifyReport) -> None:
 def test_only_what_was_judged_has_a_verdict(side_report: VerifyReport) -> None:
     """Parity and the whole; figures are judged in each device's own section."""
     judged = {
-        row.label: [cell.verdict for cell in row.cells] for group in side_by_side(side_report) for row in group.rows
+        row[0]: [getattr(cell, "verdict", None) for cell in row[1:]]
+        for group in side_by_side(side_report)
+        for row in group.rows
     }
     assert judged.pop("parity") == [Verdict.PASS, Verdict.PASS, Verdict.PASS, None]
     assert judged.pop("verdict") == [Verdict.PASS, Verdict.PASS, Verdict.FAIL, Verdict.FAIL]
@@ -71,7 +77,6 @@ def test_lost_parity_is_counted(report: VerifyReport) -> None:
 
 
 def renamed(device: DeviceReport, model: str) -> tuple[RunnerResult, ...]:
-    """Return a device's runs as those of another model."""
     return tuple(replace(run, model=model) for run in device.runs)
 
 
@@ -80,8 +85,8 @@ def test_each_model_has_its_rows(report: VerifyReport) -> None:
     (device,) = report.devices
     both = replace(device, runs=(*device.runs, *renamed(device, "magika")))
     groups = models(replace(report, devices=(both, device)))
-    assert [group.heading.partition(";")[0] for group in groups] == ["silero_vad", "magika"]
-    assert [cell.text for cell in groups[1].rows[0].cells] == ["10.0 MB", NONE]
+    assert [group.title.partition(";")[0] for group in groups] == ["silero_vad", "magika"]
+    assert [*groups[1].rows[0][1:]] == ["10.0 MB", NONE]
 
 
 def test_times_are_of_the_case_that_takes_longest_anywhere(report: VerifyReport) -> None:
@@ -91,11 +96,11 @@ def test_times_are_of_the_case_that_takes_longest_anywhere(report: VerifyReport)
     slow = replace(ours.cases[2], inference_ms=replace(ours.cases[2].inference_ms, p50=9.0))
     other = replace(device, runs=(replace(ours, cases=(*ours.cases[:2], slow)),))
     (group,) = models(replace(report, devices=(device, other)))
-    assert group.heading == "silero_vad; times of long-frame"
-    p50 = next(row for row in group.rows if row.label == "p50")
-    assert [cell.text for cell in p50.cells] == ["0.219 ms", "9.00 ms"]
+    assert group.title == "silero_vad; times of long-frame"
+    p50 = next(row for row in group.rows if row[0] == "p50")
+    assert [*p50[1:]] == ["0.219 ms", "9.00 ms"]
     single = replace(device, runs=(replace(ours, cases=ours.cases[:1]),))
-    assert models(replace(report, devices=(single,)))[0].heading == "silero_vad"
+    assert models(replace(report, devices=(single,)))[0].title == "silero_vad"
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -1.0])
@@ -110,5 +115,4 @@ def test_figures_that_are_none_do_no_harm(report: VerifyReport, value: float) ->
 
 
 def test_a_report_without_devices_has_empty_rows(report: VerifyReport) -> None:
-    """And no model."""
     assert models(replace(report, devices=())) == []

@@ -17,7 +17,6 @@ SIMULATED = HostFacts(
 
 
 def test_a_report_says_that_a_simulator_is_a_mac() -> None:
-    """Its facts name the Mac beside the phone that is simulated, and it measures neither memory nor time."""
     (device,) = on_device(recorded_report(), device="simctl:iPhone 17", host=SIMULATED).devices
     facts = dict(machine_facts(device))
     assert facts["host"] == "Darwin, arm64, Apple M1 of the Mac (macOS 15.5)"

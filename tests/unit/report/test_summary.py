@@ -7,17 +7,15 @@ import pytest
 
 from ortrim.base.console import Console
 from ortrim.parity.measurements import Coverage, OutputParity, UnreadTable, Verdict
-from ortrim.report.content import agreements
+from ortrim.report.content import agreements, coverage_texts, parity_text, parity_verdict, subtitle, verdict_text
 from ortrim.report.html import html_report
 from ortrim.report.markdown import markdown_report
-from ortrim.report.summary import coverage_texts, parity_text, parity_verdict, subtitle, verdict_text
 from ortrim.report.terminal import terminal_report
 from ortrim.verify.reports import NOT_FOR_DEVICE, DeviceFailure, VerifyReport
 from sample_reports import on_device
 
 
 def unjudged(report: VerifyReport, count: int) -> VerifyReport:
-    """Return the report with its first `count` outputs not judged, as those of a model that draws random numbers."""
     outputs = tuple(
         replace(output, verdict=Verdict.NOT_JUDGED if number < count else output.verdict)
         for number, output in enumerate(report.devices[0].parity)
@@ -43,13 +41,11 @@ def test_outputs_that_cannot_be_judged_are_counted(report: VerifyReport) -> None
 
 
 def passing(report: VerifyReport, count: int) -> VerifyReport:
-    """Return a report of several devices, all of which passed."""
     devices = tuple(replace(report.devices[0], device=f"adb:{number}") for number in range(count))
     return replace(report, devices=devices)
 
 
 def misfit(report: VerifyReport) -> VerifyReport:
-    """Return a report of a phone that does not run the target."""
     failure = DeviceFailure(
         code=NOT_FOR_DEVICE, what="this library is for x86", where="adb:R58", why="", hint="name another",
         exit_code=19,
@@ -125,7 +121,6 @@ def test_what_one_device_can_judge_is_judged(report: VerifyReport, side_report: 
 
 
 def test_parity_on_one_device_claims_nothing_of_another(report: VerifyReport) -> None:
-    """Outputs are in parity when they are on every device."""
     one, two = passing(report, 2).devices
     silent = replace(two, parity=())
     assert "parity not judged" in verdict_text(replace(report, devices=(one, silent)))
@@ -155,7 +150,6 @@ def test_the_parity_of_all_outputs_together(report: VerifyReport) -> None:
 
 
 def test_elements_that_are_not_judged_for_one_reason_are_one_line(report: VerifyReport) -> None:
-    """As the keys are that ZipMap gives each row; what is judged has a line of its own."""
     keys = [
         OutputParity(
             model="m", case=case, output=f"p[{row}].{part}", element_type="int64", shape=(3,),

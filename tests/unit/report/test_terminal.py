@@ -30,7 +30,6 @@ def test_the_demo_report_looks_like_this(report: VerifyReport, width: int) -> No
 
 
 def test_each_model_has_its_block_when_there_are_several(report: VerifyReport) -> None:
-    """Lines of several models stand under the model's name, the library's own lines first."""
     own = report.devices[0].comparisons
     other = tuple(replace(line, model="magika") for line in own)
     lines = rendered(on_device(report, comparisons=other + own), 80).splitlines()

@@ -1,10 +1,8 @@
 from ortrim.binaries.elf import ComponentSize, LibrarySize, SymbolSize
-from ortrim.report.charts import FAMILIES, STYLES, family
-from ortrim.report.treemap import Tile, merged, report_tiles
+from ortrim.report.charts import FAMILIES, STYLES, Tile, family, merged, report_tiles
 
 
 def tile(label: str, value: int) -> Tile:
-    """Return a tile of the first family."""
     return Tile(label=label, tip=label, value=value, style="family-runtime")
 
 
@@ -26,7 +24,6 @@ def test_nothing_is_no_tile() -> None:
 
 
 def test_a_report_knows_components_and_their_largest_files() -> None:
-    """The rest of a component is one tile; a report of an older version has components alone."""
     size = LibrarySize(
         file_bytes=1000,
         loadable_bytes=1000,

@@ -11,6 +11,7 @@ from pydantic import TypeAdapter
 from ortrim.errors import Diagnostic, ExitCode
 from ortrim.report.write import OUTDATED, read_report, write_reports
 from ortrim.verify.reports import VerifyReport
+from refusing import refused
 from sample_reports import on_device
 
 DATA = Path(__file__).parent / "data"
@@ -61,29 +62,25 @@ def test_ugly_reports_are_written(
 
 
 def test_a_folder_that_cannot_be_made_is_a_diagnostic(report: VerifyReport, tmp_path: Path) -> None:
-    """A file in the way of the folder is reported, and left as it was."""
     (tmp_path / "taken").write_text("mine")
-    with pytest.raises(Diagnostic) as caught:
-        write_reports(report, tmp_path / "taken")
-    assert (caught.value.code, caught.value.exit_code) == ("path-in-the-way", ExitCode.STORAGE)
+    error = refused(Diagnostic, write_reports, report, tmp_path / "taken")
+    assert (error.code, error.exit_code) == ("path-in-the-way", ExitCode.STORAGE)
     assert (tmp_path / "taken").read_text() == "mine"
     assert [path.name for path in tmp_path.iterdir()] == ["taken"]
 
 
 def test_a_missing_report_says_how_to_make_one(tmp_path: Path) -> None:
     """Without a verification there is nothing to report."""
-    with pytest.raises(Diagnostic) as caught:
-        read_report(tmp_path / "report.json")
-    assert (caught.value.code, caught.value.exit_code) == ("report-missing", ExitCode.VERIFY)
-    assert "build" in caught.value.hint
+    error = refused(Diagnostic, read_report, tmp_path / "report.json")
+    assert (error.code, error.exit_code) == ("report-missing", ExitCode.VERIFY)
+    assert "build" in error.hint
 
 
 def test_a_folder_instead_of_a_report_is_a_diagnostic(tmp_path: Path) -> None:
     """What cannot be read is named."""
-    with pytest.raises(Diagnostic) as caught:
-        read_report(tmp_path)
-    assert caught.value.exit_code == ExitCode.STORAGE
-    assert str(tmp_path) in caught.value.where
+    error = refused(Diagnostic, read_report, tmp_path)
+    assert error.exit_code == ExitCode.STORAGE
+    assert str(tmp_path) in error.where
 
 
 @pytest.mark.parametrize(
@@ -94,10 +91,9 @@ def test_damaged_reports_are_diagnostics(tmp_path: Path, content: bytes) -> None
     """Empty, truncated, binary, deeply nested or wrong content is named as damaged, and left as it is."""
     path = tmp_path / "report.json"
     path.write_bytes(content)
-    with pytest.raises(Diagnostic) as caught:
-        read_report(path)
-    assert (caught.value.code, caught.value.exit_code) == ("report-damaged", ExitCode.STORAGE)
-    assert len(caught.value.why.splitlines()) <= 6
+    error = refused(Diagnostic, read_report, path)
+    assert (error.code, error.exit_code) == ("report-damaged", ExitCode.STORAGE)
+    assert len(error.why.splitlines()) <= 6
     assert path.read_bytes() == content
 
 
@@ -114,13 +110,11 @@ def test_damaged_reports_are_diagnostics(tmp_path: Path, content: bytes) -> None
     ],
 )
 def test_a_wrong_value_is_named_with_its_place(tmp_path: Path, old: str, new: str, place: str) -> None:
-    """The diagnostic carries the dotted path of what is wrong."""
     path = tmp_path / "report.json"
     path.write_text((DATA / "report.json").read_text().replace(old, new, 1))
-    with pytest.raises(Diagnostic) as caught:
-        read_report(path)
-    assert caught.value.code == "report-damaged"
-    assert place in caught.value.why
+    error = refused(Diagnostic, read_report, path)
+    assert error.code == "report-damaged"
+    assert place in error.why
 
 
 def test_who_changes_the_form_changes_its_number(report: VerifyReport) -> None:
@@ -154,9 +148,7 @@ def test_a_form_that_never_was_is_damage(tmp_path: Path, schema: object) -> None
     """Only a number can be another version's."""
     path = tmp_path / "report.json"
     path.write_text(json.dumps({"schema": schema}))
-    with pytest.raises(Diagnostic) as caught:
-        read_report(path)
-    assert caught.value.code == "report-damaged"
+    assert refused(Diagnostic, read_report, path).code == "report-damaged"
 
 
 @given(cut=st.integers(min_value=0, max_value=30_000), noise=st.binary(max_size=8))

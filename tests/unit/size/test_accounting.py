@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ortrim.compiling.size.accounting import GROUPINGS, LINKED, NO_MAP, STRIPPED, Accounting, Leaf, account, shares
-from ortrim.errors import BinaryError, ExitCode
+from ortrim.errors import BinaryError
+from refusing import refused
 
 OURS = Path(__file__).with_name("data")
 LIBRARIES = Path(__file__).parents[1] / "binaries" / "data"
@@ -27,7 +28,6 @@ PAIRS = [
 
 
 def leaf(accounting: Accounting, symbol: str) -> Leaf:
-    """Return the one leaf whose symbol has some words."""
     (found,) = (each for each in accounting.leaves if symbol in each.symbol)
     return found
 
@@ -119,9 +119,7 @@ def test_a_stripped_library_without_a_map_is_its_sections() -> None:
 
 def test_a_map_of_another_link_is_refused() -> None:
     """The sizes of its sections give it away."""
-    with pytest.raises(BinaryError) as caught:
-        account(OURS / "folded.so", OURS / "fewer.map")
-    assert (caught.value.code, caught.value.exit_code) == ("link-map-mismatch", ExitCode.BINARY)
+    assert refused(BinaryError, account, OURS / "folded.so", OURS / "fewer.map").code == "link-map-mismatch"
 
 
 @pytest.mark.parametrize("content", [b"", b"\x7fELF", b"no library", b"\x7fELF" + bytes(60)])
@@ -129,9 +127,7 @@ def test_what_is_no_library_is_refused(tmp_path: Path, content: bytes) -> None:
     """Empty, cut and foreign files get a diagnostic."""
     library = tmp_path / "a.so"
     library.write_bytes(content)
-    with pytest.raises(BinaryError) as caught:
-        account(library, None)
-    assert caught.value.code in {"not-elf", "corrupt-elf", "not-a-library"}
+    assert refused(BinaryError, account, library, None).code in {"not-elf", "corrupt-elf", "not-a-library"}
 
 
 NUMBER = st.tuples(st.integers(min_value=0, max_value=4000), st.integers(min_value=0, max_value=2**64 - 1))
@@ -160,7 +156,6 @@ LINES = (OURS / "folded.map").read_text().split("\n")
 @settings(max_examples=80, deadline=None)
 @given(st.data())
 def test_a_damaged_map_is_refused_or_sums_up(data: st.DataObject) -> None:
-    """Lines cut, repeated, swapped or with other numbers give a diagnostic or leaves that sum to the file."""
     changed = list(LINES)
     for _ in range(data.draw(st.integers(min_value=1, max_value=6))):
         at = data.draw(st.integers(min_value=0, max_value=len(changed) - 1))
@@ -189,6 +184,4 @@ def test_a_truncated_map_is_refused(tmp_path: Path) -> None:
     text = (OURS / "folded.map").read_text()
     link_map = tmp_path / "link.map"
     link_map.write_text(text[: text.index("MlasThreads")])
-    with pytest.raises(BinaryError) as caught:
-        account(OURS / "folded.so", link_map)
-    assert caught.value.code == "link-map-mismatch"
+    assert refused(BinaryError, account, OURS / "folded.so", link_map).code == "link-map-mismatch"

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from ortrim.binaries.macho import unwritten_bytes
 from ortrim.compiling.size.library import differences, differs_in_what_was_not_written
-from ortrim.errors import BinaryError, ExitCode
+from ortrim.errors import BinaryError
+from refusing import refused
 
 DATA = Path(__file__).parents[1] / "binaries" / "data"
 TINY = DATA / "tiny.so"
@@ -102,10 +103,9 @@ def test_what_is_no_library_is_a_diagnostic(tmp_path: Path, content: bytes | Non
     if content is not None:
         broken.write_bytes(content)
     for pair in ((TINY, broken), (broken, TINY), (broken, broken)):
-        with pytest.raises(BinaryError) as caught:
-            differences(*pair)
-        assert (caught.value.code, caught.value.exit_code) == (reference, ExitCode.BINARY)
-        assert caught.value.where == str(broken)
+        error = refused(BinaryError, differences, *pair)
+        assert error.code == reference
+        assert error.where == str(broken)
 
 
 @settings(deadline=None, max_examples=100)

@@ -22,7 +22,6 @@ LEAVES = st.lists(
 
 
 def accounting(leaves: list[Leaf]) -> Accounting:
-    """Return an accounting of some leaves."""
     size = sum(leaf.size_bytes for leaf in leaves)
     return Accounting(file_bytes=size, zeroed_bytes=0, leaves=tuple(leaves), mapped=True, notes=())
 

@@ -24,7 +24,6 @@ MIN = "BuildKernelCreateInfo<onnxruntime::kCpuExecutionProvider_Min_kOnnxDomain_
 
 
 def leaf(file: str, symbol: str, component: str = "providers", folded: tuple[str, ...] = ()) -> Leaf:
-    """Return a leaf of ten bytes."""
     name = file and f"libonnxruntime_{component}.a({file})"
     return Leaf(component=component, section=".text", file=name, symbol=symbol, folded=folded, size_bytes=10)
 

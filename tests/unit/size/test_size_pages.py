@@ -3,15 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from ortrim.analysis.size.content import (
-    Sized,
-    difference_data,
-    difference_headline,
-    difference_tables,
-    size_data,
-    size_table,
-)
-from ortrim.analysis.size.page import difference_page, size_page
+from ortrim.analysis import size
 from ortrim.base.console import Console
 from ortrim.compiling.size.accounting import NO_MAP, account
 from ortrim.compiling.size.library import comparable
@@ -20,14 +12,13 @@ DATA = Path(__file__).parent / "data"
 HOSTILE = "<script>alert('1')</script>\x1b[2J"
 
 
-def sized(name: str, *, mapped: bool = True) -> Sized:
-    """Return a small library with its bytes accounted for."""
+def sized(name: str, *, mapped: bool = True) -> size.Sized:
     library, link_map = DATA / f"{name}.so", DATA / f"{name}.map" if mapped else None
-    return Sized(name=name, library=library, link_map=link_map, accounting=account(library, link_map))
+    return size.Sized(name=name, library=library, link_map=link_map, accounting=account(library, link_map))
 
 
 @pytest.fixture
-def pair() -> tuple[Sized, Sized]:
+def pair() -> tuple[size.Sized, size.Sized]:
     """Return two libraries, of which the second has more kernels."""
     before, after = sized("fewer"), sized("folded")
     old, new = comparable(before.accounting, after.accounting)
@@ -35,14 +26,13 @@ def pair() -> tuple[Sized, Sized]:
 
 
 def shown(renderable: object, capsys: pytest.CaptureFixture[str]) -> str:
-    """Return what a terminal of 80 columns shows."""
     Console(environment={"COLUMNS": "80"}).render(renderable)  # type: ignore[arg-type]
     return capsys.readouterr().out
 
 
 def test_the_table_has_the_largest_and_what_is_left(capsys: pytest.CaptureFixture[str]) -> None:
     """Each of the largest has bytes and share; the rest is one line, so that the lines sum to the file."""
-    lines = shown(size_table(sized("folded"), "component", 2), capsys).splitlines()
+    lines = shown(size.size_table(sized("folded"), "component", 2), capsys).splitlines()
     assert lines[0] == "folded: 3,616 bytes, and 400 bytes of zeros in memory"
     rows = [line.split()[:5] for line in lines if "%" in line]
     assert rows == [
@@ -56,19 +46,21 @@ def test_every_grouping_can_be_shown(capsys: pytest.CaptureFixture[str]) -> None
     """Operators, files, symbols and sections each have their table within 80 columns."""
     wanted = {"operator": "Relu", "file": "common.cc.o", "symbol": "table", "section": ".dynstr"}
     for by, word in wanted.items():
-        text = shown(size_table(sized("folded"), by, 99), capsys)
+        text = shown(size.size_table(sized("folded"), by, 99), capsys)
         assert word in text
         assert max(map(len, text.splitlines())) <= 80
 
 
 def test_what_is_missing_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     """Without a map a note says what cannot be told."""
-    assert NO_MAP in shown(size_table(sized("unstripped", mapped=False), "symbol", 5), capsys).replace("\n", " ")
+    assert NO_MAP in shown(size.size_table(sized("unstripped", mapped=False), "symbol", 5), capsys).replace("\n", " ")
 
 
-def test_a_comparison_says_why_in_a_few_lines(pair: tuple[Sized, Sized], capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_comparison_says_why_in_a_few_lines(
+    pair: tuple[size.Sized, size.Sized], capsys: pytest.CaptureFixture[str]
+) -> None:
     """The first line has the whole difference; components, operators and symbols follow with what became of them."""
-    text = shown(difference_tables(*pair, "", 5), capsys)
+    text = shown(size.difference_tables(*pair, "", 5), capsys)
     assert text.startswith("752 bytes larger (+26.3 %): 2,864 to 3,616\n")
     assert "  Add" in text
     assert "new" in text
@@ -77,30 +69,29 @@ def test_a_comparison_says_why_in_a_few_lines(pair: tuple[Sized, Sized], capsys:
 
 
 def test_equal_libraries_are_said_to_be(capsys: pytest.CaptureFixture[str]) -> None:
-    """Nothing changed is said, not an empty table."""
     one = sized("folded")
-    text = shown(difference_tables(one, one, "", 5), capsys)
-    assert difference_headline(one, one) == "both have 3,616 bytes"
+    text = shown(size.difference_tables(one, one, "", 5), capsys)
+    assert size.difference_headline(one, one) == "both have 3,616 bytes"
     assert text.count("nothing changed") == 3
 
 
-def test_the_data_sum_to_the_file(pair: tuple[Sized, Sized]) -> None:
+def test_the_data_sum_to_the_file(pair: tuple[size.Sized, size.Sized]) -> None:
     """As JSON nothing is rounded or left out, unless the top was asked for."""
     for by in ("component", "operator", "file", "symbol", "section"):
-        data = size_data(pair[1], by, None)
+        data = size.size_data(pair[1], by, None)
         assert sum(entry["size_bytes"] for entry in data["entries"]) == data["file_bytes"] == 3616
-        assert len(size_data(pair[1], by, 1)["entries"]) == 1
-        difference = difference_data(*pair, by, None)
+        assert len(size.size_data(pair[1], by, 1)["entries"]) == 1
+        difference = size.difference_data(*pair, by, None)
         assert (
             sum(entry["difference_bytes"] for entry in difference["entries"]) == difference["difference_bytes"] == 752
         )
-    folded = [entry for entry in size_data(pair[1], "symbol", None)["entries"] if entry["name"] == "MlasThreads"]
+    folded = [entry for entry in size.size_data(pair[1], "symbol", None)["entries"] if entry["name"] == "MlasThreads"]
     assert folded[0]["folded"] == ["MlasWorkers"]
 
 
 def test_the_page_is_whole_and_asks_for_nothing() -> None:
     """The treemap and all tables are in one file without scripts or links."""
-    page = size_page(sized("folded"))
+    page = size.size_page(sized("folded"))
     assert page.count('class="treemap"') == 1
     assert "sgemm" in page or "Relu" in page
     assert "default-src 'none'" in page
@@ -112,23 +103,23 @@ def test_the_page_is_whole_and_asks_for_nothing() -> None:
 
 def test_a_page_without_a_map_leaves_out_what_it_cannot_tell() -> None:
     """No table of files or operators, and a note."""
-    page = size_page(sized("unstripped", mapped=False))
+    page = size.size_page(sized("unstripped", mapped=False))
     assert "Kernels by operator" not in page
     assert NO_MAP in page
 
 
-def test_hostile_names_are_escaped(pair: tuple[Sized, Sized]) -> None:
+def test_hostile_names_are_escaped(pair: tuple[size.Sized, size.Sized]) -> None:
     """Names of files, symbols and libraries can neither be markup nor steer a terminal."""
     leaves = tuple(replace(leaf, symbol=HOSTILE, file=leaf.file and HOSTILE) for leaf in pair[1].accounting.leaves)
     ugly = replace(pair[1], name=HOSTILE, accounting=replace(pair[1].accounting, leaves=leaves))
-    for page in (size_page(ugly), difference_page(pair[0], ugly)):
+    for page in (size.size_page(ugly), size.difference_page(pair[0], ugly)):
         assert "<script" not in page
         assert "\x1b" not in page
 
 
-def test_a_page_of_two_has_what_grew(pair: tuple[Sized, Sized]) -> None:
+def test_a_page_of_two_has_what_grew(pair: tuple[size.Sized, size.Sized]) -> None:
     """Bars for the components, and tables with both sizes."""
-    page = difference_page(*pair)
+    page = size.difference_page(*pair)
     assert "752 bytes larger" in page
     assert page.count("<svg") == 1
     assert "+227 B" in page

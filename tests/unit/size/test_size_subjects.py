@@ -8,14 +8,14 @@ import pytest
 
 from apple_samples import MAC_SLICE, sample, write_files, xcframework_files
 from finished_builds import leave_build
-from ortrim.analysis.size import run
-from ortrim.analysis.size.page import size_page
-from ortrim.analysis.size.run import ONE_MAPPED, size_of, sizes_of_two
+from ortrim.analysis import size
+from ortrim.analysis.size import ONE_MAPPED, size_of, size_page, sizes_of_two
 from ortrim.base.cache import cache_folder, record_entry
 from ortrim.base.files import sha256_of, write_atomically
 from ortrim.errors import BinaryError, StorageError, UsageError, VerifyError
 from ortrim.planning.planned import planned_for
 from pipeline_stages import Stages
+from refusing import refused
 
 DATA = Path(__file__).parent / "data"
 LIBRARY = "libonnxruntime.so"
@@ -29,7 +29,6 @@ class Text(Protocol):
 
 
 def leave(folder: Path, name: str = "folded", *, mapped: bool = True) -> Path:
-    """Leave a small library, and its map, as a finished build does; return the folder."""
     folder.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(DATA / f"{name}.so", folder / LIBRARY)
     if mapped:
@@ -74,7 +73,7 @@ def test_a_build_that_another_process_removes_meanwhile_is_passed_over(
             shutil.rmtree(gone)
         return look(path)
 
-    monkeypatch.setattr(run, "sha256_of", vanished)
+    monkeypatch.setattr(size, "sha256_of", vanished)
     assert size_of(str(tmp_path / "package"), stages.request(), None, stages.console).link_map == build / "link.map"
 
 
@@ -98,13 +97,13 @@ def test_a_map_that_is_named_is_taken(stages: Stages, tmp_path: Path) -> None:
     (folder / "link.map").write_text("of something else")
     sized = size_of(str(folder), stages.request(), DATA / "folded.map", stages.console)
     assert sized.accounting.mapped
-    with pytest.raises(BinaryError) as caught:
-        size_of(str(folder), stages.request(), tmp_path / "none.map", stages.console)
-    assert caught.value.code == "link-map-missing"
+    assert (
+        refused(BinaryError, size_of, str(folder), stages.request(), tmp_path / "none.map", stages.console).code
+        == "link-map-missing"
+    )
 
 
 def test_folders_without_one_library_are_refused(stages: Stages, tmp_path: Path) -> None:
-    """None and two are both not one."""
     (tmp_path / "empty").mkdir()
     leave(tmp_path / "two" / "a")
     leave(tmp_path / "two" / "b")
@@ -148,13 +147,10 @@ def test_a_framework_for_a_mac_has_one_library(stages: Stages, tmp_path: Path) -
 def test_a_damaged_library_of_apples_systems_is_refused(stages: Stages, tmp_path: Path) -> None:
     """As any other would be."""
     (tmp_path / "libonnxruntime.dylib").write_bytes(sample("macos-arm64.dylib")[:400])
-    with pytest.raises(BinaryError) as caught:
-        size_of(str(tmp_path), stages.request(), None, stages.console)
-    assert caught.value.code == "corrupt-mach-o"
+    assert refused(BinaryError, size_of, str(tmp_path), stages.request(), None, stages.console).code == "corrupt-mach-o"
 
 
 def test_a_buildspec_is_its_finished_build(stages: Stages) -> None:
-    """The one target's library is accounted for; before it is built, that is said."""
     request = stages.request()
     with pytest.raises(VerifyError) as caught:
         size_of(str(request.spec), request, None, stages.console)
@@ -169,10 +165,9 @@ def test_a_buildspec_is_its_finished_build(stages: Stages) -> None:
 def test_a_buildspec_of_several_targets_needs_one(stages: Stages) -> None:
     """The hint names them."""
     request = stages.request('[[targets]]\nid = "linux-x64"\n[[targets]]\nid = "linux-arm64"\n', target="linux")
-    with pytest.raises(UsageError) as caught:
-        size_of(str(request.spec), request, None, stages.console)
-    assert caught.value.code == "one-target"
-    assert "linux-x64, linux-arm64" in caught.value.hint
+    error = refused(UsageError, size_of, str(request.spec), request, None, stages.console)
+    assert error.code == "one-target"
+    assert "linux-x64, linux-arm64" in error.hint
 
 
 def test_two_libraries_are_reported_in_the_same_terms(stages: Stages, tmp_path: Path) -> None:
@@ -191,6 +186,7 @@ def test_a_page_that_cannot_be_written_is_a_diagnostic(stages: Stages, tmp_path:
     sized = size_of(str(leave(tmp_path / "a")), stages.request(), None, stages.console)
     write_atomically(tmp_path / "deep" / "size.html", size_page(sized))
     assert "<figure" in (tmp_path / "deep" / "size.html").read_text()
-    with pytest.raises(StorageError) as caught:
-        write_atomically(tmp_path / "a" / LIBRARY / "size.html", size_page(sized))
-    assert caught.value.code == "path-in-the-way"
+    assert (
+        refused(StorageError, write_atomically, tmp_path / "a" / LIBRARY / "size.html", size_page(sized)).code
+        == "path-in-the-way"
+    )

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ortrim.report.history.store import NAME, Record, append
+from ortrim.report.history import NAME, Record, append
 from program_runs import Run
 from sample_builds import sample_entry
 
@@ -21,14 +21,12 @@ def test_size_shows_a_table(ortrim: Run) -> None:
 
 
 def test_size_as_json_is_one_document(ortrim: Run) -> None:
-    """All entries are in it and sum to the file."""
     document = ortrim("size", FOLDED, "--link-map", str(DATA / "folded.map"), "--by", "symbol", "--json").document()
     assert document["file_bytes"] == 3616 == sum(entry["size_bytes"] for entry in document["entries"])
     assert document["notes"] == []
 
 
 def test_a_difference_is_from_the_old_to_the_new(ortrim: Run) -> None:
-    """`--diff OLD NEW`, as a table and as JSON."""
     ended = ortrim("size", "--diff", FEWER, FOLDED)
     assert ended.out.startswith("752 bytes larger")
     document = ortrim("size", "--diff", FOLDED, FEWER, "--by", "section", "--json").document()

@@ -6,7 +6,7 @@ from rich.console import Console
 
 from ortrim.base.json import from_json, to_json
 from ortrim.parity.measurements import OutputParity, Verdict
-from ortrim.report.steps import steps_table
+from ortrim.report.terminal import steps_table
 from ortrim.steps.report import CaseLeft, ModelCounts, PreparationReport, StepReport
 
 BEFORE = ModelCounts(

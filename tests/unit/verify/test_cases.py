@@ -8,7 +8,7 @@ import pytest
 
 from ortrim.base.files import shipped_folder
 from ortrim.buildspec.buildspec import CaseSpec, InputSpec, ModelSpec
-from ortrim.buildspec.values import Scalar
+from ortrim.buildspec.problems import Scalar
 from ortrim.errors import Diagnostic, ExitCode, SpecError, VerifyError
 from ortrim.models.models import PreparedModel
 from ortrim.parity import inputs as cases

@@ -1,8 +1,4 @@
-"""The answer to whether models would run on a runtime that users have, and its words. Pure.
-
-- Would a model run on a runtime that users have: every operator compared with what is compiled in. Pure.
-- The least that has to be added to a runtime so that it runs a model, as operator configuration. Pure.
-"""
+"""The answer to whether models would run on a runtime that users have, and its words. Pure."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -11,19 +7,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import Final, Literal
 
-from ortrim.analysis.compat.installed import (
-    FLOAT4,
-    FORMAT_VERSIONS,
-    ONE_HOT,
-    SLOTS,
-    InstalledRuntime,
-    KernelVersions,
-    Slot,
-    allowed_types,
-    one_hot_fits,
-    one_hot_triple,
-)
-from ortrim.buildspec.values import toml_string
+from ortrim.analysis.compat import installed
+from ortrim.buildspec.problems import toml_string
 from ortrim.compiling.dead_kernels import FLOAT8, FLOAT8_PREFIX, SPARSE
 from ortrim.models.convert import Conversion
 from ortrim.models.operators import (
@@ -40,7 +25,7 @@ from ortrim.models.operators import (
 )
 
 """Operators whose weights lie in blocks as large as the converting processor likes them (upstream's issue 26174)."""
-COMPILED_OUT: Final = {FLOAT4: "4-bit floats", FLOAT8: "8-bit floats", SPARSE: "sparse tensors"}
+COMPILED_OUT: Final = {installed.FLOAT4: "4-bit floats", FLOAT8: "8-bit floats", SPARSE: "sparse tensors"}
 """Kinds of values that a runtime may be compiled without whatever its operators are. An operator configuration alone
 does not say which."""
 Missing = Literal["operator", "opset", "type"]
@@ -79,13 +64,13 @@ class Judgement:
         return tuple(finding for finding in self.operators if finding.missing)
 
 
-def in_doubt(runtime: InstalledRuntime, model: ModelUses) -> tuple[OperatorId, ...]:
+def in_doubt(runtime: installed.InstalledRuntime, model: ModelUses) -> tuple[OperatorId, ...]:
     """Return the operators that are there at other opsets alone, so that the kernels' versions decide."""
     return tuple(each for each in _operators(runtime, model) if not runtime.has(each, {}) and runtime.opsets_of(each))
 
 
 def judge(
-    runtime: InstalledRuntime, model: ModelUses, kernels: KernelVersions, *, converted: bool = False
+    runtime: installed.InstalledRuntime, model: ModelUses, kernels: installed.KernelVersions, *, converted: bool = False
 ) -> Judgement:
     """Compare a model with a runtime; `kernels` are the versions of at least the operators `in_doubt`.
 
@@ -100,14 +85,17 @@ def judge(
     )
 
 
-def _operators(runtime: InstalledRuntime, model: ModelUses) -> tuple[OperatorId, ...]:
+def _operators(runtime: installed.InstalledRuntime, model: ModelUses) -> tuple[OperatorId, ...]:
     """Return the operators that a model takes on this runtime, those of saved optimizations if it may apply them."""
     saved = () if runtime.extended is False else model.saved
     return tuple(sorted({*(use.operator for use in model.uses), *saved}))
 
 
 def _finding(
-    runtime: InstalledRuntime, operator: OperatorId, uses: tuple[OperatorUse, ...], kernels: KernelVersions
+    runtime: installed.InstalledRuntime,
+    operator: OperatorId,
+    uses: tuple[OperatorUse, ...],
+    kernels: installed.KernelVersions,
 ) -> OperatorFinding:
     types = tuple(sorted({name for use in uses for name in (*use.inputs, *use.outputs) if name}))
     if not runtime.has(operator, kernels):
@@ -120,48 +108,48 @@ def _finding(
     return OperatorFinding(operator=operator, types=types)
 
 
-def _missing_operator(runtime: InstalledRuntime, operator: OperatorId) -> tuple[Missing, str]:
+def _missing_operator(runtime: installed.InstalledRuntime, operator: OperatorId) -> tuple[Missing, str]:
     if opsets := runtime.opsets_of(operator):
         return "opset", f"opset {operator.opset}, there for {', '.join(map(str, opsets))}"
     others = any(each.domain == operator.domain for each in runtime.present)
     return "operator", "the operator" if others else f"the operator, as all of {operator.domain}"
 
 
-def _missing_types(runtime: InstalledRuntime, use: OperatorUse) -> str:
+def _missing_types(runtime: installed.InstalledRuntime, use: OperatorUse) -> str:
     """Return in words the types that one use lacks; empty when it lacks none."""
-    if (use.operator.domain, use.operator.name) == ONE_HOT:
-        if one_hot_fits(runtime.operators, use.inputs):
+    if (use.operator.domain, use.operator.name) == installed.ONE_HOT:
+        if installed.one_hot_fits(runtime.operators, use.inputs):
             return ""
-        return f"type {', '.join(one_hot_triple(use.inputs))} for indices, values, depth"
+        return f"type {', '.join(installed.one_hot_triple(use.inputs))} for indices, values, depth"
     return "; ".join(_slot_words(runtime, use, slot) for slot in lacking_slots(runtime, use))
 
 
-def lacking_slots(runtime: InstalledRuntime, use: OperatorUse) -> tuple[Slot, ...]:
+def lacking_slots(runtime: installed.InstalledRuntime, use: OperatorUse) -> tuple[installed.Slot, ...]:
     """Return the inputs and outputs of a use whose types a runtime does not have."""
-    slots = SLOTS.get((use.operator.domain, use.operator.name), ())
+    slots = installed.SLOTS.get((use.operator.domain, use.operator.name), ())
     return tuple(slot for slot in slots if not _takes(runtime, use, slot))
 
 
-def type_at(use: OperatorUse, slot: Slot) -> str:
+def type_at(use: OperatorUse, slot: installed.Slot) -> str:
     """Return the element type at an input or output; empty when there is none."""
     direction, index = slot
     types = use.inputs if direction == "input" else use.outputs
     return types[index] if index < len(types) else ""
 
 
-def _takes(runtime: InstalledRuntime, use: OperatorUse, slot: Slot) -> bool:
-    allowed = allowed_types(runtime, use.operator, slot)
+def _takes(runtime: installed.InstalledRuntime, use: OperatorUse, slot: installed.Slot) -> bool:
+    allowed = installed.allowed_types(runtime, use.operator, slot)
     return allowed is None or type_at(use, slot) in {"", *allowed}
 
 
-def _slot_words(runtime: InstalledRuntime, use: OperatorUse, slot: Slot) -> str:
-    allowed = allowed_types(runtime, use.operator, slot)
+def _slot_words(runtime: installed.InstalledRuntime, use: OperatorUse, slot: installed.Slot) -> str:
+    allowed = installed.allowed_types(runtime, use.operator, slot)
     return f"type {type_at(use, slot)} for {slot[0]} {slot[1]}, there: {', '.join(sorted(allowed or ())) or 'none'}"
 
 
-def _obstacles(runtime: InstalledRuntime, model: ModelUses) -> Iterator[str]:
-    if model.format_version not in FORMAT_VERSIONS:
-        readable = " and ".join(FORMAT_VERSIONS)
+def _obstacles(runtime: installed.InstalledRuntime, model: ModelUses) -> Iterator[str]:
+    if model.format_version not in installed.FORMAT_VERSIONS:
+        readable = " and ".join(installed.FORMAT_VERSIONS)
         yield f"it has version {model.format_version or 'unknown'} of ORT format; the runtime reads {readable}"
     for kind, words in _rare_kinds(model):
         if kind in runtime.without:
@@ -174,14 +162,14 @@ def _rare_kinds(model: ModelUses) -> Iterator[tuple[str, str]]:
     Every value counts, one that no operator reads too: a library without exceptions ends the process at the type of an
     output, whether or not a node makes it.
     """
-    for kind, prefix in ((FLOAT4, "Float4"), (FLOAT8, FLOAT8_PREFIX)):
+    for kind, prefix in ((installed.FLOAT4, "Float4"), (FLOAT8, FLOAT8_PREFIX)):
         if types := [name for name in model.element_types if name.startswith(prefix)]:
             yield kind, f"values of {', '.join(types)}"
     if model.sparse:
         yield SPARSE, "sparse weights"
 
 
-def _unknowns(runtime: InstalledRuntime, model: ModelUses, *, converted: bool) -> Iterator[str]:
+def _unknowns(runtime: installed.InstalledRuntime, model: ModelUses, *, converted: bool) -> Iterator[str]:
     if runtime.extended is not False and (names := _limited(runtime, model.saved)):
         yield f"the types of what saved optimizations make: {', '.join(names)}"
     if not converted and any(use.operator.domain == NCHWC for use in model.uses):
@@ -192,20 +180,20 @@ def _unknowns(runtime: InstalledRuntime, model: ModelUses, *, converted: bool) -
     doubtful = {
         use.operator.name
         for use in model.uses
-        if (use.operator.domain, use.operator.name) not in {*SLOTS, ONE_HOT}
+        if (use.operator.domain, use.operator.name) not in {*installed.SLOTS, installed.ONE_HOT}
         and not listed.issuperset({*use.inputs[:1], *use.outputs[:1]} - {""})
     }
     if listed and doubtful:
         yield f"whether the runtime's globally allowed types leave out kernels of {', '.join(sorted(doubtful))}"
 
 
-def _layout_question(runtime: InstalledRuntime) -> str:
+def _layout_question(runtime: installed.InstalledRuntime) -> str:
     if runtime.channel_block is None:
         return "whether users' processors have the layout"
     return f"whether its channels lie in blocks of {runtime.channel_block}, as the runtime takes them"
 
 
-def _limited(runtime: InstalledRuntime, operators: Iterable[OperatorId]) -> list[str]:
+def _limited(runtime: installed.InstalledRuntime, operators: Iterable[OperatorId]) -> list[str]:
     """Return the names of operators that a runtime has for some types alone."""
     limits = dict(runtime.operators.types)
     return sorted({each.name for each in operators if (each.domain, each.name) in limits})
@@ -292,7 +280,7 @@ def can_be_built_in(operator: OperatorId) -> bool:
 
 
 def smallest_change(
-    runtime: InstalledRuntime, judged: Iterable[tuple[ModelUses, Judgement]]
+    runtime: installed.InstalledRuntime, judged: Iterable[tuple[ModelUses, Judgement]]
 ) -> RequiredOperators | None:
     """Return what to add to the runtime's operators so that it runs models; None when nothing of that kind is missing.
 
@@ -313,7 +301,7 @@ def smallest_change(
     return _with_own_types(runtime, lacking)
 
 
-def written(runtime: InstalledRuntime, change: RequiredOperators | None) -> tuple[str, str]:
+def written(runtime: installed.InstalledRuntime, change: RequiredOperators | None) -> tuple[str, str]:
     """Return the lines of a change to append to a configuration, and what takes the place of its global types.
 
     A parser refuses a second line of these. Both are empty where nothing is to be changed.
@@ -326,7 +314,7 @@ def written(runtime: InstalledRuntime, change: RequiredOperators | None) -> tupl
     return "".join(line for line in lines if not line.startswith("!")), "" if same else types
 
 
-def _with_global_types(runtime: InstalledRuntime, lacking: Lacking) -> RequiredOperators:
+def _with_global_types(runtime: installed.InstalledRuntime, lacking: Lacking) -> RequiredOperators:
     """Return the operators, and the whole list of types: there is one line for all."""
     types = {type_at(use, slot) for _, uses in lacking for use in uses for slot in lacking_slots(runtime, use)}
     triples = {name for _, uses in lacking for use in uses for name in _triple(use)}
@@ -337,7 +325,7 @@ def _with_global_types(runtime: InstalledRuntime, lacking: Lacking) -> RequiredO
     )
 
 
-def _with_own_types(runtime: InstalledRuntime, lacking: Lacking) -> RequiredOperators:
+def _with_own_types(runtime: installed.InstalledRuntime, lacking: Lacking) -> RequiredOperators:
     types: dict[tuple[str, str], OperatorTypes] = {}
     there = {(each.domain, each.name) for each in runtime.operators.operators}
     for operator, uses in lacking:
@@ -351,14 +339,16 @@ def _types_of(use: OperatorUse) -> OperatorTypes:
     """Return the types of one use that a configuration can limit."""
     if triple := _triple(use):
         return OperatorTypes(custom=(triple,))
-    slots = SLOTS.get((use.operator.domain, use.operator.name), ())
+    slots = installed.SLOTS.get((use.operator.domain, use.operator.name), ())
     return OperatorTypes(inputs=_slots(use, slots, "input"), outputs=_slots(use, slots, "output"))
 
 
-def _slots(use: OperatorUse, slots: tuple[Slot, ...], direction: str) -> tuple[tuple[int, tuple[str, ...]], ...]:
+def _slots(
+    use: OperatorUse, slots: tuple[installed.Slot, ...], direction: str
+) -> tuple[tuple[int, tuple[str, ...]], ...]:
     found = ((slot[1], type_at(use, slot)) for slot in slots if slot[0] == direction)
     return tuple((index, (name,)) for index, name in found if name)
 
 
 def _triple(use: OperatorUse) -> tuple[str, ...]:
-    return one_hot_triple(use.inputs) if (use.operator.domain, use.operator.name) == ONE_HOT else ()
+    return installed.one_hot_triple(use.inputs) if (use.operator.domain, use.operator.name) == installed.ONE_HOT else ()

@@ -1,9 +1,4 @@
-"""`check-compat`: would models run on a runtime that users have, and what is the least that makes them.
-
-- What makes a model fit a runtime without a new runtime: tried, never guessed.
-- Models converted as a build of a runtime would convert them, and compared with it.
-- The same ONNX model in an older opset or IR version, to find out whether it then fits somewhere.
-"""
+"""`check-compat`: would models run on a runtime that users have, and what is the least that makes them."""
 
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
@@ -64,13 +59,13 @@ class Trials:
         return next(iter(self.installed.conversions), DEFAULT_CONVERSION)
 
     def prepare(self, path: Path) -> PreparedModel:
-        """Return our own copy of a model. Raises as `models.prepare.prepare` does."""
+        """Return our own copy of a model."""
         root, version = cache_folder("models") / FACTS_LAYOUT, self.installed.ort_version
         spec = ModelSpec(name=name_from(path) or "model", path=Path(path.name))
         return prepare(spec, base=path.parent, root=root, ort_version=version, where=str(path))
 
     def convert(self, model: PreparedModel, conversion: Conversion) -> OrtModel:
-        """Return a model, so converted. Raises as `models.convert.convert` does."""
+        """Return a model, so converted."""
         return convert(model, conversion, runtime=self.full, root=cache_folder("conversions"))
 
     def uses(self, converted: OrtModel) -> ModelUses:
@@ -98,7 +93,7 @@ def _with_saved(uses: ModelUses, converted: OrtModel) -> ModelUses:
 
 
 def is_ort(path: Path) -> bool:
-    """Whether a file is in ORT format already. Raises `ModelError` (`model-missing`)."""
+    """Whether a file is in ORT format already."""
     if not path.is_file():
         raise ModelError("model-missing", f"'{path}' is not a file", where="--model", hint="check the path")
     with storage_errors(path), path.open("rb") as file:
@@ -115,7 +110,10 @@ def at_opset(model: Path, opset: int, destination: Path) -> bool:
         converted = version_converter.convert_version(onnx.load(model), opset)
     except Exception:  # noqa: BLE001 - it raises RuntimeError and its own kinds for whatever it has no adapter for
         return False
-    return _written(converted, destination)
+    if converted.ByteSize() > LARGEST_BYTES:
+        return False
+    destination.write_bytes(converted.SerializeToString())
+    return True
 
 
 def since_versions(names: Iterable[str], opset: int) -> dict[str, int] | None:
@@ -124,13 +122,6 @@ def since_versions(names: Iterable[str], opset: int) -> dict[str, int] | None:
         return {name: onnx.defs.get_schema(name, opset, "").since_version for name in names}
     except onnx.defs.SchemaError:
         return None
-
-
-def _written(model: onnx.ModelProto, destination: Path) -> bool:
-    if model.ByteSize() > LARGEST_BYTES:
-        return False
-    destination.write_bytes(model.SerializeToString())
-    return True
 
 
 LEVELS: Final = (DEFAULT_CONVERSION, Conversion(level="basic"), Conversion(level="disable"))
@@ -230,10 +221,7 @@ class _Checked:
 def check_compatibility(
     runtime: Path, models: Sequence[Path], console: Console, *, ort_version: str | None = None
 ) -> CompatibilityAnswer:
-    """Return what a runtime makes of models; a model in ONNX format is converted as the runtime's own were.
-
-    Raises `UsageError` (`no-model`), what `read_runtime` raises, and `ModelError` (`model-missing`).
-    """
+    """Return what a runtime makes of models; a model in ONNX format is converted as the runtime's own were."""
     if not models:
         raise UsageError("no-model", "there is no model to check", hint="name one with --model")
     ready = [(path, is_ort(path)) for path in models]

@@ -1,8 +1,4 @@
-"""A runtime that users have: what is compiled into it, as far as that decides which models it runs. Pure.
-
-- Which element types a reduced build of ONNX Runtime really leaves out: less than its configuration lists.
-- What is compiled into a runtime that users have, read from a package of it, a manifest, or a configuration.
-"""
+"""A runtime that users have: what is compiled into it, as far as that decides which models it runs. Pure."""
 
 import json
 from collections.abc import Mapping
@@ -12,7 +8,7 @@ from typing import Any, Final, Literal
 
 from pydantic import ValidationError
 
-from ortrim.analysis.inspect.run import inspect_config
+from ortrim.analysis.inspect import inspect_config
 from ortrim.base.files import storage_errors
 from ortrim.base.json import first_fault, from_json
 from ortrim.buildspec.buildspec import RuntimeSpec
@@ -74,12 +70,11 @@ def layout_operators(ort_version: str) -> frozenset[OperatorId]:
 class InstalledRuntime:
     """What is compiled into a runtime.
 
-    `label` names it for the user, `targets` are its targets' identifiers. `operators` is its configuration.
-    `extended` says whether it is an extended minimal build, None when that is not known. `without` are the kinds of
-    types that are compiled out for every operator: some of `KINDS_LEFT_OUT`. `conversions` are those of the
-    models that it was made for, the usual one first. `channel_block` is how many channels lie in a block of models that
-    are laid out so, where that is known. `types_for_optimizers` is as in `BuildJob`; a configuration alone does not
-    promise them.
+    `label` names it for the user, `targets` are its targets' identifiers. `operators` is its configuration. `extended`
+    says whether it is an extended minimal build, None when that is not known. `without` are the kinds of types that are
+    compiled out for every operator: some of `KINDS_LEFT_OUT`. `conversions` are those of the models that it was made
+    for, the usual one first. `channel_block` is how many channels lie in a block of models that are laid out so, where
+    that is known. `types_for_optimizers` is as in `BuildJob`; a configuration alone does not promise them.
     """
 
     label: str
@@ -266,9 +261,7 @@ def read_runtime(path: Path, ort_version: str | None = None) -> InstalledRuntime
     """Return what is compiled into a runtime; `path` is a package, its folder or manifest, or a configuration.
 
     A configuration says nothing but the operators: `ort_version` is then the version, or the one that buildspecs have
-    by default. Raises `UsageError` (`bad-option`) for an `ort_version` of anything else, `PackageError`
-    (`package-missing`, `runtime-unknown` for what does not say its operators, and those of `read_manifest`),
-    `OperatorsError`, and `BinaryError` or `StorageError` for a zip archive that is no AAR.
+    by default.
     """
     if ort_version is not None and ort_version not in supported_versions():
         raise bad_option("ort-version", ort_version, f"choose one of {', '.join(supported_versions())}")
@@ -280,7 +273,10 @@ def read_runtime(path: Path, ort_version: str | None = None) -> InstalledRuntime
     elif head.startswith(GZIP):
         runtime = _of_package(read_manifest(path))
     elif head.startswith(ZIP):
-        runtime = _from_aar(path)
+        manifest = read_aar(path).manifest
+        if manifest is None:
+            raise _unknown(path, "was not made by ortrim, and has no list of the operators that are compiled into it")
+        runtime = _of_aar(manifest)
     elif head.startswith(ELF) or head[4:8] == ORT or b"\0" in head:
         raise _unknown(path, "is no package, and does not say which operators are compiled into it")
     else:
@@ -317,13 +313,6 @@ def _schema(path: Path) -> Any:
     except (OSError, ValueError, RecursionError):
         return None
     return document.get("schema") if isinstance(document, dict) else None
-
-
-def _from_aar(path: Path) -> InstalledRuntime:
-    manifest = read_aar(path).manifest
-    if manifest is None:
-        raise _unknown(path, "was not made by ortrim, and has no list of the operators that are compiled into it")
-    return _of_aar(manifest)
 
 
 def _unknown(path: Path, what: str) -> PackageError:

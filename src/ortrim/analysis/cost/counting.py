@@ -2,11 +2,6 @@
 
 There is one rule for each operator that multiplies and adds up. Shapes are known in all dimensions or None. The
 operators' definitions are ONNX's `docs/Operators.md` and ONNX Runtime's `docs/ContribOperators.md`.
-
-- Multiply-accumulates of attention: queries with keys, and weights with values; masks leave nothing out.
-- Multiply-accumulates of Einsum: one for each combination of its indices, and each operand after the first.
-- Operations of operators that do not multiply and add up: the elements that they work on.
-- What the rules of counting are given: a node's shapes and attributes.
 """
 
 import math

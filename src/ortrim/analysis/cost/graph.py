@@ -1,8 +1,4 @@
-"""Cost: what one inference of an ONNX model takes, by its shapes alone. Nothing is run and no weight is read.
-
-- The cost of a graph's nodes, and of the graphs inside them.
-- From ONNX's nodes to what the rules of counting and of lifetimes are given.
-"""
+"""Cost: what one inference of an ONNX model takes, by its shapes alone. Nothing is run and no weight is read."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
@@ -283,10 +279,7 @@ class CostRequest:
 
 
 def cost_of(path: Path, asked: CostRequest, *, name: str, where: str) -> ModelCost:
-    """Return the cost of a model.
-
-    Raises `ModelError` as `read_onnx` and `facts_of` do, and `functions-too-deep`, `shapes-not-inferred`.
-    """
+    """Return the cost of a model."""
     model = inlined(read_onnx(path, where), where)
     facts = facts_of(model, sha256_of(path), path.stat().st_size, where)
     require_outputs(facts, where)
@@ -297,21 +290,10 @@ def cost_of(path: Path, asked: CostRequest, *, name: str, where: str) -> ModelCo
     scope = Scope(model=inferred, counted=set(), no_parameters=values, kinds=kinds)
     cost = graph_cost(inferred.graph, scope, given=given, weights=weights)
     inputs, dynamic = _inputs(inferred.graph, given), dynamic_dimensions(inferred)
-    return _model_cost(cost, name=name, sha256=facts.sha256, asked=asked, inputs=inputs, dynamic=dynamic)
-
-
-def open_dimensions(path: Path, where: str) -> tuple[str, ...]:
-    """Return the names of the dimensions that a model's inputs leave open. Raises `ModelError` as `read_onnx` does."""
-    return dynamic_dimensions(read_onnx(path, where))
-
-
-def _model_cost(
-    cost: GraphCost, *, name: str, sha256: str, asked: CostRequest, inputs: Inputs, dynamic: tuple[str, ...]
-) -> ModelCost:
     unknown = (*cost.unknown, *_open_words(inputs, dynamic))
     return ModelCost(
         model=name,
-        sha256=sha256,
+        sha256=facts.sha256,
         case=asked.case,
         inputs=inputs,
         macs=sum(node.macs for node in cost.nodes),
@@ -326,6 +308,11 @@ def _model_cost(
         operators=by_operator(cost.nodes),
         nodes=cost.nodes,
     )
+
+
+def open_dimensions(path: Path, where: str) -> tuple[str, ...]:
+    """Return the names of the dimensions that a model's inputs leave open."""
+    return dynamic_dimensions(read_onnx(path, where))
 
 
 def _inputs(graph: onnx.GraphProto, given: tuple[str, ...]) -> Inputs:

@@ -1,10 +1,6 @@
 """What a model costs by its shapes alone: arithmetic, parameters and the memory of its activations.
 
 The rules of counting are those of `docs/explanation/how-it-measures.md`.
-
-- The most memory that the tensors of a run take at a time, by when each is made and last read.
-- The memory that a run takes by ONNX Runtime's own plan of buffers, without an arena.
-- What a kernel of ONNX Runtime takes for itself while it runs, beside its inputs and outputs.
 """
 
 import math

@@ -1,19 +1,17 @@
-"""What a model costs, as compact tables for the terminal and plain logs.
-
-- How long models should take beside a reference model, as a compact table for the terminal and plain logs.
-"""
+"""What a model costs, as compact tables for the terminal and plain logs."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
 
 from rich.console import Group, RenderableType
-from rich.table import Table
+from rich.table import Table as RichTable
 from rich.text import Text
 
 from ortrim.analysis.cost.memory import ModelCost, NodeCost, OperatorCost, Peak
-from ortrim.analysis.cost.proportion import Blamed, Expectation, Pace
+from ortrim.analysis.cost.run import Blamed, Expectation
 from ortrim.base.console import counted, printable
-from ortrim.report.figures import NONE, bytes_text, ms_text, name_text, plain_table, share_text, shortened
+from ortrim.report.figures import NONE, bytes_text, ms_text, name_text, share_text, shortened
+from ortrim.report.table import Cell, Kind, Table, columns
 
 TOP: Final = 8
 NAME_CELLS: Final = 34
@@ -43,9 +41,9 @@ def sizes_text(shape: tuple[int | None, ...] | None) -> str:
     return "x".join("?" if size is None else str(size) for size in shape) or "scalar"
 
 
-def _totals(cost: ModelCost) -> Table:
+def _totals(cost: ModelCost) -> RichTable:
     least = "at least " if cost.at_least else ""
-    table = Table.grid(padding=(0, 2, 0, 0))
+    table = RichTable.grid(padding=(0, 2, 0, 0))
     table.add_row("multiply-accumulates", f"{least}{_sum_text(cost.macs)}")
     table.add_row("other operations", f"{least}{_sum_text(cost.operations)}")
     table.add_row("parameters", f"{least}{_sum_text(cost.parameters)}, {bytes_text(cost.parameter_bytes)}")
@@ -68,21 +66,23 @@ def _peak_words(peak: Peak) -> str:
     return printable(f" in {shortened(peak.node, NAME_CELLS)} ({held})")
 
 
-def _costs(cost: ModelCost, found: Sequence[NodeCost | OperatorCost], noun: str, most: int) -> Table:
+def _costs(cost: ModelCost, found: Sequence[NodeCost | OperatorCost], noun: str, most: int) -> RichTable:
     """Lay out nodes or operators, those that are too many in one line."""
-    last = "nodes" if noun == "operator" else "operator"
-    words = () if last == "nodes" else (last,)
-    table = plain_table(f"by {noun}", "MACs", "share", "operations", "parameters", last, fold=words)
+    last: tuple[str, Kind] = ("nodes", "number") if noun == "operator" else ("operator", "text")
+    rows: list[tuple[Cell, ...]] = []
     for each in found[:most]:
         name, more = (each.name, each.operator) if isinstance(each, NodeCost) else (each.operator, f"{each.nodes:,}")
-        table.add_row(_shown(name), *_cells(cost, [each]), _shown(more))
+        rows.append((_shown(name), *_cells(cost, [each]), _shown(more)))
+    styles = [""] * len(rows)
     if rest := found[most:]:
-        table.add_row(counted(len(rest), f"other {noun}"), *_cells(cost, rest), "", style="dim")
-    return table
+        rows.append((counted(len(rest), f"other {noun}"), *_cells(cost, rest), ""))
+        styles.append("dim")
+    numbers = columns("number", "MACs", "share", "operations", "parameters")
+    return Table(columns=((f"by {noun}", "text"), *numbers, last), rows=rows, styles=styles).terminal()
 
 
-def _shown(name: str) -> Text:
-    return Text(shortened(printable(name), NAME_CELLS))
+def _shown(name: str) -> str:
+    return shortened(printable(name), NAME_CELLS)
 
 
 def _cells(cost: ModelCost, found: Sequence[NodeCost | OperatorCost]) -> tuple[str, ...]:
@@ -128,29 +128,22 @@ STYLES: Final = {"not measured": "dim", "much arithmetic": "", "poor execution e
 def proportion_tables(expectations: Sequence[Expectation]) -> RenderableType:
     """Return a table for each device, and below it what each finding is put down to; it fits 80 columns."""
     blocks: list[RenderableType] = []
+    numbers = columns("number", "MACs", "expected", "measured", "times")
+    headings = (*columns("text", "model, case"), *numbers, *columns("text", "finding"))
     for pace in dict.fromkeys(each.pace for each in expectations):
         own = [each for each in expectations if each.pace == pace]
-        blocks += [
-            Text(_proportion_terminal_headline(pace), "bold"),
-            _proportion_terminal_table(own),
-            *map(_blame, own),
-            Text(),
+        rows = [
+            (
+                *(_place(each), amount_text(each.macs), ms_text(each.expected_ms), ms_text(each.measured_ms)),
+                NONE if each.ratio is None else f"{each.ratio:.3g}",
+                Text(each.finding, STYLES[each.finding]),
+            )
+            for each in own
         ]
+        known = f"{amount_text(pace.macs)} MACs in {ms_text(pace.milliseconds)}"
+        head = Text(name_text(f"{pace.device}, by {pace.model}: {known}"), "bold")
+        blocks += [head, Table(columns=headings, rows=rows).terminal(), *map(_blame, own), Text()]
     return Group(*blocks[:-1])
-
-
-def _proportion_terminal_headline(pace: Pace) -> str:
-    known = f"{amount_text(pace.macs)} MACs in {ms_text(pace.milliseconds)}"
-    return name_text(f"{pace.device}, by {pace.model}: {known}")
-
-
-def _proportion_terminal_table(expectations: Sequence[Expectation]) -> Table:
-    table = plain_table("model, case", "MACs", "expected", "measured", "times", "finding", fold=("finding",))
-    for each in expectations:
-        times = NONE if each.ratio is None else f"{each.ratio:.3g}"
-        cells = (_place(each), amount_text(each.macs), ms_text(each.expected_ms), ms_text(each.measured_ms), times)
-        table.add_row(*map(Text, cells), Text(each.finding, STYLES[each.finding]))
-    return table
 
 
 def _blame(each: Expectation) -> Text:

@@ -1,297 +1,887 @@
-"""The table of rules. Pure.
+"""The rules of `lint`, what they look at and what they find. Pure."""
 
-- What the rules make of models: findings in order, each once. Pure.
-"""
-
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 from typing import Final, Literal
 
-from ortrim.analysis.lint import graph_rules, runtime_rules
-from ortrim.analysis.lint.findings import LintFacts, LintFinding, LintRule
-from ortrim.errors import OperatorsError
-from ortrim.models.refusals import BELOW_8_BITS, CAUSES, CRASH_HINT, LOAD_HINT, LOCALE_HINT
+from ortrim.base.console import counted
+from ortrim.errors import Diagnostic, ModelError, OperatorsError
+from ortrim.models import graph_facts
+from ortrim.models.graph_facts import GraphFacts, NodeFacts, dynamic_dimensions
+from ortrim.models.models import TensorInfo
+from ortrim.models.onnx_files import LARGEST_MODEL_BYTES, OLDEST_OPSET
+from ortrim.models.refusals import BELOW_8_BITS, CAUSES, CRASH_HINT, LOAD_HINT, LOCALE_HINT, Cause, cause_of
+from ortrim.models.shapes import BY_CHANCE
+from ortrim.pins.runtime import VersionLimits, needed_for_ir_version, needed_for_opset
 
-RULES: Final = (
-    LintRule(
-        code="does-not-load",
-        level="error",
-        title="the full runtime refuses the model",
-        why="a model that the full runtime cannot load cannot be converted, and no trimmed runtime loads it",
-        fix=LOAD_HINT,
-        check=runtime_rules.does_not_load,
-    ),
-    *(
-        LintRule(
-            code=cause.code,
-            level="error",
-            title=cause.what,
-            why="the full runtime refuses the model, and so does every trimmed one",
-            fix=cause.hint,
-            check=partial(runtime_rules.refused_for, cause),
-            kind=cause.kind,
-        )
-        for cause in CAUSES
-        if not cause.converted
-    ),
-    LintRule(
-        code="crashes-runtime",
-        level="error",
-        title="the full runtime crashes or hangs",
-        why="the application crashes or hangs with its runtime",
-        fix=CRASH_HINT,
-        check=runtime_rules.crashes,
-    ),
-    LintRule(
-        code="does-not-run",
-        level="error",
-        title="an inference with the model's fixed sizes fails",
-        why="the model loads, but it does not run",
-        fix="run it where it was made with random inputs of these shapes, and export it again",
-        check=runtime_rules.does_not_run,
-    ),
-    LintRule(
-        code="dynamic-size-baked-in",
-        level="error",
-        title="a dynamic dimension works at only one size",
-        why="the model declares any size as valid, and an application that uses another size fails at run time",
-        fix="take sizes from x.shape as it is traced (no int(), no loop over them), or fix it (step fix-dimensions)",
-        check=runtime_rules.baked_in_size,
-    ),
-    LintRule(
-        code="dynamic-size-limited",
-        level="advice",
-        title="a dynamic dimension does not work at every size",
-        why="a size that a kernel, a stride or a fixed Reshape does not allow ends in an error at run time",
-        fix="document the sizes that work, or pad inside the model",
-        check=runtime_rules.limited_size,
-    ),
-    LintRule(
-        code="no-size-runs",
-        level="advice",
-        title="no tried size of the dynamic dimensions runs",
-        why="either dimensions depend on each other, and their names do not say so, or only unusual sizes work",
-        fix="give equal dimensions one name (dynamic_axes, step name-dimensions), or fix them (step fix-dimensions)",
-        check=runtime_rules.no_size_runs,
-    ),
-    LintRule(
-        code="unsupported-opset",
-        level="error",
-        title="an opset that the chosen runtime does not accept",
-        why="the runtime refuses the model",
-        fix="export with another opset, use onnx.version_converter, or choose another ONNX Runtime (--ort-version)",
-        check=runtime_rules.opset,
-    ),
-    LintRule(
-        code="unsupported-ir-version",
-        level="error",
-        title="what a newer IR version brought than the chosen runtime reads",
-        why="the runtime refuses the model",
-        fix="export it without newer element types and device settings, or choose another ONNX Runtime (--ort-version)",
-        check=runtime_rules.ir_version,
-    ),
-    LintRule(
-        code="weights-below-8-bits",
-        level="error",
-        title="weights of 4 or 2 bits, which ORT format does not hold",
-        why="from 1.28 on ONNX Runtime refuses a model in ORT format with such weights",
-        fix=BELOW_8_BITS,
-        check=runtime_rules.weights_below_8_bits,
-    ),
-    LintRule(
-        code="model-too-large",
-        level="error",
-        title="2 GB and more",
-        why="a model in ORT format is one flatbuffer, whose limit is 2 GB",
-        fix="quantize the model, or split it into several",
-        check=runtime_rules.too_large,
-    ),
-    LintRule(
-        code="near-2-gb",
-        level="advice",
-        title="close to 2 GB",
-        why="constant folding and saved optimizations enlarge the file, whose limit is 2 GB",
-        fix="quantize the model (step quantize), or convert it with level = 'basic'",
-        check=runtime_rules.nearly_too_large,
-    ),
-    LintRule(
-        code="external-data",
-        level="advice",
-        title="weights in another file",
-        why="the model needs both files: downloads, caches and digests must cover both",
-        fix="below 2 GB, save it as one: onnx.save(onnx.load(path), path)",
-        check=runtime_rules.external_data,
-    ),
-    LintRule(
-        code="no-kernel",
-        level="error",
-        title="no CPU kernel for these types",
-        why="a trimmed runtime has the CPU's kernels; without one for its types the model does not load",
-        fix="cast to a type that has a kernel, or export with another opset",
-        check=runtime_rules.no_cpu_kernel,
-        kind=OperatorsError,
-    ),
-    LintRule(
-        code="other-provider-only",
-        level="error",
-        title="an operator of other execution providers",
-        why="the CPU provider has no kernel for it; optimizing for a GPU creates such operators",
-        fix="use the model as exported, before it was optimized for another device",
-        check=runtime_rules.other_provider_only,
-        kind=OperatorsError,
-    ),
-    LintRule(
-        code="unknown-operator",
-        level="error",
-        title="an operator that ONNX Runtime does not know",
-        why="it comes from a custom library, which ortrim cannot build in, or from a newer version",
-        fix="export without it, or as a model function of ONNX's own operators",
-        check=runtime_rules.unknown_operator,
-        kind=OperatorsError,
-    ),
-    LintRule(
-        code="unnamed-value",
-        level="error",
-        title="an input or output without a name",
-        why="applications pass inputs and read outputs by name",
-        fix="give names when exporting (input_names, output_names)",
-        check=graph_rules.unnamed,
-    ),
-    LintRule(
-        code="machine-named-value",
-        level="advice",
-        title="an input or output that the exporter named",
-        why="such names change with the next export, and applications that use them break",
-        fix="give names when exporting (input_names, output_names), or afterwards (step rename)",
-        check=graph_rules.machine_named,
-    ),
-    LintRule(
-        code="unnamed-dimension",
-        level="advice",
-        title="a dynamic dimension without a name",
-        why="neither people nor shape inference can see which sizes must be equal",
-        fix="name it when exporting (dynamic_axes={'input': {0: 'batch'}}), or afterwards (step name-dimensions)",
-        check=graph_rules.unnamed_dimension,
-    ),
-    LintRule(
-        code="einsum",
-        level="advice",
-        title="Einsum",
-        why="it runs as transpositions and matrix products, which mobile providers do not support and quantizers skip",
-        fix="write it as a convolution of length 1, a Linear layer or a matmul",
-        check=graph_rules.einsum,
-    ),
-    LintRule(
-        code="matmul-between-transposes",
-        level="advice",
-        title="a product between two transpositions",
-        why="the data is copied twice without need, and code around it often fixes the length",
-        fix="replace the Linear layer by a Conv1d with kernel_size=1 and the same weights",
-        check=graph_rules.transposed_product,
-    ),
-    LintRule(
-        code="fixed-reshape",
-        level="advice",
-        title="Reshape to a fixed shape in a dynamic model",
-        why="it works only for the size that the model was exported with",
-        fix="use -1 for one dimension and 0 (unchanged) for others: x.flatten(1), x.reshape(x.shape[0], -1)",
-        check=graph_rules.pinned_reshape,
-    ),
-    LintRule(
-        code="float64",
-        level="advice",
-        title="64-bit floats in most of the arithmetic",
-        why="twice the memory and half the speed; many kernels exist only for 32 bits",
-        fix="export with model.float(), and keep NumPy's float64 constants out of forward()",
-        check=graph_rules.float64,
-    ),
-    LintRule(
-        code="int64",
-        level="advice",
-        title="64-bit integers in most of the arithmetic",
-        why="they are not vectorized, take twice the memory, and no mobile provider supports them",
-        fix="compute in int32 or in floats; int64 is for shapes and indices",
-        check=graph_rules.int64,
-    ),
-    LintRule(
-        code="mobile-partitions",
-        level="advice",
-        title="a mobile execution provider supports few nodes, or many separate partitions",
-        why="data is copied at each border; more than one partition is usually slower than the CPU alone",
-        fix="use the CPU, or replace the operators named, and fix the shapes (step fix-dimensions)",
-        check=runtime_rules.partitions,
-    ),
-    LintRule(
-        code="control-flow",
-        level="advice",
-        title="control flow",
-        why="optimizations stop at the inner graphs, partitions end there, and the runtime needs more code",
-        fix="export the branch that is used (torch.jit.trace, a fixed flag), or unroll the loop",
-        check=graph_rules.control_flow,
-    ),
-    LintRule(
-        code="costly-operator",
-        level="advice",
-        title="an operator that takes much of the library",
-        why="its code is in the library for only a few nodes",
-        fix="replace it by operators that the model has anyway, or do its work outside of the model",
-        check=runtime_rules.costly_operators,
-    ),
-    LintRule(
-        code="random-output",
-        level="advice",
-        title="random outputs",
-        why="two runs with the same input differ; parity is judged with the numbers as inputs, where that can be made",
-        fix="make the random numbers an input",
-        check=graph_rules.random_output,
-    ),
-    LintRule(
-        code="device-locale",
-        level="advice",
-        title="a locale that every device must have",
-        why="where it is absent, as in most containers, the library refuses the model or ends the application",
-        fix=LOCALE_HINT,
-        check=graph_rules.device_locale,
-    ),
-    LintRule(
-        code="training-mode",
-        level="error",
-        title="exported in training mode",
-        why="the outputs are those of training: random, or normalized by the statistics of one batch",
-        fix="call model.eval() before exporting (training=TrainingMode.EVAL)",
-        check=graph_rules.training_mode,
-    ),
-    LintRule(
-        code="dominant-weight",
-        level="advice",
-        title="one tensor is most of the weights",
-        why="it decides size and memory; often it is an embedding or a layer behind a flatten",
-        fix="quantize this one (step quantize), cut the vocabulary, or pool before the flatten",
-        check=graph_rules.dominant,
-    ),
-    LintRule(
-        code="duplicate-weights",
-        level="advice",
-        title="the same tensor several times",
-        why="each copy is in the file and in memory",
-        fix="share one initializer among the nodes (step share-constants)",
-        check=graph_rules.duplicates,
-    ),
-    LintRule(
-        code="source-path",
-        level="advice",
-        title="paths of the exporting machine",
-        why="they show users who made the model and where, and make equal exports differ",
-        fix="strip doc strings, metadata and names of nodes, which ORT format keeps (step strip, with node_names)",
-        check=graph_rules.source_paths,
-    ),
+Operator = tuple[str, str]
+"""Domain and name."""
+
+
+Sizes = tuple[tuple[str, int], ...]
+"""Dynamic dimensions with the sizes that they were given."""
+
+
+Level = Literal["error", "advice"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RuntimeFacts:
+    """The version that the model is judged for, with the newest models that it loads; None: not recorded."""
+
+    version: str
+    limits: VersionLimits | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class KernelFacts:
+    """What the full runtime says of the model's operators.
+
+    `without` are those without any CPU kernel that are no functions of other operators, `unheard` those of them that
+    the runtime has never heard of. `missing` is the one, with its node, at which loading ended.
+    """
+
+    without: tuple[Operator, ...] = ()
+    unheard: tuple[Operator, ...] = ()
+    missing: tuple[Operator, str] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trial:
+    """One run at some sizes of the dynamic dimensions; `failure` is empty when it ended well."""
+
+    sizes: Sizes
+    failure: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunFacts:
+    """How the model fared in the full runtime: why it did not load, if so, how it ended early, and all runs."""
+
+    load_failure: str = ""
+    crash: str = ""
+    trials: tuple[Trial, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProviderFacts:
+    """What upstream's usability checker counts for one execution provider, by kinds of operator alone.
+
+    `fixed_partitions` and `fixed_supported` are what they would be if all shapes were fixed.
+    """
+
+    name: str
+    nodes: int
+    supported: int
+    partitions: int
+    fixed_supported: int
+    fixed_partitions: int
+    unsupported: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class LintFacts:
+    """One model with all that is known of it; None stands for what was not looked at.
+
+    `library` is the code size of each operator in a finished build, by name as `invoke size` shows it; `elsewhere` are
+    the operators of the other models that are judged with this one, which keep their code in a common library.
+    """
+
+    graph: GraphFacts
+    runtime: RuntimeFacts
+    kernels: KernelFacts | None = None
+    run: RunFacts | None = None
+    providers: tuple[ProviderFacts, ...] | None = None
+    library: tuple[tuple[str, int], ...] | None = None
+    elsewhere: frozenset[Operator] = frozenset()
+
+
+Shown = tuple[str, str]
+"""One place where a model breaks a rule, and how, in words."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LintRule:
+    """A rule: its stable code and level, what it is about, why that matters, and the step that mends it.
+
+    An error ends the command as one of its `kind` does elsewhere.
+    """
+
+    code: str
+    level: Level
+    title: str
+    why: str
+    fix: str
+    check: Callable[[LintFacts], Iterable[Shown]]
+    kind: type[Diagnostic] = ModelError
+
+
+@dataclass(frozen=True, kw_only=True)
+class LintFinding:
+    """One thing that a rule found in a model."""
+
+    code: str
+    level: Level
+    place: str
+    words: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class LintOutcome:
+    """The sizes at which one dimension worked and failed, and the words of a failure."""
+
+    worked: tuple[int, ...]
+    failed: tuple[int, ...]
+    words: str
+
+
+RULES: Final[list[LintRule]] = []
+"""All rules, in the order of the document, which is that of this file."""
+Check = Callable[[LintFacts], Iterable[Shown]]
+
+
+def _rule(
+    code: str, level: Level, *, title: str, why: str, fix: str, kind: type[Diagnostic] = ModelError
+) -> Callable[[Check], Check]:
+    """Put a function that finds what breaks a rule into the table."""
+
+    def put(check: Check) -> Check:
+        RULES.append(LintRule(code=code, level=level, title=title, why=why, fix=fix, check=check, kind=kind))
+        return check
+
+    return put
+
+
+@_rule(
+    "does-not-load",
+    "error",
+    title="the full runtime refuses the model",
+    why="a model that the full runtime cannot load cannot be converted, and no trimmed runtime loads it",
+    fix=LOAD_HINT,
 )
-"""All rules, in the order of the document."""
+def _does_not_load(facts: LintFacts) -> Iterator[Shown]:
+    """Find a model that the full runtime refuses for another reason than a kernel, or than what its header says."""
+    told = facts.kernels is not None and facts.kernels.missing is not None
+    told = told or any((*_opset(facts), *_ir_version(facts)))
+    if facts.run and facts.run.load_failure and not told and cause_of(facts.run.load_failure) is None:
+        yield "model", facts.run.load_failure
+
+
+def _refused_for(cause: Cause, facts: LintFacts) -> Iterator[Shown]:
+    """Find a model that the full runtime refuses, or does not run, for a cause that is known."""
+    failures = (facts.run.load_failure, *(trial.failure for trial in facts.run.trials)) if facts.run else ()
+    for words in dict.fromkeys(failures):
+        if cause_of(words) is cause:
+            yield "model", words
+
+
+for _cause in CAUSES:
+    if not _cause.converted:
+        _rule(
+            _cause.code,
+            "error",
+            title=_cause.what,
+            why="the full runtime refuses the model, and so does every trimmed one",
+            fix=_cause.hint,
+            kind=_cause.kind,
+        )(partial(_refused_for, _cause))
+
+
+@_rule(
+    "crashes-runtime",
+    "error",
+    title="the full runtime crashes or hangs",
+    why="the application crashes or hangs with its runtime",
+    fix=CRASH_HINT,
+)
+def _crashes(facts: LintFacts) -> Iterator[Shown]:
+    if facts.run and facts.run.crash:
+        yield "model", facts.run.crash
+
+
+@_rule(
+    "does-not-run",
+    "error",
+    title="an inference with the model's fixed sizes fails",
+    why="the model loads, but it does not run",
+    fix="run it where it was made with random inputs of these shapes, and export it again",
+)
+def _does_not_run(facts: LintFacts) -> Iterator[Shown]:
+    for trial in facts.run.trials if facts.run else ():
+        if not trial.sizes and trial.failure and cause_of(trial.failure) is None:
+            yield "model", trial.failure
+
+
+@_rule(
+    "dynamic-size-baked-in",
+    "error",
+    title="a dynamic dimension works at only one size",
+    why="the model declares any size as valid, and an application that uses another size fails at run time",
+    fix="take sizes from x.shape as it is traced (no int(), no loop over them), or fix it (step fix-dimensions)",
+)
+def _baked_in_size(facts: LintFacts) -> Iterator[Shown]:
+    for name, outcome in _outcomes(facts).items():
+        if len(outcome.worked) == 1 and len(outcome.failed) > 2:
+            words = f"'{name}' runs at {outcome.worked[0]} alone, not at {_listed(outcome.failed)}: {outcome.words}"
+            yield name, words
+
+
+def _outcomes(facts: LintFacts) -> Mapping[str, LintOutcome]:
+    run = facts.run
+    base = next((dict(trial.sizes) for trial in run.trials if trial.sizes and not trial.failure), None) if run else None
+    if run is None or base is None:
+        return {}
+    names = dynamic_dimensions(facts.graph.model.inputs)
+    return {name: _outcome(run, base, name) for name in names if name in base}
+
+
+def _outcome(run: RunFacts, base: Mapping[str, int], name: str) -> LintOutcome:
+    """Gather the runs in which a dimension was changed, alone or with all others: names for one size may differ."""
+    worked: set[int] = set()
+    failed: dict[int, str] = {}
+    for trial in run.trials:
+        sizes = dict(trial.sizes)
+        alone = all(base.get(key) == size for key, size in sizes.items() if key != name)
+        if name not in sizes or not (alone or len(set(sizes.values())) == 1):
+            continue
+        if trial.failure:
+            failed[sizes[name]] = trial.failure
+        else:
+            worked.add(sizes[name])
+    bad = sorted(size for size in failed if size not in worked)
+    return LintOutcome(worked=tuple(sorted(worked)), failed=tuple(bad), words=failed[bad[-1]] if bad else "")
+
+
+def _listed(sizes: tuple[int, ...]) -> str:
+    return ", ".join(map(str, sizes))
+
+
+@_rule(
+    "dynamic-size-limited",
+    "advice",
+    title="a dynamic dimension does not work at every size",
+    why="a size that a kernel, a stride or a fixed Reshape does not allow ends in an error at run time",
+    fix="document the sizes that work, or pad inside the model",
+)
+def _limited_size(facts: LintFacts) -> Iterator[Shown]:
+    for name, outcome in _outcomes(facts).items():
+        if len(outcome.worked) > 1 and outcome.failed:
+            words = f"'{name}' runs at {_listed(outcome.worked)}, not at {_listed(outcome.failed)}: {outcome.words}"
+            yield name, words
+
+
+@_rule(
+    "no-size-runs",
+    "advice",
+    title="no tried size of the dynamic dimensions runs",
+    why="either dimensions depend on each other, and their names do not say so, or only unusual sizes work",
+    fix="give equal dimensions one name (dynamic_axes, step name-dimensions), or fix them (step fix-dimensions)",
+)
+def _no_size_runs(facts: LintFacts) -> Iterator[Shown]:
+    trials = [trial for trial in facts.run.trials if trial.sizes] if facts.run else []
+    if trials and all(trial.failure and cause_of(trial.failure) is None for trial in trials):
+        sizes = ", ".join(f"{name} = {size}" for name, size in trials[-1].sizes)
+        words = f"none of {len(trials)} choices of sizes ran; with {sizes}: {trials[-1].failure}"
+        yield "model", words
+
+
+@_rule(
+    "unsupported-opset",
+    "error",
+    title="an opset that the chosen runtime does not accept",
+    why="the runtime refuses the model",
+    fix="export with another opset, use onnx.version_converter, or choose another ONNX Runtime (--ort-version)",
+)
+def _opset(facts: LintFacts) -> Iterator[Shown]:
+    limits = facts.runtime.limits
+    newest = {"ai.onnx": limits.opset, "ai.onnx.ml": limits.ml_opset} if limits else {}
+    for domain, number in facts.graph.model.opsets:
+        most, oldest = newest.get(domain), OLDEST_OPSET if domain == "ai.onnx" else 1
+        too_new = most is not None and number > most
+        if number < oldest or too_new:
+            taken = f"{oldest} to {most}" if most is not None else f"{oldest} and up"
+            words = f"opset {number} of {domain}; ONNX Runtime {facts.runtime.version} takes {taken}"
+            needed = f"; {needed_for_opset(domain, number)}" if too_new else ""
+            yield domain, words + needed
+
+
+@_rule(
+    "unsupported-ir-version",
+    "error",
+    title="what a newer IR version brought than the chosen runtime reads",
+    why="the runtime refuses the model",
+    fix="export it without newer element types and device settings, or choose another ONNX Runtime (--ort-version)",
+)
+def _ir_version(facts: LintFacts) -> Iterator[Shown]:
+    """Find what a newer IR version brought than the runtime reads; a number alone is lowered."""
+    own, limits = facts.graph.model.least_ir_version, facts.runtime.limits
+    if limits and own > limits.ir_version:
+        reads = f"ONNX Runtime {facts.runtime.version} reads up to {limits.ir_version}"
+        words = f"it uses what IR version {own} brought; {reads}; {needed_for_ir_version(own)}"
+        yield "model", words
+
+
+REFUSED_SINCE: Final = (1, 28)
+"""Found by trying the wheels of 1.24.4 to 1.32.0: "Unsupported tensor data type". Until then the types' numbers were
+written although `ort.fbs` has no names for them, and read back."""
+
+
+LOW_BIT_TYPES: Final = frozenset({"int4", "uint4", "int2", "uint2"})
+
+
+@_rule(
+    "weights-below-8-bits",
+    "error",
+    title="weights of 4 or 2 bits, which ORT format does not hold",
+    why="from 1.28 on ONNX Runtime refuses a model in ORT format with such weights",
+    fix=BELOW_8_BITS,
+)
+def _weights_below_8_bits(facts: LintFacts) -> Iterator[Shown]:
+    """Find weights of types that the runtime takes in ONNX format and not in ORT format."""
+    if tuple(map(int, facts.runtime.version.split(".")[:2])) < REFUSED_SINCE:
+        return
+    for weight in facts.graph.weights:
+        if weight.element_type in LOW_BIT_TYPES:
+            words = f"weights of {weight.element_type}; ONNX Runtime {facts.runtime.version} reads none from ORT format"
+            yield weight.name, words
+
+
+@_rule(
+    "model-too-large",
+    "error",
+    title="2 GB and more",
+    why="a model in ORT format is one flatbuffer, whose limit is 2 GB",
+    fix="quantize the model, or split it into several",
+)
+def _too_large(facts: LintFacts) -> Iterator[Shown]:
+    if (size := _size(facts)) > (most := LARGEST_MODEL_BYTES):
+        yield "model", f"{size:,} bytes with its data; a model in ORT format can have {most:,}"
+
+
+def _size(facts: LintFacts) -> int:
+    return facts.graph.model.size_bytes + facts.graph.external_bytes
+
+
+NEAR: Final = 0.75
+
+
+@_rule(
+    "near-2-gb",
+    "advice",
+    title="close to 2 GB",
+    why="constant folding and saved optimizations enlarge the file, whose limit is 2 GB",
+    fix="quantize the model (step quantize), or convert it with level = 'basic'",
+)
+def _nearly_too_large(facts: LintFacts) -> Iterator[Shown]:
+    """Find a model that a little growth, as when constants are folded, makes too large."""
+    most = LARGEST_MODEL_BYTES
+    if most * NEAR < (size := _size(facts)) <= most:
+        yield "model", f"{size:,} bytes with its data, of {most:,} that are possible"
+
+
+@_rule(
+    "external-data",
+    "advice",
+    title="weights in another file",
+    why="the model needs both files: downloads, caches and digests must cover both",
+    fix="below 2 GB, save it as one: onnx.save(onnx.load(path), path)",
+)
+def _external_data(facts: LintFacts) -> Iterator[Shown]:
+    names = sorted({weight.external for weight in facts.graph.weights if weight.external})
+    for name in names:
+        count = sum(weight.external == name for weight in facts.graph.weights)
+        yield name, f"the weights of {count} tensors lie in '{name}', not in the model's file"
+
+
+@_rule(
+    "no-kernel",
+    "error",
+    title="no CPU kernel for these types",
+    why="a trimmed runtime has the CPU's kernels; without one for its types the model does not load",
+    fix="cast to a type that has a kernel, or export with another opset",
+    kind=OperatorsError,
+)
+def _no_cpu_kernel(facts: LintFacts) -> Iterator[Shown]:
+    """Find the operator at which loading ended although other kernels of it are there: its types have none.
+
+    ONNX Runtime does not always say the operator's domain.
+    """
+    missing = facts.kernels.missing if facts.kernels else None
+    if missing is None or facts.kernels is None or missing[0][1] in {name for _, name in facts.kernels.without}:
+        return
+    operator, name = missing
+    nodes = [node for node in _nodes(facts, operator) if name in {"", node.name}]
+    types = sorted({", ".join(value.element_type or "unknown type" for value in node.inputs) for node in nodes})
+    yield name or operator[1], f"no CPU kernel of {_words(operator)} for {'; '.join(types) or '?'}"
+
+
+def _nodes(facts: LintFacts, operator: Operator) -> Iterator[NodeFacts]:
+    return (node for node in facts.graph.nodes if (node.domain, node.operator) == operator)
+
+
+def _words(operator: Operator) -> str:
+    return f"{operator[0]} {operator[1]}"
+
+
+@_rule(
+    "other-provider-only",
+    "error",
+    title="an operator of other execution providers",
+    why="the CPU provider has no kernel for it; optimizing for a GPU creates such operators",
+    fix="use the model as exported, before it was optimized for another device",
+    kind=OperatorsError,
+)
+def _other_provider_only(facts: LintFacts) -> Iterator[Shown]:
+    for operator in facts.kernels.without if facts.kernels else ():
+        if operator not in (facts.kernels.unheard if facts.kernels else ()):
+            yield _shown(facts, operator, "has no CPU kernel, for whatever types")
+
+
+def _shown(facts: LintFacts, operator: Operator, words: str) -> Shown:
+    nodes = list(_nodes(facts, operator))
+    place = nodes[0].place if nodes else _words(operator)
+    return (place, f"{_words(operator)} {words} ({len(nodes)} of the nodes)")
+
+
+@_rule(
+    "unknown-operator",
+    "error",
+    title="an operator that ONNX Runtime does not know",
+    why="it comes from a custom library, which ortrim cannot build in, or from a newer version",
+    fix="export without it, or as a model function of ONNX's own operators",
+    kind=OperatorsError,
+)
+def _unknown_operator(facts: LintFacts) -> Iterator[Shown]:
+    for operator in facts.kernels.unheard if facts.kernels else ():
+        yield _shown(facts, operator, f"is not known to ONNX Runtime {facts.runtime.version}")
+
+
+@_rule(
+    "unnamed-value",
+    "error",
+    title="an input or output without a name",
+    why="applications pass inputs and read outputs by name",
+    fix="give names when exporting (input_names, output_names)",
+)
+def _unnamed(facts: LintFacts) -> Iterator[Shown]:
+    for kind, position, value in _ends(facts):
+        if not value.name:
+            yield f"{kind} {position}", f"{kind} {position} has no name"
+
+
+def _ends(facts: LintFacts) -> Iterator[tuple[str, int, TensorInfo]]:
+    model = facts.graph.model
+    kinds: Iterable[tuple[str, tuple[TensorInfo, ...]]] = (("input", model.inputs), ("output", model.outputs))
+    for kind, values in kinds:
+        yield from ((kind, position, value) for position, value in enumerate(values))
+
+
+MACHINE: Final = re.compile(
+    r"\d+"
+    r"|(input|output|args?|kwargs|x|var|tensor|l_|getitem|primals|tangents)[._]\d+"
+    r"|(onnx|aten|prim|torch_nn|_val)[:_]*\S*[:_]\d+"
+    r"|.*::\S*"
+    r"|(serving_default_\S*|StatefulPartitionedCall|PartitionedCall)(:\d+)?"
+    r"|\S+:\d+"
+)
+"""What exporters call a value for which the author gave no name: PyTorch's numbers and traces, TensorFlow's ports."""
+
+
+@_rule(
+    "machine-named-value",
+    "advice",
+    title="an input or output that the exporter named",
+    why="such names change with the next export, and applications that use them break",
+    fix="give names when exporting (input_names, output_names), or afterwards (step rename)",
+)
+def _machine_named(facts: LintFacts) -> Iterator[Shown]:
+    for kind, _, value in _ends(facts):
+        if MACHINE.fullmatch(value.name):
+            yield value.name, f"the {kind} is called '{value.name}'"
+
+
+@_rule(
+    "unnamed-dimension",
+    "advice",
+    title="a dynamic dimension without a name",
+    why="neither people nor shape inference can see which sizes must be equal",
+    fix="name it when exporting (dynamic_axes={'input': {0: 'batch'}}), or afterwards (step name-dimensions)",
+)
+def _unnamed_dimension(facts: LintFacts) -> Iterator[Shown]:
+    for value in facts.graph.model.inputs:
+        for axis, size in enumerate(value.shape or ()):
+            if size is None or size in graph_facts.NAMELESS:
+                yield value.name, f"dimension {axis} of input '{value.name}' is open and has no name"
+
+
+@_rule(
+    "einsum",
+    "advice",
+    title="Einsum",
+    why="it runs as transpositions and matrix products, which mobile providers do not support and quantizers skip",
+    fix="write it as a convolution of length 1, a Linear layer or a matmul",
+)
+def _einsum(facts: LintFacts) -> Iterator[Shown]:
+    for node in facts.graph.nodes:
+        if node.operator == "Einsum" and node.domain == "ai.onnx":
+            equation = node.attribute("equation")
+            yield node.place, f"Einsum '{equation}'{_as_convolution(node, equation)}"
+
+
+CONTRACTION: Final = re.compile(r"\s*([a-zA-Z.\s]+),([a-zA-Z.\s]+)->([a-zA-Z.\s]+)")
+
+
+def _as_convolution(node: graph_facts.NodeFacts, equation: str) -> str:
+    """Recognise a product with a weight matrix over one axis, which is what a convolution of length one does."""
+    found = CONTRACTION.fullmatch(equation)
+    if found is None or len(node.inputs) != 2 or not node.constants:
+        return ""
+    first, second, result = ("".join(part.split()) for part in found.groups())
+    value, weight = (second, first) if node.inputs[0].name in node.constants else (first, second)
+    summed, added = set(value) & set(weight) - set(result), (set(weight) - set(value)) & set(result)
+    if len(weight) == 2 and len(summed) == len(added) == 1:
+        return ": a convolution of length 1 with the same weights does this for any length"
+    return ""
+
+
+@_rule(
+    "matmul-between-transposes",
+    "advice",
+    title="a product between two transpositions",
+    why="the data is copied twice without need, and code around it often fixes the length",
+    fix="replace the Linear layer by a Conv1d with kernel_size=1 and the same weights",
+)
+def _transposed_product(facts: LintFacts) -> Iterator[Shown]:
+    """Find products with a weight matrix between two transpositions that undo each other."""
+    makers = {value.name: node for node in facts.graph.nodes for value in node.outputs if not node.scope}
+    for node in facts.graph.nodes:
+        product = _product(node, makers) if node.operator == "Transpose" and not node.scope else None
+        if product is not None:
+            before = _maker(product, makers)
+            if before is not None and before.operator == "Transpose" and _undo(before, node):
+                words = f"'{product.place}' stands between two Transposes: a convolution of length 1 without them"
+                yield product.place, words
+
+
+def _product(node: graph_facts.NodeFacts, makers: dict[str, graph_facts.NodeFacts]) -> graph_facts.NodeFacts | None:
+    """Return the product with a weight matrix that a node reads, as it is or with a bias added."""
+    found = _maker(node, makers)
+    if found is not None and found.operator == "Add" and len(found.constants) == 1:
+        found = next((makers[value.name] for value in found.inputs if value.name in makers), None)
+    return found if found is not None and found.operator == "MatMul" and found.constants else None
+
+
+def _maker(node: graph_facts.NodeFacts, makers: dict[str, graph_facts.NodeFacts]) -> graph_facts.NodeFacts | None:
+    return makers.get(node.inputs[0].name) if node.inputs else None
+
+
+def _undo(first: graph_facts.NodeFacts, second: graph_facts.NodeFacts) -> bool:
+    orders = [each.attribute("perm").split(",") for each in (first, second)]
+    if not all(number.isdecimal() for order in orders for number in order) or len(orders[0]) != len(orders[1]):
+        return False
+    one, other = ([int(number) for number in order] for order in orders)
+    return all(number < len(one) for number in other) and [one[number] for number in other] == list(range(len(one)))
+
+
+@_rule(
+    "fixed-reshape",
+    "advice",
+    title="Reshape to a fixed shape in a dynamic model",
+    why="it works only for the size that the model was exported with",
+    fix="use -1 for one dimension and 0 (unchanged) for others: x.flatten(1), x.reshape(x.shape[0], -1)",
+)
+def _pinned_reshape(facts: LintFacts) -> Iterator[Shown]:
+    """Find Reshapes to a fixed shape of values whose size is open, in a model with dynamic dimensions."""
+    if not graph_facts.dynamic_dimensions(facts.graph.model.inputs):
+        return
+    values = {weight.name: weight.values for weight in facts.graph.weights}
+    for node in facts.graph.nodes:
+        shape = values.get(node.inputs[1].name, ()) if node.operator == "Reshape" and len(node.inputs) > 1 else ()
+        if shape and min(shape) > 0 and _open(node):
+            yield node.place, f"Reshape to {list(shape)}, of a value whose size is not fixed"
+
+
+def _open(node: graph_facts.NodeFacts) -> bool:
+    shape = node.inputs[0].shape
+    return shape is not None and any(not isinstance(size, int) for size in shape)
+
+
+@_rule(
+    "float64",
+    "advice",
+    title="64-bit floats in most of the arithmetic",
+    why="twice the memory and half the speed; many kernels exist only for 32 bits",
+    fix="export with model.float(), and keep NumPy's float64 constants out of forward()",
+)
+def _float64(facts: LintFacts) -> Iterator[Shown]:
+    yield from _hot(facts, "float64")
+
+
+WEIGHT_BYTES: Final = 64 * 1024
+
+
+def _hot(facts: LintFacts, element_type: str) -> Iterator[Shown]:
+    for node in facts.graph.nodes:
+        if node.operator not in {"Cast", "Constant"} and _is_hot(node, element_type):
+            yield node.place, f"{node.operator} computes in {element_type}"
+    for weight in facts.graph.weights:
+        if weight.element_type == element_type and weight.size_bytes >= WEIGHT_BYTES:
+            yield weight.name, f"{weight.size_bytes:,} bytes of weights are {element_type}"
+
+
+HEAVY: Final = frozenset({
+    "Conv", "ConvTranspose", "Einsum", "Gemm", "GRU", "LSTM", "MatMul", "RNN",
+})  # fmt: skip
+
+
+MOST_ELEMENTS: Final = 4096
+"""Fewer are shapes and indices, whose cost nobody sees."""
+
+
+def _is_hot(node: graph_facts.NodeFacts, element_type: str) -> bool:
+    made = [value for value in node.outputs if value.element_type == element_type]
+    if node.operator in HEAVY:
+        return bool(made)
+    taken = [value for value in node.inputs if value.element_type == element_type and value.name not in node.constants]
+    return (
+        bool(made and taken)
+        and max((graph_facts.elements(value) or 0 for value in (*made, *taken)), default=0) >= MOST_ELEMENTS
+    )
+
+
+@_rule(
+    "int64",
+    "advice",
+    title="64-bit integers in most of the arithmetic",
+    why="they are not vectorized, take twice the memory, and no mobile provider supports them",
+    fix="compute in int32 or in floats; int64 is for shapes and indices",
+)
+def _int64(facts: LintFacts) -> Iterator[Shown]:
+    """Find arithmetic in, and weights of, 64-bit integers that are not merely shapes and indices."""
+    yield from _hot(facts, "int64")
+
+
+ENOUGH: Final = 0.75
+"""Upstream's checker recommends a provider from there on, when the nodes are one partition."""
+
+
+@_rule(
+    "mobile-partitions",
+    "advice",
+    title="a mobile execution provider supports few nodes, or many separate partitions",
+    why="data is copied at each border; more than one partition is usually slower than the CPU alone",
+    fix="use the CPU, or replace the operators named, and fix the shapes (step fix-dimensions)",
+)
+def _partitions(facts: LintFacts) -> Iterator[Shown]:
+    """Find providers that take the model in pieces, or too little of it to be worth it."""
+    for each in facts.providers or ():
+        if each.partitions != 1 or each.supported < each.nodes * ENOUGH:
+            yield each.name, _providers_words(each)
+
+
+MOST_LISTED: Final = 6
+
+
+def _providers_words(facts: ProviderFacts) -> str:
+    words = f"{facts.name} takes {facts.supported} of {facts.nodes} nodes in {counted(facts.partitions, 'partition')}"
+    if (facts.fixed_supported, facts.fixed_partitions) != (facts.supported, facts.partitions):
+        words += f"; with all shapes fixed {facts.fixed_supported} in {counted(facts.fixed_partitions, 'partition')}"
+    if facts.unsupported:
+        more = len(facts.unsupported) - MOST_LISTED
+        words += f"; it has no {', '.join(facts.unsupported[:MOST_LISTED])}{f' and {more} more' if more > 0 else ''}"
+    return words
+
+
+CONTROL: Final = ("If", "Loop", "Scan", "SequenceMap")
+
+
+@_rule(
+    "control-flow",
+    "advice",
+    title="control flow",
+    why="optimizations stop at the inner graphs, partitions end there, and the runtime needs more code",
+    fix="export the branch that is used (torch.jit.trace, a fixed flag), or unroll the loop",
+)
+def _control_flow(facts: LintFacts) -> Iterator[Shown]:
+    for node in facts.graph.nodes:
+        if node.operator in CONTROL and node.domain == "ai.onnx":
+            yield node.place, f"{node.operator} contains graphs"
+
+
+WORTH_BYTES: Final = 16 * 1024
+
+
+FEW_NODES: Final = 4
+"""What more nodes use is hardly removed."""
+
+
+@_rule(
+    "costly-operator",
+    "advice",
+    title="an operator that takes much of the library",
+    why="its code is in the library for only a few nodes",
+    fix="replace it by operators that the model has anyway, or do its work outside of the model",
+)
+def _costly_operators(facts: LintFacts) -> Iterator[Shown]:
+    """Find operators of few nodes, and of no other model, whose code is large in a finished build."""
+    shared = {_library_shown(domain, name) for domain, name in facts.elsewhere}
+    uses = Counter(_library_shown(node.domain, node.operator) for node in facts.graph.nodes)
+    for name, size in facts.library or ():
+        if size >= WORTH_BYTES and 0 < uses[name] <= FEW_NODES and name not in shared:
+            count = counted(uses[name], "node")
+            yield name, f"removing {name} ({count}) saves {size / 1024:.0f} KiB of the library"
+
+
+def _library_shown(domain: str, name: str) -> str:
+    return name if domain == "ai.onnx" else f"{domain}:{name}"
+
+
+@_rule(
+    "random-output",
+    "advice",
+    title="random outputs",
+    why="two runs with the same input differ; parity is judged with the numbers as inputs, where that can be made",
+    fix="make the random numbers an input",
+)
+def _random_output(facts: LintFacts) -> Iterator[Shown]:
+    for node in facts.graph.nodes:
+        if node.operator in BY_CHANCE and node.domain == "ai.onnx":
+            seeded = " from a seed, in an order that depends on the runs before" if node.attribute("seed") else ""
+            yield node.place, f"{node.operator} draws numbers{seeded}"
+
+
+@_rule(
+    "device-locale",
+    "advice",
+    title="a locale that every device must have",
+    why="where it is absent, as in most containers, the library refuses the model or ends the application",
+    fix=LOCALE_HINT,
+)
+def _device_locale(facts: LintFacts) -> Iterator[Shown]:
+    for node in facts.graph.nodes:
+        if locale := graph_facts.locale_of(node):
+            yield node.place, f"{node.operator} needs the locale '{locale}' on every device"
+
+
+@_rule(
+    "training-mode",
+    "error",
+    title="exported in training mode",
+    why="the outputs are those of training: random, or normalized by the statistics of one batch",
+    fix="call model.eval() before exporting (training=TrainingMode.EVAL)",
+)
+def _training_mode(facts: LintFacts) -> Iterator[Shown]:
+    switched_on = {weight.name for weight in facts.graph.weights if weight.values == (1,)}
+    for node in facts.graph.nodes:
+        if node.domain == "ai.onnx" and _trains(node, switched_on):
+            yield node.place, f"{node.operator} is in training mode"
+
+
+def _trains(node: graph_facts.NodeFacts, switched_on: set[str]) -> bool:
+    """Read the attribute of one, and the third input of the other, when the model fixes that."""
+    if node.operator == "BatchNormalization":
+        return node.attribute("training_mode") == "1"
+    return node.operator == "Dropout" and len(node.inputs) > 2 and node.inputs[2].name in switched_on
+
+
+DOMINANT_BYTES: Final = 1_000_000
+
+
+DOMINANT: Final = 0.5
+
+
+@_rule(
+    "dominant-weight",
+    "advice",
+    title="one tensor is most of the weights",
+    why="it decides size and memory; often it is an embedding or a layer behind a flatten",
+    fix="quantize this one (step quantize), cut the vocabulary, or pool before the flatten",
+)
+def _dominant(facts: LintFacts) -> Iterator[Shown]:
+    total = sum(weight.size_bytes for weight in facts.graph.weights)
+    for weight in facts.graph.weights:
+        if weight.size_bytes >= max(DOMINANT_BYTES, total * DOMINANT):
+            share = f"{weight.size_bytes:,} of {total:,} bytes of weights"
+            shape = "x".join(map(str, weight.dimensions))
+            yield weight.name, f"'{weight.name}' ({weight.element_type} {shape}) is {share}"
+
+
+WASTED_BYTES: Final = 1024
+
+
+@_rule(
+    "duplicate-weights",
+    "advice",
+    title="the same tensor several times",
+    why="each copy is in the file and in memory",
+    fix="share one initializer among the nodes (step share-constants)",
+)
+def _duplicates(facts: LintFacts) -> Iterator[Shown]:
+    groups: dict[str, list[graph_facts.WeightFacts]] = {}
+    for weight in facts.graph.weights:
+        if weight.digest:
+            groups.setdefault(weight.digest, []).append(weight)
+    for group in groups.values():
+        wasted = sum(weight.size_bytes for weight in group[1:])
+        if wasted >= WASTED_BYTES:
+            words = f"{len(group)} tensors are equal, {wasted:,} bytes too many: {_names(group)}"
+            yield group[0].name, words
+
+
+def _names(group: list[graph_facts.WeightFacts]) -> str:
+    shown = ", ".join(f"'{weight.name}'" for weight in group[:3])
+    return f"{shown} and {len(group) - 3} more" if len(group) > 3 else shown
+
+
+PATH: Final = re.compile(
+    r"(?:/(?:home|Users|root|mnt|opt|usr|tmp|var|data|work|workspace|content|srv|media|private|builds?)/[^\s\"':;,]+"
+    r"|\b[A-Za-z]:[\\/][^\s\"':;,]+"
+    r"|\bFile \"[^\"]+\""
+    r"|[^\s\"'()<>:;,]+\.py(?=[(:]\d+|\"|', line))"
+)
+"""Folders of Unix, of Windows, and the lines of Python's traces; a node's own name such as `/conv/Conv` is none."""
+
+
+@_rule(
+    "source-path",
+    "advice",
+    title="paths of the exporting machine",
+    why="they show users who made the model and where, and make equal exports differ",
+    fix="strip doc strings, metadata and names of nodes, which ORT format keeps (step strip, with node_names)",
+)
+def _source_paths(facts: LintFacts) -> Iterator[Shown]:
+    places: dict[str, list[str]] = {}
+    for text in facts.graph.texts:
+        if not _is_module(text) and (found := PATH.search(text.text)):
+            places.setdefault(found[0], []).append(text.place)
+    for path, shown in places.items():
+        more = f" and {len(shown) - 1:,} more places" if len(shown) > 1 else ""
+        yield shown[0], f"the {shown[0]}{more} shows '{_short(path)}'"
+
+
+def _is_module(text: graph_facts.TextFacts) -> bool:
+    """Tell the name that PyTorch's exporter gives a node, modules and operator (`/data/conv/Relu`), from a path."""
+    _, of, operator = text.place.partition("name of ")
+    return bool(of) and re.fullmatch(rf"/\S*/{re.escape(operator)}(_\d+)?", text.text) is not None
+
+
+LONGEST: Final = 80
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
+
+
 BY_CODE: Final = {rule.code: rule for rule in RULES}
 
 
 LEVELS: Final = ("error", "advice")
+
+
 WHOLE: Final = "model"
 """The place of what is said of a model as a whole."""
 
@@ -331,7 +921,7 @@ def judge(facts: LintFacts) -> tuple[LintFinding, ...]:
     found = []
     for rule in RULES:
         made = sorted(set(rule.check(facts)))
-        found += [LintFinding(code=rule.code, level=rule.level, place=shown.place, words=shown.words) for shown in made]
+        found += [LintFinding(code=rule.code, level=rule.level, place=place, words=words) for place, words in made]
     return tuple(sorted(found, key=lambda finding: LEVELS.index(finding.level)))
 
 

@@ -1,8 +1,4 @@
-"""`lint`: what is wrong with models, before anything is built for them.
-
-- What the full runtime says of a model that `lint` judges: its kernels, its runs, and its checker's counts.
-- Findings in SARIF 2.1.0, the form in which code reviews show them (OASIS, 2020). Pure.
-"""
+"""`lint`: what is wrong with models, before anything is built for them."""
 
 import hashlib
 import json
@@ -17,19 +13,9 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final
 from urllib.parse import quote
 
-from ortrim.analysis.lint.findings import (
-    KernelFacts,
-    LintFacts,
-    LintFinding,
-    LintRule,
-    Operator,
-    ProviderFacts,
-    RunFacts,
-    RuntimeFacts,
-    Trial,
-)
-from ortrim.analysis.lint.rules import BY_CODE, RULES, WHOLE, Linted, ModelFindings, judge
-from ortrim.analysis.size.run import size_of
+from ortrim.analysis.lint import rules
+from ortrim.analysis.lint.rules import BY_CODE, RULES, WHOLE, Linted, LintFinding, ModelFindings, judge
+from ortrim.analysis.size import size_of
 from ortrim.base.cache import cache_folder
 from ortrim.base.console import Console, first_lines
 from ortrim.base.files import storage_errors, write_atomically
@@ -67,9 +53,9 @@ PLAIN_NAME: Final = re.compile(r"[^+*/() ]+")
 class Looked:
     """What the runtime said, and in words what could not be asked."""
 
-    kernels: KernelFacts | None = None
-    run: RunFacts | None = None
-    providers: tuple[ProviderFacts, ...] | None = None
+    kernels: rules.KernelFacts | None = None
+    run: rules.RunFacts | None = None
+    providers: tuple[rules.ProviderFacts, ...] | None = None
     not_checked: tuple[str, ...] = ()
 
 
@@ -77,8 +63,6 @@ def look(path: Path, graph: GraphFacts, runtime: FullRuntime, *, run: bool, case
     """Ask the full runtime about a model; each question in a process of its own, with a time limit.
 
     It is run at the sizes of the user's own `cases` first.
-
-    Raises `ToolError` or `StorageError` when the runtime cannot be started at all.
     """
     looked = _operators(path.resolve(), graph, runtime)
     if not run:
@@ -95,14 +79,14 @@ def _operators(path: Path, graph: GraphFacts, runtime: FullRuntime) -> Looked:
     except (ModelError, ToolError) as error:
         _reraise_unless_about_the_model(error)
         return Looked(not_checked=(f"kernels and mobile execution providers: {error.what}",))
-    kernels = KernelFacts(without=_pairs(answer["without"]), unheard=_pairs(answer["unheard"]))
+    kernels = rules.KernelFacts(without=_pairs(answer["without"]), unheard=_pairs(answer["unheard"]))
     if answer["unusable"]:
         words = f"mobile execution providers: upstream's checker cannot be used here: {answer['unusable'][:300]}"
         return Looked(kernels=kernels, not_checked=(words,))
     return Looked(
         kernels=kernels,
         providers=tuple(
-            ProviderFacts(**{**each, "unsupported": tuple(each["unsupported"])}) for each in answer["providers"]
+            rules.ProviderFacts(**{**each, "unsupported": tuple(each["unsupported"])}) for each in answer["providers"]
         ),
     )
 
@@ -122,14 +106,14 @@ def _with_runs(
             answer = _asked(runtime, "lint_runs.py", {**model, **request, **sizes, **tried}, path)
     except (ModelError, ToolError) as error:
         _reraise_unless_about_the_model(error)
-        return replace(looked, run=RunFacts(crash=error.what))
+        return replace(looked, run=rules.RunFacts(crash=error.what))
     trials = tuple(
-        Trial(sizes=tuple(each["sizes"].items()), failure=plain_words(each["failure"], path))
+        rules.Trial(sizes=tuple(each["sizes"].items()), failure=plain_words(each["failure"], path))
         for each in answer["trials"]
     )
-    run = RunFacts(load_failure=plain_words(answer["load"], path), trials=trials)
+    run = rules.RunFacts(load_failure=plain_words(answer["load"], path), trials=trials)
     words = tuple(f"some sizes: {each}" for each in (why_not, answer["skipped"]) if each)
-    kernels = _with_missing(looked.kernels, answer["load"]) if answer["load"] else KernelFacts()
+    kernels = _with_missing(looked.kernels, answer["load"]) if answer["load"] else rules.KernelFacts()
     return replace(looked, run=run, kernels=kernels, not_checked=(*looked.not_checked, *words))
 
 
@@ -160,15 +144,15 @@ def _reraise_unless_about_the_model(error: ModelError | ToolError) -> None:
         raise error
 
 
-def _with_missing(kernels: KernelFacts | None, words: str) -> KernelFacts | None:
+def _with_missing(kernels: rules.KernelFacts | None, words: str) -> rules.KernelFacts | None:
     found = missing_kernel(words)
     if found is None:
         return kernels
     missing = ((found.domain or "ai.onnx", found.name), found.node)
-    return replace(kernels or KernelFacts(), missing=missing)
+    return replace(kernels or rules.KernelFacts(), missing=missing)
 
 
-def _own_operators(graph: GraphFacts) -> set[Operator]:
+def _own_operators(graph: GraphFacts) -> set[rules.Operator]:
     """Return the operators of a model for which kernels have to be there."""
     from ortrim.models.graph_facts import inlined_operators  # noqa: PLC0415 - it imports onnx
 
@@ -194,7 +178,7 @@ def _input(value: TensorInfo) -> dict[str, object]:
 
 
 def _sizes_of(case: CaseSpec, inputs: tuple[TensorInfo, ...]) -> dict[str, int]:
-    """Return the sizes that a case gives to dynamic dimensions. Raises as `recorded_inputs` does."""
+    """Return the sizes that a case gives to dynamic dimensions."""
     shapes = {name: given.shape or () for name, given in case.inputs.items()}
     if case.data:
         shapes = {
@@ -208,7 +192,7 @@ def _sizes_of(case: CaseSpec, inputs: tuple[TensorInfo, ...]) -> dict[str, int]:
     }
 
 
-def _pairs(found: list[list[str]]) -> tuple[Operator, ...]:
+def _pairs(found: list[list[str]]) -> tuple[rules.Operator, ...]:
     return tuple(sorted((domain, name) for domain, name in found))
 
 
@@ -233,7 +217,7 @@ def sarif_log(linted: Linted, *, version: str) -> dict[str, Any]:
     return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
 
 
-def _rule(rule: LintRule) -> dict[str, Any]:
+def _rule(rule: rules.LintRule) -> dict[str, Any]:
     return {
         "id": rule.code,
         "shortDescription": {"text": rule.title},
@@ -243,7 +227,7 @@ def _rule(rule: LintRule) -> dict[str, Any]:
     }
 
 
-def _result(finding: LintFinding, model: ModelFindings) -> dict[str, Any]:
+def _result(finding: rules.LintFinding, model: ModelFindings) -> dict[str, Any]:
     identity = f"{finding.code}\n{finding.place}\n{PurePath(model.model).name}"
     return {
         "ruleId": finding.code,
@@ -320,12 +304,7 @@ class Library:
 
 
 def lint_models(asked: LintRequest, console: Console) -> Linted:
-    """Judge models; one that cannot be judged has the one finding that says why, or is raised if it is alone.
-
-    Raises `UsageError` (`bad-option`), `ModelError` for a file that is no model or that lacks the files
-    with its weights (`missing-external-data`), what naming models and a buildspec's models raise, `ToolError` when the
-    full runtime cannot be had, and what `size_of` raises.
-    """
+    """Judge models; one that cannot be judged has the one finding that says why, or is raised if it is alone."""
     subjects = [subject for word in asked.models for subject in _subjects(word, asked, console)]
     sizes, untold = _library_sizes(asked, console)
     found = []
@@ -345,7 +324,7 @@ def lint_models(asked: LintRequest, console: Console) -> Linted:
 def findings_of(
     name: str, path: Path, graph: GraphFacts, ort_version: str, library: Library, *, run: bool
 ) -> ModelFindings:
-    """Judge one model that was read, also by running it if `run` is said. Raises as `lint_models` does."""
+    """Judge one model that was read, also by running it if `run` is said."""
     subject = _Subject(name=name, path=path, ort_version=ort_version, file=str(path))
     return _findings(subject, graph, library, run=run)
 
@@ -373,7 +352,8 @@ def write_sarif(linted: Linted, path: Path) -> None:
 
 
 def _subjects(word: str, asked: LintRequest, console: Console) -> Iterator[_Subject]:
-    _check_version(asked.ort_version)
+    if asked.ort_version is not None and asked.ort_version not in supported_versions():
+        raise bad_option("ort-version", asked.ort_version, f"choose one of {', '.join(supported_versions())}")
     path = Path(word)
     if not is_buildspec(path):
         version = asked.ort_version or RuntimeSpec().version
@@ -392,11 +372,6 @@ def _subjects(word: str, asked: LintRequest, console: Console) -> Iterator[_Subj
             steps=each.steps,
             cases=asked.cases,
         )
-
-
-def _check_version(word: str | None) -> None:
-    if word is not None and word not in supported_versions():
-        raise bad_option("ort-version", word, f"choose one of {', '.join(supported_versions())}")
 
 
 def _graphs(subjects: list[_Subject]) -> list[GraphFacts | ModelError]:
@@ -441,9 +416,9 @@ def _refused(subject: _Subject, error: ModelError) -> ModelFindings:
 
 def _findings(subject: _Subject, graph: GraphFacts, library: Library, *, run: bool) -> ModelFindings:
     looked = _looked(subject, graph, run=run)
-    facts = LintFacts(
+    facts = rules.LintFacts(
         graph=graph,
-        runtime=RuntimeFacts(version=subject.ort_version, limits=limits_of(subject.ort_version)),
+        runtime=rules.RuntimeFacts(version=subject.ort_version, limits=limits_of(subject.ort_version)),
         kernels=looked.kernels,
         run=looked.run,
         providers=looked.providers,

@@ -1,9 +1,4 @@
-"""`compare`: the same models and cases in several inference engines, in turn.
-
-- Other inference engines on this machine, each installed into a folder of its own when it is first wanted.
-- What is compared in several engines: models with their cases, their reference outputs, and the trimmed runtime.
-- One case in all engines, in turn: each round begins with another engine, and each run is a process of its own.
-"""
+"""`compare`: the same models and cases in several inference engines, in turn."""
 
 import os
 import tempfile
@@ -20,7 +15,6 @@ from ortrim.base.console import Console
 from ortrim.base.files import storage_errors, write_atomically
 from ortrim.base.json import to_json
 from ortrim.base.scripts import ISOLATED_PYTHON, environment_with, packages_folder
-from ortrim.bench.engines.catalogue import ONNXRUNTIME, TRIMMED, Engine, engine_requirements, engines_named
 from ortrim.bench.engines.processes import (
     OTHERS,
     Attempt,
@@ -36,7 +30,17 @@ from ortrim.bench.engines.processes import (
     shortened,
 )
 from ortrim.bench.engines.report import engine_markdown
-from ortrim.bench.engines.rows import ComparedCase, EngineComparison, EngineFacts, EngineParity
+from ortrim.bench.engines.rows import (
+    ONNXRUNTIME,
+    TRIMMED,
+    ComparedCase,
+    Engine,
+    EngineComparison,
+    EngineFacts,
+    EngineParity,
+    engine_requirements,
+    engines_named,
+)
 from ortrim.buildspec.buildspec import LoadedSpec, ModelSpec, SessionSettings, session_of, settings_of
 from ortrim.compiling.trees import finished_build, result_of
 from ortrim.devices.host import Host
@@ -124,17 +128,14 @@ class Trimmed:
 def subject_of(
     loaded: LoadedSpec, number: int, ready: ReadyModel, runtime: FullRuntime, wanted: tuple[str, ...]
 ) -> ComparedModel:
-    """Return one model with the `wanted` cases, all without any. Raises as making cases and running them does."""
+    """Return one model with the `wanted` cases, all without any."""
     cases = tuple(case for case in cases_of(ready, number, loaded) if not wanted or case.name in wanted)
     reference = reference_outputs(ready.model, cases, runtime, cache_folder("references"))
     return ComparedModel(prepared=ready.model, spec=loaded.spec.models[number], cases=cases, reference=reference)
 
 
 def check_names(loaded: LoadedSpec, models: tuple[str, ...], cases: tuple[str, ...]) -> None:
-    """Refuse names of models and cases that the buildspec does not have.
-
-    Raises `UsageError` (`no-such-model`, `no-such-case`).
-    """
+    """Refuse names of models and cases that the buildspec does not have."""
     require_known("no-such-model", "--only", models, [model.name for model in loaded.spec.models])
     known = [case.name for model in loaded.spec.models for case in model.cases] or ["default"]
     require_known("no-such-case", "--case", cases, list(dict.fromkeys(known)))
@@ -229,10 +230,7 @@ class _Entrant:
 def compared_case(
     subject: ComparedModel, case: Case, setting: Setting, tell: OnTurn
 ) -> tuple[ComparedCase, dict[str, str]]:
-    """Run one case in all engines; return it, and the version that each engine reports.
-
-    Raises `StorageError`, and `VerifyError` for damaged reference outputs.
-    """
+    """Run one case in all engines; return it, and the version that each engine reports."""
     attempts = {engine.name: _entered(engine, subject, case, setting) for engine in setting.engines}
     _convert(attempts, setting, tell)
     for number in range(setting.rounds):
@@ -351,11 +349,7 @@ class Compared:
 
 
 def compare_engines(compared: Compared, console: Console) -> EngineComparison:
-    """Run all cases in all engines. What an engine cannot do is a row that says why, and fails nothing.
-
-    Raises `UsageError` (`bad-option`, `no-such-model`, `no-such-case`), what reading the buildspec, doing
-    its steps, making its cases and running them in the full runtime raise, and `StorageError`.
-    """
+    """Run all cases in all engines. What an engine cannot do is a row that says why, and fails nothing."""
     engines = engines_named(compared.engines)
     loaded = load(compared.request)
     check_names(loaded, compared.models, compared.cases)

@@ -1,8 +1,4 @@
-"""What the script of the engines answers, and why an engine could not run.
-
-- Running the engines' script: one process for one engine and one case, which may crash or hang as it likes.
-- From the runs of all rounds to one row for each engine.
-"""
+"""One process for one engine and one case, which may crash or hang as it likes, and the rows that its runs make."""
 
 import json
 import shutil
@@ -17,8 +13,7 @@ from pydantic import ValidationError
 from ortrim.base.command import Completed, run
 from ortrim.base.files import shipped_folder, storage_errors
 from ortrim.base.json import first_fault, from_json
-from ortrim.bench.engines.catalogue import Engine
-from ortrim.bench.engines.rows import STAGES, EngineLibrary, EngineParity, EngineRow, EngineTimes, Stage
+from ortrim.bench.engines.rows import STAGES, Engine, EngineLibrary, EngineParity, EngineRow, EngineTimes, Stage
 from ortrim.buildspec.buildspec import SessionSettings
 from ortrim.errors import ToolError
 from ortrim.parity.measurements import distribution, median, median_interval

@@ -1,21 +1,18 @@
-"""What the tables of a comparison of engines say, for all of their forms alike.
-
-- A comparison of engines as Markdown: the table that people publish by hand.
-- A comparison of engines for the terminal and plain logs.
-"""
+"""A comparison of engines, as Markdown and for the terminal."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Group, RenderableType
-from rich.table import Table
+from rich.table import Table as RichTable
 from rich.text import Text
 
 from ortrim.base.console import counted, printable
 from ortrim.bench.engines.rows import ComparedCase, EngineComparison, EngineFacts, EngineParity, EngineRow, EngineTimes
 from ortrim.parity.measurements import Verdict
-from ortrim.report.figures import NONE, bytes_text, difference_text, escaped, ms_text, shape_text, share_text, table
+from ortrim.report.figures import NONE, bytes_text, difference_text, ms_text, shape_text, share_text
+from ortrim.report.table import Table, columns, escaped
 
 HEADINGS: Final = ("engine", "p50", "p99", "of first", "CPU", "load", "peak memory", "library", "difference")
 BUSY: Final = 0.5
@@ -96,13 +93,10 @@ def engine_text(engine: EngineFacts) -> tuple[str, ...]:
     return engine.title, engine.version or NONE, engine.use or NONE, bytes_text(engine.installed_bytes)
 
 
-NUMBERS = range(1, len(HEADINGS))
-
-
 def engine_markdown(comparison: EngineComparison) -> str:
     """Return the page: how it was measured, the engines, and a table for each case."""
-    rows = (tuple(map(escaped, engine_text(engine))) for engine in comparison.engines)
-    engines = table(("engine", "version", "used as", "native libraries"), rows, right=(3,))
+    headings = (*columns("text", "engine", "version", "used as"), *columns("number", "native libraries"))
+    engines = Table(columns=headings, rows=[engine_text(engine) for engine in comparison.engines]).markdown()
     notes = "\n".join(f"- {escaped(note)}" for note in notes_of(comparison))
     head = f"# {escaped(comparison.name)} in several engines\n\n{escaped(machine_text(comparison))}"
     about = f"Recorded {escaped(comparison.recorded_at)} by ortrim {escaped(comparison.ortrim_version)}."
@@ -113,7 +107,8 @@ def engine_markdown(comparison: EngineComparison) -> str:
 def _case(case: ComparedCase, comparison: EngineComparison) -> Iterator[str]:
     titles = titles_of(comparison)
     yield f"## {escaped(case_text(case))}"
-    yield table(HEADINGS, _rows(case, titles), right=NUMBERS)
+    headings = (*columns("text", HEADINGS[0]), *columns("number", *HEADINGS[1:]))
+    yield Table(columns=headings, rows=tuple(_rows(case, titles))).markdown()
     reasons = []
     for row in case.rows:
         name = titles.get(row.engine, row.engine)
@@ -127,11 +122,11 @@ def _case(case: ComparedCase, comparison: EngineComparison) -> Iterator[str]:
 
 def _rows(case: ComparedCase, titles: Mapping[str, str]) -> Iterator[tuple[str, ...]]:
     for row in case.rows:
-        name = escaped(titles.get(row.engine, row.engine))
+        name = titles.get(row.engine, row.engine)
         if row.times is None:
             yield (name, CANNOT_RUN, *("" for _ in HEADINGS[2:]))
         else:
-            yield (name, *map(escaped, cells_of(row.times)))
+            yield (name, *cells_of(row.times))
 
 
 TERMINAL_HEADINGS: Final = (
@@ -161,7 +156,7 @@ def _ran(name: str, comparison: EngineComparison) -> bool:
 
 
 def _engine_terminal_case(case: ComparedCase) -> tuple[RenderableType, ...]:
-    table = Table(box=SIMPLE_HEAD, show_edge=False, padding=0, header_style="bold")
+    table = RichTable(box=SIMPLE_HEAD, show_edge=False, padding=0, header_style="bold")
     table.add_column(TERMINAL_HEADINGS[0], overflow="fold")
     for heading in TERMINAL_HEADINGS[1:]:
         table.add_column(heading, justify="right")

@@ -8,7 +8,7 @@ from typing import Final
 from invoke.context import Context
 from rich.table import Table
 
-from ortrim.analysis.api.run import AppApi, api_of
+from ortrim.analysis.api import AppApi, api_of
 from ortrim.base.console import Console, counted, printable
 from ortrim.cli.boundary import boundary
 from ortrim.cli.options import help_for

@@ -14,9 +14,19 @@ from invoke.context import Context
 from ortrim.base.console import Console
 from ortrim.base.files import write_atomically
 from ortrim.base.json import to_data, to_json
-from ortrim.bench.hot import RUNS as HOT_RUNS
-from ortrim.bench.hot import find_hot, hot_table
-from ortrim.bench.profile import RUNS, TOP, Profiled, profile_of_trace, profile_tables, profiles_of
+from ortrim.bench.points import EACH, BenchReport, Goal
+from ortrim.bench.profile import (
+    HOT_RUNS,
+    RUNS,
+    TOP,
+    Profiled,
+    find_hot,
+    hot_table,
+    profile_of_trace,
+    profile_tables,
+    profiles_of,
+)
+from ortrim.bench.report import bench_markdown, bench_tables
 from ortrim.bench.run import bench as measure
 from ortrim.bench.run import write_session
 from ortrim.bench.subjects import ROUNDS, SECONDS, SWEEP_ROUNDS, BenchRequest, BenchSelection
@@ -24,8 +34,6 @@ from ortrim.cli.boundary import boundary
 from ortrim.cli.given_models import MODEL_HELP, GivenModels, models_task
 from ortrim.cli.options import count_option, help_for, name_option, number_in, request_from, run_name
 from ortrim.errors import Interrupted, bad_option
-from ortrim.report.bench import bench_markdown, bench_tables
-from ortrim.report.history.points import EACH, BenchReport, Goal
 
 SUBJECT_HELP: Final[Mapping[str, str]] = MappingProxyType({
     "library": "built, wheel or the path of a library (default: the finished build of models or buildspec, else the "

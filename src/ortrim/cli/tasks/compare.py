@@ -6,8 +6,8 @@ from pathlib import Path
 from invoke.context import Context
 
 from ortrim.base.json import to_json
-from ortrim.bench.engines.catalogue import ENGINES, USUAL
 from ortrim.bench.engines.report import engine_tables
+from ortrim.bench.engines.rows import ENGINES, USUAL
 from ortrim.cli.boundary import boundary
 from ortrim.cli.given_models import MODEL_HELP, GivenModels, models_task
 from ortrim.cli.options import count_option, help_for, request_from

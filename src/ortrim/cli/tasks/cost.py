@@ -6,8 +6,8 @@ from typing import Final
 from invoke.context import Context
 
 from ortrim.analysis.cost.memory import ModelCost
-from ortrim.analysis.cost.proportion import Expectation
 from ortrim.analysis.cost.report import TOP, cost_tables, proportion_tables
+from ortrim.analysis.cost.run import Expectation
 from ortrim.base.json import to_data
 from ortrim.cli.boundary import boundary
 from ortrim.cli.given_models import MODELS_OR_BUILDSPECS, GivenModels, models_task, require_named
@@ -38,8 +38,7 @@ def cost(
     json: bool = False,
 ) -> None:
     """Count a model's arithmetic, parameters and memory."""
-    from ortrim.analysis.cost.proportion import expectations_of, has_reference  # noqa: PLC0415 - imports onnx
-    from ortrim.analysis.cost.run import CostsAsked, check_sizes, costs_of  # noqa: PLC0415 - imports onnx
+    from ortrim.analysis.cost.run import CostsAsked, check_sizes, costs_of, expectations_of, has_reference  # noqa: PLC0415 - imports onnx  # noqa: PLC0415 - imports onnx
 
     with boundary(json_mode=json, in_options=models.in_options) as console:
         most = count_option(top, "top")

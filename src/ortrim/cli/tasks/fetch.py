@@ -14,8 +14,8 @@ from ortrim.cli.options import help_for
 from ortrim.cli.task import task
 from ortrim.cli.tasks.github import remote_from, run_number
 from ortrim.errors import bad_option
-from ortrim.github.fetch.lock import NAME, LockedFile
 from ortrim.github.fetch.offers import ASSEMBLED, Selection
+from ortrim.github.fetch.placing import NAME, LockedFile
 from ortrim.github.fetch.run import App, Fetched, FetchRequest, fetch_files
 from ortrim.github.fetch.snippets import snippet as make_snippet
 from ortrim.github.fetch.snippets import snippet_files

@@ -20,12 +20,12 @@ from ortrim.cli.options import help_for
 from ortrim.cli.rendering import conclude
 from ortrim.cli.task import task
 from ortrim.errors import bad_option
-from ortrim.github.dispatch import WORKFLOW as FILE_NAME
+from ortrim.github.client import Run
 from ortrim.github.followed_run import Remote
-from ortrim.github.records import Run
 from ortrim.github.remote_build import attach as attach_to
 from ortrim.github.remote_build import cancel as cancel_run
 from ortrim.github.remote_build import list_runs
+from ortrim.github.runs import WORKFLOW_FILE as FILE_NAME
 from ortrim.github.workflow_files import (
     FOLDER,
     REF,

@@ -15,8 +15,8 @@ from ortrim.cli.task import task
 from ortrim.errors import bad_option
 from ortrim.pipeline.acceptance import Checks, accept_builds, check_builds, regression_of, write_accepted
 from ortrim.pipeline.recording import builds_and_benches_of
-from ortrim.report.history.report import bench_history_tables, check_tables, history_page, history_tables
-from ortrim.report.history.rows import Allowed, Check
+from ortrim.report.history import Allowed, Check
+from ortrim.report.history_pages import bench_history_tables, check_tables, history_page, history_tables
 
 LAST: Final = 15
 DEFAULTS: Final = Allowed()

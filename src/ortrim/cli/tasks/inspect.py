@@ -9,7 +9,7 @@ from typing import Any, Final, TypeGuard
 from invoke.context import Context
 from rich.table import Column, Table
 
-from ortrim.analysis.inspect.run import inspect_file
+from ortrim.analysis.inspect import inspect_file
 from ortrim.base.console import printable
 from ortrim.cli.boundary import boundary
 from ortrim.cli.options import help_for

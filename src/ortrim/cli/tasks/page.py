@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from invoke.context import Context
 
-from ortrim.analysis.page.run import make_model_pages
+from ortrim.analysis.page import make_model_pages
 from ortrim.cli.boundary import boundary
 from ortrim.cli.given_models import GivenModels, models_task
 from ortrim.cli.options import help_for, request_from

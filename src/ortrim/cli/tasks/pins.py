@@ -33,7 +33,7 @@ from ortrim.pin_updates.new_versions import (
 from ortrim.pin_updates.new_versions import propose as propose_pins
 from ortrim.pin_updates.report import Outcome, Refused, compared, versions_markdown, versions_page, versions_tables
 from ortrim.pin_updates.update import update_action_pins, update_image_pins, update_requirements
-from ortrim.report.summary import verdict_text
+from ortrim.report.content import verdict_text
 from ortrim.verify.reports import VerifyReport
 
 PROPOSAL: Final = Path("artifacts/proposal")

@@ -8,9 +8,17 @@ from typing import Final
 from invoke.context import Context
 from rich.console import RenderableType
 
-from ortrim.analysis.size.content import TOP, difference_data, difference_tables, size_data, size_table
-from ortrim.analysis.size.page import difference_page, size_page
-from ortrim.analysis.size.run import size_of, sizes_of_two
+from ortrim.analysis.size import (
+    TOP,
+    difference_data,
+    difference_page,
+    difference_tables,
+    size_data,
+    size_of,
+    size_page,
+    size_table,
+    sizes_of_two,
+)
 from ortrim.base.files import write_atomically
 from ortrim.cli.boundary import boundary
 from ortrim.cli.given_models import latest_folders

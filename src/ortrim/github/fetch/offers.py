@@ -1,10 +1,4 @@
-"""What a release or a run has of what is wanted, before anything large is fetched.
-
-- Archives of files and their `SHA256SUMS`: deliveries of a run, and what a release has of their folders.
-- What a release has of what is wanted: files whose digests its `SHA256SUMS` says, some of them archives of folders.
-- What a run has of what is wanted: deliveries, each an archive.
-- Which of a run's artifacts, or of a release's files, belong to a spec and a target. Pure.
-"""
+"""What a release or a run has of what is wanted, before anything large is fetched."""
 
 import re
 import tempfile
@@ -27,6 +21,7 @@ from ortrim.base.json import from_json
 from ortrim.buildspec.targets import TARGETS, matches
 from ortrim.errors import NetworkError, PackageError, StorageError, UsageError
 from ortrim.github.artifacts import (
+    OnBytes,
     choose_artifact,
     choose_asset,
     download_artifact,
@@ -35,11 +30,8 @@ from ortrim.github.artifacts import (
     list_artifacts,
     list_assets,
 )
-from ortrim.github.client import GitHub
-from ortrim.github.downloads import OnBytes
-from ortrim.github.fetch.lock import LockedArtifact
-from ortrim.github.fetch.placing import Download, Store
-from ortrim.github.records import Artifact, Asset, Release, Run, sha256_in
+from ortrim.github.client import Artifact, Asset, GitHub, Release, Run, sha256_in
+from ortrim.github.fetch.placing import Download, LockedArtifact, Store
 from ortrim.github.repositories import Repository, commit_of_tag, look_at
 from ortrim.github.runs import get_run, is_of_commit_in, latest_runs, require_own_run
 from ortrim.package.manifest import FACTS, FAILED, FOLDERS, PREFIX, WORKFLOW, DeliveryFacts
@@ -49,7 +41,7 @@ MOST_FACTS: Final = 4096
 
 
 def delivered_files(store: Store, archive: LockedArtifact) -> tuple[FileEntry, ...]:
-    """Return the files of an archive that was fetched. Raises `StorageError` (`cache-damaged`) if they are gone."""
+    """Return the files of an archive that was fetched."""
     entries = store.remembered(archive.sha256)
     if entries is None:
         what, hint = f"{archive.name!r} was removed while it was read", "run the same command again"
@@ -60,11 +52,7 @@ def delivered_files(store: Store, archive: LockedArtifact) -> tuple[FileEntry, .
 def all_files(
     store: Store, archives: Iterable[LockedArtifact], single: Iterable[FileEntry], page: str
 ) -> tuple[FileEntry, ...]:
-    """Return single files and those of archives that were fetched, but for what deliveries say of themselves.
-
-    Raises `PackageError` (`name-twice`) where not every file system could hold them side by side, and as
-    `delivered_files`.
-    """
+    """Return single files and those of archives that were fetched, but for what deliveries say of themselves."""
     fetched = (delivered_files(store, archive) for archive in archives)
     entries = {entry for each in (single, *fetched) for entry in each if entry.path not in {FACTS, FAILED}}
     found = tuple(sorted(entries, key=attrgetter("path")))
@@ -77,10 +65,7 @@ def all_files(
 
 
 def made_of(store: Store, artifact: LockedArtifact) -> str:
-    """Return the commit that a delivery in the store was made of.
-
-    Raises `PackageError` (`delivery-without-commit`) and as `delivered_files`.
-    """
+    """Return the commit that a delivery in the store was made of."""
     facts = next((entry for entry in delivered_files(store, artifact) if entry.path == FACTS), None)
     if facts is not None and facts.size_bytes <= MOST_FACTS:
         path = store.path_of(facts.sha256)
@@ -92,7 +77,7 @@ def made_of(store: Store, artifact: LockedArtifact) -> str:
 
 
 def fetch_delivery(repository: Repository, artifact: Artifact, store: Store, client: GitHub, on_bytes: OnBytes) -> None:
-    """Fetch a delivery into the store. Raises as `download_artifact` and `fetch_archive` do."""
+    """Fetch a delivery into the store."""
     download = partial(download_artifact, client, repository, artifact, on_bytes=on_bytes)
     fetch_archive(store, artifact.name, sha256_in(artifact.digest), download)
 
@@ -100,8 +85,7 @@ def fetch_delivery(repository: Repository, artifact: Artifact, store: Store, cli
 def fetch_archive(store: Store, name: str, sha256: str, download: Callable[[Path], object]) -> None:
     """Download an archive, check its files and put them into the store; another process may do so at the same time.
 
-    `sha256` is what `download` checks. Raises as that, `unpack` and `check_listed` do, and `StorageError`
-    (`unsafe-archive`) for an archive with links, which would be links of the store; then the store is as it was.
+    `sha256` is what `download` checks.
     """
     place = store.list_of(sha256)
     # The list's own lock is taken by who looks at it.
@@ -156,12 +140,12 @@ EVERYTHING: Final = Selection()
 
 
 def wanted_artifacts(names: Iterable[str], selection: Selection, where: str) -> tuple[str, ...]:
-    """Return the names of the deliveries that are wanted, in order. Raises `UsageError` (`nothing-to-fetch`)."""
+    """Return the names of the deliveries that are wanted, in order."""
     return _wanted(names, DELIVERY, selection, where)
 
 
 def wanted_assets(names: Iterable[str], selection: Selection, where: str) -> tuple[str, ...]:
-    """Return the names of a release's files that are wanted, in order. Raises `UsageError` (`nothing-to-fetch`)."""
+    """Return the names of a release's files that are wanted, in order."""
     if selection == EVERYTHING:
         return tuple(sorted(names))
     return _wanted(names, ASSET, selection, where)
@@ -226,18 +210,13 @@ class ReleaseOffer:
         return self.tagged
 
     def files(self, store: Store) -> tuple[FileEntry, ...]:
-        """Return the files, with those of archives, which are in the store. Raises as `all_files`."""
+        """Return the files, with those of archives, which are in the store."""
         single = (entry for entry, _ in self.assets if not entry.path.endswith(FOLDERS))
         return all_files(store, self.artifacts, single, self.page)
 
 
 def look_up_release(client: GitHub, repository: Repository, tag: str, selection: Selection) -> ReleaseOffer:
-    """Find out what a release has.
-
-    Raises `NetworkError` (`release-not-found`, `tag-not-found`, `asset-missing`, `artifact-no-digest`, or as
-    `GitHub.get`), `PackageError` (`checksums-damaged`, `name-twice`, `digest-mismatch` where GitHub and `SHA256SUMS`
-    differ) and `UsageError` (`nothing-to-fetch`).
-    """
+    """Find out what a release has."""
     release = get_release(client, repository, tag)
     assets = list_assets(client, repository, release)
     listed = _sums(client, repository, choose_asset(assets, SUMS, release))
@@ -334,10 +313,7 @@ class RunOffer:
         )
 
     def commit(self, store: Store) -> str:
-        """Return what the deliveries, which are in the store, were made of: not always what the run was started for.
-
-        Raises `PackageError` (`deliveries-differ`) where they were made of several, and as `made_of`.
-        """
+        """Return what the deliveries, which are in the store, were made of: not always what the run was started for."""
         commits = {artifact.name: made_of(store, artifact) for artifact in self.artifacts}
         if len(set(commits.values())) > 1:
             why = "\n".join(f"{name}: {commit}" for name, commit in commits.items())
@@ -346,7 +322,7 @@ class RunOffer:
         return commits.popitem()[1]
 
     def files(self, store: Store) -> tuple[FileEntry, ...]:
-        """Return the files of all deliveries, which are in the store. Raises as `all_files`."""
+        """Return the files of all deliveries, which are in the store."""
         return all_files(store, self.artifacts, (), self.page)
 
 
@@ -377,8 +353,7 @@ def newest_run(client: GitHub, repository: Repository, selection: Selection, wor
     """Return the number of the newest run that succeeded and still has what is wanted.
 
     Runs of build.yml for another ref, and of models that somebody uploaded, are not meant. Those of another `workflow`
-    have names that its author gives: of these, the ones for the default branch. Raises `NetworkError` (`run-not-found`,
-    or as `GitHub.get`).
+    have names that its author gives: of these, the ones for the default branch.
     """
     branch = "" if workflow == WORKFLOW else look_at(client, repository).default_branch
     for run in latest_runs(client, repository, workflow, NEWEST, branch=branch):

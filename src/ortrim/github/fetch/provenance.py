@@ -2,8 +2,6 @@
 
 The library is large and needed by few, so it is an extra (`ortrim[attestation]`) and imported here only when it is
 used. Certificate fields: https://github.com/sigstore/fulcio/blob/main/docs/oid-info.md.
-
-- Which of the fetched files are attested, and by whom.
 """
 
 import json
@@ -55,11 +53,7 @@ Check = Callable[[str, ProvenanceClaim], Provenance]
 
 
 def check_provenance(bundle: str, claim: ProvenanceClaim) -> Provenance:
-    """Check a bundle by sigstore's keys.
-
-    Raises `NetworkError` (`attestation-invalid`) for one that is damaged, forged, or of another repository or commit,
-    and `Unchecked` without the library, without its keys, and for signatures of services that it does not know.
-    """
+    """Check a bundle by sigstore's keys."""
     try:
         from sigstore.models import Bundle  # noqa: PLC0415 - an extra
     except ImportError:
@@ -154,10 +148,7 @@ class Attestation:
 def ask_attestations(
     client: GitHub, repository: Repository, claim: ProvenanceClaim, files: Iterable[FileEntry], check: Check
 ) -> dict[str, Attestation]:
-    """Return what is known of each file, by path; one attestation may be of many files.
-
-    Raises `NetworkError` (`attestation-invalid`) for a file whose attestations are all wrong, or as `GitHub.get`.
-    """
+    """Return what is known of each file, by path; one attestation may be of many files."""
     known: dict[str, Attestation] = {}
     found: dict[str, Attestation] = {}
     vain = 0

@@ -1,9 +1,4 @@
-"""What is to be fetched, by the command line and the lock file together. Pure.
-
-- Locking what was fetched, and holding what is offered later against it.
-- Fetching what was built, for an app: look up, download, check, place, lock; or only place what is locked.
-- An app that fetches: its folder, its output, and the repository that its lock file names.
-"""
+"""Fetching what was built, for an app: look up, download, check, place and lock; or only place what is locked."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -19,9 +14,20 @@ from ortrim.base.checksums import FileEntry, is_plain_path
 from ortrim.base.console import Console
 from ortrim.errors import NetworkError, StorageError, UsageError
 from ortrim.github.credentials import find_service
-from ortrim.github.fetch.lock import NAME, OUTPUT, Lock, LockedFile, Origin, read_lock, write_lock
 from ortrim.github.fetch.offers import EVERYTHING, Offer, Selection, look_up_release, look_up_run, newest_run
-from ortrim.github.fetch.placing import Store, download_all, place, user_store
+from ortrim.github.fetch.placing import (
+    NAME,
+    OUTPUT,
+    Lock,
+    LockedFile,
+    Origin,
+    Store,
+    download_all,
+    place,
+    read_lock,
+    user_store,
+    write_lock,
+)
 from ortrim.github.fetch.provenance import Attestation, ProvenanceClaim, ask_attestations, check_provenance
 from ortrim.github.followed_run import Connection, Remote, connect
 from ortrim.github.repositories import Site, find_site
@@ -50,8 +56,7 @@ class FetchRequest:
 def completed(wanted: FetchRequest, lock: Lock | None) -> FetchRequest | None:
     """Return what is to be looked up anew, or None when the lock file is to be followed.
 
-    What an update does not say is taken from the lock file. Raises `UsageError`: `fetch-which` (nothing says what is
-    wanted), `lock-differs` (the lock file says otherwise), `bad-option`, `offline-needs-lock`.
+    What an update does not say is taken from the lock file.
     """
     if sum(map(bool, (wanted.release, wanted.run, wanted.latest))) > 1:
         raise UsageError("bad-option", "only one of them can be fetched", where="--release, --run, --latest")
@@ -143,8 +148,8 @@ def _workflow(signer: str) -> str:
 def require_same_offer(lock: Lock, offer: Offer, store: Store | None) -> None:
     """Raise `NetworkError` (`lock-mismatch`), with what differs, unless an offer still has what was locked.
 
-    Without a `store` only the archives are compared; commit and files are known once they are in the store.
-    More than what was locked is no difference. Raises as `Offer.commit` and `Offer.files` do.
+    Without a `store` only the archives are compared; commit and files are known once they are in the store. More than
+    what was locked is no difference.
     """
     archives = {each.name: each.sha256 for each in offer.artifacts}
     differences = [*_differences({each.name: each.sha256 for each in lock.artifacts}, archives)]
@@ -184,8 +189,7 @@ def recorded_output(app: App, before: Lock | None) -> str:
 def output_folder(app: App, lock: Lock | None) -> Path:
     """Return where the files of an app go: into the user's folder, or else the lock file's.
 
-    Who can change a lock file must not decide what is written elsewhere, through a link either. Raises `UsageError`
-    (`output-outside`) for that, and `StorageError` (`path-in-the-way`) where the app itself would have to go.
+    Who can change a lock file must not decide what is written elsewhere, through a link either.
     """
     output = app.folder / (app.output or (lock.output if lock else OUTPUT))
     if app.output is None and not _is_inside(app, output):
@@ -212,8 +216,7 @@ def _real(path: Path) -> Path:
 def named_repository(remote: Remote, lock: Lock | None) -> Remote:
     """Return the repository that the user named, or else the lock file's.
 
-    Who can change a lock file must not decide who gets the user's token: the host is the user's to say. Raises
-    `UsageError` (`lock-other-host`).
+    Who can change a lock file must not decide who gets the user's token: the host is the user's to say.
     """
     if remote.repository or lock is None:
         return remote
@@ -235,7 +238,7 @@ def require_same_repository(remote: Remote, lock: Lock) -> None:
 
 @contextmanager
 def alone(folder: Path) -> Iterator[None]:
-    """See to it that one fetch at a time is at work for an app. Raises `StorageError` (`fetch-under-way`)."""
+    """See to it that one fetch at a time is at work for an app."""
     name = sha256(str(folder.resolve()).encode()).hexdigest()
     with locked_if_free(user_store().folder / "apps" / name) as alone:
         if not alone:
@@ -257,9 +260,7 @@ class Fetched:
 def fetch_files(wanted: FetchRequest, remote: Remote, app: App, console: Console) -> Fetched:
     """Fetch what is wanted, or what the lock file of the app says, and place it.
 
-    Raises `UsageError` (as `completed`; `lock-other-host`), `StorageError` (`fetch-under-way`, `not-in-cache`),
-    `NetworkError` (`lock-mismatch`), as `output_folder` does, and what looking up, downloading, checking and placing
-    raise. Then folder and lock file are as they were.
+    Then folder and lock file are as they were.
     """
     with alone(app.folder):
         lock = read_lock(app.folder / NAME)

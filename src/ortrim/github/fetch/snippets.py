@@ -1,7 +1,4 @@
-"""A few lines for an app's own build that fetch its runtime by address and digest, and need nothing of ours. Pure.
-
-- Where anybody can fetch what a lock file names, without ortrim.
-"""
+"""A few lines for an app's own build that fetch its runtime by address and digest, and need nothing of ours. Pure."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -12,7 +9,7 @@ from urllib.parse import quote, urlsplit
 
 from ortrim.binaries.apple import XCFRAMEWORK
 from ortrim.errors import UsageError
-from ortrim.github.fetch.lock import NAME, Lock
+from ortrim.github.fetch.placing import NAME, Lock
 from ortrim.package.manifest import SYMBOLS
 
 ENDINGS: Final = {"gradle": ".aar", "cmake": ".tar.gz", "spm": XCFRAMEWORK, "podfile": XCFRAMEWORK}
@@ -39,9 +36,7 @@ class SnippetFile:
 def snippet(kind: str, offered: Sequence[SnippetFile]) -> str:
     """Return the text of a snippet of one kind, `gradle`, `cmake`, `spm` or `podfile`, for those files that it can use.
 
-    Names are written as text whatever they hold. Raises `UsageError`: `snippet-kind` (there is no such kind),
-    `snippet-no-file`, `snippet-ambiguous` (several files where only one can be), `snippet-bad-file` (no plain file
-    name, no SHA-256, no size, or an address that is not HTTPS; plain HTTP is for loopback).
+    Names are written as text whatever they hold.
     """
     if kind not in ENDINGS:
         hint = f"known kinds: {', '.join(ENDINGS)}"

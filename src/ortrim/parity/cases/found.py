@@ -21,7 +21,7 @@ from ortrim.base.files import code_digest, storage_errors
 from ortrim.base.json import from_json, to_data, to_json
 from ortrim.base.scripts import SCRIPTS, Python, ScriptCrash, run_script
 from ortrim.buildspec.buildspec import CaseSpec, InputSpec, ModelSpec
-from ortrim.buildspec.values import Scalar, toml_string
+from ortrim.buildspec.problems import Scalar, toml_string
 from ortrim.errors import Diagnostic, ModelError, ToolError, VerifyError
 from ortrim.models import refusals, states
 from ortrim.models.full_runtime import FullRuntime

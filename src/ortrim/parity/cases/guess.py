@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 import onnx
 
-from ortrim.buildspec.values import Scalar
+from ortrim.buildspec.problems import Scalar
 from ortrim.models.graph_facts import NAMELESS
 from ortrim.models.models import ModelFacts, TensorInfo
 from ortrim.models.states import ENCODED, STATE, fed_by

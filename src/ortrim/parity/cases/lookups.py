@@ -13,7 +13,7 @@ import onnx
 from numpy.typing import NDArray
 from onnx import helper
 
-from ortrim.buildspec.values import Scalar
+from ortrim.buildspec.problems import Scalar
 from ortrim.models.onnx_files import array_of
 
 Vector = NDArray[np.float64]

@@ -1,9 +1,4 @@
-"""What `invoke bench` measures and what comes of it: points, samples, rows, scores. Pure.
-
-- The session settings that a sweep can vary, in the words of a buildspec's `[session]`, and `level`.
-- Which points a sweep measures, and in which order: pure arithmetic over settings.
-- A point as the settings of a session.
-"""
+"""What `invoke bench` measures and what comes of it: points, samples, rows, scores. Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -11,10 +6,12 @@ from itertools import product
 from types import MappingProxyType
 from typing import Any, Final, Literal
 
+from ortrim.base.json import to_canonical_json
 from ortrim.buildspec.buildspec import DIRECTLY, IN_PLACE, SessionSettings, SessionSpec, settings_of
 from ortrim.buildspec.problems import nearest
 from ortrim.errors import UsageError
 from ortrim.parity.measurements import Distribution, HostFacts
+from ortrim.report.history import BenchEntry, BenchMeasure
 
 Level = Literal["none", "basic", "extended", "all"]
 LibraryKind = Literal["built", "wheel", "file"]
@@ -207,7 +204,7 @@ MOST_THREADS: Final = 1024
 
 
 def axis_from(word: str, cores: int) -> tuple[str, tuple[Value, ...]]:
-    """Read `threads` or `threads=1,2`. Raises `UsageError` (`bad-option`)."""
+    """Read `threads` or `threads=1,2`."""
     name, given, values = word.partition("=")
     if name not in CHOICES:
         hint = nearest(name, CHOICES, f"choose {EACH}, or some of {', '.join(CHOICES)}")
@@ -276,8 +273,7 @@ def sweep_points(base: BenchPoint, words: Sequence[str], *, cores: int, full: bo
     """Return the base and what is to be measured beside it.
 
     `each` changes every setting alone; all other words (`threads=1,2`) are combined with one another. `each` leaves out
-    what means nothing to the library: levels where it is not `full`, and weights in place where it is. Raises
-    `UsageError` (`bad-option`, `sweep-too-large`).
+    what means nothing to the library: levels where it is not `full`, and weights in place where it is.
     """
     named = dict(axis_from(word, cores) for word in words if word != EACH)
     if LEVEL in named and not full:
@@ -341,3 +337,60 @@ def settings_at(point: BenchPoint, *, style: str, reads_in_place: bool, onnx: bo
         return settings
     entries = tuple(entry for entry in settings.configuration if entry not in CONVERTED_ALONE)
     return replace(settings, optimization_level=point.level, configuration=entries)
+
+
+def entries_of(report: BenchReport) -> tuple[BenchEntry, ...]:
+    """Return what is kept of a finished bench; points that failed are not."""
+    found = []
+    for each in report.models:
+        for point in each.model.points:
+            rows = [row for row in each.rows if row.point == point.name]
+            if rows:
+                found.append(_entry(report.plan, each.model, point, rows, chosen=each.recommended == point.name))
+    return tuple(found)
+
+
+def _entry(plan: BenchPlan, model: BenchModel, point: BenchPoint, rows: list[BenchRow], *, chosen: bool) -> BenchEntry:
+    return BenchEntry(
+        recorded_at=plan.recorded_at,
+        spec=plan.name,
+        target=plan.target,
+        model=model.name,
+        model_sha256=model.sha256,
+        training_run=plan.training_run,
+        library=plan.library.kind,
+        library_sha256=plan.library.sha256,
+        ort_version=plan.library.ort_version,
+        ortrim_version=plan.ortrim_version,
+        point=point.name,
+        settings=to_canonical_json({"level": point.level, "session": point.session}),
+        recommended=int(chosen),
+        rounds=plan.rounds,
+        deadline_ms=plan.deadline_ms or 0.0,
+        system=plan.machine.os_version,
+        cpu=plan.machine.cpu,
+        cores=len(plan.machine.pinned_cores) or plan.machine.cores,
+        measures=tuple(measure for row in rows for measure in _measures(row, plan.deadline_ms)),
+    )
+
+
+def _measures(row: BenchRow, deadline_ms: float | None) -> Iterator[BenchMeasure]:
+    times = {
+        "p50": row.total_ms.p50,
+        "p90": row.total_ms.p90,
+        "p99": row.total_ms.p99,
+        "maximum": row.total_ms.maximum,
+        "jitter": row.jitter_ms,
+        "input": row.input_ms.p50,
+        "inference": row.inference_ms.p50,
+        "output": row.output_ms.p50,
+        "load": row.load_ms,
+        "first run": row.first_run_ms,
+    }
+    if row.cpu_ms is not None:
+        times["processor"] = row.cpu_ms
+    for name, value in times.items():
+        yield BenchMeasure(case=row.case, measure=name, unit="ms", value=value)
+    yield BenchMeasure(case=row.case, measure="peak memory", unit="bytes", value=row.peak_rss_bytes)
+    if deadline_ms is not None:
+        yield BenchMeasure(case=row.case, measure="missed deadlines", unit="runs", value=row.missed)

@@ -1,25 +1,34 @@
-"""What is said of where a library's bytes are, in words and in order; the forms only lay it out.
-
-- Where a library's bytes are, and what differs between two, as JSON-ready data: nothing rounded.
-- Where a library's bytes are, and what differs between two, as compact tables for the terminal and plain logs.
-"""
+"""`size`: where the bytes of a library are, whatever it is named by, and what tells two of them apart."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
+from markupsafe import Markup
 from rich.console import Group as Stack
 from rich.console import RenderableType
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from ortrim.base.console import counted, printable
+from ortrim.base.cache import cache_folder, is_kept
+from ortrim.base.console import Console, counted, printable
+from ortrim.base.files import sha256_of, storage_errors
 from ortrim.binaries.link_map import member_name
-from ortrim.compiling.size.accounting import GROUPINGS, NO_OPERATOR, Accounting, Leaf, Share, by_file, shares
-from ortrim.compiling.size.library import SizeChange, changes
+from ortrim.buildspec.buildspec import RuntimeSpec
+from ortrim.compiling.size.accounting import GROUPINGS, NO_OPERATOR, Accounting, Leaf, Share, account, by_file, shares
+from ortrim.compiling.size.library import SizeChange, changes, comparable
+from ortrim.compiling.translation_units import UnitIndex, Variant, shipped_index
+from ortrim.compiling.trees import DYLIB, LIBRARY
+from ortrim.errors import BinaryError, UsageError
+from ortrim.pipeline.executors import built_before
+from ortrim.planning.planned import plan_for
+from ortrim.planning.request import Request
+from ortrim.report.charts import FULL_WIDTH, ChartBar, bar_chart, leaf_tiles
 from ortrim.report.figures import share_text, shortened, symbol_text
+from ortrim.report.html import rendered
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -249,3 +258,202 @@ def _grid() -> Table:
 def _notes(notes: Iterable[str]) -> Iterator[Text]:
     for note in notes:
         yield Text(f"note: {printable(note)}", "yellow")
+
+
+TABLES: Final = (
+    ("component", "By component", 60),
+    ("operator", "Kernels by operator", 60),
+    ("file", "Largest object files", 60),
+    ("symbol", "Largest symbols", 120),
+    ("section", "By section", 60),
+)
+"""Grouping, heading, and how many rows of it a page has."""
+
+
+def size_page(sized: Sized) -> str:
+    """Return the page about one library: its treemap, and tables of the same figures."""
+    account = sized.accounting
+    return rendered(
+        "size.html.j2",
+        title=f"{printable(sized.name)}: where the bytes are",
+        subtitle=_subtitle(sized),
+        notes=account.notes,
+        name=printable(sized.name),
+        families=leaf_tiles(account.leaves),
+        file_bytes=max(1, account.file_bytes),
+        tables=[_table(sized, *each) for each in TABLES if tells(sized, each[0])],
+    )
+
+
+def _subtitle(sized: Sized) -> str:
+    account = sized.accounting
+    leaves = counted(len(account.leaves), "part")
+    zeros = f", {counted(account.zeroed_bytes, 'byte')} of zeros more in memory" if account.zeroed_bytes else ""
+    return f"{counted(account.file_bytes, 'byte')} in {leaves}, each byte in exactly one{zeros}"
+
+
+def _table(sized: Sized, by: str, heading: str, most: int) -> dict[str, Any]:
+    found = [row for row in rows(sized.accounting, by) if row.name != NO_OPERATOR]
+    return {
+        "by": by,
+        "heading": heading,
+        "rows": found[:most],
+        "left_out": found[most:],
+        "left_out_bytes": sum(row.size_bytes for row in found[most:]),
+        "placed": any(row.place for row in found[:most]),
+    }
+
+
+CHARTED: Final = 14
+"""How many changes are drawn."""
+
+
+def difference_page(before: Sized, after: Sized) -> str:
+    """Return the page about two libraries: what grew and what shrank."""
+    notes = dict.fromkeys((*before.accounting.notes, *after.accounting.notes))
+    return rendered(
+        "size-diff.html.j2",
+        title=difference_headline(before, after),
+        subtitle=f"{printable(before.name)} and {printable(after.name)}",
+        notes=tuple(notes),
+        chart=_chart(change_lines(before, after, "component")),
+        tables=[
+            _change_table(change_lines(before, after, by), heading, most)
+            for by, heading, most in TABLES
+            if tells(before, by) or tells(after, by)
+        ],
+    )
+
+
+def _change_table(found: tuple[SizeChange, ...], heading: str, most: int) -> dict[str, Any]:
+    lines = [
+        {
+            "name": shown_name(change.name),
+            "place": printable(change.name[1]) if len(change.name) > 1 else "",
+            "kind": change.kind,
+            "before": f"{change.before:,}",
+            "after": f"{change.after:,}",
+            "difference": signed(change.difference),
+        }
+        for change in found[:most]
+    ]
+    return {
+        "heading": heading,
+        "rows": lines,
+        "left_out": len(found) - len(lines),
+        "left_out_bytes": signed(sum(change.difference for change in found[most:])),
+        "placed": any(line["place"] for line in lines),
+    }
+
+
+def _chart(found: tuple[SizeChange, ...]) -> Markup:
+    bars = [
+        ChartBar(
+            label=shown_name(change.name),
+            value=abs(change.difference),
+            text=f"{signed(change.difference)} B",
+            style="grown" if change.difference > 0 else "shrunk",
+        )
+        for change in found[:CHARTED]
+    ]
+    return bar_chart("change by component", bars, FULL_WIDTH)
+
+
+MAP: Final = "link.map"
+PLACES: Final = (LIBRARY, f"lib/{LIBRARY}", DYLIB, f"lib/{DYLIB}")
+"""Where a library lies in the folder of a finished build and in that of a package."""
+ELSEWHERE: Final = (LIBRARY, DYLIB, "onnxruntime.framework/onnxruntime")
+"""What a library is called deeper in a folder; a framework for a Mac has a link to it there."""
+BUILT: Final = (LIBRARY, DYLIB)
+"""What a library is called in a finished build, whatever name it has elsewhere (`libonnxruntime.so.1` in a package)."""
+ONE_MAPPED: Final = "only one of the two has a link map, so that both are divided only by section and symbol"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Located:
+    """A library, its link map if one was found, and the name by which it is shown."""
+
+    name: str
+    library: Path
+    link_map: Path | None
+
+
+def size_of(word: str, request: Request, link_map: Path | None, console: Console) -> Sized:
+    """Account for all bytes of the library that `word` names: a file, a folder that holds one, or a buildspec.
+
+    For a buildspec it is the finished build of the request's one target.
+    """
+    return _sized(_located(word, request, link_map, console))
+
+
+def sizes_of_two(words: tuple[str, str], request: Request, console: Console) -> tuple[Sized, Sized]:
+    """Account for two libraries in the same terms, so that they can be compared."""
+    first, second = (_located(word, request, None, console) for word in words)
+    mapped = (first.link_map is None) == (second.link_map is None)
+    if not mapped:
+        console.warn(ONE_MAPPED)
+    before, after = _sized(first, mapped=mapped), _sized(second, mapped=mapped)
+    old, new = comparable(before.accounting, after.accounting, _units())
+    return replace(before, accounting=old), replace(after, accounting=new)
+
+
+def _sized(located: Located, *, mapped: bool = True) -> Sized:
+    accounting: Accounting = account(located.library, located.link_map if mapped else None, _units())
+    return Sized(name=located.name, library=located.library, link_map=located.link_map, accounting=accounting)
+
+
+def _units() -> UnitIndex | None:
+    """Return an index that says which files serve which operators; of kernels, those of all targets say the same."""
+    variant = Variant(ort_version=RuntimeSpec().version, target="linux-x64", toolchain="zig", exceptions=False)
+    return shipped_index(variant)
+
+
+def _located(word: str, request: Request, link_map: Path | None, console: Console) -> Located:
+    path = Path(word)
+    if path.suffix == ".toml":
+        return _of_buildspec(path, request, console)
+    library = _library_in(path) if path.is_dir() else path
+    return Located(name=word, library=library, link_map=link_map or _map_of(library))
+
+
+def _of_buildspec(spec: Path, request: Request, console: Console) -> Located:
+    """Return the finished build of a buildspec's one target."""
+    targets = plan_for(replace(request, spec=spec), console).targets
+    if len(targets) != 1:
+        names = ", ".join(target.job.target.identifier for target in targets)
+        hint = f"choose one with --target: {names}"
+        raise UsageError("one-target", "the size is that of one target", where=str(spec), hint=hint)
+    (target,) = targets
+    result = built_before(target.job)
+    return Located(name=f"{spec.stem} {target.job.target.identifier}", library=result.library, link_map=result.link_map)
+
+
+def _library_in(folder: Path) -> Path:
+    """Return the one library of a folder."""
+    with storage_errors(folder):
+        for place in PLACES:
+            if (folder / place).is_file():
+                return folder / place
+        found = sorted(path for name in ELSEWHERE for path in folder.rglob(name) if path.is_file())
+    if len(found) == 1:
+        return found[0]
+    what = f"the folder has {len(found)} libraries of ONNX Runtime; one was expected"
+    raise BinaryError("no-library", what, where=str(folder), hint="name the library itself")
+
+
+def _map_of(library: Path) -> Path | None:
+    """Return the link map beside a library, or that of the finished build with the same bytes."""
+    beside = library.with_name(MAP)
+    if beside.is_file():
+        return beside
+    if not library.is_file():
+        return None
+    with storage_errors(library):
+        size, digest = library.stat().st_size, ""
+        for build in sorted(path for name in BUILT for path in cache_folder("builds").glob(f"*/{name}")):
+            with suppress(FileNotFoundError):  # Another process may remove a damaged build.
+                if build.with_name(MAP).is_file() and build.stat().st_size == size:
+                    digest = digest or sha256_of(library)
+                    if sha256_of(build) == digest and is_kept(build.parent):
+                        return build.with_name(MAP)
+    return None

@@ -1,52 +1,25 @@
-"""What is said of a history of builds; the forms only lay it out.
-
-- Plots over builds: the library's size by family, and single measures.
-- The page about how builds and benches changed over time.
-- The history of builds as a compact table for the terminal and plain logs.
-- Benches over time, as plots for the page of the history.
-- Benches in the history as a compact table for the terminal and plain logs.
-- Builds beside those that were accepted, as compact tables for the terminal and plain logs.
-"""
+"""The history of builds and benches as a page, and as tables for the terminal and plain logs."""
 
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Final
 
 from markupsafe import Markup
 from rich.console import Group, RenderableType
-from rich.table import Table
+from rich.table import Table as RichTable
 from rich.text import Text
 
 from ortrim.base.console import counted, printable
 from ortrim.parity.measurements import Unit
-from ortrim.report.bench import number_text
 from ortrim.report.charts import FAMILIES, Canvas, family, ticks
 from ortrim.report.charts import STYLES as FAMILIES_STYLES
-from ortrim.report.figures import NONE, bytes_text, name_text, plain_table, quantity_text
-from ortrim.report.history.rows import BenchEntry, BuildEntry, Check, Checked, Measure
+from ortrim.report.figures import NONE, bytes_text, name_text, number_text, quantity_text
+from ortrim.report.history import BenchEntry, BuildEntry, Check, Measure
 from ortrim.report.html import rendered
-
-
-@dataclass(frozen=True, kw_only=True)
-class HistoryLine:
-    """A build as one line: its figures, and how its library differs from the build before of the same kind."""
-
-    when: str
-    spec: str
-    target: str
-    profile: str
-    version: str
-    plan: str
-    library: str
-    change: str
-    package: str
-    peak: str
-    load: str
-    p50: str
-    verdict: str
+from ortrim.report.table import Cell, Table, columns
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,15 +50,21 @@ def series(entries: Sequence[BuildEntry]) -> dict[tuple[str, str, str], Series]:
     return {name: tuple(each) for name, each in found.items()}
 
 
-def history_lines(entries: Sequence[BuildEntry]) -> tuple[HistoryLine, ...]:
-    """Return a line for each build, in their order."""
+def history_table(entries: Sequence[BuildEntry]) -> Table:
+    """Return a line for each build, in their order, with how its library differs from the build before of its kind."""
     before: dict[tuple[str, str, str], BuildEntry] = {}
-    lines = []
+    rows = []
     for entry in entries:
         kind = (entry.spec, entry.target, entry.profile)
-        lines.append(_line(entry, before.get(kind)))
+        when = printable(entry.recorded_at.removesuffix("+00:00").replace("T", " "))
+        sizes = (f"{entry.file_bytes:,}", change_text(entry, before.get(kind)), bytes_text(entry.package_bytes))
+        measured = (_largest(entry, measure) for measure in ("peak memory", "load", "p50"))
+        names = (printable(entry.plan_digest[:12]), printable(entry.ort_version))
+        rows.append((when, *names, *sizes, *measured, name_text(entry.verdict)))
         before[kind] = entry
-    return tuple(lines)
+    numbers = columns("number", "library", "change", "package", "peak memory", "load", "p50")
+    texts = columns("text", "plan", "ONNX Runtime")
+    return Table(columns=(("recorded (UTC)", "date"), *texts, *numbers, ("verdict", "text")), rows=rows)
 
 
 def change_text(entry: BuildEntry, before: BuildEntry | None) -> str:
@@ -112,24 +91,6 @@ def curves(entries: Series, measure: str) -> tuple[Curve, ...]:
     return tuple(
         Curve(label=name_text(f"{model}, {device}"), unit=unit, points=tuple(sorted(points.items())))
         for (device, model), points in sorted(found.items())
-    )
-
-
-def _line(entry: BuildEntry, before: BuildEntry | None) -> HistoryLine:
-    return HistoryLine(
-        when=printable(entry.recorded_at.removesuffix("+00:00").replace("T", " ")),
-        spec=name_text(entry.spec),
-        target=name_text(entry.target),
-        profile=name_text(entry.profile),
-        version=printable(entry.ort_version),
-        plan=printable(entry.plan_digest[:12]),
-        library=f"{entry.file_bytes:,}",
-        change=change_text(entry, before),
-        package=bytes_text(entry.package_bytes),
-        peak=_largest(entry, "peak memory"),
-        load=_largest(entry, "load"),
-        p50=_largest(entry, "p50"),
-        verdict=name_text(entry.verdict),
     )
 
 
@@ -347,14 +308,14 @@ def _subtitle(builds: int, kinds: int, benches: int) -> str:
 
 
 def _kind(name: tuple[str, str, str], entries: Series) -> dict[str, Any]:
-    lines = history_lines(entries)
+    table = history_table(entries)
+    earlier = [(f"{counted(len(entries) - LINES, 'earlier build')} not shown",)] if len(entries) > LINES else []
     found = [(heading, curves(entries, measure)) for measure, heading in MEASURES]
     return {
         "name": " · ".join(map(name_text, name)),
         "columns": size_columns(entries),
         "measures": _plots(build_stamps(entries), found, "builds"),
-        "lines": list(reversed(lines))[:LINES],
-        "left_out": max(0, len(lines) - LINES),
+        "table": replace(table, rows=[*table.rows[: -LINES - 1 : -1], *earlier]),
     }
 
 
@@ -366,49 +327,42 @@ def history_tables(entries: Sequence[BuildEntry], last: int) -> RenderableType:
     """Return the `last` builds of each spec, target and profile, the newest first; it fits 80 columns."""
     blocks: list[RenderableType] = []
     for name, found in series(entries).items():
-        lines = history_lines(found)
-        blocks += [Text(" · ".join(map(name_text, name)), "bold"), _table(lines[-last:]), Text()]
-        if len(lines) > last:
-            blocks.insert(-1, Text(f"{counted(len(lines) - last, 'earlier build')} not shown", "dim"))
+        rows = [
+            (str(when)[:16], library, Text(str(change), STYLES.get(str(change)[:1], "dim")), peak, p50, verdict)
+            for when, _, _, library, change, _, peak, _, p50, verdict in history_table(found).rows[: -last - 1 : -1]
+        ]
+        numbers = columns("number", "library", "change", "peak", "p50")
+        table = Table(columns=(("recorded (UTC)", "text"), *numbers, ("verdict", "short")), rows=rows)
+        blocks += [Text(" · ".join(map(name_text, name)), "bold"), table.terminal(), Text()]
+        if len(found) > last:
+            blocks.insert(-1, Text(f"{counted(len(found) - last, 'earlier build')} not shown", "dim"))
     return Group(*blocks[:-1])
-
-
-def _table(lines: Sequence[HistoryLine]) -> Table:
-    table = plain_table("recorded (UTC)", "library", "change", "peak", "p50", "verdict", left=("verdict",))
-    for line in reversed(lines):
-        change = Text(line.change, STYLES.get(line.change[:1], "dim"))
-        plain = (line.when[:16], line.library, change, line.peak, line.p50, line.verdict)
-        table.add_row(*(each if isinstance(each, Text) else Text(each) for each in plain))
-    return table
-
-
-BenchKind = tuple[str, str, str]
 
 
 def bench_history_tables(entries: Sequence[BenchEntry], last: int) -> RenderableType:
     """Return the `last` benches of each model and library, the newest first; it fits 80 columns."""
-    kinds: dict[BenchKind, list[BenchEntry]] = {}
+    kinds: dict[tuple[str, str, str], list[BenchEntry]] = {}
     for entry in entries:
         kinds.setdefault((entry.spec, entry.model, entry.library), []).append(entry)
     blocks: list[RenderableType] = []
     for (spec, model, library), found in kinds.items():
         title = " · ".join(map(name_text, (f"bench of {spec}", model, library)))
-        blocks += [Text(), Text(title, "bold"), _bench_history_terminal_table(found[-last:])]
+        blocks += [Text(), Text(title, "bold"), _bench_history_table(found[: -last - 1 : -1])]
         if len(found) > last:
             blocks.append(Text(f"{counted(len(found) - last, 'earlier line')} not shown", "dim"))
     return Group(*blocks[1:])
 
 
-def _bench_history_terminal_table(entries: Sequence[BenchEntry]) -> Table:
-    words = ("settings", "model, run")
-    table = plain_table("recorded (UTC)", "settings", "p50 ms", "p99 ms", "peak", "model, run", fold=words)
+def _bench_history_table(entries: Sequence[BenchEntry]) -> RichTable:
+    rows = []
+    for entry in entries:
+        times = (number_text(_slowest(entry, name)) for name in ("p50", "p99"))
+        ends = (bytes_text(_slowest(entry, "peak memory")), f"{entry.model_sha256[:8]} {entry.training_run}".rstrip())
+        rows.append(tuple(map(name_text, (entry.recorded_at[:16].replace("T", " "), entry.point, *times, *ends))))
+    texts, numbers = columns("text", "recorded (UTC)", "settings"), columns("number", "p50 ms", "p99 ms", "peak")
+    styles = ["bold" if entry.recommended else "" for entry in entries]
+    table = Table(columns=(*texts, *numbers, ("model, run", "text")), rows=rows, styles=styles).terminal()
     table.columns[0].no_wrap, table.columns[1].min_width = True, 21
-    for entry in reversed(entries):
-        times = (_slowest(entry, name) for name in ("p50", "p99"))
-        when = printable(entry.recorded_at[:16].replace("T", " "))
-        plain = (when, entry.point, *map(number_text, times), bytes_text(_slowest(entry, "peak memory")))
-        cells = (*plain, f"{entry.model_sha256[:8]} {entry.training_run}".rstrip())
-        table.add_row(*(Text(name_text(each)) for each in cells), style="bold" if entry.recommended else "")
     return table
 
 
@@ -430,23 +384,19 @@ def check_tables(check: Check) -> RenderableType:
     against.append(printable(accepted.accepted_at[:16].replace("T", " ")) + words)
     notes = [Text(f"note: {name_text(note)}", "yellow") for note in check.notes]
     compared = [line for line in check.lines if line.outcome != "not compared"]
-    return Group(head, against, *notes, _acceptance_terminal_table(compared), *_left_out(check))
-
-
-def _acceptance_terminal_table(lines: list[Checked]) -> Table:
-    table = plain_table("measure", "accepted", "now", "change", "allowed", "", left=("",))
-    for line in lines:
-        place = ", ".join(filter(None, (line.measure, line.model, line.case, line.device)))
-        growth = NONE if line.growth is None else f"{100 * line.growth:+.1f} %"
-        cells = (
-            name_text(place),
-            quantity_text(line.before, line.unit),
-            quantity_text(line.after, line.unit),
-            growth,
+    rows: list[tuple[Cell, ...]] = [
+        (
+            name_text(", ".join(filter(None, (line.measure, line.model, line.case, line.device)))),
+            *(quantity_text(value, line.unit) for value in (line.before, line.after)),
+            NONE if line.growth is None else f"{100 * line.growth:+.1f} %",
             f"+{100 * line.allowed:g} %",
+            Text(line.outcome, VERDICT_STYLES[line.outcome]),
         )
-        table.add_row(*map(Text, cells), Text(line.outcome, VERDICT_STYLES[line.outcome]))
-    return table
+        for line in compared
+    ]
+    numbers = columns("number", "accepted", "now", "change", "allowed")
+    table = Table(columns=(("measure", "text"), *numbers, ("", "short")), rows=rows).terminal()
+    return Group(head, against, *notes, table, *_left_out(check))
 
 
 def _left_out(check: Check) -> list[Text]:

@@ -1,20 +1,17 @@
-"""What is said of a bench; the forms only lay it out.
+"""What is said of a bench, as Markdown and for the terminal."""
 
-- A bench as GitHub-flavoured Markdown.
-- A bench as compact tables for the terminal and plain logs.
-"""
-
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from rich.console import Group, RenderableType
-from rich.table import Table
+from rich.table import Table as RichTable
 from rich.text import Text
 
 from ortrim.base.console import counted, printable
+from ortrim.bench.points import BenchReport, BenchRow, Goal, ModelBench, Score, session_lines
 from ortrim.parity.measurements import Distribution
-from ortrim.report.figures import NONE, bytes_text, escaped, ms_text, name_text, plain_table, table
-from ortrim.report.history.points import BenchReport, BenchRow, Goal, ModelBench, Score, session_lines
+from ortrim.report.figures import NONE, bytes_text, ms_text, name_text, number_text
+from ortrim.report.table import Table, columns, escaped
 
 GOALS: Final[Mapping[Goal, str]] = {"latency": "latency", "cpu": "processor time", "memory": "memory"}
 SAME: Final = 0.02
@@ -37,11 +34,6 @@ def machine_text(report: BenchReport) -> str:
     rounds = f"{counted(report.plan.rounds, 'round')} in turn"
     stopped = "" if report.done == report.total else f", stopped after {report.done} of {report.total} processes"
     return printable(f"{machine.cpu}, {cores}; {rounds}{stopped}")
-
-
-def number_text(milliseconds: float | None) -> str:
-    """Write milliseconds without their unit, for a column that names it."""
-    return ms_text(milliseconds).removesuffix(" ms")
 
 
 def megabytes_text(value: float) -> str:
@@ -139,8 +131,9 @@ def bench_markdown(report: BenchReport) -> str:
 def _model(report: BenchReport, model: ModelBench) -> Iterator[str]:
     yield f"## {escaped(model.model.name)}"
     yield f"SHA-256 `{model.model.sha256}`"
-    by_case = [row for case in model.model.cases for row in model.rows if row.case == case.name]
-    yield table(HEADINGS, (_cells(report, model, row) for row in by_case), right=range(2, 15))
+    rows = [_cells(report, model, row) for case in model.model.cases for row in model.rows if row.case == case.name]
+    headings = (*columns("text", *HEADINGS[:2]), *columns("number", *HEADINGS[2:-1]), *columns("text", HEADINGS[-1]))
+    yield Table(columns=headings, rows=rows).markdown()
     for point, failure in model.failures:
         yield f"{escaped(point)} cannot run: {escaped(failure)}"
     lines = tuple(recommendation(report, model))
@@ -155,7 +148,7 @@ def _cells(report: BenchReport, model: ModelBench, row: BenchRow) -> tuple[str, 
     missed = f"{row.missed:,} of {total.count:,}" if deadline else ""
     rest = (number_text(row.cpu_ms), number_text(row.load_ms), number_text(row.first_run_ms))
     numbers = (*map(number_text, (*times, *parts)), missed, *rest, megabytes_text(row.peak_rss_bytes))
-    return escaped(row.case), escaped(row.point), *numbers, _best(model, row.point)
+    return row.case, row.point, *numbers, _best(model, row.point)
 
 
 def _best(model: ModelBench, point: str) -> str:
@@ -189,12 +182,13 @@ def _blocks(report: BenchReport, model: ModelBench) -> Iterator[RenderableType]:
 
 def _one(row: BenchRow, deadline_ms: float | None) -> Iterator[RenderableType]:
     yield Text(_title(row), "bold")
-    table = plain_table("milliseconds", *PERCENTILES)
-    for name, times in parts_of(row):
-        cells = (number_text(value) for value in (times.p50, times.p90, times.p99, times.maximum))
-        table.add_row(Text(name), *map(Text, cells), style="bold" if name == "total" else "")
-    yield table
-    facts = Table.grid(padding=(0, 2, 0, 0))
+    rows = [
+        (name, *map(number_text, (times.p50, times.p90, times.p99, times.maximum))) for name, times in parts_of(row)
+    ]
+    styles = ["bold" if name == "total" else "" for name, *_ in rows]
+    headings = (*columns("text", "milliseconds"), *columns("number", *PERCENTILES))
+    yield Table(columns=headings, rows=rows, styles=styles).terminal()
+    facts = RichTable.grid(padding=(0, 2, 0, 0))
     for name, text in facts_of(row, deadline_ms):
         facts.add_row(Text(name), Text(text, "bold red" if name == "missed" and row.missed else ""))
     yield facts
@@ -213,44 +207,35 @@ def _several(report: BenchReport, model: ModelBench) -> Iterator[RenderableType]
         yield Group(Text(LEGEND, "dim"), Text(printable(first), "bold"), *(Text(printable(line)) for line in rest))
 
 
-def _scores(model: ModelBench) -> Table:
+def _scores(model: ModelBench) -> RichTable:
     """Lay out what each point changes, as the geometric mean over the cases."""
-    table = _points(*(name for name, _ in ratios_of(model.scores[0])))
-    for score in model.scores:
-        cells = (change_text(ratio) for _, ratio in ratios_of(score))
-        table.add_row(_mark(model, score.point), Text(score.point), *map(Text, cells), style=_style(model, score.point))
-    return table
+    rows = [(score.point, *(change_text(ratio) for _, ratio in ratios_of(score))) for score in model.scores]
+    return _points(model, [name for name, _ in ratios_of(model.scores[0])], rows)
 
 
-def _sweep(report: BenchReport, model: ModelBench, rows: list[BenchRow]) -> Table:
+def _sweep(report: BenchReport, model: ModelBench, rows: list[BenchRow]) -> RichTable:
     missed = ("missed",) if report.plan.deadline_ms else ()
-    table = _points("p50 ms", "change", "p99 ms", *missed, "cpu ms", "peak MB", "load ms")
+    lines = []
     for row in rows:
         times = (number_text(row.total_ms.p50), median_change(row, rows[0]), number_text(row.total_ms.p99))
-        late = (_share(row),) if missed else ()
+        late = (f"{100 * row.missed / row.total_ms.count:.2g} %" if row.missed else "0",) if missed else ()
         rest = (number_text(row.cpu_ms), megabytes_text(row.peak_rss_bytes), number_text(row.load_ms))
-        cells = map(Text, (row.point, *times, *late, *rest))
-        table.add_row(_mark(model, row.point), *cells, style=_style(model, row.point))
-    return table
+        lines.append((row.point, *times, *late, *rest))
+    return _points(model, ("p50 ms", "change", "p99 ms", *missed, "cpu ms", "peak MB", "load ms"), lines)
 
 
-def _mark(model: ModelBench, point: str) -> Text:
+def _mark(model: ModelBench, point: str) -> str:
     score = score_of(model, point)
-    return Text(CHOSEN if point == model.recommended else FRONT if score and score.in_front else "")
-
-
-def _style(model: ModelBench, point: str) -> str:
-    return "bold" if point == model.recommended else ""
-
-
-def _share(row: BenchRow) -> str:
-    return f"{100 * row.missed / row.total_ms.count:.2g} %" if row.missed else "0"
+    return CHOSEN if point == model.recommended else FRONT if score and score.in_front else ""
 
 
 def _title(row: BenchRow) -> str:
     return f"{name_text(row.model)}, {name_text(row.case)}"
 
 
-def _points(*numbers: str) -> Table:
+def _points(model: ModelBench, numbers: Sequence[str], rows: Sequence[tuple[str, ...]]) -> RichTable:
     """Return a table with a row for each point: its mark, its name, and numbers."""
-    return plain_table("", "settings", *numbers, fold=("settings",))
+    styles = ["bold" if name == model.recommended else "" for name, *_ in rows]
+    marked = [(_mark(model, name), name, *cells) for name, *cells in rows]
+    headings = (*columns("text", "", "settings"), *columns("number", *numbers))
+    return Table(columns=headings, rows=marked, styles=styles).terminal()

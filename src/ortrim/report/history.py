@@ -1,19 +1,21 @@
-"""What the history keeps of a bench: figures that can be compared across models and libraries. Pure.
+"""The history of builds and benches, one line of JSON each, and how a build is compared with the accepted one."""
 
-- What the history keeps of one finished build: figures that can be compared across builds. Pure.
-- How a build is compared with the one that was accepted last. Pure.
-"""
-
+import json
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final, Literal
 
-from ortrim.base.json import to_canonical_json
+from pydantic import ValidationError
+
+from ortrim.base.cache import locked
+from ortrim.base.files import storage_errors
+from ortrim.base.json import first_fault, from_json, to_data
 from ortrim.base.processor_cores import cores_text
 from ortrim.binaries.elf import ComponentSize
+from ortrim.errors import StorageError
 from ortrim.parity.measurements import HostFacts, RunnerResult, Unit
-from ortrim.report.history.points import BenchModel, BenchPlan, BenchPoint, BenchReport, BenchRow
 from ortrim.verify.reports import DeviceReport, VerifyReport
 
 
@@ -35,9 +37,8 @@ class BenchMeasure:
 class BenchEntry:
     """One point of one model in one bench; `recorded_at` is UTC as ISO 8601 and the same for all of a bench.
 
-    `settings` is the session as JSON with sorted keys, `point` how it differs from that bench's default.
-    `training_run` is whatever identifies the run that made the model, empty when it was not given. `deadline_ms` is 0
-    without one.
+    `settings` is the session as JSON with sorted keys, `point` how it differs from that bench's default. `training_run`
+    is whatever identifies the run that made the model, empty when it was not given. `deadline_ms` is 0 without one.
     """
 
     recorded_at: str
@@ -59,63 +60,6 @@ class BenchEntry:
     cpu: str
     cores: int
     measures: tuple[BenchMeasure, ...]
-
-
-def entries_of(report: BenchReport) -> tuple[BenchEntry, ...]:
-    """Return what is kept of a finished bench; points that failed are not."""
-    found = []
-    for each in report.models:
-        for point in each.model.points:
-            rows = [row for row in each.rows if row.point == point.name]
-            if rows:
-                found.append(_entry(report.plan, each.model, point, rows, chosen=each.recommended == point.name))
-    return tuple(found)
-
-
-def _entry(plan: BenchPlan, model: BenchModel, point: BenchPoint, rows: list[BenchRow], *, chosen: bool) -> BenchEntry:
-    return BenchEntry(
-        recorded_at=plan.recorded_at,
-        spec=plan.name,
-        target=plan.target,
-        model=model.name,
-        model_sha256=model.sha256,
-        training_run=plan.training_run,
-        library=plan.library.kind,
-        library_sha256=plan.library.sha256,
-        ort_version=plan.library.ort_version,
-        ortrim_version=plan.ortrim_version,
-        point=point.name,
-        settings=to_canonical_json({"level": point.level, "session": point.session}),
-        recommended=int(chosen),
-        rounds=plan.rounds,
-        deadline_ms=plan.deadline_ms or 0.0,
-        system=plan.machine.os_version,
-        cpu=plan.machine.cpu,
-        cores=len(plan.machine.pinned_cores) or plan.machine.cores,
-        measures=tuple(measure for row in rows for measure in _measures(row, plan.deadline_ms)),
-    )
-
-
-def _measures(row: BenchRow, deadline_ms: float | None) -> Iterator[BenchMeasure]:
-    times = {
-        "p50": row.total_ms.p50,
-        "p90": row.total_ms.p90,
-        "p99": row.total_ms.p99,
-        "maximum": row.total_ms.maximum,
-        "jitter": row.jitter_ms,
-        "input": row.input_ms.p50,
-        "inference": row.inference_ms.p50,
-        "output": row.output_ms.p50,
-        "load": row.load_ms,
-        "first run": row.first_run_ms,
-    }
-    if row.cpu_ms is not None:
-        times["processor"] = row.cpu_ms
-    for name, value in times.items():
-        yield BenchMeasure(case=row.case, measure=name, unit="ms", value=value)
-    yield BenchMeasure(case=row.case, measure="peak memory", unit="bytes", value=row.peak_rss_bytes)
-    if deadline_ms is not None:
-        yield BenchMeasure(case=row.case, measure="missed deadlines", unit="runs", value=row.missed)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -242,11 +186,7 @@ def _of_run(device: DeviceReport, run: RunnerResult) -> Iterator[Measure]:
 
 Kind = Literal["size", "memory", "latency", "instructions"]
 Outcome = Literal["regressed", "within", "not compared"]
-SIZES: Final = (
-    ("library", "file_bytes"),
-    ("library, compressed", "compressed_bytes"),
-    ("package", "package_bytes"),
-)
+SIZES: Final = (("library", "file_bytes"), ("library, compressed", "compressed_bytes"), ("package", "package_bytes"))
 KINDS: Final[dict[str, Kind]] = {
     "peak memory": "memory", "load": "latency", "p50": "latency", "instructions": "instructions",
 }  # fmt: skip
@@ -392,3 +332,131 @@ def _notes(latest: BuildEntry, before: BuildEntry) -> Iterator[str]:
             yield f"the model {name} is another file: {old[name][:12]}, now {new[name][:12]}"
     if latest.training_run != before.training_run:
         yield f"the training run was {before.training_run or 'not given'}, and is {latest.training_run or 'not given'}"
+
+
+NAME: Final = "history.jsonl"
+SQLITE: Final = "history.sqlite3"
+"""What earlier versions of ortrim wrote; it is not read."""
+BEGINNING: Final = b'{"schema":"ortrim-history/'
+DAMAGED: Final = "history-damaged"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """One line: a verified build, all that is kept of one bench, or what was accepted with one command."""
+
+    schema: Literal["ortrim-history/1"] = "ortrim-history/1"
+    build: BuildEntry | None = None
+    benches: tuple[BenchEntry, ...] = ()
+    accepted: tuple[AcceptedBuild, ...] = ()
+
+
+def append(path: Path, record: Record) -> Path | None:
+    """Append a record to the history, which is begun when there is none.
+
+    A history that is damaged is renamed, a new one is begun, and the damaged one's new path is returned. Raises
+    `StorageError`.
+    """
+    with locked(path):
+        aside = _rename_damaged(path)
+        _append(path, record)
+    return aside
+
+
+def accept_latest(path: Path, *, spec: str, target: str, accepted_at: str, note: str) -> tuple[BuildEntry, ...]:
+    """Mark the latest build of each spec and target as accepted, and return these builds.
+
+    An empty `spec` or `target` stands for all.
+    """
+    read(path)  # before the lock, whose file would be made where there is no history
+    with locked(path):
+        latest = latest_builds(path, spec=spec, target=target)
+        if latest:
+            accepted = (AcceptedBuild(entry=entry, accepted_at=accepted_at, note=note) for entry in latest)
+            _append(path, Record(accepted=tuple(accepted)))
+    return latest
+
+
+def read(path: Path) -> tuple[Record, ...]:
+    """Return the records in the order in which they were appended."""
+    if not path.exists():
+        hint = "each verified build is added to it: run invoke build"
+        raise StorageError("history-missing", "there is no history yet", where=str(path), why=unread(path), hint=hint)
+    with storage_errors(path):
+        *lines, torn = path.read_bytes().split(b"\n")
+    if not (torn.startswith(BEGINNING) or BEGINNING.startswith(torn)):
+        lines.append(torn)
+    return tuple(_record(line, f"{path}:{number}") for number, line in enumerate(lines, 1))
+
+
+def unread(path: Path) -> str:
+    """Name the history of an earlier version that lies beside this one; empty when there is none."""
+    earlier = path.with_name(SQLITE)
+    return f"{earlier} is of an earlier version of ortrim, and is not read" if earlier.is_file() else ""
+
+
+def builds(path: Path, *, spec: str = "", target: str = "") -> tuple[BuildEntry, ...]:
+    """Return the builds, all or those of a spec and a target."""
+    found = (record.build for record in read(path) if record.build)
+    return tuple(entry for entry in found if spec in {"", entry.spec} and target in {"", entry.target})
+
+
+def latest_builds(path: Path, *, spec: str = "", target: str = "") -> tuple[BuildEntry, ...]:
+    """Return the latest build of each spec and target, in the order of these builds."""
+    latest: dict[tuple[str, str], BuildEntry] = {}
+    for entry in builds(path, spec=spec, target=target):
+        latest.pop((entry.spec, entry.target), None)
+        latest[entry.spec, entry.target] = entry
+    return tuple(latest.values())
+
+
+def accepted_builds(path: Path, *, spec: str = "", target: str = "") -> tuple[AcceptedBuild, ...]:
+    """Return, for each spec and target, the build that was accepted last."""
+    last = {(each.entry.spec, each.entry.target): each for record in read(path) for each in record.accepted}
+    return tuple(each for kind, each in last.items() if spec in {"", kind[0]} and target in {"", kind[1]})
+
+
+def benches(path: Path, *, spec: str = "", target: str = "") -> tuple[BenchEntry, ...]:
+    """Return the points of benches, all or those of a spec and a target."""
+    found = (entry for record in read(path) for entry in record.benches)
+    return tuple(entry for entry in found if spec in {"", entry.spec} and target in {"", entry.target})
+
+
+def _append(path: Path, record: Record) -> None:
+    data = {name: value for name, value in to_data(record).items() if value}
+    line = json.dumps(data, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    with storage_errors(path), path.open("a+b") as file:
+        file.seek(0)
+        content = file.read()
+        file.truncate(content.rfind(b"\n") + 1)
+        file.write(f"{line}\n".encode())
+
+
+def _record(line: bytes, where: str) -> Record:
+    try:
+        if line.startswith(BEGINNING):
+            return from_json(Record, line)
+        why = "not a line of a history"
+    except ValidationError as error:
+        why = first_fault(error)
+    if line.startswith(BEGINNING) and not line.startswith(BEGINNING + b'1"'):
+        what, hint = "a later version of ortrim wrote this history", "update ortrim, or move the file away"
+        raise StorageError("history-newer", what, where=where, hint=hint)
+    hint = "the next build renames it and starts a new one"
+    raise StorageError(DAMAGED, "the history is damaged", where=where, why=why, hint=hint)
+
+
+def _rename_damaged(path: Path) -> Path | None:
+    if not path.exists():
+        return None
+    try:
+        read(path)
+    except StorageError as error:
+        if error.code != DAMAGED:
+            raise
+    else:
+        return None
+    names = (f"{path.stem}.damaged-{number}{path.suffix}" for number in range(1, 10_000))
+    aside = next(each for each in map(path.with_name, names) if not each.exists())
+    with storage_errors(path):
+        return path.rename(aside)

@@ -1,10 +1,4 @@
-"""`inspect`: what is in a file, whatever kind of file it is.
-
-- `inspect` of an AAR, of whatever origin: what is in it, and which of the properties of a good one it has.
-- `inspect` of what is built for Apple's systems, of whatever origin: xcframeworks, frameworks, Mach-O libraries.
-- `inspect` of a static library, of whatever origin: what it shows to programs that link it, and what it asks for.
-- Inspect: what is in an ONNX model, a model in ORT format, or an operator configuration.
-"""
+"""`inspect`: what is in a file, whatever kind of file it is."""
 
 from codecs import getincrementaldecoder
 from collections import Counter
@@ -43,7 +37,7 @@ def inspect_aar(path: Path) -> dict[str, Any]:
 
     `label` names it by the version that its library says of itself: sizes of different versions are not to be compared
     without. The gates are judged by what the AAR itself promises; those that fail come first, and `broken` has their
-    references. Raises as `read_aar` does.
+    references.
     """
     aar = read_aar(path)
     gates = check_aar(aar, own_promise(aar))
@@ -100,8 +94,7 @@ def inspect_xcframework(path: Path) -> dict[str, Any]:
     """Return what is in an xcframework or a framework, a folder or a zip archive of one, as JSON-ready data.
 
     `label` names it by the version that it says of itself: sizes of different versions are not to be compared without.
-    The gates are judged without any promise; those that fail come first, and `broken` has their references. Raises as
-    `read_xcframework` does.
+    The gates are judged without any promise; those that fail come first, and `broken` has their references.
     """
     facts = read_xcframework(path)
     gates = check_xcframework(facts)
@@ -120,7 +113,7 @@ def inspect_xcframework(path: Path) -> dict[str, Any]:
 
 
 def inspect_macho(path: Path) -> dict[str, Any]:
-    """Return what is in a Mach-O library, object or static library as JSON-ready data. Raises as `read_macho` does."""
+    """Return what is in a Mach-O library, object or static library as JSON-ready data."""
     file = read_macho(path)
     version = next((image.version for image in file.images if image.version), "")
     return {
@@ -193,7 +186,7 @@ def inspect_archive(path: Path) -> dict[str, Any]:
 
     `names_offered` and `names_asked_for` count what its objects show together; those of ONNX Runtime's C API and the
     first of all others, which could clash with a program's own, are told. With `needs_cxx_library` one has to be linked
-    beside. `unread` are the members that are no ELF objects. Raises `BinaryError` as `archive_members` does.
+    beside. `unread` are the members that are no ELF objects.
     """
     members = archive_members(path)
     offered, asked, machines, unread = set[str](), set[str](), set[str](), []
@@ -286,7 +279,7 @@ def inspect_onnx(path: Path) -> OnnxInspection:
 
 
 def inspect_ort(path: Path) -> OrtInspection:
-    """Read a model in ORT format. Raises `ModelError` (`not-ort`, `model-missing`)."""
+    """Read a model in ORT format."""
     data = _present(path).read_bytes()
     try:
         return _inspect_session(root_of(data, str(path)), data, sha256_of(path))
@@ -350,8 +343,7 @@ def inspect_file(path: Path) -> dict[str, Any]:
     """Return what is in a model, a library, a package or an operator configuration, as JSON-ready data with its `kind`.
 
     The kind is recognised by content, and by name only where content says nothing; the one folder that is read is that
-    of an xcframework or a framework. Raises `ModelError` (`file-missing`, `unknown-kind`), `StorageError`, or what the
-    reader of that kind raises.
+    of an xcframework or a framework.
     """
     if path.is_dir() and (path.suffix in APPLE_SUFFIXES or any(path.glob(f"*{XCFRAMEWORK}"))):
         return {"kind": "framework" if path.suffix == FRAMEWORK else "xcframework", **inspect_xcframework(path)}
@@ -375,17 +367,12 @@ def _by_head(path: Path, head: bytes) -> dict[str, Any] | None:
     if is_macho(head):
         return {"kind": "apple library", **inspect_macho(path)}
     if head.startswith(AR_MAGIC):
-        return _archive(path)
+        if any(is_macho(content) for _, content in archive_members(path)[:1]):
+            return {"kind": "apple static library", **inspect_macho(path)}
+        return {"kind": "static library", **inspect_archive(path)}
     if head.startswith(ZIP_MAGIC):
         return _zip(path)
     return {"kind": "ort model", **to_data(inspect_ort(path))} if head[4:8] == ORT_IDENTIFIER else None
-
-
-def _archive(path: Path) -> dict[str, Any]:
-    """Tell a static library by its first object."""
-    if any(is_macho(content) for _, content in archive_members(path)[:1]):
-        return {"kind": "apple static library", **inspect_macho(path)}
-    return {"kind": "static library", **inspect_archive(path)}
 
 
 def _zip(path: Path) -> dict[str, Any]:

@@ -1,1 +1,0 @@
-"""`invoke inspect`: what is in a file."""

@@ -1,1 +1,0 @@
-"""`invoke page`: everything about a model on one page."""

@@ -1,1 +1,0 @@
-"""Where the bytes of a library are, and what tells two libraries apart."""

@@ -1,1 +1,0 @@
-"""`invoke history`: how builds changed over time, and which of them were accepted."""

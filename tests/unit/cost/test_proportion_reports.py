@@ -70,4 +70,4 @@ def test_the_table_fits_and_cannot_be_steered(tmp_path: Path, capsys: pytest.Cap
     assert "\x1b" not in printed
     assert max(map(len, printed.splitlines())) <= 80
     assert "host, by big: 5.00 M MACs in" in printed
-    assert "invoke verify --trace" in " ".join(printed.split())
+    assert "with verify --trace" in " ".join(printed.split())

@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +15,31 @@ from ort_samples import ort_model
 from ortrim.base.console import Console
 from ortrim.base.files import sha256_of, write_atomically
 from ortrim.buildspec.targets import TARGETS
+from ortrim.compiling.plan import PlannedTarget, digest
 from ortrim.models.full_runtime import FullRuntime
 from ortrim.models.models import OrtModel, PreparedModel
 from ortrim.models.prepare import prepare
 from ortrim.pipeline import building
 from ortrim.planning import inputs, models, planned
+from ortrim.planning.planned import Planned, target_folder
 from ortrim.planning.request import Request
+from ortrim.report.write import write_reports
 from ortrim.sources.sources import SourceTree
+from ortrim.verify.reports import ReportedArtifact
 from sample_plans import SOURCES
+from sample_reports import recorded_report
+
+
+def leave_report(planned: Planned, target: PlannedTarget) -> Path:
+    """Leave the package and the report of a finished build, and return their folder."""
+    folder = target_folder(planned, target)
+    folder.mkdir(parents=True, exist_ok=True)
+    package = folder / "package.tar.gz"
+    package.write_bytes(b"package")
+    artifact = ReportedArtifact(name=package.name, size_bytes=7, sha256=sha256_of(package), build_id=None)
+    report = replace(recorded_report(), name=planned.plan.spec_name, target=folder.name, artifacts=(artifact,))
+    write_reports(replace(report, plan_digest=digest(planned.plan), package=package.name), folder)
+    return folder
 
 
 class Stages:

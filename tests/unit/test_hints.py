@@ -50,6 +50,7 @@ HOMES: Final = {
     "onnxruntime.source": AT_TOP,
     "onnxruntime.version": AT_TOP,
     "optional": IN_STEP,
+    "states": IN_CASE + 'after = "d"\n[[models.cases]]\nname = "d"\n',
     "source": '[onnxruntime]\npath = "there"\n{}\n' + MODEL,
     "style": IN_MODEL,
 }
@@ -80,6 +81,7 @@ DONE: Final = {
     "models.steps": "integration/test_prepare.py: test_a_real_model_goes_through_many_steps",
     "onnxruntime.version": "integration/test_newer_opsets.py: test_what_is_said_is_what_the_wheel_does",
     "optional": "unit/steps/test_stepping.py: test_an_invalid_result_is_the_steps_fault",
+    "states": "unit/verify/test_states.py: test_pairs_that_no_name_tells_are_given_by_the_case",
 }
 """Where what a hint names is done and the same is tried again."""
 READ_ALONE: Final = {

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from ortrim.cli.tasks import build
 from ortrim.cli.tasks import github as github_task
 from ortrim.cli.tasks.github import wants_cancel
 from ortrim.errors import Interrupted, NetworkError
+from ortrim.github import remote_build
 from ortrim.github.client import Run
 from ortrim.github.followed_run import Remote
 from ortrim.github.remote_build import Attached
@@ -130,7 +130,7 @@ def test_what_goes_wrong_has_its_code(
 ) -> None:
     for name in ("attach_to", "cancel_run", "list_runs"):
         answer(monkeypatch, github_task, name, error)
-    answer(monkeypatch, build, "build_on_github", error)
+    answer(monkeypatch, remote_build, "build_on_github", error)
     github = ("--executor", "github") if words == ("build",) else ()
     ended = ortrim(*words, *github)
     assert ended.code == code
@@ -139,7 +139,7 @@ def test_what_goes_wrong_has_its_code(
 
 def test_a_build_at_github_gets_what_was_asked_for(ortrim: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where to, and everything else as for a build here."""
-    calls = answer(monkeypatch, build, "build_on_github", (recorded_report(),))
+    calls = answer(monkeypatch, remote_build, "build_on_github", (recorded_report(),))
     ended = ortrim(
         *("build", "--executor", "github", "--repo", "octo/ort", "--ref", "topic/x", "--token-file", "t"),
         *("--target", "linux", "--output", "out", "--workflow", "compile.yaml", "--json"),

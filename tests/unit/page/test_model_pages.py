@@ -9,11 +9,11 @@ from ortrim.analysis.lint.run import Looked
 from ortrim.analysis.page import make_model_pages
 from ortrim.errors import StorageError, UsageError
 from ortrim.planning.planned import Planned, planned_for, target_folder
-from ortrim.report.write import write_reports
+from ortrim.report.write import read_report, write_reports
 from ortrim.verify.reports import VerifyReport
-from pipeline_stages import Stages
+from pipeline_stages import Stages, leave_report
 from refusing import refused
-from sample_reports import on_device, recorded_report
+from sample_reports import on_device
 
 
 @pytest.fixture(autouse=True)
@@ -45,8 +45,9 @@ def test_a_page_before_anything_was_built(stages: Stages) -> None:
 
 def test_a_page_with_the_last_reports_figures(stages: Stages) -> None:
     """Of this model alone."""
-    _, folder = planned_folder(stages)
-    write_reports(of_tiny(recorded_report()), folder)
+    planned, _ = planned_folder(stages)
+    folder = leave_report(planned, planned.plan.targets[0])
+    write_reports(of_tiny(read_report(folder / "report.json")), folder)
     (page,) = make_model_pages(stages.request(), ("tiny",), stages.console, run=False)
     assert "Not verified yet" not in page.read_text()
     assert "chart-latency" in page.read_text()

@@ -8,18 +8,16 @@ from typing import Any, Protocol
 
 import pytest
 
-from ortrim.base.files import sha256_of
-from ortrim.compiling.plan import digest
 from ortrim.errors import StorageError, VerifyError
 from ortrim.package.package import write_sums
 from ortrim.pipeline import building
 from ortrim.pipeline.building import build, verify_again
 from ortrim.pipeline.finished import reports_of
-from ortrim.planning.planned import planned_for, target_folder
+from ortrim.planning.planned import planned_for
 from ortrim.report.write import read_report, write_reports
 from ortrim.verify.judge import failed_device
-from ortrim.verify.reports import ReportedArtifact, VerifyReport
-from pipeline_stages import Stages
+from ortrim.verify.reports import VerifyReport
+from pipeline_stages import Stages, leave_report
 from refusing import refused
 from sample_reports import RECORDED, on_device, recorded_report
 
@@ -37,14 +35,7 @@ def finished(stages: Stages) -> Callable[[], Path]:
 
     def leave() -> Path:
         planned = planned_for(stages.request(), stages.console)
-        folder = target_folder(planned, planned.plan.targets[0])
-        package = folder / "package.tar.gz"
-        package.parent.mkdir(parents=True)
-        package.write_bytes(b"package")
-        artifact = ReportedArtifact(name=package.name, size_bytes=7, sha256=sha256_of(package), build_id=None)
-        report = replace(recorded_report(), name=planned.plan.spec_name, target=folder.name, artifacts=(artifact,))
-        write_reports(replace(report, plan_digest=digest(planned.plan), package=package.name), folder)
-        return folder
+        return leave_report(planned, planned.plan.targets[0])
 
     return leave
 
@@ -189,7 +180,7 @@ def test_a_device_that_failed_is_tried_again(
 ) -> None:
     folder = finished()
     failed = failed_device("host", "none", VerifyError("runner-timeout", "the runner did not end"))
-    write_reports(replace(recorded_report(), package="package.tar.gz", devices=(failed,)), folder)
+    write_reports(replace(read_report(folder / "report.json"), devices=(failed,)), folder)
     report = recorded_report()
     pretend(monkeypatch, report)
     assert build(stages.request(), stages.console) == (report,)

@@ -20,10 +20,10 @@ from ortrim.pipeline import building, finished
 from ortrim.pipeline.building import build
 from ortrim.pipeline.finished import finished_reports, reports_of
 from ortrim.planning import inputs
-from ortrim.planning.planned import looked_at, plan_for, planned_for, read_plan, target_folder
+from ortrim.planning.planned import looked_at, plan_for, planned_for, read_plan
 from ortrim.planning.request import Request
-from ortrim.report.write import JSON_NAME, read_report, write_reports
-from pipeline_stages import Stages
+from ortrim.report.write import JSON_NAME, read_report
+from pipeline_stages import Stages, leave_report
 from sample_reports import recorded_report
 
 CASES = '[[models.cases]]\nname = "one"\ndata = "one.npz"\n'
@@ -36,10 +36,7 @@ def finish(stages: Stages, monkeypatch: pytest.MonkeyPatch) -> Finish:
 
     def finish(request: Request) -> Path:
         planned = planned_for(request, stages.console)
-        folders = [target_folder(planned, target) for target in planned.plan.targets]
-        for folder in folders:
-            write_reports(replace(recorded_report(), package="package.tar.gz", target=folder.name), folder)
-            (folder / "package.tar.gz").write_bytes(b"package")
+        folders = [leave_report(planned, target) for target in planned.plan.targets]
         build(request, stages.console)
         stages.ran.clear()
         return folders[0]

@@ -13,8 +13,8 @@ from importlib.metadata import version as installed_version
 from pathlib import Path
 from typing import Final, Literal
 
-from ortrim import binaries, sources
-from ortrim import compiling as build
+from ortrim import binaries, compiling, sources
+from ortrim.base import archives
 from ortrim.base.build_bundle import site_bundle
 from ortrim.base.cache import SeenFiles, seen_in
 from ortrim.base.console import Console
@@ -352,11 +352,11 @@ def runner_digest() -> str:
 def hooks_digest() -> str:
     """Return the digest of ortrim's own CMake files and of its code that decides what is compiled and linked.
 
-    Rather than list the modules in vain, all of a package count; of the platforms, what changes or makes libraries
-    itself, since a job has the words of all else.
+    Rather than list the modules in vain, all of a package count; beside them what reads static libraries, and of the
+    platforms what changes or makes libraries itself, since a job has the words of all else.
     """
-    packages = (binaries, build, containers, sources)
+    packages = (binaries, compiling, containers, sources)
     code = (file for package in packages for file in Path(str(package.__file__)).parent.glob("*.py"))
-    own = (Path(str(module.__file__)) for module in (jni, zig_toolchain))
+    own = (Path(str(module.__file__)) for module in (archives, jni, zig_toolchain))
     hooks = (file for file in shipped_folder("cmake").rglob("*") if file.is_file())
     return code_digest((*hooks, *code, *own))

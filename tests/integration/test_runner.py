@@ -747,7 +747,7 @@ def test_a_model_that_the_full_runtime_refuses(build: Build, runtime: FullRuntim
     known = model.path.read_bytes()
     assert b"Identity" in known
     for content, code, words in (
-        (known.replace(b"Identity", b"Identitx"), "does-not-load", "Identitx"),
+        (known.replace(b"Identity", b"Identitx"), "unknown-operator", "Identitx"),
         (b"garbage", "reference-failed", "Error parsing"),
     ):
         model.path.write_bytes(content)

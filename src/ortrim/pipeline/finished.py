@@ -106,11 +106,15 @@ def _finished(inputs: Inputs, request: Request) -> Iterator[tuple[Path, VerifyRe
 
 
 def remember_finished(inputs: Inputs, request: Request, targets: Sequence[str]) -> None:
-    """Keep that nothing is left to do for who asks for the same. Raises `Diagnostic` where that cannot be kept."""
+    """Keep that nothing is left to do for who asks for the same, unless that is known.
+
+    Raises `Diagnostic` where it cannot be kept.
+    """
     latest = latest_of(inputs, request.output)
     folder = plan_folder(inputs.loaded.spec.name, latest.plan, request.output)
     digests = {target: sha256_of(folder / target / JSON_NAME) for target in targets}
-    keep_latest(inputs, request.output, replace(latest, finished={**latest.finished, _asked(request): digests}))
+    if latest.finished.get(asked := _asked(request)) != digests:
+        keep_latest(inputs, request.output, replace(latest, finished={**latest.finished, asked: digests}))
 
 
 def _asked(request: Request) -> str:

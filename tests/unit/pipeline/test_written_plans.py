@@ -274,6 +274,17 @@ def test_a_build_that_is_verified_in_full_is_not_found_quickly(
     assert finished_reports(stages.request(), stages.console) is None
 
 
+def test_a_build_that_is_verified_in_full_writes_nothing_again(
+    stages: Stages, finish: Finish, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    finish(stages.request())
+    monkeypatch.setattr(finished, "is_verifying", lambda: True)
+    (latest,) = (stages.folder / "artifacts" / "sample" / "latest").glob("*.json")
+    before = latest.stat().st_ino
+    build(stages.request(), stages.console)
+    assert latest.stat().st_ino == before
+
+
 def test_a_device_that_failed_keeps_a_build_unfinished(
     stages: Stages, finish: Finish, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,11 +6,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from markupsafe import Markup
 from rich.console import Group as Stack
 from rich.console import RenderableType
 from rich.progress_bar import ProgressBar
-from rich.table import Table
 from rich.text import Text
 
 from ortrim.base.cache import cache_folder, is_kept
@@ -18,7 +16,7 @@ from ortrim.base.console import Console, counted, printable
 from ortrim.base.files import sha256_of, storage_errors
 from ortrim.binaries.link_map import member_name
 from ortrim.buildspec.buildspec import RuntimeSpec
-from ortrim.compiling.size.accounting import GROUPINGS, NO_OPERATOR, Accounting, Leaf, Share, account, by_file, shares
+from ortrim.compiling.size.accounting import GROUPINGS, NO_OPERATOR, Accounting, Share, account, by_file, shares
 from ortrim.compiling.size.library import SizeChange, changes, comparable
 from ortrim.compiling.translation_units import UnitIndex, Variant, shipped_index
 from ortrim.compiling.trees import DYLIB, LIBRARY
@@ -29,6 +27,7 @@ from ortrim.planning.request import Request
 from ortrim.report.charts import FULL_WIDTH, ChartBar, bar_chart, leaf_tiles
 from ortrim.report.figures import share_text, shortened, symbol_text
 from ortrim.report.html import rendered
+from ortrim.report.table import Cell, Columns, Table, columns
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,33 +40,11 @@ class Sized:
     accounting: Accounting
 
 
-@dataclass(frozen=True, kw_only=True)
-class SizeRow:
-    """One line: a name, where it belongs, its bytes and its share of the file; and the largest of what is in it."""
-
-    name: str
-    place: str
-    size_bytes: int
-    share: float
-    parts: tuple["SizeRow", ...] = ()
-
-
 def headline(sized: Sized) -> str:
     """Say how large the library is."""
     account = sized.accounting
     more = f", and {counted(account.zeroed_bytes, 'byte')} of zeros in memory" if account.zeroed_bytes else ""
     return f"{printable(sized.name)}: {counted(account.file_bytes, 'byte')}{more}"
-
-
-def rows(accounting: Accounting, by: str, parts: int = 0) -> tuple[SizeRow, ...]:
-    """Return all groups of a library, largest first, each with at most `parts` of its own files."""
-    found = shares(accounting.leaves, GROUPINGS[by])
-    return tuple(_row(share, accounting.file_bytes, _inner(share, accounting.file_bytes, parts)) for share in found)
-
-
-def change_lines(before: Sized, after: Sized, by: str) -> tuple[SizeChange, ...]:
-    """Return what differs, the largest effect first."""
-    return changes(before.accounting, after.accounting, GROUPINGS[by])
 
 
 def difference_headline(before: Sized, after: Sized) -> str:
@@ -76,52 +53,43 @@ def difference_headline(before: Sized, after: Sized) -> str:
     if old == new:
         return f"both have {counted(new, 'byte')}"
     word = "larger" if new > old else "smaller"
-    ratio = f" ({signed_percent(new / old - 1)})" if old else ""
+    ratio = f" ({100 * (new / old - 1):+.1f} %)" if old else ""
     return f"{counted(abs(new - old), 'byte')} {word}{ratio}: {old:,} to {new:,}"
 
 
-def signed(difference: int) -> str:
-    """Write a difference with its sign: `+31,204`, `-12`."""
-    return f"{difference:+,}"
+def _groups(sized: Sized, by: str) -> tuple[Share, ...]:
+    return shares(sized.accounting.leaves, GROUPINGS[by])
 
 
-def signed_percent(ratio: float) -> str:
-    """Write a relative difference: `+1.7 %`."""
-    return f"{100 * ratio:+.1f} %"
+def _changes(before: Sized, after: Sized, by: str) -> tuple[SizeChange, ...]:
+    """Return what differs, the largest effect first."""
+    return changes(before.accounting, after.accounting, GROUPINGS[by])
 
 
-def shown_name(name: Sequence[str]) -> str:
+def _share(size_bytes: int, sized: Sized) -> float:
+    whole = sized.accounting.file_bytes
+    return size_bytes / whole if whole else 0.0
+
+
+def _shown(name: Sequence[str]) -> str:
     """Write a group's name for reading."""
     return symbol_text(member_name(name[0]) if name[0].endswith(")") and ".a(" in name[0] else name[0])
 
 
-def _row(share: Share, file_bytes: int, parts: tuple[SizeRow, ...]) -> SizeRow:
-    return SizeRow(
-        name=shown_name(share.name),
-        place=printable(share.name[1]) if len(share.name) > 1 else "",
-        size_bytes=share.size_bytes,
-        share=share.size_bytes / file_bytes if file_bytes else 0.0,
-        parts=parts,
-    )
-
-
-def _inner(share: Share, file_bytes: int, parts: int) -> tuple[SizeRow, ...]:
-    """Return the largest object files of a group that has more than one."""
-    found = shares((leaf for leaf in share.leaves if leaf.file), by_file) if parts else ()
-    return tuple(_row(each, file_bytes, ()) for each in found[:parts]) if len(found) > 1 else ()
+def _all_notes(*pair: Sized) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(note for each in pair for note in each.accounting.notes))
 
 
 def size_data(sized: Sized, by: str, top: int | None) -> dict[str, Any]:
     """Return where the bytes are as JSON-ready data; all entries, or the `top` largest."""
     account = sized.accounting
-    found = shares(account.leaves, GROUPINGS[by])
     return {
         "library": str(sized.library),
         "link_map": None if sized.link_map is None else str(sized.link_map),
         "file_bytes": account.file_bytes,
         "zeroed_bytes": account.zeroed_bytes,
         "by": by,
-        "entries": [_entry(share, account.file_bytes, by) for share in found[:top]],
+        "entries": [_entry(share, sized, by) for share in _groups(sized, by)[:top]],
         "notes": list(account.notes),
     }
 
@@ -143,31 +111,24 @@ def difference_data(before: Sized, after: Sized, by: str, top: int | None) -> di
                 "after_bytes": change.after,
                 "difference_bytes": change.difference,
             }
-            for change in change_lines(before, after, by)[:top]
+            for change in _changes(before, after, by)[:top]
         ],
     }
 
 
-def _entry(share: Share, file_bytes: int, by: str) -> dict[str, Any]:
-    entry = {
-        "name": share.name[0],
-        **_file(share.name),
-        "size_bytes": share.size_bytes,
-        "share": share.size_bytes / file_bytes if file_bytes else 0.0,
-    }
-    return {**entry, **_more(share.leaves)} if by in {"symbol", "file"} else entry
+def _entry(share: Share, sized: Sized, by: str) -> dict[str, Any]:
+    size = {"size_bytes": share.size_bytes, "share": _share(share.size_bytes, sized)}
+    entry = {"name": share.name[0], **_file(share.name), **size}
+    if by not in {"symbol", "file"}:
+        return entry
+    folded = sorted({name for leaf in share.leaves for name in leaf.folded})
+    components = sorted({leaf.component for leaf in share.leaves})
+    operators = sorted({leaf.operator for leaf in share.leaves if leaf.operator})
+    return {**entry, "components": components, "operators": operators, "folded": folded}
 
 
 def _file(name: Sequence[str]) -> dict[str, str]:
     return {"file": name[1]} if len(name) > 1 else {}
-
-
-def _more(leaves: Sequence[Leaf]) -> dict[str, Any]:
-    """Return what the leaves of one symbol or file have in common."""
-    folded = sorted({name for leaf in leaves for name in leaf.folded})
-    components = sorted({leaf.component for leaf in leaves})
-    operators = sorted({leaf.operator for leaf in leaves if leaf.operator})
-    return {"components": components, "operators": operators, "folded": folded}
 
 
 NAME_CELLS: Final = 44
@@ -184,75 +145,55 @@ KINDS: Final = {"new": "yellow", "grown": "yellow", "gone": "green", "shrunk": "
 
 def size_table(sized: Sized, by: str, top: int | None) -> RenderableType:
     """Return the `top` largest groups, with what is left of the file in one line; it fits 80 columns."""
-    found, top = rows(sized.accounting, by, parts=PARTS if by == "component" else 0), top or TOP
-    grid = _grid()
-    grid.add_row(Text(f"by {by}", "bold"), Text("bytes", "bold"), Text("share", "bold"), Text())
-    most = max((row.share for row in found), default=0.0)
-    for row in found[:top]:
-        grid.add_row(*_size_terminal_row(row, most))
-        for part in row.parts:
-            grid.add_row(Text(f"    {shortened(part.name, NAME_CELLS)}", "dim"), Text(f"{part.size_bytes:,}", "dim"))
-    rest = sum(row.size_bytes for row in found[top:])
-    if rest:
-        share = rest / sized.accounting.file_bytes
-        grid.add_row(
-            Text(f"  {counted(len(found[top:]), 'smaller one')}", "dim"), Text(f"{rest:,}"), Text(share_text(share))
-        )
-    return Stack(Text(headline(sized)), *_notes(sized.accounting.notes), Text(), grid)
+    found, top = _groups(sized, by), top or TOP
+    most = max((each.size_bytes for each in found), default=0)
+    rows: list[tuple[Cell, ...]] = []
+    for each in found[:top]:
+        bar = ProgressBar(total=most or 1.0, completed=each.size_bytes, width=BAR_CELLS, complete_style="cyan")
+        name, share = shortened(_shown(each.name), NAME_CELLS), share_text(_share(each.size_bytes, sized))
+        rows.append((f"  {name}", f"{each.size_bytes:,}", share, bar))
+        files = shares((leaf for leaf in each.leaves if leaf.file), by_file) if by == "component" else ()
+        for part in files[:PARTS] if len(files) > 1 else ():
+            name = shortened(_shown(part.name), NAME_CELLS)
+            rows.append((Text(f"    {name}", "dim"), Text(f"{part.size_bytes:,}", "dim"), "", ""))
+    if rest := sum(each.size_bytes for each in found[top:]):
+        smaller = Text(f"  {counted(len(found[top:]), 'smaller one')}", "dim")
+        rows.append((smaller, f"{rest:,}", share_text(_share(rest, sized)), ""))
+    table = _table(by, "share", rows)
+    return Stack(Text(headline(sized)), *_notes(sized.accounting.notes), Text(), table)
 
 
 def difference_tables(before: Sized, after: Sized, by: str, top: int | None) -> RenderableType:
     """Return what grew and shrank, by one grouping or, without one, by the three that say most; it fits 80 columns."""
-    said = [by] if by else [each for each in IN_SHORT if tells(before, each) and tells(after, each)]
+    said = [by] if by else [each for each in IN_SHORT if _tells(before, each) and _tells(after, each)]
     most = top or (TOP if by else FEW)
-    notes = dict.fromkeys((*before.accounting.notes, *after.accounting.notes))
-    tables = (_changes(change_lines(before, after, name), name, most) for name in said)
+    tables = (_change_table(_changes(before, after, name), name, most) for name in said)
     spaced = (part for table in tables for part in (Text(), table))
-    return Stack(Text(difference_headline(before, after), "bold"), *_notes(notes), *spaced)
+    return Stack(Text(difference_headline(before, after), "bold"), *_notes(_all_notes(before, after)), *spaced)
 
 
-def tells(sized: Sized, by: str) -> bool:
+def _tells(sized: Sized, by: str) -> bool:
     """Whether a grouping says anything of this library."""
     return by not in {"operator", "file"} or sized.accounting.mapped
 
 
-def _changes(found: Sequence[SizeChange], by: str, most: int) -> Table:
+def _change_table(found: Sequence[SizeChange], by: str, most: int) -> RenderableType:
     if by == "operator":
         found = [change for change in found if change.name[0] != NO_OPERATOR]
-    grid = _grid()
-    grid.add_row(Text(f"by {by}", "bold"), Text("bytes", "bold"), Text("became", "bold"), Text())
+    rows: list[tuple[Cell, ...]] = []
     for change in found[:most]:
+        name, kind = shortened(_shown(change.name), NAME_CELLS), Text(change.kind, KINDS[change.kind])
         now = "" if change.kind in {"new", "gone"} else f"{change.before:,} to {change.after:,}"
-        grid.add_row(
-            Text(f"  {shortened(shown_name(change.name), NAME_CELLS)}"),
-            Text(signed(change.difference)),
-            Text(change.kind, KINDS[change.kind]),
-            Text(now, "dim"),
-        )
-    rest = found[most:]
-    if rest:
-        together = signed(sum(change.difference for change in rest))
-        grid.add_row(Text(f"  {counted(len(rest), 'smaller change')}", "dim"), Text(together))
-    if not found:
-        grid.add_row(Text("  nothing changed", "dim"))
-    return grid
+        rows.append((f"  {name}", f"{change.difference:+,}", kind, Text(now, "dim")))
+    if rest := found[most:]:
+        smaller = Text(f"  {counted(len(rest), 'smaller change')}", "dim")
+        rows.append((smaller, f"{sum(change.difference for change in rest):+,}", "", ""))
+    return _table(by, "became", rows or [(Text("  nothing changed", "dim"), "", "", "")])
 
 
-def _size_terminal_row(row: SizeRow, most: float) -> Iterable[RenderableType]:
-    bar = ProgressBar(total=most or 1.0, completed=row.share, width=BAR_CELLS, complete_style="cyan")
-    yield Text(f"  {shortened(row.name, NAME_CELLS)}")
-    yield Text(f"{row.size_bytes:,}")
-    yield Text(share_text(row.share))
-    yield bar
-
-
-def _grid() -> Table:
-    grid = Table.grid(padding=(0, 2, 0, 0))
-    grid.add_column(overflow="fold")
-    grid.add_column(justify="right", no_wrap=True)
-    grid.add_column(justify="right", no_wrap=True)
-    grid.add_column(no_wrap=True)
-    return grid
+def _table(by: str, third: str, rows: Sequence[Sequence[Cell]]) -> RenderableType:
+    headings: Columns = ((f"by {by}", "text"), ("bytes", "number"), (third, "number"), ("", "short"))
+    return Table(columns=headings, rows=rows).terminal(rule=False, padding=2)
 
 
 def _notes(notes: Iterable[str]) -> Iterator[Text]:
@@ -273,35 +214,41 @@ TABLES: Final = (
 def size_page(sized: Sized) -> str:
     """Return the page about one library: its treemap, and tables of the same figures."""
     account = sized.accounting
+    zeros = f", {counted(account.zeroed_bytes, 'byte')} of zeros more in memory" if account.zeroed_bytes else ""
+    leaves = counted(len(account.leaves), "part")
     return rendered(
         "size.html.j2",
         title=f"{printable(sized.name)}: where the bytes are",
-        subtitle=_subtitle(sized),
+        subtitle=f"{counted(account.file_bytes, 'byte')} in {leaves}, each byte in exactly one{zeros}",
         notes=account.notes,
         name=printable(sized.name),
         families=leaf_tiles(account.leaves),
         file_bytes=max(1, account.file_bytes),
-        tables=[_table(sized, *each) for each in TABLES if tells(sized, each[0])],
+        tables=[(heading, _page_table(sized, by, most)) for by, heading, most in TABLES if _tells(sized, by)],
     )
 
 
-def _subtitle(sized: Sized) -> str:
-    account = sized.accounting
-    leaves = counted(len(account.leaves), "part")
-    zeros = f", {counted(account.zeroed_bytes, 'byte')} of zeros more in memory" if account.zeroed_bytes else ""
-    return f"{counted(account.file_bytes, 'byte')} in {leaves}, each byte in exactly one{zeros}"
+def _page_table(sized: Sized, by: str, most: int) -> Table:
+    found = [each for each in _groups(sized, by) if each.name[0] != NO_OPERATOR]
+    lines = [(each.name, f"{each.size_bytes:,}", f"{100 * _share(each.size_bytes, sized):.2f} %") for each in found]
+    rest = found[most:]
+    end = (counted(len(rest), "smaller one"), f"{sum(each.size_bytes for each in rest):,}", "")
+    return _placed(by, columns("number", "bytes", "share"), lines[:most], end if rest else None)
 
 
-def _table(sized: Sized, by: str, heading: str, most: int) -> dict[str, Any]:
-    found = [row for row in rows(sized.accounting, by) if row.name != NO_OPERATOR]
-    return {
-        "by": by,
-        "heading": heading,
-        "rows": found[:most],
-        "left_out": found[most:],
-        "left_out_bytes": sum(row.size_bytes for row in found[most:]),
-        "placed": any(row.place for row in found[:most]),
-    }
+def _placed(
+    what: str, others: Columns, lines: Sequence[tuple[Sequence[str], *tuple[str, ...]]], end: tuple[str, ...] | None
+) -> Table:
+    """Return a table of groups with the object files where they lie, if any does, and an `end` for what is left out."""
+    placed = any(len(name) > 1 for name, *_ in lines)
+    headings = columns("code", what, "object file") if placed else columns("text", what)
+    rows = [
+        (_shown(name), *((printable(name[1]) if len(name) > 1 else "",) if placed else ()), *cells)
+        for name, *cells in lines
+    ]
+    if end:
+        rows.append((end[0], *(("",) if placed else ()), *end[1:]))
+    return Table(columns=(*headings, *others), rows=rows)
 
 
 CHARTED: Final = 14
@@ -310,53 +257,38 @@ CHARTED: Final = 14
 
 def difference_page(before: Sized, after: Sized) -> str:
     """Return the page about two libraries: what grew and what shrank."""
-    notes = dict.fromkeys((*before.accounting.notes, *after.accounting.notes))
+    bars = [
+        ChartBar(
+            label=_shown(change.name),
+            value=abs(change.difference),
+            text=f"{change.difference:+,} B",
+            style="grown" if change.difference > 0 else "shrunk",
+        )
+        for change in _changes(before, after, "component")[:CHARTED]
+    ]
     return rendered(
         "size-diff.html.j2",
         title=difference_headline(before, after),
         subtitle=f"{printable(before.name)} and {printable(after.name)}",
-        notes=tuple(notes),
-        chart=_chart(change_lines(before, after, "component")),
+        notes=_all_notes(before, after),
+        chart=bar_chart("change by component", bars, FULL_WIDTH),
         tables=[
-            _change_table(change_lines(before, after, by), heading, most)
+            (heading, _page_changes(_changes(before, after, by), most))
             for by, heading, most in TABLES
-            if tells(before, by) or tells(after, by)
+            if _tells(before, by) or _tells(after, by)
         ],
     )
 
 
-def _change_table(found: tuple[SizeChange, ...], heading: str, most: int) -> dict[str, Any]:
+def _page_changes(found: Sequence[SizeChange], most: int) -> Table:
     lines = [
-        {
-            "name": shown_name(change.name),
-            "place": printable(change.name[1]) if len(change.name) > 1 else "",
-            "kind": change.kind,
-            "before": f"{change.before:,}",
-            "after": f"{change.after:,}",
-            "difference": signed(change.difference),
-        }
+        (change.name, change.kind, f"{change.before:,}", f"{change.after:,}", f"{change.difference:+,}")
         for change in found[:most]
     ]
-    return {
-        "heading": heading,
-        "rows": lines,
-        "left_out": len(found) - len(lines),
-        "left_out_bytes": signed(sum(change.difference for change in found[most:])),
-        "placed": any(line["place"] for line in lines),
-    }
-
-
-def _chart(found: tuple[SizeChange, ...]) -> Markup:
-    bars = [
-        ChartBar(
-            label=shown_name(change.name),
-            value=abs(change.difference),
-            text=f"{signed(change.difference)} B",
-            style="grown" if change.difference > 0 else "shrunk",
-        )
-        for change in found[:CHARTED]
-    ]
-    return bar_chart("change by component", bars, FULL_WIDTH)
+    rest = found[most:]
+    end = (counted(len(rest), "smaller change"), "", "", "", f"{sum(change.difference for change in rest):+,}")
+    others = (*columns("text", "became"), *columns("number", "before", "after", "difference"))
+    return _placed("what", others, lines, end if rest else None)
 
 
 MAP: Final = "link.map"
@@ -369,13 +301,8 @@ BUILT: Final = (LIBRARY, DYLIB)
 ONE_MAPPED: Final = "only one of the two has a link map, so that both are divided only by section and symbol"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Located:
-    """A library, its link map if one was found, and the name by which it is shown."""
-
-    name: str
-    library: Path
-    link_map: Path | None
+Located = tuple[str, Path, Path | None]
+"""The name by which a library is shown, the library, and its link map if one was found."""
 
 
 def size_of(word: str, request: Request, link_map: Path | None, console: Console) -> Sized:
@@ -389,7 +316,7 @@ def size_of(word: str, request: Request, link_map: Path | None, console: Console
 def sizes_of_two(words: tuple[str, str], request: Request, console: Console) -> tuple[Sized, Sized]:
     """Account for two libraries in the same terms, so that they can be compared."""
     first, second = (_located(word, request, None, console) for word in words)
-    mapped = (first.link_map is None) == (second.link_map is None)
+    mapped = (first[2] is None) == (second[2] is None)
     if not mapped:
         console.warn(ONE_MAPPED)
     before, after = _sized(first, mapped=mapped), _sized(second, mapped=mapped)
@@ -398,8 +325,9 @@ def sizes_of_two(words: tuple[str, str], request: Request, console: Console) -> 
 
 
 def _sized(located: Located, *, mapped: bool = True) -> Sized:
-    accounting: Accounting = account(located.library, located.link_map if mapped else None, _units())
-    return Sized(name=located.name, library=located.library, link_map=located.link_map, accounting=accounting)
+    name, library, link_map = located
+    accounting: Accounting = account(library, link_map if mapped else None, _units())
+    return Sized(name=name, library=library, link_map=link_map, accounting=accounting)
 
 
 def _units() -> UnitIndex | None:
@@ -413,7 +341,7 @@ def _located(word: str, request: Request, link_map: Path | None, console: Consol
     if path.suffix == ".toml":
         return _of_buildspec(path, request, console)
     library = _library_in(path) if path.is_dir() else path
-    return Located(name=word, library=library, link_map=link_map or _map_of(library))
+    return word, library, link_map or _map_of(library)
 
 
 def _of_buildspec(spec: Path, request: Request, console: Console) -> Located:
@@ -425,7 +353,7 @@ def _of_buildspec(spec: Path, request: Request, console: Console) -> Located:
         raise UsageError("one-target", "the size is that of one target", where=str(spec), hint=hint)
     (target,) = targets
     result = built_before(target.job)
-    return Located(name=f"{spec.stem} {target.job.target.identifier}", library=result.library, link_map=result.link_map)
+    return f"{spec.stem} {target.job.target.identifier}", result.library, result.link_map
 
 
 def _library_in(folder: Path) -> Path:

@@ -63,9 +63,15 @@ class Table:
     styles: Sequence[str] = ()
     title: str = ""
 
-    def terminal(self) -> rich_table.Table:
-        """Return the table as rich draws it."""
-        table = rich_table.Table(box=SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0), header_style="bold")
+    def terminal(self, *, rule: bool = True, head: bool = True, padding: int = 1) -> rich_table.Table:
+        """Return the table as rich draws it, with a rule below its headings; cells end with `padding` blanks."""
+        table = rich_table.Table(
+            box=SIMPLE_HEAD if rule else None,
+            show_edge=False,
+            show_header=head,
+            padding=(0, padding, 0, 0),
+            header_style="bold",
+        )
         for heading, kind in self.columns:
             wraps = kind in {"text", "code", "label"}
             table.add_column(

@@ -5,16 +5,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from ortrim.analysis.cost.memory import LiveTensor, ModelCost, NodeCost, Peak, by_operator
+from ortrim.analysis.lint.rules import LintFinding, ModelFindings
 from ortrim.analysis.page import (
     COMMON,
     MODEL,
     OWN,
     RUNTIME,
-    KernelShare,
-    LintGroup,
     ModelSubject,
-    OperatorTimes,
-    SharePart,
     SizeShare,
 )
 from ortrim.models.graph_facts import GraphFacts, NodeFacts, WeightFacts
@@ -81,18 +78,20 @@ CONVERTED: Final = OrtModel(
     name=MODEL_NAME, path=Path("model.ort"), sha256="b" * 64, size_bytes=2_230_000, ort_version="1.21.0", style="fixed",
     level="extended", config="",
 )  # fmt: skip
-LINT: Final = LintGroup(
-    level="error", code="does-not-run", title="one inference fails", why="it must run", fix="export it again",
-    places=tuple(f"node {number}" for number in range(7)),
-)  # fmt: skip
-SHARE: Final = SizeShare(
-    parts=(
-        SharePart(name=OWN, size_bytes=100_000), SharePart(name=COMMON, size_bytes=80_000),
-        SharePart(name=RUNTIME, size_bytes=900_000), SharePart(name=MODEL, size_bytes=2_230_000),
+LINT: Final = ModelFindings(
+    model=MODEL_NAME,
+    file="model.onnx",
+    sha256="a" * 64,
+    ort_version="1.21.0",
+    findings=tuple(
+        LintFinding(code="does-not-run", level="error", place=f"node {number}", words="it fails") for number in range(7)
     ),
-    kernels=(KernelShare(operator="Conv", size_bytes=80_000, others=("wake",)),
-             KernelShare(operator="Gemm", size_bytes=100_000, others=())),
-)  # fmt: skip
+    not_checked=("some sizes",),
+)
+SHARE: Final = SizeShare(
+    parts={OWN: 100_000, COMMON: 80_000, RUNTIME: 900_000, MODEL: 2_230_000},
+    kernels=(("Conv", 80_000, ("wake",)), ("Gemm", 100_000, ())),
+)
 
 
 def steps() -> PreparationReport:
@@ -127,11 +126,10 @@ def sample_subject(**changes: Any) -> ModelSubject:
         graph=GRAPH,
         converted=CONVERTED,
         costs=(COST,),
-        lint=(LINT,),
-        not_checked=("some sizes",),
+        lint=LINT,
         steps=steps(),
         share=SHARE,
-        times=(OperatorTimes(device="host", times=(("Conv", 800.0), ("Relu", 40.0))),),
+        times=(("host", {"Conv": 800.0, "Relu": 40.0}),),
         report=recorded_report(),
     )
     return replace(whole, **changes)
@@ -150,7 +148,8 @@ def hostile_subject() -> ModelSubject:
         COST, model=SCRIPT, case=SCRIPT, inputs=((SCRIPT, None),), unknown=(SCRIPT,), operators=by_operator(costs),
         nodes=costs, peak=peak, memory=peak,
     )  # fmt: skip
-    lint = replace(LINT, title=SCRIPT, why=SCRIPT, fix=SCRIPT, places=(SCRIPT,))
+    finding = replace(LINT.findings[0], place=SCRIPT, words=SCRIPT)
+    lint = replace(LINT, findings=(finding,), not_checked=(SCRIPT,))
     report = recorded_report()
     (device,) = report.devices
     runs = tuple(replace(run, model=SCRIPT) for run in device.runs)
@@ -163,10 +162,9 @@ def hostile_subject() -> ModelSubject:
         target=SCRIPT,
         graph=graph,
         costs=(cost,),
-        lint=(lint,),
-        not_checked=(SCRIPT,),
+        lint=lint,
         steps=replace(steps(), steps=(step,)),
-        share=replace(SHARE, kernels=(KernelShare(operator=SCRIPT, size_bytes=1, others=(SCRIPT,)),)),
-        times=(OperatorTimes(device=SCRIPT, times=((SCRIPT, 1.0),)),),
+        share=replace(SHARE, kernels=((SCRIPT, 1, (SCRIPT,)),)),
+        times=((SCRIPT, {SCRIPT: 1.0}),),
         report=replace(report, devices=(device,)),
     )

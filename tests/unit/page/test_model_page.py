@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from html_pages import HtmlPage
-from model_pages import COST, GRAPH, MODEL_NAME, hostile_subject, sample_subject
+from model_pages import CONVERTED, COST, GRAPH, LINT, MODEL_NAME, hostile_subject, sample_subject
 from ortrim.analysis.cost.memory import Peak
 from ortrim.analysis.page import (
     COLUMNS,
@@ -17,7 +17,6 @@ from ortrim.analysis.page import (
     OWN,
     RUNTIME,
     UNMEASURED,
-    ShippedModel,
     memory_timeline,
     model_page,
     report_of_model,
@@ -25,7 +24,7 @@ from ortrim.analysis.page import (
 )
 from ortrim.compiling.size.accounting import Leaf
 from ortrim.errors import VerifyError
-from ortrim.models.operators import OperatorId, RequiredOperators
+from ortrim.models.models import OrtModel
 from ortrim.parity.measurements import Verdict
 from ortrim.verify.judge import failure_of
 from sample_reports import four_devices, recorded_report
@@ -41,7 +40,7 @@ def test_every_section_is_there_and_the_head_leads_to_it() -> None:
     links = [value for tag, name, value in page.attributes if (tag, name) == ("a", "href")]
     assert links == ["#content", *(f"#{name}" for name in SECTIONS)]
     for text in (
-        "2.85 MB", "pytorch 2.9.0", "batch x 512", "of any shape", "com.microsoft:QGemm", "one inference fails",
+        "2.85 MB", "pytorch 2.9.0", "batch x 512", "of any shape", "com.microsoft:QGemm", "fixed sizes fails",
         "7 places", "1. simplify", "-30 ai.onnx:Identity", "left out", "case long cannot be checked any more",
         "5.00 M", "peak 21.0 kB in relu1", "alone the peak is 18.0 kB", "(the kernel's own)",
         "kernels that other models need, too", "outputs of", "Time on host",
@@ -74,7 +73,14 @@ def test_hostile_names_are_only_text() -> None:
 
 def test_a_model_that_was_not_verified_has_a_page() -> None:
     """What its file tells is there; what was not measured is said to be so."""
-    bare = sample_subject(steps=None, share=None, times=(), report=None, lint=(), not_checked=(), costs=())
+    bare = sample_subject(
+        steps=None,
+        share=None,
+        times=(),
+        report=None,
+        lint=replace(LINT, findings=(), not_checked=()),
+        costs=(),
+    )
     page = HtmlPage(model_page(bare))
     for text in (
         UNMEASURED, "Nothing was found.", "No step of the buildspec prepares this model.", "could not be counted",
@@ -125,12 +131,9 @@ def test_bytes_are_parted_by_what_needs_them() -> None:
     def leaf(operator: str, size: int) -> Leaf:
         return Leaf(component="providers", section=".text", size_bytes=size, operator=operator)
 
-    def model(name: str, size: int, *operators: OperatorId) -> ShippedModel:
-        return ShippedModel(name=name, size_bytes=size, operators=RequiredOperators(operators=operators))
+    def model(name: str, size: int, *lines: str) -> OrtModel:
+        return replace(CONVERTED, name=name, size_bytes=size, config="\n".join(lines))
 
-    conv = OperatorId(domain="ai.onnx", opset=11, name="Conv")
-    gemm = OperatorId(domain="com.microsoft", opset=1, name="QGemm")
-    relu = OperatorId(domain="ai.onnx", opset=14, name="Relu")
     leaves = (
         leaf("Conv", 100),
         leaf("com.microsoft:QGemm", 40),
@@ -138,14 +141,13 @@ def test_bytes_are_parted_by_what_needs_them() -> None:
         leaf("", 1000),
         leaf("several in x", 3),
     )
-    share = size_share(leaves, model("a", 5000, conv, gemm), (model("b", 600, conv, relu),))
-    assert {part.name: part.size_bytes for part in share.parts} == {
+    share = size_share(
+        leaves, model("a", 5000, "ai.onnx;11;Conv", "com.microsoft;1;QGemm"), [model("b", 600, "ai.onnx;14;Conv,Relu")]
+    )
+    assert share.parts == {
         OWN: 40, COMMON: 100, OTHERS: 7, RUNTIME: 1003, MODEL: 5000, MODELS: 600,
     }  # fmt: skip
-    assert [(each.operator, each.size_bytes, each.others) for each in share.kernels] == [
-        ("Conv", 100, ("b",)),
-        ("com.microsoft:QGemm", 40, ()),
-    ]
+    assert share.kernels == (("Conv", 100, ("b",)), ("com.microsoft:QGemm", 40, ()))
 
 
 @pytest.mark.parametrize("count", [0, 1, 3])

@@ -24,18 +24,20 @@ class Cause(NamedTuple):
     code: str
     what: str
     hint: str
-    kind: type[Diagnostic] = ToolError
+    kind: type[Diagnostic] | None = None
 
 
-def diagnose(printed: str, table: Iterable[Cause], where: str, **names: str) -> Diagnostic | None:
-    """Return the diagnostic of the table's first cause in what was printed, if any; `names` are filled into its hint.
+def diagnose(
+    printed: str, table: Iterable[Cause], where: str, why: str = "", *, kind: type[Diagnostic] = ToolError, **names: str
+) -> Diagnostic | None:
+    """Return the diagnostic of the table's first cause in what was printed, if any; `names` are filled into its words.
 
-    The reason is the last line that the cause's pattern is found in.
+    Without a `why`, the reason is the last line that the cause's pattern is found in. A cause may name another `kind`.
     """
     for cause in table:
-        if told := [line for line in printed.splitlines() if re.search(cause.words, line)]:
-            hint = cause.hint.format(**names) if names else cause.hint
-            return cause.kind(cause.code, cause.what, where=where, why=told[-1].strip(), hint=hint)
+        if found := [line for line in printed.splitlines() if re.search(cause.words, line)]:
+            what, hint = (text.format(**names) if names else text for text in (cause.what, cause.hint))
+            return (cause.kind or kind)(cause.code, what, where=where, why=why or found[-1].strip(), hint=hint)
     return None
 
 

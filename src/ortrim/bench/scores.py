@@ -9,10 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any, Final
 
-from pydantic import ValidationError
-
 from ortrim.base.files import storage_errors, write_atomically
-from ortrim.base.json import from_json, to_canonical_json
+from ortrim.base.json import read_json, to_canonical_json
 from ortrim.bench.points import BenchModel, BenchPlan, BenchReport, BenchRow, Goal, ModelBench, Sample, Score
 from ortrim.errors import StorageError
 from ortrim.parity.measurements import Distribution, distribution, median, median_interval
@@ -224,13 +222,10 @@ def read_journal(path: Path) -> Journal:
     if whole != content:
         write_atomically(path, whole)
     first, *rest = whole.splitlines() or [b""]
-    try:
-        plan, samples = from_json(BenchPlan, first), tuple(from_json(Sample, line) for line in rest)
-    except ValidationError as error:
-        what, hint = "the journal of a bench is damaged", "remove the file, then run the same command again"
-        why = "\n".join(str(error).splitlines()[:3])
-        raise StorageError("journal-damaged", what, where=str(path), why=why, hint=hint) from error
-    return Journal(path=path, plan=plan, samples=samples)
+    what, hint = "the journal of a bench is damaged", "remove the file, then run the same command again"
+    damaged = StorageError("journal-damaged", what, where=str(path), hint=hint)
+    samples = tuple(read_json(Sample, line, damaged) for line in rest)
+    return Journal(path=path, plan=read_json(BenchPlan, first, damaged), samples=samples)
 
 
 class Writer:

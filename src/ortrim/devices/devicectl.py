@@ -20,11 +20,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from ortrim.base.command import Completed
 from ortrim.base.files import storage_errors
-from ortrim.base.json import from_json
+from ortrim.base.json import read_json
+from ortrim.base.tools import Cause, diagnose
 from ortrim.devices import kinds
 from ortrim.devices.device import Device, Outcome, not_startable, outcome
 from ortrim.devices.facts import Thermal, throttling_text
@@ -47,55 +48,63 @@ from ortrim.parity.measurements import HostFacts
 from ortrim.parity.runner import MOST_PRINTED_BYTES, RunnerOutput, RunRequest, endless_output, runner_words
 from ortrim.parity.runner_output import place_of, read_output, within_limits
 
-Fault = tuple[str, str, str]
-"""A diagnostic's code, what happened, and a hint."""
 TERMINATED: Final = re.compile(r"\bApp terminated due to signal (\d{1,2})\b")
 """What `devicectl device process launch --console` prints at the end of an app that a signal ended."""
-LOST: Final[Fault] = (
+LOST: Final = Cause(
+    "The specified device was not found|tunnel connection failed|RemotePairingError|is not connected",
     "device-lost",
     "the phone disconnected while it was used",
     "connect it again by cable, and run the same command again",
 )
-FAULTS: Final[tuple[tuple[str, Fault], ...]] = (
-    ("Unknown option '--console'", (
-        "xcode-too-old", "this Xcode's devicectl cannot wait for an app to end",
+FAULTS: Final = (
+    Cause(
+        "Unknown option '--console'",
+        "xcode-too-old",
+        "this Xcode's devicectl cannot wait for an app to end",
         "choose Xcode 16 or newer: sudo xcode-select -s /Applications/Xcode.app",
-    )),
-    ("device was not, or could not be, unlocked", (
-        "device-locked", "the phone is locked", "unlock it, and keep its display on during the run"
-    )),
-    ("device is locked", ("device-locked", "the phone is locked", "unlock it, and keep its display on during the run")),
-    ("not been explicitly trusted by the user", (
-        "app-not-trusted", "the phone does not trust the app's developer",
+    ),
+    Cause(
+        "device was not, or could not be, unlocked|device is locked",
+        "device-locked",
+        "the phone is locked",
+        "unlock it, and keep its display on during the run",
+    ),
+    Cause(
+        "not been explicitly trusted by the user",
+        "app-not-trusted",
+        "the phone does not trust the app's developer",
         "trust the developer on the phone: Settings, General, VPN & Device Management",
-    )),
-    ("Developer Mode", (
-        "device-not-ready", "the phone has its developer mode switched off",
+    ),
+    Cause(
+        "Developer Mode",
+        "device-not-ready",
+        "the phone has its developer mode switched off",
         "switch it on: Settings, Privacy & Security, Developer Mode",
-    )),
-    ("No space left", ("device-full", "the phone's storage is full", "remove something from it")),
-    ("not enough available storage", ("device-full", "the phone's storage is full", "remove something from it")),
-    ("MIInstallerErrorDomain", (
-        "app-refused", "the phone refuses the app",
+    ),
+    Cause(
+        "No space left|not enough available storage",
+        "device-full",
+        "the phone's storage is full",
+        "remove something from it",
+    ),
+    Cause(
+        "MIInstallerErrorDomain",
+        "app-refused",
+        "the phone refuses the app",
         "sign it for this phone: open the project in Xcode, choose your team, and build it again",
-    )),
-    ("The specified device was not found", LOST),
-    ("tunnel connection failed", LOST),
-    ("RemotePairingError", LOST),
-    ("is not connected", LOST),
-)  # fmt: skip
+    ),
+    LOST,
+)
 """What each of devicectl's words means; the first that fits counts."""
 MOST_LINES: Final = 6
 
 
-def devicectl_error(said: str, where: str) -> VerifyError:
+def devicectl_error(said: str, where: str) -> Diagnostic:
     """Return the diagnostic of a command that failed, by what it printed and wrote; `phone-trouble` when none fits."""
     why = "\n".join(line.strip() for line in said.strip().splitlines()[-MOST_LINES:])
-    for words, (code, what, hint) in FAULTS:
-        if words in said:
-            return VerifyError(code, what, where=where, why=why, hint=hint)
     hint = "try it by hand: xcrun devicectl list devices"
-    return VerifyError("phone-trouble", "devicectl failed", where=where, why=why, hint=hint)
+    unknown = VerifyError("phone-trouble", "devicectl failed", where=where, why=why, hint=hint)
+    return diagnose(said, FAULTS, where, why, kind=VerifyError) or unknown
 
 
 def signal_of(printed: str) -> int | None:
@@ -182,12 +191,9 @@ def read_phones(document: str) -> tuple[Phone, ...]:
 
     Raises `VerifyError` `phone-trouble` for what is no such list.
     """
-    try:
-        devices = from_json(_Listing, document).result.devices
-    except ValidationError as error:
-        what = "devicectl did not write a list of devices"
-        why = "\n".join(str(error).splitlines()[:3])
-        raise VerifyError("phone-trouble", what, where=kinds.DEVICECTL.name, why=why, hint=CONNECT_HINT) from error
+    what = "devicectl did not write a list of devices"
+    damaged = VerifyError("phone-trouble", what, where=kinds.DEVICECTL.name, hint=CONNECT_HINT)
+    devices = read_json(_Listing, document, damaged).result.devices
     phones = [_phone(each) for each in devices if _is_phone(each)]
     return tuple(sorted(phones, key=lambda phone: bool(phone.problem)))
 
@@ -329,9 +335,8 @@ class PhoneClient:
         except ToolError as error:
             if error.code != "tool-timeout":
                 raise
-            code, what, hint = LOST
             why = f"devicectl {' '.join(verb)} {error.what}"
-            raise VerifyError(code, what, where=self.where, why=why, hint=hint) from error
+            raise VerifyError(LOST.code, LOST.what, where=self.where, why=why, hint=LOST.hint) from error
 
     def _asked(
         self, verb: Sequence[str], options: Sequence[str], named: Sequence[str | Path], seconds: float
@@ -450,11 +455,8 @@ def _end(path: Path, where: str) -> RunEnd | None:
     text = text_of(path)
     if not text:
         return None
-    try:
-        return from_json(RunEnd, text)
-    except ValidationError as error:
-        what, why = f"{END} was not written by ortrim's app", "\n".join(str(error).splitlines()[:3])
-        raise VerifyError("phone-trouble", what, where=where, why=why, hint="compile the app again") from error
+    what, hint = f"{END} was not written by ortrim's app", "compile the app again"
+    return read_json(RunEnd, text, VerifyError("phone-trouble", what, where=where, hint=hint))
 
 
 def _report(folder: Path, request: RunRequest) -> str:

@@ -21,11 +21,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final, Literal
 
-from pydantic import ValidationError
-
 from ortrim.base.command import Completed
 from ortrim.base.files import sha256_of, storage_errors
-from ortrim.base.json import from_json, to_json
+from ortrim.base.json import read_json, to_json
 from ortrim.devices.device import NOT_STARTED, Outcome, not_startable, outcome
 from ortrim.devices.facts import SECTION, adb_host, adb_thermal
 from ortrim.devices.remote import DIGITS, Payload, copy_files, make_payload, text_of
@@ -297,13 +295,10 @@ def _read(path: Path, where: str) -> HarnessResults:
         if path.stat().st_size > MOST_RESULTS_BYTES:
             raise _unreadable(where, f"it has more than {MOST_RESULTS_BYTES >> 20} MiB")
         text = path.read_bytes()
-    try:
-        return from_json(HarnessResults, text)
-    except (ValidationError, ValueError) as error:
-        raise _unreadable(where, "\n".join(str(error).splitlines()[:3])) from error
+    return read_json(HarnessResults, text, _unreadable(where))
 
 
-def _unreadable(where: str, why: str) -> VerifyError:
+def _unreadable(where: str, why: str = "") -> VerifyError:
     hint = "look at the device's log at the farm, and verify again"
     return VerifyError(
         "farm-results-unreadable", f"{RESULTS} was not written by ortrim's app", where=where, why=why, hint=hint

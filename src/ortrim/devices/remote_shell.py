@@ -104,7 +104,7 @@ Start = Callable[[str, float], Completed]
 
 
 def run_marked(
-    words: Sequence[str], start: Start, *, limit_seconds: float, name: str, explain: Callable[[str], VerifyError]
+    words: Sequence[str], start: Start, *, limit_seconds: float, name: str, explain: Callable[[str], Diagnostic]
 ) -> Completed:
     """Run a command on a machine to its end, as `Transport.execute` promises.
 

@@ -17,11 +17,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from ortrim.base.command import Completed
 from ortrim.base.files import storage_errors
-from ortrim.base.json import from_json
+from ortrim.base.json import read_json
 from ortrim.binaries.apple import SIMULATOR
 from ortrim.buildspec.targets import APPLE_ARCHITECTURES, TARGETS, Target
 from ortrim.devices import kinds
@@ -153,12 +153,9 @@ def read_simulators(printed: str, architecture: str) -> Simulators:
 
     Raises `VerifyError` `simulator-trouble` for what is no such list.
     """
-    try:
-        listing = from_json(_Listing, printed)
-    except ValidationError as error:
-        what = "simctl did not print a list of simulators"
-        why = "\n".join(str(error).splitlines()[:3])
-        raise VerifyError("simulator-trouble", what, where=kinds.SIMCTL.name, why=why, hint=LIST_HINT) from error
+    what = "simctl did not print a list of simulators"
+    damaged = VerifyError("simulator-trouble", what, where=kinds.SIMCTL.name, hint=LIST_HINT)
+    listing = read_json(_Listing, printed, damaged)
     runtimes = {runtime.identifier: runtime for runtime in listing.runtimes if _runs(runtime, architecture)}
     found = [
         Simulator(udid=device.udid, name=device.name, version=_version(runtime), booted=device.state == BOOTED)

@@ -19,7 +19,7 @@ from typing import Final
 from ortrim.base.archives import unpack
 from ortrim.base.command import Completed, last_lines, run
 from ortrim.base.files import storage_errors
-from ortrim.base.tools import install_command
+from ortrim.base.tools import Cause, diagnose, install_command
 from ortrim.devices import kinds
 from ortrim.devices.facts import SURVEY, THERMAL_SURVEY, maybe_emulated, read_sections, ssh_host, ssh_thermal
 from ortrim.devices.host import cut_tail, redirected
@@ -29,76 +29,73 @@ from ortrim.devices.several import CooledDevice
 from ortrim.errors import Diagnostic, StorageError, ToolError, UsageError, VerifyError
 from ortrim.parity.runner import MOST_PRINTED_BYTES
 
-Cause = tuple[tuple[str, ...], str, str, str]
-"""Any of these words; the reference, what happened, and a hint in which `{}` is the destination."""
-CAUSES: Final[tuple[Cause, ...]] = (
-    (
-        ("REMOTE HOST IDENTIFICATION HAS CHANGED",),
+CAUSES: Final = (
+    Cause(
+        "REMOTE HOST IDENTIFICATION HAS CHANGED",
         "ssh-host-changed",
         "the machine has another host key than before",
         "if it was reinstalled, remove the old key: ssh-keygen -R HOST; if not, the connection may be intercepted",
     ),
-    (
-        ("Host key verification failed", "No ED25519 host key is known", "host key is known for"),
+    Cause(
+        "Host key verification failed|No ED25519 host key is known|host key is known for",
         "ssh-host-unknown",
         "the machine's host key is not known here",
-        "connect once by hand and compare the key that it shows: ssh {}",
+        "connect once by hand and compare the key that it shows: ssh {destination}",
     ),
-    (
-        ("Permission denied (", "Too many authentication failures", "no such identity"),
+    Cause(
+        r"Permission denied \(|Too many authentication failures|no such identity",
         "ssh-denied",
         "the machine accepts none of this user's keys",
-        "check the user's name, then put your key there: ssh-copy-id {}; a key with a passphrase needs ssh-add first",
+        "check the user's name, then put your key there: ssh-copy-id {destination};"
+        " a key with a passphrase needs ssh-add first",
     ),
-    (
-        ("Could not resolve hostname",),
+    Cause(
+        "Could not resolve hostname",
         "ssh-no-such-host",
         "no machine has this name",
         "check the name, or add it to ~/.ssh/config",
     ),
-    (
-        ("Connection refused",),
+    Cause(
+        "Connection refused",
         "ssh-refused",
         "the machine is reachable, but no ssh server listens",
         "start it there (Debian: systemctl enable --now ssh), or name the port: ssh://USER@HOST:PORT",
     ),
-    (
-        ("Connection timed out", "Operation timed out", "No route to host", "Network is unreachable", "Host is down"),
+    Cause(
+        "Connection timed out|Operation timed out|No route to host|Network is unreachable|Host is down",
         "ssh-unreachable",
         "the machine does not answer",
         "check that it is switched on and in the same network: ping HOST",
     ),
-    (
-        ("Bad owner or permissions", "Bad configuration option", "terminating,", "UNPROTECTED PRIVATE KEY FILE"),
+    Cause(
+        "Bad owner or permissions|Bad configuration option|terminating,|UNPROTECTED PRIVATE KEY FILE",
         "ssh-misconfigured",
         "ssh refuses its own configuration",
-        "correct what it names, until this works: ssh {} true",
+        "correct what it names, until this works: ssh {destination} true",
     ),
-    (
-        ("No space left on device", "Disk quota exceeded"),
+    Cause(
+        "No space left on device|Disk quota exceeded",
         "device-full",
         "the machine's disk is full",
         f"remove files from it, or {other_folder(f'{kinds.SSH}:')}",
     ),
-    (
-        ("Permission denied", "Read-only file system", "can't create directory", "cannot create directory"),
+    Cause(
+        "Permission denied|Read-only file system|can't create directory|cannot create directory",
         "device-not-permitted",
         "this user may not write there",
         other_folder(f"{kinds.SSH}:"),
     ),
 )
+"""In a hint, `destination` is where ssh connects to."""
 
 
-def known_error(printed: str, destination: str) -> VerifyError | None:
+def known_error(printed: str, destination: str) -> Diagnostic | None:
     """Return the diagnostic of an ssh command that failed, by what it printed; None when nothing fits."""
-    for words, reference, what, hint in CAUSES:
-        if any(word in printed for word in words):
-            where, why = f"{kinds.SSH}:{destination}", last_lines(printed, 4)
-            return VerifyError(reference, what, where=where, why=why, hint=hint.replace("{}", destination))
-    return None
+    where = f"{kinds.SSH}:{destination}"
+    return diagnose(printed, CAUSES, where, last_lines(printed, 4), kind=VerifyError, destination=destination)
 
 
-def ssh_error(printed: str, destination: str) -> VerifyError:
+def ssh_error(printed: str, destination: str) -> Diagnostic:
     """Return the diagnostic of a command whose end did not come back: `device-lost` unless ssh says otherwise."""
     what = "the connection broke while the machine was used"
     hint = "check the machine and the network, then run the same command again"
@@ -107,7 +104,7 @@ def ssh_error(printed: str, destination: str) -> VerifyError:
     return known_error(printed, destination) or lost
 
 
-def copy_error(printed: str, destination: str) -> VerifyError:
+def copy_error(printed: str, destination: str) -> Diagnostic:
     """Return the diagnostic of `tar` on a machine that failed while the connection held."""
     hint = f"try it by hand: tar -c FILE | ssh {destination} tar -x -f - -C /var/tmp"
     what, why = "the machine could not copy files", last_lines(printed, 4)

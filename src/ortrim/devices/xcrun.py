@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Final
 
 from ortrim.base.command import Completed, run
-from ortrim.errors import ToolError
+from ortrim.base.tools import Cause, diagnose
+from ortrim.errors import Diagnostic, ToolError
 
 CHOOSE: Final = "sudo xcode-select -s /Applications/Xcode.app"
 INSTALL: Final = f"install Xcode from the App Store, then run: {CHOOSE}"
@@ -20,8 +21,8 @@ MOST_PRINTED_BYTES: Final = 64 << 20
 CHILDREN: Final = "SIMCTL_CHILD_"
 """Variables of this prefix reach what runs in a simulator; none of the user's shell may favour one library."""
 COMPLAINTS: Final = (
-    ("license", "xcode-licence", "Xcode's licence was not accepted", LICENCE),
-    ("runFirstLaunch", "xcode-not-ready", "Xcode's additional components are not installed yet", FIRST_LAUNCH),
+    Cause("license", "xcode-licence", "Xcode's licence was not accepted", LICENCE),
+    Cause("runFirstLaunch", "xcode-not-ready", "Xcode's additional components are not installed yet", FIRST_LAUNCH),
 )
 """What xcrun says, and what it means; whatever else it says means that there is no Xcode, or not enough of one."""
 
@@ -59,10 +60,9 @@ def find_xcrun(tool: str, environment: Mapping[str, str] | None = None) -> Xcrun
     return xcrun
 
 
-def _unusable(tool: str, said: str) -> ToolError:
+def _unusable(tool: str, said: str) -> Diagnostic:
     why = "\n".join(said.splitlines()[-3:])
-    for words, code, what, hint in COMPLAINTS:
-        if words in said:
-            return ToolError(code, what, where="xcrun", why=why, hint=hint)
-    what = f"the selected developer tools have no {tool}"
-    return ToolError("xcode-missing", what, where="xcrun", why=why, hint=INSTALL)
+    missing = ToolError(
+        "xcode-missing", f"the selected developer tools have no {tool}", where="xcrun", why=why, hint=INSTALL
+    )
+    return diagnose(said, COMPLAINTS, "xcrun", why) or missing

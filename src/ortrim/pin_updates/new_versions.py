@@ -9,12 +9,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Literal
 
-from pydantic import ValidationError
-
 from ortrim.base.console import Console, counted
 from ortrim.base.files import storage_errors, write_atomically
 from ortrim.base.http import Mirrors, mirrored
-from ortrim.base.json import from_json, to_json
+from ortrim.base.json import read_json, to_json
 from ortrim.compiling.native import Executor, finish, require_success
 from ortrim.compiling.plan import BuildJob, CompiledUnits
 from ortrim.compiling.size.library import differences, differs_in_order_alone, differs_in_what_was_not_written
@@ -159,11 +157,8 @@ def read_update(folder: Path) -> VersionsUpdate | None:
             return None
         with path.open("rb") as file:
             content = file.read(LARGEST + 1)
-    try:
-        return from_json(VersionsUpdate, content)
-    except ValidationError as error:
-        hint = "run: invoke pins.update --latest"
-        raise StorageError("record-damaged", "is not a record of versions", where=str(path), hint=hint) from error
+    what, hint = "is not a record of versions", "run: invoke pins.update --latest"
+    return read_json(VersionsUpdate, content, StorageError("record-damaged", what, where=str(path), hint=hint))
 
 
 LEAST_OPSET: Final = 22

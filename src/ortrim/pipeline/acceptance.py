@@ -6,11 +6,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, Literal
 
-from pydantic import ValidationError
-
 from ortrim.base.console import first_lines, printable
 from ortrim.base.files import storage_errors, write_atomically
-from ortrim.base.json import first_fault, from_json, to_json
+from ortrim.base.json import read_json, to_json
 from ortrim.errors import Regression, StorageError
 from ortrim.pipeline.recording import no_such_build, spec_name
 from ortrim.report.figures import quantity_text
@@ -112,12 +110,9 @@ def read_accepted(path: Path) -> tuple[AcceptedBuild, ...]:
         raise StorageError("accepted-missing", "there is no such file", where=where, hint=hint)
     with storage_errors(path):
         content = path.read_bytes()
-    try:
-        return from_json(AcceptedFile, content).builds
-    except ValidationError as error:
-        hint = "write it again: invoke accept-build --to FILE"
-        what = "not a file of accepted builds that this version of ortrim can read"
-        raise StorageError("accepted-damaged", what, where=where, why=first_fault(error), hint=hint) from error
+    what = "not a file of accepted builds that this version of ortrim can read"
+    hint = "write it again: invoke accept-build --to FILE"
+    return read_json(AcceptedFile, content, StorageError("accepted-damaged", what, where=where, hint=hint)).builds
 
 
 def regression_of(found: Checks) -> Regression | None:

@@ -13,11 +13,9 @@ from importlib.metadata import version as installed_version
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from pydantic import ValidationError
-
 from ortrim.base.cache import SeenFiles, is_as_seen, seen_in
 from ortrim.base.files import PACKAGE, shipped_folder, storage_errors, write_atomically
-from ortrim.base.json import from_json, to_canonical_json, to_data, to_json
+from ortrim.base.json import read_json, to_canonical_json, to_data, to_json
 from ortrim.base.tools import X64_USER, require
 from ortrim.buildspec.buildspec import BuildSpec, LoadedSpec, RuntimeSpec, TargetSpec
 from ortrim.buildspec.problems import Sha256
@@ -160,11 +158,10 @@ def latest_of(inputs: Inputs, output: Path) -> Latest:
     base = inputs.loaded.file.parent
     try:
         with storage_errors(path):
-            latest = from_json(Latest, path.read_bytes())
+            content = path.read_bytes()
     except StorageError as error:
         raise not_built(inputs, _unplanned(inputs, output)) from error
-    except ValidationError as error:
-        raise not_built(inputs, f"{path} is damaged, or of another version") from error
+    latest = read_json(Latest, content, not_built(inputs, f"{path} is damaged, or of another version"))
     for name, known in latest.files.items():
         if not is_as_seen(base / name, known):
             raise not_built(inputs, f"'{name}' has changed since")

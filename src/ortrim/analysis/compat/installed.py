@@ -6,11 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from pydantic import ValidationError
-
 from ortrim.analysis.inspect import inspect_config
 from ortrim.base.files import storage_errors
-from ortrim.base.json import first_fault, from_json
+from ortrim.base.json import read_json
 from ortrim.buildspec.buildspec import RuntimeSpec
 from ortrim.buildspec.targets import TARGETS, Architecture
 from ortrim.compiling.dead_kernels import AVX512_NCHWC, FLOAT8, SPARSE
@@ -298,11 +296,8 @@ def _from_manifest(path: Path) -> InstalledRuntime:
     file = path / MANIFEST if path.is_dir() else path
     if _schema(file) != AAR_SCHEMA:
         return _of_package(read_manifest(path))
-    try:
-        return _of_aar(from_json(AarManifest, file.read_bytes()))
-    except ValidationError as error:
-        what = f"{MANIFEST} is not a manifest"
-        raise PackageError("manifest-damaged", what, where=str(file), why=first_fault(error)) from error
+    damaged = PackageError("manifest-damaged", f"{MANIFEST} is not a manifest", where=str(file))
+    return _of_aar(read_json(AarManifest, file.read_bytes(), damaged))
 
 
 def _schema(path: Path) -> Any:

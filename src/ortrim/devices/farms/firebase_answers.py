@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ortrim.base.command import Completed
+from ortrim.base.tools import Cause, diagnose
 from ortrim.devices import kinds
 from ortrim.devices.farms.farm import FarmJob, Tell
 from ortrim.errors import Diagnostic, NetworkError, StorageError, VerifyError
@@ -67,19 +68,9 @@ NO_NETWORK: Final = re.compile(
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class FirebaseCause:
-    """One cause: the words it is told by, and what is said of it."""
-
-    words: re.Pattern[str]
-    code: str
-    what: str
-    hint: str
-
-
 CAUSES: Final = (
-    FirebaseCause(
-        words=re.compile(
+    Cause(
+        words=(
             r"not currently have an active account|valid credentials|auth tokens|invalid authentication credentials"
             r"|[Rr]eauthentication|invalid_grant|[Ee]rror 401|UNAUTHENTICATED"
         ),
@@ -87,46 +78,44 @@ CAUSES: Final = (
         what="gcloud has no account that Google accepts",
         hint="run: gcloud auth login; on CI: gcloud auth activate-service-account, or google-github-actions/auth",
     ),
-    FirebaseCause(
-        words=re.compile(
-            r"[Qq]uota exceeded|test quota|TEST_QUOTA|RESOURCE_EXHAUSTED|[Ee]rror 429|(?:rate|daily)LimitExceeded"
-        ),
+    Cause(
+        words=(r"[Qq]uota exceeded|test quota|TEST_QUOTA|RESOURCE_EXHAUSTED|[Ee]rror 429|(?:rate|daily)LimitExceeded"),
         code="farm-quota",
         what="the project has used up its Test Lab quota",
         hint="wait until tomorrow, or take a plan with more: https://firebase.google.com/docs/test-lab/usage-quotas-pricing",
     ),
-    FirebaseCause(
-        words=re.compile(r"has not been used in project|SERVICE_DISABLED|SERVICE_NOT_ACTIVATED|api is not activated"),
+    Cause(
+        words=r"has not been used in project|SERVICE_DISABLED|SERVICE_NOT_ACTIVATED|api is not activated",
         code="farm-project",
         what="a service that Test Lab needs is not enabled in the project",
         hint="run: gcloud services enable testing.googleapis.com toolresults.googleapis.com",
     ),
-    FirebaseCause(
-        words=re.compile(r"No project specified"),
+    Cause(
+        words=r"No project specified",
         code="farm-project",
         what="gcloud has no project",
         hint="run: gcloud config set project PROJECT, or set CLOUDSDK_CORE_PROJECT",
     ),
-    FirebaseCause(
-        words=re.compile(r"is not a valid (?:model|OS version|locale|device orientation)"),
+    Cause(
+        words=r"is not a valid (?:model|OS version|locale|device orientation)",
         code="farm-device-unknown",
         what="Test Lab does not have such a device",
         hint="gcloud firebase test android models list; ... locales list",
     ),
-    FirebaseCause(
-        words=re.compile(r"Device dimensions are not compatible"),
+    Cause(
+        words=r"Device dimensions are not compatible",
         code="farm-unsupported",
         what="the device does not have this Android version",
         hint="gcloud firebase test android models list has the versions of each model",
     ),
-    FirebaseCause(
-        words=re.compile(r"failed during validation|Invalid path|not found or not accessible"),
+    Cause(
+        words=r"failed during validation|Invalid path|not found or not accessible",
         code="farm-refused",
         what="Test Lab refuses the app or its test",
         hint="build both again; Test Lab accepts signed APKs, the test with an instrumentation in its manifest",
     ),
-    FirebaseCause(
-        words=re.compile(r"[Ee]rror 40[34]|PERMISSION_DENIED|Permission denied|billing|does not have|quota project"),
+    Cause(
+        words=r"[Ee]rror 40[34]|PERMISSION_DENIED|Permission denied|billing|does not have|quota project",
         code="farm-project",
         what="the project is unknown, or the account may not use it",
         hint="give it the roles Firebase Test Lab Admin, Firebase Analytics Viewer and Storage Object Admin; for a"
@@ -146,9 +135,8 @@ def gcloud_error(printed: str, where: str, *, uploading: bool = False, url: str 
         return StorageError("disk-full", "no space left for the results", where=where, why=why)
     if NO_NETWORK.search(why):
         return unreachable(why, where, uploading=uploading, url=url)
-    cause = next((cause for cause in CAUSES if cause.words.search(why)), None)
-    if cause is not None:
-        return VerifyError(cause.code, cause.what, where=where, why=why, hint=cause.hint)
+    if known := diagnose(why, CAUSES, where, why, kind=VerifyError):
+        return known
     hint = "run the same command again later; https://status.firebase.google.com has known trouble"
     hint = f"{hint}; the test: {url}" if url else hint
     return VerifyError("farm-failed", "Test Lab or gcloud failed", where=where, why=why, hint=hint)

@@ -182,7 +182,7 @@ def measure(wanted: Wanted, console: Console) -> Record:
         with console.step(f"build {planned.plan.spec_name}: {variant.words}") as step:
             return executor_for(planned, target, request, step).run(job).library
 
-    name = f"build-options-{planned.plan.spec_name}-{target.job.target.identifier}-{wanted.profile}"
+    name = f"build-options-{planned.plan.spec_name}-{target.identifier}-{wanted.profile}"
     try:
         return measure_variants(target.job, wanted.profile, wanted.output / f"{name}.json", build)
     finally:

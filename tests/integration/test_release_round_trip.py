@@ -94,9 +94,9 @@ TAG: Final = "v1.0.0"
 def deliver(folder: Path, name: str, plan: BuildPlan) -> dict[str, bytes]:
     """Hand over what was packaged in `folder` as a run does; return the files for users, by path."""
     for target in plan.targets:
-        (folder / target.job.target.identifier).mkdir(exist_ok=True)
+        (folder / target.identifier).mkdir(exist_ok=True)
         for report in REPORTS:
-            (folder / target.job.target.identifier / report).write_text(f"{target.job.target.identifier} {report}")
+            (folder / target.identifier / report).write_text(f"{target.identifier} {report}")
     planned = cast("Planned", SimpleNamespace(plan=plan, folder=folder))
     destination = folder.parent / "deliveries" / f"delivered-sample-{name}"
     paths = hand_over(planned, destination, 40 * "a")

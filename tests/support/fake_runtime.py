@@ -79,4 +79,4 @@ def fake_request(folder: Path, programs: Path, behaviour: str, *, seconds: float
 
 
 def device_called(name: str, target: str = "linux-arm64") -> ProgramDevice:
-    return open_device(TARGETS[target], read_name(platform_of(TARGETS[target]).verifying(), TARGETS[target], name))
+    return open_device(TARGETS[target], read_name(platform_of(TARGETS[target]), TARGETS[target], name))

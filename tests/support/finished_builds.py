@@ -13,7 +13,7 @@ def leave_build(target: PlannedTarget) -> Path:
     """Write a library, headers, a log and facts where a build leaves them, and return that folder."""
     folder = finished_build(target.job)
     (folder / "headers").mkdir(parents=True)
-    (folder / "libonnxruntime.so").write_bytes(b"\x7fELF" + target.job.target.identifier.encode())
+    (folder / "libonnxruntime.so").write_bytes(b"\x7fELF" + target.identifier.encode())
     (folder / "headers" / "onnxruntime_c_api.h").write_text("#pragma once\n")
     (folder / "build.log").write_text("done\n")
     write_facts(folder, 1.5, CompilerCacheUse(hits=1, requests=2))
@@ -35,7 +35,7 @@ def leave_jni(target: PlannedTarget) -> Path:
     """Write a JNI library and its symbols where they lie for an Android target, and return that folder."""
     folder = finished_jni(target.job)
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / BINDING).write_bytes(b"\x7fELFjni " + target.job.target.identifier.encode())
+    (folder / BINDING).write_bytes(b"\x7fELFjni " + target.identifier.encode())
     (folder / SYMBOLS).write_bytes(b"\x7fELFsymbols")
     record_entry(folder)
     return folder

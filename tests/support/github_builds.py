@@ -79,7 +79,7 @@ def github_builds(targets: Iterable[PlannedTarget], work: Path, monkeypatch: pyt
 
 def artifact_of(number: int, target: PlannedTarget, folder: Path) -> Artifact:
     leave_compiled(target)
-    return zipped(number, target.job.target.identifier, export_compiled(target, folder))
+    return zipped(number, target.identifier, export_compiled(target, folder))
 
 
 def zipped(number: int, target: str, archive: Path) -> Artifact:

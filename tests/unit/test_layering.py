@@ -47,7 +47,7 @@ PURE: Final = (
     "buildspec.build_options",
     "compiling.plan",
     "planning.planner",
-    "platforms.linux.platform",
+    "platforms.linux.arguments",
     "platforms.android.arguments",
     "platforms.apple.arguments",
     "compiling.upstream_arguments",

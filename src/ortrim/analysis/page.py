@@ -479,7 +479,7 @@ def make_model_pages(request: Request, only: tuple[str, ...], console: Console, 
     names = [name for name in known if not only or name in only]
     written: list[Path] = []
     for target in planned.plan.targets:
-        identifier, folder = target.job.target.identifier, target_folder(planned, target)
+        identifier, folder = target.identifier, target_folder(planned, target)
         result, report = _if_there(partial(built_before, target.job)), _if_there(partial(report_of, folder))
         if report is None:
             console.note(f"{identifier}: not verified yet, so that the pages have no measurements")
@@ -528,7 +528,7 @@ def _subject(
     return ModelSubject(
         name=prepared.name,
         product=planned.plan.spec_name,
-        target=target.job.target.identifier,
+        target=target.identifier,
         graph=graph,
         converted=converted,
         costs=tuple(costs_of_cases(prepared, planned.cases[number])),

@@ -348,12 +348,12 @@ def _of_buildspec(spec: Path, request: Request, console: Console) -> Located:
     """Return the finished build of a buildspec's one target."""
     targets = plan_for(replace(request, spec=spec), console).targets
     if len(targets) != 1:
-        names = ", ".join(target.job.target.identifier for target in targets)
+        names = ", ".join(target.identifier for target in targets)
         hint = f"choose one with --target: {names}"
         raise UsageError("one-target", "the size is that of one target", where=str(spec), hint=hint)
     (target,) = targets
     result = built_before(target.job)
-    return f"{spec.stem} {target.job.target.identifier}", result.library, result.link_map
+    return f"{spec.stem} {target.identifier}", result.library, result.link_map
 
 
 def _library_in(folder: Path) -> Path:

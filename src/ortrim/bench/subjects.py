@@ -138,7 +138,7 @@ def plan_of(wanted: BenchRequest, subject: BenchedModel, machine: HostFacts, run
     models = [_model(wanted, subject, number, cores) for number in range(len(subject.planned.models.prepared))]
     return points.BenchPlan(
         name=subject.planned.plan.spec_name,
-        target=subject.target.job.target.identifier,
+        target=subject.target.identifier,
         recorded_at=datetime.now(UTC).isoformat(timespec="seconds"),
         ortrim_version=installed_version("ortrim"),
         training_run=wanted.training_run,

@@ -45,12 +45,17 @@ class Slice:
 SIMULATOR: Final = "ios-simulator-"  # how the identifiers of targets for the simulator begin
 
 
+def is_simulated(target: Target) -> bool:
+    """Whether a target's programs run in a simulator of a phone, and on no phone."""
+    return target.identifier.startswith(SIMULATOR)
+
+
 def slice_of(target: Target) -> Slice:
     """Return the slice that one Apple target is, or is a part of. Raises KeyError for a target of another system."""
     architectures = (APPLE_ARCHITECTURES[target.architecture],)
     if target.identifier == CATALYST:
         return Slice(platform=ApplePlatform.IOS, variant=AppleVariant.CATALYST, architectures=architectures)
-    if target.identifier.startswith(SIMULATOR):
+    if is_simulated(target):
         return Slice(platform=ApplePlatform.IOS, variant=AppleVariant.SIMULATOR, architectures=architectures)
     return Slice(platform=PLATFORMS[target.system], architectures=architectures)
 

@@ -13,6 +13,7 @@ from ortrim.base.json import to_json
 from ortrim.buildspec import problems
 from ortrim.buildspec.build_options import BuildOptions, Optimization, ProfileName, profile_for
 from ortrim.buildspec.step_specs import Step
+from ortrim.buildspec.targets import TARGETS, Target
 from ortrim.buildspec.tolerances import ElementType, Tolerance
 from ortrim.pins.runtime import default_version
 
@@ -297,6 +298,11 @@ class TargetSpec:
     """Choices for this Apple target; keys given here replace the buildspec's."""
     budgets: Budgets | None = None
     """Budgets for this target; keys given here replace the buildspec's."""
+
+    @property
+    def target(self) -> Target:
+        """What the identifier names. Raises KeyError for one that is none, which no loaded buildspec has."""
+        return TARGETS[self.id]
 
 
 @dataclass(frozen=True, kw_only=True, config=problems.CONFIG)

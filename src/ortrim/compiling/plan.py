@@ -184,6 +184,11 @@ class PlannedTarget:
     runner: RunnerJob
     budgets: Budgets
 
+    @property
+    def identifier(self) -> str:
+        """Name of the target."""
+        return self.job.target.identifier
+
 
 @dataclass(frozen=True, kw_only=True)
 class BuildPlan:

@@ -1,7 +1,6 @@
 """Emulators by what stands behind their names: which processor, with how much memory, and which ones without a name.
 
 - Programs for another processor under qemu's user emulation: right results and illegal instructions, nothing else.
-- What runs a target's programs: this machine, an emulator on it, a machine or phone elsewhere, or a farm's phone.
 """
 
 import dataclasses
@@ -9,10 +8,7 @@ import os
 import platform
 import re
 import tempfile
-from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from pathlib import Path
-from types import MappingProxyType
 from typing import Final
 
 from ortrim.base.command import Completed
@@ -22,55 +18,12 @@ from ortrim.buildspec.targets import Target
 from ortrim.compiling.containers.root_file_systems import MachineParts
 from ortrim.devices.device import ProgramDevice, not_startable
 from ortrim.devices.host import absolute, run_locally
-from ortrim.devices.kinds import QEMU_SYSTEM, QEMU_USER, Kind
+from ortrim.devices.kinds import QEMU_SYSTEM, QEMU_USER, DeviceRules, Kind
 from ortrim.devices.qemu_system import DEFAULT_MEMORY_MIB
 from ortrim.errors import UsageError
 from ortrim.parity import measurements
 from ortrim.parity.runner import RunnerOutput, RunRequest, runner_words
 from ortrim.parity.runner_output import read_output
-
-HOST_MACHINES: Final[Mapping[str, str]] = MappingProxyType({
-    "x86_64": "x64", "aarch64": "arm64", "arm64": "arm64", "armv7l": "arm", "armv8l": "arm", "riscv64": "riscv64",
-})  # fmt: skip
-"""The kernel's word for an architecture, Darwin's among them -> that of `spec.targets`."""
-DARWIN: Final = "Darwin"
-
-
-class DeviceRules(ABC):
-    """Which devices run a platform's programs; unless it says otherwise, none that is emulated or used unasked."""
-
-    @abstractmethod
-    def runs_here(self, target: Target) -> bool:
-        """Whether this machine itself runs programs for a target."""
-
-    def emulation_of(self, _target: Target) -> Emulation | None:
-        """Return what emulates a target's machine with a system around it, None when nothing here does."""
-        return None
-
-    @abstractmethod
-    def kinds_for(self, target: Target, cpu: str = "") -> str:
-        """Say which kinds of device run a target's programs, those compiled for `cpu` and better when that is named."""
-
-    def refusal(self, target: Target, kind: Kind) -> str:
-        """Say why no device of a kind, an emulator's apart, runs a target's programs here; empty when one may."""
-        match kind.reach:
-            case "here":
-                return "" if self.runs_here(target) else f"this machine does not run programs for {target.identifier}"
-            case "remote":
-                return ""
-            case "apple":
-                return f"{kind} runs no programs for {target.identifier}"
-            case _:
-                return f"a device farm runs apps, which {target.identifier} is not for"
-
-    def default_devices(self, _target: Target, _cpu: str = "") -> tuple[str, ...]:
-        """Return the names of the devices on which a target is verified when none is named; see `read_name`."""
-        return ()
-
-
-def has_processor_of(target: Target) -> bool:
-    """Whether this machine's processor is of a target's architecture."""
-    return HOST_MACHINES.get(platform.machine()) == target.architecture.value
 
 
 def emulator_kinds(emulation: Emulation | None, cpu: str) -> tuple[str, ...]:

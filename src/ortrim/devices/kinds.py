@@ -3,11 +3,22 @@
 Nothing else names a kind or asks which one a device is.
 """
 
+import platform
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, Literal
+
+from ortrim.base.tools import Emulation
+from ortrim.buildspec.targets import Target
+
+HOST_MACHINES: Final[Mapping[str, str]] = MappingProxyType({
+    "x86_64": "x64", "aarch64": "arm64", "arm64": "arm64", "armv7l": "arm", "armv8l": "arm", "riscv64": "riscv64",
+})  # fmt: skip
+"""The kernel's word for an architecture, Darwin's among them -> that of `spec.targets`."""
+DARWIN: Final = "Darwin"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,3 +68,45 @@ ROWS: Final = (HOST, QEMU_USER, QEMU_SYSTEM, ADB, SSH, SIMCTL, DEVICECTL, FIREBA
 KINDS: Final[Mapping[str, Kind]] = MappingProxyType({row.name: row for row in ROWS})
 FORMS: Final = ", ".join(row.form for row in ROWS)
 FARMS: Final = ", ".join(row.form for row in ROWS if row.reach == "farm")
+
+
+class DeviceRules(ABC):
+    """Which devices run a platform's programs; unless it says otherwise, none that is emulated or used unasked."""
+
+    @abstractmethod
+    def runs_here(self, target: Target) -> bool:
+        """Whether this machine itself runs programs for a target."""
+
+    def emulation_of(self, _target: Target) -> Emulation | None:
+        """Return what emulates a target's machine with a system around it, None when nothing here does."""
+        return None
+
+    @abstractmethod
+    def kinds_for(self, target: Target, cpu: str = "") -> str:
+        """Say which kinds of device run a target's programs, those compiled for `cpu` and better when that is named."""
+
+    def refusal(self, target: Target, kind: Kind) -> str:
+        """Say why no device of a kind, an emulator's apart, runs a target's programs here; empty when one may."""
+        match kind.reach:
+            case "here":
+                return "" if self.runs_here(target) else f"this machine does not run programs for {target.identifier}"
+            case "remote":
+                return ""
+            case "apple":
+                return f"{kind} runs no programs for {target.identifier}"
+            case _:
+                return f"a device farm runs apps, which {target.identifier} is not for"
+
+    def default_devices(self, _target: Target, _cpu: str = "") -> tuple[str, ...]:
+        """Return the names of the devices on which a target is verified when none is named; see `read_name`."""
+        return ()
+
+
+def has_processor_of(target: Target) -> bool:
+    """Whether this machine's processor is of a target's architecture."""
+    return HOST_MACHINES.get(platform.machine()) == target.architecture.value
+
+
+def on_mac_of(target: Target) -> bool:
+    """Whether this is a Mac whose processor is of a target's architecture."""
+    return platform.system() == DARWIN and has_processor_of(target)

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from typing import Final, NoReturn
 
 from ortrim.buildspec.targets import Target
-from ortrim.devices.emulators import DeviceRules, emulated_cpu, emulated_machine
-from ortrim.devices.kinds import FARMS, FORMS, HOST, KINDS, SSH, Kind
+from ortrim.devices.emulators import emulated_cpu, emulated_machine
+from ortrim.devices.kinds import FARMS, FORMS, HOST, KINDS, SSH, DeviceRules, Kind
 from ortrim.devices.qemu_system import DEFAULT_MEMORY_MIB
 from ortrim.devices.ssh import require_destination
 from ortrim.errors import Diagnostic, UsageError

@@ -6,7 +6,6 @@
 """
 
 import dataclasses
-import platform
 import re
 import secrets
 import tempfile
@@ -22,13 +21,13 @@ from pydantic import BaseModel, ConfigDict, Field
 from ortrim.base.command import Completed
 from ortrim.base.files import storage_errors
 from ortrim.base.json import read_json
-from ortrim.binaries.apple import SIMULATOR
+from ortrim.binaries.apple import is_simulated
 from ortrim.buildspec.targets import APPLE_ARCHITECTURES, TARGETS, Target
 from ortrim.devices import kinds
 from ortrim.devices.device import ProgramDevice, not_startable
 from ortrim.devices.devicectl import CONNECT_HINT, DEVICECTL, Phone, list_phones
-from ortrim.devices.emulators import DARWIN, has_processor_of
 from ortrim.devices.host import absolute
+from ortrim.devices.kinds import on_mac_of
 from ortrim.devices.mac import kill_with, mac_facts
 from ortrim.devices.names import ListedDevice
 from ortrim.devices.remote import text_of
@@ -344,14 +343,9 @@ def _made(xcrun: Xcrun, model: SimulatorModel, announce: Callable[[str], None]) 
     return Simulator(udid=udid, name=model.name, version=model.version, booted=False)
 
 
-def is_simulated(target: Target) -> bool:
-    """Whether a target's programs run in a simulator of a phone, and on no phone."""
-    return target.identifier.startswith(SIMULATOR)
-
-
 def simulated_here(target: Target) -> bool:
     """Whether this is a Mac whose simulators run programs for a target."""
-    return is_simulated(target) and platform.system() == DARWIN and has_processor_of(target)
+    return is_simulated(target) and on_mac_of(target)
 
 
 def listed_simulators() -> ListedDevice:

@@ -75,7 +75,7 @@ def fetch_compiled(
     """Fetch compiled targets and put each into the cache as soon as it is here."""
     with console.step("download compiled targets") as step:
         found = list_artifacts(connection.client, connection.repository, run.id)
-        wanted = [(each, compiled_artifact(plan, each.job.target.identifier)) for each in targets]
+        wanted = [(each, compiled_artifact(plan, each.identifier)) for each in targets]
         chosen = [(each, choose_artifact(found, name, run)) for each, name in wanted]
         for target, artifact in chosen:
             with tempfile.TemporaryDirectory(dir=cache_folder("fetched"), prefix=f"{run.id}-") as work:
@@ -89,7 +89,7 @@ def fetch_there(
 ) -> None:
     """Fetch those of the targets that a run has left, which need not have ended well."""
     left = {each.name for each in list_artifacts(connection.client, connection.repository, run.id) if not each.expired}
-    there = tuple(target for target in targets if compiled_artifact(plan, target.job.target.identifier) in left)
+    there = tuple(target for target in targets if compiled_artifact(plan, target.identifier) in left)
     if there:
         fetch_compiled(connection, run, plan, there, console)
 
@@ -199,7 +199,7 @@ def request_of(asked: Request, output: Path) -> Request:
 
 def jobs_of(plan: BuildPlan) -> tuple[tuple[str, str], ...]:
     """Return what `DispatchRecord.jobs` holds of a plan."""
-    return tuple((target.job.target.identifier, digest(target.job)) for target in plan.targets)
+    return tuple((target.identifier, digest(target.job)) for target in plan.targets)
 
 
 def records_in(output: Path, spec: str = "*") -> tuple[Kept, ...]:

@@ -38,7 +38,7 @@ LOGS: Final = "logs"
 
 
 def _compile(target: PlannedTarget, sources: Path, destination: Path, console: Console) -> Path:
-    identifier = target.job.target.identifier
+    identifier = target.identifier
     with console.step(f"compile {identifier}") as step:
         platform = platform_of(target.job.target)
         executor = native_executor(sources, destination / LOGS / f"{identifier}.log", step, platform)
@@ -146,7 +146,7 @@ def _assembled(folder: Path) -> Iterator[tuple[Path, str]]:
 
 
 def _named(planned: Planned, target: PlannedTarget) -> str:
-    return f"ortrim-{planned.plan.spec_name}-{target.job.target.identifier}-{planned.plan.ort_version}"
+    return f"ortrim-{planned.plan.spec_name}-{target.identifier}-{planned.plan.ort_version}"
 
 
 PLAN_VARIABLE: Final = "ORTRIM_PLAN"
@@ -173,7 +173,7 @@ def compile_planned(text: str, identifiers: str, destination: Path, console: Con
     What a package needs beside the library comes along, so that whoever packages it needs no SDK either.
     """
     plan, tree = plan_input.plan_again(text, console)
-    known = {target.job.target.identifier: target for target in plan.targets}
+    known = {target.identifier: target for target in plan.targets}
     wanted = _wanted(known, identifiers)
     return tuple(_compile(known[each], tree.folder, destination, console) for each in wanted)
 
@@ -249,7 +249,7 @@ GRADLE_SECONDS: Final = 1800
 
 def require_farm_target(inputs: WorkflowInputs, plan: BuildPlan) -> None:
     """Check that there is something to run on the farms that were asked for. Raises `PlanError` `no-farm-target`."""
-    planned = {target.job.target.identifier for target in plan.targets}
+    planned = {target.identifier for target in plan.targets}
     if inputs.devices and TARGET not in planned:
         what, hint = f"devices of farms run {TARGET}, which is not built", f"add it to the input target: {TARGET}"
         raise PlanError("no-farm-target", what, where=inputs.devices[0], hint=hint)

@@ -102,7 +102,7 @@ def encode(given: PlanInput, plan: BuildPlan, most_characters: int = MOST_CHARAC
 
 def _bare(given: PlanInput, plan: BuildPlan) -> PlanInput:
     """Leave out all that another machine does not need to decide this plan."""
-    wanted = {target.job.target.identifier for target in plan.targets}
+    wanted = {target.identifier for target in plan.targets}
     (kind,) = {target.job.sources[0].kind for target in plan.targets}
     spec = replace(
         given.spec,

@@ -120,7 +120,7 @@ def _dispatched(order: _Order, connection: Connection, folder: Path, plan: Build
 
 def _title(plan: BuildPlan) -> str:
     """Name the targets as the run's title shows them."""
-    names = ",".join(target.job.target.identifier for target in plan.targets)
+    names = ",".join(target.identifier for target in plan.targets)
     return names if len(names) <= LONGEST_TITLE else f"{names[:LONGEST_TITLE].rpartition(',')[0]},*"
 
 
@@ -210,7 +210,7 @@ def _with_record(watch: Watch, run: Run, kept: Kept, output: Path) -> Attached:
 
 def _require_all(still_missing: tuple[PlannedTarget, ...]) -> None:
     if still_missing:
-        where = ", ".join(target.job.target.identifier for target in still_missing)
+        where = ", ".join(target.identifier for target in still_missing)
         what, hint = (
             "the run did not compile it, and it was not compiled on this machine",
             "run: invoke build --executor github",
@@ -235,7 +235,7 @@ def _remote_of(remote: Remote, kept: Kept | None) -> Remote:
 
 def _targets_of(planned: Planned, kept: Kept) -> Iterator[PlannedTarget]:
     """Yield the targets of a record. Raises `PlanError` `plan-changed` when one is not what it was."""
-    known = {target.job.target.identifier: target for target in planned.plan.targets}
+    known = {target.identifier: target for target in planned.plan.targets}
     for identifier, job in kept.record.jobs:
         target = known.get(identifier)
         if target is None or digest(target.job) != job:

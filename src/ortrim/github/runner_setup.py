@@ -63,8 +63,7 @@ def install_emulators(targets: Iterable[Target], host: Target, announce: Announc
     wanted = {
         emulation.user
         for target in targets
-        if (emulation := platform_of(target).verifying().emulation_of(target))
-        and target.architecture is not host.architecture
+        if (emulation := platform_of(target).emulation_of(target)) and target.architecture is not host.architecture
     }
     packages = {tool.package for tool in wanted if shutil.which(tool.name) is None}
     foreign = bool(wanted) and not _is_debian()

@@ -404,7 +404,7 @@ def make_unit_index(request: Request, console: Console) -> tuple[IndexMade, ...]
     planned = planned_for(request, console)
     made = []
     for target in planned.plan.targets:
-        with console.step(f"index {target.job.target.identifier}") as step:
+        with console.step(f"index {target.identifier}") as step:
             executor = executor_for(planned, target, request, step)
             everything = with_arguments(
                 replace(

@@ -55,7 +55,7 @@ def build(request: Request, console: Console, planned: Planned | None = None) ->
     every = [target for group, _ in before for target in group.targets]
     with suppress(Diagnostic):  # Then the next run looks closer.
         if all(_finished(planned, target, request, lambda _: None) for target in every):
-            remember_finished(planned.inputs, request, [target.job.target.identifier for target in every])
+            remember_finished(planned.inputs, request, [target.identifier for target in every])
     return tuple(reports)
 
 
@@ -139,7 +139,7 @@ def _finished(
     planned: Planned, target: PlannedTarget, request: Request, say: Callable[[str], None]
 ) -> VerifyReport | None:
     """Return a target's report when nothing is left to do. Raises `StorageError` for one that is damaged."""
-    folder, identifier = target_folder(planned, target), target.job.target.identifier
+    folder, identifier = target_folder(planned, target), target.identifier
     if not (folder / JSON_NAME).is_file():
         return None
     try:

@@ -15,7 +15,7 @@ from ortrim.base.http import arriving
 from ortrim.base.scripts import OWN, Interpreter, download_wheels
 from ortrim.buildspec.buildspec import BuildSpec, LoadedSpec, ModelSpec, RuntimeSpec
 from ortrim.buildspec.step_specs import Simplify
-from ortrim.buildspec.targets import TARGETS, Target
+from ortrim.buildspec.targets import Target
 from ortrim.compiling.upstream_arguments import optional_sources
 from ortrim.errors import ToolError, UsageError
 from ortrim.models.full_runtime import DISTRIBUTION, converter_python, runtime_entry
@@ -61,7 +61,7 @@ def make_bundle(
     loaded = spec or _any_spec(version)
     whole, pins = loaded.spec, runtime_pins(loaded.spec.onnxruntime.version)
     chosen = select_targets(whole, target, host_target() if target is None else None, console.note)
-    targets = tuple(TARGETS[each.id] for each in chosen)
+    targets = tuple(each.target for each in chosen)
     libraries = (
         (known, platform_of(known).providers(whole, platform_of(known).with_defaults(whole, each)))
         for known, each in zip(targets, chosen, strict=True)
@@ -84,7 +84,7 @@ def make_bundle(
             path = loaded.resolve(whole.onnxruntime.path) if whole.onnxruntime.path else None
             tree = fetch_sources(pins, whole.onnxruntime.source, path, announce=step.note, optional=optional)
             _add_sources(writer, tree, step)
-            sysroots = [platform_of(TARGETS[each.id]).sysroot_sources(whole, each, step.note) for each in chosen]
+            sysroots = [platform_of(each.target).sysroot_sources(whole, each, step.note) for each in chosen]
             for pin, folder in {pin.commit: (pin, folder) for parts in sysroots for pin, folder in parts}.values():
                 _add_commit(writer, pin, folder)
         _add_models(writer, loaded, console)
@@ -159,7 +159,7 @@ def _wheels(pins: RuntimePins, models: Sequence[ModelSpec], targets: Sequence[Ta
         if each in programs or not models:
             yield Wheels(name=each, requirements=step_requirements(each), python=python)
     entry = runtime_entry(converter, pins.version)
-    for platforms in dict.fromkeys(platform_of(target).verifying().baseline_platforms(target) for target in targets):
+    for platforms in dict.fromkeys(platform_of(target).baseline_platforms(target) for target in targets):
         if platforms and entry:
             yield Wheels(name=f"{name} for {platforms[0]}", requirements=entry, platforms=platforms, required=False)
 

@@ -17,7 +17,6 @@ from ortrim.base.console import Console
 from ortrim.base.files import sha256_of, storage_errors
 from ortrim.base.json import to_canonical_json, to_data
 from ortrim.base.tools import EMULATIONS, QEMU_SYSTEM
-from ortrim.buildspec.targets import TARGETS
 from ortrim.errors import Diagnostic, VerifyError
 from ortrim.planning.inputs import Inputs, host_target, inputs_of, keep_latest, latest_of, plan_folder, targets_of
 from ortrim.planning.request import Request, load
@@ -66,7 +65,7 @@ def finished_reports(request: Request, console: Console) -> tuple[VerifyReport, 
         return None
     for note in (*loaded.notes, *notes):
         console.note(note)
-    for each, own in by_platform(inputs.targets, lambda target: TARGETS[target.id]):
+    for each, own in by_platform(inputs.targets, lambda target: target.target):
         for warning in each.warnings(loaded.spec, own, request):
             console.warn(warning)
     for file in found:

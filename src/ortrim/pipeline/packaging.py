@@ -18,7 +18,7 @@ from ortrim.pipeline.verification import Packaged
 from ortrim.planning.planned import Planned, target_folder
 from ortrim.planning.request import Request
 from ortrim.platforms import platform_of
-from ortrim.platforms.delivery import Packaging
+from ortrim.platforms.platform import Packaging
 from ortrim.sources.sources import licences, sound_sources
 from ortrim.verify.verification import Delivery
 
@@ -88,11 +88,11 @@ def groups(plan: BuildPlan) -> Iterator[PackageGroup]:
     """Yield the targets of a plan as they are packaged: each assembly's together, every other one by itself."""
     assemblies = {target: assembly for assembly in plan.assemblies for target in assembly.targets}
     for target in plan.targets:
-        assembly = assemblies.get(target.job.target.identifier)
+        assembly = assemblies.get(target.identifier)
         if assembly is None:
             yield PackageGroup(targets=(target,), assembly=None)
-        elif assembly.targets[0] == target.job.target.identifier:
-            together = tuple(each for each in plan.targets if each.job.target.identifier in assembly.targets)
+        elif assembly.targets[0] == target.identifier:
+            together = tuple(each for each in plan.targets if each.identifier in assembly.targets)
             yield PackageGroup(targets=together, assembly=assembly)
 
 
@@ -113,10 +113,10 @@ def packaged(
 def _delivered(
     planned: Planned, group: PackageGroup, results: Results, request: Request, console: Console
 ) -> list[Delivery]:
-    targets = {target.job.target.identifier: target for target in group.targets}
+    targets = {target.identifier: target for target in group.targets}
     first, assembly = group.targets[0], group.assembly
     folder = planned.folder / assembly.identifier if assembly else target_folder(planned, first)
-    heading = f"{assembly.identifier}: {', '.join(assembly.targets)}" if assembly else first.job.target.identifier
+    heading = f"{assembly.identifier}: {', '.join(assembly.targets)}" if assembly else first.identifier
     with console.step(f"package {heading}") as step:
 
         def executor_of(job: BuildJob) -> Executor:

@@ -42,7 +42,7 @@ def export_compiled(target: PlannedTarget, destination: Path) -> Path:
 
     Raises `BuildError` `not-compiled`, `PackageError` and `StorageError`.
     """
-    identifier = target.job.target.identifier
+    identifier = target.identifier
     if not is_compiled(target):
         raise BuildError("not-compiled", "is not compiled here", where=identifier, hint="run: invoke build")
     archive = destination / archive_name(identifier)
@@ -62,10 +62,10 @@ def import_compiled(targets: Iterable[PlannedTarget], source: Path) -> None:
     Raises `BuildError` (`not-compiled`, `compiled-for-another-plan`) and `StorageError` as `unpack` and `result_of` do.
     """
     for target in targets:
-        archive = source / archive_name(target.job.target.identifier)
+        archive = source / archive_name(target.identifier)
         if not archive.is_file():
             hint = "its job failed or did not run: see the other jobs of this run"
-            where = target.job.target.identifier
+            where = target.identifier
             raise BuildError("not-compiled", "there is no archive of it", where=where, why=str(archive), hint=hint)
         _import(target, archive)
 
@@ -96,7 +96,7 @@ def _unpack(target: PlannedTarget, archive: Path, folder: Path, part: str) -> No
             raise
         what, why = "was compiled for another plan", f"the archive has no {inside}"
         hint = "both must come from the same run, of the same commit"
-        where = target.job.target.identifier
+        where = target.identifier
         raise BuildError("compiled-for-another-plan", what, where=where, why=why, hint=hint) from error
 
 

@@ -84,7 +84,7 @@ def verify(planned: Planned, packaged: Packaged, request: Request, console: Cons
     target = packaged.target.job.target
     with console.step(f"verify {target.identifier}") as step:
         devices = devices_of(target, request, packaged.target.job.cpu)
-        step.note(f"on {', '.join(map(str, devices))}" if devices else platform_of(target).verifying().nowhere(target))
+        step.note(f"on {', '.join(map(str, devices))}" if devices else platform_of(target).nowhere(target))
         task = _task(planned, packaged, request, devices, step)
         identity = _identity(planned, packaged.target.job, packaged.result)
         opened = partial(_open, packaged, target_folder(planned, packaged.target), step.note)
@@ -112,7 +112,7 @@ def _task(planned: Planned, packaged: Packaged, request: Request, devices: Seque
     step.progress(0, 0, "reading the library")
     folder = target_folder(planned, packaged.target) / "outputs"
     job, models = packaged.target.job, planned.models
-    platform = platform_of(job.target).verifying()
+    platform = platform_of(job.target)
     baseline, baseline_size = platform.baseline(job, models.runtime, models.pins.converter_requirements)
     return Task(
         delivery=packaged.delivery,

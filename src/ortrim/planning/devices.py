@@ -19,7 +19,7 @@ from ortrim.compiling.plan import BuildJob
 from ortrim.devices import kinds
 from ortrim.devices.adb import CONNECT_HINT, AdbListing, adb_devices, choose, find_adb, open_adb
 from ortrim.devices.device import ProgramDevice
-from ortrim.devices.emulators import DARWIN, QemuUser
+from ortrim.devices.emulators import QemuUser
 from ortrim.devices.host import Host
 from ortrim.devices.mac import mac_facts
 from ortrim.devices.names import DeviceName, ListedDevice, read_names
@@ -30,7 +30,7 @@ from ortrim.errors import Diagnostic, UsageError, VerifyError
 from ortrim.planning.doctor import FARM_CHECKS, SSH
 from ortrim.planning.request import Request
 from ortrim.platforms import platform_of
-from ortrim.platforms.apple.devices import translated_here
+from ortrim.platforms.apple.platform import translated_here
 from ortrim.verify.reports import NOT_FOR_DEVICE, DeviceReport, VerifyReport
 
 Announce = Callable[[str], None]
@@ -57,7 +57,7 @@ def open_device(
 
 def _fitting(device: ProgramDevice, target: Target, job: BuildJob | None) -> ProgramDevice:
     try:
-        platform_of(target).verifying().require_fitting(device, target, job)
+        platform_of(target).require_fitting(device, target, job)
     except BaseException:
         device.close()
         raise
@@ -125,13 +125,13 @@ def fetch_machines(announce: Callable[[str], None]) -> None:
 
 
 def _host() -> ListedDevice:
-    targets = [target for target in TARGETS.values() if platform_of(target).verifying().runs_here(target)]
+    targets = [target for target in TARGETS.values() if platform_of(target).runs_here(target)]
     if not targets:
         return ListedDevice(
             name=kinds.HOST.name, problem=f"no target runs on {platform.system()} on {platform.machine()}"
         )
     names = tuple(target.identifier for target in targets)
-    facts = mac_facts() if platform.system() == DARWIN else Host().facts()
+    facts = mac_facts() if platform.system() == kinds.DARWIN else Host().facts()
     by_rosetta = ", ".join(target.identifier for target in targets if translated_here(target))
     found = f"{facts.cpu} ({by_rosetta} by Rosetta 2)" if by_rosetta else facts.cpu
     return ListedDevice(name=kinds.HOST.name, targets=names, found=found)
@@ -208,23 +208,19 @@ def _by_tool(line: ListedDevice, tool: Tool) -> ListedDevice:
 def _targets_of(architecture: str) -> tuple[str, ...]:
     emulated = EMULATIONS[architecture]
     return tuple(
-        target.identifier
-        for target in TARGETS.values()
-        if platform_of(target).verifying().emulation_of(target) is emulated
+        target.identifier for target in TARGETS.values() if platform_of(target).emulation_of(target) is emulated
     )
 
 
 def _targets_of_kind(kind: kinds.Kind) -> tuple[str, ...]:
     """Return the targets whose programs run on a kind of device."""
-    return tuple(
-        target.identifier for target in TARGETS.values() if not platform_of(target).verifying().refusal(target, kind)
-    )
+    return tuple(target.identifier for target in TARGETS.values() if not platform_of(target).refusal(target, kind))
 
 
 ACTIONS: Final[Mapping[kinds.Kind, Actions]] = MappingProxyType({
     kinds.HOST: Actions(
         list=lambda: (_host(),),
-        open=lambda target, name, _announce, _job: platform_of(target).verifying().open_host(target, name.cores),
+        open=lambda target, name, _announce, _job: platform_of(target).open_host(target, name.cores),
     ),
     kinds.QEMU_USER: Actions(
         list=_user_machines,
@@ -267,7 +263,7 @@ def devices_of(target: Target, request: Request, cpu: str = "") -> tuple[DeviceN
     `cpu` is the least processor that its library is compiled for, empty for any. Raises `UsageError` as `read_names`
     does.
     """
-    rules = platform_of(target).verifying()
+    rules = platform_of(target)
     found = read_names(rules, target, request.devices or rules.default_devices(target, cpu), cpu)
     return tuple(device.on(request.cores) for device in found)
 
@@ -282,7 +278,7 @@ def require_devices(targets: Sequence[TargetSpec], request: Request, host: Targe
     """
     if not request.devices:
         _require_defaults(targets, host)
-    found = [device for target in targets for device in devices_of(TARGETS[target.id], request, target.cpu or "")]
+    found = [device for target in targets for device in devices_of(target.target, request, target.cpu or "")]
     if request.cores and not any(device.takes_cores for device in found):
         what = "none of the devices can pin runs to cores"
         hint = "name one that has: --device adb, --device ssh:USER@HOST, or --device host"
@@ -328,7 +324,7 @@ def _answered(found: DeviceReport | None, device: DeviceName, request: Request) 
 
 
 def _require_defaults(targets: Sequence[TargetSpec], host: Target | None) -> None:
-    machines = tuple(target for target in targets if platform_of(TARGETS[target.id]).verifying().needs_device())
+    machines = tuple(target for target in targets if platform_of(target.target).needs_device())
     needs = {target.id: _missing_emulator(target, host) for target in machines}
     lacking = {identifier: package for identifier, package in needs.items() if package is not None}
     if lacking:
@@ -345,10 +341,10 @@ def _require_defaults(targets: Sequence[TargetSpec], host: Target | None) -> Non
 
 def _missing_emulator(spec: TargetSpec, host: Target | None) -> str | None:
     """Return the package with what runs a target's programs here, empty for none; None when nothing is missing."""
-    target = TARGETS[spec.id]
+    target = spec.target
     if host and (target.system, target.architecture) == (host.system, host.architecture):
         return None
-    rules = platform_of(target).verifying()
+    rules = platform_of(target)
     emulation = rules.emulation_of(target)
     if emulation is None or platform.system() != "Linux" or not rules.default_devices(target, spec.cpu or ""):
         return ""  # qemu runs single programs of Linux on Linux alone

@@ -96,12 +96,12 @@ def targets_of(loaded: LoadedSpec, request: Request, note: Callable[[str], None]
 
 def with_defaults(spec: BuildSpec, targets: Iterable[TargetSpec]) -> tuple[TargetSpec, ...]:
     """Return targets with what their platforms choose where a buildspec does not."""
-    return tuple(platform_of(TARGETS[target.id]).with_defaults(spec, target) for target in targets)
+    return tuple(platform_of(target.target).with_defaults(spec, target) for target in targets)
 
 
 def toolchains_of(spec: BuildSpec, targets: Iterable[TargetSpec], request: Compilation) -> dict[str, Toolchain]:
     """Return what compiles for each target. Raises `PlanError` where none can be named."""
-    own = ((target, platform_of(TARGETS[target.id])) for target in targets)
+    own = ((target, platform_of(target.target)) for target in targets)
     return {target.id: each.toolchain(spec, target, request, host_target) for target, each in own}
 
 
@@ -120,7 +120,7 @@ def _own_code() -> str:
 
 def _converts_for_x64(spec: BuildSpec, targets: Iterable[TargetSpec]) -> bool:
     """Whether a layout for x64 that is left to ortrim can be made here, if one may be chosen: an emulator does that."""
-    if all(model.layout != "auto" for model in spec.models) or not any(TARGETS[each.id].runs_nchwc for each in targets):
+    if all(model.layout != "auto" for model in spec.models) or not any(each.target.runs_nchwc for each in targets):
         return False
     with suppress(ToolError):
         return bool(require(X64_USER))

@@ -80,7 +80,7 @@ class Planned:
 
 def target_folder(planned: Planned, target: PlannedTarget) -> Path:
     """Return the folder that holds a target's report, and its package if that is its own."""
-    return planned.folder / target.job.target.identifier
+    return planned.folder / target.identifier
 
 
 def planned_for(request: Request, console: Console, *, to_run: bool = False) -> Planned:
@@ -99,7 +99,7 @@ def looked_at(request: Request, console: Console, *, to_run: bool = False) -> In
     for note in loaded.notes:
         console.note(note)
     inputs = inputs_of(loaded, possible_targets(loaded, request, to_run=to_run, note=console.note), request)
-    for each, own in by_platform(inputs.targets, lambda target: TARGETS[target.id]):
+    for each, own in by_platform(inputs.targets, lambda target: target.target):
         for warning in each.warnings(loaded.spec, own, request):
             console.warn(warning)
     if to_run and request.container is not None:
@@ -121,7 +121,7 @@ def possible_targets(
     if to_run:
         # What was written wrong is said before what has to be installed.
         require_devices(targets, request, host)
-        for each, own in by_platform(targets, lambda target: TARGETS[target.id]):
+        for each, own in by_platform(targets, lambda target: target.target):
             each.require_tools(loaded.spec, own, request)
     return targets
 
@@ -206,7 +206,7 @@ def make_planned(inputs: Inputs, request: Request, console: Console) -> Planned:
 
 def _made(inputs: Inputs, request: Request, console: Console, written: WrittenPlan | None) -> Planned:
     """Decide everything; where the same was decided before, for sources of the same kind."""
-    models = converted_models(inputs.loaded, console, tuple(TARGETS[target.id] for target in inputs.targets))
+    models = converted_models(inputs.loaded, console, tuple(target.target for target in inputs.targets))
     _warn_of_locales(models, console)
     cases = _cases(models)
     hot = _still_required(inputs.hot, models, console)
@@ -290,7 +290,7 @@ def _sources(models: Models, optional: frozenset[str], written: WrittenPlan | No
 
 def optional_of(spec: BuildSpec) -> frozenset[str]:
     """Return the sources that only some libraries need, and those of the buildspec's targets do."""
-    known = ((target, TARGETS[target.id]) for target in spec.targets)
+    known = ((target, target.target) for target in spec.targets)
     return optional_sources((each, platform_of(each).providers(spec, target)) for target, each in known)
 
 

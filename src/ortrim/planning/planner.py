@@ -127,10 +127,10 @@ def make_plan(
     """
     spec, contents, nchwc = given.spec, given.contents, given.nchwc
     targets = spec.targets
-    own = tuple(nchwc if nchwc and TARGETS[target.id].runs_nchwc else contents for target in targets)
+    own = tuple(nchwc if nchwc and target.target.runs_nchwc else contents for target in targets)
     common = tuple(
         BuildJob(
-            target=TARGETS[target.id],
+            target=target.target,
             ort_version=spec.onnxruntime.version,
             profile=spec.profile,
             build_options=_build_options(spec, target, toolchains[target.id], inside.operators),
@@ -196,18 +196,18 @@ def select_targets(
 
 
 def _linkage(spec: BuildSpec, target: TargetSpec) -> Literal["shared", "static"]:
-    return platform_of(TARGETS[target.id]).linkage(spec, target)
+    return platform_of(target.target).linkage(spec, target)
 
 
 def _promised_glibc(target: TargetSpec, toolchain: Toolchain) -> str:
     """Only zig promises a glibc; what a compiler of the system makes loads where its own does."""
-    return minimum_glibc(TARGETS[target.id], target.glibc) if toolchain.kind == "zig" else ""
+    return minimum_glibc(target.target, target.glibc) if toolchain.kind == "zig" else ""
 
 
 def _build_options(
     spec: BuildSpec, target: TargetSpec, toolchain: Toolchain, operators: RequiredOperators
 ) -> BuildOptions:
-    known = TARGETS[target.id]
+    known = target.target
     return applicable(
         build_options_of(spec, platform_of(known).KEPT),
         toolchain=toolchain.kind,
@@ -221,7 +221,7 @@ def _build_options(
 
 def _left_out(spec: BuildSpec, target: TargetSpec, unused: tuple[str, ...]) -> tuple[str, ...]:
     """Return the kinds of values that a library is compiled without; of 16-bit floats, only ARM64 has kernels."""
-    known = TARGETS[target.id]
+    known = target.target
     if not build_options_of(spec, platform_of(known).KEPT).type_reduction:
         return ()
     has_kernels = known.architecture is Architecture.ARM64 and known.is_elf  # upstream has none for Apple's systems
@@ -230,7 +230,7 @@ def _left_out(spec: BuildSpec, target: TargetSpec, unused: tuple[str, ...]) -> t
 
 def _hot_operators(spec: BuildSpec, target: TargetSpec, operators: tuple[str, ...]) -> tuple[str, ...]:
     """Return the hot operators, in an order of their own, where what is hot is compiled otherwise than the rest."""
-    build_options = build_options_of(spec, platform_of(TARGETS[target.id]).KEPT)
+    build_options = build_options_of(spec, platform_of(target.target).KEPT)
     return tuple(sorted(set(operators))) if build_options.hot != build_options.cold else ()
 
 

@@ -174,7 +174,7 @@ def _library_budgets(planned: "Planned", target: PlannedTarget) -> Iterator[tupl
     if budgets.library_bytes:
         yield budgets.library_bytes, f"the budget library_bytes = {budgets.library_bytes:_}"
     if budgets.library_ratio:
-        rules = platform_of(target.job.target).verifying()
+        rules = platform_of(target.job.target)
         _, official = rules.baseline(target.job, models.runtime, models.pins.converter_requirements)
         if official.file_bytes:
             budget = budgets.library_ratio * official.file_bytes

@@ -6,7 +6,7 @@ from typing import Final, Literal, TypeVar
 from ortrim.buildspec.buildspec import TargetSpec
 from ortrim.buildspec.problems import Location, Problem
 from ortrim.buildspec.rules import stray_tables
-from ortrim.buildspec.targets import TARGETS, OperatingSystem, Target
+from ortrim.buildspec.targets import OperatingSystem, Target
 from ortrim.platforms.android.platform import Android
 from ortrim.platforms.apple.platform import Apple
 from ortrim.platforms.linux.platform import Linux
@@ -43,7 +43,7 @@ def by_platform(items: Iterable[T], target_of: Callable[[T], Target]) -> tuple[t
 
 
 def target_problems(target: TargetSpec, location: Location, linkage: Literal["shared", "static"]) -> Iterator[Problem]:
-    """Yield what is wrong with a known target of a buildspec; see `spec.rules.TargetRules`."""
-    platform = platform_of(TARGETS[target.id])
+    """Yield what is wrong with a known target of a buildspec; see `buildspec.rules.TargetRules`."""
+    platform = platform_of(target.target)
     yield from platform.problems(target, location, linkage)
     yield from stray_tables(target, location, platform.NAME)

@@ -1,23 +1,30 @@
 """What a platform provides: the one base class of all, with what is the same on each."""
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from ortrim.buildspec.buildspec import BuildSpec, TargetSpec
+from ortrim.base.console import Step
+from ortrim.buildspec.buildspec import IN_PLACE, BuildSpec, TargetSpec
 from ortrim.buildspec.problems import Location, Problem
-from ortrim.buildspec.targets import Target
+from ortrim.buildspec.targets import Architecture, Target
 from ortrim.compiling.containers.engines import ContainerOptions
 from ortrim.compiling.execution import JobPaths
 from ortrim.compiling.plan import AssemblyJob, BuildJob, JobResult, Toolchain
+from ortrim.devices.kinds import DeviceRules
 from ortrim.pins.runtime import CommitPin, RuntimePins
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # slow to import, and planning needs none of it
+    from ortrim.binaries.elf import LibrarySize
     from ortrim.compiling.containers.executor import Images
     from ortrim.compiling.native import Executor
-    from ortrim.platforms.delivery import Packaging, Verifying
+    from ortrim.devices.device import ProgramDevice
+    from ortrim.models.full_runtime import FullRuntime
+    from ortrim.package.manifest import PackageInputs
+    from ortrim.parity.measurements import Gate
+    from ortrim.verify.measure import Baseline
     from ortrim.verify.verification import Delivery
 
 
@@ -36,10 +43,27 @@ class Compilation:
     on_macs: bool = False
 
 
-class Platform(ABC):
-    """All that depends on the operating system for which a library is built.
+@dataclass(frozen=True, kw_only=True)
+class Packaging:
+    """What one package is made of and where: a part for each of its targets, in the order of the plan.
 
-    What a platform leaves out is as here: nothing of its own, and nothing to refuse.
+    `sources` is the folder of the source tree, `folder` the package's; `assembly` joins the parts, None where a target
+    is packaged by itself. `executor_of` gives what compiles for a job.
+    """
+
+    parts: "tuple[PackageInputs, ...]"
+    sources: Path
+    folder: Path
+    assembly: AssemblyJob | None
+    executor_of: "Callable[[BuildJob], Executor]"
+    step: Step
+
+
+class Platform(DeviceRules):
+    """All that depends on the operating system for which a library is built, and how it is run and compared.
+
+    What a platform leaves out is as here: nothing of its own, and nothing to refuse. What is slow to import is imported
+    where it is called, since planning needs none of it.
     """
 
     NAME: ClassVar[str]
@@ -48,10 +72,8 @@ class Platform(ABC):
     """The kind of toolchain that somebody else's SDK brings and that a machine may lack; empty without one."""
     TYPES_LEFT_OUT: ClassVar[tuple[str, ...]] = ()
     """The kinds of types that upstream's `build.py` compiles into no library for the platform."""
-
     KEPT: ClassVar[Mapping[str, Any]] = {}
     """Build options that ortrim's own profiles have otherwise than elsewhere, for crash reporters."""
-
     IN_AN_APP: ClassVar[tuple[str, ...]] = ()
     """The lines that take a package into an app; `{package}` is its path, `{folder}` that of its folder."""
 
@@ -61,7 +83,7 @@ class Platform(ABC):
     def problems(
         self, target: TargetSpec, location: Location, linkage: Literal["shared", "static"]
     ) -> Iterator[Problem]:
-        """Yield what is wrong with a target whose keys and types are right; see `spec.rules.TargetRules`."""
+        """Yield what is wrong with a target whose keys and types are right; see `buildspec.rules.TargetRules`."""
 
     def linkage(self, spec: BuildSpec, target: TargetSpec) -> Literal["shared", "static"]:
         """Return how applications link the runtime of a target."""
@@ -107,10 +129,7 @@ class Platform(ABC):
     def sysroot_sources(
         self, spec: BuildSpec, target: TargetSpec, announce: Callable[[str], None]
     ) -> tuple[tuple[CommitPin, Path], ...]:
-        """Return the commits that a target's sysroot is made of, with folders of their files, fetched if need be.
-
-        Raises as `fetch_commit` does.
-        """
+        """Return the commits that a target's sysroot is made of, with folders of their files, fetched if need be."""
         return ()
 
     def installed(self, toolchain: Toolchain, named: Path | None) -> Mapping[str, Path]:
@@ -140,7 +159,7 @@ class Platform(ABC):
 
     def images(self) -> "Images":
         """Return the images of containers that its toolchains run in."""
-        from ortrim.compiling.containers.executor import Images  # noqa: PLC0415 - slow to import, and planning needs none of it
+        from ortrim.compiling.containers.executor import Images  # noqa: PLC0415 - see `Platform`
 
         return Images()
 
@@ -148,7 +167,7 @@ class Platform(ABC):
 
     @abstractmethod
     def build_arguments(self, job: BuildJob) -> tuple[str, ...]:
-        """Return upstream's `build.py` arguments, paths symbolic as `build.plan` describes."""
+        """Return upstream's `build.py` arguments, paths symbolic as `compiling.plan` describes."""
 
     @abstractmethod
     def runner_arguments(self, job: BuildJob) -> tuple[str, ...]:
@@ -179,19 +198,52 @@ class Platform(ABC):
     def check_beside(self, folder: Path) -> None:
         """Refuse a folder that is not what `beside` wants. Raises `StorageError`."""
 
-    # Package and devices: imported when they are asked for, because that is slow and planning needs none of it.
+    # Package
 
     def assembly(self, jobs: Sequence[BuildJob]) -> AssemblyJob | None:
         """Return the job that joins the outputs of a plan's jobs for the platform into one package, if it has such."""
         return None
 
     @abstractmethod
-    def package(self, packaging: "Packaging") -> "list[Delivery]":
-        """Make the package, pass it through every gate, and return what it holds for each target.
+    def package(self, packaging: Packaging) -> "list[Delivery]":
+        """Make the package, pass it through every gate, and return what it holds for each target."""
 
-        Raises what packaging and the gates raise.
-        """
+    # Devices
+
+    def needs_device(self) -> bool:
+        """Whether a build is refused when no device would run its library, rather than its report saying so."""
+        return False
+
+    def nowhere(self, target: Target) -> str:
+        """Say that a library was run nowhere, and why."""
+        return "its library was not run: no device was given, such as --device adb or --device devicectl"
+
+    def open_host(self, target: Target, cores: Sequence[int]) -> "ProgramDevice":
+        """Return this machine, which `runs_here` said runs a target's programs."""
+        raise LookupError(f"this machine does not run {target.identifier}")
+
+    def require_fitting(self, device: "ProgramDevice", target: Target, job: BuildJob | None) -> None:
+        """Refuse a device that cannot run what was built and does not say so itself. Raises `VerifyError`."""
+
+    def baseline_platforms(self, target: Target) -> tuple[str, ...]:
+        """Return the platforms of the wheel that `baseline` takes the library from, beside the converter's own."""
+        return ()
 
     @abstractmethod
-    def verifying(self) -> "Verifying":
-        """Return how libraries are run, and what they are compared with."""
+    def baseline(
+        self, job: BuildJob, runtime: "FullRuntime", requirements: str | None
+    ) -> "tuple[Baseline, LibrarySize]":
+        """Return the official library for a target, and its size; `requirements` are those of the pinned converter."""
+
+
+def tensor_gates(part: "PackageInputs") -> "tuple[Gate, ...]":
+    """Return the gate of the tensors' places for processors that fault where others are only slower."""
+    from ortrim.models.ort_format import misaligned_tensors  # noqa: PLC0415 - see `Platform`
+    from ortrim.verify.gates import check_tensors  # noqa: PLC0415 - see `Platform`
+
+    if part.job.target.architecture is not Architecture.ARM:
+        return ()
+    return tuple(
+        check_tensors(model.name, misaligned_tensors(model.path), in_place=IN_PLACE in plan.session.configuration)
+        for model, plan in zip(part.models, part.plan.models_for(part.job.target), strict=True)
+    )

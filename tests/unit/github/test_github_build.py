@@ -60,7 +60,7 @@ class Build:
 
     @property
     def compiled(self) -> list[str]:
-        return [target.job.target.identifier for target in self.plan.targets if is_compiled(target)]
+        return [target.identifier for target in self.plan.targets if is_compiled(target)]
 
     @property
     def records(self) -> list[dict[str, Any]]:

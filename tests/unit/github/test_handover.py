@@ -28,7 +28,7 @@ def planned(stages: Stages) -> Planned:
         folder = target_folder(made, target)
         fill(folder, *REPORTS, "build.log", "outputs/reference/x.npy")
         for report in REPORTS:
-            (folder / report).write_text(f"{target.job.target.identifier} {report}")
+            (folder / report).write_text(f"{target.identifier} {report}")
     fill(
         made.folder / "linux-x64",
         f"{LINUX}.tar.gz",

@@ -62,7 +62,7 @@ def compiler(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
             (folder / BINDING).touch()
 
     monkeypatch.setattr(jobs, "native_executor", lambda *_: Executor())
-    monkeypatch.setattr("ortrim.platforms.android.platform.find_jdk", lambda: None)
+    monkeypatch.setattr("ortrim.platforms.android.jni.find_jdk", lambda: None)
 
     def export(target: PlannedTarget, destination: Path) -> Path:
         leave_compiled(target)
@@ -74,7 +74,7 @@ def compiler(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
 
 def test_the_plan_of_a_run_is_that_of_its_buildspec(asked: Callable[..., WorkflowInputs], stages: Stages) -> None:
     plan, _ = plan_run(asked("linux-x64,linux-armhf"), stages.console)
-    assert [target.job.target.identifier for target in plan.targets] == ["linux-x64", "linux-armhf"]
+    assert [target.identifier for target in plan.targets] == ["linux-x64", "linux-armhf"]
 
 
 def test_a_plan_that_came_along_needs_no_model(asked: Callable[..., WorkflowInputs], stages: Stages) -> None:

@@ -49,7 +49,7 @@ def test_a_container_needs_no_ndk_of_this_machine(stages: Stages, monkeypatch: p
     monkeypatch.setenv("ORTRIM_PINS", str(pins))
     monkeypatch.setattr("platform.machine", lambda: "x86_64")
     monkeypatch.setattr("ortrim.platforms.android.platform.find_ndk", lambda *_, **__: asked.append("ndk"))
-    monkeypatch.setattr("ortrim.platforms.android.platform.chosen_jdk", lambda **_: asked.append("jdk"))
+    monkeypatch.setattr("ortrim.platforms.android.jni.chosen_jdk", lambda **_: asked.append("jdk"))
     request = stages.request(f'[android]\ntoolchain = "ndk"\n{ANDROID}', target="android-arm64-v8a")
     planned_for(replace(request, container=ContainerOptions()), stages.console, to_run=True)
     assert asked == ["jdk"]

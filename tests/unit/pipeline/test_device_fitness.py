@@ -16,7 +16,7 @@ from ortrim.errors import ExitCode, VerifyError
 from ortrim.parity.measurements import HostFacts, Verdict
 from ortrim.planning import devices
 from ortrim.planning.devices import open_device
-from ortrim.platforms.android.delivery import require_fitting
+from ortrim.platforms.android.platform import require_fitting
 from ortrim.verify.judge import failed_device
 from ortrim.verify.reports import NOT_FOR_DEVICE
 from sample_plans import sample_plan

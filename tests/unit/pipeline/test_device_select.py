@@ -9,6 +9,7 @@ from fake_machine import fake_parts, fake_tool
 from ortrim.base.tools import Emulation, InstalledTool, Tool
 from ortrim.buildspec.targets import TARGETS
 from ortrim.compiling.containers.root_file_systems import MachineParts
+from ortrim.devices import mac
 from ortrim.devices.device import Device
 from ortrim.devices.host import Host
 from ortrim.devices.names import DeviceName, read_name
@@ -17,7 +18,6 @@ from ortrim.errors import SourcesError, ToolError, UsageError
 from ortrim.planning import devices
 from ortrim.planning.devices import open_device
 from ortrim.platforms import platform_of
-from ortrim.platforms.apple import devices as device_rules
 from refusing import refused
 
 ARM64 = TARGETS["linux-arm64"]
@@ -42,7 +42,7 @@ def fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def opened(target: str, name: str) -> Device:
-    return open_device(TARGETS[target], read_name(platform_of(TARGETS[target]).verifying(), TARGETS[target], name))
+    return open_device(TARGETS[target], read_name(platform_of(TARGETS[target]), TARGETS[target], name))
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def opened(target: str, name: str) -> Device:
     ],
 )
 def test_devices_have_the_names_they_were_asked_for_by(target: str, name: str) -> None:
-    assert opened(target, name).name == str(read_name(platform_of(TARGETS[target]).verifying(), TARGETS[target], name))
+    assert opened(target, name).name == str(read_name(platform_of(TARGETS[target]), TARGETS[target], name))
 
 
 def test_the_host() -> None:
@@ -69,7 +69,7 @@ def test_the_host() -> None:
 def test_what_is_fetched_is_announced(fetched: list[str]) -> None:
     """A machine's parts, before it is there."""
     told: list[str] = []
-    open_device(ARM64, read_name(platform_of(ARM64).verifying(), ARM64, "qemu-user"), told.append)
+    open_device(ARM64, read_name(platform_of(ARM64), ARM64, "qemu-user"), told.append)
     assert (told, fetched) == (["fetch arm64"], ["arm64"])
 
 
@@ -116,7 +116,7 @@ def test_devices_elsewhere_are_opened_by_their_address(monkeypatch: pytest.Monke
     monkeypatch.setattr(devices, "open_adb", note)
     monkeypatch.setattr(devices, "open_ssh", note)
     for name in ("adb", "adb:127.0.0.1:5555", "ssh:pi@board:22"):
-        open_device(ARM64, read_name(platform_of(ARM64).verifying(), ARM64, name).on((4, 5)), told.append)
+        open_device(ARM64, read_name(platform_of(ARM64), ARM64, name).on((4, 5)), told.append)
     places = (None, "127.0.0.1:5555", "ssh://pi@board:22")
     assert asked == [(place, (4, 5)) for place in places]
     assert told == [f"{place} cools down" for place in places]
@@ -138,7 +138,7 @@ def test_a_mac_is_opened_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(platform, "system", lambda: "Darwin")
     monkeypatch.setattr(platform, "machine", lambda: "arm64")
-    monkeypatch.setattr(device_rules, "MacHost", host)
+    monkeypatch.setattr(mac, "MacHost", host)
     for target in ("macos-arm64", "macos-x86_64"):
         open_device(TARGETS[target], DeviceName(kind="host"))
     assert asked == [False, True]

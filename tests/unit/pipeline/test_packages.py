@@ -121,7 +121,7 @@ def test_targets_without_an_assembly_are_packaged_alone() -> None:
     ]
     assembly = AssemblyJob(identifier="android", targets=("a", "c"))
     mixed = replace(plan, targets=(others[0], alone, others[1], others[2]), assemblies=(assembly,))
-    found = [[each.job.target.identifier for each in group.targets] for group in groups(mixed)]
+    found = [[each.identifier for each in group.targets] for group in groups(mixed)]
     assert found == [["a", "c"], ["linux-x64"], ["b"]]
     assert [group.assembly for group in groups(mixed)] == [assembly, None, None]
 

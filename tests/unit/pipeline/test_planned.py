@@ -41,7 +41,7 @@ def test_a_request_becomes_a_plan(stages: Stages) -> None:
     made = plan(stages)
     assert stages.ran == ["prepare", "convert", "sources"]
     (target,) = made.plan.targets
-    assert target.job.target.identifier == "linux-x64"
+    assert target.identifier == "linux-x64"
     assert target.job.operator_config == "ai.onnx;14;Relu\n"
     assert made.folder == stages.folder / "artifacts" / "sample" / digest(made.plan)[:12]
 
@@ -50,7 +50,7 @@ def test_other_names_of_targets_are_translated_and_that_is_said(stages: Stages) 
     """In the buildspec and on the command line; the plan is that of the identifier."""
     body = '[[targets]]\nid = "linux-amd64"\n[[targets]]\nid = "linux-arm64"\n'
     made = plan(stages, body, target="linux-aarch64")
-    assert [target.job.target.identifier for target in made.plan.targets] == ["linux-arm64"]
+    assert [target.identifier for target in made.plan.targets] == ["linux-arm64"]
     said = stages.stdout.getvalue()
     assert "'targets[0].id': target 'linux-amd64' is linux-x64\n" in said
     assert "target linux-aarch64 is linux-arm64\n" in said
@@ -131,12 +131,12 @@ def test_a_target_whose_emulator_is_installed_is_not_refused(
     emulator = EMULATIONS[TARGETS[target].architecture.value].user.name
     monkeypatch.setattr(shutil, "which", {emulator: f"/usr/bin/{emulator}"}.get)
     made = planned_for(stages.request(target=target), stages.console, to_run=True)
-    assert [each.job.target.identifier for each in made.plan.targets] == [target]
+    assert [each.identifier for each in made.plan.targets] == [target]
 
 
 def test_a_target_without_a_device_can_be_planned(stages: Stages) -> None:
     made = plan(stages, target="linux-*")
-    assert [target.job.target.identifier for target in made.plan.targets] == ["linux-x64", *FOREIGN]
+    assert [target.identifier for target in made.plan.targets] == ["linux-x64", *FOREIGN]
 
 
 @pytest.mark.parametrize(

@@ -92,7 +92,7 @@ def test_all_defaults_are_taken() -> None:
 @pytest.mark.parametrize("target", ["linux-arm64", "linux-arm64-musl", "linux-armhf", "linux-riscv64"])
 def test_every_baseline_of_a_buildspec_has_defaults_that_run_it(target: str) -> None:
     """Each name that `cpu` takes leads to emulators that have all its instructions, or to a refusal before any work."""
-    emulation = platform_of(TARGETS[target]).verifying().emulation_of(TARGETS[target])
+    emulation = platform_of(TARGETS[target]).emulation_of(TARGETS[target])
     assert emulation is not None
     assert set(emulation.baselines) == set(CPUS[TARGETS[target].architecture])
     for cpu, able in emulation.baselines.items():

@@ -6,17 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from ortrim.binaries.elf import LibrarySize, read_library
-from ortrim.buildspec.targets import ABIS, Target
+from ortrim.binaries.elf import read_library
+from ortrim.buildspec.targets import ABIS
 from ortrim.compiling.plan import BuildJob
 from ortrim.compiling.size.library import library_size
-from ortrim.devices import kinds
-from ortrim.devices.device import ProgramDevice
-from ortrim.errors import VerifyError
-from ortrim.models.full_runtime import FullRuntime
 from ortrim.package.aar_contents import AarFacts, AbiSize, read_aar
 from ortrim.package.manifest import PackageInputs
-from ortrim.parity.measurements import Comparison, Gate, HostFacts, Verdict
+from ortrim.parity.measurements import Comparison, Gate, Verdict
 from ortrim.platforms.android.aar import (
     FOLDERS,
     AarInputs,
@@ -28,9 +24,7 @@ from ortrim.platforms.android.aar import (
 from ortrim.platforms.android.gates import check_aar, require_sound_aar
 from ortrim.platforms.android.jni import JAVA, Jdk, JniLibrary, build_jni_library, chosen_jdk
 from ortrim.platforms.android.rules import Promise
-from ortrim.platforms.delivery import Packaging, Verifying, tensor_gates
-from ortrim.verify.measure import NO_SIZE, Baseline
-from ortrim.verify.reports import NOT_FOR_DEVICE
+from ortrim.platforms.platform import Packaging, tensor_gates
 from ortrim.verify.verification import Delivery
 
 
@@ -138,50 +132,3 @@ def _size_line(measure: str, sizes: AbiSize, name: str) -> Comparison:
         budget_is_ratio=False,
         verdict=Verdict.NOT_JUDGED,
     )
-
-
-class Phones(Verifying):
-    """Which devices run programs for Android: phones of one's own and farms'; the emulator is reached as a phone is."""
-
-    def runs_here(self, target: Target) -> bool:
-        """Return False: nothing is compiled on a phone."""
-        return False
-
-    def kinds_for(self, target: Target, cpu: str = "") -> str:
-        """Name phones."""
-        return f"{kinds.ADB}, or a device farm's: {kinds.FARMS}"
-
-    def refusal(self, target: Target, kind: kinds.Kind) -> str:
-        """Refuse this machine, and Apple's devices."""
-        return super().refusal(target, kind) if kind.reach in {"here", "apple"} else ""
-
-    def require_fitting(self, device: ProgramDevice, target: Target, job: BuildJob | None) -> None:
-        """Refuse a phone of another ABI, or older than the job's API level. Raises as `require_fitting` does."""
-        api = job.android.api if job and job.android else None
-        require_fitting(device.facts(), device.name, target, api)
-
-    def baseline(self, job: BuildJob, runtime: FullRuntime, requirements: str | None) -> tuple[Baseline, LibrarySize]:
-        """Return none, and say why."""
-        name = "none: no official package for Android is pinned"
-        return Baseline(library=None, name=name), NO_SIZE
-
-
-def require_fitting(host: HostFacts, name: str, target: Target, api: int | None) -> None:
-    """Refuse a device whose ABIs or API level are not a target's, before anything is pushed to it.
-
-    `api` is the level that the library needs; levels that are not known are not compared. Raises `VerifyError`
-    `not-for-this-device`.
-    """
-    abi, known = target.identifier.removeprefix("android-"), tuple(filter(None, host.abi.split(",")))
-    if abi not in known:
-        what = f"this library is for {abi}, and the device runs {', '.join(known) or 'an unknown ABI'}"
-        hint = f"name a device or an emulator of that ABI too, or choose its own: --target {_offered(known)}"
-        raise VerifyError(NOT_FOR_DEVICE, what, where=name, hint=hint)
-    if api is not None and host.api_level is not None and host.api_level < api:
-        what = f"this library needs API level {api}, and the device has {host.api_level} ({host.os_version})"
-        hint = "name a newer device, or lower android.api in the buildspec"
-        raise VerifyError(NOT_FOR_DEVICE, what, where=name, hint=hint)
-
-
-def _offered(abis: tuple[str, ...]) -> str:
-    return f"android-{abis[0]}" if abis else "android-arm64-v8a"

@@ -9,30 +9,26 @@ from ortrim.base.tools import install_command
 from ortrim.buildspec.buildspec import DEFAULT_ANDROID, AndroidSpec, BuildSpec, TargetSpec
 from ortrim.buildspec.problems import Location, Problem
 from ortrim.buildspec.rules import DEFAULT_GLIBC, stray_keys
-from ortrim.buildspec.targets import TARGETS, Target
+from ortrim.buildspec.targets import Target
 from ortrim.compiling.execution import JobPaths
 from ortrim.compiling.plan import SYMBOLS, AndroidBuild, BuildJob, JobResult, Toolchain
-from ortrim.errors import PlanError, UsageError
+from ortrim.devices import kinds
+from ortrim.errors import PlanError, UsageError, VerifyError
 from ortrim.pins.runtime import CommitPin, RuntimePins, runtime_pins
 from ortrim.pins.shipped import shipped_file, tool_versions
-from ortrim.platforms.android import arguments
-from ortrim.platforms.android.jni import (
-    PACKAGE,
-    build_jni_library,
-    chosen_jdk,
-    find_jdk,
-    finished_jni,
-    jdk_is_here,
-    jni_library_in,
-)
+from ortrim.platforms.android import arguments, jni
 from ortrim.platforms.android.ndk import chosen_version, find_ndk, installed_versions, names_ndk, ndk_toolchain
 from ortrim.platforms.android.zig_toolchain import LICENCE, bionic_pin, require_zig, zig_android_toolchain
-from ortrim.platforms.platform import Compilation, Platform
+from ortrim.platforms.platform import Compilation, Packaging, Platform
 
 if TYPE_CHECKING:
+    from ortrim.binaries.elf import LibrarySize
     from ortrim.compiling.containers.executor import Images
     from ortrim.compiling.native import Executor
-    from ortrim.platforms.delivery import Packaging, Verifying
+    from ortrim.devices.device import ProgramDevice
+    from ortrim.models.full_runtime import FullRuntime
+    from ortrim.parity.measurements import HostFacts
+    from ortrim.verify.measure import Baseline
     from ortrim.verify.verification import Delivery
 
 JNI: Final = "jni"
@@ -99,11 +95,9 @@ class Android(Platform):
             yield Problem(code="stray-key", location=(*location, key), what=what, why=why, hint=hint)
 
     def providers(self, spec: BuildSpec, target: TargetSpec) -> tuple[str, ...]:
-        """Return NNAPI and XNNPACK, where they are asked for."""
         return tuple(sorted(set(android_of(spec, target).providers or ())))
 
     def with_options(self, job: BuildJob, spec: BuildSpec, target: TargetSpec) -> BuildJob:
-        """Return the job with its API level, its C++ library and its execution providers."""
         chosen = android_of(spec, target)
         assert chosen.api is not None
         assert chosen.stl is not None
@@ -111,7 +105,6 @@ class Android(Platform):
         return replace(job, android=AndroidBuild(api=chosen.api, stl=chosen.stl, providers=providers))
 
     def described(self, job: BuildJob) -> tuple[tuple[str, str], ...]:
-        """Return the API level, the C++ library and the execution providers."""
         assert job.android is not None
         providers = ", ".join(("CPU", *job.android.providers))
         return ((self.NAME, f"API level {job.android.api}, {job.android.stl}, providers: {providers}"),)
@@ -127,9 +120,9 @@ class Android(Platform):
         chosen = android_of(spec, target)
         assert chosen.api is not None
         if is_compiled_by_zig(spec, target, asked):
-            require_zig(TARGETS[target.id], chosen)
-            return zig_android_toolchain(TARGETS[target.id], chosen.api, dict(tool_versions())["ziglang"])
-        return ndk_toolchain(TARGETS[target.id], chosen.api, self._version(spec, target, asked))
+            require_zig(target.target, chosen)
+            return zig_android_toolchain(target.target, chosen.api, dict(tool_versions())["ziglang"])
+        return ndk_toolchain(target.target, chosen.api, self._version(spec, target, asked))
 
     def require_tools(self, spec: BuildSpec, targets: Sequence[TargetSpec], asked: Compilation) -> None:
         """Refuse what cannot be made here: a library for want of an NDK, the Java API of an AAR for want of a JDK.
@@ -145,7 +138,7 @@ class Android(Platform):
                 if not is_compiled_by_zig(spec, target, asked):
                     find_ndk(self._version(spec, target, asked), named=asked.ndk, api=android_of(spec, target).api)
         for target in targets:
-            chosen_jdk(wanted=android_of(spec, target).java)
+            jni.chosen_jdk(wanted=android_of(spec, target).java)
 
     def warnings(self, spec: BuildSpec, targets: Sequence[TargetSpec], asked: Compilation) -> tuple[str, ...]:
         """Return warnings of targets with NNAPI, of NDKs that are not the pinned one, and of a missing JDK."""
@@ -159,11 +152,11 @@ class Android(Platform):
 
     def _without_java(self, spec: BuildSpec, targets: Sequence[TargetSpec], asked: Compilation) -> tuple[str, ...]:
         left_open = any(android_of(spec, target).java is None for target in targets)
-        if not left_open or asked.on_macs or jdk_is_here():  # GitHub's machines have a JDK
+        if not left_open or asked.on_macs or jni.jdk_is_here():  # GitHub's machines have a JDK
             return ()
         text = (
             "there is no JDK, so the AAR has no Java API, which Java and Kotlin need; C and C++ do without. To have it,"
-            f" run: {install_command(PACKAGE)}; or set JAVA_HOME. To do without, say android.java = false"
+            f" run: {install_command(jni.PACKAGE)}; or set JAVA_HOME. To do without, say android.java = false"
         )
         return (text,)
 
@@ -181,67 +174,52 @@ class Android(Platform):
     def sysroot_sources(
         self, spec: BuildSpec, target: TargetSpec, announce: Callable[[str], None]
     ) -> tuple[tuple[CommitPin, Path], ...]:
-        """Return bionic, unless the buildspec leaves a target to the NDK."""
         if android_of(spec, target).toolchain == "ndk":
             return ()
-        from ortrim.platforms.android.bionic import bionic_source  # noqa: PLC0415 - see `installed`
+        from ortrim.platforms.android.bionic import bionic_source  # noqa: PLC0415 - see `Platform`
 
         return ((bionic_pin(), bionic_source(announce)),)
 
     def installed(self, toolchain: Toolchain, named: Path | None) -> Mapping[str, Path]:
-        """Return the folders of the NDK, or the sysroot that zig compiles with, made if it is not there.
-
-        Raises as `find_ndk` and `sysroot` do.
-        """
+        """Return the folders of the NDK, or the sysroot that zig compiles with, made if it is not there."""
         if toolchain.kind == "zig":
-            from ortrim.platforms.android.bionic import sysroot_of  # noqa: PLC0415 - slow to import: it can fetch
+            from ortrim.platforms.android.bionic import sysroot_of  # noqa: PLC0415 - see `Platform`
 
             return {"bionic": sysroot_of(toolchain)}
         ndk = find_ndk(toolchain.version, named=named)
         return {"ndk": ndk.folder, "ndk_prebuilt": ndk.prebuilt}
 
     def build_machine(self, target: Target) -> str:
-        """Return x86-64: Google publishes no NDK for another Linux machine."""
-        return "linux-x64"
+        return "linux-x64"  # Google publishes no NDK for another Linux machine
 
     def require_sdk(self, version: str, targets: Sequence[Target]) -> None:
-        """Refuse a machine without the NDK. Raises as `find_ndk` does."""
         find_ndk(version)
 
     def sdk_package(self, version: str) -> str:
-        """Return the NDK's name."""
         return f"ndk;{version}"
 
     def require_package_tools(self, targets: Sequence[Target]) -> None:
-        """Refuse a machine without a JDK, which makes JNI libraries and the classes of an AAR. See `find_jdk`."""
+        """Refuse a machine without a JDK, which makes JNI libraries and the classes of an AAR."""
         if targets:
-            find_jdk()
+            jni.find_jdk()
 
     def pinned_sdk(self, pins: RuntimePins) -> str | None:
-        """Return the version of the NDK that upstream builds with."""
         return pins.ndk
 
     def images(self) -> "Images":
-        """Return the images in which the NDK or zig compiles."""
-        from ortrim.platforms.android.image import AndroidImages  # noqa: PLC0415 - see `Platform.images`
+        from ortrim.platforms.android.image import AndroidImages  # noqa: PLC0415 - see `Platform`
 
         return AndroidImages()
 
     def finish(self, job: BuildJob, paths: JobPaths) -> None:
-        """Strip what zig linked, which has no command that does, and give the library its unwind tables.
+        """Strip what zig linked, which has no command that does, and give the library its unwind tables."""
+        from ortrim.binaries import elf  # noqa: PLC0415 - see `Platform`
 
-        Raises as `take_apart` and `add_unwind_tables` do.
-        """
         library, symbols = (paths.build / name for name in (arguments.LIBRARY, SYMBOLS))
         if job.toolchain.kind == "zig":
-            from ortrim.binaries.elf import take_apart  # noqa: PLC0415 - see `Platform.package`
-
-            linked = Path(paths.resolve(arguments.LINKED))
-            take_apart(linked, library, symbols)
+            elf.take_apart(Path(paths.resolve(arguments.LINKED)), library, symbols)
         if job.build_options.unwind_tables == "compressed":
-            from ortrim.binaries.elf import add_unwind_tables  # noqa: PLC0415 - see `Platform.package`
-
-            add_unwind_tables(library, symbols)
+            elf.add_unwind_tables(library, symbols)
 
     def start_files(self, job: BuildJob) -> tuple[tuple[str, str, Path, str], ...]:
         """Return bionic's, which zig links; those of the NDK are the same."""
@@ -250,28 +228,42 @@ class Android(Platform):
         return ((component, identifier, shipped_file(text), version),)
 
     def compile_beside(self, job: BuildJob, result: JobResult, executor: "Executor") -> None:
-        """Compile the JNI library. Raises as `build_jni_library` and `find_jdk` do."""
-        build_jni_library(job, result, executor, find_jdk())
+        jni.build_jni_library(job, result, executor, jni.find_jdk())
 
     def beside(self, job: BuildJob) -> Mapping[str, Path]:
         """Return the folder of the JNI library; none on a machine without a JDK, whose AARs have no Java API."""
-        return {JNI: finished_jni(job)} if jdk_is_here() else {}
+        return {JNI: jni.finished_jni(job)} if jni.jdk_is_here() else {}
 
     def check_beside(self, folder: Path) -> None:
-        """Refuse a folder without a JNI library. Raises `StorageError` `jni-damaged`."""
-        jni_library_in(folder)
+        jni.jni_library_in(folder)
 
-    def package(self, packaging: "Packaging") -> "list[Delivery]":
-        """Compile the JNI library of each ABI, and make one AAR of all."""
-        from ortrim.platforms.android.delivery import deliver  # noqa: PLC0415 - see `Platform.package`
+    def package(self, packaging: Packaging) -> "list[Delivery]":
+        from ortrim.platforms.android.delivery import deliver  # noqa: PLC0415 - see `Platform`
 
         return deliver(packaging)
 
-    def verifying(self) -> "Verifying":
-        """Return the rules of phones."""
-        from ortrim.platforms.android.delivery import Phones  # noqa: PLC0415 - see `Platform.package`
+    def runs_here(self, target: Target) -> bool:
+        return False  # nothing is compiled on a phone
 
-        return Phones()
+    def kinds_for(self, target: Target, cpu: str = "") -> str:
+        return f"{kinds.ADB}, or a device farm's: {kinds.FARMS}"
+
+    def refusal(self, target: Target, kind: kinds.Kind) -> str:
+        """Refuse this machine, and Apple's devices; the emulator is reached as a phone is."""
+        return super().refusal(target, kind) if kind.reach in {"here", "apple"} else ""
+
+    def require_fitting(self, device: "ProgramDevice", target: Target, job: BuildJob | None) -> None:
+        """Refuse a phone of another ABI, or older than the job's API level."""
+        api = job.android.api if job and job.android else None
+        require_fitting(device.facts(), device.name, target, api)
+
+    def baseline(
+        self, job: BuildJob, runtime: "FullRuntime", requirements: str | None
+    ) -> "tuple[Baseline, LibrarySize]":
+        """Return none, and say why."""
+        from ortrim.verify.measure import NO_SIZE, Baseline  # noqa: PLC0415 - see `Platform`
+
+        return Baseline(library=None, name="none: no official package for Android is pinned"), NO_SIZE
 
     def _version(self, spec: BuildSpec, target: TargetSpec, asked: Compilation) -> str:
         # A container's image and GitHub's machines get the NDK that the plan names, whatever this machine has.
@@ -285,3 +277,23 @@ class Android(Platform):
             hint = 'set one in the buildspec, as android.ndk = "27.2.12479018"'
             raise PlanError("no-ndk-version", what, where=target.id, hint=hint)
         return version
+
+
+def require_fitting(host: "HostFacts", name: str, target: Target, api: int | None) -> None:
+    """Refuse a device whose ABIs or API level are not a target's, before anything is pushed to it.
+
+    `api` is the level that the library needs; levels that are not known are not compared. Raises `VerifyError`
+    `not-for-this-device`.
+    """
+    from ortrim.verify.reports import NOT_FOR_DEVICE  # noqa: PLC0415 - see `Platform`
+
+    abi, known = target.identifier.removeprefix("android-"), tuple(filter(None, host.abi.split(",")))
+    if abi not in known:
+        what = f"this library is for {abi}, and the device runs {', '.join(known) or 'an unknown ABI'}"
+        offered = f"android-{known[0] if known else 'arm64-v8a'}"
+        hint = f"name a device or an emulator of that ABI too, or choose its own: --target {offered}"
+        raise VerifyError(NOT_FOR_DEVICE, what, where=name, hint=hint)
+    if api is not None and host.api_level is not None and host.api_level < api:
+        what = f"this library needs API level {api}, and the device has {host.api_level} ({host.os_version})"
+        hint = "name a newer device, or lower android.api in the buildspec"
+        raise VerifyError(NOT_FOR_DEVICE, what, where=name, hint=hint)

@@ -19,7 +19,7 @@ from ortrim.platforms.apple.inputs import OBJECTIVE_C, AppleInputs, AppleManifes
 from ortrim.platforms.apple.package import ApplePackage, make_apple_package
 from ortrim.platforms.apple.rules import ApplePromise
 from ortrim.platforms.apple.xcode import find_codesign, sign
-from ortrim.platforms.delivery import Packaging
+from ortrim.platforms.platform import Packaging
 from ortrim.verify.verification import Delivery
 
 
@@ -35,7 +35,7 @@ def slice_budgets(inputs: AppleInputs) -> tuple[tuple[str, int], ...]:
 
     A static library has none: its own bytes are relocations and names as well, which do not come into an app.
     """
-    planned = {target.job.target.identifier: target.budgets for target in inputs.first.plan.targets}
+    planned = {target.identifier: target.budgets for target in inputs.first.plan.targets}
     found = []
     for each in () if inputs.static else inputs.slices:
         limits = [planned[part.inputs.job.target.identifier].library_bytes for part in each.parts]

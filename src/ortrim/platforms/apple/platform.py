@@ -3,29 +3,34 @@
 See `platforms.platform.Platform`.
 """
 
+import platform
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
-from ortrim.binaries.apple import slice_of
+from ortrim.binaries.apple import is_simulated, slice_of
 from ortrim.buildspec.buildspec import FRAMEWORK_LINKAGE, AppleSpec, BuildSpec, TargetSpec
 from ortrim.buildspec.problems import Location, Problem
 from ortrim.buildspec.rules import DEFAULT_GLIBC, stray_keys
-from ortrim.buildspec.targets import CATALYST, TARGETS, OperatingSystem, Target
+from ortrim.buildspec.targets import APPLE_ARCHITECTURES, CATALYST, Architecture, OperatingSystem, Target
 from ortrim.compiling.execution import JobPaths
 from ortrim.compiling.plan import AppleBuild, BuildJob, Toolchain
+from ortrim.devices import kinds
 from ortrim.errors import PlanError, ToolError
+from ortrim.models import full_runtime
 from ortrim.pins.runtime import ApplePins, RuntimePins, runtime_pins
 from ortrim.pins.shipped import tool_versions
 from ortrim.platforms.apple import arguments
 from ortrim.platforms.apple.xcode import find_xcode, on_a_mac, require_sdks, sdk_folder, xcode_toolchain
 from ortrim.platforms.apple.zig_toolchain import is_cross_built, offer_public_api_alone, zig_apple_toolchain
-from ortrim.platforms.platform import Compilation, Platform
+from ortrim.platforms.platform import Compilation, Packaging, Platform
 
 if TYPE_CHECKING:
-    from ortrim.platforms.delivery import Packaging, Verifying
+    from ortrim.binaries.elf import LibrarySize
+    from ortrim.devices.device import ProgramDevice
+    from ortrim.verify.measure import Baseline
     from ortrim.verify.verification import Delivery
 
 MAC: Final = "build on a Mac that has Xcode, or with --executor github"
@@ -36,21 +41,23 @@ def apple_of(spec: BuildSpec, target: TargetSpec) -> AppleSpec:
     return spec.apple.replaced_by(target.apple) if target.apple else spec.apple
 
 
-def deployment_key(identifier: str) -> Literal["ios_deployment_target", "macos_deployment_target"]:
+def deployment_key(target: Target) -> Literal["ios_deployment_target", "macos_deployment_target"]:
     """Return the key that holds an Apple target's deployment target; Mac Catalyst goes by versions of iOS."""
-    mac = TARGETS[identifier].system is OperatingSystem.MACOS and identifier != CATALYST
-    return "macos_deployment_target" if mac else "ios_deployment_target"
+    return "macos_deployment_target" if _is_mac(target) else "ios_deployment_target"
 
 
 def deployment_target_of(spec: BuildSpec, target: TargetSpec) -> str | None:
     """Return the oldest system that is asked for of an Apple target; None when nothing is asked."""
     chosen = apple_of(spec, target)
-    asked: str | None = getattr(chosen, deployment_key(target.id))
+    asked: str | None = getattr(chosen, deployment_key(target.target))
     return asked
 
 
 class Apple(Platform):
-    """Macs, phones, their simulators and Mac Catalyst: Xcode compiles for them, or for Macs zig."""
+    """Macs, phones, their simulators and Mac Catalyst: Xcode compiles for them, or for Macs zig.
+
+    Macs run programs for Macs, simulators and phones those for phones; nothing emulates Apple's systems.
+    """
 
     NAME = "apple"
     SDK = "xcode"
@@ -67,7 +74,7 @@ class Apple(Platform):
         self, target: TargetSpec, location: Location, linkage: Literal["shared", "static"]
     ) -> Iterator[Problem]:
         """Yield the keys that Xcode decides, and the deployment target of another system."""
-        key, compiled = deployment_key(target.id), "its libraries are compiled by Xcode, or for Macs by zig"
+        key, compiled = deployment_key(target.target), "its libraries are compiled by Xcode, or for Macs by zig"
         stray = (
             ("compiler", target.compiler != "zig", compiled, "apple.xcode"),
             ("glibc", target.glibc != DEFAULT_GLIBC, "its C library is the system's", f"apple.{key}"),
@@ -81,7 +88,6 @@ class Apple(Platform):
             yield Problem(code="stray-key", location=(*location, "apple", other), what=what)
 
     def linkage(self, spec: BuildSpec, target: TargetSpec) -> Literal["shared", "static"]:
-        """Return how apps link the framework; a dynamic one is linked as a shared library."""
         framework = apple_of(spec, target).framework
         return target.linkage or (FRAMEWORK_LINKAGE[framework] if framework else spec.linkage)
 
@@ -91,7 +97,7 @@ class Apple(Platform):
         Raises `PlanError`: `no-deployment-target` (none is asked for and the version's lowest is not known),
         `deployment-target-too-low`.
         """
-        key, asked = deployment_key(target.id), deployment_target_of(spec, target)
+        key, asked = deployment_key(target.target), deployment_target_of(spec, target)
         pins = runtime_pins(spec.onnxruntime.version).apple
         lowest = _lowest(pins, target) if pins else None
         if asked is None and lowest is None:
@@ -109,11 +115,9 @@ class Apple(Platform):
         return replace(target, apple=replace(chosen, macos_deployment_target=minimum))
 
     def providers(self, spec: BuildSpec, target: TargetSpec) -> tuple[str, ...]:
-        """Return CoreML, where it is asked for."""
         return tuple(sorted(set(apple_of(spec, target).providers or ())))
 
     def with_options(self, job: BuildJob, spec: BuildSpec, target: TargetSpec) -> BuildJob:
-        """Return the job with its deployment target and its execution providers; see `with_defaults`."""
         minimum = deployment_target_of(spec, target)
         assert minimum is not None
         return replace(job, apple=AppleBuild(deployment_target=minimum, providers=self.providers(spec, target)))
@@ -129,14 +133,11 @@ class Apple(Platform):
         minimum = deployment_target_of(spec, target)
         assert minimum is not None
         if _is_cross_built(target, asked):
-            return zig_apple_toolchain(TARGETS[target.id], minimum, dict(tool_versions())["ziglang"])
-        return xcode_toolchain(TARGETS[target.id], minimum, self._xcodes_version(spec, target, asked))
+            return zig_apple_toolchain(target.target, minimum, dict(tool_versions())["ziglang"])
+        return xcode_toolchain(target.target, minimum, self._xcodes_version(spec, target, asked))
 
     def require_tools(self, spec: BuildSpec, targets: Sequence[TargetSpec], asked: Compilation) -> None:
-        """Refuse what cannot be compiled here.
-
-        Raises `ToolError` `needs-mac` for what only Xcode compiles, and as `find_xcode` and `require_sdks` do.
-        """
+        """Refuse what cannot be compiled here; `needs-mac` is what only Xcode compiles."""
         if asked.elsewhere or asked.on_macs:
             return
         for target in targets:
@@ -145,40 +146,83 @@ class Apple(Platform):
             elif asked.container is not None or not on_a_mac():
                 raise _needs_mac(target, "it is compiled with Xcode, which runs only on a Mac and in no container")
             else:
-                require_sdks(find_xcode(apple_of(spec, target).xcode), (sdk_folder(slice_of(TARGETS[target.id])),))
+                require_sdks(find_xcode(apple_of(spec, target).xcode), (sdk_folder(slice_of(target.target)),))
 
     def installed(self, toolchain: Toolchain, named: Path | None) -> Mapping[str, Path]:
-        """Return the folder of Xcode, where that compiles. Raises `ToolError` as `find_xcode` does."""
         return {"xcode": find_xcode(toolchain.version).folder} if toolchain.kind == "xcode" else {}
 
     def build_machine(self, target: Target) -> str:
-        """Return a Mac, which Xcode needs."""
         return "macos-arm64"
 
     def require_sdk(self, version: str, targets: Sequence[Target]) -> None:
-        """Refuse a Mac without that Xcode, or its SDKs for them. Raises as `find_xcode` and `require_sdks` do."""
         require_sdks(find_xcode(version), tuple(sdk_folder(slice_of(target)) for target in targets))
 
     def pinned_sdk(self, pins: RuntimePins) -> str | None:
-        """Return the version of Xcode that GitHub's machines are told to take."""
         return pins.apple.xcode if pins.apple else None
 
     def finish(self, job: BuildJob, paths: JobPaths) -> None:
-        """Leave a cross-built library the names that upstream has it export. Raises as `offer_public_api_alone`."""
         if is_cross_built(job):
             offer_public_api_alone(job, paths)
 
-    def package(self, packaging: "Packaging") -> "list[Delivery]":
-        """Make one package of all slices."""
-        from ortrim.platforms.apple.delivery import deliver  # noqa: PLC0415 - see `Platform.package`
+    def package(self, packaging: Packaging) -> "list[Delivery]":
+        from ortrim.platforms.apple.delivery import deliver  # noqa: PLC0415 - see `Platform`
 
         return deliver(packaging)
 
-    def verifying(self) -> "Verifying":
-        """Return the rules of Macs, phones and simulators."""
-        from ortrim.platforms.apple.devices import AppleDevices  # noqa: PLC0415 - see `Platform.package`
+    def runs_here(self, target: Target) -> bool:
+        """Whether this is a Mac that runs a target's programs, those that Rosetta 2 translates among them."""
+        return target.system is OperatingSystem.MACOS and (kinds.on_mac_of(target) or translated_here(target))
 
-        return AppleDevices()
+    def kinds_for(self, target: Target, cpu: str = "") -> str:
+        if is_simulated(target):
+            return f"{kinds.SIMCTL.form}, on a Mac with such a processor"
+        if target.system is OperatingSystem.MACOS:
+            return "the Mac itself: run the same command on one"
+        return f"{kinds.DEVICECTL.form}, on a Mac"
+
+    def refusal(self, target: Target, kind: kinds.Kind) -> str:
+        """Refuse all but that kind; a simulator has to be this Mac's, a phone may be one of a farm of Macs."""
+        if kind.reach == "remote":
+            return f"{kind} reaches Linux and Android, which {target.identifier} is not for"
+        if kind.reach != "apple":
+            return super().refusal(target, kind)
+        simulator = kind is kinds.SIMCTL
+        if target.system is not OperatingSystem.IOS or is_simulated(target) is not simulator:
+            return f"{kind} runs no programs for {target.identifier}"
+        if simulator and not kinds.on_mac_of(target):
+            return f"this machine has no simulator that runs {target.identifier}"
+        return ""
+
+    def default_devices(self, target: Target, cpu: str = "") -> tuple[str, ...]:
+        if is_simulated(target) and kinds.on_mac_of(target):
+            return (kinds.SIMCTL.name,)
+        return (kinds.HOST.name,) if self.runs_here(target) else ()
+
+    def nowhere(self, target: Target) -> str:
+        if target.system is OperatingSystem.MACOS:
+            return "its library was not run: not verified, needs a Mac"
+        return super().nowhere(target)
+
+    def open_host(self, target: Target, cores: Sequence[int]) -> "ProgramDevice":
+        from ortrim.devices.mac import MacHost  # noqa: PLC0415 - see `Platform`
+
+        return MacHost(tuple(cores), translated=translated_here(target))
+
+    def baseline_platforms(self, target: Target) -> tuple[str, ...]:
+        return full_runtime.MAC_PLATFORMS.get(target.architecture.value, ()) if _is_mac(target) else ()
+
+    def baseline(
+        self, job: BuildJob, runtime: full_runtime.FullRuntime, requirements: str | None
+    ) -> "tuple[Baseline, LibrarySize]":
+        """Return for Macs the official library, none to be run, and its sizes; there is none for phones and Catalyst.
+
+        Not every version has a wheel for either kind of Mac, nor its digest among the pins; the name then says so.
+        """
+        from ortrim.verify.measure import NO_SIZE, Baseline  # noqa: PLC0415 - see `Platform`
+
+        if _is_mac(job.target):
+            return mac_baseline(runtime.version, requirements, job.target.architecture)
+        return Baseline(library=None, name="none: no official package for Apple's phones is pinned"), NO_SIZE
 
     def _require_simple(self, spec: BuildSpec, target: TargetSpec) -> None:
         """Refuse what zig cannot do: it has no frameworks of Apple's, and joins no static libraries."""
@@ -205,14 +249,13 @@ def _is_cross_built(target: TargetSpec, asked: Compilation) -> bool:
 
     Libraries for phones and Mac Catalyst are not: what they are compiled with comes with Xcode alone.
     """
-    mac = TARGETS[target.id].system is OperatingSystem.MACOS and target.id != CATALYST
-    return mac and not asked.on_macs and not on_a_mac()
+    return _is_mac(target.target) and not asked.on_macs and not on_a_mac()
 
 
 def _lowest(pins: ApplePins, target: TargetSpec) -> str:
     if target.id == CATALYST:
         return pins.maccatalyst
-    return pins.macos if TARGETS[target.id].system is OperatingSystem.MACOS else pins.ios
+    return pins.macos if target.target.system is OperatingSystem.MACOS else pins.ios
 
 
 def _needs_mac(target: TargetSpec, why: str) -> ToolError:
@@ -221,3 +264,31 @@ def _needs_mac(target: TargetSpec, why: str) -> ToolError:
 
 def _number(version: str) -> tuple[int, ...]:
     return tuple(map(int, version.split(".")))
+
+
+def _is_mac(target: Target) -> bool:
+    return target.system is OperatingSystem.MACOS and target.identifier != CATALYST
+
+
+def translated_here(target: Target) -> bool:
+    """Whether this is a Mac with Apple's processor, and a target is for Macs with Intel's."""
+    apple = platform.system() == kinds.DARWIN and platform.machine() == "arm64"
+    return apple and target.system is OperatingSystem.MACOS and target.architecture is Architecture.X64
+
+
+def mac_baseline(version: str, requirements: str | None, architecture: Architecture) -> "tuple[Baseline, LibrarySize]":
+    """Return the official library for one kind of Mac, for its size alone; see `Apple.baseline`."""
+    from ortrim.verify.measure import NO_SIZE, Baseline  # noqa: PLC0415 - see `Platform`
+
+    try:
+        library = full_runtime.mac_library(version, requirements, architecture.value)
+    except ToolError as error:
+        if error.code not in {"bundle-lacks", "install-failed"}:
+            raise
+        library = None
+    if library is None:
+        return Baseline(library=None, name=f"none: no official wheel of {version} for macOS is pinned"), NO_SIZE
+    from ortrim.binaries.macho import architecture_size  # noqa: PLC0415 - see `Platform`
+
+    name = f"onnxruntime {version} (official wheel for macOS, its size alone)"
+    return Baseline(library=None, name=name), architecture_size(library, APPLE_ARCHITECTURES[architecture])

@@ -45,7 +45,7 @@ def refused(stages: Stages, body: str = "", *, to_run: bool = True, **changes: o
 def test_a_plan_needs_no_ndk(stages: Stages) -> None:
     """It names the version that is pinned for the runtime, and the triple with the default level."""
     (target,) = plan(stages, WITH_NDK).plan.targets
-    assert target.job.target.identifier == "android-arm64-v8a"
+    assert target.identifier == "android-arm64-v8a"
     assert (target.job.toolchain.kind, target.job.toolchain.version) == ("ndk", NDK_VERSION)
     assert target.job.toolchain.triple == "aarch64-none-linux-android24"
 

@@ -14,7 +14,7 @@ def budgeted(inputs: AppleInputs, limit: int | None, target: str = "") -> AppleI
     """Return inputs whose plan gives every library, or that of one target alone, a budget."""
     plan = inputs.first.plan
     targets = tuple(
-        replace(each, budgets=Budgets(library_bytes=limit)) if target in {"", each.job.target.identifier} else each
+        replace(each, budgets=Budgets(library_bytes=limit)) if target in {"", each.identifier} else each
         for each in plan.targets
     )
     changed = replace(plan, targets=targets)

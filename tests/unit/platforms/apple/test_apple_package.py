@@ -147,7 +147,7 @@ def test_one_package_is_made_of_a_plans_slices(stages: Stages, sources: Path, mo
     (group,) = groups(planned.plan)
     results = tuple(builder.run(target.job) for target in group.targets)
     found = list(packaged(planned, group, results, request, stages.console))
-    assert [each.target.job.target.identifier for each in found] == list(TARGETS[:3])
+    assert [each.target.identifier for each in found] == list(TARGETS[:3])
     (archive,) = {each.delivery.archive for each in found}
     assert archive.is_relative_to(planned.folder / "apple" / "ortrim-sample-apple-1.21.0" / "onnxruntime")
     assert [each.delivery.facts.machine for each in found] == ["arm64", "arm64", "x86_64"]

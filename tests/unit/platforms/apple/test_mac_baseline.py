@@ -6,12 +6,12 @@ import pytest
 
 from apple_samples import sample
 from ortrim.binaries.macho import universal_file
-from ortrim.buildspec.targets import APPLE, TARGETS, Architecture
+from ortrim.buildspec.targets import TARGETS, Architecture
 from ortrim.errors import BinaryError, ExitCode, ToolError
 from ortrim.models import full_runtime
 from ortrim.models.full_runtime import FullRuntime
-from ortrim.platforms.apple import devices as module
-from ortrim.platforms.apple.devices import AppleDevices, mac_baseline
+from ortrim.platforms import APPLE, platform_of
+from ortrim.platforms.apple.platform import mac_baseline
 from ortrim.verify.measure import NO_SIZE
 from sample_plans import sample_plan
 
@@ -63,7 +63,7 @@ def test_other_failures_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     def library(*_: object) -> Path:
         raise ToolError("pip-missing", "this Python has no pip")
 
-    monkeypatch.setattr(module, "mac_library", library)
+    monkeypatch.setattr(full_runtime, "mac_library", library)
     with pytest.raises(ToolError) as caught:
         mac_baseline("1.21.0", REQUIREMENTS, Architecture.ARM64)
     assert (caught.value.code, caught.value.exit_code) == ("pip-missing", ExitCode.TOOL)
@@ -72,6 +72,6 @@ def test_other_failures_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_programs_of_macs_have_it_and_apps_do_not() -> None:
     """Upstream publishes wheels; of what runs on phones and in Catalyst there is none."""
     runtime = FullRuntime(version="1.21.0", words=(), environment={}, packages=Path(), library=Path())
-    for name in (name for name, target in TARGETS.items() if target.system in APPLE):
-        found, _ = AppleDevices().baseline(sample_plan(name).targets[0].job, runtime, None)
+    for name in (name for name, target in TARGETS.items() if platform_of(target) is APPLE):
+        found, _ = APPLE.baseline(sample_plan(name).targets[0].job, runtime, None)
         assert ("wheel" in found.name) is (name in {"macos-arm64", "macos-x86_64"})

@@ -24,7 +24,7 @@ ONLY_XCODE = [name for name in OURS if not name.startswith("macos-")]
 def jobs(stages: Stages, target: str, body: str = "", **changes: Any) -> dict[str, Any]:
     """Plan Apple targets and return their jobs by name."""
     made = planned_for(stages.request(body, target=target, **changes), stages.console)
-    return {each.job.target.identifier: each.job for each in made.plan.targets}
+    return {each.identifier: each.job for each in made.plan.targets}
 
 
 def refused(stages: Stages, target: str = "ios-arm64", body: str = "", **changes: Any) -> Diagnostic:

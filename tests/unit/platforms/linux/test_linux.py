@@ -14,7 +14,7 @@ from ortrim.compiling.plan import BuildJob, digest
 from ortrim.compiling.upstream_arguments import BUILD_ID, DEFINITIONS, RUNNER_SOURCES, compiled_sources
 from ortrim.pins.runtime import SourcePin
 from ortrim.platforms import BY_SYSTEM, LINUX
-from ortrim.platforms.linux.platform import PROCESSOR
+from ortrim.platforms.linux.arguments import PROCESSOR
 from sample_plans import FOREST, OPERATORS, SOURCES, sample_plan, system_gcc
 
 

@@ -9,7 +9,7 @@ from ortrim.devices import names as named
 from ortrim.devices.names import DeviceName, ssh_destination
 from ortrim.errors import ExitCode, UsageError
 from ortrim.platforms import platform_of
-from ortrim.platforms.apple.devices import translated_here
+from ortrim.platforms.apple.platform import translated_here
 
 ARM64 = TARGETS["linux-arm64"]
 X64 = TARGETS["linux-x64"]
@@ -17,27 +17,27 @@ X64 = TARGETS["linux-x64"]
 
 def read_name(target: Target, name: str, cpu: str = "") -> DeviceName:
     """Return what a name means by the rules of the target's platform."""
-    return named.read_name(platform_of(target).verifying(), target, name, cpu)
+    return named.read_name(platform_of(target), target, name, cpu)
 
 
 def read_names(target: Target, names: tuple[str, ...]) -> tuple[DeviceName, ...]:
     """Return what several names mean."""
-    return named.read_names(platform_of(target).verifying(), target, names)
+    return named.read_names(platform_of(target), target, names)
 
 
 def default_devices(target: Target) -> tuple[str, ...]:
     """Return the devices of a target that nobody named."""
-    return platform_of(target).verifying().default_devices(target)
+    return platform_of(target).default_devices(target)
 
 
 def runs_here(target: Target) -> bool:
     """Whether this machine runs a target's programs."""
-    return platform_of(target).verifying().runs_here(target)
+    return platform_of(target).runs_here(target)
 
 
 def kinds_for(target: Target) -> str:
     """Return which kinds of device run a target's programs."""
-    return platform_of(target).verifying().kinds_for(target)
+    return platform_of(target).kinds_for(target)
 
 
 def pretend(monkeypatch: pytest.MonkeyPatch, system: str, machine: str) -> None:

@@ -23,7 +23,7 @@ ASKED: Final = request_from(None)
 def lint(path: Path, model: onnx.ModelProto, *, run: bool = True) -> ModelFindings:
     asked = LintRequest(models=(str(write(path / "model.onnx", model)),), request=ASKED, run=run)
     console = Console(stdout=io.StringIO(), stderr=io.StringIO(), environment={})
-    (found,) = lint_models(asked, console).models
+    (found,) = lint_models(asked, console)
     return found
 
 

@@ -313,7 +313,7 @@ def found_in(model: Model, tried: Tried, path: Path) -> set[str]:
     if tried.run:
         asked = LintRequest(models=(str(write(path, model)),), request=request_from(None))
         console = Console(stdout=io.StringIO(), stderr=io.StringIO(), environment={})
-        return {finding.code for finding in lint_models(asked, console).models[0].findings}
+        return {finding.code for finding in lint_models(asked, console)[0].findings}
     known = facts(model, **tried.more)
     return {rule.code for rule in RULES if list(rule.check(known))}
 

@@ -74,7 +74,7 @@ def test_what_is_said_is_what_the_wheel_does(tmp_path: Path, version: str, opset
         path = write(tmp_path / f"{name}.onnx", model)
         (linted,) = lint_models(
             LintRequest(models=(str(path),), request=request_from(None), ort_version=version), console
-        ).models
+        )
         fits = check_compatibility(everything, (path,), console, ort_version=version).fits
         said = not linted.errors, fits
         real = loads(runtime, path) and not (version == "1.30.0" and name in LOST)

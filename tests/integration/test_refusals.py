@@ -86,7 +86,7 @@ def diagnostics(path: Path, runtime: FullRuntime, folder: Path) -> Iterator[tupl
 def linted(path: Path) -> tuple[dict[str, str], Diagnostic | None]:
     """Return the codes of the errors that `lint` finds, with their words, and what it ends with."""
     found = lint_models(LintRequest(models=(str(path),), request=request_from(None)), CONSOLE)
-    return {error.code: error.words for error in found.models[0].errors}, failure_of(found)
+    return {error.code: error.words for error in found[0].errors}, failure_of(found)
 
 
 @pytest.mark.parametrize("case", REFUSED)

@@ -8,14 +8,15 @@ from typing import Any
 import onnx
 
 from onnx_samples import write
-from ortrim.analysis.lint.rules import LintFacts, RuntimeFacts
+from ortrim.analysis.lint.rules import LintFacts
 from ortrim.models.graph_facts import read_graph
 from ortrim.pins.runtime import VersionLimits
 
-RUNTIME = RuntimeFacts(version="1.21.0", limits=VersionLimits(opset=22, ml_opset=5, ir_version=10))
+VERSION = "1.21.0"
+LIMITS = VersionLimits(opset=22, ml_opset=5, ir_version=10)
 
 
 def facts(model: onnx.ModelProto, **more: Any) -> LintFacts:
     with TemporaryDirectory() as folder:
         graph = read_graph(write(Path(folder) / "model.onnx", model))
-    return replace(LintFacts(graph=graph, runtime=RUNTIME), **more)
+    return replace(LintFacts(graph=graph, version=VERSION, limits=LIMITS), **more)

@@ -13,7 +13,6 @@ from onnx_samples import model_of, value
 from ortrim.analysis.lint.rules import (
     RULES,
     KernelFacts,
-    Linted,
     LintFacts,
     LintFinding,
     ModelFindings,
@@ -40,7 +39,7 @@ def findings(known: LintFacts, path: str = "models/a b.onnx") -> ModelFindings:
 
 
 def log_of(*models: ModelFindings) -> Any:
-    return json.loads(json.dumps(sarif_log(Linted(models=models), version="0.1.0")))
+    return json.loads(json.dumps(sarif_log(models, version="0.1.0")))
 
 
 def test_errors_come_first_and_places_in_order(bad: LintFacts) -> None:

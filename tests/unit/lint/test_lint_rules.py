@@ -42,7 +42,7 @@ def _shaped(*shape: int | str | None) -> onnx.ModelProto:
 
 
 def _ran(*trials: tuple[rules.Sizes, str]) -> rules.LintFacts:
-    run = rules.RunFacts(trials=tuple(rules.Trial(sizes=sizes, failure=words) for sizes, words in trials))
+    run = rules.RunFacts(trials=trials)
     return facts(_shaped("n", 4) if any(sizes for sizes, _ in trials) else relu(), run=run)
 
 
@@ -113,7 +113,7 @@ def _weights(*sizes: int, same: bool = False) -> rules.LintFacts:
 def _small(kind: str, version: str) -> rules.LintFacts:
     weights = helper.make_tensor("w", getattr(TensorProto, kind), [4], [1.0] * 4)
     known = facts(model_of([helper.make_node("Relu", ["x"], ["y"])], initializers=[weights]))
-    return replace(known, runtime=replace(known.runtime, version=version))
+    return replace(known, version=version)
 
 
 def _documented(words: str, name: str = "/conv/Relu") -> rules.LintFacts:
@@ -336,7 +336,7 @@ def test_coupled_dimensions_are_not_called_baked_in() -> None:
     """Two names for one size fail alone and work together."""
     both = [((("a", size), ("b", size)), "") for size in (1, 2, 3, 8)]
     alone = [((("a", size), ("b", 1)), "differs") for size in (2, 3, 8)]
-    run = rules.RunFacts(trials=tuple(rules.Trial(sizes=sizes, failure=words) for sizes, words in (*both, *alone)))
+    run = rules.RunFacts(trials=(*both, *alone))
     model = model_of([helper.make_node("Add", ["x", "z"], ["y"])], [value("x", shape=("a",)), value("z", shape=("b",))])
     known = facts(model, run=run)
     assert [rule.code for rule in rules.RULES if rule.code.startswith("dynamic") and list(rule.check(known))] == []

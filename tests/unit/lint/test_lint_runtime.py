@@ -10,7 +10,7 @@ from onnx import helper, numpy_helper
 from linted_models import facts
 from onnx_samples import model_of, relu, value
 from ortrim.analysis.lint import run as lint_run
-from ortrim.analysis.lint.rules import KernelFacts, ProviderFacts, Trial
+from ortrim.analysis.lint.rules import KernelFacts, ProviderFacts
 from ortrim.analysis.lint.run import look, own_sizes
 from ortrim.errors import ModelError, ToolError
 from ortrim.models.full_runtime import FullRuntime
@@ -62,7 +62,7 @@ def test_the_answers_become_facts(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     assert looked.kernels == KernelFacts()
     assert looked.providers == (ProviderFacts(name="NNAPI", unsupported=("Sin",), **COUNTS),)
     assert looked.run is not None
-    assert looked.run.trials == (Trial(sizes=(("n", 2),)),)
+    assert looked.run.trials == (((("n", 2),), ""),)
     assert looked.not_checked == ()
     request = script.asked["lint_runs.py"]
     assert request["inputs"] == [{"name": "x", "type": "float32", "shape": ["n", "x[1]", 4]}]

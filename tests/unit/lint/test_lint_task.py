@@ -2,28 +2,33 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from onnx import helper
 
 from onnx_samples import model_of, relu, value, weighted, write
 from ortrim.analysis.lint import run as lint_run
-from ortrim.analysis.lint.rules import KernelFacts, RunFacts
-from ortrim.analysis.lint.run import Looked
+from ortrim.analysis.lint.rules import KernelFacts, LintFacts, RunFacts
 from ortrim.analysis.size import Sized
 from ortrim.compiling.size.accounting import Accounting, Leaf
 from ortrim.errors import ExitCode, ToolError, VerifyError
+from ortrim.models.graph_facts import GraphFacts
 from prepared_by_steps import STEPS, after_steps
 from program_runs import Run
 
+Looked = dict[str, dict[str, Any]]
+"""What the full runtime says of a file, by the names of facts."""
+
 
 @pytest.fixture
-def looked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Looked]:
+def looked(monkeypatch: pytest.MonkeyPatch) -> Looked:
     """Answer for the full runtime: with what the test puts in for a file's name, else that all is well."""
-    answers: dict[str, Looked] = {}
+    answers: Looked = {}
+    well = {"kernels": KernelFacts(), "run": RunFacts(), "providers": ()}
 
-    def look(path: Path, *_: object, **__: object) -> Looked:
-        return answers.get(path.name, Looked(kernels=KernelFacts(), run=RunFacts(), providers=()))
+    def look(path: Path, graph: GraphFacts, *_: object, **__: object) -> LintFacts:
+        return LintFacts(graph=graph, version="1.21.0", **answers.get(path.name, well))
 
     monkeypatch.setattr(lint_run, "look", look)
     return answers
@@ -40,14 +45,14 @@ def named_by_machine(tmp_path: Path) -> str:
     return str(write(tmp_path / "advised.onnx", model_of([helper.make_node("Relu", ["input.1"], ["y"])], *ends)))
 
 
-def test_a_good_model_ends_well(ortrim: Run, looked: dict[str, Looked], good: str) -> None:
+def test_a_good_model_ends_well(ortrim: Run, looked: Looked, good: str) -> None:
     """With a line, and what was not looked at."""
     ended = ortrim("lint", good)
     assert (ended.code, ended.err) == (0, "")
     assert "good.onnx: 0 errors, advice: 0" in ended.out.replace("\n", "")
 
 
-def test_advice_alone_ends_well(ortrim: Run, looked: dict[str, Looked], named_by_machine: str) -> None:
+def test_advice_alone_ends_well(ortrim: Run, looked: Looked, named_by_machine: str) -> None:
     """With why and how."""
     ended = ortrim("lint", named_by_machine)
     assert ended.code == 0
@@ -55,8 +60,8 @@ def test_advice_alone_ends_well(ortrim: Run, looked: dict[str, Looked], named_by
     assert "  fix: give names when exporting" in ended.out
 
 
-def test_an_error_has_the_code_of_models(ortrim: Run, looked: dict[str, Looked], good: str) -> None:
-    looked["good.onnx"] = Looked(run=RunFacts(load_failure="type mismatch"))
+def test_an_error_has_the_code_of_models(ortrim: Run, looked: Looked, good: str) -> None:
+    looked["good.onnx"] = {"run": RunFacts(load_failure="type mismatch")}
     ended = ortrim("lint", good)
     assert ended.code == 11
     assert ended.err.startswith("error: lint-errors\n")
@@ -64,9 +69,9 @@ def test_an_error_has_the_code_of_models(ortrim: Run, looked: dict[str, Looked],
 
 
 def test_one_json_document_and_a_sarif_file(
-    ortrim: Run, looked: dict[str, Looked], good: str, named_by_machine: str, tmp_path: Path
+    ortrim: Run, looked: Looked, good: str, named_by_machine: str, tmp_path: Path
 ) -> None:
-    looked["good.onnx"] = Looked(run=RunFacts(crash="crashed (SIGSEGV)"))
+    looked["good.onnx"] = {"run": RunFacts(crash="crashed (SIGSEGV)")}
     ended = ortrim("lint", good, named_by_machine, "--json", "--sarif", str(tmp_path / "lint.sarif"))
     document = ended.document()
     assert (ended.code, document["schema"], len(document["models"])) == (11, "ortrim-lint/1", 2)
@@ -78,7 +83,7 @@ def test_one_json_document_and_a_sarif_file(
 
 
 def test_each_model_has_its_verdict(
-    ortrim: Run, looked: dict[str, Looked], good: str, named_by_machine: str, tmp_path: Path
+    ortrim: Run, looked: Looked, good: str, named_by_machine: str, tmp_path: Path
 ) -> None:
     """Whatever is wrong with another; the exit code is that of the worst."""
     mute = relu()
@@ -102,14 +107,14 @@ def test_each_model_has_its_verdict(
     assert ids == ["no-outputs", "not-onnx", "model-invalid", "machine-named-value"]
     shown = ortrim("lint", *words)
     assert "error: no-outputs: the model has no outputs; export it again with its outputs" in shown.out
-    looked["good.onnx"] = Looked(kernels=KernelFacts(missing=(("ai.onnx", "Relu"), "")))
+    looked["good.onnx"] = {"kernels": KernelFacts(missing=(("ai.onnx", "Relu"), ""))}
     assert ortrim("lint", *words).code == 13
     for word in words[::2][:2]:
         assert ortrim("lint", word).err.splitlines()[0] in ("error: no-outputs", "error: not-onnx")
 
 
 def test_models_are_named_as_for_a_build(
-    ortrim: Run, looked: dict[str, Looked], good: str, named_by_machine: str, tmp_path: Path
+    ortrim: Run, looked: Looked, good: str, named_by_machine: str, tmp_path: Path
 ) -> None:
     """Folders, patterns and buildspecs side by side; each model has a paragraph of its own."""
     spec = tmp_path / "net.toml"
@@ -136,9 +141,7 @@ def test_models_are_named_as_for_a_build(
         ("--spec absent.toml", 10, "spec-missing"),
     ],
 )
-def test_trouble_ends_with_its_own_code(
-    ortrim: Run, looked: dict[str, Looked], words: str, code: int, reference: str
-) -> None:
+def test_trouble_ends_with_its_own_code(ortrim: Run, looked: Looked, words: str, code: int, reference: str) -> None:
     """As one JSON document too, and no log is left."""
     here = Path.cwd()
     write(here / "good.onnx", relu())
@@ -165,7 +168,7 @@ OTHER = Leaf(component="providers", section=".text", size_bytes=90_000)
 
 
 def test_what_operators_cost_is_reported_of_a_library(
-    ortrim: Run, looked: dict[str, Looked], good: str, monkeypatch: pytest.MonkeyPatch
+    ortrim: Run, looked: Looked, good: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     accounting = Accounting(file_bytes=110_000, zeroed_bytes=0, leaves=(RELU, OTHER), mapped=True, notes=())
     sized = Sized(name="l", library=Path("l.so"), link_map=None, accounting=accounting)
@@ -177,7 +180,7 @@ def test_what_operators_cost_is_reported_of_a_library(
 
 
 def test_a_buildspec_without_a_build_is_judged_all_the_same(
-    ortrim: Run, looked: dict[str, Looked], good: str, monkeypatch: pytest.MonkeyPatch
+    ortrim: Run, looked: Looked, good: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
 
     def refuse(*_: object) -> Sized:
@@ -194,7 +197,7 @@ def test_a_buildspec_without_a_build_is_judged_all_the_same(
 
 
 def test_models_with_steps_are_judged_after_them(
-    ortrim: Run, looked: dict[str, Looked], named_by_machine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ortrim: Run, looked: Looked, named_by_machine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As they are shipped; `--given` judges what the buildspec names. A code review is led to that file."""
     after_steps(monkeypatch, tmp_path, relu())
@@ -212,7 +215,7 @@ def test_models_with_steps_are_judged_after_them(
     assert address == f"file://{named_by_machine}"
 
 
-def test_weights_that_are_not_beside_the_model_are_named(ortrim: Run, looked: dict[str, Looked]) -> None:
+def test_weights_that_are_not_beside_the_model_are_named(ortrim: Run, looked: Looked) -> None:
     """Instead of findings about a model that nobody could run."""
     write(Path("m.onnx"), weighted("m.onnx_data"))
     ended = ortrim("lint", "m.onnx", "--no-run")

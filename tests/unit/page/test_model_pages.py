@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from ortrim.analysis.lint.run import Looked
+from ortrim.analysis.lint.rules import LintFacts
 from ortrim.analysis.page import make_model_pages
 from ortrim.errors import StorageError, UsageError
+from ortrim.models.graph_facts import GraphFacts
 from ortrim.planning.planned import Planned, planned_for, target_folder
 from ortrim.report.write import read_report, write_reports
 from ortrim.verify.reports import VerifyReport
@@ -18,7 +19,10 @@ from sample_reports import on_device
 
 @pytest.fixture(autouse=True)
 def no_runtime(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ortrim.analysis.lint.run._looked", lambda *_, **__: Looked(not_checked=("the runtime",)))
+    def looked(_: object, graph: GraphFacts, **__: object) -> LintFacts:
+        return LintFacts(graph=graph, version="1.21.0", not_checked=("the runtime",))
+
+    monkeypatch.setattr("ortrim.analysis.lint.run._looked", looked)
 
 
 def of_tiny(report: VerifyReport) -> VerifyReport:

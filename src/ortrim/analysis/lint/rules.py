@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
@@ -10,8 +10,16 @@ from typing import Final, Literal
 
 from ortrim.base.console import counted
 from ortrim.errors import Diagnostic, ModelError, OperatorsError
-from ortrim.models import graph_facts
-from ortrim.models.graph_facts import GraphFacts, NodeFacts, dynamic_dimensions
+from ortrim.models.graph_facts import (
+    NAMELESS,
+    GraphFacts,
+    NodeFacts,
+    TextFacts,
+    WeightFacts,
+    dynamic_dimensions,
+    elements,
+    locale_of,
+)
 from ortrim.models.models import TensorInfo
 from ortrim.models.onnx_files import LARGEST_MODEL_BYTES, OLDEST_OPSET
 from ortrim.models.refusals import BELOW_8_BITS, CAUSES, CRASH_HINT, LOAD_HINT, LOCALE_HINT, Cause, cause_of
@@ -20,21 +28,9 @@ from ortrim.pins.runtime import VersionLimits, needed_for_ir_version, needed_for
 
 Operator = tuple[str, str]
 """Domain and name."""
-
-
 Sizes = tuple[tuple[str, int], ...]
 """Dynamic dimensions with the sizes that they were given."""
-
-
 Level = Literal["error", "advice"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class RuntimeFacts:
-    """The version that the model is judged for, with the newest models that it loads; None: not recorded."""
-
-    version: str
-    limits: VersionLimits | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,20 +47,15 @@ class KernelFacts:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Trial:
-    """One run at some sizes of the dynamic dimensions; `failure` is empty when it ended well."""
-
-    sizes: Sizes
-    failure: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
 class RunFacts:
-    """How the model fared in the full runtime: why it did not load, if so, how it ended early, and all runs."""
+    """How the model fared in the full runtime: why it did not load, if so, how it ended early, and all runs.
+
+    Each run has its sizes of the dynamic dimensions, and how it failed, which is empty when it ended well.
+    """
 
     load_failure: str = ""
     crash: str = ""
-    trials: tuple[Trial, ...] = ()
+    trials: tuple[tuple[Sizes, str], ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,23 +76,27 @@ class ProviderFacts:
 
 @dataclass(frozen=True, kw_only=True)
 class LintFacts:
-    """One model with all that is known of it; None stands for what was not looked at.
+    """One model with all that is known of it; None stands for what was not looked at, as `not_checked` says in words.
 
-    `library` is the code size of each operator in a finished build, by name as `invoke size` shows it; `elsewhere` are
-    the operators of the other models that are judged with this one, which keep their code in a common library.
+    It is judged for a `version` of ONNX Runtime, with the newest models that it loads. `library` is the code size of
+    each operator in a finished build, by name as `invoke size` shows it; `elsewhere` are the operators of the other
+    models that are judged with this one, which keep their code in a common library.
     """
 
     graph: GraphFacts
-    runtime: RuntimeFacts
+    version: str
+    limits: VersionLimits | None = None
     kernels: KernelFacts | None = None
     run: RunFacts | None = None
     providers: tuple[ProviderFacts, ...] | None = None
-    library: tuple[tuple[str, int], ...] | None = None
+    library: Sizes | None = None
     elsewhere: frozenset[Operator] = frozenset()
+    not_checked: tuple[str, ...] = ()
 
 
 Shown = tuple[str, str]
 """One place where a model breaks a rule, and how, in words."""
+Check = Callable[[LintFacts], Iterable[Shown]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,7 +111,7 @@ class LintRule:
     title: str
     why: str
     fix: str
-    check: Callable[[LintFacts], Iterable[Shown]]
+    check: Check
     kind: type[Diagnostic] = ModelError
 
 
@@ -130,18 +125,8 @@ class LintFinding:
     words: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class LintOutcome:
-    """The sizes at which one dimension worked and failed, and the words of a failure."""
-
-    worked: tuple[int, ...]
-    failed: tuple[int, ...]
-    words: str
-
-
 RULES: Final[list[LintRule]] = []
 """All rules, in the order of the document, which is that of this file."""
-Check = Callable[[LintFacts], Iterable[Shown]]
 
 
 def _rule(
@@ -173,7 +158,7 @@ def _does_not_load(facts: LintFacts) -> Iterator[Shown]:
 
 def _refused_for(cause: Cause, facts: LintFacts) -> Iterator[Shown]:
     """Find a model that the full runtime refuses, or does not run, for a cause that is known."""
-    failures = (facts.run.load_failure, *(trial.failure for trial in facts.run.trials)) if facts.run else ()
+    failures = (facts.run.load_failure, *(failure for _, failure in facts.run.trials)) if facts.run else ()
     for words in dict.fromkeys(failures):
         if cause_of(words) is cause:
             yield "model", words
@@ -211,9 +196,9 @@ def _crashes(facts: LintFacts) -> Iterator[Shown]:
     fix="run it where it was made with random inputs of these shapes, and export it again",
 )
 def _does_not_run(facts: LintFacts) -> Iterator[Shown]:
-    for trial in facts.run.trials if facts.run else ():
-        if not trial.sizes and trial.failure and cause_of(trial.failure) is None:
-            yield "model", trial.failure
+    for sizes, failure in facts.run.trials if facts.run else ():
+        if not sizes and failure and cause_of(failure) is None:
+            yield "model", failure
 
 
 @_rule(
@@ -224,39 +209,29 @@ def _does_not_run(facts: LintFacts) -> Iterator[Shown]:
     fix="take sizes from x.shape as it is traced (no int(), no loop over them), or fix it (step fix-dimensions)",
 )
 def _baked_in_size(facts: LintFacts) -> Iterator[Shown]:
-    for name, outcome in _outcomes(facts).items():
-        if len(outcome.worked) == 1 and len(outcome.failed) > 2:
-            words = f"'{name}' runs at {outcome.worked[0]} alone, not at {_listed(outcome.failed)}: {outcome.words}"
-            yield name, words
+    for name, worked, failed, failure in _outcomes(facts):
+        if len(worked) == 1 and len(failed) > 2:
+            yield name, f"'{name}' runs at {worked[0]} alone, not at {_listed(failed)}: {failure}"
 
 
-def _outcomes(facts: LintFacts) -> Mapping[str, LintOutcome]:
-    run = facts.run
-    base = next((dict(trial.sizes) for trial in run.trials if trial.sizes and not trial.failure), None) if run else None
-    if run is None or base is None:
-        return {}
-    names = dynamic_dimensions(facts.graph.model.inputs)
-    return {name: _outcome(run, base, name) for name in names if name in base}
+def _outcomes(facts: LintFacts) -> Iterator[tuple[str, list[int], list[int], str]]:
+    """Yield each dimension, the sizes at which it worked and failed, and the failure at the largest.
+
+    It was changed alone or with all others: names for one size may differ.
+    """
+    trials = [(dict(sizes), failure) for sizes, failure in facts.run.trials] if facts.run else []
+    base = next((sizes for sizes, failure in trials if sizes and not failure), {})
+    for name in dynamic_dimensions(facts.graph.model.inputs) if base else ():
+        found: dict[str, dict[int, str]] = {"worked": {}, "failed": {}}
+        for sizes, failure in trials:
+            alone = all(base.get(key) == size for key, size in sizes.items() if key != name)
+            if name in sizes and (alone or len(set(sizes.values())) == 1):
+                found["failed" if failure else "worked"][sizes[name]] = failure
+        failed = sorted(found["failed"].keys() - found["worked"].keys())
+        yield name, sorted(found["worked"]), failed, found["failed"][failed[-1]] if failed else ""
 
 
-def _outcome(run: RunFacts, base: Mapping[str, int], name: str) -> LintOutcome:
-    """Gather the runs in which a dimension was changed, alone or with all others: names for one size may differ."""
-    worked: set[int] = set()
-    failed: dict[int, str] = {}
-    for trial in run.trials:
-        sizes = dict(trial.sizes)
-        alone = all(base.get(key) == size for key, size in sizes.items() if key != name)
-        if name not in sizes or not (alone or len(set(sizes.values())) == 1):
-            continue
-        if trial.failure:
-            failed[sizes[name]] = trial.failure
-        else:
-            worked.add(sizes[name])
-    bad = sorted(size for size in failed if size not in worked)
-    return LintOutcome(worked=tuple(sorted(worked)), failed=tuple(bad), words=failed[bad[-1]] if bad else "")
-
-
-def _listed(sizes: tuple[int, ...]) -> str:
+def _listed(sizes: Iterable[int]) -> str:
     return ", ".join(map(str, sizes))
 
 
@@ -268,10 +243,9 @@ def _listed(sizes: tuple[int, ...]) -> str:
     fix="document the sizes that work, or pad inside the model",
 )
 def _limited_size(facts: LintFacts) -> Iterator[Shown]:
-    for name, outcome in _outcomes(facts).items():
-        if len(outcome.worked) > 1 and outcome.failed:
-            words = f"'{name}' runs at {_listed(outcome.worked)}, not at {_listed(outcome.failed)}: {outcome.words}"
-            yield name, words
+    for name, worked, failed, failure in _outcomes(facts):
+        if len(worked) > 1 and failed:
+            yield name, f"'{name}' runs at {_listed(worked)}, not at {_listed(failed)}: {failure}"
 
 
 @_rule(
@@ -282,11 +256,11 @@ def _limited_size(facts: LintFacts) -> Iterator[Shown]:
     fix="give equal dimensions one name (dynamic_axes, step name-dimensions), or fix them (step fix-dimensions)",
 )
 def _no_size_runs(facts: LintFacts) -> Iterator[Shown]:
-    trials = [trial for trial in facts.run.trials if trial.sizes] if facts.run else []
-    if trials and all(trial.failure and cause_of(trial.failure) is None for trial in trials):
-        sizes = ", ".join(f"{name} = {size}" for name, size in trials[-1].sizes)
-        words = f"none of {len(trials)} choices of sizes ran; with {sizes}: {trials[-1].failure}"
-        yield "model", words
+    trials = [(sizes, failure) for sizes, failure in facts.run.trials if sizes] if facts.run else []
+    if trials and all(failure and cause_of(failure) is None for _, failure in trials):
+        sizes, failure = trials[-1]
+        words = ", ".join(f"{name} = {size}" for name, size in sizes)
+        yield "model", f"none of {len(trials)} choices of sizes ran; with {words}: {failure}"
 
 
 @_rule(
@@ -297,14 +271,14 @@ def _no_size_runs(facts: LintFacts) -> Iterator[Shown]:
     fix="export with another opset, use onnx.version_converter, or choose another ONNX Runtime (--ort-version)",
 )
 def _opset(facts: LintFacts) -> Iterator[Shown]:
-    limits = facts.runtime.limits
+    limits = facts.limits
     newest = {"ai.onnx": limits.opset, "ai.onnx.ml": limits.ml_opset} if limits else {}
     for domain, number in facts.graph.model.opsets:
         most, oldest = newest.get(domain), OLDEST_OPSET if domain == "ai.onnx" else 1
         too_new = most is not None and number > most
         if number < oldest or too_new:
             taken = f"{oldest} to {most}" if most is not None else f"{oldest} and up"
-            words = f"opset {number} of {domain}; ONNX Runtime {facts.runtime.version} takes {taken}"
+            words = f"opset {number} of {domain}; ONNX Runtime {facts.version} takes {taken}"
             needed = f"; {needed_for_opset(domain, number)}" if too_new else ""
             yield domain, words + needed
 
@@ -318,9 +292,9 @@ def _opset(facts: LintFacts) -> Iterator[Shown]:
 )
 def _ir_version(facts: LintFacts) -> Iterator[Shown]:
     """Find what a newer IR version brought than the runtime reads; a number alone is lowered."""
-    own, limits = facts.graph.model.least_ir_version, facts.runtime.limits
+    own, limits = facts.graph.model.least_ir_version, facts.limits
     if limits and own > limits.ir_version:
-        reads = f"ONNX Runtime {facts.runtime.version} reads up to {limits.ir_version}"
+        reads = f"ONNX Runtime {facts.version} reads up to {limits.ir_version}"
         words = f"it uses what IR version {own} brought; {reads}; {needed_for_ir_version(own)}"
         yield "model", words
 
@@ -328,8 +302,6 @@ def _ir_version(facts: LintFacts) -> Iterator[Shown]:
 REFUSED_SINCE: Final = (1, 28)
 """Found by trying the wheels of 1.24.4 to 1.32.0: "Unsupported tensor data type". Until then the types' numbers were
 written although `ort.fbs` has no names for them, and read back."""
-
-
 LOW_BIT_TYPES: Final = frozenset({"int4", "uint4", "int2", "uint2"})
 
 
@@ -341,12 +313,11 @@ LOW_BIT_TYPES: Final = frozenset({"int4", "uint4", "int2", "uint2"})
     fix=BELOW_8_BITS,
 )
 def _weights_below_8_bits(facts: LintFacts) -> Iterator[Shown]:
-    """Find weights of types that the runtime takes in ONNX format and not in ORT format."""
-    if tuple(map(int, facts.runtime.version.split(".")[:2])) < REFUSED_SINCE:
+    if tuple(map(int, facts.version.split(".")[:2])) < REFUSED_SINCE:
         return
     for weight in facts.graph.weights:
         if weight.element_type in LOW_BIT_TYPES:
-            words = f"weights of {weight.element_type}; ONNX Runtime {facts.runtime.version} reads none from ORT format"
+            words = f"weights of {weight.element_type}; ONNX Runtime {facts.version} reads none from ORT format"
             yield weight.name, words
 
 
@@ -457,7 +428,7 @@ def _shown(facts: LintFacts, operator: Operator, words: str) -> Shown:
 )
 def _unknown_operator(facts: LintFacts) -> Iterator[Shown]:
     for operator in facts.kernels.unheard if facts.kernels else ():
-        yield _shown(facts, operator, f"is not known to ONNX Runtime {facts.runtime.version}")
+        yield _shown(facts, operator, f"is not known to ONNX Runtime {facts.version}")
 
 
 @_rule(
@@ -514,7 +485,7 @@ def _machine_named(facts: LintFacts) -> Iterator[Shown]:
 def _unnamed_dimension(facts: LintFacts) -> Iterator[Shown]:
     for value in facts.graph.model.inputs:
         for axis, size in enumerate(value.shape or ()):
-            if size is None or size in graph_facts.NAMELESS:
+            if size is None or size in NAMELESS:
                 yield value.name, f"dimension {axis} of input '{value.name}' is open and has no name"
 
 
@@ -535,7 +506,7 @@ def _einsum(facts: LintFacts) -> Iterator[Shown]:
 CONTRACTION: Final = re.compile(r"\s*([a-zA-Z.\s]+),([a-zA-Z.\s]+)->([a-zA-Z.\s]+)")
 
 
-def _as_convolution(node: graph_facts.NodeFacts, equation: str) -> str:
+def _as_convolution(node: NodeFacts, equation: str) -> str:
     """Recognise a product with a weight matrix over one axis, which is what a convolution of length one does."""
     found = CONTRACTION.fullmatch(equation)
     if found is None or len(node.inputs) != 2 or not node.constants:
@@ -567,7 +538,7 @@ def _transposed_product(facts: LintFacts) -> Iterator[Shown]:
                 yield product.place, words
 
 
-def _product(node: graph_facts.NodeFacts, makers: dict[str, graph_facts.NodeFacts]) -> graph_facts.NodeFacts | None:
+def _product(node: NodeFacts, makers: dict[str, NodeFacts]) -> NodeFacts | None:
     """Return the product with a weight matrix that a node reads, as it is or with a bias added."""
     found = _maker(node, makers)
     if found is not None and found.operator == "Add" and len(found.constants) == 1:
@@ -575,11 +546,11 @@ def _product(node: graph_facts.NodeFacts, makers: dict[str, graph_facts.NodeFact
     return found if found is not None and found.operator == "MatMul" and found.constants else None
 
 
-def _maker(node: graph_facts.NodeFacts, makers: dict[str, graph_facts.NodeFacts]) -> graph_facts.NodeFacts | None:
+def _maker(node: NodeFacts, makers: dict[str, NodeFacts]) -> NodeFacts | None:
     return makers.get(node.inputs[0].name) if node.inputs else None
 
 
-def _undo(first: graph_facts.NodeFacts, second: graph_facts.NodeFacts) -> bool:
+def _undo(first: NodeFacts, second: NodeFacts) -> bool:
     orders = [each.attribute("perm").split(",") for each in (first, second)]
     if not all(number.isdecimal() for order in orders for number in order) or len(orders[0]) != len(orders[1]):
         return False
@@ -596,18 +567,14 @@ def _undo(first: graph_facts.NodeFacts, second: graph_facts.NodeFacts) -> bool:
 )
 def _pinned_reshape(facts: LintFacts) -> Iterator[Shown]:
     """Find Reshapes to a fixed shape of values whose size is open, in a model with dynamic dimensions."""
-    if not graph_facts.dynamic_dimensions(facts.graph.model.inputs):
+    if not dynamic_dimensions(facts.graph.model.inputs):
         return
     values = {weight.name: weight.values for weight in facts.graph.weights}
     for node in facts.graph.nodes:
         shape = values.get(node.inputs[1].name, ()) if node.operator == "Reshape" and len(node.inputs) > 1 else ()
-        if shape and min(shape) > 0 and _open(node):
+        sizes = node.inputs[0].shape or () if shape else ()
+        if shape and min(shape) > 0 and not all(isinstance(size, int) for size in sizes):
             yield node.place, f"Reshape to {list(shape)}, of a value whose size is not fixed"
-
-
-def _open(node: graph_facts.NodeFacts) -> bool:
-    shape = node.inputs[0].shape
-    return shape is not None and any(not isinstance(size, int) for size in shape)
 
 
 @_rule(
@@ -636,21 +603,16 @@ def _hot(facts: LintFacts, element_type: str) -> Iterator[Shown]:
 HEAVY: Final = frozenset({
     "Conv", "ConvTranspose", "Einsum", "Gemm", "GRU", "LSTM", "MatMul", "RNN",
 })  # fmt: skip
-
-
 MOST_ELEMENTS: Final = 4096
 """Fewer are shapes and indices, whose cost nobody sees."""
 
 
-def _is_hot(node: graph_facts.NodeFacts, element_type: str) -> bool:
+def _is_hot(node: NodeFacts, element_type: str) -> bool:
     made = [value for value in node.outputs if value.element_type == element_type]
     if node.operator in HEAVY:
         return bool(made)
     taken = [value for value in node.inputs if value.element_type == element_type and value.name not in node.constants]
-    return (
-        bool(made and taken)
-        and max((graph_facts.elements(value) or 0 for value in (*made, *taken)), default=0) >= MOST_ELEMENTS
-    )
+    return bool(made and taken) and max((elements(value) or 0 for value in (*made, *taken)), default=0) >= MOST_ELEMENTS
 
 
 @_rule(
@@ -713,8 +675,6 @@ def _control_flow(facts: LintFacts) -> Iterator[Shown]:
 
 
 WORTH_BYTES: Final = 16 * 1024
-
-
 FEW_NODES: Final = 4
 """What more nodes use is hardly removed."""
 
@@ -763,7 +723,7 @@ def _random_output(facts: LintFacts) -> Iterator[Shown]:
 )
 def _device_locale(facts: LintFacts) -> Iterator[Shown]:
     for node in facts.graph.nodes:
-        if locale := graph_facts.locale_of(node):
+        if locale := locale_of(node):
             yield node.place, f"{node.operator} needs the locale '{locale}' on every device"
 
 
@@ -777,20 +737,13 @@ def _device_locale(facts: LintFacts) -> Iterator[Shown]:
 def _training_mode(facts: LintFacts) -> Iterator[Shown]:
     switched_on = {weight.name for weight in facts.graph.weights if weight.values == (1,)}
     for node in facts.graph.nodes:
-        if node.domain == "ai.onnx" and _trains(node, switched_on):
+        normalizes = node.operator == "BatchNormalization" and node.attribute("training_mode") == "1"
+        drops = node.operator == "Dropout" and len(node.inputs) > 2 and node.inputs[2].name in switched_on
+        if node.domain == "ai.onnx" and (normalizes or drops):
             yield node.place, f"{node.operator} is in training mode"
 
 
-def _trains(node: graph_facts.NodeFacts, switched_on: set[str]) -> bool:
-    """Read the attribute of one, and the third input of the other, when the model fixes that."""
-    if node.operator == "BatchNormalization":
-        return node.attribute("training_mode") == "1"
-    return node.operator == "Dropout" and len(node.inputs) > 2 and node.inputs[2].name in switched_on
-
-
 DOMINANT_BYTES: Final = 1_000_000
-
-
 DOMINANT: Final = 0.5
 
 
@@ -821,7 +774,7 @@ WASTED_BYTES: Final = 1024
     fix="share one initializer among the nodes (step share-constants)",
 )
 def _duplicates(facts: LintFacts) -> Iterator[Shown]:
-    groups: dict[str, list[graph_facts.WeightFacts]] = {}
+    groups: dict[str, list[WeightFacts]] = {}
     for weight in facts.graph.weights:
         if weight.digest:
             groups.setdefault(weight.digest, []).append(weight)
@@ -832,11 +785,12 @@ def _duplicates(facts: LintFacts) -> Iterator[Shown]:
             yield group[0].name, words
 
 
-def _names(group: list[graph_facts.WeightFacts]) -> str:
+def _names(group: list[WeightFacts]) -> str:
     shown = ", ".join(f"'{weight.name}'" for weight in group[:3])
     return f"{shown} and {len(group) - 3} more" if len(group) > 3 else shown
 
 
+LONGEST: Final = 80
 PATH: Final = re.compile(
     r"(?:/(?:home|Users|root|mnt|opt|usr|tmp|var|data|work|workspace|content|srv|media|private|builds?)/[^\s\"':;,]+"
     r"|\b[A-Za-z]:[\\/][^\s\"':;,]+"
@@ -860,28 +814,18 @@ def _source_paths(facts: LintFacts) -> Iterator[Shown]:
             places.setdefault(found[0], []).append(text.place)
     for path, shown in places.items():
         more = f" and {len(shown) - 1:,} more places" if len(shown) > 1 else ""
-        yield shown[0], f"the {shown[0]}{more} shows '{_short(path)}'"
+        short = path if len(path) <= LONGEST else f"{path[:LONGEST]}..."
+        yield shown[0], f"the {shown[0]}{more} shows '{short}'"
 
 
-def _is_module(text: graph_facts.TextFacts) -> bool:
+def _is_module(text: TextFacts) -> bool:
     """Tell the name that PyTorch's exporter gives a node, modules and operator (`/data/conv/Relu`), from a path."""
     _, of, operator = text.place.partition("name of ")
     return bool(of) and re.fullmatch(rf"/\S*/{re.escape(operator)}(_\d+)?", text.text) is not None
 
 
-LONGEST: Final = 80
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
-
-
 BY_CODE: Final = {rule.code: rule for rule in RULES}
-
-
 LEVELS: Final = ("error", "advice")
-
-
 WHOLE: Final = "model"
 """The place of what is said of a model as a whole."""
 
@@ -906,14 +850,6 @@ class ModelFindings:
     def errors(self) -> tuple[LintFinding, ...]:
         """The findings that are errors."""
         return tuple(finding for finding in self.findings if finding.level == "error")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Linted:
-    """The findings of several models: the document of `--json`."""
-
-    schema: Literal["ortrim-lint/1"] = "ortrim-lint/1"
-    models: tuple[ModelFindings, ...]
 
 
 def judge(facts: LintFacts) -> tuple[LintFinding, ...]:

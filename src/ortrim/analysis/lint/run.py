@@ -14,7 +14,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from ortrim.analysis.lint import rules
-from ortrim.analysis.lint.rules import BY_CODE, RULES, WHOLE, Linted, LintFinding, ModelFindings, judge
+from ortrim.analysis.lint.rules import BY_CODE, RULES, WHOLE, LintFinding, ModelFindings, judge
 from ortrim.analysis.size import size_of
 from ortrim.base.cache import cache_folder
 from ortrim.base.console import Console, first_lines
@@ -49,72 +49,68 @@ PLAIN_NAME: Final = re.compile(r"[^+*/() ]+")
 """A dimension whose size no other decides, unlike `past + 1`."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Looked:
-    """What the runtime said, and in words what could not be asked."""
-
-    kernels: rules.KernelFacts | None = None
-    run: rules.RunFacts | None = None
-    providers: tuple[rules.ProviderFacts, ...] | None = None
-    not_checked: tuple[str, ...] = ()
-
-
-def look(path: Path, graph: GraphFacts, runtime: FullRuntime, *, run: bool, cases: Sequence[CaseSpec] = ()) -> Looked:
+def look(
+    path: Path, graph: GraphFacts, runtime: FullRuntime, *, run: bool, cases: Sequence[CaseSpec] = ()
+) -> rules.LintFacts:
     """Ask the full runtime about a model; each question in a process of its own, with a time limit.
 
     It is run at the sizes of the user's own `cases` first.
     """
-    looked = _operators(path.resolve(), graph, runtime)
+    facts = rules.LintFacts(graph=graph, version=runtime.version, limits=limits_of(runtime.version))
+    facts = _with_operators(facts, path.resolve(), runtime)
     if not run:
-        words = (*looked.not_checked, "loading and running: --no-run was given")
-        return replace(looked, not_checked=words)
-    return _with_runs(path.resolve(), graph, runtime, looked, cases)
+        return replace(facts, not_checked=(*facts.not_checked, "loading and running: --no-run was given"))
+    return _with_runs(facts, path.resolve(), runtime, cases)
 
 
-def _operators(path: Path, graph: GraphFacts, runtime: FullRuntime) -> Looked:
+def _with_operators(facts: rules.LintFacts, path: Path, runtime: FullRuntime) -> rules.LintFacts:
     """Ask for kernels and for what mobile execution providers take."""
-    request: dict[str, object] = {"operators": sorted(_own_operators(graph)), "model": str(path)}
+    from ortrim.models.graph_facts import inlined_operators  # noqa: PLC0415 - it imports onnx
+
+    graph = facts.graph
+    used = {(node.domain, node.operator) for node in graph.nodes}
+    own = used - {CONSTANT, *graph.functions} - inlined_operators(used, dict(graph.model.opsets))
     try:
-        answer = _asked(runtime, "lint_operators.py", request, path)
+        answer = _asked(runtime, "lint_operators.py", {"operators": sorted(own), "model": str(path)}, path)
     except (ModelError, ToolError) as error:
         _reraise_unless_about_the_model(error)
-        return Looked(not_checked=(f"kernels and mobile execution providers: {error.what}",))
-    kernels = rules.KernelFacts(without=_pairs(answer["without"]), unheard=_pairs(answer["unheard"]))
+        return replace(facts, not_checked=(f"kernels and mobile execution providers: {error.what}",))
+    facts = replace(
+        facts, kernels=rules.KernelFacts(without=_pairs(answer["without"]), unheard=_pairs(answer["unheard"]))
+    )
     if answer["unusable"]:
         words = f"mobile execution providers: upstream's checker cannot be used here: {answer['unusable'][:300]}"
-        return Looked(kernels=kernels, not_checked=(words,))
-    return Looked(
-        kernels=kernels,
-        providers=tuple(
-            rules.ProviderFacts(**{**each, "unsupported": tuple(each["unsupported"])}) for each in answer["providers"]
-        ),
-    )
+        return replace(facts, not_checked=(words,))
+    found = ({**each, "unsupported": tuple(each["unsupported"])} for each in answer["providers"])
+    return replace(facts, providers=tuple(rules.ProviderFacts(**each) for each in found))
 
 
-def _with_runs(
-    path: Path, graph: GraphFacts, runtime: FullRuntime, looked: Looked, cases: Sequence[CaseSpec]
-) -> Looked:
+def _with_runs(facts: rules.LintFacts, path: Path, runtime: FullRuntime, cases: Sequence[CaseSpec]) -> rules.LintFacts:
     """Load the model and run it."""
-    inputs = [_input(value) for value in graph.model.inputs]
+    graph, inputs = facts.graph, facts.graph.model.inputs
     why_not = _not_runnable(graph)
-    names = () if why_not else dynamic_dimensions(graph.model.inputs)
-    sizes = {"memory_bytes": MEMORY_BYTES + TIMES_MODEL * (graph.model.size_bytes + graph.external_bytes)}
-    request = {"inputs": inputs, "dimensions": names, "run": not why_not, "seconds": RUN_SECONDS}
-    tried = {"sizes": own_sizes(graph), "first": [_sizes_of(case, graph.model.inputs) for case in cases]}
+    request = {
+        "inputs": [_input(value) for value in inputs],
+        "dimensions": () if why_not else dynamic_dimensions(inputs),
+        "run": not why_not,
+        "seconds": RUN_SECONDS,
+        "memory_bytes": MEMORY_BYTES + TIMES_MODEL * (graph.model.size_bytes + graph.external_bytes),
+        "sizes": own_sizes(graph),
+        "first": [_sizes_of(case, inputs) for case in cases],
+    }
     try:
         with _loadable(path, graph) as model:
-            answer = _asked(runtime, "lint_runs.py", {**model, **request, **sizes, **tried}, path)
+            answer = _asked(runtime, "lint_runs.py", {**model, **request}, path)
     except (ModelError, ToolError) as error:
         _reraise_unless_about_the_model(error)
-        return replace(looked, run=rules.RunFacts(crash=error.what))
-    trials = tuple(
-        rules.Trial(sizes=tuple(each["sizes"].items()), failure=plain_words(each["failure"], path))
-        for each in answer["trials"]
-    )
-    run = rules.RunFacts(load_failure=plain_words(answer["load"], path), trials=trials)
-    words = tuple(f"some sizes: {each}" for each in (why_not, answer["skipped"]) if each)
-    kernels = _with_missing(looked.kernels, answer["load"]) if answer["load"] else rules.KernelFacts()
-    return replace(looked, run=run, kernels=kernels, not_checked=(*looked.not_checked, *words))
+        return replace(facts, run=rules.RunFacts(crash=error.what))
+    trials = [(tuple(each["sizes"].items()), plain_words(each["failure"], path)) for each in answer["trials"]]
+    run = rules.RunFacts(load_failure=plain_words(answer["load"], path), trials=tuple(trials))
+    kernels = facts.kernels if answer["load"] else rules.KernelFacts()
+    if found := missing_kernel(answer["load"]) if answer["load"] else None:
+        kernels = replace(kernels or rules.KernelFacts(), missing=((found.domain or "ai.onnx", found.name), found.node))
+    words = [f"some sizes: {each}" for each in (why_not, answer["skipped"]) if each]
+    return replace(facts, run=run, kernels=kernels, not_checked=(*facts.not_checked, *words))
 
 
 @contextmanager
@@ -142,22 +138,6 @@ def _reraise_unless_about_the_model(error: ModelError | ToolError) -> None:
     """Tell a crash or an endless run, which are the model's doing, from a runtime that does not start."""
     if error.code not in {"crashes-runtime", "tool-timeout"}:
         raise error
-
-
-def _with_missing(kernels: rules.KernelFacts | None, words: str) -> rules.KernelFacts | None:
-    found = missing_kernel(words)
-    if found is None:
-        return kernels
-    missing = ((found.domain or "ai.onnx", found.name), found.node)
-    return replace(kernels or rules.KernelFacts(), missing=missing)
-
-
-def _own_operators(graph: GraphFacts) -> set[rules.Operator]:
-    """Return the operators of a model for which kernels have to be there."""
-    from ortrim.models.graph_facts import inlined_operators  # noqa: PLC0415 - it imports onnx
-
-    used = {(node.domain, node.operator) for node in graph.nodes}
-    return used - {CONSTANT, *graph.functions} - inlined_operators(used, dict(graph.model.opsets))
 
 
 def _not_runnable(graph: GraphFacts) -> str:
@@ -209,10 +189,10 @@ FIRST_LINE: Final = {"startLine": 1}
 """A model has no lines, and GitHub shows no result without one."""
 
 
-def sarif_log(linted: Linted, *, version: str) -> dict[str, Any]:
+def sarif_log(models: Sequence[ModelFindings], *, version: str) -> dict[str, Any]:
     """Return the log as JSON-ready data; `version` is ortrim's."""
     driver = {"name": "ortrim", "semanticVersion": version, "rules": [_rule(rule) for rule in RULES]}
-    results = [_result(finding, model) for model in linted.models for finding in model.findings]
+    results = [_result(finding, model) for model in models for finding in model.findings]
     run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
     return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
 
@@ -261,9 +241,6 @@ OF_ADDRESSES: Final = ":/?#[]@!$&'()*+,;=%~"
 MOST_LINES: Final = 12
 
 
-Sizes = tuple[tuple[str, int], ...]
-
-
 @dataclass(frozen=True, kw_only=True)
 class LintRequest:
     """What is to be judged, for one version of ONNX Runtime: words that name models, or buildspecs for theirs.
@@ -298,12 +275,12 @@ class _Subject:
 class Library:
     """Each operator's bytes, why they are not known, and the operators that other models need as well."""
 
-    sizes: Sizes | None
+    sizes: rules.Sizes | None
     untold: tuple[str, ...]
     elsewhere: frozenset[tuple[str, str]]
 
 
-def lint_models(asked: LintRequest, console: Console) -> Linted:
+def lint_models(asked: LintRequest, console: Console) -> tuple[ModelFindings, ...]:
     """Judge models; one that cannot be judged has the one finding that says why, or is raised if it is alone."""
     subjects = [subject for word in asked.models for subject in _subjects(word, asked, console)]
     sizes, untold = _library_sizes(asked, console)
@@ -318,7 +295,7 @@ def lint_models(asked: LintRequest, console: Console) -> Linted:
             others = (each for each in graphs if each is not graph and isinstance(each, GraphFacts))
             library = Library(sizes=sizes, untold=untold, elsewhere=frozenset().union(*map(operators_of, others)))
             found.append(_findings(subject, graph, library, run=asked.run))
-    return Linted(models=tuple(found))
+    return tuple(found)
 
 
 def findings_of(
@@ -329,26 +306,25 @@ def findings_of(
     return _findings(subject, graph, library, run=run)
 
 
-def failure_of(linted: Linted) -> Diagnostic | None:
+def failure_of(models: Sequence[ModelFindings]) -> Diagnostic | None:
     """Return the diagnostic with which the command ends; None when nothing worse than advice was found."""
-    lines = [f"{model.model}: {error.code}: {error.words}" for model in linted.models for error in model.errors]
+    lines = [f"{model.model}: {error.code}: {error.words}" for model in models for error in model.errors]
     if not lines:
         return None
-    bad = sum(bool(model.errors) for model in linted.models)
-    rules = (BY_CODE.get(error.code) for model in linted.models for error in model.errors)
+    bad = sum(bool(model.errors) for model in models)
+    rules = (BY_CODE.get(error.code) for model in models for error in model.errors)
     kind = max((rule.kind if rule else ModelError for rule in rules), key=lambda each: each.exit_code)
     return kind(
         "lint-errors",
-        f"{bad} of {len(linted.models)} models have errors",
+        f"{bad} of {len(models)} models have errors",
         why=first_lines(lines, MOST_LINES),
         hint="each error is shown with its fix",
     )
 
 
-def write_sarif(linted: Linted, path: Path) -> None:
+def write_sarif(models: Sequence[ModelFindings], path: Path) -> None:
     """Write the findings for code review. Raises `StorageError`."""
-    log = sarif_log(linted, version=version("ortrim"))
-    write_atomically(path, json.dumps(log, indent=2) + "\n")
+    write_atomically(path, json.dumps(sarif_log(models, version=version("ortrim")), indent=2) + "\n")
 
 
 def _subjects(word: str, asked: LintRequest, console: Console) -> Iterator[_Subject]:
@@ -415,28 +391,19 @@ def _refused(subject: _Subject, error: ModelError) -> ModelFindings:
 
 
 def _findings(subject: _Subject, graph: GraphFacts, library: Library, *, run: bool) -> ModelFindings:
-    looked = _looked(subject, graph, run=run)
-    facts = rules.LintFacts(
-        graph=graph,
-        runtime=rules.RuntimeFacts(version=subject.ort_version, limits=limits_of(subject.ort_version)),
-        kernels=looked.kernels,
-        run=looked.run,
-        providers=looked.providers,
-        library=library.sizes,
-        elsewhere=library.elsewhere,
-    )
+    facts = _looked(subject, graph, run=run)
     return ModelFindings(
         model=subject.name,
         file=subject.file,
         steps=subject.steps,
         sha256=graph.model.sha256,
         ort_version=subject.ort_version,
-        findings=judge(facts),
-        not_checked=(*looked.not_checked, *library.untold),
+        findings=judge(replace(facts, library=library.sizes, elsewhere=library.elsewhere)),
+        not_checked=(*facts.not_checked, *library.untold),
     )
 
 
-def _looked(subject: _Subject, graph: GraphFacts, *, run: bool) -> Looked:
+def _looked(subject: _Subject, graph: GraphFacts, *, run: bool) -> rules.LintFacts:
     pins = runtime_pins(subject.ort_version)
     runtime: FullRuntime = full_runtime(pins.version, pins.converter_requirements)
     limits = limits_of(subject.ort_version)
@@ -447,7 +414,7 @@ def _looked(subject: _Subject, graph: GraphFacts, *, run: bool) -> Looked:
         return look(Path(folder) / MODEL_FILE, graph, runtime, run=run, cases=subject.cases)
 
 
-def _library_sizes(asked: LintRequest, console: Console) -> tuple[Sizes | None, tuple[str, ...]]:
+def _library_sizes(asked: LintRequest, console: Console) -> tuple[rules.Sizes | None, tuple[str, ...]]:
     """Return each operator's bytes in the library that was named, or in the finished build of the one buildspec.
 
     A buildspec whose models do not convert, or that was not built, is not refused: what is wrong is to be found here.

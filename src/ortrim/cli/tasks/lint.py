@@ -9,11 +9,12 @@ from invoke.context import Context
 from ortrim.analysis.lint.rules import ModelFindings, lines_of
 from ortrim.analysis.lint.run import LintRequest, failure_of, lint_models, write_sarif
 from ortrim.base.console import Console, counted, printable
-from ortrim.base.json import to_data, to_json
+from ortrim.base.json import to_data
 from ortrim.cli.boundary import as_data, boundary
 from ortrim.cli.given_models import MODELS_OR_BUILDSPECS, GivenModels, models_task, require_named
 from ortrim.cli.options import HELP, help_for, profile_option, request_from, version_option
 
+SCHEMA: Final = "ortrim-lint/1"
 MOST_PLACES: Final = 5
 
 
@@ -60,9 +61,10 @@ def lint(
         if sarif:
             write_sarif(linted, Path(sarif))
         if json:
-            console.result(to_json({**to_data(linted), "errors": as_data(failure)}))
+            models_data = [to_data(each) for each in linted]
+            console.document({"schema": SCHEMA, "models": models_data, "errors": as_data(failure)})
         else:
-            for number, each in enumerate(linted.models):
+            for number, each in enumerate(linted):
                 _show(console, each, None if all else MOST_PLACES, apart=number > 0)
         if failure:
             raise failure

@@ -8,7 +8,7 @@ from statistics import median
 from typing import Any, Final, Literal
 
 from activation_memory.subjects import SUBJECTS, Subject, model_of
-from ortrim.analysis.cost.graph import CostRequest, cost_of
+from ortrim.analysis.cost.graph import cost_of
 from ortrim.base.console import Console
 from ortrim.base.files import storage_errors
 from ortrim.base.json import to_json
@@ -121,7 +121,7 @@ def _rows(subject: Subject, runtime: FullRuntime, folder: Path) -> Iterator[Row]
 
 
 def _row(subject: Subject, form: str, model: Path, runtime: FullRuntime, folder: Path) -> Row:
-    cost = cost_of(model, CostRequest(shapes=dict(subject.shapes)), name=subject.name, where=str(model))
+    cost = cost_of(model, shapes=dict(subject.shapes), name=subject.name, where=str(model))
     request = {"model": str(model), "shapes": dict(subject.shapes)}
     answer = _asked(runtime, "one_run.py", request, folder, subject)
     return Row(

@@ -10,7 +10,7 @@ from onnx import helper, numpy_helper
 
 from fused_operators import FUSED, UNKNOWN, Fused
 from onnx_samples import model_of, value, write
-from ortrim.analysis.cost.graph import CostRequest, cost_of
+from ortrim.analysis.cost.graph import cost_of
 from ortrim.analysis.cost.memory import ModelCost
 
 NO_KERNEL = ("NhwcFusedConv",)
@@ -48,7 +48,7 @@ def _layers() -> onnx.ModelProto:
 
 
 def _cost(path: Path) -> ModelCost:
-    return cost_of(path, CostRequest(dimensions={"n": 2}), name="m", where="m")
+    return cost_of(path, dimensions={"n": 2}, name="m", where="m")
 
 
 def test_a_model_that_was_optimized_is_counted_as_before(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
 from onnx_samples import branching, model_of, value, weighted, write
-from ortrim.analysis.cost.graph import CostRequest, cost_of, open_dimensions
+from ortrim.analysis.cost.graph import cost_of, open_dimensions
 from ortrim.analysis.cost.memory import ModelCost, NodeCost
 from ortrim.errors import ExitCode, ModelError
 from ortrim.models.shapes import open_kinds
@@ -37,7 +37,7 @@ compared.
 
 
 def cost(path: Path, **dimensions: int) -> ModelCost:
-    return cost_of(path, CostRequest(dimensions=dimensions), name=path.name, where=str(path))
+    return cost_of(path, dimensions=dimensions, name=path.name, where=str(path))
 
 
 def nodes(found: ModelCost) -> dict[str, NodeCost]:
@@ -86,8 +86,8 @@ def test_dimensions_without_a_name_are_named_by_their_place(tmp_path: Path) -> N
     model.graph.output[0].type.tensor_type.shape.dim[0].Clear()
     path = write(tmp_path / "m.onnx", model)
     assert open_dimensions(path, "m") == ("x:0",)
-    assert cost_of(path, CostRequest(dimensions={"x:0": 3}), name="m", where="m").macs == 3 * 8 * 4
-    assert cost_of(path, CostRequest(shapes={"x": (3, 8)}), name="m", where="m").inputs == (("x", (3, 8)),)
+    assert cost_of(path, dimensions={"x:0": 3}, name="m", where="m").macs == 3 * 8 * 4
+    assert cost_of(path, shapes={"x": (3, 8)}, name="m", where="m").inputs == (("x", (3, 8)),)
 
 
 def test_what_depends_on_no_input_is_no_arithmetic(tmp_path: Path) -> None:
@@ -378,5 +378,5 @@ def test_a_name_of_two_sizes_says_nothing(tmp_path: Path) -> None:
         [helper.make_node("Relu", ["x"], ["y"])], [value("x", shape=("?", "?"))], [value("y", shape=("?", 8))]
     )
     path = write(tmp_path / "m.onnx", model)
-    found = cost_of(path, CostRequest(shapes={"x": (4, 8)}), name="m", where="m")
+    found = cost_of(path, shapes={"x": (4, 8)}, name="m", where="m")
     assert (found.operations, found.at_least) == (32, False)

@@ -14,7 +14,7 @@ from onnx import TensorProto, helper, numpy_helper
 from linted_models import LIMITS, VERSION
 from mutated_models import mutated
 from onnx_samples import branching, model_of, relu, value, weighted, write
-from ortrim.analysis.cost.graph import CostRequest, cost_of
+from ortrim.analysis.cost.graph import cost_of
 from ortrim.analysis.lint.rules import LintFacts, judge
 from ortrim.errors import Diagnostic, ExitCode, ModelError
 from ortrim.models.graph_facts import dynamic_dimensions, elements, inlined_operators, read_graph
@@ -194,7 +194,7 @@ def check_counted_or_refused(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "m.onnx"
     path.write_bytes(content)
     try:
-        cost = cost_of(path, CostRequest(dimensions={"n": 3}), name="m", where="m.onnx")
+        cost = cost_of(path, dimensions={"n": 3}, name="m", where="m.onnx")
     except Diagnostic as refusal:
         assert refusal.exit_code == ExitCode.MODEL  # noqa: PT017 - both outcomes are right
     else:

@@ -179,28 +179,19 @@ def operations_of(node: Counting) -> int:
 ONNX_DOMAINS: Final = ("", "ai.onnx")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Arithmetic:
-    """What was counted; `unknown` says why a node could not be counted, and is empty otherwise."""
-
-    macs: int = 0
-    operations: int = 0
-    unknown: str = ""
-
-
-def count(node: Counting) -> Arithmetic:
-    """Return a node's multiply-accumulates, or else its operations."""
+def count(node: Counting) -> tuple[int, int, str]:
+    """Return a node's multiply-accumulates, or else its operations; and why it could not be counted, if so."""
     rule = RULES.get(node.operator)
     try:
         if rule:
-            return Arithmetic(macs=rule(node))
+            return rule(node), 0, ""
         if node.operator in NEITHER:
-            return Arithmetic()
+            return 0, 0, ""
         if ":" not in node.operator or node.operator in WITHOUT_MACS:
-            return Arithmetic(operations=operations_of(node))
+            return 0, operations_of(node), ""
     except Uncountable as error:
-        return Arithmetic(unknown=str(error))
-    return Arithmetic(unknown="no rule for this operator")
+        return 0, 0, str(error)
+    return 0, 0, "no rule for this operator"
 
 
 def operator_name(domain: str, name: str) -> str:
@@ -244,37 +235,38 @@ def _product(transposed: str = "") -> Callable[[Counting], int]:
 
 def _recurrent(node: Counting) -> int:
     """Each step of each sequence takes all of the weights and of the recurrent weights."""
-    steps = math.prod(required(node.inputs, 0, "the input")[:2])
-    weights = math.prod(required(node.inputs, 1, "the weights"))
-    return steps * (weights + math.prod(required(node.inputs, 2, "the recurrent weights")))
+    weights = (required(node.inputs, 1, "the weights"), required(node.inputs, 2, "the recurrent weights"))
+    return math.prod(required(node.inputs, 0, "the input")[:2]) * sum(map(math.prod, weights))
 
 
 def _linear(node: Counting) -> int:
     """Each row of the input takes all coefficients."""
-    rows = required(node.inputs, 0, "the input")
-    return math.prod(rows[:-1]) * node.length("coefficients")
+    return math.prod(required(node.inputs, 0, "the input")[:-1]) * node.length("coefficients")
 
-
-_CONV: Final = _convolution(1)
-_MATMUL: Final = _product()
-_GEMM: Final = _product("transA")
 
 RULES: Final[Mapping[str, Callable[[Counting], int]]] = {
-    **dict.fromkeys(("Conv", "ConvInteger", "DeformConv"), _CONV),
-    **dict.fromkeys(("com.microsoft:FusedConv", "com.microsoft:NhwcFusedConv"), _CONV),
+    **dict.fromkeys(
+        ("Conv", "ConvInteger", "DeformConv", "com.microsoft:FusedConv", "com.microsoft:NhwcFusedConv"),
+        _convolution(1),
+    ),
     **dict.fromkeys(("QLinearConv", "com.microsoft:QLinearConv"), _convolution(3)),
     "ConvTranspose": _transposed_convolution,
-    **dict.fromkeys(("MatMul", "MatMulInteger", "QLinearMatMul"), _MATMUL),
     **dict.fromkeys(
         (
+            "MatMul", "MatMulInteger", "QLinearMatMul",
             "com.microsoft:DynamicQuantizeMatMul", "com.microsoft:FusedMatMulActivation",
             "com.microsoft:MatMulBnb4", "com.microsoft:MatMulInteger16", "com.microsoft:MatMulIntegerToFloat",
             "com.microsoft:MatMulNBits", "com.microsoft:GemmFastGelu",
         ),
-        _MATMUL,
+        _product(),
     ),
-    **dict.fromkeys(("com.microsoft:FusedMatMul", "com.microsoft:TransposeMatMul"), _GEMM),
-    **dict.fromkeys(("Gemm", "com.microsoft:FusedGemm", "com.microsoft:QGemm"), _GEMM),
+    **dict.fromkeys(
+        (
+            "Gemm", "com.microsoft:FusedGemm", "com.microsoft:QGemm", "com.microsoft:FusedMatMul",
+            "com.microsoft:TransposeMatMul",
+        ),
+        _product("transA"),
+    ),
     **dict.fromkeys(("RNN", "GRU", "LSTM", "com.microsoft:DynamicQuantizeLSTM"), _recurrent),
     "Einsum": einsum_macs,
     "Attention": attention_macs,

@@ -1,15 +1,16 @@
 """Cost: what one inference of an ONNX model takes, by its shapes alone. Nothing is run and no weight is read."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
 import onnx
 
-from ortrim.analysis.cost.counting import ONNX_DOMAINS, Arithmetic, Counting, count, operator_name
+from ortrim.analysis.cost.counting import ONNX_DOMAINS, Counting, count, operator_name
 from ortrim.analysis.cost.memory import (
+    NO_PEAK,
     LivenessInterval,
     ModelCost,
     NodeCost,
@@ -64,20 +65,6 @@ def counting_of(node: onnx.NodeProto, sizes: Mapping[str, ValueSize]) -> Countin
     )
 
 
-def liveness_interval_of(node: onnx.NodeProto, name: str, inside: Peak | None, workspace: int) -> LivenessInterval:
-    """Return a node's turn; what its inner graphs read from outside, it reads."""
-    own = node.domain in {"", "ai.onnx"}
-    return LivenessInterval(
-        node=name,
-        reads=tuple(read_names([node])),
-        makes=tuple(each for each in node.output if each),
-        view=own and node.op_type in VIEWS and any(node.input[:1]),
-        in_place=tuple(node.input[:1]) if own and node.op_type in IN_PLACE else (),
-        inside=inside,
-        workspace=workspace,
-    )
-
-
 def _shape(name: str, sizes: Mapping[str, ValueSize]) -> Shape | None:
     return sizes[name].shape if name in sizes else None
 
@@ -102,12 +89,17 @@ NO_ORDER: Final = "a node comes before one whose result it reads: the execution 
 
 @dataclass(frozen=True, kw_only=True)
 class GraphCost:
-    """A graph's nodes with those of the graphs inside, its peak, and how many of its nodes are constant."""
+    """A graph's nodes with those of the graphs inside, its peak, and how many of its nodes are constant.
 
-    nodes: tuple[NodeCost, ...]
-    peak: Peak
-    memory: Peak
-    constant_nodes: int
+    Of all graphs inside a node, `parameters` are those of branches that are not taken.
+    """
+
+    nodes: tuple[NodeCost, ...] = ()
+    peak: Peak = NO_PEAK
+    memory: Peak = NO_PEAK
+    constant_nodes: int = 0
+    parameters: int = 0
+    parameter_bytes: int = 0
     unknown: tuple[str, ...] = ()
 
 
@@ -137,22 +129,32 @@ def graph_cost(graph: onnx.GraphProto, outer: Scope, *, given: Iterable[str], we
     scope = _inner_scope(graph, outer, weights)
     running = [node for node in graph.node if not any(name in scope.constants for name in node.output if name)]
     wanted = {name for node in running for name in node.input} | {value.name for value in graph.output}
+    opset = next((each.version for each in scope.model.opset_import if each.domain in ONNX_DOMAINS), 0)
     costs: list[NodeCost] = []
     intervals: list[LivenessInterval] = []
     planned: list[LivenessInterval] = []
     for number, node in enumerate(running):
         name = f"{outer.path}{node.name or f'{node.op_type} {number}'}"
-        inner = _bodies_cost(node, name, scope)
-        costs += [_node_cost(node, name, scope, inner, wanted), *inner.nodes]
-        workspace = workspace_of(counting_of(node, scope.sizes), _opset(scope))
-        intervals.append(liveness_interval_of(node, name, inner.peak, workspace))
-        planned.append(replace(intervals[-1], inside=inner.memory))
-    own = [name for interval in intervals for name in interval.makes]
-    bytes_of = {name: size for name in (*given, *own) if (size := _bytes(name, scope)) is not None}
+        inner, counting = _bodies_cost(node, name, scope), counting_of(node, scope.sizes)
+        costs += [_node_cost(node, name, scope, inner, counting, wanted=wanted), *inner.nodes]
+        own = node.domain in ONNX_DOMAINS
+        interval = LivenessInterval(
+            node=name,
+            reads=tuple(read_names([node])),
+            makes=tuple(each for each in node.output if each),
+            view=own and node.op_type in VIEWS and any(node.input[:1]),
+            in_place=tuple(node.input[:1]) if own and node.op_type in IN_PLACE else (),
+            inside=inner.peak,
+            workspace=workspace_of(counting, opset),
+        )
+        intervals.append(interval)
+        planned.append(replace(interval, inside=inner.memory))
+    made = [name for interval in intervals for name in interval.makes]
+    bytes_of = {name: size for name in (*given, *made) if (size := _bytes(name, scope)) is not None}
     inputs, outputs = tuple(given), [value.name for value in graph.output]
     peak = peak_of(intervals, bytes_of, inputs=inputs, outputs=outputs)
     memory = planned_peak(planned, bytes_of, _kinds(scope, bytes_of), inputs=inputs, outputs=outputs)
-    unknown = () if _in_order(intervals, set(own)) else (NO_ORDER,)
+    unknown = () if _in_order(intervals, set(made)) else (NO_ORDER,)
     constant = len(graph.node) - len(running)
     return GraphCost(nodes=tuple(costs), peak=peak, memory=memory, constant_nodes=constant, unknown=unknown)
 
@@ -163,10 +165,6 @@ def _kinds(scope: Scope, names: Iterable[str]) -> Kinds:
         return scope.kinds
     sizes = {name: scope.sizes[name] for name in names}
     return {name: (BITS[size.element_type], size.shape) for name, size in sizes.items() if size.shape}
-
-
-def _opset(scope: Scope) -> int:
-    return next((each.version for each in scope.model.opset_import if each.domain in ONNX_DOMAINS), 0)
 
 
 def _inner_scope(graph: onnx.GraphProto, outer: Scope, weights: Iterable[str]) -> Scope:
@@ -181,57 +179,43 @@ def _inner_scope(graph: onnx.GraphProto, outer: Scope, weights: Iterable[str]) -
     )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Bodies:
-    """What the graphs inside a node add: the nodes that run, the peak, and parameters of branches not taken."""
-
-    nodes: tuple[NodeCost, ...] = ()
-    peak: Peak | None = None
-    memory: Peak | None = None
-    parameters: int = 0
-    parameter_bytes: int = 0
-    unknown: tuple[str, ...] = ()
-
-
-def _bodies_cost(node: onnx.NodeProto, name: str, scope: Scope) -> Bodies:
+def _bodies_cost(node: onnx.NodeProto, name: str, scope: Scope) -> GraphCost:
     """Count each graph inside a node once; of branches, the one with more arithmetic, and the higher peak."""
-    costs = [_body_cost(node, body, name, scope) for body in graphs_of(node)]
-    if not costs:
-        return Bodies()
+    costs = []
+    for body in graphs_of(node):
+        graph, values = inferred_body(scope.model, node, body, scope.sizes, scope.tensors)
+        inner = replace(scope, path=f"{name}/", kinds=None, no_parameters=scope.no_parameters | values)
+        costs.append(graph_cost(graph, inner, given=[value.name for value in body.input]))
     costs.sort(key=lambda each: (sum(node.macs for node in each.nodes), sum(node.operations for node in each.nodes)))
     taken = costs if node.op_type != "If" else costs[-1:]
     left = [each for cost in costs[: len(costs) - len(taken)] for each in cost.nodes]
-    return Bodies(
+    return GraphCost(
         nodes=tuple(each for cost in taken for each in cost.nodes),
-        peak=max((cost.peak for cost in costs), key=lambda peak: peak.size_bytes),
-        memory=max((cost.memory for cost in costs), key=lambda memory: memory.size_bytes),
+        peak=max((cost.peak for cost in costs), key=lambda peak: peak.size_bytes, default=NO_PEAK),
+        memory=max((cost.memory for cost in costs), key=lambda memory: memory.size_bytes, default=NO_PEAK),
         parameters=sum(each.parameters for each in left),
         parameter_bytes=sum(each.parameter_bytes for each in left),
         unknown=tuple(dict.fromkeys(words for cost in costs for words in cost.unknown)),
     )
 
 
-def _body_cost(node: onnx.NodeProto, body: onnx.GraphProto, name: str, scope: Scope) -> GraphCost:
-    graph, values = inferred_body(scope.model, node, body, scope.sizes, scope.tensors)
-    inner = replace(scope, path=f"{name}/", kinds=None, no_parameters=scope.no_parameters | values)
-    return graph_cost(graph, inner, given=[value.name for value in body.input])
-
-
-def _node_cost(node: onnx.NodeProto, name: str, scope: Scope, inner: Bodies, wanted: set[str]) -> NodeCost:
-    arithmetic: Arithmetic = count(counting_of(node, scope.sizes))
+def _node_cost(
+    node: onnx.NodeProto, name: str, scope: Scope, inner: GraphCost, counting: Counting, *, wanted: set[str]
+) -> NodeCost:
+    macs, operations, uncounted = count(counting)
     parameters, parameter_bytes = _parameters(node, scope)
     missing = [each for each in node.output if each in wanted and _bytes(each, scope) is None]
     unknown = (
-        *((arithmetic.unknown,) if arithmetic.unknown else ()),
+        *((uncounted,) if uncounted else ()),
         *(f"the size of '{each}' is not known" for each in missing if each),
         *(("its body is counted once",) if node.op_type in LOOPS else ()),
         *inner.unknown,
     )
     return NodeCost(
         name=name,
-        operator=operator_name(node.domain, node.op_type),
-        macs=arithmetic.macs,
-        operations=arithmetic.operations,
+        operator=counting.operator,
+        macs=macs,
+        operations=operations,
         parameters=parameters + inner.parameters,
         parameter_bytes=parameter_bytes + inner.parameter_bytes,
         output_bytes=sum(_bytes(each, scope) or 0 for each in node.output),
@@ -266,35 +250,31 @@ def _in_order(intervals: Iterable[LivenessInterval], own: set[str]) -> bool:
     return True
 
 
-Inputs = tuple[tuple[str, tuple[int | None, ...] | None], ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class CostRequest:
-    """For which inputs to count: sizes by the names of dimensions, shapes by those of inputs; `case` is for people."""
-
-    dimensions: Sizes = field(default_factory=dict)
-    shapes: Shapes = field(default_factory=dict)
-    case: str = ""
-
-
-def cost_of(path: Path, asked: CostRequest, *, name: str, where: str) -> ModelCost:
-    """Return the cost of a model."""
+def cost_of(
+    path: Path, *, name: str, where: str, dimensions: Sizes | None = None, shapes: Shapes | None = None, case: str = ""
+) -> ModelCost:
+    """Return the cost of a model for some sizes of dimensions, or shapes of inputs, by name; `case` is for people."""
     model = inlined(read_onnx(path, where), where)
     facts = facts_of(model, sha256_of(path), path.stat().st_size, where)
     require_outputs(facts, where)
     given = tuple(info.name for info in facts.inputs)
     weights = {tensor.name for tensor in model.graph.initializer}
     kinds = open_kinds(model, where) if dynamic_dimensions(model) else None
-    inferred, values = with_shapes(model, where, dimensions=asked.dimensions, shapes=asked.shapes)
+    inferred, values = with_shapes(model, where, dimensions=dimensions or {}, shapes=shapes or {})
     scope = Scope(model=inferred, counted=set(), no_parameters=values, kinds=kinds)
     cost = graph_cost(inferred.graph, scope, given=given, weights=weights)
-    inputs, dynamic = _inputs(inferred.graph, given), dynamic_dimensions(inferred)
-    unknown = (*cost.unknown, *_open_words(inputs, dynamic))
+    known = {value.name: _open_shape(value.type.tensor_type) for value in inferred.graph.input}
+    inputs, dynamic = tuple((name, known.get(name)) for name in given), dynamic_dimensions(inferred)
+    options = " ".join(f"--dim {name}=..." for name in dynamic)
+    unknown = (
+        *cost.unknown,
+        *((f"the inputs have dynamic dimensions: give {options}",) if dynamic else ()),
+        *(f"input '{name}' may have any number of dimensions" for name, shape in inputs if shape is None),
+    )
     return ModelCost(
         model=name,
         sha256=facts.sha256,
-        case=asked.case,
+        case=case,
         inputs=inputs,
         macs=sum(node.macs for node in cost.nodes),
         operations=sum(node.operations for node in cost.nodes),
@@ -315,19 +295,7 @@ def open_dimensions(path: Path, where: str) -> tuple[str, ...]:
     return dynamic_dimensions(read_onnx(path, where))
 
 
-def _inputs(graph: onnx.GraphProto, given: tuple[str, ...]) -> Inputs:
-    """Return the inputs with their shapes, None for what is open."""
-    shapes = {value.name: _open_shape(value.type.tensor_type) for value in graph.input}
-    return tuple((name, shapes.get(name)) for name in given)
-
-
 def _open_shape(tensor: onnx.TypeProto.Tensor) -> tuple[int | None, ...] | None:
     if not tensor.HasField("shape"):
         return None
     return tuple(each.dim_value if each.HasField("dim_value") else None for each in tensor.shape.dim)
-
-
-def _open_words(inputs: Inputs, dynamic: tuple[str, ...]) -> Iterator[str]:
-    if dynamic:
-        yield f"the inputs have dynamic dimensions: give {' '.join(f'--dim {name}=...' for name in dynamic)}"
-    yield from (f"input '{name}' may have any number of dimensions" for name, shape in inputs if shape is None)

@@ -5,7 +5,7 @@ The rules of counting are those of `docs/explanation/how-it-measures.md`.
 
 import math
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -103,20 +103,19 @@ def by_operator(nodes: Iterable[NodeCost]) -> tuple[OperatorCost, ...]:
     groups: dict[str, list[NodeCost]] = {}
     for node in nodes:
         groups.setdefault(node.operator, []).append(node)
-    sums = (_sum(operator, group) for operator, group in groups.items())
-    return tuple(sorted(sums, key=lambda each: (-each.macs, -each.operations, each.operator)))
-
-
-def _sum(operator: str, group: list[NodeCost]) -> OperatorCost:
-    return OperatorCost(
-        operator=operator,
-        nodes=len(group),
-        macs=sum(node.macs for node in group),
-        operations=sum(node.operations for node in group),
-        parameters=sum(node.parameters for node in group),
-        parameter_bytes=sum(node.parameter_bytes for node in group),
-        output_bytes=sum(node.output_bytes for node in group),
+    sums = (
+        OperatorCost(
+            operator=operator,
+            nodes=len(group),
+            macs=sum(node.macs for node in group),
+            operations=sum(node.operations for node in group),
+            parameters=sum(node.parameters for node in group),
+            parameter_bytes=sum(node.parameter_bytes for node in group),
+            output_bytes=sum(node.output_bytes for node in group),
+        )
+        for operator, group in groups.items()
     )
+    return tuple(sorted(sums, key=lambda each: (-each.macs, -each.operations, each.operator)))
 
 
 WORKSPACE: Final = "(the kernel's own)"
@@ -137,7 +136,7 @@ class LivenessInterval:
     makes: tuple[str, ...]
     view: bool = False
     in_place: tuple[str, ...] = ()
-    inside: Peak | None = None
+    inside: Peak = NO_PEAK
     workspace: int = 0
 
 
@@ -175,17 +174,13 @@ def peak_over(
     timeline = []
     for number, interval in enumerate(intervals):
         live |= {owners[name]: sizes[owners[name]] for name in interval.makes if name in owners}
-        inside = interval.inside
-        outside = sum(live.values())
-        total = outside + (inside.size_bytes if inside else 0) + interval.workspace
-        within = inside.timeline if inside else ()
-        timeline += [(name, outside + size) for name, size in within] or [(interval.node, total)]
+        inside, outside = interval.inside, sum(live.values())
+        total = outside + inside.size_bytes + interval.workspace
+        timeline += [(name, outside + size) for name, size in inside.timeline] or [(interval.node, total)]
         if total > best.size_bytes:
             own = (LiveTensor(name=WORKSPACE, size_bytes=interval.workspace),) if interval.workspace else ()
-            tensors = (*_tensors(live), *own, *(inside.tensors if inside else ()))
-            best = Peak(
-                size_bytes=total, node=inside.node if inside and inside.node else interval.node, tensors=tensors
-            )
+            tensors = (*_tensors(live), *own, *inside.tensors)
+            best = Peak(size_bytes=total, node=inside.node or interval.node, tensors=tensors)
         live = {name: size for name, size in live.items() if last.get(name, -1) > number}
     return replace(best, timeline=tuple(timeline))
 
@@ -199,7 +194,7 @@ class _Memory:
     freed: dict[str, int]
 
     def source(self, interval: LivenessInterval, number: int) -> str | None:
-        """Return the owner of the memory that a interval's first output may lie in, None for one of its own."""
+        """Return the owner of the memory that an interval's first output may lie in, None for one of its own."""
         if not interval.makes or (made := interval.makes[0]) not in self.sizes:
             return None
         if interval.view and interval.reads and interval.reads[0] in self.sizes:
@@ -232,15 +227,10 @@ def _last_reads(
     """Return the number of the interval in which each owner's memory is last read; those `kept` outlive the run."""
     last = {}
     for number, interval in enumerate(intervals):
-        for name in _named(interval):
+        for name in (*interval.makes, *interval.reads):
             if name in owners:
                 last[owners[name]] = number
     return last | {owners[name]: len(intervals) for name in kept if name in owners}
-
-
-def _named(interval: LivenessInterval) -> Iterator[str]:
-    yield from interval.makes
-    yield from interval.reads
 
 
 def _tensors(live: Mapping[str, int]) -> tuple[LiveTensor, ...]:
@@ -312,7 +302,7 @@ class _Plan:
     free: deque[str] = field(default_factory=deque)
 
     def place(self, interval: LivenessInterval) -> None:
-        """Give a interval's results their buffers, then set free what is used for the last time."""
+        """Give an interval's results their buffers, then set free what is used for the last time."""
         for number, name in enumerate(interval.makes):
             source = None if name in self.outputs else self._source(interval, number, name)
             self.owners[name] = name if source is None else source

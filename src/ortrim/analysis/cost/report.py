@@ -11,7 +11,7 @@ from ortrim.analysis.cost.memory import ModelCost, NodeCost, OperatorCost, Peak
 from ortrim.analysis.cost.run import Blamed, Expectation
 from ortrim.base.console import counted, printable
 from ortrim.report.figures import NONE, bytes_text, ms_text, name_text, share_text, shortened
-from ortrim.report.table import Cell, Kind, Table, columns
+from ortrim.report.table import Cell, Kind, Table, columns, facts_table
 
 TOP: Final = 8
 NAME_CELLS: Final = 34
@@ -24,14 +24,10 @@ def cost_tables(cost: ModelCost, top: int | None) -> RenderableType:
     most = top or TOP
     nodes = sorted(cost.nodes, key=lambda each: (-each.macs, -each.operations))
     operators, single = _costs(cost, cost.operators, "operator", most), _costs(cost, nodes, "node", most)
-    head = Text(_headline(cost), "bold")
-    return Group(head, *_notes(cost), Text(), _totals(cost), Text(), operators, Text(), single)
-
-
-def _headline(cost: ModelCost) -> str:
     case = f", case {cost.case}" if cost.case else ""
     inputs = "; ".join(f"{name} {sizes_text(shape)}" for name, shape in cost.inputs)
-    return printable(f"{cost.model}{case}: {inputs or 'no inputs'}")
+    head = Text(printable(f"{cost.model}{case}: {inputs or 'no inputs'}"), "bold")
+    return Group(head, *_notes(cost), Text(), _totals(cost), Text(), operators, Text(), single)
 
 
 def sizes_text(shape: tuple[int | None, ...] | None) -> str:
@@ -43,26 +39,29 @@ def sizes_text(shape: tuple[int | None, ...] | None) -> str:
 
 def _totals(cost: ModelCost) -> RichTable:
     least = "at least " if cost.at_least else ""
-    table = RichTable.grid(padding=(0, 2, 0, 0))
-    table.add_row("multiply-accumulates", f"{least}{_sum_text(cost.macs)}")
-    table.add_row("other operations", f"{least}{_sum_text(cost.operations)}")
-    table.add_row("parameters", f"{least}{_sum_text(cost.parameters)}, {bytes_text(cost.parameter_bytes)}")
-    table.add_row("activations' peak", Text(f"{least}{bytes_text(cost.peak.size_bytes)}{_peak_words(cost.peak)}"))
-    table.add_row("memory of a run", Text(f"{least}{bytes_text(cost.memory.size_bytes)}{_peak_words(cost.memory)}"))
+    macs, operations, parameters = (
+        least + (amount_text(number) if number else "0") for number in (cost.macs, cost.operations, cost.parameters)
+    )
+    peak, memory = (f"{least}{bytes_text(each.size_bytes)}{_peak_words(each)}" for each in (cost.peak, cost.memory))
     constant = f", {counted(cost.constant_nodes, 'other')} when the model is loaded" if cost.constant_nodes else ""
-    table.add_row("nodes that run", f"{len(cost.nodes):,}{constant}")
-    return table
-
-
-def _sum_text(number: int) -> str:
-    return amount_text(number) if number else "0"
+    totals = facts_table(
+        (
+            ("multiply-accumulates", macs),
+            ("other operations", operations),
+            ("parameters", f"{parameters}, {bytes_text(cost.parameter_bytes)}"),
+            ("activations' peak", peak),
+            ("memory of a run", memory),
+            ("nodes that run", f"{len(cost.nodes):,}{constant}"),
+        )
+    )
+    return totals.terminal(rule=False, head=False, padding=2)
 
 
 def _peak_words(peak: Peak) -> str:
     if not peak.node:
         return ""
-    tensors = (f"{shortened(each.name, NAME_CELLS)} {bytes_text(each.size_bytes)}" for each in peak.tensors)
-    held = ", ".join([each for each, _ in zip(tensors, range(LARGEST_TENSORS), strict=False)])
+    largest = peak.tensors[:LARGEST_TENSORS]
+    held = ", ".join(f"{shortened(each.name, NAME_CELLS)} {bytes_text(each.size_bytes)}" for each in largest)
     return printable(f" in {shortened(peak.node, NAME_CELLS)} ({held})")
 
 
@@ -147,10 +146,11 @@ def proportion_tables(expectations: Sequence[Expectation]) -> RenderableType:
 
 
 def _blame(each: Expectation) -> Text:
-    if not each.blame_known:
-        return Text(f"{_place(each)}: for the operators, make a profile, with verify --trace", "dim")
     words = ", ".join(map(_blamed, each.blamed)) or "no operator stands out"
-    return Text(f"{_place(each)}: {words}", "dim")
+    return Text(
+        f"{_place(each)}: {words if each.blame_known else 'for the operators, make a profile, with verify --trace'}",
+        "dim",
+    )
 
 
 def _blamed(blamed: Blamed) -> str:

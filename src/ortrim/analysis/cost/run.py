@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Literal
 
-from ortrim.analysis.cost.graph import CostRequest, cost_of, open_dimensions
+from ortrim.analysis.cost.graph import cost_of, open_dimensions
 from ortrim.analysis.cost.memory import ModelCost
 from ortrim.base.cache import cache_folder
 from ortrim.base.console import Console
@@ -27,7 +27,7 @@ from ortrim.planning.preparing import cases_of, ready_models
 from ortrim.planning.request import Request, is_buildspec, load
 from ortrim.report.write import report_of
 from ortrim.verify.operator_times import operator_times
-from ortrim.verify.reports import DeviceReport, VerifyReport
+from ortrim.verify.reports import DeviceReport
 
 
 def check_sizes(words: Sequence[str], sizes: Mapping[str, int]) -> None:
@@ -69,8 +69,11 @@ def costs_of(word: str, asked: CostsAsked, console: Console) -> tuple[ModelCost,
     found: list[ModelCost] = []
     for name, file in files_named(word, exact_version(NEWEST)):
         own = _cases(name, file, asked, console)
-        request = CostRequest(dimensions=asked.dimensions)
-        found += costs_of_cases(*own, name=name) if own else [cost_of(file, request, name=name, where=name)]
+        found += (
+            costs_of_cases(*own, name=name)
+            if own
+            else [cost_of(file, name=name, where=name, dimensions=asked.dimensions)]
+        )
     return tuple(found)
 
 
@@ -122,9 +125,10 @@ def costs_of_cases(model: PreparedModel, cases: tuple[Case, ...], *, name: str =
     return [
         cost_of(
             model.path,
-            CostRequest(shapes=dict(zip(names, shapes, strict=True)), case=case.name),
             name=name or model.name,
             where=f"model '{model.name}', case '{case.name}'",
+            shapes=dict(zip(names, shapes, strict=True)),
+            case=case.name,
         )
         for shapes, case in by_shapes.items()
     ]
@@ -142,6 +146,7 @@ LARGEST: Final = 2**63
 """More arithmetic than this only a damaged model has, and no float may hold it."""
 
 Finding = Literal["not measured", "much arithmetic", "poor execution efficiency"]
+POORLY: Final = "poor execution efficiency"
 Shares = Mapping[str, float]
 
 
@@ -199,10 +204,8 @@ def expectation(cost: ModelCost, pace: Pace, measured_ms: float | None, times: S
     it: all its time is execution.
     """
     expected = pace.expected(cost.macs)
-    finding = _finding(expected, measured_ms)
+    inefficient = measured_ms is not None and measured_ms > POOR * expected
     arithmetic = {each.operator: each.macs / cost.macs for each in cost.operators if each.macs and cost.macs}
-    inefficient = finding == "poor execution efficiency"
-    known = not inefficient or times is not None
     return Expectation(
         pace=pace,
         model=cost.model,
@@ -210,9 +213,9 @@ def expectation(cost: ModelCost, pace: Pace, measured_ms: float | None, times: S
         macs=cost.macs,
         expected_ms=expected,
         measured_ms=measured_ms,
-        finding=finding,
+        finding="not measured" if measured_ms is None else POORLY if inefficient else "much arithmetic",
         blamed=_slow(arithmetic, times or {}) if inefficient else _heavy(arithmetic, times),
-        blame_known=known,
+        blame_known=not inefficient or times is not None,
     )
 
 
@@ -224,12 +227,6 @@ def merged_times(times: Mapping[str, float]) -> dict[str, float]:
         plain = _plain(name)
         shares[plain] = shares.get(plain, 0.0) + (time / total if total else 0.0)
     return shares
-
-
-def _finding(expected: float, measured_ms: float | None) -> Finding:
-    if measured_ms is None:
-        return "not measured"
-    return "poor execution efficiency" if measured_ms > POOR * expected else "much arithmetic"
 
 
 def _heavy(arithmetic: Shares, times: Shares | None) -> tuple[Blamed, ...]:
@@ -271,7 +268,7 @@ Costs = Sequence[ModelCost]
 
 
 def has_reference(spec: Path) -> bool:
-    """Say whether a buildspec has a reference model. Raises `SpecError`."""
+    """Say whether a buildspec has a reference model."""
     return any(model.reference for model in load(Request(spec=spec)).spec.models)
 
 
@@ -291,8 +288,12 @@ def expectations_of(request: Request, costs: Costs, console: Console) -> tuple[E
     found: list[Expectation] = []
     for target in inputs.targets:
         folder = plan_folder(inputs.loaded.spec.name, latest.plan, request.output) / target.id
-        report = _report(folder, console)
-        for device in report.devices if report else ():
+        try:
+            devices = report_of(folder).devices
+        except VerifyError as error:
+            console.note(f"{folder.name}: {error.what}, so that no latency can be expected; {error.hint}")
+            continue
+        for device in devices:
             found += expectations_on(device, reference, costs, folder)
     return tuple(found)
 
@@ -307,22 +308,12 @@ def expectations_on(device: DeviceReport, reference: str, costs: Costs, folder: 
             yield expectation(cost, pace, _median(device, cost.model, cost.case), _times(device, cost.model, folder))
 
 
-def _report(folder: Path, console: Console) -> VerifyReport | None:
-    try:
-        return report_of(folder)
-    except VerifyError as error:
-        console.note(f"{folder.name}: {error.what}, so that no latency can be expected; {error.hint}")
-        return None
-
-
 def _pace(device: DeviceReport, reference: str, costs: Costs) -> Pace | None:
     """Return the reference's pace in the case with the most arithmetic of those that were measured."""
     if device.host is not None and not device.host.time_meaningful:
         return None
-    measured = [
-        (cost, _median(device, reference, cost.case)) for cost in costs if cost.model == reference and cost.macs
-    ]
-    timed = [(cost, median) for cost, median in measured if median]
+    own = (cost for cost in costs if cost.model == reference and cost.macs)
+    timed = [(cost, median) for cost in own if (median := _median(device, reference, cost.case))]
     if not timed:
         return None
     cost, median = max(timed, key=lambda each: each[0].macs)

@@ -22,10 +22,10 @@ from ortrim.base.console import Console
 from ortrim.base.tools import EMULATIONS, require
 from ortrim.binaries.link_map import MapSymbol
 from ortrim.cli.options import request_from
-from ortrim.compiling.containers.root_file_systems import machine_parts
-from ortrim.compiling.trees import finished_build, result_of
+from ortrim.compiling.root_file_systems import machine_parts
+from ortrim.compiling.workspace import finished_build, result_of
 from ortrim.parity.runner import Repetition, RunRequest, runner_words
-from ortrim.pipeline.executors import executor_for
+from ortrim.pipeline.building import executor_for
 from ortrim.planning.planned import Planned, planned_for
 
 DEFAULT_SPEC: Final = Path(__file__).with_name("kernels.toml")

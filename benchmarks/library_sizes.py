@@ -22,7 +22,7 @@ from ortrim.compiling.plan import PlannedTarget
 from ortrim.compiling.size.accounting import account, by_operator, shares
 from ortrim.compiling.translation_units import Variant, shipped_index
 from ortrim.models.operators import OperatorId, parse_config, render_config, required_operators
-from ortrim.pipeline.executors import executor_for
+from ortrim.pipeline.building import executor_for
 from ortrim.planning.planned import Planned, planned_for
 from ortrim.planning.planner import with_arguments
 from ortrim.planning.prediction import is_quantized

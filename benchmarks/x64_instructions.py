@@ -29,7 +29,7 @@ from ortrim.base.files import shipped_folder
 from ortrim.base.scripts import packages_folder
 from ortrim.base.tools import Emulation, Tool, require
 from ortrim.buildspec.buildspec import as_the_official
-from ortrim.compiling.containers.root_file_systems import machine_parts
+from ortrim.compiling.root_file_systems import machine_parts
 from ortrim.devices.host import ENVIRONMENT
 from ortrim.parity.runner import CaseRun, Repetition, RunRequest, runner_words
 from ortrim.parity.runner_output import read_output

@@ -17,7 +17,7 @@ from ortrim.compiling.plan import BuildJob, digest
 from ortrim.compiling.size.library import library_size
 from ortrim.errors import BuildError, StorageError, UsageError
 from ortrim.models.operators import needs_wide_characters, parse_config
-from ortrim.pipeline.executors import executor_for
+from ortrim.pipeline.building import executor_for
 from ortrim.planning.planned import planned_for
 from ortrim.planning.planner import with_arguments
 from ortrim.planning.request import Request

@@ -15,7 +15,7 @@ from build_time.subject import Pair, Subject, all_operators, planned_subject
 from ortrim.base.cache import cache_folder, locked_if_free
 from ortrim.base.console import Console, counted, duration_text
 from ortrim.base.files import require_writable, write_atomically
-from ortrim.compiling.execution import choose_parallelism
+from ortrim.compiling.workspace import choose_parallelism
 from ortrim.errors import UsageError
 from ortrim.report.charts import Canvas, ticks
 

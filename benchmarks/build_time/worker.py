@@ -13,12 +13,12 @@ from ortrim.base.command import stream
 from ortrim.base.files import write_atomically
 from ortrim.base.json import from_json, to_json
 from ortrim.base.scripts import ISOLATED_PYTHON
-from ortrim.compiling.execution import Parallelism, job_environment, prepare_workspace
 from ortrim.compiling.native import Executor
 from ortrim.compiling.plan import BuildJob, CompilerCacheUse
 from ortrim.compiling.upstream import first_error, ninja_step
+from ortrim.compiling.workspace import Parallelism, job_environment, prepare_workspace
 from ortrim.errors import BuildError, Diagnostic, ExitCode
-from ortrim.pipeline.executors import build_inputs
+from ortrim.pipeline.building import build_inputs
 from ortrim.platforms import platform_of
 
 

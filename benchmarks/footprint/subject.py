@@ -22,7 +22,7 @@ from ortrim.parity.inputs import Case
 from ortrim.parity.measurements import Verdict
 from ortrim.parity.reference import CaseOutputs, SavedOutputs, reference_outputs
 from ortrim.parity.runner import RunRequest
-from ortrim.pipeline.executors import executor_for
+from ortrim.pipeline.building import executor_for
 from ortrim.planning.planned import Planned, planned_for
 from ortrim.planning.request import Request
 from ortrim.verify.measure import ONCE
@@ -156,7 +156,7 @@ def subject_of(planned: Planned, libraries: dict[str, Built], runner: Path, outp
 def _models(planned: Planned) -> Iterator[Model]:
     target = planned.plan.targets[0].job.target
     models, plans = planned.models.for_target(target), planned.plan.models_for(target)
-    together = zip(models.prepared, models.converted, plans, models.loaded.spec.models, planned.cases, strict=True)
+    together = zip(models.prepared, models.converted, plans, models.loaded.models, planned.cases, strict=True)
     for prepared, converted, plan, spec, cases in together:
         yield Model(prepared=prepared, converted=converted, session=plan.session, spec=spec, cases=cases)
 

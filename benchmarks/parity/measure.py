@@ -15,7 +15,7 @@ from ortrim.base.json import from_json, to_json
 from ortrim.base.scripts import packages_folder
 from ortrim.base.tools import EMULATIONS, X64_USER, require
 from ortrim.buildspec.buildspec import SessionSettings
-from ortrim.compiling.containers.root_file_systems import machine_parts
+from ortrim.compiling.root_file_systems import machine_parts
 from ortrim.devices.host import Host
 from ortrim.errors import UsageError
 from ortrim.models.full_runtime import foreign_library

@@ -56,7 +56,7 @@ class Subject:
 def subjects_of(loaded: LoadedSpec, runtime: FullRuntime, scratch: Path) -> Iterator[Subject]:
     """Yield the models of a buildspec, then their variants. Raises what fetching and running models raises."""
     base = loaded.file.parent
-    specs = {spec.name: spec for spec in loaded.spec.models}
+    specs = {spec.name: spec for spec in loaded.models}
     given = {name: subject_of(spec, base, runtime) for name, spec in specs.items()}
     yield from given.values()
     for kind, names in VARIANTS.items():

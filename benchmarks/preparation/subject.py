@@ -57,7 +57,7 @@ def built_pair(spec: Path, jobs: int | None, output: Path, console: Console) -> 
     request = Request(spec=spec, profile=PROFILE, jobs=jobs, output=output)
     prepared_from = looked_at(request, console, to_run=True)
     loaded = prepared_from.loaded
-    if not any(model.steps for model in loaded.spec.models):
+    if not any(model.steps for model in loaded.models):
         what, hint = "no model of it has steps, so that there is nothing to measure", "see docs/guides/prepare.md"
         raise UsageError("no-steps", what, where=str(spec), hint=hint)
     given = make_planned(replace(prepared_from, loaded=without_steps(loaded)), request, console)
@@ -73,8 +73,8 @@ def built_pair(spec: Path, jobs: int | None, output: Path, console: Console) -> 
 
 def without_steps(loaded: LoadedSpec) -> LoadedSpec:
     """Return a buildspec whose models are taken as they are given."""
-    models = tuple(replace(model, steps=()) for model in loaded.spec.models)
-    return replace(loaded, spec=replace(loaded.spec, models=models))
+    models = tuple(replace(model, steps=()) for model in loaded.models)
+    return replace(loaded, models=models)
 
 
 def require_same_cases(where: str, given: tuple[Case, ...], prepared: tuple[Case, ...]) -> None:

@@ -11,10 +11,10 @@ from ortrim.base.console import Console
 from ortrim.buildspec.buildspec import SessionSettings, SessionSpec, settings_of
 from ortrim.cli.options import request_from
 from ortrim.compiling.plan import BuildJob
-from ortrim.compiling.trees import finished_build, result_of
+from ortrim.compiling.workspace import finished_build, result_of
 from ortrim.errors import UsageError
 from ortrim.parity.runner import Repetition, RunRequest
-from ortrim.pipeline.executors import executor_for
+from ortrim.pipeline.building import executor_for
 from ortrim.planning.planned import Planned, planned_for
 
 WHEEL: Final = "wheel"

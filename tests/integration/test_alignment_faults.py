@@ -9,8 +9,8 @@ from ortrim.base.command import run
 from ortrim.base.files import shipped_folder
 from ortrim.base.scripts import packages_folder
 from ortrim.buildspec.targets import TARGETS
-from ortrim.compiling.execution import BuildInputs, job_environment, prepare_workspace
 from ortrim.compiling.toolchains import zig_toolchain
+from ortrim.compiling.workspace import BuildInputs, job_environment, prepare_workspace
 from ortrim.pins.shipped import tool_requirements
 from own_caches import zig_of_tests
 

@@ -28,7 +28,7 @@ from ortrim.buildspec.buildspec import SessionFile, session_json
 from ortrim.buildspec.targets import TARGETS
 from ortrim.buildspec.tolerances import SAME_GRAPH_ELSEWHERE
 from ortrim.cli.options import demo_spec, request_from
-from ortrim.compiling.execution import BuildInputs, job_environment, prepare_workspace
+from ortrim.compiling.workspace import BuildInputs, job_environment, prepare_workspace
 from ortrim.parity.compare import compare, with_same_graph
 from ortrim.parity.inputs import load_array, numpy_type, save_array
 from ortrim.parity.measurements import OutputParity, Verdict

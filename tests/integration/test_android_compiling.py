@@ -12,9 +12,9 @@ from ortrim.base.files import shipped_folder
 from ortrim.base.scripts import packages_folder
 from ortrim.buildspec.buildspec import AndroidSpec
 from ortrim.buildspec.targets import ABIS, TARGETS
-from ortrim.compiling.execution import LEFT_OUT
 from ortrim.compiling.plan import Toolchain
 from ortrim.compiling.toolchains import PRECOMPILED_MARK
+from ortrim.compiling.workspace import LEFT_OUT
 from ortrim.pins.runtime import runtime_pins
 from ortrim.pins.shipped import tool_requirements
 from ortrim.platforms.android.ndk import ndk_toolchain

@@ -28,7 +28,7 @@ from ortrim.devices.harness_gradle import HarnessInputs, make_harness
 from ortrim.parity.inputs import load_array
 from ortrim.parity.measurements import Verdict
 from ortrim.parity.runner import Repetition, RunRequest
-from ortrim.pipeline.executors import executor_for
+from ortrim.pipeline.building import executor_for
 from ortrim.pipeline.verification import _subjects
 from ortrim.planning.planned import planned_for
 from ortrim.platforms.android.jni import Jdk, find_jdk

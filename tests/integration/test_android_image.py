@@ -12,8 +12,8 @@ from ortrim.base.cache import cache_folder
 from ortrim.base.command import run
 from ortrim.base.files import sha256_of
 from ortrim.buildspec.targets import TARGETS
-from ortrim.compiling.containers.engines import BUILDAH, UsableEngine, probe
-from ortrim.compiling.containers.executor import Command, ImageRecipe, build_image, ready_image, run_in
+from ortrim.compiling.container_engines import BUILDAH, UsableEngine, probe
+from ortrim.compiling.containers import Command, ImageRecipe, build_image, ready_image, run_in
 from ortrim.compiling.toolchains import zig_toolchain
 from ortrim.errors import Diagnostic, SourcesError
 from ortrim.pins.shipped import IMAGES_FILE

@@ -14,9 +14,9 @@ from ortrim.base.command import run
 from ortrim.buildspec.buildspec import AndroidSpec
 from ortrim.buildspec.targets import TARGETS
 from ortrim.cli.options import demo_spec
-from ortrim.compiling.execution import choose_parallelism
 from ortrim.compiling.native import Executor
 from ortrim.compiling.plan import BuildPlan
+from ortrim.compiling.workspace import choose_parallelism
 from ortrim.package.aar_contents import read_aar
 from ortrim.pins.runtime import SourcePin, runtime_pins
 from ortrim.platforms.android.ndk import Ndk, installed_ndk

@@ -19,8 +19,8 @@ from ortrim.binaries.elf import add_unwind_tables, take_apart
 from ortrim.buildspec.build_options import PAST_DRIVER
 from ortrim.buildspec.buildspec import AndroidSpec
 from ortrim.buildspec.targets import ABIS, TARGETS
-from ortrim.compiling.execution import BuildInputs, job_environment, prepare_workspace
 from ortrim.compiling.upstream_arguments import FRAMES, FRAMES_OF_LTO
+from ortrim.compiling.workspace import BuildInputs, job_environment, prepare_workspace
 from ortrim.pins.shipped import tool_requirements, tool_versions
 from ortrim.platforms.android.bionic import sysroot_of
 from ortrim.platforms.android.jni import linker_flags

@@ -9,7 +9,7 @@ import pytest
 
 from ortrim.base.command import run
 from ortrim.base.files import sha256_of, shipped_folder
-from ortrim.planning.inputs import require_host
+from ortrim.planning.request import require_host
 
 pytestmark = [pytest.mark.build, pytest.mark.network, pytest.mark.slow, pytest.mark.needs("unshare")]
 

@@ -35,8 +35,7 @@ from ortrim.package.package import make_package
 from ortrim.parity.inputs import make_cases
 from ortrim.parity.runner import Repetition, RunRequest
 from ortrim.parity.runner_output import RunnerEnded
-from ortrim.pipeline.executors import executor_for
-from ortrim.pipeline.packaging import package_inputs
+from ortrim.pipeline.building import executor_for, package_inputs
 from ortrim.planning.planned import planned_for
 
 ROOT: Final = Path(__file__).parents[2]

@@ -71,7 +71,7 @@ def with_buildspec(given: Checked) -> CompatibilityAnswer:
     """Append the lines to a buildspec, and hold the model against what that builds."""
     spec = given.folder / "more.toml"
     spec.write_text(f'[[targets]]\nid = "linux-x64"\n{given.answer.buildspec}')
-    (model,) = load(Request(spec=spec)).spec.models
+    (model,) = load(Request(spec=spec)).models
     assert model.path is not None
     return with_configuration(dataclasses.replace(given, model=spec.parent / model.path))
 

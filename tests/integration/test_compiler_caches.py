@@ -23,9 +23,9 @@ from ortrim.base.command import Completed, run
 from ortrim.base.scripts import packages_folder
 from ortrim.buildspec.targets import TARGETS
 from ortrim.compiling.compiler_cache import CompilerCache, compiler_cache
-from ortrim.compiling.execution import BuildInputs, job_environment, prepare_workspace
 from ortrim.compiling.plan import CompilerCacheUse
 from ortrim.compiling.toolchains import zig_toolchain
+from ortrim.compiling.workspace import BuildInputs, job_environment, prepare_workspace
 from ortrim.pins.shipped import tool_requirements, tool_versions
 
 PASSWORD: Final = "geheim-77"  # noqa: S105 - a secret to look for

@@ -9,10 +9,10 @@ from container_storage import container_storage, containers
 from ortrim.base.console import Console
 from ortrim.base.files import sha256_of
 from ortrim.cli.options import demo_spec
-from ortrim.compiling.containers.engines import ContainerOptions
-from ortrim.compiling.containers.executor import places_in_containers
+from ortrim.compiling.container_engines import ContainerOptions
+from ortrim.compiling.containers import places_in_containers
 from ortrim.compiling.plan import digest
-from ortrim.pipeline.executors import executor_for
+from ortrim.pipeline.building import executor_for
 from ortrim.planning.planned import planned_for
 from ortrim.planning.request import Request
 from ortrim.platforms import LINUX

@@ -19,8 +19,8 @@ from native_builds import native_executor
 from ortrim.base.cache import cache_folder
 from ortrim.base.command import run
 from ortrim.binaries.elf import read_library
-from ortrim.compiling.containers.engines import ContainerOptions, Mount, UsableEngine, engine_named, probe
-from ortrim.compiling.containers.executor import (
+from ortrim.compiling.container_engines import ContainerOptions, Mount, UsableEngine, engine_named, probe
+from ortrim.compiling.containers import (
     Command,
     ImageRecipe,
     build_image,
@@ -220,8 +220,8 @@ def test_an_interruption_ends_the_command_and_its_children(ready: Ready) -> None
 
 KILLED_RUN: Final = """
 import sys
-from ortrim.compiling.containers.engines import engine_named, probe
-from ortrim.compiling.containers.executor import Command, run_in
+from ortrim.compiling.container_engines import engine_named, probe
+from ortrim.compiling.containers import Command, run_in
 words = ("/bin/sh", "-c", "setsid sleep %s & sleep %s & echo started; wait")
 inside = Command(words=words, environment=(("PATH", "/usr/bin"),), folder="/", mounts=())
 run_in(probe(engine_named(sys.argv[1])), sys.argv[2], inside, lambda line: print(line, flush=True))
@@ -279,8 +279,8 @@ def context(folder: Path, tag: str, *steps: str) -> tuple[Path, str]:
 KILLED_BUILD: Final = """
 import sys
 from pathlib import Path
-from ortrim.compiling.containers.engines import engine_named, probe
-from ortrim.compiling.containers.executor import build_image, image_label
+from ortrim.compiling.container_engines import engine_named, probe
+from ortrim.compiling.containers import build_image, image_label
 image = (Path(sys.argv[2]), sys.argv[3])
 build_image(probe(engine_named(sys.argv[1])), *image, Path(sys.argv[4]), lambda line: print(line, flush=True))
 """

@@ -15,10 +15,10 @@ from ortrim.base.scripts import packages_folder
 from ortrim.binaries.elf import build_id_of
 from ortrim.buildspec.buildspec import BuildOptionChoices
 from ortrim.buildspec.targets import TARGETS
-from ortrim.compiling.execution import JobPaths
 from ortrim.compiling.plan import BuildJob
 from ortrim.compiling.toolchains import zig_toolchain
 from ortrim.compiling.upstream_arguments import folding_flags
+from ortrim.compiling.workspace import JobPaths
 from ortrim.pins.shipped import tool_requirements
 from ortrim.platforms import platform_of
 from ortrim.sources.debian import DebianPackage, PackageRequest, fetch_packages

@@ -8,7 +8,7 @@ import pytest
 from ortrim.base.command import run
 from ortrim.base.files import shipped_folder
 from ortrim.base.scripts import packages_folder
-from ortrim.compiling.containers.executor import image_label, render
+from ortrim.compiling.containers import image_label, render
 from ortrim.pins.shipped import BasePin
 from ortrim.platforms.android.image import SdkArchive
 from ortrim.sources.debian import DebianPackage

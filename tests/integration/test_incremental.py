@@ -20,14 +20,13 @@ import pytest
 from ortrim.base.command import run
 from ortrim.base.console import Console
 from ortrim.base.files import sha256_of
-from ortrim.compiling.execution import JobPaths, job_environment
 from ortrim.compiling.native import Executor
 from ortrim.compiling.plan import BuildJob
 from ortrim.compiling.relink import read_objects
 from ortrim.compiling.selective import SelectiveBuild, variant_of
 from ortrim.compiling.toolchains import PRECOMPILED_MARK
 from ortrim.compiling.translation_units import select_units, shipped_index, symbolic_path
-from ortrim.compiling.trees import result_of
+from ortrim.compiling.workspace import JobPaths, job_environment, result_of
 from ortrim.models.operators import (
     OperatorId,
     OperatorTypes,
@@ -37,7 +36,7 @@ from ortrim.models.operators import (
     render_config,
     required_operators,
 )
-from ortrim.pipeline.executors import executor_for
+from ortrim.pipeline.building import executor_for
 from ortrim.planning.planned import planned_for
 from ortrim.planning.planner import with_arguments
 from ortrim.planning.request import Request

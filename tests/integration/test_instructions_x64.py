@@ -25,7 +25,7 @@ from x64_instructions import (
 from ortrim.base.command import run
 from ortrim.base.console import Console
 from ortrim.parity.runner import RunRequest
-from ortrim.pipeline.executors import executor_for
+from ortrim.pipeline.building import executor_for
 from ortrim.planning.planned import planned_for
 from ortrim.planning.request import Request
 

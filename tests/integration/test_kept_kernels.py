@@ -8,7 +8,6 @@ import pytest
 
 from fake_kernels import CPU, TYPED, make_kernels
 from ortrim.base.command import run
-from ortrim.compiling.execution import JobPaths
 from ortrim.compiling.kept_kernels import (
     HEADER,
     LARGE,
@@ -20,6 +19,7 @@ from ortrim.compiling.kept_kernels import (
     write_kept_kernels,
 )
 from ortrim.compiling.upstream import REDUCED_TYPES, type_folder
+from ortrim.compiling.workspace import JobPaths
 from ortrim.models.operators import OperatorTypes
 
 pytestmark = pytest.mark.needs("gcc")

@@ -24,7 +24,7 @@ from ortrim.buildspec.step_specs import InferShapes, Simplify
 from ortrim.errors import Diagnostic, ModelError
 from ortrim.models.full_runtime import full_runtime
 from ortrim.parity.measurements import Verdict
-from ortrim.planning.preparing import prepare_models, write_prepared
+from ortrim.planning.models import prepare_models, write_prepared
 from ortrim.planning.request import Request, load
 from ortrim.steps import preparation as stepping
 from ortrim.steps.preparation import Preparation

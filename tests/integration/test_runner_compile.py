@@ -16,8 +16,8 @@ from ortrim.base.command import run
 from ortrim.base.files import shipped_folder
 from ortrim.base.scripts import packages_folder
 from ortrim.buildspec.targets import TARGETS, OperatingSystem
-from ortrim.compiling.execution import JobPaths
 from ortrim.compiling.plan import PlannedTarget
+from ortrim.compiling.workspace import JobPaths
 from ortrim.pins.runtime import runtime_pins
 from ortrim.pins.shipped import tool_requirements
 from ortrim.sources.sources import fetch_sources

@@ -14,8 +14,8 @@ from ortrim.base.scripts import packages_folder
 from ortrim.binaries.link_map import read_link_map
 from ortrim.buildspec.build_options import PAST_DRIVER
 from ortrim.buildspec.targets import TARGETS
-from ortrim.compiling.execution import BuildInputs, job_environment, prepare_workspace
 from ortrim.compiling.toolchains import zig_toolchain
+from ortrim.compiling.workspace import BuildInputs, job_environment, prepare_workspace
 from ortrim.pins.shipped import tool_requirements
 from own_caches import zig_of_tests
 

@@ -14,7 +14,7 @@ from ortrim.base.scripts import ISOLATED_PYTHON, environment_with, packages_fold
 from ortrim.cli.options import request_from
 from ortrim.compiling.plan import JobResult
 from ortrim.package.manifest import PackageInputs, sbom_text
-from ortrim.pipeline.packaging import package_inputs
+from ortrim.pipeline.building import package_inputs
 from ortrim.planning.planned import planned_for
 
 pytestmark = pytest.mark.network

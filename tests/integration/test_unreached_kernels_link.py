@@ -13,11 +13,11 @@ from ortrim.base.command import run
 from ortrim.base.files import shipped_folder, write_if_changed
 from ortrim.base.scripts import packages_folder
 from ortrim.binaries.objects import archive_members, visible_symbols
-from ortrim.compiling.execution import BuildInputs, JobPaths, job_environment, prepare_workspace
 from ortrim.compiling.native import write_static_library
 from ortrim.compiling.plan import BuildJob
 from ortrim.compiling.relink import MLAS, leave_out_unreached, mlas_texts, read_script
 from ortrim.compiling.upstream import CompileOutcome
+from ortrim.compiling.workspace import BuildInputs, JobPaths, job_environment, prepare_workspace
 from ortrim.pins.shipped import tool_requirements
 from own_caches import zig_of_tests
 from sample_plans import sample_plan

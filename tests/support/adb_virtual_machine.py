@@ -16,7 +16,7 @@ from android_root import TOYBOX, android_root
 from network_kernel import MODULES, network_kernel
 from ortrim.base.command import Completed
 from ortrim.base.tools import EMULATIONS
-from ortrim.compiling.containers.root_file_systems import machine_parts
+from ortrim.compiling.root_file_systems import machine_parts
 from ortrim.devices.adb import AdbClient, find_adb
 from ortrim.devices.machine_files import Entry, compress, folder, link, regular, with_folders, write_archive
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from ortrim.compiling.execution import JobPaths
+from ortrim.compiling.workspace import JobPaths
 
 CPU = "onnxruntime/onnxruntime/core/providers/cpu"
 CONTRIB = "onnxruntime/onnxruntime/contrib_ops/cpu"

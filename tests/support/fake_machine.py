@@ -7,7 +7,7 @@ from pathlib import Path
 
 from device_samples import REPORT
 from ortrim.base.tools import EMULATIONS, InstalledTool
-from ortrim.compiling.containers.root_file_systems import MachineParts
+from ortrim.compiling.root_file_systems import MachineParts
 from ortrim.devices.qemu_system import QemuSystem
 from ortrim.sources.debian import DebianPackage
 

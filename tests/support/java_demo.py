@@ -9,7 +9,7 @@ from ortrim.base.command import run
 from ortrim.base.console import Console
 from ortrim.cli.options import request_from
 from ortrim.compiling.plan import BuildJob
-from ortrim.pipeline.executors import executor_for
+from ortrim.pipeline.building import executor_for
 from ortrim.planning.planned import Planned, planned_for
 from ortrim.platforms.android.aar import classes_jar
 from ortrim.platforms.android.jni import JAVA, Jdk, build_jni_library, find_jdk

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from ortrim.base.cache import cache_folder, publish_folder
 from ortrim.base.tools import SUITE
-from ortrim.compiling.containers.root_file_systems import KERNEL_HOST, KERNEL_PACKAGE, KERNEL_PATTERN
+from ortrim.compiling.root_file_systems import KERNEL_HOST, KERNEL_PACKAGE, KERNEL_PATTERN
 from ortrim.sources.debian import DebianPackage, PackageRequest, fetch_packages, write_data_archive
 
 MODULES: Final = ("failover.ko", "net_failover.ko", "virtio_net.ko")

@@ -20,7 +20,8 @@ from ortrim.models.full_runtime import FullRuntime
 from ortrim.models.models import OrtModel, PreparedModel
 from ortrim.models.prepare import prepare
 from ortrim.pipeline import building
-from ortrim.planning import inputs, models, planned
+from ortrim.planning import models, planned
+from ortrim.planning import request as inputs
 from ortrim.planning.planned import Planned, target_folder
 from ortrim.planning.request import Request
 from ortrim.report.write import write_reports

@@ -12,7 +12,7 @@ from ortrim.base.files import sha256_of
 from ortrim.models.models import PreparedModel
 from ortrim.models.prepare import check_model
 from ortrim.parity.inputs import make_cases
-from ortrim.planning import preparing
+from ortrim.planning import models
 from ortrim.steps.preparation import Preparation
 
 STEPS = '[[models.steps]]\nuse = "strip"\n'
@@ -25,12 +25,12 @@ def after_steps(monkeypatch: pytest.MonkeyPatch, folder: Path, model: onnx.Model
     facts, _ = check_model(path, sha256=sha256_of(path), size_bytes=size, ort_version="1.21.0", where="after")
 
     def done(loaded: Any, originals: tuple[PreparedModel, ...], *_: object, **__: object) -> Any:
-        return tuple(map(one, loaded.spec.models, originals))
+        return tuple(map(one, loaded.models, originals))
 
     def one(spec: Any, original: PreparedModel) -> Preparation | None:
         made = PreparedModel(name=spec.name, path=path, facts=facts)
         cases = make_cases(made, spec, folder, folder / "cases")
         return Preparation(original=original, model=made, cases=cases, report=steps()) if spec.steps else None
 
-    monkeypatch.setattr(preparing, "full_runtime", lambda *_: None)
-    monkeypatch.setattr(preparing, "preparations_of", done)
+    monkeypatch.setattr(models, "full_runtime", lambda *_: None)
+    monkeypatch.setattr(models, "preparations_of", done)

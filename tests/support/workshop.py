@@ -8,10 +8,9 @@ from textwrap import indent
 
 from ortrim.base.cache import cache_folder
 from ortrim.base.files import shipped_folder
-from ortrim.compiling.execution import BuildInputs, Parallelism
 from ortrim.compiling.native import Executor
 from ortrim.compiling.plan import digest
-from ortrim.compiling.trees import finished_build
+from ortrim.compiling.workspace import BuildInputs, Parallelism, finished_build
 from ortrim.platforms import platform_of
 from sample_plans import sample_plan
 

@@ -151,7 +151,7 @@ def test_a_buildspec_takes_what_a_hint_says(key: str, tmp_path: Path) -> None:
         (tmp_path / "there").mkdir(exist_ok=True)
         path = tmp_path / f"spec{number}.toml"
         path.write_text(HOMES[key].replace("{}", f"{key} = {said}"), encoding="utf-8")
-        assert load(Request(spec=path)).spec.models[0].name == "m"
+        assert load(Request(spec=path)).models[0].name == "m"
 
 
 @pytest.mark.parametrize("key", DONE)

@@ -13,7 +13,7 @@ from ortrim.platforms import target_problems
 from report_picture import FIGURES, PICTURE
 
 SHOWN: Final[dict[str, Any]] = json.loads(FIGURES.read_text())
-SPEC: Final = load_spec(Path(__file__).parents[2] / "buildspecs" / "silero-vad.toml", target_problems).spec
+SPEC: Final = load_spec(Path(__file__).parents[2] / "buildspecs" / "silero-vad.toml", target_problems)
 TARGET: Final = next(target for target in SPEC.targets if target.id == SHOWN["target"])
 BUDGETS: Final = merged_budgets(SPEC, TARGET)
 AGAIN: Final = "take it again: ./bootstrap python tests/support/report_picture.py artifacts/silero-vad/PLAN/linux-x64"

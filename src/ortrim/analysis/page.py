@@ -26,7 +26,7 @@ from ortrim.models.graph_facts import GraphFacts
 from ortrim.models.models import OrtModel, TensorInfo
 from ortrim.models.operators import parse_config
 from ortrim.parity.measurements import Verdict
-from ortrim.pipeline.executors import built_before
+from ortrim.pipeline.building import built_before
 from ortrim.planning.planned import Planned, planned_for, target_folder
 from ortrim.planning.request import Request, require_known
 from ortrim.report import charts
@@ -474,7 +474,7 @@ def make_model_pages(request: Request, only: tuple[str, ...], console: Console, 
     What was built and verified before is on it, if anything was.
     """
     planned = planned_for(request, console)
-    known = [spec.name for spec in planned.models.loaded.spec.models]
+    known = [spec.name for spec in planned.models.loaded.models]
     require_known("no-such-model", "--only", only, known)
     names = [name for name in known if not only or name in only]
     written: list[Path] = []

@@ -19,9 +19,9 @@ from ortrim.buildspec.buildspec import RuntimeSpec
 from ortrim.compiling.size.accounting import GROUPINGS, NO_OPERATOR, Accounting, Share, account, by_file, shares
 from ortrim.compiling.size.library import SizeChange, changes, comparable
 from ortrim.compiling.translation_units import UnitIndex, Variant, shipped_index
-from ortrim.compiling.trees import DYLIB, LIBRARY
+from ortrim.compiling.workspace import DYLIB, LIBRARY
 from ortrim.errors import BinaryError, UsageError
-from ortrim.pipeline.executors import built_before
+from ortrim.pipeline.building import built_before
 from ortrim.planning.planned import plan_for
 from ortrim.planning.request import Request
 from ortrim.report.charts import FULL_WIDTH, ChartBar, bar_chart, leaf_tiles

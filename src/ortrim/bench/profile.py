@@ -21,7 +21,7 @@ from ortrim.models.hot_operators import HOT_SHARE, RankedOperator, hot_file, nam
 from ortrim.models.operators import RequiredOperators, parse_config
 from ortrim.parity.runner import Repetition, RunRequest
 from ortrim.parity.runner_output import TRACE
-from ortrim.pipeline.executors import executor_for
+from ortrim.pipeline.building import executor_for
 from ortrim.planning.planned import Planned, planned_here
 from ortrim.planning.planner import BLOCKS
 from ortrim.planning.request import Request, require_known

@@ -13,7 +13,7 @@ from ortrim.buildspec.buildspec import SessionSettings, session_json
 from ortrim.devices.host import Host
 from ortrim.errors import UsageError, VerifyError
 from ortrim.parity.runner import Repetition, RunnerOutput
-from ortrim.pipeline.recording import record_benches
+from ortrim.pipeline.history import record_benches
 from ortrim.verify.measure import DeviceRuns, alone
 
 FOLDER: Final = "bench"

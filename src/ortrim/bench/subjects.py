@@ -13,13 +13,13 @@ from ortrim.base.files import sha256_of
 from ortrim.bench import points
 from ortrim.buildspec.buildspec import DEFAULTS, session_of
 from ortrim.compiling.plan import PlannedTarget
-from ortrim.compiling.trees import finished_build, result_of
+from ortrim.compiling.workspace import finished_build, result_of
 from ortrim.errors import UsageError
 from ortrim.models.full_runtime import is_minimal
 from ortrim.parity.inputs import Case
 from ortrim.parity.measurements import HostFacts, median
 from ortrim.parity.runner import Repetition, RunnerOutput, RunRequest
-from ortrim.pipeline.executors import executor_for
+from ortrim.pipeline.building import executor_for
 from ortrim.planning.planned import Planned, planned_for, planned_here
 from ortrim.planning.request import Request
 from ortrim.verify.measure import own_baseline
@@ -166,7 +166,7 @@ def base_point(subject: BenchedModel, number: int) -> points.BenchPoint:
 
     A model in ONNX format is loaded from its file unless the buildspec says otherwise, since it cannot stay in place.
     """
-    loaded = subject.planned.models.loaded.spec
+    loaded = subject.planned.models.loaded
     chosen = session_of(loaded, loaded.models[number])
     made = DEFAULTS.replaced_by(chosen)
     if subject.library.full:

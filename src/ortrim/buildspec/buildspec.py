@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass as plain_dataclass
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self
 
@@ -350,17 +350,20 @@ class BuildSpec:
     """Targets; without any, the host's."""
 
 
-@plain_dataclass(frozen=True, kw_only=True)
-class LoadedSpec:
+@dataclass(frozen=True, kw_only=True, config=problems.CONFIG)
+class LoadedSpec(BuildSpec):
     """A valid buildspec and the file that it was read from; `notes` say what in it was read as something else."""
 
-    spec: BuildSpec
     file: Path
     notes: tuple[str, ...] = ()
 
     def resolve(self, path: Path) -> Path:
         """Return `path`, as written in the buildspec, seen from where the program runs."""
         return self.file.parent / path
+
+    def as_written(self) -> BuildSpec:
+        """Return the buildspec alone, which is the same wherever its file lies."""
+        return BuildSpec(**{field.name: getattr(self, field.name) for field in fields(BuildSpec)})
 
 
 def build_options_of(spec: BuildSpec, kept: Mapping[str, Any]) -> BuildOptions:

@@ -250,13 +250,9 @@ def spec_from_data(document: dict[str, Any], file: Path, rules: TargetRules) -> 
         rank = _ranking(document)
         problems.sort(key=lambda problem: rank(problem.location))
         raise DiagnosticGroup(tuple(as_error(_explained(problem, document, file), file) for problem in problems))
-    return buildspec.LoadedSpec(spec=_with_exact_version(parse(buildspec.BuildSpec, data)), file=file, notes=notes)
-
-
-def _with_exact_version(spec: buildspec.BuildSpec) -> buildspec.BuildSpec:
-    """Replace a version's word by the version, which is all that anything later sees."""
+    spec = parse(buildspec.BuildSpec, data)
     runtime = replace(spec.onnxruntime, version=exact_version(spec.onnxruntime.version))
-    return replace(spec, onnxruntime=runtime)
+    return buildspec.LoadedSpec(**{**vars(spec), "onnxruntime": runtime}, file=file, notes=notes)
 
 
 def _with_identifiers(data: dict[str, Any]) -> tuple[str, ...]:

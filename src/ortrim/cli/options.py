@@ -8,8 +8,8 @@ from typing import Final, TypeVar
 from ortrim.base.files import shipped_folder
 from ortrim.base.processor_cores import MOST_CORES, read_cores
 from ortrim.buildspec.build_options import PROFILE_NAMES, ProfileName
-from ortrim.compiling.containers.engines import ContainerOptions, engine_named
-from ortrim.compiling.containers.executor import parse_flags, parse_mounts
+from ortrim.compiling.container_engines import ContainerOptions, engine_named
+from ortrim.compiling.containers import parse_flags, parse_mounts
 from ortrim.errors import SpecError, UsageError, bad_option
 from ortrim.pins.runtime import exact_version, known_version
 from ortrim.planning.request import Request

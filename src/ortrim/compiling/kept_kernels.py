@@ -19,9 +19,9 @@ from typing import Final
 
 from ortrim.base.files import storage_errors, write_if_changed
 from ortrim.compiling.dead_kernels import COMMENT
-from ortrim.compiling.execution import JobPaths
 from ortrim.compiling.mechanisms import text_of
 from ortrim.compiling.upstream import REDUCED_TYPES, TYPED, type_folder, typed_units
+from ortrim.compiling.workspace import JobPaths
 from ortrim.models.operators import OperatorTypes
 
 HEADER: Final = "kept_kernels.h"

@@ -13,9 +13,9 @@ from typing import Final
 from ortrim.base.files import storage_errors
 from ortrim.buildspec.build_options import Api
 from ortrim.compiling import dead_kernels
-from ortrim.compiling.execution import JobPaths
 from ortrim.compiling.plan import BuildJob
 from ortrim.compiling.upstream import KERNELS, typed_units
+from ortrim.compiling.workspace import JobPaths
 from ortrim.errors import BuildError
 
 C_API: Final = "c_api.cc"

@@ -15,9 +15,13 @@ from ortrim.base.files import FULL_DISK, disk_full, require_space, storage_error
 from ortrim.binaries.elf import read_library
 from ortrim.binaries.link_map import INTERNAL, read_link_map
 from ortrim.binaries.objects import hide_symbols
-from ortrim.compiling import trees
+from ortrim.compiling import workspace as trees
 from ortrim.compiling.compiler_cache import CompilerCache, compiler_cache
-from ortrim.compiling.execution import (
+from ortrim.compiling.plan import ARCHIVE, BuildJob, JobResult, RunnerJob, Toolchain, digest
+from ortrim.compiling.relink import forget_unreached
+from ortrim.compiling.selective import SelectiveBuild
+from ortrim.compiling.upstream import CompileOutcome, CompileProgress, Upstream, first_error, remedy, require_known
+from ortrim.compiling.workspace import (
     LOCAL,
     UNREACHED,
     BuildInputs,
@@ -28,10 +32,6 @@ from ortrim.compiling.execution import (
     job_environment,
     prepare_workspace,
 )
-from ortrim.compiling.plan import ARCHIVE, BuildJob, JobResult, RunnerJob, Toolchain, digest
-from ortrim.compiling.relink import forget_unreached
-from ortrim.compiling.selective import SelectiveBuild
-from ortrim.compiling.upstream import CompileOutcome, CompileProgress, Upstream, first_error, remedy, require_known
 from ortrim.errors import BuildError, StorageError
 
 

@@ -17,11 +17,11 @@ from ortrim.base.json import from_json
 from ortrim.binaries.link_map import read_link_map
 from ortrim.binaries.objects import own_references, read_object
 from ortrim.compiling import dead_kernels
-from ortrim.compiling.execution import LEFT_OUT, UNREACHED, JobPaths
 from ortrim.compiling.mechanisms import MESSAGES, Mechanisms, avx512_assignments
 from ortrim.compiling.plan import BuildJob, digest
 from ortrim.compiling.translation_units import ObjectSymbols, symbolic_path
 from ortrim.compiling.upstream import CompileOutcome
+from ortrim.compiling.workspace import LEFT_OUT, UNREACHED, JobPaths
 from ortrim.errors import BuildError
 
 EVERYWHERE: Final = ("${sources}/", "${build}/")

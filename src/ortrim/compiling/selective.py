@@ -16,7 +16,6 @@ from ortrim.base.files import storage_errors, write_if_changed
 from ortrim.compiling import relink, translation_units
 from ortrim.compiling.compiler_cache import CompilerCache
 from ortrim.compiling.dead_kernels import cold_kernels
-from ortrim.compiling.execution import CONFIGURATION, JobPaths
 from ortrim.compiling.kept_kernels import cut_units, write_kept_kernels
 from ortrim.compiling.mechanisms import API_TABLE, ASSIGNMENTS, HOT_SOURCES, Mechanisms, find_mechanisms
 from ortrim.compiling.plan import BuildJob, CompiledUnits, CompilerCacheUse
@@ -30,6 +29,7 @@ from ortrim.compiling.upstream import (
     write_type_control,
 )
 from ortrim.compiling.upstream_arguments import laid_out_sources, wide_sources
+from ortrim.compiling.workspace import CONFIGURATION, JobPaths
 from ortrim.errors import BinaryError, BuildError, Diagnostic, SourcesError, StorageError, ToolError
 from ortrim.models.operators import parse_config
 

@@ -12,8 +12,8 @@ from typing import Final
 from ortrim.base.command import run
 from ortrim.base.files import storage_errors, write_if_changed
 from ortrim.base.scripts import ISOLATED_PYTHON, environment_with
-from ortrim.compiling.execution import LOCAL, ExecutionEnvironment, JobPaths
 from ortrim.compiling.plan import BuildJob
+from ortrim.compiling.workspace import LOCAL, ExecutionEnvironment, JobPaths
 from ortrim.errors import BuildError
 
 NINJA_STEP: Final = re.compile(r"^\[(\d+)/(\d+)\] (.*)$")

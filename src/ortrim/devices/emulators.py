@@ -15,7 +15,7 @@ from ortrim.base.command import Completed
 from ortrim.base.files import storage_errors
 from ortrim.base.tools import Emulation, InstalledTool
 from ortrim.buildspec.targets import Target
-from ortrim.compiling.containers.root_file_systems import MachineParts
+from ortrim.compiling.root_file_systems import MachineParts
 from ortrim.devices.device import ProgramDevice, not_startable
 from ortrim.devices.host import absolute, run_locally
 from ortrim.devices.kinds import QEMU_SYSTEM, QEMU_USER, DeviceRules, Kind

@@ -26,7 +26,7 @@ from elftools.elf.segments import InterpSegment
 from ortrim.base.files import storage_errors
 from ortrim.base.tools import Emulation
 from ortrim.binaries.elf import BoundedStream, diagnosed, read_bytes
-from ortrim.compiling.containers.root_file_systems import MachineParts
+from ortrim.compiling.root_file_systems import MachineParts
 from ortrim.errors import BinaryError
 
 MAGIC: Final = b"070701"

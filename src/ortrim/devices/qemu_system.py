@@ -23,7 +23,7 @@ from typing import Final
 from ortrim.base.command import Completed, last_lines, run
 from ortrim.base.files import storage_errors
 from ortrim.base.tools import Emulation, InstalledTool
-from ortrim.compiling.containers.root_file_systems import MachineParts
+from ortrim.compiling.root_file_systems import MachineParts
 from ortrim.devices.device import NOT_STARTED, Device, ProgramDevice, not_startable
 from ortrim.devices.facts import linux_host
 from ortrim.devices.kinds import QEMU_SYSTEM

@@ -21,10 +21,8 @@ from ortrim.github import plan_input
 from ortrim.github.workflow_files import WorkflowInputs
 from ortrim.package.manifest import FACTS, FAILED, DeliveryFacts
 from ortrim.pins.runtime import runtime_pins
-from ortrim.pipeline.acceptance import check_reports, regression_of
-from ortrim.pipeline.building import build, verify_again
-from ortrim.pipeline.executors import native_executor
-from ortrim.pipeline.packaging import PackageGroup, groups
+from ortrim.pipeline.building import PackageGroup, build, groups, native_executor, verify_again
+from ortrim.pipeline.history import check_reports, regression_of
 from ortrim.pipeline.transfer import export_compiled, import_compiled
 from ortrim.pipeline.verification import HARNESS
 from ortrim.planning.planned import Planned, planned_for, target_folder

@@ -27,9 +27,9 @@ from ortrim.github.runs import LARGEST_INPUTS
 from ortrim.models.hot_operators import OPERATOR
 from ortrim.models.operators import parse_config, render_config
 from ortrim.pins.runtime import runtime_pins
-from ortrim.planning.inputs import toolchains_of
 from ortrim.planning.planned import decide, optional_of
 from ortrim.planning.planner import Contents, PlanInput
+from ortrim.planning.request import toolchains_of
 from ortrim.platforms import target_problems
 from ortrim.platforms.platform import Compilation
 from ortrim.sources.sources import SourceTree, fetch_sources

@@ -115,7 +115,7 @@ def notes_of(tag: str, changelog: Path) -> str:
 def expected_deliveries(specs: Iterable[Path]) -> tuple[str, ...]:
     """Return the names of the deliveries that all targets of buildspecs come to."""
     names = []
-    for spec in (load_spec(path, target_problems).spec for path in specs):
+    for spec in (load_spec(path, target_problems) for path in specs):
         identifiers = (target.id for target in select_targets(spec, "*", None))
         for platform, own in by_platform(identifiers, TARGETS.__getitem__):
             packages = (platform.NAME,) if platform.SDK and own else own

@@ -35,8 +35,7 @@ from ortrim.pins.runtime import (
     versions_file,
 )
 from ortrim.pins.shipped import shipped_text, writable_pins_folder
-from ortrim.pipeline.building import build
-from ortrim.pipeline.executors import executor_for
+from ortrim.pipeline.building import build, executor_for
 from ortrim.planning.planned import planned_for
 from ortrim.planning.planner import with_arguments
 from ortrim.planning.request import Request

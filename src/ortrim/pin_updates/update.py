@@ -15,8 +15,8 @@ from ortrim.base.command import run
 from ortrim.base.files import sha256_of, write_atomically
 from ortrim.base.http import Mirrors, fetch, mirrored
 from ortrim.base.scripts import install_error, pip_environment
-from ortrim.compiling.containers.engines import UsableEngine
-from ortrim.compiling.containers.executor import pulled_digest
+from ortrim.compiling.container_engines import UsableEngine
+from ortrim.compiling.containers import pulled_digest
 from ortrim.errors import Diagnostic, DiagnosticGroup, Interrupted, NetworkError, SourcesError, StorageError
 from ortrim.models.full_runtime import DISTRIBUTION, WHEEL_PLATFORMS
 from ortrim.pins import runtime, shipped

@@ -13,7 +13,7 @@ from ortrim.base.console import Console, Step, counted
 from ortrim.base.files import require_writable, storage_errors
 from ortrim.base.http import arriving
 from ortrim.base.scripts import OWN, Interpreter, download_wheels
-from ortrim.buildspec.buildspec import BuildSpec, LoadedSpec, ModelSpec, RuntimeSpec
+from ortrim.buildspec.buildspec import LoadedSpec, ModelSpec, RuntimeSpec
 from ortrim.buildspec.step_specs import Simplify
 from ortrim.buildspec.targets import Target
 from ortrim.compiling.upstream_arguments import optional_sources
@@ -22,9 +22,9 @@ from ortrim.models.full_runtime import DISTRIBUTION, converter_python, runtime_e
 from ortrim.models.prepare import bundled_model
 from ortrim.pins.runtime import OPTIONAL, CommitPin, ComponentPin, RuntimePins, exact_version, runtime_pins
 from ortrim.pins.shipped import step_requirements, tool_requirements
-from ortrim.planning.inputs import host_target
 from ortrim.planning.models import prepared_models
 from ortrim.planning.planner import select_targets
+from ortrim.planning.request import host_target
 from ortrim.platforms import platform_of
 from ortrim.sources.archives import bundled_archive, declared_components, fetch_archives, read_dependencies
 from ortrim.sources.commits import bundled_commit, pack_commit
@@ -59,7 +59,7 @@ def make_bundle(
     fetching raises; nothing is left half-written.
     """
     loaded = spec or _any_spec(version)
-    whole, pins = loaded.spec, runtime_pins(loaded.spec.onnxruntime.version)
+    whole, pins = loaded, runtime_pins(loaded.onnxruntime.version)
     chosen = select_targets(whole, target, host_target() if target is None else None, console.note)
     targets = tuple(each.target for each in chosen)
     libraries = (
@@ -109,7 +109,7 @@ def _any_spec(version: str | None) -> LoadedSpec:
     runtime = RuntimeSpec()
     runtime = replace(runtime, version=exact_version(version or runtime.version))
     models = (ModelSpec(name=ANY, path=Path(f"{ANY}.onnx")),)
-    return LoadedSpec(spec=BuildSpec(name=ANY, onnxruntime=runtime, models=models), file=Path(f"{ANY}.toml"))
+    return LoadedSpec(name=ANY, onnxruntime=runtime, models=models, file=Path(f"{ANY}.toml"))
 
 
 def _add_sources(writer: BundleWriter, tree: SourceTree, step: Step) -> None:
@@ -137,9 +137,9 @@ def _add_commit(writer: BundleWriter, pin: CommitPin, folder: Path) -> None:
 
 def _add_models(writer: BundleWriter, loaded: LoadedSpec, console: Console) -> None:
     """Add the models that are fetched: those that are files lie beside the buildspec."""
-    fetched = tuple(model for model in loaded.spec.models if model.path is None)
+    fetched = tuple(model for model in loaded.models if model.path is None)
     if fetched:
-        kept = prepared_models(replace(loaded, spec=replace(loaded.spec, models=fetched)), console)
+        kept = prepared_models(replace(loaded, models=fetched), console)
         for model, copy in zip(fetched, kept, strict=True):
             writer.add(bundled_model(model), copy.path)
 

@@ -18,8 +18,17 @@ from ortrim.base.files import sha256_of, storage_errors
 from ortrim.base.json import to_canonical_json, to_data
 from ortrim.base.tools import EMULATIONS, QEMU_SYSTEM
 from ortrim.errors import Diagnostic, VerifyError
-from ortrim.planning.inputs import Inputs, host_target, inputs_of, keep_latest, latest_of, plan_folder, targets_of
-from ortrim.planning.request import Request, load
+from ortrim.planning.request import (
+    Inputs,
+    Request,
+    host_target,
+    inputs_of,
+    keep_latest,
+    latest_of,
+    load,
+    plan_folder,
+    targets_of,
+)
 from ortrim.platforms import by_platform
 from ortrim.report.write import JSON_NAME, read_report, report_of
 from ortrim.verify.reports import VerifyReport
@@ -38,7 +47,7 @@ def reports_of(request: Request, console: Console) -> tuple[VerifyReport, ...]:
     for asked in (request, replace(request, elsewhere=True, on_macs=True)):
         inputs = inputs_of(loaded, targets, asked)
         try:
-            folder = plan_folder(loaded.spec.name, latest_of(inputs, request.output).plan, request.output)
+            folder = plan_folder(loaded.name, latest_of(inputs, request.output).plan, request.output)
         except VerifyError as error:
             problems.append(error)
         else:
@@ -65,8 +74,8 @@ def finished_reports(request: Request, console: Console) -> tuple[VerifyReport, 
         return None
     for note in (*loaded.notes, *notes):
         console.note(note)
-    for each, own in by_platform(inputs.targets, lambda target: target.target):
-        for warning in each.warnings(loaded.spec, own, request):
+    for each, own in by_platform(inputs.loaded.targets, lambda target: target.target):
+        for warning in each.warnings(loaded, own, request):
             console.warn(warning)
     for file in found:
         console.note(nothing_changed(file.parent.name, file))
@@ -89,9 +98,9 @@ def changed_since_verified(package: Path, report: VerifyReport) -> str:
 def _finished(inputs: Inputs, request: Request) -> Iterator[tuple[Path, VerifyReport]]:
     """Yield the file and the report of each target. Raises `VerifyError` unless all is as it was when it ended."""
     latest = latest_of(inputs, request.output)
-    folder = plan_folder(inputs.loaded.spec.name, latest.plan, request.output)
+    folder = plan_folder(inputs.loaded.name, latest.plan, request.output)
     known_reports = latest.finished.get(_asked(request), {})
-    if known_reports.keys() != {target.id for target in inputs.targets}:
+    if known_reports.keys() != {target.id for target in inputs.loaded.targets}:
         return
     for target, known in known_reports.items():
         file = folder / target / JSON_NAME
@@ -110,7 +119,7 @@ def remember_finished(inputs: Inputs, request: Request, targets: Sequence[str]) 
     Raises `Diagnostic` where it cannot be kept.
     """
     latest = latest_of(inputs, request.output)
-    folder = plan_folder(inputs.loaded.spec.name, latest.plan, request.output)
+    folder = plan_folder(inputs.loaded.name, latest.plan, request.output)
     digests = {target: sha256_of(folder / target / JSON_NAME) for target in targets}
     if latest.finished.get(asked := _asked(request)) != digests:
         keep_latest(inputs, request.output, replace(latest, finished={**latest.finished, asked: digests}))

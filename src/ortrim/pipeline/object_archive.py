@@ -18,7 +18,7 @@ from ortrim.base.archives import unpack
 from ortrim.base.cache import cache_folder, kept_folder, locked
 from ortrim.base.files import require_writable, sha256_of, storage_errors
 from ortrim.base.http import download
-from ortrim.compiling.trees import copy_zig
+from ortrim.compiling.workspace import copy_zig
 from ortrim.errors import StorageError, UsageError
 from ortrim.models.named import ADDRESSES
 from ortrim.package.package import new_archive

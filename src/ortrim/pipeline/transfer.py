@@ -17,7 +17,7 @@ from ortrim.base.cache import cached_folder, is_kept
 from ortrim.base.files import storage_errors
 from ortrim.compiling.native import finished_runner
 from ortrim.compiling.plan import PlannedTarget, digest
-from ortrim.compiling.trees import finished_build, result_of
+from ortrim.compiling.workspace import finished_build, result_of
 from ortrim.errors import BuildError, Diagnostic
 from ortrim.package.package import write_archive
 from ortrim.platforms import platform_of

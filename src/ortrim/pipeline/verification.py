@@ -158,7 +158,7 @@ def make_references(planned: Planned, request: Request, console: Console) -> Non
             subjects = _subjects(planned, target, step)
             step.progress(0, 0, "comparing the outputs before and after conversion")
             models = planned.models.for_target(target)
-            changed = changed_outputs(subjects, models.loaded.spec, models.runtime, here=kinds.HOST.name in used)
+            changed = changed_outputs(subjects, models.loaded, models.runtime, here=kinds.HOST.name in used)
         if changed:
             raise changed[0] if len(changed) == 1 else DiagnosticGroup(changed)
         _require_coverage(subjects, least)
@@ -184,7 +184,7 @@ def _require_coverage(subjects: Sequence[ModelUnderTest], least: float) -> None:
 def _subjects(planned: Planned, target: Target, step: Step) -> tuple[ModelUnderTest, ...]:
     """Return the models of a target with the full runtime's outputs of them, which are kept in the cache."""
     models, plans = planned.models.for_target(target), planned.plan.models_for(target)
-    specs = models.loaded.spec.models
+    specs = models.loaded.models
     subjects = []
     for prepared, converted, spec, cases, plan in zip(
         models.prepared, models.converted, specs, planned.cases, plans, strict=True

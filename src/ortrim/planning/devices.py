@@ -14,8 +14,8 @@ from typing import Final
 from ortrim.base.tools import EMULATIONS, QEMU_SYSTEM, Emulation, Tool, install_command, require
 from ortrim.buildspec.buildspec import TargetSpec
 from ortrim.buildspec.targets import APPLE_ARCHITECTURES, TARGETS, Target
-from ortrim.compiling.containers.root_file_systems import machine_parts
 from ortrim.compiling.plan import BuildJob
+from ortrim.compiling.root_file_systems import machine_parts
 from ortrim.devices import kinds
 from ortrim.devices.adb import CONNECT_HINT, AdbListing, adb_devices, choose, find_adb, open_adb
 from ortrim.devices.device import ProgramDevice

@@ -17,7 +17,7 @@ from typing import Final
 
 from ortrim.base.cache import cache_folder
 from ortrim.base.tools import ALL_TARGETS, EMULATIONS, QEMU_SYSTEM, X64_USER, Tool, ToolFinding, machine_folder, require
-from ortrim.compiling.containers.engines import ENGINES, ContainerEngine, probe
+from ortrim.compiling.container_engines import ENGINES, ContainerEngine, probe
 from ortrim.devices.xcrun import find_xcrun
 from ortrim.errors import Diagnostic, StorageError
 from ortrim.platforms.android.jni import find_jdk

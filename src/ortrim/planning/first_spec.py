@@ -78,7 +78,7 @@ class FirstSpec:
 
         Raises `ModelError` (`name-not-utf8`), what is wrong with it as a buildspec, and as `select_targets` does.
         """
-        spec, chosen = self.loaded().spec, self.choices.target
+        spec, chosen = self.loaded(), self.choices.target
         targets = () if chosen is None else select_targets(spec, chosen, None, console.note)
         return _text(self, folder) + "".join(f"\n[[targets]]\nid = {toml_string(each.id)}\n" for each in targets)
 

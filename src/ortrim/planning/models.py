@@ -7,22 +7,29 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ortrim.base.cache import cache_folder
 from ortrim.base.console import Console
-from ortrim.buildspec.buildspec import BuildSpec, Layout, LoadedSpec, ModelSpec
+from ortrim.base.files import write_atomically
+from ortrim.base.json import to_json
+from ortrim.buildspec.buildspec import BuildSpec, Layout, LoadedSpec, ModelSpec, session_json, session_of, settings_of
 from ortrim.buildspec.targets import Target
-from ortrim.errors import Diagnostic, ToolError
+from ortrim.errors import Diagnostic, ToolError, UsageError
 from ortrim.models.convert import Conversion, convert, converter_for
 from ortrim.models.full_runtime import FullRuntime, full_runtime
 from ortrim.models.models import ModelFacts, OrtModel, PreparedModel
 from ortrim.models.operators import RequiredOperators, reduce_operators
 from ortrim.models.prepare import FACTS_LAYOUT, prepare
+from ortrim.package.package import SESSION
+from ortrim.parity.inputs import Case
 from ortrim.parity.reference import cases_made
 from ortrim.pins.runtime import RuntimePins, runtime_pins
+from ortrim.planning.request import require_known
 from ortrim.report.terminal import steps_table
 from ortrim.steps.preparation import Ingredients, Preparation, prepare_by_steps, step_name, with_default_case
+from ortrim.steps.report import PreparationReport
 
 if TYPE_CHECKING:
     from ortrim.parity.cases.found import FoundCases
@@ -52,7 +59,7 @@ def preparations_of(
 def _prepared(
     loaded: LoadedSpec, number: int, original: PreparedModel, runtime: FullRuntime, console: Console
 ) -> Preparation | None:
-    spec = loaded.spec.models[number]
+    spec = loaded.models[number]
     if not spec.steps:
         return None
     given = Ingredients(
@@ -99,7 +106,7 @@ def converted_models(loaded: LoadedSpec, console: Console, targets: Collection[T
 
     Without targets, models are such as run everywhere.
     """
-    pins = runtime_pins(loaded.spec.onnxruntime.version)
+    pins = runtime_pins(loaded.onnxruntime.version)
     originals = prepared_models(loaded, console)
     runtime = full_runtime(pins.version, pins.converter_requirements)
     loaded = _with_cases(loaded, originals, runtime, console)
@@ -107,8 +114,8 @@ def converted_models(loaded: LoadedSpec, console: Console, targets: Collection[T
     prepared = tuple(done.model if done else own for own, done in zip(originals, preparations, strict=True))
 
     def made(layouts: Mapping[str, Layout]) -> Models:
-        models = tuple(with_layout(model, layouts) for model in loaded.spec.models)
-        whole = replace(loaded, spec=replace(loaded.spec, models=models))
+        models = tuple(with_layout(model, layouts) for model in loaded.models)
+        whole = replace(loaded, models=models)
         converted = _convert(whole, prepared, runtime, console)
         return Models(
             loaded=whole,
@@ -121,7 +128,7 @@ def converted_models(loaded: LoadedSpec, console: Console, targets: Collection[T
         )
 
     able = [target.runs_nchwc for target in targets]
-    layouts = chosen_layouts(loaded.spec, prepared, runtime, console) if any(able) else {}
+    layouts = chosen_layouts(loaded, prepared, runtime, console) if any(able) else {}
     nchwc = made(layouts) if layouts else None
     return nchwc if nchwc and all(able) else replace(made({}), nchwc=nchwc)
 
@@ -134,9 +141,9 @@ def _with_cases(
         replace(spec, cases=found_for(own, runtime, console).cases)
         if not (spec.cases or spec.steps) and wants_cases(own.facts)
         else spec
-        for spec, own in zip(loaded.spec.models, originals, strict=True)
+        for spec, own in zip(loaded.models, originals, strict=True)
     ]
-    return replace(loaded, spec=replace(loaded.spec, models=tuple(models)))
+    return replace(loaded, models=tuple(models))
 
 
 def found_for(model: PreparedModel, runtime: FullRuntime, console: Console) -> "FoundCases":
@@ -152,10 +159,10 @@ def prepared_models(loaded: LoadedSpec, console: Console) -> tuple[PreparedModel
     root = cache_folder("models") / FACTS_LAYOUT
     prepared = []
     with console.step("prepare models") as step:
-        for number, model in enumerate(loaded.spec.models):
-            step.progress(number, len(loaded.spec.models), model.name)
+        for number, model in enumerate(loaded.models):
+            step.progress(number, len(loaded.models), model.name)
             where = f"{loaded.file}: models[{number}]"
-            version = loaded.spec.onnxruntime.version
+            version = loaded.onnxruntime.version
             own = prepare(model, base=loaded.file.parent, root=root, ort_version=version, where=where, note=step.note)
             prepared.append(own)
     return tuple(prepared)
@@ -167,7 +174,7 @@ def _convert(
     root = cache_folder("conversions")
     converted = []
     with console.step("convert to ORT format") as step:
-        for number, (model, spec) in enumerate(zip(prepared, loaded.spec.models, strict=True)):
+        for number, (model, spec) in enumerate(zip(prepared, loaded.models, strict=True)):
             step.progress(number, len(prepared), model.name)
             assert spec.layout != "auto"
             conversion = Conversion(style=spec.style, level=spec.level, layout=spec.layout)
@@ -236,3 +243,102 @@ def with_layout(model: ModelSpec, layouts: Mapping[str, Layout]) -> ModelSpec:
     if model.name in layouts:
         return replace(model, layout=layouts[model.name], level="all")
     return replace(model, layout="plain") if model.layout == "auto" else model
+
+
+SUFFIX: Final = ".steps.json"
+
+
+def prepare_models(whole: LoadedSpec, only: tuple[str, ...], console: Console) -> tuple[Preparation, ...]:
+    """Do the steps of all models of a buildspec that have some, or `only` of those named.
+
+    Raises `UsageError` (`no-such-model`, `no-steps`) and what the steps raise.
+    """
+    loaded = _chosen(whole, only)
+    originals = prepared_models(loaded, console)
+    return tuple(filter(None, preparations_of(loaded, originals, _runtime_of(loaded), console)))
+
+
+def write_prepared(prepared: tuple[Preparation, ...], folder: Path, console: Console) -> None:
+    """Write each model and its report into a folder, all or nothing of each. Raises `StorageError`."""
+    for each in prepared:
+        path = folder / f"{each.model.name}.onnx"
+        write_atomically(path, each.model.path.read_bytes())
+        report = write_steps(each.report, folder)
+        console.note(f"{path}: {each.model.facts.size_bytes:,} bytes; {report.name}")
+
+
+def write_converted(models: Models, folder: Path) -> tuple[OrtModel, ...]:
+    """Write converted models and their `session.json` into a folder; return the copies. Raises `StorageError`."""
+    whole = models.loaded
+    settings = {
+        model.name: settings_of(session_of(whole, spec), style=model.style, reads_in_place=model.reads_in_place)
+        for model, spec in zip(models.converted, whole.models, strict=True)
+    }
+    copies = tuple(replace(model, path=folder / f"{model.name}.ort") for model in models.converted)
+    for model, copy in zip(models.converted, copies, strict=True):
+        write_atomically(copy.path, model.path.read_bytes())
+    write_atomically(folder / SESSION, session_json(models.runtime.version, settings))
+    return copies
+
+
+def write_steps(report: PreparationReport, folder: Path) -> Path:
+    """Write the report of a model's steps into a folder and return its file. Raises `StorageError`."""
+    path = folder / f"{report.model}{SUFFIX}"
+    write_atomically(path, to_json(report))
+    return path
+
+
+def _chosen(loaded: LoadedSpec, only: tuple[str, ...]) -> LoadedSpec:
+    """Return the buildspec with the models alone that are to be prepared."""
+    require_known("no-such-model", "--only", only, [model.name for model in loaded.models])
+    wanted = [model for model in loaded.models if not only or model.name in only]
+    without = [model.name for model in wanted if not model.steps]
+    if without and (only or len(without) == len(wanted)):
+        what = f"model '{without[0]}' has no steps" if only else "no model has steps"
+        hint = "write [[models.steps]] into the buildspec; invoke schema lists them"
+        raise UsageError("no-steps", what, where=str(loaded.file), hint=hint)
+    models = tuple(model for model in wanted if model.steps)
+    return replace(loaded, models=models)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadyModel:
+    """A model to look at; `preparation` is what its steps did, None when it has none or is taken as given."""
+
+    model: PreparedModel
+    preparation: Preparation | None = None
+
+    @property
+    def steps(self) -> tuple[str, ...]:
+        """The steps that were done, in words."""
+        return self.preparation.steps_done if self.preparation else ()
+
+
+def ready_models(loaded: LoadedSpec, console: Console, *, given: bool = False) -> tuple[ReadyModel, ...]:
+    """Return a buildspec's models after their steps, which are done unless they were before; `given` is before them.
+
+    Raises as `prepared_models` and `preparations_of` do, and `ToolError` when the full runtime cannot be had.
+    """
+    originals = prepared_models(loaded, console)
+    if given or not any(model.steps for model in loaded.models):
+        return tuple(ReadyModel(model=own) for own in originals)
+    preparations = preparations_of(loaded, originals, _runtime_of(loaded), console, shown=False)
+    return tuple(
+        ReadyModel(model=done.model if done else own, preparation=done)
+        for own, done in zip(originals, preparations, strict=True)
+    )
+
+
+def cases_of(ready: ReadyModel, number: int, loaded: LoadedSpec) -> tuple[Case, ...]:
+    """Return the cases of the buildspec's model of that number: after steps, those that it still takes.
+
+    Raises as `cases_made` does.
+    """
+    if ready.preparation:
+        return ready.preparation.cases
+    return cases_made(ready.model, loaded.models[number], loaded.file.parent, lambda: _runtime_of(loaded))
+
+
+def _runtime_of(loaded: LoadedSpec) -> FullRuntime:
+    pins = runtime_pins(loaded.onnxruntime.version)
+    return full_runtime(pins.version, pins.converter_requirements)

@@ -38,15 +38,19 @@ from ortrim.parity.inputs import Case
 from ortrim.parity.reference import cases_made
 from ortrim.pins.runtime import SourcePin
 from ortrim.pins.shipped import image_pins, tool_versions
-from ortrim.planning import inputs as made_from
+from ortrim.planning import request as asked_for
 from ortrim.planning.devices import require_devices
-from ortrim.planning.inputs import (
+from ortrim.planning.models import Models, converted_models
+from ortrim.planning.planner import AVX512, Contents, PlanInput, make_plan
+from ortrim.planning.request import (
     Inputs,
     Latest,
+    Request,
     files_of,
     inputs_of,
     keep_latest,
     latest_of,
+    load,
     not_built,
     plan_folder,
     require_host,
@@ -54,9 +58,6 @@ from ortrim.planning.inputs import (
     toolchains_of,
     with_defaults,
 )
-from ortrim.planning.models import Models, converted_models
-from ortrim.planning.planner import AVX512, Contents, PlanInput, make_plan
-from ortrim.planning.request import Request, load
 from ortrim.platforms import by_platform, platform_of
 from ortrim.platforms.android import jni
 from ortrim.platforms.apple import zig_toolchain
@@ -99,8 +100,8 @@ def looked_at(request: Request, console: Console, *, to_run: bool = False) -> In
     for note in loaded.notes:
         console.note(note)
     inputs = inputs_of(loaded, possible_targets(loaded, request, to_run=to_run, note=console.note), request)
-    for each, own in by_platform(inputs.targets, lambda target: target.target):
-        for warning in each.warnings(loaded.spec, own, request):
+    for each, own in by_platform(inputs.loaded.targets, lambda target: target.target):
+        for warning in each.warnings(loaded, own, request):
             console.warn(warning)
     if to_run and request.container is not None:
         _require_images(inputs.toolchains)
@@ -114,15 +115,15 @@ def possible_targets(
 
     Raises as `planned_for` does for targets, devices and tools.
     """
-    host = require_host() if to_run and not request.elsewhere else made_from.host_target()
+    host = require_host() if to_run and not request.elsewhere else asked_for.host_target()
     targets = targets_of(loaded, request, note)
     if (bundle := site_bundle()) is not None:
-        bundle.require(loaded.spec.onnxruntime.version, tuple(target.id for target in targets))
+        bundle.require(loaded.onnxruntime.version, tuple(target.id for target in targets))
     if to_run:
         # What was written wrong is said before what has to be installed.
         require_devices(targets, request, host)
         for each, own in by_platform(targets, lambda target: target.target):
-            each.require_tools(loaded.spec, own, request)
+            each.require_tools(loaded, own, request)
     return targets
 
 
@@ -140,7 +141,7 @@ class WrittenPlan:
 def read_plan(inputs: Inputs, output: Path) -> WrittenPlan:
     """Return the latest plan of some inputs. Raises `VerifyError` (`not-built`), which says what is not as it was."""
     latest = latest_of(inputs, output)
-    path = plan_folder(inputs.loaded.spec.name, latest.plan, output) / PLAN
+    path = plan_folder(inputs.loaded.name, latest.plan, output) / PLAN
     try:
         with storage_errors(path):
             written = from_json(WrittenPlan, path.read_bytes())
@@ -174,9 +175,9 @@ def planned_here(request: Request, console: Console) -> Planned:
     Raises as `planned_for` does. Nothing is written.
     """
     loaded = load(request)
-    targets = with_defaults(loaded.spec, (_here(loaded.spec),))
-    toolchains = toolchains_of(loaded.spec, targets, request)
-    return _made(Inputs(loaded=loaded, targets=targets, toolchains=toolchains), request, console, None)
+    loaded = replace(loaded, targets=with_defaults(loaded, (_here(loaded),)))
+    toolchains = toolchains_of(loaded, loaded.targets, request)
+    return _made(Inputs(loaded=loaded, toolchains=toolchains), request, console, None)
 
 
 def _here(spec: BuildSpec) -> TargetSpec:
@@ -206,7 +207,7 @@ def make_planned(inputs: Inputs, request: Request, console: Console) -> Planned:
 
 def _made(inputs: Inputs, request: Request, console: Console, written: WrittenPlan | None) -> Planned:
     """Decide everything; where the same was decided before, for sources of the same kind."""
-    models = converted_models(inputs.loaded, console, tuple(target.target for target in inputs.targets))
+    models = converted_models(inputs.loaded, console, tuple(target.target for target in inputs.loaded.targets))
     _warn_of_locales(models, console)
     cases = _cases(models)
     hot = _still_required(inputs.hot, models, console)
@@ -219,8 +220,7 @@ def _made(inputs: Inputs, request: Request, console: Console, written: WrittenPl
 
 
 def _given(inputs: Inputs, contents: Contents, nchwc: Contents | None) -> PlanInput:
-    spec = replace(inputs.loaded.spec, targets=inputs.targets)
-    return PlanInput(spec=spec, contents=contents, nchwc=nchwc)
+    return PlanInput(spec=inputs.loaded.as_written(), contents=contents, nchwc=nchwc)
 
 
 def _write(planned: Planned, inputs: Inputs, files: dict[str, SeenFiles], output: Path) -> None:
@@ -233,7 +233,7 @@ def _write(planned: Planned, inputs: Inputs, files: dict[str, SeenFiles], output
 def _files_beside(models: Models, began: int) -> dict[str, SeenFiles]:
     """Look at the files beside models that these refer to, of which one that was changed meanwhile is as never seen."""
     seen: dict[str, SeenFiles] = {}
-    for number, spec in enumerate(models.loaded.spec.models):
+    for number, spec in enumerate(models.loaded.models):
         done = models.preparations[number]
         copy = (done.original if done else models.prepared[number]).path.parent
         for name in read_facts(copy, StoredModel).external:
@@ -277,7 +277,7 @@ def _warn_of_locales(models: Models, console: Console) -> None:
 
 def _sources(models: Models, optional: frozenset[str], written: WrittenPlan | None, console: Console) -> SourceTree:
     """Fetch the sources, unless they are in the cache; those of the kind that was taken before, if any kind will do."""
-    wanted = models.loaded.spec.onnxruntime
+    wanted = models.loaded.onnxruntime
     before = written.sources[0].kind if written and written.sources else ""
     kind = before if wanted.source == "auto" and before in AUTO_ORDER else wanted.source
     with console.step("fetch sources") as step:
@@ -303,7 +303,7 @@ def _require_images(toolchains: Mapping[str, Toolchain]) -> None:
 def _cases(models: Models) -> tuple[tuple[Case, ...], ...]:
     """Make the inputs of all cases; they lie in the cache, named after all that they depend on."""
     base = models.loaded.file.parent
-    both = zip(models.preparations, models.prepared, models.loaded.spec.models, strict=True)
+    both = zip(models.preparations, models.prepared, models.loaded.models, strict=True)
     return tuple(
         done.cases if done else cases_made(prepared, spec, base, lambda: models.runtime)
         for done, prepared, spec in both
@@ -322,7 +322,7 @@ def _contents(models: Models, cases: tuple[tuple[Case, ...], ...], hot: tuple[st
 
 
 def _planned_model(models: Models, number: int, cases: tuple[Case, ...]) -> PlannedModel:
-    whole, spec = models.loaded.spec, models.loaded.spec.models[number]
+    whole, spec = models.loaded, models.loaded.models[number]
     converted, preparation = models.converted[number], models.preparations[number]
     return PlannedModel(
         name=spec.name,

@@ -23,9 +23,8 @@ from ortrim.base.console import counted, duration_text
 from ortrim.base.files import shipped_folder, storage_errors, write_atomically
 from ortrim.base.json import from_json, to_canonical_json, to_data, to_json
 from ortrim.buildspec.problems import CONFIG
-from ortrim.compiling.execution import choose_parallelism
 from ortrim.compiling.plan import BuildJob, JobResult, PlannedTarget, digest
-from ortrim.compiling.trees import finished_build, result_of
+from ortrim.compiling.workspace import choose_parallelism, finished_build, result_of
 from ortrim.errors import PlanError, StorageError
 from ortrim.models.operators import parse_config
 from ortrim.planning.request import Request

@@ -10,15 +10,15 @@ from ortrim.base.console import Step
 from ortrim.buildspec.buildspec import IN_PLACE, BuildSpec, TargetSpec
 from ortrim.buildspec.problems import Location, Problem
 from ortrim.buildspec.targets import Architecture, Target
-from ortrim.compiling.containers.engines import ContainerOptions
-from ortrim.compiling.execution import JobPaths
+from ortrim.compiling.container_engines import ContainerOptions
 from ortrim.compiling.plan import AssemblyJob, BuildJob, JobResult, Toolchain
+from ortrim.compiling.workspace import JobPaths
 from ortrim.devices.kinds import DeviceRules
 from ortrim.pins.runtime import CommitPin, RuntimePins
 
 if TYPE_CHECKING:  # slow to import, and planning needs none of it
     from ortrim.binaries.elf import LibrarySize
-    from ortrim.compiling.containers.executor import Images
+    from ortrim.compiling.containers import Images
     from ortrim.compiling.native import Executor
     from ortrim.devices.device import ProgramDevice
     from ortrim.models.full_runtime import FullRuntime
@@ -159,7 +159,7 @@ class Platform(DeviceRules):
 
     def images(self) -> "Images":
         """Return the images of containers that its toolchains run in."""
-        from ortrim.compiling.containers.executor import Images  # noqa: PLC0415 - see `Platform`
+        from ortrim.compiling.containers import Images  # noqa: PLC0415 - see `Platform`
 
         return Images()
 

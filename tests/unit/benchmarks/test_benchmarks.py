@@ -196,7 +196,7 @@ def test_preparation(ortrim: Run, machine: Machine, case: Case, monkeypatch: pyt
     assert len(ortrim("measure.preparation", *words).document()["rounds"]) == 2
     assert machine.ran == [GIVEN, PREPARED, PREPARED, GIVEN]
     assert "| demo: net | " in Path("out/preparation.md").read_text()
-    specs = [load_spec(spec, target_problems).spec for spec in preparation.measure.SPECS]
+    specs = [load_spec(spec, target_problems) for spec in preparation.measure.SPECS]
     assert all(model.steps for spec in specs for model in spec.models)
 
 
@@ -303,7 +303,7 @@ def free_builds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         return build_time.worker.do(bench._request(each, cache))
 
     monkeypatch.setattr("build_time.measure.planned_subject", planned)
-    monkeypatch.setattr("ortrim.pipeline.executors.packages_folder", lambda *_: tmp_path / "tools")
+    monkeypatch.setattr("ortrim.pipeline.building.packages_folder", lambda *_: tmp_path / "tools")
     monkeypatch.setattr(build_time.session, "packages_folder", lambda *_: tmp_path)
     monkeypatch.setattr(build_time.session, "wait_for_rest", lambda *_: 0.0)
     monkeypatch.setattr(build_time.worker, "cost_of", cost_of)

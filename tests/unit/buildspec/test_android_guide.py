@@ -17,7 +17,7 @@ def test_the_guides_buildspec(tmp_path: Path) -> None:
     (text,) = re.findall(r"```toml\n(.*?)```", GUIDE, re.DOTALL)
     path = tmp_path / "app.toml"
     path.write_text(text)
-    spec = load_spec(path, target_problems).spec
+    spec = load_spec(path, target_problems)
     targets = select_targets(spec, "android", None)
     assert len(targets) == 2
     assert {TARGETS[target.id].system for target in targets} == {OperatingSystem.ANDROID}

@@ -30,7 +30,7 @@ def test_a_targets_budgets_replace_single_keys() -> None:
     [("specs/kws.toml", "m.onnx", "specs/m.onnx"), ("kws.toml", "m.onnx", "m.onnx"), ("a/kws.toml", "/m", "/m")],
 )
 def test_paths_are_seen_from_the_buildspec(file: str, path: str, resolved: str) -> None:
-    loaded = buildspec.LoadedSpec(spec=buildspec.BuildSpec(name="kws", models=MODELS), file=Path(file))
+    loaded = buildspec.LoadedSpec(name="kws", models=MODELS, file=Path(file))
     assert loaded.resolve(Path(path)) == Path(resolved)
 
 

@@ -9,7 +9,7 @@ from ortrim.buildspec.load import load_spec
 from ortrim.buildspec.targets import TARGETS, OperatingSystem
 from ortrim.platforms import target_problems
 
-SPEC = load_spec(Path(__file__).parents[3] / "buildspecs" / "silero-vad.toml", target_problems).spec
+SPEC = load_spec(Path(__file__).parents[3] / "buildspecs" / "silero-vad.toml", target_problems)
 ANDROID = [target for target in SPEC.targets if TARGETS[target.id].system is OperatingSystem.ANDROID]
 
 

@@ -437,14 +437,14 @@ def test_contradictions_are_refused_in_exact_words(refused: Callable[[str], str]
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "127.1.2.3:8080", "[::1]:80", "LOCALHOST"])
 def test_plain_http_goes_on_loopback(load: Callable[[str], LoadedSpec], host: str) -> None:
     """An unencrypted address is accepted when it cannot leave the machine."""
-    assert load(REMOTE + f'url = "http://{host}/m.onnx"').spec.models[0].url == f"http://{host}/m.onnx"
+    assert load(REMOTE + f'url = "http://{host}/m.onnx"').models[0].url == f"http://{host}/m.onnx"
 
 
 @pytest.mark.parametrize("data", ["inputs.npz", "test_data_set_0"])
 def test_both_kinds_of_recorded_inputs_are_found(load: Callable[[str], LoadedSpec], data: str) -> None:
     """An `.npz` and an ONNX test data folder beside the buildspec are accepted and resolved from there."""
     loaded = load(CASE + f'data = "{data}"')
-    recorded = loaded.spec.models[0].cases[0].data
+    recorded = loaded.models[0].cases[0].data
     assert recorded is not None
     assert loaded.resolve(recorded).exists()
 
@@ -452,18 +452,18 @@ def test_both_kinds_of_recorded_inputs_are_found(load: Callable[[str], LoadedSpe
 @pytest.mark.parametrize("text", ['profile = "upstream"\nbuild_options = {}', 'build_options = { hot = "-O3" }'])
 def test_build_options_and_upstreams_profile_are_fine_alone(load: Callable[[str], LoadedSpec], text: str) -> None:
     """A table that chooses nothing changes nothing."""
-    assert load(text + MODEL).spec.profile in {"upstream", "balanced"}
+    assert load(text + MODEL).profile in {"upstream", "balanced"}
 
 
 def test_the_same_case_name_in_two_models_is_fine(load: Callable[[str], LoadedSpec]) -> None:
     loaded = load(CASE + CASE.replace('"m"', '"n"'))
-    assert [model.cases[0].name for model in loaded.spec.models] == ["c", "c"]
+    assert [model.cases[0].name for model in loaded.models] == ["c", "c"]
 
 
 def test_choices_for_android_go_at_the_top_whatever_the_targets(load: Callable[[str], LoadedSpec]) -> None:
     text = 'linkage = "static"\nandroid = { api = 30, providers = ["nnapi"] }' + MODEL
     targets = '[[targets]]\nid = "linux-x64"\n[[targets]]\nid = "android-x86"\nlinkage = "shared"\nandroid.api = 28'
     loaded = load(text + targets)
-    assert loaded.spec.android.api == 30
-    assert loaded.spec.targets[1].android is not None
-    assert loaded.spec.targets[1].android.api == 28
+    assert loaded.android.api == 30
+    assert loaded.targets[1].android is not None
+    assert loaded.targets[1].android.api == 28

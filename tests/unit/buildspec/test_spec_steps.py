@@ -20,7 +20,7 @@ def test_steps_are_read_in_order(load: Callable[[str], LoadedSpec]) -> None:
         f'{STEP}use = "opset"\nversion = 17\noptional = true\n[[models.steps]]\nuse = "batch"\nsize = "N"\n'
         '[[models.steps]]\nuse = "strip"\n'
     )
-    opset, batch, strip = load(text).spec.models[0].steps
+    opset, batch, strip = load(text).models[0].steps
     assert isinstance(opset, Opset)
     assert (opset.version, opset.optional) == (17, True)
     assert isinstance(batch, Batch)

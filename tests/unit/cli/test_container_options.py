@@ -8,7 +8,7 @@ import pytest
 from fake_engine import FakeEngine, fake_engine
 from ortrim.cli.options import container_options, request_from
 from ortrim.cli.tasks import pins as pins_task
-from ortrim.compiling.containers.engines import ContainerOptions, Mount
+from ortrim.compiling.container_engines import ContainerOptions, Mount
 from ortrim.errors import UsageError
 from ortrim.pins.shipped import IMAGES_FILE
 from program_runs import Run

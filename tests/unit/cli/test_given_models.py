@@ -80,5 +80,5 @@ def test_what_was_built_last_goes_by_its_name() -> None:
 @pytest.mark.parametrize("step", WITHOUT_KEYS)
 def test_a_step_is_named_without_its_keys(step: str) -> None:
     """Each that the command line knows has something to do by its defaults."""
-    (model,) = GivenModels(model=("m.onnx",), case=CASES).first_spec(steps=(step,)).loaded().spec.models
+    (model,) = GivenModels(model=("m.onnx",), case=CASES).first_spec(steps=(step,)).loaded().models
     assert [each.use for each in model.steps] == [step]

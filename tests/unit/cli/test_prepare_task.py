@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from ortrim.planning import preparing
+from ortrim.planning import models
 from program_runs import Run
 
 MODEL = '[[models]]\nname = "{name}"\npath = "m.onnx"\n'
@@ -16,8 +16,8 @@ STEP = '[[models.steps]]\nuse = "strip"\n'
 def spec(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Write a buildspec of one model with steps and one without; nothing is prepared, only seen."""
     (tmp_path / "m.onnx").write_bytes(b"not opened")
-    monkeypatch.setattr(preparing, "prepared_models", lambda loaded, _: tuple(loaded.spec.models))
-    monkeypatch.setattr(preparing, "full_runtime", lambda *_: None)
+    monkeypatch.setattr(models, "prepared_models", lambda loaded, _: tuple(loaded.models))
+    monkeypatch.setattr(models, "full_runtime", lambda *_: None)
     file = tmp_path / "two.toml"
     file.write_text(MODEL.format(name="one") + STEP + MODEL.format(name="two"))
     return file
@@ -29,10 +29,10 @@ def chosen(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     names: list[str] = []
 
     def preparations(loaded: Any, *_: Any) -> tuple[None, ...]:
-        names.extend(model.name for model in loaded.spec.models)
+        names.extend(model.name for model in loaded.models)
         return (None,)
 
-    monkeypatch.setattr(preparing, "preparations_of", preparations)
+    monkeypatch.setattr(models, "preparations_of", preparations)
     return names
 
 

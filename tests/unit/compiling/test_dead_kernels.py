@@ -32,8 +32,8 @@ from ortrim.compiling.dead_kernels import (
     unused_types,
     wanted_methods,
 )
-from ortrim.compiling.execution import LEFT_OUT, UNREACHED, JobPaths
 from ortrim.compiling.relink import DONE, ROOM, done_text, forget_unreached, read_script, write_script
+from ortrim.compiling.workspace import LEFT_OUT, UNREACHED, JobPaths
 from ortrim.models.operators import EMPTY, ModelUses, OperatorId, OperatorUse, RequiredOperators, required_operators
 from sample_plans import sample_plan
 

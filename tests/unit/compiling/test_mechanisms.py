@@ -13,8 +13,8 @@ import refusing
 from fake_kernels import TYPED, make_kernels
 from ortrim.compiling import mechanisms
 from ortrim.compiling.dead_kernels import AVX512_KERNELS, BRANCH, SPARSE
-from ortrim.compiling.execution import JobPaths
 from ortrim.compiling.plan import BuildJob
+from ortrim.compiling.workspace import JobPaths
 from ortrim.errors import BuildError
 from sample_plans import sample_plan
 

@@ -17,10 +17,9 @@ from ortrim.base.cache import locked
 from ortrim.base.command import run
 from ortrim.binaries.elf import read_library
 from ortrim.buildspec.buildspec import AndroidSpec
-from ortrim.compiling.execution import JobPaths, job_environment, prepare_workspace
 from ortrim.compiling.native import Executor, linked_files, write_static_library
 from ortrim.compiling.plan import BuildJob, CompilerCacheUse
-from ortrim.compiling.trees import finished_build, result_of
+from ortrim.compiling.workspace import JobPaths, finished_build, job_environment, prepare_workspace, result_of
 from ortrim.errors import BinaryError, BuildError, Diagnostic, ExitCode, StorageError, ToolError
 from ortrim.platforms.android.ndk import PROGRAMS
 from refusing import refused

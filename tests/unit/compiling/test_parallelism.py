@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ortrim.compiling import execution
-from ortrim.compiling.execution import Parallelism, choose_parallelism, limit_parallelism, memory_limit
+from ortrim.compiling import workspace as execution
+from ortrim.compiling.workspace import Parallelism, choose_parallelism, limit_parallelism, memory_limit
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from fake_kernels import CONTRIB, CPU, TYPED, make_kernels
 from ortrim.buildspec.buildspec import AndroidSpec
-from ortrim.compiling.execution import JobPaths
 from ortrim.compiling.selective import SELECTION, cold_kernel_sources, mentioning, variant_of, write_selection
 from ortrim.compiling.translation_units import Variant
 from ortrim.compiling.upstream import type_folder
+from ortrim.compiling.workspace import JobPaths
 from ortrim.errors import StorageError
 from refusing import refused
 from sample_plans import MODELS, sample_plan, system_gcc

@@ -18,20 +18,21 @@ from busy_folders import compiling
 from fake_library import NINJA, OBJECTS, SYMBOLS
 from fake_sources import private_cache
 from ortrim.base.cache import cache_folder, locked
-from ortrim.compiling.execution import JobPaths, prepare_workspace
 from ortrim.compiling.plan import BuildJob
 from ortrim.compiling.relink import LONGEST_REASON, read_objects, undefined_in
 from ortrim.compiling.translation_units import ObjectSymbols
-from ortrim.compiling.trees import (
+from ortrim.compiling.upstream_arguments import wide_sources
+from ortrim.compiling.workspace import (
     KEPT,
+    JobPaths,
     build_tree,
     empty_unless_made_of,
     forget_old_trees,
     own_zig,
+    prepare_workspace,
     require_past,
     shared_zig,
 )
-from ortrim.compiling.upstream_arguments import wide_sources
 from ortrim.errors import BinaryError, BuildError, ExitCode, StorageError, ToolError
 from ortrim.planning.planner import with_arguments
 from sample_plans import FOREST, sample_plan, system_gcc

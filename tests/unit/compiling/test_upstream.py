@@ -20,9 +20,9 @@ from ortrim.buildspec.buildspec import AndroidSpec, AppleSpec
 from ortrim.buildspec.targets import TARGETS
 from ortrim.compiling import upstream
 from ortrim.compiling.dead_kernels import KINDS
-from ortrim.compiling.execution import JobPaths
 from ortrim.compiling.plan import BuildJob
 from ortrim.compiling.upstream_arguments import versioned_options
+from ortrim.compiling.workspace import JobPaths
 from ortrim.errors import BuildError
 from ortrim.planning.planner import with_arguments
 from sample_plans import MODELS, SAMPLE_APPLE, SOURCES, sample_plan

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fake_engine import FakeEngine, fake_engine
-from ortrim.compiling.containers import engines
-from ortrim.compiling.containers.executor import parse_flags, parse_mount, parse_mounts, require_mountable
+from ortrim.compiling import container_engines as engines
+from ortrim.compiling.containers import parse_flags, parse_mount, parse_mounts, require_mountable
 from ortrim.errors import ExitCode, NetworkError, ToolError, UsageError
 from refusing import refused
 

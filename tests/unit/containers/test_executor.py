@@ -21,9 +21,9 @@ from ortrim.base.cache import cache_folder, locked
 from ortrim.base.command import run
 from ortrim.base.files import sha256_of
 from ortrim.buildspec.targets import TARGETS
-from ortrim.compiling.containers import executor as module
-from ortrim.compiling.containers.engines import BUILDAH, DOCKER, ContainerOptions, Mount, UsableEngine, probe
-from ortrim.compiling.containers.executor import (
+from ortrim.compiling import containers as module
+from ortrim.compiling.container_engines import BUILDAH, DOCKER, ContainerOptions, Mount, UsableEngine, probe
+from ortrim.compiling.containers import (
     LIFELINE,
     STARTED,
     Command,
@@ -40,10 +40,10 @@ from ortrim.compiling.containers.executor import (
     remove_leftovers,
     run_in,
 )
-from ortrim.compiling.containers.root_file_systems import DebianRoot
 from ortrim.compiling.native import Executor
 from ortrim.compiling.plan import RunnerJob, Toolchain
-from ortrim.compiling.trees import finished_build
+from ortrim.compiling.root_file_systems import DebianRoot
+from ortrim.compiling.workspace import finished_build
 from ortrim.errors import (
     BuildError,
     Diagnostic,

@@ -16,9 +16,9 @@ from ortrim.base import archives
 from ortrim.base.cache import cache_folder
 from ortrim.base.json import from_json
 from ortrim.base.tools import EMULATIONS, machine_folder
-from ortrim.compiling.containers import root_file_systems
-from ortrim.compiling.containers import root_file_systems as module
-from ortrim.compiling.containers.root_file_systems import (
+from ortrim.compiling import root_file_systems
+from ortrim.compiling import root_file_systems as module
+from ortrim.compiling.root_file_systems import (
     SOURCE_DATE,
     DebianRoot,
     debian_root,

@@ -11,7 +11,7 @@ from finished_builds import leave_compiled
 from ortrim.base.json import to_json
 from ortrim.buildspec.targets import TARGETS
 from ortrim.compiling.plan import PlannedTarget
-from ortrim.compiling.trees import finished_build
+from ortrim.compiling.workspace import finished_build
 from ortrim.errors import BuildError, PlanError, ToolError, UsageError
 from ortrim.github import jobs, plan_input
 from ortrim.github.jobs import compile_planned, deliver_compiled, mark_delivery, plan_run, sdk_versions, targets_named
@@ -20,7 +20,7 @@ from ortrim.github.workflow_files import WorkflowInputs
 from ortrim.package.manifest import FAILED
 from ortrim.parity.measurements import Verdict
 from ortrim.pins.runtime import runtime_pins
-from ortrim.pipeline.acceptance import BESIDE, AcceptedFile
+from ortrim.pipeline.history import BESIDE, AcceptedFile
 from ortrim.pipeline.transfer import export_compiled
 from ortrim.platforms import ANDROID, APPLE, LINUX
 from ortrim.platforms.android.jni import BINDING

@@ -111,7 +111,7 @@ def test_more_jobs_than_github_takes_are_refused() -> None:
 
 
 def matrix_of_file(path: Path) -> tuple[list[str], JobMatrix]:
-    spec = load_spec(path, target_problems).spec
+    spec = load_spec(path, target_problems)
     targets: tuple[TargetSpec, ...] = spec.targets or tuple(map(sample_target, TARGETS))
     return sorted(target.id for target in targets), matrix_of(sample_plan(selected=targets, name=spec.name))
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ortrim.errors import ExitCode, StorageError, UsageError
-from ortrim.pipeline import acceptance
+from ortrim.pipeline import history as acceptance
 from ortrim.report.history import NAME, Allowed, Record, append, entry_of
 from refusing import refused
 from sample_builds import sample_entry

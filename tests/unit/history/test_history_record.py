@@ -13,7 +13,7 @@ from onnx_samples import relu, write
 from ortrim.base.console import Console
 from ortrim.errors import StorageError, UsageError
 from ortrim.pipeline import building
-from ortrim.pipeline.recording import history_of, record_build
+from ortrim.pipeline.history import history_of, record_build
 from ortrim.planning.request import Request
 from ortrim.report.history import NAME, SQLITE, builds
 from ortrim.report.history_pages import history_page

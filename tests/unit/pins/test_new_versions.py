@@ -150,7 +150,7 @@ def built(monkeypatch: pytest.MonkeyPatch) -> dict[str, Diagnostic]:
     errors: dict[str, Diagnostic] = {}
 
     def build(request: Request, _: Console) -> tuple[VerifyReport, ...]:
-        version = load(request).spec.onnxruntime.version
+        version = load(request).onnxruntime.version
         if version in errors:
             raise errors[version]
         return (replace(recorded_report(), ort_version=version),)

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from ortrim.compiling.containers.engines import ContainerOptions
-from ortrim.compiling.execution import LOCAL
-from ortrim.pipeline import executors
-from ortrim.pipeline.executors import executor_for
+from ortrim.compiling.container_engines import ContainerOptions
+from ortrim.compiling.workspace import LOCAL
+from ortrim.pipeline import building
+from ortrim.pipeline.building import executor_for
 from ortrim.planning.planned import planned_for
 from pipeline_stages import Stages
 
@@ -22,7 +22,7 @@ ANDROID = '[[targets]]\nid = "android-arm64-v8a"\n'
 
 @pytest.fixture(autouse=True)
 def tools(stages: Stages, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(executors, "packages_folder", lambda *_: stages.folder)
+    monkeypatch.setattr(building, "packages_folder", lambda *_: stages.folder)
 
 
 def test_a_request_says_where_its_targets_are_built(stages: Stages) -> None:

@@ -8,7 +8,7 @@ import pytest
 from fake_machine import fake_parts, fake_tool
 from ortrim.base.tools import Emulation, InstalledTool, Tool
 from ortrim.buildspec.targets import TARGETS
-from ortrim.compiling.containers.root_file_systems import MachineParts
+from ortrim.compiling.root_file_systems import MachineParts
 from ortrim.devices import mac
 from ortrim.devices.device import Device
 from ortrim.devices.host import Host

@@ -119,7 +119,7 @@ def test_a_full_disk_leaves_no_half_of_a_library(archive: ObjectArchive, monkeyp
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as full:
-        full.setattr("ortrim.compiling.trees.shutil.copytree", half)
+        full.setattr("ortrim.compiling.workspace.shutil.copytree", half)
         with pytest.raises(Diagnostic) as caught:
             take_objects(archive.path, archive.sha256)
     assert caught.value.exit_code == ExitCode.STORAGE

@@ -17,12 +17,11 @@ from ortrim.base.cache import record_entry
 from ortrim.base.console import Console
 from ortrim.buildspec.targets import ABIS
 from ortrim.compiling.plan import AssemblyJob, BuildJob, JobResult, RunnerJob, Toolchain
-from ortrim.compiling.trees import finished_build
+from ortrim.compiling.workspace import finished_build
 from ortrim.errors import Diagnostic, DiagnosticGroup, ExitCode
 from ortrim.parity.measurements import Verdict
-from ortrim.pipeline import building, packaging
-from ortrim.pipeline.building import build, verify_again
-from ortrim.pipeline.packaging import groups
+from ortrim.pipeline import building
+from ortrim.pipeline.building import build, groups, verify_again
 from ortrim.pipeline.verification import Packaged, verify
 from ortrim.planning.planned import Planned, planned_for
 from ortrim.planning.request import Request
@@ -100,9 +99,9 @@ def fixture_recorded(stages: Stages, monkeypatch: pytest.MonkeyPatch) -> Recorde
     monkeypatch.setenv("ANDROID_NDK_HOME", str(lay_out_ndk(stages.folder / "ndk")))
     monkeypatch.setattr(ndk, "_prebuilt", lambda: LINUX)
     builder = Recorded(stages.folder / "built")
-    monkeypatch.setattr(packaging, "packages_folder", lambda *_: stages.folder)
-    monkeypatch.setattr(packaging, "licences", lambda _: ())
-    monkeypatch.setattr(packaging, "executor_for", lambda *_: builder)
+    monkeypatch.setattr(building, "packages_folder", lambda *_: stages.folder)
+    monkeypatch.setattr(building, "licences", lambda _: ())
+    monkeypatch.setattr(building, "executor_for", lambda *_: builder)
     monkeypatch.setattr(building, "_build", lambda _planned, target, *_: builder.run(target.job))
     return builder
 

@@ -14,12 +14,13 @@ from onnx import TensorProto, helper
 from onnx_samples import model_of, value, write
 from ortrim.base.tools import EMULATIONS
 from ortrim.buildspec.targets import TARGETS
-from ortrim.compiling.containers.engines import ContainerOptions
+from ortrim.compiling.container_engines import ContainerOptions
 from ortrim.compiling.plan import digest
 from ortrim.errors import Diagnostic, ExitCode, ParityError, PlanError, ToolError, UsageError, VerifyError
 from ortrim.models.models import OrtModel
 from ortrim.pipeline import verification
-from ortrim.planning import inputs, models
+from ortrim.planning import models
+from ortrim.planning import request as inputs
 from ortrim.planning.models import converted_models
 from ortrim.planning.planned import Planned, planned_for, planned_here
 from ortrim.planning.request import Request, load

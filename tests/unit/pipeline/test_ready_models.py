@@ -11,8 +11,8 @@ from onnx_samples import model_of, relu, write
 from ortrim.base.console import Console
 from ortrim.base.files import sha256_of
 from ortrim.buildspec.buildspec import LoadedSpec
-from ortrim.planning import preparing as module
-from ortrim.planning.preparing import cases_of, ready_models
+from ortrim.planning import models as module
+from ortrim.planning.models import cases_of, ready_models
 from ortrim.planning.request import Request, load
 from prepared_by_steps import STEPS, after_steps
 

@@ -9,7 +9,7 @@ from fake_sources import private_cache
 from finished_builds import leave_build, leave_compiled, leave_jni, leave_runner
 from ortrim.base.cache import cache_folder, record_entry
 from ortrim.compiling.native import finished_runner
-from ortrim.compiling.trees import finished_build, result_of
+from ortrim.compiling.workspace import finished_build, result_of
 from ortrim.errors import BuildError, StorageError
 from ortrim.pipeline.transfer import archive_name, export_compiled, import_compiled, is_compiled
 from ortrim.platforms.android.jni import finished_jni, jni_library_in

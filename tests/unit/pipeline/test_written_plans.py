@@ -19,7 +19,7 @@ from ortrim.errors import Diagnostic, StorageError, ToolError, VerifyError
 from ortrim.pipeline import building, finished
 from ortrim.pipeline.building import build
 from ortrim.pipeline.finished import finished_reports, reports_of
-from ortrim.planning import inputs
+from ortrim.planning import request as inputs
 from ortrim.planning.planned import looked_at, plan_for, planned_for, read_plan
 from ortrim.planning.request import Request
 from ortrim.report.write import JSON_NAME, read_report

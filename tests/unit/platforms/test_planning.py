@@ -15,8 +15,8 @@ from ortrim.base.json import from_json, to_data, to_json
 from ortrim.buildspec.buildspec import AndroidSpec, Budgets, TargetSpec
 from ortrim.buildspec.targets import TARGETS
 from ortrim.compiling.dead_kernels import KINDS
-from ortrim.compiling.execution import JobPaths
 from ortrim.compiling.plan import BuildPlan, digest
+from ortrim.compiling.workspace import JobPaths
 from ortrim.errors import ExitCode, PlanError, UsageError
 from ortrim.planning.planner import select_targets, with_arguments
 from sample_plans import FOREST, MODELS, sample_plan, sample_spec, system_gcc

@@ -20,11 +20,9 @@ from ortrim.models.prepare import FACTS_LAYOUT, prepare
 from ortrim.parity.inputs import Case, input_shapes
 from ortrim.parity.reference import cases_made
 from ortrim.pins.runtime import NEWEST, exact_version, runtime_pins
-from ortrim.planning.inputs import latest_of, plan_folder
-from ortrim.planning.models import found_for
+from ortrim.planning.models import cases_of, found_for, ready_models
 from ortrim.planning.planned import looked_at
-from ortrim.planning.preparing import cases_of, ready_models
-from ortrim.planning.request import Request, is_buildspec, load
+from ortrim.planning.request import Request, is_buildspec, latest_of, load, plan_folder
 from ortrim.report.write import report_of
 from ortrim.verify.operator_times import operator_times
 from ortrim.verify.reports import DeviceReport
@@ -269,7 +267,7 @@ Costs = Sequence[ModelCost]
 
 def has_reference(spec: Path) -> bool:
     """Say whether a buildspec has a reference model."""
-    return any(model.reference for model in load(Request(spec=spec)).spec.models)
+    return any(model.reference for model in load(Request(spec=spec)).models)
 
 
 def expectations_of(request: Request, costs: Costs, console: Console) -> tuple[Expectation, ...]:
@@ -277,17 +275,17 @@ def expectations_of(request: Request, costs: Costs, console: Console) -> tuple[E
 
     The figures are those of the reports in the output folder; without one there is nothing, which is reported.
     """
-    reference = next(model.name for model in load(request).spec.models if model.reference)
+    reference = next(model.name for model in load(request).models if model.reference)
     inputs = looked_at(request, console)
     try:
         latest = latest_of(inputs, request.output)
     except VerifyError as error:
-        for target in inputs.targets:
+        for target in inputs.loaded.targets:
             console.note(f"{target.id}: {error.what}, so that no latency can be expected; {error.hint}")
         return ()
     found: list[Expectation] = []
-    for target in inputs.targets:
-        folder = plan_folder(inputs.loaded.spec.name, latest.plan, request.output) / target.id
+    for target in inputs.loaded.targets:
+        folder = plan_folder(inputs.loaded.name, latest.plan, request.output) / target.id
         try:
             devices = report_of(folder).devices
         except VerifyError as error:

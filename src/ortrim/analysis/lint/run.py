@@ -32,7 +32,7 @@ from ortrim.models.prepare import MODEL_FILE, require_files, run_checker, take_i
 from ortrim.models.refusals import plain_words
 from ortrim.parity.inputs import recorded_inputs
 from ortrim.pins.runtime import limits_of, runtime_pins, supported_versions
-from ortrim.planning.preparing import ready_models
+from ortrim.planning.models import ready_models
 from ortrim.planning.request import Request, is_buildspec, load
 
 RUN_SECONDS: Final = 60.0
@@ -338,12 +338,12 @@ def _subjects(word: str, asked: LintRequest, console: Console) -> Iterator[_Subj
         return
     loaded = load(Request(spec=path, version=asked.ort_version))
     ready = ready_models(loaded, console, given=asked.given)
-    for spec, each in zip(loaded.spec.models, ready, strict=True):
+    for spec, each in zip(loaded.models, ready, strict=True):
         file = path.parent / spec.path if spec.path else path
         yield _Subject(
             name=str(file) if spec.path else f"{path}: {spec.name}",
             path=each.model.path,
-            ort_version=loaded.spec.onnxruntime.version,
+            ort_version=loaded.onnxruntime.version,
             file=str(file),
             steps=each.steps,
             cases=asked.cases,

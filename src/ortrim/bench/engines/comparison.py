@@ -42,7 +42,7 @@ from ortrim.bench.engines.rows import (
     engines_named,
 )
 from ortrim.buildspec.buildspec import LoadedSpec, ModelSpec, SessionSettings, session_of, settings_of
-from ortrim.compiling.trees import finished_build, result_of
+from ortrim.compiling.workspace import finished_build, result_of
 from ortrim.devices.host import Host
 from ortrim.errors import Diagnostic, UsageError, VerifyError
 from ortrim.models.full_runtime import DISTRIBUTION, FullRuntime, full_runtime
@@ -53,9 +53,8 @@ from ortrim.parity.measurements import OutputParity, Verdict
 from ortrim.parity.reference import CaseOutputs, SavedOutputs, reference_outputs
 from ortrim.parity.runner import SavedOutput
 from ortrim.pins.runtime import runtime_pins
-from ortrim.planning.models import Models, converted_models
+from ortrim.planning.models import Models, ReadyModel, cases_of, converted_models, ready_models
 from ortrim.planning.planned import planned_for
-from ortrim.planning.preparing import ReadyModel, cases_of, ready_models
 from ortrim.planning.request import Request, load, require_known
 from ortrim.verify.measure import alone
 
@@ -131,13 +130,13 @@ def subject_of(
     """Return one model with the `wanted` cases, all without any."""
     cases = tuple(case for case in cases_of(ready, number, loaded) if not wanted or case.name in wanted)
     reference = reference_outputs(ready.model, cases, runtime, cache_folder("references"))
-    return ComparedModel(prepared=ready.model, spec=loaded.spec.models[number], cases=cases, reference=reference)
+    return ComparedModel(prepared=ready.model, spec=loaded.models[number], cases=cases, reference=reference)
 
 
 def check_names(loaded: LoadedSpec, models: tuple[str, ...], cases: tuple[str, ...]) -> None:
     """Refuse names of models and cases that the buildspec does not have."""
-    require_known("no-such-model", "--only", models, [model.name for model in loaded.spec.models])
-    known = [case.name for model in loaded.spec.models for case in model.cases] or ["default"]
+    require_known("no-such-model", "--only", models, [model.name for model in loaded.models])
+    known = [case.name for model in loaded.models for case in model.cases] or ["default"]
     require_known("no-such-case", "--case", cases, list(dict.fromkeys(known)))
 
 
@@ -195,7 +194,7 @@ def trimmed_of(loaded: LoadedSpec, request: Request, library: Path | None, conso
 
 
 def _with_models(library: Path, models: Models) -> Trimmed:
-    spec = models.loaded.spec
+    spec = models.loaded
     found = {}
     for converted, written in zip(models.converted, spec.models, strict=True):
         session = settings_of(session_of(spec, written), style=written.style, reads_in_place=converted.reads_in_place)
@@ -361,7 +360,7 @@ def compare_engines(compared: Compared, console: Console) -> EngineComparison:
         with alone(console.note):
             cases, versions = _measured(subjects, setting, console)
     return EngineComparison(
-        name=loaded.spec.name,
+        name=loaded.name,
         recorded_at=datetime.now(UTC).isoformat(timespec="seconds"),
         ortrim_version=installed_version("ortrim"),
         reference=f"ONNX Runtime {runtime.version}, optimizations off",
@@ -406,7 +405,7 @@ def _subjects(
 
 
 def _runtime(loaded: LoadedSpec) -> FullRuntime:
-    pins = runtime_pins(loaded.spec.onnxruntime.version)
+    pins = runtime_pins(loaded.onnxruntime.version)
     return full_runtime(pins.version, pins.converter_requirements)
 
 

@@ -36,8 +36,8 @@ from ortrim.github.runner_setup import (
     write_output,
 )
 from ortrim.github.workflow_files import matrix_json, matrix_of
-from ortrim.pipeline.acceptance import check_reports, regression_of
-from ortrim.planning.inputs import host_target, require_host
+from ortrim.pipeline.history import check_reports, regression_of
+from ortrim.planning.request import host_target, require_host
 from ortrim.platforms import by_platform
 from ortrim.report.markdown import step_summary
 

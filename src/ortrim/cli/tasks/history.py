@@ -13,8 +13,14 @@ from ortrim.cli.boundary import as_data, boundary
 from ortrim.cli.options import count_option, help_for, number_in
 from ortrim.cli.task import task
 from ortrim.errors import bad_option
-from ortrim.pipeline.acceptance import Checks, accept_builds, check_builds, regression_of, write_accepted
-from ortrim.pipeline.recording import builds_and_benches_of
+from ortrim.pipeline.history import (
+    Checks,
+    accept_builds,
+    builds_and_benches_of,
+    check_builds,
+    regression_of,
+    write_accepted,
+)
 from ortrim.report.history import Allowed, Check
 from ortrim.report.history_pages import bench_history_tables, check_tables, history_page, history_tables
 

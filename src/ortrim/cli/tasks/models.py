@@ -17,8 +17,7 @@ from ortrim.errors import UsageError
 from ortrim.github.workflow_files import called_program, calling_workflow
 from ortrim.models.operators import render_config
 from ortrim.package.package import SESSION
-from ortrim.planning.models import converted_models
-from ortrim.planning.preparing import prepare_models, write_converted, write_prepared
+from ortrim.planning.models import converted_models, prepare_models, write_converted, write_prepared
 
 
 @models_task(

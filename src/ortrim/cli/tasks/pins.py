@@ -14,7 +14,7 @@ from ortrim.base.http import Mirrors, mirrors_in, site_mirrors
 from ortrim.cli.boundary import boundary
 from ortrim.cli.options import HELP, help_for, request_from
 from ortrim.cli.task import task
-from ortrim.compiling.containers.engines import first_that_works
+from ortrim.compiling.container_engines import first_that_works
 from ortrim.errors import Diagnostic, UsageError
 from ortrim.github.runner_setup import VARIABLE, require_success
 from ortrim.github.workflow_files import FOLDER, released_specs, render_workflows, require_rendered

@@ -8,9 +8,9 @@ from typing import Final
 
 from ortrim.base.cache import cache_folder, cached_folder
 from ortrim.base.http import download
-from ortrim.compiling.containers.executor import ImageRecipe, Images, image_base, recipe_of, root_files
-from ortrim.compiling.containers.root_file_systems import zip_as_tar
+from ortrim.compiling.containers import ImageRecipe, Images, image_base, recipe_of, root_files
 from ortrim.compiling.plan import Toolchain
+from ortrim.compiling.root_file_systems import zip_as_tar
 from ortrim.errors import ToolError
 from ortrim.pins.shipped import BasePin, ImagePins, image_pins
 from ortrim.platforms.android.bionic import sysroot_of

@@ -19,9 +19,9 @@ from ortrim.base.command import run
 from ortrim.base.tools import install_command
 from ortrim.buildspec.build_options import PAST_DRIVER
 from ortrim.buildspec.targets import Architecture
-from ortrim.compiling.execution import ExecutionEnvironment, JobPaths, finished, job_environment
 from ortrim.compiling.plan import BuildJob, JobResult, digest
 from ortrim.compiling.upstream import first_error, remedy
+from ortrim.compiling.workspace import ExecutionEnvironment, JobPaths, finished, job_environment
 from ortrim.errors import BuildError, StorageError, ToolError
 
 if TYPE_CHECKING:

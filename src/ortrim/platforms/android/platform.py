@@ -10,8 +10,8 @@ from ortrim.buildspec.buildspec import DEFAULT_ANDROID, AndroidSpec, BuildSpec, 
 from ortrim.buildspec.problems import Location, Problem
 from ortrim.buildspec.rules import DEFAULT_GLIBC, stray_keys
 from ortrim.buildspec.targets import Target
-from ortrim.compiling.execution import JobPaths
 from ortrim.compiling.plan import SYMBOLS, AndroidBuild, BuildJob, JobResult, Toolchain
+from ortrim.compiling.workspace import JobPaths
 from ortrim.devices import kinds
 from ortrim.errors import PlanError, UsageError, VerifyError
 from ortrim.pins.runtime import CommitPin, RuntimePins, runtime_pins
@@ -23,7 +23,7 @@ from ortrim.platforms.platform import Compilation, Packaging, Platform
 
 if TYPE_CHECKING:
     from ortrim.binaries.elf import LibrarySize
-    from ortrim.compiling.containers.executor import Images
+    from ortrim.compiling.containers import Images
     from ortrim.compiling.native import Executor
     from ortrim.devices.device import ProgramDevice
     from ortrim.models.full_runtime import FullRuntime

@@ -15,8 +15,8 @@ from ortrim.buildspec.buildspec import FRAMEWORK_LINKAGE, AppleSpec, BuildSpec, 
 from ortrim.buildspec.problems import Location, Problem
 from ortrim.buildspec.rules import DEFAULT_GLIBC, stray_keys
 from ortrim.buildspec.targets import APPLE_ARCHITECTURES, CATALYST, Architecture, OperatingSystem, Target
-from ortrim.compiling.execution import JobPaths
 from ortrim.compiling.plan import AppleBuild, BuildJob, Toolchain
+from ortrim.compiling.workspace import JobPaths
 from ortrim.devices import kinds
 from ortrim.errors import PlanError, ToolError
 from ortrim.models import full_runtime

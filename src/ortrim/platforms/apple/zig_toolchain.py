@@ -12,9 +12,9 @@ from typing import Final
 from ortrim.base.files import storage_errors
 from ortrim.binaries.apple import EXPORTS, slice_of
 from ortrim.buildspec.targets import Architecture, Target
-from ortrim.compiling.execution import JobPaths
 from ortrim.compiling.plan import BuildJob, Toolchain
 from ortrim.compiling.toolchains import LEVELS, zig_for
+from ortrim.compiling.workspace import JobPaths
 
 APPLE_MACHINE: Final = {Architecture.ARM64: "aarch64", Architecture.X64: "x86_64"}
 

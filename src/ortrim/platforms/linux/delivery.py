@@ -4,7 +4,7 @@ from ortrim.binaries.elf import read_library
 from ortrim.binaries.objects import archive_members, visible_symbols
 from ortrim.compiling.plan import ARCHIVE, Package
 from ortrim.compiling.size.library import library_size
-from ortrim.compiling.trees import LIBRARY
+from ortrim.compiling.workspace import LIBRARY
 from ortrim.package.manifest import PackageInputs
 from ortrim.package.package import make_package
 from ortrim.platforms.platform import Packaging, tensor_gates

@@ -9,9 +9,9 @@ from ortrim.buildspec.buildspec import BuildSpec, TargetSpec
 from ortrim.buildspec.problems import Location, Problem, listed, shown
 from ortrim.buildspec.rules import DEFAULT_GLIBC, system_compiler_problems
 from ortrim.buildspec.targets import CPUS, Architecture, CLibrary, Target, minimum_glibc
-from ortrim.compiling.execution import JobPaths
 from ortrim.compiling.plan import SYMBOLS, BuildJob, Toolchain
 from ortrim.compiling.toolchains import system_toolchain, zig_toolchain
+from ortrim.compiling.workspace import JobPaths
 from ortrim.devices import kinds
 from ortrim.errors import PlanError
 from ortrim.models import full_runtime

@@ -7,10 +7,10 @@ import pytest
 
 from ndk_layout import NDK_VERSION, lay_out_ndk
 from ortrim.base.command import run
-from ortrim.compiling.execution import BuildInputs, job_environment, prepare_workspace
-from ortrim.planning import inputs
-from ortrim.planning.inputs import host_target
+from ortrim.compiling.workspace import BuildInputs, job_environment, prepare_workspace
+from ortrim.planning import request as inputs
 from ortrim.planning.planned import Planned, planned_for
+from ortrim.planning.request import host_target
 from ortrim.platforms import platform_of
 from ortrim.platforms.android.ndk import PREBUILT
 from pipeline_stages import Stages

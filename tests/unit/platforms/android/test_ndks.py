@@ -6,9 +6,9 @@ import pytest
 
 from aar_samples import fake_jdk
 from ndk_layout import LINUX, NDK_VERSION, forget_ndks, lay_out_ndk
-from ortrim.compiling.containers.engines import ContainerOptions
+from ortrim.compiling.container_engines import ContainerOptions
 from ortrim.errors import Diagnostic, ExitCode, PlanError, ToolError, UsageError
-from ortrim.planning import inputs
+from ortrim.planning import request as inputs
 from ortrim.planning.planned import Planned, planned_for
 from ortrim.platforms.android import ndk
 from ortrim.platforms.android.ndk import SDK_VARIABLES, VARIABLES

@@ -12,9 +12,8 @@ from ortrim.compiling.plan import BuildJob, JobResult, RunnerJob
 from ortrim.errors import BinaryError, DiagnosticGroup, ExitCode, PackageError, ToolError
 from ortrim.package.manifest import PackageInputs
 from ortrim.parity.measurements import Verdict
-from ortrim.pipeline import packaging
-from ortrim.pipeline import packaging as inputs_module
-from ortrim.pipeline.packaging import groups, packaged
+from ortrim.pipeline import building
+from ortrim.pipeline.building import groups, packaged
 from ortrim.planning.planned import planned_for
 from ortrim.platforms.apple import delivery as apple
 from ortrim.platforms.apple.delivery import apple_part, deliver_apple
@@ -140,8 +139,8 @@ def test_one_package_is_made_of_a_plans_slices(stages: Stages, sources: Path, mo
     for name in ("LICENSE", "ThirdPartyNotices.txt"):
         (stages.folder / "onnxruntime" / name).write_text("licence")
     builder = Recorded(stages.folder / "built")
-    monkeypatch.setattr(inputs_module, "licences", lambda _: ())
-    monkeypatch.setattr(packaging, "executor_for", lambda *_: builder)
+    monkeypatch.setattr(building, "licences", lambda _: ())
+    monkeypatch.setattr(building, "executor_for", lambda *_: builder)
     request = stages.request(PHONES, target="ios", on_macs=True, elsewhere=True)
     planned = planned_for(request, stages.console)
     (group,) = groups(planned.plan)

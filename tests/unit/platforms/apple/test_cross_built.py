@@ -8,8 +8,8 @@ import pytest
 from apple_slices import recorded
 from ortrim.binaries.macho import read_macho
 from ortrim.buildspec.targets import TARGETS
-from ortrim.compiling.execution import JobPaths
 from ortrim.compiling.plan import BuildJob
+from ortrim.compiling.workspace import JobPaths
 from ortrim.errors import BinaryError, StorageError
 from ortrim.platforms import APPLE
 from ortrim.platforms.apple.zig_toolchain import zig_apple_toolchain

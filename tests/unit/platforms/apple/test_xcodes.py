@@ -9,7 +9,7 @@ from ortrim.buildspec.targets import APPLE, TARGETS
 from ortrim.errors import Diagnostic, ExitCode, PlanError, ToolError
 from ortrim.pins import runtime
 from ortrim.pins.runtime import known_version, runtime_pins
-from ortrim.planning import inputs
+from ortrim.planning import request as inputs
 from ortrim.planning.planned import planned_for
 from ortrim.platforms.apple import platform as toolchains
 from ortrim.platforms.apple.xcode import Xcode

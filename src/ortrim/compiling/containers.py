@@ -15,10 +15,10 @@ from typing import Any, Final
 from ortrim.base.cache import cache_folder, locked, locked_if_free, publish_folder
 from ortrim.base.command import run, stream
 from ortrim.base.files import shipped_folder, storage_errors
-from ortrim.compiling.containers import engines
-from ortrim.compiling.containers.root_file_systems import DebianRoot, debian_root
-from ortrim.compiling.execution import JobPaths
+from ortrim.compiling import container_engines as engines
 from ortrim.compiling.plan import Toolchain
+from ortrim.compiling.root_file_systems import DebianRoot, debian_root
+from ortrim.compiling.workspace import JobPaths
 from ortrim.errors import Diagnostic, NetworkError, ToolError, UsageError, bad_option
 from ortrim.pins.shipped import BasePin, ImagePins, image_pins
 from ortrim.sources.debian import PackageRequest
@@ -421,14 +421,19 @@ def _caches(environment: Mapping[str, str], own: Path) -> Iterator[Path]:
         yield Path(environment[CONFIGURATION]).parent
 
 
-def places_in_containers(
-    options: engines.ContainerOptions, images: Images
-) -> Callable[[Toolchain, Callable[[str], None]], "ContainerPlace"]:
-    """Return what opens, for an executor, the container in which a toolchain's programs run."""
+Opener = Callable[[Toolchain, Callable[[str], None]], "ContainerPlace"]
+"""What opens the place where a toolchain's programs run, and notes what that takes."""
+
+
+def places_in_containers(options: engines.ContainerOptions, images: Images) -> Opener:
+    """Return what opens, for executors, the container in which a toolchain's programs run: once for each toolchain."""
+    opened: dict[Toolchain, ContainerPlace] = {}
 
     def place(toolchain: Toolchain, on_note: Callable[[str], None]) -> ContainerPlace:
-        opened = container_place(images.image_recipe(toolchain, on_note), options, on_note)
-        return replace(opened, folders=images.image_folders(toolchain))
+        if toolchain not in opened:
+            found = container_place(images.image_recipe(toolchain, on_note), options, on_note)
+            opened[toolchain] = replace(found, folders=images.image_folders(toolchain))
+        return opened[toolchain]
 
     return place
 

@@ -32,7 +32,7 @@ from ortrim.cli.options import request_from
 from ortrim.models.full_runtime import full_runtime
 from ortrim.steps.step import Workplace
 from ortrim.steps.table import take_step
-from refused_models import REFUSED, dividing
+from refused_models import REFUSED, dividing, unwrapped, wrapped
 
 FLOAT, DOUBLE, INT64 = TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.INT64
 Model = onnx.ModelProto
@@ -275,6 +275,7 @@ TRIED: Final[dict[str, tuple[Tried, ...]]] = {
             model=lambda: node("Sigmoid"), changes=(by(relu),), more={"library": (("Sigmoid", 31_744), ("Relu", 900))}
         ),
     ),
+    "optional-values": (Tried(model=wrapped, changes=(by(unwrapped),), run=True),),
     "random-output": (Tried(model=lambda: random(given=False), changes=(by(lambda: random(given=True)),)),),
     "device-locale": (Tried(model=lambda: normalizer("de_DE.UTF-8"), changes=(by(lambda: normalizer("C")),)),),
     "training-mode": (Tried(model=lambda: dropout(training=True), changes=(by(lambda: dropout(training=False)),)),),

@@ -31,7 +31,7 @@ from ortrim.models.refusals import CAUSES, CRASH_HINT, LOAD_HINT
 from ortrim.parity.cases.found import found_cases
 from ortrim.parity.inputs import make_cases
 from ortrim.parity.reference import reference_outputs
-from refused_models import REFUSED, beside, dividing, shrinking_when_run, split
+from refused_models import BIG, REFUSED, beside, dividing, shrinking_when_run, sized, split, unwrapped, wrapped
 
 CONSOLE: Final = Console(stdout=io.StringIO(), stderr=io.StringIO(), environment={})
 
@@ -105,7 +105,7 @@ def test_a_cause_is_the_same_whatever_command_meets_it(case: str, runtime: FullR
             continue
         assert (met.what, met.hint) == (cause.what, cause.hint), name
         whys.add(met.why)
-    assert len(whys) == 1
+    assert len(whys) == refused.ways
     findings, failure = linted(path)
     assert list(findings) == [cause.code]
     assert (BY_CODE[cause.code].title, BY_CODE[cause.code].fix) == (cause.what, cause.hint)
@@ -160,13 +160,24 @@ def test_weights_stay_beside_a_model_whose_shapes_are_taken_in(runtime: FullRunt
     assert linted(path) == ({}, None)
 
 
-def test_a_cause_that_only_running_meets_is_the_same(runtime: FullRuntime, tmp_path: Path) -> None:
-    """The scales are computed, so that the model loads and converts."""
-    path = write(tmp_path / "m.onnx", shrinking_when_run())
+@pytest.mark.parametrize(
+    ("model", "code"),
+    [(shrinking_when_run(), "upsample-shrinks"), (sized(own=True), "values-exceed-memory")],
+    ids=["scales", "size"],
+)
+def test_a_cause_that_only_running_meets_is_the_same(
+    model: onnx.ModelProto, code: str, runtime: FullRuntime, tmp_path: Path
+) -> None:
+    """What decides it is computed, so that the model loads and converts."""
+    path = write(tmp_path / "m.onnx", model)
     met = dict(diagnostics(path, runtime, tmp_path))
     assert (met["convert"], met["check-compat"]) == (None, None)
-    assert {met[name].code for name in ("plan", "verify")} == {"upsample-shrinks"}  # type: ignore[union-attr]
-    assert list(linted(path)[0]) == ["upsample-shrinks"]
+    assert {met[name].code for name in ("plan", "verify")} == {code}  # type: ignore[union-attr]
+    assert list(linted(path)[0]) == [code]
+
+
+def test_a_size_for_which_memory_lacks_is_no_fault_of_a_model_that_runs_with_others(tmp_path: Path) -> None:
+    assert linted(write(tmp_path / "m.onnx", sized(count=BIG // 2**20, own=True)))[0] == {}
 
 
 def test_an_unknown_refusal_is_the_same(runtime: FullRuntime, tmp_path: Path) -> None:
@@ -270,3 +281,20 @@ def test_a_crash_is_said_with_its_signal_by_all(runtime: FullRuntime, tmp_path: 
     findings, _ = linted(path)
     assert list(findings) == ["crashes-runtime"]
     assert re.search(r"crashed \(SIGFPE\)", findings["crashes-runtime"])
+
+
+def test_optional_values_are_refused_by_whatever_converts_with_what_lint_says(
+    runtime: FullRuntime, tmp_path: Path
+) -> None:
+    """The full runtime loads and runs such a model; ORT format holds none."""
+    path = write(tmp_path / "m.onnx", wrapped())
+    met = dict(diagnostics(path, runtime, tmp_path))
+    assert (met.pop("plan"), met.pop("verify")) == (None, None)
+    assert {(each.code, each.exit_code) for each in met.values() if each} == {("optional-values", ExitCode.MODEL)}
+    assert met["convert"] is not None
+    assert met["convert"].hint == BY_CODE["optional-values"].fix
+    findings, failure = linted(path)
+    assert (list(findings), failure and failure.exit_code) == (["optional-values"], ExitCode.MODEL)
+    convert(
+        kept(write(path, unwrapped()), tmp_path / "without"), Conversion(), runtime=runtime, root=tmp_path / "without"
+    )

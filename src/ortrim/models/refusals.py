@@ -33,6 +33,10 @@ LOCALE_HINT: Final = (
     " on every device (LOCPATH names a folder with locales)"
 )
 BELOW_8_BITS: Final = "quantize the weights to 8 bits (step quantize), or set onnxruntime.version to 1.27"
+WITHOUT_OPTIONAL: Final = (
+    "export it without the operator Optional: with opset 18 or newer OptionalGetElement and OptionalHasElement take a"
+    " tensor as it is"
+)
 CAUSES: Final = (
     Cause(
         code="locale-missing",
@@ -68,6 +72,16 @@ CAUSES: Final = (
         " or look them up by Gather; without sparse weights, use a machine with more memory",
     ),
     Cause(
+        code="values-exceed-memory",
+        words=re.compile(
+            r"Failed to allocate memory for requested buffer|Exception during initialization: std::bad_alloc"
+            r"|MemoryError|SafeIntOnOverflow\(\) Integer overflow|^(?:\w+ '[^']*'|\w+): Integer overflow"
+        ),
+        what="there is not enough memory for a value that the model computes",
+        hint="write cases with smaller sizes (cases = [{ dimensions = ... }]); if constants of the model decide"
+        " the size, export it with smaller ones; otherwise use a machine with more memory",
+    ),
+    Cause(
         code="external-shape",
         words=re.compile("Cannot parse data from external tensors"),
         what="a constant that decides a shape lies in another file, where ONNX Runtime does not look for it",
@@ -81,6 +95,13 @@ CAUSES: Final = (
         converted=True,
     ),
     Cause(
+        code="optional-values",
+        words=re.compile(r"We do not support type \[9\] for now"),
+        what="ORT format holds no optional values",
+        hint=WITHOUT_OPTIONAL,
+        converted=True,
+    ),
+    Cause(
         code="fused-4-bit-weights",
         words=re.compile("SystemError : 2"),
         what="this version of ONNX Runtime cannot save the 4-bit weights that it fuses itself",
@@ -90,7 +111,8 @@ CAUSES: Final = (
     ),
 )
 """The words are those of `string_normalizer.cc` and, in a library without exceptions, of libc++; of `upsamplebase.h`,
-`graph.cc`, and ONNX's `tensor_proto_util.cc`.
+`graph.cc`, and ONNX's `tensor_proto_util.cc`; type 9 is `optional_type`, for which `graph_flatbuffers_utils.cc` has no
+place.
 
 Weights below 8 bits: the wheels of 1.24.4 to 1.27.0 load them from ORT format, those of 1.28.0 to 1.32.0 do not. Fused
 MatMulNBits: 1.20 and 1.21.

@@ -116,6 +116,11 @@ def _small(kind: str, version: str) -> rules.LintFacts:
     return replace(known, version=version)
 
 
+def _wrapped(operator: str) -> rules.LintFacts:
+    nodes = [helper.make_node(operator, ["x"], ["a"]), helper.make_node("OptionalGetElement", ["a"], ["y"])]
+    return facts(model_of(nodes, opsets=[("", 18)]))
+
+
 def _documented(words: str, name: str = "/conv/Relu") -> rules.LintFacts:
     return facts(model_of([helper.make_node("Relu", ["x"], ["y"], name=name, doc_string=words)]))
 
@@ -132,6 +137,7 @@ REFUSALS = {
     "quantize-16-bits": "'tensor(int16)' of input parameter (z) of operator (QuantizeLinear) in node () is invalid",
     "sparse-operand": "'tensor(float)' of input parameter (w) of operator (SparseToDenseMatMul) in node () is invalid",
     "weights-exceed-memory": "Load model from m.onnx failed:std::bad_alloc",
+    "values-exceed-memory": "Exception during initialization: std::bad_alloc",
     "external-shape": "Cannot parse data from external tensors.",
 }
 
@@ -160,6 +166,7 @@ SAMPLES: dict[str, tuple[Sample, Sample]] = {
     "unsupported-opset": (lambda: _opset(23), lambda: _opset(22)),
     "unsupported-ir-version": (lambda: _float4(11), lambda: _opset(17, 11)),
     "weights-below-8-bits": (lambda: _small("INT4", "1.28.0"), lambda: _small("INT4", "1.27.0")),
+    "optional-values": (lambda: _wrapped("Optional"), lambda: _wrapped("Identity")),
     "model-too-large": (lambda: _sized(2**31), lambda: _sized(2**31 - 10_000)),
     "near-2-gb": (lambda: _sized(2**31 - 10_000), lambda: _sized(2**30)),
     "external-data": (lambda: facts(weighted("weights.bin")), lambda: _weights(4)),

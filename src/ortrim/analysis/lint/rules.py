@@ -22,7 +22,16 @@ from ortrim.models.graph_facts import (
 )
 from ortrim.models.models import TensorInfo
 from ortrim.models.onnx_files import LARGEST_MODEL_BYTES, OLDEST_OPSET
-from ortrim.models.refusals import BELOW_8_BITS, CAUSES, CRASH_HINT, LOAD_HINT, LOCALE_HINT, Cause, cause_of
+from ortrim.models.refusals import (
+    BELOW_8_BITS,
+    CAUSES,
+    CRASH_HINT,
+    LOAD_HINT,
+    LOCALE_HINT,
+    WITHOUT_OPTIONAL,
+    Cause,
+    cause_of,
+)
 from ortrim.models.shapes import BY_CHANCE
 from ortrim.pins.runtime import VersionLimits, needed_for_ir_version, needed_for_opset
 
@@ -157,11 +166,12 @@ def _does_not_load(facts: LintFacts) -> Iterator[Shown]:
 
 
 def _refused_for(cause: Cause, facts: LintFacts) -> Iterator[Shown]:
-    """Find a model that the full runtime refuses, or does not run, for a cause that is known."""
-    failures = (facts.run.load_failure, *(failure for _, failure in facts.run.trials)) if facts.run else ()
-    for words in dict.fromkeys(failures):
-        if cause_of(words) is cause:
-            yield "model", words
+    """Find a model that the full runtime refuses, or runs with no size that was tried, for a cause that is known."""
+    trials = [failure for _, failure in facts.run.trials] if facts.run else []
+    failures = (facts.run.load_failure, *(trials if all(trials) else ())) if facts.run else ()
+    first = next((words for words in failures if cause_of(words) is cause), None)
+    if first is not None:
+        yield "model", first
 
 
 for _cause in CAUSES:
@@ -319,6 +329,18 @@ def _weights_below_8_bits(facts: LintFacts) -> Iterator[Shown]:
         if weight.element_type in LOW_BIT_TYPES:
             words = f"weights of {weight.element_type}; ONNX Runtime {facts.version} reads none from ORT format"
             yield weight.name, words
+
+
+@_rule(
+    "optional-values",
+    "error",
+    title="ORT format holds no optional values",
+    why="the model loads, but it cannot be converted",
+    fix=WITHOUT_OPTIONAL,
+)
+def _optional_values(facts: LintFacts) -> Iterator[Shown]:
+    for node in _nodes(facts, ("ai.onnx", "Optional")):
+        yield node.name or "Optional", "the operator Optional makes an optional value"
 
 
 @_rule(

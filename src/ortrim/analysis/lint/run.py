@@ -71,7 +71,7 @@ def _with_operators(facts: rules.LintFacts, path: Path, runtime: FullRuntime) ->
     used = {(node.domain, node.operator) for node in graph.nodes}
     own = used - {CONSTANT, *graph.functions} - inlined_operators(used, dict(graph.model.opsets))
     try:
-        answer = _asked(runtime, "lint_operators.py", {"operators": sorted(own), "model": str(path)}, path)
+        answer = _asked(runtime, "lint_operators.py", {"operators": sorted(own), "model": str(path)}, path, graph)
     except (ModelError, ToolError) as error:
         _reraise_unless_about_the_model(error)
         return replace(facts, not_checked=(f"kernels and mobile execution providers: {error.what}",))
@@ -94,13 +94,12 @@ def _with_runs(facts: rules.LintFacts, path: Path, runtime: FullRuntime, cases: 
         "dimensions": () if why_not else dynamic_dimensions(inputs),
         "run": not why_not,
         "seconds": RUN_SECONDS,
-        "memory_bytes": MEMORY_BYTES + TIMES_MODEL * (graph.model.size_bytes + graph.external_bytes),
         "sizes": own_sizes(graph),
         "first": [_sizes_of(case, inputs) for case in cases],
     }
     try:
         with _loadable(path, graph) as model:
-            answer = _asked(runtime, "lint_runs.py", {**model, **request}, path)
+            answer = _asked(runtime, "lint_runs.py", {**model, **request}, path, graph)
     except (ModelError, ToolError) as error:
         _reraise_unless_about_the_model(error)
         return replace(facts, run=rules.RunFacts(crash=error.what))
@@ -128,10 +127,14 @@ def _loadable(path: Path, graph: GraphFacts) -> Iterator[dict[str, object]]:
     yield {"model": str(path), "beside": ""}
 
 
-def _asked(runtime: FullRuntime, script: str, request: dict[str, object], path: Path) -> dict[str, Any]:
+def _asked(
+    runtime: FullRuntime, script: str, request: dict[str, object], path: Path, graph: GraphFacts
+) -> dict[str, Any]:
+    """Run a script within limits of time and memory: folding a model's constants may take any amount of both."""
+    limited = {**request, "memory_bytes": MEMORY_BYTES + TIMES_MODEL * (graph.model.size_bytes + graph.external_bytes)}
     limit = RUN_SECONDS + GRACE_SECONDS
     folder = cache_folder("conversions")
-    return run_script(runtime, script, request, folder=folder, where=str(path), timeout_seconds=limit)
+    return run_script(runtime, script, limited, folder=folder, where=str(path), timeout_seconds=limit)
 
 
 def _reraise_unless_about_the_model(error: ModelError | ToolError) -> None:

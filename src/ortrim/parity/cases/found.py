@@ -271,9 +271,10 @@ def _nothing_found(
 ) -> Diagnostic:
     if known := refusals.known_refusal(refusal.get("words", ""), model):
         return known
+    words = refusals.plain_words(refusal.get("words", ""), model.path, model.name)
     sizes: dict[str, int] = refusal.get("sizes") or {each.name: each.sizes[0] for each in last.dimensions}
     tried = ", ".join(f"{name} = {size}" for name, size in sizes.items()) or "the model's own sizes"
-    why = printable(f"{counted(tries, 'run')} tried, the last with {tried}\n{refusal.get('words', '')}".strip())
+    why = printable(f"{counted(tries, 'run')} tried, the last with {tried}\n{words}".strip())
     if ending := refusal.get("ending"):
         hint = crash_advice(model.facts, ending)
         return refusals.crash(ending, refusals.where_of(model), ort_version, why=why, hint=hint)

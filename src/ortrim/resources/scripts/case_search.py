@@ -109,8 +109,8 @@ def load(model: str, profile: str = "") -> onnxruntime.InferenceSession:
 
 
 def words_of(error: Exception) -> str:
-    """Return what the runtime says, on one line."""
-    return " ".join(str(error).split())[:LONGEST_WORDS]
+    """Return what the runtime says, on one line; a `MemoryError` says nothing else."""
+    return " ".join(str(error).split())[:LONGEST_WORDS] or type(error).__name__
 
 
 class Search:

@@ -19,8 +19,8 @@ import onnx
 import onnxruntime
 from onnx import TensorProto, helper
 
-from ortrim.analysis.compat.answer import in_doubt, judge
-from ortrim.analysis.compat.installed import InstalledRuntime, read_runtime
+from ortrim.analysis.compat import in_doubt, judge
+from ortrim.analysis.compat_runtime import InstalledRuntime, read_runtime
 from ortrim.base.command import run
 from ortrim.base.files import shipped_folder
 from ortrim.base.scripts import packages_folder

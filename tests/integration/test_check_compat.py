@@ -16,9 +16,8 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from onnx_samples import model_of, value, write
-from ortrim.analysis.compat.answer import CompatibilityAnswer, ModelAnswer
-from ortrim.analysis.compat.check import Trials, check_compatibility
-from ortrim.analysis.compat.installed import InstalledRuntime, read_runtime
+from ortrim.analysis.compat import CompatibilityAnswer, ModelAnswer, Trials, check_compatibility
+from ortrim.analysis.compat_runtime import InstalledRuntime, read_runtime
 from ortrim.base.archives import unpack
 from ortrim.base.command import run
 from ortrim.base.console import Console

@@ -16,10 +16,9 @@ from onnxruntime.tools.reduced_build_config_parser import parse_config as parsed
 
 from judged_models import changed
 from onnx_samples import model_of, value, write
-from ortrim.analysis.compat import check as check_module
-from ortrim.analysis.compat.answer import CompatibilityAnswer, ModelAnswer
-from ortrim.analysis.compat.check import Trials, check_compatibility, failure_of
-from ortrim.analysis.compat.installed import read_runtime
+from ortrim.analysis import compat as check_module
+from ortrim.analysis.compat import CompatibilityAnswer, ModelAnswer, Trials, check_compatibility, failure_of
+from ortrim.analysis.compat_runtime import read_runtime
 from ortrim.base.console import Console
 from ortrim.models.convert import Conversion
 from ortrim.planning.request import Request, load

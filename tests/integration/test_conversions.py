@@ -13,7 +13,7 @@ import pytest
 from onnx import helper, numpy_helper
 
 from onnx_samples import model_of, relu, value, write
-from ortrim.analysis.compat.check import check_compatibility
+from ortrim.analysis.compat import check_compatibility
 from ortrim.base.cache import cache_folder
 from ortrim.base.console import Console
 from ortrim.buildspec.buildspec import IN_PLACE, BuildSpec, CaseSpec, InputSpec, ModelSpec, SessionSpec, settings_of

@@ -11,7 +11,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from onnx_samples import model_of, value, write
-from ortrim.analysis.compat.check import check_compatibility
+from ortrim.analysis.compat import check_compatibility
 from ortrim.analysis.lint.run import LintRequest, lint_models
 from ortrim.base.console import Console
 from ortrim.cli.options import request_from

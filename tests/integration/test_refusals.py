@@ -14,8 +14,8 @@ import pytest
 from onnx import helper, numpy_helper
 
 from onnx_samples import model_of, value, write
-from ortrim.analysis.compat.check import check_compatibility
-from ortrim.analysis.compat.check import failure_of as unfit
+from ortrim.analysis.compat import check_compatibility
+from ortrim.analysis.compat import failure_of as unfit
 from ortrim.analysis.cost.run import CostsAsked, costs_of
 from ortrim.analysis.lint.rules import BY_CODE
 from ortrim.analysis.lint.run import LintRequest, failure_of, lint_models

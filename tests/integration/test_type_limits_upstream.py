@@ -6,7 +6,7 @@ from typing import Any, Final
 import onnxruntime
 import pytest
 
-from ortrim.analysis.compat.installed import ONE_HOT, SLOTS, InstalledRuntime, allowed_types, layout_operators
+from ortrim.analysis.compat_runtime import ONE_HOT, SLOTS, InstalledRuntime, allowed_types, layout_operators
 from ortrim.base.command import run
 from ortrim.base.scripts import ISOLATED_PYTHON, environment_with, packages_folder
 from ortrim.models.operators import OperatorId, OperatorTypes, required_operators

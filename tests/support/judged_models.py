@@ -4,7 +4,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from ortrim.analysis.compat.installed import InstalledRuntime
+from ortrim.analysis.compat_runtime import InstalledRuntime
 from ortrim.models.operators import GLOBAL_TYPES, ModelUses, OperatorId, OperatorUse, parse_config
 
 

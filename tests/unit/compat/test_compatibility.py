@@ -9,9 +9,8 @@ from onnx import helper
 
 from fake_sources import private_cache
 from onnx_samples import branching, model_of, relu, write
-from ortrim.analysis.compat import check as trials
-from ortrim.analysis.compat.answer import CompatibilityAnswer
-from ortrim.analysis.compat.check import check_compatibility, failure_of
+from ortrim.analysis import compat as trials
+from ortrim.analysis.compat import CompatibilityAnswer, check_compatibility, failure_of
 from ortrim.base.console import Console
 from ortrim.buildspec.load import name_from
 from ortrim.errors import ConvertError, Diagnostic, ExitCode, ModelError, OperatorsError

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from aar_samples import aar_inputs, fake_jdk, members, zipped
-from ortrim.analysis.compat.installed import read_runtime
+from ortrim.analysis.compat_runtime import read_runtime
 from ortrim.base.json import to_json
 from ortrim.compiling.plan import Package, PlannedModel
 from ortrim.errors import Diagnostic, ExitCode

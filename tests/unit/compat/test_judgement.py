@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 
 from judged_models import model, models, runtime, use
-from ortrim.analysis.compat.answer import in_doubt, judge
-from ortrim.analysis.compat.installed import ANY_LATER
+from ortrim.analysis.compat import in_doubt, judge
+from ortrim.analysis.compat_runtime import ANY_LATER
 from ortrim.models.operators import ModelUses, OperatorId
 
 CONFIG = """\

@@ -7,7 +7,7 @@ import pytest
 from onnx import helper
 
 from onnx_samples import model_of, relu, weighted, write
-from ortrim.analysis.compat.check import at_opset, since_versions
+from ortrim.analysis.compat import at_opset, since_versions
 
 
 def opset_of(path: Path) -> int:

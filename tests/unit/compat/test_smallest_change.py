@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judged_models import changed, configs, global_configs, model, models, runtime, use
-from ortrim.analysis.compat.answer import judge, smallest_change, written
-from ortrim.analysis.compat.installed import InstalledRuntime
+from ortrim.analysis.compat import judge, smallest_change, written
+from ortrim.analysis.compat_runtime import InstalledRuntime
 from ortrim.models.operators import ModelUses
 
 CONFIG = 'ai.onnx;13;Gather{"inputs": {"1": ["int64_t"]}}\nai.onnx;14;Relu{"inputs": {"0": ["float"]}}\n'

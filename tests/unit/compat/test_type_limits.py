@@ -3,7 +3,7 @@
 import pytest
 
 from judged_models import runtime
-from ortrim.analysis.compat.installed import INPUT, OUTPUT, SECOND, InstalledRuntime, Slot, allowed_types, one_hot_fits
+from ortrim.analysis.compat_runtime import INPUT, OUTPUT, SECOND, InstalledRuntime, Slot, allowed_types, one_hot_fits
 from ortrim.models.operators import OperatorId, RequiredOperators, parse_config
 
 INTEGERS = {"int32_t", "int64_t"}

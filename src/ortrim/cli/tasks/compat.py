@@ -6,8 +6,7 @@ from typing import Final
 from invoke.context import Context
 from rich.table import Table
 
-from ortrim.analysis.compat.answer import CompatibilityAnswer, ModelAnswer
-from ortrim.analysis.compat.check import check_compatibility, failure_of
+from ortrim.analysis.compat import CompatibilityAnswer, ModelAnswer, check_compatibility, failure_of
 from ortrim.base.console import Console, printable
 from ortrim.base.json import to_data, to_json
 from ortrim.cli.boundary import as_data, boundary

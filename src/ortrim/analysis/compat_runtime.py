@@ -105,17 +105,12 @@ class InstalledRuntime:
         """
         if self.operators.everything or operator in self.present:
             return True
-        ranges = kernels.get((operator.domain, operator.name), ())
-        return any(_serves(kernel, operator.opset) and self._keeps(kernel, operator) for kernel in ranges)
-
-    def _keeps(self, kernel: tuple[int, int], operator: OperatorId) -> bool:
-        first, last = kernel
-        return any(first <= opset <= last for opset in self.opsets_of(operator))
-
-
-def _serves(kernel: tuple[int, int], opset: int) -> bool:
-    first, last = kernel
-    return opset == first or (last != ANY_LATER and first <= opset <= last)
+        kept = self.opsets_of(operator)
+        return any(
+            (operator.opset == first or (last != ANY_LATER and first <= operator.opset <= last))
+            and any(first <= opset <= last for opset in kept)
+            for first, last in kernels.get((operator.domain, operator.name), ())
+        )
 
 
 Slot = tuple[Literal["input", "output"], int]
@@ -265,7 +260,10 @@ def read_runtime(path: Path, ort_version: str | None = None) -> InstalledRuntime
         raise bad_option("ort-version", ort_version, f"choose one of {', '.join(supported_versions())}")
     if not path.exists():
         raise PackageError("package-missing", "there is no such package", where=str(path), hint=TAKEN)
-    head = _head(path)
+    head = b""
+    if not path.is_dir():
+        with storage_errors(path), path.open("rb") as file:
+            head = file.read(1024)
     if path.is_dir() or path.name == MANIFEST:
         runtime = _from_manifest(path)
     elif head.startswith(GZIP):
@@ -283,13 +281,6 @@ def read_runtime(path: Path, ort_version: str | None = None) -> InstalledRuntime
     if ort_version not in {None, runtime.ort_version}:
         raise bad_option("ort-version", str(ort_version), f"the package is of {runtime.ort_version}")
     return runtime
-
-
-def _head(path: Path) -> bytes:
-    if path.is_dir():
-        return b""
-    with storage_errors(path), path.open("rb") as file:
-        return file.read(1024)
 
 
 def _from_manifest(path: Path) -> InstalledRuntime:
@@ -316,6 +307,7 @@ def _unknown(path: Path, what: str) -> PackageError:
 
 def _of_package(manifest: Manifest) -> InstalledRuntime:
     target = TARGETS.get(manifest.target)
+    block = 16 if any(AVX512_NCHWC in argument for argument in manifest.arguments) else 8  # see `layouts.py`
     return InstalledRuntime(
         label=manifest.name,
         ort_version=manifest.ort_version,
@@ -323,7 +315,7 @@ def _of_package(manifest: Manifest) -> InstalledRuntime:
         targets=(manifest.target,),
         extended=_follows(manifest.arguments, "--minimal_build", "extended"),
         without=_without(manifest.arguments, platform_of(target).TYPES_LEFT_OUT if target else ()),
-        channel_block=_channel_block(manifest),
+        channel_block=block if target and target.architecture is Architecture.X64 else None,
         types_for_optimizers=manifest.types_for_optimizers,
         conversions=_conversions(manifest.models),
     )
@@ -361,14 +353,6 @@ def _without(arguments: tuple[str, ...], always: tuple[str, ...]) -> tuple[str, 
     """Return the kinds of types that are compiled out, those that the platform `always` leaves out among them."""
     disabled = {kind for kind in KINDS_LEFT_OUT if _follows(arguments, "--disable_types", kind)}
     return tuple(sorted(disabled.union(always)))
-
-
-def _channel_block(manifest: Manifest) -> int | None:
-    """Return how many channels lie in a block of a library; None where it has no such kernels (`layouts.py`)."""
-    target = TARGETS.get(manifest.target)
-    if target is None or target.architecture is not Architecture.X64:
-        return None
-    return 16 if any(AVX512_NCHWC in argument for argument in manifest.arguments) else 8
 
 
 def _conversions(models: tuple[PlannedModel, ...]) -> tuple[Conversion, ...]:

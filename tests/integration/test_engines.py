@@ -15,11 +15,10 @@ from onnx import helper, numpy_helper
 
 from onnx_samples import model_of, value, write
 from ortrim.base.console import Console
-from ortrim.bench.engines import comparison as comparison_module
-from ortrim.bench.engines.comparison import Compared, compare_engines
-from ortrim.bench.engines.processes import (
+from ortrim.bench import comparison as comparison_module
+from ortrim.bench.comparison import Compared, compare_engines
+from ortrim.bench.engine_processes import (
     CannotRun,
-    Described,
     Driver,
     EngineConversion,
     EngineEnvironment,
@@ -27,9 +26,10 @@ from ortrim.bench.engines.processes import (
     EngineRun,
     EngineTimeouts,
 )
-from ortrim.bench.engines.rows import Engine, EngineComparison
+from ortrim.bench.engines import Engine, EngineComparison
 from ortrim.buildspec.buildspec import RuntimeSpec
 from ortrim.models.full_runtime import full_runtime
+from ortrim.models.models import TensorInfo
 from ortrim.parity.measurements import Verdict
 from ortrim.pins.runtime import runtime_pins
 from ortrim.planning.request import Request
@@ -67,13 +67,13 @@ def odd_place(folder: Path, load: str, run: str = "return feeds") -> EngineEnvir
 
 def odd_job(folder: Path) -> EngineJob:
     np.save(folder / "input_000.npy", np.arange(3, dtype=np.int32))
-    inputs = (Described(name="x", shape=(3,), element_type="int32"),)
+    inputs = (TensorInfo(name="x", shape=(3,), element_type="int32"),)
     return EngineJob(
         case="one",
         model=folder / "m",
         files=(folder / "input_000.npy",),
         inputs=inputs,
-        outputs=(Described(name="y", shape=(3,), element_type="int64"),),
+        outputs=(TensorInfo(name="y", shape=(3,), element_type="int64"),),
     )
 
 

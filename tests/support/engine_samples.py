@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Final
 
 from bench_samples import HOST
-from ortrim.bench.engines.processes import Attempt, CannotRun, EngineConversion, EngineRun, SavedArray, rows_of
-from ortrim.bench.engines.rows import (
+from ortrim.bench.engine_processes import Attempt, CannotRun, EngineRun, SavedArray, rows_of
+from ortrim.bench.engines import (
     ComparedCase,
     EngineComparison,
     EngineFacts,
@@ -38,8 +38,7 @@ def engine_run(*samples: float, peak: int = 28_000_000, version: str = "1.2.3") 
 
 
 def attempt(engine: str, *runs: EngineRun, parity: EngineParity = GOOD, convert_ms: float | None = None) -> Attempt:
-    conversion = EngineConversion(status="ok", version="1", convert_ms=convert_ms) if convert_ms else None
-    return Attempt(engine=engine, runs=runs, parity=parity, conversion=conversion)
+    return Attempt(engine=engine, runs=runs, parity=parity, convert_ms=convert_ms)
 
 
 def sample_rows() -> tuple[EngineRow, ...]:

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from engine_samples import sample_comparison
-from ortrim.bench.engines import comparison
-from ortrim.bench.engines.comparison import Compared
+from ortrim.bench import comparison
+from ortrim.bench.comparison import Compared
 from ortrim.errors import Interrupted
 from program_runs import Run
 

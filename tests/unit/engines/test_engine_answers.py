@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from engine_samples import RECORDED
 from ortrim.base.command import Completed
-from ortrim.bench.engines import processes
+from ortrim.bench import engine_processes as processes
 
 
 def done(returncode: int = 0, stderr: str = "") -> Completed:

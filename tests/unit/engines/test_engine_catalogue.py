@@ -2,8 +2,8 @@
 
 import pytest
 
-from ortrim.bench.engines.processes import SCRIPT
-from ortrim.bench.engines.rows import ENGINES, ONNXRUNTIME, USUAL, engines_named
+from ortrim.bench.engine_processes import SCRIPT
+from ortrim.bench.engines import ENGINES, ONNXRUNTIME, USUAL, engines_named
 from ortrim.errors import UsageError
 from refusing import refused
 

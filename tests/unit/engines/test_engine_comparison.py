@@ -15,12 +15,10 @@ from engine_samples import RECORDED
 from onnx_samples import relu
 from ortrim.base.cache import cache_folder, locked
 from ortrim.base.command import Completed
-from ortrim.bench.engines import comparison as comparison_module
-from ortrim.bench.engines import comparison as places
-from ortrim.bench.engines import comparison as subjects
-from ortrim.bench.engines import processes
-from ortrim.bench.engines.comparison import Compared, compare_engines, write_comparison
-from ortrim.bench.engines.rows import EngineComparison
+from ortrim.bench import comparison as comparison_module
+from ortrim.bench import engine_processes as processes
+from ortrim.bench.comparison import Compared, compare_engines, write_comparison
+from ortrim.bench.engines import EngineComparison
 from ortrim.errors import Diagnostic, ExitCode, NetworkError, StorageError, ToolError, UsageError
 from ortrim.models.full_runtime import FullRuntime
 from ortrim.parity.measurements import Verdict
@@ -70,8 +68,8 @@ def fixture_script(stages: Stages, monkeypatch: pytest.MonkeyPatch) -> Script:
     (packages / "onnxruntime").mkdir(parents=True)
     runtime = FullRuntime(version="1.21.0", words=("python",), environment={}, packages=packages, library=packages)
     monkeypatch.setattr(comparison_module, "full_runtime", lambda *_: runtime)
-    monkeypatch.setattr(places, "packages_folder", lambda *_: packages)
-    monkeypatch.setattr(subjects, "reference_outputs", _reference)
+    monkeypatch.setattr(comparison_module, "packages_folder", lambda *_: packages)
+    monkeypatch.setattr(comparison_module, "reference_outputs", _reference)
     monkeypatch.setattr(comparison_module, "Driver", lambda **options: processes.Driver(**options, execute=made))
     return made
 
@@ -172,7 +170,7 @@ def test_an_engine_that_cannot_be_installed_is_a_row(
     def fail(*_: object) -> Path:
         raise error
 
-    monkeypatch.setattr(places, "packages_folder", fail)
+    monkeypatch.setattr(comparison_module, "packages_folder", fail)
     comparison = compare_engines(compared, stages.console)
     row = rows(comparison)["tract"]
     assert row.stage == "install"
@@ -306,8 +304,8 @@ def test_inputs_of_text_are_not_brought_to_engines(
             (case.folder / "input_000.npy").rename(case.folder / "input_000.strings")
         return SavedOutputs(folder=stages.folder, cases=())
 
-    monkeypatch.setattr(subjects, "reference_outputs", with_text)
-    monkeypatch.setattr("ortrim.bench.engines.comparison.input_shapes", lambda *_: ())
+    monkeypatch.setattr(comparison_module, "reference_outputs", with_text)
+    monkeypatch.setattr("ortrim.bench.comparison.input_shapes", lambda *_: ())
     found = rows(compare_engines(replace(compared, cases=("one",)), stages.console))
     assert all(row.stage == "start" and "text inputs" in row.reason for row in found.values())
 

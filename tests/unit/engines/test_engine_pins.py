@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from ortrim.bench.engines.rows import ENGINES, engine_requirements
+from ortrim.bench.engines import ENGINES, engine_requirements
 
 NAMES = sorted({name for engine in ENGINES.values() for name in (engine.package, engine.converter) if name})
 

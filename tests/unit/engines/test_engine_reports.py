@@ -8,8 +8,15 @@ from rich.console import Console
 
 from engine_samples import sample_comparison, sample_rows
 from ortrim.base.json import from_json, to_json
-from ortrim.bench.engines.report import engine_markdown, engine_tables, is_busy, parity_text
-from ortrim.bench.engines.rows import EngineComparison, EngineParity, EngineRow
+from ortrim.bench.engines import (
+    EngineComparison,
+    EngineParity,
+    EngineRow,
+    engine_markdown,
+    engine_tables,
+    is_busy,
+    parity_text,
+)
 from ortrim.parity.measurements import Verdict
 
 BUSY = "Other programs were running"

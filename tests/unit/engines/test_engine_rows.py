@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from engine_samples import GOOD, attempt, engine_run
-from ortrim.bench.engines.processes import Attempt, CannotRun, rows_of
-from ortrim.bench.engines.rows import EngineRow
+from ortrim.bench.engine_processes import Attempt, CannotRun, rows_of
+from ortrim.bench.engines import EngineRow
 
 
 def test_a_row_sums_up_all_rounds() -> None:

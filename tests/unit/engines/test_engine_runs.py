@@ -9,10 +9,11 @@ import pytest
 
 from engine_samples import RECORDED
 from ortrim.base.command import Completed
-from ortrim.bench.engines import processes
-from ortrim.bench.engines.rows import ENGINES
+from ortrim.bench import engine_processes as processes
+from ortrim.bench.engines import ENGINES
 from ortrim.buildspec.buildspec import SessionSettings
 from ortrim.errors import StorageError, ToolError
+from ortrim.models.models import TensorInfo
 from refusing import refused
 
 ANSWERED = Completed(argv=(), returncode=0, stdout="", stderr="")
@@ -58,8 +59,8 @@ JOB = processes.EngineJob(
     case="one",
     model=Path("/models/m.onnx"),
     files=(Path("/cases/input_000.npy"),),
-    inputs=(processes.Described(name="x", shape=(1, 2), element_type="float32"),),
-    outputs=(processes.Described(name="y", shape=(1, 3), element_type="int64"),),
+    inputs=(TensorInfo(name="x", shape=(1, 2), element_type="float32"),),
+    outputs=(TensorInfo(name="y", shape=(1, 3), element_type="int64"),),
 )
 
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from fake_engine import FakeEngine, fake_engine
 from ortrim.base.command import Completed
-from ortrim.bench.engines.rows import ENGINES, engine_requirements
+from ortrim.bench.engines import ENGINES, engine_requirements
 from ortrim.compiling.container_engines import DOCKER, UsableEngine
 from ortrim.errors import Diagnostic, NetworkError, SourcesError, ToolError
 from ortrim.models.full_runtime import runtime_entry

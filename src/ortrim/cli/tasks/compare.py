@@ -6,8 +6,7 @@ from pathlib import Path
 from invoke.context import Context
 
 from ortrim.base.json import to_json
-from ortrim.bench.engines.report import engine_tables
-from ortrim.bench.engines.rows import ENGINES, USUAL
+from ortrim.bench.engines import ENGINES, USUAL, engine_tables
 from ortrim.cli.boundary import boundary
 from ortrim.cli.given_models import MODEL_HELP, GivenModels, models_task
 from ortrim.cli.options import count_option, help_for, request_from
@@ -38,7 +37,7 @@ def compare(
     json: bool = False,
 ) -> None:
     """Run models in other inference engines as well."""
-    from ortrim.bench.engines.comparison import ROUNDS, Compared, compare_engines, write_comparison  # noqa: PLC0415
+    from ortrim.bench.comparison import ROUNDS, Compared, compare_engines, write_comparison  # noqa: PLC0415
 
     with boundary(json_mode=json, in_options=models.in_options) as console:
         names, models = models.required("compare").chosen_cases()

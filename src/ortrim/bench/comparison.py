@@ -15,13 +15,12 @@ from ortrim.base.console import Console
 from ortrim.base.files import storage_errors, write_atomically
 from ortrim.base.json import to_json
 from ortrim.base.scripts import ISOLATED_PYTHON, environment_with, packages_folder
-from ortrim.bench.engines.processes import (
+from ortrim.bench import engines
+from ortrim.bench.engine_processes import (
     OTHERS,
     Attempt,
     CannotRun,
-    Described,
     Driver,
-    EngineConversion,
     EngineEnvironment,
     EngineJob,
     EngineRun,
@@ -29,24 +28,12 @@ from ortrim.bench.engines.processes import (
     rows_of,
     shortened,
 )
-from ortrim.bench.engines.report import engine_markdown
-from ortrim.bench.engines.rows import (
-    ONNXRUNTIME,
-    TRIMMED,
-    ComparedCase,
-    Engine,
-    EngineComparison,
-    EngineFacts,
-    EngineParity,
-    engine_requirements,
-    engines_named,
-)
 from ortrim.buildspec.buildspec import LoadedSpec, ModelSpec, SessionSettings, session_of, settings_of
 from ortrim.compiling.workspace import finished_build, result_of
 from ortrim.devices.host import Host
 from ortrim.errors import Diagnostic, UsageError, VerifyError
 from ortrim.models.full_runtime import DISTRIBUTION, FullRuntime, full_runtime
-from ortrim.models.models import PreparedModel
+from ortrim.models.models import PreparedModel, TensorInfo
 from ortrim.parity.compare import compare
 from ortrim.parity.inputs import STRING, Case, input_shapes, load_array
 from ortrim.parity.measurements import OutputParity, Verdict
@@ -59,13 +46,13 @@ from ortrim.planning.request import Request, load, require_known
 from ortrim.verify.measure import alone
 
 
-def place_of(engine: Engine, runtime: FullRuntime, library: Path | None) -> EngineEnvironment | CannotRun:
+def place_of(engine: engines.Engine, runtime: FullRuntime, library: Path | None) -> EngineEnvironment | CannotRun:
     """Return where an engine is, or why it cannot be had; that the disk is full or the index away is one reason more.
 
     The full runtime is there already; the trimmed one is a `library` that is opened in the full runtime's Python.
     """
     if not engine.package:
-        libraries = runtime.packages / DISTRIBUTION if engine.name == ONNXRUNTIME else library
+        libraries = runtime.packages / DISTRIBUTION if engine.name == engines.ONNXRUNTIME else library
         assert libraries is not None
         return EngineEnvironment(
             engine=engine,
@@ -82,8 +69,8 @@ def place_of(engine: Engine, runtime: FullRuntime, library: Path | None) -> Engi
         return CannotRun(stage="install", reason=shortened(f"{error.what} ({error.code}). {why[0]}".strip()))
 
 
-def _installed(engine: Engine, name: str, converter: EngineEnvironment | None = None) -> EngineEnvironment:
-    packages = packages_folder(f"engine-{name}", engine_requirements(name))
+def _installed(engine: engines.Engine, name: str, converter: EngineEnvironment | None = None) -> EngineEnvironment:
+    packages = packages_folder(f"engine-{name}", engines.engine_requirements(name))
     return EngineEnvironment(
         engine=engine,
         words=ISOLATED_PYTHON,
@@ -99,11 +86,8 @@ def installed_bytes(place: EngineEnvironment) -> int:
     if place.libraries.is_file():
         return place.libraries.stat().st_size
     files = (file for file in place.libraries.rglob("*.so*") if file.is_file() and not file.is_symlink())
-    return sum(file.stat().st_size for file in files if _is_own(file.relative_to(place.libraries)))
-
-
-def _is_own(file: Path) -> bool:
-    return file.parts[0].partition(".")[0] not in OTHERS
+    parts = ((file, file.relative_to(place.libraries).parts[0].partition(".")[0]) for file in files)
+    return sum(file.stat().st_size for file, package in parts if package not in OTHERS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,28 +134,21 @@ def job_of(subject: ComparedModel, case: Case, trimmed: Trimmed | None = None) -
         return CannotRun(stage="start", reason="outputs of text, bfloat16, sequences and maps are not compared")
     arrays = tuple(load_array(file) for file in files)
     inputs = tuple(
-        Described(name=info.name, shape=array.shape, element_type=array.dtype.name)
+        TensorInfo(name=info.name, shape=array.shape, element_type=array.dtype.name)
         for info, array in zip(facts.inputs, arrays, strict=True)
     )
     known = {
         each.name: each.shape for found in subject.reference.cases if found.name == case.name for each in found.outputs
     }
     outputs = tuple(
-        Described(name=info.name, shape=known.get(info.name, ()), element_type=info.element_type)
+        TensorInfo(name=info.name, shape=known.get(info.name, ()), element_type=info.element_type)
         for info in facts.outputs
     )
+    job = EngineJob(case=case.name, model=subject.prepared.path, files=files, inputs=inputs, outputs=outputs)
     if trimmed is None:
-        return EngineJob(case=case.name, model=subject.prepared.path, files=files, inputs=inputs, outputs=outputs)
+        return job
     model, session = trimmed.models[subject.prepared.name]
-    return EngineJob(
-        case=case.name,
-        model=model,
-        files=files,
-        inputs=inputs,
-        outputs=outputs,
-        library=trimmed.library,
-        session=session,
-    )
+    return replace(job, model=model, library=trimmed.library, session=session)
 
 
 def trimmed_of(loaded: LoadedSpec, request: Request, library: Path | None, console: Console) -> Trimmed | CannotRun:
@@ -210,39 +187,34 @@ OnTurn = Callable[[float, str], None]
 class Setting:
     """What all cases have in common: the engines, where each is, the trimmed runtime, and what runs them."""
 
-    engines: tuple[Engine, ...]
+    engines: tuple[engines.Engine, ...]
     places: Mapping[str, EngineEnvironment | CannotRun]
     trimmed: Trimmed | CannotRun | None
     driver: Driver
     rounds: int
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Entrant:
-    """One engine that takes part in one case."""
-
-    place: EngineEnvironment
-    job: EngineJob
-    attempt: Attempt
+Entrant = tuple[EngineEnvironment, EngineJob, Attempt]
+"""One engine that takes part in one case: where it is, what it gets, and what came of it so far."""
 
 
 def compared_case(
     subject: ComparedModel, case: Case, setting: Setting, tell: OnTurn
-) -> tuple[ComparedCase, dict[str, str]]:
+) -> tuple[engines.ComparedCase, dict[str, str]]:
     """Run one case in all engines; return it, and the version that each engine reports."""
     attempts = {engine.name: _entered(engine, subject, case, setting) for engine in setting.engines}
     _convert(attempts, setting, tell)
     for number in range(setting.rounds):
         for place, name in enumerate(_order(attempts, number)):
             entrant = attempts[name]
-            if isinstance(entrant, _Entrant):
+            if isinstance(entrant, tuple):
                 share = (number + 1 + place / len(attempts)) / (setting.rounds + 1)
-                tell(share, f"{entrant.place.engine.title}, round {number + 1} of {setting.rounds}")
+                tell(share, f"{entrant[0].engine.title}, round {number + 1} of {setting.rounds}")
                 attempts[name] = _run(entrant, subject, case, setting.driver)
-    done = [each.attempt if isinstance(each, _Entrant) else each for each in attempts.values()]
+    done = [each[2] if isinstance(each, tuple) else each for each in attempts.values()]
     facts = subject.prepared.facts
     names = [info.name for info in facts.inputs]
-    compared = ComparedCase(
+    compared = engines.ComparedCase(
         model=subject.prepared.name,
         model_sha256=facts.sha256,
         case=case.name,
@@ -252,29 +224,28 @@ def compared_case(
     return compared, {attempt.engine: attempt.runs[0].version for attempt in done if attempt.runs}
 
 
-def _entered(engine: Engine, subject: ComparedModel, case: Case, setting: Setting) -> _Entrant | Attempt:
+def _entered(engine: engines.Engine, subject: ComparedModel, case: Case, setting: Setting) -> Entrant | Attempt:
     """Return an engine that is ready for a case, or the attempt that it already is."""
     place = setting.places[engine.name]
-    if isinstance(place, CannotRun):
-        return Attempt(engine=engine.name, failure=place)
-    trimmed = setting.trimmed if engine.name == TRIMMED and isinstance(setting.trimmed, Trimmed) else None
-    job = job_of(subject, case, trimmed)
-    if isinstance(job, CannotRun):
-        return Attempt(engine=engine.name, failure=job)
-    return _Entrant(place=place, job=job, attempt=Attempt(engine=engine.name))
+    trimmed = setting.trimmed if engine.name == engines.TRIMMED and isinstance(setting.trimmed, Trimmed) else None
+    job = place if isinstance(place, CannotRun) else job_of(subject, case, trimmed)
+    if isinstance(place, CannotRun) or isinstance(job, CannotRun):
+        return Attempt(engine=engine.name, failure=job if isinstance(job, CannotRun) else None)
+    return place, job, Attempt(engine=engine.name)
 
 
-def _convert(attempts: dict[str, _Entrant | Attempt], setting: Setting, tell: OnTurn) -> None:
+def _convert(attempts: dict[str, Entrant | Attempt], setting: Setting, tell: OnTurn) -> None:
     """Have engines with a form of their own convert the model; one that cannot takes no part."""
     for number, (name, entrant) in enumerate(attempts.items()):
-        if not isinstance(entrant, _Entrant) or not entrant.place.engine.converts:
+        if not isinstance(entrant, tuple) or not entrant[0].engine.converts:
             continue
-        tell(number / len(attempts) / (setting.rounds + 1), f"{entrant.place.engine.title} converts")
-        found = setting.driver.convert(entrant.place, entrant.job)
-        if isinstance(found, EngineConversion):
-            attempts[name] = replace(entrant, attempt=replace(entrant.attempt, conversion=found))
+        place, job, attempt = entrant
+        tell(number / len(attempts) / (setting.rounds + 1), f"{place.engine.title} converts")
+        found = setting.driver.convert(place, job)
+        if isinstance(found, CannotRun):
+            attempts[name] = replace(attempt, failure=found)
         else:
-            attempts[name] = replace(entrant.attempt, failure=found)
+            attempts[name] = place, job, replace(attempt, convert_ms=found.convert_ms)
 
 
 def _order(names: Iterable[str], number: int) -> tuple[str, ...]:
@@ -284,21 +255,21 @@ def _order(names: Iterable[str], number: int) -> tuple[str, ...]:
     return (*listed[shift:], *listed[:shift])
 
 
-def _run(entrant: _Entrant, subject: ComparedModel, case: Case, driver: Driver) -> _Entrant | Attempt:
-    found = driver.run(entrant.place, entrant.job)
+def _run(entrant: Entrant, subject: ComparedModel, case: Case, driver: Driver) -> Entrant | Attempt:
+    place, job, attempt = entrant
+    found = driver.run(place, job)
     if isinstance(found, CannotRun):
-        return replace(entrant.attempt, failure=found)
-    attempt = entrant.attempt
-    parity = attempt.parity or parity_of(found, driver.outputs(entrant.place), subject, case)
-    return replace(entrant, attempt=replace(attempt, runs=(*attempt.runs, found), parity=parity))
+        return replace(attempt, failure=found)
+    parity = attempt.parity or parity_of(found, driver.outputs(place), subject, case)
+    return place, job, replace(attempt, runs=(*attempt.runs, found), parity=parity)
 
 
-def parity_of(run: EngineRun, folder: Path, subject: ComparedModel, case: Case) -> EngineParity:
+def parity_of(run: EngineRun, folder: Path, subject: ComparedModel, case: Case) -> engines.EngineParity:
     """Compare a run's outputs, in a folder of the case below `folder`, with the full runtime's; return the worst."""
     names = [info.name for info in subject.prepared.facts.outputs]
     if len(run.outputs) != len(names):
         reason = f"it has {len(run.outputs)} outputs, not {len(names)}"
-        return EngineParity(verdict=Verdict.FAIL, max_absolute=0.0, reason=reason)
+        return engines.EngineParity(verdict=Verdict.FAIL, max_absolute=0.0, reason=reason)
     outputs = tuple(
         SavedOutput(name=name, element_type=each.element_type, shape=each.shape, file=each.file)
         for name, each in zip(names, run.outputs, strict=True)
@@ -309,16 +280,18 @@ def parity_of(run: EngineRun, folder: Path, subject: ComparedModel, case: Case) 
     try:
         return _worst(compare(subject.prepared.name, reference, ours, subject.spec.tolerances))
     except VerifyError as error:
-        return EngineParity(verdict=Verdict.FAIL, max_absolute=0.0, reason=shortened(f"{error.what}: {error.why}"))
+        return engines.EngineParity(
+            verdict=Verdict.FAIL, max_absolute=0.0, reason=shortened(f"{error.what}: {error.why}")
+        )
 
 
-def _worst(outputs: tuple[OutputParity, ...]) -> EngineParity:
+def _worst(outputs: tuple[OutputParity, ...]) -> engines.EngineParity:
     failed = [output for output in outputs if output.verdict is Verdict.FAIL]
     judged = [output for output in outputs if output.verdict is not Verdict.NOT_JUDGED]
     verdict = Verdict.FAIL if failed else Verdict.PASS if judged else Verdict.NOT_JUDGED
     reasons = "; ".join(f"{output.output}: {output.reason}" for output in failed or outputs if output.reason)
     largest = max((output.max_absolute for output in outputs), default=0.0)
-    return EngineParity(verdict=verdict, max_absolute=largest, reason=shortened(reasons))
+    return engines.EngineParity(verdict=verdict, max_absolute=largest, reason=shortened(reasons))
 
 
 FOLDER: Final = "compare"
@@ -347,19 +320,19 @@ class Compared:
     timeouts: EngineTimeouts = field(default_factory=EngineTimeouts)
 
 
-def compare_engines(compared: Compared, console: Console) -> EngineComparison:
+def compare_engines(compared: Compared, console: Console) -> engines.EngineComparison:
     """Run all cases in all engines. What an engine cannot do is a row that says why, and fails nothing."""
-    engines = engines_named(compared.engines)
+    chosen = engines.engines_named(compared.engines)
     loaded = load(compared.request)
     check_names(loaded, compared.models, compared.cases)
     subjects, runtime = _subjects(compared, loaded, console)
     machine, load_average = Host(compared.request.cores).facts(), os.getloadavg()[0]
     with _working_folder() as folder:
         driver = Driver(folder=folder, threads=compared.threads, timeouts=compared.timeouts)
-        setting = _setting(compared, loaded, engines, driver, console)
+        setting = _setting(compared, loaded, chosen, driver, console)
         with alone(console.note):
             cases, versions = _measured(subjects, setting, console)
-    return EngineComparison(
+    return engines.EngineComparison(
         name=loaded.name,
         recorded_at=datetime.now(UTC).isoformat(timespec="seconds"),
         ortrim_version=installed_version("ortrim"),
@@ -368,15 +341,15 @@ def compare_engines(compared: Compared, console: Console) -> EngineComparison:
         load_average=load_average,
         threads=compared.threads,
         rounds=compared.rounds,
-        engines=tuple(_facts(engine, setting.places[engine.name], versions) for engine in engines),
+        engines=tuple(_facts(engine, setting.places[engine.name], versions) for engine in chosen),
         cases=cases,
     )
 
 
-def write_comparison(comparison: EngineComparison, output: Path) -> Path:
+def write_comparison(comparison: engines.EngineComparison, output: Path) -> Path:
     """Write `compare.json` and `compare.md` below `output` and return their folder. Raises `StorageError`."""
     folder = output / FOLDER / comparison.name
-    texts = {JSON_NAME: to_json(comparison), MARKDOWN_NAME: engine_markdown(comparison)}
+    texts = {JSON_NAME: to_json(comparison), MARKDOWN_NAME: engines.engine_markdown(comparison)}
     for name, text in texts.items():
         write_atomically(folder / name, text)
     return folder
@@ -410,31 +383,31 @@ def _runtime(loaded: LoadedSpec) -> FullRuntime:
 
 
 def _setting(
-    compared: Compared, loaded: LoadedSpec, engines: tuple[Engine, ...], driver: Driver, console: Console
+    compared: Compared, loaded: LoadedSpec, chosen: tuple[engines.Engine, ...], driver: Driver, console: Console
 ) -> Setting:
     """Find the trimmed runtime, and install what is not there yet."""
     runtime = _runtime(loaded)
-    wanted = any(engine.name == TRIMMED for engine in engines)
+    wanted = any(engine.name == engines.TRIMMED for engine in chosen)
     trimmed = trimmed_of(loaded, compared.request, compared.library, console) if wanted else None
     places: dict[str, EngineEnvironment | CannotRun] = {}
     with console.step("install the engines") as step:
-        for number, engine in enumerate(engines):
-            step.progress(number, len(engines), engine.title)
-            if engine.name == TRIMMED and not isinstance(trimmed, Trimmed):
+        for number, engine in enumerate(chosen):
+            step.progress(number, len(chosen), engine.title)
+            if engine.name == engines.TRIMMED and not isinstance(trimmed, Trimmed):
                 assert trimmed is not None
                 places[engine.name] = trimmed
             else:
                 library = trimmed.library if isinstance(trimmed, Trimmed) else None
                 places[engine.name] = place_of(engine, runtime, library)
-    return Setting(engines=engines, places=places, trimmed=trimmed, driver=driver, rounds=compared.rounds)
+    return Setting(engines=chosen, places=places, trimmed=trimmed, driver=driver, rounds=compared.rounds)
 
 
 def _measured(
     subjects: tuple[ComparedModel, ...], setting: Setting, console: Console
-) -> tuple[tuple[ComparedCase, ...], Mapping[str, str]]:
+) -> tuple[tuple[engines.ComparedCase, ...], Mapping[str, str]]:
     """Return all cases, fewer when the user stopped it, and the version that each engine reports."""
     pairs = [(subject, case) for subject in subjects for case in subject.cases]
-    cases: list[ComparedCase] = []
+    cases: list[engines.ComparedCase] = []
     versions: dict[str, str] = {}
     with console.step("compare") as step:
         try:
@@ -453,7 +426,13 @@ def _measured(
     return tuple(cases), versions
 
 
-def _facts(engine: Engine, place: EngineEnvironment | CannotRun, versions: Mapping[str, str]) -> EngineFacts:
-    known = None if isinstance(place, CannotRun) else installed_bytes(place)
-    version = versions.get(engine.name, "")
-    return EngineFacts(name=engine.name, title=engine.title, version=version, use=engine.use, installed_bytes=known)
+def _facts(
+    engine: engines.Engine, place: EngineEnvironment | CannotRun, versions: Mapping[str, str]
+) -> engines.EngineFacts:
+    return engines.EngineFacts(
+        name=engine.name,
+        title=engine.title,
+        version=versions.get(engine.name, ""),
+        use=engine.use,
+        installed_bytes=None if isinstance(place, CannotRun) else installed_bytes(place),
+    )

@@ -4,18 +4,20 @@ import json
 import shutil
 import signal
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final, Literal, TypeVar
+from typing import Final, Literal, TypeVar
 
 from pydantic import ValidationError
 
 from ortrim.base.command import Completed, run
 from ortrim.base.files import shipped_folder, storage_errors
 from ortrim.base.json import first_fault, from_json
-from ortrim.bench.engines.rows import STAGES, Engine, EngineLibrary, EngineParity, EngineRow, EngineTimes, Stage
+from ortrim.bench.engines import STAGES, Engine, EngineLibrary, EngineParity, EngineRow, EngineTimes, Stage
 from ortrim.buildspec.buildspec import SessionSettings
 from ortrim.errors import ToolError
+from ortrim.models.models import TensorInfo
 from ortrim.parity.measurements import distribution, median, median_interval
 
 T = TypeVar("T")
@@ -90,7 +92,7 @@ def conversion_answer(folder: Path, done: Completed) -> EngineConversion | Canno
 def _answer(folder: Path, done: Completed, kind: type[T]) -> T | CannotRun:
     try:
         text = (folder / "answer.json").read_text(encoding="utf-8")
-        if _status(text) == "error":
+        with suppress(ValidationError):
             return _refused(from_json(_Refusal, text), done, folder)
         return from_json(kind, text)
     except (OSError, UnicodeDecodeError):
@@ -98,14 +100,6 @@ def _answer(folder: Path, done: Completed, kind: type[T]) -> T | CannotRun:
     except ValidationError as error:
         what = first_fault(error)
         return CannotRun(stage=stage_of(folder), reason=shortened(f"its answer cannot be read: {what}"))
-
-
-def _status(text: str) -> str:
-    try:
-        document: Any = json.loads(text)
-    except (ValueError, RecursionError):
-        return ""
-    return str(document.get("status")) if isinstance(document, dict) else ""
 
 
 def _refused(refusal: _Refusal, done: Completed, folder: Path) -> CannotRun:
@@ -175,23 +169,17 @@ class EngineEnvironment:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Described:
-    """One input or output of a model, with the shape and the type that the case gives it."""
-
-    name: str
-    shape: tuple[int, ...]
-    element_type: str
-
-
-@dataclass(frozen=True, kw_only=True)
 class EngineJob:
-    """One case of one model, as all engines get it; the trimmed runtime gets its own `library`, model and `session`."""
+    """One case of one model, as all engines get it, with the shapes and types that it has of inputs and outputs.
+
+    The trimmed runtime gets its own `library`, model and `session`.
+    """
 
     case: str
     model: Path
     files: tuple[Path, ...]
-    inputs: tuple[Described, ...]
-    outputs: tuple[Described, ...]
+    inputs: tuple[TensorInfo, ...]
+    outputs: tuple[TensorInfo, ...]
     library: Path | None = None
     session: SessionSettings | None = None
 
@@ -264,11 +252,11 @@ class Driver:
             "session": asdict(replace(job.session, threads=self.threads)) if job.session else None,
             "inputs": [str(file) for file in job.files],
             "input_names": [each.name for each in job.inputs],
-            "input_shapes": [list(each.shape) for each in job.inputs],
+            "input_shapes": [each.shape for each in job.inputs],
             "input_types": [each.element_type for each in job.inputs],
             "output_names": [each.name for each in job.outputs],
             "output_types": [each.element_type for each in job.outputs],
-            "output_shapes": [list(each.shape) for each in job.outputs],
+            "output_shapes": [each.shape for each in job.outputs],
             "outputs": str(self.outputs(place) / job.case),
             "converted": str(working / "converted"),
             "packages": str(at.packages),
@@ -295,7 +283,7 @@ class Attempt:
     """What came of one engine with one case: its conversion, a run for each round, or why there are no more."""
 
     engine: str
-    conversion: EngineConversion | None = None
+    convert_ms: float | None = None
     runs: tuple[EngineRun, ...] = ()
     failure: CannotRun | None = None
     parity: EngineParity | None = None
@@ -305,15 +293,15 @@ def rows_of(attempts: Sequence[Attempt]) -> tuple[EngineRow, ...]:
     """Sum up what engines took; ratios are to the first of them, round by round, unless it could not run."""
     first = next(iter(attempts), None)
     baseline = first.runs if first is not None and first.failure is None else ()
-    return tuple(_row(attempt, baseline) for attempt in attempts)
-
-
-def _row(attempt: Attempt, baseline: Sequence[EngineRun]) -> EngineRow:
-    if attempt.failure is not None:
-        return EngineRow(engine=attempt.engine, stage=attempt.failure.stage, reason=attempt.failure.reason)
-    if not attempt.runs or attempt.parity is None:
-        return EngineRow(engine=attempt.engine, stage="start", reason="it was not run")
-    return EngineRow(engine=attempt.engine, times=_times(attempt, attempt.parity, baseline))
+    rows = []
+    for attempt in attempts:
+        if attempt.failure is not None:
+            rows.append(EngineRow(engine=attempt.engine, stage=attempt.failure.stage, reason=attempt.failure.reason))
+        elif not attempt.runs or attempt.parity is None:
+            rows.append(EngineRow(engine=attempt.engine, stage="start", reason="it was not run"))
+        else:
+            rows.append(EngineRow(engine=attempt.engine, times=_times(attempt, attempt.parity, baseline)))
+    return tuple(rows)
 
 
 def _times(attempt: Attempt, parity: EngineParity, baseline: Sequence[EngineRun]) -> EngineTimes:
@@ -329,7 +317,7 @@ def _times(attempt: Attempt, parity: EngineParity, baseline: Sequence[EngineRun]
         processor_ms=median(run.processor_ms for run in runs),
         loaded_bytes=round(median(run.loaded_bytes for run in runs)),
         peak_bytes=round(median(run.peak_bytes for run in runs)),
-        convert_ms=attempt.conversion.convert_ms if attempt.conversion else None,
+        convert_ms=attempt.convert_ms,
         libraries=runs[0].libraries,
         ratio=ratio.median if ratio else None,
         spread=ratio.spread if ratio else None,

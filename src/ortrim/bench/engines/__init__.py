@@ -1,1 +1,0 @@
-"""`invoke compare`: the same models in other inference engines."""

@@ -18,7 +18,7 @@ from ortrim.buildspec.buildspec import AppleSpec
 from ortrim.cli.options import request_from
 from ortrim.pins.shipped import tool_requirements
 from ortrim.planning.planned import planned_for
-from ortrim.platforms.apple.inputs import OBJECTIVE_C, AppleInputs
+from ortrim.platforms.apple.framework import OBJECTIVE_C, AppleInputs
 from ortrim.platforms.apple.package import ApplePackage, make_apple_package
 
 pytestmark = [pytest.mark.network]

@@ -12,7 +12,7 @@ from ortrim.buildspec.buildspec import AppleSpec, TargetSpec
 from ortrim.compiling.plan import BuildPlan, JobResult
 from ortrim.models.models import OrtModel
 from ortrim.package.manifest import ComponentLicence, PackageInputs
-from ortrim.platforms.apple.inputs import AppleInputs, ApplePart
+from ortrim.platforms.apple.framework import AppleInputs, ApplePart
 from sample_plans import MODELS, OPERATORS, SAMPLE_APPLE, sample_plan
 
 TARGETS: Final = tuple(TRIPLES)

@@ -26,9 +26,8 @@ from ortrim.models.ort_format import Damaged, Table, misaligned, nodes_of, root_
 from ortrim.package.aar_contents import AarFacts, AbiSize, read_aar
 from ortrim.parity.measurements import Verdict
 from ortrim.platforms.android.gates import broken_rules, check_aar, own_promise
+from ortrim.platforms.apple.gates import LINKERS, check_xcframework, is_public
 from ortrim.platforms.apple.gates import broken_rules as apple_broken_rules
-from ortrim.platforms.apple.gates import check_xcframework
-from ortrim.platforms.apple.rules import LINKERS, is_public
 from ortrim.verify.gates import CXX_PREFIXES, PUBLIC_API
 
 

@@ -1,9 +1,12 @@
 """Android as packages see it: ABIs, what libraries and classes are made of, and what apps may use."""
 
+import tomllib
 from dataclasses import dataclass
-from typing import Final
+from functools import cache
+from typing import Any, Final
 
 from ortrim.binaries.elf import LibraryFacts
+from ortrim.pins.shipped import pin_text
 
 PAGE_BYTES: Final = 16_384
 """The larger of the two page sizes that Android runs with; what is aligned to it loads with either."""
@@ -124,3 +127,40 @@ class JavaClasses:
     size_bytes: int
     compressed_bytes: int
     native_methods: tuple[NativeMethod, ...]
+
+
+LIBRARIES: Final = "android/libraries.toml"
+API_SYMBOLS: Final = "android/symbols.toml"
+
+
+@cache
+def system_api(abi: str) -> SystemApi:
+    """Return what Android offers to apps of an ABI, whatever the API level. Raises KeyError for an ABI that is none."""
+    about, symbols = _table(LIBRARIES), _table(API_SYMBOLS)
+    libraries = {
+        name: SystemLibrary(
+            name=name,
+            since=entry["since"],
+            symbols=_symbols(symbols[name], ABI_FACTS[abi]) if entry.get("exact") else None,
+            begins=tuple(entry.get("begins", ())),
+        )
+        for name, entry in about["libraries"].items()
+    }
+    return SystemApi(libraries=libraries, versions=about["versions"])
+
+
+def _symbols(levels: dict[str, dict[str, str]], abi: Abi) -> dict[str, int]:
+    """Return the symbols of one ABI with the first level that has each."""
+    keys = ("all", str(abi.bits), abi.bionic)
+    found: dict[str, int] = {}
+    for level in sorted(levels, key=int):
+        for name in (name for key in keys for name in levels[level].get(key, "").split()):
+            found.setdefault(name, int(level))
+    return found
+
+
+@cache
+def _table(name: str) -> dict[str, Any]:
+    text = pin_text(name)
+    assert text is not None
+    return tomllib.loads(text)

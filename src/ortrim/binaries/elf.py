@@ -79,12 +79,7 @@ EXECUTABLE_FLAG: Final = 0x1  # PF_X
 
 
 def read_library(path: Path) -> LibraryFacts:
-    """Return what a loader sees of a shared library.
-
-    `machine` is an architecture's word, or pyelftools' own name (`EM_MIPS`); `symbol_versions` are required of other
-    libraries; `load_alignment` is in bytes, the smallest of all loadable segments, 0 without. A library without a
-    PT_GNU_STACK header gets an executable stack from the kernel.
-    """
+    """Return what a loader sees of a shared library."""
     return with_elf(path, library_facts)
 
 
@@ -186,7 +181,7 @@ def library_facts(elf: ELFFile) -> LibraryFacts:
 
 
 def dynamic_tags(elf: ELFFile) -> list[Any]:
-    """Return the entries of the dynamic section. Raises ValueError when there is none."""
+    """Return the entries of the dynamic section."""
     sections = [section for section in elf.iter_sections() if isinstance(section, DynamicSection)]
     if not sections:
         raise ValueError("it has no dynamic section")
@@ -199,12 +194,10 @@ def _allows_text_relocations(tag: Any) -> bool:
 
 
 def _natural(name: str) -> list[tuple[int, str]]:
-    """Return a key that puts `GLIBC_2.4` before `GLIBC_2.17`."""
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"([0-9]+)", name)]
 
 
 def _exported(elf: ELFFile) -> tuple[str, ...]:
-    """Return the defined global names; linkers also define one absolute symbol per version, which is no export."""
     defined = [section for section in elf.iter_sections() if isinstance(section, GNUVerDefSection)]
     versions = {aux.name for section in defined for _, auxiliaries in section.iter_versions() for aux in auxiliaries}
     table = elf.get_section_by_name(".dynsym")

@@ -179,7 +179,7 @@ def is_thin(data: bytes) -> bool:
 
 
 def fat_parts(data: bytes) -> Iterator[tuple[str, bytes]]:
-    """Yield each architecture of a file of several, with its bytes. Raises ValueError, struct.error for damage."""
+    """Yield each architecture of a file of several, with its bytes."""
     wide = data[:4] == FAT_64_MAGIC
     entry = struct.Struct(">IIQQII" if wide else ">IIIII")
     (count,) = struct.unpack_from(">I", data, 4)
@@ -427,7 +427,7 @@ def _archive(data: bytes, where: str) -> MachImage:
 
 
 def read_image(data: bytes) -> MachImage:
-    """Return what one architecture is made of. Raises ValueError and what struct and LIEF raise for damage."""
+    """Return what one architecture is made of."""
     architecture, file_type = checked_header(data)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # LIEF warns of numbers that it has no word for

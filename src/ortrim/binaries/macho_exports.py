@@ -186,7 +186,6 @@ def with_exports(data: bytes, names: Collection[str], where: str = "") -> bytes:
 
 
 def _tables(data: bytes) -> Tables:
-    """Find the tables. Raises ValueError for a library that has none, or another kind of exports."""
     places = dict(load_commands(data))
     try:
         symtab, dysymtab, dyld_info = (places[kind] for kind in (LC_SYMTAB, LC_DYSYMTAB, LC_DYLD_INFO_ONLY))

@@ -242,12 +242,12 @@ class Relocatable:
 
 
 def text_at(names: bytes, place: int) -> bytes:
-    """Return the name at a place of a section of names. Raises ValueError when there is none."""
+    """Return the name at a place of a section of names."""
     return names[place : names.index(b"\0", place)]
 
 
 def read_relocatable(data: bytes, where: str) -> Relocatable:
-    """Return an object's parts. Raises `BinaryError` (`not-an-object`), ValueError or struct.error for damaged ones."""
+    """Return an object's parts."""
     if data[:4] != b"\x7fELF" or len(data) < 20 or data[4] not in LAYOUTS or data[5:6] + data[16:18] != b"\1\1\0":
         what, why = "this is not a little-endian relocatable ELF object", f"it begins with {data[:20]!r}"
         raise BinaryError("not-an-object", what, where=where, why=why)
@@ -398,7 +398,6 @@ class _Names:
         self._places = {b"": 0}
 
     def place(self, name: bytes) -> int:
-        """Return where a name stands, and put it there the first time."""
         if name not in self._places:
             self._places[name] = len(self.text)
             self.text += name + b"\0"

@@ -131,7 +131,6 @@ def read_plist(data: bytes, where: str) -> dict[str, Any]:
 
 
 def _unbounded(content: Any) -> str:
-    """Return why a property list cannot be used, empty when it can."""
     waiting, seen = [(content, 1)], 0
     while waiting:
         value, depth = waiting.pop()
@@ -208,7 +207,6 @@ def _text(bundle: Bundle, path: str) -> str:
 
 
 def _headers(bundle: Bundle, folder: str) -> tuple[str, ...]:
-    """Return the headers with their paths below the folder of headers."""
     found = bundle.found(inside(folder, "Headers"))
     return tuple(name.removeprefix(f"{found}/") for name in bundle.below(found)) if found else ()
 
@@ -344,7 +342,6 @@ def _library(bundle: Bundle, path: str, name: str, said: str) -> SliceFacts:
 
 
 def _size(bundle: Bundle, folder: str) -> int:
-    """Return the bytes of what ships of a folder."""
     return sum(bundle.files[name] for name in bundle.below(folder) if not SYMBOLS.search(name))
 
 

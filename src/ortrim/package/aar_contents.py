@@ -1,12 +1,13 @@
 """AARs of any origin: libraries, classes, rules and metadata, read without unpacking and without trusting anything."""
 
 import io
+import re
 import zipfile
 import zlib
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Final, Literal
-from xml.parsers import expat
+from xml.etree import ElementTree as ET
 
 from ortrim.base.archives import Zip, open_zip
 from ortrim.base.checksums import FileEntry
@@ -128,7 +129,7 @@ class AarFacts:
 
 
 MANIFEST: Final = "AndroidManifest.xml"
-ANDROID: Final = "http://schemas.android.com/apk/res/android"
+ANDROID: Final = "{http://schemas.android.com/apk/res/android}"
 BINARY_XML: Final = b"\x03\x00\x08\x00"
 
 
@@ -146,37 +147,31 @@ def read_android_manifest(data: bytes, where: str) -> AndroidManifest:
     if data.startswith(BINARY_XML):
         hint = "give the AAR, not an app's APK"
         raise BinaryError("not-an-aar", "this manifest is compiled, as in an APK", where=where, hint=hint)
-    elements: list[tuple[str, dict[str, str]]] = []
-    parser = expat.ParserCreate(namespace_separator=" ")
-    parser.StartElementHandler = lambda name, attributes: elements.append((name, attributes))
-    parser.StartDoctypeDeclHandler = _refuse_doctype
     try:
-        parser.Parse(data, True)  # noqa: FBT003 - expat's own signature
-        return _manifest(elements)
-    except (expat.ExpatError, ValueError) as error:
+        return _manifest(ET.fromstring(data, ET.XMLParser(target=_WithoutDoctype())))  # noqa: S314 - see there
+    except (ET.ParseError, ValueError) as error:
         what = "is not an Android manifest"
         raise BinaryError("bad-android-manifest", what, where=where, why=str(error)) from error
 
 
-def _refuse_doctype(*_: object) -> None:
-    raise ValueError("it declares a document type, which no Android manifest does")
-
-
-def _manifest(elements: list[tuple[str, dict[str, str]]]) -> AndroidManifest:
-    root, attributes = elements[0]
-    if root != "manifest":
-        raise ValueError(f"its first element is {root[:100]!r}")
-    minimum = _first(elements, "uses-sdk").get(f"{ANDROID} minSdkVersion")
-    application = ((name.removeprefix(f"{ANDROID} "), value) for name, value in _first(elements, "application").items())
+def _manifest(root: ET.Element) -> AndroidManifest:
+    if root.tag != "manifest":
+        raise ValueError(f"its first element is {root.tag[:100]!r}")
+    sdk, application = root.find(".//uses-sdk"), root.find(".//application")
+    minimum = None if sdk is None else sdk.get(f"{ANDROID}minSdkVersion")
+    attributes = {} if application is None else application.attrib
     return AndroidManifest(
-        package=attributes.get("package", ""),
+        package=root.get("package", ""),
         minimum_api=None if minimum is None else int(minimum),
-        application=tuple(sorted(application)),
+        application=tuple(sorted((name.removeprefix(ANDROID), value) for name, value in attributes.items())),
     )
 
 
-def _first(elements: list[tuple[str, dict[str, str]]], wanted: str) -> dict[str, str]:
-    return next((attributes for name, attributes in elements if name == wanted), {})
+class _WithoutDoctype(ET.TreeBuilder):
+    """Takes no document that declares entities, with which a few bytes can become very many."""
+
+    def doctype(self, *_: object) -> None:
+        raise ValueError("it declares a document type, which no Android manifest does")
 
 
 CLASSES: Final = "classes.jar"
@@ -184,6 +179,7 @@ METADATA: Final = "META-INF/com/android/build/gradle/aar-metadata.properties"
 OWN_MANIFEST: Final = "META-INF/ortrim/manifest.json"
 KEEP_RULES: Final = "proguard.txt"
 RUNTIME: Final = "libonnxruntime.so"
+LIBRARY: Final = re.compile(r"jni/[^/]+/[^/]*\.so")
 LARGEST_TEXT: Final = 16 << 20
 
 
@@ -198,7 +194,7 @@ def read_aar(path: Path) -> AarFacts:
 
 def _facts(archive: Zip, path: Path) -> AarFacts:
     about = read_android_manifest(_text(archive, MANIFEST, path), f"{path}: {MANIFEST}")
-    libraries = tuple(_library(archive, name) for name in sorted(archive.members) if _is_library(name))
+    libraries = tuple(_library(archive, name) for name in sorted(archive.members) if LIBRARY.fullmatch(name))
     assets = _below(archive, "assets")
     return AarFacts(
         file=path.name,
@@ -218,11 +214,6 @@ def _facts(archive: Zip, path: Path) -> AarFacts:
         members=len(archive.members),
         manifest=_own_manifest(archive, path),
     )
-
-
-def _is_library(name: str) -> bool:
-    parts = PurePosixPath(name).parts
-    return len(parts) == 3 and parts[0] == "jni" and name.endswith(".so")
 
 
 def _library(archive: Zip, name: str) -> NativeLibrary:

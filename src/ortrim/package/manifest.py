@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Final, Literal, TypeVar
+from typing import Annotated, Any, Final, Literal, TypeVar
 from uuid import UUID, uuid5
 
 from cyclonedx.contrib.license.factories import LicenseFactory
@@ -112,20 +112,23 @@ def joined_inputs(parts: Iterable[PackageInputs]) -> PackageInputs:
     return replace(first, job=job, licences=tuple(licences.values()))
 
 
+def require_files(
+    paths: Iterable[Path], what: str = "a file of the package does not exist", hint: str = "build the target again"
+) -> None:
+    """Refuse files for a package that are not there. Raises `PackageError` `package-input-missing`."""
+    for path in paths:
+        if not path.is_file():
+            raise PackageError("package-input-missing", what, where=str(path), hint=hint)
+
+
 def check_inputs(inputs: PackageInputs) -> None:
     """Refuse inputs that are absent or not those of the plan."""
-    files = [inputs.result.library, inputs.licence, inputs.notices, *(licence.path for licence in inputs.licences)]
-    files += [inputs.result.headers / name for name in ("onnxruntime_c_api.h", "onnxruntime_cxx_api.h")]
-    files += [inputs.result.archive] if inputs.result.archive is not None else []
-    for path in (*files, *(model.path for model in inputs.models)):
-        if not path.is_file():
-            hint = "build again: a file of the package was removed or never made"
-            what = "a file of the package does not exist"
-            raise PackageError("package-input-missing", what, where=str(path), hint=hint)
-    _check_models(inputs)
-
-
-def _check_models(inputs: PackageInputs) -> None:
+    built = inputs.result
+    files = [built.library, inputs.licence, inputs.notices, *(licence.path for licence in inputs.licences)]
+    files += [built.headers / name for name in ("onnxruntime_c_api.h", "onnxruntime_cxx_api.h")]
+    files += [built.archive] if built.archive is not None else []
+    files += [model.path for model in inputs.models]
+    require_files(files, hint="build again: a file of the package was removed or never made")
     planned = {model.name: model.ort_sha256 for model in inputs.plan.models_for(inputs.job.target)}
     given = {model.name: sha256_of(model.path) for model in inputs.models}
     for name in sorted(planned.keys() | given.keys()):
@@ -148,30 +151,38 @@ def has_cpuinfo(job: BuildJob) -> bool:
     return "onnxruntime_ENABLE_CPUINFO=OFF" not in job.arguments
 
 
-def make_manifest(inputs: PackageInputs, files: tuple[FileEntry, ...]) -> Manifest:
+def shared_facts(inputs: PackageInputs, files: Iterable[FileEntry]) -> dict[str, Any]:
+    """Return what the manifest of every kind of package says, by its fields."""
+    plan, job = inputs.plan, inputs.job
+    return {
+        "ort_version": job.ort_version,
+        "ortrim_version": plan.ortrim_version,
+        "plan_digest": digest(plan),
+        "profile": job.profile,
+        "exceptions": job.exceptions,
+        "linkage": job.linkage,
+        "compiler": f"{job.toolchain.kind} {job.toolchain.version}",
+        "tools": job.tools,
+        "operators": inputs.operators,
+        "models": plan.models_for(job.target),
+        "sources": job.sources,
+        "files": tuple(sorted(files, key=lambda entry: entry.path)),
+    }
+
+
+def make_manifest(inputs: PackageInputs, files: Iterable[FileEntry]) -> Manifest:
     """Return the manifest of a package with these files, itself and `SHA256SUMS` left out."""
     job = inputs.job
     return Manifest(
+        **shared_facts(inputs, files),
         name=inputs.name,
         target=job.target.identifier,
-        ort_version=job.ort_version,
-        ortrim_version=inputs.plan.ortrim_version,
-        plan_digest=digest(inputs.plan),
-        profile=job.profile,
-        exceptions=job.exceptions,
         minimum_glibc=job.minimum_glibc,
         cpu=job.cpu,
-        linkage=job.linkage,
         cpuinfo=has_cpuinfo(job),
         types_for_optimizers=job.types_for_optimizers,
-        compiler=f"{job.toolchain.kind} {job.toolchain.version}",
-        tools=inputs.job.tools,
         arguments=job.arguments,
-        operators=inputs.operators,
-        models=inputs.plan.models_for(job.target),
-        sources=job.sources,
         symbols=inputs.symbols.entry if inputs.symbols else None,
-        files=tuple(sorted(files, key=lambda entry: entry.path)),
     )
 
 
@@ -179,18 +190,13 @@ def read_manifest(path: Path) -> Manifest:
     """Return the manifest of a package, given its folder, its archive, or `manifest.json` itself."""
     if not path.exists():
         raise PackageError("package-missing", "there is no such package", where=str(path))
-    if path.is_dir():
-        return _parsed(_file_bytes(path / MANIFEST), path / MANIFEST)
-    if path.name == MANIFEST:
-        return _parsed(_file_bytes(path), path)
-    return _parsed(_archived_bytes(path), path)
-
-
-def _file_bytes(path: Path) -> bytes:
+    path = path / MANIFEST if path.is_dir() else path
+    if path.name != MANIFEST:
+        return _parsed(_archived_bytes(path), path)
     if not path.is_file():
         raise PackageError("manifest-missing", f"the package has no {MANIFEST}", where=str(path))
     with path.open("rb") as file:
-        return file.read(LARGEST_BYTES + 1)
+        return _parsed(file.read(LARGEST_BYTES + 1), path)
 
 
 def _archived_bytes(path: Path) -> bytes:
@@ -207,7 +213,6 @@ def _archived_bytes(path: Path) -> bytes:
 
 
 def _member_bytes(archive: tarfile.TarFile) -> bytes | None:
-    """Return the manifest's bytes without unpacking anything; what no real package reaches is refused."""
     unpacked = 0
     for number, member in enumerate(archive):
         unpacked += member.size
@@ -258,7 +263,7 @@ def described(
     folder: str = "",
 ) -> tuple[tuple[PackagedFile, ...], M]:
     """Add to the files of a package its bill of materials, and the manifest that covers both, below `folder`."""
-    entries: tuple[FileEntry, ...] = tuple(file.entry for file in files)
+    entries = tuple(file.entry for file in files)
     bill = PackagedFile(path=f"{folder}{SBOM}", content=sbom_text(inputs, name, entries).encode())
     manifest = manifest_of((*entries, bill.entry))
     listing = PackagedFile(path=f"{folder}{MANIFEST}", content=to_json(manifest).encode())
@@ -356,7 +361,6 @@ def _artifact(inputs: PackageInputs, entry: FileEntry) -> Component:
 
 
 def _licences(expression: str) -> list[License]:
-    """Return an SPDX identifier, expression, or a plain name as CycloneDX has it."""
     return [LicenseFactory().make_from_string(expression)] if expression else []
 
 

@@ -402,7 +402,6 @@ def _make(inputs: PackageInputs, destination: Path, note: Callable[[str], None])
 
 
 def _write_symbols(inputs: PackageInputs, destination: Path) -> None:
-    """Write the archive of the library's symbols, if it has them; its only top-level entry is `.build-id`."""
     if file := inputs.symbols:
         with tempfile.TemporaryDirectory(prefix="ortrim-symbols-") as work:
             write_contents(Path(work), (file,), ())
@@ -410,7 +409,6 @@ def _write_symbols(inputs: PackageInputs, destination: Path) -> None:
 
 
 def _payload(inputs: PackageInputs) -> tuple[tuple[PackagedFile, ...], tuple[PackagedLink, ...]]:
-    """Return what the package is for: library, headers, models and licences."""
     library, links = library_files(inputs)
     files = (
         *library,
@@ -431,7 +429,6 @@ def _described(inputs: PackageInputs, payload: tuple[PackagedFile, ...]) -> tupl
 
 
 def _is_intact(folder: Path, files: tuple[PackagedFile, ...], links: tuple[PackagedLink, ...]) -> bool:
-    """Whether a folder made earlier holds exactly these files and links."""
     sums = next(file.content for file in files if file.path == SUMS)
     if changed_since_made(folder):
         return False

@@ -356,11 +356,11 @@ def _archives(
             return {}
 
         def digest(package: str) -> Lines:
-            listed = listed_archive(listing.read_bytes(), package)
-            url = f"{ANDROID_SDK_REPOSITORY}/{listed.file}"
+            file, sha1 = listed_archive(listing.read_bytes(), package)
+            url = f"{ANDROID_SDK_REPOSITORY}/{file}"
             announce(f"fetch {url}")
-            fetch(mirrored(url, mirrors), Path(folder) / listed.file, "sha1", listed.sha1)
-            return (f'file = "{listed.file}"', f'sha256 = "{sha256_of(Path(folder) / listed.file)}"')
+            fetch(mirrored(url, mirrors), Path(folder) / file, "sha1", sha1)
+            return (f'file = "{file}"', f'sha256 = "{sha256_of(Path(folder) / file)}"')
 
         return _found("archives", pins.archives, digest, failed)
 

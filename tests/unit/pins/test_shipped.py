@@ -6,12 +6,11 @@ from typing import Final
 
 import pytest
 
-from ortrim.binaries.android import ABI_FACTS
+from ortrim.binaries.android import ABI_FACTS, system_api
 from ortrim.buildspec.targets import ABIS
 from ortrim.errors import ExitCode, SourcesError
 from ortrim.pins import shipped
 from ortrim.pins.runtime import supported_versions, versions_file
-from ortrim.platforms.android.system_api import system_api
 from refusing import refused
 
 DIGEST = f"sha256:{'a' * 64}"

@@ -18,7 +18,7 @@ from ortrim.package.manifest import PackageInputs
 from ortrim.package.package import make_package
 from ortrim.parity.measurements import Gate, Verdict
 from ortrim.planning.planned import Planned, planned_for
-from ortrim.platforms.android import delivery as android
+from ortrim.platforms.android import aar as android
 from ortrim.platforms.android.jni import JAVA
 from ortrim.platforms.linux import delivery as linux
 from ortrim.verify.verification import Delivery
@@ -153,17 +153,21 @@ def test_on_android_the_gates_are_the_aars_and_the_models(
     (tmp_path / "sources" / JAVA / "java").mkdir(parents=True)
     (tmp_path / "sources" / JAVA / "java" / "OnnxRuntime.java").touch()
     parts = aar_inputs(tmp_path / "in", ABIS).parts
-    sound = android.deliver_aar(parts, tmp_path / "sources", fake_jdk(tmp_path / "jdk"), tmp_path / "out")
+    package, facts, gates = android.deliver_aar(
+        parts, tmp_path / "sources", fake_jdk(tmp_path / "jdk"), tmp_path / "out"
+    )
     part = next(part for part in parts if part.abi == abi)
-    delivered = android.delivery(part_of(with_model(CROOKED), part.inputs.job, part.inputs.result), sound)
-    assert delivered.gates[: len(sound.gates)] == sound.gates
-    assert [gate.name for gate in delivered.gates[len(sound.gates) :]] == (
+    delivered = android.delivery(
+        part_of(with_model(CROOKED), part.inputs.job, part.inputs.result), package.aar, facts, gates
+    )
+    assert delivered.gates[: len(gates)] == gates
+    assert [gate.name for gate in delivered.gates[len(gates) :]] == (
         ["tensors of tiny"] if abi == "armeabi-v7a" else []
     )
-    (size,) = (size for size in sound.facts.sizes if size.abi == abi)
+    (size,) = (size for size in facts.sizes if size.abi == abi)
     assert [(line.measure, line.ours) for line in delivered.sizes] == [
         ("libraries of the ABI", size.library_bytes),
         ("libraries in the AAR", size.compressed_bytes),
         ("app's download", size.download_bytes),
     ]
-    assert delivered.archive == sound.package.aar
+    assert delivered.archive == package.aar

@@ -1,12 +1,4 @@
-"""The AAR: all that goes into it, the manifest and the bill of materials of that.
-
-- What an AAR is made from, and the checks that its ABIs belong together.
-- `prefab/`: how CMake projects of apps find the library and its headers, by `find_package(onnxruntime)`.
-- The libraries with their symbol tables, for who reads crashes; apart from what ships, and found by build-id.
-- `classes.jar`: upstream's Java API, compiled from the sources that the library is built from.
-- A Maven repository in a folder: an app adds its address, and names the AAR by its coordinates.
-- What an app team gets for Android: a folder with the AAR, a Maven repository, plain libraries, symbols, and proof.
-"""
+"""The AAR of all ABIs, and what an app team gets beside it: a Maven repository, plain libraries, symbols."""
 
 import hashlib
 import io
@@ -14,7 +6,7 @@ import json
 import shutil
 import tempfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -23,36 +15,22 @@ from ortrim.base.cache import publish_folder
 from ortrim.base.checksums import FileEntry
 from ortrim.base.files import storage_errors
 from ortrim.binaries.android import PAGE_BYTES
-from ortrim.binaries.android_libraries import read_native_library
+from ortrim.binaries.elf import build_id_of, read_library
 from ortrim.buildspec.targets import ABIS
 from ortrim.compiling.plan import AndroidBuild, BuildJob, JobResult, digest
+from ortrim.compiling.size.library import library_size
 from ortrim.errors import PackageError, StorageError
-from ortrim.package.aar_contents import AarLibraries, AarManifest
-from ortrim.package.manifest import (
-    PackagedFile,
-    PackageInputs,
-    all_licences,
-    check_inputs,
-    debug_file,
-    described,
-    has_cpuinfo,
-    joined_inputs,
-    refuse_machine_paths,
-)
-from ortrim.package.package import (
-    JAR_MANIFEST,
-    check_paths,
-    fill_zip,
-    model_files,
-    notices_text,
-    plain_text,
-    rendered,
-    write_contents,
-    write_sums,
-    write_zip,
-)
+from ortrim.package import manifest as manifests
+from ortrim.package import package
+from ortrim.package.aar_contents import AarFacts, AarLibraries, AarManifest, read_aar
+from ortrim.package.manifest import PackagedFile, PackageInputs
+from ortrim.package.package import rendered
+from ortrim.parity.measurements import Comparison, Gate, Verdict
 from ortrim.platforms.android.arguments import LIBRARY, SHARED_STL
-from ortrim.platforms.android.jni import BINDING, Jdk, compile_java
+from ortrim.platforms.android.gates import Promise, check_aar, require_sound_aar
+from ortrim.platforms.android.jni import BINDING, JAVA, Jdk, JniLibrary, build_jni_library, chosen_jdk, compile_java
+from ortrim.platforms.platform import Packaging, tensor_gates
+from ortrim.verify.verification import Delivery
 
 SYMBOLS_SUFFIX: Final = ".sym"
 GROUP: Final = "ortrim"
@@ -122,7 +100,7 @@ class AarInputs:
     @property
     def first(self) -> PackageInputs:
         """The inputs of the first ABI, for what is the same in all, with the sources and licences of all."""
-        return joined_inputs(part.inputs for part in self.parts)
+        return manifests.joined_inputs(part.inputs for part in self.parts)
 
     @property
     def name(self) -> str:
@@ -149,30 +127,17 @@ def companions_of(job: BuildJob, result: JobResult) -> tuple[Path, ...]:
 
 
 def check_aar_inputs(inputs: AarInputs) -> None:
-    """Refuse inputs that are absent or do not belong together.
-
-    Raises `PackageError`.
-    """
+    """Refuse inputs that are absent or do not belong together."""
     if not inputs.parts:
         raise PackageError("no-abi", "an AAR needs at least one ABI", hint="build an android target first")
     for part in inputs.parts:
-        check_inputs(part.inputs)
+        manifests.check_inputs(part.inputs)
         if part.inputs.job.android is None:
             what = "this target is not one for Android"
             hint = "an AAR takes the targets android-<abi>"
             raise PackageError("not-android", what, where=part.inputs.job.target.identifier, hint=hint)
-        _check_files(part)
-    _check_agreement(inputs)
-
-
-def _check_files(part: AarPart) -> None:
-    for path in (*(path for _, path in part.libraries), *part.symbols):
-        if not path.is_file():
-            what, hint = "a library of the AAR is not there", "build the target again"
-            raise PackageError("package-input-missing", what, where=str(path), hint=hint)
-
-
-def _check_agreement(inputs: AarInputs) -> None:
+        files = (*(path for _, path in part.libraries), *part.symbols)
+        manifests.require_files(files, what="a library of the AAR is not there")
     first = inputs.parts[0]
     for part in inputs.parts[1:]:
         same = (part.inputs.plan, part.android.stl) == (first.inputs.plan, first.android.stl)
@@ -236,17 +201,13 @@ MANIFEST: Final = b"Manifest-Version: 1.0\r\n\r\n"
 def classes_jar(jdk: Jdk | None, folders: Sequence[Path]) -> bytes:
     """Compile all Java files below some folders, and return the classes as a jar: without a JDK an empty one.
 
-    The same sources and the same version of javac give the same bytes. Raises `PackageError` and `BuildError` as
-    `compile_java` does.
+    The same sources and the same version of javac give the same bytes.
     """
     if jdk is None:
         return _jar(())
     sources = sorted(path for folder in folders for path in folder.rglob("*.java"))
     if not sources:
-        where, hint = (
-            ", ".join(map(str, folders)),
-            "remove ortrim's cache of sources, and run the same command again",
-        )
+        where, hint = ", ".join(map(str, folders)), "remove ortrim's cache of sources, and run the same command again"
         raise PackageError("java-sources-missing", "there are no Java files", where=where, hint=hint)
     with storage_errors(Path(tempfile.gettempdir())), tempfile.TemporaryDirectory(prefix="ortrim-java-") as work:
         classes = Path(work) / "classes"
@@ -258,7 +219,7 @@ def classes_jar(jdk: Jdk | None, folders: Sequence[Path]) -> bytes:
 
 def _jar(files: Sequence[PackagedFile]) -> bytes:
     buffer = io.BytesIO()
-    fill_zip(buffer, (PackagedFile(path=JAR_MANIFEST, content=MANIFEST), *files))
+    package.fill_zip(buffer, (PackagedFile(path=package.JAR_MANIFEST, content=MANIFEST), *files))
     return buffer.getvalue()
 
 
@@ -280,37 +241,20 @@ KEEP_RULES: Final = b"""\
 """
 
 
-@dataclass(frozen=True, kw_only=True)
-class AarContent:
-    """The files of an AAR, and what it says of itself."""
-
-    files: tuple[PackagedFile, ...]
-    manifest: AarManifest
-
-    def content(self, path: str) -> bytes | Path:
-        """Return one file's content. Raises StopIteration for a path that is not there."""
-        return next(file.content for file in self.files if file.path == path)
-
-
-def aar_content(inputs: AarInputs, jdk: Jdk | None) -> AarContent:
-    """Return all that goes into an AAR; without a JDK there is no Java API among it.
-
-    Raises `PackageError`, `BuildError` for classes that do not compile, `BinaryError` for a library that cannot be
-    read.
-    """
+def aar_content(inputs: AarInputs, jdk: Jdk | None) -> tuple[tuple[PackagedFile, ...], AarManifest]:
+    """Return all that goes into an AAR, and what it says of itself; without a JDK there is no Java API among it."""
     payload = _payload(inputs, jdk)
-    check_paths(file.path for file in payload)
+    package.check_paths(file.path for file in payload)
     for part in inputs.parts:
-        refuse_machine_paths(part.inputs, payload)
-    files, manifest = described(
+        manifests.refuse_machine_paths(part.inputs, payload)
+    return manifests.described(
         inputs.first, inputs.name, payload, lambda entries: _manifest(inputs, jdk, entries), f"{OWN_FOLDER}/"
     )
-    return AarContent(files=files, manifest=manifest)
 
 
 def _payload(inputs: AarInputs, jdk: Jdk | None) -> tuple[PackagedFile, ...]:
     first, headers = inputs.first, inputs.first.headers
-    models = model_files(first, "assets/models") if inputs.models_as_assets else ()
+    models = package.model_files(first, "assets/models") if inputs.models_as_assets else ()
     return (
         PackagedFile(
             path="AndroidManifest.xml", content=rendered("android/AndroidManifest.xml.j2", {"api": inputs.api})
@@ -319,55 +263,38 @@ def _payload(inputs: AarInputs, jdk: Jdk | None) -> tuple[PackagedFile, ...]:
         PackagedFile(path=CLASSES, content=classes_jar(jdk, inputs.java)),
         *((PackagedFile(path=RULES, content=KEEP_RULES),) if jdk else ()),
         PackagedFile(path=METADATA, content=METADATA_TEXT),
-        *(
-            PackagedFile(path=f"jni/{part.abi}/{name}", content=path)
-            for part in inputs.parts
-            for name, path in part.libraries
-        ),
+        *_libraries_below("jni", inputs),
         *(PackagedFile(path=f"headers/{path.name}", content=path) for path in headers),
         *prefab_files(inputs, headers),
         *models,
-        PackagedFile(path=f"{OWN_FOLDER}/LICENSE", content=plain_text(first.licence)),
-        PackagedFile(path=f"{OWN_FOLDER}/ThirdPartyNotices.txt", content=notices_text(first)),
+        PackagedFile(path=f"{OWN_FOLDER}/LICENSE", content=package.plain_text(first.licence)),
+        PackagedFile(path=f"{OWN_FOLDER}/ThirdPartyNotices.txt", content=package.notices_text(first)),
     )
 
 
 def _manifest(inputs: AarInputs, jdk: Jdk | None, files: tuple[FileEntry, ...]) -> AarManifest:
-    plan, job = inputs.first.plan, inputs.first.job
+    shared = manifests.shared_facts(inputs.first, files)
     javac = (("javac", jdk.version),) if jdk else ()
     return AarManifest(
+        **shared | {"tools": tuple(sorted((*shared["tools"], *javac)))},
         name=inputs.name,
         coordinates=str(inputs.coordinates(jdk.version if jdk else "")),
-        ort_version=plan.ort_version,
-        ortrim_version=plan.ortrim_version,
-        plan_digest=digest(plan),
         api_level=inputs.api,
         page_bytes=PAGE_BYTES,
         ndk=inputs.ndk,
         stl=inputs.parts[0].android.stl,
         java=jdk is not None,
-        profile=job.profile,
-        exceptions=job.exceptions,
-        compiler=f"{job.toolchain.kind} {job.toolchain.version}",
-        tools=tuple(sorted((*job.tools, *javac))),
         abis=tuple(_libraries(part) for part in inputs.parts),
-        operators=inputs.first.operators,
-        models=plan.models,
-        sources=job.sources,
-        files=tuple(sorted(files, key=lambda entry: entry.path)),
     )
 
 
 def _libraries(part: AarPart) -> AarLibraries:
-    read = (
-        (name, read_native_library(path.read_bytes(), f"jni/{part.abi}/{name}", 0, 0)) for name, path in part.libraries
-    )
     job = part.inputs.job
     return AarLibraries(
         abi=part.abi,
         target=job.target.identifier,
-        build_ids=tuple((name, library.build_id) for name, library in read),
-        cpuinfo=has_cpuinfo(job),
+        build_ids=tuple((name, build_id_of(path) or "") for name, path in part.libraries),
+        cpuinfo=manifests.has_cpuinfo(job),
         providers=part.android.providers,
         arguments=job.arguments,
         types_for_optimizers=job.types_for_optimizers,
@@ -378,17 +305,15 @@ def symbol_files(inputs: AarInputs) -> tuple[PackagedFile, ...]:
     """Return the unstripped libraries, twice by name: as debuggers look for them, and as Play's console takes them.
 
     `.build-id/ab/cdef.debug` is what lldb, llvm-symbolizer and debuginfod look for; `<abi>/<library>.sym` is the layout
-    of a symbols zip that Play takes. Raises `PackageError` for those of another link.
+    of a symbols zip that Play takes.
     """
-    return tuple(file for part in inputs.parts for file in _of_part(part))
-
-
-def _of_part(part: AarPart) -> list[PackagedFile]:
-    shipped, files = dict(part.libraries), []
-    for path in part.symbols:
-        files.append(debug_file(shipped[path.name.removesuffix(SYMBOLS_SUFFIX)], path))
-        files.append(PackagedFile(path=f"{part.abi}/{path.name}", content=path))
-    return files
+    files = []
+    for part in inputs.parts:
+        shipped = dict(part.libraries)
+        for path in part.symbols:
+            files.append(manifests.debug_file(shipped[path.name.removesuffix(SYMBOLS_SUFFIX)], path))
+            files.append(PackagedFile(path=f"{part.abi}/{path.name}", content=path))
+    return tuple(files)
 
 
 DIGESTS: Final = ("md5", "sha1", "sha256", "sha512")
@@ -415,7 +340,7 @@ def repository_files(inputs: AarInputs, coordinates: Coordinates, aar: Path) -> 
         "ort_version": inputs.first.plan.ort_version,
         "spec_name": inputs.first.plan.spec_name,
         "plan_digest": digest(inputs.first.plan)[:DIGEST_LETTERS],
-        "licences": all_licences(inputs.first),
+        "licences": manifests.all_licences(inputs.first),
     }
     files = (
         PackagedFile(path=f"{stem}.aar", content=aar),
@@ -427,10 +352,7 @@ def repository_files(inputs: AarInputs, coordinates: Coordinates, aar: Path) -> 
 
 
 def _module(coordinates: Coordinates, ort_version: str, aar: Path) -> bytes:
-    """Return Gradle's module metadata; format: docs of Gradle, "Gradle Module Metadata specification", version 1.1.
-
-    Its own capability has to be named beside that of the official AAR, which Gradle then sees the conflict with.
-    """
+    """Return Gradle's module metadata; format: docs of Gradle, "Gradle Module Metadata specification", version 1.1."""
     name = f"{coordinates.artifact}-{coordinates.version}.aar"
     provided = ((coordinates.group, coordinates.artifact, coordinates.version), (*OFFICIAL, ort_version))
     capabilities = [dict(zip(("group", "name", "version"), each, strict=True)) for each in provided]
@@ -492,15 +414,15 @@ def make_android_package(inputs: AarInputs, jdk: Jdk | None, destination: Path) 
 
     The same inputs and the same version of javac give the same bytes on any machine whose Python has the same zlib;
     with another of these, the AAR has other coordinates. The folder appears when it is complete and replaces an earlier
-    one. Raises as `check_aar_inputs` and `aar_content` do, `PackageError`, and `StorageError`.
+    one.
     """
     check_aar_inputs(inputs)
     folder = destination / inputs.name
     try:
-        content, symbols = aar_content(inputs, jdk), symbol_files(inputs)
+        (files, manifest), symbols = aar_content(inputs, jdk), symbol_files(inputs)
         shutil.rmtree(folder, ignore_errors=True)
         coordinates = inputs.coordinates(jdk.version if jdk else "")
-        publish_folder(folder, lambda temporary: _fill(temporary, inputs, coordinates, content, symbols))
+        publish_folder(folder, lambda temporary: _fill(temporary, inputs, coordinates, files, symbols))
     except OSError as error:
         what = "the package cannot be written"
         raise StorageError("package-not-written", what, where=str(folder), why=str(error)) from error
@@ -511,7 +433,7 @@ def make_android_package(inputs: AarInputs, jdk: Jdk | None, destination: Path) 
         repository_zip=folder / f"{inputs.name}-{REPOSITORY}.zip",
         jni_libs=folder / f"{inputs.name}-jniLibs.zip",
         symbols=folder / f"{inputs.name}-symbols.zip" if symbols else None,
-        manifest=content.manifest,
+        manifest=manifest,
     )
 
 
@@ -519,34 +441,126 @@ def _fill(
     folder: Path,
     inputs: AarInputs,
     coordinates: Coordinates,
-    content: AarContent,
+    files: tuple[PackagedFile, ...],
     symbols: tuple[PackagedFile, ...],
 ) -> None:
     aar = folder / f"{inputs.name}.aar"
-    write_zip(aar, content.files)
-    write_zip(folder / f"{inputs.name}-jniLibs.zip", _plain_files(inputs, content))
+    package.write_zip(aar, files)
+    contents = {file.path: file.content for file in files}
+    package.write_zip(folder / f"{inputs.name}-jniLibs.zip", _plain_files(inputs, contents))
     if symbols:
-        write_zip(folder / f"{inputs.name}-symbols.zip", symbols)
+        package.write_zip(folder / f"{inputs.name}-symbols.zip", symbols)
     (folder / REPOSITORY).mkdir()
     repository = repository_files(inputs, coordinates, aar)
-    write_contents(folder / REPOSITORY, repository, ())
-    write_zip(folder / f"{inputs.name}-{REPOSITORY}.zip", repository)
-    documents = [PackagedFile(path=name, content=content.content(f"{OWN_FOLDER}/{name}")) for name in DOCUMENTS]
-    write_contents(folder, (*model_files(inputs.first), *documents), ())
-    write_sums(folder)
+    package.write_contents(folder / REPOSITORY, repository, ())
+    package.write_zip(folder / f"{inputs.name}-{REPOSITORY}.zip", repository)
+    documents = [PackagedFile(path=name, content=contents[f"{OWN_FOLDER}/{name}"]) for name in DOCUMENTS]
+    package.write_contents(folder, (*package.model_files(inputs.first), *documents), ())
+    package.write_sums(folder)
 
 
-def _plain_files(inputs: AarInputs, content: AarContent) -> tuple[PackagedFile, ...]:
+def _plain_files(inputs: AarInputs, contents: Mapping[str, bytes | Path]) -> tuple[PackagedFile, ...]:
     """Return what a project that keeps its own `jniLibs` takes: libraries, classes, headers and the rules for R8."""
-    java = {"libs/onnxruntime.jar": CLASSES, RULES: RULES} if content.manifest.java else {}
+    java = {"libs/onnxruntime.jar": CLASSES, RULES: RULES} if RULES in contents else {}
+    inside = java | {name: f"{OWN_FOLDER}/{name}" for name in ("LICENSE", "ThirdPartyNotices.txt")}
     return (
-        *(
-            PackagedFile(path=f"jniLibs/{part.abi}/{name}", content=path)
-            for part in inputs.parts
-            for name, path in part.libraries
-        ),
+        *_libraries_below("jniLibs", inputs),
         *(PackagedFile(path=f"include/{path.name}", content=path) for path in inputs.first.headers),
-        *(PackagedFile(path=path, content=content.content(inside)) for path, inside in java.items()),
-        PackagedFile(path="LICENSE", content=content.content(f"{OWN_FOLDER}/LICENSE")),
-        PackagedFile(path="ThirdPartyNotices.txt", content=content.content(f"{OWN_FOLDER}/ThirdPartyNotices.txt")),
+        *(PackagedFile(path=path, content=contents[place]) for path, place in inside.items()),
+    )
+
+
+def _libraries_below(folder: str, inputs: AarInputs) -> Iterator[PackagedFile]:
+    for part in inputs.parts:
+        for name, path in part.libraries:
+            yield PackagedFile(path=f"{folder}/{part.abi}/{name}", content=path)
+
+
+def deliver(packaging: Packaging) -> list[Delivery]:
+    """Compile the JNI library of each ABI, and make one AAR of all; without a JDK one that has no Java API."""
+    assembly, parts = packaging.assembly, []
+    assert assembly is not None
+    jdk = chosen_jdk(wanted=assembly.java)
+    for part in packaging.parts:
+        binding = None
+        if jdk is not None:
+            packaging.step.progress(0, 0, f"JNI library of {part.job.target.identifier}")
+            binding = build_jni_library(part.job, part.result, packaging.executor_of(part.job), jdk)
+        parts.append(aar_part(part, binding))
+    packaging.step.progress(0, 0, "classes and AAR" if jdk else "AAR without the Java API")
+    assets = assembly.models_as_assets
+    made, facts, gates = deliver_aar(parts, packaging.sources, jdk, packaging.folder, models_as_assets=assets)
+    packaging.step.note(f"{made.folder}: {made.manifest.coordinates}")
+    return [delivery(part, made.aar, facts, gates) for part in packaging.parts]
+
+
+def aar_part(inputs: PackageInputs, binding: JniLibrary | None) -> AarPart:
+    """Return one ABI of an AAR: what its build left, and the JNI library unless it has no Java API."""
+    symbols = (inputs.result.symbols, binding.symbols if binding else None)
+    left = tuple(path for path in symbols if path is not None and path.is_file())
+    return AarPart(inputs=inputs, binding=binding.library if binding else None, symbols=left)
+
+
+def deliver_aar(
+    parts: Sequence[AarPart], sources: Path, jdk: Jdk | None, destination: Path, *, models_as_assets: bool = False
+) -> tuple[AndroidPackage, AarFacts, tuple[Gate, ...]]:
+    """Make the AAR of all ABIs with everything beside it, in the folder `destination`, and pass it through every gate.
+
+    `sources` is the folder of the source tree; without a `jdk` the AAR has no Java API. Raises a `DiagnosticGroup` of
+    all that is wrong with the AAR; the package is then gone. Returns it with what was read from it, and its gates.
+    """
+    inputs = AarInputs(
+        parts=tuple(parts),
+        java=tuple(sources / JAVA / name for name in FOLDERS),
+        ndk=(parts[0].inputs.job.toolchain.version if parts[0].inputs.job.toolchain.kind == "ndk" else "")
+        if parts
+        else "",
+        models_as_assets=models_as_assets,
+    )
+    made = make_android_package(inputs, jdk, destination)
+    abis = tuple(part.abi for part in parts)
+    promise = Promise(api_level=inputs.api, abis=abis, whole_relro=True, java=jdk is not None)
+    try:
+        facts = read_aar(made.aar)
+        require_sound_aar(facts, promise)
+    except BaseException:  # Ctrl-C too: who finds a package takes it for one that has passed
+        shutil.rmtree(made.folder)
+        raise
+    return made, facts, check_aar(facts, promise)
+
+
+AAR_SIZES: Final = (
+    ("libraries of the ABI", "library_bytes"),
+    ("libraries in the AAR", "compressed_bytes"),
+    ("app's download", "download_bytes"),
+)
+"""Measures of a report -> what `AbiSize` calls them."""
+
+
+def delivery(part: PackageInputs, aar: Path, facts: AarFacts, gates: tuple[Gate, ...]) -> Delivery:
+    """Return what an AAR holds for one ABI; its gates are those of the whole AAR."""
+    job, result = part.job, part.result
+    sizes = next(size for size in facts.sizes if size.abi == ABIS[job.target.architecture])
+    return Delivery(
+        archive=aar,
+        library=result.library,
+        facts=read_library(result.library),
+        gates=(*gates, *tensor_gates(part)),
+        size=library_size(result.library, result.link_map),
+        sizes=tuple(
+            Comparison(
+                measure=measure,
+                model="",
+                unit="bytes",
+                ours=getattr(sizes, name),
+                baseline=None,
+                ratio=None,
+                spread=None,
+                budget=None,
+                budget_is_ratio=False,
+                verdict=Verdict.NOT_JUDGED,
+            )
+            for measure, name in AAR_SIZES
+        ),
+        companions=companions_of(job, result),
     )

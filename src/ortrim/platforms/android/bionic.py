@@ -15,11 +15,11 @@ from ortrim.base.cache import cache_folder, cached_folder
 from ortrim.base.command import last_lines, run
 from ortrim.base.files import shipped_folder, storage_errors
 from ortrim.base.scripts import packages_folder
+from ortrim.binaries.android import system_api
 from ortrim.buildspec.targets import ABIS, Architecture
 from ortrim.compiling.plan import Toolchain
 from ortrim.errors import BuildError
 from ortrim.pins.shipped import shipped_text, tool_requirements
-from ortrim.platforms.android.system_api import system_api
 from ortrim.platforms.android.zig_toolchain import MACHINES, bionic_pin, installation_lines
 from ortrim.sources.commits import fetch_commit
 
@@ -44,7 +44,7 @@ OBJECTS: Final = {
 
 
 def sysroot_of(toolchain: Toolchain) -> Path:
-    """Return the sysroot of a toolchain for Android, made if it is not in the cache. Raises as `sysroot` does."""
+    """Return the sysroot of a toolchain for Android, made if it is not in the cache."""
     machine, _, api = toolchain.triple.rpartition(".")
     architecture = next(known for known, name in MACHINES.items() if name == machine)
     return sysroot(architecture, int(api), toolchain.triple)
@@ -55,15 +55,17 @@ def sysroot(architecture: Architecture, api: int, triple: str) -> Path:
 
     `triple` is zig's. Raises as `fetch_commit` does, and `BuildError` `sysroot-not-made`.
     """
-    parts = (str(LAYOUT_VERSION), bionic_pin().commit, triple, _symbols_digest(), tool_requirements())
+    parts = (
+        str(LAYOUT_VERSION),
+        bionic_pin().commit,
+        triple,
+        hashlib.sha256(shipped_text("android/symbols.toml").encode()).hexdigest(),
+        tool_requirements(),
+    )
     name = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:20]
     folder = cache_folder("sysroots") / name
     cached_folder(folder, lambda made: _fill(made, bionic_source(), architecture, api, triple), large=True)
     return folder
-
-
-def _symbols_digest() -> str:
-    return hashlib.sha256(shipped_text("android/symbols.toml").encode()).hexdigest()
 
 
 def bionic_folder() -> Path:
@@ -72,10 +74,7 @@ def bionic_folder() -> Path:
 
 
 def bionic_source(announce: Callable[[str], None] = lambda _: None) -> Path:
-    """Return the folder of bionic's files at the pinned commit, fetched if it is not in the cache.
-
-    Raises as `fetch_commit` does.
-    """
+    """Return the folder of bionic's files at the pinned commit, fetched if it is not in the cache."""
     pin, folder = bionic_pin(), bionic_folder()
 
     def fetch(made: Path) -> None:
@@ -119,12 +118,10 @@ class _Zig:
         self._environment = {**os.environ, **caches, "ZIG_LIBC": str(installation)}
 
     def compile(self, source: Path, destination: Path, *flags: str | Path) -> None:
-        """Compile a file of C or of the assembler. Raises `BuildError` `sysroot-not-made`."""
         maps = f"-ffile-prefix-map={self.work.parent}=."
         self._run("cc", "-target", self.triple, maps, *flags, "-c", source, "-o", destination)
 
     def link(self, *arguments: str | Path) -> None:
-        """Run the linker. Raises `BuildError` `sysroot-not-made`."""
         self._run("ld.lld", *arguments)
 
     def _run(self, *arguments: str | Path) -> None:

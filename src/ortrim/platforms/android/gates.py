@@ -1,18 +1,350 @@
-"""Properties without which an AAR is not fit to ship, each with a code of its own.
+"""What a rule for AARs is judged by, and how one asks each library.
 
-- Rules for an AAR as a whole: its ABIs, its classes, its rules for R8, what its manifests say, and its size.
+- Rules for the libraries of an AAR: what Bionic's loader, Google Play and good manners ask of each.
+- Rules for what the libraries of an AAR need: of Android at the promised API level, and of each other.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from ortrim.base.console import counted
+from ortrim.binaries.android import ABI_FACTS, PAGE_BYTES, NativeLibrary, SystemApi, UndefinedSymbol, system_api
 from ortrim.package.aar_contents import AarFacts, AarManifest
 from ortrim.parity.measurements import Gate
+from ortrim.platforms.android.arguments import SHARED_STL
 from ortrim.platforms.android.jni import BINDING
-from ortrim.platforms.android.rules import ELF_RULES, LINK_RULES, AndroidRule, Promise
-from ortrim.verify.gates import Breach, broken, judged, require_kept, some
+from ortrim.verify import gates as verify_gates
+from ortrim.verify.gates import Breach, breaches, broken, judged, require_kept, some
+
+
+@dataclass(frozen=True, kw_only=True)
+class Promise:
+    """What an AAR was made to keep: the least API level, its ABIs, the page size.
+
+    Without `abis` those that it has are right. With `whole_relro` the RELRO part of each library that ortrim links ends
+    where a page does. Without `java` it has no Java API.
+    """
+
+    api_level: int
+    abis: tuple[str, ...] = ()
+    page_bytes: int = PAGE_BYTES
+    whole_relro: bool = False
+    java: bool = True
+
+
+Search = Callable[[AarFacts, Promise], Iterable[Breach]]
+
+
+def _libraries(aar: AarFacts) -> str:
+    return f"in {counted(len(aar.libraries), 'file')} of {counted(len(aar.abis), 'ABI')}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AndroidRule(verify_gates.Rule[AarFacts, Promise]):
+    """A property that every AAR must have."""
+
+    told: Callable[[AarFacts], str] = _libraries
+
+
+def in_each_library(find: Callable[[NativeLibrary, Promise], str]) -> Search:
+    """Return a search that asks each library; `find` returns what is wrong with one, empty when nothing is."""
+    return lambda aar, promise: breaches((library.path, find(library, promise)) for library in aar.libraries)
+
+
+WHOLE_RELRO: Final = "-Wl,-z,common-page-size=16384"
+WHOLE_PAGES: Final = "link with -Wl,-z,max-page-size=16384; NDK r28 and newer do so by themselves"
+
+
+def _unaligned_segments(library: NativeLibrary, promise: Promise) -> str:
+    # The kernel maps whole pages, so that addresses and offsets agree modulo the page size.
+    page = promise.page_bytes
+    for segment in library.segments:
+        if segment.alignment < page or segment.alignment % page:
+            return f"a PT_LOAD at {segment.address:#x} is aligned to {segment.alignment} bytes"
+        if (segment.address - segment.offset) % page:
+            return f"a PT_LOAD at {segment.address:#x} lies at {segment.offset:#x} in the file, elsewhere in a page"
+    return "" if library.segments else "it has no PT_LOAD at all"
+
+
+def _least_alignment(aar: AarFacts) -> str:
+    least = min((segment.alignment for library in aar.libraries for segment in library.segments), default=0)
+    return f"all to {least:,} bytes or more"
+
+
+def _covered_data(library: NativeLibrary, promise: Promise) -> str:
+    """Tell what becomes read-only with RELRO: the loader protects whole pages, those in which it begins and ends too.
+
+    Linkers let RELRO end at 4 KB and begin what stays writable on the next page of the size they were told, which is
+    well, or right behind, which is not: https://github.com/ericsink/SQLitePCL.raw/issues/676. Android's own check
+    (AOSP's `elf_policy.cpp`) is the same in other words: RELRO begins and ends with a page or with its segment.
+    """
+    if library.relro is None:
+        return ""
+    page, start, end = promise.page_bytes, library.relro.address, library.relro.end
+    first_page, protected = start // page * page, -(-end // page) * page
+    for segment in library.segments:
+        if segment.writable and segment.address < start and segment.end > first_page:
+            first = max(first_page, segment.address)
+            return f"RELRO begins at {start:#x}, and {first:#x} in the same page must stay writable"
+        if segment.writable and segment.address < protected and segment.end > end:
+            first = max(end, segment.address)
+            return f"RELRO ends at {end:#x}, and {first:#x} in the same page must stay writable"
+    return ""
+
+
+def _relro_in_mid_page(library: NativeLibrary, promise: Promise) -> str:
+    """Tell where RELRO ends, unless with a page; the NDK's own C++ library comes as it is."""
+    if library.relro is None or library.name == SHARED_STL or library.relro.end % promise.page_bytes == 0:
+        return ""
+    return f"RELRO ends at {library.relro.end:#x}"
+
+
+def _newer_api(library: NativeLibrary, promise: Promise) -> str:
+    level = library.api_level
+    return f"it was built for API level {level}" if level is not None and level > promise.api_level else ""
+
+
+def _newer_loader(library: NativeLibrary, promise: Promise) -> str:
+    needs = [f"{name} (API level {level})" for name, level in library.loader_features if level > promise.api_level]
+    return f"it needs {', '.join(needs)}" if needs else ""
+
+
+ELF_RULES: Final = (
+    AndroidRule(
+        code="abi-unknown",
+        name="known ABIs",
+        what="the folder does not have the name of an Android ABI",
+        hint="mips and armeabi are gone since NDK r17; riscv64 has no release yet",
+        search=in_each_library(
+            lambda library, _: "" if library.abi in ABI_FACTS else f"the NDK's ABIs are {', '.join(ABI_FACTS)}"
+        ),
+    ),
+    AndroidRule(
+        code="abi-mismatch",
+        name="machine fits the folder",
+        what="the library is for another machine than its folder says",
+        hint="put it into the folder of its own ABI, or build it for this one",
+        search=in_each_library(
+            lambda library, _: "" if library.built_for == library.abi else f"it is for {library.built_for}"
+        ),
+    ),
+    AndroidRule(
+        code="segments-not-page-aligned",
+        name="segments aligned to 16 KB",
+        what="the library cannot be loaded on devices with 16 KB pages",
+        hint=WHOLE_PAGES,
+        search=in_each_library(_unaligned_segments),
+        told=_least_alignment,
+    ),
+    AndroidRule(
+        code="relro-covers-data",
+        name="RELRO apart from writable data",
+        what="with 16 KB pages, protecting RELRO would make writable data read-only",
+        hint=f"{WHOLE_PAGES}; with an old linker add {WHOLE_RELRO}, or -z norelro",
+        search=in_each_library(_covered_data),
+    ),
+    AndroidRule(
+        code="relro-not-page-aligned",
+        name="RELRO ends with a page of 16 KB",
+        what="RELRO ends in the midst of a page, so that it depends on the linker what else lies there",
+        hint=f"link with {WHOLE_RELRO}, as ortrim does: the option was missing in this link",
+        search=in_each_library(_relro_in_mid_page),
+        doubt=lambda _, promise: (
+            "" if promise.whole_relro else "checked only for AARs of ortrim: Android does not require it"
+        ),
+    ),
+    AndroidRule(
+        code="stack-executable",
+        name="no executable stack",
+        what="the library requires an executable stack",
+        hint="link with -Wl,-z,noexecstack and find the assembly without .note.GNU-stack",
+        search=in_each_library(
+            lambda library, _: "PT_GNU_STACK is executable or absent" if library.facts.executable_stack else ""
+        ),
+    ),
+    AndroidRule(
+        code="text-relocations",
+        name="no text relocations",
+        what="Android since 6.0 refuses libraries with text relocations",
+        hint="compile everything with -fPIC",
+        search=in_each_library(lambda library, _: "DT_TEXTREL is set" if library.facts.text_relocations else ""),
+    ),
+    AndroidRule(
+        code="not-stripped",
+        name="stripped",
+        what="the library carries its symbol table to every device",
+        hint="strip it with llvm-strip --strip-all and keep the original apart, by its build-id",
+        search=in_each_library(lambda library, _: "" if library.facts.stripped else "it has a symbol table"),
+    ),
+    AndroidRule(
+        code="build-id-missing",
+        name="build-id",
+        what="crash reports of this library could not be resolved",
+        hint="link with -Wl,--build-id=sha1",
+        search=in_each_library(lambda library, _: "" if library.build_id else "it has no NT_GNU_BUILD_ID note"),
+    ),
+    AndroidRule(
+        code="built-for-newer-api",
+        name="built for the API level",
+        what="the library was compiled for a newer Android than the AAR declares",
+        hint="build it with the API level of the buildspec, or raise that",
+        search=in_each_library(_newer_api),
+    ),
+    AndroidRule(
+        code="loader-too-old",
+        name="formats that the loader knows",
+        what="the loader of the minimum Android version cannot read this library",
+        hint="pack relocations by the API level, and link with --hash-style=both below 23",
+        search=in_each_library(_newer_loader),
+    ),
+    AndroidRule(
+        code="source-path",
+        name="no absolute paths",
+        what="the library names folders of the machine that built it",
+        hint="compile with -ffile-prefix-map",
+        search=in_each_library(lambda library, _: some(library.source_paths, 2)),
+    ),
+)
+
+
+OTHER_SYSTEMS: Final = re.compile(r"lib(c|m|dl|pthread|rt|gcc_s|stdc\+\+)\.so\.\d+|ld-linux.*|ld-musl.*|libc\.musl.*")
+"""What Linux's C and C++ libraries are called; Bionic's names have no number."""
+
+
+def _other_systems(aar: AarFacts, _promise: Promise) -> Iterator[Breach]:
+    for library in aar.libraries:
+        names = [name for name in library.facts.needed if OTHER_SYSTEMS.fullmatch(name)]
+        if names:
+            yield Breach(where=library.path, why=f"it needs {some(names)}")
+
+
+def _unknown_libraries(aar: AarFacts, _promise: Promise) -> Iterator[Breach]:
+    for library, api in _judged(aar):
+        beside = {name for each in aar.of_abi(library.abi) for name in (each.name, each.facts.soname)}
+        names = [
+            name
+            for name in library.facts.needed
+            if name not in api.libraries and name not in beside and not OTHER_SYSTEMS.fullmatch(name)
+        ]
+        if names:
+            yield Breach(where=library.path, why=f"it needs {some(names)}")
+
+
+def _newer_libraries(aar: AarFacts, promise: Promise) -> Iterator[Breach]:
+    for library, api in _judged(aar):
+        known = (api.libraries[name] for name in library.facts.needed if name in api.libraries)
+        names = [f"{each.name} (API level {each.since})" for each in known if each.since > promise.api_level]
+        if names:
+            yield Breach(where=library.path, why=f"it needs {some(names)}")
+
+
+def _unknown_symbols(aar: AarFacts, _promise: Promise) -> Iterator[Breach]:
+    for library, api in _judged(aar):
+        names = [
+            (f"{symbol.name}@{symbol.version}" if symbol.version else symbol.name)
+            for symbol in _foreign(aar, library)
+            if not _is_known(symbol, library, api)
+        ]
+        if names:
+            yield Breach(where=library.path, why=some(names))
+
+
+def _newer_symbols(aar: AarFacts, promise: Promise) -> Iterator[Breach]:
+    for library, api in _judged(aar):
+        levels = ((symbol, _level(symbol, library, api)) for symbol in _foreign(aar, library))
+        names = [f"{symbol.name} (API level {level})" for symbol, level in levels if level > promise.api_level]
+        if names:
+            yield Breach(where=library.path, why=some(names))
+
+
+def _wrong_names(aar: AarFacts, _promise: Promise) -> Iterator[Breach]:
+    # Without a soname a library is found by its file's name when an app loads it, but not when another needs it.
+    for library in aar.libraries:
+        soname = library.facts.soname
+        needed = any(library.name in other.facts.needed for other in aar.of_abi(library.abi))
+        if soname and soname != library.name:
+            yield Breach(where=library.path, why=f"it calls itself {soname}")
+        elif not soname and needed:
+            yield Breach(where=library.path, why="it has no soname, and other libraries need it")
+
+
+def _judged(aar: AarFacts) -> Iterator[tuple[NativeLibrary, SystemApi]]:
+    """Yield the libraries of known ABIs, each with what Android offers it."""
+    for library in aar.libraries:
+        if library.abi in ABI_FACTS:
+            yield library, system_api(library.abi)
+
+
+def _foreign(aar: AarFacts, library: NativeLibrary) -> Iterator[UndefinedSymbol]:
+    """Yield the symbols that have to come from Android: neither weak nor of a library beside this one."""
+    beside = {name for other in aar.of_abi(library.abi) if other is not library for name in other.facts.exported}
+    return (symbol for symbol in library.undefined if not symbol.weak and symbol.name not in beside)
+
+
+def _is_known(symbol: UndefinedSymbol, library: NativeLibrary, api: SystemApi) -> bool:
+    """Whether a needed library has the symbol; of one whose names are not all known, whether it may have it."""
+    known_version = not symbol.version or symbol.version in api.versions
+    needed = [api.libraries[name] for name in library.facts.needed if name in api.libraries]
+    return any(
+        symbol.name.startswith(each.begins) if each.symbols is None else known_version and symbol.name in each.symbols
+        for each in needed
+    )
+
+
+def _level(symbol: UndefinedSymbol, library: NativeLibrary, api: SystemApi) -> int:
+    """Return the API level that has a symbol in the version that is asked for; 0 when nothing is known of it."""
+    needed = (api.libraries[name].symbols for name in library.facts.needed if name in api.libraries)
+    levels = (symbols[symbol.name] for symbols in needed if symbols is not None and symbol.name in symbols)
+    return max(min(levels, default=0), api.versions.get(symbol.version, 0))
+
+
+LINK_RULES: Final = (
+    AndroidRule(
+        code="not-for-android",
+        name="no libraries of Linux",
+        what="the library was built for Linux, not for Android: no Android has the C library that it needs",
+        hint="build the target android-<abi>; a linux-<architecture> package does not run on Android",
+        search=_other_systems,
+    ),
+    AndroidRule(
+        code="needed-not-public",
+        name="public libraries only",
+        what="the library needs another library that neither the AAR nor Android provides to apps",
+        hint="put it into the same jni folder (as libc++_shared.so), or link it statically",
+        search=_unknown_libraries,
+    ),
+    AndroidRule(
+        code="needed-too-new",
+        name="libraries of the API level",
+        what="the library needs another library that the minimum Android version does not have",
+        hint="raise the API level of the buildspec, or open that library with dlopen",
+        search=_newer_libraries,
+    ),
+    AndroidRule(
+        code="symbol-not-in-android",
+        name="symbols that Android has",
+        what="the library has undefined symbols that none of its needed libraries exports",
+        hint="link with -Wl,--no-undefined against the NDK's libraries, which names what is missing",
+        search=_unknown_symbols,
+    ),
+    AndroidRule(
+        code="symbol-too-new",
+        name="symbols of the API level",
+        what="the library has undefined symbols that the minimum Android version does not export",
+        hint="build it with the API level of the buildspec, or raise that",
+        search=_newer_symbols,
+    ),
+    AndroidRule(
+        code="soname-differs",
+        name="soname",
+        what="the loader would not find the library under the name that others need it by",
+        hint="link with -Wl,-soname,<name of the file>; Android packages no versioned names",
+        search=_wrong_names,
+    ),
+)
+
 
 JNI_PREFIX: Final = "Java_ai_onnxruntime_"
 JAVA_PACKAGE: Final = "ai.onnxruntime."
@@ -203,7 +535,7 @@ def broken_rules(gates: Sequence[Gate]) -> tuple[str, ...]:
 
 
 def require_sound_aar(aar: AarFacts, promise: Promise) -> None:
-    """Refuse an AAR that is not fit to ship. Raises a `DiagnosticGroup` of `BinaryError`, one for each breach."""
+    """Refuse an AAR that is not fit to ship."""
     require_kept(RULES, aar, promise)
 
 

@@ -2,9 +2,8 @@
 
 import platform
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from ortrim.base.cache import cache_folder, cached_folder
 from ortrim.base.http import download
@@ -21,8 +20,7 @@ NDK_HOST: Final = "x86_64"
 COMMAND_LINE_TOOLS: Final = ("cmdline-tools", "19.0")
 
 
-@dataclass(frozen=True, kw_only=True)
-class SdkArchive:
+class SdkArchive(NamedTuple):
     """An archive that is pinned: its name and version in the SDK, its file and its SHA-256."""
 
     name: str
@@ -35,28 +33,31 @@ def sdk_archive(archive: SdkArchive, announce: Callable[[str], None]) -> Path:
     """Return an archive as a tar file, fetched and checked when it is not in the cache.
 
     The engines unpack tar files by themselves, and keep the links and permissions that zip files have in a form that
-    few programs read. Raises `NetworkError` or `StorageError`.
+    few programs read.
     """
     folder = cache_folder("sdk") / f"{archive.name}-{archive.version}-{archive.sha256[:16]}"
-    cached_folder(folder, lambda temporary: _fill(temporary, archive, announce), large=True)
+
+    def fill(temporary: Path) -> None:
+        kept = cache_folder("downloads") / archive.file
+        announce(f"fetch {REPOSITORY}/{archive.file}")
+        download(f"{REPOSITORY}/{archive.file}", kept, archive.sha256)
+        zip_as_tar(kept, temporary / "content.tar")
+
+    cached_folder(folder, fill, large=True)
     return folder / "content.tar"
 
 
-def _fill(folder: Path, archive: SdkArchive, announce: Callable[[str], None]) -> None:
-    kept = cache_folder("downloads") / archive.file
-    announce(f"fetch {REPOSITORY}/{archive.file}")
-    download(f"{REPOSITORY}/{archive.file}", kept, archive.sha256)
-    zip_as_tar(kept, folder / "content.tar")
-
-
 def _parts(pins: ImagePins, version: str) -> tuple[tuple[SdkArchive, SdkArchive], BasePin]:
-    """Return the NDK, the command-line tools and the JDK that an image has."""
     if platform.machine() != NDK_HOST:
         what = f"Google publishes no NDK for {platform.machine()} machines"
         hint = f"{WITHOUT}; or build for Android on an x86-64 machine"
         raise ToolError("no-ndk-for-host", what, where="android", hint=hint)
     pins.base("python")
-    return (_pinned(pins, "ndk", version), _pinned(pins, *COMMAND_LINE_TOOLS)), pins.base("jdk")
+    ndk, tools = (
+        SdkArchive(name, number, *pins.archive(f"{name};{number}"))
+        for name, number in (("ndk", version), COMMAND_LINE_TOOLS)
+    )
+    return (ndk, tools), pins.base("jdk")
 
 
 class AndroidImages(Images):
@@ -87,8 +88,3 @@ class AndroidImages(Images):
             return {"bionic": sysroot_of(toolchain)}
         folder = Path("/opt/android/ndk") / toolchain.version
         return {"ndk": folder, "ndk_prebuilt": folder / PREBUILT["Linux", NDK_HOST]}
-
-
-def _pinned(pins: ImagePins, name: str, version: str) -> SdkArchive:
-    file, sha256 = pins.archive(f"{name};{version}")
-    return SdkArchive(name=name, version=version, file=file, sha256=sha256)

@@ -1,8 +1,4 @@
-"""The JNI library, through which the Java API reaches a built library: a few C files, compiled as the job's own.
-
-- The JNI library of the Java API: upstream's C files, compiled and linked without Gradle. Pure.
-- Java's compiler: class files for Android, and the headers that a JNI library is compiled with.
-"""
+"""The JNI library, through which the Java API reaches a built library: a few C files, compiled as the job's own."""
 
 import hashlib
 import os
@@ -138,10 +134,7 @@ class Jdk:
 
 
 def find_jdk(environment: Mapping[str, str] = os.environ) -> Jdk:
-    """Return the kit that `JAVA_HOME` names, else the one on PATH; on a Mac, else the one that is installed there.
-
-    Raises `ToolError`.
-    """
+    """Return the kit that `JAVA_HOME` names, else the one on PATH; on a Mac, else the one that is installed there."""
     home, found = environment.get("JAVA_HOME"), _javac(environment)
     hint = f"run: {install_command(PACKAGE)}; or set JAVA_HOME to a JDK"
     if found is None:
@@ -161,10 +154,7 @@ def jdk_is_here(environment: Mapping[str, str] = os.environ) -> bool:
 
 
 def chosen_jdk(*, wanted: bool | None, environment: Mapping[str, str] = os.environ) -> Jdk | None:
-    """Return the kit that makes the Java API of an AAR; None if none is `wanted`, or nobody says and there is none.
-
-    Raises `ToolError` as `find_jdk` does: a kit that is there and no use is told in any case.
-    """
+    """Return the kit that makes the Java API of an AAR; None if none is `wanted`, or nobody says and there is none."""
     if wanted is False or (wanted is None and not jdk_is_here(environment)):
         return None
     return find_jdk(environment)
@@ -226,8 +216,7 @@ class JniLibrary:
 def build_jni_library(job: BuildJob, result: JobResult, executor: "Executor", jdk: Jdk) -> JniLibrary:
     """Compile the JNI library beside a finished build, or return what was compiled of it before.
 
-    Its Java is compiled on this machine, wherever the executor's programs run. Raises `BuildError`, what
-    `Executor.run_beside` raises, and as `jni_library_in` does.
+    Its Java is compiled on this machine, wherever the executor's programs run.
     """
 
     def make(paths: JobPaths, place: ExecutionEnvironment) -> tuple[Path, ...]:
@@ -292,9 +281,8 @@ def _write_headers(job: BuildJob, paths: JobPaths, jdk: Jdk) -> None:
     headers, classes = paths.build / "headers", paths.build / "classes"
     classes.mkdir()
     java = paths.sources / JAVA
-    compile_java(
-        jdk, sorted(path for name in ("java", "android") for path in (java / name).rglob("*.java")), classes, headers
-    )
+    sources = sorted(path for name in ("java", "android") for path in (java / name).rglob("*.java"))
+    compile_java(jdk, sources, classes, headers)
     (headers / CONFIG_HEADER).write_text(config_header(job.ort_version), encoding="utf-8")
     if job.toolchain.kind == "ndk":
         return

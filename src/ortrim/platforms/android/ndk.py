@@ -1,10 +1,4 @@
-"""An installed NDK: where it is, whether it is whole, and which version it is.
-
-- Android's NDK as far as plans know it: where its parts lie, and its names for machines. Pure.
-- Which of several versions a plan is made for. Pure.
-- Android's NDK: clang, lld, libc++ and bionic's stubs from an installation, whose version the plan holds. Pure.
-- Google's list of Android SDK packages: which file of which version, with which SHA-1.
-"""
+"""An installed NDK: where it is, whether it is whole, and which version it is."""
 
 import json
 import os
@@ -12,10 +6,10 @@ import platform
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
-from xml.parsers import expat
+from xml.etree import ElementTree as ET
 
 from ortrim.buildspec.targets import Architecture, Target
 from ortrim.compiling.plan import Toolchain
@@ -80,16 +74,7 @@ class Ndk:
         return self.folder / _prebuilt()
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Place:
-    """A folder that should be an NDK, and who says so."""
-
-    folder: Path
-    said_by: str
-
-    @property
-    def where(self) -> str:
-        return f"{self.said_by} {self.folder}"
+_Place = tuple[str, Path]  # who says where an NDK is, and the folder that should be one
 
 
 def find_ndk(
@@ -97,15 +82,17 @@ def find_ndk(
 ) -> Ndk:
     """Return the NDK of a version: in the folder that was `named`, or else where the environment says.
 
-    Of several places the first that has the version is taken; when none has, the first is reported. Raises `ToolError`:
-    `ndk-unsupported-host`, `ndk-missing` (nobody says where it is), `ndk-not-a-folder`, `ndk-incomplete`,
-    `ndk-damaged` (it does not tell its version), `ndk-wrong-version`, `ndk-api-level` (it does not know the level).
+    Of several places the first that has the version is taken; when none has, the first is reported.
     """
     _prebuilt()
     places = tuple(_places(named, environment))
     if not places:
         raise _missing(version, f"there is no --ndk, and none of {', '.join((*VARIABLES, *SDK_VARIABLES))} says where")
-    return _with_level(_first(places, lambda place: _of_version(_read(place), place, version)), api)
+    ndk = _first(places, lambda place: _of_version(place, version))
+    if api is not None and ndk.levels is not None and not ndk.levels[0] <= api <= ndk.levels[1]:
+        what = f"knows the API levels {ndk.levels[0]} to {ndk.levels[1]}, not {api}"
+        raise ToolError("ndk-api-level", what, where=str(ndk.folder), hint="choose one of them: android.api")
+    return ndk
 
 
 def names_ndk(environment: Mapping[str, str] = os.environ) -> bool:
@@ -114,7 +101,7 @@ def names_ndk(environment: Mapping[str, str] = os.environ) -> bool:
 
 
 def installed_ndk(environment: Mapping[str, str] = os.environ) -> Ndk:
-    """Return the first whole NDK that the environment names, of whichever version. Raises as `find_ndk` does."""
+    """Return the first whole NDK that the environment names, of whichever version."""
     _prebuilt()
     places = tuple(_places(None, environment))
     if not places:
@@ -123,7 +110,6 @@ def installed_ndk(environment: Mapping[str, str] = os.environ) -> Ndk:
 
 
 def _first(places: Sequence[_Place], taken: Callable[[_Place], Ndk]) -> Ndk:
-    """Return the NDK of the first place that will do. Raises what is wrong with the first when none will."""
     errors = []
     for place in places:
         try:
@@ -167,20 +153,19 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 def _places(named: Path | None, environment: Mapping[str, str]) -> Iterator[_Place]:
     if named is not None:
-        yield _Place(folder=named, said_by="--ndk")
+        yield "--ndk", named
         return
     for name in VARIABLES:
         if environment.get(name):
-            yield _Place(folder=Path(environment[name]), said_by=name)
+            yield name, Path(environment[name])
     for name in SDK_VARIABLES:
         if environment.get(name):
             folder = Path(environment[name], "ndk")
             for version in _versions_below(folder):
-                yield _Place(folder=folder / version, said_by=name)
+                yield name, folder / version
 
 
 def _versions_below(folder: Path) -> list[str]:
-    """Return the names of folders that are versions, the newest first."""
     try:
         names = [path.name for path in folder.iterdir()]
     except OSError:
@@ -199,30 +184,27 @@ def _prebuilt() -> str:
 
 
 def _read(place: _Place) -> Ndk:
+    where, not_one = f"{place[0]} {place[1]}", f"give the folder that holds {PROPERTIES}"
     try:
-        folder = place.folder.resolve(strict=True)
+        folder = place[1].resolve(strict=True)
     except (OSError, ValueError) as error:
-        raise _no_folder(place, "there is no such folder") from error
+        raise ToolError("ndk-not-a-folder", "there is no such folder", where=where, hint=not_one) from error
     if not folder.is_dir():
-        raise _no_folder(place, "is a file, not the folder of an NDK")
+        raise ToolError("ndk-not-a-folder", "is a file, not the folder of an NDK", where=where, hint=not_one)
     parts = (*PARTS, *(f"{_prebuilt()}/{part}" for part in PREBUILT_PARTS))
     missing = [part for part in parts if not (folder / part).exists()]
     if missing:
         why, hint = f"not there: {', '.join(missing)}", "install it again: the one for this machine, 23 or newer"
-        raise ToolError("ndk-incomplete", "is not a whole NDK", where=place.where, why=why, hint=hint)
-    return Ndk(folder=folder, version=_version(place, _text(folder / PROPERTIES)), levels=_levels(folder / LEVELS))
-
-
-def _version(place: _Place, properties: str) -> str:
+        raise ToolError("ndk-incomplete", "is not a whole NDK", where=where, why=why, hint=hint)
+    properties = _text(folder / PROPERTIES)
     found = REVISION.search(properties)
     if found is None:
         why = f"{PROPERTIES} has no line such as Pkg.Revision = 27.2.12479018; it begins {properties[:40]!r}"
-        raise ToolError("ndk-damaged", "does not say its version", where=place.where, why=why, hint="install it again")
-    return found[1]
+        raise ToolError("ndk-damaged", "does not say its version", where=where, why=why, hint="install it again")
+    return Ndk(folder=folder, version=found[1], levels=_levels(folder / LEVELS))
 
 
 def _levels(file: Path) -> tuple[int, int] | None:
-    """Return the lowest and the highest API level of an NDK; None when the file is not there or not understood."""
     try:
         content = json.loads(_text(file))
         return int(content["min"]), int(content["max"])
@@ -239,19 +221,13 @@ def _text(file: Path) -> str:
         return ""
 
 
-def _of_version(ndk: Ndk, place: _Place, version: str) -> Ndk:
+def _of_version(place: _Place, version: str) -> Ndk:
+    ndk = _read(place)
     if ndk.version != version:
         what = f"is version {ndk.version}; the plan is for {version}"
         why = "another version has another compiler and another C++ library"
         hint = f'install that one ({_install(version)}), or say android.ndk = "{ndk.version}" in the buildspec'
-        raise ToolError("ndk-wrong-version", what, where=place.where, why=why, hint=hint)
-    return ndk
-
-
-def _with_level(ndk: Ndk, api: int | None) -> Ndk:
-    if api is not None and ndk.levels is not None and not ndk.levels[0] <= api <= ndk.levels[1]:
-        what = f"knows the API levels {ndk.levels[0]} to {ndk.levels[1]}, not {api}"
-        raise ToolError("ndk-api-level", what, where=str(ndk.folder), hint="choose one of them: android.api")
+        raise ToolError("ndk-wrong-version", what, where=f"{place[0]} {place[1]}", why=why, hint=hint)
     return ndk
 
 
@@ -259,11 +235,6 @@ def _missing(version: str, why: str) -> ToolError:
     what = "Android's NDK is not found"
     hint = f"install it ({_install(version)}), then give its folder with --ndk or in {VARIABLES[0]}; or {WITHOUT}"
     return ToolError("ndk-missing", what, where="NDK", why=why, hint=hint)
-
-
-def _no_folder(place: _Place, what: str) -> ToolError:
-    hint = f"give the folder that holds {PROPERTIES}"
-    return ToolError("ndk-not-a-folder", what, where=place.where, hint=hint)
 
 
 def _install(version: str) -> str:
@@ -305,65 +276,24 @@ LIST: Final = f"{REPOSITORY}/repository2-3.xml"
 SDK_HOST: Final = "linux"
 
 
-@dataclass(frozen=True, kw_only=True)
-class ListedArchive:
-    """An archive as Google lists it: its file, beside the list, and its SHA-1."""
-
-    file: str
-    sha1: str
-
-
-@dataclass(kw_only=True)
-class _Reading:
-    """Where in the list a parser is, and what it has found there."""
-
-    package: str
-    inside: bool = False
-    text: str = ""
-    entry: dict[str, str] = field(default_factory=dict)
-    found: dict[str, str] = field(default_factory=dict)
-
-    def start(self, name: str, attributes: dict[str, str]) -> None:
-        self.text = ""
-        if name == "remotePackage":
-            self.inside = attributes.get("path") == self.package
-        elif name == "archive":
-            self.entry = {}
-
-    def characters(self, text: str) -> None:
-        self.text += text
-
-    def end(self, name: str) -> None:
-        if name in {"url", "checksum", "host-os"}:
-            self.entry[name] = self.text.strip()
-        elif name == "archive" and self.inside and self.entry.get("host-os", SDK_HOST) == SDK_HOST:
-            self.found = self.entry
-
-
-def listed_archive(listing: bytes, package: str) -> ListedArchive:
-    """Return the archive for Linux of a package (`ndk;27.2.12479018`) in the text of the list.
-
-    Raises `SourcesError`.
-    """
-    reading = _Reading(package=package)
-    parser = expat.ParserCreate()
-    parser.StartElementHandler = reading.start
-    parser.EndElementHandler = reading.end
-    parser.CharacterDataHandler = reading.characters
-    parser.EntityDeclHandler = _refuse
+def listed_archive(listing: bytes, package: str) -> tuple[str, str]:
+    """Return the file for Linux of a package (`ndk;27.2.12479018`) in the text of the list, and its SHA-1."""
     try:
-        parser.Parse(listing, True)  # noqa: FBT003 - it takes no keywords
-    except (expat.ExpatError, ValueError) as error:
-        raise SourcesError(
-            "bad-sdk-list", "is not Google's list of SDK packages", where=LIST, why=str(error)
-        ) from error
-    file, sha1 = reading.found.get("url", ""), reading.found.get("checksum", "").lower()
+        root = _without_entities(listing.decode())
+    except (ET.ParseError, ValueError) as error:
+        what = "is not Google's list of SDK packages"
+        raise SourcesError("bad-sdk-list", what, where=LIST, why=str(error)) from error
+    packages = (each for each in root.iter("remotePackage") if each.get("path") == package)
+    archives = (archive for each in packages for archive in each.iter("archive"))
+    fitting = [each for each in archives if each.findtext(".//host-os", SDK_HOST).strip() == SDK_HOST]
+    file, sha1 = (fitting[-1].findtext(f".//{key}", "").strip() if fitting else "" for key in ("url", "checksum"))
     if not file or "/" in file or len(sha1) != 40:
         hint = "list the versions: sdkmanager --list"
         raise SourcesError("not-in-sdk-list", f"has no {package} for Linux", where=LIST, hint=hint)
-    return ListedArchive(file=file, sha1=sha1)
+    return file, sha1.lower()
 
 
-def _refuse(*_: object) -> None:
-    """Refuse a list that declares entities, with which a few bytes can become very many."""
-    raise ValueError("it declares entities")
+def _without_entities(text: str) -> ET.Element:
+    if "<!ENTITY" in text:
+        raise ValueError("it declares entities, with which a few bytes can become very many")
+    return ET.fromstring(text)  # noqa: S314 - see above

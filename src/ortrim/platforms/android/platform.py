@@ -238,7 +238,7 @@ class Android(Platform):
         jni.jni_library_in(folder)
 
     def package(self, packaging: Packaging) -> "list[Delivery]":
-        from ortrim.platforms.android.delivery import deliver  # noqa: PLC0415 - see `Platform`
+        from ortrim.platforms.android.aar import deliver  # noqa: PLC0415 - see `Platform`
 
         return deliver(packaging)
 

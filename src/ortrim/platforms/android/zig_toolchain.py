@@ -111,7 +111,7 @@ def require_zig(target: Target, chosen: AndroidSpec) -> None:
 
 
 def bionic_pin() -> CommitPin:
-    """Return the commit of bionic that sysroots are made of. Raises `SourcesError` for a pin file that is wrong."""
+    """Return the commit of bionic that sysroots are made of."""
     return read_commit_pin(shipped_text(PIN), PIN)
 
 

@@ -1,11 +1,4 @@
-"""Apple's systems: one library for each architecture of a platform, and one xcframework of all. Pure.
-
-Upstream's own `--ios` and `--macos MacOSX` want Xcode's generator, with which nothing can be left out of a build and
-nothing goes by the wrappers. CMake itself compiles for these systems with Ninja, told by the definitions below.
-
-Upstream's `--macos Catalyst` goes with Ninja too, and hands MLAS's sources all flags of C as one word, which newer
-clangs refuse as a triple (upstream's issue 25920). All that it says besides is the triple, which the wrappers have.
-"""
+"""Apple's systems: one library for each architecture of a platform, and one xcframework of all. Pure."""
 
 from collections.abc import Sequence
 from pathlib import PurePosixPath

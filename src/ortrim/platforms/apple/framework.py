@@ -1,25 +1,213 @@
-"""Frameworks: the files of one slice, flat for a phone, in a version with links to it for a Mac.
-
-- The property lists of frameworks, of the xcframework that holds them, and of debug symbols; sorted XML.
-- Why the libraries use what Apple wants a reason for, and the privacy manifest that says so.
-- Upstream's Objective-C API, which Swift imports: sources that an app compiles, as both package managers take them.
-- What reads crashes: a dSYM for each slice, apart from what ships, and found by its UUIDs.
-"""
+"""Frameworks of an xcframework: what they are made from, the files of each slice, and the manifest of all."""
 
 import plistlib
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
-from ortrim.binaries.apple import ApplePlatform, AppleVariant, Slice
+from ortrim.base.checksums import FileEntry
+from ortrim.binaries.apple import ApplePlatform, AppleVariant, Slice, slice_of, slices_of
 from ortrim.binaries.macho import MachFile, MachKind, macho_of, universal_file
 from ortrim.binaries.xcframework import Category, categories, used_categories
+from ortrim.compiling.plan import AppleBuild, PlannedModel
 from ortrim.errors import PackageError
-from ortrim.package.manifest import PackagedFile
+from ortrim.models.operators import RequiredOperators
+from ortrim.package.manifest import PackagedFile, PackageInputs, check_inputs, joined_inputs, require_files
 from ortrim.package.package import PROGRAM_MODE, PackagedLink, rendered
-from ortrim.platforms.apple.inputs import OBJECTIVE_C, AppleInputs, ApplePart, AppleSliceInputs, RequiredReason
+from ortrim.pins.runtime import SourcePin
+from ortrim.platforms.apple.arguments import frameworks
+
+
+@dataclass(frozen=True, kw_only=True)
+class AppleTarget:
+    """One architecture of a slice: its target, how its library was built, and the UUID that crash reports name.
+
+    `cross_built` says that it was not compiled on a Mac with Apple's own tools and SDK. `cpuinfo` says whether the
+    library pytorch/cpuinfo is compiled in; `providers` are the execution providers beside the CPU's; `arguments` are
+    those of upstream's build script.
+    """
+
+    target: str
+    architecture: str
+    uuid: str
+    cross_built: bool
+    cpuinfo: bool
+    providers: tuple[str, ...]
+    arguments: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AppleSlice:
+    """One entry of the xcframework: `platform` and `variant` are its words; `minimum_os` is the oldest it runs on."""
+
+    identifier: str
+    platform: str
+    variant: str
+    minimum_os: str
+    targets: tuple[AppleTarget, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RequiredReason:
+    """A category of Apple's required reason API that the library uses: which of its symbols, and for what reasons."""
+
+    category: str
+    reasons: tuple[str, ...]
+    symbols: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AppleManifest:
+    """`manifest.json` of a package for Apple's systems: what is in it and what it was made from."""
+
+    schema: Literal["ortrim-apple/1"] = "ortrim-apple/1"
+    name: str
+    bundle_identifier: str
+    ort_version: str
+    ortrim_version: str
+    plan_digest: str
+    linkage: Literal["shared", "static"]
+    profile: str
+    exceptions: bool
+    compiler: str
+    tools: tuple[tuple[str, str], ...]
+    slices: tuple[AppleSlice, ...]
+    required_reasons: tuple[RequiredReason, ...]
+    operators: RequiredOperators
+    models: tuple[PlannedModel, ...]
+    sources: tuple[SourcePin, ...]
+    files: tuple[FileEntry, ...]
+
+
+OBJECTIVE_C: Final = "objectivec"
+"""The folder of upstream's Objective-C API, in its sources and in ours."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ApplePart:
+    """One target of the package: the inputs that its own package would have, and what a dSYM of its library holds."""
+
+    inputs: PackageInputs
+    symbols: Path | None = None
+
+    @property
+    def slice(self) -> Slice:
+        """The slice that the target is or is a part of; it has one architecture."""
+        return slice_of(self.inputs.job.target)
+
+    @property
+    def architecture(self) -> str:
+        """The architecture, as Apple's tools call it."""
+        return self.slice.architectures[0]
+
+    @property
+    def library(self) -> Path:
+        """What goes into the framework: the dynamic library, or the static one if that was planned."""
+        result = self.inputs.result
+        if self.inputs.job.linkage == "shared":
+            return result.library
+        return result.archive or result.folder / "libonnxruntime.a"
+
+    @property
+    def apple(self) -> AppleBuild:
+        """What the library is built for."""
+        assert self.inputs.job.apple is not None
+        return self.inputs.job.apple
+
+
+@dataclass(frozen=True, kw_only=True)
+class AppleSliceInputs:
+    """One slice of the xcframework, and its parts: one for each architecture."""
+
+    slice: Slice
+    parts: tuple[ApplePart, ...]
+
+    @property
+    def minimum_os(self) -> str:
+        """The oldest iOS or macOS that the slice runs on; for Mac Catalyst it is iOS's number."""
+        return self.parts[0].apple.deployment_target
+
+
+@dataclass(frozen=True, kw_only=True)
+class AppleInputs:
+    """All that a package for Apple's systems is made from; `objective_c` is the folder of upstream's Objective-C API.
+
+    The sources of that API are compiled in the app; without the folder there are none, as nothing else needs them.
+    """
+
+    parts: tuple[ApplePart, ...]
+    objective_c: Path
+
+    @property
+    def first(self) -> PackageInputs:
+        """The inputs of the first target, for what is the same in all, with the sources and licences of all."""
+        return joined_inputs(part.inputs for part in self.parts)
+
+    @property
+    def name(self) -> str:
+        """Name of the package: of its folder and of the file of symbols in it."""
+        return f"ortrim-{self.first.plan.spec_name}-apple-{self.first.plan.ort_version}"
+
+    @property
+    def static(self) -> bool:
+        """Whether the framework's library is linked into the app's own program."""
+        return self.first.job.linkage == "static"
+
+    @property
+    def slices(self) -> tuple[AppleSliceInputs, ...]:
+        """The slices of the xcframework, in the order of the targets; the parts of each in that of their names."""
+        found = slices_of(part.inputs.job.target for part in self.parts)
+        return tuple(
+            AppleSliceInputs(
+                slice=each,
+                parts=tuple(
+                    sorted(
+                        (
+                            part
+                            for part in self.parts
+                            if ((part.slice.platform, part.slice.variant) == (each.platform, each.variant))
+                        ),
+                        key=lambda p: p.architecture,
+                    )
+                ),
+            )
+            for each in found
+        )
+
+    @property
+    def frameworks(self) -> tuple[str, ...]:
+        """The system's frameworks that any of the libraries needs, sorted."""
+        return tuple(sorted({name for part in self.parts for name in frameworks(part.inputs.job)}))
+
+
+def check_apple_inputs(inputs: AppleInputs) -> None:
+    """Refuse inputs that are absent or do not belong together."""
+    if not inputs.parts:
+        raise PackageError("no-slice", "an xcframework needs at least one slice", hint="build an ios target first")
+    for part in inputs.parts:
+        if part.inputs.job.apple is None:
+            what, hint = "this target is not one for Apple's systems", "it takes the targets ios-* and macos-*"
+            raise PackageError("not-apple", what, where=part.inputs.job.target.identifier, hint=hint)
+        check_inputs(part.inputs)
+        require_files((part.library, *filter(None, (part.symbols,))))
+    require_files((inputs.objective_c / "include" / "onnxruntime.h",))
+    _check_agreement(inputs)
+
+
+def _check_agreement(inputs: AppleInputs) -> None:
+    plan, linkage = inputs.first.plan, inputs.first.job.linkage
+    seen: dict[tuple[str, str], str] = {}
+    for part in inputs.parts:
+        minimum = seen.setdefault((part.slice.platform, part.slice.variant), part.apple.deployment_target)
+        same = (part.inputs.plan, part.inputs.job.linkage) == (plan, linkage)
+        twice = sum(other.slice == part.slice for other in inputs.parts) > 1
+        if not same or twice or minimum != part.apple.deployment_target:
+            what = "the slices must come from one plan, with one linkage and minimum system version, each once"
+            hint = "run: invoke build --target 'ios*'"
+            raise PackageError("mixed-builds", what, where=part.inputs.job.target.identifier, hint=hint)
+
 
 FRAMEWORK: Final = "onnxruntime"
 BUNDLE: Final = f"{FRAMEWORK}.framework"
@@ -67,9 +255,8 @@ def framework_plist(part: Slice, minimum_os: str, version: str) -> bytes:
 
 def xcframework_plist(slices: Iterable[Slice]) -> bytes:
     """Return the `Info.plist` of the xcframework: which of its folders is for what."""
-    libraries = [_available(part) for part in sorted(slices, key=lambda each: each.identifier)]
     content = {
-        "AvailableLibraries": libraries,
+        "AvailableLibraries": [_available(part) for part in sorted(slices, key=lambda each: each.identifier)],
         "CFBundlePackageType": "XFWK",
         "XCFrameworkFormatVersion": "1.0",
     }
@@ -102,7 +289,6 @@ def catalyst_macos(ios: str) -> str:
 
 
 def _floor(part: Slice, minimum_os: str) -> dict[str, str]:
-    """Return the oldest system under the key that the slice's platform has for it (ITMS-90360: it is missing)."""
     if part.variant is AppleVariant.CATALYST:
         return {"LSMinimumSystemVersion": catalyst_macos(minimum_os)}
     key = "LSMinimumSystemVersion" if part.platform is ApplePlatform.MACOS else "MinimumOSVersion"
@@ -188,10 +374,7 @@ class FrameworkLibrary:
 
 
 def framework_library(whole: AppleSliceInputs) -> FrameworkLibrary:
-    """Join the libraries of a slice's parts.
-
-    Raises `BinaryError` for what cannot be read, `PackageError` for a library that does not belong into the slice.
-    """
+    """Join the libraries of a slice's parts."""
     content = universal_file({part.architecture: _checked(part) for part in whole.parts})
     return FrameworkLibrary(inputs=whole, content=content, facts=macho_of(content, whole.slice.identifier))
 
@@ -254,40 +437,28 @@ def objective_c_files(inputs: AppleInputs, privacy: bytes | None) -> tuple[Packa
 
     The manifest goes along since a static framework's own does not get into an app in every way of linking.
     """
-    found = [path for path in _sources(inputs.objective_c) if not path.name.startswith(TRAINING)]
-    files = (_file(inputs.objective_c, path) for path in found)
+    folder = inputs.objective_c
+    found = [
+        PackagedFile(path=f"{OBJECTIVE_C}/{path.relative_to(folder).as_posix()}", content=path)
+        for path in sorted((*folder.iterdir(), *(folder / PUBLIC).iterdir()))  # tests and documents lie deeper
+        if path.suffix in ENDINGS and path.is_file() and not path.name.startswith(TRAINING)
+    ]
     own = [] if privacy is None else [PackagedFile(path=f"{OBJECTIVE_C}/{PRIVACY_FILE}", content=privacy)]
-    return (*files, *own)
-
-
-def _sources(folder: Path) -> list[Path]:
-    """Return the files of the API; its tests and documents lie in folders of their own."""
-    candidates = (*folder.iterdir(), *(folder / PUBLIC).iterdir())
-    return sorted(path for path in candidates if path.suffix in ENDINGS and path.is_file())
-
-
-def _file(folder: Path, path: Path) -> PackagedFile:
-    return PackagedFile(path=f"{OBJECTIVE_C}/{path.relative_to(folder).as_posix()}", content=path)
+    return (*found, *own)
 
 
 def symbol_files(libraries: tuple[FrameworkLibrary, ...], version: str) -> tuple[PackagedFile, ...]:
-    """Return a dSYM for each slice whose parts all have symbols, as Xcode lays them; what is static becomes the app's.
-
-    Raises `PackageError` for those of another link, and `BinaryError` for what cannot be read.
-    """
-    return tuple(file for library in libraries for file in _of_slice(library, version))
-
-
-def _of_slice(library: FrameworkLibrary, version: str) -> tuple[PackagedFile, ...]:
-    parts, contents = library.inputs.parts, f"{library.inputs.slice.identifier}/{BUNDLE}.dSYM/Contents"
-    dynamic = [part for part in parts if part.symbols is not None and part.inputs.job.linkage == "shared"]
-    found = {part.architecture: _symbols_checked(part, library.facts) for part in dynamic}
-    if len(found) < len(parts):
-        return ()
-    return (
-        PackagedFile(path=f"{contents}/Info.plist", content=symbols_plist(version)),
-        PackagedFile(path=f"{contents}/Resources/DWARF/{FRAMEWORK}", content=universal_file(found)),
-    )
+    """Return a dSYM for each slice whose parts all have symbols, as Xcode lays them; static ones become the app's."""
+    files: list[PackagedFile] = []
+    for library in libraries:
+        parts, contents = library.inputs.parts, f"{library.inputs.slice.identifier}/{BUNDLE}.dSYM/Contents"
+        dynamic = [part for part in parts if part.symbols is not None and part.inputs.job.linkage == "shared"]
+        found = {part.architecture: _symbols_checked(part, library.facts) for part in dynamic}
+        if len(found) == len(parts):
+            dwarf = f"{contents}/Resources/DWARF/{FRAMEWORK}"
+            files.append(PackagedFile(path=f"{contents}/Info.plist", content=symbols_plist(version)))
+            files.append(PackagedFile(path=dwarf, content=universal_file(found)))
+    return tuple(files)
 
 
 def _symbols_checked(part: ApplePart, shipped: MachFile) -> bytes:
@@ -297,9 +468,7 @@ def _symbols_checked(part: ApplePart, shipped: MachFile) -> bytes:
     library = next(each for each in shipped.images if each.architecture == part.architecture)
     if not image.uuid or (image.uuid, image.architecture) != (library.uuid, library.architecture):
         why = f"UUID {image.uuid or 'none'}; the library that ships has {library.uuid or 'none'}"
-        what, hint = (
-            "these are the symbols of another library",
-            "build the target again: library and symbols must come from one link",
-        )
+        what = "these are the symbols of another library"
+        hint = "build the target again: library and symbols must come from one link"
         raise PackageError("symbols-differ", what, where=str(part.symbols), why=why, hint=hint)
     return content

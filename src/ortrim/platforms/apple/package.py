@@ -1,16 +1,12 @@
-"""What an app team gets for Apple's systems: a folder with the Swift package, the xcframework in it, and proof.
-
-- The two pods: the runtime in its framework, and the Objective-C API that is compiled against it. As JSON: plain data.
-- The Swift package: the runtime as a binary target, and the Objective-C API as one that the app compiles.
-- The xcframework's zip: all that goes into it, the manifest and the bill of materials of that.
-- Signing, which is done on files: the xcframework is laid out, signed, and read back as it then is.
-"""
+"""What an app team gets for Apple's systems: a folder with the Swift package, the xcframework in it, and proof."""
 
 import json
+import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,52 +14,30 @@ from ortrim.base.cache import publish_folder
 from ortrim.base.checksums import FileEntry
 from ortrim.base.files import sha256_of
 from ortrim.binaries.apple import ApplePlatform, AppleVariant
-from ortrim.compiling.plan import digest
+from ortrim.binaries.macho import read_apple_library
+from ortrim.binaries.xcframework import read_xcframework
+from ortrim.compiling.plan import JobResult
 from ortrim.errors import StorageError
-from ortrim.package.manifest import (
-    MANIFEST,
-    SBOM,
-    PackagedFile,
-    all_licences,
-    described,
-    has_cpuinfo,
-    refuse_machine_paths,
-)
-from ortrim.package.package import (
-    PROGRAM_MODE,
-    PackagedLink,
-    check_paths,
-    model_files,
-    notices_text,
-    plain_text,
-    rendered,
-    write_contents,
-    write_sums,
-    write_zip,
-)
+from ortrim.package import manifest as manifests
+from ortrim.package import package
+from ortrim.package.manifest import PackagedFile, PackageInputs
+from ortrim.package.package import PackagedLink, rendered
+from ortrim.parity.measurements import Gate
+from ortrim.platforms.apple import framework
+from ortrim.platforms.apple.arguments import SYMBOLS
 from ortrim.platforms.apple.framework import (
-    BUNDLE_IDENTIFIER,
+    OBJECTIVE_C,
     PRIVACY_FILE,
     XCFRAMEWORK,
-    FrameworkLibrary,
-    framework_files,
-    framework_library,
-    objective_c_files,
-    privacy_manifest,
-    required_reasons,
-    symbol_files,
-    xcframework_plist,
-)
-from ortrim.platforms.apple.inputs import (
-    OBJECTIVE_C,
     AppleInputs,
     AppleManifest,
     ApplePart,
-    AppleSlice,
-    AppleTarget,
-    RequiredReason,
-    check_apple_inputs,
+    FrameworkLibrary,
 )
+from ortrim.platforms.apple.gates import ApplePromise, check_xcframework, require_sound_xcframework
+from ortrim.platforms.apple.xcode import find_codesign, sign
+from ortrim.platforms.platform import Packaging
+from ortrim.verify.verification import Delivery
 
 RUNTIME_POD: Final = "onnxruntime-c"
 OBJECTIVE_C_POD: Final = "onnxruntime-objc"
@@ -131,7 +105,7 @@ def _common(inputs: AppleInputs, name: str, summary: str) -> dict[str, Any]:
         "version": inputs.first.plan.ort_version,
         "summary": summary,
         "homepage": "https://onnxruntime.ai",
-        "license": {"type": " AND ".join(all_licences(inputs.first)), "file": "LICENSE"},
+        "license": {"type": " AND ".join(manifests.all_licences(inputs.first)), "file": "LICENSE"},
         "authors": "Microsoft Corporation",
         "source": {"http": "file:///the-folder-is-named-by-:path"},
         "platforms": {POD_PLATFORMS[platform]: minimum for platform, minimum in sorted(minimums.items())},
@@ -170,13 +144,13 @@ Contents = tuple[tuple[PackagedFile, ...], tuple[PackagedLink, ...]]
 def signed(files: Iterable[PackagedFile], links: Iterable[PackagedLink], sign: Callable[[Path], None]) -> Contents:
     """Return a package's files and links after `sign` was given the path of the xcframework among them.
 
-    The signature holds a time, so that the bytes are no longer those of another run. Raises what `sign` raises.
+    The signature holds a time, so that the bytes are no longer those of another run.
     """
     inside = [file for file in files if file.path.startswith(f"{XCFRAMEWORK}/")]
     outside = tuple(file for file in files if file not in inside)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        write_contents(folder, inside, links)
+        package.write_contents(folder, inside, links)
         sign(folder / XCFRAMEWORK)
         found, found_links = _read(folder)
     return (*found, *outside), found_links
@@ -195,47 +169,14 @@ def _read(folder: Path) -> Contents:
 
 def _file(folder: Path, path: Path) -> PackagedFile:
     program = path.stat().st_mode & 0o100
-    mode = {"mode": PROGRAM_MODE} if program else {}
+    mode = {"mode": package.PROGRAM_MODE} if program else {}
     return PackagedFile(path=path.relative_to(folder).as_posix(), content=path.read_bytes(), **mode)
 
 
 APPLE_TOOLCHAIN: Final = "xcode"
 
 
-@dataclass(frozen=True, kw_only=True)
-class AppleContent:
-    """The files and links of the zip, what it says of itself, and the libraries in it."""
-
-    files: tuple[PackagedFile, ...]
-    links: tuple[PackagedLink, ...]
-    manifest: AppleManifest
-    libraries: tuple[FrameworkLibrary, ...]
-
-    def content(self, path: str) -> bytes | Path:
-        """Return one file's content. Raises StopIteration for a path that is not there."""
-        return next(file.content for file in self.files if file.path == path)
-
-
-def apple_content(inputs: AppleInputs, sign: Callable[[Path], None] | None = None) -> AppleContent:
-    """Return all that goes into the zip; `sign` signs the xcframework at a path, and is None for none.
-
-    Raises `PackageError`, `BinaryError` for a library that cannot be read, and what `sign` raises.
-    """
-    libraries = tuple(framework_library(each) for each in inputs.slices)
-    reasons = _reasons(libraries)
-    files, links = _payload(inputs, libraries, privacy_manifest(reasons) if reasons else None)
-    check_paths((*(file.path for file in files), *(link.path for link in links)))
-    for part in inputs.parts:
-        refuse_machine_paths(part.inputs, files)
-    if sign is not None:
-        files, links = signed(files, links, sign)
-    described_files, manifest = described(
-        inputs.first, inputs.name, files, lambda entries: _manifest(inputs, libraries, reasons, entries)
-    )
-    return AppleContent(files=described_files, links=links, manifest=manifest, libraries=libraries)
-
-
-def _reasons(libraries: tuple[FrameworkLibrary, ...]) -> tuple[RequiredReason, ...]:
+def _reasons(libraries: tuple[FrameworkLibrary, ...]) -> tuple[framework.RequiredReason, ...]:
     undefined = {
         each.inputs.slice.identifier: (
             each.inputs.slice.platform,
@@ -243,22 +184,23 @@ def _reasons(libraries: tuple[FrameworkLibrary, ...]) -> tuple[RequiredReason, .
         )
         for each in libraries
     }
-    return required_reasons(undefined)
+    return framework.required_reasons(undefined)
 
 
 def _payload(
     inputs: AppleInputs, libraries: tuple[FrameworkLibrary, ...], privacy: bytes | None
 ) -> tuple[tuple[PackagedFile, ...], tuple[PackagedLink, ...]]:
     first, headers = inputs.first, inputs.first.headers
-    frameworks = [framework_files(each, headers, first.plan.ort_version, privacy) for each in libraries]
+    frameworks = [framework.framework_files(each, headers, first.plan.ort_version, privacy) for each in libraries]
+    slices = [each.slice for each in inputs.slices]
     files = (
-        PackagedFile(path=f"{XCFRAMEWORK}/Info.plist", content=xcframework_plist(each.slice for each in inputs.slices)),
+        PackagedFile(path=f"{XCFRAMEWORK}/Info.plist", content=framework.xcframework_plist(slices)),
         *(file for inside, _ in frameworks for file in inside),
         *(PackagedFile(path=f"{HEADERS}/{path.name}", content=path) for path in headers),
-        *objective_c_files(inputs, privacy),
+        *framework.objective_c_files(inputs, privacy),
         *podspec_files(inputs, privacy=privacy is not None),
-        PackagedFile(path="LICENSE", content=plain_text(first.licence)),
-        PackagedFile(path="ThirdPartyNotices.txt", content=notices_text(first)),
+        PackagedFile(path="LICENSE", content=package.plain_text(first.licence)),
+        PackagedFile(path="ThirdPartyNotices.txt", content=package.notices_text(first)),
     )
     return files, tuple(link for _, links in frameworks for link in links)
 
@@ -266,50 +208,37 @@ def _payload(
 def _manifest(
     inputs: AppleInputs,
     libraries: tuple[FrameworkLibrary, ...],
-    reasons: tuple[RequiredReason, ...],
+    reasons: tuple[framework.RequiredReason, ...],
     files: tuple[FileEntry, ...],
 ) -> AppleManifest:
-    plan, job = inputs.first.plan, inputs.first.job
+    slices = (
+        framework.AppleSlice(
+            identifier=each.inputs.slice.identifier,
+            platform=each.inputs.slice.platform,
+            variant=each.inputs.slice.variant,
+            minimum_os=each.inputs.minimum_os,
+            targets=tuple(_target(part, each) for part in each.inputs.parts),
+        )
+        for each in libraries
+    )
     return AppleManifest(
+        **manifests.shared_facts(inputs.first, files),
         name=inputs.name,
-        bundle_identifier=BUNDLE_IDENTIFIER,
-        ort_version=plan.ort_version,
-        ortrim_version=plan.ortrim_version,
-        plan_digest=digest(plan),
-        linkage=job.linkage,
-        profile=job.profile,
-        exceptions=job.exceptions,
-        compiler=f"{job.toolchain.kind} {job.toolchain.version}",
-        tools=job.tools,
-        slices=tuple(_slice(each) for each in libraries),
+        bundle_identifier=framework.BUNDLE_IDENTIFIER,
+        slices=tuple(slices),
         required_reasons=reasons,
-        operators=inputs.first.operators,
-        models=plan.models,
-        sources=job.sources,
-        files=tuple(sorted(files, key=lambda entry: entry.path)),
     )
 
 
-def _slice(library: FrameworkLibrary) -> AppleSlice:
-    part = library.inputs.slice
-    return AppleSlice(
-        identifier=part.identifier,
-        platform=part.platform,
-        variant=part.variant,
-        minimum_os=library.inputs.minimum_os,
-        targets=tuple(_target(each, library) for each in library.inputs.parts),
-    )
-
-
-def _target(part: ApplePart, library: FrameworkLibrary) -> AppleTarget:
+def _target(part: ApplePart, library: FrameworkLibrary) -> framework.AppleTarget:
     job = part.inputs.job
     image = next(each for each in library.facts.images if each.architecture == part.architecture)
-    return AppleTarget(
+    return framework.AppleTarget(
         target=job.target.identifier,
         architecture=part.architecture,
         uuid=image.uuid,
         cross_built=job.toolchain.kind != APPLE_TOOLCHAIN,
-        cpuinfo=has_cpuinfo(job),
+        cpuinfo=manifests.has_cpuinfo(job),
         providers=part.apple.providers,
         arguments=job.arguments,
     )
@@ -317,7 +246,7 @@ def _target(part: ApplePart, library: FrameworkLibrary) -> AppleTarget:
 
 SWIFT_PACKAGE: Final = "onnxruntime"
 """A local package is known by the name of its folder."""
-DOCUMENTS: Final = (MANIFEST, SBOM, "LICENSE", "ThirdPartyNotices.txt")
+DOCUMENTS: Final = (manifests.MANIFEST, manifests.SBOM, "LICENSE", "ThirdPartyNotices.txt")
 """What stands in the zip as well, so that it can be read without opening that."""
 
 
@@ -342,58 +271,133 @@ def make_apple_package(
     """Make the package's folder, `ortrim-<spec>-apple-<version>`, in the folder `destination`.
 
     The same inputs give the same bytes on any machine whose Python has the same zlib, unless the xcframework is signed:
-    `sign` is given its path. The folder appears when it is complete and replaces an earlier one. Raises as
-    `check_apple_inputs` and `apple_content` do, `PackageError`, and `StorageError`.
+    `sign` is given its path. The folder appears when it is complete and replaces an earlier one.
     """
-    check_apple_inputs(inputs)
-    folder = destination / inputs.name
+    framework.check_apple_inputs(inputs)
+    folder, version = destination / inputs.name, inputs.first.plan.ort_version
+    # The zip's name has the runtime's version, which snippets of `fetch` read off it.
+    archive = Path(SWIFT_PACKAGE, f"onnxruntime-{version}.xcframework.zip")
+    dsyms = f"{inputs.name}-dSYMs.zip"
     try:
-        content = apple_content(inputs, sign)
-        symbols = symbol_files(content.libraries, inputs.first.plan.ort_version)
+        files, links, manifest, symbols = _contents(inputs, sign)
+
+        def fill(temporary: Path) -> None:
+            package.write_zip(temporary / archive, files, links)
+            if symbols:
+                package.write_zip(temporary / dsyms, symbols)
+            documents = (file for file in files if file.path in DOCUMENTS)
+            beside = _swift_package(inputs, files, temporary / archive, privacy=bool(manifest.required_reasons))
+            package.write_contents(temporary, (*beside, *package.model_files(inputs.first), *documents), ())
+            package.write_sums(temporary)
+
         shutil.rmtree(folder, ignore_errors=True)
-        publish_folder(folder, lambda temporary: _fill(temporary, inputs, content, symbols))
-        return _package(inputs, folder, content, has_symbols=bool(symbols))
+        publish_folder(folder, fill)
+        return ApplePackage(
+            folder=folder,
+            swift_package=folder / SWIFT_PACKAGE,
+            xcframework=folder / archive,
+            checksum=sha256_of(folder / archive),
+            symbols=folder / dsyms if symbols else None,
+            manifest=manifest,
+        )
     except OSError as error:
         what = "the package cannot be written"
         raise StorageError("package-not-written", what, where=str(folder), why=str(error)) from error
 
 
-def zip_name(inputs: AppleInputs) -> str:
-    """Return the name of the xcframework's zip: with the runtime's version, which snippets of `fetch` read off it."""
-    return f"onnxruntime-{inputs.first.plan.ort_version}.xcframework.zip"
-
-
-def _package(inputs: AppleInputs, folder: Path, content: AppleContent, *, has_symbols: bool) -> ApplePackage:
-    archive = folder / SWIFT_PACKAGE / zip_name(inputs)
-    return ApplePackage(
-        folder=folder,
-        swift_package=folder / SWIFT_PACKAGE,
-        xcframework=archive,
-        checksum=sha256_of(archive),
-        symbols=_symbols_zip(folder, inputs) if has_symbols else None,
-        manifest=content.manifest,
+def _contents(
+    inputs: AppleInputs, sign: Callable[[Path], None] | None
+) -> tuple[tuple[PackagedFile, ...], tuple[PackagedLink, ...], AppleManifest, tuple[PackagedFile, ...]]:
+    """Return the zip's files and links, what it says of itself, and the dSYMs beside it."""
+    libraries = tuple(framework.framework_library(each) for each in inputs.slices)
+    reasons = _reasons(libraries)
+    files, links = _payload(inputs, libraries, framework.privacy_manifest(reasons) if reasons else None)
+    package.check_paths((*(file.path for file in files), *(link.path for link in links)))
+    for part in inputs.parts:
+        manifests.refuse_machine_paths(part.inputs, files)
+    if sign is not None:
+        files, links = signed(files, links, sign)
+    described, manifest = manifests.described(
+        inputs.first, inputs.name, files, lambda entries: _manifest(inputs, libraries, reasons, entries)
     )
+    return described, links, manifest, framework.symbol_files(libraries, inputs.first.plan.ort_version)
 
 
-def _fill(folder: Path, inputs: AppleInputs, content: AppleContent, symbols: tuple[PackagedFile, ...]) -> None:
-    archive = folder / SWIFT_PACKAGE / zip_name(inputs)
-    write_zip(archive, content.files, content.links)
-    if symbols:
-        write_zip(_symbols_zip(folder, inputs), symbols)
-    documents = [PackagedFile(path=name, content=content.content(name)) for name in DOCUMENTS]
-    write_contents(folder, (*_swift_package(inputs, content, archive), *model_files(inputs.first), *documents), ())
-    write_sums(folder)
-
-
-def _swift_package(inputs: AppleInputs, content: AppleContent, archive: Path) -> tuple[PackagedFile, ...]:
-    privacy = bool(content.manifest.required_reasons)
+def _swift_package(
+    inputs: AppleInputs, files: Iterable[PackagedFile], archive: Path, *, privacy: bool
+) -> tuple[PackagedFile, ...]:
     text = package_swift(inputs, archive.name, sha256_of(archive), privacy=privacy)
-    sources = (file for file in content.files if file.path.startswith(f"{OBJECTIVE_C}/"))
+    sources = (file for file in files if file.path.startswith(f"{OBJECTIVE_C}/"))
     return (
         PackagedFile(path=f"{SWIFT_PACKAGE}/Package.swift", content=text),
         *(PackagedFile(path=f"{SWIFT_PACKAGE}/{file.path}", content=file.content) for file in sources),
     )
 
 
-def _symbols_zip(folder: Path, inputs: AppleInputs) -> Path:
-    return folder / f"{inputs.name}-dSYMs.zip"
+def deliver(packaging: Packaging) -> list[Delivery]:
+    """Make one package of all slices."""
+    made, gates = deliver_apple(list(map(apple_part, packaging.parts)), packaging.sources, packaging.folder)
+    packaging.step.note(f"{made.folder}: checksum {made.checksum}")
+    return [delivery(part.result, made.xcframework, gates) for part in packaging.parts]
+
+
+def slice_budgets(inputs: AppleInputs) -> tuple[tuple[str, int], ...]:
+    """Return the most bytes of each slice by its identifier: what its targets may take together, if each has a budget.
+
+    A static library has none: its own bytes are relocations and names as well, which do not come into an app.
+    """
+    planned = {target.identifier: target.budgets for target in inputs.first.plan.targets}
+    found = []
+    for each in () if inputs.static else inputs.slices:
+        limits = [planned[part.inputs.job.target.identifier].library_bytes for part in each.parts]
+        known = [limit for limit in limits if limit is not None]
+        if len(known) == len(limits):
+            found.append((each.slice.identifier, sum(known)))
+    return tuple(found)
+
+
+IDENTITY: Final = "ORTRIM_CODESIGN_IDENTITY"
+"""The environment variable that names who signs; nobody does without it."""
+
+
+def apple_part(inputs: PackageInputs) -> ApplePart:
+    """Return one architecture of a package: what its build left, with what a dSYM of it holds."""
+    symbols = inputs.result.folder / SYMBOLS
+    return ApplePart(inputs=inputs, symbols=symbols if symbols.is_file() else None)
+
+
+def deliver_apple(
+    parts: Sequence[ApplePart], sources: Path, destination: Path, environment: Mapping[str, str] = os.environ
+) -> tuple[ApplePackage, tuple[Gate, ...]]:
+    """Make the package of all slices in the folder `destination`, and pass its xcframework through every gate.
+
+    `sources` is the folder of the source tree; the xcframework is signed if the environment names an identity. Raises a
+    `DiagnosticGroup` of all that is wrong with the xcframework. A package that has not passed is gone.
+    """
+    inputs = AppleInputs(parts=tuple(parts), objective_c=sources / "onnxruntime" / OBJECTIVE_C)
+    identity = environment.get(IDENTITY, "")
+    made = make_apple_package(inputs, destination, partial(sign, find_codesign(), identity) if identity else None)
+    try:
+        facts, promise = read_xcframework(made.xcframework), _promise(inputs, made)
+        require_sound_xcframework(facts, replace(promise, budgets=()))  # those are for the report to judge
+    except BaseException:  # Ctrl-C too: who finds a package takes it for one that has passed
+        shutil.rmtree(made.folder)
+        raise
+    return made, check_xcframework(facts, promise)
+
+
+def delivery(result: JobResult, xcframework: Path, gates: tuple[Gate, ...]) -> Delivery:
+    """Return what a package holds for one of its targets; the gates are those of the whole xcframework."""
+    facts, size = read_apple_library(result.library)
+    return Delivery(archive=xcframework, library=result.library, facts=facts, gates=gates, size=size)
+
+
+def _promise(inputs: AppleInputs, made: ApplePackage) -> ApplePromise:
+    manifest = made.manifest
+    return ApplePromise(
+        slices=tuple(each.slice for each in inputs.slices),
+        minimum_os=tuple((f"{each.platform}-{each.variant}".rstrip("-"), each.minimum_os) for each in manifest.slices),
+        version=manifest.ort_version,
+        budgets=slice_budgets(inputs),
+        package_swift=(made.swift_package / "Package.swift").read_text(encoding="utf-8"),
+    )

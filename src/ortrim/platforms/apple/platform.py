@@ -165,7 +165,7 @@ class Apple(Platform):
             offer_public_api_alone(job, paths)
 
     def package(self, packaging: Packaging) -> "list[Delivery]":
-        from ortrim.platforms.apple.delivery import deliver  # noqa: PLC0415 - see `Platform`
+        from ortrim.platforms.apple.package import deliver  # noqa: PLC0415 - see `Platform`
 
         return deliver(packaging)
 

@@ -1,12 +1,4 @@
-"""An installed Xcode: where it is, whether it is whole and ready, which version it is, and which SDKs it has.
-
-Facts: `xcode-select(1)`, `xcodebuild(1)`; that a compiler ends with 69 until the licence is accepted is what Flutter's
-and Briefcase's own checks of Xcode go by.
-
-- What lies where in Xcode, seen from its `Contents/Developer` folder. Pure data.
-- Xcode: Apple's clang, linker and SDKs from an installation, whose version the plan holds. Pure.
-- Apple's `codesign`: an xcframework signed with an identity of this Mac's keychain.
-"""
+"""An installed Xcode: where it is, whether it is whole and ready, which version it is, and which SDKs it has."""
 
 import os
 import platform
@@ -121,7 +113,6 @@ def require_sdks(xcode: Xcode, folders: Iterable[str]) -> None:
 
 
 def _chosen(environment: Mapping[str, str]) -> Path:
-    """Return the folder that is chosen; an application's own is taken for the one inside."""
     named = environment.get(VARIABLE) or _selected()
     folder = Path(named) / FOLDER if named.rstrip("/").endswith(".app") else Path(named)
     if COMMAND_LINE_TOOLS in folder.parts:
@@ -156,7 +147,6 @@ def _ready(folder: Path, environment: Mapping[str, str]) -> Xcode:
 
 
 def _require_licence(folder: Path, environment: Mapping[str, str]) -> None:
-    """Refuse an Xcode that would stop at its first call."""
     done = run(("xcrun", "clang", "--version"), environment=environment, timeout_seconds=ANSWER_SECONDS)
     if done.returncode == NOT_AGREED or "license" in _said(done):
         what, hint = "waits for its licence to be accepted", LICENCE
@@ -195,7 +185,6 @@ def _missing(why: str) -> ToolError:
 
 
 def _said(done: Completed) -> str:
-    """Return the end of what a program said."""
     return "\n".join((done.stderr or done.stdout).strip().splitlines()[-3:])[-300:]
 
 

@@ -1,10 +1,4 @@
-"""The hermetic toolchain for Macs: zig's clang, libc++ and linker, with the headers and stubs of macOS's libc. Pure.
-
-zig carries nothing of Apple's frameworks: a library that needs one cannot be built with it.
-
-- A library for Macs that is compiled on another machine, with zig: what upstream's build then wants to know. Pure.
-- What a library for Macs lacks when zig has linked it: exports that are none but those asked for.
-"""
+"""The hermetic toolchain for Macs: zig's clang, libc++ and linker, with the headers and stubs of macOS's libc. Pure."""
 
 from pathlib import Path
 from typing import Final
@@ -77,10 +71,7 @@ def is_cross_built(job: BuildJob) -> bool:
 
 
 def offer_public_api_alone(job: BuildJob, paths: JobPaths) -> None:
-    """Leave a linked library the names that upstream has it export, in place; done again it changes nothing.
-
-    Raises `BinaryError` as `with_exports` does, and `StorageError`.
-    """
+    """Leave a linked library the names that upstream has it export, in place; done again it changes nothing."""
     from ortrim.binaries.macho_exports import with_exports  # noqa: PLC0415 - imports lief
 
     library = paths.build / job.expected_outputs[0]

@@ -24,8 +24,7 @@ from android_samples import BINDING, CXX, RUNTIME, sample
 from ortrim.errors import BinaryError, DiagnosticGroup, ExitCode
 from ortrim.parity.measurements import Gate, Verdict
 from ortrim.platforms.android.aar import make_android_package
-from ortrim.platforms.android.gates import RULES, check_aar, own_promise, require_sound_aar
-from ortrim.platforms.android.rules import Promise
+from ortrim.platforms.android.gates import RULES, Promise, check_aar, own_promise, require_sound_aar
 
 ARM64: Final = f"jni/arm64-v8a/{RUNTIME}"
 ARM64_BINDING: Final = f"jni/arm64-v8a/{BINDING}"

@@ -24,9 +24,8 @@ from ortrim.package.aar_contents import AarManifest, read_aar
 from ortrim.parity.measurements import Verdict
 from ortrim.pins.runtime import SourcePin
 from ortrim.platforms.android.aar import AarInputs, AndroidPackage, make_android_package
-from ortrim.platforms.android.gates import check_aar, require_sound_aar
+from ortrim.platforms.android.gates import Promise, check_aar, require_sound_aar
 from ortrim.platforms.android.jni import Jdk
-from ortrim.platforms.android.rules import Promise
 
 NAME = "ortrim-sample-android-1.21.0"
 

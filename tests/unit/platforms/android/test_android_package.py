@@ -11,8 +11,7 @@ from android_samples import BINDING, RUNTIME, sample
 from ortrim.errors import BinaryError, DiagnosticGroup, PackageError
 from ortrim.package.aar_contents import AarFacts, read_aar
 from ortrim.parity.measurements import Verdict
-from ortrim.platforms.android.aar import AarPart
-from ortrim.platforms.android.delivery import aar_part, deliver_aar
+from ortrim.platforms.android.aar import AarPart, aar_part, deliver_aar
 from ortrim.platforms.android.gates import check_aar, own_promise
 from ortrim.platforms.android.jni import JAVA, JniLibrary
 
@@ -34,33 +33,37 @@ def parts_of(folder: Path) -> tuple[AarPart, ...]:
 def test_a_sound_aar_is_delivered(tmp_path: Path, sources: Path) -> None:
     """With the NDK's version from the toolchain of the jobs, the models inside when asked."""
     jdk = fake_jdk(tmp_path / "jdk")
-    sound = deliver_aar(parts_of(tmp_path / "in"), sources, jdk, tmp_path / "out", models_as_assets=True)
-    assert sound.package.aar.is_file()
-    assert sound.package.manifest.ndk == "27.2.12479018"
-    assert "assets/models/vad.ort" in {entry.path for entry in sound.package.manifest.files}
-    assert sound.facts.abis == tuple(sorted(ABIS))
-    assert len(sound.gates) > 20
-    assert not [gate for gate in sound.gates if gate.verdict is Verdict.FAIL]
+    package, facts, gates = deliver_aar(
+        parts_of(tmp_path / "in"), sources, jdk, tmp_path / "out", models_as_assets=True
+    )
+    assert package.aar.is_file()
+    assert package.manifest.ndk == "27.2.12479018"
+    assert "assets/models/vad.ort" in {entry.path for entry in package.manifest.files}
+    assert facts.abis == tuple(sorted(ABIS))
+    assert len(gates) > 20
+    assert not [gate for gate in gates if gate.verdict is Verdict.FAIL]
 
 
 def test_without_a_jdk_an_aar_is_for_c_and_cxx(tmp_path: Path, sources: Path) -> None:
     """It has libraries, headers and Prefab, no trace of the Java API, and says so; what needs Java is not judged."""
     parts = [replace(part, binding=None, symbols=()) for part in parts_of(tmp_path / "in")]
-    sound = deliver_aar(parts, sources, None, tmp_path / "out")
-    assert {library.name for library in sound.facts.libraries} == {RUNTIME}
-    assert sound.facts.classes is not None  # older Android Gradle Plugins want the jar in every AAR
-    assert sound.facts.classes.count == 0
-    assert (sound.facts.keep_rules, sound.package.manifest.java) == ((), False)
-    assert "javac" not in dict(sound.package.manifest.tools)
-    open_questions = {gate.name for gate in sound.gates if gate.verdict is Verdict.NOT_JUDGED}
+    package, facts, gates = deliver_aar(parts, sources, None, tmp_path / "out")
+    assert {library.name for library in facts.libraries} == {RUNTIME}
+    assert facts.classes is not None  # older Android Gradle Plugins want the jar in every AAR
+    assert facts.classes.count == 0
+    assert (facts.keep_rules, package.manifest.java) == ((), False)
+    assert "javac" not in dict(package.manifest.tools)
+    open_questions = {gate.name for gate in gates if gate.verdict is Verdict.NOT_JUDGED}
     assert open_questions == {"JNI library", "native methods are bound", "rules for R8"}
-    read = read_aar(sound.package.aar)
+    read = read_aar(package.aar)
     assert {gate.verdict for gate in check_aar(read, own_promise(read))} == {Verdict.PASS, Verdict.NOT_JUDGED}
-    with zipfile.ZipFile(sound.package.jni_libs) as plain:
+    with zipfile.ZipFile(package.jni_libs) as plain:
         names = {name.rpartition("/")[2] for name in plain.namelist()}
     assert names.isdisjoint({"onnxruntime.jar", "proguard.txt", BINDING})
-    with_java = deliver_aar(parts_of(tmp_path / "java"), sources, fake_jdk(tmp_path / "jdk"), tmp_path / "out-java")
-    assert with_java.package.manifest.coordinates != sound.package.manifest.coordinates
+    with_java, _, _ = deliver_aar(
+        parts_of(tmp_path / "java"), sources, fake_jdk(tmp_path / "jdk"), tmp_path / "out-java"
+    )
+    assert with_java.manifest.coordinates != package.manifest.coordinates
 
 
 def test_an_unsound_aar_is_not_delivered(tmp_path: Path, sources: Path) -> None:
@@ -85,7 +88,7 @@ def test_an_aar_that_was_not_judged_does_not_stay(
     def interrupted(_path: Path) -> AarFacts:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("ortrim.platforms.android.delivery.read_aar", interrupted)
+    monkeypatch.setattr("ortrim.platforms.android.aar.read_aar", interrupted)
     with pytest.raises(KeyboardInterrupt):
         deliver_aar(parts_of(tmp_path / "in"), sources, fake_jdk(tmp_path / "jdk"), tmp_path / "out")
     assert [path for path in (tmp_path / "out").iterdir() if not path.name.startswith(".")] == []

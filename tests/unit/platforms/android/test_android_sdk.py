@@ -3,7 +3,7 @@
 import pytest
 
 from ortrim.errors import ExitCode, SourcesError
-from ortrim.platforms.android.ndk import ListedArchive, listed_archive
+from ortrim.platforms.android.ndk import listed_archive
 
 HEAD = """<?xml version="1.0" ?>
 <sdk:sdk-repository xmlns:sdk="http://schemas.android.com/sdk/android/repo/repository2/03"
@@ -40,14 +40,13 @@ BOTH = (
 def test_the_archive_for_linux_is_found() -> None:
     """Among those for other systems and those of other packages, whatever comes after it."""
     text = listing(("ndk;25.1.1", archive("old.zip", LINUX, "c" * 40)), ("ndk;25.2.2", BOTH), ("ndk;26.0.0", ""))
-    expected = ListedArchive(file="ndk-linux.zip", sha1="53af80a1cce9144025b81c78c8cd556bff42bd0e")
-    assert listed_archive(text, "ndk;25.2.2") == expected
+    assert listed_archive(text, "ndk;25.2.2") == ("ndk-linux.zip", "53af80a1cce9144025b81c78c8cd556bff42bd0e")
 
 
 def test_an_archive_for_every_system_is_for_linux() -> None:
     """It names none. SHA-1 is in lower case, however it is written."""
     found = listed_archive(listing(("tools;1.0", archive("all.zip", "", "A" * 40))), "tools;1.0")
-    assert found == ListedArchive(file="all.zip", sha1="a" * 40)
+    assert found == ("all.zip", "a" * 40)
 
 
 @pytest.mark.parametrize(

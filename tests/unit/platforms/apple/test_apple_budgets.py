@@ -6,8 +6,8 @@ from pathlib import Path
 from apple_packages import apple_inputs
 from ortrim.buildspec.buildspec import Budgets
 from ortrim.parity.measurements import Verdict
-from ortrim.platforms.apple.delivery import deliver_apple, slice_budgets
-from ortrim.platforms.apple.inputs import AppleInputs
+from ortrim.platforms.apple.framework import AppleInputs
+from ortrim.platforms.apple.package import deliver_apple, slice_budgets
 
 
 def budgeted(inputs: AppleInputs, limit: int | None, target: str = "") -> AppleInputs:
@@ -38,6 +38,6 @@ def test_a_missed_budget_fails_its_gate_and_the_package_is_delivered(tmp_path: P
     inputs = budgeted(apple_inputs(tmp_path), 1000)
     (tmp_path / "onnxruntime").mkdir()
     (tmp_path / "objectivec").rename(tmp_path / "onnxruntime" / "objectivec")
-    sound = deliver_apple(inputs.parts, tmp_path, tmp_path / "out", {})
-    assert [gate.name for gate in sound.gates if gate.verdict is Verdict.FAIL] == ["size of each slice"]
-    assert sound.package.folder.is_dir()
+    package, gates = deliver_apple(inputs.parts, tmp_path, tmp_path / "out", {})
+    assert [gate.name for gate in gates if gate.verdict is Verdict.FAIL] == ["size of each slice"]
+    assert package.folder.is_dir()

@@ -33,8 +33,7 @@ from ortrim.binaries.macho import MachBuild, MachImage, MachNeed, universal_file
 from ortrim.binaries.xcframework import SliceFacts, XcframeworkFacts, read_xcframework
 from ortrim.errors import BinaryError, DiagnosticGroup, ExitCode
 from ortrim.parity.measurements import Gate, Verdict
-from ortrim.platforms.apple.gates import RULES, broken_rules, check_xcframework, require_sound_xcframework
-from ortrim.platforms.apple.rules import ApplePromise
+from ortrim.platforms.apple.gates import RULES, ApplePromise, broken_rules, check_xcframework, require_sound_xcframework
 
 DEVICE, SIMULATOR, MAC = (f"{name}/onnxruntime.framework" for name in (DEVICE_SLICE, SIMULATOR_SLICE, MAC_SLICE))
 BINARY: Final = f"{SIMULATOR}/onnxruntime"

@@ -15,9 +15,9 @@ from ortrim.parity.measurements import Verdict
 from ortrim.pipeline import building
 from ortrim.pipeline.building import groups, packaged
 from ortrim.planning.planned import planned_for
-from ortrim.platforms.apple import delivery as apple
-from ortrim.platforms.apple.delivery import apple_part, deliver_apple
-from ortrim.platforms.apple.inputs import ApplePart
+from ortrim.platforms.apple import package as apple
+from ortrim.platforms.apple.framework import ApplePart
+from ortrim.platforms.apple.package import apple_part, deliver_apple
 from pipeline_stages import Stages
 
 PHONES = """
@@ -72,13 +72,13 @@ def left(path: Path) -> list[Path]:
 def test_a_sound_xcframework_is_delivered(tmp_path: Path, sources: Path) -> None:
     """For each target its library, with the gates of all."""
     parts = apple_inputs(tmp_path / "in").parts
-    sound = deliver_apple(parts, sources, tmp_path / "out", {})
-    assert sound.package.xcframework.is_file()
-    assert len(sound.gates) > 25
-    assert not [gate for gate in sound.gates if gate.verdict is Verdict.FAIL]
-    assert {gate.name for gate in sound.gates if gate.verdict is Verdict.NOT_JUDGED} == {"size of each slice"}
-    delivery = apple.delivery(parts[0].inputs.result, sound)
-    assert (delivery.archive, delivery.gates) == (sound.package.xcframework, sound.gates)
+    package, gates = deliver_apple(parts, sources, tmp_path / "out", {})
+    assert package.xcframework.is_file()
+    assert len(gates) > 25
+    assert not [gate for gate in gates if gate.verdict is Verdict.FAIL]
+    assert {gate.name for gate in gates if gate.verdict is Verdict.NOT_JUDGED} == {"size of each slice"}
+    delivery = apple.delivery(parts[0].inputs.result, package.xcframework, gates)
+    assert (delivery.archive, delivery.gates) == (package.xcframework, gates)
     assert delivery.facts.machine == "arm64"
     assert delivery.size.file_bytes == len(recorded(TARGETS[0]))
 

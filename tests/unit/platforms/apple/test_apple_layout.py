@@ -25,7 +25,6 @@ from ortrim.base.json import from_json
 from ortrim.binaries.macho import read_macho
 from ortrim.buildspec.buildspec import AppleSpec
 from ortrim.errors import BinaryError, Diagnostic, ExitCode, PackageError, StorageError
-from ortrim.platforms.apple import package as layout
 from ortrim.platforms.apple.framework import AppleInputs, AppleManifest, ApplePart
 from ortrim.platforms.apple.package import ApplePackage, make_apple_package
 from ortrim.platforms.apple.zig_toolchain import zig_apple_toolchain
@@ -419,7 +418,7 @@ def test_what_ends_in_the_middle_leaves_no_package(
 
     inputs = apple_inputs(tmp_path / "in", ("ios-arm64",))
     make_apple_package(inputs, tmp_path / "out")
-    monkeypatch.setattr(layout.package, "write_contents", ends)
+    monkeypatch.setattr("ortrim.package.package.write_contents", ends)
     with pytest.raises(told) as caught:
         make_apple_package(inputs, tmp_path / "out")
     assert not isinstance(caught.value, StorageError) or caught.value.code == "package-not-written"

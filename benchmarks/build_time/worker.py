@@ -13,7 +13,7 @@ from ortrim.base.command import stream
 from ortrim.base.files import write_atomically
 from ortrim.base.json import from_json, to_json
 from ortrim.base.scripts import ISOLATED_PYTHON
-from ortrim.compiling.native import Executor
+from ortrim.compiling.executor import Executor
 from ortrim.compiling.plan import BuildJob, CompilerCacheUse
 from ortrim.compiling.upstream import first_error, ninja_step
 from ortrim.compiling.workspace import Parallelism, job_environment, prepare_workspace

@@ -21,10 +21,9 @@ from kotlin_compiler import kotlinc
 from ortrim.base.command import Completed, run
 from ortrim.base.console import Console
 from ortrim.base.files import shipped_folder
-from ortrim.base.json import from_json
 from ortrim.base.scripts import packages_folder
 from ortrim.binaries.elf import read_library
-from ortrim.buildspec.buildspec import SessionFile, session_json
+from ortrim.buildspec.buildspec import session_json
 from ortrim.buildspec.targets import TARGETS
 from ortrim.buildspec.tolerances import SAME_GRAPH_ELSEWHERE
 from ortrim.cli.options import demo_spec, request_from
@@ -62,15 +61,16 @@ def subjects_of(planned: Planned) -> tuple[ModelUnderTest, ...]:
 
 
 def write_requests(folder: Path, session: str, subjects: Sequence[ModelUnderTest]) -> None:
-    settings = from_json(SessionFile, session).models
+    settings = json.loads(session)["models"]
     folder.mkdir(parents=True)
     for subject in subjects:
         one = settings[subject.prepared.name]
+        entries = one["session_configuration"]
         words = (
-            LEVELS[one.graph_optimization_level], MODES[one.execution_mode],
-            one.intra_op_num_threads, one.inter_op_num_threads,
-            int(one.enable_cpu_mem_arena), int(one.enable_mem_pattern),
-            len(one.session_configuration), *(word for entry in one.session_configuration.items() for word in entry),
+            LEVELS[one["graph_optimization_level"]], MODES[one["execution_mode"]],
+            one["intra_op_num_threads"], one["inter_op_num_threads"],
+            int(one["enable_cpu_mem_arena"]), int(one["enable_mem_pattern"]),
+            len(entries), *(word for entry in entries.items() for word in entry),
             len(subject.cases),
         )  # fmt: skip
         text = "".join(f"{word}\n" for word in words).encode()

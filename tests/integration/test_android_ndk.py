@@ -14,7 +14,7 @@ from ortrim.base.command import run
 from ortrim.buildspec.buildspec import AndroidSpec
 from ortrim.buildspec.targets import TARGETS
 from ortrim.cli.options import demo_spec
-from ortrim.compiling.native import Executor
+from ortrim.compiling.executor import Executor
 from ortrim.compiling.plan import BuildPlan
 from ortrim.compiling.workspace import choose_parallelism
 from ortrim.package.aar_contents import read_aar

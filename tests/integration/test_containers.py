@@ -31,7 +31,7 @@ from ortrim.compiling.containers import (
     remove_leftovers,
     run_in,
 )
-from ortrim.compiling.native import Executor
+from ortrim.compiling.executor import Executor
 from ortrim.compiling.plan import BuildJob
 from ortrim.errors import Diagnostic, ExitCode, StorageError
 from ortrim.pins.runtime import runtime_pins

@@ -14,7 +14,7 @@ from ortrim.binaries.macho import MachSignature, read_macho
 from ortrim.binaries.macho_exports import signed_anew
 from ortrim.binaries.objects import object_symbols
 from ortrim.buildspec.targets import TARGETS
-from ortrim.compiling.native import finish
+from ortrim.compiling.executor import finish
 from ortrim.compiling.plan import BuildJob
 from ortrim.compiling.workspace import BuildInputs, JobPaths, job_environment, prepare_workspace
 from ortrim.pins.runtime import runtime_pins

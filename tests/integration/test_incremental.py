@@ -20,7 +20,7 @@ import pytest
 from ortrim.base.command import run
 from ortrim.base.console import Console
 from ortrim.base.files import sha256_of
-from ortrim.compiling.native import Executor
+from ortrim.compiling.executor import Executor
 from ortrim.compiling.plan import BuildJob
 from ortrim.compiling.relink import read_objects
 from ortrim.compiling.selective import SelectiveBuild, variant_of

@@ -11,7 +11,7 @@ from ortrim.base.files import shipped_folder
 from ortrim.base.scripts import packages_folder
 from ortrim.base.tools import EMULATIONS
 from ortrim.binaries.objects import archive_members, visible_symbols
-from ortrim.compiling.native import write_static_library
+from ortrim.compiling.executor import write_static_library
 from ortrim.compiling.plan import BuildJob
 from ortrim.compiling.root_file_systems import machine_parts
 from ortrim.compiling.workspace import BuildInputs, JobPaths, job_environment, prepare_workspace

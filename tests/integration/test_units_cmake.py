@@ -19,7 +19,7 @@ from ortrim.base.command import run
 from ortrim.base.scripts import packages_folder
 from ortrim.binaries.elf import read_library
 from ortrim.buildspec.build_options import BuildOptions
-from ortrim.compiling.native import Executor
+from ortrim.compiling.executor import Executor
 from ortrim.compiling.plan import BuildJob, CompilerCacheUse
 from ortrim.compiling.selective import SelectiveBuild
 from ortrim.compiling.toolchains import PRECOMPILED_MARK
@@ -342,7 +342,8 @@ def test_the_compiler_cache_leaves_the_library_as_it_is(tmp_path: Path) -> None:
         cached = replace(other.executor, cached=True)
         with replace(other, executor=cached).selective(EVERYTHING) as selective:
             selective.compile_all()
-            assert selective.cache_use() == CompilerCacheUse(hits=0, requests=len(built(other.log())))
+            assert selective.cache
+            assert selective.cache.use() == CompilerCacheUse(hits=0, requests=len(built(other.log())))
             assert library(selective) == without
     assert b"onnxruntime/core/common/logging.cc" in without
     assert b"common/generated.cc" in without
@@ -351,7 +352,7 @@ def test_the_compiler_cache_leaves_the_library_as_it_is(tmp_path: Path) -> None:
 def test_a_folder_whose_name_ccache_takes_for_a_setting(toy: Toy) -> None:
     with replace(toy, executor=replace(toy.executor, cached=True)).selective(EVERYTHING) as selective:
         assert selective.compile_all().code == 0
-        assert selective.cache_use() is None
+        assert selective.cache is None
     assert any("=" in note and "compiler cache" in note for note in toy.notes)
 
 

@@ -13,7 +13,7 @@ from ortrim.base.command import run
 from ortrim.base.files import shipped_folder, write_if_changed
 from ortrim.base.scripts import packages_folder
 from ortrim.binaries.objects import archive_members, visible_symbols
-from ortrim.compiling.native import write_static_library
+from ortrim.compiling.executor import write_static_library
 from ortrim.compiling.plan import BuildJob
 from ortrim.compiling.relink import MLAS, leave_out_unreached, mlas_texts, read_script
 from ortrim.compiling.upstream import CompileOutcome

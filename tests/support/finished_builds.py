@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from ortrim.base.cache import record_entry
-from ortrim.compiling.native import finished_runner
+from ortrim.compiling.executor import finished_runner
 from ortrim.compiling.plan import CompilerCacheUse, PlannedTarget
 from ortrim.compiling.workspace import finished_build, write_facts
 from ortrim.platforms.android.jni import BINDING, SYMBOLS, finished_jni

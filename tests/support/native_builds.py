@@ -7,7 +7,7 @@ from typing import Final
 from ortrim.base.files import shipped_folder
 from ortrim.base.scripts import packages_folder
 from ortrim.buildspec.targets import TARGETS
-from ortrim.compiling.native import Executor
+from ortrim.compiling.executor import Executor
 from ortrim.compiling.workspace import BuildInputs, Parallelism
 from ortrim.pins.shipped import tool_requirements
 from ortrim.platforms import platform_of

@@ -8,7 +8,7 @@ from textwrap import indent
 
 from ortrim.base.cache import cache_folder
 from ortrim.base.files import shipped_folder
-from ortrim.compiling.native import Executor
+from ortrim.compiling.executor import Executor
 from ortrim.compiling.plan import digest
 from ortrim.compiling.workspace import BuildInputs, Parallelism, finished_build
 from ortrim.platforms import platform_of

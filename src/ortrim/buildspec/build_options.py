@@ -24,53 +24,31 @@ PAST_DRIVER: Final = "-DORTRIM_PAST_DRIVER"
 
 @dataclass(frozen=True, kw_only=True)
 class BuildOptions:
-    """The build options of one build; the defaults are those of upstream's own minimal build."""
+    """The build options of one build, which `buildspec.BuildOptionChoices` explains; the defaults are upstream's own.
+
+    At `-O2`, the few `hot` sources that gain by it have conditions taken out of their loops, as at `-O3`. Without
+    `unwind_tables` these are among the symbols of an ELF library, apart from it. None is upstream's recipe: its code
+    goes without, and the toolchain's C++ library keeps them. Compressed they are never loaded; see `binaries.elf`. Of
+    the C API's functions that `api` leaves out, `compiling.mechanisms` has more.
+    """
 
     cold: Optimization = "-Os"
-    """Optimization level of sources that run seldom."""
     hot: Optimization = "-Os"
-    """Optimization level of sources that run in every inference: kernels, MLAS, executor, memory, tensors.
-
-    At `-O2`, the few sources that gain by it have conditions taken out of their loops, as at `-O3`.
-    """
     frame_pointers: bool = True
-    """Keep the frame pointer in every function, for profilers."""
     lto: bool = False
-    """Link-time optimization of everything but MLAS: smaller, and linking takes ten times as long."""
     precompiled_headers: bool = False
-    """Precompile the common headers: a faster build, the same code."""
     icf: bool = False
-    """Identical code folding (lld's `--icf=all`): functions with the same code become one."""
     compression_ordering: bool = False
-    """Order sections so that the library compresses better, for a smaller download."""
     unwind_tables: bool | Literal["compressed"] | None = None
-    """Keep in the library what a stack is walked by, in the form that the target's crash reporters read.
-
-    Without, they are among the symbols of an ELF library, apart from it. None is upstream's recipe: its code goes
-    without, and the toolchain's C++ library keeps them. Compressed they are never loaded; see
-    `binaries.elf`.
-    """
     hash_style_both: bool = True
-    """Keep the System V hash table beside the GNU one, which every loader of today reads (`--hash-style=both`)."""
     packed_relocations: bool = False
-    """Pack relocations (RELR, or Android's own form) as far as every loader of the target reads it."""
     libcxx_no_exceptions: bool = False
-    """Compile libc++ from source, without exceptions and wide characters."""
     type_reduction: bool = False
-    """Leave out the tensor kinds and element types that no model uses."""
     dead_kernel_elimination: bool = False
-    """Leave out the MLAS kernels that nothing in the library can reach."""
     avx512_kernels: bool = False
-    """Include MLAS's AVX-512 kernels, which minimal builds leave out, where they were measured to be faster."""
     lean_errors: bool | Literal["places"] = False
-    """Make messages of errors and logs in one place for the whole library; `places` leaves out all but file and line.
-
-    The sentences are the same; a function is named without its arguments.
-    """
     api: Api = "all"
-    """Functions of the C API that are kept; the others return `ORT_NOT_IMPLEMENTED` (`compiling.mechanisms`)."""
     demangler: bool = True
-    """Keep what makes a C++ name readable in the last message of a program that ends by an exception."""
 
 
 _SMALL: Final = BuildOptions(
@@ -107,18 +85,17 @@ def applicable(
     sources of its C++ library; exceptions need the tables and the toolchain's own library, and so do wide characters.
     What a linker makes of many sources at once is no file that a static library could be joined of.
     """
-    lld = elf and toolchain in LINKS_WITH_LLD
+    asked, lld = build_options, elf and toolchain in LINKS_WITH_LLD
+    own_runtime = toolchain == "zig" and not (exceptions or wide_characters)
     return replace(
-        build_options,
-        lto=build_options.lto and lld and not static,
-        precompiled_headers=build_options.precompiled_headers and toolchain != "gcc",
-        icf=build_options.icf and lld,
-        compression_ordering=build_options.compression_ordering and toolchain == "zig" and elf,
-        unwind_tables=exceptions or build_options.unwind_tables or (build_options.unwind_tables if elf else None),
-        libcxx_no_exceptions=build_options.libcxx_no_exceptions
-        and toolchain == "zig"
-        and not (exceptions or wide_characters),
-        dead_kernel_elimination=build_options.dead_kernel_elimination and lld,
-        avx512_kernels=build_options.avx512_kernels and x64 and lld and build_options.dead_kernel_elimination,
-        demangler=build_options.demangler or not lld,
+        asked,
+        lto=asked.lto and lld and not static,
+        precompiled_headers=asked.precompiled_headers and toolchain != "gcc",
+        icf=asked.icf and lld,
+        compression_ordering=asked.compression_ordering and toolchain == "zig" and elf,
+        unwind_tables=exceptions or asked.unwind_tables or (asked.unwind_tables if elf else None),
+        libcxx_no_exceptions=asked.libcxx_no_exceptions and own_runtime,
+        dead_kernel_elimination=asked.dead_kernel_elimination and lld,
+        avx512_kernels=asked.avx512_kernels and x64 and lld and asked.dead_kernel_elimination,
+        demangler=asked.demangler or not lld,
     )

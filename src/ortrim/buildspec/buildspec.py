@@ -367,14 +367,15 @@ class LoadedSpec(BuildSpec):
 
 
 def build_options_of(spec: BuildSpec, kept: Mapping[str, Any]) -> BuildOptions:
-    """Return the build options of a buildspec on a platform that keeps some: its profile's, but for those it chooses.
+    """Return the build options of a buildspec on a platform that keeps some (`Platform.KEPT`).
 
-    Profile `upstream` is upstream's own flags, whatever a buildspec for another profile chooses.
+    They are its profile's, but for those it chooses. Profile `upstream` is upstream's own flags, whatever a buildspec
+    for another profile chooses.
     """
-    base = profile_for(spec.profile, kept)
     chosen = {name: value for name, value in vars(spec.build_options).items() if value is not None}
     if chosen.get("unwind_tables"):
         chosen["unwind_tables"] = kept.get("unwind_tables", True)
+    base = profile_for(spec.profile, kept)
     return base if spec.profile == "upstream" else replace(base, **chosen)
 
 
@@ -420,30 +421,6 @@ class SessionSettings:
     configuration: tuple[Entry, ...] = ()
 
 
-@plain_dataclass(frozen=True, kw_only=True)
-class ModelSession:
-    """One model of `session.json`: its file beside it, how it is to be loaded, and the options of its session."""
-
-    file: str
-    load: Load
-    intra_op_num_threads: int
-    inter_op_num_threads: int
-    execution_mode: Literal["ORT_SEQUENTIAL", "ORT_PARALLEL"]
-    graph_optimization_level: Literal["ORT_DISABLE_ALL", "ORT_ENABLE_ALL"]
-    enable_cpu_mem_arena: bool
-    enable_mem_pattern: bool
-    session_configuration: dict[str, str]
-
-
-@plain_dataclass(frozen=True, kw_only=True)
-class SessionFile:
-    """`session.json`: the settings of each model, by its name."""
-
-    schema: Literal["ortrim-session/1"] = "ortrim-session/1"
-    onnxruntime: str
-    models: dict[str, ModelSession]
-
-
 def settings_of(chosen: SessionSpec, *, style: str, reads_in_place: bool) -> SessionSettings:
     """Return the settings that a buildspec's choices come to.
 
@@ -486,21 +463,21 @@ def as_the_official(settings: SessionSettings) -> SessionSettings:
 
 
 def session_json(ort_version: str, models: Mapping[str, SessionSettings]) -> str:
-    """Return the text of `session.json`, for the models by their names."""
-    sessions = {name: _model_session(name, settings) for name, settings in models.items()}
-    return to_json(SessionFile(onnxruntime=ort_version, models=sessions))
+    """Return `session.json`: for each model its file beside it, how it is to be loaded, and its session's options."""
+    sessions = {name: _session_options(name, settings) for name, settings in models.items()}
+    return to_json({"schema": "ortrim-session/1", "onnxruntime": ort_version, "models": sessions})
 
 
-def _model_session(name: str, settings: SessionSettings) -> ModelSession:
+def _session_options(name: str, settings: SessionSettings) -> dict[str, Any]:
     spinning = dict.fromkeys(SPINNING, str(int(settings.allow_spinning)))
-    return ModelSession(
-        file=f"{name}.ort",
-        load=settings.load,
-        intra_op_num_threads=settings.threads,
-        inter_op_num_threads=settings.inter_op_threads,
-        execution_mode="ORT_PARALLEL" if settings.inter_op_threads > 1 else "ORT_SEQUENTIAL",
-        graph_optimization_level="ORT_DISABLE_ALL" if settings.optimization_level == "none" else "ORT_ENABLE_ALL",
-        enable_cpu_mem_arena=settings.arena,
-        enable_mem_pattern=settings.memory_pattern,
-        session_configuration=spinning | dict(settings.configuration),
-    )
+    return {
+        "file": f"{name}.ort",
+        "load": settings.load,
+        "intra_op_num_threads": settings.threads,
+        "inter_op_num_threads": settings.inter_op_threads,
+        "execution_mode": "ORT_PARALLEL" if settings.inter_op_threads > 1 else "ORT_SEQUENTIAL",
+        "graph_optimization_level": "ORT_DISABLE_ALL" if settings.optimization_level == "none" else "ORT_ENABLE_ALL",
+        "enable_cpu_mem_arena": settings.arena,
+        "enable_mem_pattern": settings.memory_pattern,
+        "session_configuration": spinning | dict(settings.configuration),
+    }

@@ -121,7 +121,6 @@ def _is_about_key(finding: Finding) -> bool:
 
 
 def _problem(location: Location, findings: list[Finding]) -> Problem | None:
-    """Return the problem that the findings at one place come to."""
     first = findings[0]
     if any(_is_about_key(finding) for finding in findings):
         known = known_keys(first["loc"][:-1] if first["type"] == "unexpected_keyword_argument" else location[:-1])
@@ -156,7 +155,6 @@ def _bad_value(location: Location, finding: Finding) -> Problem | None:
 
 
 def _words(finding: Finding) -> tuple[str, str]:
-    """Return what is wrong with a value, and a hint."""
     value, context = finding["input"], finding.get("ctx", {})
     if finding["type"] == "union_tag_invalid":
         kinds = context["expected_tags"].split("'")[1::2]
@@ -231,9 +229,7 @@ def _split(message: str) -> tuple[str, str]:
 def load_spec(path: Path, rules: TargetRules) -> buildspec.LoadedSpec:
     """Return the buildspec of a TOML file, checked as far as that goes without opening a model.
 
-    `rules` are those for the keys of a target, which depend on its platform. Raises `SpecError` when there is no TOML
-    to look at, otherwise a `DiagnosticGroup` of one `SpecError` for each problem, in the order of the file;
-    `ortrim.buildspec.problems.ERROR_CODES` lists what they are.
+    `rules` are those for the keys of a target, which depend on its platform.
     """
     return spec_from_data(read_document(path), path, rules)
 

@@ -218,7 +218,6 @@ def render_reference() -> str:
 
 
 def _tables(table: _Table, root: dict[str, Any]) -> Iterator[_Table]:
-    """Yield a table and the tables below it, each behind its parent."""
     yield table
     for key, node in table.node["properties"].items():
         path = f"{table.path}.{key}".removeprefix(".")
@@ -312,7 +311,6 @@ def _literal(value: Any) -> str:
 
 
 def _value(node: dict[str, Any], root: dict[str, Any]) -> str:
-    """Return in words what a key takes."""
     if choices := node.get("enum", [node["const"]] if "const" in node else []):
         return listed([f"`{choice}`" for choice in choices])
     if "anyOf" in node:

@@ -8,8 +8,9 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 from urllib.parse import quote
 
 from ortrim.base.cache import locked
@@ -19,8 +20,7 @@ from ortrim.compiling.plan import CompilerCacheUse
 from ortrim.errors import Diagnostic, ToolError
 
 
-@dataclass(frozen=True, kw_only=True)
-class Backend:
+class Backend(NamedTuple):
     """A store that sccache speaks to: chosen when `chosen_by` is set, with the variables of these prefixes."""
 
     name: str
@@ -29,16 +29,8 @@ class Backend:
 
 
 BACKENDS: Final = (
-    Backend(
-        name="S3",
-        chosen_by="SCCACHE_BUCKET",
-        prefixes=("SCCACHE_BUCKET", "SCCACHE_REGION", "SCCACHE_ENDPOINT", "SCCACHE_S3_", "AWS_"),
-    ),
-    Backend(
-        name="GitHub Actions",
-        chosen_by="SCCACHE_GHA_ENABLED",
-        prefixes=("SCCACHE_GHA_", "ACTIONS_", "GITHUB_SERVER_URL"),
-    ),
+    Backend("S3", "SCCACHE_BUCKET", ("SCCACHE_BUCKET", "SCCACHE_REGION", "SCCACHE_ENDPOINT", "SCCACHE_S3_", "AWS_")),
+    Backend("GitHub Actions", "SCCACHE_GHA_ENABLED", ("SCCACHE_GHA_", "ACTIONS_", "GITHUB_SERVER_URL")),
 )
 
 NETWORK: Final = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR", "HOME")
@@ -153,6 +145,8 @@ def ccache(
     Paths below `base_folders` reach the compiler relative to its working folder, so that a hit does not depend on where
     a build lies. `wishes` are the user's settings; they go into a file that only this user can read.
     """
+    with storage_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="ortrim-", ignore_cleanup_errors=True) as private:
         log, remote = Path(private) / "log", wishes.get("remote_storage", "")
         places = {"cache_dir": str(folder), "base_dir": ":".join(map(str, base_folders)), "stats_log": str(log)}
@@ -293,11 +287,6 @@ def _sccache_use(program: Path, environment: Mapping[str, str]) -> CompilerCache
     return CompilerCacheUse(hits=hits, requests=requests)
 
 
-__all__ = ["CompilerCache", "compiler_cache"]
-
-Attempt = Callable[[], AbstractContextManager[CompilerCache]]
-
-
 @contextmanager
 def compiler_cache(
     programs: Path, folder: Path, base_folders: tuple[Path, ...], on_note: Callable[[str], None], *, stores: bool = True
@@ -308,42 +297,28 @@ def compiler_cache(
     `base_folders`. The user's environment may name a store that a team shares; no `stores` leaves it out.
     """
     with ExitStack() as stack:
-        attempts = (_attempts if stores else _attempts_here)(programs, folder, base_folders)
-        yield next((cache for attempt in attempts if (cache := _entered(stack, attempt, on_note))), None)
+        cache = None
+        for attempt in _attempts(programs, folder, base_folders, stores=stores):
+            try:
+                cache = stack.enter_context(attempt)
+                break
+            except (Diagnostic, OSError) as error:
+                told = f"{error.where} {error.what}: {error.why}" if isinstance(error, Diagnostic) else str(error)
+                on_note(f"compiler cache: {' '.join(told.split())}")
+        yield cache
 
 
-def _attempts(programs: Path, folder: Path, base_folders: tuple[Path, ...]) -> Iterator[Attempt]:
-    """Return the caches to try: the team's by either program, then this machine's."""
-    backend, wishes = chosen_backend(os.environ), ccache_settings(os.environ)
-    if backend:
-        name, secrets = backend.name, backend_variables(os.environ)
-        yield lambda: sccache(programs / "sccache", folder / "sccache", base_folders, name, secrets)
+def _attempts(
+    programs: Path, folder: Path, base_folders: tuple[Path, ...], *, stores: bool
+) -> Iterator[AbstractContextManager[CompilerCache]]:
+    """Yield the caches to try: the team's by either program, then this machine's, whose limit is the user's."""
+    here, wishes = partial(ccache, programs / "ccache", folder / "ccache", base_folders), ccache_settings(os.environ)
+    if not stores:
+        yield here({name: value for name, value in wishes.items() if name == "max_size"})
+        return
+    if backend := chosen_backend(os.environ):
+        secrets = backend_variables(os.environ)
+        yield sccache(programs / "sccache", folder / "sccache", base_folders, backend.name, secrets)
     if wishes:
-        yield lambda: ccache(programs / "ccache", _made(folder / "ccache"), base_folders, wishes)
-    yield lambda: ccache(programs / "ccache", _made(folder / "ccache"), base_folders, {})
-
-
-def _attempts_here(programs: Path, folder: Path, base_folders: tuple[Path, ...]) -> Iterator[Attempt]:
-    """Return the caches to try that need no network; the user's limit for this machine's cache holds all the same."""
-    limit = {name: value for name, value in ccache_settings(os.environ).items() if name == "max_size"}
-    yield lambda: ccache(programs / "ccache", _made(folder / "ccache"), base_folders, limit)
-
-
-def _entered(stack: ExitStack, attempt: Attempt, on_note: Callable[[str], None]) -> CompilerCache | None:
-    try:
-        return stack.enter_context(attempt())
-    except (Diagnostic, OSError) as error:
-        on_note(f"compiler cache: {_in_one_line(error)}")
-        return None
-
-
-def _in_one_line(error: Diagnostic | OSError) -> str:
-    told = f"{error.where} {error.what}: {error.why}" if isinstance(error, Diagnostic) else str(error)
-    return " ".join(told.split())
-
-
-def _made(folder: Path) -> Path:
-    """Make the folder, so that what is in its way is reported in the words of every other such message."""
-    with storage_errors(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-    return folder
+        yield here(wishes)
+    yield here({})

@@ -8,7 +8,7 @@ import secrets
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
@@ -18,7 +18,7 @@ from ortrim.base.files import shipped_folder, storage_errors
 from ortrim.compiling import container_engines as engines
 from ortrim.compiling.plan import Toolchain
 from ortrim.compiling.root_file_systems import DebianRoot, debian_root
-from ortrim.compiling.workspace import JobPaths
+from ortrim.compiling.workspace import ExecutionEnvironment, JobPaths
 from ortrim.errors import Diagnostic, NetworkError, ToolError, UsageError, bad_option
 from ortrim.pins.shipped import BasePin, ImagePins, image_pins
 from ortrim.sources.debian import PackageRequest
@@ -439,21 +439,12 @@ def places_in_containers(options: engines.ContainerOptions, images: Images) -> O
 
 
 @dataclass(frozen=True, kw_only=True)
-class ContainerPlace:
-    """A place that starts a container for each program; see `ExecutionEnvironment`."""
+class ContainerPlace(ExecutionEnvironment):
+    """A place that starts a container for each program; trees know the Python of its image, which CMake finds."""
 
     usable: engines.UsableEngine
     image: str
     options: engines.ContainerOptions
-
-    python: tuple[str, ...] = (PYTHON, "-S", "-s")
-    reaches_stores: bool = False
-    folders: Mapping[str, Path] = field(default_factory=dict)
-
-    @property
-    def apart(self) -> str:
-        """The image, which has the Python that CMake finds."""
-        return self.image.partition(":")[2]
 
     def stream(
         self,
@@ -490,11 +481,18 @@ def container_place(
 
     usable = engines.first_that_works(options.engine, attempt, on_note)
     on_note(f"in {recipe.tag} with {usable.name} {usable.version}")
-    return ContainerPlace(usable=usable, image=recipe.tag, options=options)
+    return ContainerPlace(
+        usable=usable,
+        image=recipe.tag,
+        options=options,
+        python=(PYTHON, "-S", "-s"),
+        apart=recipe.tag.partition(":")[2],
+        reaches_stores=False,
+        folders={},
+    )
 
 
 def _try_out(usable: engines.UsableEngine, image: str, options: engines.ContainerOptions) -> None:
-    """Start a command that does nothing."""
     inside = Command(
         words=("/bin/sh", "-c", ":"), environment=(), folder="/", mounts=options.mounts, flags=options.flags
     )

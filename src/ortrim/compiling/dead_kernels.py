@@ -3,12 +3,6 @@
 Constructors put the best kernels for the processor into the entries of `struct MLAS_PLATFORM`, and
 so names every kernel there is; the sources that compute read single entries. Upstream: core/mlas/lib/{mlasi.h,
 platform.cpp}.
-
-- Which operators' kernels a source of ONNX Runtime registers, by its text. Pure.
-- Kernels of MLAS that no processor chooses from a baseline upwards, by the order in which its table is filled. Pure.
-- Which of the kernels in MLAS's table a library can reach, by what its link took. Pure.
-- Which functions of ONNX's messages a library has no use for: those that read and write them as files. Pure.
-- Kinds of values that a library can be compiled without, because no model that it is built for has them. Pure.
 """
 
 import re
@@ -162,7 +156,6 @@ def _reads(entry: str, files: Iterable[str], words: Mapping[str, frozenset[str]]
 
 
 def _with_headers(name: str, sources: Mapping[str, str]) -> frozenset[str]:
-    """Return a file and all of the given ones that it includes, by whatever way."""
     seen, pending = {name}, [name]
     while pending:
         fresh = {file for file in INCLUDED.findall(sources[pending.pop()]) if file in sources} - seen
@@ -205,7 +198,6 @@ def registering_words(text: str) -> frozenset[str]:
 
 
 def _registering_macros(text: str) -> frozenset[str]:
-    """Return the names of the macros in a text that register kernels, upstream's and the source's own."""
     found = {call["name"] for call in CALL.finditer(text) if REGISTERS.fullmatch(call["name"])}
     words = {each["name"]: frozenset(re.findall(r"\w+", each["body"])) for each in DEFINITION.finditer(text)}
     while more := {name for name, body in words.items() if not body.isdisjoint(found)} - found:
@@ -214,7 +206,6 @@ def _registering_macros(text: str) -> frozenset[str]:
 
 
 def _arguments(text: str, start: int) -> str:
-    """Return what stands between a call's parenthesis, which ends at `start`, and the one that closes it."""
     depth = 1
     for bracket in re.finditer(r"[()]", text[start:]):
         depth += 1 if bracket[0] == "(" else -1

@@ -232,7 +232,6 @@ def _types_left_out(loops: Loops, types: Types, registered: frozenset[str]) -> t
 
 
 def _class_names(macros: str) -> dict[str, tuple[tuple[str, ...], str]]:
-    """Return the macros that make the names of classes: their parameters, and what they make of them."""
     return {
         found["name"]: (_words(found["parameters"]), found["body"])
         for found in DEFINITION.finditer(macros)

@@ -6,8 +6,6 @@ toolchain's entry points), `${config}` (the operator configuration), `${runner}`
 (ortrim's own CMake files), `${archive}` (the static library that a runner links), `${ndk}` (Android's NDK),
 `${ndk_prebuilt}` (the folder in it that is for this kind of machine), `${xcode}` (the `Contents/Developer` folder of
 Xcode).
-
-- What builds and packages leave behind.
 """
 
 import hashlib

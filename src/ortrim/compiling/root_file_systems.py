@@ -98,7 +98,6 @@ class RootWriter:
 
 
 def _plain(member: tarfile.TarInfo, mode: int) -> tarfile.TarInfo:
-    """Make a member root's, with the one time that all have."""
     member.uid = member.gid = 0
     member.uname = member.gname = ""
     member.mtime, member.mode = SOURCE_DATE, mode
@@ -193,7 +192,6 @@ def _machines_fill(folder: Path, emulation: Emulation, announce: Callable[[str],
 
 
 def _take(package: debian.DebianPackage, file: Path, folder: Path, emulation: Emulation) -> None:
-    """Keep what is needed of one package."""
     with storage_errors(folder), tempfile.TemporaryDirectory(dir=folder, prefix=".package-") as name:
         archive, content = Path(name) / "data.tar", Path(name) / "content"
         debian.write_data_archive(file, archive)
@@ -217,7 +215,6 @@ def _kernel(content: Path, package: debian.DebianPackage) -> Path:
 
 
 def _merge(libraries: Path, target: Path) -> None:
-    """Add shared libraries to the machine's."""
     target.mkdir(parents=True, exist_ok=True)
     for library in sorted(libraries.glob("*.so*")):
         library.rename(target / library.name)

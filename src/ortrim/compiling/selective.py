@@ -18,7 +18,7 @@ from ortrim.compiling.compiler_cache import CompilerCache
 from ortrim.compiling.dead_kernels import cold_kernels
 from ortrim.compiling.kept_kernels import cut_units, write_kept_kernels
 from ortrim.compiling.mechanisms import API_TABLE, ASSIGNMENTS, HOT_SOURCES, Mechanisms, find_mechanisms
-from ortrim.compiling.plan import BuildJob, CompiledUnits, CompilerCacheUse
+from ortrim.compiling.plan import BuildJob, CompiledUnits
 from ortrim.compiling.upstream import (
     KERNELS,
     UNDEFINED,
@@ -142,10 +142,6 @@ class SelectiveBuild:
     cache: CompilerCache | None
     on_note: Callable[[str], None]
 
-    def cache_use(self) -> CompilerCacheUse | None:
-        """Return how far the compiler cache has helped so far; None without one."""
-        return self.cache.use() if self.cache else None
-
     @property
     def _paths(self) -> JobPaths:
         return self.upstream.paths
@@ -181,7 +177,6 @@ class SelectiveBuild:
         return self.upstream.compile(partial(self._cut, everything=True))
 
     def _cut(self, *, everything: bool) -> None:
-        """Give sources, once the tree is configured, what depends on the operators."""
         write_type_control(self._paths, typed_units(self._paths))
         whole = everything or not self.job.build_options.dead_kernel_elimination
         types = None if self.job.types_for_optimizers else parse_config(self.job.operator_config).types_of
@@ -221,7 +216,6 @@ class SelectiveBuild:
         return relink.mlas_texts(self._paths)
 
     def _select(self, units: Iterable[str]) -> None:
-        """Write what this job compiles, and what of the tree goes into it."""
         write_if_changed(self._paths.hooks / ASSIGNMENTS, self.mechanisms.assignments)
         write_if_changed(self._paths.hooks / API_TABLE, self.mechanisms.api_table)
         laid_out = laid_out_sources(self.job)

@@ -3,13 +3,6 @@
 A unit is named by its source's symbolic path: `${sources}/onnxruntime/onnxruntime/core/graph/graph.cc`, or
 `${build}/MinSizeRel/...` for what the build generates. An index comes from one full build and serves every later one:
 what it says too much costs time, what it says too little is found by the linker.
-
-- Which source files a library has for the sake of which operators, by an index of units. Pure.
-- The names of translation units: a source's path as every machine has it, and back. Pure.
-- Which units a library takes: those that its operators' kernels and its interface lead to. Pure.
-- Making an index of units from the symbols of a full build's objects. Pure.
-- Which operator a kernel belongs to, read from the mangled name of the function that registers it. Pure.
-- Indices of units: those that travel with ortrim, and those that it has learnt on this machine.
 """
 
 import posixpath

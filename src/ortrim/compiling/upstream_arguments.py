@@ -82,7 +82,6 @@ def _require_sources(job: BuildJob, provider: str) -> None:
 
 
 def _fetched(target: Target, provider: str) -> frozenset[str]:
-    """Return the names of a provider's sources in the source tree."""
     match provider:
         case "xnnpack":
             return XNNPACK_SOURCES | (ARM64_SOURCES if target.architecture is Architecture.ARM64 else frozenset())
@@ -255,7 +254,6 @@ def _wide_surrogates(job: BuildJob) -> tuple[str, ...]:
 
 
 def _optimization(job: BuildJob) -> tuple[str, ...]:
-    """Return how sources are optimised, where that is not how upstream does it."""
     pointers = () if job.build_options.frame_pointers else ("-fomit-frame-pointer",)
     levels = {"ORTRIM_COLD": job.build_options.cold, "ORTRIM_HOT": job.build_options.hot}
     words = {name: (level, *UNROLLING.get(level, ()), *pointers, *_tables(job)) for name, level in levels.items()}

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from string import Template
-from typing import Final, Protocol
+from typing import Final
 
 from ortrim.base.cache import KeptFolder, cache_folder, kept_folder, locked_if_free, remove_entry
 from ortrim.base.command import stream
@@ -72,45 +72,15 @@ class JobPaths:
         return tuple(self.resolve(argument) for argument in arguments)
 
 
-class ExecutionEnvironment(Protocol):
-    """A place that sees a job's folders under the same names as this machine.
-
-    `apart` is part of the names of its build trees, which know the programs that they were configured with; empty for
-    this machine. `reaches_stores` says whether a team's compiler cache can be reached from there. `folders` are those
-    that a toolchain's symbolic paths mean there; None where they are this machine's.
-    """
-
-    @property
-    def python(self) -> tuple[str, ...]:
-        """The words that start an isolated Python."""
-
-    @property
-    def apart(self) -> str:
-        """Part of the names of its build trees."""
-
-    @property
-    def reaches_stores(self) -> bool:
-        """Whether it has a network."""
-
-    @property
-    def folders(self) -> Mapping[str, Path] | None:
-        """What a toolchain's symbolic paths mean there."""
-
-    def stream(
-        self,
-        words: Sequence[str],
-        on_line: Callable[[str], None],
-        *,
-        paths: JobPaths,
-        cwd: Path,
-        environment: Mapping[str, str],
-    ) -> int:
-        """Run a program of a job, hand over each line of its output, and return its exit code."""
-
-
 @dataclass(frozen=True, kw_only=True)
-class Local:
-    """The machine that ortrim runs on."""
+class ExecutionEnvironment:
+    """Where a job's programs run, under the same names of folders: this machine, or what a subclass says.
+
+    `python` are the words that start an isolated Python. `apart` is part of the names of its build trees, which know
+    the programs that they were configured with; empty for this machine. `reaches_stores` says whether a team's compiler
+    cache can be reached from there. `folders` are those that a toolchain's symbolic paths mean there; None where they
+    are this machine's.
+    """
 
     python: tuple[str, ...] = ISOLATED_PYTHON
     apart: str = ""
@@ -122,26 +92,23 @@ class Local:
         words: Sequence[str],
         on_line: Callable[[str], None],
         *,
-        paths: JobPaths,  # noqa: ARG002 - the Protocol fixes the parameters
+        paths: JobPaths,  # noqa: ARG002 - a container mounts them
         cwd: Path,
         environment: Mapping[str, str],
     ) -> int:
-        """See `ExecutionEnvironment.stream`."""
+        """Run a program of a job, hand over each line of its output, and return its exit code."""
         return stream(words, on_line, cwd=cwd, environment=environment)
 
-
-LOCAL: Final = Local()
-
-
-def finished(
-    place: ExecutionEnvironment, words: Sequence[str], *, paths: JobPaths, cwd: Path, environment: Mapping[str, str]
-) -> tuple[int, tuple[str, ...]]:
-    """Run a program of a job to its end; return its exit code and output."""
-    lines: list[str] = []
-    code = place.stream(words, lines.append, paths=paths, cwd=cwd, environment=environment)
-    return code, tuple(lines)
+    def run(
+        self, words: Sequence[str], *, paths: JobPaths, cwd: Path, environment: Mapping[str, str]
+    ) -> tuple[int, tuple[str, ...]]:
+        """Run a program of a job to its end; return its exit code and output."""
+        lines: list[str] = []
+        code = self.stream(words, lines.append, paths=paths, cwd=cwd, environment=environment)
+        return code, tuple(lines)
 
 
+LOCAL: Final = ExecutionEnvironment()
 UNREACHED: Final = "unreached.ld"
 """The linker's script of what is left out, which a first link finds empty and later ones as it was left."""
 LEFT_OUT: Final = "unreached.h"  # the same symbols for `unreached.c`

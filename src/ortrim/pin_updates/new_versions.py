@@ -13,7 +13,7 @@ from ortrim.base.console import Console, counted
 from ortrim.base.files import storage_errors, write_atomically
 from ortrim.base.http import Mirrors, mirrored
 from ortrim.base.json import read_json, to_json
-from ortrim.compiling.native import Executor, finish, require_success
+from ortrim.compiling.executor import Executor, finish, require_success
 from ortrim.compiling.plan import BuildJob, CompiledUnits
 from ortrim.compiling.size.library import differences, differs_in_order_alone, differs_in_what_was_not_written
 from ortrim.compiling.translation_units import UnitIndex, render_index

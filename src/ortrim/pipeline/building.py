@@ -13,7 +13,7 @@ from ortrim.base.scripts import packages_folder
 from ortrim.compiling import workspace
 from ortrim.compiling.container_engines import ContainerOptions
 from ortrim.compiling.containers import Opener, places_in_containers
-from ortrim.compiling.native import TREE_BYTES, Executor
+from ortrim.compiling.executor import TREE_BYTES, Executor
 from ortrim.compiling.plan import AssemblyJob, BuildJob, BuildPlan, JobResult, PlannedTarget
 from ortrim.compiling.toolchains import LLVM, RUNTIME_LICENCES, libcxx_version
 from ortrim.errors import Diagnostic, VerifyError
@@ -117,10 +117,7 @@ def to_compile(planned: Planned, request: Request) -> tuple[PlannedTarget, ...]:
 
 
 def verify_again(request: Request, console: Console, planned: Planned | None = None) -> tuple[VerifyReport, ...]:
-    """Measure what was built before, here or elsewhere, once more and write its reports anew.
-
-    Raises `VerifyError` (`not-built`, `no-device`) and `UsageError` for devices that are none.
-    """
+    """Measure what was built before, here or elsewhere, once more and write its reports anew."""
     require_writable(request.output)
     request = replace(request, elsewhere=True)
     planned, built = (planned, _results(planned)) if planned else _built_before(request, console)
@@ -161,7 +158,7 @@ def _results(planned: Planned) -> Built:
 def compiled_before(target: PlannedTarget, assembly: AssemblyJob | None) -> JobResult:
     """Return what an earlier build of a target left, of which nothing needs an NDK or Xcode any more.
 
-    It may have been compiled in a container, or on another machine. Raises `VerifyError` `not-built`.
+    It may have been compiled in a container, or on another machine.
     """
     by_sdk = target.job.toolchain.kind == platform_of(target.job.target).SDK
     if by_sdk and not is_compiled(target, java=assembly is None or assembly.java is not False):
@@ -170,7 +167,7 @@ def compiled_before(target: PlannedTarget, assembly: AssemblyJob | None) -> JobR
 
 
 def built_before(job: BuildJob) -> JobResult:
-    """Return what an earlier build of a job left. Raises `VerifyError` `not-built`."""
+    """Return what an earlier build of a job left."""
     folder = workspace.finished_build(job)
     if not is_kept(folder):
         raise _not_built(job)
@@ -185,7 +182,7 @@ def _not_built(job: BuildJob) -> VerifyError:
 def _finished(
     planned: Planned, target: PlannedTarget, request: Request, say: Callable[[str], None]
 ) -> VerifyReport | None:
-    """Return a target's report when nothing is left to do. Raises `StorageError` for one that is damaged."""
+    """Return a target's report when nothing is left to do."""
     folder, identifier = target_folder(planned, target), target.identifier
     if not (folder / JSON_NAME).is_file():
         return None
@@ -224,10 +221,7 @@ def _build(planned: Planned, target: PlannedTarget, request: Request, console: C
 def packaged(
     planned: Planned, group: PackageGroup, results: Sequence[JobResult], request: Request, console: Console
 ) -> Iterator[Packaged]:
-    """Package a group's builds, and yield for each target what of that is to be verified, with its runner.
-
-    Raises what building, packaging and the gates raise.
-    """
+    """Package a group's builds, and yield for each target what of that is to be verified, with its runner."""
     targets = {target.identifier: target for target in group.targets}
     first, assembly = group.targets[0], group.assembly
     heading = f"{assembly.identifier}: {', '.join(assembly.targets)}" if assembly else first.identifier

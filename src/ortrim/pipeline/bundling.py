@@ -55,8 +55,7 @@ def make_bundle(
 ) -> tuple[Path, Manifest]:
     """Write a bundle for a buildspec, or without one for all whose models are files; return where, and what it holds.
 
-    `version` is for none, and `target` selects as for a build. Raises `UsageError`, `SpecError`, `ModelError`, and what
-    fetching raises; nothing is left half-written.
+    `version` is for none, and `target` selects as for a build.
     """
     loaded = spec or _any_spec(version)
     whole, pins = loaded, runtime_pins(loaded.onnxruntime.version)

@@ -35,10 +35,7 @@ from ortrim.verify.reports import VerifyReport
 
 
 def reports_of(request: Request, console: Console) -> tuple[VerifyReport, ...]:
-    """Return the reports of what was built last, here or at GitHub.
-
-    Raises `VerifyError` (`report-missing`), and as `report_of` does.
-    """
+    """Return the reports of what was built last, here or at GitHub."""
     loaded = load(request)
     for note in loaded.notes:
         console.note(note)
@@ -96,7 +93,7 @@ def changed_since_verified(package: Path, report: VerifyReport) -> str:
 
 
 def _finished(inputs: Inputs, request: Request) -> Iterator[tuple[Path, VerifyReport]]:
-    """Yield the file and the report of each target. Raises `VerifyError` unless all is as it was when it ended."""
+    """Yield the file and the report of each target."""
     latest = latest_of(inputs, request.output)
     folder = plan_folder(inputs.loaded.name, latest.plan, request.output)
     known_reports = latest.finished.get(_asked(request), {})
@@ -114,10 +111,7 @@ def _finished(inputs: Inputs, request: Request) -> Iterator[tuple[Path, VerifyRe
 
 
 def remember_finished(inputs: Inputs, request: Request, targets: Sequence[str]) -> None:
-    """Keep that nothing is left to do for who asks for the same, unless that is known.
-
-    Raises `Diagnostic` where it cannot be kept.
-    """
+    """Keep that nothing is left to do for who asks for the same, unless that is known."""
     latest = latest_of(inputs, request.output)
     folder = plan_folder(inputs.loaded.name, latest.plan, request.output)
     digests = {target: sha256_of(folder / target / JSON_NAME) for target in targets}

@@ -1,7 +1,4 @@
-"""The history of builds: one file in the output folder, written after each verification and read by `history`.
-
-- Benches in the history of an output folder.
-"""
+"""The history of builds: one file in the output folder, written after each verification and read by `history`."""
 
 import math
 from collections.abc import Callable
@@ -66,10 +63,7 @@ def _record(record: Record, what: str, output: Path, warn: Callable[[str], None]
 
 
 def history_of(output: Path, spec: str | None, target: str | None) -> tuple[BuildEntry, ...]:
-    """Return the recorded builds, oldest first; `spec` is a buildspec or the name of one.
-
-    Raises `UsageError` (`no-such-build`), `SpecError`, `StorageError` (those of `builds`).
-    """
+    """Return the recorded builds, oldest first; `spec` is a buildspec or the name of one."""
     name = spec_name(spec) if spec else ""
     found = builds(output / NAME, spec=name, target=target or "")
     if found:
@@ -85,7 +79,7 @@ def no_such_build(output: Path) -> UsageError:
 
 
 def spec_name(word: str) -> str:
-    """Return the name of a buildspec that is named by itself, by its file, or by its model. Raises `SpecError`."""
+    """Return the name of a buildspec that is named by itself, by its file, or by its model."""
     path = Path(word)
     if is_buildspec(path):
         return load(Request(spec=path)).name
@@ -95,10 +89,7 @@ def spec_name(word: str) -> str:
 def builds_and_benches_of(
     output: Path, spec: str | None, target: str | None
 ) -> tuple[tuple[BuildEntry, ...], tuple[BenchEntry, ...]]:
-    """Return what is recorded, oldest first; there may be benches of what was never built.
-
-    Raises as `history_of` does when there is neither.
-    """
+    """Return what is recorded, oldest first; there may be benches of what was never built."""
     name = spec_name(spec) if spec else ""
     found = benches(output / NAME, spec=name, target=target or "")
     try:
@@ -131,10 +122,7 @@ class Checks:
 
 
 def accept_builds(output: Path, spec: str | None, target: str | None, note: str) -> tuple[BuildEntry, ...]:
-    """Mark the latest build of each spec and target as accepted and return these builds.
-
-    Raises `UsageError` (`no-such-build`), `SpecError`, `StorageError`.
-    """
+    """Mark the latest build of each spec and target as accepted and return these builds."""
     now = datetime.now(UTC).isoformat(timespec="seconds")
     name = spec_name(spec) if spec else ""
     accepted = accept_latest(output / NAME, spec=name, target=target or "", accepted_at=now, note=note)
@@ -144,7 +132,7 @@ def accept_builds(output: Path, spec: str | None, target: str | None, note: str)
 
 
 def write_accepted(output: Path, entries: tuple[BuildEntry, ...], path: Path) -> None:
-    """Write what was accepted last of the kinds of some builds to a file. Raises `StorageError`."""
+    """Write what was accepted last of the kinds of some builds to a file."""
     kinds = {(entry.spec, entry.target) for entry in entries}
     found = [each for each in accepted_builds(output / NAME) if (each.entry.spec, each.entry.target) in kinds]
     # Where the bytes are is not compared, and would make the file change with every build.
@@ -155,10 +143,7 @@ def write_accepted(output: Path, entries: tuple[BuildEntry, ...], path: Path) ->
 def check_builds(
     output: Path, spec: str | None, target: str | None, allowed: Allowed, against: Path | None = None
 ) -> Checks:
-    """Compare the latest build of each spec and target with the one that was accepted last, or that a file has.
-
-    Raises `UsageError` (`no-such-build`), `SpecError`, `StorageError` (`accepted-missing`, `accepted-damaged`).
-    """
+    """Compare the latest build of each spec and target with the one that was accepted last, or that a file has."""
     name = spec_name(spec) if spec else ""
     path = output / NAME
     accepted = read_accepted(against) if against else accepted_builds(path, spec=name, target=target or "")
@@ -172,7 +157,7 @@ def check_builds(
 def check_reports(spec: Path, reports: tuple[VerifyReport, ...]) -> Checks:
     """Compare the reports of a workflow's job with the file beside the buildspec; nothing is compared without one.
 
-    Time is not: no two machines of a workflow are the same. Raises `StorageError` (`accepted-damaged`).
+    Time is not: no two machines of a workflow are the same.
     """
     file = spec.with_suffix(BESIDE)
     if not file.is_file():
@@ -185,7 +170,7 @@ def check_reports(spec: Path, reports: tuple[VerifyReport, ...]) -> Checks:
 
 
 def read_accepted(path: Path) -> tuple[AcceptedBuild, ...]:
-    """Read a file of accepted builds. Raises `StorageError` (`accepted-missing`, `accepted-damaged`)."""
+    """Read a file of accepted builds."""
     where = str(path)
     if not path.is_file():
         hint = "write it: invoke accept-build --to FILE"

@@ -52,10 +52,7 @@ class ObjectArchive:
 
 
 def write_objects(destination: Path) -> ObjectArchive:
-    """Write all that this user has compiled into an archive.
-
-    Raises `UsageError` (`nothing-compiled`) and `StorageError`.
-    """
+    """Write all that this user has compiled into an archive."""
     require_writable(destination.parent)
     objects = tuple(_objects(cache_folder("compiler") / OBJECTS))
     if not objects:
@@ -76,11 +73,7 @@ def write_objects(destination: Path) -> ObjectArchive:
 
 
 def take_objects(source: str, sha256: str) -> ObjectArchive:
-    """Put what is in an archive, a file or an address, where builds look for it; what is there stays.
-
-    Raises `StorageError` (`digest-mismatch`, `not-objects`, `no-such-archive`, and of archives and disks), and
-    `NetworkError`.
-    """
+    """Put what is in an archive, a file or an address, where builds look for it; what is there stays."""
     with _work() as work:
         archive = _at_hand(source, sha256, work)
         unpack(archive, work / "unpacked", strip=1)

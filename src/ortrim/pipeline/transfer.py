@@ -15,7 +15,7 @@ from typing import Final
 from ortrim.base.archives import unpack
 from ortrim.base.cache import cached_folder, is_kept
 from ortrim.base.files import storage_errors
-from ortrim.compiling.native import finished_runner
+from ortrim.compiling.executor import finished_runner
 from ortrim.compiling.plan import PlannedTarget, digest
 from ortrim.compiling.workspace import finished_build, result_of
 from ortrim.errors import BuildError, Diagnostic
@@ -38,10 +38,7 @@ def is_compiled(target: PlannedTarget, *, java: bool = True) -> bool:
 
 
 def export_compiled(target: PlannedTarget, destination: Path) -> Path:
-    """Write the finished build of a target, its runner and what is beside it as one archive into `destination`.
-
-    Raises `BuildError` `not-compiled`, `PackageError` and `StorageError`.
-    """
+    """Write the finished build of a target, its runner and what is beside it as one archive into `destination`."""
     identifier = target.identifier
     if not is_compiled(target):
         raise BuildError("not-compiled", "is not compiled here", where=identifier, hint="run: invoke build")
@@ -57,10 +54,7 @@ def export_compiled(target: PlannedTarget, destination: Path) -> Path:
 
 
 def import_compiled(targets: Iterable[PlannedTarget], source: Path) -> None:
-    """Put the archives of targets, in the folder `source`, where builds and runners are looked for; none is replaced.
-
-    Raises `BuildError` (`not-compiled`, `compiled-for-another-plan`) and `StorageError` as `unpack` and `result_of` do.
-    """
+    """Put the archives of targets, in the folder `source`, where builds and runners are looked for, unless one is."""
     for target in targets:
         archive = source / archive_name(target.identifier)
         if not archive.is_file():

@@ -37,10 +37,7 @@ def subject_of(
     *,
     runtime: FullRuntime,
 ) -> ModelUnderTest:
-    """Return a model with the full runtime's outputs of it, as given and as it ships, which are kept in the cache.
-
-    Raises as `reference_outputs` and `shipped_outputs` do.
-    """
+    """Return a model with the full runtime's outputs of it, as given and as it ships, which are kept in the cache."""
     folder = cache_folder("references")
     reference = reference_outputs(prepared, cases, runtime, folder)
     runs_here = spec.layout not in BLOCKS

@@ -1,9 +1,4 @@
-"""What this machine has and lacks for building, and how to get what it lacks. Looks only; installs nothing.
-
-- What this machine has for Apple's systems: Xcode, and its ways to simulators and phones.
-- What this machine has for verifying on others: emulators, the ways to real devices, and the parts of machines.
-- What this machine has for verifying on device farms: their programs, and whether there are credentials.
-"""
+"""What this machine has and lacks for building, and how to get what it lacks. Looks only; installs nothing."""
 
 import importlib.metadata
 import os

@@ -66,33 +66,26 @@ class FirstSpec:
     def with_cases(self, console: Console) -> "FirstSpec":
         """Return the same with cases for models that have none, and the level of each, which may take long.
 
-        Steps make other models, whose level is not that of the given ones. Raises as `prepare`, `found_cases` and
-        `lower_level` do.
+        Steps make other models, whose level is not that of the given ones.
         """
         is_converted = not self.choices.steps
         sought = (_sought(each, self.version, console, is_converted=is_converted) for each in self.sought)
         return replace(self, sought=tuple(sought))
 
     def text(self, folder: Path, console: Console) -> str:
-        """Return its text, in which files are named as seen from `folder`, which need not be there yet.
-
-        Raises `ModelError` (`name-not-utf8`), what is wrong with it as a buildspec, and as `select_targets` does.
-        """
+        """Return its text, in which files are named as seen from `folder`, which need not be there yet."""
         spec, chosen = self.loaded(), self.choices.target
         targets = () if chosen is None else select_targets(spec, chosen, None, console.note)
         return _text(self, folder) + "".join(f"\n[[targets]]\nid = {toml_string(each.id)}\n" for each in targets)
 
     def loaded(self) -> LoadedSpec:
-        """Return it as it would be loaded. Raises `ModelError` (`name-not-utf8`) and what is wrong with it."""
+        """Return it as it would be loaded."""
         here = Path(f"{self.name}.toml")
         return spec_from_data(tomllib.loads(_text(self, here.parent)), here, target_problems)
 
 
 def first_spec(words: Sequence[str], choices: FirstChoices) -> FirstSpec:
-    """Return a buildspec for the models that `words` name, without other cases than the user's own.
-
-    Raises as `models_named` does.
-    """
+    """Return a buildspec for the models that `words` name, without other cases than the user's own."""
     version = exact_version(choices.version or RuntimeSpec().version)
     models = models_named(words, root=cache_folder("models") / FACTS_LAYOUT, ort_version=version)
     name = models[0].name if len(models) == 1 else SEVERAL

@@ -43,10 +43,7 @@ def preparations_of(
     *,
     shown: bool = True,
 ) -> tuple[Preparation | None, ...]:
-    """Do the steps of those models that have some, and show what they did if that is wanted; None for the others.
-
-    Raises `SpecError` and `VerifyError` for cases, as `cases_made` does, and what `prepare_by_steps` raises.
-    """
+    """Do the steps of those models that have some, and show what they did if that is wanted; None for the others."""
     found = []
     for number, own in enumerate(originals):
         done = _prepared(loaded, number, own, runtime, console)
@@ -147,7 +144,7 @@ def _with_cases(
 
 
 def found_for(model: PreparedModel, runtime: FullRuntime, console: Console) -> "FoundCases":
-    """Return the cases that are found for a model, and show what was chosen. Raises as `found_cases` does."""
+    """Return the cases that are found for a model, and show what was chosen."""
     from ortrim.parity.cases.found import found_cases  # noqa: PLC0415 - it imports onnx
 
     with console.step(f"find test cases for {model.name}") as step:
@@ -155,7 +152,7 @@ def found_for(model: PreparedModel, runtime: FullRuntime, console: Console) -> "
 
 
 def prepared_models(loaded: LoadedSpec, console: Console) -> tuple[PreparedModel, ...]:
-    """Take copies of a buildspec's models, checked to be what the converter takes. Raises as `prepare` does."""
+    """Take copies of a buildspec's models, checked to be what the converter takes."""
     root = cache_folder("models") / FACTS_LAYOUT
     prepared = []
     with console.step("prepare models") as step:
@@ -229,7 +226,6 @@ def _pays(model: ModelSpec, facts: ModelFacts) -> bool:
 
 
 def _refusal(runtime: FullRuntime) -> str:
-    """Return why this machine cannot convert to NCHWc layout, or nothing."""
     try:
         converter_for("nchwc8", runtime, "")
     except Diagnostic as error:
@@ -249,17 +245,14 @@ SUFFIX: Final = ".steps.json"
 
 
 def prepare_models(whole: LoadedSpec, only: tuple[str, ...], console: Console) -> tuple[Preparation, ...]:
-    """Do the steps of all models of a buildspec that have some, or `only` of those named.
-
-    Raises `UsageError` (`no-such-model`, `no-steps`) and what the steps raise.
-    """
+    """Do the steps of all models of a buildspec that have some, or `only` of those named."""
     loaded = _chosen(whole, only)
     originals = prepared_models(loaded, console)
     return tuple(filter(None, preparations_of(loaded, originals, _runtime_of(loaded), console)))
 
 
 def write_prepared(prepared: tuple[Preparation, ...], folder: Path, console: Console) -> None:
-    """Write each model and its report into a folder, all or nothing of each. Raises `StorageError`."""
+    """Write each model and its report into a folder, all or nothing of each."""
     for each in prepared:
         path = folder / f"{each.model.name}.onnx"
         write_atomically(path, each.model.path.read_bytes())
@@ -268,7 +261,7 @@ def write_prepared(prepared: tuple[Preparation, ...], folder: Path, console: Con
 
 
 def write_converted(models: Models, folder: Path) -> tuple[OrtModel, ...]:
-    """Write converted models and their `session.json` into a folder; return the copies. Raises `StorageError`."""
+    """Write converted models and their `session.json` into a folder; return the copies."""
     whole = models.loaded
     settings = {
         model.name: settings_of(session_of(whole, spec), style=model.style, reads_in_place=model.reads_in_place)
@@ -282,14 +275,13 @@ def write_converted(models: Models, folder: Path) -> tuple[OrtModel, ...]:
 
 
 def write_steps(report: PreparationReport, folder: Path) -> Path:
-    """Write the report of a model's steps into a folder and return its file. Raises `StorageError`."""
+    """Write the report of a model's steps into a folder and return its file."""
     path = folder / f"{report.model}{SUFFIX}"
     write_atomically(path, to_json(report))
     return path
 
 
 def _chosen(loaded: LoadedSpec, only: tuple[str, ...]) -> LoadedSpec:
-    """Return the buildspec with the models alone that are to be prepared."""
     require_known("no-such-model", "--only", only, [model.name for model in loaded.models])
     wanted = [model for model in loaded.models if not only or model.name in only]
     without = [model.name for model in wanted if not model.steps]
@@ -315,10 +307,7 @@ class ReadyModel:
 
 
 def ready_models(loaded: LoadedSpec, console: Console, *, given: bool = False) -> tuple[ReadyModel, ...]:
-    """Return a buildspec's models after their steps, which are done unless they were before; `given` is before them.
-
-    Raises as `prepared_models` and `preparations_of` do, and `ToolError` when the full runtime cannot be had.
-    """
+    """Return a buildspec's models after their steps, which are done unless they were before; `given` is before them."""
     originals = prepared_models(loaded, console)
     if given or not any(model.steps for model in loaded.models):
         return tuple(ReadyModel(model=own) for own in originals)
@@ -330,10 +319,7 @@ def ready_models(loaded: LoadedSpec, console: Console, *, given: bool = False) -
 
 
 def cases_of(ready: ReadyModel, number: int, loaded: LoadedSpec) -> tuple[Case, ...]:
-    """Return the cases of the buildspec's model of that number: after steps, those that it still takes.
-
-    Raises as `cases_made` does.
-    """
+    """Return the cases of the buildspec's model of that number: after steps, those that it still takes."""
     if ready.preparation:
         return ready.preparation.cases
     return cases_made(ready.model, loaded.models[number], loaded.file.parent, lambda: _runtime_of(loaded))

@@ -111,10 +111,7 @@ def looked_at(request: Request, console: Console, *, to_run: bool = False) -> In
 def possible_targets(
     loaded: LoadedSpec, request: Request, *, to_run: bool, note: Callable[[str], None] = lambda _: None
 ) -> tuple[TargetSpec, ...]:
-    """Return the targets of a request, or refuse what needs no look at a model to be refused.
-
-    Raises as `planned_for` does for targets, devices and tools.
-    """
+    """Return the targets of a request, or refuse what needs no look at a model to be refused."""
     host = require_host() if to_run and not request.elsewhere else asked_for.host_target()
     targets = targets_of(loaded, request, note)
     if (bundle := site_bundle()) is not None:
@@ -139,7 +136,7 @@ class WrittenPlan:
 
 
 def read_plan(inputs: Inputs, output: Path) -> WrittenPlan:
-    """Return the latest plan of some inputs. Raises `VerifyError` (`not-built`), which says what is not as it was."""
+    """Return the latest plan of some inputs."""
     latest = latest_of(inputs, output)
     path = plan_folder(inputs.loaded.name, latest.plan, output) / PLAN
     try:
@@ -172,7 +169,7 @@ def with_compilers(planned: Planned, inputs: Inputs, output: Path) -> Planned:
 def planned_here(request: Request, console: Console) -> Planned:
     """Decide what it takes to run a buildspec's models on this machine, whatever its targets and hot operators are.
 
-    Raises as `planned_for` does. Nothing is written.
+    Nothing is written.
     """
     loaded = load(request)
     loaded = replace(loaded, targets=with_defaults(loaded, (_here(loaded),)))
@@ -245,7 +242,7 @@ def _files_beside(models: Models, began: int) -> dict[str, SeenFiles]:
 
 
 def decide(given: PlanInput, toolchains: Mapping[str, Toolchain], sources: tuple[SourcePin, ...]) -> BuildPlan:
-    """Decide every job, with this ortrim's own tools, runner and hooks. Raises `PlanError` as `make_plan` does."""
+    """Decide every job, with this ortrim's own tools, runner and hooks."""
     return make_plan(
         given,
         sources=sources,

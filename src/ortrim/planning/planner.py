@@ -1,7 +1,4 @@
-"""From what is asked for to what will be done: `make_plan`. Pure.
-
-- Models that are written for one kind of processor, and the targets that have it. Pure.
-"""
+"""From what is asked for to what will be done: `make_plan`. Pure."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -49,10 +46,7 @@ BLOCKS: Final[Mapping[str, Literal[8, 16]]] = MappingProxyType({"nchwc8": 8, "nc
 
 
 def require_layouts(job: BuildJob, models: Iterable[PlannedModel]) -> None:
-    """Refuse models that the target's processors, or one library, cannot run.
-
-    Raises `PlanError` (`layout-elsewhere`, `layouts-mixed`).
-    """
+    """Refuse models that the target's processors, or one library, cannot run."""
     laid_out = [model for model in models if model.layout in BLOCKS]
     for model in laid_out:
         if job.target.architecture is not Architecture.X64:
@@ -123,7 +117,6 @@ def make_plan(
 
     `toolchains` maps each target's identifier to what compiles for it; `sources` begins with ONNX Runtime itself;
     `runner_sha256` is the digest of the runner's source, `hooks_sha256` that of what ortrim itself puts into a build.
-    Raises `PlanError` for what is valid but cannot work, such as an execution provider without its sources.
     """
     spec, contents, nchwc = given.spec, given.contents, given.nchwc
     targets = spec.targets
@@ -175,8 +168,7 @@ def select_targets(
 
     Without a pattern that is the host's target, when the buildspec has it or names no targets at all; `host` is None
     where no target runs. A buildspec without targets offers every one, and then `android` is the ABI that every phone
-    of today has, not all four. Which targets other names stand for is reported to `note`. Raises `UsageError`:
-    `no-such-target` when nothing is selected, `ambiguous-target`.
+    of today has, not all four. Which targets other names stand for is reported to `note`.
     """
     offered = spec.targets or tuple(TargetSpec(id=identifier) for identifier in TARGETS)
     wanted = ((host.identifier if host else "") if pattern is None else pattern).split(",")

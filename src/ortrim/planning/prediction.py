@@ -1,8 +1,4 @@
-"""How large a target's library will be and how long compiling takes, said before anything is compiled.
-
-- Builds of this machine, which predictions rest on, and ortrim's own table where there are none of the kind.
-- Budgets of a library that it cannot meet, found before it is compiled.
-"""
+"""How large a target's library will be and how long compiling takes, said before anything is compiled."""
 
 import hashlib
 import math
@@ -127,7 +123,7 @@ def remember(job: BuildJob, result: JobResult, warn: Callable[[str], None]) -> N
 
 
 def predictions(targets: Iterable[PlannedTarget], request: Request) -> tuple[Prediction, ...]:
-    """Return what is expected of each target's library. Raises `StorageError`."""
+    """Return what is expected of each target's library."""
     return tuple(_prediction(target.job, request) for target in targets)
 
 
@@ -156,7 +152,6 @@ def require_reachable(planned: "Planned", targets: Iterable[tuple[PlannedTarget,
     """Refuse budgets of libraries that are far below all that is expected of them; what is built already is judged.
 
     Far, since builds here may be of an older ortrim, whose libraries were larger.
-    Raises `PlanError` (`budget-unreachable`), and what getting the official library raises for a ratio.
     """
     for target, expected in targets:
         for budget, words in _library_budgets(planned, target) if not expected.is_built else ():
@@ -228,7 +223,6 @@ def _seconds(own: frozenset[str], known: Collection[BuiltHere], request: Request
 
 
 def _bytes_of(operators: frozenset[str]) -> int:
-    """Return the bytes of a library of the table's own kind with these operators."""
     table = _table()
     kernels = sum(table.operators.get(each, table.other) for each in operators)
     return table.base + kernels + is_quantized(operators) * table.quantized
@@ -263,5 +257,4 @@ def _table() -> SizeTable:
 
 
 def _rounded(seconds: float) -> str:
-    """Write a duration no more exactly than it is known."""
     return duration_text(5 * max(1, round(seconds / 5))) if seconds < 90 else f"{round(seconds / 60)} min"

@@ -56,7 +56,7 @@ class Request(Compilation):
 
 
 def load(request: Request) -> LoadedSpec:
-    """Load the buildspec, with what the request overrides. Raises `SpecError`, and `UsageError` (`bad-option`)."""
+    """Load the buildspec, with what the request overrides."""
     if request.version and not re.fullmatch(VERSION, request.version):
         hint = "give a version such as 1.30.0 or 1.30, or newest"
         raise UsageError("bad-option", f"{request.version[:100]!r} is no version", where="--version", hint=hint)
@@ -66,10 +66,7 @@ def load(request: Request) -> LoadedSpec:
 
 
 def require_known(code: str, option: str, names: Sequence[str], known: Sequence[str]) -> None:
-    """Refuse a name that is not known; the hint has one that is close, else all of them.
-
-    Raises `UsageError` with this code.
-    """
+    """Refuse a name that is not known; the hint has one that is close, else all of them."""
     for name in names:
         if name not in known:
             hint = nearest(name, known, f"there are: {', '.join(known)}")
@@ -137,13 +134,13 @@ class Inputs:
 
 
 def inputs_of(loaded: LoadedSpec, targets: tuple[TargetSpec, ...], request: Request) -> Inputs:
-    """Return what a plan for targets is decided from. Raises `SpecError`, and `PlanError` without a compiler."""
+    """Return what a plan for targets is decided from."""
     hot = read_hot(hot_file(loaded.file))
     return Inputs(loaded=replace(loaded, targets=targets), toolchains=toolchains_of(loaded, targets, request), hot=hot)
 
 
 def targets_of(loaded: LoadedSpec, request: Request, note: Callable[[str], None]) -> tuple[TargetSpec, ...]:
-    """Return the targets of a request as they are planned. Raises `UsageError` as `select_targets` does."""
+    """Return the targets of a request as they are planned."""
     return with_defaults(loaded, select_targets(loaded, request.target, host_target(), note))
 
 
@@ -153,13 +150,12 @@ def with_defaults(spec: BuildSpec, targets: Iterable[TargetSpec]) -> tuple[Targe
 
 
 def toolchains_of(spec: BuildSpec, targets: Iterable[TargetSpec], request: Compilation) -> dict[str, Toolchain]:
-    """Return what compiles for each target. Raises `PlanError` where none can be named."""
+    """Return what compiles for each target."""
     own = ((target, platform_of(target.target)) for target in targets)
     return {target.id: each.toolchain(spec, target, request, host_target) for target, each in own}
 
 
 def _own_code() -> str:
-    """Digest ortrim's own code, pins and resources, the runner, and the user's pins."""
     folders = [PACKAGE, shipped_folder("runner")]
     with suppress(StorageError):
         folders.append(user_pins_folder())
@@ -204,10 +200,7 @@ class Latest:
 
 
 def latest_of(inputs: Inputs, output: Path) -> Latest:
-    """Return the latest plan of some inputs, if what they name is still the same.
-
-    Raises `VerifyError` (`not-built`), which says what is missing or has changed.
-    """
+    """Return the latest plan of some inputs, if what they name is still the same."""
     path = _latest_file(inputs, output)
     base = inputs.loaded.file.parent
     try:
@@ -231,7 +224,7 @@ def not_built(inputs: Inputs, why: str) -> VerifyError:
 
 
 def keep_latest(inputs: Inputs, output: Path, latest: Latest) -> None:
-    """Let a plan be the latest of its inputs. Raises `StorageError`."""
+    """Let a plan be the latest of its inputs."""
     write_atomically(_latest_file(inputs, output), to_json(latest))
 
 
@@ -250,7 +243,6 @@ def _latest_file(inputs: Inputs, output: Path) -> Path:
 
 
 def _paths(value: Any) -> Iterator[Path]:
-    """Yield each path in a buildspec, whatever key it is of."""
     if isinstance(value, Path):
         yield value
     elif is_dataclass(value):

@@ -19,7 +19,7 @@ from ortrim.pins.runtime import CommitPin, RuntimePins
 if TYPE_CHECKING:  # slow to import, and planning needs none of it
     from ortrim.binaries.elf import LibrarySize
     from ortrim.compiling.containers import Images
-    from ortrim.compiling.native import Executor
+    from ortrim.compiling.executor import Executor
     from ortrim.devices.device import ProgramDevice
     from ortrim.models.full_runtime import FullRuntime
     from ortrim.package.manifest import PackageInputs

@@ -17,7 +17,7 @@ from ortrim.base.cache import locked
 from ortrim.base.command import run
 from ortrim.binaries.elf import read_library
 from ortrim.buildspec.buildspec import AndroidSpec
-from ortrim.compiling.native import Executor, linked_files, write_static_library
+from ortrim.compiling.executor import Executor, linked_files, write_static_library
 from ortrim.compiling.plan import BuildJob, CompilerCacheUse
 from ortrim.compiling.workspace import JobPaths, finished_build, job_environment, prepare_workspace, result_of
 from ortrim.errors import BinaryError, BuildError, Diagnostic, ExitCode, StorageError, ToolError

@@ -40,7 +40,7 @@ from ortrim.compiling.containers import (
     remove_leftovers,
     run_in,
 )
-from ortrim.compiling.native import Executor
+from ortrim.compiling.executor import Executor
 from ortrim.compiling.plan import RunnerJob, Toolchain
 from ortrim.compiling.root_file_systems import DebianRoot
 from ortrim.compiling.workspace import finished_build

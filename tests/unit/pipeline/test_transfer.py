@@ -8,7 +8,7 @@ import pytest
 from fake_sources import private_cache
 from finished_builds import leave_build, leave_compiled, leave_jni, leave_runner
 from ortrim.base.cache import cache_folder, record_entry
-from ortrim.compiling.native import finished_runner
+from ortrim.compiling.executor import finished_runner
 from ortrim.compiling.workspace import finished_build, result_of
 from ortrim.errors import BuildError, StorageError
 from ortrim.pipeline.transfer import archive_name, export_compiled, import_compiled, is_compiled

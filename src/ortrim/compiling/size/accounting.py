@@ -377,7 +377,6 @@ def mapped_leaves(output: MapOutput, start: int, end: int) -> Iterator[Leaf]:
 
 
 def _input_leaves(inner: MapInput, section: str, where: Piece[MapInput]) -> Iterator[Leaf]:
-    """Yield the symbols of an input section, and what is left of it."""
     if inner.file == INTERNAL:
         yield _leaf(inner, section, inner.section, where.size_bytes)
         return
@@ -505,7 +504,6 @@ def _operator(leaf: Leaf, registered: Registered, owners: Owners) -> str:
 
 
 def _of_helper(leaf: Leaf, owners: Owners) -> str:
-    """Return the operator of a file that registers no kernel."""
     kernels = leaf.component.startswith("providers")
     if not leaf.file or not (kernels or leaf.component == "mlas"):
         return ""
@@ -523,7 +521,6 @@ def _names(symbol: str, operator: str) -> bool:
 
 
 def _shown(key: str) -> str:
-    """Write an operator's key as it is spoken of: without ONNX's own domain."""
     return key.removeprefix("ai.onnx:")
 
 
@@ -608,7 +605,6 @@ def _account(elf: ELFFile, file_bytes: int, outputs: tuple[MapOutput, ...], inde
 def _leaves(
     part: SizePart, piece: Piece[SizePart], outputs: Mapping[tuple[str, int], MapOutput], symbols: Symbols
 ) -> Iterator[Leaf]:
-    """Yield the leaves of one part of the file."""
     start = (part.address or 0) + piece.start - part.offset
     end = start + piece.size_bytes
     output = None if part.address is None else outputs.get((part.name, part.address))

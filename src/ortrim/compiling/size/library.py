@@ -71,7 +71,6 @@ def _by_component(outputs: tuple[MapOutput, ...]) -> Counter[str]:
 
 
 def _largest_first(sizes: Counter[str]) -> list[tuple[str, int]]:
-    """Return the non-empty entries, largest first and by name among equals."""
     return sorted(((name, size) for name, size in sizes.items() if size), key=lambda item: (-item[1], item[0]))
 
 

@@ -17,11 +17,11 @@ from ortrim.buildspec.build_options import PAST_DRIVER
 from ortrim.buildspec.targets import Architecture
 from ortrim.compiling.plan import BuildJob, JobResult, digest
 from ortrim.compiling.upstream import first_error, remedy
-from ortrim.compiling.workspace import ExecutionEnvironment, JobPaths, finished, job_environment
+from ortrim.compiling.workspace import ExecutionEnvironment, JobPaths, job_environment
 from ortrim.errors import BuildError, StorageError, ToolError
 
 if TYPE_CHECKING:
-    from ortrim.compiling.native import Executor
+    from ortrim.compiling.executor import Executor
 
 PAGES: Final = ("-Wl,-z,max-page-size=16384", "-Wl,-z,common-page-size=16384")
 """The first aligns segments; the second is where lld ends RELRO, which Android looks at where pages have 16 KB."""
@@ -295,7 +295,7 @@ def _write_headers(job: BuildJob, paths: JobPaths, jdk: Jdk) -> None:
 
 def _run(job: BuildJob, paths: JobPaths, place: ExecutionEnvironment, command: tuple[str, ...]) -> None:
     environment = job_environment(paths, job.toolchain)
-    code, lines = finished(place, command, paths=paths, cwd=paths.build, environment=environment)
+    code, lines = place.run(command, paths=paths, cwd=paths.build, environment=environment)
     if code != 0:
         why, what = first_error(lines), "the JNI library could not be made"
         raise BuildError("jni-not-compiled", what, where=job.target.identifier, why=why, hint=remedy(why))

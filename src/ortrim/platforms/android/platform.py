@@ -24,7 +24,7 @@ from ortrim.platforms.platform import Compilation, Packaging, Platform
 if TYPE_CHECKING:
     from ortrim.binaries.elf import LibrarySize
     from ortrim.compiling.containers import Images
-    from ortrim.compiling.native import Executor
+    from ortrim.compiling.executor import Executor
     from ortrim.devices.device import ProgramDevice
     from ortrim.models.full_runtime import FullRuntime
     from ortrim.parity.measurements import HostFacts

@@ -10,7 +10,7 @@ from aar_samples import fake_jdk
 from finished_builds import leave_jni
 from native_builds import native_executor
 from ortrim.base.cache import cache_folder, record_entry
-from ortrim.compiling.native import Executor
+from ortrim.compiling.executor import Executor
 from ortrim.compiling.plan import BuildJob, JobResult, Toolchain
 from ortrim.errors import BuildError, ExitCode, StorageError
 from ortrim.platforms.android.jni import JAVA, Jdk, build_jni_library, finished_jni

@@ -1,50 +1,28 @@
-"""The executor: upstream's own `build.py`, what follows it, and the static library."""
+"""The executor: upstream's own `build.py` on a kept tree, what follows it, the static library, and runners."""
 
 import re
 import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from ortrim.base.cache import KeptFolder, cache_folder, cached
+from ortrim.base.cache import cache_folder, cached
 from ortrim.base.files import FULL_DISK, disk_full, require_space, storage_errors
 from ortrim.binaries.elf import read_library
 from ortrim.binaries.link_map import INTERNAL, read_link_map
 from ortrim.binaries.objects import hide_symbols
-from ortrim.compiling import workspace as trees
+from ortrim.compiling import workspace
 from ortrim.compiling.compiler_cache import CompilerCache, compiler_cache
 from ortrim.compiling.plan import ARCHIVE, BuildJob, JobResult, RunnerJob, Toolchain, digest
 from ortrim.compiling.relink import forget_unreached
 from ortrim.compiling.selective import SelectiveBuild
 from ortrim.compiling.upstream import CompileOutcome, CompileProgress, Upstream, first_error, remedy, require_known
-from ortrim.compiling.workspace import (
-    LOCAL,
-    UNREACHED,
-    BuildInputs,
-    ExecutionEnvironment,
-    JobPaths,
-    Parallelism,
-    finished,
-    job_environment,
-    prepare_workspace,
-)
+from ortrim.compiling.workspace import LOCAL, BuildInputs, ExecutionEnvironment, JobPaths
 from ortrim.errors import BuildError, StorageError
-
-
-def finish(job: BuildJob, paths: JobPaths, place: ExecutionEnvironment = LOCAL) -> None:
-    """Run a job's finishing commands in its build folder."""
-    environment = job_environment(paths, job.toolchain)
-    for command in job.finishing:
-        code, lines = finished(place, paths.resolve_all(command), paths=paths, cwd=paths.build, environment=environment)
-        if code != 0:
-            why = first_error(lines)
-            what = f"a step after the build failed: {' '.join(command)}"
-            raise BuildError("build-failed", what, where=job.target.identifier, why=why, hint=remedy(why))
-
 
 RUNNER: Final = "runner"
 TREE_BYTES: Final = 210_000_000  # what the smallest tree of a pruned build takes, most of it precompiled headers
@@ -64,7 +42,7 @@ class Executor:
 
     inputs: BuildInputs
     log: Path
-    parallelism: Parallelism
+    parallelism: workspace.Parallelism
     on_progress: CompileProgress
     on_note: Callable[[str], None]
     pruned: bool = True
@@ -72,31 +50,46 @@ class Executor:
     place: Callable[[Toolchain, Callable[[str], None]], ExecutionEnvironment] = lambda *_: LOCAL
 
     def run(self, job: BuildJob) -> JobResult:
-        """Build a job, or return what was built of it before.
-
-        Raises `BuildError` when compiling or linking fails, `ToolError` when the place lacks something.
-        """
-        folder = trees.finished_build(job)
+        """Build a job, or return what was built of it before."""
+        folder = workspace.finished_build(job)
         with cached(folder, self._say_that_it_waits) as destination:
             if destination:
                 started = time.monotonic()
                 with self.on_tree(job) as selective:
                     outcome, units = selective.compile_needed() if self.pruned else (selective.compile_all(), None)
                     require_success(job, selective.without_unreached(outcome), self.log)
-                    self._complete(job, selective.upstream)
-                    trees.collect(job, selective.upstream.paths, destination, self.log)
-                    seconds = time.monotonic() - started
+                    paths, place = selective.upstream.paths, selective.upstream.place
+                    finish(job, paths, place)
+                    self.inputs.finish(job, paths)
+                    if job.linkage == "static" and job.toolchain.kind == "zig":
+                        write_static_library(job, paths, place)
+                    workspace.collect(job, paths, destination, self.log)
                     left_out = selective.mechanisms.remarks
-                    trees.write_facts(destination, seconds, selective.cache_use(), units=units, left_out=left_out)
+                    use = selective.cache.use() if selective.cache else None
+                    seconds = time.monotonic() - started
+                    workspace.write_facts(destination, seconds, use, units=units, left_out=left_out)
                     for remark in left_out:
                         self.on_note(remark)
-                trees.forget_old_trees()
-        return trees.result_of(folder)
+                workspace.forget_old_trees()
+        return workspace.result_of(folder)
 
     def run_runner(self, job: RunnerJob) -> Path:
-        """Compile a runner, or return what was compiled before. Raises as `run` does."""
+        """Compile a runner, or return what was compiled before."""
+
+        def make(paths: JobPaths, place: ExecutionEnvironment) -> tuple[Path, ...]:
+            paths = replace(paths, archive=workspace.linked_archive(job))
+            code, lines = place.run(
+                (str(paths.wrappers / "cc"), *paths.resolve_all(job.arguments)),
+                paths=paths,
+                cwd=paths.build,
+                environment=workspace.job_environment(paths, job.toolchain),
+            )
+            if code != 0:
+                raise _build_failed(f"runner for {job.target.identifier}", first_error(lines), "", code)
+            return (paths.build / RUNNER,)
+
         runner = finished_runner(job)
-        self.run_beside(job.toolchain, runner.parent, lambda paths, place: _compile_runner(job, paths, place))
+        self.run_beside(job.toolchain, runner.parent, make)
         return runner
 
     def run_beside(
@@ -104,15 +97,15 @@ class Executor:
     ) -> None:
         """Have in a folder of the cache what `make` compiles with a toolchain, unless it is there.
 
-        `make` is given a workspace, and the place where its programs run, and returns the files to be kept. Raises as
-        `run` does, and what `make` raises.
+        `make` is given a workspace, and the place where its programs run, and returns the files to be kept.
         """
         with cached(folder) as destination:
             if destination:
                 # Not in the system's temporary folder, from which programs may not be allowed to run.
                 work, place = destination / "work", self.place(toolchain, self.on_note)
-                with trees.shared_zig(toolchain) as zig:
-                    made = tuple(make(prepare_workspace(work, self.inputs, toolchain, zig=zig, place=place), place))
+                with workspace.shared_zig(toolchain) as zig:
+                    paths = workspace.prepare_workspace(work, self.inputs, toolchain, zig=zig, place=place)
+                    made = tuple(make(paths, place))
                 for file in made:
                     file.rename(destination / file.name)
                 shutil.rmtree(work)
@@ -121,77 +114,54 @@ class Executor:
     def on_tree(self, job: BuildJob) -> Iterator[SelectiveBuild]:
         """Hold the build tree of a job, alone, ready to compile in; it survives an interruption and is kept."""
         place = self.place(job.toolchain, self.on_note)
-        trees.require_past(self.inputs.sources, self.inputs.tools)
-        with trees.build_tree(job, self._say_that_it_waits, place.apart, self.on_note) as tree:
-            trees.empty_unless_made_of(tree.path, self.inputs.sources, self.inputs.tools)
+        folders = self.inputs.sources, self.inputs.tools
+        workspace.require_past(*folders)
+        with workspace.build_tree(job, self._say_that_it_waits, place.apart, self.on_note) as tree:
+            workspace.empty_unless_made_of(tree.path, *folders)
             if not (tree.path / "out").exists():
                 require_space(tree.path, TREE_BYTES, "building")
-            with trees.own_zig(tree.path, job.toolchain):
-                paths = prepare_workspace(tree.path, self.inputs, job.toolchain, job.operator_config, place=place)
+
+            def on_step(done: int, total: int, item: str, /) -> None:
+                self.on_progress(done, total, item)
+                tree.checkpoint()
+
+            with workspace.own_zig(tree.path, job.toolchain):
+                paths = workspace.prepare_workspace(
+                    tree.path, self.inputs, job.toolchain, job.operator_config, place=place
+                )
                 if not (paths.configured / CONFIGURED).exists():
                     require_known(job, paths.sources / "onnxruntime", paths.tools)
                 forget_unreached(paths, job)
-                with self._compiler_cache(paths, place) as cache:
-                    yield self._selective(job, paths, cache, tree, place)
+                kept, bases = cache_folder("compiler"), (tree.path, *folders)
+                ready = compiler_cache(paths.tools / "bin", kept, bases, self.on_note, stores=place.reaches_stores)
+                with ready if self.cached else nullcontext() as cache:
+                    upstream = self._upstream(job, paths, cache, place, on_step)
+                    yield SelectiveBuild(job=job, upstream=upstream, cache=cache, on_note=self.on_note)
 
-    def _complete(self, job: BuildJob, upstream: Upstream) -> None:
-        """Do what follows the link."""
-        finish(job, upstream.paths, upstream.place)
-        self.inputs.finish(job, upstream.paths)
-        if job.linkage == "static" and job.toolchain.kind == "zig":
-            write_static_library(job, upstream.paths, upstream.place)
-
-    def _selective(
+    def _upstream(
         self,
         job: BuildJob,
         paths: JobPaths,
         cache: CompilerCache | None,
-        tree: KeptFolder,
         place: ExecutionEnvironment,
-    ) -> SelectiveBuild:
-        def on_step(done: int, total: int, item: str, /) -> None:
-            self.on_progress(done, total, item)
-            tree.checkpoint()
-
+        on_step: CompileProgress,
+    ) -> Upstream:
         with storage_errors(self.log):
             self.log.parent.mkdir(parents=True, exist_ok=True)
             self.log.write_bytes(b"")
         parallel = ("--parallel", str(self.parallelism.jobs))
-        upstream = Upstream(
+        launchers = _launcher_definitions(job.toolchain, paths, cache)
+        return Upstream(
             paths=paths,
-            arguments=(
-                *paths.resolve_all(job.arguments),
-                *launcher_definitions(job.toolchain, paths, cache),
-                *parallel,
-            ),
-            environment=job_environment(paths, job.toolchain) | dict(cache.environment if cache else {}),
+            arguments=(*paths.resolve_all(job.arguments), *launchers, *parallel),
+            environment=workspace.job_environment(paths, job.toolchain) | dict(cache.environment if cache else {}),
             log=self.log,
             on_progress=on_step,
             place=place,
         )
-        return SelectiveBuild(job=job, upstream=upstream, cache=cache, on_note=self.on_note)
-
-    def _compiler_cache(
-        self, paths: JobPaths, place: ExecutionEnvironment
-    ) -> AbstractContextManager[CompilerCache | None]:
-        if not self.cached:
-            return nullcontext()
-        bases = (paths.build.parent, paths.sources, paths.tools)
-        tools, kept = paths.tools / "bin", cache_folder("compiler")
-        return compiler_cache(tools, kept, bases, self.on_note, stores=place.reaches_stores)
 
     def _say_that_it_waits(self) -> None:
         self.on_note("waits for another build that uses the same folder")
-
-
-def _compile_runner(job: RunnerJob, workspace: JobPaths, place: ExecutionEnvironment) -> tuple[Path, ...]:
-    paths = replace(workspace, archive=trees.linked_archive(job))
-    command = (str(paths.wrappers / "cc"), *paths.resolve_all(job.arguments))
-    environment = job_environment(paths, job.toolchain)
-    code, lines = finished(place, command, paths=paths, cwd=paths.build, environment=environment)
-    if code != 0:
-        raise _build_failed(f"runner for {job.target.identifier}", first_error(lines), "", code)
-    return (paths.build / RUNNER,)
 
 
 def finished_runner(job: RunnerJob) -> Path:
@@ -199,7 +169,7 @@ def finished_runner(job: RunnerJob) -> Path:
     return cache_folder("runners") / digest(job)[:20] / RUNNER
 
 
-def launcher_definitions(toolchain: Toolchain, paths: JobPaths, cache: CompilerCache | None) -> tuple[str, ...]:
+def _launcher_definitions(toolchain: Toolchain, paths: JobPaths, cache: CompilerCache | None) -> tuple[str, ...]:
     """Name what CMake puts before compilers: launcher and cache, or nothing, as trees remember the last."""
     own = {name for name, _ in toolchain.wrappers}
     definitions = []
@@ -207,6 +177,17 @@ def launcher_definitions(toolchain: Toolchain, paths: JobPaths, cache: CompilerC
         words = (paths.wrappers / name if name in own else None, cache.launcher if cache else None)
         definitions.append(f"CMAKE_{language}_COMPILER_LAUNCHER={';'.join(str(word) for word in words if word)}")
     return ("--cmake_extra_defines", *definitions)
+
+
+def finish(job: BuildJob, paths: JobPaths, place: ExecutionEnvironment = LOCAL) -> None:
+    """Run a job's finishing commands in its build folder."""
+    environment = workspace.job_environment(paths, job.toolchain)
+    for command in job.finishing:
+        code, lines = place.run(paths.resolve_all(command), paths=paths, cwd=paths.build, environment=environment)
+        if code != 0:
+            why = first_error(lines)
+            what = f"a step after the build failed: {' '.join(command)}"
+            raise BuildError("build-failed", what, where=job.target.identifier, why=why, hint=remedy(why))
 
 
 def require_success(job: BuildJob, outcome: CompileOutcome, log: Path) -> None:
@@ -235,24 +216,12 @@ def write_static_library(job: BuildJob, paths: JobPaths, place: ExecutionEnviron
     Its one object holds the same sections with the C++ library, without the C library and the compiler's runtime;
     kernels that were left out of the one are left out of the other.
     """
-    shared = paths.build / job.expected_outputs[0]
-    exported = read_library(shared).exported
+    exported = read_library(paths.build / job.expected_outputs[0]).exported
     joined, hidden = paths.build / "joined.o", paths.build / "onnxruntime.o"
     roots = tuple(word for name in exported for word in ("-u", name))
-    script = ("-T", str(paths.hooks / UNREACHED)) if job.build_options.dead_kernel_elimination else ()
-    linked = linked_files(paths.link_map)
-    _zig(
-        job,
-        paths,
-        place,
-        "ld.lld",
-        *("-r", "--gc-sections", "--force-group-allocation", "--strip-debug"),
-        *roots,
-        *script,
-        "-o",
-        str(joined),
-        *linked,
-    )
+    script = ("-T", str(paths.hooks / workspace.UNREACHED)) if job.build_options.dead_kernel_elimination else ()
+    linking = ("-r", "--gc-sections", "--force-group-allocation", "--strip-debug", *roots, *script)
+    _zig(job, paths, place, "ld.lld", *linking, "-o", str(joined), *linked_files(paths.link_map))
     with storage_errors(hidden):
         hidden.write_bytes(hide_symbols(joined.read_bytes(), frozenset(exported), str(joined)))
         joined.unlink()
@@ -277,10 +246,9 @@ def linked_files(link_map: Path) -> tuple[str, ...]:
 def _zig(job: BuildJob, paths: JobPaths, place: ExecutionEnvironment, *arguments: str) -> None:
     """Run a tool of the pinned toolchain where the map's relative paths begin."""
     command = (str(paths.tools / "ziglang" / "zig"), *arguments)
-    environment = job_environment(paths, job.toolchain)
-    code, lines = finished(place, command, paths=paths, cwd=paths.configured, environment=environment)
+    environment = workspace.job_environment(paths, job.toolchain)
+    code, lines = place.run(command, paths=paths, cwd=paths.configured, environment=environment)
     if code != 0:
         what = f"the static library cannot be made: zig {arguments[0]} failed"
-        why = first_error(lines)
         hint = "the shared library was built: report this, and use linkage = 'shared' for now"
-        raise BuildError("build-failed", what, where=job.target.identifier, why=why, hint=hint)
+        raise BuildError("build-failed", what, where=job.target.identifier, why=first_error(lines), hint=hint)

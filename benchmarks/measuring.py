@@ -4,33 +4,28 @@ from importlib import import_module
 from pathlib import Path
 from typing import Final
 
-from invoke.context import Context
-
+from ortrim.base.console import Console
 from ortrim.base.json import to_json
-from ortrim.cli.boundary import boundary
-from ortrim.cli.options import HELP, demo_spec, profile_named, whole_number
+from ortrim.cli.options import demo_spec, profile_named, whole_number
 from ortrim.cli.task import task
 
 DEFAULT_OUTPUT: Final = "artifacts/benchmarks"
 
 
 @task(
-    iterable=["spec"],
     help={
         "spec": "buildspec to measure; may be repeated (default: demo, multi-model and transformer)",
         "cases": "what to measure, with commas: upstream,ortrim,three-more (default: all, which takes hours)",
         "rounds": "how often to measure, the cases in turn (default: 1)",
         "again": "measure also what is in the record",
         "graph": "draw the build time by number of operators into this SVG file",
-        "jobs": HELP["jobs"],
         "output": f"folder for record, logs and libraries (default: {DEFAULT_OUTPUT})",
         "rest": "seconds that a case waits for the machine to be at rest (default: 180)",
         "plan-only": "say what would be measured and stop",
-        "json": HELP["json"],
     },
 )
 def build(
-    _context: Context,
+    console: Console,
     spec: list[str],
     cases: str = "",
     rounds: str = "1",
@@ -43,37 +38,33 @@ def build(
     json: bool = False,
 ) -> None:
     """Measure build times beside upstream's own recipe."""
-    with boundary(json_mode=json) as console:
-        benchmark = import_module("build_time.measure")
-        wanted = benchmark.Wanted(
-            specs=tuple(map(Path, spec)),
-            cases=cases,
-            rounds=whole_number(rounds, "rounds"),
-            graph=Path(graph) if graph else None,
-            jobs=None if jobs is None else whole_number(jobs, "jobs"),
-            manner=benchmark.Manner(
-                output=Path(output), again=again, rest_seconds=whole_number(rest, "rest", least=0), plan_only=plan_only
-            ),
-        )
-        record = benchmark.measure(wanted, console)
-        if json:
-            console.result(to_json(record))
+    benchmark = import_module("build_time.measure")
+    wanted = benchmark.Wanted(
+        specs=tuple(map(Path, spec)),
+        cases=cases,
+        rounds=whole_number(rounds, "rounds"),
+        graph=Path(graph) if graph else None,
+        jobs=None if jobs is None else whole_number(jobs, "jobs"),
+        manner=benchmark.Manner(
+            output=Path(output), again=again, rest_seconds=whole_number(rest, "rest", least=0), plan_only=plan_only
+        ),
+    )
+    record = benchmark.measure(wanted, console)
+    if json:
+        console.result(to_json(record))
 
 
 @task(
-    iterable=["spec"],
     help={
         "spec": "buildspec to measure; may be repeated (default: five models of different kinds)",
         "profiles": "profiles to build, such as balanced,upstream (default: all)",
         "rounds": "how often each library runs each model, the libraries in turn (default: 9)",
-        "jobs": HELP["jobs"],
         "output": f"folder for record, report and picture (default: {DEFAULT_OUTPUT})",
         "rest": "seconds that a round waits for the machine to be at rest (default: 180)",
-        "json": HELP["json"],
     },
 )
 def footprint(
-    _context: Context,
+    console: Console,
     spec: list[str],
     profiles: str = "",
     rounds: str = "9",
@@ -83,55 +74,47 @@ def footprint(
     json: bool = False,
 ) -> None:
     """Measure size, memory and speed of each profile."""
-    with boundary(json_mode=json) as console:
-        benchmark = import_module("footprint.measure")
-        wanted = benchmark.Wanted(
-            specs=tuple(map(Path, spec)),
-            profiles=profiles,
-            rounds=whole_number(rounds, "rounds"),
-            jobs=None if jobs is None else whole_number(jobs, "jobs"),
-            output=Path(output),
-            rest_seconds=whole_number(rest, "rest", least=0),
-        )
-        record = benchmark.measure(wanted, console)
-        if json:
-            console.result(to_json(record))
+    benchmark = import_module("footprint.measure")
+    wanted = benchmark.Wanted(
+        specs=tuple(map(Path, spec)),
+        profiles=profiles,
+        rounds=whole_number(rounds, "rounds"),
+        jobs=None if jobs is None else whole_number(jobs, "jobs"),
+        output=Path(output),
+        rest_seconds=whole_number(rest, "rest", least=0),
+    )
+    record = benchmark.measure(wanted, console)
+    if json:
+        console.result(to_json(record))
 
 
 @task(
-    iterable=["spec"],
     help={
         "spec": "buildspec that was built here; may be repeated (default: demo, multi-model and transformer)",
         "rounds": "how often each setting runs each model, the settings in turn (default: 9)",
         "output": f"folder for record and table (default: {DEFAULT_OUTPUT})",
-        "json": HELP["json"],
     },
 )
 def session(
-    _context: Context, spec: list[str], rounds: str = "9", output: str = DEFAULT_OUTPUT, json: bool = False
+    console: Console, spec: list[str], rounds: str = "9", output: str = DEFAULT_OUTPUT, json: bool = False
 ) -> None:
     """Measure what each session setting costs and gains."""
-    with boundary(json_mode=json) as console:
-        benchmark = import_module("session_settings.measure")
-        wanted = benchmark.Wanted(
-            specs=tuple(map(Path, spec)), rounds=whole_number(rounds, "rounds"), output=Path(output)
-        )
-        record = benchmark.measure(wanted, console)
-        if json:
-            console.result(to_json(record))
+    benchmark = import_module("session_settings.measure")
+    wanted = benchmark.Wanted(specs=tuple(map(Path, spec)), rounds=whole_number(rounds, "rounds"), output=Path(output))
+    record = benchmark.measure(wanted, console)
+    if json:
+        console.result(to_json(record))
 
 
 @task(
     help={
-        "spec": HELP["spec"],
         "target": "the target to build for (default: linux-x64)",
         "profile": "the profile whose build options are tried (default: balanced)",
-        "jobs": HELP["jobs"],
         "output": f"folder for the table (default: {DEFAULT_OUTPUT})",
     }
 )
 def build_options(
-    _context: Context,
+    console: Console,
     spec: str | None = None,
     target: str = "linux-x64",
     profile: str = "balanced",
@@ -139,48 +122,42 @@ def build_options(
     output: str = DEFAULT_OUTPUT,
 ) -> None:
     """Measure what each build option brings in bytes."""
-    with boundary(json_mode=False) as console:
-        benchmark = import_module("build_options.measure")
-        wanted = benchmark.Wanted(
-            spec=Path(spec) if spec else demo_spec(),
-            target=target,
-            profile=profile_named(profile),
-            jobs=None if jobs is None else whole_number(jobs, "jobs"),
-            output=Path(output),
-        )
-        benchmark.measure(wanted, console)
+    benchmark = import_module("build_options.measure")
+    wanted = benchmark.Wanted(
+        spec=Path(spec) if spec else demo_spec(),
+        target=target,
+        profile=profile_named(profile),
+        jobs=None if jobs is None else whole_number(jobs, "jobs"),
+        output=Path(output),
+    )
+    benchmark.measure(wanted, console)
 
 
 @task(
     help={
         "models": "which of its models, with commas (default: all)",
         "output": f"folder for record and table (default: {DEFAULT_OUTPUT})",
-        "json": HELP["json"],
     }
 )
-def memory(_context: Context, models: str = "", output: str = DEFAULT_OUTPUT, json: bool = False) -> None:
+def memory(console: Console, models: str = "", output: str = DEFAULT_OUTPUT, json: bool = False) -> None:
     """Measure how near `cost` comes to a run's memory."""
-    with boundary(json_mode=json) as console:
-        benchmark = import_module("activation_memory.measure")
-        named = tuple(name for name in models.split(",") if name)
-        record = benchmark.measure(benchmark.Wanted(models=named, output=Path(output)), console)
-        if json:
-            console.result(to_json(record))
+    benchmark = import_module("activation_memory.measure")
+    named = tuple(name for name in models.split(",") if name)
+    record = benchmark.measure(benchmark.Wanted(models=named, output=Path(output)), console)
+    if json:
+        console.result(to_json(record))
 
 
 @task(
-    iterable=["spec"],
     help={
         "spec": "buildspec to measure; may be repeated (default: the eight whose models have steps)",
         "rounds": "how often each library runs each model, the libraries in turn (default: 9)",
-        "jobs": HELP["jobs"],
         "output": f"folder for record, table and outputs (default: {DEFAULT_OUTPUT})",
         "rest": "seconds that a round waits for the machine to be at rest (default: 180)",
-        "json": HELP["json"],
     },
 )
 def preparation(
-    _context: Context,
+    console: Console,
     spec: list[str],
     rounds: str = "9",
     jobs: str | None = None,
@@ -189,18 +166,17 @@ def preparation(
     json: bool = False,
 ) -> None:
     """Measure what the steps of models bring."""
-    with boundary(json_mode=json) as console:
-        benchmark = import_module("preparation.measure")
-        wanted = benchmark.Wanted(
-            specs=tuple(map(Path, spec)),
-            rounds=whole_number(rounds, "rounds"),
-            jobs=None if jobs is None else whole_number(jobs, "jobs"),
-            output=Path(output),
-            rest_seconds=whole_number(rest, "rest", least=0),
-        )
-        record = benchmark.measure(wanted, console)
-        if json:
-            console.result(to_json(record))
+    benchmark = import_module("preparation.measure")
+    wanted = benchmark.Wanted(
+        specs=tuple(map(Path, spec)),
+        rounds=whole_number(rounds, "rounds"),
+        jobs=None if jobs is None else whole_number(jobs, "jobs"),
+        output=Path(output),
+        rest_seconds=whole_number(rest, "rest", least=0),
+    )
+    record = benchmark.measure(wanted, console)
+    if json:
+        console.result(to_json(record))
 
 
 @task(
@@ -209,11 +185,10 @@ def preparation(
         "number": "how many verdicts to ask for of each of two libraries (default: 100)",
         "case": "the one case to run (default: all)",
         "output": f"folder for record, table and libraries (default: {DEFAULT_OUTPUT})",
-        "json": HELP["json"],
     }
 )
 def verdicts(
-    _context: Context,
+    console: Console,
     spec: str | None = None,
     number: str = "100",
     case: str = "",
@@ -221,17 +196,16 @@ def verdicts(
     json: bool = False,
 ) -> None:
     """Measure how often verdicts on budgets are wrong."""
-    with boundary(json_mode=json) as console:
-        benchmark = import_module("budget_verdicts.measure")
-        wanted = benchmark.Wanted(
-            spec=Path(spec) if spec else demo_spec(),
-            number=whole_number(number, "number"),
-            case=case,
-            output=Path(output),
-        )
-        record = benchmark.measure(wanted, console)
-        if json:
-            console.result(to_json(record))
+    benchmark = import_module("budget_verdicts.measure")
+    wanted = benchmark.Wanted(
+        spec=Path(spec) if spec else demo_spec(),
+        number=whole_number(number, "number"),
+        case=case,
+        output=Path(output),
+    )
+    record = benchmark.measure(wanted, console)
+    if json:
+        console.result(to_json(record))
 
 
 @task(
@@ -240,11 +214,10 @@ def verdicts(
         "mutants": "how many bytes of each library's code, and of its constants, are changed (default: 300)",
         "each": "how many mutations of every other kind, for each model (default: 40)",
         "output": f"folder for record and tables (default: {DEFAULT_OUTPUT})",
-        "json": HELP["json"],
     }
 )
 def parity(
-    _context: Context,
+    console: Console,
     parts: str = "noise,mutants",
     mutants: str = "300",
     each: str = "40",
@@ -252,14 +225,13 @@ def parity(
     json: bool = False,
 ) -> None:
     """Measure what tolerances have to allow and notice."""
-    with boundary(json_mode=json) as console:
-        benchmark = import_module("parity.measure")
-        wanted = benchmark.Wanted(
-            parts=benchmark.parts_named(parts),
-            count=whole_number(mutants, "mutants"),
-            of_each_kind=whole_number(each, "each"),
-            output=Path(output),
-        )
-        record = benchmark.measure(wanted, console)
-        if json:
-            console.result(to_json(record))
+    benchmark = import_module("parity.measure")
+    wanted = benchmark.Wanted(
+        parts=benchmark.parts_named(parts),
+        count=whole_number(mutants, "mutants"),
+        of_each_kind=whole_number(each, "each"),
+        output=Path(output),
+    )
+    record = benchmark.measure(wanted, console)
+    if json:
+        console.result(to_json(record))

@@ -37,12 +37,12 @@ BROKEN_PIPE: Final = 141
 
 
 @contextmanager
-def boundary(*, json_mode: bool = False, verify_cache: bool = False, in_options: bool = False) -> Iterator[Console]:
+def boundary(*, json_mode: bool = False, in_options: bool = False) -> Iterator[Console]:
     """Give a task its console; turn what goes wrong into a diagnostic and `invoke.Exit` with its code.
 
     In `json_mode` standard output gets one JSON document in that case too, `{"errors": [...]}`, unless the task has
-    printed one already. Damage in the cache is shown as a warning; `verify_cache` has all that is read of it hashed.
-    `in_options` says that options stand for a buildspec's keys.
+    printed one already. Damage in the cache is shown as a warning. `in_options` says that options stand for a
+    buildspec's keys.
     """
     open_standard_streams()
     console = Console(json_mode=json_mode, reword=reworded)
@@ -51,7 +51,7 @@ def boundary(*, json_mode: bool = False, verify_cache: bool = False, in_options:
     try:
         with (
             own_temporary_folder(),
-            watched_cache(console.warn, verify=verify_cache),
+            watched_cache(console.warn),
             silence_told_to(console.note),
             termination_raises() as heard,
         ):

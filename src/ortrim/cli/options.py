@@ -1,18 +1,34 @@
-"""The command line's options, checked."""
+"""The command line's options, checked: one by one, those that say how to verify or where GitHub is, and the models."""
 
 import math
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
-from ortrim.base.files import shipped_folder
+from ortrim.base.console import Console
+from ortrim.base.files import require_writable, shipped_folder, write_if_changed
 from ortrim.base.processor_cores import MOST_CORES, read_cores
 from ortrim.buildspec.build_options import PROFILE_NAMES, ProfileName
+from ortrim.buildspec.buildspec import CaseSpec, InputSpec, LoadedSpec
+from ortrim.buildspec.load import name_from
+from ortrim.buildspec.problems import NAME, nearest
+from ortrim.buildspec.step_specs import WITHOUT_KEYS
+from ortrim.buildspec.targets import selected
+from ortrim.cli.task import DEMO, HELP, PROFILES_IN_WORDS, option
+from ortrim.cli.words import is_file_like, unknown_word
 from ortrim.compiling.container_engines import ContainerOptions, engine_named
 from ortrim.compiling.containers import parse_flags, parse_mounts
 from ortrim.errors import SpecError, UsageError, bad_option
+from ortrim.package.manifest import WORKFLOW
 from ortrim.pins.runtime import exact_version, known_version
-from ortrim.planning.request import Request
+from ortrim.planning.request import Request, is_buildspec, load
+from ortrim.report.write import JSON_NAME
+
+if TYPE_CHECKING:
+    from ortrim.github.followed_run import Remote
+    from ortrim.planning.first_spec import FirstSpec
 
 LONGEST: Final = 200
 Name = TypeVar("Name", bound=str)
@@ -26,50 +42,69 @@ def run_name(word: str) -> str:
     raise UsageError("bad-option", "this cannot name a training run", where="--training-run", hint=hint)
 
 
-DEMO: Final = "silero-vad.toml"
-PROFILES_IN_WORDS: Final = f"{', '.join(PROFILE_NAMES[:-1])} or {PROFILE_NAMES[-1]}"
+@dataclass(frozen=True, kw_only=True)
+class Verifying:
+    """How to verify, in the options' own words."""
 
-HELP: Final[Mapping[str, str]] = {
-    "spec": f"a buildspec (default: the demo, {DEMO})",
-    "target": "identifiers, globs or prefixes such as 'linux', separated by commas (default: this host's); "
-    "names such as linux-amd64 also work",
-    "executor": "where to compile: native, container or github (default: native)",
-    "repo": "GitHub's repository, as [host/]owner/name (default: GITHUB_REPOSITORY, or git's remote origin)",
-    "ref": "branch or tag to run the workflow of (default: this branch if GitHub has it, else the default branch)",
-    "workflow": "workflow that compiles: build.yml, or one of the repository that calls it (default: build.yml)",
-    "token-file": "file with a GitHub token (default: GH_TOKEN, GITHUB_TOKEN, or what gh auth token says)",
-    "engine": "container engine: docker, podman or buildah (default: the first that works)",
-    "mount": "also mount SRC:DST[:ro] into the container, may be repeated",
-    "engine-flag": "argument for the engine's run command, such as --engine-flag=--memory=8g; may be repeated",
-    "given": "use a buildspec's original models (default: the models after their steps, as they are shipped)",
-    "profile": f"{PROFILES_IN_WORDS} (default: the buildspec's)",
-    "dim": "size of a dynamic dimension of a model's file, as NAME=SIZE or INPUT:AXIS=SIZE; may be repeated",
-    "jobs": "number of parallel compilations (default: as cores and memory allow)",
-    "device": "device to verify on, may be repeated: host, qemu-user[:CPU], qemu-system[:CPU][@MIB], adb[:SERIAL], "
-    "ssh:[USER@]HOST[:PORT], or a device farm's: firebase:, devicefarm: (default: the host, else the "
-    "emulators)",
-    "cores": "cores to pin runs to, such as 4-7 or 0,4-7, on host, adb and ssh devices",
-    "least-memory": "find the least memory in which each model runs, on each qemu-system device (about ten starts)",
-    "trace": "also write a profile of single operators for each model on each device, which opens in Perfetto",
-    "training-run": "name of the training run of the models, for the history",
-    "output": "folder for packages and reports (default: artifacts)",
-    "ndk": "folder of Android's NDK (default: ANDROID_NDK_HOME, ANDROID_NDK_ROOT, or the one in ANDROID_HOME/ndk)",
-    "bundle": "file that `invoke bundle` wrote, to build from without a network (default: ORTRIM_BUNDLE)",
-    "verify-cache": "check the digest of every file read from the cache (default: of changed files; on CI, of all)",
-    "plan-only": "print the plan and stop",
-    "json": "print only one JSON document on standard output",
-}
-CONTAINERS: Final = ("executor", "engine", "mount", "engine-flag")
-"""Options of where to compile."""
-REMOTE: Final = ("repo", "ref", "workflow", "token-file")
-"""Options of builds at GitHub."""
-VERIFYING: Final = ("device", "cores", "least-memory", "trace", "training-run")
-"""Options of the tasks that verify."""
+    device: Sequence[str] | None = option(
+        "device to verify on, may be repeated: host, qemu-user[:CPU], qemu-system[:CPU][@MIB], adb[:SERIAL], "
+        "ssh:[USER@]HOST[:PORT], or a device farm's: firebase:, devicefarm: (default: the host, else the "
+        "emulators)",
+    )
+    cores: str | None = option(HELP["cores"])
+    least_memory: bool = option(
+        "find the least memory in which each model runs, on each qemu-system device (about ten starts)", default=False
+    )
+    trace: bool = option(
+        "also write a profile of single operators for each model on each device, which opens in Perfetto",
+        default=False,
+    )
+    training_run: str = option(HELP["training-run"], "")
 
 
-def help_for(*names: str) -> dict[str, str]:
-    """Return the help texts of a task's options."""
-    return {name: HELP[name] for name in names}
+VERIFYING: Final = Verifying()
+
+
+@dataclass(frozen=True, kw_only=True)
+class RemoteOptions:
+    """Where builds at GitHub are, in the options' own words."""
+
+    repo: str | None = option(
+        "GitHub's repository, as [host/]owner/name (default: GITHUB_REPOSITORY, or git's remote origin)"
+    )
+    ref: str | None = option(
+        "branch or tag to run the workflow of (default: this branch if GitHub has it, else the default branch)"
+    )
+    workflow: str | None = option(
+        "workflow that compiles: build.yml, or one of the repository that calls it (default: build.yml)"
+    )
+    token_file: str | None = option(
+        "file with a GitHub token (default: GH_TOKEN, GITHUB_TOKEN, or what gh auth token says)"
+    )
+
+    def require_possible(self, executor: str) -> None:
+        """Refuse them for another executor than `github`. Raises `UsageError` (`bad-option`)."""
+        for name, word in vars(self).items():
+            if word is not None and executor != "github":
+                raise bad_option(name.replace("_", "-"), word, "it goes with --executor github")
+
+    def remote(self) -> "Remote":
+        """Return where runs are. Raises `UsageError` (`bad-option`)."""
+        from ortrim.github.followed_run import Remote  # noqa: PLC0415 - only builds at GitHub need it
+        from ortrim.github.runs import WORKFLOW_FILE  # noqa: PLC0415
+        from ortrim.github.workflow_files import REF  # noqa: PLC0415
+
+        if self.workflow is not None and not WORKFLOW_FILE.fullmatch(self.workflow):
+            hint = "give the name of a file in .github/workflows, such as app.yml"
+            raise bad_option("workflow", self.workflow[:100], hint)
+        if self.ref is not None and not REF.fullmatch(self.ref):
+            raise bad_option("ref", self.ref[:100], "give the name of a branch or a tag")
+        return Remote(
+            repository=self.repo or "",
+            ref=self.ref or "",
+            token_file=None if self.token_file is None else Path(self.token_file),
+            workflow=self.workflow or WORKFLOW,
+        )
 
 
 def request_from(
@@ -81,11 +116,7 @@ def request_from(
     output: str = "artifacts",
     ndk: str | None = None,
     container: ContainerOptions | None = None,
-    devices: Sequence[str] = (),
-    cores: str | None = None,
-    least_memory: bool = False,
-    trace: bool = False,
-    training_run: str = "",
+    verifying: Verifying = VERIFYING,
 ) -> Request:
     """Return the request of a task. Raises `UsageError` (`bad-option`)."""
     return Request(
@@ -96,11 +127,11 @@ def request_from(
         output=Path(output),
         ndk=None if ndk is None else Path(ndk),
         container=container,
-        devices=tuple(devices),
-        cores=_cores(cores),
-        least_memory=least_memory,
-        trace=trace,
-        training_run=run_name(training_run),
+        devices=tuple(verifying.device or ()),
+        cores=_cores(verifying.cores),
+        least_memory=verifying.least_memory,
+        trace=verifying.trace,
+        training_run=run_name(verifying.training_run),
     )
 
 
@@ -127,13 +158,6 @@ def container_options(
             return None
         case _:
             raise bad_option("executor", executor, "choose native, container or github")
-
-
-def require_possible(executor: str, **words: str | None) -> None:
-    """Refuse options that go with `--executor github` alone. Raises `UsageError` (`bad-option`)."""
-    for option, word in words.items():
-        if word is not None and executor != "github":
-            raise bad_option(option.replace("_", "-"), word, "it goes with --executor github")
 
 
 def name_option(option: str, word: str, names: Sequence[Name], in_words: str) -> Name:
@@ -203,3 +227,194 @@ def size_option(word: str) -> tuple[str, int]:
     if not (name and len(size) <= 10 and size.isascii() and size.isdecimal() and int(size) <= LARGEST_SIZE):
         raise bad_option("dim", word[:100], "write --dim batch=1")
     return name, int(size)
+
+
+WORDS: Final = "files, folders, patterns, addresses or wheel:NAME==VERSION/MEMBER"
+MODELS_OR_BUILDSPECS: Final = f"models: {WORDS}; or buildspecs, for their models; also without --model"
+MODEL_HELP: Final = f"models without a buildspec: {WORDS}; also without --model, as is a buildspec"
+CASE_HELP: Final = (
+    "a test case of your own for models, as NAME:INPUT=1x3x224x224; may be repeated (default: cases are found)"
+)
+CASE: Final = "write --case NAME:INPUT=1x3x224x224"
+SIZE: Final = re.compile(r"[0-9]{1,9}")
+NAMED_ELSEWHERE: Final = ("wheel:", "https://", "http://")
+"""How words begin that name models which are no files here."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GivenModels:
+    """What a command line says of the models of a task, in the options' own words; each field is an option.
+
+    Words are models without a buildspec, or one buildspec, which `spec` may name as well.
+    """
+
+    model: Sequence[str] | None = option(MODEL_HELP)
+    spec: str | None = option(f"a buildspec; also without --spec (default: the demo, {DEMO})")
+    case: Sequence[str] | None = option(CASE_HELP)
+    data: str | None = option("recorded inputs for models, an .npz file keyed by input name")
+    ort_version: str | None = option(
+        "version of ONNX Runtime, such as 1.24.4 or newest (default: the buildspec's, else the proved one)"
+    )
+    profile: str | None = option(HELP["profile"])
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """All that names models."""
+        return (*(self.model or ()), *(() if self.spec is None else (self.spec,)))
+
+    @property
+    def in_options(self) -> bool:
+        """Whether options say what a buildspec has keys for."""
+        return bool(self.model) and self.spec is None and not any(is_buildspec(Path(word)) for word in self.words)
+
+    def required(self, task: str) -> "GivenModels":
+        """Return the same, for a task that has no default. Raises `UsageError` (`no-model`)."""
+        if self.words:
+            return self
+        raise UsageError("no-model", "no model is named", hint=f"name one: invoke {task} MODEL.onnx")
+
+    def chosen_cases(self) -> tuple[tuple[str, ...], "GivenModels"]:
+        """Return the cases that are named alone, of those that there are, and what is given but for these."""
+        names = tuple(word for word in self.case or () if re.fullmatch(NAME, word))
+        return names, replace(self, case=[word for word in self.case or () if word not in names])
+
+    def request(self, request: Request, console: Console, *, to_run: bool = False) -> Request:
+        """Return a request with the buildspec to use: the one named, or one made of the models, below the output.
+
+        A request that is impossible, whatever the models' cases are, is refused before they are looked for. Raises
+        `UsageError` (`bad-option`, `unknown-word`) and as `first_spec` and `possible_targets` do.
+        """
+        version = version_option(self.ort_version)
+        request = replace(request, profile=profile_option(self.profile), version=version)
+        if not self.in_options:
+            return replace(request, spec=self._buildspec() or request.spec)
+        from ortrim.planning.planned import possible_targets  # noqa: PLC0415 - it imports onnx, as `first_spec` does
+
+        require_writable(request.output)
+        bare = self.first_spec()
+        possible_targets(bare.loaded(), request, to_run=to_run)
+        file = request.output / bare.name / f"{bare.name}.toml"
+        write_if_changed(file, bare.with_cases(console).text(file.parent, console))
+        console.note(f"{file}: the buildspec of these models, which ortrim writes; invoke init makes one to edit")
+        return replace(request, spec=file)
+
+    def loaded(self, request: Request, console: Console, steps: Sequence[str] = ()) -> LoadedSpec:
+        """Return the buildspec of a request, or one of the models, which no file has, with these steps.
+
+        Raises as `request` does, and `UsageError` (`bad-option`) for steps that are none, or beside a buildspec.
+        """
+        for step in steps:
+            if not self.in_options:
+                raise bad_option("step", step[:100], "it goes with models; a buildspec says this itself")
+            if step not in WITHOUT_KEYS:
+                raise bad_option("step", step[:100], nearest(step, WITHOUT_KEYS, f"choose {', '.join(WITHOUT_KEYS)}"))
+        if self.in_options:
+            return self.first_spec(steps=steps).with_cases(console).loaded()
+        return load(self.request(request, console))
+
+    def draft(self, folder: Path, target: str | None, console: Console) -> tuple[Path, str]:
+        """Return the file of a buildspec for the models, in a folder that has none yet, and its text.
+
+        Raises `UsageError` (`spec-exists`, `no-model`, `bad-option`) and as `first_spec` does.
+        """
+        require_writable(folder)
+        made = self.required("init").first_spec(target).with_cases(console)
+        file = folder / f"{made.name}.toml"
+        if file.exists():
+            hint = "give another folder with --output, or remove the file"
+            raise UsageError("spec-exists", "there is a file of this name already", where=str(file), hint=hint)
+        return file, made.text(folder, console)
+
+    def first_spec(self, target: str | None = None, steps: Sequence[str] = ()) -> "FirstSpec":
+        """Return the buildspec of the models, with the user's own cases alone."""
+        from ortrim.planning import first_spec  # noqa: PLC0415 - it imports onnx
+
+        require_named(self.words)
+        choices = first_spec.FirstChoices(
+            version=version_option(self.ort_version),
+            profile=profile_option(self.profile),
+            cases=self.cases(),
+            target=target,
+            steps=tuple(steps),
+        )
+        return first_spec.first_spec(self.words, choices)
+
+    def cases(self) -> tuple[CaseSpec, ...]:
+        """Return the user's own cases. Raises `UsageError` (`bad-option`)."""
+        data = () if self.data is None else (_recorded(Path(self.data)),)
+        return (*(_case(name, words) for name, words in self._words_by_case().items()), *data)
+
+    def _buildspec(self) -> Path | None:
+        """Return the one buildspec; None if nothing is named."""
+        words = self.words
+        if len(words) > 1:
+            raise bad_option("spec", words[-1][:100], "give models or one buildspec, not both")
+        for name, word in (("case", self.case), ("data", self.data)):
+            if word:
+                raise bad_option(name, str(word), "it goes with models; a buildspec says this itself")
+        if self.model:
+            require_named(self.model)
+        return Path(words[0]) if words else None
+
+    def _words_by_case(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for word in self.case or ():
+            name, colon, rest = word.partition(":")
+            if not (colon and re.fullmatch(NAME, name)):
+                raise bad_option("case", word[:100], CASE)
+            found.setdefault(name, []).append(rest)
+        return found
+
+
+def require_named(words: Sequence[str]) -> None:
+    """Raise `UsageError` (`unknown-word`) for the first word that can name no model, nor a buildspec."""
+    for word in words:
+        path = Path(word)
+        if word.startswith(NAMED_ELSEWHERE) or any(mark in word for mark in "*?[") or _exists(path):
+            continue
+        if path.parent != Path() and not _exists(path.parent):
+            raise unknown_word(word, "there is no such file", f"there is no folder {str(path.parent)!r}")
+        what = "there is no such file" if is_file_like(word) else "no model, buildspec or task has this name"
+        raise unknown_word(word, what, f"name {WORDS}, or a buildspec")
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except (OSError, ValueError):
+        return False
+
+
+def latest_folders(words: Sequence[str], output: Path, target: str | None) -> dict[str, Path]:
+    """Return the folders of the latest reports, by target, of the build whose name is the one word.
+
+    None for words that name anything else, of which files and folders come first. Raises `UsageError` (`unknown-word`)
+    for a name that no build has.
+    """
+    (word, *more) = words or ("",)
+    if more or not re.fullmatch(NAME, word) or _exists(Path(word)):
+        return {}
+    reports = sorted(output.glob(f"*/*/*/{JSON_NAME}"), key=lambda report: report.stat().st_mtime)
+    found = {each.parent.name: each.parent for each in reports if each.parts[-4] == word}
+    if not found and "." not in word:
+        what, builds = f"no build in {output} has this name", {each.parts[-4] for each in reports}
+        raise unknown_word(word, what, f"built are: {', '.join(sorted(builds)) or 'none'}", builds)
+    wanted = found if target is None else {each for part in target.split(",") for each in selected(part, tuple(found))}
+    return {name: found[name] for name in sorted(wanted)}
+
+
+def _case(name: str, words: Sequence[str]) -> CaseSpec:
+    shapes = {}
+    for word in words:
+        given, _, shape = word.rpartition("=")
+        sizes = shape.split("x") if given else []
+        if not sizes or any(not SIZE.fullmatch(size) for size in sizes):
+            raise bad_option("case", word[:100], CASE)
+        shapes[given] = InputSpec(shape=tuple(map(int, sizes)))
+    return CaseSpec(name=name, inputs=shapes)
+
+
+def _recorded(data: Path) -> CaseSpec:
+    if not data.exists():
+        raise bad_option("data", str(data)[:100], "give an .npz file, or a folder with input_0.pb")
+    return CaseSpec(name=name_from(data) or "recorded", data=data.absolute())

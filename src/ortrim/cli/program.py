@@ -1,24 +1,30 @@
 """The program: `ortrim` in any folder, and `invoke` in a checkout."""
 
+import inspect
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from invoke.collection import Collection
 from invoke.config import Config
 from invoke.exceptions import Exit, ParseError
 from invoke.parser import Parser
+from invoke.parser.argument import Argument
 from invoke.parser.context import ParserContext
 from invoke.program import Program
+from invoke.tasks import Task
+from rich.console import Group
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
 
 from ortrim.base.console import Console
-from ortrim.cli.boundary import PROGRAM, end_unread, end_unwritten, open_standard_streams
+from ortrim.cli.boundary import PROGRAM, end_unread, end_unwritten, open_standard_streams, reworded
 from ortrim.cli.namespace import maintains, namespace_for
-from ortrim.cli.task import task_help, without_name
 from ortrim.cli.words import LONGEST, is_file_like, nearest_word, unknown_word
 from ortrim.errors import ExitCode, UsageError
 
@@ -29,6 +35,18 @@ OPTIONS: Final = (
     ("--print-completion-script SHELL", "Print what completes tasks and options in bash, zsh or fish."),
     ("--version", "Show ortrim's version."),
 )
+
+
+GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
+    "What": ("model", "app", "spec", "target", "profile", "ort-version", "case", "data", "dim", "given", "only"),
+    "Where to": ("output", "github", "json", "plan-only"),
+    "Verify": ("device", "cores", "least-memory", "trace", "training-run"),
+    "Compile": ("jobs", "executor", "engine", "mount", "engine-flag", "ndk", "bundle", "verify-cache"),
+    "GitHub": ("repo", "ref", "workflow", "token-file"),
+}
+"""Options that many tasks have, by what they are about; a task's own stand before them."""
+WITHOUT_NAME: Final = ("model", "app", "spec")
+"""Options whose values stand alone: a task has one of them at most."""
 
 
 class OrtrimConfig(Config):
@@ -216,6 +234,49 @@ def _no_task(word: str, what: str, tasks: Iterable[str], program: str) -> UsageE
     is_option = any(name.partition(" ")[0] == f"--{word}" for name, _ in OPTIONS)
     hint = f"did you mean --{word}?" if is_option else f"run: {program} --list"
     return unknown_word(word, what, hint, [*in_groups, *sorted(groups)])
+
+
+def without_name(options: Container[str]) -> str | None:
+    """Return the option of a task whose values may be given without its name, None when it has none."""
+    return next((name for name in WITHOUT_NAME if name in options), None)
+
+
+def words_of(program: str, name: str, options: Mapping[str, Argument]) -> str:
+    """Return how a task is called: the words that it takes, then its options."""
+    needed = [option for option, each in options.items() if each.positional and each.kind is not list]
+    alone = without_name(options)
+    several = "..." if alone and options[alone].kind is list else ""
+    words = [option.upper() for option in needed] or [f"[{alone.upper()}{several}]" for _ in (alone,) if alone]
+    return " ".join((program, name, *words, *(("[options]",) if len(options) > len(needed) else ())))
+
+
+def task_help(program: str, name: str, called: Task[Any], options: Mapping[str, Argument]) -> Group:
+    """Return the help of a task: how it is called, what it does, and its options, given by name, in groups."""
+    grouped = {each for names in GROUPS.values() for each in names}
+    groups = {"Options": tuple(each for each in options if each not in grouped), **GROUPS}
+    shown = {title: [options[each] for each in names if each in options] for title, names in groups.items()}
+    return Group(
+        Text(f"Usage: {words_of(program, name, options)}\n"),
+        Text(f"{inspect.getdoc(called) or ''}\n"),
+        *(part for title, each in shown.items() if each for part in _group(title, each)),
+    )
+
+
+def _group(title: str, options: list[Argument]) -> Iterator[Text | Padding]:
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for option in options:
+        table.add_row(Text(_named(option)), Text(reworded(option.help or "")))
+    yield Text(f"{title}:", "bold")
+    yield Padding(table, (0, 0, 0, 2), expand=False)
+    yield Text()
+
+
+def _named(option: Argument) -> str:
+    (name, *letters) = option.names
+    value = "" if option.kind is bool else f" {name.rpartition('-')[2].upper()}"
+    return f"{f'-{letters[0]}, ' if letters else ''}--{name}{value}"
 
 
 program = OrtrimProgram(

@@ -1,38 +1,23 @@
-"""Tasks of the command line: the letters of their options, and a help that shows first what is used most.
-
-- The decorator that makes one, in the place of Invoke's own.
-- The text of `--help` for one: its options in groups, in the order in which people meet them.
-"""
+"""The decorator that makes a task of a function, and texts of options that several tasks have."""
 
 import inspect
-from collections.abc import Container, Iterator, Mapping
-from functools import partial
+import re
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import field, fields, is_dataclass
+from functools import wraps
+from types import MappingProxyType
 from typing import Any, Final
 
-from invoke.parser.argument import Argument
+from invoke.context import Context
 from invoke.tasks import Task
-from invoke.tasks import task as invoke_task
-from rich.console import Group
-from rich.padding import Padding
-from rich.table import Table
-from rich.text import Text
 
-from ortrim.cli.boundary import reworded
+from ortrim.buildspec.build_options import PROFILE_NAMES
+from ortrim.cli.boundary import boundary
 
 LETTERS: Final[Mapping[str, str]] = {
     "spec": "s", "target": "t", "profile": "p", "output": "o", "jobs": "j", "device": "d",
 }  # fmt: skip
 """The letters of options, the same in every task. Invoke chooses by order, for `token-file` it chose `--`."""
-GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
-    "What": ("model", "app", "spec", "target", "profile", "ort-version", "case", "data", "dim", "given", "only"),
-    "Where to": ("output", "github", "json", "plan-only"),
-    "Verify": ("device", "cores", "least-memory", "trace", "training-run"),
-    "Compile": ("jobs", "executor", "engine", "mount", "engine-flag", "ndk", "bundle", "verify-cache"),
-    "GitHub": ("repo", "ref", "workflow", "token-file"),
-}
-"""Options that many tasks have, by what they are about; a task's own stand before them."""
-WITHOUT_NAME: Final = ("model", "app", "spec")
-"""Options whose values stand alone: a task has one of them at most."""
 
 
 class OrtrimTask(Task[Any]):
@@ -45,47 +30,85 @@ class OrtrimTask(Task[Any]):
         return choices
 
 
-task = partial(invoke_task, klass=OrtrimTask, auto_shortflags=False)
+DEMO: Final = "silero-vad.toml"
+PROFILES_IN_WORDS: Final = f"{', '.join(PROFILE_NAMES[:-1])} or {PROFILE_NAMES[-1]}"
+
+HELP: Final[Mapping[str, str]] = {
+    "spec": f"a buildspec (default: the demo, {DEMO})",
+    "target": "identifiers, globs or prefixes such as 'linux', separated by commas (default: this host's); "
+    "names such as linux-amd64 also work",
+    "executor": "where to compile: native, container or github (default: native)",
+    "engine": "container engine: docker, podman or buildah (default: the first that works)",
+    "mount": "also mount SRC:DST[:ro] into the container, may be repeated",
+    "engine-flag": "argument for the engine's run command, such as --engine-flag=--memory=8g; may be repeated",
+    "given": "use a buildspec's original models (default: the models after their steps, as they are shipped)",
+    "profile": f"{PROFILES_IN_WORDS} (default: the buildspec's)",
+    "dim": "size of a dynamic dimension of a model's file, as NAME=SIZE or INPUT:AXIS=SIZE; may be repeated",
+    "jobs": "number of parallel compilations (default: as cores and memory allow)",
+    "cores": "cores to pin runs to, such as 4-7 or 0,4-7, on host, adb and ssh devices",
+    "trace": "also write a profile of single operators for each model on each device, which opens in Perfetto",
+    "output": "folder for packages and reports (default: artifacts)",
+    "ndk": "folder of Android's NDK (default: ANDROID_NDK_HOME, ANDROID_NDK_ROOT, or the one in ANDROID_HOME/ndk)",
+    "bundle": "file that `invoke bundle` wrote, to build from without a network (default: ORTRIM_BUNDLE)",
+    "verify-cache": "check the digest of every file read from the cache (default: of changed files; on CI, of all)",
+    "plan-only": "print the plan and stop",
+    "training-run": "name of the training run of the models, for the history",
+    "json": "print only one JSON document on standard output",
+}
+"""Texts of options that several tasks have; a task may say more of one."""
+SEVERAL: Final = re.compile(r"\b(list|Sequence)\[str\]")
+"""In the type of an option that may be repeated."""
 
 
-def without_name(options: Container[str]) -> str | None:
-    """Return the option of a task whose values may be given without its name, None when it has none."""
-    return next((name for name in WITHOUT_NAME if name in options), None)
+def option(text: str, default: Any = None) -> Any:
+    """Return the field of a group of options: a dataclass whose fields are options of each task that takes it."""
+    return field(default=default, metadata={"help": text})
 
 
-def words_of(program: str, name: str, options: Mapping[str, Argument]) -> str:
-    """Return how a task is called: the words that it takes, then its options."""
-    needed = [option for option, each in options.items() if each.positional and each.kind is not list]
-    alone = without_name(options)
-    several = "..." if alone and options[alone].kind is list else ""
-    words = [option.upper() for option in needed] or [f"[{alone.upper()}{several}]" for _ in (alone,) if alone]
-    return " ".join((program, name, *words, *(("[options]",) if len(options) > len(needed) else ())))
+def task(
+    *,
+    name: str | None = None,
+    help: Mapping[str, str] = MappingProxyType({}),  # noqa: A002 - Invoke's name
+    without: Collection[str] = (),
+    in_options: bool = False,
+) -> Callable[[Callable[..., None]], Task[Any]]:
+    """Make a task of a function whose first parameter is the console; the others are options, or groups of these.
 
+    Options of groups in `without` are none of the task's. The error boundary is around the function; `in_options` says
+    that options stand for a buildspec's keys, and a group may say so, too.
+    """
 
-def task_help(program: str, name: str, called: Task[Any], options: Mapping[str, Argument]) -> Group:
-    """Return the help of a task: how it is called, what it does, and its options, given by name, in groups."""
-    grouped = {each for names in GROUPS.values() for each in names}
-    groups = {"Options": tuple(each for each in options if each not in grouped), **GROUPS}
-    shown = {title: [options[each] for each in names if each in options] for title, names in groups.items()}
-    return Group(
-        Text(f"Usage: {words_of(program, name, options)}\n"),
-        Text(f"{inspect.getdoc(called) or ''}\n"),
-        *(part for title, each in shown.items() if each for part in _group(title, each)),
-    )
+    def made(body: Callable[..., None]) -> Task[Any]:
+        own = inspect.signature(body)
+        (_, *parameters) = own.parameters.values()
+        groups: dict[str, Any] = {each.name: each.annotation for each in parameters if is_dataclass(each.annotation)}
+        grouped = {group: [each for each in fields(groups[group]) if each.name not in without] for group in groups}
+        shared = [each for group in grouped.values() for each in group]
 
+        @wraps(body)
+        def run(_context: Context, **words: Any) -> None:
+            for group, its in grouped.items():
+                words[group] = groups[group](**{each.name: words.pop(each.name) for each in its})
+            as_keys = in_options or any(getattr(words[group], "in_options", False) for group in groups)
+            with boundary(json_mode=words.get("json", False), in_options=as_keys) as console:
+                body(console, **words)
 
-def _group(title: str, options: list[Argument]) -> Iterator[Text | Padding]:
-    table = Table.grid(padding=(0, 2, 0, 0))
-    table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")
-    for option in options:
-        table.add_row(Text(_named(option)), Text(reworded(option.help or "")))
-    yield Text(f"{title}:", "bold")
-    yield Padding(table, (0, 0, 0, 2), expand=False)
-    yield Text()
+        context = inspect.Parameter("_context", inspect.Parameter.POSITIONAL_ONLY)
+        options = [each for each in parameters if each.name not in groups] + [
+            inspect.Parameter(each.name, inspect.Parameter.KEYWORD_ONLY, default=each.default, annotation=each.type)
+            for each in shared
+        ]
+        run.__signature__ = own.replace(parameters=[context, *options])  # type: ignore[attr-defined]
+        several = [each.name for each in options if SEVERAL.search(str(each.annotation))]
+        names = {each.name.replace("_", "-") for each in options}
+        texts = {each.name.replace("_", "-"): each.metadata["help"] for each in shared}
+        return OrtrimTask(
+            run,
+            name=name,
+            positional=[each.name for each in options if each.default is each.empty and each.name not in several],
+            iterable=several,
+            auto_shortflags=False,
+            help={**{each: text for each, text in HELP.items() if each in names}, **texts, **help},
+        )
 
-
-def _named(option: Argument) -> str:
-    (name, *letters) = option.names
-    value = "" if option.kind is bool else f" {name.rpartition('-')[2].upper()}"
-    return f"{f'-{letters[0]}, ' if letters else ''}--{name}{value}"
+    return made

@@ -11,7 +11,7 @@ from typing import Final
 from invoke.parser.argument import Argument
 
 from ortrim.cli.namespace import maintains, namespace_for
-from ortrim.cli.task import words_of
+from ortrim.cli.program import words_of
 
 namespace: Final = namespace_for(())
 PAGE: Final = Path(__file__).parents[3] / "docs" / "reference" / "cli.md"

@@ -10,7 +10,7 @@ from onnx_samples import relu, write
 from ortrim.base.console import Console
 from ortrim.buildspec.buildspec import CaseSpec
 from ortrim.buildspec.step_specs import WITHOUT_KEYS
-from ortrim.cli.given_models import GivenModels, latest_folders
+from ortrim.cli.options import GivenModels, latest_folders
 from ortrim.errors import ToolError, UsageError
 from ortrim.planning import first_spec
 from ortrim.planning.request import Request

@@ -7,7 +7,7 @@ import pytest
 from ortrim.base import cache
 from ortrim.base.cache import cached_folder
 from ortrim.cli.boundary import boundary
-from ortrim.cli.options import request_from
+from ortrim.cli.options import Verifying, request_from
 from ortrim.errors import ExitCode, UsageError
 from program_runs import Run
 
@@ -15,14 +15,14 @@ from program_runs import Run
 @pytest.mark.parametrize(("text", "cores"), [(None, ()), ("4-7", (4, 5, 6, 7)), ("0,4-7", (0, 4, 5, 6, 7))])
 def test_cores_become_part_of_the_request(text: str | None, cores: tuple[int, ...]) -> None:
     """Without the option a device decides itself."""
-    assert request_from(None, cores=text).cores == cores
+    assert request_from(verifying=Verifying(cores=text)).cores == cores
 
 
 @pytest.mark.parametrize("text", ["", "f0", "7-4", "4,", "9999", "all"])
 def test_cores_that_are_none(text: str) -> None:
     """The form is shown."""
     with pytest.raises(UsageError) as caught:
-        request_from(None, cores=text)
+        request_from(verifying=Verifying(cores=text))
     assert (caught.value.code, caught.value.where) == ("bad-option", "--cores")
     assert "4-7" in caught.value.hint
 

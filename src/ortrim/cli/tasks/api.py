@@ -5,13 +5,10 @@ from pathlib import Path
 from textwrap import fill
 from typing import Final
 
-from invoke.context import Context
 from rich.table import Table
 
 from ortrim.analysis.api import AppApi, api_of
 from ortrim.base.console import Console, counted, printable
-from ortrim.cli.boundary import boundary
-from ortrim.cli.options import help_for
 from ortrim.cli.task import task
 from ortrim.errors import UsageError
 from ortrim.pins.runtime import default_version, exact_version
@@ -20,40 +17,36 @@ SCHEMA: Final = "ortrim-api/1"
 
 
 @task(
-    positional=[],
-    iterable=["app"],
     help={
         "app": "sources of the app, files or folders: C, C++, Objective-C, Swift, Java, Kotlin; also without --app",
         "headers": "folder with ONNX Runtime's headers, as a package's include/onnxruntime (default: the version's)",
         "ort-version": "version of ONNX Runtime that the app is for (default: as in buildspecs)",
-        **help_for("json"),
     },
 )
 def api(
-    _context: Context,
+    console: Console,
     app: list[str] | None = None,
     headers: str | None = None,
     ort_version: str | None = None,
     json: bool = False,
 ) -> None:
     """List the C functions that an app calls, for its buildspec."""
-    with boundary(json_mode=json) as console:
-        if not app:
-            raise UsageError("no-app-sources", "no sources are named", hint="name a folder: invoke api src")
-        version = exact_version(ort_version) if ort_version else default_version()
-        found = api_of(tuple(map(Path, app)), Path(headers) if headers else None, version, console)
-        if json:
-            data = {
-                "schema": SCHEMA,
-                "files": found.files,
-                "api": list(found.calls),
-                "called_by": found.calls,
-                "beyond_inference": list(found.beyond),
-                "spare_of_inference": list(found.spare),
-            }
-            console.document(data)
-        else:
-            _show(console, found)
+    if not app:
+        raise UsageError("no-app-sources", "no sources are named", hint="name a folder: invoke api src")
+    version = exact_version(ort_version) if ort_version else default_version()
+    found = api_of(tuple(map(Path, app)), Path(headers) if headers else None, version, console)
+    if json:
+        data = {
+            "schema": SCHEMA,
+            "files": found.files,
+            "api": list(found.calls),
+            "called_by": found.calls,
+            "beyond_inference": list(found.beyond),
+            "spare_of_inference": list(found.spare),
+        }
+        console.document(data)
+    else:
+        _show(console, found)
 
 
 def _show(console: Console, found: AppApi) -> None:

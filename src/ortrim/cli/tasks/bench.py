@@ -9,8 +9,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-from invoke.context import Context
-
 from ortrim.base.console import Console
 from ortrim.base.files import write_atomically
 from ortrim.base.json import to_data, to_json
@@ -30,29 +28,38 @@ from ortrim.bench.report import bench_markdown, bench_tables
 from ortrim.bench.run import bench as measure
 from ortrim.bench.run import write_session
 from ortrim.bench.subjects import ROUNDS, SECONDS, SWEEP_ROUNDS, BenchRequest, BenchSelection
-from ortrim.cli.boundary import boundary
-from ortrim.cli.given_models import MODEL_HELP, GivenModels, models_task
-from ortrim.cli.options import count_option, help_for, name_option, number_in, request_from, run_name
+from ortrim.cli.options import (
+    CASE_HELP,
+    GivenModels,
+    Verifying,
+    count_option,
+    name_option,
+    number_in,
+    request_from,
+    run_name,
+)
+from ortrim.cli.task import task
 from ortrim.errors import Interrupted, bad_option
 
 SUBJECT_HELP: Final[Mapping[str, str]] = MappingProxyType({
     "library": "built, wheel or the path of a library (default: the finished build of models or buildspec, else the "
     "wheel)",
-    **help_for("cores", "output", "json"),
+
 })  # fmt: skip
 
 
 def _asked(models: GivenModels, library: str, cores: str | None, output: str, console: Console) -> BenchSelection:
     """Return what is to be run; of models without a buildspec, cases are found."""
-    return BenchSelection(request=models.request(request_from(cores=cores, output=output), console), library=library)
+    return BenchSelection(
+        request=models.request(request_from(verifying=Verifying(cores=cores), output=output), console), library=library
+    )
 
 
 GOALS: Final[tuple[Goal, ...]] = ("latency", "cpu", "memory")
 MOST: Final = 3600.0
 
 
-@models_task(
-    iterable=["sweep"],
+@task(
     help={
         **SUBJECT_HELP,
         "sweep": f"vary settings: '{EACH}' alone in turn, or such as threads=1,2, all combined; may be repeated",
@@ -63,11 +70,10 @@ MOST: Final = 3600.0
         "resume": "continue the same bench where it was interrupted",
         "session": "write the recommended session.json to this file",
         "markdown": "also write the results to this file",
-        **help_for("training-run"),
     },
 )
 def bench(
-    _context: Context,
+    console: Console,
     models: GivenModels,
     sweep: Sequence[str],
     library: str = "",
@@ -84,23 +90,22 @@ def bench(
     json: bool = False,
 ) -> None:
     """Measure latency and memory of models by setting."""
-    with boundary(json_mode=json, in_options=models.in_options) as console:
-        wanted = BenchRequest(
-            sweep=tuple(sweep),
-            rounds=count_option(rounds, "rounds"),
-            seconds=number_option(seconds, "seconds") or SECONDS,
-            deadline_ms=number_option(period, "period"),
-            training_run=run_name(training_run),
-            goal=name_option("goal", goal[:100], GOALS, ", ".join(GOALS)),
-            resume=resume,
-            asked=_asked(models, library, cores, output, console),
-        )
-        report = measure(wanted, console)
-        if session:
-            write_session(report, Path(session))
-        if markdown:
-            write_atomically(Path(markdown), bench_markdown(report))
-        _show(report, console, json=json)
+    wanted = BenchRequest(
+        sweep=tuple(sweep),
+        rounds=count_option(rounds, "rounds"),
+        seconds=number_option(seconds, "seconds") or SECONDS,
+        deadline_ms=number_option(period, "period"),
+        training_run=run_name(training_run),
+        goal=name_option("goal", goal[:100], GOALS, ", ".join(GOALS)),
+        resume=resume,
+        asked=_asked(models, library, cores, output, console),
+    )
+    report = measure(wanted, console)
+    if session:
+        write_session(report, Path(session))
+    if markdown:
+        write_atomically(Path(markdown), bench_markdown(report))
+    _show(report, console, json=json)
 
 
 def number_option(word: str, option: str) -> float | None:
@@ -124,17 +129,17 @@ def _show(report: BenchReport, console: Console, *, json: bool) -> None:
         raise Interrupted("bench-stopped", what, where=report.journal, hint="the same command with --resume continues")
 
 
-@models_task(
+@task(
     help={
         **SUBJECT_HELP,
         "trace": "read this trace instead of making one, for example a device's trace from invoke verify --trace",
-        "case": f"{MODEL_HELP['case']}; a NAME alone: only the case of this name",
+        "case": f"{CASE_HELP}; a NAME alone: only the case of this name",
         "runs": f"number of inferences, whose median is reported (default: {RUNS})",
         "top": f"how many operators and nodes to show (default: {TOP}; with --json: all)",
     },
 )
 def profile(
-    _context: Context,
+    console: Console,
     models: GivenModels,
     trace: str = "",
     library: str = "",
@@ -145,38 +150,35 @@ def profile(
     json: bool = False,
 ) -> None:
     """Show the time of each operator in an inference."""
-    with boundary(json_mode=json, in_options=models.in_options) as console:
-        most = count_option(top, "top")
-        if trace and (models.words or models.data or models.case or library):
-            raise bad_option("trace", trace, "it is read by itself: leave out models, --spec, --library and --case")
-        if trace:
-            found: tuple[Profiled, ...] = (profile_of_trace(Path(trace), Path(output)),)
-        else:
-            names, models = models.chosen_cases()
-            asked = _asked(models, library, cores, output, console)
-            found = profiles_of(asked, names, count_option(runs, "runs") or RUNS, console)
-        if json:
-            console.document({"profiles": [to_data(each) for each in found]})
-            return
-        for each in found:
-            console.render(profile_tables(each.profile, most))
-            console.note(f"\nopens in ui.perfetto.dev: {each.trace}\n")
+    most = count_option(top, "top")
+    if trace and (models.words or models.data or models.case or library):
+        raise bad_option("trace", trace, "it is read by itself: leave out models, --spec, --library and --case")
+    if trace:
+        found: tuple[Profiled, ...] = (profile_of_trace(Path(trace), Path(output)),)
+    else:
+        names, models = models.chosen_cases()
+        asked = _asked(models, library, cores, output, console)
+        found = profiles_of(asked, names, count_option(runs, "runs") or RUNS, console)
+    if json:
+        console.document({"profiles": [to_data(each) for each in found]})
+        return
+    for each in found:
+        console.render(profile_tables(each.profile, most))
+        console.note(f"\nopens in ui.perfetto.dev: {each.trace}\n")
 
 
-@models_task(
+@task(
     help={
         "runs": f"how often each process runs its case (default: {HOT_RUNS})",
         "output": "folder for the buildspec of models, beside which the file is written (default: artifacts)",
-        **help_for("json"),
     }
 )
-def hot(_context: Context, models: GivenModels, runs: str = "", output: str = "artifacts", json: bool = False) -> None:
+def hot(console: Console, models: GivenModels, runs: str = "", output: str = "artifacts", json: bool = False) -> None:
     """Find the operators that take the models' time."""
-    with boundary(json_mode=json, in_options=models.in_options) as console:
-        request = models.request(request_from(output=output), console)
-        found = find_hot(request, console, count_option(runs, "runs") or HOT_RUNS)
-        if json:
-            console.result(to_json(found))
-        else:
-            console.render(hot_table(found.operators))
-            console.note(f"{found.file} names {sum(each.hot for each in found.operators)} of them as hot")
+    request = models.request(request_from(output=output), console)
+    found = find_hot(request, console, count_option(runs, "runs") or HOT_RUNS)
+    if json:
+        console.result(to_json(found))
+    else:
+        console.render(hot_table(found.operators))
+        console.note(f"{found.file} names {sum(each.hot for each in found.operators)} of them as hot")

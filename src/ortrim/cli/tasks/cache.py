@@ -2,46 +2,39 @@
 
 from pathlib import Path
 
-from invoke.context import Context
-
 from ortrim.base.console import Console, counted
 from ortrim.base.json import to_data
-from ortrim.cli.boundary import boundary
-from ortrim.cli.options import help_for
 from ortrim.cli.task import task
 from ortrim.pipeline.object_archive import TOP, ObjectArchive, take_objects, write_objects
 
 
-@task(help={**help_for("json"), "output": f"file to write (default: {TOP}.tar.gz)"})
-def push(_context: Context, output: str = f"{TOP}.tar.gz", json: bool = False) -> None:
+@task(help={"output": f"file to write (default: {TOP}.tar.gz)"})
+def push(console: Console, output: str = f"{TOP}.tar.gz", json: bool = False) -> None:
     """Write all objects that were compiled here into one file.
 
     Machines that take it need not compile them again.
     """
-    with boundary(json_mode=json) as console:
-        with console.step("write compiled objects"):
-            archive = write_objects(Path(output).absolute())
-        _show(console, archive, json=json)
-        if not json:
-            console.note(f"elsewhere: invoke cache.pull FILE-OR-URL {archive.sha256}")
+    with console.step("write compiled objects"):
+        archive = write_objects(Path(output).absolute())
+    _show(console, archive, json=json)
+    if not json:
+        console.note(f"elsewhere: invoke cache.pull FILE-OR-URL {archive.sha256}")
 
 
 @task(
     help={
-        **help_for("json"),
         "source": "file that cache.push wrote, or its address",
         "sha256": "its digest, which cache.push printed",
     }
 )
-def pull(_context: Context, source: str, sha256: str, json: bool = False) -> None:
+def pull(console: Console, source: str, sha256: str, json: bool = False) -> None:
     """Take objects that were compiled elsewhere, by digest.
 
     Builds find them as if they had been compiled here.
     """
-    with boundary(json_mode=json) as console:
-        with console.step("take compiled objects"):
-            archive = take_objects(source, sha256)
-        _show(console, archive, json=json)
+    with console.step("take compiled objects"):
+        archive = take_objects(source, sha256)
+    _show(console, archive, json=json)
 
 
 def _show(console: Console, archive: ObjectArchive, *, json: bool) -> None:

@@ -5,9 +5,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from invoke.context import Context
-
-from ortrim.cli.boundary import boundary
+from ortrim.base.console import Console
 from ortrim.cli.rendering import conclude, show_plan
 from ortrim.cli.task import task
 from ortrim.cli.tasks.history import show_checks
@@ -46,30 +44,28 @@ DELIVERY: Final = Path("delivery")
 TARGET_HELP: Final = "identifiers of targets, separated by commas"
 
 
-@task
-def setup(_context: Context) -> None:
+@task()
+def setup(console: Console) -> None:
     """Step: let the steps that follow call this ortrim."""
-    with boundary() as console:
-        programs = Path(sys.executable).parent
-        add_to_path(programs)
-        console.result(str(programs))
+    programs = Path(sys.executable).parent
+    add_to_path(programs)
+    console.result(str(programs))
 
 
-@task
-def plan(_context: Context) -> None:
+@task()
+def plan(console: Console) -> None:
     """Step: plan a run, and give its matrix to later jobs."""
-    with boundary() as console:
-        asked = workflow_files.read_inputs(os.environ.get(workflow_files.VARIABLE, ""))
-        install_layout_emulator(host_target(), console.note)
-        made, text = plan_run(asked, console)
-        require_farm_target(asked, made)
-        matrix = matrix_of(made, delivered=not asked.plan)
-        show_plan(console, made, (), json_mode=False)
-        write_output("targets", ",".join(each.target for each in matrix.compiled))
-        write_output("plan", text)
-        write_output("compiled", matrix_json(matrix.compiled))
-        write_output("delivered", matrix_json(matrix.delivered) if matrix.delivered else "")
-        console.result(matrix_json(matrix.compiled))
+    asked = workflow_files.read_inputs(os.environ.get(workflow_files.VARIABLE, ""))
+    install_layout_emulator(host_target(), console.note)
+    made, text = plan_run(asked, console)
+    require_farm_target(asked, made)
+    matrix = matrix_of(made, delivered=not asked.plan)
+    show_plan(console, made, (), json_mode=False)
+    write_output("targets", ",".join(each.target for each in matrix.compiled))
+    write_output("plan", text)
+    write_output("compiled", matrix_json(matrix.compiled))
+    write_output("delivered", matrix_json(matrix.delivered) if matrix.delivered else "")
+    console.result(matrix_json(matrix.compiled))
 
 
 @task(
@@ -80,9 +76,9 @@ def plan(_context: Context) -> None:
         "api": "API level of the emulated phone",
     }
 )
-def prepare(_context: Context, target: str, to_verify: bool = False, ndk: str = "", api: int = DEFAULT_LEVEL) -> None:
+def prepare(console: Console, target: str, to_verify: bool = False, ndk: str = "", api: int = DEFAULT_LEVEL) -> None:
     """Step: install what compiles or runs targets."""
-    with boundary() as console, console.step(f"prepare for {target}") as step:
+    with console.step(f"prepare for {target}") as step:
         targets = targets_named(target)
         by_system = by_platform(targets, lambda target: target)
         for platform, own in by_system:
@@ -101,49 +97,44 @@ def prepare(_context: Context, target: str, to_verify: bool = False, ndk: str = 
 
 
 @task(help={"target": TARGET_HELP})
-def compile(_context: Context, target: str) -> None:  # noqa: A001 - the task's name
+def compile(console: Console, target: str) -> None:  # noqa: A001 - the task's name
     """Step: compile targets into the folder compiled."""
-    with boundary() as console:
-        for archive in compile_planned(os.environ.get(PLAN_VARIABLE, ""), target, COMPILED, console):
-            console.result(str(archive))
+    for archive in compile_planned(os.environ.get(PLAN_VARIABLE, ""), target, COMPILED, console):
+        console.result(str(archive))
 
 
 @task(help={"target": TARGET_HELP})
-def deliver(_context: Context, target: str) -> None:
+def deliver(console: Console, target: str) -> None:
     """Step: package and verify compiled targets."""
-    with boundary() as console:
-        asked = workflow_files.read_inputs(os.environ.get(workflow_files.VARIABLE, ""))
-        reports = deliver_compiled(asked, target, COMPILED, DELIVERY, console)
-        append_summary(step_summary(reports))
-        conclude(console, reports, json_mode=False)
-        found = check_reports(Path(asked.spec), reports)
-        show_checks(found, console)
-        if failure := regression_of(found):
-            raise failure
+    asked = workflow_files.read_inputs(os.environ.get(workflow_files.VARIABLE, ""))
+    reports = deliver_compiled(asked, target, COMPILED, DELIVERY, console)
+    append_summary(step_summary(reports))
+    conclude(console, reports, json_mode=False)
+    found = check_reports(Path(asked.spec), reports)
+    show_checks(found, console)
+    if failure := regression_of(found):
+        raise failure
 
 
-@task
-def app(_context: Context) -> None:
+@task()
+def app(console: Console) -> None:
     """Step: compile the app that runs on device farms."""
-    with boundary() as console:
-        asked = workflow_files.read_inputs(os.environ.get(workflow_files.VARIABLE, ""))
-        for folder in compile_app(asked, COMPILED, console):
-            console.result(str(folder))
+    asked = workflow_files.read_inputs(os.environ.get(workflow_files.VARIABLE, ""))
+    for folder in compile_app(asked, COMPILED, console):
+        console.result(str(folder))
 
 
-@task
-def farm(_context: Context) -> None:
+@task()
+def farm(console: Console) -> None:
     """Step: verify on the devices of farms."""
-    with boundary() as console:
-        asked = workflow_files.read_inputs(os.environ.get(workflow_files.VARIABLE, ""))
-        reports = verify_on_farms(asked, COMPILED, DELIVERY, console)
-        append_summary(step_summary(reports))
-        conclude(console, reports, json_mode=False)
+    asked = workflow_files.read_inputs(os.environ.get(workflow_files.VARIABLE, ""))
+    reports = verify_on_farms(asked, COMPILED, DELIVERY, console)
+    append_summary(step_summary(reports))
+    conclude(console, reports, json_mode=False)
 
 
-@task
-def judge(_context: Context) -> None:
+@task()
+def judge(console: Console) -> None:
     """Step: fail unless all jobs before it ended well."""
-    with boundary() as console:
-        names = runner_setup.require_success(os.environ.get(runner_setup.VARIABLE, ""))
-        console.result(f"ended well: {', '.join(names)}")
+    names = runner_setup.require_success(os.environ.get(runner_setup.VARIABLE, ""))
+    console.result(f"ended well: {', '.join(names)}")

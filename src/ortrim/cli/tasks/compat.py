@@ -3,14 +3,12 @@
 from pathlib import Path
 from typing import Final
 
-from invoke.context import Context
 from rich.table import Table
 
 from ortrim.analysis.compat import CompatibilityAnswer, ModelAnswer, check_compatibility, failure_of
 from ortrim.base.console import Console, printable
 from ortrim.base.json import to_data, to_json
-from ortrim.cli.boundary import as_data, boundary
-from ortrim.cli.options import help_for
+from ortrim.cli.boundary import as_data
 from ortrim.cli.task import task
 from ortrim.errors import UsageError
 from ortrim.models.named import files_of
@@ -22,33 +20,31 @@ HELP = {
     "runtime": "package (.tar.gz, .aar, folder), manifest.json or operator configuration of the runtime",
     "model": "files, folders or patterns of .onnx and .ort models; also without --model",
     "ort-version": "version of ONNX Runtime, for an operator configuration (default: as in buildspecs)",
-    **help_for("json"),
 }
 
 
-@task(name="check-compat", positional=[], iterable=["model"], help=HELP)
+@task(name="check-compat", help=HELP)
 def check_compat(
-    _context: Context,
+    console: Console,
     model: list[str] | None = None,
     runtime: str = "",
     ort_version: str | None = None,
     json: bool = False,
 ) -> None:
     """Say whether models would run on users' runtimes."""
-    with boundary(json_mode=json, in_options=True) as console:
-        if not runtime:
-            hint = "name the users' package: invoke check-compat MODEL.onnx --runtime PACKAGE"
-            raise UsageError("bad-usage", "no runtime is named", where="--runtime", hint=hint)
-        version = exact_version(ort_version) if ort_version else None
-        files = [file for word in model or () for file in files_of(word, (".onnx", ".ort"), HOW)]
-        answer = check_compatibility(Path(runtime), files, console, ort_version=version)
-        failure = failure_of(answer)
-        if json:
-            console.result(to_json({**to_data(answer), "errors": as_data(failure)}))
-        else:
-            _show(console, answer)
-        if failure:
-            raise failure
+    if not runtime:
+        hint = "name the users' package: invoke check-compat MODEL.onnx --runtime PACKAGE"
+        raise UsageError("bad-usage", "no runtime is named", where="--runtime", hint=hint)
+    version = exact_version(ort_version) if ort_version else None
+    files = [file for word in model or () for file in files_of(word, (".onnx", ".ort"), HOW)]
+    answer = check_compatibility(Path(runtime), files, console, ort_version=version)
+    failure = failure_of(answer)
+    if json:
+        console.result(to_json({**to_data(answer), "errors": as_data(failure)}))
+    else:
+        _show(console, answer)
+    if failure:
+        raise failure
 
 
 def _show(console: Console, answer: CompatibilityAnswer) -> None:

@@ -4,15 +4,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from invoke.context import Context
 from rich.table import Column, Table
 
 from ortrim.base.console import Console, counted, printable
 from ortrim.buildspec.targets import with_identifiers
-from ortrim.cli.boundary import boundary
-from ortrim.cli.options import help_for
+from ortrim.cli.options import RemoteOptions
 from ortrim.cli.task import task
-from ortrim.cli.tasks.github import remote_from, run_number
+from ortrim.cli.tasks.github import run_number
 from ortrim.errors import bad_option
 from ortrim.github.fetch.offers import ASSEMBLED, Selection
 from ortrim.github.fetch.placing import NAME, LockedFile
@@ -22,6 +20,7 @@ from ortrim.github.fetch.snippets import snippet_files
 
 
 @task(
+    without=("ref",),
     help={
         "release": "tag of the release to fetch",
         "run": "number of the run to fetch",
@@ -34,48 +33,44 @@ from ortrim.github.fetch.snippets import snippet_files
         "offline": "send no request: take everything from the cache",
         "update": f"change {NAME}",
         "snippet": "print a few lines for an app's own build instead: gradle, cmake, spm or podfile",
-        **help_for("token-file", "json"),
     },
 )
 def fetch(
-    _context: Context,
+    console: Console,
+    github: RemoteOptions,
     release: str = "",
     run: str | None = None,
     latest: bool = False,
     spec: str = "",
     target: str = "",
     output: str | None = None,
-    repo: str | None = None,
-    workflow: str | None = None,
-    token_file: str | None = None,
     offline: bool = False,
     update: bool = False,
     snippet: str | None = None,
     json: bool = False,
 ) -> None:
     """Fetch runtimes into an app, as its lock file says."""
-    with boundary(json_mode=json) as console:
-        # What goes on is told on standard error where standard output is for a file.
-        told = console if snippet is None else Console(json_mode=True)
-        if workflow is not None and not latest:
-            raise bad_option("workflow", workflow[:100], "it goes with --latest; a run's number says which workflow")
-        wanted = FetchRequest(
-            release=release,
-            run=0 if run is None else run_number(run),
-            latest=latest,
-            selection=Selection(spec=spec, target=with_identifiers(target, ASSEMBLED, note=told.note)),
-            offline=offline,
-            update=update,
-        )
-        app = App(folder=Path(), output=None if output is None else Path(output))
-        fetched = fetch_files(wanted, remote_from(repo, token_file=token_file, workflow=workflow), app, told)
-        lines = "" if snippet is None else make_snippet(snippet, snippet_files(fetched.lock))
-        if json:
-            console.document({**_data(fetched), "snippet": lines or None})
-        elif lines:
-            console.result(lines)
-        else:
-            _show(console, fetched)
+    # What goes on is told on standard error where standard output is for a file.
+    told = console if snippet is None else Console(json_mode=True)
+    if github.workflow is not None and not latest:
+        raise bad_option("workflow", github.workflow[:100], "it goes with --latest; a run's number says which workflow")
+    wanted = FetchRequest(
+        release=release,
+        run=0 if run is None else run_number(run),
+        latest=latest,
+        selection=Selection(spec=spec, target=with_identifiers(target, ASSEMBLED, note=told.note)),
+        offline=offline,
+        update=update,
+    )
+    app = App(folder=Path(), output=None if output is None else Path(output))
+    fetched = fetch_files(wanted, github.remote(), app, told)
+    lines = "" if snippet is None else make_snippet(snippet, snippet_files(fetched.lock))
+    if json:
+        console.document({**_data(fetched), "snippet": lines or None})
+    elif lines:
+        console.result(lines)
+    else:
+        _show(console, fetched)
 
 
 def _show(console: Console, fetched: Fetched) -> None:

@@ -10,43 +10,25 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
-from invoke.context import Context
 from rich.table import Column, Table
 
 from ortrim.base.console import Console, duration_text, printable
 from ortrim.base.json import to_data
-from ortrim.cli.boundary import boundary
-from ortrim.cli.options import help_for
+from ortrim.cli.options import RemoteOptions
 from ortrim.cli.rendering import conclude
 from ortrim.cli.task import task
 from ortrim.errors import bad_option
 from ortrim.github.client import Run
-from ortrim.github.followed_run import Remote
 from ortrim.github.remote_build import attach as attach_to
 from ortrim.github.remote_build import cancel as cancel_run
 from ortrim.github.remote_build import list_runs
-from ortrim.github.runs import WORKFLOW_FILE as FILE_NAME
 from ortrim.github.workflow_files import (
     FOLDER,
-    REF,
     released_specs,
     render_workflows,
     require_rendered,
     write_workflows,
 )
-from ortrim.package.manifest import WORKFLOW
-
-
-def remote_from(
-    repo: str | None, ref: str | None = None, token_file: str | None = None, workflow: str | None = None
-) -> Remote:
-    """Return where runs are. Raises `UsageError` (`bad-option`)."""
-    if workflow is not None and not FILE_NAME.fullmatch(workflow):
-        raise bad_option("workflow", workflow[:100], "give the name of a file in .github/workflows, such as app.yml")
-    if ref is not None and not REF.fullmatch(ref):
-        raise bad_option("ref", ref[:100], "give the name of a branch or a tag")
-    file = None if token_file is None else Path(token_file)
-    return Remote(repository=repo or "", ref=ref or "", token_file=file, workflow=workflow or WORKFLOW)
 
 
 def run_number(text: str) -> int:
@@ -68,52 +50,43 @@ def wants_cancel(run: Run) -> bool:
         return False
 
 
-@task(help=help_for("repo", "workflow", "token-file", "json"))
-def runs(
-    _context: Context,
-    repo: str | None = None,
-    workflow: str | None = None,
-    token_file: str | None = None,
-    json: bool = False,
-) -> None:
+@task(without=("ref",))
+def runs(console: Console, github: RemoteOptions, json: bool = False) -> None:
     """Show the latest builds at GitHub."""
-    with boundary(json_mode=json) as console:
-        found = list_runs(remote_from(repo, token_file=token_file, workflow=workflow), console)
-        if json:
-            console.document([to_data(run) for run in found])
-        else:
-            _show(console, found)
+    found = list_runs(github.remote(), console)
+    if json:
+        console.document([to_data(run) for run in found])
+    else:
+        _show(console, found)
 
 
 @task(
+    without=("ref", "workflow"),
     help={
         "run": "number of the run, which invoke runs shows",
         "cancel": "cancel the run instead",
-        **help_for("output", "repo", "token-file", "json"),
-    }
+    },
 )
 def attach(
-    _context: Context,
+    console: Console,
     run: str,
+    github: RemoteOptions,
     cancel: bool = False,
     output: str = "artifacts",
-    repo: str | None = None,
-    token_file: str | None = None,
     json: bool = False,
 ) -> None:
     """Follow a build at GitHub again, and continue it."""
-    with boundary(json_mode=json) as console:
-        number, remote = run_number(run), remote_from(repo, token_file=token_file)
-        if cancel:
-            asked = cancel_run(number, Path(output), remote, console)
-            console.note(f"the run {number} is being cancelled" if asked else f"the run {number} had ended already")
-            return
-        came = attach_to(number, Path(output), remote, console, wants_cancel)
-        if came.reports:
-            conclude(console, came.reports, json_mode=json)
-        else:
-            folders = [str(folder) for folder in came.folders]
-            console.result(json_module.dumps({"folders": folders}) if json else "\n".join(folders))
+    number, remote = run_number(run), github.remote()
+    if cancel:
+        asked = cancel_run(number, Path(output), remote, console)
+        console.note(f"the run {number} is being cancelled" if asked else f"the run {number} had ended already")
+        return
+    came = attach_to(number, Path(output), remote, console, wants_cancel)
+    if came.reports:
+        conclude(console, came.reports, json_mode=json)
+    else:
+        folders = [str(folder) for folder in came.folders]
+        console.result(json_module.dumps({"folders": folders}) if json else "\n".join(folders))
 
 
 def _show(console: Console, found: tuple[Run, ...]) -> None:
@@ -143,12 +116,11 @@ def _age(created: str) -> str:
 
 
 @task(help={"check": "write nothing; fail if a committed workflow differs from the rendered one"})
-def workflows(_context: Context, check: bool = False) -> None:
+def workflows(console: Console, check: bool = False) -> None:
     """Render .github/workflows from its templates."""
-    with boundary() as console:
-        texts = render_workflows(released_specs(Path("buildspecs")))
-        if check:
-            require_rendered(texts, FOLDER)
-            return
-        for path in write_workflows(texts, FOLDER):
-            console.result(str(path))
+    texts = render_workflows(released_specs(Path("buildspecs")))
+    if check:
+        require_rendered(texts, FOLDER)
+        return
+    for path in write_workflows(texts, FOLDER):
+        console.result(str(path))

@@ -3,14 +3,12 @@
 from pathlib import Path
 from typing import Any, Final
 
-from invoke.context import Context
-
 from ortrim.base.console import Console, counted, printable
 from ortrim.base.files import write_atomically
 from ortrim.base.json import to_data
 from ortrim.buildspec.targets import with_identifiers
-from ortrim.cli.boundary import as_data, boundary
-from ortrim.cli.options import count_option, help_for, number_in
+from ortrim.cli.boundary import as_data
+from ortrim.cli.options import count_option, number_in
 from ortrim.cli.task import task
 from ortrim.errors import bad_option
 from ortrim.pipeline.history import (
@@ -39,11 +37,10 @@ KIND: Final = {
         **KIND,
         "last": f"how many builds of each spec, target and profile (default: {LAST}; with --json: all)",
         "html": "also write a page with charts to this file",
-        **help_for("output", "json"),
     },
 )
 def history(
-    _context: Context,
+    console: Console,
     spec: str | None = None,
     target: str | None = None,
     last: str = "",
@@ -52,20 +49,19 @@ def history(
     json: bool = False,
 ) -> None:
     """Show how builds changed in size, memory and latency."""
-    with boundary(json_mode=json) as console:
-        shown = count_option(last, "last")
-        entries, benches = builds_and_benches_of(Path(output), spec, with_identifiers(target or "", note=console.note))
-        if html:
-            write_atomically(Path(html), history_page(entries, benches))
-        if json:
-            found = {"builds": entries, "benches": benches}
-            data = {name: [to_data(entry) for entry in each[-(shown or 0) :]] for name, each in found.items()}
-            console.document(data)
-            return
-        if entries:
-            console.render(history_tables(entries, shown or LAST))
-        if benches:
-            console.render(bench_history_tables(benches, shown or LAST))
+    shown = count_option(last, "last")
+    entries, benches = builds_and_benches_of(Path(output), spec, with_identifiers(target or "", note=console.note))
+    if html:
+        write_atomically(Path(html), history_page(entries, benches))
+    if json:
+        found = {"builds": entries, "benches": benches}
+        data = {name: [to_data(entry) for entry in each[-(shown or 0) :]] for name, each in found.items()}
+        console.document(data)
+        return
+    if entries:
+        console.render(history_tables(entries, shown or LAST))
+    if benches:
+        console.render(bench_history_tables(benches, shown or LAST))
 
 
 @task(
@@ -73,11 +69,10 @@ def history(
         **KIND,
         "note": "a short note that says why",
         "to": "also write the accepted figures to this file, for a repository and check-build",
-        **help_for("output", "json"),
     },
 )
 def accept_build(
-    _context: Context,
+    console: Console,
     spec: str | None = None,
     target: str | None = None,
     note: str = "",
@@ -86,18 +81,17 @@ def accept_build(
     json: bool = False,
 ) -> None:
     """Accept the latest builds as those to compare with."""
-    with boundary(json_mode=json) as console:
-        if len(note) > LONGEST_NOTE or not note.isprintable():
-            raise bad_option("note", note[:50], f"give at most {LONGEST_NOTE} printable characters")
-        accepted = accept_builds(Path(output), spec, with_identifiers(target or "", note=console.note), note)
-        if to:
-            write_accepted(Path(output), accepted, Path(to))
-        if json:
-            console.document({"accepted": [to_data(entry) for entry in accepted]})
-            return
-        for entry in accepted:
-            words = f"accepted: {entry.spec} {entry.target}, plan {entry.plan_digest[:12]}, verdict {entry.verdict}"
-            console.note(printable(words))
+    if len(note) > LONGEST_NOTE or not note.isprintable():
+        raise bad_option("note", note[:50], f"give at most {LONGEST_NOTE} printable characters")
+    accepted = accept_builds(Path(output), spec, with_identifiers(target or "", note=console.note), note)
+    if to:
+        write_accepted(Path(output), accepted, Path(to))
+    if json:
+        console.document({"accepted": [to_data(entry) for entry in accepted]})
+        return
+    for entry in accepted:
+        words = f"accepted: {entry.spec} {entry.target}, plan {entry.plan_digest[:12]}, verdict {entry.verdict}"
+        console.note(printable(words))
 
 
 @task(
@@ -108,11 +102,10 @@ def accept_build(
         "latency": f"percent by which load and median may grow, same machine (default: {100 * DEFAULTS.latency:g})",
         "instructions": f"percent by which instructions may grow (default: {100 * DEFAULTS.instructions:g})",
         "against": "a file that accept-build --to wrote (default: what was accepted here)",
-        **help_for("output", "json"),
     },
 )
 def check_build(
-    _context: Context,
+    console: Console,
     spec: str | None = None,
     target: str | None = None,
     size: str = "",
@@ -124,27 +117,26 @@ def check_build(
     json: bool = False,
 ) -> None:
     """Fail when the latest builds are worse than accepted."""
-    with boundary(json_mode=json) as console:
-        allowed = Allowed(
-            size=_share(size, "size", DEFAULTS.size),
-            memory=_share(memory, "memory", DEFAULTS.memory),
-            latency=_share(latency, "latency", DEFAULTS.latency),
-            instructions=_share(instructions, "instructions", DEFAULTS.instructions),
-        )
-        identifier = with_identifiers(target or "", note=console.note)
-        found = check_builds(Path(output), spec, identifier, allowed, Path(against) if against else None)
-        failure = regression_of(found)
-        if json:
-            data = {
-                "checks": [_check_data(each) for each in found.checks],
-                "unaccepted": [{"spec": entry.spec, "target": entry.target} for entry in found.unaccepted],
-                "errors": as_data(failure),
-            }
-            console.document(data)
-        else:
-            show_checks(found, console)
-        if failure:
-            raise failure
+    allowed = Allowed(
+        size=_share(size, "size", DEFAULTS.size),
+        memory=_share(memory, "memory", DEFAULTS.memory),
+        latency=_share(latency, "latency", DEFAULTS.latency),
+        instructions=_share(instructions, "instructions", DEFAULTS.instructions),
+    )
+    identifier = with_identifiers(target or "", note=console.note)
+    found = check_builds(Path(output), spec, identifier, allowed, Path(against) if against else None)
+    failure = regression_of(found)
+    if json:
+        data = {
+            "checks": [_check_data(each) for each in found.checks],
+            "unaccepted": [{"spec": entry.spec, "target": entry.target} for entry in found.unaccepted],
+            "errors": as_data(failure),
+        }
+        console.document(data)
+    else:
+        show_checks(found, console)
+    if failure:
+        raise failure
 
 
 def _check_data(each: Check) -> dict[str, Any]:

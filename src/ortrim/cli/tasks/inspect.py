@@ -6,13 +6,10 @@
 from pathlib import Path
 from typing import Any, Final, TypeGuard
 
-from invoke.context import Context
 from rich.table import Column, Table
 
 from ortrim.analysis.inspect import inspect_file
-from ortrim.base.console import printable
-from ortrim.cli.boundary import boundary
-from ortrim.cli.options import help_for
+from ortrim.base.console import Console, printable
 from ortrim.cli.task import task
 
 NOTHING: Final = "-"
@@ -91,14 +88,12 @@ def _spoken(name: str) -> str:
 @task(
     help={
         "file": "an .onnx, .ort, .so, .dylib, .a, .aar, .xcframework or an operator configuration",
-        **help_for("json"),
     }
 )
-def inspect(_context: Context, file: str, json: bool = False) -> None:
+def inspect(console: Console, file: str, json: bool = False) -> None:
     """Show what is in a model, library, package or config."""
-    with boundary(json_mode=json) as console:
-        content = inspect_file(Path(file))
-        if json:
-            console.document(content)
-        else:
-            console.render(inspected_table(content))
+    content = inspect_file(Path(file))
+    if json:
+        console.document(content)
+    else:
+        console.render(inspected_table(content))

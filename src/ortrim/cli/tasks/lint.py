@@ -4,21 +4,26 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from invoke.context import Context
-
 from ortrim.analysis.lint.rules import ModelFindings, lines_of
 from ortrim.analysis.lint.run import LintRequest, failure_of, lint_models, write_sarif
 from ortrim.base.console import Console, counted, printable
 from ortrim.base.json import to_data
-from ortrim.cli.boundary import as_data, boundary
-from ortrim.cli.given_models import MODELS_OR_BUILDSPECS, GivenModels, models_task, require_named
-from ortrim.cli.options import HELP, help_for, profile_option, request_from, version_option
+from ortrim.cli.boundary import as_data
+from ortrim.cli.options import (
+    MODELS_OR_BUILDSPECS,
+    GivenModels,
+    profile_option,
+    request_from,
+    require_named,
+    version_option,
+)
+from ortrim.cli.task import task
 
 SCHEMA: Final = "ortrim-lint/1"
 MOST_PLACES: Final = 5
 
 
-@models_task(
+@task(
     help={
         "model": MODELS_OR_BUILDSPECS,
         "spec": "a buildspec; also without --spec",
@@ -28,12 +33,10 @@ MOST_PLACES: Final = 5
         "library": "a library, or a buildspec with a build, for the size of operators (default: the buildspec's)",
         "sarif": "also write the findings to this file, for code review",
         "all": f"show all places of each finding (default: {MOST_PLACES} of each)",
-        "target": HELP["target"],
-        **help_for("given", "json"),
     },
 )
 def lint(
-    _context: Context,
+    console: Console,
     models: GivenModels,
     given: bool = False,
     no_run: bool = False,
@@ -44,30 +47,29 @@ def lint(
     json: bool = False,
 ) -> None:
     """Check models for problems, and say how to fix them."""
-    with boundary(json_mode=json, in_options=models.in_options) as console:
-        words = models.required("lint").words
-        require_named(models.model or ())
-        asked = LintRequest(
-            models=words,
-            request=replace(request_from(target=target), profile=profile_option(models.profile)),
-            ort_version=version_option(models.ort_version),
-            cases=models.cases(),
-            library=library,
-            given=given,
-            run=not no_run,
-        )
-        linted = lint_models(asked, console)
-        failure = failure_of(linted)
-        if sarif:
-            write_sarif(linted, Path(sarif))
-        if json:
-            models_data = [to_data(each) for each in linted]
-            console.document({"schema": SCHEMA, "models": models_data, "errors": as_data(failure)})
-        else:
-            for number, each in enumerate(linted):
-                _show(console, each, None if all else MOST_PLACES, apart=number > 0)
-        if failure:
-            raise failure
+    words = models.required("lint").words
+    require_named(models.model or ())
+    asked = LintRequest(
+        models=words,
+        request=replace(request_from(target=target), profile=profile_option(models.profile)),
+        ort_version=version_option(models.ort_version),
+        cases=models.cases(),
+        library=library,
+        given=given,
+        run=not no_run,
+    )
+    linted = lint_models(asked, console)
+    failure = failure_of(linted)
+    if sarif:
+        write_sarif(linted, Path(sarif))
+    if json:
+        data = [to_data(each) for each in linted]
+        console.document({"schema": SCHEMA, "models": data, "errors": as_data(failure)})
+    else:
+        for number, each in enumerate(linted):
+            _show(console, each, None if all else MOST_PLACES, apart=number > 0)
+    if failure:
+        raise failure
 
 
 def _show(console: Console, model: ModelFindings, most: int | None, *, apart: bool) -> None:

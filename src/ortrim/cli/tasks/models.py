@@ -4,15 +4,12 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from invoke.context import Context
-
 from ortrim.base.console import Console, counted
 from ortrim.base.files import require_writable, write_atomically
 from ortrim.base.json import to_json
 from ortrim.buildspec.step_specs import WITHOUT_KEYS
-from ortrim.cli.boundary import boundary
-from ortrim.cli.given_models import WORDS, GivenModels, models_task
-from ortrim.cli.options import PROFILES_IN_WORDS, help_for, request_from
+from ortrim.cli.options import WORDS, GivenModels, request_from
+from ortrim.cli.task import PROFILES_IN_WORDS, task
 from ortrim.errors import UsageError
 from ortrim.github.workflow_files import called_program, calling_workflow
 from ortrim.models.operators import render_config
@@ -20,7 +17,7 @@ from ortrim.package.package import SESSION
 from ortrim.planning.models import converted_models, prepare_models, write_converted, write_prepared
 
 
-@models_task(
+@task(
     without=("spec",),
     help={
         "model": f"models: {WORDS}; also without --model",
@@ -33,7 +30,7 @@ from ortrim.planning.models import converted_models, prepare_models, write_conve
     },
 )
 def init(
-    _context: Context, models: GivenModels, target: str | None = None, output: str = ".", github: str | None = None
+    console: Console, models: GivenModels, target: str | None = None, output: str = ".", github: str | None = None
 ) -> None:
     """Write a buildspec for models, with test cases.
 
@@ -42,24 +39,22 @@ def init(
         ortrim init model.onnx --target android
         ortrim init nets/ --github OWNER/ortrim
     """
-    with boundary(in_options=models.in_options) as console:
-        program = called_program(github) if github else None
-        file, text = models.draft(Path(output), target, console)
-        workflow = calling_workflow(file, program, target) if program else None
-        write_atomically(file, text)
-        console.note(f"{file}: edit it, then run: invoke build {file}")
-        if workflow:
-            write_atomically(*workflow)
-            console.note(f"{os.path.relpath(workflow[0])}: builds it on GitHub, once both are pushed with the models")
+    program = called_program(github) if github else None
+    file, text = models.draft(Path(output), target, console)
+    workflow = calling_workflow(file, program, target) if program else None
+    write_atomically(file, text)
+    console.note(f"{file}: edit it, then run: invoke build {file}")
+    if workflow:
+        write_atomically(*workflow)
+        console.note(f"{os.path.relpath(workflow[0])}: builds it on GitHub, once both are pushed with the models")
 
 
-@models_task(
+@task(
     help={
         "output": "folder to write the models and session.json to (default: this one)",
-        **help_for("json"),
     }
 )
-def convert(_context: Context, models: GivenModels, output: str = ".", json: bool = False) -> None:
+def convert(console: Console, models: GivenModels, output: str = ".", json: bool = False) -> None:
     """Convert models to ORT format, with their session.json.
 
     For example:
@@ -67,27 +62,25 @@ def convert(_context: Context, models: GivenModels, output: str = ".", json: boo
         ortrim convert model.onnx
         ortrim convert nets/ --output converted
     """
-    with boundary(json_mode=json, in_options=models.in_options) as console:
-        folder = Path(output)
-        require_writable(folder)
-        written = write_converted(converted_models(models.loaded(request_from(), console), console), folder)
-        if json:
-            console.result(to_json(written))
-            return
-        for model in written:
-            console.note(f"{model.path}: {model.size_bytes:,} bytes, style {model.style}, level {model.level}")
-        console.note(f"{folder / SESSION}: the settings of the session that loads them")
-        if not models.words:
-            console.note("no model was named, so these are the demo's; for yours: invoke convert MODEL.onnx")
+    folder = Path(output)
+    require_writable(folder)
+    written = write_converted(converted_models(models.loaded(request_from(), console), console), folder)
+    if json:
+        console.result(to_json(written))
+        return
+    for model in written:
+        console.note(f"{model.path}: {model.size_bytes:,} bytes, style {model.style}, level {model.level}")
+    console.note(f"{folder / SESSION}: the settings of the session that loads them")
+    if not models.words:
+        console.note("no model was named, so these are the demo's; for yours: invoke convert MODEL.onnx")
 
 
-@models_task(
+@task(
     help={
         "output": "file to write the configuration to, such as required_operators.config (default: print it)",
-        **help_for("json"),
     }
 )
-def reduce(_context: Context, models: GivenModels, output: str | None = None, json: bool = False) -> None:
+def reduce(console: Console, models: GivenModels, output: str | None = None, json: bool = False) -> None:
     """Print the operators and types that models require.
 
     For example:
@@ -95,28 +88,25 @@ def reduce(_context: Context, models: GivenModels, output: str | None = None, js
         ortrim reduce model.onnx > required_operators.config
         ortrim reduce nets/ --output required_operators.config
     """
-    with boundary(json_mode=json, in_options=models.in_options) as console:
-        told = Console(json_mode=True)  # standard output is for a file
-        operators = converted_models(models.loaded(request_from(), told), told).operators
-        text = to_json(operators) if json else render_config(operators)
-        if output is None:
-            console.result(text)
-        else:
-            write_atomically(Path(output), text)
-            console.note(f"{output}: {counted(len(operators.operators), 'operator')}")
+    told = Console(json_mode=True)  # standard output is for a file
+    operators = converted_models(models.loaded(request_from(), told), told).operators
+    text = to_json(operators) if json else render_config(operators)
+    if output is None:
+        console.result(text)
+    else:
+        write_atomically(Path(output), text)
+        console.note(f"{output}: {counted(len(operators.operators), 'operator')}")
 
 
-@models_task(
-    iterable=["only", "step"],
+@task(
     help={
         "step": f"a step for models, by its defaults; may be repeated: {', '.join(WITHOUT_KEYS)}",
         "only": "model of the buildspec, may be repeated (default: all that have steps)",
         "output": "folder to write the prepared models and the reports of their steps to (default: none are written)",
-        **help_for("json"),
     },
 )
 def prepare(
-    _context: Context,
+    console: Console,
     models: GivenModels,
     only: Sequence[str],
     step: Sequence[str],
@@ -130,13 +120,12 @@ def prepare(
         ortrim prepare model.onnx --step simplify --step strip --output .
         ortrim prepare app.toml
     """
-    with boundary(json_mode=json, in_options=models.in_options) as console:
-        if output is not None:
-            require_writable(Path(output))
-        if models.in_options and not step:
-            raise UsageError("no-steps", "no step is named", hint=f"add --step, one of {', '.join(WITHOUT_KEYS)}")
-        prepared = prepare_models(models.loaded(request_from(), console, step), tuple(only), console)
-        if output is not None:
-            write_prepared(prepared, Path(output), console)
-        if json:
-            console.result(to_json(tuple(each.report for each in prepared)))
+    if output is not None:
+        require_writable(Path(output))
+    if models.in_options and not step:
+        raise UsageError("no-steps", "no step is named", hint=f"add --step, one of {', '.join(WITHOUT_KEYS)}")
+    prepared = prepare_models(models.loaded(request_from(), console, step), tuple(only), console)
+    if output is not None:
+        write_prepared(prepared, Path(output), console)
+    if json:
+        console.result(to_json(tuple(each.report for each in prepared)))

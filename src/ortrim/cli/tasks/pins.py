@@ -6,13 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from invoke.context import Context
-
 from ortrim.base.console import Console
 from ortrim.base.files import write_atomically
 from ortrim.base.http import Mirrors, mirrors_in, site_mirrors
-from ortrim.cli.boundary import boundary
-from ortrim.cli.options import HELP, help_for, request_from
+from ortrim.cli.options import request_from
 from ortrim.cli.task import task
 from ortrim.compiling.container_engines import first_that_works
 from ortrim.errors import Diagnostic, UsageError
@@ -47,12 +44,11 @@ PROPOSAL: Final = Path("artifacts/proposal")
         "images": "pin the images for --executor container instead",
         "actions": "pin the actions of GitHub's workflows instead",
         "requirements": "pin the packages that prepare and compare install instead",
-        "engine": HELP["engine"],
         "mirror": "use the mirror TO for URLs that begin with FROM (FROM=TO)",
     }
 )
 def update(
-    _context: Context,
+    console: Console,
     version: str = "",
     latest: bool = False,
     images: bool = False,
@@ -62,28 +58,27 @@ def update(
     mirror: str = "",
 ) -> None:
     """Pin sources, images, actions or packages by digests."""
-    with boundary() as console:
-        if [bool(version), latest, images, actions, requirements].count(True) != 1:
-            hint = "give either a version, --latest, --images, --actions or --requirements"
-            raise UsageError("bad-option", "this pins one kind of thing at a time", where="pins.update", hint=hint)
-        written: tuple[Path, ...]
-        if latest:
-            written = (_pin_latest(console, _mirrors(mirror)),)
-        elif actions:
-            with console.step("pin the actions") as step:
-                written = (update_action_pins(mirrors=_mirrors(mirror), announce=step.note),)
-        elif requirements:
-            with console.step("pin the packages") as step:
-                written = update_requirements(step.note)
-        elif images:
-            with console.step("pin the images") as step:
-                usable = first_that_works(engine, lambda _: None, step.note)
-                written = (update_image_pins(usable, mirrors=_mirrors(mirror), announce=step.note),)
-        else:
-            with console.step(f"pin ONNX Runtime {version}") as step:
-                written = pin_version(version, step.note, _mirrors(mirror))
-        for path in written:
-            console.result(str(path))
+    if [bool(version), latest, images, actions, requirements].count(True) != 1:
+        hint = "give either a version, --latest, --images, --actions or --requirements"
+        raise UsageError("bad-option", "this pins one kind of thing at a time", where="pins.update", hint=hint)
+    written: tuple[Path, ...]
+    if latest:
+        written = (_pin_latest(console, _mirrors(mirror)),)
+    elif actions:
+        with console.step("pin the actions") as step:
+            written = (update_action_pins(mirrors=_mirrors(mirror), announce=step.note),)
+    elif requirements:
+        with console.step("pin the packages") as step:
+            written = update_requirements(step.note)
+    elif images:
+        with console.step("pin the images") as step:
+            usable = first_that_works(engine, lambda _: None, step.note)
+            written = (update_image_pins(usable, mirrors=_mirrors(mirror), announce=step.note),)
+    else:
+        with console.step(f"pin ONNX Runtime {version}") as step:
+            written = pin_version(version, step.note, _mirrors(mirror))
+    for path in written:
+        console.result(str(path))
 
 
 def _pin_latest(console: Console, mirrors: Mirrors) -> Path:
@@ -94,13 +89,12 @@ def _pin_latest(console: Console, mirrors: Mirrors) -> Path:
 
 @task(
     help={
-        **help_for("spec", "target", "jobs", "output"),
         "versions": "ONNX Runtime versions, separated by commas, such as 1.21.0,1.24,newest (default: the last and the "
         "newest that pins.update --latest found)",
     }
 )
 def compare(
-    _context: Context,
+    console: Console,
     spec: str | None = None,
     versions: str = "",
     target: str | None = None,
@@ -108,14 +102,13 @@ def compare(
     output: str = "artifacts",
 ) -> None:
     """Build with several ONNX Runtimes, and compare."""
-    with boundary() as console:
-        if versions:
-            folder = Path(output) / "versions"
-            request = request_from(spec, target=target, jobs=jobs, output=str(folder))
-            _compare(build_each(request, versions.split(","), console), folder, console)
-            return
-        for report in build_versions(request_from(spec, jobs=jobs), PROPOSAL, console):
-            console.result(f"ONNX Runtime {report.ort_version}: {verdict_text(report)}")
+    if versions:
+        folder = Path(output) / "versions"
+        request = request_from(spec, target=target, jobs=jobs, output=str(folder))
+        _compare(build_each(request, versions.split(","), console), folder, console)
+        return
+    for report in build_versions(request_from(spec, jobs=jobs), PROPOSAL, console):
+        console.result(f"ONNX Runtime {report.ort_version}: {verdict_text(report)}")
 
 
 def _compare(outcomes: Sequence[Outcome], folder: Path, console: Console) -> None:
@@ -129,32 +122,30 @@ def _compare(outcomes: Sequence[Outcome], folder: Path, console: Console) -> Non
             console.result(str(path))
 
 
-@task(help={**help_for("spec", "target", "jobs"), "version": "ONNX Runtime version (default: the buildspec's)"})
+@task(help={"version": "ONNX Runtime version (default: the buildspec's)"})
 def index(
-    _context: Context,
+    console: Console,
     spec: str | None = None,
     target: str | None = None,
     jobs: str | None = None,
     version: str | None = None,
 ) -> None:
     """Make the translation-unit index by a full build."""
-    with boundary() as console:
-        request = replace(request_from(spec, target=target, jobs=jobs), version=version)
-        for made in make_unit_index(request, console):
-            console.result(str(made.path))
-            used = f"{made.units.compiled} of {made.units.total} files give the same library as all of them"
-            console.result(used if made.same_bytes else f"{used}, the linker's own tables apart")
+    request = replace(request_from(spec, target=target, jobs=jobs), version=version)
+    for made in make_unit_index(request, console):
+        console.result(str(made.path))
+        used = f"{made.units.compiled} of {made.units.total} files give the same library as all of them"
+        console.result(used if made.same_bytes else f"{used}, the linker's own tables apart")
 
 
 @task(help={"files": "folder with what another job pinned and built (default: this checkout)"})
-def propose(_context: Context, files: str | None = None) -> None:
+def propose(console: Console, files: str | None = None) -> None:
     """Open a pull request with the pins that were updated."""
-    with boundary() as console:
-        if files is not None:
-            take_pins(Path(files), Path())
-        body = proposal_body(Path(files or "") / PROPOSAL)
-        address = propose_pins(Path(), body + _failure_note() + _rendering_note())
-        console.result(address or "nothing to propose: the pins have not changed, or were proposed before")
+    if files is not None:
+        take_pins(Path(files), Path())
+    body = proposal_body(Path(files or "") / PROPOSAL)
+    address = propose_pins(Path(), body + _failure_note() + _rendering_note())
+    console.result(address or "nothing to propose: the pins have not changed, or were proposed before")
 
 
 def _failure_note() -> str:

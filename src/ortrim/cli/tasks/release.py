@@ -2,9 +2,7 @@
 
 from pathlib import Path
 
-from invoke.context import Context
-
-from ortrim.cli.boundary import boundary
+from ortrim.base.console import Console
 from ortrim.cli.task import task
 from ortrim.errors import bad_option
 from ortrim.github.release import draft_release, expected_deliveries, publish_release
@@ -18,20 +16,18 @@ from ortrim.github.workflow_files import released_specs
         "attested": "whether the files are attested, which the notes say: true or false",
     }
 )
-def draft(_context: Context, tag: str, files: str, attested: str = "true") -> None:
+def draft(console: Console, tag: str, files: str, attested: str = "true") -> None:
     """Draft a release with notes, checksums and all files."""
-    with boundary() as console:
-        if attested not in {"true", "false"}:
-            raise bad_option("attested", attested[:100], "give true or false")
-        expected = expected_deliveries(map(Path, released_specs(Path("buildspecs"))))
-        is_attested = attested == "true"
-        for name in draft_release(tag, Path(files), Path("CHANGELOG.md"), expected=expected, attested=is_attested):
-            console.result(name)
+    if attested not in {"true", "false"}:
+        raise bad_option("attested", attested[:100], "give true or false")
+    expected = expected_deliveries(map(Path, released_specs(Path("buildspecs"))))
+    is_attested = attested == "true"
+    for name in draft_release(tag, Path(files), Path("CHANGELOG.md"), expected=expected, attested=is_attested):
+        console.result(name)
 
 
 @task(help={"tag": "tag of the version, such as v1.2.0"})
-def publish(_context: Context, tag: str) -> None:
+def publish(console: Console, tag: str) -> None:
     """Publish the draft of a release."""
-    with boundary() as console:
-        for name in publish_release(tag):
-            console.result(name)
+    for name in publish_release(tag):
+        console.result(name)

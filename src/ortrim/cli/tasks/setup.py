@@ -3,17 +3,15 @@
 - `invoke devices`: what a library can be verified on.
 """
 
-from invoke.context import Context
 from invoke.exceptions import Exit
 from rich.table import Column, Table
 from rich.text import Text
 
-from ortrim.base.console import printable
+from ortrim.base.console import Console, printable
 from ortrim.base.json import to_data
 from ortrim.base.tools import ToolFinding
 from ortrim.buildspec.schema import buildspec_schema
-from ortrim.cli.boundary import boundary, reworded
-from ortrim.cli.options import help_for
+from ortrim.cli.boundary import reworded
 from ortrim.cli.task import task
 from ortrim.devices.names import ListedDevice
 from ortrim.errors import ExitCode
@@ -21,24 +19,22 @@ from ortrim.planning.devices import fetch_machines, list_devices
 from ortrim.planning.doctor import examine
 
 
-@task(help=help_for("json"))
-def doctor(_context: Context, json: bool = False) -> None:
+@task()
+def doctor(console: Console, json: bool = False) -> None:
     """Show which tools are missing, and how to get them."""
-    with boundary(json_mode=json) as console:
-        findings = examine()
-        if json:
-            console.document([to_data(finding) for finding in findings])
-        else:
-            console.render(_table(findings))
-        if not all(finding.satisfied for finding in findings if finding.required):
-            raise Exit(code=int(ExitCode.TOOL))
+    findings = examine()
+    if json:
+        console.document([to_data(finding) for finding in findings])
+    else:
+        console.render(_table(findings))
+    if not all(finding.satisfied for finding in findings if finding.required):
+        raise Exit(code=int(ExitCode.TOOL))
 
 
-@task
-def schema(_context: Context) -> None:
+@task()
+def schema(console: Console) -> None:
     """Print the JSON Schema of buildspecs."""
-    with boundary() as console:
-        console.document(buildspec_schema())
+    console.document(buildspec_schema())
 
 
 def _table(findings: tuple[ToolFinding, ...]) -> Table:
@@ -56,18 +52,17 @@ def _mark(finding: ToolFinding) -> Text:
     return Text("missing", "red") if finding.required else Text("absent", "yellow")
 
 
-@task(help={"fetch": "first download the kernel and the libraries of emulated machines", **help_for("json")})
-def devices(_context: Context, fetch: bool = False, json: bool = False) -> None:
+@task(help={"fetch": "first download the kernel and the libraries of emulated machines"})
+def devices(console: Console, fetch: bool = False, json: bool = False) -> None:
     """Show devices here, and what can be measured on each."""
-    with boundary(json_mode=json) as console:
-        if fetch:
-            with console.step("fetch emulated machines") as step:
-                fetch_machines(step.note)
-        found = list_devices()
-        if json:
-            console.document([to_data(device) for device in found])
-        else:
-            console.render(_devices_table(found))
+    if fetch:
+        with console.step("fetch emulated machines") as step:
+            fetch_machines(step.note)
+    found = list_devices()
+    if json:
+        console.document([to_data(device) for device in found])
+    else:
+        console.render(_devices_table(found))
 
 
 def _devices_table(found: tuple[ListedDevice, ...]) -> Table:

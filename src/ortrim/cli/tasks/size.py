@@ -5,7 +5,6 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from invoke.context import Context
 from rich.console import RenderableType
 
 from ortrim.analysis.size import (
@@ -19,10 +18,9 @@ from ortrim.analysis.size import (
     size_table,
     sizes_of_two,
 )
+from ortrim.base.console import Console
 from ortrim.base.files import write_atomically
-from ortrim.cli.boundary import boundary
-from ortrim.cli.given_models import latest_folders
-from ortrim.cli.options import HELP, count_option, help_for, request_from
+from ortrim.cli.options import count_option, latest_folders, request_from
 from ortrim.cli.task import task
 from ortrim.compiling.size.accounting import GROUPINGS
 from ortrim.errors import UsageError, bad_option
@@ -31,21 +29,18 @@ DEFAULT_BY: Final = "component"
 
 
 @task(
-    positional=["library"],
     help={
         "library": "a library, a folder that contains one, a buildspec, or the name of what was built",
         "diff": "an older library to compare with: --diff OLD NEW",
         "by": f"{', '.join(GROUPINGS)} (default: {DEFAULT_BY}; with --diff: component, operator and symbol)",
         "top": f"how many lines (default: {TOP}; with --json: all)",
         "link-map": "the library's link map (default: link.map in its folder, or that of its finished build)",
-        "target": HELP["target"],
         "html": "also write a page with a treemap, or with the differences, to this file",
         "output": "folder of what was built (default: artifacts)",
-        **help_for("profile", "ndk", "json"),
     },
 )
 def size(
-    _context: Context,
+    console: Console,
     library: str,
     diff: str = "",
     by: str = "",
@@ -59,29 +54,28 @@ def size(
     json: bool = False,
 ) -> None:
     """Show where the bytes of a library are, or why it grew."""
-    with boundary(json_mode=json) as console:
-        _check(by, diff, link_map)
-        most, by_or_default = count_option(top, "top"), by or DEFAULT_BY
-        request = request_from(None, target=target, profile=profile, output=output, ndk=ndk)
-        table: Callable[[], RenderableType]
-        if diff:
-            words = (_built(diff, output, target), _built(library, output, target))
-            pair = sizes_of_two(words, request, console)
-            made = partial(difference_page, *pair)
-            data = partial(difference_data, *pair, by_or_default, most)
-            table = partial(difference_tables, *pair, by, most)
-        else:
-            word = _built(library, output, target)
-            sized = size_of(word, request, Path(link_map) if link_map else None, console)
-            made = partial(size_page, sized)
-            data = partial(size_data, sized, by_or_default, most)
-            table = partial(size_table, sized, by_or_default, most)
-        if html:
-            write_atomically(Path(html), made())
-        if json:
-            console.document(data())
-        else:
-            console.render(table())
+    _check(by, diff, link_map)
+    most, by_or_default = count_option(top, "top"), by or DEFAULT_BY
+    request = request_from(None, target=target, profile=profile, output=output, ndk=ndk)
+    table: Callable[[], RenderableType]
+    if diff:
+        words = (_built(diff, output, target), _built(library, output, target))
+        pair = sizes_of_two(words, request, console)
+        made = partial(difference_page, *pair)
+        data = partial(difference_data, *pair, by_or_default, most)
+        table = partial(difference_tables, *pair, by, most)
+    else:
+        word = _built(library, output, target)
+        sized = size_of(word, request, Path(link_map) if link_map else None, console)
+        made = partial(size_page, sized)
+        data = partial(size_data, sized, by_or_default, most)
+        table = partial(size_table, sized, by_or_default, most)
+    if html:
+        write_atomically(Path(html), made())
+    if json:
+        console.document(data())
+    else:
+        console.render(table())
 
 
 def _built(word: str, output: str, target: str | None) -> str:

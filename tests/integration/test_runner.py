@@ -32,7 +32,7 @@ from ortrim.parity.runner import Repetition, RunRequest, runner_words
 from ortrim.parity.runner_output import RunnerEnded, read_output
 from ortrim.pins.runtime import runtime_pins
 from ortrim.pins.shipped import tool_requirements
-from ortrim.planning.conversions import subject_of, with_draws_given
+from ortrim.planning.models import subject_of, with_draws_given
 from ortrim.sources.sources import fetch_sources
 from ortrim.verify.measure import Baseline
 from ortrim.verify.verification import verify_on

@@ -258,7 +258,7 @@ class SelectiveBuild:
                 for entry in objects
                 if entry.unit.startswith(relink.HOOKS) or entry.unit.endswith(f"/{ROOT}")
             }
-            return frozenset(translation_units.providers(index, relink.undefined_in(objects, roots)).units)
+            return frozenset(translation_units.providers(index, relink.undefined_in(objects, roots)))
         except UNREADABLE as error:
             self.on_note(f"the missing files of the link cannot be found: {_in_words(error)}")
             return frozenset()

@@ -145,7 +145,7 @@ def object_owners(index: UnitIndex, operators: Collection[str]) -> Owners:
     Operators are keys such as `ai.onnx:Resize`. Files that every library has are not in it. Files of one name in
     several folders are one, owned by the operators of all of them, or by none when every library has one of them.
     """
-    everywhere = _closure(index, index.roots, frozenset())
+    everywhere = _closure(index, index.roots)
     kernels = dict(index.kernels)
     found: dict[str, set[str]] = {}
     for operator in sorted(set(operators) & set(kernels)):
@@ -155,7 +155,7 @@ def object_owners(index: UnitIndex, operators: Collection[str]) -> Owners:
     return {name: frozenset(owners) for name, owners in found.items() if name not in common}
 
 
-def _closure(index: UnitIndex, start: Iterable[int], without: frozenset[int]) -> frozenset[int]:
+def _closure(index: UnitIndex, start: Iterable[int], without: frozenset[int] = frozenset()) -> frozenset[int]:
     """Return the units that some lead to, without those and what they lead to."""
     pending = [number for number in start if number not in without]
     seen = set(pending)
@@ -259,14 +259,6 @@ AVX512_UNITS: Final = {
 """By the source of ours that puts kernels into MLAS's table: where MLAS has them, below its own folder."""
 
 
-@plain_dataclass(frozen=True, kw_only=True)
-class Provided:
-    """The units that provide symbols, with all that these need; and the symbols that no unit provides."""
-
-    units: tuple[str, ...]
-    unknown: tuple[str, ...]
-
-
 def select_units(index: UnitIndex, operators: RequiredOperators) -> tuple[str, ...]:
     """Return the paths of the units that a library with these operators may take, sorted.
 
@@ -275,41 +267,33 @@ def select_units(index: UnitIndex, operators: RequiredOperators) -> tuple[str, .
     """
     keys = {f"{operator.domain}:{operator.name}" for operator in operators.operators}
     chosen = [numbers for key, numbers in index.kernels if operators.everything or key in keys]
-    return _unit_selection_closure(index, set(index.roots).union(*chosen))
+    return _paths(index, set(index.roots).union(*chosen))
 
 
 def wide_units(index: UnitIndex, sources: Iterable[str]) -> tuple[str, ...]:
     """Return the paths of the units that these of `AVX512_UNITS`' sources name kernels of, with all that these need."""
     endings = tuple(f"/mlas/lib/{name}" for source in sources for name in AVX512_UNITS[source])
     named = {number for number, unit in enumerate(index.units) if unit.path.endswith(endings)}
-    return _unit_selection_closure(index, named)
+    return _paths(index, named)
 
 
-def providers(index: UnitIndex, symbols: Iterable[str]) -> Provided:
-    """Return the units that provide symbols, mangled, which a link did not find.
+def providers(index: UnitIndex, symbols: Iterable[str]) -> tuple[str, ...]:
+    """Return the units that provide symbols, mangled, which a link did not find, with all that these need.
 
-    Kernels are found by their operator, whatever opset and type they are for. Unknown is also what some unit defines
-    but none needed of another when the index was made.
+    Kernels are found by their operator, whatever opset and type they are for. What some unit defines but none needed of
+    another when the index was made is not found.
     """
     known: defaultdict[str, set[int]] = defaultdict(set)
     for number, unit in enumerate(index.units):
         for symbol in unit.provides:
             known[symbol].add(number)
     kernels = dict(index.kernels)
-    found = {symbol: known.get(symbol) or kernels.get(kernel_key(symbol) or "", ()) for symbol in symbols}
-    return Provided(
-        units=_unit_selection_closure(index, set[int]().union(*found.values())),
-        unknown=tuple(sorted(symbol for symbol, numbers in found.items() if not numbers)),
-    )
+    found = (known.get(symbol) or kernels.get(kernel_key(symbol) or "", ()) for symbol in symbols)
+    return _paths(index, set[int]().union(*found))
 
 
-def _unit_selection_closure(index: UnitIndex, start: set[int]) -> tuple[str, ...]:
-    seen, pending = set(start), list(start)
-    while pending:
-        fresh = set(index.units[pending.pop()].needs) - seen
-        seen |= fresh
-        pending.extend(fresh)
-    return tuple(index.units[number].path for number in sorted(seen))
+def _paths(index: UnitIndex, start: Iterable[int]) -> tuple[str, ...]:
+    return tuple(index.units[number].path for number in sorted(_closure(index, start)))
 
 
 Definers = Mapping[str, set[int]]

@@ -1,8 +1,9 @@
 """Making a bundle: all that builds of one version for some targets fetch, in one file."""
 
 import tempfile
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
 from importlib.metadata import version as installed_version
 from pathlib import Path
 from typing import Final
@@ -34,20 +35,6 @@ ANY: Final = "any"
 """The name of a buildspec that stands for every one whose models are files."""
 STEP_TOOLS: Final = ("onnx", "onnxslim", "onnxsim")
 """What steps of models are done by."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Wheels:
-    """A set of wheels that is installed together: `requirements` and what follows are as for `packages_folder`.
-
-    What is not `required` is left out where the index has none of it.
-    """
-
-    name: str
-    requirements: str
-    platforms: tuple[str, ...] = ()
-    python: Interpreter = OWN
-    required: bool = True
 
 
 def make_bundle(
@@ -88,9 +75,7 @@ def make_bundle(
                 _add_commit(writer, pin, folder)
         _add_models(writer, loaded, console)
         with console.step("fetch wheels") as step:
-            for wheels in _wheels(pins, () if spec is None else whole.models, targets):
-                step.note(f"fetch the wheels of {wheels.name}")
-                _add_wheels(writer, wheels, step)
+            _add_all_wheels(partial(_add_wheels, writer, step), pins, () if spec is None else whole.models, targets)
         manifest = Manifest(
             layout=LAYOUT,
             ortrim=installed_version("ortrim"),
@@ -143,35 +128,46 @@ def _add_models(writer: BundleWriter, loaded: LoadedSpec, console: Console) -> N
             writer.add(bundled_model(model), copy.path)
 
 
-def _wheels(pins: RuntimePins, models: Sequence[ModelSpec], targets: Sequence[Target]) -> Iterator[Wheels]:
-    """Yield all wheels that a build installs; without `models`, those that any may need."""
-    yield Wheels(name="tools", requirements=tool_requirements())
+def _add_all_wheels(
+    add: Callable[..., None], pins: RuntimePins, models: Sequence[ModelSpec], targets: Sequence[Target]
+) -> None:
+    """Add all wheels that a build installs; without `models`, those that any may need."""
+    add("tools", tool_requirements())
     name, converter = f"{DISTRIBUTION}-{pins.version}", pins.converter_requirements
     if converter is None:
         what, hint = f"there are no pins of the converter for {pins.version}", "run: invoke pins.update"
         raise ToolError("converter-unavailable", what, hint=hint)
     python = converter_python(pins.version)
-    yield Wheels(name=name, requirements=converter, python=python)
+    add(name, converter, python=python)
     steps = [step for model in models for step in model.steps]
     programs = {step.by for step in steps if isinstance(step, Simplify)} | ({"onnx"} if steps else set())
     for each in STEP_TOOLS:
         if each in programs or not models:
-            yield Wheels(name=each, requirements=step_requirements(each), python=python)
+            add(each, step_requirements(each), python=python)
     entry = runtime_entry(converter, pins.version)
     for platforms in dict.fromkeys(platform_of(target).baseline_platforms(target) for target in targets):
         if platforms and entry:
-            yield Wheels(name=f"{name} for {platforms[0]}", requirements=entry, platforms=platforms, required=False)
+            add(f"{name} for {platforms[0]}", entry, platforms=platforms, required=False)
 
 
-def _add_wheels(writer: BundleWriter, wheels: Wheels, step: Step) -> None:
+def _add_wheels(
+    writer: BundleWriter,
+    step: Step,
+    name: str,
+    requirements: str,
+    *,
+    platforms: tuple[str, ...] = (),
+    python: Interpreter = OWN,
+    required: bool = True,
+) -> None:
+    """Add wheels that are installed together; what is not `required` is left out where the index has none of it."""
+    step.note(f"fetch the wheels of {name}")
     with tempfile.TemporaryDirectory(dir=cache_folder("bundles")) as folder:
         try:
-            download_wheels(
-                wheels.name, wheels.requirements, Path(folder), platforms=wheels.platforms, python=wheels.python
-            )
+            download_wheels(name, requirements, Path(folder), platforms=platforms, python=python)
         except ToolError as error:
-            if wheels.required or error.code not in {"bundle-lacks", "install-failed"}:
+            if required or error.code not in {"bundle-lacks", "install-failed"}:
                 raise
-            step.note(f"{wheels.name}: none")
+            step.note(f"{name}: none")
         for wheel in sorted(Path(folder).glob("*.whl")):
             writer.add(f"{WHEELS}/{wheel.name}", wheel)

@@ -23,8 +23,8 @@ from ortrim.devices.harness_gradle import job_apks
 from ortrim.devices.harness_xcode import job_app
 from ortrim.devices.names import DeviceName
 from ortrim.errors import BudgetMissed, DiagnosticGroup
-from ortrim.planning.conversions import changed_outputs, subject_of, with_draws_given
 from ortrim.planning.devices import devices_of, open_device
+from ortrim.planning.models import changed_outputs, subject_of, with_draws_given
 from ortrim.planning.planned import Planned, target_folder
 from ortrim.planning.request import Request
 from ortrim.platforms import platform_of

@@ -407,7 +407,7 @@ def models(folder: Path, *names: str) -> Any:
             )
         )  # fmt: skip
     return SimpleNamespace(
-        loaded=SimpleNamespace(spec=BuildSpec(name="sample", models=specs)),
+        loaded=BuildSpec(name="sample", models=specs),
         runtime=SimpleNamespace(version="1.21.0"),
         converted=tuple(converted),
         operators=OPERATORS,

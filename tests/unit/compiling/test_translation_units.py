@@ -21,7 +21,6 @@ from ortrim.compiling.translation_units import (
     LARGEST_INDEX,
     IndexFound,
     ObjectSymbols,
-    Provided,
     Unit,
     UnitIndex,
     Variant,
@@ -627,23 +626,21 @@ def test_unknown_operator_adds_nothing() -> None:
 
 
 def test_missing_symbol_leads_to_its_units() -> None:
-    assert providers(sample_index(), ["sgemm"]) == Provided(units=(SGEMM,), unknown=())
-    assert set(providers(sample_index(), ["make_provider"]).units) == {PROVIDER, SESSION}
+    assert providers(sample_index(), ["sgemm"]) == (SGEMM,)
+    assert set(providers(sample_index(), ["make_provider"])) == {PROVIDER, SESSION}
 
 
 def test_missing_kernel_is_found_by_its_operator() -> None:
     """Also one of an opset or type that the index never saw."""
     unseen = kernel("kCpuExecutionProvider_Gemm_kOnnxDomain_ver99_Float8")
-    assert set(providers(sample_index(), [ADD_OLD]).units) == {ADD, SESSION, PROVIDER}
-    assert set(providers(sample_index(), [unseen]).units) == {GEMM, SGEMM, ADD, SESSION, PROVIDER}
+    assert set(providers(sample_index(), [ADD_OLD])) == {ADD, SESSION, PROVIDER}
+    assert set(providers(sample_index(), [unseen])) == {GEMM, SGEMM, ADD, SESSION, PROVIDER}
 
 
-def test_symbols_that_nobody_provides_are_told() -> None:
-    """The caller learns which symbols remain missing, sorted, each once."""
+def test_symbols_that_nobody_provides_add_nothing() -> None:
     unseen = kernel("kCpuExecutionProvider_Softmax_kOnnxDomain_ver13_float")
-    found = providers(sample_index(), iter(["sgemm", "zlib", "malloc", "malloc", unseen]))
-    assert found == Provided(units=(SGEMM,), unknown=tuple(sorted(["malloc", "zlib", unseen])))
-    assert providers(sample_index(), []) == Provided(units=(), unknown=())
+    assert providers(sample_index(), iter(["sgemm", "zlib", "malloc", "malloc", unseen])) == (SGEMM,)
+    assert providers(sample_index(), []) == ()
 
 
 @given(indices, operators, operators)
@@ -659,9 +656,7 @@ def test_more_operators_never_select_less(
 @given(indices, st.lists(st.sampled_from((*NAMES, *KERNELS, "nobody"))))
 def test_providers_are_units_of_the_index(index: UnitIndex, missing: list[str]) -> None:
     found = providers(index, missing)
-    assert list(found.units) == sorted(set(found.units) & {unit.path for unit in index.units})
-    assert set(found.unknown) <= set(missing)
-    assert bool(found.units) or set(found.unknown) == set(missing)
+    assert list(found) == sorted(set(found) & {unit.path for unit in index.units})
 
 
 def unit_of(index: UnitIndex, path: str) -> Unit:

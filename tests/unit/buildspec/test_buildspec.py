@@ -18,7 +18,6 @@ def test_a_target_without_budgets_has_the_common_ones() -> None:
 
 
 def test_a_targets_budgets_replace_single_keys() -> None:
-    """A key that the target gives wins; the others stay; neither side is changed."""
     spec = buildspec.BuildSpec(name="kws", models=MODELS, budgets=COMMON)
     target = buildspec.TargetSpec(id="linux-arm64", budgets=buildspec.Budgets(load_ms=40.0, p50_ms=1.0))
     assert buildspec.merged_budgets(spec, target) == buildspec.Budgets(library_ratio=0.09, load_ms=40.0, p50_ms=1.0)
@@ -36,7 +35,6 @@ def test_paths_are_seen_from_the_buildspec(file: str, path: str, resolved: str) 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), 0.0])
 def test_budgets_are_positive_and_finite(value: float) -> None:
-    """A budget that no measurement could meet or miss is refused."""
     with pytest.raises(ValidationError):
         buildspec.Budgets(load_ms=value)
 

@@ -20,5 +20,4 @@ def test_without_a_baseline_the_budget_is_in_bytes(target: TargetSpec) -> None:
 
 
 def test_the_demo_is_for_all_abis() -> None:
-    """None of them is forgotten above."""
     assert len(ANDROID) == 4

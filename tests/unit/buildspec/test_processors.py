@@ -25,6 +25,5 @@ def test_without_a_name_the_architectures_own_least_is_meant() -> None:
 
 
 def test_a_processor_of_another_architecture_is_unknown() -> None:
-    """The names of one are not those of another."""
     with pytest.raises(KeyError):
         zig_cpu(Architecture.X64, "cortex-a53")

@@ -16,7 +16,6 @@ WITHOUT_FUSION = (dataclasses.replace(MODELS[0], style="runtime"),)
 
 
 def test_every_profile_has_its_name() -> None:
-    """What a buildspec may say and what there is are the same."""
     assert tuple(PROFILES) == PROFILE_NAMES
 
 

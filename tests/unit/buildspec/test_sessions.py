@@ -41,7 +41,6 @@ def test_weights_that_cannot_stay_are_copied_unless_the_buildspec_says_otherwise
 
 
 def test_every_choice_is_heard() -> None:
-    """Each one against its default."""
     assert chosen(CONTRARY) == SessionSettings(
         load="bytes",
         threads=4,
@@ -55,12 +54,10 @@ def test_every_choice_is_heard() -> None:
 
 
 def test_what_the_runtime_reads_itself_is_never_used_in_place() -> None:
-    """There are no bytes of the application's."""
     assert chosen(SessionSpec(load="file")).configuration == ()
 
 
 def test_a_models_own_choice_replaces_the_buildspecs() -> None:
-    """Key by key."""
     model = ModelSpec(name="m", session=SessionSpec(threads=2))
     spec = BuildSpec(name="s", session=SessionSpec(threads=4, arena=False), models=(model, ModelSpec(name="n")))
     assert [session_of(spec, each) for each in spec.models] == [SessionSpec(threads=2, arena=False), spec.session]

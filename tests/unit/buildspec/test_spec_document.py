@@ -35,12 +35,10 @@ def test_a_file_in_the_place_of_a_folder_is_a_missing_spec(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("path", [Path("/dev/zero"), Path("/")])
 def test_what_is_no_plain_file_is_not_read(path: Path) -> None:
-    """A device, which would never end, and a folder are `spec-missing`."""
     assert refusal(path).what == "is not a plain file"
 
 
 def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
-    """A named pipe, which nobody writes to, is refused at once."""
     os.mkfifo(tmp_path / "pipe")
     assert refusal(tmp_path / "pipe").code == "spec-missing"
 
@@ -51,7 +49,6 @@ def test_a_name_that_no_system_allows_is_a_diagnostic(tmp_path: Path) -> None:
 
 
 def test_a_large_file_is_not_read(tmp_path: Path) -> None:
-    """A model of gigabytes given as buildspec is refused by its size, with a hint."""
     file = tmp_path / "model.onnx"
     with file.open("wb") as opened:
         opened.truncate(5 << 30)
@@ -63,7 +60,6 @@ def test_a_large_file_is_not_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("content", [b"\x08\x07\x12\x07pytorch\xb2\x05", 'name = "kws"'.encode("utf-16")])
 def test_bytes_that_are_no_text_are_refused(tmp_path: Path, content: bytes) -> None:
-    """A small model and a file that an editor saved as UTF-16 are `not-utf8`, with the byte."""
     file = tmp_path / "kws.toml"
     file.write_bytes(content)
     error = refusal(file)
@@ -83,14 +79,12 @@ def test_bytes_that_are_no_text_are_refused(tmp_path: Path, content: bytes) -> N
     ],
 )
 def test_text_that_is_no_toml_is_located(tmp_path: Path, text: str, words: str) -> None:
-    """What is not TOML is refused with line, column and the parser's words."""
     file = tmp_path / "kws.toml"
     file.write_text(text)
     assert str(refusal(file)).startswith(f"error: not-toml\n  {file}: {words}")
 
 
 def test_a_byte_order_mark_is_no_error(tmp_path: Path) -> None:
-    """UTF-8 as some editors write it, with a mark in front, is read."""
     file = tmp_path / "kws.toml"
     file.write_text('name = "kws"', encoding="utf-8-sig")
     assert read_document(file) == {"name": "kws"}
@@ -107,5 +101,4 @@ def _told(content: bytes) -> str:
 @settings(deadline=5000)
 @given(st.binary(max_size=64) | st.text('[]{}=."#\n\\ab1-:_', max_size=64).map(str.encode))
 def test_any_bytes_are_toml_or_a_diagnostic(content: bytes) -> None:
-    """No content of a file raises anything but a diagnostic."""
     assert _told(content) in {"", "not-utf8", "not-toml"}

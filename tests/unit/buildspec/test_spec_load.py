@@ -28,7 +28,6 @@ FILE = Path("/dev/kws.toml")  # its folder exists and holds no model
 
 
 def test_all_problems_are_said_at_once_in_the_order_of_the_file(refused: Callable[[str], str]) -> None:
-    """Wrong structure in one part does not hide what is wrong in the others."""
     text = (
         'exceptions = 1\n[[models]]\nname = "a"\nstyle = "x"\n[[models]]\nname = "b"\n'
         '[budgets]\np50_ms = 2\np99_ms = 1\n[[targets]]\nid = "linux"\n[[targets]]\nglibc = "2"\n'
@@ -46,7 +45,6 @@ def test_all_problems_are_said_at_once_in_the_order_of_the_file(refused: Callabl
 
 
 def test_each_problem_is_a_diagnostic_of_its_own(folder: Path) -> None:
-    """The group holds one `SpecError` per problem, each with its reference and file."""
     file = folder / "kws.toml"
     file.write_text("exceptions = 1\nzzz = 1\n")
     with pytest.raises(DiagnosticGroup) as caught:
@@ -68,7 +66,6 @@ def test_targets_may_be_called_by_other_names(load: Callable[[str], buildspec.Lo
 
 
 def test_of_many_problems_the_first_are_reported(refused: Callable[[str], str], folder: Path) -> None:
-    """And how many there are; what programs read has them all."""
     told = refused(MODEL + '[[targets]]\nid = "linux-x64"\n' * 2000)
     assert len(told) < 4000
     assert told.count("error: duplicate-name") == 20
@@ -109,7 +106,6 @@ def test_a_file_name_of_any_bytes_can_be_told(folder: Path) -> None:
 
 
 def test_values_arrive_as_written(load: Callable[[str], buildspec.LoadedSpec], folder: Path) -> None:
-    """Every kind of value of a buildspec reaches its place with its type; paths resolve from the file's folder."""
     loaded = load(
         MODEL + 'tolerances.float16.absolute = 1\ncases = [{ name = "c", dimensions = { "a.b" = 2 }, inputs = {'
         " i = { value = 3 }, f = { value = 3.0 }, b = { value = true }, s = { value = 'x' },"
@@ -141,7 +137,6 @@ DOCUMENTS = st.dictionaries(KEYS, TREES, max_size=5)
 
 
 def _told(document: dict[str, Any]) -> tuple[Diagnostic, ...]:
-    """Return what is wrong with TOML data; nothing when a buildspec comes of it."""
     try:
         assert isinstance(spec_from_data(document, FILE, target_problems), buildspec.LoadedSpec)
     except DiagnosticGroup as group:
@@ -152,7 +147,6 @@ def _told(document: dict[str, Any]) -> tuple[Diagnostic, ...]:
 @settings(deadline=5000)
 @given(DOCUMENTS)
 def test_any_data_is_a_buildspec_or_a_diagnostic(document: dict[str, Any]) -> None:
-    """Nothing that TOML can say raises anything but diagnostics, each with a known reference and printable."""
     told = _told(document)
     assert {error.code for error in told} <= set(ERROR_CODES)
     assert all(line.isprintable() for error in told for line in str(error).splitlines())
@@ -193,7 +187,6 @@ SOUND = {
 @settings(deadline=5000)
 @given(st.sampled_from(_places(SOUND)[1:]), st.datetimes() | st.lists(st.dates(), min_size=1, max_size=1))
 def test_a_date_anywhere_is_found_where_it_stands(place: tuple[Any, ...], value: Any) -> None:
-    """A date, or a list of one, in the place of any part of a good buildspec is one problem with that place."""
     assert spec_from_data(SOUND, FILE, target_problems).name == "kws"
     with pytest.raises(DiagnosticGroup) as caught:
         spec_from_data(_replaced(SOUND, place, value), FILE, target_problems)
@@ -205,7 +198,6 @@ def test_a_date_anywhere_is_found_where_it_stands(place: tuple[Any, ...], value:
 @settings(deadline=5000)
 @given(st.sampled_from(_places(SOUND)[1:]), TREES)
 def test_any_change_to_a_good_buildspec_is_good_or_a_diagnostic(place: tuple[Any, ...], value: Any) -> None:
-    """Whatever stands in the place of one part, the reader says what is wrong or returns a buildspec."""
     assert {error.code for error in _told(_replaced(SOUND, place, value))} <= set(ERROR_CODES)
 
 
@@ -278,7 +270,6 @@ def test_a_buildspec_survives_the_way_through_toml(spec: buildspec.BuildSpec) ->
 
 
 def test_a_date_is_not_taken_for_its_text() -> None:
-    """A date does not become the string that it looks like, even where a string goes."""
     document = {"name": dt.date(2020, 1, 1), "models": [{"name": "m", "url": "https://a/b", "sha256": "0" * 64}]}
     with pytest.raises(DiagnosticGroup, match="'name' is a date or time, which is not a type of any key"):
         spec_from_data(document, FILE, target_problems)

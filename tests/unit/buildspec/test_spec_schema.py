@@ -41,7 +41,6 @@ def test_the_schema_says_what_toml_can_say() -> None:
 
 @pytest.mark.parametrize("key", ["zzz", "name", "targets"])
 def test_the_schema_refuses_what_the_reader_refuses(key: str) -> None:
-    """An unknown key and a wrong type do not fit the schema either."""
     document = {"models": [{"name": "m", "path": "m.onnx"}]}
     validator = jsonschema.Draft202012Validator(buildspec_schema())
     assert validator.is_valid(document)
@@ -49,7 +48,6 @@ def test_the_schema_refuses_what_the_reader_refuses(key: str) -> None:
 
 
 def test_known_keys_follow_the_document() -> None:
-    """The keys of any table are found from its place; a table of free names has none."""
     assert known_keys(("models", 0, "cases", 7, "inputs", "sr")) == (
         "shape", "value", "choices", "low", "high", "count_from",
     )  # fmt: skip
@@ -59,7 +57,6 @@ def test_known_keys_follow_the_document() -> None:
 
 @pytest.mark.parametrize("file", SHIPPED, ids=lambda file: file.stem)
 def test_shipped_buildspecs_are_valid(file: Path) -> None:
-    """Each buildspec of the project loads, fits the schema, and is for every target."""
     jsonschema.validate(tomllib.loads(file.read_text()), buildspec_schema())
     loaded = load_spec(file, target_problems)
     assert loaded.name == file.stem
@@ -68,7 +65,6 @@ def test_shipped_buildspecs_are_valid(file: Path) -> None:
 
 
 def test_there_are_shipped_buildspecs() -> None:
-    """The demo, the one with several models and the transformer are there."""
     assert [file.stem for file in SHIPPED] == ["multi-model", "silero-vad", "transformer"]
 
 
@@ -85,7 +81,6 @@ def test_the_example_of_the_reference_loads(load: Callable[[str], LoadedSpec], f
 
 
 def test_every_problem_is_documented() -> None:
-    """The references in the reader's source are exactly the documented ones."""
     spec, platforms = Path(ortrim.buildspec.__path__[0]), Path(ortrim.platforms.__path__[0])
     source = "".join(file.read_text() for file in spec.glob("*.py"))
     used = re.findall(r'(?:code=|code = |else |SpecError\(|return )"([a-z0-9]+(?:-[a-z0-9]+)+)"', source)

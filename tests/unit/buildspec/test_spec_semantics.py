@@ -430,19 +430,16 @@ error: stray-key
 
 @pytest.mark.parametrize(("text", "words"), BAD.values(), ids=BAD)
 def test_contradictions_are_refused_in_exact_words(refused: Callable[[str], str], text: str, words: str) -> None:
-    """A buildspec whose keys do not fit together is refused with its reference, dotted path, cause and hint."""
     assert refused(text) == words
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "127.1.2.3:8080", "[::1]:80", "LOCALHOST"])
 def test_plain_http_goes_on_loopback(load: Callable[[str], LoadedSpec], host: str) -> None:
-    """An unencrypted address is accepted when it cannot leave the machine."""
     assert load(REMOTE + f'url = "http://{host}/m.onnx"').models[0].url == f"http://{host}/m.onnx"
 
 
 @pytest.mark.parametrize("data", ["inputs.npz", "test_data_set_0"])
 def test_both_kinds_of_recorded_inputs_are_found(load: Callable[[str], LoadedSpec], data: str) -> None:
-    """An `.npz` and an ONNX test data folder beside the buildspec are accepted and resolved from there."""
     loaded = load(CASE + f'data = "{data}"')
     recorded = loaded.models[0].cases[0].data
     assert recorded is not None

@@ -15,7 +15,6 @@ STEP = f"{MODEL}[[models.steps]]\n"
 
 
 def test_steps_are_read_in_order(load: Callable[[str], LoadedSpec]) -> None:
-    """Each table becomes the step that its `use` says."""
     text = (
         f'{STEP}use = "opset"\nversion = 17\noptional = true\n[[models.steps]]\nuse = "batch"\nsize = "N"\n'
         '[[models.steps]]\nuse = "strip"\n'
@@ -64,17 +63,14 @@ def test_steps_are_read_in_order(load: Callable[[str], LoadedSpec]) -> None:
     ],
 )
 def test_a_wrong_step_is_refused(refused: Callable[[str], str], keys: str, words: str) -> None:
-    """The place has the step's number, and the hint is about its own keys."""
     assert words in refused(f"{STEP}{keys}\n")
 
 
 def test_steps_have_to_be_tables(refused: Callable[[str], str]) -> None:
-    """A list of names is no list of steps."""
     assert "'models[0].steps[0]' must be a table, not a string" in refused(f'{MODEL}steps = ["strip"]\n')
 
 
 def test_known_keys_are_those_of_the_kind() -> None:
-    """With the kind behind the number, as pydantic writes it, the keys are the step's."""
     assert known_keys(("models", 0, "steps", 1, "opset"))[-2:] == ("use", "version")
     assert "absolute" in known_keys(("models", 0, "steps", 1, "tolerances", "float32"))
 

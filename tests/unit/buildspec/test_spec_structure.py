@@ -248,5 +248,4 @@ error: bad-value
 
 @pytest.mark.parametrize(("text", "words"), BAD.values(), ids=BAD)
 def test_a_bad_structure_is_refused_in_exact_words(refused: Callable[[str], str], text: str, words: str) -> None:
-    """A buildspec of the wrong structure is refused with its reference, dotted path, cause and nearest key."""
     assert refused(text) == words

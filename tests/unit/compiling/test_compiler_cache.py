@@ -26,8 +26,6 @@ PASSWORD = "geheim-77"  # noqa: S105 - a secret to look for
 
 
 class Programs:
-    """A folder of programs and what came of the last cache: its calls, the notes and what was left behind."""
-
     def __init__(self, folder: Path) -> None:
         self.folder = folder / "bin"
         self.folder.mkdir()
@@ -72,7 +70,6 @@ class Programs:
 
 @pytest.fixture
 def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Programs:
-    """Make the folder, in an environment that asks for nothing; temporary files lie where the test can see them."""
     for name in [name for name in os.environ if name.startswith(("CCACHE_", "SCCACHE_", "AWS_", "ACTIONS_"))]:
         monkeypatch.delenv(name)
     (tmp_path / "temporary").mkdir()
@@ -102,7 +99,6 @@ def test_ccache_is_taken(programs: Programs) -> None:
 
 
 def test_the_trial_of_the_cache_is_not_counted(programs: Programs) -> None:
-    """What ccache logs before the build starts is thrown away."""
     log = 'log=$(sed -n "s/^stats_log = //p" "$CCACHE_CONFIGPATH")'
     answer = 'if [ -e "$log" ]; then echo "{}"; exit; fi'
     programs.write("ccache", f'{log}\nif [ "$1" != --print-log-stats ]; then touch "$log"; fi\n{answer}\necho "[]"')
@@ -145,7 +141,6 @@ def test_a_build_without_a_cache_is_slow_not_wrong(programs: Programs, fault: st
 
 
 def test_a_full_temporary_folder_is_no_error(programs: Programs, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The few small files that a cache needs for itself cannot be written either."""
     monkeypatch.setattr("tempfile.tempdir", str(programs.folder / "absent"))
     assert programs.used() is None
     assert len(programs.notes) == 1
@@ -153,7 +148,6 @@ def test_a_full_temporary_folder_is_no_error(programs: Programs, monkeypatch: py
 
 @pytest.mark.parametrize("answer", ["[]", "1", '"x"', "null", "{}", '{"direct_cache_hit": null}', "nonsense"])
 def test_a_cache_that_cannot_count_does_not_spoil_the_build(programs: Programs, answer: str) -> None:
-    """Nonsense instead of statistics means that nothing is known of its use."""
     programs.write("ccache", f"if [ $1 = --print-log-stats ]; then echo '{answer}'; fi")
     assert programs.used() == ("ccache on this machine", None)
 
@@ -223,7 +217,6 @@ def test_a_server_that_does_not_start_is_replaced_by_ccache(
 def test_a_server_that_cannot_count_does_not_spoil_the_build(
     programs: Programs, monkeypatch: pytest.MonkeyPatch, answer: str
 ) -> None:
-    """A server that died, or answers nonsense, leaves its use unknown."""
     monkeypatch.setenv("SCCACHE_BUCKET", "objects")
     programs.sccache(f"if [ $1 = --show-stats ]; then {answer}; exit; fi")
     assert programs.used() == ("sccache at S3", None)
@@ -326,7 +319,6 @@ def test_a_store_that_hangs_is_waited_for_only_shortly(stores: str, patience: st
 
 @given(st.lists(st.text(alphabet=st.characters(codec="ascii", categories=("L", "N")), min_size=5, max_size=30)))
 def test_no_secret_is_reported(secrets: list[str]) -> None:
-    """Neither a whole value nor the password inside an address remains."""
     told = without_secrets(
         f"failed: {' '.join(secrets)} at port 6379", [f"redis://u:{secret}@host" for secret in secrets]
     )

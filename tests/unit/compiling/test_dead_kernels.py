@@ -131,7 +131,6 @@ def test_without_its_sources_there_is_no_table(absent: str) -> None:
 
 @given(text=st.text(alphabet='structMLAS_PLATFORM {};=this->&x[]()\n"#include', max_size=200))
 def test_any_text_is_read(text: str) -> None:
-    """Another version's sources may look like anything."""
     assert kernel_table({CONSTRUCTORS[0]: text, DECLARATIONS: f"struct MLAS_PLATFORM {{\n{text}\n}};"}) is not None
 
 
@@ -268,7 +267,6 @@ CONSTRUCTOR = f"""
 
 @pytest.mark.parametrize("cpu", FLOORS)
 def test_what_is_replaced_on_every_processor_is_superseded(cpu: str) -> None:
-    """By branches that are always taken; not what may be replaced, and not what is chosen elsewhere again."""
     assert superseded_kernels(CONSTRUCTOR, cpu) == {"GemmSse", "nullptr"}
 
 
@@ -301,7 +299,6 @@ KERNELS = frozenset({"FloatKernelSse", "QuantDispatchAvx2", "QuantDispatchDefaul
 def linked(
     source: str, *, defined: str = "", undefined: str = "", own: str = "", functions: str = "", live: bool = True
 ) -> LinkedObject:
-    """Return an object with these symbols; without functions, those in the library are not told apart."""
     names = (frozenset(text.split()) for text in (defined, undefined, own, functions))
     here, there, inside, kept = names
     return LinkedObject(
@@ -410,7 +407,6 @@ class Hooks:
 
 
 def test_every_symbol_leads_into_the_bytes_that_there_are(tmp_path: Path) -> None:
-    """However many they are: behind those bytes lies something else."""
     paths = cast("JobPaths", Hooks(hooks=tmp_path))
     symbols = frozenset(f"Kernel{number}" for number in range(ROOM + 40))
     write_script(paths, symbols)

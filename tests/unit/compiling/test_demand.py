@@ -95,7 +95,6 @@ def test_another_model_compiles_what_it_needs(workshop: Workshop) -> None:
 
 
 def test_what_the_link_misses_is_added(workshop: Workshop) -> None:
-    """One undefined symbol: the unit that provides it, with all that this one needs, and the build goes on."""
     index = index_of(variant_of(workshop.job), [(ADD, "broadcast")])
     outcome, units = compile_selected(workshop, index)
     assert not outcome.failed
@@ -122,7 +121,6 @@ def forgetful(workshop: Workshop, misses: int) -> UnitIndex:
 
 @pytest.mark.parametrize("misses", range(1, MISSES_LIMIT + 1))
 def test_a_miss_may_lead_to_another(workshop: Workshop, misses: int) -> None:
-    """As often as the limit says, what is missing is added; no more than the link takes is ever compiled."""
     outcome, units = compile_selected(workshop, forgetful(workshop, misses))
     assert not outcome.failed
     assert units == CompiledUnits(compiled=8, total=11)
@@ -143,7 +141,6 @@ def test_an_index_that_misses_too_often_is_set_aside(workshop: Workshop) -> None
 
 
 def test_a_miss_that_the_index_knows_nothing_of_is_not_tried_again(workshop: Workshop) -> None:
-    """Without progress everything is compiled at once."""
     index = without(index_of(variant_of(workshop.job), [(ADD, "broadcast")]), ["broadcast"])
     outcome, units = compile_selected(workshop, index)
     assert (outcome.failed, units) == (False, None)
@@ -210,7 +207,6 @@ def test_a_symbol_that_nothing_defines_fails_the_build(workshop: Workshop) -> No
     ids=["compiler", "disk", "silent"],
 )
 def test_another_failure_is_not_tried_again(workshop: Workshop, failure: str) -> None:
-    """More units would not help; the log ends with the error."""
     write_library(workshop, before_linking=f"{failure}\nsys.exit(2)")
     outcome, units = compile_selected(workshop, index_of(variant_of(workshop.job)))
     assert (outcome.code, units) == (2, None)
@@ -286,7 +282,6 @@ def test_a_build_without_an_index_starts_from_that_of_another(
 
 
 def test_a_start_that_does_not_fit_is_learnt_from(workshop: Workshop) -> None:
-    """Then everything is compiled, and the next build has an index of its own."""
     variant = replace(variant_of(workshop.job), ort_version="1.20.0")
     save_learnt(without(index_of(variant, [(ADD, "broadcast")]), ["broadcast"]))
     outcome, units = compile_needed(workshop)
@@ -296,7 +291,6 @@ def test_a_start_that_does_not_fit_is_learnt_from(workshop: Workshop) -> None:
 
 
 def test_what_no_index_knows_is_found_in_the_sources(workshop: Workshop) -> None:
-    """The unit whose source has the name that the linker misses, and no other."""
     (workshop.sources / BROADCAST.removeprefix("${sources}/")).write_text("void broadcast() {}\n")
     (workshop.sources / UNUSED.removeprefix("${sources}/")).write_text("void broadcasts() {}\n")
     index = without(index_of(variant_of(workshop.job), [(ADD, "broadcast")]), ["broadcast"])
@@ -321,7 +315,6 @@ def test_a_failed_build_teaches_nothing(workshop: Workshop) -> None:
 
 
 def test_everything_is_compiled_when_everything_is_asked_for(workshop: Workshop) -> None:
-    """A buildspec that keeps all operators needs no index, has none that could be wrong, and teaches none."""
     pin(workshop, index_of(variant_of(workshop.job)))
     outcome, units = compile_needed(workshop, replace(workshop.job, operator_config=EVERYTHING))
     assert (outcome.failed, units) == (False, None)
@@ -332,7 +325,6 @@ def test_everything_is_compiled_when_everything_is_asked_for(workshop: Workshop)
 
 @pytest.mark.parametrize("content", ["", "{", "null"])
 def test_a_damaged_learnt_index_is_learnt_anew(workshop: Workshop, content: str) -> None:
-    """It is said, everything is compiled, and the next build has a good one."""
     damaged = cache_folder("units") / f"{variant_of(workshop.job).stem}.json"
     damaged.write_text(content)
     record_entry(damaged)
@@ -344,7 +336,6 @@ def test_a_damaged_learnt_index_is_learnt_anew(workshop: Workshop, content: str)
 
 
 def test_a_damaged_pinned_index_stops_the_build(workshop: Workshop) -> None:
-    """What is pinned is right or it is an error; nothing is compiled."""
     pin(workshop, "{")
     caught = refused(SourcesError, compile_needed, workshop)
     assert caught.code == "bad-unit-index"
@@ -352,7 +343,6 @@ def test_a_damaged_pinned_index_stops_the_build(workshop: Workshop) -> None:
 
 
 def test_a_build_of_which_nothing_can_be_learnt_is_a_build(workshop: Workshop) -> None:
-    """Objects that are no ELF files, such as a compiler's own bitcode: the library is there, and the reason is said."""
     spoil = "\n".join(f"(configured / '{stem}.o').write_bytes(b'BC')" for stem in (*UNITS.values(), "provider-add"))
     write_library(workshop, before_linking=f"{spoil}\nFACTS['objects'] = str(configured)")
     outcome, units = compile_needed(workshop)
@@ -386,7 +376,6 @@ def test_the_index_of_a_tree_has_all_that_was_compiled_in_it(workshop: Workshop)
 
 
 def test_no_object_is_an_orphan() -> None:
-    """Every unit of the made-up library has an object, and everything that one needs another defines."""
     defined = frozenset[str]().union(*(each.defined for each in objects_of()))
     undefined = frozenset[str]().union(*(each.undefined for each in objects_of()))
     assert undefined - defined == {"malloc"}

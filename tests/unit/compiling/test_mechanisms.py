@@ -126,7 +126,6 @@ def test_a_tree_that_has_everything_loses_nothing(tree: JobPaths) -> None:
     ],
 )
 def test_what_does_not_fit_a_tree_is_left_out_of_it(tree: JobPaths, files: list[str], name: str) -> None:
-    """Alone, whether a file is gone or has other words in it."""
     for file in files:
         (tree.sources / file).write_text("void other();\n")
     if name not in {mechanisms.LARGEST_BYTE, mechanisms.MESSAGES, "core/framework/bfc_arena"}:
@@ -279,7 +278,6 @@ def test_a_library_with_providers_can_be_told_of_them() -> None:
 
 
 def test_a_function_that_is_not_there_is_named_with_one_like_it() -> None:
-    """A misspelt name ends the build before anything is compiled."""
     caught = refusing.refused(
         BuildError, mechanisms.api_table, SOURCE, ("inference", "CreateIOBinding"), providers=False
     )

@@ -30,7 +30,6 @@ CCACHE_COUNTERS = {"direct_cache_hit": 3, "preprocessed_cache_hit": 4, "cache_mi
 
 
 def test_a_build_leaves_its_results(workshop: Workshop) -> None:
-    """Library, map, headers of the public API, log, duration and counts lie beside each other; the tree stays."""
     workshop.write(GOOD)
     result = workshop.executor().run(workshop.job)
     assert read_library(result.library).stripped
@@ -51,7 +50,6 @@ def test_a_build_leaves_its_results(workshop: Workshop) -> None:
 
 
 def test_build_py_configures_and_then_compiles(workshop: Workshop) -> None:
-    """It is called for each in turn, with the same words otherwise and in the same environment; both are logged."""
     workshop.write(GOOD)
     workshop.executor().run(workshop.job)
     assert workshop.calls() == "ub"
@@ -65,7 +63,6 @@ def test_build_py_configures_and_then_compiles(workshop: Workshop) -> None:
 
 
 def test_what_cannot_be_configured_is_not_compiled(workshop: Workshop) -> None:
-    """The first call's failure is the build's."""
     workshop.write(GOOD, update='print("CMake Error at CMakeLists.txt:1 (message):")\nsys.exit(1)')
     assert failed(workshop).why == "CMake Error at CMakeLists.txt:1 (message):"
     assert workshop.calls() == "u"
@@ -73,14 +70,12 @@ def test_what_cannot_be_configured_is_not_compiled(workshop: Workshop) -> None:
 
 
 def test_progress_is_passed_on(workshop: Workshop) -> None:
-    """The console hears of every step of ninja's, as it is done."""
     workshop.write(GOOD)
     workshop.executor().run(workshop.job)
     assert workshop.progress == [(1, 2, "file1.cc"), (2, 2, "file2.cc")]
 
 
 def test_the_same_job_is_built_once(workshop: Workshop) -> None:
-    """A second executor with another log returns what is there; build.py would fail if it ran."""
     workshop.write(GOOD)
     first = workshop.executor().run(workshop.job)
     workshop.write("sys.exit(1)")
@@ -96,7 +91,6 @@ def test_another_job_is_another_build(workshop: Workshop) -> None:
 
 
 def test_another_model_goes_on_in_the_same_tree(workshop: Workshop) -> None:
-    """What is common to both is compiled once; each has its own result."""
     workshop.write(GOOD)
     first = workshop.executor().run(workshop.job)
     second = workshop.executor().run(replace(workshop.job, operator_config="ai.onnx;14;Relu\n"))
@@ -106,7 +100,6 @@ def test_another_model_goes_on_in_the_same_tree(workshop: Workshop) -> None:
 
 
 def test_a_build_waits_for_another_in_its_tree_and_says_so(workshop: Workshop) -> None:
-    """Two builds that differ in the operators alone never write into one tree at once."""
     workshop.write(GOOD)
     executor = workshop.executor()
     with ExitStack() as other:
@@ -121,7 +114,6 @@ def test_a_build_waits_for_another_in_its_tree_and_says_so(workshop: Workshop) -
 
 
 def test_a_measurement_compiles_every_file(workshop: Workshop) -> None:
-    """Unpruned, CMake is told of no units, nothing is said of them, and the job is the same."""
     workshop.write(GOOD)
     result = workshop.executor(pruned=False).run(workshop.job)
     assert result.units is None
@@ -131,12 +123,10 @@ def test_a_measurement_compiles_every_file(workshop: Workshop) -> None:
 
 
 def test_build_py_sees_only_what_the_plan_says(workshop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Arguments are resolved, the user's environment stays out, the operators are the plan's."""
     monkeypatch.setenv("CFLAGS", "-march=native")
     monkeypatch.setenv("PYTHONSTARTUP", "/nowhere")
     workshop.write("sys.exit(1)")
-    with pytest.raises(BuildError):
-        workshop.executor().run(workshop.job)
+    refused(BuildError, workshop.executor().run, workshop.job)
     seen = workshop.seen("build")
     argv, environment = seen["argv"], seen["environment"]
     assert isinstance(argv, list)
@@ -158,7 +148,6 @@ def failed(workshop: Workshop) -> Diagnostic:
 
 
 def test_a_failure_shows_the_first_error_and_the_log(workshop: Workshop) -> None:
-    """The compiler's words, where all of it is, and what to do; no finished build, but all that was compiled."""
     workshop.write('print("[1/2] Building a.o")\nprint("FAILED: a.o")\nprint("a.cc:1:2: error: wrong")\nsys.exit(1)')
     error = failed(workshop)
     assert (error.code, error.exit_code) == ("build-failed", ExitCode.BUILD)
@@ -179,7 +168,6 @@ def test_a_rerun_goes_on_in_the_same_folder(workshop: Workshop) -> None:
 
 
 def test_a_build_that_a_signal_ended_says_so(workshop: Workshop) -> None:
-    """A negative exit code is no exit code."""
     workshop.write("os.kill(os.getpid(), signal.SIGKILL)")
     assert failed(workshop).what == "the build was stopped by signal 9"
 
@@ -201,14 +189,12 @@ def test_a_build_for_which_there_is_no_room_is_not_begun(workshop: Workshop, mon
 
 
 def test_output_in_any_encoding_is_logged(workshop: Workshop) -> None:
-    """A compiler may print what is not UTF-8, or names in any script."""
     workshop.write('sys.stdout.buffer.write("größe 文.cc: error: x\\n".encode() + b"\\xff\\n")\nsys.exit(1)')
     assert failed(workshop).why.splitlines()[0] == "größe 文.cc: error: x"
     assert workshop.log.read_text(encoding="utf-8").splitlines()[1] == "größe 文.cc: error: x"
 
 
 def test_a_build_that_leaves_too_little_is_no_build(workshop: Workshop) -> None:
-    """Exit code 0 is not believed; what is missing is named."""
     workshop.write(f"leave({LIBRARY!r})")
     error = failed(workshop)
     assert (error.code, error.exit_code) == ("output-missing", ExitCode.BUILD)
@@ -222,14 +208,12 @@ def test_a_build_that_leaves_no_library_is_no_build(workshop: Workshop) -> None:
     workshop.write(GOOD)
     workshop.executor().run(workshop.job)
     workshop.write(f"(build / {LIBRARY!r}).unlink(missing_ok=True)")
-    with pytest.raises(BinaryError) as caught:
-        workshop.executor().run(replace(workshop.job, operator_config="ai.onnx;14;Relu\n"))
-    assert caught.value.code == "library-missing"
-    assert LIBRARY in caught.value.where
+    error = refused(BinaryError, workshop.executor().run, replace(workshop.job, operator_config="ai.onnx;14;Relu\n"))
+    assert error.code == "library-missing"
+    assert LIBRARY in error.where
 
 
 def test_an_interruption_stops_the_build_and_keeps_what_was_done(workshop: Workshop) -> None:
-    """Ctrl-C while ninja runs: the build is stopped, its tree stays, the next run goes on there."""
     again = workshop.folder / "again"
     hang = f'print("[1/2] Building a.o", flush=True)\ntime.sleep(0 if pathlib.Path({str(again)!r}).exists() else 60)\n'
     workshop.write(hang + GOOD)
@@ -247,7 +231,6 @@ def test_an_interruption_stops_the_build_and_keeps_what_was_done(workshop: Works
 
 
 def test_something_in_the_way_of_the_log_is_a_diagnostic(workshop: Workshop) -> None:
-    """A file where the folder of results should be is told before anything is compiled."""
     workshop.log.parent.parent.write_text("in the way")
     error = failed(workshop)
     assert (error.code, error.exit_code) == ("path-in-the-way", ExitCode.STORAGE)
@@ -311,7 +294,6 @@ def test_a_build_without_a_cache_is_slow_not_wrong(workshop: Workshop, script: s
 
 
 def test_a_measurement_leaves_the_cache_alone(workshop: Workshop) -> None:
-    """No cache is asked, and a tree that knew of one forgets it."""
     workshop.tool("ccache", COUNTING)
     workshop.write(GOOD)
     workshop.executor().run(workshop.job)
@@ -324,7 +306,6 @@ def test_a_measurement_leaves_the_cache_alone(workshop: Workshop) -> None:
 
 @pytest.mark.parametrize("answer", ["exit 1", "echo", "echo '{}'", "echo null", "echo '[1]'"])
 def test_a_cache_that_cannot_count_does_not_spoil_the_build(workshop: Workshop, answer: str) -> None:
-    """Nonsense instead of statistics means that nothing is known of its use."""
     workshop.tool("ccache", f'if [ "$1" = --print-log-stats ]; then {answer}; fi')
     workshop.write(GOOD)
     result = workshop.executor().run(workshop.job)
@@ -366,7 +347,6 @@ TO_OUTPUT = 'while [ "$1" != -o ]; do shift; done; '
 
 
 def test_a_runner_is_compiled_once(compile_runner: Compile) -> None:
-    """The program can be run, nothing else is left beside it, and a broken compiler is not asked again."""
     runner = compile_runner(TO_OUTPUT + 'printf "#!/bin/sh\\necho ran\\n" > "$2"; chmod +x "$2"')
     assert run((runner,)).stdout == "ran\n"
     assert [path.name for path in runner.parent.iterdir()] == ["runner"]
@@ -454,7 +434,6 @@ def test_cmake_calls_the_wrappers_by_way_of_launchers(android: Workshop, cached:
 
 
 def test_what_ships_and_its_symbols_are_two_files(android: Workshop) -> None:
-    """The finished build has the library, its map and its symbols; the commands ran in the plan's order."""
     result = android.executor().run(android.job)
     names = {path.name for path in result.folder.iterdir() if path.is_file()}
     assert {"libonnxruntime.so", "libonnxruntime.so.sym", "link.map", "build.log"} <= names
@@ -465,7 +444,6 @@ def test_what_ships_and_its_symbols_are_two_files(android: Workshop) -> None:
 
 
 def test_a_shared_cpp_library_comes_from_the_ndk(android: Workshop, ndk: Path) -> None:
-    """It lies beside the library in the finished build."""
     source = ndk / LINUX / "sysroot/usr/lib/aarch64-linux-android/libc++_shared.so"
     source.parent.mkdir()
     source.write_text("the C++ library")
@@ -474,7 +452,6 @@ def test_a_shared_cpp_library_comes_from_the_ndk(android: Workshop, ndk: Path) -
 
 
 def test_a_command_that_fails_after_the_build_fails_it(android: Workshop, ndk: Path) -> None:
-    """The program's own words are shown, and no half of a build is left."""
     (ndk / LINUX / PROGRAMS["llvm-objcopy"]).write_text(
         "#!/bin/sh\necho 'llvm-objcopy: error: not an object' >&2\nexit 1\n"
     )
@@ -486,7 +463,6 @@ def test_a_command_that_fails_after_the_build_fails_it(android: Workshop, ndk: P
 
 
 def test_without_an_ndk_nothing_is_started(android: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is missing is said before upstream's build is called."""
     monkeypatch.delenv("ANDROID_NDK_HOME")
     error = failed_native_android(android.executor(), android.job)
     assert isinstance(error, ToolError)
@@ -541,7 +517,6 @@ def test_a_static_library_is_joined_from_what_the_link_took() -> None:
 
 
 def test_zig_joins_then_archives(job: BuildJob, paths: JobPaths) -> None:
-    """One object with the exported names as roots, what it offers hidden but for those, in a deterministic archive."""
     joined = BINARIES / "joined.o"
     zig(paths, f'echo "$@" >> {paths.build}/calls; [ "$1" = ar ] || cp {joined} {paths.build}/joined.o')
     caught = refused(BinaryError, write_static_library, job, paths)
@@ -553,7 +528,6 @@ def test_zig_joins_then_archives(job: BuildJob, paths: JobPaths) -> None:
 
 
 def test_a_linker_that_fails_is_a_failed_build(job: BuildJob, paths: JobPaths) -> None:
-    """With the linker's own words, and the way to go on without."""
     zig(paths, "echo 'ld.lld: error: no room' >&2; exit 1")
     caught = refused(BuildError, write_static_library, job, paths)
     error = caught

@@ -28,7 +28,6 @@ def test_cores_and_memory_both_limit(cores: int, memory: int, jobs: int, reason:
 
 @given(st.integers(1, 1024), st.integers(0, 2**50))
 def test_there_is_always_one_job_and_never_more_than_cores(cores: int, memory: int) -> None:
-    """However little memory there is, a build goes on."""
     assert 1 <= limit_parallelism(cores, memory).jobs <= cores
 
 
@@ -37,13 +36,11 @@ def test_what_the_user_asks_for_is_done() -> None:
 
 
 def test_this_machine_allows_some_jobs() -> None:
-    """The number is found without being told."""
     assert choose_parallelism(None).jobs >= 1
 
 
 @pytest.mark.parametrize(("content", "limit"), [("4294967296\n", 4294967296), ("max\n", None), ("", None), ("0", None)])
 def test_a_containers_memory_is_read(tmp_path: Path, content: str, limit: int | None) -> None:
-    """A number is a limit; no limit is written as a word."""
     (tmp_path / "memory.max").write_text(content)
     assert memory_limit((tmp_path / "absent", tmp_path / "memory.max")) == limit
 

@@ -108,7 +108,6 @@ def test_the_first_marked_source_makes_the_header(bench: Bench) -> None:
 
 
 def test_the_header_is_made_once(bench: Bench) -> None:
-    """Later sources find it; it is not written again."""
     bench.given(CXX, *MARKED)
     bench.header.write_text("whole header")
     (compiling,) = bench.given(CXX, *MARKED)

@@ -44,7 +44,6 @@ def selection_of(paths: JobPaths) -> dict[str, list[str]]:
 
 
 def test_units_are_named_by_where_they_lie_here(paths: JobPaths) -> None:
-    """Each unit's source or generated file, whatever the folders are called."""
     write_selection(paths, [INTERFACE, GEMM])
     assert selection_of(paths)["ORTRIM_OMITTED"] == [
         f"{paths.build}/MinSizeRel/generated_source.c",
@@ -63,7 +62,6 @@ def test_registrations_are_left_out_with_their_reduced_copies(paths: JobPaths) -
 
 
 def test_each_typed_unit_has_its_folder_beside_it(paths: JobPaths) -> None:
-    """The two lists are as long as each other and in the same order, whatever is selected."""
     write_selection(paths, [SGEMM])
     lists = selection_of(paths)
     assert lists["ORTRIM_COLD_KERNELS"] == lists["ORTRIM_LEFT_OUT"] == []
@@ -99,7 +97,6 @@ def test_the_same_selection_keeps_its_time(plain: JobPaths) -> None:
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(units=st.lists(st.sampled_from(UNITS), unique=True))
 def test_any_units_are_listed_in_their_order(plain: JobPaths, units: list[str]) -> None:
-    """Whatever is left out by an index arrives, once and complete."""
     write_selection(plain, units)
     assert selection_of(plain)["ORTRIM_OMITTED"] == [plain.resolve(unit) for unit in units]
 
@@ -197,7 +194,6 @@ def paths_hot_kernels(tmp_path: Path) -> JobPaths:
 
 
 def test_kernels_of_other_operators_are_cold(paths_hot_kernels: JobPaths) -> None:
-    """Those of the processor, in order; bytes that are no text do not matter."""
     cold = cold_kernel_sources(paths_hot_kernels, ["ai.onnx:LSTM"])
     assert cold == (
         paths_hot_kernels.sources / CONTRIB / "bert/attention.cc",
@@ -206,7 +202,6 @@ def test_kernels_of_other_operators_are_cold(paths_hot_kernels: JobPaths) -> Non
 
 
 def test_without_hot_operators_nothing_is_read(paths_hot_kernels: JobPaths) -> None:
-    """Every kernel is hot then, whatever the sources are."""
     (paths_hot_kernels.sources / CPU / "nn/conv.cc").chmod(0)
     assert cold_kernel_sources(paths_hot_kernels, ()) == ()
 

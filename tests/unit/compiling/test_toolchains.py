@@ -76,7 +76,6 @@ def text_of(target: str, name: str, cpu: str | None = None) -> str:
 
 @pytest.mark.parametrize("arguments", [ORDINARY, AWKWARD, ()])
 def test_arguments_arrive_as_they_were_given(bench: Bench, arguments: tuple[str, ...]) -> None:
-    """Spaces, quotes, empty words and what a shell would expand pass through, behind the folders' names."""
     start = ["cc", "-target", "x86_64-linux-gnu.2.28", *PREFIXES]
     assert bench.given(text_of("linux-x64", "cc"), *arguments) == [*start, *arguments]
     assert bench.given(text_of("linux-x64", "c++"), *arguments)[0] == "c++"
@@ -98,7 +97,6 @@ def test_a_baseline_holds_for_every_file_and_single_files_add_to_it(bench: Bench
 
 
 def test_every_baseline_for_arm_has_neon_and_none_has_optional_cryptography(bench: Bench) -> None:
-    """NEON is part of the target, whichever processor; boards such as the Raspberry Pi lack the cryptography."""
     for cpu in (None, *CPUS[Architecture.ARM]):
         baseline = bench.given(text_of("linux-armhf", "cc", cpu), *ORDINARY)[3]
         assert baseline.endswith(("+neon", "-aes-sha2"))
@@ -107,7 +105,6 @@ def test_every_baseline_for_arm_has_neon_and_none_has_optional_cryptography(benc
 
 
 def test_armv7_gets_its_neon_from_the_floor(bench: Bench) -> None:
-    """The flag `-mfpu` that upstream adds for ARMv7 is left out, and nothing else with it."""
     words = bench.given(text_of("linux-armhf", "c++"), "-mfpu=neon", *AWKWARD, "-mfpu=neon")
     assert words[-len(AWKWARD) :] == list(AWKWARD)
     assert "-mfpu=neon" not in words
@@ -143,7 +140,6 @@ def test_a_map_goes_to_its_own_file(bench: Bench) -> None:
 
 @pytest.mark.parametrize("arguments", [("-Wl,--print-map",), ("a", "-Wl,--print-map")])
 def test_the_map_is_asked_for_anywhere_in_the_line(bench: Bench, arguments: tuple[str, ...]) -> None:
-    """First and last word count as well."""
     assert bench.call(text_of("linux-arm64", "c++"), *arguments).stdout == ""
 
 
@@ -180,7 +176,6 @@ def test_wrappers_name_their_compiler(bench: Bench) -> None:
 
 @pytest.mark.parametrize("kind", RUNTIME_LICENCES)
 def test_what_a_compiler_links_in_has_a_licence(kind: str) -> None:
-    """Each text is named by its place among the tool packages, never outside."""
     for component, licence, text in RUNTIME_LICENCES[kind]:
         assert component
         assert licence
@@ -427,7 +422,6 @@ def test_a_plan_names_programs_not_places(install: Install, tmp_path: Path) -> N
 
 @pytest.mark.parametrize("absent", ["gcc", "g++", "ar", "ranlib"])
 def test_an_absent_program_is_named(install: Install, absent: str) -> None:
-    """A compiler without its archiver is of no use; the text says which program is not there."""
     install(*({"gcc", "g++", "ar", "ranlib"} - {absent}), printed="gcc 12.2.0")
     caught = refused(ToolError, system_toolchain, "gcc")
     assert caught.code == "compiler-missing"

@@ -87,7 +87,6 @@ def changed(steps: tuple[Step, ...], value: Any) -> str:
 
 @given(indices)
 def test_what_is_written_reads_back(index: UnitIndex) -> None:
-    """Any index survives writing and reading; equal indices have equal bytes."""
     text = render_index(index)
     assert read_index(text) == read_index(text.encode()) == index
     assert render_index(read_index(text)) == text
@@ -101,7 +100,6 @@ def test_each_unit_and_operator_has_a_line() -> None:
 
 
 def test_file_is_named_after_what_the_index_was_made_with() -> None:
-    """Version, target, toolchain and exceptions tell indices apart."""
     assert VARIANT.stem == "onnxruntime-1.21.0-linux-x64-zig"
     data = json.loads(changed(("variant", "exceptions"), value=True))
     assert read_index(json.dumps(data)).variant.stem == "onnxruntime-1.21.0-linux-x64-zig-exceptions"
@@ -141,7 +139,6 @@ def test_file_is_named_after_what_the_index_was_made_with() -> None:
     ],
 )
 def test_path_that_could_do_harm_is_refused(path: object) -> None:
-    """No path leads out of the two folders or holds what CMake, ninja or a shell reads as anything but a name."""
     data = json.loads(TEXT)
     data["units"] = [{"needs": [], "path": path, "provides": []}]
     data["roots"], data["kernels"] = [0], []
@@ -186,7 +183,6 @@ def test_path_that_could_do_harm_is_refused(path: object) -> None:
     ],
 )
 def test_index_that_contradicts_itself_is_refused(steps: tuple[Step, ...], value: object) -> None:
-    """Numbers out of range, repetitions, other orders, other types and unknown fields do not load."""
     refused(changed(steps, value))
 
 
@@ -199,7 +195,6 @@ def test_other_files_are_refused(text: str | bytes) -> None:
 
 
 def test_huge_file_is_refused_unread() -> None:
-    """A file far larger than any index is not parsed."""
     assert f"{LARGEST_INDEX:,}" in refused(b" " * (LARGEST_INDEX + 1)).why
 
 
@@ -251,7 +246,6 @@ def check_read_or_refused(text: str) -> None:
 
 @given(mutations())
 def test_any_mutation_is_read_or_refused(text: str) -> None:
-    """Whatever is changed, the answer is an index that keeps every rule, or the diagnostic."""
     check_read_or_refused(text)
 
 
@@ -262,7 +256,6 @@ def test_any_damage_to_the_text_is_read_or_refused(start: int, length: int, repl
 
 @given(st.integers(0, len(TEXT) - 2))
 def test_truncated_index_is_always_refused(length: int) -> None:
-    """However much is missing at the end, nothing is taken of the rest."""
     refused(TEXT[:length])
 
 
@@ -320,7 +313,6 @@ def test_shipped_index_knows_the_operator_of_every_kernel() -> None:
 
 @pytest.mark.parametrize("name", [name for name in SHIPPED if "-linux-x64-" in name])
 def test_wide_kernels_are_in_the_units_of_x64(name: str) -> None:
-    """Each source that ours take kernels of is compiled, under the name that the index knows it by."""
     text = pin_text(f"units/{name}")
     assert text is not None
     index = read_index(text)
@@ -332,7 +324,6 @@ def test_wide_kernels_are_in_the_units_of_x64(name: str) -> None:
 
 @pytest.mark.parametrize("name", SHIPPED)
 def test_shipped_indices_are_canonical_and_small(name: str) -> None:
-    """Each file has the bytes that `invoke pins.index` would write, under the name of its variant; none is large."""
     text = pin_text(f"units/{name}")
     assert text is not None
     index = read_index(text, name)
@@ -363,7 +354,6 @@ def test_users_own_index_replaces_the_shipped_one(tmp_path: Path) -> None:
 
 
 def test_unknown_variant_has_no_index() -> None:
-    """Nothing pinned, nothing learnt: no index and nothing to say."""
     assert shipped_index(UNKNOWN) is None
     assert find_index(UNKNOWN) == IndexFound(index=None)
 
@@ -377,7 +367,6 @@ def test_unknown_variant_has_no_index() -> None:
     ],
 )
 def test_the_nearest_index_is_of_the_next_version_and_target(version: str, target: str, expected: str) -> None:
-    """In this order, among those that travel with ortrim."""
     found = nearest_index(Variant(ort_version=version, target=target, toolchain="zig", exceptions=False))
     assert found is not None
     assert f"{found.variant.ort_version}-{found.variant.target}" == expected
@@ -391,7 +380,6 @@ def test_what_was_learnt_may_be_nearest(tmp_path: Path) -> None:
 
 
 def test_learnt_index_is_found_again(tmp_path: Path) -> None:
-    """What one build learnt the next one uses; a later one replaces it; nothing else is left in the cache."""
     path = save_learnt(index_of(UNKNOWN))
     save_learnt(index_of(UNKNOWN))
     assert path == tmp_path / "cache" / "units" / "onnxruntime-9.9.9-linux-x64-zig-exceptions.json"
@@ -442,7 +430,6 @@ def test_a_learnt_index_that_is_not_what_was_learnt_is_none() -> None:
 
 
 def test_hostile_learnt_index_is_set_aside() -> None:
-    """An index whose paths CMake would read as more than paths is not used."""
     path = save_learnt(index_of(UNKNOWN))
     path.write_text(path.read_text().replace("generated_source.c", "a;execute_process(COMMAND id)"))
     record_entry(path)
@@ -467,7 +454,6 @@ def test_learnt_index_that_cannot_be_read_is_set_aside(tmp_path: Path) -> None:
 
 
 def test_index_that_cannot_be_kept_is_a_diagnostic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A full disk is reported; the older index stays, and nothing is left beside it."""
     path = save_learnt(index_of(UNKNOWN))
     before = path.read_bytes()
 
@@ -522,7 +508,6 @@ NINJA = f"{BUILD}/MinSizeRel"
     ],
 )
 def test_source_has_the_name_that_it_has_everywhere(file: str, expected: str | None) -> None:
-    """Absolute and relative paths give the symbolic one; what lies elsewhere has none."""
     assert symbolic_path(file, NINJA, sources=SOURCES, build=BUILD) == expected
     assert symbolic_path(file, NINJA, sources=SOURCES + "/", build=BUILD + "/") == expected
 
@@ -545,7 +530,6 @@ def test_other_units_are_compiled_under_their_own_name() -> None:
 
 @given(st.lists(st.sampled_from(["a", "..", ".", "", "b.cc"]), max_size=8))
 def test_name_never_climbs(parts: list[str]) -> None:
-    """A symbolic path has no part that leads out of its folder."""
     path = symbolic_path("/".join(parts), NINJA, sources=SOURCES, build=BUILD)
     assert path is None or ".." not in path.split("/")
 
@@ -565,7 +549,6 @@ INDEX = UnitIndex(
 
 
 def test_a_file_is_owned_by_who_leads_to_it() -> None:
-    """Helpers of one operator are its own, those of two are both's, and what every library has is nobody's."""
     owners = object_owners(INDEX, {"ai.onnx:Resize", "ai.onnx:Split", "ai.onnx:Unheard"})
     assert owners == {
         "both.cc.o": {"ai.onnx:Resize", "ai.onnx:Split"},
@@ -576,7 +559,6 @@ def test_a_file_is_owned_by_who_leads_to_it() -> None:
 
 
 def test_only_operators_that_are_there_count() -> None:
-    """A helper of two operators belongs to the one that the library has."""
     assert object_owners(INDEX, {"ai.onnx:Split"})["both.cc.o"] == {"ai.onnx:Split"}
     assert object_owners(INDEX, ()) == {}
 
@@ -606,7 +588,6 @@ def required(*names: str, domain: str = "ai.onnx") -> RequiredOperators:
 
 
 def test_roots_alone_give_what_every_library_has() -> None:
-    """Without operators, what the interface leads to is selected, and no kernel."""
     assert set(select_units(sample_index(), EMPTY)) == BASE
 
 
@@ -631,7 +612,6 @@ def test_missing_symbol_leads_to_its_units() -> None:
 
 
 def test_missing_kernel_is_found_by_its_operator() -> None:
-    """Also one of an opset or type that the index never saw."""
     unseen = kernel("kCpuExecutionProvider_Gemm_kOnnxDomain_ver99_Float8")
     assert set(providers(sample_index(), [ADD_OLD])) == {ADD, SESSION, PROVIDER}
     assert set(providers(sample_index(), [unseen])) == {GEMM, SGEMM, ADD, SESSION, PROVIDER}
@@ -737,7 +717,6 @@ def test_order_of_the_objects_does_not_matter(objects: list[ObjectSymbols], rand
 
 @given(object_lists, st.booleans())
 def test_selection_leaves_nothing_undefined(objects: list[ObjectSymbols], everything: bool) -> None:  # noqa: FBT001
-    """Whatever a selected unit needs, kernels aside, every unit that defines it is selected as well."""
     index = make_index(VARIANT, objects, [INTERFACE])
     selected = set(select_units(index, EVERYTHING if everything else required_operators(())))
     defined = {symbol for entry in objects if entry.unit in selected for symbol in entry.defined}
@@ -776,7 +755,6 @@ def test_real_kernels_are_read(symbol: str, key: str) -> None:
     namespace=st.sampled_from(["NS_", "NS0_", "N12_GLOBAL__N_1", "NS_7xnnpack", "N3foo3bar", "NSt3foo", "NS1_3fooS_"]),
 )
 def test_every_operator_in_every_domain_is_read(operator: str, constant: str, version: str, namespace: str) -> None:
-    """Names with and without underscores come through, wherever the class is."""
     symbol = kernel(f"kCpuExecutionProvider_{operator}_{constant}_ver{version}", namespace)
     assert kernel_key(symbol) == f"{DOMAINS[constant]}:{operator}"
 
@@ -802,7 +780,6 @@ def test_other_symbols_are_no_kernels(symbol: str) -> None:
 
 @given(st.text(alphabet="NSIE_0123456789kverOnxDomaiP", max_size=60))
 def test_any_rest_of_a_name_is_taken(rest: str) -> None:
-    """Whatever follows, the answer is a key or None, soon."""
     key = kernel_key("_ZN11onnxruntime21BuildKernelCreateInfoI" + rest)
     assert key is None or key.split(":")[0] in DOMAINS.values()
 

@@ -59,7 +59,6 @@ def tree_of(job: BuildJob) -> Path:
 
 
 def test_jobs_that_differ_in_their_operators_share_a_tree() -> None:
-    """Another model compiles only what it changes; what is in the tree stays."""
     with build_tree(JOB, lambda: pytest.fail("waited")) as kept:
         tree = kept.path
         (tree / "object.o").touch()
@@ -189,7 +188,6 @@ def test_both_linkages_share_a_tree() -> None:
 
 @pytest.mark.parametrize("changes", OTHERS.values(), ids=OTHERS)
 def test_jobs_that_compile_otherwise_have_trees_of_their_own(changes: dict[str, Any]) -> None:
-    """Objects of other flags, another compiler or another target never meet."""
     assert tree_of(sample_plan(**changes).targets[0].job) != tree_of(JOB)
 
 
@@ -204,7 +202,6 @@ def test_jobs_that_compile_otherwise_have_trees_of_their_own(changes: dict[str, 
     ids=["hooks", "tools", "sources", "arguments"],
 )
 def test_what_the_objects_are_made_from_is_part_of_the_tree(other: BuildJob) -> None:
-    """A new version of any of it begins a new tree."""
     assert tree_of(other) != tree_of(JOB)
 
 
@@ -251,7 +248,6 @@ def test_trees_used_longest_ago_go() -> None:
 
 
 def test_few_trees_all_stay() -> None:
-    """Nothing goes before there are too many; without any tree there is nothing to do."""
     forget_old_trees()
     trees = trees_of_ages(KEPT)
     forget_old_trees()
@@ -269,7 +265,6 @@ def test_use_makes_a_tree_young() -> None:
 
 
 def test_an_old_tree_that_is_in_use_stays() -> None:
-    """A build that takes longer than the others' does not lose what it is writing; the next one removes it."""
     trees = trees_of_ages(KEPT + 2)
     with locked(trees[0]):
         forget_old_trees()
@@ -279,7 +274,6 @@ def test_an_old_tree_that_is_in_use_stays() -> None:
 
 
 def test_a_tree_that_another_build_removes_meanwhile_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two builds that end together look for old trees at once."""
     trees = trees_of_ages(KEPT + 1)
     real = Path.is_dir
 
@@ -297,7 +291,6 @@ def test_a_tree_that_another_build_removes_meanwhile_is_no_error(monkeypatch: py
 
 
 def test_other_files_beside_the_trees_are_left_alone() -> None:
-    """Locks, and whatever else somebody put there."""
     trees_of_ages(KEPT + 1)
     (cache_folder("trees") / "note.txt").write_text("mine")
     (cache_folder("trees") / ".hidden").mkdir()
@@ -332,7 +325,6 @@ def entry(paths: JobPaths, source: str, output: str) -> str:
 
 
 def test_an_object_is_named_by_its_source(paths: JobPaths) -> None:
-    """What was not compiled, is no object or comes from elsewhere is left out."""
     (paths.configured / "add.o").write_bytes((OBJECTS / "add.o").read_bytes())
     steps = (
         entry(paths, f"{paths.sources}/onnxruntime/add.cc", "add.o"),
@@ -366,7 +358,6 @@ def test_no_ninja_is_a_tools_diagnostic(paths: JobPaths, workshop: Workshop) -> 
 
 @pytest.mark.parametrize("content", [b"", b"BC\xc0\xde", b"\x7fELF", (OBJECTS / "add.o").read_bytes()[:200]])
 def test_a_damaged_object_is_named(paths: JobPaths, content: bytes) -> None:
-    """Cut off by a full disk, or another compiler's format."""
     (paths.configured / "add.o").write_bytes(content)
     describe(paths, f"[{entry(paths, f'{paths.sources}/add.cc', 'add.o')}]")
     caught = refusing.refused(BinaryError, read_objects, paths)

@@ -73,7 +73,6 @@ def test_a_killed_ortrims_leftovers_go_before_the_next_build_compiles(workshop: 
 
 
 def test_what_cannot_be_removed_does_not_spoil_the_build(workshop: Workshop) -> None:
-    """A folder of the header's name, which no wrapper makes."""
     workshop.write(SCRATCH + GOOD)
     (workshop.tree / "out" / "MinSizeRel" / "precompiled-mlas-1.pch.1").mkdir(parents=True)
     assert workshop.executor().run(workshop.job).library.is_file()
@@ -146,8 +145,6 @@ def test_a_first_configuration_has_nothing_to_keep(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
 def test_an_error_is_passed_on(folder: Path, error: type[BaseException]) -> None:
-    """What was half written then is new, so that it is compiled again."""
-
     def stopped() -> None:
         write(folder, {"types.inc": "flo"})
         raise error
@@ -183,7 +180,6 @@ def test_every_recording_is_used() -> None:
 
 
 def test_the_lines_that_explain_an_error_come_with_it() -> None:
-    """The source line and the mark below it are what a reader looks for."""
     error = upstream.first_error((DATA / "compiler-error.log").read_text().splitlines())
     assert "for (int size : sizes) total += siz;" in error
     assert "referenced by api.cc:2" in upstream.first_error((DATA / "undefined-symbol.log").read_text().splitlines())
@@ -207,13 +203,11 @@ def test_an_error_of_zig_itself_is_recognised() -> None:
 
 
 def test_a_traceback_ends_with_its_error() -> None:
-    """An exception of a module is recognised by its whole name."""
     lines = ["Traceback (most recent call last):", '  File "x.py", line 1', "subprocess.CalledProcessError: Command"]
     assert upstream.first_error(lines) == "subprocess.CalledProcessError: Command"
 
 
 def test_without_an_error_the_end_of_the_log_is_shown() -> None:
-    """Something is better than nothing: the last lines are nearest to what happened."""
     lines = [f"[{n}/20] Building CXX object error_code.{n}.cc.o" for n in range(1, 21)]
     assert upstream.first_error(lines).splitlines() == lines[-upstream.CONTEXT_LINES :]
     assert upstream.first_error([]) == ""
@@ -221,7 +215,6 @@ def test_without_an_error_the_end_of_the_log_is_shown() -> None:
 
 
 def test_a_failure_without_words_names_the_object() -> None:
-    """Ninja's own line is all there is when a compiler says nothing."""
     lines = ["[1/2] Building", "FAILED: [code=1] a.o ", "c++ -c a.cc", "ninja: build stopped: subcommand failed."]
     assert upstream.first_error(lines).startswith("FAILED: [code=1] a.o\n")
 
@@ -240,19 +233,16 @@ def test_a_failure_without_words_names_the_object() -> None:
     ],
 )
 def test_lines_of_every_build_are_no_errors(line: str) -> None:
-    """Words such as "error" in names of files and switches mean nothing."""
     real = "x.cc:1:1: error: real"
     assert upstream.first_error([line, *["."] * upstream.CONTEXT_LINES, real]) == real
 
 
 def test_long_lines_are_cut() -> None:
-    """A linker's command line has thousands of characters."""
     assert len(upstream.first_error([f"error: {'x' * 9000}"])) == 300
 
 
 @given(st.lists(st.text()))
 def test_no_log_is_an_error(lines: list[str]) -> None:
-    """Whatever was printed, something comes back that fits a screen."""
     assert len(upstream.first_error(lines)) <= 301 * (upstream.CONTEXT_LINES + 1)
 
 
@@ -275,7 +265,6 @@ def test_no_log_is_an_error(lines: list[str]) -> None:
     ],
 )  # fmt: skip
 def test_progress_is_read_from_ninjas_lines(line: str, step: tuple[int, int, str]) -> None:
-    """How many steps are done, of how many, and what was just made."""
     assert upstream.ninja_step(line) == step
 
 
@@ -339,12 +328,10 @@ def lines_of(paths: JobPaths, name: str) -> list[str]:
 
 
 def test_sources_with_type_control_are_found(paths: JobPaths) -> None:
-    """In both folders of kernels for the processor, in order; no header, no other text, no other provider."""
     assert upstream.typed_units(paths) == tuple(paths.sources / name for name in TYPED)
 
 
 def test_sources_in_any_encoding_are_read(paths: JobPaths) -> None:
-    """A name in Latin 1 in a comment is no reason to fail."""
     (paths.sources / CAST).write_bytes(b"// Beno\xeet\n" + TYPED[CAST].encode())
     write_overrides(paths, [allowed("Cast"), allowed("Pow")])
     upstream.write_type_control(paths, upstream.typed_units(paths))
@@ -380,7 +367,6 @@ def test_types_that_are_allowed_globally_are_everybodys(paths: JobPaths) -> None
 
 
 def test_no_two_units_share_a_folder(paths: JobPaths) -> None:
-    """Sources of the same name in different folders have type controls of their own, all below the build folder."""
     twin = paths.sources / CPU / "nn" / "cast_op.cc"
     folders = {upstream.type_folder(paths, unit) for unit in (*upstream.typed_units(paths), twin)}
     assert len(folders) == len(TYPED) + 1
@@ -542,7 +528,6 @@ def refused(job: BuildJob, tree: Path) -> BuildError:
 
 
 def test_a_tree_that_knows_all_is_built(job: BuildJob, tree: Path) -> None:
-    """Values, and definitions that are not upstream's, are none of its options."""
     upstream.require_known(job, tree, tree)
 
 
@@ -571,7 +556,6 @@ def test_a_build_py_that_lists_nothing_speaks_for_itself(job: BuildJob, tree: Pa
 
 
 def test_a_build_is_refused_before_anything_is_configured(workshop: Workshop) -> None:
-    """And not asked about again once its tree is configured."""
     script = workshop.sources / "onnxruntime" / "tools" / "ci_build" / "build.py"
     list_options(workshop.sources / "onnxruntime", "--build_dir")
     with pytest.raises(BuildError) as caught:

@@ -46,7 +46,6 @@ def test_an_absent_engine_is_reported_with_what_installs_it(tmp_path: Path, monk
 
 
 def test_an_old_engine_is_refused(docker: FakeEngine) -> None:
-    """Docker before 20.10 does not know all the words."""
     program = docker.home / "bin" / "docker"
     program.write_text(program.read_text().replace("28.0.1", "19.03.8"))
     caught = refused(ToolError, engines.probe, engines.DOCKER)
@@ -157,7 +156,6 @@ def test_a_long_line_is_cut() -> None:
     ],
 )
 def test_no_credentials_are_reported(text: str) -> None:
-    """Neither in an address, nor by themselves, as they are written or as they are meant."""
     error = engines.engine_error("docker", "build", text, PROXY)
     assert error.code == "image-unreachable"
     assert "s3" not in error.why
@@ -168,7 +166,6 @@ def test_no_credentials_are_reported(text: str) -> None:
     "value", ["", "proxy.example.com:8080", "http://proxy.example.com", "http://@proxy", "@", "//@@"]
 )
 def test_a_proxy_without_credentials_changes_no_text(value: str) -> None:
-    """Nothing that is short or empty is taken for a secret."""
     text = "Step 1/2 : FROM scratch"
     assert engines.without_credentials(text, {"http_proxy": value}) == text
 
@@ -185,7 +182,6 @@ def test_a_mount_can_be_written_or_only_read(tmp_path: Path) -> None:
 
 
 def test_a_mounts_source_may_be_relative_or_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Engines want absolute paths, users do not."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "certificate.pem").touch()
     mount = parse_mount("certificate.pem:/etc/ssl/certs/company.pem:ro")
@@ -201,11 +197,10 @@ def test_a_mounts_source_may_be_relative_or_a_file(tmp_path: Path, monkeypatch: 
     ],
 )  # fmt: skip
 def test_other_mounts_are_refused(tmp_path: Path, word: str) -> None:
-    with pytest.raises(UsageError) as caught:
-        parse_mount(word.format(tmp_path))
-    assert (caught.value.code, caught.value.exit_code) == ("bad-option", ExitCode.USAGE)
-    assert caught.value.where == "--mount"
-    assert caught.value.hint
+    error = refused(UsageError, parse_mount, word.format(tmp_path))
+    assert (error.code, error.exit_code) == ("bad-option", ExitCode.USAGE)
+    assert error.where == "--mount"
+    assert error.hint
 
 
 @given(st.text(max_size=40))
@@ -238,7 +233,6 @@ def test_flags_are_passed_on_as_they_are() -> None:
     ],
 )  # fmt: skip
 def test_other_flags_are_refused(flag: str) -> None:
-    """What is no flag, and what would take back what ortrim promises of a container."""
     caught = refused(UsageError, parse_flags, (flag,))
     assert (caught.code, caught.where) == ("bad-option", "--engine-flag")
 
@@ -254,10 +248,8 @@ OWN = (
     "target", ["/home", "/home/user/.cache/ortrim/trees/a", "/home/user/.cache/ortrim/trees/a/out"]
 )
 def test_a_mount_over_ours_is_refused(target: str) -> None:
-    """Whether it would cover one of ours or lie inside it."""
-    with pytest.raises(UsageError) as caught:
-        require_mountable((engines.Mount(source=Path("/srv"), target=target),), OWN)
-    assert caught.value.code == "bad-option"
+    error = refused(UsageError, require_mountable, (engines.Mount(source=Path("/srv"), target=target),), OWN)
+    assert error.code == "bad-option"
 
 
 def test_a_mount_beside_ours_is_not() -> None:
@@ -266,13 +258,11 @@ def test_a_mount_beside_ours_is_not() -> None:
 
 @pytest.mark.parametrize("name", ["a,b", 'a"b', "a\nb"])
 def test_a_cache_that_no_engine_can_mount_is_refused(name: str) -> None:
-    """The message names the folder and the variable that helps."""
     folder = f"/home/user/{name}"
-    with pytest.raises(UsageError) as caught:
-        require_mountable((), (engines.Mount(source=Path(folder), target=folder),))
-    assert caught.value.code == "path-not-mountable"
-    assert caught.value.where == folder
-    assert "ORTRIM_CACHE" in caught.value.hint
+    error = refused(UsageError, require_mountable, (), (engines.Mount(source=Path(folder), target=folder),))
+    assert error.code == "path-not-mountable"
+    assert error.where == folder
+    assert "ORTRIM_CACHE" in error.hint
 
 
 MOUNTS = (
@@ -394,13 +384,11 @@ def test_engines_say_whether_they_have_root(
     user: int,
     rootless: bool,  # noqa: FBT001
 ) -> None:
-    """Docker and podman are asked; buildah is what its user is."""
     assert engine.is_rootless(printed, user) is rootless
 
 
 @pytest.mark.parametrize("engine", engines.ENGINES)
 def test_every_word_is_one_argument(engine: engines.ContainerEngine) -> None:
-    """Commands are lists with the engine's own program somewhere, never a shell's line."""
     image = (Path("/a b"), "t:1")
     commands = [
         engine.probe, engine.image_exists, engine.build(*image, ()), engine.run(sample()), engine.remove,

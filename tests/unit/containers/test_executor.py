@@ -112,7 +112,6 @@ def test_a_build_in_a_container_is_the_native_one(workshop: Workshop, docker: Fa
 
 
 def test_what_was_compiled_elsewhere_starts_no_container(workshop: Workshop, docker: FakeEngine) -> None:
-    """Library, runner and JNI library are taken from where they lie."""
     (target,) = sample_plan("android-arm64-v8a").targets
     leave_compiled(target)
     container, jdk = executor(workshop), Jdk(javac=Path("javac"), version="17")
@@ -175,7 +174,6 @@ def test_what_was_built_natively_needs_no_engine(workshop: Workshop, docker: Fak
 
 
 def test_the_image_is_built_once(workshop: Workshop, docker: FakeEngine) -> None:
-    """From the base's digest; the second build finds it."""
     workshop.write(GOOD)
     executor(workshop).run(workshop.job)
     assert f"FROM python@sha256:{'a' * 64}\n" in docker.built()
@@ -184,11 +182,8 @@ def test_the_image_is_built_once(workshop: Workshop, docker: FakeEngine) -> None
 
 
 def test_a_failure_in_the_container_is_the_builds(workshop: Workshop, docker: FakeEngine) -> None:
-    """With the compiler's words and the log, as natively; the tree stays, the container does not."""
     workshop.write('print("a.cc:1:2: error: wrong")\nsys.exit(1)')
-    with pytest.raises(BuildError) as caught:
-        executor(workshop).run(workshop.job)
-    assert caught.value.why == "a.cc:1:2: error: wrong"
+    assert refused(BuildError, executor(workshop).run, workshop.job).why == "a.cc:1:2: error: wrong"
     assert workshop.log.read_text().splitlines()[-1] == "a.cc:1:2: error: wrong"
     assert len(docker.calls("rm")) == len(docker.calls("run"))
     assert tree(workshop).is_dir()
@@ -210,7 +205,6 @@ def _interrupt(*_: object) -> None:
 
 
 def test_mounts_and_flags_of_the_user_are_passed_on(workshop: Workshop, docker: FakeEngine) -> None:
-    """To every container, the first that only tries out included."""
     own = workshop.folder / "own"
     own.mkdir()
     workshop.write(GOOD)
@@ -224,8 +218,7 @@ def test_mounts_and_flags_of_the_user_are_passed_on(workshop: Workshop, docker: 
 def test_a_mount_in_the_way_is_refused_before_anything_is_compiled(workshop: Workshop, docker: FakeEngine) -> None:
     workshop.write(GOOD)
     mount = Mount(source=workshop.folder, target=str(workshop.sources.parent))
-    with pytest.raises(UsageError):
-        executor(workshop, mounts=(mount,)).run(workshop.job)
+    refused(UsageError, executor(workshop, mounts=(mount,)).run, workshop.job)
     assert workshop.nothing_finished()
 
 
@@ -233,23 +226,20 @@ def test_a_mount_in_the_way_is_refused_before_anything_is_compiled(workshop: Wor
 def test_this_machines_compiler_is_not_in_the_image(workshop: Workshop, docker: FakeEngine, kind: str) -> None:
     """The plan was made for this machine's version; what to do is reported, and no engine is asked."""
     toolchain = replace(system_gcc(), kind=kind)  # type: ignore[arg-type]
-    with pytest.raises(ToolError) as caught:
-        executor(workshop).run(replace(workshop.job, toolchain=toolchain))
-    assert (caught.value.code, caught.value.exit_code) == ("compiler-not-in-image", ExitCode.TOOL)
+    error = refused(ToolError, executor(workshop).run, replace(workshop.job, toolchain=toolchain))
+    assert (error.code, error.exit_code) == ("compiler-not-in-image", ExitCode.TOOL)
     assert docker.calls() == []
 
 
 def test_without_the_ndks_pin_nothing_is_built_for_android(workshop: Workshop, docker: FakeEngine) -> None:
     toolchain = ndk_toolchain(TARGETS["android-arm64-v8a"], 24, "27.2.12479018")
-    with pytest.raises(SourcesError) as caught:
-        executor(workshop, ANDROID).run(replace(workshop.job, toolchain=toolchain))
-    assert caught.value.code == "image-not-pinned"
-    assert "27.2.12479018" in caught.value.where
+    error = refused(SourcesError, executor(workshop, ANDROID).run, replace(workshop.job, toolchain=toolchain))
+    assert error.code == "image-not-pinned"
+    assert "27.2.12479018" in error.where
     assert docker.calls() == []
 
 
 def test_a_job_for_android_finds_the_ndk_in_the_image(workshop: Workshop, docker: FakeEngine) -> None:
-    """This machine need not have one; the plan's path to it is the image's."""
     downloads = cache_folder("downloads")
     write_ndk(downloads / "ndk.zip")
     write_command_line_tools(downloads / "tools.zip")
@@ -260,8 +250,9 @@ def test_a_job_for_android_finds_the_ndk_in_the_image(workshop: Workshop, docker
     toolchain = ndk_toolchain(TARGETS["android-arm64-v8a"], 24, VERSION)
     arguments = (*workshop.job.arguments, "--android_ndk_path", "${ndk}")
     workshop.write("sys.exit(1)")
-    with pytest.raises(BuildError):
-        executor(workshop, ANDROID).run(replace(workshop.job, toolchain=toolchain, arguments=arguments))
+    refused(
+        BuildError, executor(workshop, ANDROID).run, replace(workshop.job, toolchain=toolchain, arguments=arguments)
+    )
     words = docker.calls("run")[-1]
     assert words[words.index("--android_ndk_path") + 1] == f"/opt/android/ndk/{VERSION}"
     assert f"ADD ndk.tar /opt/android/ndk/{VERSION}/" in docker.built()
@@ -290,11 +281,8 @@ def test_a_job_for_android_finds_the_ndk_in_the_image(workshop: Workshop, docker
 def test_what_fails_before_the_build_is_reported_by_its_cause(
     workshop: Workshop, docker: FakeEngine, start: str, text: str, reference: str
 ) -> None:
-    """Of the engine that was asked for; nothing is left of the image, no tree is made."""
     docker.answer(start, 1, text + "\n")
-    with pytest.raises(Diagnostic) as caught:
-        executor(workshop, engine="docker").run(workshop.job)
-    assert caught.value.code == reference
+    assert refused(Diagnostic, executor(workshop, engine="docker").run, workshop.job).code == reference
     assert not [path for path in cache_folder("trees").iterdir() if path.is_dir()]
     if start != "docker run":
         assert not [path for path in cache_folder("images").iterdir() if path.is_dir()]
@@ -304,10 +292,9 @@ def test_an_image_whose_shell_fails_is_told(workshop: Workshop, docker: FakeEngi
     """For instance one that somebody has changed under the same name."""
     program = docker.home / "bin" / "docker"
     program.write_text(program.read_text().replace("words[entry + 3:]", "[*words[entry + 3:-3], '/bin/false']"))
-    with pytest.raises(ToolError) as caught:
-        executor(workshop).run(workshop.job)
-    assert caught.value.code == "no-container-engine"
-    assert "its shell ends with 1" in caught.value.why
+    error = refused(ToolError, executor(workshop).run, workshop.job)
+    assert error.code == "no-container-engine"
+    assert "its shell ends with 1" in error.why
 
 
 TO_OUTPUT = 'while [ "$1" != -o ]; do shift; done; '
@@ -339,9 +326,10 @@ def test_a_runner_that_links_an_archive_sees_its_folder(workshop: Workshop, dock
 
 
 def test_a_runner_that_does_not_compile_shows_the_error(workshop: Workshop, docker: FakeEngine) -> None:
-    with pytest.raises(BuildError) as caught:
-        executor(workshop).run_runner(compiler(workshop, 'echo "runner.c:3:1: error: no" >&2; exit 1'))
-    assert caught.value.why == "runner.c:3:1: error: no"
+    caught = refused(
+        BuildError, executor(workshop).run_runner, compiler(workshop, 'echo "runner.c:3:1: error: no" >&2; exit 1')
+    )
+    assert caught.why == "runner.c:3:1: error: no"
 
 
 ZIG = sample_plan().targets[0].job.toolchain
@@ -398,7 +386,6 @@ def test_zig_needs_a_base_and_nothing_else() -> None:
 
 
 def test_an_image_is_named_after_all_that_it_is_made_of(pins: Path) -> None:
-    """Another base is another image; the same one has the same name."""
     first = image_recipe(ZIG, silent)
     assert image_recipe(ZIG, silent) == first
     pins.write_text(pins.read_text().replace("a" * 64, "c" * 64))
@@ -491,8 +478,7 @@ def test_an_image_that_somebody_removed_is_built_again(docker_container_images: 
 
 def test_an_image_that_cannot_be_built_leaves_nothing(docker_container_images: FakeEngine) -> None:
     docker_container_images.answer("docker build", 1, "failed\n")
-    with pytest.raises(ToolError):
-        ready_image(probe(DOCKER), image_recipe(ZIG, silent), silent)
+    refused(ToolError, ready_image, probe(DOCKER), image_recipe(ZIG, silent), silent)
     assert not [path for path in cache_folder("images").iterdir() if path.is_dir()]
 
 
@@ -516,7 +502,6 @@ def image(tmp_path: Path) -> tuple[Path, str]:
 
 
 def test_an_image_is_there_once_it_was_built(docker: FakeEngine, image: tuple[Path, str], tmp_path: Path) -> None:
-    """What the engine prints is handed over line by line."""
     usable, lines = probe(DOCKER), list[str]()
     assert not image_exists(usable, TAG)
     build_image(usable, *image, tmp_path, lines.append)
@@ -530,10 +515,9 @@ def test_a_failed_build_is_reported_and_shows_no_password(
     monkeypatch.setenv("https_proxy", "http://user:pass-word@proxy:8080")
     docker.answer("docker build", 1, "use http://user:pass-word@proxy:8080\nwrite /x: no space left on device\n")
     lines: list[str] = []
-    with pytest.raises(StorageError) as caught:
-        build_image(probe(DOCKER), *image, tmp_path, lines.append)
-    assert caught.value.code == "disk-full"
-    assert TAG in caught.value.where
+    error = refused(StorageError, build_image, probe(DOCKER), *image, tmp_path, lines.append)
+    assert error.code == "disk-full"
+    assert TAG in error.where
     assert lines[0] == "use http://...@proxy:8080"
     (words,) = docker.calls("build")
     assert "https_proxy" in [words[at + 1] for at, word in enumerate(words) if word == "--build-arg"]
@@ -577,17 +561,15 @@ def test_the_digest_of_a_pulled_image_is_the_registrys(docker: FakeEngine) -> No
 def test_an_image_without_a_digest_is_refused(docker: FakeEngine, answer: str) -> None:
     program = docker.home / "bin" / "docker"
     program.write_text(f"#!/bin/sh\necho '{answer}'\n")
-    with pytest.raises(NetworkError) as caught:
-        pulled_digest(UsableEngine(engine=DOCKER, version="28", rootless=False), "python:3.13")
-    assert caught.value.code == "image-without-digest"
+    error = refused(
+        NetworkError, pulled_digest, UsableEngine(engine=DOCKER, version="28", rootless=False), "python:3.13"
+    )
+    assert error.code == "image-without-digest"
 
 
 def test_an_image_that_cannot_be_pulled_is_reported(docker: FakeEngine) -> None:
-    """The registry's answer is a network matter."""
     docker.answer("docker pull", 1, "Error response from daemon: manifest unknown\n")
-    with pytest.raises(Diagnostic) as caught:
-        pulled_digest(probe(DOCKER), "python:3.13")
-    assert caught.value.code == "image-not-found"
+    assert refused(Diagnostic, pulled_digest, probe(DOCKER), "python:3.13").code == "image-not-found"
 
 
 PATIENCE = 20.0
@@ -608,7 +590,6 @@ def folders() -> list[str]:
 
 
 def test_a_command_sees_its_environment_and_nothing_else(usable: UsableEngine, tmp_path: Path) -> None:
-    """Each line comes as it is printed; the exit code is the command's; nothing is left."""
     lines: list[str] = []
     code = run_in(
         usable,
@@ -652,9 +633,7 @@ def test_an_engine_that_starts_nothing_is_the_one_that_failed(usable: UsableEngi
     """Even with an exit code that a command could have had; its own words tell why."""
     docker.answer("docker run", 1, "docker: Error response from daemon: bind source path does not exist: /srv.\n")
     lines: list[str] = []
-    with pytest.raises(ToolError) as caught:
-        run_in(usable, "image:1", command("/bin/true"), lines.append)
-    assert caught.value.code == "folder-not-shared"
+    assert refused(ToolError, run_in, usable, "image:1", command("/bin/true"), lines.append).code == "folder-not-shared"
     assert lines == []
     assert folders() == []
     assert docker.calls("rm")
@@ -662,9 +641,7 @@ def test_an_engine_that_starts_nothing_is_the_one_that_failed(usable: UsableEngi
 
 def test_an_engine_that_says_nothing_and_starts_nothing_failed_too(usable: UsableEngine, docker: FakeEngine) -> None:
     docker.answer("docker run", 0, "")
-    with pytest.raises(ToolError) as caught:
-        run_in(usable, "image:1", command("/bin/true"), print)
-    assert caught.value.code == "engine-failed"
+    assert refused(ToolError, run_in, usable, "image:1", command("/bin/true"), print).code == "engine-failed"
 
 
 def test_a_command_that_does_not_exist_ends_as_in_a_shell(usable: UsableEngine) -> None:
@@ -674,8 +651,6 @@ def test_a_command_that_does_not_exist_ends_as_in_a_shell(usable: UsableEngine) 
 
 
 def test_an_interruption_removes_the_container(usable: UsableEngine, docker: FakeEngine) -> None:
-    """Ctrl-C in the middle is passed on when all is gone."""
-
     def interrupt(_: str) -> None:
         raise KeyboardInterrupt
 
@@ -691,7 +666,6 @@ def test_a_container_that_cannot_be_removed_spoils_nothing(usable: UsableEngine,
 
 
 def test_only_what_dead_runs_left_is_removed(usable: UsableEngine, docker: FakeEngine) -> None:
-    """Of this cache folder's: not what a living run holds, nor what others called alike."""
     prefix = f"ortrim-{owner()}-"
     dead, folder_only = f"{prefix}dead", f"{prefix}folder"
     for name in (dead, folder_only):
@@ -745,7 +719,6 @@ def ended(process: int) -> int:
 
 @pytest.mark.parametrize("how", ["closed", "terminated"])
 def test_the_lifeline_ends_with_ortrim(tmp_path: Path, how: str) -> None:
-    """When the pipe ends, and when it is told to, at once, though its command would go on."""
     process, held, reading = lifeline(tmp_path, "/bin/sleep", "60")
     with os.fdopen(reading) as output:
         assert output.readline() == f"{STARTED}\n"

@@ -31,8 +31,6 @@ class Text(Protocol):
 
 @pytest.fixture
 def finished(stages: Stages) -> Callable[[], Path]:
-    """Leave what a finished build leaves, and return its folder."""
-
     def leave() -> Path:
         planned = planned_for(stages.request(), stages.console)
         return leave_report(planned, planned.plan.targets[0])
@@ -69,7 +67,6 @@ def forbid(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_is_finished_is_not_touched_again(
     stages: Stages, finished: Callable[[], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The second run says that nothing has changed, in one line, and returns the report."""
     folder = finished()
     forbid(monkeypatch)
     (report,) = build(stages.request(), stages.console)
@@ -81,8 +78,6 @@ def test_what_is_finished_is_not_touched_again(
 def test_a_case_that_the_model_does_not_run_on_ends_the_build_before_compiling(
     stages: Stages, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What cannot be verified is not compiled for two minutes first."""
-
     def refuse(*_: object) -> None:
         raise VerifyError("reference-failed", "the full runtime does not run the original model")
 
@@ -167,7 +162,6 @@ def test_a_report_of_another_version_is_verified_again(
 def test_what_a_report_lacks_is_verified(
     stages: Stages, finished: Callable[[], Path], monkeypatch: pytest.MonkeyPatch, asked: dict[str, Any]
 ) -> None:
-    """Another device, or a profile that is not there yet; the build itself is not repeated by that."""
     finished()
     report = recorded_report()
     pretend(monkeypatch, report)
@@ -221,7 +215,6 @@ def test_what_was_not_built_cannot_be_verified_again(stages: Stages) -> None:
 
 
 def test_what_cannot_run_here_is_not_verified_again(stages: Stages, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As for a build, on a machine without emulators."""
     monkeypatch.setattr(shutil, "which", lambda _: None)
     assert refused(VerifyError, verify_again, stages.request(target="linux-arm64"), stages.console).code == "no-device"
 

@@ -26,7 +26,6 @@ def tools(stages: Stages, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_request_says_where_its_targets_are_built(stages: Stages) -> None:
-    """On this machine and in a container of it with the same inputs, log and number of jobs."""
     request = stages.request(jobs=3)
     planned = planned_for(request, stages.console)
     (target,) = planned.plan.targets

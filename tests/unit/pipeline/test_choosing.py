@@ -14,7 +14,6 @@ def test_known_names_pass() -> None:
 
 @pytest.mark.parametrize(("name", "hint"), [("vda", "did you mean 'vad'?"), ("x" * 500, "there are: vad, ocr")])
 def test_an_unknown_name_is_refused(name: str, hint: str) -> None:
-    """With a name that is close, else with those that there are; a long one is cut off."""
     error = refused(UsageError, require_known, "no-such-model", "--only", ("vad", name), ("vad", "ocr"))
     assert (error.code, error.where, error.hint) == ("no-such-model", "--only", hint)
     assert len(error.what) < 130

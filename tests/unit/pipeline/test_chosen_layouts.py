@@ -111,7 +111,6 @@ def test_each_target_of_a_build_has_the_model_that_it_runs_best(stages: Stages, 
 def test_otherwise_it_stays_as_it_is(
     stages: Stages, conversions: Conversions, body: str, changes: dict[str, object]
 ) -> None:
-    """Where there are no kernels, where size comes first, and where the buildspec asks for something else."""
     plan = planned(stages, body, **changes).plan
     assert [model.layout for model in plan.models] == [""]
     assert {layout for _, layout in conversions.seen} == {"plain"}

@@ -113,7 +113,6 @@ def test_the_systems_compilers_may_need_their_own_libraries(planned: Planned, tm
 def test_every_object_of_an_archive_is_looked_at(
     planned: Planned, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, hidden: bool, verdict: Verdict
 ) -> None:
-    """One that shows more than the shared library does fails; sizes are the shared library's."""
     content = hide_symbols(JOINED, frozenset({"offered"})) if hidden else JOINED
     job, result, package = built(tmp_path, archive=archive_of(content))
     real = read_library

@@ -100,7 +100,6 @@ def test_it_is_not_judged() -> None:
 
 
 def test_a_recorded_phone_says_its_abis() -> None:
-    """As `getprop` prints them, all with commas between."""
     printed = (Path(__file__).parents[1] / "platforms" / "android" / "data" / "adb" / "getprop-phone.txt").read_text()
     assert "getprop" in ANDROID_SURVEY
     host = adb_host(f"\n@@ortrim properties\n{printed}")

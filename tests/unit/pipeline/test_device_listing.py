@@ -68,7 +68,6 @@ def test_every_target_has_a_device_and_names_are_unique() -> None:
 
 
 def test_a_device_that_is_not_ready_says_so() -> None:
-    """Its state is its problem, and there is something to do about it."""
     device = named("adb:emulator-5554")
     assert device.problem == "is offline"
     assert "adb devices -l" in device.remedy
@@ -76,7 +75,6 @@ def test_a_device_that_is_not_ready_says_so() -> None:
 
 
 def test_adb_without_a_phone_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The line is there all the same, with what to do."""
     monkeypatch.setattr(listing, "adb_devices", lambda _client: ())
     device = named("adb:[SERIAL]")
     assert device.problem == "adb sees no device"
@@ -93,8 +91,6 @@ def test_farms_are_listed_by_the_form_of_their_names() -> None:
 
 
 def test_what_is_missing_is_listed_with_the_way_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without any program there are the same lines, each with what installs it."""
-
     def absent(tool: Tool) -> InstalledTool:
         raise ToolError(
             "tool-missing", "is not installed", where=tool.name, hint=f"run: apt-get install {tool.package}"
@@ -116,7 +112,6 @@ def test_what_is_missing_is_listed_with_the_way_to_get_it(monkeypatch: pytest.Mo
 
 
 def test_all_machines_are_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The parts of each emulated architecture are asked for once."""
     asked: list[str] = []
 
     def parts(emulation: Emulation, _announce: object) -> None:

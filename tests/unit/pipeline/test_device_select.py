@@ -67,7 +67,6 @@ def test_the_host() -> None:
 
 
 def test_what_is_fetched_is_announced(fetched: list[str]) -> None:
-    """A machine's parts, before it is there."""
     told: list[str] = []
     open_device(ARM64, read_name(platform_of(ARM64), ARM64, "qemu-user"), told.append)
     assert (told, fetched) == (["fetch arm64"], ["arm64"])
@@ -88,8 +87,7 @@ def test_what_fetching_says_comes_through(monkeypatch: pytest.MonkeyPatch) -> No
         raise SourcesError("apt-missing", "there is no apt-get here")
 
     monkeypatch.setattr(devices, "machine_parts", refuse)
-    with pytest.raises(SourcesError):
-        opened("linux-arm64", "qemu-user")
+    refused(SourcesError, opened, "linux-arm64", "qemu-user")
 
 
 @pytest.mark.parametrize("name", ["qemu-user", "qemu-system"])
@@ -99,8 +97,7 @@ def test_an_emulator_that_is_missing(monkeypatch: pytest.MonkeyPatch, fetched: l
         raise ToolError("tool-missing", "is not installed", where=tool.name)
 
     monkeypatch.setattr(devices, "require", refuse)
-    with pytest.raises(ToolError):
-        opened("linux-arm64", name)
+    refused(ToolError, opened, "linux-arm64", name)
     assert fetched == []
 
 

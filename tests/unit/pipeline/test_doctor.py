@@ -42,7 +42,6 @@ def test_this_machine_can_build(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_names_are_unique_and_purposes_given() -> None:
-    """A finding can be pointed at by its name, and says for what it is needed."""
     findings = examine()
     assert len({found.name for found in findings}) == len(findings)
     assert all(found.needed_for for found in findings)
@@ -88,7 +87,6 @@ def test_emulated_machines_are_looked_for(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_is_found(monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
-    """The folder, the space that is left and the way out are named."""
     usage = shutil.disk_usage(cache.parent)._replace(free=1_500_000_000)
     monkeypatch.setattr(shutil, "disk_usage", lambda _path: usage)
     found = finding("cache folder")
@@ -107,13 +105,11 @@ def test_a_cache_folder_that_cannot_be_made_is_found(monkeypatch: pytest.MonkeyP
 
 
 def test_a_cache_folder_of_somebody_else_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A folder that cannot be written to is a finding before it is an error of a build."""
     monkeypatch.setattr(os, "access", lambda _path, _mode: False)
     assert finding("cache folder").problem == "is not writable"
 
 
 def test_little_memory_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine in which one compilation does not fit says so before the build is killed."""
     monkeypatch.setattr(os, "sysconf", {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": 250_000}.__getitem__)
     found = finding("memory")
     assert (found.found, found.satisfied) == ("1.0 GB", False)

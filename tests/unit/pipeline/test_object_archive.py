@@ -66,7 +66,6 @@ def fixture_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ObjectAr
 
 
 def taken() -> dict[str, str]:
-    """Return what the cache has now, without its own files."""
     folder = cache_folder("compiler").parent
     files = (path for path in folder.rglob("*") if path.is_file() and not path.name.startswith("."))
     return {path.relative_to(folder).as_posix(): path.read_text() for path in files}
@@ -120,9 +119,8 @@ def test_a_full_disk_leaves_no_half_of_a_library(archive: ObjectArchive, monkeyp
 
     with monkeypatch.context() as full:
         full.setattr("ortrim.compiling.workspace.shutil.copytree", half)
-        with pytest.raises(Diagnostic) as caught:
-            take_objects(archive.path, archive.sha256)
-    assert caught.value.exit_code == ExitCode.STORAGE
+        caught = refused(Diagnostic, take_objects, archive.path, archive.sha256)
+    assert caught.exit_code == ExitCode.STORAGE
     assert not any(name.startswith("zig/") for name in taken())
     take_objects(archive.path, archive.sha256)
     assert taken() == ALL

@@ -233,7 +233,6 @@ def test_a_host_that_nobody_knows_is_a_diagnostic(system: str, machine: str, mon
 
 
 def test_this_host_is_a_target() -> None:
-    """The machine that runs the tests can build for itself."""
     assert inputs.host_target() in TARGETS.values()
 
 

@@ -14,6 +14,7 @@ from ortrim.models.operators import OperatorId, render_config, required_operator
 from ortrim.planning.planned import Planned, planned_for
 from ortrim.planning.prediction import Prediction, predictions, remember, require_reachable
 from pipeline_stages import Stages
+from refusing import refused
 
 DEMO = (
     "Add", "Concat", "Conv", "Equal", "Gather", "Gemm", "If", "Mul", "Pad", "Pow", "ReduceMean", "Relu", "Reshape",
@@ -96,7 +97,8 @@ def test_a_budget_far_below_what_is_expected_is_refused(planned: Planned, stages
     target = with_operators(planned, DEMO)
     found = expected(target, stages)
     require_reachable(planned, [(replace(target, budgets=Budgets(library_bytes=found.least)), found)])
-    with pytest.raises(PlanError) as caught:
-        require_reachable(planned, [(replace(target, budgets=Budgets(library_bytes=100_000)), found)])
-    assert (caught.value.code, caught.value.exit_code) == ("budget-unreachable", ExitCode.PLAN)
-    assert caught.value.what == "the budget library_bytes = 100_000 cannot be met"
+    error = refused(
+        PlanError, require_reachable, planned, [(replace(target, budgets=Budgets(library_bytes=100_000)), found)]
+    )
+    assert (error.code, error.exit_code) == ("budget-unreachable", ExitCode.PLAN)
+    assert error.what == "the budget library_bytes = 100_000 cannot be met"

@@ -84,7 +84,6 @@ def test_a_named_device_that_is_not_there_is_found_before_compiling(
 
 
 def test_all_defaults_are_taken() -> None:
-    """The host alone, or both kinds of emulation."""
     assert list(map(str, devices_of(X64, request()))) == ["host"]
     assert list(map(str, devices_of(ARM64, request()))) == ARM64_DEFAULTS
 
@@ -171,7 +170,6 @@ def test_named_devices_take_the_place_of_defaults() -> None:
 def test_names_are_checked_before_anything_is_compiled(
     devices: tuple[str, ...], targets: tuple[str, ...], reference: str
 ) -> None:
-    """A slip of the pen does not cost a build, whichever target it is wrong for."""
     error = refused(request(*devices), *targets)
     assert (error.code, error.exit_code) == (reference, ExitCode.USAGE)
 
@@ -217,7 +215,6 @@ def report_of(*names: str, **changes: Any) -> VerifyReport:
 
 
 def misfit_report() -> VerifyReport:
-    """Make a report of a phone that does not run the target."""
     error = VerifyError(NOT_FOR_DEVICE, "this library is for x86", where="adb:1")
     return replace(recorded_report(), devices=(failed_device("adb:1", "none", error),))
 

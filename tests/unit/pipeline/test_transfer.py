@@ -23,7 +23,6 @@ from sample_plans import OPERATORS, sample_plan
 
 @pytest.fixture
 def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return the archive of a target that was compiled elsewhere; here the cache is empty."""
     private_cache(tmp_path / "there", monkeypatch)
     leave_build(TARGET)
     leave_runner(TARGET)
@@ -33,7 +32,6 @@ def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_build_arrives_as_it_left(archive: Path) -> None:
-    """Here it counts as finished, and the runner can be run."""
     assert archive.name == archive_name("linux-x64")
     import_compiled((TARGET,), archive.parent)
     result = result_of(finished_build(TARGET.job))
@@ -44,13 +42,11 @@ def test_a_build_arrives_as_it_left(archive: Path) -> None:
 
 
 def test_the_same_build_is_the_same_archive(archive: Path, tmp_path: Path) -> None:
-    """Byte for byte, whenever it was compiled."""
     import_compiled((TARGET,), archive.parent)
     assert export_compiled(TARGET, tmp_path / "again").read_bytes() == archive.read_bytes()
 
 
 def test_what_is_here_already_is_kept(archive: Path) -> None:
-    """Nothing is taken in place of one's own."""
     library = leave_build(TARGET) / "libonnxruntime.so"
     library.write_bytes(b"own")
     record_entry(library.parent)
@@ -69,7 +65,6 @@ def test_what_is_not_compiled_cannot_be_sent(tmp_path: Path, monkeypatch: pytest
 
 
 def taken() -> list[str]:
-    """Return what lies in the cache of builds and runners, locks apart."""
     folders = (cache_folder("builds"), cache_folder("runners"))
     return [path.name for folder in folders for path in folder.iterdir() if not path.name.endswith(".lock")]
 
@@ -89,7 +84,6 @@ def test_an_archive_of_another_plan_is_refused(archive: Path) -> None:
 
 @pytest.mark.parametrize("part", [0, 1, 10, 200, -1])
 def test_a_damaged_archive_leaves_nothing(archive: Path, part: int) -> None:
-    """Cut anywhere, it is refused as a whole."""
     archive.write_bytes(archive.read_bytes()[:part])
     assert refused(StorageError, import_compiled, (TARGET,), archive.parent).code == "corrupt-archive"
     assert taken() == []

@@ -24,6 +24,7 @@ from ortrim.planning.planned import looked_at, plan_for, planned_for, read_plan
 from ortrim.planning.request import Request
 from ortrim.report.write import JSON_NAME, read_report
 from pipeline_stages import Stages, leave_report
+from refusing import refused
 from sample_reports import recorded_report
 
 CASES = '[[models.cases]]\nname = "one"\ndata = "one.npz"\n'
@@ -45,7 +46,6 @@ def finish(stages: Stages, monkeypatch: pytest.MonkeyPatch) -> Finish:
 
 
 def test_a_finished_build_is_found_without_planning(stages: Stages, finish: Finish) -> None:
-    """Neither models nor sources are looked for; that nothing has changed is said once for each target."""
     folder = finish(stages.request(CASES.replace('data = "one.npz"\n', "")))
     stages.stdout.truncate(0)
     request = Request(spec=stages.folder / "sample.toml", output=stages.folder / "artifacts")
@@ -70,7 +70,6 @@ def test_a_report_of_a_build_at_github_is_found(stages: Stages, finish: Finish) 
 
 
 def touched(path: Path, content: bytes) -> None:
-    """Replace a file by another of the same size and time."""
     before = path.stat()
     assert len(content) == before.st_size
     path.write_bytes(content)
@@ -78,7 +77,6 @@ def touched(path: Path, content: bytes) -> None:
 
 
 def another_model(stages: Stages) -> None:
-    """Change a byte of the model, whose size and time stay."""
     path = stages.folder / "tiny.onnx"
     changed = path.read_bytes().replace(b"ortrim", b"Ortrim")
     model = onnx.load(path)
@@ -91,17 +89,14 @@ def another_model(stages: Stages) -> None:
 
 
 def another_input(stages: Stages) -> None:
-    """Record another input."""
     np.savez(stages.folder / "one.npz", x=np.array([2.0], np.float32))
 
 
 def hot(stages: Stages) -> None:
-    """Name a hot operator."""
     (stages.folder / "sample.hot.toml").write_text('operators = ["ai.onnx:Relu"]\n')
 
 
 def own_pins(stages: Stages) -> None:
-    """Give the user pins."""
     os.environ["ORTRIM_PINS"] = str(stages.folder / "pins")
     (stages.folder / "pins").mkdir()
     (stages.folder / "pins" / "more.toml").write_text("a = 1\n")
@@ -111,7 +106,6 @@ def own_pins(stages: Stages) -> None:
 def test_a_change_of_a_file_is_planned_anew(
     stages: Stages, finish: Finish, monkeypatch: pytest.MonkeyPatch, change: Callable[[Stages], None]
 ) -> None:
-    """Whatever a plan depends on."""
     monkeypatch.setenv("ORTRIM_PINS", "")
     np.savez(stages.folder / "one.npz", x=np.array([1.0], np.float32))
     request = stages.request(CASES)
@@ -166,23 +160,19 @@ def test_a_file_of_the_same_content_is_no_change(stages: Stages, finish: Finish)
     ids=str,
 )
 def test_another_request_is_planned_anew(stages: Stages, finish: Finish, body: str, asked: dict[str, Any]) -> None:
-    """What the buildspec says, and what the command line does."""
     finish(stages.request())
     assert finished_reports(stages.request(body, **asked), stages.console) is None
 
 
 def another_ortrim(monkeypatch: pytest.MonkeyPatch, _: Path) -> None:
-    """Change ortrim's code."""
     monkeypatch.setattr(inputs, "_own_code", lambda: "other")
 
 
 def another_onnx(monkeypatch: pytest.MonkeyPatch, _: Path) -> None:
-    """Install another version of what makes cases and steps."""
     monkeypatch.setattr(inputs, "installed_version", lambda name: f"{name} 99")
 
 
 def another_compiler(monkeypatch: pytest.MonkeyPatch, _: Path) -> None:
-    """Let another compiler compile."""
     toolchains_of = inputs.toolchains_of
 
     def others(*words: Any) -> Any:
@@ -192,7 +182,6 @@ def another_compiler(monkeypatch: pytest.MonkeyPatch, _: Path) -> None:
 
 
 def emulator_for_layouts(monkeypatch: pytest.MonkeyPatch, _: Path) -> None:
-    """Install or remove what converts to the layout for x64."""
     before = inputs._converts_for_x64
     monkeypatch.setattr(inputs, "_converts_for_x64", lambda *words: not before(*words))
 
@@ -215,34 +204,28 @@ def a_bundle(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
 
 
 def another_report(_: pytest.MonkeyPatch, folder: Path) -> None:
-    """Change the report."""
     path = next(folder.glob("artifacts/*/*/linux-x64/report.json"))
     path.write_text(path.read_text() + "\n")
 
 
 def no_package(_: pytest.MonkeyPatch, folder: Path) -> None:
-    """Remove the package."""
     next(folder.glob("artifacts/*/*/linux-x64/package.tar.gz")).unlink()
 
 
 def no_report(_: pytest.MonkeyPatch, folder: Path) -> None:
-    """Remove the report."""
     next(folder.glob("artifacts/*/*/linux-x64/report.json")).unlink()
 
 
 def damaged_latest(_: pytest.MonkeyPatch, folder: Path) -> None:
-    """Damage the file that names the plan."""
     next(folder.glob("artifacts/*/latest/*.json")).write_text("{")
 
 
 def older_latest(_: pytest.MonkeyPatch, folder: Path) -> None:
-    """Let an older version have written it."""
     path = next(folder.glob("artifacts/*/latest/*.json"))
     path.write_text(path.read_text().replace("ortrim-latest/1", "ortrim-latest/0"))
 
 
 def leading_out(_: pytest.MonkeyPatch, folder: Path) -> None:
-    """Let it name a folder elsewhere."""
     path = next(folder.glob("artifacts/*/latest/*.json"))
     path.write_text(json.dumps({**json.loads(path.read_text()), "plan": "../../../../etc"}))
 
@@ -298,7 +281,6 @@ def test_a_device_that_failed_keeps_a_build_unfinished(
 
 
 def test_a_plan_is_read_back(stages: Stages) -> None:
-    """Without a look at the models."""
     made = planned_for(stages.request(), stages.console).plan
     stages.ran.clear()
     assert plan_for(stages.request(), stages.console) == made
@@ -306,8 +288,6 @@ def test_a_plan_is_read_back(stages: Stages) -> None:
 
 
 def edited(**changes: Any) -> Callable[[Path], None]:
-    """Return what changes a written plan."""
-
     def edit(path: Path) -> None:
         content = json.loads(path.read_text())
         path.write_text(json.dumps({**content, **changes}))
@@ -371,7 +351,6 @@ def test_what_an_emulator_says_counts(monkeypatch: pytest.MonkeyPatch, stages: S
 
 
 def test_a_folder_of_sources_counts(monkeypatch: pytest.MonkeyPatch, stages: Stages) -> None:
-    """By its content, which a build copies."""
     from ortrim.sources import commits  # noqa: PLC0415 - replaced below
 
     seen = []
@@ -392,9 +371,7 @@ def test_errors_in_what_is_asked_for_are_the_builds_to_tell(stages: Stages) -> N
     """In its own order."""
     assert finished_reports(stages.request("colour = 1\n"), stages.console) is None
     assert finished_reports(stages.request(target="windows"), stages.console) is None
-    with pytest.raises(Diagnostic):
-        build(stages.request(target="windows"), stages.console)
+    refused(Diagnostic, build, stages.request(target="windows"), stages.console)
     (stages.folder / "file").write_text("in the way")
-    with pytest.raises(StorageError):
-        build(stages.request(output=stages.folder / "file"), stages.console)
+    refused(StorageError, build, stages.request(output=stages.folder / "file"), stages.console)
     write(stages.folder / "tiny.onnx", relu())

@@ -213,7 +213,8 @@ def _archived_bytes(path: Path) -> bytes:
 
 
 def _member_bytes(archive: tarfile.TarFile) -> bytes | None:
-    unpacked = 0
+    """Return the manifest's bytes when the whole archive was read: the rest of a damaged one is no package."""
+    unpacked, found = 0, None
     for number, member in enumerate(archive):
         unpacked += member.size
         if number >= MEMBERS_LIMIT or unpacked > UNPACKED_LIMIT:
@@ -221,8 +222,10 @@ def _member_bytes(archive: tarfile.TarFile) -> bytes | None:
         if member.isreg() and member.name.count("/") == 1 and member.name.endswith(f"/{MANIFEST}"):
             content = archive.extractfile(member)
             assert content is not None
-            return content.read(LARGEST_BYTES + 1)
-    return None
+            found = content.read(LARGEST_BYTES + 1)
+    assert archive.fileobj is not None
+    archive.fileobj.read(tarfile.RECORDSIZE)  # the padding, behind which the checksum of all is compared
+    return found
 
 
 def _parsed(content: bytes, where: Path) -> Manifest:

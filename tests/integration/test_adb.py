@@ -4,6 +4,7 @@ import re
 import threading
 from collections.abc import Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -16,13 +17,13 @@ from failing_runs import refused
 from ortrim.buildspec.buildspec import AndroidSpec
 from ortrim.buildspec.targets import TARGETS
 from ortrim.compiling.plan import BuildJob
+from ortrim.devices import adb
 from ortrim.devices.adb import AdbTransport, adb_devices, choose, open_adb
-from ortrim.devices.device import Device, ProgramDevice
+from ortrim.devices.device import Device, ProgramDevice, on_each
 from ortrim.devices.host import Host
-from ortrim.devices.names import DeviceName
-from ortrim.devices.several import CooledDevice, on_each
+from ortrim.devices.kinds import DeviceName
+from ortrim.devices.remote import CooledDevice
 from ortrim.errors import UsageError, VerifyError
-from ortrim.planning import devices
 from ortrim.planning.devices import open_device
 from ortrim.verify.reports import NOT_FOR_DEVICE
 from sample_plans import sample_plan
@@ -30,7 +31,7 @@ from sample_plans import sample_plan
 pytestmark = [pytest.mark.network, pytest.mark.needs("adb", "apt-get", "dpkg-deb", "unshare")]
 
 OTHER_FOLDER: Final = "/tmp"  # noqa: S108 - the device's
-RECORDED: Final = Path(__file__).parents[1] / "unit" / "platforms" / "android" / "data" / "adb"
+RECORDED: Final = Path(__file__).parents[1] / "unit" / "devices" / "data" / "adb"
 
 
 def shim(name: str) -> str:
@@ -195,7 +196,7 @@ def test_a_phone_takes_what_it_runs(
     phone: AdbMachine, monkeypatch: pytest.MonkeyPatch, target: str, api: int, said: str
 ) -> None:
     """By its ABIs and its API level, before anything is pushed; what is not for it leaves nothing there."""
-    monkeypatch.setattr(devices, "open_adb", lambda _, **options: opened(phone, **options))
+    monkeypatch.setattr(adb, "open_adb", lambda _, **options: opened(phone, **options))
     name = DeviceName(kind="adb")
     if not said:
         open_device(TARGETS[target], name, job=job_of(target, api)).close()
@@ -343,12 +344,11 @@ def test_side_by_side(plain: AdbMachine, tmp_path: Path) -> None:
         plain.kill_daemon(0)
         return refused(device, script_request(tmp_path / "other", "exit 4")).code
 
-    openers = [(serial, lambda at=index: opened(plain, at)) for index, serial in enumerate(plain.serials)]
-    absent = ("absent", lambda: open_adb("absent", client=plain.client))
-    results = on_each([*openers, absent], act)
-    assert [result.result for result in results] == ["device-lost", "model-refused", None]
-    assert results[2].error is not None
-    assert results[2].error.code == "unknown-device"
+    openers = [partial(opened, plain, at) for at in range(len(plain.serials))]
+    *results, absent = on_each([*openers, partial(open_adb, "absent", client=plain.client)], act)
+    assert results == ["device-lost", "model-refused"]
+    assert isinstance(absent, UsageError)
+    assert absent.code == "unknown-device"
     assert plain.shell("find /data/local/tmp -name 'ortrim-*'", plain.serials[1]).stdout.count("ortrim-") <= 9
 
 

@@ -22,9 +22,9 @@ from ortrim.binaries.elf import read_library
 from ortrim.buildspec.buildspec import Budgets
 from ortrim.cli.options import request_from
 from ortrim.devices.device import Outcome
-from ortrim.devices.farms.farm import FarmDevice, FarmJob, FarmRun, Tell
+from ortrim.devices.farm import FarmDevice, FarmJob, FarmRun, Tell
 from ortrim.devices.harness import decode, harness_content, read_results
-from ortrim.devices.harness_gradle import HarnessInputs, make_harness
+from ortrim.devices.harness_projects import HarnessInputs, make_harness
 from ortrim.parity.inputs import load_array
 from ortrim.parity.measurements import Verdict
 from ortrim.parity.runner import Repetition, RunRequest

@@ -28,9 +28,8 @@ from device_farm_service import (
 from failing_runs import failed_job
 from loopback_service import LOST, Reply, interrupt
 from ortrim.base.command import stopped_by
-from ortrim.devices.farms.device_farm import STAGES, WORDS, DeviceFarm
-from ortrim.devices.farms.farm import FarmJob, FarmRun
-from ortrim.devices.farms.polling import FarmLimits, FarmTimeouts
+from ortrim.devices.device_farm import STAGES, WORDS, DeviceFarm
+from ortrim.devices.farm import FarmJob, FarmLimits, FarmRun, FarmTimeouts
 from ortrim.devices.harness import encode
 from ortrim.errors import Diagnostic, ExitCode
 from refusing import refused
@@ -345,7 +344,7 @@ def test_an_app_that_is_looked_at_for_ever(
     service: DeviceFarmService, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, told: list[str]
 ) -> None:
     limits = FarmLimits(queue_seconds=0.05, run_seconds=0.05)
-    monkeypatch.setattr("ortrim.devices.farms.device_farm_account.LOOKED_AT", limits)
+    monkeypatch.setattr("ortrim.devices.device_farm.LOOKED_AT", limits)
     service.upload = {"status": "PROCESSING"}
     error = failed(job(tmp_path), told)
     assert error.code == "farm-timeout"
@@ -372,7 +371,7 @@ def test_no_device_becomes_free(service: DeviceFarmService, tmp_path: Path, told
 def test_a_run_that_never_ends(
     service: DeviceFarmService, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, told: list[str]
 ) -> None:
-    monkeypatch.setattr("ortrim.devices.farms.device_farm.LEAST_MINUTES", 0)
+    monkeypatch.setattr("ortrim.devices.device_farm.LEAST_MINUTES", 0)
     service.statuses = ["RUNNING"]
     error = failed(job(tmp_path, timeout=0.0), told)
     assert error.code == "farm-timeout"
@@ -506,15 +505,15 @@ def test_results_that_would_do_harm(service: DeviceFarmService, tmp_path: Path, 
 @pytest.mark.parametrize(
     ("limit", "reference"),
     [
-        ("results.LARGEST_RESULTS", "archive-too-large"),
-        ("device_farm.LARGEST_ARCHIVE", "farm-results-missing"),
+        ("LARGEST_RESULTS", "archive-too-large"),
+        ("LARGEST_ARCHIVE", "farm-results-missing"),
     ],
 )
 def test_results_that_are_too_large(
     service: DeviceFarmService, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, limit: str, reference: str
 ) -> None:
     """What claims or sends more than is taken is refused."""
-    monkeypatch.setattr(f"ortrim.devices.farms.{limit}", 100)
+    monkeypatch.setattr(f"ortrim.devices.farm.{limit}", 100)
     service.artifacts = [("CUSTOMER_ARTIFACT", archive({"a": b"0" * 101}))]
     error = failed(job(tmp_path), [])
     assert error.code == reference

@@ -15,7 +15,7 @@ from ortrim.binaries.elf import read_library
 from ortrim.buildspec.buildspec import Budgets, CaseSpec, ModelSpec, SessionSettings
 from ortrim.buildspec.targets import TARGETS
 from ortrim.compiling.size.library import library_size
-from ortrim.devices.names import read_names
+from ortrim.devices.kinds import read_names
 from ortrim.models.full_runtime import foreign_library, full_runtime
 from ortrim.models.models import OrtModel, PreparedModel
 from ortrim.models.onnx_files import facts_of

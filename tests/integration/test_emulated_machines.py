@@ -16,7 +16,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from fake_runtime import ONCE, VALUES, Programs, device_called, fake_request, programs_below
-from ortrim.devices.qemu_system import QemuSystem, least_memory
+from ortrim.devices.qemu import QemuSystem, least_memory
 from ortrim.errors import VerifyError
 from ortrim.models.full_runtime import foreign_library
 from ortrim.parity.inputs import Case, load_array, save_array

@@ -16,7 +16,7 @@ from ortrim.base.command import Completed, run, started
 from ortrim.base.files import shipped_folder
 from ortrim.base.json import from_json
 from ortrim.base.scripts import packages_folder
-from ortrim.devices.harness_xcode import RUNNER_FLAGS
+from ortrim.devices.harness_projects import RUNNER_FLAGS
 from ortrim.parity.runner import RunnerOutput, runner_words
 from ortrim.pins.runtime import runtime_pins
 from ortrim.pins.shipped import tool_requirements

@@ -18,9 +18,10 @@ from ortrim.base.files import shipped_folder
 from ortrim.buildspec.targets import TARGETS
 from ortrim.devices.devicectl import phone_content
 from ortrim.devices.harness import HarnessContent
-from ortrim.devices.harness_xcode import PhoneHarness, make_phone_harness
+from ortrim.devices.harness_projects import PhoneHarness, make_phone_harness
+from ortrim.devices.kinds import on_mac_of
 from ortrim.devices.mac import MacHost
-from ortrim.devices.simctl import SIMCTL, SimulatorDevice, list_simulators, open_simulator, simulated_here
+from ortrim.devices.simctl import SIMCTL, SimulatorDevice, list_simulators, open_simulator
 from ortrim.devices.xcrun import find_xcrun
 from ortrim.parity.inputs import load_array
 from ortrim.parity.runner import RunRequest
@@ -115,7 +116,7 @@ def test_a_simulator_is_left_as_it_was_found() -> None:
 def test_a_run_on_the_mac_itself(tmp_path: Path) -> None:
     checked(MacHost(), fake_request(tmp_path, compiled(tmp_path / "mac", "macosx"), "good"))
     assert MacHost().facts().os_version.startswith("macOS ")
-    assert simulated_here(TARGETS[f"ios-simulator-{ARCHITECTURE}"])
+    assert on_mac_of(TARGETS[f"ios-simulator-{ARCHITECTURE}"])
 
 
 def test_xcode_compiles_the_app_and_its_test(programs: Path, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from device_samples import REPORT
 from ortrim.base.tools import EMULATIONS, InstalledTool
 from ortrim.compiling.root_file_systems import MachineParts
-from ortrim.devices.qemu_system import QemuSystem
+from ortrim.devices.qemu import Machine, QemuSystem
 from ortrim.sources.debian import DebianPackage
 
 CPU_INFORMATION = b"Features\t: fp asimd\nCPU implementer\t: 0x41\nCPU part\t: 0xd03\n"
@@ -72,12 +72,5 @@ if [ "$2" -ge {enough_mib} ]; then cp {place}/good answer; else cp {place}/kille
 
 def fake_machine(place: Path, tool: InstalledTool, memory_mib: int = 256) -> QemuSystem:
     parts = fake_parts(place / "parts")
-    return QemuSystem(
-        EMULATIONS["arm64"],
-        parts,
-        tool,
-        kernel=parts.kernel,
-        shell=parts.shell,
-        cpu="cortex-a53",
-        memory_mib=memory_mib,
-    )
+    machine = Machine(program=tool.path, cpu="cortex-a53", memory_mib=memory_mib, kernel=parts.kernel)
+    return QemuSystem(EMULATIONS["arm64"], parts, tool, machine, shell=parts.shell)

@@ -14,7 +14,7 @@ from ortrim.base.files import shipped_folder
 from ortrim.base.scripts import packages_folder
 from ortrim.buildspec.targets import TARGETS
 from ortrim.devices.device import ProgramDevice
-from ortrim.devices.names import read_name
+from ortrim.devices.kinds import read_name
 from ortrim.parity.inputs import Case, save_array
 from ortrim.parity.runner import Repetition, RunRequest
 from ortrim.pins.runtime import runtime_pins
@@ -79,4 +79,6 @@ def fake_request(folder: Path, programs: Path, behaviour: str, *, seconds: float
 
 
 def device_called(name: str, target: str = "linux-arm64") -> ProgramDevice:
-    return open_device(TARGETS[target], read_name(platform_of(TARGETS[target]), TARGETS[target], name))
+    device = open_device(TARGETS[target], read_name(platform_of(TARGETS[target]), TARGETS[target], name))
+    assert isinstance(device, ProgramDevice)
+    return device

@@ -11,9 +11,9 @@ from android_root import SUITE
 from ortrim.base.cache import cache_folder, publish_folder
 from ortrim.base.command import Completed, run
 from ortrim.base.files import shipped_folder
-from ortrim.devices.farms.farm import FarmJob, FarmRun, Tell
+from ortrim.devices.farm import FarmJob, FarmRun, Tell
 from ortrim.devices.harness import HarnessApks, HarnessContent
-from ortrim.devices.harness_gradle import APP, TEST, HarnessInputs, find_apks, make_harness
+from ortrim.devices.harness_projects import APK, TEST_APK, HarnessInputs, find_apks, make_harness
 from ortrim.errors import SourcesError
 from ortrim.platforms.android.jni import Jdk
 from ortrim.sources.debian import DebianPackage, PackageRequest, fetch_packages
@@ -212,12 +212,12 @@ class JavaFarm:
 
 def pack(project: Path) -> None:
     main = project / "app" / "src" / "main"
-    for name in (APP, TEST):
+    for name in (APK, TEST_APK):
         (project / name).parent.mkdir(parents=True, exist_ok=True)
         with zipfile.ZipFile(project / name, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
             archive.write(main / "AndroidManifest.xml", "AndroidManifest.xml")
             for folder, inside in ((main / "assets", "assets"), (main / "jniLibs", "lib")):
-                for path in sorted(folder.rglob("*")) if name == APP else ():
+                for path in sorted(folder.rglob("*")) if name == APK else ():
                     archive.write(path, f"{inside}/{path.relative_to(folder).as_posix()}")
 
 

@@ -1,11 +1,11 @@
-"""What gcloud printed, as it was recorded: see `tests/unit/farms/data/gcloud/README.md`."""
+"""What gcloud printed, as it was recorded: see `tests/unit/devices/data/gcloud/README.md`."""
 
 from pathlib import Path
 from typing import Final
 
 from ortrim.base.command import Completed
 
-RECORDED: Final = Path(__file__).parents[1] / "unit" / "farms" / "data" / "gcloud"
+RECORDED: Final = Path(__file__).parents[1] / "unit" / "devices" / "data" / "gcloud"
 
 
 def recorded(name: str) -> Completed:

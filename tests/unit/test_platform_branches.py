@@ -16,8 +16,7 @@ OWNERS: Final = ("platforms", "binaries", "resources")
 ALLOWED: Final = {
     "buildspec/targets.py": "defines targets and systems",
     "planning/planner.py": "a system's name stands for one of its targets",
-    "devices/harness_gradle.py": "an app is of one platform",
-    "devices/harness_xcode.py": "an app is of one platform",
+    "devices/harness_projects.py": "an app is of one platform",
 }
 SYSTEM_NAMES: Final = frozenset({"APPLE", "CATALYST", "FIRST_ANDROID", "MACOS_UNIVERSAL"})
 OPTIONS: Final = frozenset({"android", "apple"})
@@ -138,7 +137,7 @@ def test_what_holds_on_any_platform_is_no_branch(tmp_path: Path, text: str) -> N
 
 
 NO_DEVICES: Final = {
-    "devices/farms/device_farm_account.py": "a service of AWS is called as its farm is",
+    "devices/device_farm.py": "a service of AWS is called as its farm is",
     "sources/archives.py": "a part of an address",
 }
 """Modules that compare with a word that is also a kind of device, each with its reason."""
@@ -170,7 +169,7 @@ DEVICE_CLASSES: Final = frozenset({
 
 
 def test_nothing_beside_the_table_asks_for_a_kind_of_device() -> None:
-    """Whatever depends on the kind is a column of `devices.kinds`, an action of `planning.devices` or a method."""
+    """Whatever depends on the kind is a column of `devices.kinds` or a method."""
     paths = {path.relative_to(SOURCE).as_posix(): path for path in sorted(SOURCE.rglob("*.py"))}
     found = {
         name: lines

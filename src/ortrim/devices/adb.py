@@ -1,10 +1,4 @@
-"""Devices that `adb` reaches: phones, tablets, emulators, and Linux machines that run `adbd`.
-
-- The `adb` program of this machine: found, looked at once, and run with the user's own server.
-- What adb and devices say when something is wrong, as diagnostics. Pure.
-- The devices that adb sees, and which of them is meant. Pure.
-- The adb server that is running already, asked without starting one and without ending it.
-"""
+"""Devices that `adb` reaches: phones, tablets, emulators, and Linux machines that run `adbd`."""
 
 import os
 import re
@@ -15,14 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from ortrim.base.command import Completed, run
+from ortrim.base.command import Completed, last_lines, run
 from ortrim.base.tools import Tool, require
 from ortrim.devices import kinds
 from ortrim.devices.facts import ANDROID_SURVEY, THERMAL_SURVEY, adb_host, adb_thermal
-from ortrim.devices.remote import Probes, base_folder, other_folder, probed_machine
+from ortrim.devices.remote import CooledDevice, Probes, base_folder, other_folder, probed_machine
 from ortrim.devices.remote_shell import run_marked
-from ortrim.devices.several import CooledDevice
-from ortrim.errors import Diagnostic, ToolError, UsageError, VerifyError
+from ortrim.errors import ToolError, UsageError, VerifyError
 from ortrim.parity.runner import MOST_PRINTED_BYTES
 
 DEFAULT_PORT: Final = 5037
@@ -38,7 +31,9 @@ def server_version(environment: Mapping[str, str]) -> int | None:
     try:
         with closing(_connected(environment)) as connection:
             connection.sendall(b"000chost:version")
-            answer = _all_of(connection)
+            answer = b""
+            while len(answer) < 64 and (part := connection.recv(64)):
+                answer += part
     except OSError:
         return None
     found = ANSWER.fullmatch(answer)
@@ -58,24 +53,12 @@ def _connected(environment: Mapping[str, str]) -> socket.socket:
             connection.close()
             raise
         return connection
-    return socket.create_connection(_host_and_port(environment, rest if kind == "tcp" else ""), ANSWER_SECONDS)
-
-
-def _host_and_port(environment: Mapping[str, str], address: str) -> tuple[str, int]:
-    host, _, port = address.rpartition(":")
+    host, _, port = rest.rpartition(":") if kind == "tcp" else ("", "", "")
     host = host or environment.get("ANDROID_ADB_SERVER_ADDRESS", "") or "localhost"
     port = port or environment.get("ANDROID_ADB_SERVER_PORT", "") or str(DEFAULT_PORT)
     if not port.isdecimal() or int(port) > 65535:
         raise OSError(f"not a port: {port}")
-    return host, int(port)
-
-
-def _all_of(connection: socket.socket) -> bytes:
-    """Read to the end, or as much as any answer has."""
-    answer = b""
-    while len(answer) < 64 and (part := connection.recv(64)):
-        answer += part
-    return answer
+    return socket.create_connection((host, int(port)), ANSWER_SECONDS)
 
 
 ADB: Final = Tool(name="adb", package="adb", minimum=(1, 0, 41))
@@ -106,26 +89,18 @@ def find_adb(environment: Mapping[str, str] | None = None) -> AdbClient:
     """
     installed = require(ADB)
     client = AdbClient(program=installed.path, environment=dict(os.environ if environment is None else environment))
-    _check_server(client, int(installed.version.split(".")[-1]))
-    _start_server(client)
-    return client
-
-
-def _check_server(client: AdbClient, version: int) -> None:
-    running = server_version(client.environment)
+    version, running = int(installed.version.split(".")[-1]), server_version(client.environment)
     if running not in {None, version}:
         what = f"the adb server that is running has version {running}, this adb has {version}"
         why = "adb would stop that server, and all connections that use it"
         hint = "put the adb of that server first on PATH, or stop the server: adb kill-server"
         raise ToolError("adb-server-mismatch", what, where=str(client.program), why=why, hint=hint)
-
-
-def _start_server(client: AdbClient) -> None:
     done = client.run("start-server", timeout_seconds=START_SECONDS)
     if done.returncode != 0:
-        why = "\n".join((done.stderr or done.stdout).strip().splitlines()[-3:])
+        why = last_lines(done.stderr or done.stdout, 3)
         hint = "another program may hold the port; name a free one in ANDROID_ADB_SERVER_PORT"
         raise ToolError("adb-server-failed", "adb cannot start its server", where=kinds.ADB.name, why=why, hint=hint)
+    return client
 
 
 Fault = tuple[str, str, str]
@@ -198,8 +173,8 @@ when it was opened and is offline now has gone away."""
 
 def device_error(fault: Fault, serial: str, why: str) -> VerifyError:
     """Return a fault of a device as a diagnostic."""
-    reference, what, hint = fault
-    return VerifyError(reference, what, where=f"{kinds.ADB}:{serial}", why=why, hint=hint)
+    code, what, hint = fault
+    return VerifyError(code, what, where=f"{kinds.ADB}:{serial}", why=why, hint=hint)
 
 
 def state_error(state: str, serial: str) -> VerifyError:
@@ -212,16 +187,12 @@ def known_error(printed: str, serial: str) -> VerifyError | None:
     meaning = next((meaning for words, meaning in WORDS if words in printed), None)
     if isinstance(meaning, str):
         return state_error(meaning, serial)
-    return device_error(meaning, serial, _last_lines(printed)) if meaning else None
+    return device_error(meaning, serial, last_lines(printed, 4)) if meaning else None
 
 
 def adb_error(printed: str, serial: str) -> VerifyError:
     """Return the diagnostic of a command whose end did not come back: `device-lost` unless adb says otherwise."""
-    return known_error(printed, serial) or device_error(LOST, serial, _last_lines(printed))
-
-
-def _last_lines(printed: str) -> str:
-    return "\n".join(printed.strip().splitlines()[-4:])
+    return known_error(printed, serial) or device_error(LOST, serial, last_lines(printed, 4))
 
 
 ONLINE: Final = "device"
@@ -250,14 +221,14 @@ class AdbListing:
 def read_listing(printed: str) -> tuple[AdbListing, ...]:
     """Return the devices that `adb devices -l` printed; whatever else is printed among them is left out."""
     _, _, lines = f"\n{printed}".partition("\nList of devices attached")
-    found = (LINE.fullmatch(line.strip()) for line in lines.splitlines()[1:] if not line.startswith("*"))
-    return tuple(_listing(match) for match in found if match)
-
-
-def _listing(match: re.Match[str]) -> AdbListing:
-    fields = {field["key"]: field["value"] for field in FIELD.finditer(match["rest"])}
-    # adb writes an underscore for what is not a letter or a digit.
-    return AdbListing(serial=match["serial"], state=match["state"], model=fields.get("model", "").replace("_", " "))
+    listings = []
+    for found in (LINE.fullmatch(line.strip()) for line in lines.splitlines()[1:] if not line.startswith("*")):
+        if found:
+            fields = {field["key"]: field["value"] for field in FIELD.finditer(found["rest"])}
+            # adb writes an underscore for what is not a letter or a digit.
+            model = fields.get("model", "").replace("_", " ")
+            listings.append(AdbListing(serial=found["serial"], state=found["state"], model=model))
+    return tuple(listings)
 
 
 def choose(devices: Sequence[AdbListing], serial: str | None) -> AdbListing:
@@ -266,34 +237,23 @@ def choose(devices: Sequence[AdbListing], serial: str | None) -> AdbListing:
     A single device that is online is taken even when there are others that are not. Raises `UsageError` or
     `VerifyError`.
     """
-    if serial is not None:
-        return _ready(_named(devices, serial))
     online = [device for device in devices if device.online]
-    if len(online) > 1:
-        raise _several(online)
-    if not devices:
+    if serial is not None:
+        named = [device for device in devices if device.serial == serial]
+        if not named:
+            hint = f"adb sees: {', '.join(device.serial for device in devices)}" if devices else CONNECT_HINT
+            raise UsageError("unknown-device", "adb sees no device of this serial number", where=serial, hint=hint)
+    elif len(online) > 1:
+        names = ", ".join(f"{kinds.ADB}:{device.serial}" for device in online)
+        what = f"adb sees {len(online)} devices, and none was chosen"
+        raise UsageError("several-devices", what, where=kinds.ADB.name, hint=f"name one or more of them: {names}")
+    elif not devices:
         raise VerifyError("no-device", "adb sees no device", where=kinds.ADB.name, hint=CONNECT_HINT)
-    return online[0] if online else _ready(devices[0])
-
-
-def _named(devices: Sequence[AdbListing], serial: str) -> AdbListing:
-    for device in devices:
-        if device.serial == serial:
-            return device
-    hint = f"adb sees: {', '.join(device.serial for device in devices)}" if devices else CONNECT_HINT
-    raise UsageError("unknown-device", "adb sees no device of this serial number", where=serial, hint=hint)
-
-
-def _ready(device: AdbListing) -> AdbListing:
-    if not device.online:
-        raise state_error(device.state, device.serial)
-    return device
-
-
-def _several(devices: Sequence[AdbListing]) -> Diagnostic:
-    names = ", ".join(f"{kinds.ADB}:{device.serial}" for device in devices)
-    what = f"adb sees {len(devices)} devices, and none was chosen"
-    return UsageError("several-devices", what, where=kinds.ADB.name, hint=f"name one or more of them: {names}")
+    else:
+        named = [*online, *devices]
+    if not named[0].online:
+        raise state_error(named[0].state, named[0].serial)
+    return named[0]
 
 
 BASE: Final = "/data/local/tmp"
@@ -344,24 +304,21 @@ class AdbTransport:
         self._copy("pull", f"{folder}/.", destination)
 
     def _copy(self, verb: str, source: Path | str, destination: Path | str) -> None:
-        done = self._copied(verb, source, destination)
-        if done.returncode == 0:
-            return
-        # adb reports a failed copy on standard output when that is not a terminal.
-        printed = f"{done.stdout}\n{done.stderr}".strip()
-        if error := known_error(printed, self.serial):
-            raise error
-        online = self._adb("get-state", seconds=STATE_SECONDS).returncode == 0
-        raise device_error(COPY_FAILED if online else LOST, self.serial, printed)
-
-    def _copied(self, verb: str, source: Path | str, destination: Path | str) -> Completed:
         try:
-            return self._adb(verb, source, destination, seconds=COPY_SECONDS)
+            done = self._adb(verb, source, destination, seconds=COPY_SECONDS)
         except ToolError as error:
             if error.code != "tool-timeout":
                 raise
             why = f"adb {verb} did not end within {COPY_SECONDS:g} seconds"
             raise device_error(LOST, self.serial, why) from error
+        if done.returncode == 0:
+            return
+        # adb reports a failed copy on standard output when that is not a terminal.
+        printed = f"{done.stdout}\n{done.stderr}".strip()
+        if fault := known_error(printed, self.serial):
+            raise fault
+        online = self._adb("get-state", seconds=STATE_SECONDS).returncode == 0
+        raise device_error(COPY_FAILED if online else LOST, self.serial, printed)
 
     def _adb(self, *words: str | Path, seconds: float) -> Completed:
         return self._client.run("-s", self.serial, *words, timeout_seconds=seconds)

@@ -1,17 +1,18 @@
-"""What every device offers: to run the runner and say what it measured.
-
-- Keeping the runner on chosen cores, so that a phone's slow and fast cores do not mix in one number.
-"""
+"""What every device offers: to run the runner and say what it measured; and several devices at work side by side."""
 
 import re
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
+from urllib.parse import quote
 
-from ortrim.base.command import Completed, last_lines
+from ortrim.base.command import Completed, last_lines, stopped_by, termination_raises
 from ortrim.base.processor_cores import MOST_CORES, cores_text, read_cores
-from ortrim.errors import UsageError, VerifyError
+from ortrim.errors import Diagnostic, UsageError, VerifyError
 from ortrim.parity.measurements import HostFacts
 from ortrim.parity.runner import RunnerOutput, RunRequest
 
@@ -63,7 +64,8 @@ class ProgramDevice(Device):
     def run(self, request: RunRequest) -> RunnerOutput:
         """Run the runner once to its end, and leave nothing on the machine but what `close` removes.
 
-        Raises `VerifyError` when the runner fails, crashes, hangs or prints nonsense, or the machine goes away.
+        Raises `VerifyError` when the runner fails, crashes, hangs or prints nonsense, or the machine goes away;
+        `StorageError` when files of this machine cannot be read or written.
         """
 
     def run_all(self, requests: Iterable[RunRequest]) -> Iterator[Outcome]:
@@ -77,6 +79,11 @@ def outcome(run: Callable[[RunRequest], RunnerOutput], request: RunRequest) -> O
         return run(request)
     except VerifyError as error:
         return error
+
+
+def device_folder(name: str) -> str:
+    """Return the name of the folder of a device's files; different devices have different ones."""
+    return quote(name.replace(":", "_", 1), safe="@")
 
 
 NOT_STARTED: Final = (126, 127)
@@ -97,7 +104,7 @@ HINT: Final = "choose cores that exist and are online: cat /sys/devices/system/c
 
 
 def pinned(cores: tuple[int, ...]) -> tuple[str, ...]:
-    """Return the words that go before a command to keep it on `cores`; none when there are none.
+    """Return the words that go before a command to keep it on `cores`, so that a phone's slow and fast ones do not mix.
 
     A mask in hexadecimal without `0x` is what `taskset` takes in util-linux, in toybox (Android) and in BusyBox.
     """
@@ -112,17 +119,59 @@ def check_pinning(execute: Callable[[Sequence[str], float], Completed], cores: t
     """
     if not cores:
         return
+    why, hint = "", HINT
     if not all(0 <= core < MOST_CORES for core in cores):
-        raise _cannot(cores, name, hint=f"cores have numbers from 0 to {MOST_CORES - 1}")
-    done = execute((*pinned(cores), "cat", STATUS), CHECK_SECONDS)
-    if done.returncode != 0:
-        raise _cannot(cores, name, why=last_lines(done.stderr, 2))
-    allowed = ALLOWED.search(done.stdout)
-    there = read_cores(allowed[1]) if allowed else ()
-    if there and set(there) != set(cores):
-        raise _cannot(cores, name, why=f"of these it has {cores_text(there)} alone")
-
-
-def _cannot(cores: tuple[int, ...], name: str, *, why: str = "", hint: str = HINT) -> UsageError:
+        hint = f"cores have numbers from 0 to {MOST_CORES - 1}"
+    else:
+        done = execute((*pinned(cores), "cat", STATUS), CHECK_SECONDS)
+        allowed = ALLOWED.search(done.stdout)
+        there = read_cores(allowed[1]) if allowed else ()
+        if done.returncode == 0 and (not there or set(there) == set(cores)):
+            return
+        why = last_lines(done.stderr, 2) if done.returncode != 0 else f"of these it has {cores_text(there)} alone"
     what = f"cannot run on cores {', '.join(map(str, sorted(set(cores))[:8]))}"
-    return UsageError("cannot-pin", what, where=name, why=why, hint=hint)
+    raise UsageError("cannot-pin", what, where=name, why=why, hint=hint)
+
+
+Result = TypeVar("Result")
+
+
+def on_each(
+    openers: Sequence[Callable[[], Device]], action: Callable[[Device], Result]
+) -> tuple[Result | Diagnostic, ...]:
+    """Open each device, act on it, close it, all at the same time; return what each gave, in the order asked for.
+
+    A single device gets no thread, so that nothing else is at work while it measures. A `Diagnostic` counts as that
+    device's result, and so does `device-twice` when two openers lead to one device; anything else is a fault of ours
+    and is raised when all have ended. Ctrl-C, SIGTERM and SIGHUP stop what runs.
+    """
+    opened: set[str] = set()
+    lock = threading.Lock()
+
+    def act(opener: Callable[[], Device]) -> Result | Diagnostic:
+        try:
+            with closing(opener()) as device:
+                with lock:
+                    is_taken = device.name in opened
+                    opened.add(device.name)
+                if is_taken:
+                    where = f"--device {device.name}"
+                    raise UsageError("device-twice", "the same device is given twice", where=where)
+                return action(device)
+        except Diagnostic as error:
+            return error
+
+    if len(openers) < 2:
+        return tuple(map(act, openers))
+    asked = threading.Event()
+
+    def act_in_thread(opener: Callable[[], Device]) -> Result | Diagnostic:
+        with stopped_by(asked):
+            return act(opener)
+
+    with ThreadPoolExecutor(max_workers=len(openers), thread_name_prefix="device") as threads, termination_raises():
+        try:
+            return tuple(future.result() for future in [threads.submit(act_in_thread, each) for each in openers])
+        except (KeyboardInterrupt, SystemExit):
+            asked.set()
+            raise

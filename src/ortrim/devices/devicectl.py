@@ -1,10 +1,6 @@
 """iPhones and iPads on a Mac's cable. A phone runs apps alone, so that an app of ours carries all that is to be run.
 
-- Commands of `xcrun devicectl`, whose answers are documents in files: what it prints is for people and changes.
-- What `devicectl` says when something is wrong, and how an app on a phone ended. Pure.
-- The phones and tablets that a Mac reaches, and which of them is meant. Pure.
-- How a run in our app on a phone ended, from what it left in its folder; and what the phone says of itself.
-- What the app on an iPhone carries: its requests, the library, models and cases. See `devices.harness`.
+The answers of `xcrun devicectl` are documents in files: what it prints is for people and changes.
 """
 
 import dataclasses
@@ -28,11 +24,12 @@ from ortrim.base.json import read_json
 from ortrim.base.tools import Cause, diagnose
 from ortrim.devices import kinds
 from ortrim.devices.device import Device, Outcome, not_startable, outcome
-from ortrim.devices.facts import Thermal, throttling_text
+from ortrim.devices.facts import Thermal
 from ortrim.devices.harness import (
     FILES,
     NATIVE,
     REPORT,
+    REQUESTED_OUTPUTS,
     RUN,
     HarnessContent,
     PhoneApp,
@@ -40,7 +37,6 @@ from ortrim.devices.harness import (
     carried,
     told,
 )
-from ortrim.devices.harness import REQUESTED_OUTPUTS as HARNESS_REQUESTS_OUTPUTS
 from ortrim.devices.remote import LINKED, Payload, copy_files, make_payload, text_of
 from ortrim.devices.xcrun import Xcrun, find_xcrun
 from ortrim.errors import Diagnostic, ToolError, UsageError, VerifyError
@@ -48,6 +44,7 @@ from ortrim.parity.measurements import HostFacts
 from ortrim.parity.runner import MOST_PRINTED_BYTES, RunnerOutput, RunRequest, endless_output, runner_words
 from ortrim.parity.runner_output import place_of, read_output, within_limits
 
+DEVICECTL: Final = kinds.DEVICECTL.name
 TERMINATED: Final = re.compile(r"\bApp terminated due to signal (\d{1,2})\b")
 """What `devicectl device process launch --console` prints at the end of an app that a signal ended."""
 LOST: Final = Cause(
@@ -105,12 +102,6 @@ def devicectl_error(said: str, where: str) -> Diagnostic:
     hint = "try it by hand: xcrun devicectl list devices"
     unknown = VerifyError("phone-trouble", "devicectl failed", where=where, why=why, hint=hint)
     return diagnose(said, FAULTS, where, why, kind=VerifyError) or unknown
-
-
-def signal_of(printed: str) -> int | None:
-    """Return the number of the signal that ended an app, None when it ended by itself."""
-    found = TERMINATED.search(printed)
-    return int(found[1]) if found else None
 
 
 PLATFORMS: Final = frozenset({"iOS", "iPadOS"})
@@ -185,6 +176,11 @@ class Phone:
     problem: str = ""
     hint: str = ""
 
+    @property
+    def device(self) -> str:
+        """Its name as a device."""
+        return f"{DEVICECTL}:{self.name or self.udid}"
+
 
 def read_phones(document: str) -> tuple[Phone, ...]:
     """Return the phones and tablets in what `devicectl list devices` wrote, those that can be used first.
@@ -192,9 +188,13 @@ def read_phones(document: str) -> tuple[Phone, ...]:
     Raises `VerifyError` `phone-trouble` for what is no such list.
     """
     what = "devicectl did not write a list of devices"
-    damaged = VerifyError("phone-trouble", what, where=kinds.DEVICECTL.name, hint=CONNECT_HINT)
+    damaged = VerifyError("phone-trouble", what, where=DEVICECTL, hint=CONNECT_HINT)
     devices = read_json(_Listing, document, damaged).result.devices
-    phones = [_phone(each) for each in devices if _is_phone(each)]
+    phones = [
+        _phone(each)
+        for each in devices
+        if each.hardware.platform in PLATFORMS and each.hardware.reality in {"", "physical"}
+    ]
     return tuple(sorted(phones, key=lambda phone: bool(phone.problem)))
 
 
@@ -203,22 +203,36 @@ def choose_phone(phones: Sequence[Phone], name: str) -> Phone:
 
     Raises `UsageError`, `VerifyError`.
     """
-    if name:
-        return _ready(_named(phones, name))
     usable = [phone for phone in phones if not phone.problem]
-    if len(usable) > 1:
-        raise _several(usable)
-    if not phones:
-        raise VerifyError("no-device", "this Mac sees no phone", where=kinds.DEVICECTL.name, hint=CONNECT_HINT)
-    return _ready((usable or list(phones))[0])
-
-
-def _is_phone(each: _Device) -> bool:
-    return each.hardware.platform in PLATFORMS and each.hardware.reality in {"", "physical"}
+    if name:
+        chosen = [phone for phone in phones if name in {phone.name, phone.udid, phone.identifier}]
+        if not chosen:
+            seen = ", ".join(phone.name or phone.udid for phone in phones)
+            what, where = "this Mac sees no phone of that name", f"{DEVICECTL}:{name}"
+            hint = f"this Mac sees: {seen}" if seen else CONNECT_HINT
+            raise UsageError("unknown-device", what, where=where, hint=hint)
+    elif len(usable) > 1:
+        what = f"this Mac sees {len(usable)} phones, and none was chosen"
+        hint = f"name one or more of them: {', '.join(phone.device for phone in usable)}"
+        raise UsageError("several-devices", what, where=DEVICECTL, hint=hint)
+    elif not phones:
+        raise VerifyError("no-device", "this Mac sees no phone", where=DEVICECTL, hint=CONNECT_HINT)
+    else:
+        chosen = [*usable, *phones]
+    phone = chosen[0]
+    if phone.problem:
+        raise VerifyError("device-not-ready", f"the phone {phone.problem}", where=phone.device, hint=phone.hint)
+    return phone
 
 
 def _phone(each: _Device) -> Phone:
-    problem, hint = _problem(each)
+    problem = hint = ""
+    if each.connection.pairing not in {"", "paired"}:
+        problem, hint = "does not trust this Mac yet", PAIR_HINT
+    elif each.connection.tunnel == UNREACHABLE:
+        problem, hint = "is known to this Mac, but not connected", CONNECT_HINT
+    elif each.properties.developer_mode == "disabled":
+        problem, hint = "has its developer mode switched off", DEVELOPER_HINT
     version = each.properties.version
     return Phone(
         identifier=each.identifier,
@@ -235,40 +249,6 @@ def _phone(each: _Device) -> Phone:
     )
 
 
-def _problem(each: _Device) -> tuple[str, str]:
-    if each.connection.pairing not in {"", "paired"}:
-        return "does not trust this Mac yet", PAIR_HINT
-    if each.connection.tunnel == UNREACHABLE:
-        return "is known to this Mac, but not connected", CONNECT_HINT
-    if each.properties.developer_mode == "disabled":
-        return "has its developer mode switched off", DEVELOPER_HINT
-    return "", ""
-
-
-def _named(phones: Sequence[Phone], name: str) -> Phone:
-    for phone in phones:
-        if name in {phone.name, phone.udid, phone.identifier}:
-            return phone
-    hint = f"this Mac sees: {', '.join(phone.name or phone.udid for phone in phones)}" if phones else CONNECT_HINT
-    raise UsageError(
-        "unknown-device", "this Mac sees no phone of that name", where=f"{kinds.DEVICECTL}:{name}", hint=hint
-    )
-
-
-def _ready(phone: Phone) -> Phone:
-    if phone.problem:
-        where = f"{kinds.DEVICECTL}:{phone.name or phone.udid}"
-        raise VerifyError("device-not-ready", f"the phone {phone.problem}", where=where, hint=phone.hint)
-    return phone
-
-
-def _several(phones: Sequence[Phone]) -> Diagnostic:
-    names = ", ".join(f"{kinds.DEVICECTL}:{phone.name or phone.udid}" for phone in phones)
-    what = f"this Mac sees {len(phones)} phones, and none was chosen"
-    return UsageError("several-devices", what, where=kinds.DEVICECTL.name, hint=f"name one or more of them: {names}")
-
-
-DEVICECTL: Final = kinds.DEVICECTL.name
 LIST_SECONDS: Final = 60.0
 COPY_SECONDS: Final = 300.0
 INSTALL_SECONDS: Final = 600.0
@@ -296,21 +276,13 @@ class PhoneClient:
     identifier: str
     where: str
 
-    def install(self, app: Path) -> None:
-        """Install an app, or bring it up to date. Raises `VerifyError` as `devicectl_error` does, and `ToolError`."""
-        self._required(("device", "install", "app"), (), (app,), INSTALL_SECONDS)
-
-    def uninstall(self, app: str) -> None:
-        """Remove an app with all that it left. Raises as `install` does."""
-        self._required(("device", "uninstall", "app"), (), (app,), UNINSTALL_SECONDS)
-
     def launch(self, app: str, environment: str, seconds: float) -> DevicectlAnswer:
         """Run an app to its end, whatever that is; `environment` is a JSON object.
 
         The app is ended with devicectl. Raises `ToolError`.
         """
         options = ("--console", "--terminate-existing", "--environment-variables", environment)
-        return self._asked(("device", "process", "launch"), options, (app,), seconds)
+        return ask(self.xcrun, ("device", "process", "launch", *self._device, *options), (app,), seconds)
 
     def copy_from(self, app: str, source: str, destination: Path) -> DevicectlAnswer:
         """Copy a folder of an app's own into a folder of this machine. Raises `VerifyError` when it does not end."""
@@ -320,29 +292,29 @@ class PhoneClient:
         )
         return self._patient(("device", "copy", "from"), options, (), COPY_SECONDS)
 
-    def _required(
-        self, verb: Sequence[str], options: Sequence[str], named: Sequence[str | Path], seconds: float
-    ) -> None:
-        answer = self._patient(verb, options, named, seconds)
+    def change(self, verb: str, app: str | Path, seconds: float) -> None:
+        """`install` an app, or bring it up to date, or `uninstall` it with all that it left.
+
+        Raises `VerifyError` as `devicectl_error` does, and `ToolError`.
+        """
+        answer = self._patient(("device", verb, "app"), (), (app,), seconds)
         if answer.done.returncode != 0:
             raise devicectl_error(answer.said, self.where)
+
+    @property
+    def _device(self) -> tuple[str, str]:
+        return ("--device", self.identifier)
 
     def _patient(
         self, verb: Sequence[str], options: Sequence[str], named: Sequence[str | Path], seconds: float
     ) -> DevicectlAnswer:
         try:
-            return self._asked(verb, options, named, seconds)
+            return ask(self.xcrun, (*verb, *self._device, *options), named, seconds)
         except ToolError as error:
             if error.code != "tool-timeout":
                 raise
             why = f"devicectl {' '.join(verb)} {error.what}"
             raise VerifyError(LOST.code, LOST.what, where=self.where, why=why, hint=LOST.hint) from error
-
-    def _asked(
-        self, verb: Sequence[str], options: Sequence[str], named: Sequence[str | Path], seconds: float
-    ) -> DevicectlAnswer:
-        words = (*verb, "--device", self.identifier, *options)
-        return ask(self.xcrun, words, named, seconds)
 
 
 def ask(xcrun: Xcrun, words: Sequence[str], named: Sequence[str | Path], seconds: float) -> DevicectlAnswer:
@@ -399,18 +371,12 @@ class RunEnd:
         return self.thermal >= SERIOUS
 
 
-@dataclass(frozen=True, kw_only=True)
-class PhoneRun:
-    """The runner as if it had been a program of its own; `end` is None when the app died."""
-
-    completed: Completed
-    end: RunEnd | None
-
-
 def read_end(
     launched: DevicectlAnswer, copied: DevicectlAnswer, place: Path, request: RunRequest, where: str
-) -> PhoneRun:
+) -> tuple[Completed, RunEnd | None]:
     """Return how a run ended whose folder was copied below `place`, and bring its outputs to where they are wanted.
+
+    That is as if the runner had been a program of its own; what the app wrote is None when it died.
 
     Raises `VerifyError`: `runner-not-startable` (the app could not begin), `endless-output`, and those of
     `devicectl_error` for an app that was not launched or whose folder did not come.
@@ -418,16 +384,18 @@ def read_end(
     found = sorted(place.rglob(END)) + sorted(place.rglob(STDERR))
     folder = next((path.parent for path in found if path.is_file() and not path.is_symlink()), place)
     end = _end(folder / END, where)
-    number = signal_of(launched.said)
-    if end is None and number is None:
+    signalled = TERMINATED.search(launched.said)
+    if end is None and signalled is None:
         raise devicectl_error((launched if launched.done.returncode != 0 else copied).said, where)
     if end is not None and end.code == NOT_STARTED:
         raise not_startable(where, end.problem)
     if request.outputs and (folder / OUTPUTS).is_dir() and not (folder / OUTPUTS).is_symlink():
         copy_files(folder / OUTPUTS, request.outputs)
-    code = end.code if end is not None else -(number or 0)
-    done = Completed(argv=(), returncode=code, stdout=_report(folder, request), stderr=text_of(folder / STDERR))
-    return PhoneRun(completed=done, end=end)
+    code = end.code if end is not None else -int(signalled[1]) if signalled else 0
+    report = folder / REPORT
+    if report.is_file() and report.stat().st_size > MOST_PRINTED_BYTES:
+        raise endless_output(place_of(request))
+    return Completed(argv=(), returncode=code, stdout=text_of(report), stderr=text_of(folder / STDERR)), end
 
 
 def phone_host(phone: Phone, ends: Sequence[RunEnd]) -> HostFacts:
@@ -459,13 +427,6 @@ def _end(path: Path, where: str) -> RunEnd | None:
     return read_json(RunEnd, text, VerifyError("phone-trouble", what, where=where, hint=hint))
 
 
-def _report(folder: Path, request: RunRequest) -> str:
-    path = folder / REPORT
-    if path.is_file() and path.stat().st_size > MOST_PRINTED_BYTES:
-        raise endless_output(place_of(request))
-    return text_of(path)
-
-
 ARCHIVE: Final = "libortrim.a"
 
 
@@ -475,37 +436,24 @@ def phone_content(requests: Sequence[RunRequest]) -> HarnessContent:
     The same requests on the same files give the same bytes. The runner is compiled into the app, whose library is one
     of its frameworks, or a part of it when it is static. Raises `StorageError` for a file that cannot be read.
     """
-    payload_of = cache(lambda request: make_payload(request, FILES, HARNESS_REQUESTS_OUTPUTS))
-    payloads = [(request, payload_of(told(request))) for request in requests]
-    return carried(
-        requests,
-        libraries={_library_name(request, payload): request.library for request, payload in payloads},
-        files={name: path for _, payload in payloads for name, path in _files(payload).items()},
-        runs=tuple(_run(request, payload) for request, payload in payloads),
-    )
-
-
-def _is_static(request: RunRequest) -> bool:
-    return request.library.suffix == Path(LINKED).suffix
-
-
-def _library_name(request: RunRequest, payload: Payload) -> str:
-    """Return a library's name in the project, by its digest for one that is opened."""
-    return ARCHIVE if _is_static(request) else f"libortrim_{payload.request.library.parent.name}.dylib"
-
-
-def _files(payload: Payload) -> dict[str, Path]:
-    """Return what the runner reads: neither itself nor the library."""
-    left = {payload.executable, payload.request.library.relative_to(FILES).as_posix()}
-    return {name: path for name, path in payload.files.items() if name not in left}
-
-
-def _run(request: RunRequest, payload: Payload) -> RequestedRun:
-    there = payload.request
-    if not _is_static(request):
-        there = dataclasses.replace(there, library=Path(NATIVE) / _library_name(request, payload))
-    words = (*runner_words(there), "--json", f"{RUN}/{REPORT}")
-    return RequestedRun(words=words, seconds=there.repetition.timeout_seconds)
+    payload_of = cache(lambda request: make_payload(request, FILES, REQUESTED_OUTPUTS))
+    libraries: dict[str, Path] = {}
+    files: dict[str, Path] = {}
+    runs = []
+    for request in requests:
+        payload: Payload = payload_of(told(request))
+        there = payload.request
+        is_static = request.library.suffix == Path(LINKED).suffix
+        # By its digest for one that is opened.
+        name = ARCHIVE if is_static else f"libortrim_{there.library.parent.name}.dylib"
+        libraries[name] = request.library
+        unread = {payload.executable, there.library.relative_to(FILES).as_posix()}
+        files.update((path, file) for path, file in payload.files.items() if path not in unread)
+        if not is_static:
+            there = dataclasses.replace(there, library=Path(NATIVE) / name)
+        words = (*runner_words(there), "--json", f"{RUN}/{REPORT}")
+        runs.append(RequestedRun(words=words, seconds=there.repetition.timeout_seconds))
+    return carried(requests, libraries=libraries, files=files, runs=tuple(runs))
 
 
 START_SECONDS: Final = 30.0
@@ -520,7 +468,7 @@ class PhoneDevice(Device):
     """A phone, which runs what our app carries; `close` removes that. Each run is a process of its own."""
 
     def __init__(self, xcrun: Xcrun, phone: Phone, make_app: MakeApp) -> None:
-        self.name = f"{DEVICECTL}:{phone.name or phone.udid}"
+        self.name = phone.device
         self._phone = phone
         self._client = PhoneClient(xcrun=xcrun, identifier=phone.identifier, where=self.name)
         self._make_app = make_app
@@ -531,11 +479,11 @@ class PhoneDevice(Device):
         """Install the app that carries all requests, and start it for each.
 
         Runs end with `VerifyError`: `runner-timeout`, `endless-output`, those of `read_end` and of `read_output`.
-        Raises what `make_app` and `PhoneClient.install` raise.
+        Raises what `make_app` and `PhoneClient.change` raise.
         """
         asked = tuple(requests)
         self._app = app = self._make_app(phone_content(asked))
-        self._client.install(app.path)
+        self._client.change("install", app.path, INSTALL_SECONDS)
         for number, request in enumerate(asked):
             yield outcome(partial(self._run, app, number), request)
 
@@ -546,33 +494,26 @@ class PhoneDevice(Device):
 
     def _run(self, app: PhoneApp, number: int, request: RunRequest) -> RunnerOutput:
         nonce = secrets.token_hex(NONCE_BYTES)
-        answer = self._launched(app, request, number, nonce)
+        environment = json.dumps({"ORTRIM_RUN": str(number), "ORTRIM_NONCE": nonce})
+        limit = request.repetition.timeout_seconds + START_SECONDS
+        with within_limits(request):
+            answer = self._client.launch(app.identifier, environment, limit)
         with storage_errors(Path(tempfile.gettempdir())), tempfile.TemporaryDirectory(prefix="ortrim-") as place:
             copied = self._client.copy_from(app.identifier, f"Documents/ortrim-{nonce}", Path(place))
-            ended = read_end(answer, copied, Path(place), request, self.name)
-        self._note(ended.end)
-        return read_output(ended.completed, request)
+            done, end = read_end(answer, copied, Path(place), request, self.name)
+        if end is not None:
+            self._ends.append(end)
+            if not self.heat and end.throttled:
+                self.heat = Thermal(status=end.status).throttles
+                self.time_meaningful = False
+        return read_output(done, request)
 
     def close(self) -> None:
         """Remove the app, and with it all that it wrote."""
         if self._app is not None:
             with suppress(Diagnostic):
-                self._client.uninstall(self._app.identifier)
+                self._client.change("uninstall", self._app.identifier, UNINSTALL_SECONDS)
         self._app = None
-
-    def _launched(self, app: PhoneApp, request: RunRequest, number: int, nonce: str) -> DevicectlAnswer:
-        environment = json.dumps({"ORTRIM_RUN": str(number), "ORTRIM_NONCE": nonce})
-        with within_limits(request):
-            return self._client.launch(app.identifier, environment, request.repetition.timeout_seconds + START_SECONDS)
-
-    def _note(self, end: RunEnd | None) -> None:
-        """Keep what the phone said of itself, and mark its times when it throttled."""
-        if end is None:
-            return
-        self._ends.append(end)
-        if not self.heat and end.throttled:
-            self.heat = throttling_text(Thermal(status=end.status, battery_celsius=None))
-            self.time_meaningful = False
 
 
 def open_phone(name: str, make_app: MakeApp, *, xcrun: Xcrun | None = None) -> PhoneDevice:

@@ -1,11 +1,7 @@
-"""What an Android device says of itself: its properties, its heat, and what any Linux says. Pure.
+"""What a Linux or Android machine says of itself and of its heat, and whether it is cool enough for a number. Pure.
 
-A Linux machine that only runs `adbd` has no properties and no `dumpsys`; what they would tell is then not known.
-
-- What a Linux board says of itself and of its heat. Pure.
-- What Linux says of a processor in `/proc/cpuinfo`, on x86-64 and on ARM. Pure.
-- One command that asks a Linux machine for all its facts at once, and how to read what it answers. Pure.
-- Whether a device is cool enough for a number that means something. Pure.
+One command asks a machine for all its facts at once. A Linux machine that only runs `adbd` has no properties and no
+`dumpsys`; what they would tell is then not known.
 """
 
 import dataclasses
@@ -39,35 +35,6 @@ ARM_PARTS: Final[Mapping[tuple[str, str], str]] = {
     ("0x41", "0xd49"): "Neoverse-N2",
 }
 """Implementer and part, as kernels on ARM give them instead of a name; from the MIDR table of Linux's `cputype.h`."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Processor:
-    """A processor's name, empty when the kernel gives none, and what it can do in the kernel's words, sorted."""
-
-    name: str
-    features: tuple[str, ...]
-
-
-def read_cpu_information(text: str) -> Processor:
-    """Read the text of `/proc/cpuinfo`: the first processor's features, and the names of all kinds in it.
-
-    A processor whose implementer and part are not in `ARM_PARTS` is named by the two numbers.
-    """
-    fields = [(key.strip(), value.strip()) for key, _, value in (line.partition(":") for line in text.splitlines())]
-    features = next((value for key, value in fields if key in {"flags", "Features"}), "")
-    name = next((value for key, value in fields if key == "model name" and value), "")
-    return Processor(name=name or " + ".join(_arm_names(fields)), features=tuple(sorted(set(features.split()))))
-
-
-def _arm_names(fields: list[tuple[str, str]]) -> list[str]:
-    """Return the name of each kind of core once, in the kernel's order."""
-    implementers = [value for key, value in fields if key == "CPU implementer"]
-    parts = [value for key, value in fields if key == "CPU part"]
-    kinds = dict.fromkeys(zip(implementers, parts, strict=False))
-    return [ARM_PARTS.get(kind, f"implementer {kind[0]} part {kind[1]}") for kind in kinds]
-
-
 SECTION: Final = "@@ortrim "
 LINUX: Final[Mapping[str, str]] = {
     "system": "uname -s",
@@ -89,6 +56,21 @@ USER_EMULATOR: Final = re.compile(r"(?:.*/)?qemu-[^/]+", re.DOTALL)
 """What runs the shell where every program is run by qemu's user emulation: it hides from the process itself alone."""
 
 
+def read_cpu_information(text: str) -> tuple[str, tuple[str, ...]]:
+    """Return from `/proc/cpuinfo` the names of all kinds of processors, and the first one's features, sorted.
+
+    One whose implementer and part are not in `ARM_PARTS` is named by the two numbers; without them the name is empty.
+    """
+    fields = [(key.strip(), value.strip()) for key, _, value in (line.partition(":") for line in text.splitlines())]
+    features = next((value for key, value in fields if key in {"flags", "Features"}), "")
+    implementers = [value for key, value in fields if key == "CPU implementer"]
+    parts = [value for key, value in fields if key == "CPU part"]
+    arm = dict.fromkeys(zip(implementers, parts, strict=False))
+    name = next((value for key, value in fields if key == "model name" and value), "")
+    name = name or " + ".join(ARM_PARTS.get(kind, f"implementer {kind[0]} part {kind[1]}") for kind in arm)
+    return name, tuple(sorted(set(features.split())))
+
+
 def survey_script(commands: Mapping[str, str]) -> str:
     """Return the script that prints a line with each section's name, then what its command prints."""
     return "; ".join(
@@ -105,21 +87,27 @@ def read_sections(printed: str) -> dict[str, str]:
 
 def linux_host(sections: Mapping[str, str]) -> HostFacts:
     """Return what any Linux machine says of itself, from the sections of `LINUX`."""
-    cpu = read_cpu_information(sections.get("cpu", ""))
-    machine = _word(sections.get("machine", ""))
-    system, release = _word(sections.get("system", "")), _word(sections.get("release", ""))
+    cpu, features = read_cpu_information(sections.get("cpu", ""))
+    system, release, machine, present = (
+        sections.get(name, "").strip().partition("\n")[0][:200] for name in ("system", "release", "machine", "present")
+    )
+    # Cores that are there (`0-3,6`); those in `/proc/cpuinfo` are the ones that are switched on.
+    ranges = re.findall(r"(\d{1,5})(?:-(\d{1,5}))?", present)
+    cores = sum(int(last or first) - int(first) + 1 for first, last in ranges)
+    cores = cores if cores > 0 else max(1, len(re.findall(r"^processor\s*:", sections.get("cpu", ""), re.MULTILINE)))
+    kind: DeviceKind = "vm" if "hypervisor" in features or maybe_emulated(sections) else "physical"
     return HostFacts(
         system=system,
         machine=machine,
-        cpu=cpu.name or machine,
-        cores=_cores(sections),
+        cpu=cpu or machine,
+        cores=cores,
         memory_bytes=1024 * (number(r"^MemTotal:\s*(\d+) kB", sections.get("memory", "")) or 0),
-        kind=_survey_kind(sections, cpu.features),
+        kind="user-emulation" if USER_EMULATOR.fullmatch(sections.get("shell", "")) else kind,
         model=sections.get("board", "").strip(),
         abi=machine,
         os_version=f"{system} {release}".strip(),
         page_bytes=number(r"\A(\d+)$", sections.get("page", "")),
-        cpu_features=cpu.features,
+        cpu_features=features,
     )
 
 
@@ -133,23 +121,6 @@ def number(pattern: str, text: str, base: int = 10) -> int | None:
     """Return the first group of a pattern as a number, None when there is none or it is absurdly long."""
     found = re.search(pattern, text, re.MULTILINE)
     return int(found[1], base) if found and len(found[1]) <= LONGEST_NUMBER else None
-
-
-def _word(text: str) -> str:
-    return text.strip().partition("\n")[0][:200]
-
-
-def _cores(sections: Mapping[str, str]) -> int:
-    """Count the cores that are there (`0-3,6`); those in `/proc/cpuinfo` are the ones that are switched on."""
-    ranges = re.findall(r"(\d{1,5})(?:-(\d{1,5}))?", _word(sections.get("present", "")))
-    count = sum(int(last or first) - int(first) + 1 for first, last in ranges)
-    return count if count > 0 else max(1, len(re.findall(r"^processor\s*:", sections.get("cpu", ""), re.MULTILINE)))
-
-
-def _survey_kind(sections: Mapping[str, str], features: tuple[str, ...]) -> DeviceKind:
-    if USER_EMULATOR.fullmatch(sections.get("shell", "")):
-        return "user-emulation"
-    return "vm" if "hypervisor" in features or maybe_emulated(sections) else "physical"
 
 
 NOT_THROTTLED: Final = 0
@@ -167,10 +138,18 @@ class Thermal:
     """A device's heat now: Android's thermal status (0 to 6) and the battery's temperature; None when unknown."""
 
     status: int | None
-    battery_celsius: float | None
+    battery_celsius: float | None = None
+
+    @property
+    def throttles(self) -> str:
+        """How much the device says that it throttles, in Android's word for it; empty when it does not."""
+        if not self.status or self.status < 0:
+            return ""
+        name = STATUS_NAMES[self.status] if self.status < len(STATUS_NAMES) else "unknown"
+        return f"the device throttles (thermal status {self.status}, {name})"
 
 
-UNKNOWN_HEAT: Final = Thermal(status=None, battery_celsius=None)
+UNKNOWN_HEAT: Final = Thermal(status=None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -188,36 +167,15 @@ def decide(thermal: Thermal, waited_seconds: float) -> Decision:
     When all waiting is used up, a warm battery alone does not make times worthless if the device itself says that it
     throttles nothing.
     """
-    reason = _heat(thermal)
+    reason, battery = thermal.throttles, thermal.battery_celsius
+    if not reason and battery is not None and battery > COOL_BATTERY_CELSIUS:
+        reason = f"the battery has {battery:.1f} °C, more than {COOL_BATTERY_CELSIUS:g}"
     if not reason:
         return Decision(action="run")
     remaining = LONGEST_WAIT_SECONDS - waited_seconds
     if remaining > 0:
         return Decision(action="wait", seconds=min(PAUSE_SECONDS, remaining), reason=reason)
-    if thermal.status == NOT_THROTTLED:
-        return Decision(action="run", reason=reason)
-    return Decision(action="mark", reason=reason)
-
-
-def throttled(thermal: Thermal) -> bool:
-    """Whether the device says that it throttles."""
-    return thermal.status is not None and thermal.status > NOT_THROTTLED
-
-
-def throttling_text(thermal: Thermal) -> str:
-    """Say how much a device throttles, in Android's word for it."""
-    status = thermal.status or NOT_THROTTLED
-    name = STATUS_NAMES[status] if 0 <= status < len(STATUS_NAMES) else "unknown"
-    return f"the device throttles (thermal status {status}, {name})"
-
-
-def _heat(thermal: Thermal) -> str:
-    if throttled(thermal):
-        return throttling_text(thermal)
-    battery = thermal.battery_celsius
-    if battery is not None and battery > COOL_BATTERY_CELSIUS:
-        return f"the battery has {battery:.1f} °C, more than {COOL_BATTERY_CELSIUS:g}"
-    return ""
+    return Decision(action="run" if thermal.status == NOT_THROTTLED else "mark", reason=reason)
 
 
 ANDROID_HEAT: Final[Mapping[str, str]] = {"thermal": "dumpsys thermalservice", "battery": "dumpsys battery"}
@@ -230,35 +188,26 @@ EMULATORS: Final = frozenset({"goldfish", "ranchu", "cutf_cvm"})
 
 
 def adb_host(printed: str) -> HostFacts:
-    """Return the facts in the answer to `SURVEY`; its present heat is in `thermal_after` and `battery_celsius`."""
+    """Return the facts in the answer to `ANDROID_SURVEY`; its heat is in `thermal_after` and `battery_celsius`."""
     sections = read_sections(printed)
     linux, heat = linux_host(sections), adb_thermal(printed)
     host = dataclasses.replace(linux, thermal_after=heat.status, battery_celsius=heat.battery_celsius)
     properties = read_properties(sections.get("properties", ""))
-    return _android(host, properties) if properties else host
-
-
-def adb_thermal(printed: str) -> Thermal:
-    """Return the heat in the answer to `THERMAL_SURVEY` or `SURVEY`."""
-    sections = read_sections(printed)
-    status = number(r"^\s*Thermal Status: (\d)$", sections.get("thermal", ""))
-    return Thermal(status=status, battery_celsius=_battery_celsius(sections.get("battery", "")))
-
-
-def read_properties(printed: str) -> dict[str, str]:
-    """Return the properties that `getprop` printed."""
-    return dict(PROPERTY.findall(printed.replace("\r\n", "\n")))
-
-
-def _android(host: HostFacts, properties: Mapping[str, str]) -> HostFacts:
-    release = properties.get("ro.build.version.release", "")
-    maker = properties.get("ro.product.manufacturer", "")
-    model = properties.get("ro.product.model", "")
+    if not properties:
+        return host
+    release, maker, model, qemu, qemu_boot, hardware = (
+        properties.get(f"ro.{name}", "")
+        for name in ("build.version.release", "product.manufacturer", "product.model",
+                     "kernel.qemu", "boot.qemu", "hardware")
+    )  # fmt: skip
+    kind: DeviceKind = "emulator" if "1" in {qemu, qemu_boot} or hardware in EMULATORS else "physical"
+    # Devices say their SoC's maker and model since API level 31.
+    soc = " ".join(filter(None, (properties.get("ro.soc.manufacturer"), properties.get("ro.soc.model"))))
     return dataclasses.replace(
         host,
-        kind=host.kind if host.kind == "user-emulation" else _kind(properties),
+        kind=host.kind if host.kind == "user-emulation" else kind,
         model=model if model.lower().startswith(maker.lower()) else f"{maker} {model}",
-        soc=_soc(properties),
+        soc=soc or properties.get("ro.board.platform", ""),
         abi=properties.get("ro.product.cpu.abilist") or properties.get("ro.product.cpu.abi") or host.abi,
         os_version=f"Android {release}" if release else host.os_version,
         api_level=number(r"\A(\d{1,4})\Z", properties.get("ro.build.version.sdk", "")),
@@ -266,22 +215,24 @@ def _android(host: HostFacts, properties: Mapping[str, str]) -> HostFacts:
     )
 
 
-def _kind(properties: Mapping[str, str]) -> DeviceKind:
-    says = "1" in {properties.get("ro.kernel.qemu"), properties.get("ro.boot.qemu")}
-    return "emulator" if says or properties.get("ro.hardware") in EMULATORS else "physical"
+def adb_thermal(printed: str) -> Thermal:
+    """Return the heat in the answer to `THERMAL_SURVEY` or `ANDROID_SURVEY`.
+
+    Android gives the battery's temperature in tenths of a degree.
+    """
+    sections = read_sections(printed)
+    battery = sections.get("battery", "")
+    tenths = number(r"^\s*temperature: (-?\d{1,4})$", battery)
+    absent = re.search(r"^\s*present: false$", battery, re.MULTILINE)
+    return Thermal(
+        status=number(r"^\s*Thermal Status: (\d)$", sections.get("thermal", "")),
+        battery_celsius=None if tenths is None or absent else tenths / 10,
+    )
 
 
-def _soc(properties: Mapping[str, str]) -> str:
-    """Return the SoC's maker and model, which devices say since API level 31, or the platform's name."""
-    words = (properties.get("ro.soc.manufacturer", ""), properties.get("ro.soc.model", ""))
-    return " ".join(word for word in words if word) or properties.get("ro.board.platform", "")
-
-
-def _battery_celsius(text: str) -> float | None:
-    """Return the battery's temperature, which Android gives in tenths of a degree; None without a battery."""
-    tenths = number(r"^\s*temperature: (-?\d{1,4})$", text)
-    absent = re.search(r"^\s*present: false$", text, re.MULTILINE)
-    return None if tenths is None or absent else tenths / 10
+def read_properties(printed: str) -> dict[str, str]:
+    """Return the properties that `getprop` printed."""
+    return dict(PROPERTY.findall(printed.replace("\r\n", "\n")))
 
 
 ZONES: Final = (
@@ -313,11 +264,10 @@ def ssh_thermal(printed: str) -> Thermal:
     """
     sections = read_sections(printed)
     bits = number(r"\A([0-9a-fA-F]{1,8})\Z", sections.get("throttled", ""), base=16)
-    states = list(_zones_throttle(sections.get("zones", "")))
+    states = _zones_throttle(sections.get("zones", ""))
     if bits is not None:
         states.append(bits & NOW != 0)
-    status = None if not states else LIGHT if any(states) else NOT_THROTTLED
-    return Thermal(status=status, battery_celsius=None)
+    return Thermal(status=None if not states else LIGHT if any(states) else NOT_THROTTLED)
 
 
 def _zones_throttle(text: str) -> list[bool]:

@@ -1,12 +1,7 @@
 """The apps that run for us on farms' devices and on iPhones: what they carry, under which names, and what is taken.
 
-Made by `devices.harness_gradle` and `devices.harness_xcode` of what `devices` asks for.
-
-- What each run in a farm's results ended with, as if it had been run on a device that is at hand.
-- What the app on a farm's device is asked to run: the runner's command lines, and the files that go with them.
-- What the app on a farm's device leaves: how each run ended, and what the device says of itself.
-- Results that travel in a device's log, for farms that bring back nothing else. Pure.
-- What the log of a farm's device tells of an app that crashed, for runs that left no results.
+They are asked to run the runner's command lines, each in a process of its own, and leave how each run ended and what
+the device says of itself, in files or in the device's log.
 """
 
 import binascii
@@ -14,6 +9,7 @@ import dataclasses
 import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache, partial
 from itertools import islice
@@ -22,11 +18,11 @@ from types import MappingProxyType
 from typing import Final, Literal
 
 from ortrim.base.command import Completed
-from ortrim.base.files import sha256_of, storage_errors
+from ortrim.base.files import storage_errors
 from ortrim.base.json import read_json, to_json
 from ortrim.devices.device import NOT_STARTED, Outcome, not_startable, outcome
 from ortrim.devices.facts import SECTION, adb_host, adb_thermal
-from ortrim.devices.remote import DIGITS, Payload, copy_files, make_payload, text_of
+from ortrim.devices.remote import DIGITS, copy_files, digest_of, make_payload, text_of
 from ortrim.devices.remote_shell import signalled
 from ortrim.errors import VerifyError
 from ortrim.parity.measurements import HostFacts
@@ -81,7 +77,7 @@ MOST_SECONDS: Final = 2100.0
 a farm ends has no results: five minutes stay unused, besides those for installing."""
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class RequestedFile:
     """A file that the app carries, and where on the device the runner looks for it."""
 
@@ -90,7 +86,7 @@ class RequestedFile:
     sha256: str
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class RequestedLibrary:
     """A library that the app carries, by its name."""
 
@@ -98,7 +94,7 @@ class RequestedLibrary:
     sha256: str
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class RequestedRun:
     """One process of the runner: its command line, and how long it may take."""
 
@@ -106,7 +102,7 @@ class RequestedRun:
     seconds: float
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class RequestsDocument:
     """The file that `Requests.java` and `Run.m` read."""
 
@@ -136,13 +132,28 @@ def harness_content(requests: Sequence[RunRequest]) -> HarnessContent:
     file that cannot be read.
     """
     payload_of = cache(lambda request: make_payload(request, FILES, REQUESTED_OUTPUTS))
-    payloads = [payload_of(told(request)) for request in requests]
-    return carried(
-        requests,
-        libraries={name: path for payload in payloads for name, path in _libraries(payload).items()},
-        files={name: path for payload in payloads for name, path in _others(payload).items()},
-        runs=tuple(_run(payload) for payload in payloads),
-    )
+    libraries: dict[str, Path] = {}
+    files: dict[str, Path] = {}
+    runs = []
+    for payload in (payload_of(told(request)) for request in requests):
+        request = payload.request
+        # A library is named by its digest, since ours and the baseline's are called alike; a companion keeps its name.
+        name = f"libortrim_{request.library.parent.name}.so"
+        in_files = {path: path.relative_to(FILES).as_posix() for path in (request.library, *request.companions)}
+        libraries[RUNNER_LIBRARY] = payload.files[payload.executable]
+        libraries[name] = payload.files[in_files[request.library]]
+        libraries.update({path.name: payload.files[in_files[path]] for path in request.companions})
+        installed = {payload.executable, *in_files.values()}
+        files.update({path: file for path, file in payload.files.items() if path not in installed})
+        there = dataclasses.replace(
+            request,
+            runner=Path(NATIVE) / RUNNER_LIBRARY,
+            library=Path(NATIVE) / name,
+            companions=tuple(Path(NATIVE) / path.name for path in request.companions),
+        )
+        words = (*runner_words(there), "--json", f"{RUN}/{REPORT}")
+        runs.append(RequestedRun(words=words, seconds=there.repetition.timeout_seconds))
+    return carried(requests, libraries=libraries, files=files, runs=tuple(runs))
 
 
 def carried(
@@ -156,14 +167,14 @@ def carried(
 
     Raises `StorageError` for a file that cannot be read.
     """
-    digest_of = cache(_digest)
+    digest = cache(digest_of)
     contents = tuple(
-        RequestedFile(asset=f"{ASSETS}/files/{digest_of(path)[:DIGITS]}", path=name, sha256=digest_of(path))
+        RequestedFile(asset=f"{ASSETS}/files/{digest(path)[:DIGITS]}", path=name, sha256=digest(path))
         for name, path in sorted(files.items())
     )
     document = RequestsDocument(
         seconds=batch_seconds(requests),
-        libraries=tuple(RequestedLibrary(name=name, sha256=digest_of(libraries[name])) for name in sorted(libraries)),
+        libraries=tuple(RequestedLibrary(name=name, sha256=digest(libraries[name])) for name in sorted(libraries)),
         contents=contents,
         runs=runs,
     )
@@ -172,47 +183,6 @@ def carried(
         libraries=MappingProxyType(dict(libraries)),
         assets=MappingProxyType({content.asset: files[content.path] for content in contents}),
     )
-
-
-def _digest(path: Path) -> str:
-    with storage_errors(path):
-        return sha256_of(path)
-
-
-def _library_name(payload: Payload) -> str:
-    """Return a library's name in the app, by its digest: ours and the baseline's are called alike."""
-    return f"libortrim_{payload.request.library.parent.name}.so"
-
-
-def _libraries(payload: Payload) -> dict[str, Path]:
-    """Return what the installer puts among the app's libraries; a companion is needed by its own name."""
-    return {
-        RUNNER_LIBRARY: payload.files[payload.executable],
-        _library_name(payload): payload.files[_named(payload.request.library)],
-        **{path.name: payload.files[_named(path)] for path in payload.request.companions},
-    }
-
-
-def _others(payload: Payload) -> dict[str, Path]:
-    request = payload.request
-    libraries = {payload.executable, *map(_named, (request.library, *request.companions))}
-    return {name: path for name, path in payload.files.items() if name not in libraries}
-
-
-def _named(path: Path) -> str:
-    """Return the name among a payload's files of a path in its request."""
-    return path.relative_to(FILES).as_posix()
-
-
-def _run(payload: Payload) -> RequestedRun:
-    there = dataclasses.replace(
-        payload.request,
-        runner=Path(NATIVE) / RUNNER_LIBRARY,
-        library=Path(NATIVE) / _library_name(payload),
-        companions=tuple(Path(NATIVE) / path.name for path in payload.request.companions),
-    )
-    words = (*runner_words(there), "--json", f"{RUN}/{REPORT}")
-    return RequestedRun(words=words, seconds=there.repetition.timeout_seconds)
 
 
 CRASH: Final = re.compile(r"FATAL EXCEPTION|Fatal signal|UnsatisfiedLinkError|Abort message|has died|ANR in")
@@ -261,7 +231,11 @@ class HarnessResults:
     @property
     def host(self) -> HostFacts:
         """The machine as it described itself after the runs, and its thermal state before them."""
-        before, after = _printed(self.facts), _printed(self.facts_after or self.facts)
+        # As the shell of an Android device prints them.
+        before, after = (
+            "".join(f"\n{SECTION}{name}\n{text}\n" for name, text in facts.items())
+            for facts in (self.facts, self.facts_after or self.facts)
+        )
         return dataclasses.replace(adb_host(after), thermal_before=adb_thermal(before).status)
 
 
@@ -275,7 +249,14 @@ def read_results(folder: Path, content: HarnessContent, where: str, log: Path | 
     if not path.is_file() or path.is_symlink():
         what, hint = "the run has no results", "look at the device's log at the farm"
         raise VerifyError("farm-results-missing", what, where=where, why=crash(log) if log else "", hint=hint)
-    results = _read(path, where)
+    what = f"{RESULTS} was not written by ortrim's app"
+    hint = "look at the device's log at the farm, and verify again"
+    unreadable = VerifyError("farm-results-unreadable", what, where=where, hint=hint)
+    with storage_errors(path):
+        if path.stat().st_size > MOST_RESULTS_BYTES:
+            unreadable.why = f"it has more than {MOST_RESULTS_BYTES >> 20} MiB"
+            raise unreadable
+        results = read_json(HarnessResults, path.read_bytes(), unreadable)
     if results.requests_sha256 != hashlib.sha256(content.requests.encode()).hexdigest():
         what = "these are the results of other requests"
         hint = "the farm returned files of an older run; verify again"
@@ -288,26 +269,6 @@ def folder_of_run(folder: Path, number: int) -> Path | None:
     inner = Path(RUNS) / f"{number:03}"
     found = folder / inner
     return found if found.is_dir() and found.resolve() == folder.resolve() / inner else None
-
-
-def _read(path: Path, where: str) -> HarnessResults:
-    with storage_errors(path):
-        if path.stat().st_size > MOST_RESULTS_BYTES:
-            raise _unreadable(where, f"it has more than {MOST_RESULTS_BYTES >> 20} MiB")
-        text = path.read_bytes()
-    return read_json(HarnessResults, text, _unreadable(where))
-
-
-def _unreadable(where: str, why: str = "") -> VerifyError:
-    hint = "look at the device's log at the farm, and verify again"
-    return VerifyError(
-        "farm-results-unreadable", f"{RESULTS} was not written by ortrim's app", where=where, why=why, hint=hint
-    )
-
-
-def _printed(facts: Mapping[str, str]) -> str:
-    """Return facts as the shell of an Android device prints them."""
-    return "".join(f"\n{SECTION}{name}\n{text}\n" for name, text in facts.items())
 
 
 OUTPUTS: Final = "outputs"
@@ -372,7 +333,7 @@ MOST_BYTES: Final = 64 << 20
 MOST_NAMED: Final = 5
 
 Parts = dict[int, dict[int, str]]
-"""Of each total that was announced, the parts by their numbers."""
+"""Of each total that was announced, the parts by their numbers: other payloads' parts mostly have other totals."""
 
 
 class BrokenTransport(Exception):
@@ -399,7 +360,9 @@ def decode(lines: Iterable[str]) -> bytes | None:
     broken = ""
     for line in lines:
         if part := PART.search(line):
-            _take(parts, int(part[1]), int(part[2]), part[3])
+            at, total = int(part[1]), int(part[2])
+            if 1 <= at <= total:
+                parts.setdefault(total, {})[at] = part[3]
         elif end := END.search(line):
             payload = _joined(parts, int(end[2]), end[1])
             found, broken = (payload, "") if isinstance(payload, bytes) else (found, payload)
@@ -410,12 +373,6 @@ def decode(lines: Iterable[str]) -> bytes | None:
     return found
 
 
-def _take(parts: Parts, number: int, total: int, text: str) -> None:
-    """Keep a part under its total: other payloads' parts mostly have other totals."""
-    if 1 <= number <= total:
-        parts.setdefault(total, {})[number] = text
-
-
 def _joined(parts: Parts, size: int, digest: str) -> bytes | str:
     """Return the payload of that size and digest, or what is wrong with what there is."""
     if size > MOST_BYTES:
@@ -423,21 +380,13 @@ def _joined(parts: Parts, size: int, digest: str) -> bytes | str:
     if hashlib.sha256(b"").hexdigest() == digest:
         return b""
     for total, texts in parts.items():
-        payload = _decoded(texts, total) if len(texts) == total else b""
-        if len(payload) == size and hashlib.sha256(payload).hexdigest() == digest:
-            return payload
-    return _lack(parts)
-
-
-def _decoded(texts: dict[int, str], total: int) -> bytes:
-    try:
-        return binascii.a2b_base64("".join(texts[number] for number in range(1, total + 1)), strict_mode=True)
-    except binascii.Error:
-        return b""
-
-
-def _lack(parts: Parts) -> str:
-    """Say what is missing of the payload that was begun last."""
+        if len(texts) == total:
+            with suppress(binascii.Error):
+                whole = "".join(texts[number] for number in range(1, total + 1))
+                payload = binascii.a2b_base64(whole, strict_mode=True)
+                if len(payload) == size and hashlib.sha256(payload).hexdigest() == digest:
+                    return payload
+    # What is missing is of the payload that was begun last.
     total, texts = next(reversed(parts.items()), (0, {}))
     lost = total - len(texts)
     if not lost:

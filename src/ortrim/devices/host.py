@@ -1,8 +1,4 @@
-"""The machine on which ortrim itself runs.
-
-- Running the runner as a child of this process: on this machine itself, or under qemu's user emulation.
-- Files as a program's streams: for what is not text, or must not be a pipe.
-"""
+"""The machine on which ortrim itself runs: the runner, and other programs, as children of this process."""
 
 import dataclasses
 import os
@@ -20,7 +16,7 @@ from ortrim.devices.facts import read_cpu_information
 from ortrim.devices.kinds import HOST
 from ortrim.devices.remote_shell import VARIABLE
 from ortrim.errors import ToolError
-from ortrim.parity import measurements
+from ortrim.parity.measurements import HostFacts
 from ortrim.parity.runner import MOST_PRINTED_BYTES, RunnerOutput, RunRequest, runner_words
 from ortrim.parity.runner_output import read_output, within_limits
 
@@ -55,12 +51,11 @@ def run_locally(words: Sequence[str], request: RunRequest, *, cwd: Path | None =
 
 def absolute(request: RunRequest) -> RunRequest:
     """Return a request that holds in every working folder."""
-    cases = tuple(dataclasses.replace(case, folder=case.folder.absolute()) for case in request.cases)
     return dataclasses.replace(
         request,
         runner=request.runner.absolute(),
         model=request.model.absolute(),
-        cases=cases,
+        cases=tuple(dataclasses.replace(case, folder=case.folder.absolute()) for case in request.cases),
         outputs=request.outputs.absolute() if request.outputs else None,
     )
 
@@ -70,11 +65,15 @@ def _kill(mark: str) -> None:
 
     Only Linux tells of the environments of processes.
     """
-    carried = f"{VARIABLE}={mark}".encode()
     for path in Path("/proc").glob("[0-9]*/environ"):
         with suppress(OSError):
-            if carried in path.read_bytes():
+            if f"{VARIABLE}={mark}".encode() in path.read_bytes():
                 os.kill(int(path.parent.name), signal.SIGKILL)
+
+
+def memory_bytes() -> int:
+    """Return the memory of this machine."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 class Host(ProgramDevice):
@@ -87,30 +86,29 @@ class Host(ProgramDevice):
 
     def __init__(self, cores: tuple[int, ...] = ()) -> None:
         self._cores = cores
-        check_pinning(_execute, cores, self.name)
+        check_pinning(
+            lambda words, seconds: run(words, environment=_environment(), timeout_seconds=seconds), cores, self.name
+        )
 
-    def facts(self) -> measurements.HostFacts:
+    def facts(self) -> HostFacts:
         """Describe this machine."""
-        cpu = read_cpu_information(_cpu_information())
-        return measurements.HostFacts(
+        cpu, features = read_cpu_information(_cpu_information())
+        return HostFacts(
             system=platform.system(),
             machine=platform.machine(),
-            cpu=cpu.name or platform.processor() or platform.machine(),
+            cpu=cpu or platform.processor() or platform.machine(),
             cores=os.cpu_count() or 1,
             pinned_cores=self._cores,
-            memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
-            kind="vm" if "hypervisor" in cpu.features else "physical",
+            memory_bytes=memory_bytes(),
+            kind="vm" if "hypervisor" in features else "physical",
             abi=platform.machine(),
             os_version=f"{platform.system()} {platform.release()}",
             page_bytes=os.sysconf("SC_PAGE_SIZE"),
-            cpu_features=cpu.features,
+            cpu_features=features,
         )
 
     def run(self, request: RunRequest) -> RunnerOutput:
-        """Run the runner once.
-
-        Raises `VerifyError`: those of `run_locally` and of `read_output`.
-        """
+        """Run the runner once. Raises as `run_locally` and `read_output` do."""
         done = run_locally((*pinned(self._cores), *runner_words(request)), request)
         if self._cores and done.returncode in NOT_STARTED:  # taskset's own
             raise not_startable(str(request.runner), done.stderr.strip())
@@ -123,12 +121,8 @@ def saturates_here() -> bool:
     `vpmaddubsw` adds two of them in 16 bits; SSE's kernels, VNNI and ARM add in 32
     (https://onnxruntime.ai/docs/performance/model-optimizations/quantization.html).
     """
-    features = set(read_cpu_information(_cpu_information()).features)
+    features = set(read_cpu_information(_cpu_information())[1])
     return "avx2" in features and not features & {"avx_vnni", "avx512_vnni"}
-
-
-def _execute(words: Sequence[str], seconds: float) -> Completed:
-    return run(words, environment=_environment(), timeout_seconds=seconds)
 
 
 def _environment() -> dict[str, str]:
@@ -168,9 +162,4 @@ def cut_tail(path: Path, start: bytes, completed: Completed, longest: int = 200)
         if at < 0:
             return completed
         file.truncate(begin + at)
-    return Completed(
-        argv=completed.argv,
-        returncode=completed.returncode,
-        stdout=tail[at:].decode("utf-8", errors="replace"),
-        stderr=completed.stderr,
-    )
+    return dataclasses.replace(completed, stdout=tail[at:].decode("utf-8", errors="replace"))

@@ -1,8 +1,4 @@
-"""The Mac on which ortrim runs: its own programs, and those for Macs with Intel's processors by Rosetta 2.
-
-- What a Mac says of itself. Pure.
-- Programs on this Mac that have to be ended and are nobody's children any more.
-"""
+"""The Mac on which ortrim runs: its own programs, and those for Macs with Intel's processors by Rosetta 2."""
 
 import dataclasses
 import os
@@ -18,7 +14,6 @@ from ortrim.devices.facts import number
 from ortrim.devices.host import ENVIRONMENT, run_locally
 from ortrim.devices.kinds import HOST
 from ortrim.errors import Diagnostic, UsageError, VerifyError
-from ortrim.parity import measurements
 from ortrim.parity.measurements import HostFacts
 from ortrim.parity.runner import RunnerOutput, RunRequest, runner_words
 from ortrim.parity.runner_output import read_output
@@ -43,23 +38,20 @@ def mac_host(printed: str) -> HostFacts:
     """Return the facts in the answer to `SURVEY`."""
     said: Mapping[str, str] = {name: value.strip() for name, value in LINE.findall(printed.replace("\r", ""))}
     machine, version = said.get("hw.machine", ""), said.get("kern.osproductversion", "")
+    cores, memory, page = (number(r"\A(\d+)\Z", said.get(f"hw.{name}", "")) for name in ("ncpu", "memsize", "pagesize"))
     return HostFacts(
         system="Darwin",
         machine=machine,
         cpu=said.get("machdep.cpu.brand_string") or machine,
-        cores=_whole(said, "hw.ncpu") or 1,
-        memory_bytes=_whole(said, "hw.memsize") or 0,
+        cores=cores or 1,
+        memory_bytes=memory or 0,
         kind="vm" if said.get("kern.hv_vmm_present") == "1" else "physical",
         model=said.get("hw.model", ""),
         abi=machine,
         os_version=f"macOS {version}".strip(),
         fingerprint=said.get("kern.osversion", ""),
-        page_bytes=_whole(said, "hw.pagesize"),
+        page_bytes=page,
     )
-
-
-def _whole(said: Mapping[str, str], name: str) -> int | None:
-    return number(r"\A(\d+)\Z", said.get(name, ""))
 
 
 SURVEY_SECONDS: Final = 30.0
@@ -88,7 +80,7 @@ class MacHost(ProgramDevice):
         self.memory_meaningful = self.time_meaningful = not translated
         self._translated = translated
 
-    def facts(self) -> measurements.HostFacts:
+    def facts(self) -> HostFacts:
         """Describe this Mac, and that programs are translated when they are."""
         facts = mac_facts()
         if not self._translated:
@@ -108,7 +100,7 @@ class MacHost(ProgramDevice):
         return read_output(run_locally(runner_words(request), request), request)
 
 
-def mac_facts() -> measurements.HostFacts:
+def mac_facts() -> HostFacts:
     """Ask this Mac for its facts. Raises `ToolError` when it cannot be asked."""
     return mac_host(run(SURVEY, environment={**ENVIRONMENT, "PATH": PATH}, timeout_seconds=SURVEY_SECONDS).stdout)
 
@@ -133,7 +125,7 @@ def kill_with(word: str) -> None:
     """Kill every program that has a word, which nobody else can know, in its command line. Raises nothing."""
     with suppress(Diagnostic):
         listed = run(LIST, environment=ENVIRONMENT, timeout_seconds=LIST_SECONDS).stdout
-        for number, words in PROCESS_LINE.findall(listed):
+        for process, words in PROCESS_LINE.findall(listed):
             if word in words:
                 with suppress(OSError):
-                    os.kill(int(number), signal.SIGKILL)
+                    os.kill(int(process), signal.SIGKILL)

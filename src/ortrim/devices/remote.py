@@ -1,11 +1,7 @@
 """A machine behind a transport, whichever: each run has a folder of its own there, and its results are brought here.
 
-- Our own folder on another machine: files go there once, and are checked there; nothing of it stays.
-- What reaches a machine that is not this one: `adb`, `ssh`, or a shell in a test.
-- Where on another machine our folders are made: the usual place of its kind, or one that the environment names.
-- Files that came from another machine, which may have sent anything: nothing of this one is reached through them.
-- What one run takes along to another machine, and how that machine's paths come into the runner's command line.
-- What a machine is asked before and between runs, and what is known of it from the answers.
+Files go there once, and are checked there; nothing of it stays. What comes back may be anything, and nothing of this
+machine is reached through it.
 """
 
 import dataclasses
@@ -15,6 +11,7 @@ import re
 import secrets
 import shutil
 import tempfile
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -23,10 +20,9 @@ from types import MappingProxyType
 from typing import Final, Protocol
 
 from ortrim.base.command import Completed, last_lines
-from ortrim.base.files import sha256_of, storage_errors
-from ortrim.devices import kinds
+from ortrim.base.files import storage_errors
 from ortrim.devices.device import NOT_STARTED, ProgramDevice, check_pinning, not_startable, pinned
-from ortrim.devices.facts import UNKNOWN_HEAT, Thermal
+from ortrim.devices.facts import LONGEST_WAIT_SECONDS, REPETITIONS, UNKNOWN_HEAT, Thermal, decide
 from ortrim.devices.remote_shell import signalled
 from ortrim.errors import UsageError, VerifyError
 from ortrim.parity.measurements import HostFacts
@@ -63,12 +59,8 @@ class Transport(Protocol):
         """
 
 
-VARIABLES: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        kinds.ADB.name: "ORTRIM_ADB_FOLDER",
-        kinds.SSH.name: "ORTRIM_SSH_FOLDER",
-    }
-)
+VARIABLES: Final[Mapping[str, str]] = MappingProxyType({"adb": "ORTRIM_ADB_FOLDER", "ssh": "ORTRIM_SSH_FOLDER"})
+"""By kind, what names another folder than the usual one."""
 FOLDER: Final = re.compile(r"/[^\x00-\x1f\x7f]{0,1000}")
 NEEDED: Final = "a folder on the device that is writable and not mounted noexec"
 
@@ -98,7 +90,7 @@ FACTS_FILE: Final = "facts.json"
 """Lies beside a prepared model and is ours alone."""
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Payload:
     """The files by their names below a folder of the machine, and the request in that machine's paths.
 
@@ -117,10 +109,15 @@ def make_payload(request: RunRequest, folder: str, outputs: str) -> Payload:
     cannot be read.
     """
     linked = request.library.suffix == Path(LINKED).suffix
+    is_onnx = request.model.suffix == ONNX
+    # The runtime tells formats apart by the ending; the files beside a model in ONNX format may hold its weights.
+    model_name = request.model.name if is_onnx else f"model{request.model.suffix}"
+    beside = _below(request.model.parent) if is_onnx else {}
+    others = {name: path for name, path in beside.items() if name not in {model_name, FACTS_FILE}}
     groups = [
         _group({"runner": request.runner}),
         _group({} if linked else {LIBRARY: request.library, **{path.name: path for path in request.companions}}),
-        _group(_model_files(request.model)),
+        _group({**others, model_name: request.model}),
         *(_group(_below(case.folder)) for case in request.cases),
     ]
     runner, library, model, *cases = (Path(folder) / name for name, _ in groups)
@@ -129,7 +126,7 @@ def make_payload(request: RunRequest, folder: str, outputs: str) -> Payload:
         runner=runner / "runner",
         library=Path(folder) / LINKED if linked else library / LIBRARY,
         companions=tuple(library / path.name for path in request.companions),
-        model=model / _model_name(request.model),
+        model=model / model_name,
         cases=tuple(dataclasses.replace(case, folder=at) for case, at in zip(request.cases, cases, strict=True)),
         outputs=Path(outputs) if request.outputs else None,
     )
@@ -139,23 +136,14 @@ def make_payload(request: RunRequest, folder: str, outputs: str) -> Payload:
 
 def _group(files: Mapping[str, Path]) -> tuple[str, Mapping[str, Path]]:
     """Return the name of a folder that holds these files, and the files."""
-    lines = []
-    for name, path in sorted(files.items()):
-        with storage_errors(path):
-            lines.append(f"{name}\0{sha256_of(path)}")
+    lines = [f"{name}\0{digest_of(path)}" for name, path in sorted(files.items())]
     return hashlib.sha256("\n".join(lines).encode(errors="surrogateescape")).hexdigest()[:DIGITS], files
 
 
-def _model_files(model: Path) -> dict[str, Path]:
-    """Return a model and, for one in ONNX format, the files beside it, which may hold its weights."""
-    beside = _below(model.parent) if model.suffix == ONNX else {}
-    others = {name: path for name, path in beside.items() if name not in {model.name, FACTS_FILE}}
-    return {**others, _model_name(model): model}
-
-
-def _model_name(model: Path) -> str:
-    """Return the name of a model on the machine; the runtime tells the formats apart by the ending."""
-    return model.name if model.suffix == ONNX else f"model{model.suffix}"
+def digest_of(path: Path, algorithm: str = "sha256") -> str:
+    """Return a file's digest. Raises `StorageError`."""
+    with storage_errors(path), path.open("rb") as file:
+        return hashlib.file_digest(file, lambda: hashlib.new(algorithm, usedforsecurity=False)).hexdigest()
 
 
 def _below(folder: Path) -> dict[str, Path]:
@@ -194,11 +182,10 @@ class RemoteFolder:
         if self._there:
             return
         self._begun = True
-        base = self.path.rpartition("/")[0]
         self.make(self.path)
         with suppress(VerifyError):
             age = ("-maxdepth", "1", "-name", f"{PREFIX}*", "-mtime", f"+{STALE_DAYS}")
-            self._command("find", base, *age, "-exec", "rm", "-rf", "{}", "+")
+            self._command("find", self.path.rpartition("/")[0], *age, "-exec", "rm", "-rf", "{}", "+")
 
     def make(self, folder: str) -> None:
         """Make a folder with those that it lies in. Raises `VerifyError` `device-unusable`."""
@@ -224,19 +211,16 @@ class RemoteFolder:
         if not missing:
             return
         self._transport.push(missing, self.files)
-        self._check(missing)
-        if payload.executable in missing:
-            self._required("chmod", "755", str(payload.request.runner))
-        self._there.update(missing)
-
-    def _check(self, files: Mapping[str, Path]) -> None:
-        program, done = self._checksums(tuple(f"{self.files}/{name}" for name in files))
+        program, done = self._checksums(tuple(f"{self.files}/{name}" for name in missing))
         # A name with a backslash or a line end is written in another way, and its line begins with a backslash.
         found = [line.lstrip("\\").split(" ")[0] for line in done.stdout.splitlines()]
-        if done.returncode != 0 or found != [_digest_of(path, program.removesuffix("sum")) for path in files.values()]:
+        if done.returncode != 0 or found != [digest_of(path, program.removesuffix("sum")) for path in missing.values()]:
             what = "the files on the device differ from those sent"
             hint = f"free some space below {self.path} and check that it is writable"
             raise VerifyError("push-incomplete", what, where=self._owner, why=last_lines(done.stderr), hint=hint)
+        if payload.executable in missing:
+            self._required("chmod", "755", str(payload.request.runner))
+        self._there.update(missing)
 
     def _checksums(self, paths: Sequence[str]) -> tuple[str, Completed]:
         """Return the first program for checksums that the machine has, and what it printed."""
@@ -257,11 +241,6 @@ class RemoteFolder:
             what = f"'{words[0]}' failed with {done.returncode}"
             hint = other_folder(self._owner)
             raise VerifyError("device-unusable", what, where=self._owner, why=last_lines(done.stderr), hint=hint)
-
-
-def _digest_of(path: Path, algorithm: str) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, lambda: hashlib.new(algorithm, usedforsecurity=False)).hexdigest()
 
 
 def copy_files(source: Path, destination: Path) -> None:
@@ -303,54 +282,53 @@ class RemoteMachine:
     time_meaningful: bool = True
 
 
+SLEEP: Final[Callable[[float], None]] = time.sleep
+
+
 class RemoteDevice(ProgramDevice):
     """Runs the runner on a machine behind a transport, in a folder of its own below the machine's base.
 
-    The thermal state that the machine had before the first run is remembered. `before_run` is called before each run
-    (until a phone has cooled down); it may raise `VerifyError`.
+    The thermal state that the machine had before the first run is remembered.
     """
 
-    def __init__(self, machine: RemoteMachine, before_run: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, machine: RemoteMachine) -> None:
         self.name = machine.name
         self.memory_meaningful = machine.memory_meaningful
         self.time_meaningful = machine.time_meaningful
+        self._machine = machine
         self._transport = machine.transport
         self._folder = RemoteFolder(machine.transport, base=machine.base, owner=machine.name)
-        self._describe = machine.describe
-        self._cores = machine.cores
-        self._before_run = before_run
         self._first: HostFacts | None = None
         self._runs = 0
 
     def facts(self) -> HostFacts:
         """Describe the machine now. Raises what `describe` raises."""
-        now = self._describe()
+        now = self._machine.describe()
         self._first = self._first or now
         return dataclasses.replace(
             now,
-            pinned_cores=self._cores,
+            pinned_cores=self._machine.cores,
             thermal_before=self._first.thermal_after,
             memory_meaningful=self.memory_meaningful,
             time_meaningful=self.time_meaningful,
         )
 
     def run(self, request: RunRequest) -> RunnerOutput:
-        """Run the runner once.
-
-        Raises `VerifyError`: what the transport raises, `push-incomplete`, `runner-timeout`, and those of
-        `read_output`; `StorageError` when files of this machine cannot be read or written.
-        """
-        self._first = self._first or self._describe()
+        """Run the runner once. Raises what the transport and `read_output` raise, `push-incomplete` among it."""
+        self._first = self._first or self._machine.describe()
         self._folder.open()
         self._runs += 1
         place = f"{self._folder.path}/run-{self._runs}"
         payload = make_payload(request, self._folder.files, f"{place}/{OUTPUTS}")
         try:
             self._folder.push(payload)
-            self._before_run()
+            self.before_run()
             return self._run(payload.request, request, place)
         finally:
             self._folder.remove(place)
+
+    def before_run(self) -> None:
+        """Wait until the machine is ready for a run. May raise `VerifyError`."""
 
     def close(self) -> None:
         """Remove our folder from the machine; one that has gone away keeps it until the next `ortrim` finds it."""
@@ -359,7 +337,7 @@ class RemoteDevice(ProgramDevice):
     def _run(self, there: RunRequest, request: RunRequest, place: str) -> RunnerOutput:
         """Run with the machine's paths and report with ours."""
         self._folder.make(f"{place}/{OUTPUTS}")
-        words = (*pinned(self._cores), *runner_words(there), "--json", f"{place}/{REPORT}")
+        words = (*pinned(self._machine.cores), *runner_words(there), "--json", f"{place}/{REPORT}")
         limit = request.repetition.timeout_seconds
         try:
             done = self._transport.execute(words, timeout_seconds=limit)
@@ -376,6 +354,53 @@ class RemoteDevice(ProgramDevice):
                 copy_files(Path(temporary) / OUTPUTS, request.outputs)
         returncode = signalled(done.returncode)
         return read_output(dataclasses.replace(done, returncode=returncode, stdout=report), request)
+
+
+class CooledDevice(RemoteDevice):
+    """A remote device that may get hot: each run waits until it is cool, and is repeated when it throttled meanwhile.
+
+    `heat` says why its times are marked as not meaningful, empty while they are not; `waited_seconds` is how long was
+    waited for it to cool down, which is reported to `announce`, as long as it lasts.
+    """
+
+    def __init__(
+        self,
+        machine: RemoteMachine,
+        announce: Callable[[str], None] = lambda _: None,
+        sleep: Callable[[float], None] = SLEEP,
+    ) -> None:
+        super().__init__(machine)
+        self.waited_seconds = 0.0
+        self._thermal = machine.thermal
+        self._announce = announce
+        self._sleep = sleep
+
+    def run(self, request: RunRequest) -> RunnerOutput:
+        """Run the runner once, and again when the device began to throttle meanwhile. Raises as `RemoteDevice` does."""
+        output = super().run(request)
+        for _ in range(REPETITIONS):
+            if self.heat or not self._thermal().throttles:
+                return output
+            output = super().run(request)
+        if not self.heat and (throttles := self._thermal().throttles):
+            self._mark(throttles)
+        return output
+
+    def before_run(self) -> None:
+        """Wait until the device is cool, or mark its times when that took too long."""
+        if self.heat:
+            return
+        while (decision := decide(self._thermal(), self.waited_seconds)).action == "wait":
+            left = LONGEST_WAIT_SECONDS - self.waited_seconds
+            self._announce(f"{self.name} cools down, {left:.0f} seconds at most: {decision.reason}")
+            self._sleep(decision.seconds)
+            self.waited_seconds += decision.seconds
+        if decision.action == "mark":
+            self._mark(decision.reason)
+
+    def _mark(self, reason: str) -> None:
+        self.heat = reason
+        self.time_meaningful = False
 
 
 ANSWER_SECONDS: Final = 60.0

@@ -1,15 +1,10 @@
-"""Simulators of iPhones on a Mac. What runs there is a program of the Mac's, so that its numbers are a Mac's.
-
-- What `simctl` says when something is wrong, and how a program in a simulator ended. Pure.
-- The simulators that a Mac has, and which of them is meant. Pure.
-- A Mac's simulators and the phones on its cable, as lines of the list of devices.
-"""
+"""Simulators of iPhones on a Mac. What runs there is a program of the Mac's, so that its numbers are a Mac's."""
 
 import dataclasses
 import re
 import secrets
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,26 +13,22 @@ from typing import Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from ortrim.base.command import Completed
+from ortrim.base.command import Completed, last_lines
 from ortrim.base.files import storage_errors
 from ortrim.base.json import read_json
-from ortrim.binaries.apple import is_simulated
-from ortrim.buildspec.targets import APPLE_ARCHITECTURES, TARGETS, Target
 from ortrim.devices import kinds
 from ortrim.devices.device import ProgramDevice, not_startable
-from ortrim.devices.devicectl import CONNECT_HINT, DEVICECTL, Phone, list_phones
 from ortrim.devices.host import absolute
-from ortrim.devices.kinds import on_mac_of
 from ortrim.devices.mac import kill_with, mac_facts
-from ortrim.devices.names import ListedDevice
 from ortrim.devices.remote import text_of
 from ortrim.devices.remote_shell import signalled
 from ortrim.devices.xcrun import Xcrun, find_xcrun
 from ortrim.errors import Diagnostic, ToolError, UsageError, VerifyError
-from ortrim.parity import measurements
+from ortrim.parity.measurements import HostFacts
 from ortrim.parity.runner import RunnerOutput, RunRequest, runner_words
 from ortrim.parity.runner_output import read_output, within_limits
 
+SIMCTL: Final = kinds.SIMCTL.name
 SIGNAL: Final = re.compile(r"^Child process terminated with signal (\d{1,2})\b", re.MULTILINE)
 LOST: Final = "the simulator disappeared while it was used"
 FAULTS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType({
@@ -54,13 +45,11 @@ NOT_STARTED: Final = "An error was encountered processing the command"
 def simctl_error(done: Completed, where: str) -> VerifyError:
     """Return the diagnostic of a command of simctl's that failed: `device-lost`, or `simulator-trouble`."""
     said = (done.stderr or done.stdout).strip()
-    why = "\n".join(said.splitlines()[-4:]) or f"exit code {done.returncode}"
-    for words, (what, hint) in FAULTS.items():
-        if words in said:
-            code = "device-lost" if what == LOST else "simulator-trouble"
-            return VerifyError(code, what, where=where, why=why, hint=hint)
-    what, hint = "simctl failed", "try it by hand: xcrun simctl list devices"
-    return VerifyError("simulator-trouble", what, where=where, why=why, hint=hint)
+    why = last_lines(said, 4) or f"exit code {done.returncode}"
+    none = ("simctl failed", "try it by hand: xcrun simctl list devices")
+    what, hint = next((fault for words, fault in FAULTS.items() if words in said), none)
+    code = "device-lost" if what == LOST else "simulator-trouble"
+    return VerifyError(code, what, where=where, why=why, hint=hint)
 
 
 def ended(done: Completed, report: str, where: str) -> Completed:
@@ -74,7 +63,7 @@ def ended(done: Completed, report: str, where: str) -> Completed:
         if any(words in done.stderr for words in FAULTS):
             raise simctl_error(done, where)
         if NOT_STARTED in done.stderr:
-            raise not_startable(where, "\n".join(done.stderr.strip().splitlines()[-4:]))
+            raise not_startable(where, last_lines(done.stderr, 4))
     return replace(done, returncode=signalled(done.returncode), stdout=report or done.stdout)
 
 
@@ -152,17 +141,33 @@ def read_simulators(printed: str, architecture: str) -> Simulators:
 
     Raises `VerifyError` `simulator-trouble` for what is no such list.
     """
-    what = "simctl did not print a list of simulators"
-    damaged = VerifyError("simulator-trouble", what, where=kinds.SIMCTL.name, hint=LIST_HINT)
+    damaged = VerifyError(
+        "simulator-trouble", "simctl did not print a list of simulators", where=SIMCTL, hint=LIST_HINT
+    )
     listing = read_json(_Listing, printed, damaged)
-    runtimes = {runtime.identifier: runtime for runtime in listing.runtimes if _runs(runtime, architecture)}
+    # Older Xcodes do not say which architectures theirs run.
+    runtimes = {
+        runtime.identifier: runtime
+        for runtime in listing.runtimes
+        if runtime.available and _version(runtime.identifier)
+        if architecture in (runtime.architectures or (architecture,))
+    }
     found = [
         Simulator(udid=device.udid, name=device.name, version=_version(runtime), booted=device.state == BOOTED)
         for runtime, devices in listing.devices.items()
         for device in devices
         if runtime in runtimes and device.available
     ]
-    return Simulators(ready=tuple(sorted(found, key=_order)), model=_newest(tuple(runtimes.values())))
+    found.sort(
+        key=lambda each: (not each.booted, "iPhone" not in each.name, [-part for part in each.version], each.name)
+    )
+    models = (
+        SimulatorModel(device_type=kind.identifier, runtime=name, name=kind.name, version=_version(name))
+        for name, runtime in sorted(runtimes.items(), key=lambda each: _version(each[0]), reverse=True)
+        for kind in runtime.types
+        if kind.product_family == "iPhone" or kind.name.startswith("iPhone")
+    )
+    return Simulators(ready=tuple(found), model=next(models, None))
 
 
 def choose_simulator(found: Simulators, name: str) -> Simulator | SimulatorModel:
@@ -176,26 +181,14 @@ def choose_simulator(found: Simulators, name: str) -> Simulator | SimulatorModel
         if not named:
             near = ", ".join(dict.fromkeys(each.name for each in found.ready[:6]))
             hint = f"there are: {near}; {LIST_HINT}" if near else RUNTIME_HINT
-            raise UsageError(
-                "unknown-device", f"there is no simulator {name!r}", where=f"{kinds.SIMCTL}:{name}", hint=hint
-            )
+            raise UsageError("unknown-device", f"there is no simulator {name!r}", where=f"{SIMCTL}:{name}", hint=hint)
         return min(named, key=lambda each: not each.booted)
     if found.ready:
         return found.ready[0]
     if found.model is None:
         what = "Xcode has no iOS for simulators that runs this target"
-        raise VerifyError("no-simulator", what, where=kinds.SIMCTL.name, hint=RUNTIME_HINT)
+        raise VerifyError("no-simulator", what, where=SIMCTL, hint=RUNTIME_HINT)
     return found.model
-
-
-def _order(each: Simulator) -> tuple[bool, bool, tuple[int, ...], str]:
-    return (not each.booted, "iPhone" not in each.name, tuple(-part for part in each.version), each.name)
-
-
-def _runs(runtime: _Runtime, architecture: str) -> bool:
-    """Whether a runtime is an iOS that runs an architecture; older Xcodes do not say which ones theirs run."""
-    known = runtime.architectures or (architecture,)
-    return runtime.available and bool(_version(runtime.identifier)) and architecture in known
 
 
 def _version(runtime: str) -> tuple[int, ...]:
@@ -204,18 +197,6 @@ def _version(runtime: str) -> tuple[int, ...]:
     return tuple(map(int, found[1].split("-"))) if found else ()
 
 
-def _newest(runtimes: tuple[_Runtime, ...]) -> SimulatorModel | None:
-    for runtime in sorted(runtimes, key=lambda each: _version(each.identifier), reverse=True):
-        for kind in runtime.types:
-            if kind.product_family == "iPhone" or kind.name.startswith("iPhone"):
-                version = _version(runtime.identifier)
-                return SimulatorModel(
-                    device_type=kind.identifier, runtime=runtime.identifier, name=kind.name, version=version
-                )
-    return None
-
-
-SIMCTL: Final = kinds.SIMCTL.name
 LIST_SECONDS: Final = 120.0
 """The first answer after an update of Xcode comes late."""
 BOOT_SECONDS: Final = 900.0
@@ -227,21 +208,19 @@ MARK_BYTES: Final = 8
 class SimulatorDevice(ProgramDevice):
     """Runs the runner in a booted simulator, which shares this Mac's files.
 
-    `close` shuts it down when it was `booted` for this, and deletes it when it was `made` for this.
+    `close` shuts it down when it was not booted before this, and deletes it when it was `made` for this.
     """
 
-    memory_meaningful = kinds.SIMCTL.memory
-    time_meaningful = kinds.SIMCTL.time
+    memory_meaningful = time_meaningful = False
     caveat = "is a Mac's number, not a phone's"
 
-    def __init__(self, xcrun: Xcrun, simulator: Simulator, *, booted: bool, made: bool) -> None:
+    def __init__(self, xcrun: Xcrun, simulator: Simulator, *, made: bool) -> None:
         self.name = f"{SIMCTL}:{simulator.name}"
         self._xcrun = xcrun
         self._simulator = simulator
-        self._booted = booted
-        self._made = made
+        self._booted, self._made = not simulator.booted, made
 
-    def facts(self) -> measurements.HostFacts:
+    def facts(self) -> HostFacts:
         """Describe the Mac, and which phone it simulates. Raises `ToolError` when it cannot be asked."""
         mac = mac_facts()
         return dataclasses.replace(
@@ -265,12 +244,6 @@ class SimulatorDevice(ProgramDevice):
             done = self._spawned(request, report)
             finished = ended(done, text_of(report), self.name)
         return read_output(finished, request)
-
-    def boot(self) -> None:
-        """Boot the simulator and wait until it has. Raises `VerifyError` as `simctl_error` does, and `ToolError`."""
-        done = self._xcrun.run(SIMCTL, "bootstatus", self._simulator.udid, "-b", timeout_seconds=BOOT_SECONDS)
-        if done.returncode != 0:
-            raise simctl_error(done, self.name)
 
     def close(self) -> None:
         """Leave the simulator as it was found."""
@@ -309,17 +282,19 @@ def open_simulator(
     """Return the simulator of a name or UDID, or the best one, booted; one is made where there is none.
 
     Making or booting one is reported to `announce`. Raises what `find_xcrun`, `list_simulators`, `choose_simulator` and
-    `SimulatorDevice.boot` raise; what was made or booted until then is gone again.
+    `simctl_error` raise; what was made or booted until then is gone again.
     """
     xcrun = xcrun or find_xcrun(SIMCTL)
     chosen = choose_simulator(list_simulators(xcrun, architecture), name)
     made = isinstance(chosen, SimulatorModel)
     simulator = _made(xcrun, chosen, announce) if isinstance(chosen, SimulatorModel) else chosen
-    device = SimulatorDevice(xcrun, simulator, booted=not simulator.booted, made=made)
+    device = SimulatorDevice(xcrun, simulator, made=made)
     try:
         if not simulator.booted:
             announce(f"booting {simulator.name} ({simulator.system})")
-        device.boot()
+        done = xcrun.run(SIMCTL, "bootstatus", simulator.udid, "-b", timeout_seconds=BOOT_SECONDS)
+        if done.returncode != 0:
+            raise simctl_error(done, device.name)  # noqa: TRY301 - it is closed then, too
     except ToolError as error:
         device.close()
         if error.code != "tool-timeout":
@@ -343,47 +318,12 @@ def _made(xcrun: Xcrun, model: SimulatorModel, announce: Callable[[str], None]) 
     return Simulator(udid=udid, name=model.name, version=model.version, booted=False)
 
 
-def simulated_here(target: Target) -> bool:
-    """Whether this is a Mac whose simulators run programs for a target."""
-    return is_simulated(target) and on_mac_of(target)
-
-
-def listed_simulators() -> ListedDevice:
-    """Return the form of simulators' names, with which one is taken without a name."""
-    targets = [target for target in TARGETS.values() if is_simulated(target)]
-    here = [target for target in targets if simulated_here(target)] or targets
-    names = tuple(target.identifier for target in here)
-    line = ListedDevice(
-        name=kinds.SIMCTL.listed_form, targets=names, memory=kinds.SIMCTL.memory, time=kinds.SIMCTL.time
-    )
-    return line.with_tool(lambda: _simulated(here[0]), lambda error: f"{error.where} {error.what}")
-
-
-def _simulated(target: Target) -> str:
-    """Say which simulators run a target. Raises `VerifyError` `no-simulator`, and as `list_simulators` does."""
-    found = list_simulators(find_xcrun(SIMCTL), APPLE_ARCHITECTURES[target.architecture])
+def simulators_text(architecture: str) -> str:
+    """Say which simulators run an architecture. Raises `VerifyError` `no-simulator`, and as `list_simulators` does."""
+    found = list_simulators(find_xcrun(SIMCTL), architecture)
     if found.ready:
         first = found.ready[0]
         return f"{first.name} ({first.system})" + (f" and {len(found.ready) - 1} more" if found.ready[1:] else "")
     if found.model:
         return f"none yet; {found.model.name} would be made"
     raise VerifyError("no-simulator", "has no iOS for simulators", where="Xcode", hint=RUNTIME_HINT)
-
-
-def listed_phones(targets: tuple[str, ...]) -> Iterator[ListedDevice]:
-    """Yield each phone that this Mac sees, or why it sees none. Raises nothing for what is missing."""
-    form = ListedDevice(name=kinds.DEVICECTL.listed_form, targets=targets)
-    try:
-        seen = list_phones(find_xcrun(DEVICECTL))
-    except Diagnostic as error:
-        yield replace(form, problem=f"{error.where} {error.what}", remedy=error.hint.removeprefix("run: "))
-        return
-    yield from (_phone(each, targets) for each in seen)
-    if not seen:
-        yield replace(form, problem="this Mac sees no phone", remedy=CONNECT_HINT)
-
-
-def _phone(phone: Phone, targets: tuple[str, ...]) -> ListedDevice:
-    found = " · ".join(filter(None, (phone.model, phone.system)))
-    name = f"{DEVICECTL}:{phone.name or phone.udid}"
-    return ListedDevice(name=name, targets=targets, found=found, problem=phone.problem, remedy=phone.hint)

@@ -1,8 +1,4 @@
-"""Boards that OpenSSH reaches: a Raspberry Pi, a server, a virtual machine.
-
-- The `ssh` program of this machine, with one connection for all commands of a run.
-- What OpenSSH says when a machine cannot be used, as diagnostics. Pure.
-"""
+"""Boards that OpenSSH reaches, with one connection for all commands: a Raspberry Pi, a server, a virtual machine."""
 
 import os
 import re
@@ -19,16 +15,16 @@ from typing import Final
 from ortrim.base.archives import unpack
 from ortrim.base.command import Completed, last_lines, run
 from ortrim.base.files import storage_errors
-from ortrim.base.tools import Cause, diagnose, install_command
+from ortrim.base.tools import Cause, Tool, diagnose, install_command
 from ortrim.devices import kinds
 from ortrim.devices.facts import SURVEY, THERMAL_SURVEY, maybe_emulated, read_sections, ssh_host, ssh_thermal
 from ortrim.devices.host import cut_tail, redirected
-from ortrim.devices.remote import Probes, RemoteMachine, base_folder, other_folder, probed_machine
+from ortrim.devices.remote import CooledDevice, Probes, RemoteMachine, base_folder, other_folder, probed_machine
 from ortrim.devices.remote_shell import run_marked
-from ortrim.devices.several import CooledDevice
 from ortrim.errors import Diagnostic, StorageError, ToolError, UsageError, VerifyError
 from ortrim.parity.runner import MOST_PRINTED_BYTES
 
+TOOL: Final = Tool(name="ssh", package="openssh-client", version_words=("-V",))
 CAUSES: Final = (
     Cause(
         "REMOTE HOST IDENTIFICATION HAS CHANGED",
@@ -89,27 +85,27 @@ CAUSES: Final = (
 """In a hint, `destination` is where ssh connects to."""
 
 
-def known_error(printed: str, destination: str) -> Diagnostic | None:
-    """Return the diagnostic of an ssh command that failed, by what it printed; None when nothing fits."""
-    where = f"{kinds.SSH}:{destination}"
-    return diagnose(printed, CAUSES, where, last_lines(printed, 4), kind=VerifyError, destination=destination)
+LOST: Final = Cause(
+    "",
+    "device-lost",
+    "the connection broke while the machine was used",
+    "check the machine and the network, then run the same command again",
+)
+COPY_FAILED: Final = Cause(
+    "",
+    "copy-failed",
+    "the machine could not copy files",
+    "try it by hand: tar -c FILE | ssh {destination} tar -x -f - -C /var/tmp",
+)
+"""While the connection held."""
 
 
-def ssh_error(printed: str, destination: str) -> Diagnostic:
-    """Return the diagnostic of a command whose end did not come back: `device-lost` unless ssh says otherwise."""
-    what = "the connection broke while the machine was used"
-    hint = "check the machine and the network, then run the same command again"
-    why = last_lines(printed, 4)
-    lost = VerifyError("device-lost", what, where=f"{kinds.SSH}:{destination}", why=why, hint=hint)
-    return known_error(printed, destination) or lost
-
-
-def copy_error(printed: str, destination: str) -> Diagnostic:
-    """Return the diagnostic of `tar` on a machine that failed while the connection held."""
-    hint = f"try it by hand: tar -c FILE | ssh {destination} tar -x -f - -C /var/tmp"
-    what, why = "the machine could not copy files", last_lines(printed, 4)
-    failed = VerifyError("copy-failed", what, where=f"{kinds.SSH}:{destination}", why=why, hint=hint)
-    return known_error(printed, destination) or failed
+def ssh_error(printed: str, destination: str, otherwise: Cause = LOST) -> Diagnostic:
+    """Return the diagnostic of an ssh command that failed, by what it printed, `otherwise` when nothing fits."""
+    where, why = f"{kinds.SSH}:{destination}", last_lines(printed, 4)
+    known = diagnose(printed, CAUSES, where, why, kind=VerifyError, destination=destination)
+    hint = otherwise.hint.format(destination=destination)
+    return known or VerifyError(otherwise.code, otherwise.what, where=where, why=why, hint=hint)
 
 
 OPTIONS: Final = (
@@ -139,7 +135,11 @@ class SshClient:
 
     def __init__(self, destination: str, configuration: Path | None = None) -> None:
         self.destination = require_destination(destination)
-        self._program = _find("ssh")
+        found = shutil.which(TOOL.name)
+        if found is None:
+            hint = f"run: {install_command(TOOL.package)}"
+            raise ToolError("tool-missing", "is not installed", where=TOOL.name, hint=hint)
+        self._program = found
         self._configuration = ("-F", str(configuration)) if configuration else ()
         self._folder: Path | None = None
 
@@ -187,6 +187,17 @@ class SshClient:
         return (self._program, *self._configuration, *options)
 
 
+WITH_PORT: Final = re.compile(r"(?:[^@:/]+@)?(?:[^@:/\[\]]+|\[[0-9a-fA-F:.]+\]):[0-9]{1,5}")
+
+
+def ssh_destination(detail: str) -> str:
+    """Return what `ssh` takes for `user@host:port`; what is without a port it takes as it is.
+
+    Raises `UsageError` (`bad-destination`).
+    """
+    return require_destination(f"ssh://{detail}" if WITH_PORT.fullmatch(detail) else detail)
+
+
 def require_destination(destination: str) -> str:
     """Return a destination that `ssh` can be given. Raises `UsageError` (`bad-destination`)."""
     if not DESTINATION.fullmatch(destination):
@@ -198,14 +209,6 @@ def require_destination(destination: str) -> str:
 def _environment() -> dict[str, str]:
     # LC_ALL: what the system says inside ssh's messages is told apart by its words.
     return {**os.environ, "LC_ALL": "C"}
-
-
-def _find(name: str) -> str:
-    found = shutil.which(name)
-    if found is None:
-        hint = f"run: {install_command('openssh-client')}"
-        raise ToolError("tool-missing", "is not installed", where=name, hint=hint)
-    return found
 
 
 BASE: Final = "/var/tmp"  # noqa: S108 - our folder below it has a name that nobody can guess
@@ -239,7 +242,7 @@ class SshTransport:
             write_archive(archive, files)
             done = self._run(("sh", "-c", EXTRACT, "sh", folder), COPY_SECONDS, given=archive)
         if done.returncode != 0:
-            raise copy_error(done.stderr, self._client.destination)
+            raise ssh_error(done.stderr, self._client.destination, COPY_FAILED)
 
     def pull(self, folder: str, destination: Path) -> None:
         """Copy a folder's content; names that lead outside, links out and devices are refused (`unsafe-archive`)."""
@@ -247,7 +250,7 @@ class SshTransport:
             archive = Path(temporary) / "pull.tar"
             done = self._run(("tar", "-c", "-f", "-", "-C", folder, "."), COPY_SECONDS, printed=archive)
             if done.returncode != 0:
-                raise copy_error(done.stderr, self._client.destination)
+                raise ssh_error(done.stderr, self._client.destination, COPY_FAILED)
             _unpack_into(archive, destination)
 
     def _run(

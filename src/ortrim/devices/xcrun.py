@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from ortrim.base.command import Completed, run
+from ortrim.base.command import Completed, last_lines, run
 from ortrim.base.tools import Cause, diagnose
-from ortrim.errors import Diagnostic, ToolError
+from ortrim.errors import ToolError
 
 CHOOSE: Final = "sudo xcode-select -s /Applications/Xcode.app"
 INSTALL: Final = f"install Xcode from the App Store, then run: {CHOOSE}"
@@ -56,13 +56,8 @@ def find_xcrun(tool: str, environment: Mapping[str, str] | None = None) -> Xcrun
     xcrun = Xcrun(program=Path(found), environment=kept)
     done = xcrun.run("--find", tool)
     if done.returncode != 0:
-        raise _unusable(tool, (done.stderr or done.stdout).strip())
+        said = done.stderr or done.stdout
+        why, what = last_lines(said, 3), f"the selected developer tools have no {tool}"
+        missing = ToolError("xcode-missing", what, where="xcrun", why=why, hint=INSTALL)
+        raise diagnose(said, COMPLAINTS, "xcrun", why) or missing
     return xcrun
-
-
-def _unusable(tool: str, said: str) -> Diagnostic:
-    why = "\n".join(said.splitlines()[-3:])
-    missing = ToolError(
-        "xcode-missing", f"the selected developer tools have no {tool}", where="xcrun", why=why, hint=INSTALL
-    )
-    return diagnose(said, COMPLAINTS, "xcrun", why) or missing

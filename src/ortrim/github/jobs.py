@@ -15,7 +15,7 @@ from ortrim.buildspec.buildspec import RuntimeSpec
 from ortrim.buildspec.targets import TARGETS, Target
 from ortrim.compiling.plan import BuildPlan, PlannedTarget
 from ortrim.devices import kinds
-from ortrim.devices.harness_gradle import COMMANDS
+from ortrim.devices.harness_projects import COMMANDS, HARNESS
 from ortrim.errors import PlanError, SourcesError, StorageError, ToolError, UsageError, VerifyError
 from ortrim.github import plan_input
 from ortrim.github.workflow_files import WorkflowInputs
@@ -24,7 +24,6 @@ from ortrim.pins.runtime import runtime_pins
 from ortrim.pipeline.building import PackageGroup, build, groups, native_executor, verify_again
 from ortrim.pipeline.history import check_reports, regression_of
 from ortrim.pipeline.transfer import export_compiled, import_compiled
-from ortrim.pipeline.verification import HARNESS
 from ortrim.planning.planned import Planned, planned_for, target_folder
 from ortrim.planning.request import Request
 from ortrim.platforms import Platform, platform_of

@@ -1,27 +1,15 @@
-"""What verification is given: the package, the models with their references, the devices and the baseline.
+"""What verification is given: the package, the models with their references, the devices and the baseline."""
 
-- What the verdicts of reports come to: the diagnostics with which a command ends.
-- Devices of farms: the app that runs there is made of what is to be verified, and compiled by Gradle.
-- iPhones on this Mac's cable: the app that runs there is made of what is to be verified, and compiled by Xcode.
-"""
-
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from types import MappingProxyType
-from typing import Final
 
 from ortrim.base.console import Console, Step
 from ortrim.buildspec.targets import Target
 from ortrim.compiling.plan import BuildJob, JobResult, PlannedTarget, digest
 from ortrim.devices import kinds
-from ortrim.devices.device import Device
-from ortrim.devices.devicectl import PhoneDevice, open_phone
-from ortrim.devices.farms.farm import Farm, FarmDevice
-from ortrim.devices.harness_gradle import job_apks
-from ortrim.devices.harness_xcode import job_app
-from ortrim.devices.names import DeviceName
+from ortrim.devices.kinds import DeviceName
 from ortrim.errors import BudgetMissed, DiagnosticGroup
 from ortrim.planning.devices import devices_of, open_device
 from ortrim.planning.models import changed_outputs, subject_of, with_draws_given
@@ -29,39 +17,9 @@ from ortrim.planning.planned import Planned, target_folder
 from ortrim.planning.request import Request
 from ortrim.platforms import platform_of
 from ortrim.report.content import coverage_text
-from ortrim.verify.measure import device_folder, in_turn
+from ortrim.verify.measure import in_turn
 from ortrim.verify.reports import VerifyReport
 from ortrim.verify.verification import Delivery, Identity, ModelUnderTest, Task, verify_target
-
-HARNESS: Final = "harness"
-RESULTS: Final = "farms"
-
-
-def _firebase() -> Farm:
-    from ortrim.devices.farms.firebase import FirebaseFarm, find_gcloud  # noqa: PLC0415 - loaded when asked for
-
-    return FirebaseFarm(gcloud=find_gcloud())
-
-
-def _device_farm() -> Farm:
-    from ortrim.devices.farms.device_farm import DeviceFarm  # noqa: PLC0415 - as above
-
-    return DeviceFarm()
-
-
-FARMS: Final[Mapping[kinds.Kind, Callable[[], Farm]]] = MappingProxyType(
-    {kinds.FIREBASE: _firebase, kinds.DEVICE_FARM: _device_farm}
-)
-
-
-def phone_device(job: BuildJob, headers: Path, name: DeviceName, folder: Path) -> PhoneDevice:
-    """Return a phone; nothing is asked of it before the device is told what to run.
-
-    `headers` is the folder of the runtime's headers, `folder` the target's: the app's Xcode project is written into it.
-    When the app has not been compiled, or is an older one, `run_all` raises as `find_app` does. Raises as `open_phone`
-    does.
-    """
-    return open_phone(name.detail, lambda content: job_app(job, headers, content, folder / HARNESS))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,25 +45,16 @@ def verify(planned: Planned, packaged: Packaged, request: Request, console: Cons
         step.note(f"on {', '.join(map(str, devices))}" if devices else platform_of(target).nowhere(target))
         task = _task(planned, packaged, request, devices, step)
         identity = _identity(planned, packaged.target.job, packaged.result)
-        opened = partial(_open, packaged, target_folder(planned, packaged.target), step.note)
+        opened = partial(
+            open_device,
+            target,
+            announce=step.note,
+            job=packaged.target.job,
+            headers=packaged.result.headers,
+            folder=target_folder(planned, packaged.target),
+        )
         with in_turn(task.folder, devices, step.note):
             return verify_target(identity, task, devices, opened, step.progress)
-
-
-def _open(packaged: Packaged, folder: Path, tell: Callable[[str], None], name: DeviceName) -> Device:
-    job = packaged.target.job
-    if name.row is kinds.DEVICECTL:
-        return phone_device(job, packaged.result.headers, name, folder)
-    if name.row in FARMS:
-        # Nothing is asked of the farm before the device is told what to run, with an app that is compiled by then.
-        return FarmDevice(
-            farm=FARMS[name.row](),
-            device=name.detail,
-            make_apks=lambda content: job_apks(job, content, folder / HARNESS),
-            folder=folder / RESULTS / device_folder(str(name)),
-            tell=tell,
-        )
-    return open_device(job.target, name, announce=tell, job=job)
 
 
 def _task(planned: Planned, packaged: Packaged, request: Request, devices: Sequence[DeviceName], step: Step) -> Task:

@@ -13,6 +13,7 @@ from typing import Final
 from ortrim.base.cache import cache_folder
 from ortrim.base.tools import ALL_TARGETS, EMULATIONS, QEMU_SYSTEM, X64_USER, Tool, ToolFinding, machine_folder, require
 from ortrim.compiling.container_engines import ENGINES, ContainerEngine, probe
+from ortrim.devices import device_farm, firebase, ssh
 from ortrim.devices.xcrun import find_xcrun
 from ortrim.errors import Diagnostic, StorageError
 from ortrim.platforms.android.jni import find_jdk
@@ -133,7 +134,6 @@ GENERAL_CHECKS: Final = (
     ToolCheck(name="cache folder", look=_cache, required=True),
 )
 
-SSH: Final = Tool(name="ssh", package="openssh-client", version_words=("-V",))
 TOOLS: Final = (
     (Tool(name="git", package="git", minimum=(2, 20)), f"{ALL_TARGETS}: sources of kind 'upstream'"),
     (Tool(name="apt-get", package="apt"), f"{ALL_TARGETS}: sources of kind 'debian'"),
@@ -149,7 +149,7 @@ DEVICE_TOOLS: Final = (
     (X64_USER, "models with layout = 'nchwc8': conversion"),
     (QEMU_SYSTEM, "linux-arm64, linux-armhf: verification on 'qemu-system'"),
     (Tool(name="adb", package="adb", minimum=(1, 0, 41)), "verification on 'adb' devices"),
-    (SSH, "verification on 'ssh' machines"),
+    (ssh.TOOL, "verification on 'ssh' machines"),
 )
 """Programs, and what each is needed for."""
 
@@ -237,19 +237,12 @@ def _machine_check(debian: str) -> ToolCheck:
     return ToolCheck(name=f"{debian} machine", needed_for=needed_for, look=look)
 
 
-def _gcloud() -> str:
-    from ortrim.devices.farms.firebase import find_gcloud  # noqa: PLC0415 - loaded when asked for
-
-    gcloud = find_gcloud()
-    return f"{gcloud.version} ({gcloud.program})"
-
-
 FARM_CHECKS: Final = (
-    ToolCheck(name="gcloud", needed_for="verification on 'firebase' devices", look=_gcloud, explained=False),
+    ToolCheck(name="gcloud", needed_for="verification on 'firebase' devices", look=firebase.found, explained=False),
     ToolCheck(
         name="boto3",
         needed_for="verification on 'devicefarm' devices",
-        look=partial(_distribution, "boto3", 'pip install "ortrim[devicefarm]"'),
+        look=device_farm.found_boto3,
     ),
 )
-"""What each farm is reached with, in the order of `devices.kinds.ROWS`."""
+"""What each farm is reached with."""

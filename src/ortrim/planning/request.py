@@ -37,7 +37,7 @@ from ortrim.platforms.platform import Compilation
 class Request(Compilation):
     """What a task was asked for: the buildspec's file, what overrides it, where output goes, and how to verify.
 
-    `version` is that of ONNX Runtime. `devices` are names as `ortrim.devices.names` reads them; without any, each
+    `version` is that of ONNX Runtime. `devices` are names as `ortrim.devices.kinds` reads them; without any, each
     target has its own defaults. `cores` are those that runs are kept on, where a device has any of its own; all of them
     when it is empty. `training_run` is kept in the history with what is verified.
     """

@@ -20,7 +20,6 @@ if TYPE_CHECKING:  # slow to import, and planning needs none of it
     from ortrim.binaries.elf import LibrarySize
     from ortrim.compiling.containers import Images
     from ortrim.compiling.executor import Executor
-    from ortrim.devices.device import ProgramDevice
     from ortrim.models.full_runtime import FullRuntime
     from ortrim.package.manifest import PackageInputs
     from ortrim.parity.measurements import Gate
@@ -217,13 +216,6 @@ class Platform(DeviceRules):
     def nowhere(self, target: Target) -> str:
         """Say that a library was run nowhere, and why."""
         return "its library was not run: no device was given, such as --device adb or --device devicectl"
-
-    def open_host(self, target: Target, cores: Sequence[int]) -> "ProgramDevice":
-        """Return this machine, which `runs_here` said runs a target's programs."""
-        raise LookupError(f"this machine does not run {target.identifier}")
-
-    def require_fitting(self, device: "ProgramDevice", target: Target, job: BuildJob | None) -> None:
-        """Refuse a device that cannot run what was built and does not say so itself. Raises `VerifyError`."""
 
     def baseline_platforms(self, target: Target) -> tuple[str, ...]:
         """Return the platforms of the wheel that `baseline` takes the library from, beside the converter's own."""

@@ -7,8 +7,10 @@
 """
 
 import time
+import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Final
 
@@ -375,13 +377,39 @@ def parity_of(outputs: Iterable[OutputParity]) -> Verdict:
     return Verdict.PASS if Verdict.PASS in found else Verdict.INCONCLUSIVE
 
 
-def failed_device(device: str, baseline: str, error: Diagnostic) -> DeviceReport:
+class Beginning:
+    """When devices began to be opened."""
+
+    def __init__(self) -> None:
+        self.started = datetime.now(UTC).isoformat(timespec="seconds")
+        self._clock = time.monotonic()
+
+    @property
+    def seconds(self) -> float:
+        """How long ago that was."""
+        return time.monotonic() - self._clock
+
+
+def failed_device(
+    device: str,
+    baseline: str,
+    error: Diagnostic,
+    began: Beginning | None = None,
+    *,
+    url: str = "",
+    log: str | None = None,
+) -> DeviceReport:
     """Return the report of a device that gave nothing but a diagnostic: failed, unless the target was not for it."""
     exit_code, signal = ended_with(error)
     return DeviceReport(
         device=device,
+        run_id=str(uuid.uuid4()),
+        started=began.started if began else "",
+        duration_s=began.seconds if began else 0.0,
         exit_code=exit_code,
         signal=signal,
+        provider_url=url or None,
+        log=log,
         host=None,
         baseline=baseline,
         comparisons=(),

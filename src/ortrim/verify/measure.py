@@ -12,12 +12,11 @@ from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Final, Literal
-from urllib.parse import quote
 
 from ortrim.base.cache import cache_folder, locked
 from ortrim.binaries.elf import LibrarySize
 from ortrim.devices.device import Device, Outcome
-from ortrim.devices.names import DeviceName
+from ortrim.devices.kinds import DeviceName
 from ortrim.errors import VerifyError
 from ortrim.models.full_runtime import FullRuntime
 from ortrim.parity.inputs import Case
@@ -310,11 +309,6 @@ def own_baseline(runtime: FullRuntime) -> Baseline:
     """Return the full runtime's own library, which this machine runs."""
     name = f"onnxruntime {runtime.version} (official wheel)"
     return Baseline(library=runtime.library, name=name)
-
-
-def device_folder(name: str) -> str:
-    """Return the name of the folder of a device's files; different devices have different ones."""
-    return quote(name.replace(":", "_", 1), safe="@")
 
 
 @contextmanager

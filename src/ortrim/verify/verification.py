@@ -31,12 +31,10 @@ from ortrim.buildspec.tolerances import (
     for_float32_weights,
 )
 from ortrim.compiling.plan import CompiledUnits, CompilerCacheUse
-from ortrim.devices.device import Device, Outcome
+from ortrim.devices.device import Device, Outcome, device_folder, on_each
 from ortrim.devices.host import saturates_here
-from ortrim.devices.kinds import HOST
-from ortrim.devices.names import DeviceName
-from ortrim.devices.qemu_system import DEFAULT_MEMORY_MIB, REPETITION, least_memory, tries
-from ortrim.devices.several import OnDevice, on_each
+from ortrim.devices.kinds import DEFAULT_MEMORY_MIB, HOST, DeviceName
+from ortrim.devices.qemu import REPETITION, least_memory, tries
 from ortrim.errors import Diagnostic, VerifyError
 from ortrim.models.models import OrtModel, PreparedModel
 from ortrim.parity import measurements
@@ -54,6 +52,7 @@ from ortrim.parity.reference import CaseOutputs, References, SavedOutputs
 from ortrim.parity.runner import DEFAULT_REPETITION, Repetition, RunnerOutput, RunRequest
 from ortrim.parity.runner_output import OF_ONE_MODEL, TRACE
 from ortrim.verify.judge import (
+    Beginning,
     NotMeasurable,
     ended_with,
     failed_device,
@@ -76,7 +75,6 @@ from ortrim.verify.measure import (
     Rounds,
     Run,
     carry_out,
-    device_folder,
     results,
 )
 from ortrim.verify.reports import DeviceReport, ReportedArtifact, VerifiedModel, VerifyReport
@@ -188,8 +186,10 @@ One run of a large model tells as much as ten.
 """
 
 
-def verify_on(device: Device, task: Task, tell: OnProgress = lambda *_: None) -> DeviceReport:
-    """Return all that was found out on a device, whatever it says of the library.
+def verify_on(
+    device: Device, task: Task, tell: OnProgress = lambda *_: None, began: Beginning | None = None
+) -> DeviceReport:
+    """Return all that was found out on a device, whatever it says of the library, and close it.
 
     A model that the library does not run is reported as failed, and the others are verified.
 
@@ -208,11 +208,19 @@ def verify_on(device: Device, task: Task, tell: OnProgress = lambda *_: None) ->
     least = tuple(_least_memory(device, model.plan, progress) for model in searched)
     comparisons = model_comparisons(task.budgets, measured, _not_measurable(device))
     exit_code, signal = ended_with(next(iter(failures.values()))) if failures else (0, None)
+    host = _described(device)
+    device.close()
+    began = began or Beginning()
     return DeviceReport(
         device=device.name,
+        run_id=str(uuid.uuid4()),
+        started=began.started,
+        duration_s=began.seconds,
         exit_code=exit_code,
         signal=signal,
-        host=_described(device),
+        provider_url=device.url or None,
+        log=_log(device, task),
+        host=host,
         baseline=_baseline_name(device, task, proved),
         comparisons=comparisons,
         parity=tuple(output for model in proved for output in model.parity),
@@ -511,35 +519,26 @@ def verify_target(
     aggregate = AggregateProgress(on_progress, len(devices))
     found: dict[DeviceName, DeviceReport] = {}
     for turn in turns(devices, os.cpu_count() or 1):
-        found.update(zip(turn, _one_turn(task, turn, open_device, aggregate), strict=True))
+        began = Beginning()
+        ended = on_each([partial(open_device, name) for name in turn], partial(_verified_on, task, aggregate, began))
+        for name, one in zip(turn, ended, strict=True):
+            if isinstance(one, Diagnostic):
+                found[name] = failed_device(str(name), task.baseline.name, one, began)
+            else:
+                found[name] = one
     return _report(identity, task, artifacts, tuple(found[device] for device in devices))
 
 
-def _one_turn(
-    task: Task, turn: Sequence[DeviceName], open_device: Open, aggregate: AggregateProgress
-) -> Iterator[DeviceReport]:
-    def opener(name: DeviceName) -> Callable[[], Device]:
-        return lambda: open_device(name)
-
-    def action(device: Device) -> DeviceReport:
-        try:
-            report = verify_on(device, task, aggregate.of(device.name))
-        except Diagnostic as error:
-            report = failed_device(device.name, task.baseline.name, error)
-        log = os.path.relpath(device.log, task.folder.parent) if device.log else None
-        return replace(report, provider_url=device.url or None, log=log)
-
-    ended = on_each([(str(name), opener(name)) for name in turn], action)
-    return (_report_of(each, task) for each in ended)
+def _verified_on(task: Task, aggregate: AggregateProgress, began: Beginning, device: Device) -> DeviceReport:
+    try:
+        return verify_on(device, task, aggregate.of(device.name), began)
+    except Diagnostic as error:
+        device.close()
+        return failed_device(device.name, task.baseline.name, error, began, url=device.url, log=_log(device, task))
 
 
-def _report_of(ended: OnDevice[DeviceReport], task: Task) -> DeviceReport:
-    report = ended.result
-    if report is None:
-        assert ended.error is not None
-        report = failed_device(ended.name, task.baseline.name, ended.error)
-    started = ended.started.isoformat(timespec="seconds")
-    return replace(report, run_id=str(uuid.uuid4()), started=started, duration_s=ended.seconds)
+def _log(device: Device, task: Task) -> str | None:
+    return os.path.relpath(device.log, task.folder.parent) if device.log else None
 
 
 def _report(

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from ortrim.cli.tasks import setup
-from ortrim.devices.names import ListedDevice
+from ortrim.devices.kinds import ListedDevice
 from ortrim.errors import SourcesError
 from program_runs import Run
 
@@ -25,7 +25,7 @@ PHONE = ListedDevice(name="adb:\x1b[2J", targets=(), memory=True, time=False, fo
 @pytest.fixture(autouse=True)
 def listed(monkeypatch: pytest.MonkeyPatch) -> None:
     """List three devices without looking for any."""
-    monkeypatch.setattr(setup, "list_devices", lambda: (READY, ABSENT, PHONE))
+    monkeypatch.setattr(setup, "list_devices", lambda _rules_of: (READY, ABSENT, PHONE))
 
 
 def test_devices_are_listed(ortrim: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ import pytest
 from fake_programs import FakePrograms, fake_programs
 from ortrim.base.checksums import SUMS
 from ortrim.base.console import Console
-from ortrim.devices.harness_gradle import COMMANDS, VERSIONS
+from ortrim.devices.harness_projects import COMMANDS, VERSIONS
 from ortrim.errors import PlanError, StorageError, ToolError, VerifyError
 from ortrim.github import jobs
 from ortrim.github.jobs import FARMED_MARK, TARGET, compile_app, require_farm_target, verify_on_farms

@@ -10,11 +10,11 @@ from device_samples import MACHINE
 from ortrim.buildspec.buildspec import AndroidSpec
 from ortrim.buildspec.targets import TARGETS
 from ortrim.compiling.plan import BuildJob
+from ortrim.devices import adb
 from ortrim.devices.facts import ANDROID_SURVEY, adb_host
-from ortrim.devices.names import DeviceName
+from ortrim.devices.kinds import DeviceName
 from ortrim.errors import ExitCode, VerifyError
 from ortrim.parity.measurements import HostFacts, Verdict
-from ortrim.planning import devices
 from ortrim.planning.devices import open_device
 from ortrim.platforms.android.platform import require_fitting
 from ortrim.verify.judge import failed_device
@@ -80,7 +80,7 @@ def job_of(target: str, api: int) -> BuildJob:
 def test_a_device_is_asked_when_it_is_opened(monkeypatch: pytest.MonkeyPatch) -> None:
     """And closed when it is the wrong one; a target for Linux asks nothing."""
     phone: Any = Phone()
-    monkeypatch.setattr(devices, "open_adb", lambda *_, **__: phone)
+    monkeypatch.setattr(adb, "open_adb", lambda *_, **__: phone)
     name = DeviceName(kind="adb", detail="R58")
     opened: Any = open_device(TARGETS["android-arm64-v8a"], name, job=job_of("android-arm64-v8a", 28))
     assert (opened, opened.closed) == (phone, 0)
@@ -100,7 +100,7 @@ def test_it_is_not_judged() -> None:
 
 
 def test_a_recorded_phone_says_its_abis() -> None:
-    printed = (Path(__file__).parents[1] / "platforms" / "android" / "data" / "adb" / "getprop-phone.txt").read_text()
+    printed = (Path(__file__).parents[1] / "devices" / "data" / "adb" / "getprop-phone.txt").read_text()
     assert "getprop" in ANDROID_SURVEY
     host = adb_host(f"\n@@ortrim properties\n{printed}")
     require_fitting(host, "adb:R58", TARGETS["android-armeabi-v7a"], 34)

@@ -1,6 +1,5 @@
+import importlib.metadata
 import platform
-from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -10,16 +9,16 @@ from fake_xcrun import FakeXcrun, says
 from ortrim.base.json import to_data
 from ortrim.base.tools import EMULATIONS, Emulation, InstalledTool, Tool
 from ortrim.buildspec.targets import TARGETS, OperatingSystem
-from ortrim.devices import simctl
+from ortrim.compiling import root_file_systems
+from ortrim.devices import adb, firebase, kinds, mac, simctl, xcrun
 from ortrim.devices.adb import AdbListing
+from ortrim.devices.firebase import Gcloud
+from ortrim.devices.kinds import ListedDevice, fetch_machines
 from ortrim.devices.mac import mac_host
-from ortrim.devices.names import ListedDevice
 from ortrim.errors import ToolError
-from ortrim.planning import devices as listing
-from ortrim.planning.devices import fetch_machines, list_devices
-from ortrim.planning.doctor import FARM_CHECKS
+from ortrim.platforms import platform_of
 
-DATA = Path(__file__).parents[1] / "platforms" / "apple" / "data"
+DATA = Path(__file__).parents[1] / "devices" / "data"
 
 
 @pytest.fixture(autouse=True)
@@ -31,15 +30,19 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     )
     monkeypatch.setattr(platform, "machine", lambda: "x86_64")
     monkeypatch.setattr(platform, "system", lambda: "Linux")
-    monkeypatch.setattr(listing, "require", lambda tool: fake_tool(tmp_path / "bin", "exit 0", name=tool.name))
-    monkeypatch.setattr(listing, "find_adb", lambda: None)
-    monkeypatch.setattr(listing, "adb_devices", lambda _client: seen)
-    farms = tuple(replace(check, look=partial(farm, check.name)) for check in FARM_CHECKS)
-    monkeypatch.setattr(listing, "FARM_CHECKS", farms)
+    monkeypatch.setattr(kinds, "require", lambda tool: fake_tool(tmp_path / "bin", "exit 0", name=tool.name))
+    monkeypatch.setattr(adb, "find_adb", lambda: None)
+    monkeypatch.setattr(adb, "adb_devices", lambda _client: seen)
+    monkeypatch.setattr(firebase, "find_gcloud", lambda: Gcloud(program=Path("/gcloud"), environment={}, version="1.2"))
+    monkeypatch.setattr(importlib.metadata, "version", absent_package)
 
 
-def farm(name: str) -> str | tuple[str, str, str]:
-    return "1.2, with an account" if name != "boto3" else ("", "is not installed", "install it")
+def absent_package(name: str) -> str:
+    raise importlib.metadata.PackageNotFoundError(name)
+
+
+def list_devices() -> tuple[ListedDevice, ...]:
+    return kinds.list_devices(platform_of)
 
 
 def named(name: str) -> ListedDevice:
@@ -75,7 +78,7 @@ def test_a_device_that_is_not_ready_says_so() -> None:
 
 
 def test_adb_without_a_phone_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(listing, "adb_devices", lambda _client: ())
+    monkeypatch.setattr(adb, "adb_devices", lambda _client: ())
     device = named("adb:[SERIAL]")
     assert device.problem == "adb sees no device"
     assert "USB debugging" in device.remedy
@@ -84,9 +87,9 @@ def test_adb_without_a_phone_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_farms_are_listed_by_the_form_of_their_names() -> None:
     """With what they are reached with, or what of it is missing; they run Android's targets alone."""
     firebase, devicefarm = named("firebase:MODEL-VERSION"), named("devicefarm:PROJECT/POOL")
-    assert (firebase.found, firebase.problem) == ("gcloud 1.2, with an account", "")
+    assert (firebase.found, firebase.problem) == ("gcloud 1.2 (/gcloud)", "")
     assert firebase.targets == tuple(name for name in TARGETS if name.startswith("android-"))
-    assert (devicefarm.problem, devicefarm.remedy) == ("boto3: is not installed", "install it")
+    assert (devicefarm.problem, devicefarm.remedy) == ("boto3: is not installed", 'pip install "ortrim[devicefarm]"')
     assert devicefarm.time
 
 
@@ -100,8 +103,8 @@ def test_what_is_missing_is_listed_with_the_way_to_get_it(monkeypatch: pytest.Mo
         raise ToolError("tool-missing", "is not installed", where="adb", hint="run: apt-get install adb")
 
     ready = {device.name for device in list_devices() if not device.name.startswith("adb:")}
-    monkeypatch.setattr(listing, "require", absent)
-    monkeypatch.setattr(listing, "find_adb", no_adb)
+    monkeypatch.setattr(kinds, "require", absent)
+    monkeypatch.setattr(adb, "find_adb", no_adb)
     found = {device.name: device for device in list_devices()}
     assert set(found) == ready | {"adb:[SERIAL]"}
     assert found["qemu-user:cortex-a7"].problem == "qemu-arm-static is not installed"
@@ -117,27 +120,28 @@ def test_all_machines_are_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
     def parts(emulation: Emulation, _announce: object) -> None:
         asked.append(emulation.debian)
 
-    monkeypatch.setattr(listing, "machine_parts", parts)
+    monkeypatch.setattr(root_file_systems, "machine_parts", parts)
     fetch_machines(lambda _: None)
     assert asked == [emulation.debian for emulation in EMULATIONS.values()]
 
 
-@pytest.fixture(name="mac")
+@pytest.fixture(name="on_mac")
 def fixture_mac(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.MonkeyPatch:
     """Pretend a Mac with Apple's processor, Xcode 26 and a phone."""
     monkeypatch.setattr(platform, "system", lambda: "Darwin")
     monkeypatch.setattr(platform, "machine", lambda: "arm64")
-    monkeypatch.setattr(listing, "mac_facts", lambda: mac_host((DATA / "mac" / "sysctl-m1.txt").read_text()))
+    monkeypatch.setattr(mac, "mac_facts", lambda: mac_host((DATA / "mac" / "sysctl-m1.txt").read_text()))
     answers = {
         '"simctl list -j"': says(DATA / "simctl" / "list-xcode26.json"),
         '*"list devices"*': f"cp '{DATA}/devicectl/list.json' \"$document\"",
     }
     fake = FakeXcrun(tmp_path / "mac", answers)
     monkeypatch.setattr(simctl, "find_xcrun", lambda _tool: fake.xcrun)
+    monkeypatch.setattr(xcrun, "find_xcrun", lambda _tool: fake.xcrun)
     return monkeypatch
 
 
-@pytest.mark.usefixtures("mac")
+@pytest.mark.usefixtures("on_mac")
 def test_a_mac_lists_itself_its_simulators_and_its_phones() -> None:
     host, simulator, phone = named("host"), named("simctl:[NAME]"), named("devicectl:Jo's iPhone")
     assert host.targets == ("macos-arm64", "macos-x86_64", "maccatalyst-arm64")
@@ -148,14 +152,15 @@ def test_a_mac_lists_itself_its_simulators_and_its_phones() -> None:
     assert named("devicectl:Old iPhone").problem == "is known to this Mac, but not connected"
 
 
-def test_a_mac_without_an_ios_or_a_phone_says_so(mac: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_mac_without_an_ios_or_a_phone_says_so(on_mac: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Each line has what to do; one simulator could still be made of an iOS that is there."""
     empty = {
         '"simctl list -j"': """echo '{"devices": {}}'""",
         "*": """echo '{"result": {"devices": []}}' >"$document\"""",
     }
     fake = FakeXcrun(tmp_path / "empty", empty)
-    mac.setattr(simctl, "find_xcrun", lambda _tool: fake.xcrun)
+    on_mac.setattr(simctl, "find_xcrun", lambda _tool: fake.xcrun)
+    on_mac.setattr(xcrun, "find_xcrun", lambda _tool: fake.xcrun)
     assert "downloadPlatform" in named("simctl:[NAME]").remedy
     assert named("devicectl:[NAME]").problem == "this Mac sees no phone"
 

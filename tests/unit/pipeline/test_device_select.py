@@ -1,21 +1,20 @@
 import platform
 from collections.abc import Callable
 from pathlib import Path
-from typing import Literal
 
 import pytest
 
 from fake_machine import fake_parts, fake_tool
 from ortrim.base.tools import Emulation, InstalledTool, Tool
 from ortrim.buildspec.targets import TARGETS
+from ortrim.compiling import root_file_systems
 from ortrim.compiling.root_file_systems import MachineParts
-from ortrim.devices import mac
+from ortrim.devices import adb, kinds, mac, simctl, ssh
 from ortrim.devices.device import Device
 from ortrim.devices.host import Host
-from ortrim.devices.names import DeviceName, read_name
-from ortrim.devices.qemu_system import QemuSystem
+from ortrim.devices.kinds import DeviceName, read_name
+from ortrim.devices.qemu import QemuSystem
 from ortrim.errors import SourcesError, ToolError, UsageError
-from ortrim.planning import devices
 from ortrim.planning.devices import open_device
 from ortrim.platforms import platform_of
 from refusing import refused
@@ -36,8 +35,8 @@ def fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     def require(tool: Tool) -> InstalledTool:
         return fake_tool(tmp_path / "bin", "exit 0", name=tool.name)
 
-    monkeypatch.setattr(devices, "machine_parts", parts)
-    monkeypatch.setattr(devices, "require", require)
+    monkeypatch.setattr(root_file_systems, "machine_parts", parts)
+    monkeypatch.setattr(kinds, "require", require)
     return fetched
 
 
@@ -86,7 +85,7 @@ def test_what_fetching_says_comes_through(monkeypatch: pytest.MonkeyPatch) -> No
     def refuse(*_: object) -> None:
         raise SourcesError("apt-missing", "there is no apt-get here")
 
-    monkeypatch.setattr(devices, "machine_parts", refuse)
+    monkeypatch.setattr(root_file_systems, "machine_parts", refuse)
     refused(SourcesError, opened, "linux-arm64", "qemu-user")
 
 
@@ -96,7 +95,7 @@ def test_an_emulator_that_is_missing(monkeypatch: pytest.MonkeyPatch, fetched: l
     def refuse(tool: Tool) -> InstalledTool:
         raise ToolError("tool-missing", "is not installed", where=tool.name)
 
-    monkeypatch.setattr(devices, "require", refuse)
+    monkeypatch.setattr(kinds, "require", refuse)
     refused(ToolError, opened, "linux-arm64", name)
     assert fetched == []
 
@@ -110,8 +109,8 @@ def test_devices_elsewhere_are_opened_by_their_address(monkeypatch: pytest.Monke
         asked.append((place, cores))
         announce(f"{place} cools down")
 
-    monkeypatch.setattr(devices, "open_adb", note)
-    monkeypatch.setattr(devices, "open_ssh", note)
+    monkeypatch.setattr(adb, "open_adb", note)
+    monkeypatch.setattr(ssh, "open_ssh", note)
     for name in ("adb", "adb:127.0.0.1:5555", "ssh:pi@board:22"):
         open_device(ARM64, read_name(platform_of(ARM64), ARM64, name).on((4, 5)), told.append)
     places = (None, "127.0.0.1:5555", "ssh://pi@board:22")
@@ -150,13 +149,7 @@ def test_a_simulator_is_opened_for_the_targets_processor(monkeypatch: pytest.Mon
         announce("booting")
 
     told: list[str] = []
-    monkeypatch.setattr(devices, "open_simulator", simulator)
+    monkeypatch.setattr(simctl, "open_simulator", simulator)
     name = DeviceName(kind="simctl", detail="iPhone 17")
     open_device(TARGETS["ios-simulator-x86_64"], name, told.append)
     assert (asked, told) == ([("iPhone 17", "x86_64")], ["booting"])
-
-
-@pytest.mark.parametrize("kind", ["devicectl", "firebase"])
-def test_what_needs_an_app_is_not_opened_here(kind: Literal["devicectl", "firebase"]) -> None:
-    with pytest.raises(LookupError):
-        open_device(TARGETS["ios-arm64"], DeviceName(kind=kind, detail="x"))

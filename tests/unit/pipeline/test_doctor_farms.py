@@ -85,7 +85,7 @@ def test_all_farms_are_examined(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse() -> None:
         raise ValueError("unforeseen")
 
-    monkeypatch.setattr("ortrim.devices.farms.firebase.find_gcloud", refuse)
+    monkeypatch.setattr("ortrim.devices.firebase.find_gcloud", refuse)
     found = {finding.name: finding for finding in examine()}
     assert "boto3" in found
     assert (found["gcloud"].problem, found["gcloud"].required) == ("cannot be examined: unforeseen", False)

@@ -10,11 +10,10 @@ import pytest
 
 from ortrim.buildspec.buildspec import TargetSpec
 from ortrim.buildspec.targets import CPUS, TARGETS
-from ortrim.devices.names import ListedDevice
+from ortrim.devices import adb, firebase, kinds
 from ortrim.devices.ssh import SshClient
 from ortrim.errors import Diagnostic, ExitCode, ToolError, UsageError, VerifyError
 from ortrim.parity.measurements import LeastMemory
-from ortrim.planning import devices
 from ortrim.planning.devices import answers, devices_of, require_devices, require_ready
 from ortrim.planning.request import Request
 from ortrim.platforms import platform_of
@@ -72,12 +71,11 @@ def test_a_named_device_that_is_not_there_is_found_before_compiling(
     def unreachable(*_: object) -> None:
         raise VerifyError("ssh-unreachable", "the machine does not answer")
 
-    monkeypatch.setattr(devices, "find_adb", lambda: None)
-    monkeypatch.setattr(devices, "adb_devices", lambda _client: ())
-    monkeypatch.setattr(devices, "require", missing)
+    monkeypatch.setattr(adb, "find_adb", lambda: None)
+    monkeypatch.setattr(adb, "adb_devices", lambda _client: ())
+    monkeypatch.setattr(kinds, "require", missing)
     monkeypatch.setattr(SshClient, "connect", unreachable)
-    farm = ListedDevice(name="firebase:MODEL-VERSION", problem="gcloud: is not installed")
-    monkeypatch.setattr(devices, "_farms", lambda: iter([farm]))
+    monkeypatch.setattr(firebase, "find_gcloud", missing)
     with pytest.raises(Diagnostic) as caught:
         require_ready([TARGETS[target]], request(device))
     assert caught.value.code == code

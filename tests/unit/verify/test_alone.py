@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from fake_sources import private_cache
-from ortrim.devices.names import DeviceName
+from ortrim.devices.kinds import DeviceName
 from ortrim.verify.measure import alone, in_turn
 
 

@@ -9,9 +9,9 @@ import pytest
 
 from device_samples import HEAD, REPORT
 from harness_farm import URL, FakeFarm, carry_out
-from ortrim.devices.farms.farm import FarmDevice
+from ortrim.devices.farm import FarmDevice
 from ortrim.devices.harness import HarnessContent
-from ortrim.devices.names import DeviceName
+from ortrim.devices.kinds import DeviceName
 from ortrim.errors import VerifyError
 from ortrim.models.models import PreparedModel
 from ortrim.parity.inputs import save_array

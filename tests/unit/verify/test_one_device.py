@@ -11,9 +11,9 @@ import pytest
 from fake_machine import fake_machine, hungry_qemu
 from ortrim.base.json import from_json, to_json
 from ortrim.buildspec.buildspec import DIRECTLY, Budgets, SessionSettings
-from ortrim.devices.device import Outcome
-from ortrim.devices.qemu_system import QemuSystem
-from ortrim.devices.several import CooledDevice
+from ortrim.devices.device import Outcome, device_folder
+from ortrim.devices.qemu import QemuSystem
+from ortrim.devices.remote import CooledDevice
 from ortrim.devices.simctl import SimulatorDevice
 from ortrim.errors import VerifyError
 from ortrim.models.models import PreparedModel
@@ -23,7 +23,7 @@ from ortrim.parity.reference import CaseOutputs, SavedOutputs
 from ortrim.parity.runner import RunnerOutput, RunRequest
 from ortrim.parity.runner_output import OF_ONE_MODEL, TRACE, RunnerEnded
 from ortrim.verify import verification
-from ortrim.verify.measure import ROUNDS, Baseline, device_folder
+from ortrim.verify.measure import ROUNDS, Baseline
 from ortrim.verify.reports import DeviceReport
 from ortrim.verify.verification import MEMORY_ROUNDS, Task, verify_on
 from sample_tasks import SavingDevice, sample_task

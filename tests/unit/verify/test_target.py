@@ -16,7 +16,7 @@ from android_samples import RUNTIME, sample
 from ortrim.base.json import from_json, to_json
 from ortrim.buildspec.buildspec import Budgets
 from ortrim.devices.device import Device
-from ortrim.devices.names import DeviceName
+from ortrim.devices.kinds import DeviceName
 from ortrim.errors import Diagnostic, ExitCode, SourcesError, ToolError, UsageError, VerifyError
 from ortrim.models.models import PreparedModel
 from ortrim.parity.measurements import Coverage, Gate, Verdict

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ortrim.devices.names import DeviceName
+from ortrim.devices.kinds import DeviceName
 from ortrim.verify.verification import turns
 
 HOST = DeviceName(kind="host")

@@ -24,12 +24,11 @@ from ortrim.base.json import to_json
 from ortrim.buildspec.buildspec import Budgets
 from ortrim.devices.device import Device
 from ortrim.devices.devicectl import open_phone
-from ortrim.devices.farms.farm import FarmDevice
+from ortrim.devices.farm import FarmDevice
 from ortrim.devices.harness import HarnessContent, PhoneApp
 from ortrim.devices.host import Host
-from ortrim.devices.names import DeviceName
-from ortrim.devices.remote import RemoteMachine
-from ortrim.devices.several import CooledDevice
+from ortrim.devices.kinds import DeviceName
+from ortrim.devices.remote import CooledDevice, RemoteMachine
 from ortrim.models.models import PreparedModel
 from ortrim.parity.inputs import save_array
 from ortrim.parity.measurements import HostFacts
@@ -43,7 +42,7 @@ from sample_reports import PHONE as PIXEL
 from sample_tasks import IDENTITY, REFERENCE, SAVED, sample_task
 
 GOLDEN = Path(__file__).parent / "data" / "reports"
-LISTING = Path(__file__).parents[1] / "platforms" / "apple" / "data" / "devicectl" / "list.json"
+LISTING = Path(__file__).parents[1] / "devices" / "data" / "devicectl" / "list.json"
 REGENERATE = "ORTRIM_WRITE_REPORTS"
 """Set this in the environment of pytest to write the golden reports anew, then read what git says has changed."""
 OUTPUT = f'[{{"name":"{SAVED.name}","element_type":"float32","shape":[2],"file":"{SAVED.file}"}}]'

@@ -13,10 +13,10 @@ from ortrim.base.tools import ToolFinding
 from ortrim.buildspec.schema import buildspec_schema
 from ortrim.cli.boundary import reworded
 from ortrim.cli.task import task
-from ortrim.devices.names import ListedDevice
+from ortrim.devices.kinds import ListedDevice, fetch_machines, list_devices
 from ortrim.errors import ExitCode
-from ortrim.planning.devices import fetch_machines, list_devices
 from ortrim.planning.doctor import examine
+from ortrim.platforms import platform_of
 
 
 @task()
@@ -58,7 +58,7 @@ def devices(console: Console, fetch: bool = False, json: bool = False) -> None:
     if fetch:
         with console.step("fetch emulated machines") as step:
             fetch_machines(step.note)
-    found = list_devices()
+    found = list_devices(platform_of)
     if json:
         console.document([to_data(device) for device in found])
     else:

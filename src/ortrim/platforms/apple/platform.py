@@ -173,6 +173,9 @@ class Apple(Platform):
         """Whether this is a Mac that runs a target's programs, those that Rosetta 2 translates among them."""
         return target.system is OperatingSystem.MACOS and (kinds.on_mac_of(target) or translated_here(target))
 
+    def translates(self, target: Target) -> bool:
+        return translated_here(target)
+
     def kinds_for(self, target: Target, cpu: str = "") -> str:
         if is_simulated(target):
             return f"{kinds.SIMCTL.form}, on a Mac with such a processor"

@@ -97,19 +97,15 @@ class Linux(Platform):
         return EMULATIONS.get(target.architecture.value)
 
     def kinds_for(self, target: Target, cpu: str = "") -> str:
-        from ortrim.devices.emulators import emulator_kinds  # noqa: PLC0415 - see `Platform`
-
         here = (kinds.HOST.name,) if self.runs_here(target) else ()
-        found = (*here, *emulator_kinds(self.emulation_of(target), cpu), kinds.ADB.name)
+        found = (*here, *kinds.emulator_kinds(self.emulation_of(target), cpu), kinds.ADB.name)
         return f"{', '.join(found)} or {kinds.SSH.form}"
 
     def default_devices(self, target: Target, cpu: str = "") -> tuple[str, ...]:
-        from ortrim.devices.emulators import default_emulators  # noqa: PLC0415 - see `Platform`
-
         emulation = self.emulation_of(target)
         if self.runs_here(target):
             return (kinds.HOST.name,)
-        return default_emulators(emulation, cpu) if emulation else ()
+        return tuple(kinds.default_emulators(emulation, cpu)) if emulation else ()
 
     def needs_device(self) -> bool:
         return True  # nothing would be proved of a library that was run nowhere, and an emulator is soon installed

@@ -1,1 +1,0 @@
-"""Device farms: Firebase Test Lab, AWS Device Farm."""

@@ -1,0 +1,238 @@
+"""The projects of the apps that run our requests, and what Gradle and Xcode make of them.
+
+The same inputs give the same bytes; files that are the same already are left alone, and what Gradle or Xcode keeps
+beside ours stays, so that no more is compiled than what changed.
+"""
+
+import json
+import plistlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final
+
+from ortrim.base.archives import open_zip
+from ortrim.base.files import shipped_folder, storage_errors
+from ortrim.buildspec.targets import ABIS, APPLE_ARCHITECTURES
+from ortrim.compiling.plan import BuildJob
+from ortrim.devices.devicectl import ARCHIVE
+from ortrim.devices.harness import PROJECT_ASSET, REQUESTS_ASSET, HarnessApks, HarnessContent, PhoneApp
+from ortrim.errors import VerifyError
+from ortrim.package.manifest import PackagedFile
+from ortrim.package.package import check_paths, project_files, project_paths, stamp_of, write_in_place
+
+HARNESS: Final = "harness"
+"""The folder of a target's project, below the target's own."""
+STAMPS: Final = (REQUESTS_ASSET, PROJECT_ASSET)
+LARGEST_STAMP: Final = 16 << 20
+GRADLE: Final = "android/harness"
+SOURCES: Final = "app/src"
+MAIN: Final = f"{SOURCES}/main"
+VERSIONS: Final[Mapping[str, str]] = MappingProxyType({
+    "plugin": "8.7.3", "gradle": "8.9", "sdk": "35", "jdk": "17",
+    "runner": "1.6.2", "monitor": "1.7.2", "junit": "4.13.2",
+})  # fmt: skip
+"""Android's Gradle plugin, and what its release notes say that it needs at least; then libraries for the test alone."""
+COMMANDS: Final = ("gradle assembleDebug", "gradle assembleDebugAndroidTest")
+APK: Final = "app/build/outputs/apk/debug/app-debug.apk"
+TEST_APK: Final = "app/build/outputs/apk/androidTest/debug/app-debug-androidTest.apk"
+
+
+@dataclass(frozen=True, kw_only=True)
+class HarnessInputs:
+    """What the app is made from: what it carries, and the ABI and the lowest API level of the package under test."""
+
+    content: HarnessContent
+    abi: str
+    api: int
+
+
+def job_apks(job: BuildJob, content: HarnessContent, folder: Path) -> HarnessApks:
+    """Write the project for what a job built, and return the APKs that Gradle made of it.
+
+    Raises as `make_harness` and `find_apks` do.
+    """
+    assert job.android is not None
+    inputs = HarnessInputs(content=content, abi=ABIS[job.target.architecture], api=job.android.api)
+    return find_apks(make_harness(inputs, folder))
+
+
+def make_harness(inputs: HarnessInputs, destination: Path) -> Path:
+    """Write the project into the folder `destination` and return that. Raises `PackageError` and `StorageError`."""
+    content = inputs.content
+    runs = len(json.loads(content.requests)["runs"])
+    values = {
+        "abi": inputs.abi,
+        "api": inputs.api,
+        "versions": VERSIONS,
+        "commands": COMMANDS,
+        "app": APK,
+        "test": TEST_APK,
+        "runs": "one process" if runs == 1 else f"{runs} processes",
+    }
+    project = project_files(GRADLE, values)
+    carried = (
+        *_in_folder(f"{MAIN}/jniLibs/{inputs.abi}", content.libraries),
+        *_in_folder(f"{MAIN}/assets", content.assets),
+    )
+    stamp = PackagedFile(path=f"{MAIN}/assets/{PROJECT_ASSET}", content=stamp_of(project))
+    return _written(destination, (*project, *carried, stamp), f"{MAIN}/assets", content, SOURCES)
+
+
+def find_apks(harness: Path) -> HarnessApks:
+    """Return the APKs that Gradle made of a project.
+
+    Raises `VerifyError`: `farm-apks-missing`, `farm-apks-outdated` (they carry other requests than the project, or are
+    of another ortrim); `StorageError` for an APK that is damaged.
+    """
+    apks = HarnessApks(app=harness / APK, test=harness / TEST_APK)
+    hint = f"run there: {'; '.join(COMMANDS)} (README.md says what they need)"
+    for path in (apks.app, apks.test):
+        if not path.is_file():
+            what = "the app for device farms is not compiled"
+            raise VerifyError("farm-apks-missing", what, where=str(harness), why=f"there is no {path}", hint=hint)
+    with storage_errors(harness):
+        wanted = [(harness / MAIN / "assets" / name).read_bytes() for name in STAMPS]
+    with open_zip(apks.app, str(apks.app)) as archive:
+        members = {name: archive.members.get(f"assets/{name}") for name in STAMPS}
+        found = [
+            archive.read(f"assets/{name}") if member and member.file_size <= LARGEST_STAMP else None
+            for name, member in members.items()
+        ]
+    if found != wanted:
+        what = "the compiled app is out of date"
+        raise VerifyError("farm-apks-outdated", what, where=str(apks.app), hint=hint)
+    return apks
+
+
+XCODE: Final = "apple/harness"
+OURS: Final = "Harness"
+RUNNER: Final = f"{OURS}/runner"
+LIBRARIES: Final = f"{OURS}/libraries"
+KINDS: Final[Mapping[str, str]] = MappingProxyType({".c": "sourcecode.c.c", ".m": "sourcecode.c.objc"})
+"""Xcode's words for what is compiled."""
+RUNNER_FLAGS: Final = "-Dmain=ortrim_runner_main -D_exit=ortrim_runner_exit -Dexit=ortrim_runner_exit"
+"""In an app the runner is no program: see `embedding.h`."""
+DERIVED: Final = "build"
+PRODUCTS: Final = f"{DERIVED}/Build/Products/Release-iphoneos"
+APP: Final = f"{PRODUCTS}/Harness.app"
+COMMAND: Final = (
+    "xcodebuild build-for-testing -project Harness.xcodeproj -scheme Harness -destination generic/platform=iOS "
+    f"-derivedDataPath {DERIVED} -allowProvisioningUpdates DEVELOPMENT_TEAM=YOUR_TEAM_ID"
+)
+COMPILE_HINT: Final = f"run there, on a Mac with Xcode: {COMMAND} (README.md says what it needs)"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PhoneHarness:
+    """What the app is made from: what it carries, the headers of the runtime that the runner needs, the target's.
+
+    `architecture` is Apple's word. With `linked`, the content's libraries are static ones that become part of the app.
+    """
+
+    content: HarnessContent
+    headers: Mapping[str, Path]
+    architecture: str
+    minimum: str
+    linked: bool
+
+
+def job_app(job: BuildJob, headers: Path, content: HarnessContent, folder: Path) -> PhoneApp:
+    """Write the project for what a job built, and return the app that Xcode made of it.
+
+    `headers` is the folder of the runtime's headers. Raises as `make_phone_harness` and `find_app` do.
+    """
+    assert job.apple is not None
+    inputs = PhoneHarness(
+        content=content,
+        headers={path.name: path for path in sorted(headers.glob("*.h"))},
+        architecture=APPLE_ARCHITECTURES[job.target.architecture],
+        minimum=job.apple.deployment_target,
+        linked=ARCHIVE in content.libraries,
+    )
+    return find_app(make_phone_harness(inputs, folder))
+
+
+def make_phone_harness(inputs: PhoneHarness, destination: Path) -> Path:
+    """Write the project into the folder `destination` and return that. Raises `PackageError` and `StorageError`."""
+    content = inputs.content
+    shipped = sorted(path for path in shipped_folder("runner").iterdir() if path.suffix in {".c", ".h"})
+    runner = tuple(PackagedFile(path=f"{RUNNER}/{path.name}", content=path) for path in shipped)
+    # `transfer.c` is in both targets, and in the template by hand.
+    compiled = [name for name in project_paths(XCODE) if Path(name).name != "transfer.c"]
+    compiled += [file.path for file in runner]
+    values = {
+        "architecture": inputs.architecture,
+        "minimum": inputs.minimum,
+        "linked": inputs.linked,
+        "sources": [
+            {
+                "number": number,
+                "name": Path(name).name,
+                "path": name,
+                "kind": KINDS[Path(name).suffix],
+                "app": not name.startswith(f"{OURS}/tests/"),
+                "flags": RUNNER_FLAGS if name.startswith(f"{RUNNER}/") else "",
+            }
+            for number, name in enumerate((each for each in compiled if Path(each).suffix in KINDS), start=1)
+        ],
+        "libraries": [{"name": name, "path": f"{LIBRARIES}/{name}"} for name in sorted(content.libraries)],
+        "command": COMMAND,
+        "app": APP,
+        "products": PRODUCTS,
+        "runs": len(json.loads(content.requests)["runs"]),
+    }
+    files = (
+        *project_files(XCODE, values),
+        *runner,
+        *_in_folder(f"{OURS}/include", inputs.headers),
+        *_in_folder(LIBRARIES, content.libraries),
+        *_in_folder(OURS, content.assets),
+    )
+    stamp = PackagedFile(path=f"{OURS}/{PROJECT_ASSET}", content=stamp_of(files))
+    return _written(destination, (*files, stamp), OURS, content, OURS)
+
+
+def find_app(harness: Path) -> PhoneApp:
+    """Return the app that Xcode made of a project, for phones.
+
+    Raises `VerifyError`: `phone-app-missing`, `phone-app-outdated` (it carries other requests than the project, or is
+    of another ortrim); `StorageError` for an app that is damaged.
+    """
+    app = harness / APP
+    information = app / "Info.plist"
+    if not information.is_file():
+        what, why = "the app for phones is not compiled", f"there is no {information}"
+        raise VerifyError("phone-app-missing", what, where=str(harness), why=why, hint=COMPILE_HINT)
+    if any(_stamp(app / name) != _stamp(harness / OURS / name) for name in STAMPS):
+        what = "the compiled app is out of date"
+        raise VerifyError("phone-app-outdated", what, where=str(app), hint=COMPILE_HINT)
+    with storage_errors(information):
+        content = information.read_bytes()
+    try:
+        return PhoneApp(path=app, identifier=str(plistlib.loads(content)["CFBundleIdentifier"]))
+    except (plistlib.InvalidFileException, ValueError, KeyError, TypeError, EOFError, IndexError) as error:
+        what, hint = "the compiled app's name cannot be read", f"remove {DERIVED}; {COMPILE_HINT}"
+        raise VerifyError("phone-app-missing", what, where=str(information), why=str(error), hint=hint) from error
+
+
+def _stamp(path: Path) -> bytes | None:
+    """Return a file's content, None when there is none, or one that is larger than ours can be."""
+    with storage_errors(path):
+        small = path.is_file() and path.stat().st_size <= LARGEST_STAMP
+        return path.read_bytes() if small else None
+
+
+def _in_folder(folder: str, files: Mapping[str, Path]) -> Iterable[PackagedFile]:
+    return (PackagedFile(path=f"{folder}/{name}", content=files[name]) for name in sorted(files))
+
+
+def _written(
+    destination: Path, files: tuple[PackagedFile, ...], assets: str, content: HarnessContent, owned: str
+) -> Path:
+    """Write the files; the requests last, so that what was interrupted does not look finished."""
+    requests = PackagedFile(path=f"{assets}/{REQUESTS_ASSET}", content=content.requests.encode())
+    check_paths(file.path for file in (*files, requests))
+    write_in_place(destination, (*files, requests), owned)
+    return destination

@@ -1,0 +1,227 @@
+import dataclasses
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from device_samples import GOOD, MACHINE, REPORT, LocalTransport, sample_request
+from failing_runs import refused
+from ortrim.base.command import Completed
+from ortrim.devices.remote import RemoteDevice, RemoteMachine
+from ortrim.errors import VerifyError
+from ortrim.parity.measurements import HostFacts
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Path:
+    """Give a folder that stands for a machine."""
+    (tmp_path / "machine").mkdir()
+    return tmp_path / "machine"
+
+
+def machine_in(folder: Path, transport: LocalTransport | None = None) -> RemoteMachine:
+    """Make a machine of a folder; its base is a folder there."""
+    return RemoteMachine(
+        name="local:1",
+        transport=transport or LocalTransport(),
+        base=str(folder / "tmp"),
+        describe=lambda: MACHINE,
+    )
+
+
+def device_on(machine: Path, transport: LocalTransport | None = None) -> RemoteDevice:
+    """Make a device whose base is a folder of the machine."""
+    return RemoteDevice(machine_in(machine, transport))
+
+
+def left(machine: Path) -> list[str]:
+    """List what is on the machine, beside the base folder."""
+    return sorted(path.relative_to(machine / "tmp").as_posix() for path in (machine / "tmp").rglob("*"))
+
+
+def runs_left(machine: Path) -> list[str]:
+    """List the folders of runs on the machine."""
+    return [name for name in left(machine) if "/run-" in name]
+
+
+def test_a_run_comes_back_whole(machine: Path, tmp_path: Path) -> None:
+    """Times come from the report, outputs land where they were asked for, and the run's folder is gone."""
+    request = dataclasses.replace(sample_request(tmp_path), outputs=tmp_path / "outputs")
+    device = device_on(machine)
+    output = device.run(request)
+    assert output.cases[0].inference_ms == (1.5,)
+    assert (tmp_path / "outputs" / "only" / "output_000.npy").read_bytes() == b"the input"
+    assert runs_left(machine) == []
+    device.close()
+    assert left(machine) == []
+    device.close()
+
+
+def test_only_what_changed_is_pushed_again(machine: Path, tmp_path: Path) -> None:
+    """A second run sends nothing; a new library is sent alone."""
+    transport = LocalTransport()
+    device = device_on(machine, transport)
+    request = sample_request(tmp_path)
+    device.run(request)
+    assert len(transport.pushed) == 4
+    device.run(request)
+    assert len(transport.pushed) == 4
+    request.library.write_bytes(b"a new library")
+    device.run(request)
+    assert [Path(name).name for name in transport.pushed[4:]] == ["library.so"]
+
+
+def test_cores_and_preparation(machine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The runner is kept on the chosen cores, and what has to happen before a run happens before each."""
+    transport = LocalTransport()
+    calls: list[str] = []
+    core = min(os.sched_getaffinity(0))
+    on_one = dataclasses.replace(machine_in(machine, transport), cores=(core,))
+    device = RemoteDevice(on_one)
+    monkeypatch.setattr(device, "before_run", lambda: calls.append("cool"))
+    device.run(sample_request(tmp_path))
+    device.run(sample_request(tmp_path))
+    started = [words for words in transport.commands if "--library" in words]
+    assert [words[:2] for words in started] == [("taskset", f"{1 << core:x}")] * 2
+    assert device.facts().pinned_cores == (core,)
+    assert calls == ["cool", "cool"]
+
+
+@pytest.mark.parametrize(
+    ("script", "reference"),
+    [
+        ("kill -SEGV $$", "runner-crashed"),
+        ("kill -ILL $$", "illegal-instruction"),
+        ("kill -KILL $$", "runner-crashed"),
+        ("echo garbage", "runner-garbage"),
+        ('echo garbage >"$json"', "runner-garbage"),
+        ("exit 4", "model-refused"),
+        ("exit 99", "runner-failed"),
+        ("exit 255", "runner-failed"),
+    ],
+)
+def test_runners_that_end_badly_leave_nothing(machine: Path, tmp_path: Path, script: str, reference: str) -> None:
+    """Each kind of end has its own diagnostic, and the run's folder is removed all the same."""
+    device = device_on(machine)
+    assert refused(device, sample_request(tmp_path, script)).code == reference
+    assert runs_left(machine) == []
+    device.close()
+    assert left(machine) == []
+
+
+def test_the_runners_own_words_come_back(machine: Path, tmp_path: Path) -> None:
+    """An orderly failure says why in the report."""
+    script = """echo '{"message":"the model wants more"}' >"$json"; exit 4"""
+    assert refused(device_on(machine), sample_request(tmp_path, script)).why == "the model wants more"
+
+
+def test_a_runner_that_hangs(machine: Path, tmp_path: Path) -> None:
+    """The transport's time limit is the runner's, and is worded as on every device."""
+    error = refused(device_on(machine), sample_request(tmp_path, "sleep 600", seconds=0.4))
+    assert error.code == "runner-timeout"
+    assert "0.4 seconds" in error.what
+    assert runs_left(machine) == []
+
+
+class BrokenTransport(LocalTransport):
+    """A machine that goes away at the `at`-th thing asked of it after `arm`."""
+
+    def __init__(self, reference: str) -> None:
+        super().__init__()
+        self.reference = reference
+        self.gone_for: Callable[[str], bool] = lambda _: False
+
+    def _check(self, what: str) -> None:
+        if self.gone_for(what):
+            raise VerifyError(self.reference, "went away", where="local:1")
+
+    def execute(self, words: Sequence[str], *, timeout_seconds: float) -> Completed:
+        """Run, if the machine is there."""
+        self._check("rm" if words[0] == "rm" else "run" if "--library" in words else "execute")
+        return super().execute(words, timeout_seconds=timeout_seconds)
+
+    def push(self, files: Mapping[str, Path], folder: str) -> None:
+        """Push, if the machine is there."""
+        self._check("push")
+        super().push(files, folder)
+
+    def pull(self, folder: str, destination: Path) -> None:
+        """Pull, if the machine is there."""
+        self._check("pull")
+        super().pull(folder, destination)
+
+
+@pytest.mark.parametrize("step", ["push", "run", "pull", "execute"])
+@pytest.mark.parametrize("reference", ["device-lost", "device-full"])
+def test_a_machine_that_goes_away(machine: Path, tmp_path: Path, step: str, reference: str) -> None:
+    """Wherever it goes away, the transport's own diagnostic comes through, and nothing stays once it is back."""
+    transport = BrokenTransport(reference)
+    device = device_on(machine, transport)
+    request = sample_request(tmp_path)
+    transport.gone_for = lambda what: what == step
+    assert refused(device, request).code == reference
+    transport.gone_for = lambda _: False
+    device.close()
+    assert not (machine / "tmp").exists() or left(machine) == []
+
+
+def test_a_lost_machine_cannot_be_cleaned(machine: Path, tmp_path: Path) -> None:
+    """Neither the run's failure nor closing is hidden behind a clean-up that fails too."""
+    transport = BrokenTransport("device-lost")
+    device = device_on(machine, transport)
+    transport.gone_for = lambda what: what in {"run", "rm"}
+    assert refused(device, sample_request(tmp_path)).what == "went away"
+    device.close()
+
+
+def test_a_base_that_cannot_be_written(tmp_path: Path) -> None:
+    """A base folder in which nothing can be made is said to be unusable."""
+    (tmp_path / "tmp").write_text("a file")
+    error = refused(device_on(tmp_path), sample_request(tmp_path))
+    assert error.code == "device-unusable"
+    assert error.why
+
+
+def test_links_from_the_machine_are_not_followed(machine: Path, tmp_path: Path) -> None:
+    """An output that is a link to a file of this machine is not copied."""
+    (tmp_path / "secret").write_text("secret")
+    script = f'mkdir "$outputs/only"; ln -s {tmp_path}/secret "$outputs/only/output_000.npy"; outputs=\n{GOOD}'
+    request = dataclasses.replace(sample_request(tmp_path, script), outputs=tmp_path / "outputs")
+    device_on(machine).run(request)
+    assert not list((tmp_path / "outputs").rglob("*.npy"))
+
+
+def test_a_report_that_is_a_link_is_not_read(machine: Path, tmp_path: Path) -> None:
+    """The machine cannot have a file of this one shown as its report."""
+    (tmp_path / "report").write_text(REPORT)
+    script = f'ln -s {tmp_path}/report "$json"'
+    assert refused(device_on(machine), sample_request(tmp_path, script)).code == "runner-garbage"
+
+
+def test_heat_is_reported_before_and_after(machine: Path, tmp_path: Path) -> None:
+    """The state before the first run is kept; facts also say what means something there."""
+    states = iter([1, 2, 3])
+    hot = dataclasses.replace(
+        machine_in(machine),
+        describe=lambda: dataclasses.replace(MACHINE, thermal_after=next(states)),
+        time_meaningful=False,
+    )
+    device = RemoteDevice(hot)
+    device.run(sample_request(tmp_path))
+    first, second = device.facts(), device.facts()
+    assert (first.thermal_before, first.thermal_after) == (1, 2)
+    assert (second.thermal_before, second.thermal_after) == (1, 3)
+    assert (first.memory_meaningful, first.time_meaningful) == (True, False)
+    assert isinstance(first, HostFacts)
+
+
+def test_devices_side_by_side_do_not_meet(machine: Path, tmp_path: Path) -> None:
+    """Two devices on one machine have folders of their own, and closing one leaves the other's."""
+    one, two = device_on(machine), device_on(machine)
+    one.run(sample_request(tmp_path))
+    two.run(sample_request(tmp_path))
+    one.close()
+    two.run(sample_request(tmp_path))
+    two.close()
+    assert left(machine) == []

@@ -1,0 +1,181 @@
+import io
+import logging
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import requests
+from hypothesis import given
+from hypothesis import strategies as st
+
+from loopback_service import LOST, Asked, LoopbackService, Reply
+from ortrim.base.command import stopped_by
+from ortrim.base.http import TransportError, same_origin
+from ortrim.devices.farm import (
+    Upload,
+    fetch_file,
+    keep_addresses_out_of_logs,
+    may_pass,
+    same_way,
+    send_file,
+)
+from ortrim.errors import StorageError
+
+SECRET = "X-Amz-Signature=geheim-44"  # noqa: S105 - a secret to look for
+
+
+class Store(LoopbackService):
+    """Keeps what is sent, and gives it back."""
+
+    content = b"x" * 1000
+
+    def name_of(self, asked: Asked) -> str:
+        """Return the method."""
+        return asked.method
+
+    def answer(self, asked: Asked) -> Reply:
+        """Do as a store does."""
+        return Reply(body=self.content if asked.method == "GET" else b"")
+
+
+@pytest.fixture
+def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
+    """Run a store for one test."""
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    store = Store()
+    yield store
+    store.close()
+
+
+def failure(url: str, path: Path, most_bytes: int = 10_000) -> TransportError:
+    """Return why a file cannot be fetched, without a word of the address anywhere in it."""
+    with pytest.raises(TransportError) as caught:
+        fetch_file(url, path, most_bytes=most_bytes)
+    assert (caught.value.__cause__, caught.value.__context__) == (None, None)
+    assert SECRET not in f"{caught.value!r} {caught.value}"
+    return caught.value
+
+
+def test_a_file_goes_and_comes(store: Store, tmp_path: Path) -> None:
+    """What is sent arrives with its length; what is fetched is the same."""
+    (tmp_path / "a").write_bytes(store.content * 700)
+    send_file(f"{store.address}/a?{SECRET}", tmp_path / "a", {"Content-Type": "x/y"})
+    assert store.asked[0].body == store.content * 700
+    assert (store.asked[0].headers["content-type"], store.asked[0].headers["content-length"]) == ("x/y", "700000")
+    fetch_file(f"{store.address}/a", tmp_path / "b", most_bytes=1000)
+    assert (tmp_path / "b").read_bytes() == store.content
+
+
+@pytest.mark.parametrize(
+    ("reply", "status", "transient"),
+    [
+        (Reply(status=LOST), 0, True),
+        (Reply(status=503), 503, True),
+        (Reply(status=429), 429, True),
+        (Reply(status=403), 403, False),
+        (Reply(status=404), 404, False),
+        (Reply(body=b"short", headers={"Content-Length": "99"}), 0, True),
+        (Reply(body=b"x" * 20_000), 413, False),
+    ],
+    ids=["lost", "503", "429", "403", "404", "cut-short", "too-large"],
+)
+def test_what_does_not_come(store: Store, tmp_path: Path, reply: Reply, status: int, transient: bool) -> None:  # noqa: FBT001
+    """A failure says whether it may be gone the next time."""
+    store.faults["GET"] = [reply]
+    error = failure(f"{store.address}/a?{SECRET}", tmp_path / "a")
+    assert (error.status, may_pass(error)) == (status, transient)
+
+
+@pytest.mark.parametrize(
+    "url", ["", "nonsense", "file:///etc/passwd", "ftp://127.0.0.1/a", "http://", "http://[::1", "http://127.0.0.1:1/a"]
+)
+def test_addresses_that_are_none(tmp_path: Path, url: str) -> None:
+    """An address that leads nowhere is a failure like others."""
+    assert str(failure(f"{url}?{SECRET}", tmp_path / "a"))
+
+
+def test_the_disk_is_not_the_network(store: Store, tmp_path: Path) -> None:
+    """A file that cannot be written or read is an error of the disk's."""
+    with pytest.raises(StorageError):
+        fetch_file(f"{store.address}/a", tmp_path / "absent" / "a", most_bytes=1)
+    with pytest.raises(StorageError):
+        send_file(f"{store.address}/a", tmp_path / "absent", {})
+
+
+def test_a_store_that_refuses(store: Store, tmp_path: Path) -> None:
+    """What a store does not take is told by its status."""
+    (tmp_path / "a").write_bytes(b"a")
+    store.faults["PUT"] = [Reply(status=403)]
+    with pytest.raises(TransportError, match="403"):
+        send_file(f"{store.address}/a", tmp_path / "a", {})
+
+
+def test_a_thread_that_is_asked_to_stop(store: Store, tmp_path: Path) -> None:
+    """Sending and fetching stop when their thread is asked to."""
+    (tmp_path / "a").write_bytes(b"a")
+    stop = threading.Event()
+    stop.set()
+    with stopped_by(stop), pytest.raises(KeyboardInterrupt):
+        send_file(f"{store.address}/a", tmp_path / "a", {})
+    with stopped_by(stop), pytest.raises(KeyboardInterrupt):
+        fetch_file(f"{store.address}/a", tmp_path / "b", most_bytes=10_000)
+
+
+@given(st.binary(max_size=50), st.integers(1, 60))
+def test_an_upload_is_its_file(content: bytes, size: int) -> None:
+    """Whatever pieces it is read in, and whether it is read or gone through."""
+    assert b"".join(Upload(io.BytesIO(content), len(content))) == content
+    upload = Upload(io.BytesIO(content), len(content))
+    assert len(upload) == len(content)
+    pieces = list(iter(lambda: upload.read(size), b""))
+    assert b"".join(pieces) == content
+    assert all(len(piece) <= size for piece in pieces)
+
+
+def test_a_file_that_shrank() -> None:
+    """A file that is shorter than it was ends the body, which the other side then finds too short."""
+    assert list(Upload(io.BytesIO(b"abc"), 9)) == [b"abc"]
+
+
+def test_addresses_stay_out_of_logs(store: Store, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """However much is logged, signed addresses are not."""
+    keep_addresses_out_of_logs()
+    with caplog.at_level(logging.DEBUG):
+        fetch_file(f"{store.address}/a?{SECRET}", tmp_path / "a", most_bytes=10_000)
+    assert SECRET not in caplog.text
+
+
+def test_a_signed_address_is_enough(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the user's netrc has for the server is not sent: stores refuse two kinds of credentials at once."""
+    (tmp_path / "netrc").write_text("machine 127.0.0.1 login me password geheim-45\n")
+    (tmp_path / "netrc").chmod(0o600)
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    assert requests.get(store.address, timeout=9).request.headers["Authorization"]
+    send_file(f"{store.address}/a", tmp_path / "netrc", {})
+    fetch_file(f"{store.address}/a", tmp_path / "a", most_bytes=1000)
+    assert [asked.headers.get("authorization") is None for asked in store.asked] == [False, True, True]
+
+
+def test_another_server_gets_no_credentials(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A redirect to another port or name is followed without asking the netrc."""
+    (tmp_path / "netrc").write_text("default login me password geheim-45\n")
+    (tmp_path / "netrc").chmod(0o600)
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    other = Store()
+    store.faults["GET"] = [Reply(status=302, headers={"Location": f"{other.address}/c"})]
+    fetch_file(f"{store.address}/a", tmp_path / "a", most_bytes=1000)
+    other.close()
+    assert ["authorization" in asked.headers for asked in (*store.asked, *other.asked)] == [False, False]
+
+
+def test_servers_and_ways() -> None:
+    """Servers are the same with scheme, name and port; a way is encrypted, or like the one it is compared with."""
+    assert same_origin("https://a.b/c?d", "https://a.b/e")
+    assert not same_origin("http://a.b/c", "https://a.b/c")
+    assert not same_origin("https://a.b:8/c", "https://a.b/c")
+    assert not same_origin("https://a.b@evil/c", "https://a.b/c")
+    assert same_way("https://x/", "http://127.0.0.1:1")
+    assert same_way("http://x/", "http://127.0.0.1:1")
+    assert not same_way("http://x/", "https://aws")
+    assert not same_way("file:///etc/passwd", "https://aws")

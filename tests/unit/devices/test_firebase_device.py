@@ -1,0 +1,54 @@
+"""Test Lab's devices: their names."""
+
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ortrim.devices.firebase import FirebaseDevice, named_device
+from ortrim.errors import ExitCode, VerifyError
+
+
+@pytest.mark.parametrize(
+    ("name", "device"),
+    [
+        ("MediumPhone.arm-34", FirebaseDevice(model="MediumPhone.arm", version="34")),
+        ("SH-01L-28", FirebaseDevice(model="SH-01L", version="28")),
+        (
+            "redfin-30-de_DE-landscape",
+            FirebaseDevice(model="redfin", version="30", locale="de_DE", orientation="landscape"),
+        ),
+        ("SH-01L-28-en-portrait", FirebaseDevice(model="SH-01L", version="28", locale="en", orientation="portrait")),
+    ],
+)
+def test_names(name: str, device: FirebaseDevice) -> None:
+    """A model may have hyphens; language and orientation go together."""
+    assert named_device(name) == device
+
+
+def test_what_a_device_is_called_elsewhere() -> None:
+    """As gcloud's option, and as its folder in the bucket."""
+    device = named_device("MediumPhone.arm-34")
+    assert device.argument == "model=MediumPhone.arm,version=34,locale=en,orientation=portrait"
+    assert device.axis == "MediumPhone.arm-34-en-portrait"
+
+
+@pytest.mark.parametrize(
+    "name", ["", "redfin", "redfin-", "-34", "a,version=33-34", "a b-34", "a/../b-34", "redfin-34\n"]
+)
+def test_names_that_are_none(name: str) -> None:
+    """None of them reaches gcloud, where a comma would say something else."""
+    with pytest.raises(VerifyError) as caught:
+        named_device(name)
+    assert (caught.value.code, caught.value.exit_code) == ("farm-device-unknown", ExitCode.VERIFY)
+    assert "MODEL-VERSION" in caught.value.what
+
+
+@given(st.text(max_size=40))
+def test_any_name_is_a_device_or_a_diagnostic(name: str) -> None:
+    """And a device has nothing in it that gcloud would take apart."""
+    with suppress(VerifyError):
+        device = named_device(name)
+        assert device.argument.count(",") == 3
+        assert "/" not in device.axis

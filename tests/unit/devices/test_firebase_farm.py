@@ -1,0 +1,337 @@
+"""A job from its beginning to its end, with a gcloud that answers as the recorded one did."""
+
+import json
+import re
+import threading
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ortrim.base.command import Completed
+from ortrim.devices.farm import FarmJob
+from ortrim.devices.firebase import FirebaseFarm, Gcloud
+from ortrim.devices.harness import encode
+from ortrim.errors import Diagnostic, ExitCode, ToolError, VerifyError
+from recorded_gcloud import recorded
+
+AXIS = "MediumPhone.arm-34-en-portrait"
+RESULTS = "artifacts/sdcard/Download/ortrim"
+NOTHING = Completed(argv=(), returncode=0, stdout="", stderr="")
+
+
+@dataclass(frozen=True, kw_only=True)
+class FakeGcloud(Gcloud):
+    """gcloud, with a bucket that holds `files` for the device, and a test that ends as `ends`."""
+
+    files: dict[str, bytes] = field(default_factory=dict)
+    ends: str = "passed"
+    answers: dict[str, Callable[[], Completed]] = field(default_factory=dict)
+    asked: list[str] = field(default_factory=list)
+
+    def run(self, *words: str | Path, timeout_seconds: float) -> Completed:  # noqa: ARG002 - as it is there
+        """Answer what is asked soon."""
+        texts = [str(word) for word in words]
+        self.asked.append(" ".join(texts))
+        command = texts[1] if texts[0] == "storage" else texts[3]
+        if command in self.answers:
+            return self.answers[command]()
+        if command == "ls":
+            return self._listed(texts[-1])
+        if command == "cp":
+            self._copy(texts)
+        return NOTHING
+
+    def watch(self, *words: str | Path, on_output: Callable[[str], None], check: Callable[[], None]) -> Completed:
+        """Run a test."""
+        self.asked.append(" ".join(map(str, words)))
+        if "run" in self.answers:
+            return self.answers["run"]()
+        done = recorded(self.ends)
+        for line in done.stderr.splitlines():
+            on_output(line)
+            check()
+        return done
+
+    def _listed(self, pattern: str) -> Completed:
+        if not self.files:
+            return recorded("objects-none")
+        prefix = pattern.removeprefix("gs://").removesuffix("**").partition("/")[2]
+        entries = [
+            {"type": "cloud_object", "metadata": {"name": f"{prefix}{name}", "size": str(len(content))}}
+            for name, content in self.files.items()
+        ]
+        return replace(NOTHING, stdout=json.dumps([*entries, {"type": "prefix"}]))
+
+    def _copy(self, words: list[str]) -> None:
+        target = Path(words[-1])
+        for source in words[3:-1]:
+            wanted = source.partition(f"{AXIS}/")[2]
+            for name, content in self.files.items():
+                if name == wanted or name.startswith(f"{wanted}/"):
+                    path = target / Path(wanted).name / name.removeprefix(wanted).lstrip("/")
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                    path.write_bytes(content)
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> FarmJob:
+    """Return a job with two packages of the same name."""
+    for folder in ("app", "test"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "debug.apk").write_bytes(b"PK")
+    return FarmJob(
+        name="kws, the demo",
+        app=tmp_path / "app" / "debug.apk",
+        test=tmp_path / "test" / "debug.apk",
+        device="MediumPhone.arm-34",
+        results="/sdcard/Download/ortrim",
+        destination=tmp_path / "there",
+    )
+
+
+def fake(bucket: str = "", **values: Any) -> FakeGcloud:
+    """Return a gcloud."""
+    environment = {"ORTRIM_FIREBASE_BUCKET": bucket} if bucket else {}
+    return FakeGcloud(program=Path("gcloud"), environment=environment, **values)
+
+
+FILES = {"logcat": b"a log", f"{RESULTS}/results.json": b"{}", f"{RESULTS}/runs/000/x.bin": b"123"}
+
+
+def refused(gcloud: FakeGcloud, job: FarmJob) -> Diagnostic:
+    """Return what a job is refused with; nothing is left where its results were to go."""
+    with pytest.raises(Diagnostic) as caught:
+        FirebaseFarm(gcloud=gcloud).run(job, lambda _: None)
+    assert not job.destination.exists()
+    return caught.value
+
+
+@pytest.mark.parametrize(("ends", "passed"), [("passed", True), ("failed", False)])
+def test_a_job(job: FarmJob, ends: str, passed: bool) -> None:  # noqa: FBT001 - a parameter of the test
+    """The device's folder comes back, the log beside it, and where it is to be seen."""
+    gcloud = fake(files=FILES, ends=ends)
+    run = FirebaseFarm(gcloud=gcloud).run(job, lambda _: None)
+    assert run.passed is passed
+    assert run.url.endswith(f"/project/{ends}/testlab/histories/bh.1/matrices/{run.url.rpartition('/')[2]}")
+    assert {str(path.relative_to(run.folder)) for path in run.folder.rglob("*") if path.is_file()} == {
+        "results.json",
+        "runs/000/x.bin",
+    }
+    assert run.log
+    assert run.log.read_bytes() == b"a log"
+    assert run.seconds > 0
+
+
+def test_nothing_is_removed_from_googles_own_bucket(job: FarmJob) -> None:
+    """It costs nothing there, and the page of the test goes on to show it."""
+    gcloud = fake(files=FILES)
+    FirebaseFarm(gcloud=gcloud).run(job, lambda _: None)
+    assert [asked.split()[:2] for asked in gcloud.asked[1:]] == [["storage", "ls"], ["storage", "cp"]]
+
+
+@pytest.mark.parametrize("ends", ["passed", "invalid"])
+def test_packages_are_removed_from_a_bucket_that_costs(job: FarmJob, ends: str) -> None:
+    """Whatever became of the test; they have names of their own there."""
+    gcloud = fake("gs://ours/", files=FILES, ends=ends)
+    farm = FirebaseFarm(gcloud=gcloud)
+    if ends == "passed":
+        farm.run(job, lambda _: None)
+    else:
+        refused(gcloud, job)
+    (removal,) = (asked for asked in gcloud.asked if asked.startswith("storage rm"))
+    app, test = removal.split()[2:]
+    assert app.startswith("gs://ours/kws-the-demo-")
+    assert (app.rpartition("/")[2], test.rpartition("/")[2]) == ("app.apk", "test.apk")
+
+
+def test_packages_that_cannot_be_removed_are_reported(job: FarmJob) -> None:
+    """The run counts all the same."""
+    told: list[str] = []
+    gcloud = fake("ours", files=FILES, answers={"rm": lambda: recorded("upload-forbidden")})
+    assert FirebaseFarm(gcloud=gcloud).run(job, told.append).passed
+    assert any(text.startswith("what was uploaded stays at gs://ours/kws-the-demo-") for text in told)
+
+
+def test_packages_that_never_arrived(job: FarmJob) -> None:
+    """There is nothing to remove, and nothing to tell."""
+    told: list[str] = []
+    gcloud = fake("ours", files=FILES, answers={"rm": lambda: recorded("objects-none")})
+    FirebaseFarm(gcloud=gcloud).run(job, told.append)
+    assert not any("stays" in text for text in told)
+
+
+def test_every_run_has_a_folder_of_its_own(job: FarmJob) -> None:
+    """Test Lab mixes the results of two tests in one folder."""
+    folders = set()
+    for number in range(2):
+        gcloud = fake(files=FILES)
+        FirebaseFarm(gcloud=gcloud).run(replace(job, destination=job.destination / str(number)), lambda _: None)
+        folders.add(next(word for word in gcloud.asked[0].split() if word.startswith("--results-dir=")))
+    assert len(folders) == 2
+
+
+@pytest.mark.parametrize(
+    ("files", "why"),
+    [
+        ({}, "there is nothing at gs://test-lab-0a1b2c/kws-the-demo-"),
+        ({"logcat": b"", "test_result_1.xml": b""}, "there is: logcat, test_result_1.xml"),
+        ({f"{RESULTS}/../../../x": b""}, "leads elsewhere"),
+        ({f"{RESULTS}//x": b""}, "leads elsewhere"),
+    ],
+)
+def test_results_that_are_missing(job: FarmJob, files: dict[str, bytes], why: str) -> None:
+    """What is there instead is said."""
+    error = refused(fake(files=files), job)
+    assert (error.code, error.exit_code) == ("farm-results-missing", ExitCode.VERIFY)
+    assert why in error.why
+
+
+def test_a_crash_is_reported_with_its_lines_of_the_log(job: FarmJob) -> None:
+    """They are all that such a test leaves."""
+    log = (
+        b"11-21 I/x: fine\n11-21 F/libc: Fatal signal 11 (SIGSEGV), code 1\n11-21 F/DEBUG: Abort message: 'no kernel'\n"
+    )
+    error = refused(fake(files={"logcat": log}, ends="crashed"), job)
+    assert error.code == "farm-results-missing"
+    assert error.why.splitlines()[0] == "Application crashed (Native crash)"
+    assert "SIGSEGV" in error.why
+    assert "no kernel" in error.why
+    assert "fine" not in error.why
+
+
+def test_results_that_came_in_the_log_alone(job: FarmJob, harness_zip: bytes) -> None:
+    """The app could not write where Test Lab reads."""
+    log = "\n".join(f"11-21 I/ortrim: {line}" for line in encode(harness_zip)).encode()
+    run = FirebaseFarm(gcloud=fake(files={"logcat": log})).run(job, lambda _: None)
+    assert (run.folder / "results.json").read_bytes() == b"{}"
+
+
+@pytest.fixture
+def harness_zip(tmp_path: Path) -> bytes:
+    """Return an archive as the harness packs it."""
+    path = tmp_path / "x.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("results.json", "{}")
+    return path.read_bytes()
+
+
+@pytest.mark.parametrize("printed", ["", "null", "[1]", '[{"type": "cloud_object"}]'])
+def test_a_list_of_files_that_is_none(job: FarmJob, printed: str) -> None:
+    """Something else was printed."""
+    error = refused(fake(answers={"ls": lambda: replace(NOTHING, stdout=printed)}), job)
+    assert error.code == "farm-failed"
+
+
+def test_more_than_is_fetched(job: FarmJob) -> None:
+    """A device may have written anything."""
+
+    def listed() -> Completed:
+        folder = re.search(r"--results-dir=(\S+)", gcloud.asked[0])
+        assert folder
+        metadata = {"name": f"{folder[1]}/{AXIS}/{RESULTS}/x", "size": str(1 << 40)}
+        return replace(NOTHING, stdout=json.dumps([{"type": "cloud_object", "metadata": metadata}]))
+
+    gcloud = fake(answers={"ls": listed})
+    error = refused(gcloud, job)
+    assert error.code == "farm-results-missing"
+    assert "more than" in error.why
+
+
+@pytest.mark.parametrize(
+    ("command", "name", "reference"),
+    [
+        ("ls", "no-account", "farm-credentials"),
+        ("ls", "api-disabled", "farm-project"),
+        ("ls", "settings-forbidden", "farm-project"),
+        ("cp", "upload-forbidden", "farm-project"),
+    ],
+)
+def test_commands_that_fail(job: FarmJob, command: str, name: str, reference: str) -> None:
+    """Each with what gcloud says."""
+    assert refused(fake(files=FILES, answers={command: lambda: recorded(name)}), job).code == reference
+
+
+@pytest.mark.parametrize("command", ["ls", "cp"])
+def test_results_that_cannot_be_fetched(job: FarmJob, command: str) -> None:
+    """They are still there, and where that is is said."""
+    error = refused(fake(files=FILES, answers={command: lambda: recorded("catalogue-lost")}), job)
+    assert (error.code, error.exit_code) == ("farm-unreachable", ExitCode.NETWORK)
+    assert "gcloud storage cp --recursive gs://test-lab-0a1b2c/kws-the-demo-" in error.hint
+
+
+def test_a_command_that_does_not_end(job: FarmJob) -> None:
+    """The network is gone without a word."""
+
+    def hang() -> Completed:
+        raise ToolError("tool-timeout", "did not end within 420 seconds and was stopped")
+
+    assert refused(fake(answers={"ls": hang}), job).code == "farm-unreachable"
+
+
+def test_a_program_that_fails_otherwise(job: FarmJob) -> None:
+    """It is the tool's diagnostic."""
+
+    def endless() -> Completed:
+        raise ToolError("tool-endless", "printed more than 5 bytes and was stopped")
+
+    assert refused(fake(answers={"ls": endless}), job).exit_code == ExitCode.TOOL
+
+
+@pytest.mark.parametrize("missing", ["app", "test"])
+def test_packages_that_are_not_there(job: FarmJob, missing: str) -> None:
+    """Nobody is asked then."""
+    gcloud = fake()
+    (job.app if missing == "app" else job.test).unlink()
+    assert refused(gcloud, job).exit_code == ExitCode.STORAGE
+    assert gcloud.asked == []
+
+
+def test_a_destination_that_is_there(job: FarmJob) -> None:
+    """Its files would be taken for those of this run."""
+    job.destination.mkdir()
+    with pytest.raises(Diagnostic) as caught:
+        FirebaseFarm(gcloud=fake()).run(job, lambda _: None)
+    assert caught.value.code == "path-in-the-way"
+    assert list(job.destination.iterdir()) == []
+
+
+def test_an_interrupted_run_removes_what_costs(job: FarmJob) -> None:
+    """And leaves nothing here."""
+
+    def interrupt() -> Completed:
+        raise KeyboardInterrupt
+
+    gcloud = fake("ours", answers={"run": interrupt})
+    with pytest.raises(KeyboardInterrupt):
+        FirebaseFarm(gcloud=gcloud).run(job, lambda _: None)
+    assert gcloud.asked[-1].startswith("storage rm gs://ours/")
+    assert not job.destination.exists()
+
+
+def test_a_farm_may_be_used_by_several_threads(job: FarmJob) -> None:
+    """Several devices at once."""
+    farm = FirebaseFarm(gcloud=fake(files=FILES))
+    jobs = [replace(job, destination=job.destination / str(number)) for number in range(3)]
+    threads = [threading.Thread(target=farm.run, args=(one, lambda _: None)) for one in jobs]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all((one.destination / "results" / "results.json").is_file() for one in jobs)
+
+
+def test_the_name_on_the_command_line() -> None:
+    """It stands before the colon, and in every diagnostic."""
+    assert FirebaseFarm(gcloud=fake()).name == "firebase"
+
+
+def test_a_device_without_a_version(job: FarmJob) -> None:
+    """It is refused before anybody is asked."""
+    gcloud = fake()
+    error = refused(gcloud, replace(job, device="redfin"))
+    assert isinstance(error, VerifyError)
+    assert (error.code, error.where, gcloud.asked) == ("farm-device-unknown", "firebase:redfin", [])

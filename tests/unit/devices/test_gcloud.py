@@ -1,0 +1,122 @@
+"""gcloud, as other programs stand in for it; the real one is in `tests/integration/test_firebase.py`."""
+
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ortrim.devices.firebase import Gcloud, find_gcloud, without_secrets
+from ortrim.errors import ExitCode, ToolError
+
+TALKER = """\
+import signal, sys, time
+def end(*_):
+    sys.stderr.write("\\nTest matrix has been cancelled.\\n")
+    sys.exit(1)
+signal.signal(signal.SIGTERM, end)
+for _ in range(2000):
+    print("Test is Running", file=sys.stderr)
+time.sleep(60)
+"""
+"""What gcloud does on SIGTERM, by its `ctrl_c_handler.py`, and says while it works."""
+SECRETS = (
+    "ya29.a0AfH6SMB-x_y.z/1+2~3",
+    "1//0gabcdefghijk-LMN",
+    "eyJhbGciOi.eyJpc3MiOi.c2lnbmF0-dXJl",
+    "-----BEGIN PRIVATE KEY-----\nMIIEvQ\nIBADAN\n-----END PRIVATE KEY-----",
+    "-----BEGIN RSA PRIVATE KEY-----\nMIIEvQ, and nothing after it",
+)
+
+
+def program(folder: Path, text: str) -> Path:
+    """Write a script called gcloud."""
+    path = folder / "gcloud"
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return path
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a folder that is alone on PATH with the system's shell."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    return tmp_path
+
+
+def test_gcloud_that_is_absent(folder: Path) -> None:
+    """Where to get it, since no distribution has it."""
+    with pytest.raises(ToolError) as caught:
+        find_gcloud()
+    assert (caught.value.code, caught.value.exit_code) == ("tool-missing", ExitCode.TOOL)
+    assert "cloud.google.com/sdk" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("printed", "reference"),
+    [("echo 'Google Cloud SDK 401.0.0'", "tool-too-old"), ("echo no; exit 1", "tool-broken")],
+)
+def test_gcloud_that_will_not_do(folder: Path, printed: str, reference: str) -> None:
+    """One without `gcloud storage`, and one that does not work."""
+    program(folder, printed)
+    with pytest.raises(ToolError) as caught:
+        find_gcloud()
+    assert caught.value.code == reference
+    assert caught.value.hint
+
+
+def test_gcloud_is_found(folder: Path) -> None:
+    """With the environment that it is given, or this process's own."""
+    path = program(folder, "echo 'Google Cloud SDK 528.0.0'; echo 'bq 2.1.18'")
+    assert find_gcloud({"A": "b"}) == Gcloud(program=path, environment={"A": "b"}, version="528.0.0")
+    assert find_gcloud().environment["PATH"] == str(folder)
+
+
+def test_settings_that_would_print_requests_are_overruled(folder: Path) -> None:
+    """A user who once looked for a fault may have left them on."""
+    path = program(folder, 'echo "$CLOUDSDK_CORE_LOG_HTTP $CLOUDSDK_CORE_PROJECT"')
+    gcloud = Gcloud(program=path, environment={"CLOUDSDK_CORE_LOG_HTTP": "true", "CLOUDSDK_CORE_PROJECT": "mine"})
+    assert gcloud.run(timeout_seconds=10).stdout == "false mine\n"
+
+
+@pytest.mark.parametrize("secret", SECRETS)
+def test_secrets_are_removed(secret: str) -> None:
+    """And what stands around them is not."""
+    text = without_secrets(f"before {secret}")
+    assert text == "before (removed)"
+    assert without_secrets("Authorization: Bearer abc.def") == "Authorization: Bearer (removed)"
+
+
+def test_secrets_are_removed_from_what_gcloud_prints(folder: Path) -> None:
+    """From both streams, whether it is watched or not."""
+    path = program(folder, f"echo 'out {SECRETS[0]}'; echo 'err {SECRETS[0]}' >&2")
+    gcloud = Gcloud(program=path, environment={})
+    heard: list[str] = []
+    watched = gcloud.watch("run", on_output=heard.append, check=lambda: None)
+    run = gcloud.run("run", timeout_seconds=10)
+    assert (run.stdout, run.stderr) == (watched.stdout, watched.stderr) == ("out (removed)\n", "err (removed)\n")
+    assert heard == ["err (removed)"]
+
+
+def test_a_test_is_cancelled_while_gcloud_speaks(tmp_path: Path) -> None:
+    """Its handler writes to the very stream that the signal interrupted, which Python's buffered ones refuse."""
+    (tmp_path / "talker.py").write_text(TALKER)
+    gcloud = Gcloud(program=program(tmp_path, f"exec '{sys.executable}' '{tmp_path / 'talker.py'}'"), environment={})
+    heard: list[str] = []
+
+    def on_output(line: str) -> None:
+        heard.append(line)
+        if len(heard) == 1:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        gcloud.watch("run", on_output=on_output, check=lambda: None)
+    assert heard[-1] == "Test matrix has been cancelled."
+
+
+@given(st.text(max_size=300))
+def test_any_text_may_be_looked_through(text: str) -> None:
+    """Twice is as good as once."""
+    once = without_secrets(text)
+    assert without_secrets(once) == once

@@ -1,0 +1,172 @@
+import dataclasses
+import gzip
+from pathlib import Path
+
+import pytest
+
+from device_samples import sample_request
+from failing_runs import refused
+from fake_machine import (
+    DEADLOCK,
+    FACTS,
+    GOOD_FILES,
+    OUT_OF_MEMORY,
+    PANIC,
+    answer_of,
+    fake_machine,
+    fake_qemu,
+    fake_tool,
+)
+from initramfs import read_archive
+from ortrim.devices import qemu
+from ortrim.devices.qemu import QemuSystem
+from ortrim.errors import VerifyError
+from ortrim.parity.runner import RunRequest
+
+
+@pytest.fixture
+def request_(tmp_path: Path) -> RunRequest:
+    """Give a request whose outputs are wanted."""
+    outputs = tmp_path / "outputs"
+    outputs.mkdir()
+    return dataclasses.replace(sample_request(tmp_path / "request"), outputs=outputs)
+
+
+def device_with(place: Path, answer: bytes = b"", console: str = "", then: str = "exit 0") -> QemuSystem:
+    """Make a device whose machine answers so."""
+    return fake_machine(place, fake_qemu(place / "qemu", answer=answer, console=console, then=then))
+
+
+def test_a_run_comes_back_whole(tmp_path: Path, request_: RunRequest) -> None:
+    """The report is read, outputs land where they were asked for, and the machine has described itself."""
+    device = device_with(tmp_path, answer_of(GOOD_FILES))
+    output = device.run(request_)
+    assert output.cases[0].inference_ms == (1.5,)
+    assert (tmp_path / "outputs" / "only" / "output_000.npy").read_bytes() == b"the output"
+    facts = device.facts()
+    assert (facts.cpu, facts.kind, facts.memory_bytes, facts.page_bytes) == ("Cortex-A53", "vm", 226640 * 1024, 4096)
+    assert (facts.memory_meaningful, facts.time_meaningful, facts.cpu_features) == (True, False, ("asimd", "fp"))
+    assert (facts.os_version, facts.fingerprint) == ("Linux 6.12.107-cloud", "libc6 2.41-12")
+    assert "256 MiB" in facts.model
+    device.close()
+
+
+def test_the_machine_holds_what_the_runner_needs(tmp_path: Path, request_: RunRequest) -> None:
+    """The init runs the runner with the machine's paths; runner, library, model and inputs are there."""
+    device_with(tmp_path, answer_of(GOOD_FILES)).run(request_)
+    entries = {entry.name: entry for entry in read_archive(gzip.decompress((tmp_path / "qemu/initrd").read_bytes()))}
+    init = entries["init"].content.decode()
+    line = next(line for line in init.splitlines() if "--library" in line)
+    named = [word for word in line.split() if word.startswith("/payload/")]
+    assert str(tmp_path) not in line
+    assert all(word.lstrip("/") in entries for word in named)
+    assert "--outputs /out/saved" in line
+    assert entries[named[0].lstrip("/")].mode & 0o111
+    assert entries["bin/busybox"].content == b"shell"
+
+
+@pytest.mark.parametrize(
+    ("code", "files", "reference"),
+    [
+        (132, {}, "illegal-instruction"),
+        (139, {}, "runner-crashed"),
+        (134, {}, "runner-crashed"),
+        (137, {}, "runner-crashed"),
+        (3, {"0": b'{"message":"no such symbol"}'}, "library-refused"),
+        (7, {"0": b'{"message":"No space left on device"}'}, "output-unwritable"),
+        (1, {"0": b'{"message":"out of memory"}'}, "out-of-memory"),
+        (126, {}, "runner-not-startable"),
+        (127, {}, "runner-not-startable"),
+        (0, {"0": b"garbage"}, "runner-garbage"),
+        (0, {}, "runner-garbage"),
+    ],
+)
+def test_runners_that_end_badly(
+    tmp_path: Path, request_: RunRequest, code: int, files: dict[str, bytes], reference: str
+) -> None:
+    """A runner in a machine fails as it does anywhere, an illegal instruction in a way of its own."""
+    device = device_with(tmp_path, answer_of({**files, **FACTS}, [code]), "runner: load /payload/model\n")
+    assert refused(device, request_).code == reference
+    assert device.facts().cpu == "Cortex-A53"
+
+
+@pytest.mark.parametrize(
+    ("answer", "console"),
+    [
+        (answer_of(FACTS, [137]), OUT_OF_MEMORY),
+        (b"@@BEGIN\n", OUT_OF_MEMORY),
+        (b"@@BEGIN\n@@EXIT 137\n", OUT_OF_MEMORY),
+        (b"", DEADLOCK),
+        (answer_of(FACTS, [126]), "[    0.6] Initramfs unpacking failed: write error"),
+    ],
+)
+def test_too_little_memory_is_a_verdict(tmp_path: Path, request_: RunRequest, answer: bytes, console: str) -> None:
+    """Whichever way the kernel tells of it, it is told in its words, with the ceiling."""
+    error = refused(device_with(tmp_path, answer, console), request_)
+    assert error.code == "out-of-memory"
+    assert error.why.splitlines() == [console, "the machine has 256 MiB, of which its kernel takes about 30"]
+
+
+def test_a_kernel_that_complained_but_a_run_that_ended_well(tmp_path: Path, request_: RunRequest) -> None:
+    """A run that ended well did so, whatever stood on the console."""
+    device_with(tmp_path, answer_of(GOOD_FILES), OUT_OF_MEMORY).run(request_)
+
+
+@pytest.mark.parametrize(
+    ("answer", "console", "why"),
+    [
+        (b"", PANIC, "Kernel panic - not syncing: VFS: Unable to mount root fs on unknown-block(0,0)"),
+        (b"", "last words", "last words"),
+        (b"", "", ""),
+        (b"@@BEGIN\n", "gone", "gone"),
+        (answer_of(GOOD_FILES)[:300], "cut", "cut"),
+    ],
+)
+def test_a_machine_that_ends_early(tmp_path: Path, request_: RunRequest, answer: bytes, console: str, why: str) -> None:
+    """Without an answer to its end it is a crash of the machine, and the console says what can be said."""
+    error = refused(device_with(tmp_path, answer, console), request_)
+    assert (error.code, error.why) == ("machine-crashed", why)
+    assert "qemu-system:cortex-a53" in error.where
+    assert not list((tmp_path / "outputs").iterdir())
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        (b"@@BEGIN\n", ("runner-timeout", "the runner did not end within 0.1 seconds and was stopped")),
+        (b"", ("machine-crashed", "the machine did not finish in time")),
+        (b"@@BEGIN\n@@EXIT 0\n@@FI", ("machine-crashed", "the machine did not finish in time")),
+    ],
+)
+def test_what_hangs(
+    tmp_path: Path, request_: RunRequest, monkeypatch: pytest.MonkeyPatch, answer: bytes, expected: tuple[str, str]
+) -> None:
+    """A runner that hangs is told apart from a machine that does."""
+    monkeypatch.setattr(qemu, "START_SECONDS", 0.4)
+    repetition = dataclasses.replace(request_.repetition, timeout_seconds=0.1)
+    device = device_with(tmp_path, answer, then="sleep 600")
+    error = refused(device, dataclasses.replace(request_, repetition=repetition))
+    assert (error.code, error.what) == expected
+
+
+def test_a_machine_can_be_asked_without_a_run(tmp_path: Path) -> None:
+    """It is started once for that."""
+    device = device_with(tmp_path, answer_of(FACTS, []))
+    assert device.facts() == device.facts()
+    assert device.facts().cores == 1
+
+
+def test_a_machine_that_cannot_be_asked(tmp_path: Path) -> None:
+    """A machine that does not start has no facts."""
+    with pytest.raises(VerifyError) as caught:
+        device_with(tmp_path, b"", PANIC).facts()
+    assert caught.value.code == "machine-crashed"
+
+
+def test_another_ceiling_is_another_device(tmp_path: Path) -> None:
+    """The ceiling is in the name unless it is the usual one, and reaches qemu."""
+    device = fake_machine(tmp_path, fake_tool(tmp_path / "qemu", "exit 0"))
+    assert device.name == "qemu-system:cortex-a53"
+    smaller = device.with_memory(64)
+    assert (smaller.name, smaller.machine.memory_mib) == ("qemu-system:cortex-a53@64", 64)
+    assert smaller.machine.program == device.machine.program

@@ -127,9 +127,9 @@ def _problem(location: Location, findings: list[Finding]) -> Problem | None:
         hint = renamed(str(location[-1]), known) or nearest(
             location[-1], known, otherwise=f"the keys here are {listed(known, 'and')}"
         )
-        return Problem(code="unknown-key", location=location, what="is not a known key", hint=hint)
+        return Problem("unknown-key", location, "is not a known key", hint=hint)
     if first["type"] in {"missing", "union_tag_not_found"}:
-        return Problem(code="missing-key", location=location, what="is missing")
+        return Problem("missing-key", location, "is missing")
     if all(finding["type"] in WANTED for finding in findings):
         return _wrong_type(location, [WANTED[finding["type"]] for finding in findings], first["input"])
     return _bad_value(location, first)
@@ -138,8 +138,7 @@ def _problem(location: Location, findings: list[Finding]) -> Problem | None:
 def _wrong_type(location: Location, wanted: list[str], value: Any) -> Problem:
     table_for_array = wanted == ["an array"] and isinstance(value, dict)
     hint = f"each one begins with [[{location[-1]}]]" if table_for_array and len(location) == 1 else ""
-    what = f"must be {listed(wanted)}, not {kind(value)}"
-    return Problem(code="wrong-type", location=location, what=what, hint=hint)
+    return Problem("wrong-type", location, f"must be {listed(wanted)}, not {kind(value)}", hint=hint)
 
 
 def _bad_value(location: Location, finding: Finding) -> Problem | None:
@@ -151,7 +150,7 @@ def _bad_value(location: Location, finding: Finding) -> Problem | None:
             return None
     of_other_type = finding["type"] == "literal_error" and not isinstance(finding["input"], str)
     code = "wrong-type" if of_other_type else "bad-value"
-    return Problem(code=code, location=location, what=what, hint=hint)
+    return Problem(code, location, what, hint=hint)
 
 
 def _words(finding: Finding) -> tuple[str, str]:
@@ -273,7 +272,7 @@ def _explained(problem: Problem, document: dict[str, Any], file: Path) -> Proble
     if problem.location != ("name",) or "name" in document:
         return problem
     hint = f"add one; the file's name, {shown(file.name)}, does not make one"
-    return Problem(code="missing-key", location=("name",), what="is missing", hint=hint)
+    return Problem("missing-key", ("name",), "is missing", hint=hint)
 
 
 def _without_echoes(structure: tuple[Problem, ...], unfit: list[Problem]) -> list[Problem]:

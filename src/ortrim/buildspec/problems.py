@@ -75,7 +75,7 @@ KINDS: Final[dict[type, str]] = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Problem:
     """One problem; `what` continues the quoted location, as in "is not a known key"."""
 

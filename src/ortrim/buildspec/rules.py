@@ -35,7 +35,7 @@ def step_problems(step: StepChoices, location: Location, folder: Path) -> Iterat
             yield from _idle(step, ("metadata", "documentation", "producer", "shapes", "node_names"), location)
             if step.keep and not step.metadata:
                 what = "has no meaning with metadata = false, which keeps all properties"
-                yield Problem(code="stray-key", location=(*location, "keep"), what=what)
+                yield Problem("stray-key", (*location, "keep"), what)
         case Extract():
             yield from _twice(step.inputs, (*location, "inputs"))
             yield from _twice(step.outputs, (*location, "outputs"))
@@ -54,25 +54,25 @@ def _files(step: StepChoices, location: Location, folder: Path) -> Iterator[Prob
             if isinstance(path, Path) and not exists(folder / path, folder=False):
                 what = f"names {shown(str(path))}, which is not a file"
                 hint = "paths are relative to the buildspec's folder"
-                yield Problem(code="step-file-missing", location=(*location, field.name), what=what, hint=hint)
+                yield Problem("step-file-missing", (*location, field.name), what, hint=hint)
 
 
 def _idle(step: StepChoices, keys: tuple[str, ...], location: Location) -> Iterator[Problem]:
     if not any(getattr(step, key) for key in keys):
         what, hint = "has nothing to do", f"give it {listed([repr(key) for key in keys])}, or leave it out"
-        yield Problem(code="idle-step", location=location, what=what, hint=hint)
+        yield Problem("idle-step", location, what, hint=hint)
 
 
 def _twice(names: tuple[str, ...], location: Location) -> Iterator[Problem]:
     for name in dict.fromkeys(name for name in names if names.count(name) > 1):
-        yield Problem(code="duplicate-name", location=location, what=f"has {shown(name)} twice")
+        yield Problem("duplicate-name", location, f"has {shown(name)} twice")
 
 
 def _calibration(step: Quantize, location: Location) -> Iterator[Problem]:
     if step.data and step.mode == "dynamic":
         what = "has a meaning only with mode = 'static'"
         hint = "dynamic quantization finds ranges in every run"
-        yield Problem(code="stray-key", location=(*location, "data"), what=what, hint=hint)
+        yield Problem("stray-key", (*location, "data"), what, hint=hint)
 
 
 LAYOUT_LEVELS: Final[dict[str, tuple[str, ...]]] = {
@@ -92,7 +92,7 @@ def model_problems(model: buildspec.ModelSpec, location: Location, folder: Path)
     if not is_plain_path(f"{model.name}.ort"):
         what = f"is {shown(model.name)}, which is a reserved device name on Windows"
         hint = "choose another name: a package has a file of it"
-        yield Problem(code="bad-value", location=(*location, "name"), what=what, hint=hint)
+        yield Problem("bad-value", (*location, "name"), what, hint=hint)
     yield from _source(model, location, folder)
     yield from _url(model, location)
     yield from _member(model, location)
@@ -109,19 +109,19 @@ def _source(model: buildspec.ModelSpec, location: Location, folder: Path) -> Ite
     if len(given) != 1:
         what = f"has {len(given)} sources: {listed(given, 'and')}" if given else "has no source"
         hint = "give exactly one of 'path', 'url' and 'wheel'"
-        yield Problem(code="model-source", location=location, what=what, hint=hint)
+        yield Problem("model-source", location, what, hint=hint)
     elif model.path is None and model.sha256 is None:
         hint = f"a model from {given[0]} is used only if it has this digest: sha256sum FILE shows it"
-        yield Problem(code="missing-key", location=(*location, "sha256"), what="is missing", hint=hint)
+        yield Problem("missing-key", (*location, "sha256"), "is missing", hint=hint)
     if model.path is not None and not exists(folder / model.path, folder=False):
         what = f"names {shown(str(model.path))}, which is not a file"
         hint = "paths are relative to the buildspec's folder"
-        yield Problem(code="model-missing", location=(*location, "path"), what=what, hint=hint)
+        yield Problem("model-missing", (*location, "path"), what, hint=hint)
 
 
 def _url(model: buildspec.ModelSpec, location: Location) -> Iterator[Problem]:
     if model.url is not None and (what := fault_of(model.url)):
-        yield Problem(code="unsafe-url", location=(*location, "url"), what=what, hint=SAFE_ADDRESS)
+        yield Problem("unsafe-url", (*location, "url"), what, hint=SAFE_ADDRESS)
 
 
 SAFE_ADDRESS: Final = "use an https:// address without a user name; http:// is possible only on loopback"
@@ -154,15 +154,15 @@ def _member(model: buildspec.ModelSpec, location: Location) -> Iterator[Problem]
     place = (*location, "member")
     if model.wheel is not None and model.member is None:
         hint = f"give the model's path inside the wheel of {shown(model.wheel)}"
-        yield Problem(code="missing-key", location=place, what="is missing", hint=hint)
+        yield Problem("missing-key", place, "is missing", hint=hint)
     if model.member is not None and model.wheel is None:
-        yield Problem(code="stray-key", location=place, what="has a meaning only with 'wheel'")
+        yield Problem("stray-key", place, "has a meaning only with 'wheel'")
     if model.allow_links and model.path is None:
         stray = "has a meaning only with 'path'"
-        yield Problem(code="stray-key", location=(*location, "allow_links"), what=stray)
+        yield Problem("stray-key", (*location, "allow_links"), stray)
     if model.member is not None and not _is_plain(model.member):
         what = f"must be a relative path with '/' between its parts and no '..', not {shown(model.member)}"
-        yield Problem(code="unsafe-member", location=place, what=what)
+        yield Problem("unsafe-member", place, what)
 
 
 def _is_plain(member: str) -> bool:
@@ -177,7 +177,7 @@ def _layout(model: buildspec.ModelSpec, location: Location) -> Iterator[Problem]
     if model.level not in (levels := LAYOUT_LEVELS[model.layout]):
         what = f"needs level = {listed([repr(level) for level in levels])}, not {shown(model.level)}"
         why = "a lower level leaves the operators as they are"
-        yield Problem(code="bad-value", location=place, what=what, why=why)
+        yield Problem("bad-value", place, what, why=why)
 
 
 def _case(case: buildspec.CaseSpec, location: Location, folder: Path) -> Iterator[Problem]:
@@ -185,10 +185,10 @@ def _case(case: buildspec.CaseSpec, location: Location, folder: Path) -> Iterato
         yield from _data(case, case.data, location, folder)
     if case.states and not (case.after or case.data):
         what, hint = "has no meaning without 'after'", "name the case that runs before: after = '...'"
-        yield Problem(code="stray-key", location=(*location, "states"), what=what, hint=hint)
+        yield Problem("stray-key", (*location, "states"), what, hint=hint)
     for name in [name for name in case.states if name in case.inputs]:
         what = f"feeds {shown(name)}, which 'inputs' gives"
-        yield Problem(code="stray-key", location=(*location, "states", name), what=what, hint="leave one of them out")
+        yield Problem("stray-key", (*location, "states", name), what, hint="leave one of them out")
     for name, wanted in case.inputs.items():
         yield from _input(wanted, (*location, "inputs", name))
 
@@ -197,12 +197,12 @@ def _data(case: buildspec.CaseSpec, data: Path, location: Location, folder: Path
     for key in ("seed", "dimensions", "inputs", "after", "states"):
         if getattr(case, key):
             what = "has no meaning with 'data', whose recorded inputs are used unchanged"
-            yield Problem(code="stray-key", location=(*location, key), what=what)
+            yield Problem("stray-key", (*location, key), what)
     is_archive = data.suffix == ".npz"
     if not exists(folder / data, folder=not is_archive):
         what = f"names {shown(str(data))}, which is not a {'file' if is_archive else 'folder'}"
         hint = "an .npz file or a test_data_set_* folder, relative to the buildspec's folder"
-        yield Problem(code="data-missing", location=(*location, "data"), what=what, hint=hint)
+        yield Problem("data-missing", (*location, "data"), what, hint=hint)
 
 
 def _order(cases: tuple[buildspec.CaseSpec, ...], location: Location) -> Iterator[Problem]:
@@ -213,8 +213,7 @@ def _order(cases: tuple[buildspec.CaseSpec, ...], location: Location) -> Iterato
         place = (*location, "cases", index, "after")
         if case.after is not None and case.after not in before:
             hint = nearest(case.after, before, otherwise=f"the cases are {listed(list(before), 'and')}")
-            what = f"is {shown(case.after)}, which is no case of this model"
-            yield Problem(code="unknown-case", location=place, what=what, hint=hint)
+            yield Problem("unknown-case", place, f"is {shown(case.after)}, which is no case of this model", hint=hint)
         circle = [case.name]
         while (name := before.get(circle[-1])) is not None and name not in circle:
             circle.append(name)
@@ -222,7 +221,7 @@ def _order(cases: tuple[buildspec.CaseSpec, ...], location: Location) -> Iterato
             in_circles.update(circle)
             what = f"leads back to the case itself: {' after '.join(map(shown, [*circle, name]))}"
             hint = "leave 'after' out of the case that runs first"
-            yield Problem(code="case-circle", location=place, what=what, hint=hint)
+            yield Problem("case-circle", place, what, hint=hint)
 
 
 STRAY: Final = {
@@ -241,24 +240,23 @@ def _choices_problem(choices: tuple[Scalar | tuple[Scalar, ...], ...]) -> str:
 
 def _input(wanted: buildspec.InputSpec, location: Location) -> Iterator[Problem]:
     if wanted.choices is not None and (problem := _choices_problem(wanted.choices)):
-        yield Problem(code="bad-value", location=(*location, "choices"), what=problem)
+        yield Problem("bad-value", (*location, "choices"), problem)
     first = next((key for key in STRAY if getattr(wanted, key) is not None), None)
     if first is not None:
         for key in ("choices", "count_from", "low", "high"):
             if key != first and getattr(wanted, key) is not None:
-                what = f"has no meaning with '{first}', which {STRAY[first]}"
-                yield Problem(code="stray-key", location=(*location, key), what=what)
+                yield Problem("stray-key", (*location, key), f"has no meaning with '{first}', which {STRAY[first]}")
     elif wanted.low is not None and wanted.high is not None:
         if wanted.low >= wanted.high:
             what = f"must be less than 'high', {wanted.high:g}, not {wanted.low:g}"
             hint = "to fill the tensor with one value, use 'value'"
-            yield Problem(code="bad-value", location=(*location, "low"), what=what, hint=hint)
+            yield Problem("bad-value", (*location, "low"), what, hint=hint)
     elif wanted.low is not None and wanted.low >= LARGEST_DEFAULT:
         what = f"must be less than the default of 'high', {LARGEST_DEFAULT:g}, not {wanted.low:g}"
-        yield Problem(code="bad-value", location=(*location, "low"), what=what, hint="give 'high' as well")
+        yield Problem("bad-value", (*location, "low"), what, hint="give 'high' as well")
     elif wanted.high is not None and wanted.high <= SMALLEST_DEFAULT:
         what = f"must be greater than the default of 'low', {SMALLEST_DEFAULT:g}, not {wanted.high:g}"
-        yield Problem(code="bad-value", location=(*location, "high"), what=what, hint="give 'low' as well")
+        yield Problem("bad-value", (*location, "high"), what, hint="give 'low' as well")
 
 
 DEFAULT_GLIBC: Final = buildspec.TargetSpec(id="").glibc
@@ -279,8 +277,7 @@ def _target_problems(
         return
     several = f"choose {listed(meant)}" if (meant := meant_by(target.id)) else ""
     hint = several or nearest(target.id, TARGETS, otherwise=f"the targets are {listed(list(TARGETS), 'and')}")
-    what = f"is {shown(target.id)}, which is not a target"
-    yield Problem(code="unknown-target", location=(*location, "id"), what=what, hint=hint)
+    yield Problem("unknown-target", (*location, "id"), f"is {shown(target.id)}, which is not a target", hint=hint)
     yield from system_compiler_problems(target, location, linkage)
 
 
@@ -289,7 +286,7 @@ def stray_tables(target: buildspec.TargetSpec, location: Location, own: str) -> 
     for table, words in OPTION_TABLES.items():
         if table != own and getattr(target, table) is not None:
             what = f"has a meaning only for {words}, and the target is {target.id}"
-            yield Problem(code="stray-key", location=(*location, table), what=what)
+            yield Problem("stray-key", (*location, table), what)
 
 
 def stray_keys(stray: Iterable[tuple[str, bool, str, str]], location: Location, system: str) -> Iterator[Problem]:
@@ -297,8 +294,7 @@ def stray_keys(stray: Iterable[tuple[str, bool, str, str]], location: Location, 
     for key, given, why, instead in stray:
         if given:
             hint = f"leave it out; '{instead}' is what there is to choose" if instead else "leave it out"
-            what = f"has no meaning for {system}"
-            yield Problem(code="stray-key", location=(*location, key), what=what, why=why, hint=hint)
+            yield Problem("stray-key", (*location, key), f"has no meaning for {system}", why=why, hint=hint)
 
 
 def system_compiler_problems(
@@ -309,16 +305,16 @@ def system_compiler_problems(
         return
     if target.glibc != DEFAULT_GLIBC:
         why = f"{target.compiler} links against the glibc of the system that it runs on"
-        yield Problem(code="stray-key", location=(*location, "glibc"), what=ZIG_ONLY, why=why)
+        yield Problem("stray-key", (*location, "glibc"), ZIG_ONLY, why=why)
     if target.cpu is not None:
         why = f"{target.compiler} compiles only for the architecture that it finds on this machine"
-        yield Problem(code="stray-key", location=(*location, "cpu"), what=ZIG_ONLY, why=why)
+        yield Problem("stray-key", (*location, "cpu"), ZIG_ONLY, why=why)
     if (target.linkage or linkage) == "static":
         key = "compiler" if target.linkage is None else "linkage"
         what = "cannot make a static library" if target.linkage is None else ZIG_ONLY
         why = f"the archive is joined with zig's linker; {target.compiler}'s C++ library would be missing from it"
         hint = "use compiler = 'zig', or linkage = 'shared' for this target"
-        yield Problem(code="stray-key", location=(*location, key), what=what, why=why, hint=hint)
+        yield Problem("stray-key", (*location, key), what, why=why, hint=hint)
 
 
 def session_problems(session: buildspec.SessionSpec, location: Location) -> Iterator[Problem]:
@@ -326,7 +322,7 @@ def session_problems(session: buildspec.SessionSpec, location: Location) -> Iter
     if session.load == "file" and session.in_place:
         what = "cannot be used with load = 'file': the runtime then reads the model into its own memory"
         hint = "leave 'load' out, or use 'map' or 'bytes'"
-        yield Problem(code="stray-key", location=(*location, "in_place"), what=what, hint=hint)
+        yield Problem("stray-key", (*location, "in_place"), what, hint=hint)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -368,14 +364,14 @@ def _runtime(runtime: buildspec.RuntimeSpec, folder: Path) -> Iterator[Problem]:
     if runtime.path is None:
         if runtime.source == "path":
             hint = "give the folder of an ONNX Runtime checkout"
-            yield Problem(code="missing-key", location=place, what="is missing", hint=hint)
+            yield Problem("missing-key", place, "is missing", hint=hint)
     elif runtime.source != "path":
         hint = "add source = 'path', or leave 'path' out"
-        yield Problem(code="stray-key", location=place, what="has a meaning only with source = 'path'", hint=hint)
+        yield Problem("stray-key", place, "has a meaning only with source = 'path'", hint=hint)
     elif not exists(folder / runtime.path, folder=True):
         what = f"names {shown(str(runtime.path))}, which is not a folder"
         hint = "paths are relative to the buildspec's folder"
-        yield Problem(code="source-missing", location=place, what=what, hint=hint)
+        yield Problem("source-missing", place, what, hint=hint)
 
 
 def _build_options(profile: str, build_options: buildspec.BuildOptionChoices) -> Iterator[Problem]:
@@ -384,20 +380,19 @@ def _build_options(profile: str, build_options: buildspec.BuildOptionChoices) ->
         what = "has no meaning with profile = 'upstream'"
         why = "that profile is exactly upstream's own flags"
         hint = f"leave {listed(chosen, 'and')} out, or use another profile"
-        yield Problem(code="stray-key", location=("build_options",), what=what, why=why, hint=hint)
+        yield Problem("stray-key", ("build_options",), what, why=why, hint=hint)
 
 
 def _references(found: Iterable[int]) -> Iterator[Problem]:
     for index in list(found)[1:]:
-        place = ("models", index, "reference")
-        yield Problem(code="second-reference", location=place, what="is true for the second time")
+        yield Problem("second-reference", ("models", index, "reference"), "is true for the second time")
 
 
 def _duplicates(names: Iterable[tuple[Location, str]]) -> Iterator[Problem]:
     seen = set()
     for location, name in names:
         if name in seen:
-            yield Problem(code="duplicate-name", location=location, what=f"is {shown(name)} for the second time")
+            yield Problem("duplicate-name", location, f"is {shown(name)} for the second time")
         seen.add(name)
 
 
@@ -405,4 +400,4 @@ def _budgets(budgets: buildspec.Budgets, location: Location) -> Iterator[Problem
     median, tail = budgets.p50_ms, budgets.p99_ms
     if median is not None and tail is not None and tail < median:
         what = f"allow {tail:g} ms at the 99th percentile, less than the {median:g} ms of the median"
-        yield Problem(code="bad-value", location=location, what=what)
+        yield Problem("bad-value", location, what)

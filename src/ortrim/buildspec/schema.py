@@ -122,7 +122,7 @@ DEEPEST: Final = 32
 def plain_copy(value: Any, location: Location, problems: list[Problem]) -> Any:
     """Return a copy of TOML data in which None stands for each value that is reported in `problems`."""
     if len(location) > DEEPEST:
-        problems.append(Problem(code="bad-value", location=location[:8], what="is nested too deeply"))
+        problems.append(Problem("bad-value", location[:8], "is nested too deeply"))
         return None
     if isinstance(value, dict):
         return {key: plain_copy(below, (*location, key), problems) for key, below in value.items()}

@@ -1,5 +1,6 @@
 """Targets and the patterns that select them."""
 
+import re
 from collections.abc import Mapping
 from typing import Final
 
@@ -7,11 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ortrim.buildspec.problems import NAME
 from ortrim.buildspec.targets import (
     ABIS,
     APPLE,
     APPLE_ARCHITECTURES,
     CATALYST,
+    CPUS,
     FIRST_ANDROID,
     FIRST_GLIBC,
     TARGETS,
@@ -23,6 +26,7 @@ from ortrim.buildspec.targets import (
     minimum_glibc,
     selected,
     with_identifiers,
+    zig_cpu,
 )
 from ortrim.errors import UsageError
 from refusing import refused
@@ -197,3 +201,24 @@ def test_packages_keep_their_names_among_patterns() -> None:
     said: list[str] = []
     assert with_identifiers("apple, linux-amd64,x", ("apple",), note=said.append) == "apple,linux-x64,x"
     assert said == ["target linux-amd64 is linux-x64"]
+
+
+def test_every_architecture_has_processors_with_names_that_buildspecs_take() -> None:
+    """Each can be written in a buildspec and handed to a shell as it is."""
+    assert set(CPUS) == {target.architecture for target in TARGETS.values() if target.system is OperatingSystem.LINUX}
+    for names in CPUS.values():
+        for name, argument in names.items():
+            assert re.fullmatch(NAME, name)
+            assert re.fullmatch(r"[a-z0-9_]+([+-][a-z0-9_]+)*", argument)
+
+
+def test_without_a_name_the_architectures_own_least_is_meant() -> None:
+    """ARMv7 alone must say it, because NEON is part of the target."""
+    assert {kind: zig_cpu(kind, None) for kind in Architecture if zig_cpu(kind, None)} == {
+        Architecture.ARM: "generic+v7a+neon"
+    }
+
+
+def test_a_processor_of_another_architecture_is_unknown() -> None:
+    with pytest.raises(KeyError):
+        zig_cpu(Architecture.X64, "cortex-a53")

@@ -8,15 +8,27 @@ from typing import Any, Protocol
 
 import pytest
 
-from ortrim.errors import StorageError, VerifyError
+from ortrim.errors import (
+    BinaryError,
+    BudgetMissed,
+    Diagnostic,
+    DiagnosticGroup,
+    ExitCode,
+    ParityError,
+    StorageError,
+    ToolError,
+    VerifyError,
+)
 from ortrim.package.package import write_sums
+from ortrim.parity.measurements import Comparison, Gate, Verdict
 from ortrim.pipeline import building
 from ortrim.pipeline.building import build, verify_again
 from ortrim.pipeline.finished import reports_of
 from ortrim.planning.planned import planned_for
+from ortrim.report.failures import gravest_failure
 from ortrim.report.write import read_report, write_reports
-from ortrim.verify.judge import failed_device
-from ortrim.verify.reports import VerifyReport
+from ortrim.verify.judge import failed_device, failure_of
+from ortrim.verify.reports import NOT_FOR_DEVICE, VerifyReport
 from pipeline_stages import Stages, leave_report
 from refusing import refused
 from sample_reports import RECORDED, on_device, recorded_report
@@ -223,3 +235,196 @@ def test_a_report_can_be_shown_of_what_was_built(stages: Stages, finished: Calla
     assert refused(VerifyError, reports_of, stages.request(), stages.console).code == "report-missing"
     finished()
     assert len(reports_of(stages.request(), stages.console)) == 1
+
+
+GATE = Gate(name="executable stack", verdict=Verdict.FAIL, detail="the library asks for one")
+
+
+@pytest.fixture
+def good() -> VerifyReport:
+    report = judged(recorded_report(), Verdict.PASS)
+    gates = tuple(replace(gate, verdict=Verdict.PASS) for gate in report.gates)
+    parity = tuple(replace(output, verdict=Verdict.PASS) for output in report.devices[0].parity)
+    return on_device(replace(report, gates=gates), parity=parity)
+
+
+def judged(report: VerifyReport, verdict: Verdict) -> VerifyReport:
+
+    def lines(given: tuple[Comparison, ...]) -> tuple[Comparison, ...]:
+        return tuple(replace(line, verdict=verdict) for line in given)
+
+    (device,) = report.devices
+    return on_device(replace(report, comparisons=lines(report.comparisons)), comparisons=lines(device.comparisons))
+
+
+def with_gate(report: VerifyReport) -> VerifyReport:
+    return replace(report, gates=(*report.gates, GATE))
+
+
+def without_parity(report: VerifyReport) -> VerifyReport:
+    first, *rest = report.devices[0].parity
+    lost = replace(first, verdict=Verdict.FAIL, reason="0.5 at element 3, 1e-4 is allowed")
+    return on_device(report, parity=(lost, *rest))
+
+
+def unproved(report: VerifyReport) -> VerifyReport:
+    parity = tuple(
+        replace(output, verdict=Verdict.NOT_JUDGED, reason="every element is 0") for output in report.devices[0].parity
+    )
+    report = on_device(report, parity=parity, verdict=Verdict.INCONCLUSIVE)
+    return replace(report, verdict=Verdict.INCONCLUSIVE)
+
+
+def test_what_could_not_be_judged_has_a_code_of_its_own(good: VerifyReport) -> None:
+    """It is no failure of the library, and no pass; a missed budget is graver."""
+    found = gravest_failure((unproved(good),))
+    assert found is not None
+    assert (found.code, found.exit_code) == ("parity-inconclusive", ExitCode.INCONCLUSIVE)
+    assert found.what == "no output of silero_vad can be judged (output: every element is 0)"
+    both = gravest_failure((unproved(over_budget(good)),))
+    assert isinstance(both, BudgetMissed)
+
+
+def over_budget(report: VerifyReport) -> VerifyReport:
+    line = replace(
+        report.comparisons[0], measure="library", model="", unit="bytes", ours=2e6, budget=1e6, budget_is_ratio=False,
+        verdict=Verdict.FAIL,
+    )  # fmt: skip
+    return replace(report, comparisons=(line,))
+
+
+def with_failed(report: VerifyReport, *errors: Diagnostic) -> VerifyReport:
+    failed = (failed_device(f"adb:{number}", "none", error) for number, error in enumerate(errors))
+    return replace(report, devices=(*report.devices, *failed))
+
+
+def refusing(report: VerifyReport, *models: str) -> VerifyReport:
+    errors = {name: VerifyError("model-refused", "the library refuses the model", where=name) for name in models}
+    failed = tuple(failure_of(error, name) for name, error in errors.items())
+    return on_device(report, failed_models=failed, verdict=Verdict.FAIL)
+
+
+def test_a_model_that_is_refused_fails_by_its_name(good: VerifyReport) -> None:
+    """The first one first, and beside lost parity it comes before that."""
+    found = gravest_failure((good, refusing(without_parity(good), "kws", "vad")))
+    assert found is not None
+    assert (found.code, found.where, found.exit_code) == ("model-refused", "kws", ExitCode.VERIFY)
+    assert "vad: the library refuses the model" in str(found)
+
+
+LOST = VerifyError("device-lost", "the connection broke", where="adb:0", why="Broken pipe", hint="plug it in")
+
+
+def test_without_a_failure_there_is_none(good: VerifyReport) -> None:
+    unsure, unjudged = judged(good, Verdict.INCONCLUSIVE), judged(good, Verdict.NOT_JUDGED)
+    assert gravest_failure((good, unsure, unjudged)) is None
+    assert gravest_failure(()) is None
+
+
+def test_the_gravest_kind_comes_first(good: VerifyReport) -> None:
+    """A bad library, then a device of which nothing is known, then wrong numbers, then too much; in any report."""
+    budget, parity = over_budget(good), without_parity(over_budget(good))
+    lost, gate = with_failed(without_parity(good), LOST), with_gate(with_failed(without_parity(good), LOST))
+    assert isinstance(gravest_failure((budget,)), BudgetMissed)
+    assert isinstance(gravest_failure((good, parity)), ParityError)
+    found = gravest_failure((budget, parity, lost))
+    assert found is not None
+    assert (found.code, found.exit_code) == ("device-lost", ExitCode.VERIFY)
+    assert isinstance(gravest_failure((budget, parity, lost, gate)), BinaryError)
+
+
+def test_each_kind_has_its_exit_code(good: VerifyReport) -> None:
+    """A script can tell a missed budget from lost parity and from a broken library."""
+    failures = [gravest_failure((change(good),)) for change in (over_budget, without_parity, with_gate)]
+    codes = [failure.exit_code for failure in failures if failure]
+    assert codes == [ExitCode.BUDGET, ExitCode.PARITY, ExitCode.BINARY]
+
+
+def test_a_failed_device_ends_with_its_own_diagnostic(good: VerifyReport) -> None:
+    """Word for word, with the code of its class, whatever that is."""
+    for error in (LOST, ToolError("tool-missing", "is not installed", where="adb", hint="run: invoke doctor")):
+        failure = gravest_failure((good, with_failed(good, error)))
+        assert failure is not None
+        assert str(failure) == str(error)
+        assert failure.exit_code == error.exit_code
+
+
+MISFIT = VerifyError(NOT_FOR_DEVICE, "this library is for x86", where="adb:R58", hint="name another")
+
+
+def test_one_abi_of_several_on_a_phone_is_enough(good: VerifyReport) -> None:
+    """What the phone does not run is no failure when it ran another target; when it ran none, it is one."""
+    other = with_failed(replace(good, devices=()), MISFIT)
+    ran = on_device(good, device="adb:R58")
+    assert gravest_failure((ran, other)) is None
+    for reports in ((other,), (good, other), (other, other)):
+        failure = gravest_failure(reports)
+        assert failure is not None
+        assert failure.exit_code is ExitCode.VERIFY
+
+
+def test_a_phone_that_went_away_on_its_own_abi_fails(good: VerifyReport) -> None:
+    lost = replace(good, devices=(failed_device("adb:R58", "none", LOST),))
+    failure = gravest_failure((with_failed(replace(good, devices=()), MISFIT), lost))
+    assert failure is not None
+    assert str(failure) == str(LOST)
+
+
+def test_several_failed_devices(good: VerifyReport) -> None:
+    """Those of one class are shown together; another class is not given a code that is not its own."""
+    crash = VerifyError("runner-crashed", "the runner was ended by SIGSEGV")
+    failure = gravest_failure((with_failed(good, LOST, ToolError("tool-missing", "is not installed"), crash),))
+    assert isinstance(failure, DiagnosticGroup)
+    assert [each.code for each in failure.diagnostics] == ["device-lost", "runner-crashed"]
+    assert failure.exit_code is ExitCode.VERIFY
+
+
+def test_a_missed_budget_shows_both_numbers_with_their_unit(good: VerifyReport) -> None:
+    """Bytes are whole and grouped, times short, ratios percentages of the baseline."""
+    report = over_budget(good)
+    (line,) = report.comparisons
+    failure = gravest_failure((report,))
+    assert failure is not None
+    assert failure.code == "budget-missed"
+    assert (failure.what, failure.where) == ("library is over its budget", report.target)
+    assert failure.why == "measured 2,000,000 bytes, budget 1,000,000 bytes"
+    slow = replace(line, measure="p99", unit="ms", ours=5.123456, budget=4.0, model="vad")
+    failure = gravest_failure((on_device(good, comparisons=(slow,)),))
+    assert failure is not None
+    assert failure.why == "measured 5.123 ms, budget 4 ms"
+    assert failure.where == f"{report.target} on host, model vad"
+    missed = replace(slow, measure="missed deadlines", unit="runs", ours=0.5, budget=0.0)
+    failure = gravest_failure((on_device(good, comparisons=(missed,)),))
+    assert failure is not None
+    assert failure.why == "measured 0.5 runs, budget 0 runs"
+    large = replace(line, ratio=0.1234, budget=0.09, budget_is_ratio=True)
+    failure = gravest_failure((replace(report, comparisons=(large,)),))
+    assert failure is not None
+    assert failure.why == "measured 12.3% of the baseline's, budget 9.0% of the baseline's"
+
+
+def test_a_ratio_that_could_not_be_measured_is_worded(good: VerifyReport) -> None:
+    (line,) = over_budget(good).comparisons
+    nothing = replace(line, ratio=None, budget=0.09, budget_is_ratio=True)
+    failure = gravest_failure((replace(good, comparisons=(nothing,)),))
+    assert failure is not None
+    assert failure.why == "measured nothing, budget 9.0% of the baseline's"
+
+
+def test_lost_parity_names_output_case_and_model(good: VerifyReport) -> None:
+    report = without_parity(good)
+    lost = report.devices[0].parity[0]
+    failure = gravest_failure((report,))
+    assert failure is not None
+    assert failure.code == "parity-lost"
+    assert f"output {lost.output} of case {lost.case}" in failure.what
+    assert failure.where == f"{report.target} on host, model {lost.model}"
+    assert failure.why == lost.reason
+
+
+def test_all_failures_of_the_gravest_kind_are_shown(good: VerifyReport) -> None:
+    """Two targets that miss are mended in one go."""
+    failure = gravest_failure((with_gate(good), replace(with_gate(good), target="linux-arm64")))
+    assert isinstance(failure, DiagnosticGroup)
+    assert [each.where for each in failure.diagnostics] == [good.target, "linux-arm64"]
+    assert failure.exit_code is ExitCode.BINARY

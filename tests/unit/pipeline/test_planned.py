@@ -1,40 +1,50 @@
 """From a request to a plan: what is refused, and before which work."""
 
+import io
 import platform
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
-from onnx_samples import model_of, value, write
+from fake_sources import private_cache
+from onnx_samples import model_of, relu, value, write
+from ortrim.base.console import Console
+from ortrim.base.files import sha256_of
 from ortrim.base.tools import EMULATIONS
+from ortrim.buildspec.buildspec import LoadedSpec
 from ortrim.buildspec.targets import TARGETS
 from ortrim.compiling.container_engines import ContainerOptions
 from ortrim.compiling.plan import digest
 from ortrim.errors import Diagnostic, ExitCode, ParityError, PlanError, ToolError, UsageError, VerifyError
-from ortrim.models.models import OrtModel
+from ortrim.models.convert import Conversion
+from ortrim.models.models import OrtModel, PreparedModel
+from ortrim.models.onnx_files import facts_of
 from ortrim.pipeline import verification
 from ortrim.planning import models
+from ortrim.planning import models as module
 from ortrim.planning import request as inputs
-from ortrim.planning.models import converted_models
+from ortrim.planning.models import cases_of, converted_models, ready_models, wants_cases
 from ortrim.planning.planned import Planned, planned_for, planned_here
-from ortrim.planning.request import Request, load
+from ortrim.planning.request import Request, load, require_known
 from pipeline_stages import Stages
+from prepared_by_steps import STEPS, after_steps
+from refusing import refused
 
 
 def plan(stages: Stages, body: str = "", **changes: object) -> Planned:
     return planned_for(stages.request(body, **changes), stages.console)
 
 
-def refused(stages: Stages, request: Request, *, to_run: bool = False) -> Diagnostic:
-    with pytest.raises(Diagnostic) as caught:
-        planned_for(request, stages.console, to_run=to_run)
-    return caught.value
+def unplanned(stages: Stages, request: Request, *, to_run: bool = False) -> Diagnostic:
+    return refused(Diagnostic, planned_for, request, stages.console, to_run=to_run)
 
 
 def test_a_request_becomes_a_plan(stages: Stages) -> None:
@@ -106,7 +116,7 @@ def test_a_change_of_recorded_inputs_is_another_plan(stages: Stages) -> None:
 
 def test_a_target_that_does_not_exist_is_refused_before_any_work(stages: Stages) -> None:
     """No model is fetched for a word that was misspelt."""
-    error = refused(stages, stages.request(target="windows"))
+    error = unplanned(stages, stages.request(target="windows"))
     assert isinstance(error, UsageError)
     assert stages.ran == []
 
@@ -117,7 +127,7 @@ FOREIGN = ("linux-arm64", "linux-armhf", "linux-riscv64", "linux-arm64-musl")
 def test_a_target_without_a_device_is_refused_before_compiling(stages: Stages, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever wants to run the result is told in a second, not after a quarter of an hour, and how to get a device."""
     monkeypatch.setattr(shutil, "which", {"apt-get": "/usr/bin/apt-get"}.get)
-    error = refused(stages, stages.request(target="linux"), to_run=True)
+    error = unplanned(stages, stages.request(target="linux"), to_run=True)
     assert isinstance(error, VerifyError)
     assert (error.code, error.exit_code, error.where) == ("no-device", ExitCode.VERIFY, ", ".join(FOREIGN))
     assert "apt-get install qemu-user-static; or " in error.hint
@@ -162,14 +172,14 @@ def test_an_image_that_cannot_be_made_is_refused_before_any_work(
     (pins / "images.toml").write_text('[bases.python]\nreference = "python:3.13"\n')
     monkeypatch.setenv("ORTRIM_PINS", str(pins))
     request = stages.request(body, target=target, container=ContainerOptions())
-    assert refused(stages, request, to_run=True).code == reference
+    assert unplanned(stages, request, to_run=True).code == reference
     assert stages.ran == []
     assert planned_for(request, stages.console).plan.targets
 
 
 def test_a_bad_buildspec_is_refused_before_any_work(stages: Stages) -> None:
     """Nothing is fetched for a key that does not exist."""
-    error = refused(stages, stages.request('colour = "red"\n'))
+    error = unplanned(stages, stages.request('colour = "red"\n'))
     assert error.exit_code is ExitCode.SPEC
     assert stages.ran == []
 
@@ -187,7 +197,7 @@ def test_a_case_that_does_not_fit_is_refused_before_sources_and_compiling(
     stages: Stages, case: str, reference: str
 ) -> None:
     """Cases need only the model, so that a slip in one does not cost a build."""
-    error = refused(stages, stages.request(f'[[models.cases]]\nname = "one"\n{case}\n'))
+    error = unplanned(stages, stages.request(f'[[models.cases]]\nname = "one"\n{case}\n'))
     assert (error.code, error.exit_code) == (reference, ExitCode.SPEC)
     assert "sources" not in stages.ran
     assert not [path for path in (stages.folder / "cache" / "cases").iterdir() if path.is_dir()]
@@ -205,7 +215,9 @@ def test_cases_are_made_once_for_all_targets(stages: Stages) -> None:
 
 def test_a_system_compiler_compiles_for_its_own_machine_only(stages: Stages) -> None:
     """What it would make of another target is a library for this one."""
-    error = refused(stages, stages.request('[[targets]]\nid = "linux-arm64"\ncompiler = "gcc"\n', target="linux-arm64"))
+    error = unplanned(
+        stages, stages.request('[[targets]]\nid = "linux-arm64"\ncompiler = "gcc"\n', target="linux-arm64")
+    )
     assert isinstance(error, PlanError)
     assert (error.code, error.exit_code) == ("no-cross-compiler", ExitCode.PLAN)
     assert 'compiler = "zig"' in error.hint
@@ -272,3 +284,208 @@ def test_models_are_proved_for_targets_that_nothing_here_runs(stages: Stages, mo
     with pytest.raises(ParityError, match="conversion changes"):
         verification.make_references(made, stages.request(), stages.console)
     assert sessions == [model.session for model in made.plan.models_for(TARGETS["android-arm64-v8a"])]
+
+
+def test_known_names_pass() -> None:
+    require_known("no-such-model", "--only", ("b", "a"), ("a", "b"))
+    require_known("no-such-model", "--only", (), ())
+
+
+@pytest.mark.parametrize(("name", "hint"), [("vda", "did you mean 'vad'?"), ("x" * 500, "there are: vad, ocr")])
+def test_an_unknown_name_is_refused(name: str, hint: str) -> None:
+    error = refused(UsageError, require_known, "no-such-model", "--only", ("vad", name), ("vad", "ocr"))
+    assert (error.code, error.where, error.hint) == ("no-such-model", "--only", hint)
+    assert len(error.what) < 130
+
+
+CONSOLE = Console(stdout=io.StringIO(), stderr=io.StringIO(), environment={})
+
+
+@pytest.fixture(name="loaded")
+def fixture_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LoadedSpec:
+    """Load a buildspec whose first model has a step, and whose second has none."""
+    private_cache(tmp_path, monkeypatch)
+    write(tmp_path / "m.onnx", relu())
+    models = (f'[[models]]\nname = "{name}"\npath = "m.onnx"\n' for name in ("one", "two"))
+    (tmp_path / "two.toml").write_text(STEPS.join(models) + '[[targets]]\nid = "linux-x64"\n')
+    return load(Request(spec=tmp_path / "two.toml"))
+
+
+def test_a_model_with_steps_is_the_one_after_them(
+    loaded: LoadedSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    after_steps(monkeypatch, tmp_path, model_of([helper.make_node("Abs", ["x"], ["y"])]))
+    first, second = ready_models(loaded, CONSOLE)
+    assert (first.model.path, first.steps) == (tmp_path / "after.onnx", ("simplify",))
+    assert (second.model.facts.sha256, second.steps) == (sha256_of(tmp_path / "m.onnx"), ())
+    assert first.preparation
+    assert cases_of(first, 0, loaded) == first.preparation.cases
+    assert [case.name for case in cases_of(second, 1, loaded)] == ["default"]
+
+
+def test_no_runtime_is_asked_for_models_as_given(loaded: LoadedSpec, monkeypatch: pytest.MonkeyPatch) -> None:
+
+    def refuse(*_: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(module, "full_runtime", refuse)
+    assert [each.steps for each in ready_models(loaded, CONSOLE, given=True)] == [(), ()]
+    with pytest.raises(AssertionError):
+        ready_models(loaded, CONSOLE)
+
+
+@pytest.mark.parametrize(
+    ("kind", "shape", "classic", "wanted"),
+    [
+        (TensorProto.FLOAT, (1, 3), False, False),
+        (TensorProto.FLOAT, (1, 3), True, True),
+        (TensorProto.FLOAT, ("n", 3), False, True),
+        (TensorProto.FLOAT, None, False, True),
+        (TensorProto.STRING, (1,), False, True),
+        (TensorProto.INT64, (1, 16), False, True),
+        (TensorProto.BOOL, (), False, True),
+    ],
+)
+def test_cases_are_sought_where_default_values_show_little(
+    kind: int,
+    shape: tuple[int | str, ...] | None,
+    classic: bool,  # noqa: FBT001
+    wanted: bool,  # noqa: FBT001
+) -> None:
+    """A text that no table knows, or a number that leads to one row, proves nothing about the others."""
+    opsets = (("", 17), ("ai.onnx.ml", 3)) if classic else (("", 17),)
+    node = helper.make_node("Identity", ["x"], ["y"])
+    model = model_of([node], [value("x", kind, shape)], [value("y", kind, shape)], opsets=opsets)
+    assert wants_cases(facts_of(model, "a" * 64, 1, "here")) is wanted
+
+
+def weights(name: str, shape: Sequence[int], kind: type = np.float32) -> onnx.TensorProto:
+    return numpy_helper.from_array(np.ones(shape, kind), name)
+
+
+def filtering(*filters: int, product: int = 0, constant: bool = False) -> onnx.ModelProto:
+    own, spare = weights("w", filters), weights("spare", (product,))
+    nodes = [helper.make_node("Conv", ["x", "w"], ["y"])]
+    if constant:
+        nodes.insert(0, helper.make_node("Constant", [], ["w"], value=own))
+    shape = (1, filters[1], *(8 for _ in filters[2:]))
+    given = [spare] if constant else [own, spare]
+    return model_of(nodes, [value("x", shape=shape)], [value("y", shape=None)], initializers=given)
+
+
+@pytest.mark.parametrize(
+    ("model", "share"),
+    [
+        (filtering(4, 3, 3, 3), 1.0),
+        (filtering(4, 3, 3, 3, constant=True), 1.0),
+        (filtering(4, 3, 3, 3, product=324), 0.25),
+        (filtering(4, 3, 3), 0.0),
+    ],
+    ids=["alone", "as Constant", "beside a product", "along one axis"],
+)
+def test_the_share_of_convolutions_is_that_of_their_weights(model: onnx.ModelProto, share: float) -> None:
+    """Those along two axes, however the exporter writes their weights."""
+    assert facts_of(model, sha256="", size_bytes=1, where="m").convolution_share == pytest.approx(share)
+
+
+class Conversions:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.seen: list[tuple[str, str]] = []
+        convert = vars(models)["convert"]
+
+        def noted(model: PreparedModel, conversion: Conversion, **options: object) -> OrtModel:
+            self.seen.append((conversion.level, conversion.layout))
+            made: OrtModel = convert(model, conversion, **options)
+            return made
+
+        monkeypatch.setattr(models, "convert", noted)
+        monkeypatch.setattr(models, "converter_for", lambda _layout, runtime, _where: runtime)
+
+
+@pytest.fixture
+def conversions(monkeypatch: pytest.MonkeyPatch, stages: Stages) -> Conversions:
+    """Make the sample's model one of convolutions, on a machine that can convert it."""
+    write(stages.folder / "tiny.onnx", filtering(8, 8, 3, 3))
+    return Conversions(monkeypatch)
+
+
+NCHWC8, PLAIN = ("all", "nchwc8"), ("extended", "plain")
+
+
+def planned(stages: Stages, body: str = "", **changes: object) -> Planned:
+    return planned_for(stages.request(body, **changes), stages.console)
+
+
+def test_a_model_of_convolutions_gets_nchwc_layout_for_linux_on_x64(stages: Stages, conversions: Conversions) -> None:
+    """Without a word in the buildspec; what was chosen is said, with the way out."""
+    plan = planned(stages).plan
+    assert conversions.seen == [NCHWC8]
+    assert [model.layout for model in plan.models] == ["nchwc8"]
+    assert plan.targets[0].job.nchwc_block_size == 8
+    assert "tiny: in NCHWc layout" in stages.stdout.getvalue()
+    assert "layout = 'plain'" in stages.stdout.getvalue()
+
+
+def test_each_target_of_a_build_has_the_model_that_it_runs_best(stages: Stages, conversions: Conversions) -> None:
+    made = planned(stages, target="linux-x64,linux-arm64")
+    x64, arm64 = (target.job for target in made.plan.targets)
+    assert conversions.seen == [NCHWC8, PLAIN]
+    assert [made.plan.models_for(job.target)[0].layout for job in (x64, arm64)] == ["nchwc8", ""]
+    assert made.models.for_target(x64.target) is not made.models.for_target(arm64.target)
+    assert (x64.nchwc_block_size, arm64.nchwc_block_size) == (8, 0)
+    assert x64 == planned(stages).plan.targets[0].job
+    assert arm64 == planned(stages, target="linux-arm64").plan.targets[0].job
+
+
+@pytest.mark.parametrize(
+    ("body", "changes"),
+    [
+        ("", {"target": "linux-arm64"}),
+        ("", {"target": "android-x86_64"}),
+        ("", {"profile": "size"}),
+        ('layout = "plain"\n', {}),
+        ('style = "runtime"\n', {}),
+        ('level = "basic"\n', {}),
+    ],
+)
+def test_otherwise_it_stays_as_it_is(
+    stages: Stages, conversions: Conversions, body: str, changes: dict[str, object]
+) -> None:
+    plan = planned(stages, body, **changes).plan
+    assert [model.layout for model in plan.models] == [""]
+    assert {layout for _, layout in conversions.seen} == {"plain"}
+
+
+def test_block_size_8_is_not_chosen_beside_block_size_16(stages: Stages, conversions: Conversions) -> None:
+    write(stages.folder / "wide.onnx", filtering(16, 16, 3, 3))
+    wide = 'level = "all"\nlayout = "nchwc16"\n[[targets]]\nid = "linux-x64"\ncpu = "x86-64-v4"\n'
+    plan = planned(stages, f'[[models]]\nname = "wide"\npath = "wide.onnx"\n{wide}').plan
+    assert [model.layout for model in plan.models] == ["", "nchwc16"]
+
+
+def test_few_convolutions_pay_for_no_kernels(stages: Stages, conversions: Conversions) -> None:
+    """As where a transformer cuts an image into pieces."""
+    write(stages.folder / "tiny.onnx", filtering(8, 8, 3, 3, product=50_000))
+    assert [model.layout for model in planned(stages).plan.models] == [""]
+    assert conversions.seen == [PLAIN]
+
+
+def test_a_machine_that_cannot_convert_says_what_it_takes(
+    stages: Stages, conversions: Conversions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+
+    def refuse(*_: object) -> None:
+        raise ToolError("tool-missing", "is not installed", where="qemu-x86_64-static", hint="run: apt-get install it")
+
+    monkeypatch.setattr(models, "converter_for", refuse)
+    assert [model.layout for model in planned(stages).plan.models] == [""]
+    assert conversions.seen == [PLAIN]
+    said = " ".join(stages.stdout.getvalue().split())
+    assert "tiny: not in NCHWc layout" in said
+    assert "qemu-x86_64-static is not installed; run: apt-get install it" in said
+
+
+def test_a_conversion_that_was_asked_for_is_kept(stages: Stages, conversions: Conversions, tmp_path: Path) -> None:
+    """`convert` is for no target: what it writes runs everywhere."""
+    models.converted_models(load(stages.request()), stages.console)
+    assert conversions.seen == [PLAIN]

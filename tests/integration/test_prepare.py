@@ -127,7 +127,7 @@ def test_the_real_steps_end_well_with_odd_models(tmp_path: Path) -> None:
         path.write_bytes(mutated(with_branch().SerializeToString(), random, 4))
         request = {**requests[number % 3], "model": str(path), "output": str(tmp_path / "made.onnx")}
         with suppress(ScriptCrash):
-            assert set(run_script(python, SCRIPTS / "step_onnx.py", request, folder=tmp_path)) <= {"failure"}
+            assert set(run_script(python, SCRIPTS / "steps.py", request, folder=tmp_path)) <= {"failure"}
 
 
 @pytest.mark.network

@@ -1,6 +1,8 @@
-"""Tools of onnx and of ONNX Runtime, each in a program of its own, and names that theirs cannot clash with."""
+"""Steps by tools of onnx, of ONNX Runtime and others, each in a program of its own, which it may crash."""
 
+import os
 import re
+import sys
 import zipfile
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
@@ -10,27 +12,34 @@ from typing import Any, Final
 
 import numpy as np
 import onnx
-from onnx import TensorProto
+from onnx import TensorProto, defs
 
 from ortrim.base.console import counted
 from ortrim.base.files import storage_errors
 from ortrim.base.scripts import Python, packages_folder
-from ortrim.buildspec.step_specs import Float16, InferShapes, OptimizationLevel, Optimize, Quantize, Simplify
+from ortrim.buildspec.step_specs import (
+    Float16,
+    InferShapes,
+    Opset,
+    OptimizationLevel,
+    Optimize,
+    Quantize,
+    Simplify,
+)
 from ortrim.errors import ModelError
 from ortrim.models.onnx_files import graphs_below, graphs_in, nodes_of
 from ortrim.models.operators import NCHWC
 from ortrim.pins.shipped import step_requirements
-from ortrim.steps.graph import DEFAULT_DOMAIN, Names, rename_values, value_names
+from ortrim.steps.graph import DEFAULT_DOMAIN, Names, opset_of, rename_values, value_names
 from ortrim.steps.step import (
     LARGEST_BYTES,
-    Array,
+    SKIP_HINT,
     Feeding,
     Feeds,
     Stepped,
     Workplace,
     ask,
     load,
-    own_python,
     packaged_python,
     runtime_python,
     save,
@@ -110,12 +119,12 @@ def python_with_onnx(place: Workplace) -> Python:
 
 
 def rewritten(
-    model: onnx.ModelProto, script: str, request: Mapping[str, object], place: Workplace, *, python: Python
+    model: onnx.ModelProto, step: str, request: Mapping[str, object], place: Workplace, *, python: Python
 ) -> tuple[onnx.ModelProto, dict[str, Any]]:
-    """Let a script write a model anew, and return that with the script's answer; both models stay in the folder."""
+    """Let a program write a model anew, and return that with its answer; both models stay in the folder."""
     before, after = place.folder / BEFORE, place.folder / AFTER
     save(model, before, place.where)
-    answer = ask(python, script, {"model": str(before), "output": str(after), **request}, place)
+    answer = ask(python, step, {"model": str(before), "output": str(after), **request}, place)
     return load(after, place), answer
 
 
@@ -129,7 +138,8 @@ def write_feeds(cases: Mapping[str, Feeds], place: Workplace) -> tuple[Path, ...
         with storage_errors(path), zipfile.ZipFile(path, "w") as archive:
             for name, array in feeds.items():
                 with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
-                    np.lib.format.write_array(file, _plain(array), allow_pickle=False)
+                    plain = array.astype(np.str_) if array.dtype == object else array
+                    np.lib.format.write_array(file, plain, allow_pickle=False)
     return paths
 
 
@@ -137,9 +147,8 @@ def accuracy(place: Workplace) -> tuple[str, ...]:
     """Say of each float output how far it is from what it was before the step, on all cases."""
     data = [str(path) for path in write_feeds(place.cases, place)]
     files = {"before": str(place.folder / BEFORE), "after": str(place.folder / AFTER)}
-    answer = ask(runtime_python(place), "step_accuracy.py", {**files, "data": data}, place)
-    if "words" in answer:
-        raise step_failed("the model no longer runs, or did not before", place.where, why=str(answer["words"]))
+    failed = "the model no longer runs, or did not before"
+    answer = ask(runtime_python(place), "compare", {**files, "data": data}, place, failed=failed)
     return tuple(map(_in_words, answer["outputs"]))
 
 
@@ -149,13 +158,6 @@ def _in_words(output: Mapping[str, Any]) -> str:
     noise = "no noise" if output["decibels"] is None else f"{output['decibels']:.1f} dB over the noise"
     words = f"output '{output['name']}': {noise}, largest difference {output['largest']:.3g} of {output['range']:.3g}"
     return words if output["agreement"] is None else f"{words}, {output['agreement']:.1%} of rows have the same largest"
-
-
-def _plain(array: Array) -> Array:
-    return array.astype(np.str_) if array.dtype == object else array
-
-
-FLOAT16_SCRIPT: Final = "step_float16.py"
 
 
 def float16(model: onnx.ModelProto, options: Float16, place: Workplace) -> Stepped:
@@ -168,19 +170,19 @@ def float16(model: onnx.ModelProto, options: Float16, place: Workplace) -> Stepp
         "blocked_operators": None if options.blocked_operators is None else list(options.blocked_operators),
         "blocked_nodes": list(options.blocked_nodes),
     }
-    made, answer = rewritten(model, FLOAT16_SCRIPT, request, place, python=python_with_onnx(place))
+    made, answer = rewritten(model, "float16", request, place, python=python_with_onnx(place))
     stayed = (f"at 32 bits stayed: {', '.join(answer['blocked'])}",) if answer["blocked"] else ()
-    changed = _narrowed(model.graph, made.graph)
-    return Stepped(model=made, notes=(*stayed, *accuracy(place)), feeding=_feeding(changed) if changed else None)
+    changed = _half(made) - _half(model)
+    return Stepped(model=made, notes=(*stayed, *accuracy(place)), feeding=_narrowing(changed) if changed else None)
 
 
-def _narrowed(before: onnx.GraphProto, after: onnx.GraphProto) -> frozenset[str]:
-    """Return the inputs that are of 16 bits now and were not."""
-    half = {value.name for value in after.input if value.type.tensor_type.elem_type == TensorProto.FLOAT16}
-    return frozenset(half - {v.name for v in before.input if v.type.tensor_type.elem_type == TensorProto.FLOAT16})
+def _half(model: onnx.ModelProto) -> set[str]:
+    """Return the inputs that are of 16 bits."""
+    values = model.graph.input
+    return {value.name for value in values if value.type.tensor_type.elem_type == TensorProto.FLOAT16}
 
 
-def _feeding(names: frozenset[str]) -> Feeding:
+def _narrowing(names: Collection[str]) -> Feeding:
     def forward(feeds: Feeds) -> Feeds:
         return {name: array.astype(np.float16) if name in names else array for name, array in feeds.items()}
 
@@ -188,9 +190,6 @@ def _feeding(names: frozenset[str]) -> Feeding:
         return {name: feeds[name].astype(np.float32) for name in names}
 
     return Feeding(forward=forward, back=back)
-
-
-QUANTIZE_SCRIPT: Final = "step_quantize.py"
 
 
 def quantize(model: onnx.ModelProto, options: Quantize, place: Workplace) -> Stepped:
@@ -214,7 +213,7 @@ def quantize(model: onnx.ModelProto, options: Quantize, place: Workplace) -> Ste
     }
     before = Counter(node.op_type for node in nodes_of(model))
     try:
-        made, _ = rewritten(aliases.model, QUANTIZE_SCRIPT, request, place, python=python_with_onnx(place))
+        made, _ = rewritten(aliases.model, "quantize", request, place, python=python_with_onnx(place))
     except ModelError as error:
         error.why = aliases.in_words(error.why)
         raise
@@ -254,7 +253,6 @@ def _calibration(options: Quantize, place: Workplace) -> tuple[Path, ...]:
     return paths
 
 
-OPTIMIZE_SCRIPT: Final = "step_optimize.py"
 LEVELS_SINCE: Final[Mapping[OptimizationLevel, tuple[int, int]]] = MappingProxyType({"layout": (1, 23)})
 """The versions that brought a level (`ORT_ENABLE_LAYOUT` in `onnxruntime_c_api.h`); others are in all."""
 
@@ -271,7 +269,7 @@ def optimize(model: onnx.ModelProto, options: Optimize, place: Workplace) -> Ste
         raise ModelError("level-not-there", what, where=place.where, hint=hint)
     before = _operators(model)
     request = {"level": options.level, "provider": options.provider}
-    made, _ = rewritten(model, OPTIMIZE_SCRIPT, request, place, python=runtime_python(place))
+    made, _ = rewritten(model, "optimize", request, place, python=runtime_python(place))
     return Stepped(model=made, notes=tuple(_notes(_operators(made) - before, options)))
 
 
@@ -308,21 +306,19 @@ def simplify(model: onnx.ModelProto, options: Simplify, place: Workplace) -> Ste
     most = min(int(size * options.most_growth) + SMALL_BYTES, LARGEST_BYTES)
     request = {"by": options.by, "model": str(before), "output": str(after), "most_bytes": most}
     python = packaged_python(options.by, step_requirements(options.by), place.runtime)
-    answer = ask(python, "step_simplify.py", request, place)
+    answer = ask(python, "simplify", request, place)
     if "swollen" in answer:
-        raise _swollen(size, int(answer["swollen"]), options, place.where)
+        made: int = answer["swollen"]
+        what = f"{options.by} made {made:,} bytes of the model's {size:,}: folded constants made it larger"
+        hint = f"leave the step out, give it optional = true, or allow more: most_growth = {made / size * 1.1:.2g}"
+        raise ModelError("model-swollen", what, where=place.where, hint=hint)
     return Stepped(model=load(after, place))
 
 
-def _swollen(before: int, after: int, options: Simplify, where: str) -> ModelError:
-    what = f"{options.by} made {after:,} bytes of the model's {before:,}: folded constants made it larger"
-    hint = f"leave the step out, give it optional = true, or allow more: most_growth = {after / before * 1.1:.2g}"
-    return ModelError("model-swollen", what, where=where, hint=hint)
-
-
-def by_onnx(model: onnx.ModelProto, what: str, place: Workplace, **request: object) -> onnx.ModelProto:
-    """Return what `resources/scripts/step_onnx.py` makes of a model. Raises `ModelError` as `ask` does."""
-    made, _ = rewritten(model, "step_onnx.py", {"do": what, **request}, place, python=own_python())
+def by_onnx(model: onnx.ModelProto, step: str, place: Workplace, **request: object) -> onnx.ModelProto:
+    """Return what a step with ortrim's own onnx makes of a model. Raises `ModelError` as `ask` does."""
+    python = Python(words=(sys.executable,), environment={**os.environ, "LC_ALL": "C.UTF-8"})
+    made, _ = rewritten(model, step, request, place, python=python)
     return made
 
 
@@ -335,7 +331,7 @@ def infer_shapes(model: onnx.ModelProto, options: InferShapes, place: Workplace)
     """Return the model with the shapes that are found. Raises `ModelError` as `ask` does."""
     before = _known(model)
     if options.symbolic:
-        made, _ = rewritten(model, "step_symbolic.py", {}, place, python=python_with_onnx(place))
+        made, _ = rewritten(model, "infer-symbolic-shapes", {}, place, python=python_with_onnx(place))
     else:
         made = inferred(model, place)
     return Stepped(model=made, notes=(f"shapes known of {_known(made):,} values inside, before of {before:,}",))
@@ -343,3 +339,58 @@ def infer_shapes(model: onnx.ModelProto, options: InferShapes, place: Workplace)
 
 def _known(model: onnx.ModelProto) -> int:
     return sum(value.type.tensor_type.HasField("shape") for graph in graphs_in(model) for value in graph.value_info)
+
+
+def to_opset(model: onnx.ModelProto, options: Opset, place: Workplace) -> Stepped:
+    """Convert by onnx's converter; where no operator differs between the two, the number alone is changed.
+
+    Raises `ModelError` (`step-failed`), which names the operators that the other opset has not, or has otherwise.
+    """
+    before = opset_of(model)
+    if before == options.version:
+        return Stepped(model=model)
+    newest = defs.onnx_opset_version()
+    if options.version > newest:
+        what = f"onnx {onnx.__version__} knows opsets up to {newest}, not {options.version}"
+        raise step_failed(what, place.where, hint="choose an older one")
+    missing, changed = _differences(model, before, options.version)
+    if missing:
+        what = f"opset {options.version} does not have {', '.join(missing)}"
+        hint = f"choose another opset, or export the model for that one; or {SKIP_HINT}"
+        raise step_failed(what, place.where, hint=hint)
+    if not changed:
+        _set_opset(model, options.version)
+        return Stepped(model=model, notes=("no operator of the model differs between the two",))
+    try:
+        made = by_onnx(model, "convert-version", place, version=options.version)
+    except ModelError as error:
+        if error.code == "step-failed":
+            error.why = f"{error.why}\noperators that differ: {', '.join(changed)}"
+        raise
+    made.ir_version = model.ir_version
+    return Stepped(model=made, notes=(f"operators that differ: {', '.join(changed)}",))
+
+
+def _differences(model: onnx.ModelProto, before: int, after: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the model's operators that the new opset has not, and those that it has in another version."""
+    used = sorted({node.op_type for node in nodes_of(model) if node.domain in DEFAULT_DOMAIN})
+    since = {name: (_since(name, before), _since(name, after)) for name in used}
+    missing = tuple(name for name, (old, new) in since.items() if old and not new)
+    return missing, tuple(name for name, (old, new) in since.items() if old != new and name not in missing)
+
+
+def _since(name: str, version: int) -> int:
+    """Return since which opset an operator is as it is in `version`; 0 when it is not there or not any more."""
+    try:
+        schema = defs.get_schema(name, version, "")
+    except defs.SchemaError:
+        return 0
+    return 0 if schema.deprecated else schema.since_version
+
+
+def _set_opset(model: onnx.ModelProto, version: int) -> None:
+    for entry in (*model.opset_import, *(each for function in model.functions for each in function.opset_import)):
+        if entry.domain in DEFAULT_DOMAIN:
+            entry.version = version
+    if not any(entry.domain in DEFAULT_DOMAIN for entry in model.opset_import):
+        model.opset_import.add(domain="", version=version)

@@ -1,7 +1,6 @@
 """What a step gives back, and what one is given beside the model."""
 
 import os
-import sys
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,14 +11,7 @@ from google.protobuf.message import DecodeError, EncodeError
 from numpy.typing import NDArray
 
 from ortrim.base.files import storage_errors
-from ortrim.base.scripts import (
-    SCRIPTS,
-    Python,
-    ScriptCrash,
-    environment_with,
-    packages_folder,
-    run_script,
-)
+from ortrim.base.scripts import SCRIPTS, Python, ScriptCrash, environment_with, packages_folder, run_script
 from ortrim.errors import ModelError, ToolError
 from ortrim.models.full_runtime import FullRuntime
 
@@ -98,9 +90,7 @@ LARGEST_BYTES: Final = 2**31 - 1
 SKIP_HINT: Final = "leave the step out, or give it optional = true"
 
 
-def own_python() -> Python:
-    """Return ortrim's own Python, which has onnx, for a program of its own."""
-    return Python(words=(sys.executable,), environment={**os.environ, "LC_ALL": "C.UTF-8"})
+SCRIPT: Final = SCRIPTS / "steps.py"
 
 
 def runtime_python(place: Workplace) -> Python:
@@ -120,14 +110,22 @@ def packaged_python(name: str, requirements: str, runtime: FullRuntime) -> Pytho
     return Python(words=runtime.python.isolated, environment={**environment_with(folder), "PYTHONPATH": search})
 
 
-def ask(python: Python, script: str, request: Mapping[str, object], place: Workplace) -> dict[str, Any]:
-    """Run a script of `data/scripts` in `python` and return its answer.
+def ask(
+    python: Python,
+    step: str,
+    request: Mapping[str, object],
+    place: Workplace,
+    *,
+    failed: str = "the step cannot be done to this model",
+) -> dict[str, Any]:
+    """Run `resources/scripts/steps.py` in `python` and return its answer.
 
-    Raises `ModelError`: `step-crashed` when it ends without an answer, `step-timeout`, and `step-failed` when its
-    answer has a `failure`, in words.
+    Raises `ModelError`: `step-crashed` when it ends without an answer, `step-timeout`, and `step-failed`, which says
+    what `failed`.
     """
+    asked = {"do": step, **request}
     try:
-        answer = run_script(python, SCRIPTS / script, request, folder=place.folder, timeout_seconds=STEP_SECONDS)
+        answer = run_script(python, SCRIPT, asked, folder=place.folder, timeout_seconds=STEP_SECONDS)
     except ScriptCrash as crash:
         what = f"the program that does the step {crash.ending}"
         raise ModelError("step-crashed", what, where=place.where, why=crash.last_lines, hint=SKIP_HINT) from crash
@@ -137,7 +135,7 @@ def ask(python: Python, script: str, request: Mapping[str, object], place: Workp
         what = f"the program that does the step {error.what}"
         raise ModelError("step-timeout", what, where=place.where, hint=SKIP_HINT) from error
     if failure := answer.get("failure"):
-        raise step_failed("the step cannot be done to this model", place.where, why=str(failure))
+        raise step_failed(failed, place.where, why=str(failure))
     return answer
 
 

@@ -10,11 +10,18 @@ from ortrim.errors import Diagnostic
 from ortrim.steps.conv1d_to_2d import conv1d_to_2d
 from ortrim.steps.fold_batch_norm import fold_batch_norm
 from ortrim.steps.fold_input import fold_input
-from ortrim.steps.inputs_outputs import change_outputs, extract, fix_dimensions, name_dimensions, rename, set_batch
-from ortrim.steps.opset import merge, to_opset
+from ortrim.steps.inputs_outputs import (
+    change_outputs,
+    extract,
+    fix_dimensions,
+    merge,
+    name_dimensions,
+    rename,
+    set_batch,
+)
 from ortrim.steps.recurrent import expand_recurrent
 from ortrim.steps.remove import remove_dead, share_constants, strip
-from ortrim.steps.runtime_tools import float16, infer_shapes, optimize, quantize, simplify
+from ortrim.steps.runtime_tools import float16, infer_shapes, optimize, quantize, simplify, to_opset
 from ortrim.steps.step import Stepped, Workplace, step_failed
 
 PLAIN: Final[Mapping[type[step_specs.StepChoices], Callable[[onnx.ModelProto, Any], Stepped]]] = {

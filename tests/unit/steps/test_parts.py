@@ -10,8 +10,7 @@ from onnx import helper
 from onnx_samples import model_of, value, weighted, write
 from ortrim.buildspec.step_specs import Extract, Merge, Outputs
 from ortrim.errors import ModelError
-from ortrim.steps.inputs_outputs import change_outputs, extract
-from ortrim.steps.opset import merge
+from ortrim.steps.inputs_outputs import change_outputs, extract, merge
 from ortrim.steps.step import Workplace
 from stepped_models import SHAPE, copy_of, feeds_for, layered, outputs_of, same_outputs, with_branch
 

@@ -9,7 +9,7 @@ from onnx_samples import model_of, value
 from ortrim.buildspec.step_specs import Opset
 from ortrim.errors import ModelError
 from ortrim.steps.graph import opset_of
-from ortrim.steps.opset import to_opset
+from ortrim.steps.runtime_tools import to_opset
 from ortrim.steps.step import Workplace
 from refusing import refused
 from stepped_models import copy_of, feeds_for, layered, same_outputs

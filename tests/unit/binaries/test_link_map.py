@@ -228,10 +228,9 @@ def test_assembly_stands_as_a_section_without_folders(tmp_path: Path) -> None:
 )
 def test_map_of_another_link_is_refused(tmp_path: Path, old: str, new: str) -> None:
     """A section of another size, an absent one, and inputs larger than their section each mean a wrong map."""
-    with pytest.raises(BinaryError) as caught:
-        library_size(TINY, rewritten_map(tmp_path, old, new))
-    assert caught.value.code == "link-map-mismatch"
-    assert "build again" in caught.value.hint
+    caught = refused(BinaryError, library_size, TINY, rewritten_map(tmp_path, old, new))
+    assert caught.code == "link-map-mismatch"
+    assert "build again" in caught.hint
 
 
 def test_missing_map_is_an_error_not_a_fallback(tmp_path: Path) -> None:

@@ -106,9 +106,10 @@ def test_symbols_are_kept_apart_by_build_id(inputs: PackageInputs, tmp_path: Pat
 
 def test_symbols_of_another_link_are_refused(inputs: PackageInputs, tmp_path: Path) -> None:
     framed = make_symbols(inputs)
-    with pytest.raises(PackageError) as caught:
-        make_package(with_library(framed, inputs.result.library.read_bytes()), tmp_path / "out")
-    assert caught.value.code == "symbols-differ"
+    caught = refused(
+        PackageError, make_package, with_library(framed, inputs.result.library.read_bytes()), tmp_path / "out"
+    )
+    assert caught.code == "symbols-differ"
     assert not (tmp_path / "out").exists()
 
 
@@ -152,10 +153,9 @@ def test_no_path_of_the_machine_is_in_a_package(inputs: PackageInputs, tmp_path:
 def test_library_that_names_the_build_folder_is_refused(inputs: PackageInputs, tmp_path: Path) -> None:
     """`__FILE__` compiled without a prefix map would tell whose machine it was, and change the bytes."""
     content = (inputs.result.library).read_bytes() + str(inputs.result.folder / "a.h").encode()
-    with pytest.raises(PackageError) as caught:
-        make_package(with_library(inputs, content), tmp_path / "out")
-    assert caught.value.code == "machine-path"
-    assert "file-prefix-map" in caught.value.hint
+    caught = refused(PackageError, make_package, with_library(inputs, content), tmp_path / "out")
+    assert caught.code == "machine-path"
+    assert "file-prefix-map" in caught.hint
     assert not (tmp_path / "out").exists()
 
 
@@ -308,9 +308,8 @@ def test_model_that_was_planned_must_be_given(inputs: PackageInputs, tmp_path: P
 
 @pytest.mark.parametrize(("content", "reference"), [(b"", "not-elf"), (b"\x7fELF" + bytes(60), "corrupt-elf")])
 def test_damaged_library_is_refused(inputs: PackageInputs, tmp_path: Path, content: bytes, reference: str) -> None:
-    with pytest.raises(BinaryError) as caught:
-        make_package(with_library(inputs, content), tmp_path / "out")
-    assert caught.value.code == reference
+    caught = refused(BinaryError, make_package, with_library(inputs, content), tmp_path / "out")
+    assert caught.code == reference
     assert not (tmp_path / "out").exists()
 
 
@@ -318,9 +317,8 @@ def test_damaged_library_is_refused(inputs: PackageInputs, tmp_path: Path, conte
 def test_library_with_a_strange_name_is_refused(inputs: PackageInputs, tmp_path: Path, soname: str) -> None:
     """A soname decides a file's name, so it may only be one of the known ones."""
     content = inputs.result.library.read_bytes().replace(b"libonnxruntime.so.1\0", soname.encode().ljust(20, b"\0"))
-    with pytest.raises(PackageError) as caught:
-        make_package(with_library(inputs, content), tmp_path / "out")
-    assert caught.value.code == "bad-soname"
+    caught = refused(PackageError, make_package, with_library(inputs, content), tmp_path / "out")
+    assert caught.code == "bad-soname"
 
 
 def test_full_disk_is_a_storage_error_and_leaves_nothing(
@@ -465,16 +463,14 @@ def test_links_stay_links(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", ["../a", "/a", "a/../b", ""])
 def test_paths_that_leave_the_archive_are_refused(tmp_path: Path, path: str) -> None:
-    with pytest.raises(PackageError) as caught:
-        write_zip(tmp_path / "a.zip", [PackagedFile(path=path, content=b"")])
-    assert (caught.value.code, caught.value.exit_code) == ("bad-package-path", ExitCode.PACKAGE)
+    caught = refused(PackageError, write_zip, tmp_path / "a.zip", [PackagedFile(path=path, content=b"")])
+    assert (caught.code, caught.exit_code) == ("bad-package-path", ExitCode.PACKAGE)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_file_that_is_gone_leaves_no_archive(tmp_path: Path) -> None:
-    with pytest.raises(StorageError) as caught:
-        write_zip(tmp_path / "a.zip", [PackagedFile(path="a", content=tmp_path / "gone")])
-    assert caught.value.code == "archive-not-written"
+    caught = refused(StorageError, write_zip, tmp_path / "a.zip", [PackagedFile(path="a", content=tmp_path / "gone")])
+    assert caught.code == "archive-not-written"
     assert list(tmp_path.iterdir()) == []
 
 

@@ -49,19 +49,17 @@ def test_the_pins_that_travel_with_ortrim_name_what_they_lack(monkeypatch: pytes
 @pytest.mark.parametrize("name", ["jdk", "python", "nobody"])
 def test_a_base_without_digest_is_refused(name: str) -> None:
     """The entry, its human name and the command that fills it in are reported."""
-    with pytest.raises(SourcesError) as caught:
-        shipped.read_image_pins('[bases.jdk]\nreference = "jdk:17"\n').base(name)
-    assert (caught.value.code, caught.value.exit_code) == ("image-not-pinned", ExitCode.SOURCES)
-    assert f"bases.{name}" in caught.value.where
-    assert "invoke pins.update --images" in caught.value.hint
+    caught = refused(SourcesError, shipped.read_image_pins('[bases.jdk]\nreference = "jdk:17"\n').base, name)
+    assert (caught.code, caught.exit_code) == ("image-not-pinned", ExitCode.SOURCES)
+    assert f"bases.{name}" in caught.where
+    assert "invoke pins.update --images" in caught.hint
 
 
 @pytest.mark.parametrize("text", ['[archives."ndk;1.2.3"]\n', "", '[archives."ndk;1.2.3"]\nfile = "ndk.zip"\n'])
 def test_an_archive_without_digest_is_refused(text: str) -> None:
-    with pytest.raises(SourcesError) as caught:
-        shipped.read_image_pins(text).archive("ndk;1.2.3")
-    assert caught.value.code == "image-not-pinned"
-    assert "ndk;1.2.3" in caught.value.where
+    caught = refused(SourcesError, shipped.read_image_pins(text).archive, "ndk;1.2.3")
+    assert caught.code == "image-not-pinned"
+    assert "ndk;1.2.3" in caught.where
 
 
 @pytest.mark.parametrize(
@@ -99,11 +97,10 @@ def test_an_action_is_named_by_its_commit() -> None:
 
 @pytest.mark.parametrize("name", ["some/one", "some/one/deeper", "no/body", "actions", "", "Actions/cache"])
 def test_an_action_without_commit_is_refused(name: str) -> None:
-    with pytest.raises(SourcesError) as caught:
-        shipped.action_reference(shipped.read_action_pins(ACTION_PINS_WHOLE), name)
-    assert (caught.value.code, caught.value.exit_code) == ("action-not-pinned", ExitCode.SOURCES)
-    assert caught.value.where == f"{shipped.ACTIONS_FILE}: {name}"
-    assert "invoke pins.update --actions" in caught.value.hint
+    caught = refused(SourcesError, shipped.action_reference, shipped.read_action_pins(ACTION_PINS_WHOLE), name)
+    assert (caught.code, caught.exit_code) == ("action-not-pinned", ExitCode.SOURCES)
+    assert caught.where == f"{shipped.ACTIONS_FILE}: {name}"
+    assert "invoke pins.update --actions" in caught.hint
 
 
 @pytest.mark.parametrize(

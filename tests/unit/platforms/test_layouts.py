@@ -11,7 +11,6 @@ from sample_plans import MODELS, sample_plan
 
 
 def laid_out(layout: str, name: str = "tiny") -> PlannedModel:
-    """Return the sample's model in a layout."""
     return replace(MODELS[0], name=name, level="all", layout=layout)
 
 
@@ -20,7 +19,6 @@ AVX512 = (TargetSpec(id="linux-x64", cpu="x86-64-v4"),)
 
 
 def refused(*models: PlannedModel, target: str = "linux-x64", selected: tuple[TargetSpec, ...] = ()) -> PlanError:
-    """Return why models are refused for a target."""
     with pytest.raises(PlanError) as caught:
         sample_plan(target, models=models, selected=selected)
     assert (caught.value.where, caught.value.exit_code) == (target, ExitCode.PLAN)

@@ -19,6 +19,7 @@ from ortrim.compiling.plan import BuildPlan, digest
 from ortrim.compiling.workspace import JobPaths
 from ortrim.errors import ExitCode, PlanError, UsageError
 from ortrim.planning.planner import select_targets, with_arguments
+from refusing import refused
 from sample_plans import FOREST, MODELS, sample_plan, sample_spec, system_gcc
 
 PLANS = Path(__file__).parent / "data" / "plans"
@@ -149,12 +150,11 @@ def test_targets_are_selected_by_name_prefix_or_glob(pattern: str | None, select
 @pytest.mark.parametrize("pattern", ["lin", "linux-", "windows", "", "linux-x64-musl", ",", "lin,windows"])
 def test_a_pattern_that_selects_nothing_is_refused(pattern: str) -> None:
     """The targets that there are to choose from are named."""
-    with pytest.raises(UsageError) as caught:
-        select_targets(sample_spec(), pattern, HOST)
-    assert caught.value.code == "no-such-target"
-    assert caught.value.exit_code is ExitCode.USAGE
-    assert repr(pattern) in caught.value.what
-    assert caught.value.hint == "choose with --target among: linux-x64, linux-arm64"
+    caught = refused(UsageError, select_targets, sample_spec(), pattern, HOST)
+    assert caught.code == "no-such-target"
+    assert caught.exit_code is ExitCode.USAGE
+    assert repr(pattern) in caught.what
+    assert caught.hint == "choose with --target among: linux-x64, linux-arm64"
 
 
 def test_a_host_that_is_no_target_of_the_buildspec_is_reported_so() -> None:
@@ -218,10 +218,9 @@ def test_abis_that_differ_in_what_is_in_the_aar_are_refused(
 ) -> None:
     """There is one AAR of all."""
     mixed = (TargetSpec(id="android-x86", android=wanted), TargetSpec(id="android-x86_64", android=other))
-    with pytest.raises(PlanError) as caught:
-        sample_plan("", targets=mixed, selected=mixed)
-    assert (caught.value.code, caught.value.where) == (code, "android-x86, android-x86_64")
-    assert f"android.{key}" in caught.value.hint
+    caught = refused(PlanError, sample_plan, "", targets=mixed, selected=mixed)
+    assert (caught.code, caught.where) == (code, "android-x86, android-x86_64")
+    assert f"android.{key}" in caught.hint
 
 
 def test_kernels_of_half_precision_go_where_there_are_some_and_no_model_has_such_values() -> None:

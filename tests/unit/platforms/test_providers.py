@@ -46,7 +46,6 @@ def refused(target: str, *providers: Provider, **changes: Any) -> PlanError:
 
 
 def sources_of(planned: BuildJob) -> set[str]:
-    """Return the names of what is compiled for providers."""
     return {source.name for source in planned.sources} & {source.name for source in XNNPACK}
 
 

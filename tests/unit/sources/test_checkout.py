@@ -129,10 +129,8 @@ def test_clean_repository_becomes_a_tree_of_its_commit(fake: FakeSources, reposi
 @pytest.mark.needs("git")
 def test_the_commit_of_a_tag(repository: Path, tmp_path: Path) -> None:
     assert tagged_commit(str(repository), "v1.21.0") == git(repository, "rev-parse", "HEAD").strip()
-    with pytest.raises(SourcesError) as caught:
-        tagged_commit(str(repository), "v9.9.9")
-    assert caught.value.code == "no-such-tag"
-    with pytest.raises(SourcesError) as caught:
-        tagged_commit(str(tmp_path / "absent"), "v1.21.0")
-    assert caught.value.code == "git-failed"
-    assert "absent" in caught.value.why
+    caught = refused(SourcesError, tagged_commit, str(repository), "v9.9.9")
+    assert caught.code == "no-such-tag"
+    caught = refused(SourcesError, tagged_commit, str(tmp_path / "absent"), "v1.21.0")
+    assert caught.code == "git-failed"
+    assert "absent" in caught.why

@@ -60,14 +60,12 @@ def test_sources_for_which_there_is_no_room_are_not_begun(
     """Neither fetched nor unpacked; no other kind of source is tried, which would need the same."""
     runtime = fake.runtime()
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(total=10**9, free=10**7))
-    with pytest.raises(StorageError) as caught:
-        fetch_sources(runtime, "debian")
-    assert caught.value.what == "unpacking the sources takes about 492 MB, and 10 MB are free"
+    caught = refused(StorageError, fetch_sources, runtime, "debian")
+    assert caught.what == "unpacking the sources takes about 492 MB, and 10 MB are free"
     for archive in (cache / "downloads").iterdir():
         archive.unlink()
-    with pytest.raises(StorageError) as caught:
-        fetch_sources(runtime, "debian")
-    assert caught.value.what == "fetching the sources takes about 96 MB, and 10 MB are free"
+    caught = refused(StorageError, fetch_sources, runtime, "debian")
+    assert caught.what == "fetching the sources takes about 96 MB, and 10 MB are free"
     assert nothing_published(cache)
 
 
@@ -110,18 +108,16 @@ def test_a_zip_of_git_may_have_links_and_lack_the_boost_licence(fake: FakeSource
 def test_a_wheel_has_no_links(fake: FakeSources, cache: Path) -> None:
     fake.add_zip("re2", {"LICENSE": "text"}, links={"python/LICENSE": "../LICENSE"})
     fake.change("re2", origin="wheel", location="re2==1")
-    with pytest.raises(StorageError) as caught:
-        fetch_sources(fake.runtime(), "debian")
-    assert caught.value.code == "unsafe-archive"
+    caught = refused(StorageError, fetch_sources, fake.runtime(), "debian")
+    assert caught.code == "unsafe-archive"
     assert nothing_published(cache)
 
 
 def test_missing_licence_is_refused(fake: FakeSources, cache: Path) -> None:
     """Sources whose licence text is nowhere cannot be shipped, so they are not used."""
     fake.add("re2", {"re2.h": ""})
-    with pytest.raises(SourcesError) as caught:
-        fetch_sources(fake.runtime(), "debian")
-    assert caught.value.code == "licence-missing"
+    caught = refused(SourcesError, fetch_sources, fake.runtime(), "debian")
+    assert caught.code == "licence-missing"
     assert nothing_published(cache)
 
 
@@ -157,11 +153,10 @@ def test_a_source_that_was_edited_is_not_compiled(fake: FakeSources) -> None:
 @pytest.mark.parametrize("kind", ["auto", "upstream", "debian"])
 def test_unpinned_sources_are_refused(fake: FakeSources, cache: Path, kind: str) -> None:
     """What has no digest is not fetched; the hint names the command that pins it."""
-    with pytest.raises(SourcesError) as caught:
-        fetch_sources(replace(fake.runtime(), debian=None), kind)
-    assert caught.value.code == "unpinned-source"
-    assert caught.value.exit_code == ExitCode.SOURCES
-    assert "invoke pins.update --version 1.21.0" in caught.value.hint
+    caught = refused(SourcesError, fetch_sources, replace(fake.runtime(), debian=None), kind)
+    assert caught.code == "unpinned-source"
+    assert caught.exit_code == ExitCode.SOURCES
+    assert "invoke pins.update --version 1.21.0" in caught.hint
     assert not (cache / "sources").exists()
 
 
@@ -193,12 +188,11 @@ def test_all_ways_failing_lists_them_all(fake: FakeSources, cache: Path) -> None
     """When no kind works, the diagnostic tells of each and of each way that was tried."""
     for file in (cache / "downloads").iterdir():
         file.unlink()
-    with pytest.raises(SourcesError) as caught:
-        fetch_sources(fake.runtime(COMMIT), "auto")
-    assert caught.value.code == "no-source-works"
-    assert "with git: error: git-failed" in caught.value.why
-    assert "as an archive: error: download-failed" in caught.value.why
-    assert "debian: download-failed: no network" in caught.value.why
+    caught = refused(SourcesError, fetch_sources, fake.runtime(COMMIT), "auto")
+    assert caught.code == "no-source-works"
+    assert "with git: error: git-failed" in caught.why
+    assert "as an archive: error: download-failed" in caught.why
+    assert "debian: download-failed: no network" in caught.why
     assert nothing_published(cache)
 
 
@@ -263,9 +257,8 @@ def test_a_download_that_another_process_removes_meanwhile_is_fetched(
 def test_wrong_runtime_is_refused(fake: FakeSources, cache: Path, files: dict[str, str], reference: str) -> None:
     """An archive that is of another version, or not ONNX Runtime at all, does not become a tree."""
     fake.add("onnxruntime", files)
-    with pytest.raises(SourcesError) as caught:
-        fetch_sources(fake.runtime(), "debian")
-    assert caught.value.code == reference
+    caught = refused(SourcesError, fetch_sources, fake.runtime(), "debian")
+    assert caught.code == reference
     assert nothing_published(cache)
 
 
@@ -298,9 +291,8 @@ def test_apt_that_hangs_is_passed_over_by_auto(fake: FakeSources, cache: Path, m
     archives.kept_path(fake.components["onnx"]).unlink()
     monkeypatch.setattr(debian, "run", hang)
     monkeypatch.setattr(debian, "host_mirrors", lambda _: [Mirror(uri="http://mirror.invalid/debian")])
-    with pytest.raises(ToolError) as caught:
-        fetch_sources(fake.runtime(), "auto")
-    assert caught.value.code == "tool-timeout"
+    caught = refused(ToolError, fetch_sources, fake.runtime(), "auto")
+    assert caught.code == "tool-timeout"
     assert visible(cache / "apt") == []
 
 

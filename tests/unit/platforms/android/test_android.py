@@ -13,6 +13,7 @@ from ortrim.errors import ExitCode, PlanError
 from ortrim.platforms.android import arguments as android_platform
 from ortrim.platforms.android import jni
 from ortrim.platforms.android.ndk import LIBRARY_FOLDERS
+from refusing import refused
 from sample_plans import sample_plan
 
 ANDROID = [name for name in TARGETS if name.startswith("android-")]
@@ -21,7 +22,6 @@ PAGES = ["-Wl,-z,max-page-size=16384", "-Wl,-z,common-page-size=16384"]
 
 
 def job(target: str = "android-arm64-v8a", options: AndroidSpec | None = None, **changes: Any) -> BuildJob:
-    """Return the job of an Android target with these options."""
     return sample_plan(target, android=options or AndroidSpec(), **changes).targets[0].job
 
 
@@ -29,13 +29,11 @@ WITHOUT_TABLES = job(build_options=BuildOptionChoices(unwind_tables=False))
 
 
 def linker_flags(planned: BuildJob) -> list[str]:
-    """Return the flags with which the library is linked, before the NDK's own."""
     (flags,) = (word for word in planned.arguments if word.startswith("CMAKE_SHARED_LINKER_FLAGS_INIT="))
     return flags.partition("=")[2].split()
 
 
 def following(planned: BuildJob, flag: str) -> str:
-    """Return the word behind a flag of build.py."""
     return planned.arguments[planned.arguments.index(flag) + 1]
 
 
@@ -192,8 +190,7 @@ def test_one_package_holds_all_abis() -> None:
 
 def test_abis_with_different_cpp_libraries_do_not_go_into_one_package() -> None:
     """The package would have a library for one ABI and lack it for another."""
-    with pytest.raises(PlanError) as caught:
-        planned_together("c++_static", "c++_shared")
-    assert (caught.value.code, caught.value.exit_code) == ("mixed-stl", ExitCode.PLAN)
-    assert caught.value.where == "android-arm64-v8a, android-armeabi-v7a"
-    assert "android.stl" in caught.value.hint
+    caught = refused(PlanError, planned_together, "c++_static", "c++_shared")
+    assert (caught.code, caught.exit_code) == ("mixed-stl", ExitCode.PLAN)
+    assert caught.where == "android-arm64-v8a, android-armeabi-v7a"
+    assert "android.stl" in caught.hint

@@ -25,6 +25,7 @@ from ortrim.errors import BinaryError, DiagnosticGroup, ExitCode
 from ortrim.parity.measurements import Gate, Verdict
 from ortrim.platforms.android.aar import make_android_package
 from ortrim.platforms.android.gates import RULES, Promise, check_aar, own_promise, require_sound_aar
+from refusing import refused
 
 ARM64: Final = f"jni/arm64-v8a/{RUNTIME}"
 ARM64_BINDING: Final = f"jni/arm64-v8a/{BINDING}"
@@ -75,7 +76,6 @@ ALONG: Final = {
 
 
 def failed(found: tuple[Gate, ...]) -> dict[str, Gate]:
-    """Return the gates that failed, by the reference of their rule."""
     names = {rule.name: rule.code for rule in RULES}
     return {names[gate.name]: gate for gate in found if gate.verdict is Verdict.FAIL}
 
@@ -96,12 +96,11 @@ def test_each_rule_is_broken_by_its_own_library_alone(tmp_path: Path, reference:
     found = failed(check_aar(aar, PROMISE))
     assert found.keys() == {reference} | ALONG.get(reference, set())
     assert found[reference].detail.startswith(f"{reference}: ")
-    with pytest.raises(DiagnosticGroup) as caught:
-        require_sound_aar(aar, PROMISE)
-    errors = {error.code: error for error in caught.value.diagnostics}
+    caught = refused(DiagnosticGroup, require_sound_aar, aar, PROMISE)
+    errors = {error.code: error for error in caught.diagnostics}
     assert errors.keys() == found.keys()
     assert all(isinstance(error, BinaryError) and error.where and error.why and error.hint for error in errors.values())
-    assert caught.value.exit_code is ExitCode.BINARY
+    assert caught.exit_code is ExitCode.BINARY
 
 
 @pytest.mark.parametrize(
@@ -128,9 +127,8 @@ def test_a_library_for_linux_is_refused_as_such(tmp_path: Path) -> None:
     found = failed(check_aar(aar, PROMISE))
     assert {"not-for-android", "segments-not-page-aligned", "symbol-not-in-android", "build-id-missing"} <= found.keys()
     assert "it needs libm.so.6, libc.so.6" in found["not-for-android"].detail
-    with pytest.raises(DiagnosticGroup) as caught:
-        require_sound_aar(aar, PROMISE)
-    assert "the library was built for Linux, not for Android" in str(caught.value)
+    caught = refused(DiagnosticGroup, require_sound_aar, aar, PROMISE)
+    assert "the library was built for Linux, not for Android" in str(caught)
 
 
 def test_an_abi_without_the_library_is_missed(tmp_path: Path) -> None:
@@ -249,9 +247,8 @@ def test_many_breaches_are_cut_short_in_a_gate_and_told_in_full_as_diagnostics(t
     changed = {f"jni/{abi}/{name}": sample("small-pages.so") for abi in ABIS for name in (RUNTIME, BINDING)}
     aar = facts_of(tmp_path, members() | changed)
     assert failed(check_aar(aar, PROMISE))["segments-not-page-aligned"].detail.endswith("; and 5 more")
-    with pytest.raises(DiagnosticGroup) as caught:
-        require_sound_aar(aar, PROMISE)
-    found = [error for error in caught.value.diagnostics if error.code == "segments-not-page-aligned"]
+    caught = refused(DiagnosticGroup, require_sound_aar, aar, PROMISE)
+    found = [error for error in caught.diagnostics if error.code == "segments-not-page-aligned"]
     assert len(found) == len(changed)
 
 

@@ -26,13 +26,13 @@ from ortrim.pins.runtime import SourcePin
 from ortrim.platforms.android.aar import AarInputs, AndroidPackage, make_android_package
 from ortrim.platforms.android.gates import Promise, check_aar, require_sound_aar
 from ortrim.platforms.android.jni import Jdk
+from refusing import refused
 
 NAME = "ortrim-sample-android-1.21.0"
 
 
 @pytest.fixture(name="jdk")
 def fixture_jdk(tmp_path: Path) -> Jdk:
-    """Return a compiler that is quick."""
     return fake_jdk(tmp_path / "jdk")
 
 
@@ -50,14 +50,12 @@ def fixture_package(tmp_path_factory: pytest.TempPathFactory) -> AndroidPackage:
 
 
 def names_in(path: Path) -> set[str]:
-    """Return the names of a zip archive's members."""
     with zipfile.ZipFile(path) as archive:
         assert archive.testzip() is None
         return set(archive.namelist())
 
 
 def content_of(folder: Path) -> dict[str, bytes]:
-    """Return all files below a folder."""
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
@@ -303,9 +301,8 @@ def test_symbols_are_kept_apart_by_build_id(jdk: Jdk, tmp_path: Path) -> None:
     build_id = dict(package.manifest.abis[0].build_ids)[RUNTIME]
     assert names_in(package.symbols) == {f".build-id/{build_id[:2]}/{build_id[2:]}.debug", f"arm64-v8a/{RUNTIME}.sym"}
     symbols.write_bytes(sample("unstripped.so"))
-    with pytest.raises(PackageError) as caught:
-        make_android_package(replace(inputs, parts=(part,)), jdk, tmp_path / "second")
-    assert caught.value.code == "symbols-differ"
+    caught = refused(PackageError, make_android_package, replace(inputs, parts=(part,)), jdk, tmp_path / "second")
+    assert caught.code == "symbols-differ"
     assert not (tmp_path / "second" / NAME).exists()
 
 
@@ -381,9 +378,8 @@ def test_what_does_not_belong_together_is_refused(
 ) -> None:
     """Each with its own reference; nothing is written."""
     assert callable(change)
-    with pytest.raises(PackageError) as caught:
-        make_android_package(change(inputs), jdk, tmp_path / "out")
-    assert (caught.value.code, caught.value.exit_code) == (reference, ExitCode.PACKAGE)
+    caught = refused(PackageError, make_android_package, change(inputs), jdk, tmp_path / "out")
+    assert (caught.code, caught.exit_code) == (reference, ExitCode.PACKAGE)
     assert not (tmp_path / "out").exists()
 
 
@@ -392,24 +388,21 @@ def test_a_path_of_this_machine_is_refused(jdk: Jdk, tmp_path: Path) -> None:
     inputs = aar_inputs(tmp_path / "built", ("x86",))
     header = inputs.first.result.headers / "onnxruntime_c_api.h"
     header.write_text(f"// {inputs.first.result.folder}\n")
-    with pytest.raises(PackageError) as caught:
-        make_android_package(inputs, jdk, tmp_path / "out")
-    assert caught.value.code == "machine-path"
+    caught = refused(PackageError, make_android_package, inputs, jdk, tmp_path / "out")
+    assert caught.code == "machine-path"
 
 
 def test_a_compiler_that_fails_leaves_nothing(inputs: AarInputs, jdk: Jdk, tmp_path: Path) -> None:
     """Its first lines are reported."""
     jdk.javac.write_text("#!/bin/sh\necho 'OnnxRuntime.java:3: error: ; expected' >&2\nexit 1\n")
-    with pytest.raises(BuildError) as caught:
-        make_android_package(inputs, jdk, tmp_path / "out")
-    assert (caught.value.code, caught.value.exit_code) == ("java-not-compiled", ExitCode.BUILD)
-    assert "; expected" in caught.value.why
+    caught = refused(BuildError, make_android_package, inputs, jdk, tmp_path / "out")
+    assert (caught.code, caught.exit_code) == ("java-not-compiled", ExitCode.BUILD)
+    assert "; expected" in caught.why
     assert not (tmp_path / "out").exists()
 
 
 def test_a_file_in_the_way_is_reported(inputs: AarInputs, jdk: Jdk, tmp_path: Path) -> None:
     """Not as a traceback."""
     (tmp_path / "out").write_text("")
-    with pytest.raises(Diagnostic) as caught:
-        make_android_package(inputs, jdk, tmp_path / "out")
-    assert isinstance(caught.value, StorageError)
+    caught = refused(Diagnostic, make_android_package, inputs, jdk, tmp_path / "out")
+    assert isinstance(caught, StorageError)

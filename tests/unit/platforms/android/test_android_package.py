@@ -14,11 +14,11 @@ from ortrim.parity.measurements import Verdict
 from ortrim.platforms.android.aar import AarPart, aar_part, deliver_aar
 from ortrim.platforms.android.gates import check_aar, own_promise
 from ortrim.platforms.android.jni import JAVA, JniLibrary
+from refusing import refused
 
 
 @pytest.fixture(name="sources")
 def fixture_sources(tmp_path: Path) -> Path:
-    """Return a source tree with a Java file where upstream's are."""
     for name in ("java", "android"):
         (tmp_path / "sources" / JAVA / name).mkdir(parents=True)
     (tmp_path / "sources" / JAVA / "java" / "OnnxRuntime.java").touch()
@@ -26,7 +26,6 @@ def fixture_sources(tmp_path: Path) -> Path:
 
 
 def parts_of(folder: Path) -> tuple[AarPart, ...]:
-    """Return the parts of an AAR of all ABIs."""
     return aar_inputs(folder).parts
 
 
@@ -72,11 +71,10 @@ def test_an_unsound_aar_is_not_delivered(tmp_path: Path, sources: Path) -> None:
     parts[0].inputs.result.library.write_bytes(sample("small-pages.so"))
     assert parts[1].binding
     parts[1].binding.write_bytes(sample("no-build-id.so"))
-    with pytest.raises(DiagnosticGroup) as caught:
-        deliver_aar(parts, sources, fake_jdk(tmp_path / "jdk"), tmp_path / "out")
-    found = {error.code for error in caught.value.diagnostics}
+    caught = refused(DiagnosticGroup, deliver_aar, parts, sources, fake_jdk(tmp_path / "jdk"), tmp_path / "out")
+    found = {error.code for error in caught.diagnostics}
     assert {"segments-not-page-aligned", "abi-mismatch", "build-id-missing", "jni-exports-missing"} <= found
-    assert all(isinstance(error, BinaryError) for error in caught.value.diagnostics)
+    assert all(isinstance(error, BinaryError) for error in caught.diagnostics)
     assert [path for path in (tmp_path / "out").iterdir() if not path.name.startswith(".")] == []
 
 
@@ -96,9 +94,8 @@ def test_an_aar_that_was_not_judged_does_not_stay(
 
 def test_no_parts_make_no_aar(tmp_path: Path, sources: Path) -> None:
     """As the package itself says."""
-    with pytest.raises(PackageError) as caught:
-        deliver_aar((), sources, fake_jdk(tmp_path / "jdk"), tmp_path / "out")
-    assert caught.value.code == "no-abi"
+    caught = refused(PackageError, deliver_aar, (), sources, fake_jdk(tmp_path / "jdk"), tmp_path / "out")
+    assert caught.code == "no-abi"
 
 
 def test_a_part_has_the_symbols_that_builds_left(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import pytest
 
 from ortrim.errors import ExitCode, SourcesError
 from ortrim.platforms.android.ndk import listed_archive
+from refusing import refused
 
 HEAD = """<?xml version="1.0" ?>
 <sdk:sdk-repository xmlns:sdk="http://schemas.android.com/sdk/android/repo/repository2/03"
@@ -22,12 +23,10 @@ LINUX, MAC = "<host-os>linux</host-os>", "<host-os>macosx</host-os>"
 
 
 def archive(url: str, host: str, sha1: str = "53af80a1cce9144025b81c78c8cd556bff42bd0e") -> str:
-    """Return an archive's entry."""
     return ARCHIVE.format(url=url, host=host, sha1=sha1)
 
 
 def listing(*packages: tuple[str, str]) -> bytes:
-    """Return a list of packages, each with its archives."""
     entries = "".join(PACKAGE.format(path=path, archives=archives) for path, archives in packages)
     return f"{HEAD}{entries}</sdk:sdk-repository>".encode()
 
@@ -67,6 +66,5 @@ def test_an_archive_for_every_system_is_for_linux() -> None:
 )
 def test_another_list_is_refused(text: bytes, reference: str) -> None:
     """One that is none, cut short or hostile, and one without the package."""
-    with pytest.raises(SourcesError) as caught:
-        listed_archive(text, "ndk;25.2.2")
-    assert (caught.value.code, caught.value.exit_code) == (reference, ExitCode.SOURCES)
+    caught = refused(SourcesError, listed_archive, text, "ndk;25.2.2")
+    assert (caught.code, caught.exit_code) == (reference, ExitCode.SOURCES)

@@ -8,6 +8,7 @@ import pytest
 from ortrim.errors import BuildError, ExitCode, ToolError
 from ortrim.platforms.android import jni
 from ortrim.platforms.android.jni import Jdk, chosen_jdk, compile_java, find_jdk
+from refusing import refused
 
 
 def program(folder: Path, script: str, name: str = "javac") -> Path:
@@ -43,10 +44,9 @@ def test_java_home_comes_before_path(tmp_path: Path, answer: str, version: str) 
 def test_a_compiler_that_will_not_do_is_refused(tmp_path: Path, script: str, reference: str) -> None:
     """Too old, and broken."""
     program(tmp_path, script)
-    with pytest.raises(ToolError) as caught:
-        find_jdk({"JAVA_HOME": str(tmp_path)})
-    assert (caught.value.code, caught.value.exit_code) == (reference, ExitCode.TOOL)
-    assert "JAVA_HOME" in caught.value.hint
+    caught = refused(ToolError, find_jdk, {"JAVA_HOME": str(tmp_path)})
+    assert (caught.code, caught.exit_code) == (reference, ExitCode.TOOL)
+    assert "JAVA_HOME" in caught.hint
 
 
 def test_an_absent_compiler_says_where_it_was_looked_for(tmp_path: Path) -> None:
@@ -55,10 +55,9 @@ def test_an_absent_compiler_says_where_it_was_looked_for(tmp_path: Path) -> None
         ({"JAVA_HOME": str(tmp_path)}, str(tmp_path)),
         ({"PATH": str(tmp_path)}, "no javac on PATH"),
     ):
-        with pytest.raises(ToolError) as caught:
-            find_jdk(environment)
-        assert caught.value.code == "javac-missing"
-        assert why in caught.value.why
+        caught = refused(ToolError, find_jdk, environment)
+        assert caught.code == "javac-missing"
+        assert why in caught.why
 
 
 def test_without_a_compiler_an_aar_has_no_java_unless_it_was_asked_for(tmp_path: Path) -> None:
@@ -120,7 +119,6 @@ def test_the_compiler_is_asked_for_old_classes_and_told_nothing_else(
 def test_an_error_of_the_compiler_is_reported_in_its_words(tmp_path: Path) -> None:
     """The first lines of it."""
     javac = program(tmp_path, 'for n in 1 2 3 4 5 6 7 8; do echo "A.java:$n: error" >&2; done; exit 1')
-    with pytest.raises(BuildError) as caught:
-        compile_java(Jdk(javac=javac, version="17"), [Path("A.java")], tmp_path, tmp_path)
-    assert (caught.value.code, caught.value.exit_code) == ("java-not-compiled", ExitCode.BUILD)
-    assert caught.value.why.splitlines() == [f"A.java:{number}: error" for number in range(1, 6)]
+    caught = refused(BuildError, compile_java, Jdk(javac=javac, version="17"), [Path("A.java")], tmp_path, tmp_path)
+    assert (caught.code, caught.exit_code) == ("java-not-compiled", ExitCode.BUILD)
+    assert caught.why.splitlines() == [f"A.java:{number}: error" for number in range(1, 6)]

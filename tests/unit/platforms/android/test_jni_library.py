@@ -15,6 +15,7 @@ from ortrim.compiling.plan import BuildJob, JobResult, Toolchain
 from ortrim.errors import BuildError, ExitCode, StorageError
 from ortrim.platforms.android.jni import JAVA, Jdk, build_jni_library, finished_jni
 from ortrim.platforms.android.ndk import SDK_VARIABLES, VARIABLES
+from refusing import refused
 from sample_plans import sample_plan
 
 COMPILER = """#!/bin/sh
@@ -31,7 +32,6 @@ cp "$2" "$3"
 
 @pytest.fixture(name="jdk")
 def fixture_jdk(tmp_path: Path) -> Jdk:
-    """Return a compiler of Java with the headers of JNI beside it."""
     jdk = fake_jdk(tmp_path / "jdk" / "bin")
     (tmp_path / "jdk" / "include" / "linux").mkdir(parents=True)
     (tmp_path / "jdk" / "include" / "jni.h").touch()
@@ -62,7 +62,6 @@ def job_with(log: Path, **wrappers: str) -> BuildJob:
 
 
 def result_in(folder: Path) -> JobResult:
-    """Return a finished build with a library."""
     (folder / "libonnxruntime.so").write_text("library")
     return JobResult(
         folder=folder, library=folder / "libonnxruntime.so", link_map=None, headers=folder, log=folder / "log",
@@ -113,9 +112,8 @@ def test_what_was_compiled_elsewhere_needs_no_ndk(
     assert (made.library.parent, made.symbols is not None) == (folder, True)
     made.library.unlink()
     record_entry(folder)
-    with pytest.raises(StorageError) as caught:
-        build_jni_library(target.job, result_in(tmp_path), executor, jdk)
-    assert (caught.value.code, caught.value.where) == ("jni-damaged", str(folder))
+    caught = refused(StorageError, build_jni_library, target.job, result_in(tmp_path), executor, jdk)
+    assert (caught.code, caught.where) == ("jni-damaged", str(folder))
 
 
 def test_symbols_are_kept_where_the_toolchain_can_take_them_apart(executor: Executor, jdk: Jdk, tmp_path: Path) -> None:
@@ -134,16 +132,18 @@ def test_symbols_are_kept_where_the_toolchain_can_take_them_apart(executor: Exec
 def test_what_the_compiler_says_is_reported(executor: Executor, jdk: Jdk, tmp_path: Path) -> None:
     """Nothing half-made stays in the cache."""
     failing = "#!/bin/sh\necho 'OrtJniUtil.c:7:10: error: no jni.h' >&2\nexit 1\n"
-    with pytest.raises(BuildError) as caught:
-        build_jni_library(job_with(tmp_path / "log", cc=failing), result_in(tmp_path), executor, jdk)
-    assert (caught.value.code, caught.value.exit_code) == ("jni-not-compiled", ExitCode.BUILD)
-    assert "no jni.h" in caught.value.why
+    caught = refused(
+        BuildError, build_jni_library, job_with(tmp_path / "log", cc=failing), result_in(tmp_path), executor, jdk
+    )
+    assert (caught.code, caught.exit_code) == ("jni-not-compiled", ExitCode.BUILD)
+    assert "no jni.h" in caught.why
     assert [path for path in cache_folder("jni").iterdir() if path.is_dir()] == []
 
 
 def test_a_kit_without_jni_is_refused(executor: Executor, jdk: Jdk, tmp_path: Path) -> None:
     """Its compiler alone does not do."""
     (tmp_path / "jdk" / "include" / "jni.h").unlink()
-    with pytest.raises(BuildError) as caught:
-        build_jni_library(job_with(tmp_path / "log", cc=COMPILER), result_in(tmp_path), executor, jdk)
-    assert caught.value.code == "jni-headers-missing"
+    caught = refused(
+        BuildError, build_jni_library, job_with(tmp_path / "log", cc=COMPILER), result_in(tmp_path), executor, jdk
+    )
+    assert caught.code == "jni-headers-missing"

@@ -108,7 +108,6 @@ def test_other_tools_are_the_ndks_own(bench: Bench, name: str) -> None:
 
 
 def toolchains() -> list[Toolchain]:
-    """Return a toolchain for each ABI, level and version of some."""
     return [
         ndk_toolchain(TARGETS[target], api, version)
         for target in ANDROID

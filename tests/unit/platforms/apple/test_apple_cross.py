@@ -11,7 +11,6 @@ from sample_plans import sample_plan
 
 
 def job(target: str = "macos-arm64") -> BuildJob:
-    """Return the job of the sample for a Mac, compiled with zig."""
     toolchain = zig_apple_toolchain(TARGETS[target], "13.3", "0.17.0")
     return sample_plan(target, toolchain=toolchain).targets[0].job
 

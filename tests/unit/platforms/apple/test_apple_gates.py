@@ -34,6 +34,7 @@ from ortrim.binaries.xcframework import SliceFacts, XcframeworkFacts, read_xcfra
 from ortrim.errors import BinaryError, DiagnosticGroup, ExitCode
 from ortrim.parity.measurements import Gate, Verdict
 from ortrim.platforms.apple.gates import RULES, ApplePromise, broken_rules, check_xcframework, require_sound_xcframework
+from refusing import refused
 
 DEVICE, SIMULATOR, MAC = (f"{name}/onnxruntime.framework" for name in (DEVICE_SLICE, SIMULATOR_SLICE, MAC_SLICE))
 BINARY: Final = f"{SIMULATOR}/onnxruntime"
@@ -55,7 +56,6 @@ MISLABELLED: Final = {**entry(DEVICE_SLICE), "SupportedArchitectures": ["arm64",
 
 
 def simulator(x86_64: bytes) -> bytes:
-    """Return the simulators' binary with another part for Intel's processors."""
     return universal_file({"arm64": sample("simulator-arm64.dylib"), "x86_64": x86_64})
 
 
@@ -149,18 +149,15 @@ def with_need(each: SliceFacts, need: MachNeed) -> SliceFacts:
 
 
 def changed_images(each: SliceFacts, change: Callable[[MachImage], MachImage]) -> SliceFacts:
-    """Return a slice with another word on each architecture of its binary."""
     assert each.binary is not None
     return replace(each, binary=replace(each.binary, images=tuple(map(change, each.images))))
 
 
 def facts_of(folder: Path, files: Files) -> XcframeworkFacts:
-    """Return what is read from an xcframework's folder of these files."""
     return read_xcframework(write_files(folder / "onnxruntime.xcframework", files))
 
 
 def failed(found: tuple[Gate, ...]) -> dict[str, Gate]:
-    """Return the gates that failed, by the reference of their rule."""
     names = {rule.name: rule.code for rule in RULES}
     return {names[gate.name]: gate for gate in found if gate.verdict is Verdict.FAIL}
 
@@ -171,12 +168,11 @@ def require_broken(facts: XcframeworkFacts, reference: str) -> None:
     assert found.keys() == {reference} | ALONG.get(reference, set())
     assert broken_rules(check_xcframework(facts, PROMISE)) == tuple(found)
     assert found[reference].detail.startswith(f"{reference}: ")
-    with pytest.raises(DiagnosticGroup) as caught:
-        require_sound_xcframework(facts, PROMISE)
-    errors = {error.code: error for error in caught.value.diagnostics}
+    caught = refused(DiagnosticGroup, require_sound_xcframework, facts, PROMISE)
+    errors = {error.code: error for error in caught.diagnostics}
     assert errors.keys() == found.keys()
     assert all(isinstance(error, BinaryError) and error.where and error.why and error.hint for error in errors.values())
-    assert caught.value.exit_code is ExitCode.BINARY
+    assert caught.exit_code is ExitCode.BINARY
 
 
 def test_a_good_xcframework_passes_all_but_what_nobody_promised(tmp_path: Path) -> None:

@@ -28,6 +28,7 @@ from ortrim.errors import BinaryError, Diagnostic, ExitCode, PackageError, Stora
 from ortrim.platforms.apple.framework import AppleInputs, AppleManifest, ApplePart
 from ortrim.platforms.apple.package import ApplePackage, make_apple_package
 from ortrim.platforms.apple.zig_toolchain import zig_apple_toolchain
+from refusing import refused
 from sample_package import make_inputs
 from sample_plans import SAMPLE_APPLE
 
@@ -39,19 +40,16 @@ STATIC = AppleSpec(ios_deployment_target="15.1", macos_deployment_target="13.3",
 
 @pytest.fixture(name="package", scope="module")
 def fixture_package(tmp_path_factory: pytest.TempPathFactory) -> ApplePackage:
-    """Return the package of all targets."""
     folder = tmp_path_factory.mktemp("package")
     return make_apple_package(apple_inputs(folder / "in"), folder / "out")
 
 
 @pytest.fixture(name="xcframework", scope="module")
 def fixture_xcframework(package: ApplePackage, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the xcframework, unpacked."""
     return unzipped(package.xcframework, tmp_path_factory.mktemp("unpacked")) / "onnxruntime.xcframework"
 
 
 def change_part(whole: AppleInputs, number: int, **changes: Any) -> AppleInputs:
-    """Return inputs with one part changed."""
     parts = list(whole.parts)
     parts[number] = replace(parts[number], **changes)
     return replace(whole, parts=tuple(parts))
@@ -72,7 +70,6 @@ def with_library(inputs: AppleInputs, content: bytes) -> AppleInputs:
 
 
 def content_of(folder: Path) -> dict[str, bytes]:
-    """Return every file of a folder."""
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
@@ -239,9 +236,8 @@ def test_no_path_of_the_machine_is_in_a_package(tmp_path: Path) -> None:
     """It would tell whose machine it was."""
     inputs = apple_inputs(tmp_path / "in", ("ios-arm64",))
     (inputs.objective_c / "cxx_api.h").write_text(f"// {inputs.first.result.folder}\n")
-    with pytest.raises(PackageError) as caught:
-        make_apple_package(inputs, tmp_path / "out")
-    assert caught.value.code == "machine-path"
+    caught = refused(PackageError, make_apple_package, inputs, tmp_path / "out")
+    assert caught.code == "machine-path"
     assert not (tmp_path / "out").exists()
 
 
@@ -303,14 +299,14 @@ def test_a_signature_that_fails_leaves_nothing(tmp_path: Path) -> None:
     def sign(path: Path) -> None:
         raise PackageError("not-signed", "no", where=path.name)
 
-    with pytest.raises(PackageError) as caught:
-        make_apple_package(apple_inputs(tmp_path / "in", ("ios-arm64",)), tmp_path / "out", sign)
-    assert caught.value.code == "not-signed"
+    caught = refused(
+        PackageError, make_apple_package, apple_inputs(tmp_path / "in", ("ios-arm64",)), tmp_path / "out", sign
+    )
+    assert caught.code == "not-signed"
     assert not (tmp_path / "out").exists()
 
 
 def without_part(inputs: AppleInputs) -> AppleInputs:
-    """Return inputs of nothing."""
     return replace(inputs, parts=())
 
 
@@ -329,13 +325,11 @@ def without_symbols(inputs: AppleInputs) -> AppleInputs:
 
 
 def with_linux(inputs: AppleInputs) -> AppleInputs:
-    """Return inputs with a library for Linux among them."""
     other = make_inputs(inputs.objective_c.parent / "linux")
     return replace(inputs, parts=(*inputs.parts, ApplePart(inputs=other)))
 
 
 def with_one_twice(inputs: AppleInputs) -> AppleInputs:
-    """Return inputs with the first part twice."""
     return replace(inputs, parts=(*inputs.parts, inputs.parts[0]))
 
 
@@ -378,9 +372,8 @@ def test_what_does_not_belong_together_is_refused(
     tmp_path: Path, change: Callable[[AppleInputs], AppleInputs], reference: str
 ) -> None:
     """Each with its own reference; nothing is written."""
-    with pytest.raises(PackageError) as caught:
-        make_apple_package(change(apple_inputs(tmp_path / "in")), tmp_path / "out")
-    assert (caught.value.code, caught.value.exit_code) == (reference, ExitCode.PACKAGE)
+    caught = refused(PackageError, make_apple_package, change(apple_inputs(tmp_path / "in")), tmp_path / "out")
+    assert (caught.code, caught.exit_code) == (reference, ExitCode.PACKAGE)
     assert not (tmp_path / "out").exists()
 
 
@@ -388,9 +381,8 @@ def test_what_does_not_belong_together_is_refused(
 def test_what_is_no_library_is_refused(tmp_path: Path, content: bytes) -> None:
     """By the reader of such files, with the target's name."""
     inputs = with_library(apple_inputs(tmp_path / "in", ("ios-arm64",)), content)
-    with pytest.raises(BinaryError) as caught:
-        make_apple_package(inputs, tmp_path / "out")
-    assert caught.value.where == "ios-arm64"
+    caught = refused(BinaryError, make_apple_package, inputs, tmp_path / "out")
+    assert caught.where == "ios-arm64"
     assert not (tmp_path / "out").exists()
 
 
@@ -399,9 +391,8 @@ def test_a_dynamic_library_is_no_static_framework(tmp_path: Path) -> None:
     inputs = apple_inputs(tmp_path / "in", ("ios-arm64",), STATIC)
     archive = inputs.first.result.folder / "libonnxruntime.a"
     archive.write_bytes(recorded("ios-arm64"))
-    with pytest.raises(PackageError) as caught:
-        make_apple_package(inputs, tmp_path / "out")
-    assert caught.value.code == "wrong-kind"
+    caught = refused(PackageError, make_apple_package, inputs, tmp_path / "out")
+    assert caught.code == "wrong-kind"
 
 
 @pytest.mark.parametrize(
@@ -428,9 +419,8 @@ def test_what_ends_in_the_middle_leaves_no_package(
 def test_a_file_in_the_way_is_reported(tmp_path: Path) -> None:
     """Not as a traceback."""
     (tmp_path / "out").write_text("")
-    with pytest.raises(Diagnostic) as caught:
-        make_apple_package(apple_inputs(tmp_path / "in", ("ios-arm64",)), tmp_path / "out")
-    assert isinstance(caught.value, StorageError)
+    caught = refused(Diagnostic, make_apple_package, apple_inputs(tmp_path / "in", ("ios-arm64",)), tmp_path / "out")
+    assert isinstance(caught, StorageError)
 
 
 def test_the_sample_is_what_the_libraries_were_linked_for() -> None:

@@ -19,6 +19,7 @@ from ortrim.platforms.apple import package as apple
 from ortrim.platforms.apple.framework import ApplePart
 from ortrim.platforms.apple.package import apple_part, deliver_apple
 from pipeline_stages import Stages
+from refusing import refused
 
 PHONES = """
 [apple]
@@ -51,13 +52,11 @@ class Recorded:
         )  # fmt: skip
 
     def run_runner(self, _job: RunnerJob) -> Path:
-        """Return a runner, which nobody runs."""
         return self.folder / "runner"
 
 
 @pytest.fixture(name="sources")
 def fixture_sources(tmp_path: Path) -> Path:
-    """Return a source tree with the Objective-C API where upstream's is."""
     folder = tmp_path / "sources" / "onnxruntime" / "objectivec" / "include"
     folder.mkdir(parents=True)
     (folder / "onnxruntime.h").touch()
@@ -65,7 +64,6 @@ def fixture_sources(tmp_path: Path) -> Path:
 
 
 def left(path: Path) -> list[Path]:
-    """Return what lies in a folder, locks left out."""
     return [each for each in path.iterdir() if not each.name.startswith(".")]
 
 
@@ -87,10 +85,11 @@ def test_an_unsound_xcframework_is_not_delivered(tmp_path: Path, sources: Path) 
     """A simulator's library in the place of a phone's, which has the same processor and name."""
     parts = apple_inputs(tmp_path / "in", ("ios-arm64",)).parts
     parts[0].inputs.result.library.write_bytes(recorded("ios-simulator-arm64"))
-    with pytest.raises(DiagnosticGroup) as caught:
-        deliver_apple((ApplePart(inputs=parts[0].inputs),), sources, tmp_path / "out", {})
-    assert "platform-differs" in {error.code for error in caught.value.diagnostics}
-    assert all(isinstance(error, BinaryError) for error in caught.value.diagnostics)
+    caught = refused(
+        DiagnosticGroup, deliver_apple, (ApplePart(inputs=parts[0].inputs),), sources, tmp_path / "out", {}
+    )
+    assert "platform-differs" in {error.code for error in caught.diagnostics}
+    assert all(isinstance(error, BinaryError) for error in caught.diagnostics)
     assert left(tmp_path / "out") == []
 
 
@@ -118,18 +117,23 @@ def test_symbols_are_taken_where_a_build_left_them(tmp_path: Path) -> None:
 
 def test_no_parts_make_no_package(tmp_path: Path, sources: Path) -> None:
     """As the package itself says."""
-    with pytest.raises(PackageError) as caught:
-        deliver_apple((), sources, tmp_path / "out", {})
-    assert caught.value.code == "no-slice"
+    caught = refused(PackageError, deliver_apple, (), sources, tmp_path / "out", {})
+    assert caught.code == "no-slice"
 
 
 def test_who_is_to_sign_must_be_able_to(tmp_path: Path, sources: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is packaged unsigned that was to be signed."""
     monkeypatch.setenv("PATH", str(tmp_path))
     parts = apple_inputs(tmp_path / "in", ("ios-arm64",)).parts
-    with pytest.raises(ToolError) as caught:
-        deliver_apple(parts, sources, tmp_path / "out", {"ORTRIM_CODESIGN_IDENTITY": "Apple Distribution: A"})
-    assert (caught.value.code, caught.value.exit_code) == ("codesign-missing", ExitCode.TOOL)
+    caught = refused(
+        ToolError,
+        deliver_apple,
+        parts,
+        sources,
+        tmp_path / "out",
+        {"ORTRIM_CODESIGN_IDENTITY": "Apple Distribution: A"},
+    )
+    assert (caught.code, caught.exit_code) == ("codesign-missing", ExitCode.TOOL)
     assert not (tmp_path / "out").exists()
 
 

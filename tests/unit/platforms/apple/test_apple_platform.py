@@ -18,12 +18,10 @@ DEFINED = ("CMAKE_SYSTEM_NAME", "CMAKE_SYSTEM_PROCESSOR", "CMAKE_OSX_ARCHITECTUR
 
 
 def job(target: str = "ios-arm64", **changes: Any) -> BuildJob:
-    """Return the job of an Apple target with changes of the sample's buildspec."""
     return sample_plan(target, **changes).targets[0].job
 
 
 def defined(planned: BuildJob) -> dict[str, str]:
-    """Return the CMake definitions of a job."""
     words = planned.arguments[planned.arguments.index("--cmake_extra_defines") + 1 :]
     return {name: value for name, _, value in (word.partition("=") for word in words)}
 

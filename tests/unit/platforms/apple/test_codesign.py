@@ -6,6 +6,7 @@ import pytest
 
 from ortrim.errors import ExitCode, PackageError, ToolError
 from ortrim.platforms.apple.xcode import find_codesign, sign
+from refusing import refused
 
 
 def stand_in(folder: Path, body: str) -> Path:
@@ -29,16 +30,14 @@ def test_it_signs_and_looks_at_what_it_signed(tmp_path: Path) -> None:
 @pytest.mark.parametrize("body", ['echo "A: no identity found" >&2; exit 1', '[ "$1" = --force ] || exit 3'])
 def test_a_refusal_is_told_in_its_own_words(tmp_path: Path, body: str) -> None:
     """Of signing and of checking alike."""
-    with pytest.raises(PackageError) as caught:
-        sign(stand_in(tmp_path, body), "A", tmp_path / "a.xcframework")
-    assert (caught.value.code, caught.value.exit_code) == ("not-signed", ExitCode.PACKAGE)
-    assert ("no identity found" in caught.value.why) == ("identity" in body)
-    assert "find-identity" in caught.value.hint
+    caught = refused(PackageError, sign, stand_in(tmp_path, body), "A", tmp_path / "a.xcframework")
+    assert (caught.code, caught.exit_code) == ("not-signed", ExitCode.PACKAGE)
+    assert ("no identity found" in caught.why) == ("identity" in body)
+    assert "find-identity" in caught.hint
 
 
 def test_where_there_is_none_it_is_said(tmp_path: Path) -> None:
     """With the command for a Mac."""
-    with pytest.raises(ToolError) as caught:
-        find_codesign(str(tmp_path))
-    assert (caught.value.code, caught.value.exit_code) == ("codesign-missing", ExitCode.TOOL)
+    caught = refused(ToolError, find_codesign, str(tmp_path))
+    assert (caught.code, caught.exit_code) == ("codesign-missing", ExitCode.TOOL)
     assert find_codesign(str(stand_in(tmp_path, "").parent)) == tmp_path / "codesign"

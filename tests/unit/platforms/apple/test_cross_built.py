@@ -13,12 +13,12 @@ from ortrim.compiling.workspace import JobPaths
 from ortrim.errors import BinaryError, StorageError
 from ortrim.platforms import APPLE
 from ortrim.platforms.apple.zig_toolchain import zig_apple_toolchain
+from refusing import refused
 from sample_plans import sample_plan
 
 
 @pytest.fixture
 def job() -> BuildJob:
-    """Return the job of a cross-built library."""
     toolchain = zig_apple_toolchain(TARGETS["macos-arm64"], "13.3", "0.17.0")
     return sample_plan("macos-arm64", toolchain=toolchain).targets[0].job
 
@@ -57,9 +57,8 @@ def test_a_library_of_xcodes_stays_as_it_is(paths: JobPaths) -> None:
 def test_a_list_that_does_not_fit_is_refused(job: BuildJob, paths: JobPaths) -> None:
     """Nothing is left half done."""
     (paths.configured / "onnxruntime.lds").write_text("_OrtGetApiBase\n_OrtOther\n")
-    with pytest.raises(BinaryError) as caught:
-        APPLE.finish(job, paths)
-    assert caught.value.code == "symbol-missing"
+    caught = refused(BinaryError, APPLE.finish, job, paths)
+    assert caught.code == "symbol-missing"
     assert (paths.configured / "libonnxruntime.dylib").read_bytes() == recorded("macos-arm64")
 
 
@@ -67,5 +66,4 @@ def test_a_list_that_does_not_fit_is_refused(job: BuildJob, paths: JobPaths) -> 
 def test_what_is_missing_is_reported(job: BuildJob, paths: JobPaths, name: str) -> None:
     """A folder that somebody cleared is a diagnostic."""
     (paths.configured / name).unlink()
-    with pytest.raises(StorageError):
-        APPLE.finish(job, paths)
+    refused(StorageError, APPLE.finish, job, paths)

@@ -13,6 +13,7 @@ from ortrim.models.full_runtime import FullRuntime
 from ortrim.platforms import APPLE, platform_of
 from ortrim.platforms.apple.platform import mac_baseline
 from ortrim.verify.measure import NO_SIZE
+from refusing import refused
 from sample_plans import sample_plan
 
 REQUIREMENTS = f"onnxruntime==1.21.0 \\\n    --hash=sha256:{'a' * 64}\n"
@@ -40,9 +41,8 @@ def test_each_kind_of_mac_has_its_own_part_of_the_wheel(wheel: Path) -> None:
 def test_a_wheel_for_the_other_kind_is_reported(wheel: Path) -> None:
     """By what it is for."""
     wheel.write_bytes(sample("macos-arm64.dylib"))
-    with pytest.raises(BinaryError) as caught:
-        mac_baseline("1.21.0", REQUIREMENTS, Architecture.X64)
-    assert (caught.value.code, caught.value.why) == ("architecture-missing", "it is for arm64")
+    caught = refused(BinaryError, mac_baseline, "1.21.0", REQUIREMENTS, Architecture.X64)
+    assert (caught.code, caught.why) == ("architecture-missing", "it is for arm64")
 
 
 @pytest.mark.parametrize("reference", ["", "install-failed"])
@@ -64,9 +64,8 @@ def test_other_failures_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
         raise ToolError("pip-missing", "this Python has no pip")
 
     monkeypatch.setattr(full_runtime, "mac_library", library)
-    with pytest.raises(ToolError) as caught:
-        mac_baseline("1.21.0", REQUIREMENTS, Architecture.ARM64)
-    assert (caught.value.code, caught.value.exit_code) == ("pip-missing", ExitCode.TOOL)
+    caught = refused(ToolError, mac_baseline, "1.21.0", REQUIREMENTS, Architecture.ARM64)
+    assert (caught.code, caught.exit_code) == ("pip-missing", ExitCode.TOOL)
 
 
 def test_programs_of_macs_have_it_and_apps_do_not() -> None:

@@ -2,12 +2,11 @@
 
 import plistlib
 
-import pytest
-
 from ortrim.binaries.apple import ApplePlatform
 from ortrim.binaries.xcframework import categories, plain_name
 from ortrim.errors import ExitCode, PackageError
 from ortrim.platforms.apple.framework import privacy_manifest, required_reasons
+from refusing import refused
 
 FILES = "NSPrivacyAccessedAPICategoryFileTimestamp"
 BOOT = "NSPrivacyAccessedAPICategorySystemBootTime"
@@ -36,11 +35,12 @@ def test_who_uses_nothing_needs_no_reason() -> None:
 
 def test_a_use_without_a_reason_is_refused() -> None:
     """The store would refuse it after the upload."""
-    with pytest.raises(PackageError) as caught:
-        required_reasons({"ios-arm64": (ApplePlatform.IOS, ("statfs", "OBJC_CLASS_$_NSString"))})
-    assert (caught.value.code, caught.value.exit_code) == ("no-required-reason", ExitCode.PACKAGE)
-    assert "statfs" in caught.value.what
-    assert "ITMS-91053" in caught.value.why
+    caught = refused(
+        PackageError, required_reasons, {"ios-arm64": (ApplePlatform.IOS, ("statfs", "OBJC_CLASS_$_NSString"))}
+    )
+    assert (caught.code, caught.exit_code) == ("no-required-reason", ExitCode.PACKAGE)
+    assert "statfs" in caught.what
+    assert "ITMS-91053" in caught.why
 
 
 def test_a_mac_asks_for_no_reason() -> None:
@@ -51,8 +51,7 @@ def test_a_mac_asks_for_no_reason() -> None:
 def test_classes_keep_their_names() -> None:
     """The dollar sign is theirs."""
     assert plain_name("OBJC_CLASS_$_NSUserDefaults") == "OBJC_CLASS_$_NSUserDefaults"
-    with pytest.raises(PackageError):
-        required_reasons({"ios-arm64": (ApplePlatform.IOS, ("OBJC_CLASS_$_NSUserDefaults",))})
+    refused(PackageError, required_reasons, {"ios-arm64": (ApplePlatform.IOS, ("OBJC_CLASS_$_NSUserDefaults",))})
 
 
 def test_the_manifest_is_what_xcode_reads() -> None:

@@ -11,6 +11,7 @@ from ortrim.buildspec.targets import APPLE, TARGETS
 from ortrim.errors import ExitCode, ToolError
 from ortrim.platforms.apple import xcode
 from ortrim.platforms.apple.xcode import PROGRAMS, Xcode, find_xcode, require_sdks, sdk_folder
+from refusing import refused
 from xcode_layout import SAID, XCODE_VERSION, Programs, lay_out_xcode
 
 
@@ -29,11 +30,10 @@ class Mac:
 
     def refused(self, version: str | None = None, **environment: str) -> ToolError:
         """Look for an Xcode that cannot be used and return the diagnostic."""
-        with pytest.raises(ToolError) as caught:
-            self.find(version, **environment)
-        assert caught.value.exit_code is ExitCode.TOOL
-        assert caught.value.hint
-        return caught.value
+        caught = refused(ToolError, self.find, version, **environment)
+        assert caught.exit_code is ExitCode.TOOL
+        assert caught.hint
+        return caught
 
 
 @pytest.fixture
@@ -76,10 +76,9 @@ def test_a_version_without_a_point_gets_one(mac: Mac) -> None:
 
 def test_only_a_mac_has_xcode() -> None:
     """Elsewhere nothing is looked for; the way out is named."""
-    with pytest.raises(ToolError) as caught:
-        find_xcode()
-    assert caught.value.code == "xcode-unsupported-host"
-    assert "--executor github" in caught.value.hint
+    caught = refused(ToolError, find_xcode)
+    assert caught.code == "xcode-unsupported-host"
+    assert "--executor github" in caught.hint
 
 
 def test_a_mac_without_developer_tools_is_told_what_to_install(mac: Mac) -> None:
@@ -161,11 +160,10 @@ def test_an_sdk_that_is_missing_is_named_with_its_command(mac: Mac, target: str)
     found = mac.find()
     require_sdks(found, (folder,))
     (found.folder / folder).rmdir()
-    with pytest.raises(ToolError) as caught:
-        require_sdks(found, (folder, folder))
-    assert (caught.value.code, caught.value.what) == ("xcode-sdk-missing", f"has no SDK {Path(folder).stem}")
+    caught = refused(ToolError, require_sdks, found, (folder, folder))
+    assert (caught.code, caught.what) == ("xcode-sdk-missing", f"has no SDK {Path(folder).stem}")
     command = "install Xcode again" if "MacOSX" in folder else "run: xcodebuild -downloadPlatform iOS"
-    assert caught.value.hint == command
+    assert caught.hint == command
 
 
 def test_nothing_is_written(mac: Mac, tmp_path: Path) -> None:

@@ -19,12 +19,10 @@ from sample_plans import FOREST, OPERATORS, SOURCES, sample_plan, system_gcc
 
 
 def job(**changes: object) -> BuildJob:
-    """Return the job of the sample, changed."""
     return sample_plan(**changes).targets[0].job  # type: ignore[arg-type]
 
 
 def linker_flags(planned: BuildJob) -> list[str]:
-    """Return the flags with which the library is linked."""
     (flags,) = (word for word in planned.arguments if word.startswith("CMAKE_SHARED_LINKER_FLAGS="))
     return flags.partition("=")[2].split()
 

@@ -271,12 +271,7 @@ def _stripped(data: bytes) -> bytes:
             stripped += bytes(-len(stripped) % max(alignment, 1))
             section[4] = len(stripped)
             stripped += data[offset : offset + length]
-    stripped += bytes(-len(stripped) % 8)
-    struct.pack_into(at_form, stripped, at_place, len(stripped))
-    struct.pack_into(counts_form, stripped, counts_place, size, len(kept), kept.index(names))
-    for index in kept:
-        stripped += struct.pack(header, *sections[index])
-    return bytes(stripped)
+    return bytes(_finished(stripped, [sections[index] for index in kept], data[4], kept.index(names)))
 
 
 SECTION: Final = ".gnu_debugdata"

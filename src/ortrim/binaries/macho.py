@@ -257,6 +257,11 @@ def is_macho(data: bytes) -> bool:
     return is_thin(data) or is_fat(data)
 
 
+def is_binary(data: bytes) -> bool:
+    """Whether bytes, at least the first eight of a file, begin a Mach-O file or a static library."""
+    return is_macho(data) or data.startswith(AR_MAGIC)
+
+
 @contextmanager
 def diagnosed(where: str) -> Iterator[None]:
     """Turn all that LIEF and struct raise on damaged files into ours."""
@@ -270,17 +275,12 @@ def diagnosed(where: str) -> Iterator[None]:
         raise BinaryError("corrupt-mach-o", "the Mach-O file is damaged", where=where, why=why, hint=hint) from error
 
 
-MAGIC: Final = b"\xcf\xfa\xed\xfe"
-HEADER_BYTES: Final = 32
-COUNT_FIELD: Final = 16
-
-
 def load_commands(data: bytes) -> Iterator[tuple[int, int]]:
     """Yield the kind and the place of each load command. Raises ValueError for a file that is not of 64 bits."""
-    if data[:4] != MAGIC:
+    start = THIN_MAGICS.get(data[:4])
+    if start != 32:
         raise ValueError("it is not a 64-bit file")
-    (count,) = struct.unpack_from("<I", data, COUNT_FIELD)
-    start = HEADER_BYTES
+    (count,) = struct.unpack_from("<I", data, 16)
     for _ in range(count):
         kind, size = struct.unpack_from("<II", data, start)
         yield kind, start
@@ -403,9 +403,8 @@ def _archive(data: bytes, where: str) -> MachImage:
         _thin(content, f"{where}: {name}") for name, content in members if not content.startswith(BITCODE_MAGICS)
     ]
     if not objects:
-        raise BinaryError(
-            "not-mach-o", "this is not a library of Mach-O objects", where=where, why="it holds no object"
-        )
+        what = "this is not a library of Mach-O objects"
+        raise BinaryError("not-mach-o", what, where=where, why="it holds no object")
     architectures = sorted({each.architecture for each in objects})
     if len(architectures) > 1:
         why = f"it has objects of {', '.join(architectures)}"
@@ -465,9 +464,8 @@ def _named_sections(binary: lief.MachO.Binary) -> Iterator[MachSection]:
         for section in segment.sections:
             zeroed = section.type in ZEROED
             where = 0 if zeroed else section.offset
-            yield MachSection(
-                segment=name, name=_text(section.name), offset=where, size_bytes=section.size, zeroed=zeroed
-            )
+            inner = _text(section.name)
+            yield MachSection(segment=name, name=inner, offset=where, size_bytes=section.size, zeroed=zeroed)
         if not len(segment.sections):
             yield MachSection(segment=name, name="", offset=segment.file_offset, size_bytes=segment.file_size)
 
@@ -498,7 +496,11 @@ def _image(data: bytes, architecture: str, kind: MachKind, binary: lief.MachO.Bi
         version=".".join(map(str, own.current_version)) if own else "",
         exported=tuple(sorted(offered)),
         undefined=tuple(sorted(asked - offered)),
-        needed=tuple(_need(dylib) for dylib in dylibs if dylib is not own),
+        needed=tuple(
+            MachNeed(name=_text(each.name), weak=each.command == lief.MachO.LoadCommand.TYPE.LOAD_WEAK_DYLIB)
+            for each in dylibs
+            if each is not own
+        ),
         segments=tuple(
             MachSegment(name=_text(segment.name), file_bytes=segment.file_size, memory_bytes=segment.virtual_size)
             for segment in binary.segments
@@ -518,15 +520,15 @@ def _builds(binary: lief.MachO.Binary, architecture: str) -> Iterator[MachBuild]
         if isinstance(command, lief.MachO.BuildVersion):
             number = int(command.platform)
             platform, variant = PLATFORMS.get(number, (str(number), ""))
-            yield _build(platform, variant, command.minos, command.sdk)
+            numbers = (command.minos, command.sdk)
         elif isinstance(command, lief.MachO.VersionMin):
             platform = OLD_PLATFORMS[command.command.name]
             variant = "simulator" if platform != "macos" and architecture in SIMULATED else ""
-            yield _build(platform, variant, command.version, command.sdk)
-
-
-def _build(platform: str, variant: str, minimum: list[int], sdk: list[int]) -> MachBuild:
-    return MachBuild(platform=platform, variant=variant, minimum_os=_version(minimum), sdk=_version(sdk))
+            numbers = (command.version, command.sdk)
+        else:
+            continue
+        minimum, sdk = map(_version, numbers)
+        yield MachBuild(platform=platform, variant=variant, minimum_os=minimum, sdk=sdk)
 
 
 def _version(numbers: list[int]) -> str:
@@ -534,11 +536,6 @@ def _version(numbers: list[int]) -> str:
     if not any(numbers):
         return ""
     return ".".join(str(number) for number in (numbers if numbers[2] else numbers[:2]))
-
-
-def _need(dylib: lief.MachO.DylibCommand) -> MachNeed:
-    weak = dylib.command == lief.MachO.LoadCommand.TYPE.LOAD_WEAK_DYLIB
-    return MachNeed(name=_text(dylib.name), weak=weak)
 
 
 def _names(binary: lief.MachO.Binary) -> tuple[set[str], set[str]]:
@@ -605,8 +602,7 @@ def read_apple_library(path: Path) -> tuple[LibraryFacts, LibrarySize]:
 def architecture_size(path: Path, architecture: str) -> LibrarySize:
     """Return the sizes of one architecture of a library that may have several, in Apple's word for it."""
     content = one_architecture(read_bytes(path), architecture, str(path))
-    (image,) = macho_of(content, str(path)).images
-    return _size(content, image)
+    return _size(content, *macho_of(content, str(path)).images)
 
 
 def _size(content: bytes, image: MachImage) -> LibrarySize:

@@ -11,9 +11,8 @@ Source of the format: Apple's mach-o/loader.h and mach-o/nlist.h.
 import hashlib
 import struct
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
 from itertools import groupby, takewhile
-from typing import Final
+from typing import Final, NamedTuple
 
 import lief
 
@@ -23,12 +22,11 @@ from ortrim.errors import BinaryError
 lief.disable_leak_warning()  # at the interpreter's end it now and then prints what Python has not collected of it
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Node:
+class _Node(NamedTuple):
     """A place in the trie: the address of the name that ends here, None for none, and what comes after which bytes."""
 
     address: int | None
-    children: tuple[tuple[bytes, "_Node"], ...]
+    children: "list[tuple[bytes, _Node]]"
 
 
 def exports_trie(addresses: Mapping[str, int]) -> bytes:
@@ -51,15 +49,11 @@ def _node(names: Mapping[bytes, int]) -> _Node:
     children = []
     for _, group in groupby(sorted(name for name in names if name), key=lambda name: name[:1]):
         same = list(group)
-        edge = _common(same[0], same[-1])
+        # Of sorted names, all begin as the first and the last do.
+        pairs = zip(same[0], same[-1], strict=False)
+        edge = same[0][: sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))]
         children.append((edge, _node({name.removeprefix(edge): names[name] for name in same})))
-    return _Node(address=names.get(b""), children=tuple(children))
-
-
-def _common(first: bytes, last: bytes) -> bytes:
-    """Return how two names begin that are alike: of sorted names the first and the last, that is how all of them do."""
-    equal = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(first, last, strict=False)))
-    return first[:equal]
+    return _Node(names.get(b""), children)
 
 
 def _walked(node: _Node) -> Iterator[_Node]:
@@ -132,8 +126,7 @@ such a number of no symbol is damage.
 """
 
 
-@dataclass(frozen=True, kw_only=True)
-class MachoSymbol:
+class MachoSymbol(NamedTuple):
     """An entry of the table of symbols, and the number that it has had there."""
 
     number: int
@@ -144,19 +137,14 @@ class MachoSymbol:
     note: int
     value: int
 
-    def packed(self) -> bytes:
-        """Return the entry as it is written."""
-        return SYMBOL.pack(self.start, self.kind, self.section, self.note, self.value)
 
-
-@dataclass(frozen=True, kw_only=True)
-class Tables:
+class Tables(NamedTuple):
     """Offsets and content of the load commands that describe a library's exports."""
 
     dysymtab: int
     dyld_info: int
     symbols: int
-    count: int
+    symbol_count: int
     names: int
     first_offered: int
     offered: int
@@ -177,7 +165,7 @@ def with_exports(data: bytes, names: Collection[str], where: str = "") -> bytes:
             what = f"the library does not define {', '.join(missing)}"
             raise BinaryError("symbol-missing", what, where=where, hint="build again; if it fails again, report it")
         others = (symbol for symbol in offered if symbol.name not in names)
-        hidden = tuple(replace(symbol, kind=symbol.kind & ~EXTERN | PRIVATE_EXTERN) for symbol in others)
+        hidden = tuple(symbol._replace(kind=symbol.kind & ~EXTERN | PRIVATE_EXTERN) for symbol in others)
         content = bytearray(data)
         _write_symbols(content, tables, hidden, kept)
         _bind_nothing_weakly(content, tables)
@@ -192,27 +180,17 @@ def _tables(data: bytes) -> Tables:
     except KeyError as error:
         raise ValueError(f"it has no load command {error.args[0]:#x}") from error
     symbols, count, names, _ = struct.unpack_from("<4I", data, symtab + 8)
-    _, _, first_offered, offered = struct.unpack_from("<4I", data, dysymtab + 8)
-    indirect, indirects = struct.unpack_from("<2I", data, dysymtab + 56)
-    return Tables(
-        dysymtab=dysymtab,
-        dyld_info=dyld_info,
-        symbols=symbols,
-        count=count,
-        names=names,
-        first_offered=first_offered,
-        offered=offered,
-        indirect=indirect,
-        indirects=indirects,
-    )
+    _, _, *offered = struct.unpack_from("<4I", data, dysymtab + 8)
+    indirect = struct.unpack_from("<2I", data, dysymtab + 56)
+    return Tables(dysymtab, dyld_info, symbols, count, names, *offered, *indirect)
 
 
 def _offered(data: bytes, tables: Tables) -> Iterator[MachoSymbol]:
     for number in range(tables.first_offered, tables.first_offered + tables.offered):
-        start, kind, section, note, value = SYMBOL.unpack_from(data, tables.symbols + number * SYMBOL.size)
+        start, *entry = SYMBOL.unpack_from(data, tables.symbols + number * SYMBOL.size)
         place = tables.names + start
         name = data[place : data.index(0, place)].decode()
-        yield MachoSymbol(number=number, name=name, start=start, kind=kind, section=section, note=note, value=value)
+        yield MachoSymbol(number, name, start, *entry)
 
 
 def _write_symbols(
@@ -221,14 +199,15 @@ def _write_symbols(
     """Put what is hidden at the end of the local symbols, before what is offered, and renumber what goes by numbers."""
     renumbered = {}
     for number, symbol in enumerate((*hidden, *kept), tables.first_offered):
-        SYMBOL.pack_into(content, tables.symbols + number * SYMBOL.size, *SYMBOL.unpack(symbol.packed()))
+        SYMBOL.pack_into(content, tables.symbols + number * SYMBOL.size, *symbol[2:])
         renumbered[symbol.number] = number
     local = tables.first_offered + len(hidden)
     struct.pack_into("<4I", content, tables.dysymtab + 8, 0, local, local, len(kept))
     for place in range(tables.indirect, tables.indirect + tables.indirects * INDEX.size, INDEX.size):
         (number,) = INDEX.unpack_from(content, place)
         number = renumbered.get(number, number)
-        INDEX.pack_into(content, place, number if number < tables.count or number in OF_NO_SYMBOL else OF_NO_SYMBOL[0])
+        is_known = number < tables.symbol_count or number in OF_NO_SYMBOL
+        INDEX.pack_into(content, place, number if is_known else OF_NO_SYMBOL[0])
 
 
 def _require_own_definitions(data: bytes) -> None:

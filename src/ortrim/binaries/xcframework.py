@@ -8,20 +8,19 @@ from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from pathlib import Path, PurePosixPath
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from pydantic import TypeAdapter
 
-from ortrim.base.archives import AR_MAGIC, Bundle, inside, open_bundle
+from ortrim.base.archives import Bundle, inside, open_bundle
 from ortrim.base.files import sha256_of
-from ortrim.binaries.macho import MachFile, MachImage, is_macho, macho_of
+from ortrim.binaries.macho import MachFile, MachImage, is_binary, macho_of
 from ortrim.errors import BinaryError
 
 Plist = Mapping[str, Any]
 
 
-@dataclass(frozen=True, kw_only=True)
-class BundleLink:
+class BundleLink(NamedTuple):
     """A symbolic link: its path from the root, what it says, and whether that leads to something inside."""
 
     path: str
@@ -186,7 +185,7 @@ def read_framework(bundle: Bundle, path: str, name: str, binary: str) -> Framewo
         headers=_headers(bundle, path) or _headers(bundle, inner),
         privacy=_plist(bundle, _first(bundle, path, inner, PRIVACY)),
         entries=tuple(sorted({name.split("/")[0] for name in below})),
-        other_binaries=tuple(each for each in bundle.below(path) if each != binary and _is_binary(bundle, each)),
+        other_binaries=tuple(name for name in bundle.below(path) if name != binary and is_binary(bundle.head(name, 8))),
     )
 
 
@@ -209,11 +208,6 @@ def _text(bundle: Bundle, path: str) -> str:
 def _headers(bundle: Bundle, folder: str) -> tuple[str, ...]:
     found = bundle.found(inside(folder, "Headers"))
     return tuple(name.removeprefix(f"{found}/") for name in bundle.below(found)) if found else ()
-
-
-def _is_binary(bundle: Bundle, name: str) -> bool:
-    head = bundle.head(name, 8)
-    return is_macho(head) or head.startswith(AR_MAGIC)
 
 
 SUFFIX: Final = ".xcframework"
@@ -244,7 +238,10 @@ def read_xcframework(path: Path) -> XcframeworkFacts:
             slices=slices,
             unlisted=() if plist is None else _unlisted(bundle, root, slices),
             doubles=tuple(sorted(name for name in bundle.files if DOUBLE.search(name))),
-            links=tuple(_links(bundle)),
+            links=tuple(
+                BundleLink(path, target, bundle.found(path) is not None)
+                for path, target in sorted(bundle.links.items())
+            ),
         )
 
 
@@ -355,11 +352,6 @@ def _unlisted(bundle: Bundle, root: str, slices: tuple[SliceFacts, ...]) -> tupl
     names = (PurePosixPath(name).relative_to(root).parts for name in bundle.below(root))
     folders = {parts[0] for parts in names if len(parts) > 1}
     return tuple(sorted(folders - {each.identifier for each in slices} - OTHER_FOLDERS))
-
-
-def _links(bundle: Bundle) -> Iterator[BundleLink]:
-    for path, target in sorted(bundle.links.items()):
-        yield BundleLink(path=path, target=target, leads=bundle.found(path) is not None)
 
 
 def _version(slices: tuple[SliceFacts, ...]) -> str:

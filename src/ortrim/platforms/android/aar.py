@@ -28,7 +28,16 @@ from ortrim.package.package import rendered
 from ortrim.parity.measurements import Comparison, Gate, Verdict
 from ortrim.platforms.android.arguments import LIBRARY, SHARED_STL
 from ortrim.platforms.android.gates import Promise, check_aar, require_sound_aar
-from ortrim.platforms.android.jni import BINDING, JAVA, Jdk, JniLibrary, build_jni_library, chosen_jdk, compile_java
+from ortrim.platforms.android.jni import (
+    BINDING,
+    JAVA,
+    Jdk,
+    JniLibrary,
+    android_build,
+    build_jni_library,
+    chosen_jdk,
+    compile_java,
+)
 from ortrim.platforms.platform import Packaging, tensor_gates
 from ortrim.verify.verification import Delivery
 
@@ -72,8 +81,7 @@ class AarPart:
     @property
     def android(self) -> AndroidBuild:
         """What the libraries are built for."""
-        assert self.inputs.job.android is not None
-        return self.inputs.job.android
+        return android_build(self.inputs.job)
 
     @property
     def libraries(self) -> tuple[tuple[str, Path], ...]:

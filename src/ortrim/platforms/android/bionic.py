@@ -7,7 +7,7 @@ and API level: a folder of headers, and one of libraries. bionic's `libc/Android
 import hashlib
 import os
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -89,7 +89,11 @@ def bionic_source(announce: Callable[[str], None] = lambda _: None) -> Path:
 
 def _fill(folder: Path, bionic: Path, architecture: Architecture, api: int, triple: str) -> None:
     with storage_errors(folder):
-        _lay_out_headers(folder / "include", bionic, KERNEL_MACHINES[architecture])
+        include = folder / "include"
+        for source, place in HEADERS:
+            shutil.copytree(bionic / source, include / place, dirs_exist_ok=True)
+        shutil.copytree(include / f"asm-{KERNEL_MACHINES[architecture]}" / "asm", include / "asm")
+        shutil.copyfile(shipped_folder("android") / "log.h", include / LOG_HEADER)
         (folder / "lib").mkdir()
         work = folder / ".work"
         work.mkdir()
@@ -97,13 +101,6 @@ def _fill(folder: Path, bionic: Path, architecture: Architecture, api: int, trip
         _make_stubs(zig, folder / "lib", ABIS[architecture], api)
         _make_objects(zig, folder / "lib", bionic, api)
         shutil.rmtree(work)
-
-
-def _lay_out_headers(include: Path, bionic: Path, machine: str) -> None:
-    for source, place in HEADERS:
-        shutil.copytree(bionic / source, include / place, dirs_exist_ok=True)
-    shutil.copytree(include / f"asm-{machine}" / "asm", include / "asm")
-    (include / LOG_HEADER).write_bytes((shipped_folder("android") / "log.h").read_bytes())
 
 
 class _Zig:
@@ -137,17 +134,11 @@ def _make_stubs(zig: _Zig, folder: Path, abi: str, api: int) -> None:
         if library.symbols is not None:
             names = sorted(name for name, since in library.symbols.items() if since <= api)
             source, linked = zig.work / "stub.S", zig.work / "stub.o"
-            source.write_text(stub_text(names), encoding="utf-8")
+            # All are functions, data too: what is compiled for Android takes either's address from a table.
+            functions = (f".globl {name}\n.type {name},%function\n{name}:\n" for name in names)
+            source.write_text(f".text\n{''.join(functions)}", encoding="utf-8")
             zig.compile(source, linked)
             zig.link("-shared", "--hash-style=gnu", "-soname", library.name, linked, "-o", folder / library.name)
-
-
-def stub_text(names: Sequence[str]) -> str:
-    """Return the assembler's text of a library that has these names and nothing else.
-
-    All are functions, data too: what is compiled for Android takes the address of either from its table of addresses.
-    """
-    return ".text\n" + "".join(f".globl {name}\n.type {name},%function\n{name}:\n" for name in names)
 
 
 def _make_objects(zig: _Zig, folder: Path, bionic: Path, api: int) -> None:

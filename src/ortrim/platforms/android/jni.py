@@ -15,7 +15,7 @@ from ortrim.base.command import run
 from ortrim.base.tools import install_command
 from ortrim.buildspec.build_options import PAST_DRIVER
 from ortrim.buildspec.targets import Architecture
-from ortrim.compiling.plan import BuildJob, JobResult, digest
+from ortrim.compiling.plan import AndroidBuild, BuildJob, JobResult, digest
 from ortrim.compiling.upstream import first_error, remedy
 from ortrim.compiling.workspace import ExecutionEnvironment, JobPaths, job_environment
 from ortrim.errors import BuildError, StorageError, ToolError
@@ -51,10 +51,15 @@ EMULATED: Final = "-Wl,-mllvm,-emulated-tls"
 """What clang's driver tells a linker that compiles, if it is told `-flto`, too; lld does not know it by itself."""
 
 
+def android_build(job: BuildJob) -> AndroidBuild:
+    """Return what a job for Android is built for."""
+    assert job.android is not None
+    return job.android
+
+
 def linker_flags(job: BuildJob) -> tuple[str, ...]:
     """Return the compiler's words with which every library of a job's AAR is linked."""
-    assert job.android is not None
-    api, flags = job.android.api, ("-Wl,-z,noexecstack", *PAGES, "-Wl,--build-id=sha1")
+    api, flags = android_build(job).api, ("-Wl,-z,noexecstack", *PAGES, "-Wl,--build-id=sha1")
     packed = _packed_relocations(api) if job.build_options.packed_relocations else ()
     together = ("-Wl,--no-rosegment",) if api < ONE_SEGMENT_BELOW else ()
     erratum = (ERRATUM,) if job.target.architecture is Architecture.ARM64 else ()

@@ -76,15 +76,11 @@ class Android(Platform):
     ) -> Iterator[Problem]:
         """Yield the keys that have no meaning: the NDK and the ABI decide them, and packages hold shared libraries."""
         compiled = "libraries for Android are compiled by the NDK, or by zig"
+        baseline = "the ABI defines the baseline CPU; better ones are detected at run time"
         stray = (
             ("compiler", target.compiler != "zig", compiled, "android.toolchain"),
             ("glibc", target.glibc != DEFAULT_GLIBC, "Android's C library is bionic", "android.api"),
-            (
-                "cpu",
-                target.cpu is not None,
-                "the ABI defines the baseline CPU; better ones are detected at run time",
-                "",
-            ),
+            ("cpu", target.cpu is not None, baseline, ""),
         )
         yield from stray_keys(stray, location, "Android")
         if (target.linkage or linkage) == "static":
@@ -105,9 +101,9 @@ class Android(Platform):
         return replace(job, android=AndroidBuild(api=chosen.api, stl=chosen.stl, providers=providers))
 
     def described(self, job: BuildJob) -> tuple[tuple[str, str], ...]:
-        assert job.android is not None
-        providers = ", ".join(("CPU", *job.android.providers))
-        return ((self.NAME, f"API level {job.android.api}, {job.android.stl}, providers: {providers}"),)
+        android = jni.android_build(job)
+        providers = ", ".join(("CPU", *android.providers))
+        return ((self.NAME, f"API level {android.api}, {android.stl}, providers: {providers}"),)
 
     def toolchain(
         self, spec: BuildSpec, target: TargetSpec, asked: Compilation, host: Callable[[], Target | None]
@@ -115,7 +111,7 @@ class Android(Platform):
         """Return the NDK or zig, neither of which need be installed; see `is_compiled_by_zig`.
 
         An NDK's version is the buildspec's, or else the one that upstream builds with, unless this machine compiles and
-        has others alone: see `chosen_version`. Raises `PlanError` `no-ndk-version`, and as `require_zig` does.
+        has others alone: see `chosen_version`.
         """
         chosen = android_of(spec, target)
         assert chosen.api is not None
@@ -127,8 +123,7 @@ class Android(Platform):
     def require_tools(self, spec: BuildSpec, targets: Sequence[TargetSpec], asked: Compilation) -> None:
         """Refuse what cannot be made here: a library for want of an NDK, the Java API of an AAR for want of a JDK.
 
-        A container's image and another machine have NDKs of their own; classes are compiled here in any case. Raises
-        `ToolError` as `find_ndk` and `chosen_jdk` do, and `UsageError` for an NDK that nothing would be compiled with.
+        A container's image and another machine have NDKs of their own; classes are compiled here in any case.
         """
         if asked.ndk is not None and not targets:
             hint = "leave it out, or choose a target of Android's: --target android"
@@ -148,17 +143,13 @@ class Android(Platform):
             if "nnapi" in self.providers(spec, target)
         )
         ndks = (text for target in targets if (text := self._other_ndk(spec, target, asked)))
-        return (*nnapi, *ndks, *self._without_java(spec, targets, asked))
-
-    def _without_java(self, spec: BuildSpec, targets: Sequence[TargetSpec], asked: Compilation) -> tuple[str, ...]:
-        left_open = any(android_of(spec, target).java is None for target in targets)
-        if not left_open or asked.on_macs or jni.jdk_is_here():  # GitHub's machines have a JDK
-            return ()
-        text = (
+        without_java = (
             "there is no JDK, so the AAR has no Java API, which Java and Kotlin need; C and C++ do without. To have it,"
             f" run: {install_command(jni.PACKAGE)}; or set JAVA_HOME. To do without, say android.java = false"
         )
-        return (text,)
+        left_open = any(android_of(spec, target).java is None for target in targets)
+        is_missed = left_open and not asked.on_macs and not jni.jdk_is_here()  # GitHub's machines have a JDK
+        return (*nnapi, *ndks, *((without_java,) if is_missed else ()))
 
     def _other_ndk(self, spec: BuildSpec, target: TargetSpec, asked: Compilation) -> str:
         if is_compiled_by_zig(spec, target, asked) or android_of(spec, target).ndk is not None:

@@ -10,13 +10,13 @@ from typing import Final
 from ortrim.buildspec.build_options import PAST_DRIVER
 from ortrim.buildspec.buildspec import AndroidSpec
 from ortrim.buildspec.targets import ABIS, Architecture, Target
-from ortrim.compiling.plan import AndroidBuild, BuildJob, Toolchain
+from ortrim.compiling.plan import BuildJob, Toolchain
 from ortrim.compiling.toolchains import Sysroot, zig_for
 from ortrim.compiling.upstream_arguments import folding_flags, symbol_flags
 from ortrim.errors import PlanError
 from ortrim.pins.runtime import CommitPin, read_commit_pin
 from ortrim.pins.shipped import shipped_text
-from ortrim.platforms.android.jni import linker_flags
+from ortrim.platforms.android.jni import android_build, linker_flags
 
 PIN: Final = "android/bionic.toml"
 LICENCE: Final = ("bionic", "BSD-2-Clause", "licences/bionic.txt")
@@ -102,12 +102,11 @@ def require_zig(target: Target, chosen: AndroidSpec) -> None:
         "the C++ library as a library of its own": shared if chosen.stl == "c++_shared" else "",
         "NNAPI": "its headers are part of the NDK" if "nnapi" in (chosen.providers or ()) else "",
     }
-    for what, reason in why.items():
+    for name, reason in why.items():
         if reason:
+            what = f"zig cannot build {name} for Android"
             hint = "install the NDK and say android.toolchain = 'ndk', or leave it out"
-            raise PlanError(
-                "needs-ndk", f"zig cannot build {what} for Android", where=target.identifier, why=reason, hint=hint
-            )
+            raise PlanError("needs-ndk", what, where=target.identifier, why=reason, hint=hint)
 
 
 def bionic_pin() -> CommitPin:
@@ -128,15 +127,10 @@ def installation_lines(folder: str) -> tuple[str, ...]:
     )
 
 
-def zig_triple(target: Target, api: int) -> str:
-    """Return zig's triple of an Android target."""
-    return f"{MACHINES[target.architecture]}.{api}"
-
-
 def zig_android_toolchain(target: Target, api: int, version: str) -> Toolchain:
     """Return the toolchain that compiles for an Android target so that it loads on an API level and newer."""
     lines = " ".join(f'"{line}"' for line in installation_lines("$ORTRIM_BIONIC"))
-    triple = zig_triple(target, api)
+    triple = f"{MACHINES[target.architecture]}.{api}"
     realigned = target.architecture is Architecture.X86 and api < REALIGNED_BELOW
     flags = f"{FLAGS} -mstackrealign" if realigned else FLAGS
     processor = LINKED[target.architecture]
@@ -167,7 +161,7 @@ def system_definitions(job: BuildJob) -> tuple[str, ...]:
 
     `CMAKE_SYSTEM_VERSION=1` keeps CMake from looking for an NDK (its `Platform/Android-Determine.cmake`).
     """
-    hashes = ("-Wl,--hash-style=gnu",) if _options(job).api >= GNU_HASH_LEVEL else ()
+    hashes = ("-Wl,--hash-style=gnu",) if android_build(job).api >= GNU_HASH_LEVEL else ()
     flags = (*linker_flags(job), *hashes, *folding_flags(job), *LINK, *symbol_flags(job), PAST_DRIVER)
     plain = ("-nostdlib++",) if job.build_options.libcxx_no_exceptions else ()
     return (
@@ -179,8 +173,3 @@ def system_definitions(job: BuildJob) -> tuple[str, ...]:
         "onnxruntime_DISABLE_FLOAT8_TYPES=ON",
         f"CMAKE_SHARED_LINKER_FLAGS={' '.join((*flags, *plain))}",
     )
-
-
-def _options(job: BuildJob) -> AndroidBuild:
-    assert job.android is not None
-    return job.android

@@ -28,6 +28,12 @@ WITHOUT: Final = ("protobuf_BUILD_PROTOC_BINARIES=OFF", "CMAKE_CXX_SCAN_FOR_MODU
 search for modules of C++20, of which upstream has none and for which Apple's clang has no program."""
 
 
+def apple_build(job: BuildJob) -> AppleBuild:
+    """Return what a job for Apple's systems is built for."""
+    assert job.apple is not None
+    return job.apple
+
+
 def build_arguments(job: BuildJob) -> tuple[str, ...]:
     """Return upstream's `build.py` arguments for an Apple target."""
     return upstream_arguments(job, _system(job))
@@ -44,7 +50,7 @@ def runner_arguments(job: BuildJob) -> tuple[str, ...]:
 
 def frameworks(job: BuildJob) -> tuple[str, ...]:
     """Return the system's frameworks that a job's library needs."""
-    return ("Foundation", *(("CoreML",) if "coreml" in _options(job).providers else ()))
+    return ("Foundation", *(("CoreML",) if "coreml" in apple_build(job).providers else ()))
 
 
 def finishing(job: BuildJob) -> tuple[tuple[str, ...], ...]:
@@ -62,7 +68,15 @@ def finishing(job: BuildJob) -> tuple[tuple[str, ...], ...]:
         ("${wrappers}/install_name_tool", "-id", install_name(slice_of(job.target)), library),
         ("${wrappers}/codesign", "--force", "--sign", "-", "--timestamp=none", library),
     )
-    return (*dynamic, *_joining()) if job.linkage == "static" else dynamic
+    if job.linkage == "shared":
+        return dynamic
+    # One object that shows the C API, and hides what else it is made of: an app may have another abseil or protobuf.
+    joined = f"${{build}}/{JOINED}"
+    return (
+        *dynamic,
+        ("${wrappers}/join", f"-Wl,-exported_symbols_list,{EXPORTS}", "-o", joined, ROOT),
+        ("${wrappers}/libtool", "-static", "-D", "-o", f"${{build}}/{ARCHIVE}", joined),
+    )
 
 
 def install_name(part: Slice) -> str:
@@ -80,43 +94,24 @@ def expected_outputs(job: BuildJob) -> tuple[PurePosixPath, ...]:
 
 
 def assembly(jobs: Sequence[BuildJob]) -> AssemblyJob | None:
-    """Return the job that makes one xcframework of all slices.
-
-    Raises `PlanError`: `mixed-frameworks`, `mixed-deployment-targets` (one slice has one oldest system).
-    """
+    """Return the job that makes one xcframework of all slices; one slice has one oldest system."""
     if not jobs:
         return None
     names = tuple(job.target.identifier for job in jobs)
     if len({job.linkage for job in jobs}) > 1:
         what, hint = "some slices are dynamic and others static", "choose one: apple.framework at the top, in no target"
         raise PlanError("mixed-frameworks", what, where=", ".join(names), hint=hint)
-    _require_one_floor(jobs)
-    return AssemblyJob(identifier=ASSEMBLY, targets=names)
-
-
-def _require_one_floor(jobs: Sequence[BuildJob]) -> None:
     minimums: dict[tuple[str, str], BuildJob] = {}
     for job in jobs:
         part = slice_of(job.target)
         other = minimums.setdefault((part.platform, part.variant), job)
-        if _options(other).deployment_target != _options(job).deployment_target:
+        if apple_build(other).deployment_target != apple_build(job).deployment_target:
             what = "are joined into one file and made for different systems"
-            why = f"{_options(other).deployment_target} and {_options(job).deployment_target}"
+            why = f"{apple_build(other).deployment_target} and {apple_build(job).deployment_target}"
             hint = "choose one deployment target at the top of the buildspec, and in no target"
             where = f"{other.target.identifier}, {job.target.identifier}"
             raise PlanError("mixed-deployment-targets", what, where=where, why=why, hint=hint)
-
-
-def _joining() -> tuple[tuple[str, ...], ...]:
-    """Return the commands that make the archive: one object that shows the C API, and hides what else it is made of.
-
-    An app may have another abseil or protobuf; with these names inside it the two would be at odds.
-    """
-    joined = f"${{build}}/{JOINED}"
-    return (
-        ("${wrappers}/join", f"-Wl,-exported_symbols_list,{EXPORTS}", "-o", joined, ROOT),
-        ("${wrappers}/libtool", "-static", "-D", "-o", f"${{build}}/{ARCHIVE}", joined),
-    )
+    return AssemblyJob(identifier=ASSEMBLY, targets=names)
 
 
 def _system(job: BuildJob) -> tuple[str, ...]:
@@ -126,7 +121,7 @@ def _system(job: BuildJob) -> tuple[str, ...]:
         return cross_definitions(job, install_name(part))
     catalyst = part.variant is AppleVariant.CATALYST
     phone = part.platform is ApplePlatform.IOS and not catalyst
-    minimum = "" if catalyst else _options(job).deployment_target  # CMake would take it for a version of macOS
+    minimum = "" if catalyst else apple_build(job).deployment_target  # CMake would take it for a version of macOS
     return (
         f"CMAKE_SYSTEM_NAME={'iOS' if phone else 'Darwin'}",
         f"CMAKE_SYSTEM_PROCESSOR={part.architectures[0]}",
@@ -135,8 +130,3 @@ def _system(job: BuildJob) -> tuple[str, ...]:
         f"CMAKE_OSX_SYSROOT=${{xcode}}/{sdk_folder(part)}",
         *WITHOUT,
     )
-
-
-def _options(job: BuildJob) -> AppleBuild:
-    assert job.apple is not None
-    return job.apple

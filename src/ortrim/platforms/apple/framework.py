@@ -17,7 +17,7 @@ from ortrim.models.operators import RequiredOperators
 from ortrim.package.manifest import PackagedFile, PackageInputs, check_inputs, joined_inputs, require_files
 from ortrim.package.package import PROGRAM_MODE, PackagedLink, rendered
 from ortrim.pins.runtime import SourcePin
-from ortrim.platforms.apple.arguments import frameworks
+from ortrim.platforms.apple.arguments import apple_build, frameworks
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,8 +113,7 @@ class ApplePart:
     @property
     def apple(self) -> AppleBuild:
         """What the library is built for."""
-        assert self.inputs.job.apple is not None
-        return self.inputs.job.apple
+        return apple_build(self.inputs.job)
 
 
 @dataclass(frozen=True, kw_only=True)

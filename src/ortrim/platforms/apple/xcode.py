@@ -20,10 +20,7 @@ from ortrim.errors import PackageError, ToolError
 TOOLS: Final = "Toolchains/XcodeDefault.xctoolchain/usr/bin"
 PROGRAMS: Final = {
     name: f"{TOOLS}/{name}"
-    for name in (
-        *("clang", "clang++", "ar", "ranlib", "strip", "libtool", "dsymutil"),
-        "install_name_tool",
-    )
+    for name in ("clang", "clang++", "ar", "ranlib", "strip", "libtool", "dsymutil", "install_name_tool")
 }
 """Program -> its place."""
 SDKS: Final = {
@@ -35,14 +32,9 @@ SDKS: Final = {
 """Platform and variant -> the name of the SDK's folder; `xcodebuild` writes the same in small letters."""
 
 
-def sdk_of(part: Slice) -> str:
-    """Return the name of the SDK that a slice is compiled with: `iPhoneOS`."""
-    return SDKS[part.platform, part.variant]
-
-
 def sdk_folder(part: Slice) -> str:
     """Return the folder of the SDK that a slice is compiled with; Xcode links it to the version that it has."""
-    name = sdk_of(part)
+    name = SDKS[part.platform, part.variant]
     return f"Platforms/{name}.platform/Developer/SDKs/{name}.sdk"
 
 
@@ -77,9 +69,7 @@ def find_xcode(version: str | None = None, environment: Mapping[str, str] = os.e
     """Return the Xcode of a version, or the one that is chosen here.
 
     The chosen one is that of `DEVELOPER_DIR` or of `xcode-select`; another version is looked for beside it in
-    `/Applications`. Raises `ToolError`: `xcode-unsupported-host`, `xcode-missing`, `xcode-tools-only` (the command line
-    tools are chosen, which have no SDK for phones), `xcode-not-a-folder`, `xcode-incomplete`, `xcode-licence`,
-    `xcode-first-launch`, `xcode-damaged` (it does not tell its version), `xcode-too-old`, `xcode-wrong-version`.
+    `/Applications`.
     """
     if not on_a_mac():
         what, hint = "Xcode runs only on a Mac", "build on a Mac, or with --executor github"
@@ -101,10 +91,7 @@ def find_xcode(version: str | None = None, environment: Mapping[str, str] = os.e
 
 
 def require_sdks(xcode: Xcode, folders: Iterable[str]) -> None:
-    """Refuse an Xcode that lacks one of these SDKs, folders as `sdk_folder` gives them.
-
-    Raises `ToolError` `xcode-sdk-missing`.
-    """
+    """Refuse an Xcode that lacks one of these SDKs, folders as `sdk_folder` gives them."""
     missing = [Path(folder).stem for folder in folders if not (xcode.folder / folder).is_dir()]
     if missing:
         what = f"has no SDK {', '.join(dict.fromkeys(missing))}"
@@ -141,12 +128,7 @@ def _ready(folder: Path, environment: Mapping[str, str]) -> Xcode:
     if missing:
         why, hint = f"not there: {', '.join(missing)}", "install Xcode again"
         raise ToolError("xcode-incomplete", "is not a complete Xcode", where=str(folder), why=why, hint=hint)
-    of_this_one = {**environment, VARIABLE: str(folder), "LC_ALL": "C"}
-    _require_licence(folder, of_this_one)
-    return Xcode(folder=folder, version=_version(folder, of_this_one))
-
-
-def _require_licence(folder: Path, environment: Mapping[str, str]) -> None:
+    environment = {**environment, VARIABLE: str(folder), "LC_ALL": "C"}
     done = run(("xcrun", "clang", "--version"), environment=environment, timeout_seconds=ANSWER_SECONDS)
     if done.returncode == NOT_AGREED or "license" in _said(done):
         what, hint = "waits for its licence to be accepted", LICENCE
@@ -156,6 +138,7 @@ def _require_licence(folder: Path, environment: Mapping[str, str]) -> None:
     if first.returncode != 0:
         what, hint = "has not installed its additional components yet", FIRST_LAUNCH
         raise ToolError("xcode-first-launch", what, where=str(folder), why=_said(first), hint=hint)
+    return Xcode(folder=folder, version=_version(folder, environment))
 
 
 def _version(folder: Path, environment: Mapping[str, str]) -> str:
@@ -258,17 +241,11 @@ def find_codesign(search_path: str | None = None) -> Path:
 
 
 def sign(codesign: Path, identity: str, path: Path) -> None:
-    """Sign a bundle with an identity, by its name or its fingerprint, and check the signature.
-
-    Raises `PackageError` `not-signed`.
-    """
-    _run(path, SIGN_SECONDS, (codesign, "--force", "--timestamp", "--sign", identity, path))
-    _run(path, VERIFY_SECONDS, (codesign, "--verify", "--strict", path))
-
-
-def _run(path: Path, seconds: float, command: tuple[str | Path, ...]) -> None:
-    done = run(command, timeout_seconds=seconds)
-    if done.returncode != 0:
-        why = (done.stderr or done.stdout).strip()[-500:]
-        hint = "run: security find-identity -v -p codesigning; it lists the identities of this Mac"
-        raise PackageError("not-signed", "the xcframework could not be signed", where=path.name, why=why, hint=hint)
+    """Sign a bundle with an identity, by its name or its fingerprint, and check the signature."""
+    signing = (codesign, "--force", "--timestamp", "--sign", identity, path)
+    for command, seconds in ((signing, SIGN_SECONDS), ((codesign, "--verify", "--strict", path), VERIFY_SECONDS)):
+        done = run(command, timeout_seconds=seconds)
+        if done.returncode != 0:
+            why = (done.stderr or done.stdout).strip()[-500:]
+            hint = "run: security find-identity -v -p codesigning; it lists the identities of this Mac"
+            raise PackageError("not-signed", "the xcframework could not be signed", where=path.name, why=why, hint=hint)

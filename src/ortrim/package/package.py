@@ -29,21 +29,10 @@ from ortrim.base.files import (
 from ortrim.binaries.elf import read_library
 from ortrim.buildspec.buildspec import session_json
 from ortrim.buildspec.targets import Architecture, Target
-from ortrim.compiling.plan import Manifest, Package
+from ortrim.compiling.plan import Package
 from ortrim.errors import PackageError, StorageError
-from ortrim.package.manifest import (
-    BUILD_IDS,
-    FILE_MODE,
-    SOURCE_DATE_EPOCH,
-    SYMBOLS,
-    ComponentLicence,
-    PackagedFile,
-    PackageInputs,
-    check_inputs,
-    described,
-    make_manifest,
-    refuse_machine_paths,
-)
+from ortrim.package import manifest as manifests
+from ortrim.package.manifest import FILE_MODE, SOURCE_DATE_EPOCH, PackagedFile, PackageInputs
 from ortrim.pins.origins import Origin, origin_of
 
 
@@ -52,8 +41,14 @@ def write_archive(folder: Path, destination: Path) -> None:
 
     Entries are in order of their paths without owner and time; files are 0644, or 0755 when executable.
     """
-    with new_archive(destination) as file:
-        _write(folder, file)
+    with (
+        new_archive(destination) as file,
+        gzip.GzipFile(filename="", mode="wb", compresslevel=9, fileobj=file, mtime=0) as packed,
+        tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as archive,
+    ):
+        for path in sorted(folder.rglob("*"), key=lambda each: each.relative_to(folder).as_posix()):
+            if path.is_symlink() or not path.is_dir():
+                _add(archive, folder, path)
 
 
 @contextmanager
@@ -70,27 +65,24 @@ def new_archive(destination: Path) -> Iterator[IO[bytes]]:
         finally:
             Path(name).unlink(missing_ok=True)
     except OSError as error:
-        if ran_out_of_space(error, destination):
-            raise disk_full("there is no space left", destination, why=str(error)) from error
-        what = "the archive cannot be written"
-        raise StorageError("archive-not-written", what, where=str(destination), why=str(error)) from error
+        raise _not_written("archive-not-written", "the archive cannot be written", error, destination) from error
 
 
-def _write(folder: Path, file: IO[bytes]) -> None:
-    with (
-        gzip.GzipFile(filename="", mode="wb", compresslevel=9, fileobj=file, mtime=0) as packed,
-        tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as archive,
-    ):
-        for path in sorted(folder.rglob("*"), key=lambda each: each.relative_to(folder).as_posix()):
-            if path.is_symlink() or not path.is_dir():
-                _add(archive, folder, path)
+def _not_written(code: str, what: str, error: OSError, destination: Path) -> StorageError:
+    if ran_out_of_space(error, destination):
+        return disk_full("there is no space left", destination, why=str(error))
+    return StorageError(code, what, where=str(destination), why=str(error))
 
 
 def _add(archive: tarfile.TarFile, folder: Path, path: Path) -> None:
     entry = tarfile.TarInfo(f"{folder.name}/{path.relative_to(folder).as_posix()}")
     entry.mtime = SOURCE_DATE_EPOCH
     if path.is_symlink():
-        entry.type, entry.linkname, entry.mode = tarfile.SYMTYPE, _link_target(folder, path), 0o777
+        target = path.readlink()
+        if target.is_absolute() or not path.resolve().is_relative_to(folder.resolve()):
+            why = f"it leads to {target}, outside the package"
+            raise PackageError("not-archivable", "a link cannot be packaged", where=str(path), why=why)
+        entry.type, entry.linkname, entry.mode = tarfile.SYMTYPE, target.as_posix(), 0o777
         archive.addfile(entry)
         return
     if not path.is_file():
@@ -98,14 +90,6 @@ def _add(archive: tarfile.TarFile, folder: Path, path: Path) -> None:
     entry.size, entry.mode = path.stat().st_size, 0o755 if path.stat().st_mode & 0o100 else 0o644
     with path.open("rb") as content:
         archive.addfile(entry, content)
-
-
-def _link_target(folder: Path, path: Path) -> str:
-    target = path.readlink()
-    if target.is_absolute() or not path.resolve().is_relative_to(folder.resolve()):
-        why = f"it leads to {target}, outside the package"
-        raise PackageError("not-archivable", "a link cannot be packaged", where=str(path), why=why)
-    return target.as_posix()
 
 
 PROGRAM_MODE: Final = 0o755
@@ -345,7 +329,7 @@ def notices_text(inputs: PackageInputs) -> bytes:
     return "\n".join([_text(inputs.notices), *sections]).encode()
 
 
-def _source_line(licence: ComponentLicence, sources: Mapping[str, Origin]) -> str:
+def _source_line(licence: manifests.ComponentLicence, sources: Mapping[str, Origin]) -> str:
     if "MPL" not in licence.identifier:
         return ""
     origin = sources[licence.component]
@@ -373,39 +357,37 @@ def make_package(inputs: PackageInputs, destination: Path, note: Callable[[str],
     are complete; a folder that is exactly what would be made is kept; `note` is told of one that
     was changed since.
     """
-    check_inputs(inputs)
+    manifests.check_inputs(inputs)
     try:
         return _make(inputs, destination, note)
     except OSError as error:
-        if ran_out_of_space(error, destination):
-            raise disk_full("there is no space left", destination, why=str(error)) from error
-        what = "the package cannot be written"
-        raise StorageError("package-not-written", what, where=str(destination), why=str(error)) from error
+        raise _not_written("package-not-written", "the package cannot be written", error, destination) from error
 
 
 def _make(inputs: PackageInputs, destination: Path, note: Callable[[str], None]) -> Package:
     payload, links = _payload(inputs)
-    refuse_machine_paths(inputs, (*payload, *((inputs.symbols,) if inputs.symbols else ())))
-    files, manifest = _described(inputs, payload)
+    manifests.refuse_machine_paths(inputs, (*payload, *((inputs.symbols,) if inputs.symbols else ())))
+    files, manifest = manifests.described(inputs, inputs.name, payload, partial(manifests.make_manifest, inputs))
+    sums = PackagedFile(path=SUMS, content=checksums_text((*manifest.files, files[-1].entry)).encode())
+    files = (*files, sums)
     folder, archive = destination / inputs.name, destination / f"{inputs.name}.tar.gz"
-    if folder.is_dir() and not _is_intact(folder, files, links):
-        if changed := changed_since_made(folder):
+    if folder.is_dir():
+        changed = changed_since_made(folder)
+        if changed:
             note(f"{changed}, so it is made again")
-        shutil.rmtree(folder)
+        same = not changed and (folder / SUMS).read_bytes() == sums.content
+        if not (same and all((folder / link.path).is_symlink() for link in links)):
+            shutil.rmtree(folder)
     if not folder.is_dir():
         # The archive is smaller than the files, by how much is not known before.
         require_space(destination, sum(file.entry.size_bytes for file in files), "the package")
     publish_folder(folder, lambda temporary: write_contents(temporary, files, links))
     write_archive(folder, archive)
-    _write_symbols(inputs, destination)
-    return Package(archive=archive, folder=folder, manifest=manifest)
-
-
-def _write_symbols(inputs: PackageInputs, destination: Path) -> None:
-    if file := inputs.symbols:
+    if symbols := inputs.symbols:
         with tempfile.TemporaryDirectory(prefix="ortrim-symbols-") as work:
-            write_contents(Path(work), (file,), ())
-            write_archive(Path(work) / BUILD_IDS, destination / f"{inputs.name}{SYMBOLS}")
+            write_contents(Path(work), (symbols,), ())
+            write_archive(Path(work) / manifests.BUILD_IDS, destination / f"{inputs.name}{manifests.SYMBOLS}")
+    return Package(archive=archive, folder=folder, manifest=manifest)
 
 
 def _payload(inputs: PackageInputs) -> tuple[tuple[PackagedFile, ...], tuple[PackagedLink, ...]]:
@@ -419,18 +401,3 @@ def _payload(inputs: PackageInputs) -> tuple[tuple[PackagedFile, ...], tuple[Pac
     )
     check_paths((*(file.path for file in files), *(link.path for link in links)))
     return files, links
-
-
-def _described(inputs: PackageInputs, payload: tuple[PackagedFile, ...]) -> tuple[tuple[PackagedFile, ...], Manifest]:
-    """Add the bill of materials, the manifest that covers it, and the sums that cover both."""
-    files, manifest = described(inputs, inputs.name, payload, partial(make_manifest, inputs))
-    sums = PackagedFile(path=SUMS, content=checksums_text((*manifest.files, files[-1].entry)).encode())
-    return (*files, sums), manifest
-
-
-def _is_intact(folder: Path, files: tuple[PackagedFile, ...], links: tuple[PackagedLink, ...]) -> bool:
-    sums = next(file.content for file in files if file.path == SUMS)
-    if changed_since_made(folder):
-        return False
-    kept = (folder / SUMS).read_bytes() == sums
-    return kept and all((folder / link.path).is_symlink() for link in links)

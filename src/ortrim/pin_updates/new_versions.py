@@ -412,7 +412,10 @@ def make_unit_index(request: Request, console: Console) -> tuple[IndexMade, ...]
                     without_types=(),
                 )
             )
-            index = _full_index(executor, everything)
+            # All operators with all types: what they need is what any fewer of them can need.
+            with executor.on_tree(everything) as selective:
+                require_success(everything, selective.compile_all(), executor.log)
+                index = selective.index()
             step.note(f"{counted(len(index.units), 'file')}, {counted(len(index.kernels), 'operator')}")
             # With the same arguments, ML operators and all: in the same tree, so that little is compiled again.
             units, same = _proved(executor, replace(everything, operator_config=target.job.operator_config), index)
@@ -420,13 +423,6 @@ def make_unit_index(request: Request, console: Console) -> tuple[IndexMade, ...]
             write_atomically(path, render_index(index))
         made.append(IndexMade(path=path, index=index, units=units, same_bytes=same))
     return tuple(made)
-
-
-def _full_index(executor: Executor, job: BuildJob) -> UnitIndex:
-    """Compile all operators with all types: what they need is what any fewer of them can need."""
-    with executor.on_tree(job) as selective:
-        require_success(job, selective.compile_all(), executor.log)
-        return selective.index()
 
 
 def _proved(executor: Executor, job: BuildJob, index: UnitIndex) -> tuple[CompiledUnits, bool]:

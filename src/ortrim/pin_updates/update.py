@@ -50,7 +50,8 @@ def resolved(
         options = ("--target", Path(folder) / "none", "--report", report, *(() if dependencies else ("--no-deps",)))
         done = run((*_COMMAND, *where, *options, *requirements), environment=pip_environment(), timeout_seconds=SECONDS)
         if done.returncode == 0:
-            return _resolving_wheels(json.loads(report.read_text(encoding="utf-8")))
+            taken = json.loads(report.read_text(encoding="utf-8"))["install"]
+            return tuple(sorted(map(_wheel, taken), key=lambda wheel: wheel.name))
     unheard = "Retrying (" in done.stderr or is_untrusted(done.stderr)
     if any(words in done.stderr for words in ABSENT) and not unheard:
         return None
@@ -63,19 +64,13 @@ _COMMAND: Final = (
 )
 
 
-def _resolving_wheels(report: Any) -> tuple[Resolved, ...]:
-    return tuple(sorted((_wheel(each) for each in report["install"]), key=lambda wheel: wheel.name))
-
-
 def _wheel(entry: Any) -> Resolved:
     metadata = entry["metadata"]
     name, version = str(metadata["name"]).lower().replace("_", "-"), str(metadata["version"])
     digest = str(entry["download_info"].get("archive_info", {}).get("hashes", {}).get("sha256", ""))
     if not SHA256.fullmatch(digest):
-        what, hint = (
-            f"gives no SHA-256 of {name} {version}",
-            "use an index that has it: pip config list shows the configured one",
-        )
+        what = f"gives no SHA-256 of {name} {version}"
+        hint = "use an index that has it: pip config list shows the configured one"
         raise NetworkError("bad-index-answer", what, where="the package index", hint=hint)
     return Resolved(name=name, version=version, sha256=digest)
 

@@ -115,9 +115,8 @@ def _fetch(component: ComponentPin) -> None:
         except (SourcesError, ToolError) as failed:
             what = f"{component.file} could not be fetched in any way"
             why = f"from its address: {refused}\nmade with git: {failed}"
-            hint = (
-                "behind a firewall, name a mirror: ORTRIM_MIRRORS='https://github.com/=https://mirror.example/github/'"
-            )
+            mirror = "ORTRIM_MIRRORS='https://github.com/=https://mirror.example/github/'"
+            hint = f"behind a firewall, name a mirror: {mirror}"
             raise SourcesError("archive-unavailable", what, where=address, why=why, hint=hint) from refused
 
 
@@ -173,10 +172,10 @@ def parse_dependencies(text: str) -> tuple[Dependency, ...]:
 
 
 def _dependency(line: str) -> Dependency:
-    parts = line.split(";")
-    if len(parts) != 3 or len(parts[2]) != 40 or set(parts[2].lower()) - set("0123456789abcdef"):
+    found = re.fullmatch(r"([^;]*);([^;]*);([0-9A-Fa-f]{40})", line)
+    if found is None:
         raise SourcesError("bad-dependency-list", f"cannot read {line[:100]!r}", where=DEPENDENCIES)
-    return Dependency(name=parts[0], url=parts[1], sha1=parts[2].lower())
+    return Dependency(name=found[1], url=found[2], sha1=found[3].lower())
 
 
 def version_in(url: str) -> str:

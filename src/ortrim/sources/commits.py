@@ -8,7 +8,7 @@ import hashlib
 import os
 import shutil
 import tarfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -73,7 +73,8 @@ def identify(path: Path | None, version: str) -> Checkout:
     check_version(root, version)
     if (commit := _clean_commit(root)) is not None:
         return Checkout(path=root, digest=commit, clean=True)
-    return Checkout(path=root, digest=_digest(root), clean=False)
+    with storage_errors(root):
+        return Checkout(path=root, digest=_digest_of(root, _files(root)), clean=False)
 
 
 def check_version(folder: Path, version: str) -> None:
@@ -126,11 +127,6 @@ def _files(root: Path) -> list[str]:
         walked = [str(path.relative_to(root)) for path in root.rglob("*")]
         listed = [name for name in walked if not name.startswith((".git/", "build/"))]
     return sorted(name for name in listed if name and ((root / name).is_file() or (root / name).is_symlink()))
-
-
-def _digest(root: Path) -> str:
-    with storage_errors(root):
-        return _digest_of(root, _files(root))
 
 
 def _digest_of(root: Path, names: list[str]) -> str:
@@ -287,15 +283,9 @@ def tree_id(folder: Path, left_out: Mapping[str, str]) -> str:
         elif any(path.iterdir()) or name in below:  # git knows no empty folders
             inner = {key.split("/", 1)[1]: left_out[key] for key in left_out if key.startswith(f"{name}/")}
             entries.append(("40000", name, tree_id(path, inner)))
-    return _object_id("tree", b"".join(_entry(*each) for each in _in_gits_order(entries)))
-
-
-def _in_gits_order(entries: Iterable[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
-    return sorted(entries, key=lambda entry: entry[1].encode() + (b"/" if entry[0] == "40000" else b""))
-
-
-def _entry(mode: str, name: str, number: str) -> bytes:
-    return f"{mode} {name}".encode() + b"\0" + bytes.fromhex(number)
+    entries.sort(key=lambda entry: entry[1].encode() + (b"/" if entry[0] == "40000" else b""))  # git's own order
+    lines = (f"{mode} {name}".encode() + b"\0" + bytes.fromhex(number) for mode, name, number in entries)
+    return _object_id("tree", b"".join(lines))
 
 
 def _object_id(kind: str, content: bytes) -> str:

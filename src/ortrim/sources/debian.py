@@ -5,6 +5,7 @@ import platform
 import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -181,44 +182,37 @@ def fetch_debian(components: Sequence[ComponentPin], suite: str, accept: Callabl
 
     apt's exit codes are not believed: what counts is that the file is there.
     """
-    mirrors = host_mirrors(suite)
-    if not mirrors:
-        raise no_mirror(suite, INSTEAD)
-    folder = cache_folder("apt") / suite
-    with locked(folder):
-        try:
-            _fetch_from_any(mirrors, components, suite, folder, accept)
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
-
-
-def _fetch_from_any(
-    mirrors: Sequence[Mirror],
-    components: Sequence[ComponentPin],
-    suite: str,
-    folder: Path,
-    accept: Callable[[ComponentPin, Path], None],
-) -> None:
     missing, reasons = list(components), []
-    for mirror in mirrors:
-        options = prepare_apt(folder, mirror, suite)
-        reasons.append(complaints(run_apt(folder, "apt-get", options, "update")))
-        for component in tuple(missing):
-            done = run_apt(folder, "apt-get", options, *_request(component))
-            if (folder / component.file).is_file():
-                accept(component, folder / component.file)
-                missing.remove(component)
-            else:
-                reasons.append(complaints(done))
-        if not missing:
-            return
+    with _apt_folder(suite, suite, INSTEAD) as (mirrors, folder):
+        for mirror in mirrors:
+            options = prepare_apt(folder, mirror, suite)
+            reasons.append(complaints(run_apt(folder, "apt-get", options, "update")))
+            for component in tuple(missing):
+                is_binary = component.origin == "debian-binary"
+                words = ("download",) if is_binary else ("source", "--download-only", "--tar-only")
+                done = run_apt(folder, "apt-get", options, *words, component.location)
+                if (folder / component.file).is_file():
+                    accept(component, folder / component.file)
+                    missing.remove(component)
+                else:
+                    reasons.append(complaints(done))
+            if not missing:
+                return
     raise not_delivered(", ".join(component.file for component in missing), suite, reasons)
 
 
-def _request(component: ComponentPin) -> tuple[str, ...]:
-    if component.origin == "debian-binary":
-        return ("download", component.location)
-    return ("source", "--download-only", "--tar-only", component.location)
+@contextmanager
+def _apt_folder(suite: str, name: str, needed_for: str) -> Iterator[tuple[Sequence[Mirror], Path]]:
+    """Yield the host's mirrors of a suite, and a folder for apt that is gone afterwards."""
+    mirrors = host_mirrors(suite)
+    if not mirrors:
+        raise no_mirror(suite, needed_for)
+    folder = cache_folder("apt") / name
+    with locked(folder):
+        try:
+            yield mirrors, folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 URI_LINE: Final = re.compile(r"^'[^']+' (?P<file>[A-Za-z0-9.+~_%:-]+\.deb) \d+ SHA256:(?P<sha256>[0-9a-f]{64})$")
@@ -250,16 +244,10 @@ class PackageRequest:
 
 def fetch_packages(request: PackageRequest, accept: Callable[[DebianPackage, Path], None]) -> None:
     """Fetch packages by the signed index's SHA-256 and hand each over to `accept`; it is removed afterwards."""
-    mirrors = host_mirrors(request.suite)
-    if not mirrors:
-        raise no_mirror(request.suite, OTHER_DEVICES)
-    folder = cache_folder("apt") / f"{request.suite}-{request.architecture}"
-    with locked(folder):
-        try:
-            for package, file in _from_any(mirrors, request, folder):
-                accept(package, file)
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
+    name = f"{request.suite}-{request.architecture}"
+    with _apt_folder(request.suite, name, OTHER_DEVICES) as (mirrors, folder):
+        for package, file in _from_any(mirrors, request, folder):
+            accept(package, file)
 
 
 TORN: Final = re.compile(r"unexpected size|Hash Sum mismatch")

@@ -223,11 +223,6 @@ def _identity(part: ComponentPin | CommitPin | Checkout) -> str:
             return part.digest
 
 
-def _source_pin(part: ComponentPin, archive: Path, kind: str) -> SourcePin:
-    digest = part.sha256 or sha256_of(archive)
-    return SourcePin(name=part.name, version=part.version, kind=kind, digest=digest, licence=part.licence)
-
-
 LICENCES_FOLDER: Final = "licences"
 EMPTY_COMPONENTS: Final = ("utf8_range",)
 """Components that upstream's build files name, but that nothing of protobuf 21.12 needs: empty folders."""
@@ -265,7 +260,13 @@ def lay_out(choice: Resolution, folder: Path, announce: Callable[[str], None]) -
     if isinstance(choice.runtime, ComponentPin):
         archives = fetch_archives((choice.runtime, *(dependencies or ())), choice.suite, announce)
     require_space(folder.parent, UNPACKED_BYTES, "unpacking the sources")
-    _lay_out_runtime(choice.runtime, archives, folder / "onnxruntime", work, announce)
+    match choice.runtime:
+        case ComponentPin():
+            _lay_out_component(choice.runtime, archives[choice.runtime.name], folder / "onnxruntime", work)
+        case CommitPin():
+            fetch_commit(choice.runtime, folder / "onnxruntime", work, announce)
+        case Checkout():
+            copy_checkout(choice.runtime, folder / "onnxruntime", work / "checkout")
     check_version(folder / "onnxruntime", choice.version)
     if dependencies is None:
         dependencies = declared_components(read_dependencies(folder / "onnxruntime"), choice.known, choice.optional)
@@ -277,17 +278,19 @@ def lay_out(choice: Resolution, folder: Path, announce: Callable[[str], None]) -
         (folder / name).mkdir()
     patched = {component.name: component.origin == "url" for component in dependencies}
     arrange_dependencies(folder, _cmake(), patched | dict.fromkeys(EMPTY_COMPONENTS, False))
-    pins = (
+    pins = [
         SourcePin(
             name="onnxruntime", version=choice.version, kind=choice.kind, digest=_identity(choice.runtime),
             licence=licence_ids()["onnxruntime"],
         ),
-        *(_source_pin(part, archives[part.name], choice.dependency_kind) for part in dependencies),
-    )  # fmt: skip
+    ]  # fmt: skip
+    for part in dependencies:
+        digest, kind = part.sha256 or sha256_of(archives[part.name]), choice.dependency_kind
+        pins.append(SourcePin(name=part.name, version=part.version, kind=kind, digest=digest, licence=part.licence))
     (folder / LICENCES_FOLDER).mkdir()
     for pin in pins:
         _settle_licence(folder, pin.name, pin.licence)
-    (folder / PINS_FILE).write_text(to_json(pins), encoding="utf-8", newline="\n")
+    (folder / PINS_FILE).write_text(to_json(tuple(pins)), encoding="utf-8", newline="\n")
     shutil.rmtree(work)
 
 
@@ -300,29 +303,13 @@ def _cmake() -> Path:
     return packages_folder("cmake", alone) / "cmake" / "data" / "bin" / "cmake.exe"
 
 
-def _lay_out_runtime(
-    runtime: ComponentPin | CommitPin | Checkout,
-    archives: Mapping[str, Path],
-    folder: Path,
-    work: Path,
-    announce: Callable[[str], None],
-) -> None:
-    match runtime:
-        case ComponentPin():
-            _lay_out_component(runtime, archives[runtime.name], folder, work)
-        case CommitPin():
-            fetch_commit(runtime, folder, work, announce)
-        case Checkout():
-            copy_checkout(runtime, folder, work / "checkout")
-
-
 def _lay_out_component(component: ComponentPin, archive: Path, folder: Path, work: Path) -> None:
     if is_debian_package(archive):
         data = work / f"{component.name}.data"
         write_data_archive(archive, data)
         archive = data
-    zip_links = component.origin == "url"
-    unpack(archive, folder, strip=component.strip, members=dict(component.take), zip_links=zip_links)
+    is_zip = component.origin == "url"
+    unpack(archive, folder, strip=component.strip, members=dict(component.take), zip_links=is_zip)
     if component.interface is not None:
         (folder / "CMakeLists.txt").write_text(
             f"add_library(ortrim_{component.name} INTERFACE)\n"
@@ -348,15 +335,11 @@ def _settle_licence(folder: Path, name: str, licence: str) -> None:
 UNPACKED_BYTES: Final = 492_000_000  # what the sources of 1.21.0 take, unpacked
 
 
-def _silent(_: str) -> None:
-    """Say nothing."""
-
-
 def fetch_sources(
     runtime: RuntimePins,
     kind: str,
     path: Path | None = None,
-    announce: Callable[[str], None] = _silent,
+    announce: Callable[[str], None] = lambda _: None,
     *,
     optional: frozenset[str] = frozenset(),
     unread: bool = False,
@@ -375,7 +358,7 @@ def fetch_sources(
     return _first_that_works(choices, notes if kind == "auto" else (), announce)
 
 
-def sound_sources(tree: SourceTree, announce: Callable[[str], None] = _silent) -> Path:
+def sound_sources(tree: SourceTree, announce: Callable[[str], None] = lambda _: None) -> Path:
     """Return the folder of a tree, unpacked anew when it is not what it was."""
     if tree.resolution is not None:
         _publish(tree.resolution, announce)

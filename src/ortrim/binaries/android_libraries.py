@@ -12,7 +12,7 @@ from elftools.elf.gnuversions import GNUVerDefSection, GNUVerNeedSection, GNUVer
 from elftools.elf.sections import SymbolTableSection
 
 from ortrim.binaries.android import ABI_FACTS, NativeLibrary, NativeMethod, Segment, UndefinedSymbol
-from ortrim.binaries.elf import build_id_in, dynamic_tags, library_facts, notes, with_elf_bytes
+from ortrim.binaries.elf import build_id_in, dynamic_tags, library_facts, notes, versions_in, with_elf_bytes
 from ortrim.errors import BinaryError
 
 WRITABLE_FLAG: Final = 0x2  # PF_W
@@ -35,8 +35,7 @@ def read_native_library(data: bytes, path: str, compressed_bytes: int, download_
         api_level, ndk = _android_note(elf)
         machine = str(elf.header["e_machine"])
         matching = (abi.name for abi in ABI_FACTS.values() if (abi.machine, abi.bits) == (machine, elf.elfclass))
-        sections = [section for section in elf.iter_sections() if isinstance(section, GNUVerDefSection)]
-        names = [aux.name for section in sections for _, auxiliaries in section.iter_versions() for aux in auxiliaries]
+        names = [version.name for version in versions_in(elf, GNUVerDefSection)]
         return NativeLibrary(
             path=path,
             abi=path.split("/")[-2],
@@ -75,22 +74,13 @@ def _undefined(elf: ELFFile) -> Iterator[UndefinedSymbol]:
     table = elf.get_section_by_name(".dynsym")
     if not isinstance(table, SymbolTableSection):
         raise TypeError("it has no table of dynamic symbols")
-    versions, indexes = _needed_versions(elf), _version_indexes(elf)
+    versions = {version["vna_other"]: version.name for version in versions_in(elf, GNUVerNeedSection)}
+    indexes = _version_indexes(elf)
     for number, symbol in enumerate(table.iter_symbols()):
         if symbol.name and symbol["st_shndx"] == "SHN_UNDEF":
             index = indexes[number] & INDEX_MASK if number < len(indexes) else 0
             weak = symbol["st_info"]["bind"] == "STB_WEAK"
             yield UndefinedSymbol(name=symbol.name, version=versions.get(index, ""), weak=weak)
-
-
-def _needed_versions(elf: ELFFile) -> dict[int, str]:
-    sections = [section for section in elf.iter_sections() if isinstance(section, GNUVerNeedSection)]
-    return {
-        aux["vna_other"]: aux.name
-        for section in sections
-        for _, auxiliaries in section.iter_versions()
-        for aux in auxiliaries
-    }
 
 
 def _version_indexes(elf: ELFFile) -> tuple[int, ...]:
@@ -154,15 +144,9 @@ def native_method(class_name: str, method: str, descriptor: str) -> NativeMethod
 
 
 def _mangled(name: str) -> str:
-    return "".join(_mangled_character(character) for character in name)
-
-
-def _mangled_character(character: str) -> str:
     special = {"/": "_", "_": "_1", ";": "_2", "[": "_3"}
-    if character in special:
-        return special[character]
-    plain = character.isascii() and character.isalnum()
-    return character if plain else f"_0{ord(character):04x}"
+    plain = {each for each in name if each.isascii() and each.isalnum()}
+    return "".join(each if each in plain else special.get(each, f"_0{ord(each):04x}") for each in name)
 
 
 class _ClassReader:

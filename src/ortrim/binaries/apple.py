@@ -36,6 +36,11 @@ class Slice:
     """As Mach-O tools call them (`arm64`, `x86_64`), sorted."""
 
     @property
+    def on_mac(self) -> bool:
+        """Whether it runs on Macs, where frameworks must have `Versions`, Mac Catalyst's too; a phone's must not."""
+        return self.platform is ApplePlatform.MACOS or self.variant is AppleVariant.CATALYST
+
+    @property
     def identifier(self) -> str:
         """Return `LibraryIdentifier`, the name of the slice's folder: `ios-arm64_x86_64-simulator`."""
         name = f"{self.platform}-{'_'.join(self.architectures)}"

@@ -165,8 +165,7 @@ def library_facts(elf: ELFFile) -> LibraryFacts:
     stack = [segment["p_flags"] for segment in elf.iter_segments("PT_GNU_STACK")]
     loads = [int(segment["p_align"]) for segment in elf.iter_segments("PT_LOAD")]
     tags = dynamic_tags(elf)
-    sections = [section for section in elf.iter_sections() if isinstance(section, GNUVerNeedSection)]
-    names = {aux.name for section in sections for _, auxiliaries in section.iter_versions() for aux in auxiliaries}
+    names = {version.name for version in versions_in(elf, GNUVerNeedSection)}
     return LibraryFacts(
         soname=next((tag.soname for tag in tags if tag.entry.d_tag == "DT_SONAME"), ""),
         machine=machine_of(elf),
@@ -174,7 +173,11 @@ def library_facts(elf: ELFFile) -> LibraryFacts:
         symbol_versions=tuple(sorted(names, key=_natural)),
         exported=_exported(elf),
         executable_stack=any(flags & EXECUTABLE_FLAG for flags in stack) if stack else True,
-        text_relocations=any(_allows_text_relocations(tag) for tag in tags),
+        text_relocations=any(
+            tag.entry.d_tag == "DT_TEXTREL"
+            or (tag.entry.d_tag == "DT_FLAGS" and bool(tag.entry.d_val & TEXT_RELOCATIONS_FLAG))
+            for tag in tags
+        ),
         stripped=not any(section["sh_type"] == "SHT_SYMTAB" for section in elf.iter_sections()),
         load_alignment=min(loads, default=0),
     )
@@ -188,9 +191,12 @@ def dynamic_tags(elf: ELFFile) -> list[Any]:
     return list(sections[0].iter_tags())
 
 
-def _allows_text_relocations(tag: Any) -> bool:
-    flags = tag.entry.d_val if tag.entry.d_tag == "DT_FLAGS" else 0
-    return bool(tag.entry.d_tag == "DT_TEXTREL" or flags & TEXT_RELOCATIONS_FLAG)
+def versions_in(elf: ELFFile, kind: type[GNUVerDefSection | GNUVerNeedSection]) -> Iterator[Any]:
+    """Yield the versions of symbols that sections of a kind define, or need of other libraries."""
+    for section in elf.iter_sections():
+        if isinstance(section, kind):
+            for _, versions in section.iter_versions():
+                yield from versions
 
 
 def _natural(name: str) -> list[tuple[int, str]]:
@@ -198,8 +204,9 @@ def _natural(name: str) -> list[tuple[int, str]]:
 
 
 def _exported(elf: ELFFile) -> tuple[str, ...]:
-    defined = [section for section in elf.iter_sections() if isinstance(section, GNUVerDefSection)]
-    versions = {aux.name for section in defined for _, auxiliaries in section.iter_versions() for aux in auxiliaries}
+    versions = {
+        version.name for version in versions_in(elf, GNUVerDefSection)
+    }  # each an absolute symbol, and no export
     table = elf.get_section_by_name(".dynsym")
     if not isinstance(table, SymbolTableSection):
         raise TypeError("it has no table of dynamic symbols")

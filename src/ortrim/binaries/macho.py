@@ -370,16 +370,6 @@ def macho_of(data: bytes, where: str) -> MachFile:
         return MachFile(size_bytes=len(data), images=tuple(_part(name, part, where) for name, part in parts))
 
 
-def one_architecture(data: bytes, architecture: str, where: str) -> bytes:
-    """Return one architecture of a file as a file of its own."""
-    with diagnosed(where):
-        found = dict(fat_parts(data)) if is_fat(data) else {_thin(data, where).architecture: data}
-    if architecture not in found:
-        what, why = f"this is not a library for {architecture}", f"it is for {', '.join(sorted(found))}"
-        raise BinaryError("architecture-missing", what, where=where, why=why)
-    return found[architecture]
-
-
 def _part(said: str, data: bytes, where: str) -> MachImage:
     """Read one architecture, which is called `said` by the file that holds several."""
     image = _archive(data, where) if data.startswith(AR_MAGIC) else _thin(data, where)
@@ -601,8 +591,13 @@ def read_apple_library(path: Path) -> tuple[LibraryFacts, LibrarySize]:
 
 def architecture_size(path: Path, architecture: str) -> LibrarySize:
     """Return the sizes of one architecture of a library that may have several, in Apple's word for it."""
-    content = one_architecture(read_bytes(path), architecture, str(path))
-    return _size(content, *macho_of(content, str(path)).images)
+    data, where = read_bytes(path), str(path)
+    with diagnosed(where):
+        found = dict(fat_parts(data)) if is_fat(data) else {_thin(data, where).architecture: data}
+    if architecture not in found:
+        what, why = f"this is not a library for {architecture}", f"it is for {', '.join(sorted(found))}"
+        raise BinaryError("architecture-missing", what, where=where, why=why)
+    return _size(found[architecture], *macho_of(found[architecture], where).images)
 
 
 def _size(content: bytes, image: MachImage) -> LibrarySize:

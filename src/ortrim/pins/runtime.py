@@ -351,6 +351,7 @@ def replacements() -> dict[str, dict[str, str]]:
 def runtime_pins(version: str) -> RuntimePins:
     """Return what is pinned for one version of ONNX Runtime."""
     entry = known_version(version)
+    apple: dict[str, str] | None = entry.get("apple")
     name = pin_file_name(version, "debian")
     text = pin_text(name)
     return RuntimePins(
@@ -359,12 +360,8 @@ def runtime_pins(version: str) -> RuntimePins:
         commit=_commit_pin(version),
         debian=None if text is None else read_source_set(text, name, licence_ids()),
         ndk=entry.get("ndk"),
-        apple=_apple_pins(entry.get("apple")),
+        apple=ApplePins(**{"maccatalyst": apple["ios"]} | apple) if apple else None,
     )
-
-
-def _apple_pins(entry: dict[str, str] | None) -> ApplePins | None:
-    return None if entry is None else ApplePins(**{"maccatalyst": entry["ios"]} | entry)
 
 
 def _commit_pin(version: str) -> CommitPin | None:

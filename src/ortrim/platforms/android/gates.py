@@ -1,8 +1,4 @@
-"""What a rule for AARs is judged by, and how one asks each library.
-
-- Rules for the libraries of an AAR: what Bionic's loader, Google Play and good manners ask of each.
-- Rules for what the libraries of an AAR need: of Android at the promised API level, and of each other.
-"""
+"""Properties without which an AAR is not fit to ship, each with a code of its own."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence

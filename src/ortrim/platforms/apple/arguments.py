@@ -81,8 +81,7 @@ def finishing(job: BuildJob) -> tuple[tuple[str, ...], ...]:
 
 def install_name(part: Slice) -> str:
     """Return the name by which apps look for the library of a framework: frameworks of a Mac have versions."""
-    versions = "Versions/A/" if part.platform is ApplePlatform.MACOS or part.variant is AppleVariant.CATALYST else ""
-    return f"@rpath/onnxruntime.framework/{versions}onnxruntime"
+    return f"@rpath/onnxruntime.framework/{'Versions/A/' if part.on_mac else ''}onnxruntime"
 
 
 def expected_outputs(job: BuildJob) -> tuple[PurePosixPath, ...]:

@@ -18,6 +18,7 @@ from ortrim.package.manifest import PackagedFile, PackageInputs, check_inputs, j
 from ortrim.package.package import PROGRAM_MODE, PackagedLink, rendered
 from ortrim.pins.runtime import SourcePin
 from ortrim.platforms.apple.arguments import apple_build, frameworks
+from ortrim.platforms.apple.xcode import SDKS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,23 +158,13 @@ class AppleInputs:
     @property
     def slices(self) -> tuple[AppleSliceInputs, ...]:
         """The slices of the xcframework, in the order of the targets; the parts of each in that of their names."""
-        found = slices_of(part.inputs.job.target for part in self.parts)
-        return tuple(
-            AppleSliceInputs(
-                slice=each,
-                parts=tuple(
-                    sorted(
-                        (
-                            part
-                            for part in self.parts
-                            if ((part.slice.platform, part.slice.variant) == (each.platform, each.variant))
-                        ),
-                        key=lambda p: p.architecture,
-                    )
-                ),
-            )
-            for each in found
-        )
+        found = []
+        for each in slices_of(part.inputs.job.target for part in self.parts):
+            kind = (each.platform, each.variant)
+            parts = (part for part in self.parts if (part.slice.platform, part.slice.variant) == kind)
+            ordered = tuple(sorted(parts, key=lambda part: part.architecture))
+            found.append(AppleSliceInputs(slice=each, parts=ordered))
+        return tuple(found)
 
     @property
     def frameworks(self) -> tuple[str, ...]:
@@ -213,24 +204,12 @@ BUNDLE: Final = f"{FRAMEWORK}.framework"
 XCFRAMEWORK: Final = f"{FRAMEWORK}.xcframework"
 BUNDLE_IDENTIFIER: Final = "ortrim.onnxruntime"
 """Not Microsoft's: the identifier says who answers for a bundle. Letters, digits, hyphens and dots are allowed."""
-SUPPORTED: Final = {
-    (ApplePlatform.IOS, AppleVariant.NONE): "iPhoneOS",
-    (ApplePlatform.IOS, AppleVariant.SIMULATOR): "iPhoneSimulator",
-    (ApplePlatform.IOS, AppleVariant.CATALYST): "MacOSX",
-    (ApplePlatform.MACOS, AppleVariant.NONE): "MacOSX",
-}
-"""Platform and variant -> `CFBundleSupportedPlatforms`, without which an upload is refused (ITMS-90542)."""
 PLIST_VERSION: Final = re.compile(r"\d+(\.\d+){0,2}")
 CATALYST_MINORS: Final = {14: "00012345", 15: "0012345", 16: "0012345"}
 """Major iOS -> the minor number of macOS for each minor number of iOS; later they are the same. From Apple's SDK:
 `VersionMap`, `iOSMac_macOS` in its `SDKSettings.json`."""
 SAME_NUMBERS: Final = 26
 """From this version on, macOS has the number of the iOS beside it."""
-
-
-def is_versioned(part: Slice) -> bool:
-    """Whether a slice's framework has `Versions`, as a Mac's must, Mac Catalyst's included; a phone's must not."""
-    return part.platform is ApplePlatform.MACOS or part.variant is AppleVariant.CATALYST
 
 
 def framework_plist(part: Slice, minimum_os: str, version: str) -> bytes:
@@ -245,7 +224,7 @@ def framework_plist(part: Slice, minimum_os: str, version: str) -> bytes:
         "CFBundleName": FRAMEWORK,
         "CFBundlePackageType": "FMWK",
         "CFBundleShortVersionString": numbers[0],
-        "CFBundleSupportedPlatforms": [SUPPORTED[part.platform, part.variant]],
+        "CFBundleSupportedPlatforms": [SDKS[part.platform, part.variant]],  # else an upload is refused (ITMS-90542)
         "CFBundleVersion": numbers[0],
         **_floor(part, minimum_os),
     }
@@ -295,7 +274,7 @@ def _floor(part: Slice, minimum_os: str) -> dict[str, str]:
 
 
 def _available(part: Slice) -> dict[str, str | list[str]]:
-    inner = f"Versions/A/{FRAMEWORK}" if is_versioned(part) else FRAMEWORK
+    inner = f"Versions/A/{FRAMEWORK}" if part.on_mac else FRAMEWORK
     entry: dict[str, str | list[str]] = {
         "BinaryPath": f"{BUNDLE}/{inner}",
         "LibraryIdentifier": part.identifier,
@@ -384,8 +363,8 @@ def framework_files(
     """Return the files and links of a slice's framework, with their paths from where the xcframework lies."""
     part = library.inputs.slice
     root = f"{XCFRAMEWORK}/{part.identifier}/{BUNDLE}"
-    inner = f"{root}/Versions/{VERSION}" if is_versioned(part) else root
-    resources = f"{inner}/Resources" if is_versioned(part) else root
+    inner = f"{root}/Versions/{VERSION}" if part.on_mac else root
+    resources = f"{inner}/Resources" if part.on_mac else root
     files = (
         PackagedFile(path=f"{inner}/{FRAMEWORK}", content=library.content, mode=PROGRAM_MODE),
         PackagedFile(path=f"{resources}/Info.plist", content=framework_plist(part, library.inputs.minimum_os, version)),
@@ -393,7 +372,7 @@ def framework_files(
         *(PackagedFile(path=f"{inner}/Headers/{path.name}", content=path) for path in headers),
         *([] if privacy is None else [PackagedFile(path=f"{resources}/{PRIVACY_FILE}", content=privacy)]),
     )
-    return files, tuple(_links(root)) if is_versioned(part) else ()
+    return files, tuple(_links(root)) if part.on_mac else ()
 
 
 def module_map(headers: tuple[Path, ...]) -> bytes:

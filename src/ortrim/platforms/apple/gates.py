@@ -1,4 +1,4 @@
-"""What a rule for xcframeworks is judged by, and how one asks each slice, framework or architecture."""
+"""Properties without which an xcframework is not fit to ship, each with a code of its own."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence

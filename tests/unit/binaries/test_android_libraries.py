@@ -71,7 +71,6 @@ def test_formats_that_old_loaders_do_not_know_are_named() -> None:
     ],
 )
 def test_only_absolute_paths_of_sources_count(text: bytes, expected: list[bytes]) -> None:
-    """Paths that a program opens on a device, relative ones and addresses are left alone."""
     assert SOURCE_PATH.findall(text) == expected
 
 

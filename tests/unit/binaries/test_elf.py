@@ -55,7 +55,6 @@ def outcome(path: Path) -> str:
 
 
 def test_small_library_is_read_in_full() -> None:
-    """Every fact of a library that zig's linker made is what its link line asked for."""
     assert read_library(TINY) == LibraryFacts(
         soname="libonnxruntime.so.1",
         machine="x64",
@@ -84,7 +83,6 @@ def test_official_library_exports_only_the_public_interface() -> None:
 
 
 def test_stack_header_with_execute_flag_means_executable_stack(tmp_path: Path) -> None:
-    """PF_X in PT_GNU_STACK is reported."""
     flags = program_header(GNU_STACK) + 4
     assert read_library(patched(tmp_path, (flags, struct.pack("<I", 7)))).executable_stack
 
@@ -109,7 +107,6 @@ def test_machine_of_another_architecture_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("content", [b"", b"\x7fEL", b"PK\x03\x04", b"#!/bin/sh\n", b"INPUT(libonnxruntime.so.1)\n"])
 def test_other_files_are_not_elf(tmp_path: Path, content: bytes) -> None:
-    """An empty file, an archive, a script and a linker script are told from a library."""
     path = tmp_path / "library.so"
     path.write_bytes(content)
     caught = refused(BinaryError, read_library, path)
@@ -123,7 +120,6 @@ def test_objects_programs_and_core_dumps_are_not_libraries(tmp_path: Path, kind:
 
 
 def test_missing_file_and_folder_are_reported(tmp_path: Path) -> None:
-    """A path that cannot be read is a diagnostic that names it."""
     for path in (tmp_path / "absent.so", tmp_path):
         caught = refused(BinaryError, read_library, path)
         assert caught.code == "library-missing"
@@ -157,7 +153,6 @@ def test_forged_count_of_versions_ends_in_bounded_time(tmp_path: Path) -> None:
 @given(length=st.integers(min_value=4, max_value=TINY.stat().st_size - 1))
 @settings(deadline=20_000, max_examples=60)
 def test_truncated_library_is_always_a_diagnostic(tmp_path_factory: pytest.TempPathFactory, length: int) -> None:
-    """However much is missing at the end, the reader says that the file is damaged."""
     path = tmp_path_factory.mktemp("truncated") / "library.so"
     path.write_bytes(TINY.read_bytes()[:length])
     caught = refused(BinaryError, read_library, path)
@@ -176,7 +171,6 @@ flips = st.lists(
 def test_flipped_bytes_give_facts_or_a_diagnostic(
     tmp_path_factory: pytest.TempPathFactory, changes: list[tuple[int, int]]
 ) -> None:
-    """No damage makes anything but a `BinaryError` escape, and none takes long."""
     data = bytearray(TINY.read_bytes())
     for offset, mask in changes:
         data[offset] ^= mask

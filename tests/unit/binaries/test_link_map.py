@@ -17,7 +17,6 @@ HEADER = "             VMA              LMA     Size Align Out     In      Symbo
 
 
 def test_small_map_is_read_in_full() -> None:
-    """Output sections, input sections and symbols of a whole map come out with their sizes."""
     outputs = {output.name: output for output in read_link_map(DATA / "tiny.map")}
     assert outputs[".text"].size_bytes == 0xF0
     assert outputs[".text"].inputs[1] == MapInput(
@@ -107,7 +106,6 @@ def test_text_before_the_map_is_passed_over() -> None:
 
 @pytest.mark.parametrize("content", [b"", b"\x7fELF\0\0", HEADER.encode(), b"Archive member included\n.text 0x1 0x2\n"])
 def test_other_files_are_not_link_maps(tmp_path: Path, content: bytes) -> None:
-    """An empty file, a library, a map without sections and GNU ld's map are refused."""
     path = tmp_path / "library.map"
     path.write_bytes(content)
     caught = refused(BinaryError, read_link_map, path)
@@ -122,7 +120,6 @@ def test_missing_map_is_reported(tmp_path: Path) -> None:
 
 @given(st.text(alphabet="0123456789abcdef :()<>.\n\tVMALSizeAlignOutInSymbol", max_size=400))
 def test_no_text_makes_the_parser_fail(text: str) -> None:
-    """Whatever stands in a map, sizes are never negative and nothing is raised."""
     for output in parse_link_map(HEADER + text):
         assert output.size_bytes >= 0
         assert all(inner.size_bytes >= 0 for inner in output.inputs)
@@ -141,7 +138,6 @@ def rewritten_map(tmp_path: Path, old: str, new: str) -> Path:
 
 
 def test_components_sum_to_the_loadable_bytes() -> None:
-    """Every loadable byte has an owner: a component, something the linker made, or padding."""
     size = library_size(TINY, MAP)
     by_name = {component.component: component.size_bytes for component in size.components}
     assert sum(by_name.values()) == size.loadable_bytes
@@ -168,7 +164,6 @@ def test_without_a_map_components_are_sections() -> None:
 
 
 def test_largest_come_first() -> None:
-    """Components and symbols are in order of size; the linker's own tables stand among the symbols."""
     size = library_size(TINY, MAP)
     assert [each.size_bytes for each in size.components] == sorted(
         (each.size_bytes for each in size.components), reverse=True
@@ -192,7 +187,6 @@ def test_object_files_have_their_share_of_a_component() -> None:
 
 
 def test_file_and_compressed_bytes() -> None:
-    """The file is measured as it is, and through gzip at its best level."""
     size = library_size(TINY, None)
     assert size.file_bytes == TINY.stat().st_size
     assert len(gzip.compress(b"", 9)) < size.compressed_bytes < size.file_bytes
@@ -200,7 +194,6 @@ def test_file_and_compressed_bytes() -> None:
 
 
 def test_folded_functions_count_once(tmp_path: Path) -> None:
-    """Two names at one address, as identical code folding leaves them, are one entry."""
     line = "            15b3             15b3       ad     1                 kernel\n"
     twice = rewritten_map(tmp_path, line, line + line.replace("kernel", "double"))
     names = [symbol.name for symbol in library_size(TINY, twice).largest_symbols]
@@ -227,7 +220,6 @@ def test_assembly_stands_as_a_section_without_folders(tmp_path: Path) -> None:
     ],
 )
 def test_map_of_another_link_is_refused(tmp_path: Path, old: str, new: str) -> None:
-    """A section of another size, an absent one, and inputs larger than their section each mean a wrong map."""
     caught = refused(BinaryError, library_size, TINY, rewritten_map(tmp_path, old, new))
     assert caught.code == "link-map-mismatch"
     assert "build again" in caught.hint

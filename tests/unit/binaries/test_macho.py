@@ -49,7 +49,6 @@ def more_commands(data: bytes, command: bytes, count: int) -> bytes:
 
 
 def test_library_is_read_in_full(tmp_path: Path) -> None:
-    """Every fact of a library that zig linked is what its link line asked for."""
     (tmp_path / "library").write_bytes(MAC)
     (image,) = macho.read_macho(tmp_path / "library").images
     assert (image.architecture, image.kind, image.size_bytes) == ("arm64", macho.MachKind.LIBRARY, len(MAC))
@@ -72,7 +71,6 @@ def test_several_architectures_are_read_each_by_itself() -> None:
 
 
 def test_static_library_is_read_as_one() -> None:
-    """What its objects offer together, and how many there are; its index, and names longer than a header, are read."""
     (image,) = macho.macho_of(ARCHIVE, "library").images
     assert (image.kind, image.architecture, image.objects) == (macho.MachKind.ARCHIVE, "arm64", 2)
     assert (image.exported, image.undefined) == (("OrtGetApiBase",), ("mach_absolute_time",))
@@ -114,7 +112,6 @@ def test_the_older_load_commands_are_understood(data: bytes, command: int, platf
 
 
 def test_a_weak_need_is_told_from_one_that_has_to_be_there() -> None:
-    """LC_LOAD_WEAK_DYLIB instead of LC_LOAD_DYLIB."""
     changed = patched(MAC, load_command(MAC, 0xC), "<I", 0x80000018)
     assert macho.macho_of(changed, "library").images[0].needed[0].weak
 
@@ -186,7 +183,6 @@ def test_forged_sizes_are_damage(forged: str) -> None:
 
 @pytest.mark.parametrize("size", [b"-1", b"99999999", b"x"])
 def test_forged_members_of_an_archive_are_damage(size: bytes) -> None:
-    """A size or a long name that reaches beyond the file."""
     place = ARCHIVE.index(b"`\n") - 10
     assert reference_of(ARCHIVE[:place] + size.ljust(10) + ARCHIVE[place + 10 :]) == "not-an-archive"
     assert reference_of(ARCHIVE.replace(b"#1/", b"#1/9", 1).replace(b" ", b"", 1)) == "not-an-archive"
@@ -214,7 +210,6 @@ def test_flipped_bytes_give_facts_or_a_diagnostic(
     changes: list[tuple[int, int]],
     everywhere: bool,  # noqa: FBT001 - a case
 ) -> None:
-    """No damage, in the headers or elsewhere, makes anything but a `BinaryError` escape."""
     changed = bytearray(data)
     for place, mask in changes:
         changed[place % (len(data) if everywhere else min(len(data), 2048))] ^= mask

@@ -123,7 +123,6 @@ def test_a_name_that_is_not_there_is_refused() -> None:
     ],
 )
 def test_what_is_no_library_is_refused(content: bytes, reference: str) -> None:
-    """An empty file, another system's, an object, and one that is cut off."""
     caught = refused(BinaryError, with_exports, content, {API}, "libonnxruntime.dylib")
     assert (caught.code, caught.where) == (reference, "libonnxruntime.dylib")
 
@@ -133,7 +132,6 @@ def test_what_is_no_library_is_refused(content: bytes, reference: str) -> None:
     st.lists(st.tuples(st.integers(min_value=0, max_value=3000), st.integers(min_value=0, max_value=255)), max_size=9)
 )
 def test_damage_gives_a_library_or_a_diagnostic(changes: list[tuple[int, int]]) -> None:
-    """Whatever the load commands claim, nothing but a diagnostic is raised."""
     damaged = bytearray(recorded("macos-x86_64"))
     for place, value in changes:
         damaged[place] = value
@@ -215,7 +213,6 @@ def test_a_trie_of_nothing_is_one_empty_node() -> None:
 
 
 def test_another_reader_finds_the_same() -> None:
-    """LIEF reads the address of what is exported out of a library with such a trie."""
     parsed = lief.MachO.parse(with_exports(recorded("macos-arm64"), {"_OrtGetApiBase"}))
     assert parsed is not None
     binary = parsed.at(0)
@@ -243,7 +240,6 @@ def test_a_true_signature_stays() -> None:
 
 
 def test_a_file_without_signature_stays_without() -> None:
-    """Intel's processors ask for none, and zig gives them none."""
     plain = recorded("macos-x86_64")
     assert signed_anew(plain) == plain
 
@@ -264,7 +260,6 @@ def test_a_damaged_signature_is_refused(field: int, value: int) -> None:
 @settings(deadline=None, max_examples=60)
 @given(st.integers(min_value=0, max_value=400), st.integers(min_value=0, max_value=255))
 def test_damage_is_refused_or_signed(place: int, value: int) -> None:
-    """Nothing in a signature makes it write outside of its place."""
     damaged = bytearray(LIBRARY)
     start = LIBRARY.index(b"\xfa\xde\x0c\xc0")
     damaged[min(start + place, len(damaged) - 1)] = value

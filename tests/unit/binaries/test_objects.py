@@ -92,7 +92,6 @@ def test_library_of_apples_is_no_object(tmp_path: Path, target: str) -> None:
 def test_damaged_object_of_apples_gives_symbols_or_a_diagnostic(
     tmp_path_factory: pytest.TempPathFactory, length: int, changes: list[tuple[int, int]]
 ) -> None:
-    """Cut off anywhere, changed anywhere."""
     data = bytearray(TINY_MACHO.read_bytes())
     for place, value in changes:
         data[place] = value
@@ -104,7 +103,6 @@ def test_damaged_object_of_apples_gives_symbols_or_a_diagnostic(
 
 @pytest.mark.parametrize("content", [b"", b"\x7fEL", b"!<arch>\n", b"BC\xc0\xde", b"/* GNU ld script */\n"])
 def test_other_files_are_not_elf(tmp_path: Path, content: bytes) -> None:
-    """An empty file, an archive, LLVM's bitcode and a script are told from an object."""
     path = tmp_path / "object.o"
     path.write_bytes(content)
     assert refused(path).code == "not-elf"
@@ -116,7 +114,6 @@ def test_library_is_not_an_object() -> None:
 
 
 def test_missing_file_and_folder_are_reported(tmp_path: Path) -> None:
-    """A path that cannot be read is a diagnostic that names it."""
     for path in (tmp_path / "absent.o", tmp_path):
         assert refused(path).code == "object-missing"
 
@@ -140,7 +137,6 @@ def test_symbols_without_names_are_refused(tmp_path: Path) -> None:
 @given(length=st.integers(min_value=4, max_value=TINY.stat().st_size - 1))
 @settings(deadline=None, max_examples=60)
 def test_truncated_object_is_always_a_diagnostic(tmp_path_factory: pytest.TempPathFactory, length: int) -> None:
-    """However much is missing at the end, the reader says that the file is damaged."""
     path = tmp_path_factory.mktemp("truncated") / "object.o"
     path.write_bytes(TINY.read_bytes()[:length])
     assert refused(path).code == "corrupt-elf"
@@ -213,7 +209,6 @@ def test_relocations_lead_where_they_led(data: bytes) -> None:
 
 @both
 def test_the_code_is_as_it_was(data: bytes) -> None:
-    """Sections keep their order, flags and bytes; only names and symbols are others."""
     old, new = ELFFile(io.BytesIO(data)), ELFFile(io.BytesIO(hide_symbols(data, OFFERED)))
     assert old.num_sections() == new.num_sections()
     for before, after in zip(old.iter_sections(), new.iter_sections(), strict=True):
@@ -254,7 +249,6 @@ def test_locals_come_first_and_are_counted(data: bytes) -> None:
 
 @both
 def test_doing_it_again_changes_nothing(data: bytes) -> None:
-    """What is hidden stays hidden; the same input has the same bytes."""
     once = hide_symbols(data, OFFERED)
     assert hide_symbols(once, OFFERED) == once == hide_symbols(data, OFFERED)
 
@@ -336,7 +330,6 @@ def written(folder: Path, data: bytes) -> Path:
 
 
 def test_members_are_files_not_indices(tmp_path: Path) -> None:
-    """The tables of symbols and of long names are the archive's own; odd sizes are padded."""
     assert archive_members(written(tmp_path, ARCHIVE)) == (("a.o", b"odd"), ("b.o", b"even"))
 
 

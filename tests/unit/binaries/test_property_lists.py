@@ -68,12 +68,10 @@ def test_what_holds_itself_is_refused() -> None:
     ],
 )
 def test_what_is_no_property_list_is_refused(data: bytes, why: str) -> None:
-    """Empty, cut off, too large, not a table, or XML that declares entities."""
     require_damaged(data, why)
 
 
 @given(st.binary(max_size=200), st.sampled_from([b"", b"bplist00", b"<?xml version='1.0'?><plist>"]))
 def test_anything_is_read_or_refused(data: bytes, start: bytes) -> None:
-    """Whatever the bytes are, what comes of it is a table or a diagnostic."""
     with suppress(BinaryError):
         assert isinstance(read_plist(start + data, WHERE), dict)

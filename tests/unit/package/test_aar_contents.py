@@ -18,7 +18,6 @@ def refused(folder: Path, content: Mapping[str, bytes]) -> Diagnostic:
 
 
 def test_an_aar_is_read_in_full(tmp_path: Path) -> None:
-    """Manifest, metadata, libraries, classes, rules and what else is in it."""
     more = {
         "META-INF/com/android/build/gradle/aar-metadata.properties": b"aarFormatVersion=1.0\n#x=y\nminCompileSdk = 1\n",
         "headers/a.h": b"",

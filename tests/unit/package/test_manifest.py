@@ -37,7 +37,6 @@ def archive_of(path: Path, members: dict[str, bytes]) -> Path:
 
 
 def test_manifest_says_what_the_job_was(inputs: PackageInputs) -> None:
-    """Flags, versions and digests are those of the plan and its job; files are in order."""
     manifest = make_manifest(inputs, FILES)
     assert manifest.name == "ortrim-demo-linux-x64-1.21.0"
     assert manifest.plan_digest == digest(inputs.plan)
@@ -46,7 +45,6 @@ def test_manifest_says_what_the_job_was(inputs: PackageInputs) -> None:
 
 
 def test_manifest_is_read_from_file_folder_and_archive(inputs: PackageInputs, tmp_path: Path) -> None:
-    """All three ways of naming a package give the same manifest."""
     manifest = make_manifest(inputs, FILES)
     path = tmp_path / "manifest.json"
     path.write_text(to_json(manifest))
@@ -55,7 +53,6 @@ def test_manifest_is_read_from_file_folder_and_archive(inputs: PackageInputs, tm
 
 
 def test_missing_package_is_reported(tmp_path: Path) -> None:
-    """A path that leads nowhere is a diagnostic of the packaging class."""
     caught = refused(PackageError, read_manifest, tmp_path / "absent.tar.gz")
     assert caught.code == "package-missing"
 
@@ -72,7 +69,6 @@ def test_folder_and_archive_without_manifest_are_reported(tmp_path: Path) -> Non
     [b"", b"not an archive", b"\x1f\x8b\x08\x00" + bytes(20), b"PK\x03\x04", gzip.compress(b"no tar", mtime=0)],
 )
 def test_file_that_is_no_archive_is_damaged(tmp_path: Path, content: bytes) -> None:
-    """Empty, foreign and damaged files are told alike."""
     path = tmp_path / "p.tar.gz"
     path.write_bytes(content)
     caught = refused(PackageError, read_manifest, path)
@@ -92,7 +88,6 @@ def test_file_that_is_no_archive_is_damaged(tmp_path: Path, content: bytes) -> N
     ],
 )
 def test_damaged_manifest_is_reported_with_the_place(tmp_path: Path, content: bytes, why: str) -> None:
-    """Truncated, foreign, deeply nested, newer and oversized manifests are one class of error."""
     (tmp_path / "manifest.json").write_bytes(content)
     caught = refused(PackageError, read_manifest, tmp_path)
     assert caught.code == "manifest-damaged"
@@ -100,7 +95,6 @@ def test_damaged_manifest_is_reported_with_the_place(tmp_path: Path, content: by
 
 
 def test_wrong_type_is_named_by_its_path(inputs: PackageInputs, tmp_path: Path) -> None:
-    """The dotted path leads to the value that does not fit."""
     data = json.loads(to_json(make_manifest(inputs, FILES)))
     data["files"][1]["size_bytes"] = "many"
     (tmp_path / "manifest.json").write_text(json.dumps(data))
@@ -143,7 +137,6 @@ def outcome(path: Path) -> str:
 
 
 def test_cpuinfo_is_what_the_build_was_told(tmp_path: Path) -> None:
-    """The manifest takes it from the arguments of the build and from nowhere else."""
     inputs = make_inputs(tmp_path)
     without = replace(inputs, job=replace(inputs.job, arguments=("onnxruntime_ENABLE_CPUINFO=OFF",)))
     assert make_manifest(inputs, ()).cpuinfo is True

@@ -60,7 +60,6 @@ def content_of(folder: Path) -> dict[str, bytes | str]:
 
 
 def test_package_holds_what_an_application_needs(inputs: PackageInputs, tmp_path: Path) -> None:
-    """The folder has the documented layout, and nothing beside it but the archive is left."""
     package = make_package(inputs, tmp_path / "out")
     assert package.folder == tmp_path / "out" / NAME
     assert set(content_of(package.folder)) == {
@@ -124,7 +123,6 @@ def test_symbols_of_a_static_library_are_the_applications(inputs: PackageInputs,
 
 
 def test_same_inputs_give_the_same_bytes_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither folder, umask, time zone, locale nor the time of day is in a package."""
     one = make_package(make_symbols(make_inputs(tmp_path / "a")), tmp_path / "one")
     monkeypatch.setenv("TZ", "Pacific/Kiritimati")
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1")
@@ -142,7 +140,6 @@ def test_same_inputs_give_the_same_bytes_anywhere(tmp_path: Path, monkeypatch: p
 
 
 def test_no_path_of_the_machine_is_in_a_package(inputs: PackageInputs, tmp_path: Path) -> None:
-    """No file contains the folder in which the package was made, nor the user's."""
     package = make_package(inputs, tmp_path / "out")
     for path, content in content_of(package.folder).items():
         text = content if isinstance(content, bytes) else content.encode()
@@ -160,7 +157,6 @@ def test_library_that_names_the_build_folder_is_refused(inputs: PackageInputs, t
 
 
 def test_manifest_covers_every_file(inputs: PackageInputs, tmp_path: Path) -> None:
-    """Read back from folder and archive it is the same, and it lists all files but itself and the sums."""
     package = make_package(inputs, tmp_path / "out")
     assert read_manifest(package.folder) == read_manifest(package.archive) == package.manifest
     files = {path for path, content in content_of(package.folder).items() if isinstance(content, bytes)}
@@ -170,7 +166,6 @@ def test_manifest_covers_every_file(inputs: PackageInputs, tmp_path: Path) -> No
 
 
 def test_sums_are_accepted_by_sha256sum(inputs: PackageInputs, tmp_path: Path) -> None:
-    """The ordinary program checks a package as our own function does."""
     package = make_package(inputs, tmp_path / "out")
     check_sums(package.folder)
     done = run(["sha256sum", "--check", "--strict", "SHA256SUMS"], cwd=package.folder)
@@ -267,7 +262,6 @@ def test_library_without_versioned_name_needs_no_link(inputs: PackageInputs, tmp
 
 
 def test_finished_package_is_kept_and_a_changed_one_replaced(inputs: PackageInputs, tmp_path: Path) -> None:
-    """A second call leaves an intact folder alone and mends one that somebody edited, and says so."""
     notes: list[str] = []
     package = make_package(inputs, tmp_path / "out")
     before = package.folder.stat().st_ino
@@ -285,7 +279,6 @@ def test_finished_package_is_kept_and_a_changed_one_replaced(inputs: PackageInpu
     "lost", ["libonnxruntime.so", "model.ort", "headers/onnxruntime_c_api.h", "texts/LICENSE", "texts/COPYING.eigen"]
 )
 def test_missing_input_is_named_and_nothing_is_written(inputs: PackageInputs, tmp_path: Path, lost: str) -> None:
-    """Whatever the build should have left and did not is a diagnostic before the first byte is written."""
     (inputs.result.folder / lost).unlink()
     caught = refused(PackageError, make_package, inputs, tmp_path / "out")
     assert caught.code == "package-input-missing"
@@ -324,7 +317,6 @@ def test_library_with_a_strange_name_is_refused(inputs: PackageInputs, tmp_path:
 def test_full_disk_is_a_storage_error_and_leaves_nothing(
     inputs: PackageInputs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A write that fails half way is reported with the system's own words, and the half is removed."""
 
     def full(source: Path, destination: Path) -> None:
         destination.write_bytes(source.read_bytes()[:10])
@@ -349,7 +341,6 @@ def test_a_package_for_which_there_is_no_room_is_not_begun(
 
 
 def test_file_in_the_way_of_the_destination_is_a_storage_error(inputs: PackageInputs, tmp_path: Path) -> None:
-    """A file where the folder should go is reported, not a traceback, and stays as it is."""
     (tmp_path / "out").write_text("in the way")
     refused(StorageError, make_package, inputs, tmp_path / "out")
     assert (tmp_path / "out").read_text() == "in the way"
@@ -358,7 +349,6 @@ def test_file_in_the_way_of_the_destination_is_a_storage_error(inputs: PackageIn
 def test_interrupted_packaging_leaves_nothing(
     inputs: PackageInputs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Ctrl-C while files are written leaves neither folder nor archive, and the next run makes both."""
 
     def interrupted(self: Path, target: str) -> None:
         raise KeyboardInterrupt
@@ -444,7 +434,6 @@ def test_members_are_in_order_and_carry_no_time_of_their_own(tmp_path: Path) -> 
 
 
 def test_order_of_files_does_not_matter(tmp_path: Path) -> None:
-    """Nor does where a file's content comes from."""
     one, other = io.BytesIO(), io.BytesIO()
     fill_zip(one, files(tmp_path))
     reordered = [PackagedFile(path="b/b", content=bytes(5000), mode=0o755), *reversed(files(tmp_path)[1:])]
@@ -500,7 +489,6 @@ def test_entries_carry_nothing_of_the_machine(tmp_path: Path) -> None:
 
 
 def test_same_content_gives_the_same_bytes(tmp_path: Path) -> None:
-    """Neither the order of creation, the times of the files nor the archive's own name matter."""
     one, other = make_folder(tmp_path / "a" / "p"), make_folder(tmp_path / "b" / "p")
     os.utime(other / "z.txt", (1, 1))
     (other / "lib" / "a.so.1").chmod(0o755)
@@ -538,7 +526,6 @@ def test_special_file_is_refused(tmp_path: Path) -> None:
 
 
 def test_unwritable_destination_is_a_storage_error(tmp_path: Path) -> None:
-    """A file where a folder should be, and a folder where the archive should be, are reported."""
     folder = make_folder(tmp_path / "p")
     (tmp_path / "file").write_text("")
     (tmp_path / "taken" / "inner").mkdir(parents=True)
@@ -565,12 +552,10 @@ def references(folder: Path) -> list[str]:
 
 
 def test_intact_folder_passes(folder: Path) -> None:
-    """Files, and links to listed files, are in order."""
     check_sums(folder)
 
 
 def test_all_differences_are_reported_at_once(folder: Path) -> None:
-    """A changed, a missing and an added file are three problems of one group."""
     (folder / "LICENSE").write_text("GPL\n")
     (folder / "lib" / "a.so.1").unlink()
     (folder / "lib" / "b.so").write_bytes(b"")
@@ -596,7 +581,6 @@ def test_link_that_leaves_the_package_does_not_count(folder: Path, tmp_path_fact
 
 
 def test_missing_or_binary_sums_are_reported(folder: Path) -> None:
-    """Without readable sums nothing can be checked."""
     (folder / "SHA256SUMS").write_bytes(b"\xff\xfe\x00")
     for reference in ("checksums-damaged", "checksums-missing"):
         caught = refused(PackageError, check_sums, folder)
@@ -616,7 +600,6 @@ def test_missing_or_binary_sums_are_reported(folder: Path) -> None:
     ],
 )
 def test_damaged_sums_are_reported_by_line(folder: Path, line: str) -> None:
-    """Lines in another form and paths that leave the package are refused."""
     (folder / "SHA256SUMS").write_text(line + "\n")
     caught = refused(PackageError, check_sums, folder)
     assert caught.code == "checksums-damaged"
@@ -624,7 +607,6 @@ def test_damaged_sums_are_reported_by_line(folder: Path, line: str) -> None:
 
 
 def test_empty_sums_are_damaged(folder: Path) -> None:
-    """A truncated listing must not pass as one of an empty package."""
     (folder / "SHA256SUMS").write_text("")
     caught = refused(PackageError, check_sums, folder)
     assert caught.code == "checksums-damaged"
@@ -640,7 +622,6 @@ def test_listing_a_file_twice_is_damage(folder: Path) -> None:
 
 @pytest.mark.parametrize("path", ["", ".", "..", "a/../b", "/a", "a//b", "./a", "a/", "a\nb", "a/./b", "a:b"])
 def test_paths_that_are_not_plain_are_refused(path: str) -> None:
-    """Only normal relative paths name files of a package."""
     caught = refused(PackageError, check_paths, [path])
     assert caught.code == "bad-package-path"
 

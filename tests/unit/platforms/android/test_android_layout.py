@@ -307,7 +307,6 @@ def test_symbols_are_kept_apart_by_build_id(jdk: Jdk, tmp_path: Path) -> None:
 
 
 def test_same_inputs_give_the_same_bytes_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither folder, umask, time zone nor the time of day is in any of the files."""
     one = make_android_package(aar_inputs(tmp_path / "a", ABIS[:2]), fake_jdk(tmp_path / "jdk"), tmp_path / "one")
     monkeypatch.setenv("TZ", "Pacific/Kiritimati")
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1")
@@ -376,7 +375,6 @@ def with_another_plan(inputs: AarInputs) -> AarInputs:
 def test_what_does_not_belong_together_is_refused(
     inputs: AarInputs, jdk: Jdk, tmp_path: Path, change: object, reference: str
 ) -> None:
-    """Each with its own reference; nothing is written."""
     assert callable(change)
     caught = refused(PackageError, make_android_package, change(inputs), jdk, tmp_path / "out")
     assert (caught.code, caught.exit_code) == (reference, ExitCode.PACKAGE)
@@ -402,7 +400,6 @@ def test_a_compiler_that_fails_leaves_nothing(inputs: AarInputs, jdk: Jdk, tmp_p
 
 
 def test_a_file_in_the_way_is_reported(inputs: AarInputs, jdk: Jdk, tmp_path: Path) -> None:
-    """Not as a traceback."""
     (tmp_path / "out").write_text("")
     caught = refused(Diagnostic, make_android_package, inputs, jdk, tmp_path / "out")
     assert isinstance(caught, StorageError)

@@ -93,13 +93,11 @@ def test_an_aar_that_was_not_judged_does_not_stay(
 
 
 def test_no_parts_make_no_aar(tmp_path: Path, sources: Path) -> None:
-    """As the package itself says."""
     caught = refused(PackageError, deliver_aar, (), sources, fake_jdk(tmp_path / "jdk"), tmp_path / "out")
     assert caught.code == "no-abi"
 
 
 def test_a_part_has_the_symbols_that_builds_left(tmp_path: Path) -> None:
-    """Of the runtime and of the JNI library, where there are any."""
     inputs = aar_inputs(tmp_path, ABIS[:1]).parts[0].inputs
     binding = JniLibrary(library=tmp_path / BINDING, symbols=tmp_path / f"{BINDING}.sym")
     assert aar_part(inputs, binding).symbols == ()

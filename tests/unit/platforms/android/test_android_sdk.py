@@ -65,6 +65,5 @@ def test_an_archive_for_every_system_is_for_linux() -> None:
     ],
 )
 def test_another_list_is_refused(text: bytes, reference: str) -> None:
-    """One that is none, cut short or hostile, and one without the package."""
     caught = refused(SourcesError, listed_archive, text, "ndk;25.2.2")
     assert (caught.code, caught.exit_code) == (reference, ExitCode.SOURCES)

@@ -117,7 +117,6 @@ def test_the_compiler_is_asked_for_old_classes_and_told_nothing_else(
 
 
 def test_an_error_of_the_compiler_is_reported_in_its_words(tmp_path: Path) -> None:
-    """The first lines of it."""
     javac = program(tmp_path, 'for n in 1 2 3 4 5 6 7 8; do echo "A.java:$n: error" >&2; done; exit 1')
     caught = refused(BuildError, compile_java, Jdk(javac=javac, version="17"), [Path("A.java")], tmp_path, tmp_path)
     assert (caught.code, caught.exit_code) == ("java-not-compiled", ExitCode.BUILD)

@@ -54,14 +54,12 @@ def refused(
 
 
 def test_an_ndk_that_was_named_is_found(ndk: Path) -> None:
-    """The environment is not asked, even when it names another."""
     found = find_ndk(VERSION, named=ndk, environment={"ANDROID_NDK_HOME": "/nowhere"})
     assert found == Ndk(folder=ndk, version=VERSION, levels=None)
 
 
 @pytest.mark.parametrize("variable", ["ANDROID_NDK_HOME", "ANDROID_NDK_ROOT"])
 def test_an_ndk_is_found_where_the_environment_says(ndk: Path, variable: str) -> None:
-    """Both names are in use."""
     assert find_ndk(VERSION, environment={variable: str(ndk)}).folder == ndk
     assert installed_ndk({variable: str(ndk)}).version == VERSION
 
@@ -157,7 +155,6 @@ def test_a_folder_that_is_not_there_is_said_with_who_named_it(tmp_path: Path, na
 
 
 def test_a_file_is_no_ndk(ndk: Path) -> None:
-    """The archive that was not unpacked, for one."""
     error = refused(environment={"ANDROID_NDK_ROOT": str(ndk / PROPERTIES)})
     assert (error.code, error.where) == ("ndk-not-a-folder", f"ANDROID_NDK_ROOT {ndk / PROPERTIES}")
     assert "is a file" in error.what
@@ -172,12 +169,10 @@ def test_an_ndk_that_lacks_a_part_is_not_whole(ndk: Path, part: str) -> None:
 
 
 def test_an_empty_folder_lacks_everything(tmp_path: Path) -> None:
-    """All is named at once."""
     assert all(part in refused(named=tmp_path).why for part in WHOLE)
 
 
 def test_another_version_is_refused_with_both_ways_out(ndk: Path) -> None:
-    """Get the one of the plan, or plan for the one that is here."""
     error = refused(named=ndk, version=OTHER)
     assert error.code == "ndk-wrong-version"
     assert error.what == f"is version {VERSION}; the plan is for {OTHER}"
@@ -213,7 +208,6 @@ def test_no_properties_are_a_traceback(ndk: Path, properties: bytes) -> None:
 
 @pytest.mark.parametrize("api", [20, 36])
 def test_a_level_that_the_ndk_does_not_know_is_refused(ndk: Path, api: int) -> None:
-    """Its own range is named."""
     levels(ndk, '{"min": 21, "max": 35, "aliases": {"20": 19}}')
     assert find_ndk(VERSION, named=ndk, api=35).levels == (21, 35)
     error = refused(named=ndk, api=api)

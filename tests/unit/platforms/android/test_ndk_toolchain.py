@@ -92,7 +92,6 @@ def test_behind_a_compiler_cache_the_wrapper_is_the_compiler(bench: Bench, wrapp
 
 
 def test_a_failing_compiler_fails_its_launcher(bench: Bench) -> None:
-    """The compiler's exit code comes through both."""
     bench.program(bench.programs / "clang", "#!/bin/sh\nexit 3\n")
     done = run(
         [bench.wrappers / "launch-cc", bench.cache, "/ndk/bin/clang", "-c", "a.c"], environment=bench.environment
@@ -102,7 +101,6 @@ def test_a_failing_compiler_fails_its_launcher(bench: Bench) -> None:
 
 @pytest.mark.parametrize("name", ["ar", "ranlib", "objcopy"])
 def test_other_tools_are_the_ndks_own(bench: Bench, name: str) -> None:
-    """Their arguments are theirs."""
     (line,) = bench.lines(bench.wrappers / name, "rc", "a b.a")
     assert json.loads(line) == [str(bench.programs / f"llvm-{name}"), "rc", "a b.a"]
 

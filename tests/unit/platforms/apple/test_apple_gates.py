@@ -247,7 +247,6 @@ def test_entries_are_in_words_that_xcode_knows(tmp_path: Path, wrong: dict[str, 
 
 
 def test_a_slice_that_was_promised_has_to_be_there(tmp_path: Path) -> None:
-    """As when one of the builds of a plan did not get into the assembly."""
     files = {name: data for name, data in xcframework_files().items() if not name.startswith(MAC_SLICE)}
     facts = facts_of(tmp_path, files | {"Info.plist": xcframework_plist(*SLICES[:2])})
     found = failed(check_xcframework(facts, PROMISE))

@@ -89,7 +89,6 @@ def test_a_package_is_a_folder_that_swift_takes(package: ApplePackage) -> None:
 
 
 def test_every_property_list_is_read_by_python(xcframework: Path) -> None:
-    """And the xcframework's names what is there."""
     found = sorted(path for path in xcframework.rglob("*") if path.suffix in {".plist", ".xcprivacy"})
     read = {path.relative_to(xcframework).as_posix(): plistlib.loads(path.read_bytes()) for path in found}
     assert len([name for name in read if "Versions/Current" not in name]) >= 9
@@ -144,7 +143,6 @@ def test_the_module_names_what_can_be_imported(xcframework: Path) -> None:
 
 
 def test_the_checksum_is_that_of_the_zip(package: ApplePackage) -> None:
-    """As `swift package compute-checksum` tells it: the file's SHA-256."""
     expected = hashlib.sha256(package.xcframework.read_bytes()).hexdigest()
     text = (package.swift_package / "Package.swift").read_text()
     assert re.findall(r'checksum: "(\w+)"', text) == [expected] == [package.checksum]
@@ -170,7 +168,6 @@ def test_pods_take_the_place_of_the_official_ones(package: ApplePackage) -> None
 
 
 def test_the_manifest_covers_the_zip(package: ApplePackage) -> None:
-    """It is in it and beside it; every slice has its targets and their UUIDs, and what is not Apple's own is marked."""
     with zipfile.ZipFile(package.xcframework) as archive:
         assert archive.read("manifest.json") == (package.folder / "manifest.json").read_bytes()
         links = {entry.filename for entry in archive.infolist() if entry.external_attr >> 28 == 0o12}
@@ -206,7 +203,6 @@ def test_the_bill_of_materials_lists_every_library(package: ApplePackage) -> Non
 
 
 def test_debug_symbols_are_apart_and_found_by_uuid(package: ApplePackage, tmp_path: Path) -> None:
-    """A dSYM for each slice, with all its architectures."""
     assert package.symbols is not None
     folder = unzipped(package.symbols, tmp_path)
     assert {path.name for path in folder.iterdir()} == IDENTIFIERS
@@ -218,7 +214,6 @@ def test_debug_symbols_are_apart_and_found_by_uuid(package: ApplePackage, tmp_pa
 
 
 def test_same_inputs_give_the_same_bytes_anywhere(package: ApplePackage, tmp_path: Path) -> None:
-    """Neither folder, umask, time zone nor the time of day is in a package."""
     old, zone = os.umask(0o077), os.environ.get("TZ")
     os.environ["TZ"] = "Pacific/Kiritimati"
     time.tzset()
@@ -233,7 +228,6 @@ def test_same_inputs_give_the_same_bytes_anywhere(package: ApplePackage, tmp_pat
 
 
 def test_no_path_of_the_machine_is_in_a_package(tmp_path: Path) -> None:
-    """It would tell whose machine it was."""
     inputs = apple_inputs(tmp_path / "in", ("ios-arm64",))
     (inputs.objective_c / "cxx_api.h").write_text(f"// {inputs.first.result.folder}\n")
     caught = refused(PackageError, make_apple_package, inputs, tmp_path / "out")
@@ -263,7 +257,6 @@ def test_core_ml_is_linked_weakly(tmp_path: Path) -> None:
 
 
 def test_a_package_made_again_replaces_the_old_one(tmp_path: Path) -> None:
-    """Whatever was in its folder."""
     inputs = apple_inputs(tmp_path / "in", ("ios-arm64",))
     package = make_apple_package(inputs, tmp_path / "out")
     (package.folder / "stray").write_text("")
@@ -294,7 +287,6 @@ def test_what_signs_is_given_the_xcframework_as_it_will_be(tmp_path: Path) -> No
 
 
 def test_a_signature_that_fails_leaves_nothing(tmp_path: Path) -> None:
-    """No package that is not what was asked for."""
 
     def sign(path: Path) -> None:
         raise PackageError("not-signed", "no", where=path.name)
@@ -371,7 +363,6 @@ def with_other_symbols(inputs: AppleInputs) -> AppleInputs:
 def test_what_does_not_belong_together_is_refused(
     tmp_path: Path, change: Callable[[AppleInputs], AppleInputs], reference: str
 ) -> None:
-    """Each with its own reference; nothing is written."""
     caught = refused(PackageError, make_apple_package, change(apple_inputs(tmp_path / "in")), tmp_path / "out")
     assert (caught.code, caught.exit_code) == (reference, ExitCode.PACKAGE)
     assert not (tmp_path / "out").exists()
@@ -379,7 +370,6 @@ def test_what_does_not_belong_together_is_refused(
 
 @pytest.mark.parametrize("content", [b"", b"\x7fELF" + bytes(100), recorded("ios-arm64")[:2000]])
 def test_what_is_no_library_is_refused(tmp_path: Path, content: bytes) -> None:
-    """By the reader of such files, with the target's name."""
     inputs = with_library(apple_inputs(tmp_path / "in", ("ios-arm64",)), content)
     caught = refused(BinaryError, make_apple_package, inputs, tmp_path / "out")
     assert caught.where == "ios-arm64"
@@ -417,7 +407,6 @@ def test_what_ends_in_the_middle_leaves_no_package(
 
 
 def test_a_file_in_the_way_is_reported(tmp_path: Path) -> None:
-    """Not as a traceback."""
     (tmp_path / "out").write_text("")
     caught = refused(Diagnostic, make_apple_package, apple_inputs(tmp_path / "in", ("ios-arm64",)), tmp_path / "out")
     assert isinstance(caught, StorageError)

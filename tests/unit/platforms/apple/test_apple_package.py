@@ -68,7 +68,6 @@ def left(path: Path) -> list[Path]:
 
 
 def test_a_sound_xcframework_is_delivered(tmp_path: Path, sources: Path) -> None:
-    """For each target its library, with the gates of all."""
     parts = apple_inputs(tmp_path / "in").parts
     package, gates = deliver_apple(parts, sources, tmp_path / "out", {})
     assert package.xcframework.is_file()
@@ -82,7 +81,6 @@ def test_a_sound_xcframework_is_delivered(tmp_path: Path, sources: Path) -> None
 
 
 def test_an_unsound_xcframework_is_not_delivered(tmp_path: Path, sources: Path) -> None:
-    """A simulator's library in the place of a phone's, which has the same processor and name."""
     parts = apple_inputs(tmp_path / "in", ("ios-arm64",)).parts
     parts[0].inputs.result.library.write_bytes(recorded("ios-simulator-arm64"))
     caught = refused(
@@ -108,7 +106,6 @@ def test_a_package_that_was_not_judged_does_not_stay(
 
 
 def test_symbols_are_taken_where_a_build_left_them(tmp_path: Path) -> None:
-    """Cross-built libraries have none."""
     inputs: PackageInputs = apple_inputs(tmp_path / "in", ("macos-arm64",)).first
     assert apple_part(inputs).symbols == inputs.result.folder / "libonnxruntime.dylib.dwarf"
     (inputs.result.folder / "libonnxruntime.dylib.dwarf").unlink()
@@ -116,7 +113,6 @@ def test_symbols_are_taken_where_a_build_left_them(tmp_path: Path) -> None:
 
 
 def test_no_parts_make_no_package(tmp_path: Path, sources: Path) -> None:
-    """As the package itself says."""
     caught = refused(PackageError, deliver_apple, (), sources, tmp_path / "out", {})
     assert caught.code == "no-slice"
 

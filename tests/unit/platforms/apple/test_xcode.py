@@ -144,7 +144,6 @@ def test_an_xcode_that_is_too_old_is_refused(mac: Mac) -> None:
 
 
 def test_another_version_is_refused_with_both_ways_out(mac: Mac) -> None:
-    """Choose the one of the plan, or plan for the one that is here; one that only has its name is no other version."""
     lay_out_xcode(mac.applications / "Xcode_15.4.app", "15.3")
     error = mac.refused("15.4")
     assert error.code == "xcode-wrong-version"

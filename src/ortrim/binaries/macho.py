@@ -298,8 +298,7 @@ LARGEST: Final = 0xFFFFFFFF
 def universal_file(parts: Mapping[str, bytes]) -> bytes:
     """Return one file of several architectures, each on a page of its own; the same bytes in whatever order they come.
 
-    What has one architecture stays thin. Raises KeyError for an architecture that today's systems do not run on,
-    ValueError for files that are too large.
+    What has one architecture stays thin.
     """
     if len(parts) == 1:
         return next(iter(parts.values()))

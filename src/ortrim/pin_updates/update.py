@@ -244,11 +244,7 @@ ACTION_RELEASE: Final = re.compile(r"^[0-9a-f]{40}\trefs/tags/(v(\d+)\.(\d+)\.(\
 
 
 def update_action_pins(*, mirrors: Mirrors, announce: Callable[[str], None]) -> Path:
-    """Pin the newest release of each action that the pins name, by its commit, and return the file that was written.
-
-    An action whose release is not found keeps its pin and stops no other; a `DiagnosticGroup` of them is raised at the
-    end.
-    """
+    """Pin the newest release of each action that the pins name, by its commit, and return the file that was written."""
     text = shipped.shipped_text(shipped.ACTIONS_FILE)
     failed: list[Diagnostic] = []
 

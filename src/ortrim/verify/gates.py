@@ -160,17 +160,8 @@ SHOWN: Final = 3
 """How many breaches a gate lists; a diagnostic lists each."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Breach:
-    """One place where a rule is broken: the file of the package, and what was found there."""
-
-    where: str
-    why: str
-
-
-def breaches(asked: Iterable[tuple[str, str]]) -> list[Breach]:
-    """Return a breach for each place of which something is told."""
-    return [Breach(where=where, why=why) for where, why in asked if why]
+Breaches = Iterable[tuple[str, str]]
+"""Files of a package, each with what was found there; empty for one in which a rule is not broken."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -185,7 +176,7 @@ class Rule(Generic[Facts, Promise]):
     name: str
     what: str
     hint: str
-    search: Callable[[Facts, Promise], Iterable[Breach]]
+    search: Callable[[Facts, Promise], Breaches]
     told: Callable[[Facts], str]
     doubt: Callable[[Facts, Promise], str] = lambda _facts, _promise: ""
 
@@ -193,7 +184,7 @@ class Rule(Generic[Facts, Promise]):
         """Return whether a package has the property."""
         if reason := self.doubt(facts, promise):
             return Gate(name=self.name, verdict=Verdict.NOT_JUDGED, detail=reason)
-        found = [f"{breach.where}: {breach.why}" for breach in self.search(facts, promise)]
+        found = [f"{where}: {why}" for where, why in self.search(facts, promise) if why]
         if not found:
             return Gate(name=self.name, verdict=Verdict.PASS, detail=self.told(facts))
         more = f"; and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
@@ -205,8 +196,9 @@ class Rule(Generic[Facts, Promise]):
         if self.doubt(facts, promise):
             return []
         return [
-            BinaryError(self.code, self.what, where=breach.where, why=breach.why, hint=self.hint)
-            for breach in self.search(facts, promise)
+            BinaryError(self.code, self.what, where=where, why=why, hint=self.hint)
+            for where, why in self.search(facts, promise)
+            if why
         ]
 
 

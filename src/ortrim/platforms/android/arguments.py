@@ -72,7 +72,7 @@ def expected_outputs(job: BuildJob) -> tuple[PurePosixPath, ...]:
 
 
 def assembly(jobs: Sequence[BuildJob]) -> AssemblyJob | None:
-    """Return the job that makes one AAR of all ABIs. Raises `PlanError` `mixed-stl`."""
+    """Return the job that makes one AAR of all ABIs."""
     if len({android_build(job).stl for job in jobs}) > 1:
         what = "some ABIs have the C++ library linked statically and others as a shared library"
         why = "an AAR has the same libraries for every ABI"

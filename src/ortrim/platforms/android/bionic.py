@@ -53,7 +53,7 @@ def sysroot_of(toolchain: Toolchain) -> Path:
 def sysroot(architecture: Architecture, api: int, triple: str) -> Path:
     """Return the folder of a sysroot, made if it is not in the cache: `include` and `lib`.
 
-    `triple` is zig's. Raises as `fetch_commit` does, and `BuildError` `sysroot-not-made`.
+    `triple` is zig's.
     """
     parts = (
         str(LAYOUT_VERSION),

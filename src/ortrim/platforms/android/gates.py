@@ -1,18 +1,18 @@
 """Properties without which an AAR is not fit to ship, each with a code of its own."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from ortrim.base.console import counted
 from ortrim.binaries.android import ABI_FACTS, PAGE_BYTES, NativeLibrary, SystemApi, UndefinedSymbol, system_api
-from ortrim.package.aar_contents import AarFacts, AarManifest
+from ortrim.package.aar_contents import AarFacts
 from ortrim.parity.measurements import Gate
 from ortrim.platforms.android.arguments import SHARED_STL
 from ortrim.platforms.android.jni import BINDING
-from ortrim.verify import gates as verify_gates
-from ortrim.verify.gates import Breach, breaches, broken, judged, require_kept, some
+from ortrim.verify.gates import Breaches, Rule, broken, judged, require_kept, some
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,23 +30,28 @@ class Promise:
     java: bool = True
 
 
-Search = Callable[[AarFacts, Promise], Iterable[Breach]]
+Search = Callable[[AarFacts, Promise], Breaches]
 
 
 def _libraries(aar: AarFacts) -> str:
     return f"in {counted(len(aar.libraries), 'file')} of {counted(len(aar.abis), 'ABI')}"
 
 
-@dataclass(frozen=True, kw_only=True)
-class AndroidRule(verify_gates.Rule[AarFacts, Promise]):
-    """A property that every AAR must have."""
-
-    told: Callable[[AarFacts], str] = _libraries
+AndroidRule = partial(Rule[AarFacts, Promise], told=_libraries)
 
 
 def in_each_library(find: Callable[[NativeLibrary, Promise], str]) -> Search:
     """Return a search that asks each library; `find` returns what is wrong with one, empty when nothing is."""
-    return lambda aar, promise: breaches((library.path, find(library, promise)) for library in aar.libraries)
+    return lambda aar, promise: ((library.path, find(library, promise)) for library in aar.libraries)
+
+
+def in_each_known(find: Callable[[AarFacts, NativeLibrary, SystemApi, Promise], str]) -> Search:
+    """Return a search that asks each library of a known ABI, with what Android offers it."""
+    return lambda aar, promise: (
+        (library.path, find(aar, library, system_api(library.abi), promise))
+        for library in aar.libraries
+        if library.abi in ABI_FACTS
+    )
 
 
 WHOLE_RELRO: Final = "-Wl,-z,common-page-size=16384"
@@ -209,68 +214,40 @@ OTHER_SYSTEMS: Final = re.compile(r"lib(c|m|dl|pthread|rt|gcc_s|stdc\+\+)\.so\.\
 """What Linux's C and C++ libraries are called; Bionic's names have no number."""
 
 
-def _other_systems(aar: AarFacts, _promise: Promise) -> Iterator[Breach]:
-    for library in aar.libraries:
-        names = [name for name in library.facts.needed if OTHER_SYSTEMS.fullmatch(name)]
-        if names:
-            yield Breach(where=library.path, why=f"it needs {some(names)}")
+def _needs(names: Sequence[str]) -> str:
+    return f"it needs {some(names)}" if names else ""
 
 
-def _unknown_libraries(aar: AarFacts, _promise: Promise) -> Iterator[Breach]:
-    for library, api in _judged(aar):
-        beside = {name for each in aar.of_abi(library.abi) for name in (each.name, each.facts.soname)}
-        names = [
-            name
-            for name in library.facts.needed
-            if name not in api.libraries and name not in beside and not OTHER_SYSTEMS.fullmatch(name)
-        ]
-        if names:
-            yield Breach(where=library.path, why=f"it needs {some(names)}")
+def _unknown_libraries(aar: AarFacts, library: NativeLibrary, api: SystemApi, _promise: Promise) -> str:
+    beside = {name for each in aar.of_abi(library.abi) for name in (each.name, each.facts.soname)}
+    known = beside | api.libraries.keys()
+    return _needs([name for name in library.facts.needed if name not in known and not OTHER_SYSTEMS.fullmatch(name)])
 
 
-def _newer_libraries(aar: AarFacts, promise: Promise) -> Iterator[Breach]:
-    for library, api in _judged(aar):
-        known = (api.libraries[name] for name in library.facts.needed if name in api.libraries)
-        names = [f"{each.name} (API level {each.since})" for each in known if each.since > promise.api_level]
-        if names:
-            yield Breach(where=library.path, why=f"it needs {some(names)}")
+def _newer_libraries(_aar: AarFacts, library: NativeLibrary, api: SystemApi, promise: Promise) -> str:
+    known = (api.libraries[name] for name in library.facts.needed if name in api.libraries)
+    return _needs([f"{each.name} (API level {each.since})" for each in known if each.since > promise.api_level])
 
 
-def _unknown_symbols(aar: AarFacts, _promise: Promise) -> Iterator[Breach]:
-    for library, api in _judged(aar):
-        names = [
-            (f"{symbol.name}@{symbol.version}" if symbol.version else symbol.name)
-            for symbol in _foreign(aar, library)
-            if not _is_known(symbol, library, api)
-        ]
-        if names:
-            yield Breach(where=library.path, why=some(names))
+def _unknown_symbols(aar: AarFacts, library: NativeLibrary, api: SystemApi, _promise: Promise) -> str:
+    unknown = (symbol for symbol in _foreign(aar, library) if not _is_known(symbol, library, api))
+    return some(f"{symbol.name}@{symbol.version}" if symbol.version else symbol.name for symbol in unknown)
 
 
-def _newer_symbols(aar: AarFacts, promise: Promise) -> Iterator[Breach]:
-    for library, api in _judged(aar):
-        levels = ((symbol, _level(symbol, library, api)) for symbol in _foreign(aar, library))
-        names = [f"{symbol.name} (API level {level})" for symbol, level in levels if level > promise.api_level]
-        if names:
-            yield Breach(where=library.path, why=some(names))
+def _newer_symbols(aar: AarFacts, library: NativeLibrary, api: SystemApi, promise: Promise) -> str:
+    levels = ((symbol, _level(symbol, library, api)) for symbol in _foreign(aar, library))
+    return some(f"{symbol.name} (API level {level})" for symbol, level in levels if level > promise.api_level)
 
 
-def _wrong_names(aar: AarFacts, _promise: Promise) -> Iterator[Breach]:
+def _wrong_names(aar: AarFacts, _promise: Promise) -> Breaches:
     # Without a soname a library is found by its file's name when an app loads it, but not when another needs it.
     for library in aar.libraries:
         soname = library.facts.soname
         needed = any(library.name in other.facts.needed for other in aar.of_abi(library.abi))
         if soname and soname != library.name:
-            yield Breach(where=library.path, why=f"it calls itself {soname}")
+            yield library.path, f"it calls itself {soname}"
         elif not soname and needed:
-            yield Breach(where=library.path, why="it has no soname, and other libraries need it")
-
-
-def _judged(aar: AarFacts) -> Iterator[tuple[NativeLibrary, SystemApi]]:
-    """Yield the libraries of known ABIs, each with what Android offers it."""
-    for library in aar.libraries:
-        if library.abi in ABI_FACTS:
-            yield library, system_api(library.abi)
+            yield library.path, "it has no soname, and other libraries need it"
 
 
 def _foreign(aar: AarFacts, library: NativeLibrary) -> Iterator[UndefinedSymbol]:
@@ -302,35 +279,37 @@ LINK_RULES: Final = (
         name="no libraries of Linux",
         what="the library was built for Linux, not for Android: no Android has the C library that it needs",
         hint="build the target android-<abi>; a linux-<architecture> package does not run on Android",
-        search=_other_systems,
+        search=in_each_library(
+            lambda library, _: _needs([name for name in library.facts.needed if OTHER_SYSTEMS.fullmatch(name)])
+        ),
     ),
     AndroidRule(
         code="needed-not-public",
         name="public libraries only",
         what="the library needs another library that neither the AAR nor Android provides to apps",
         hint="put it into the same jni folder (as libc++_shared.so), or link it statically",
-        search=_unknown_libraries,
+        search=in_each_known(_unknown_libraries),
     ),
     AndroidRule(
         code="needed-too-new",
         name="libraries of the API level",
         what="the library needs another library that the minimum Android version does not have",
         hint="raise the API level of the buildspec, or open that library with dlopen",
-        search=_newer_libraries,
+        search=in_each_known(_newer_libraries),
     ),
     AndroidRule(
         code="symbol-not-in-android",
         name="symbols that Android has",
         what="the library has undefined symbols that none of its needed libraries exports",
         hint="link with -Wl,--no-undefined against the NDK's libraries, which names what is missing",
-        search=_unknown_symbols,
+        search=in_each_known(_unknown_symbols),
     ),
     AndroidRule(
         code="symbol-too-new",
         name="symbols of the API level",
         what="the library has undefined symbols that the minimum Android version does not export",
         hint="build it with the API level of the buildspec, or raise that",
-        search=_newer_symbols,
+        search=in_each_known(_newer_symbols),
     ),
     AndroidRule(
         code="soname-differs",
@@ -354,76 +333,72 @@ ANDROID_MANIFEST: Final = "AndroidManifest.xml"
 OWN_MANIFEST: Final = "META-INF/ortrim/manifest.json"
 
 
-def _missing_abis(aar: AarFacts, promise: Promise) -> Iterator[Breach]:
+def _missing_abis(aar: AarFacts, promise: Promise) -> Breaches:
     missing = sorted(set(promise.abis) - set(aar.abis))
     if missing or not aar.libraries:
-        yield Breach(where="jni", why=f"there is no library for {some(missing) or 'any ABI'}")
+        yield "jni", f"there is no library for {some(missing) or 'any ABI'}"
 
 
-def _uneven_abis(aar: AarFacts, _promise: Promise) -> Iterator[Breach]:
+def _uneven_abis(aar: AarFacts, _promise: Promise) -> Breaches:
     everything = {library.name for library in aar.libraries}
     for abi in aar.abis:
-        missing = sorted(everything - {library.name for library in aar.of_abi(abi)})
-        if missing:
-            yield Breach(where=f"jni/{abi}", why=f"it lacks {some(missing)}, which other ABIs have")
+        if missing := sorted(everything - {library.name for library in aar.of_abi(abi)}):
+            yield f"jni/{abi}", f"it lacks {some(missing)}, which other ABIs have"
 
 
-def _missing_exports(aar: AarFacts, _promise: Promise) -> Iterator[Breach]:
+def _missing_exports(aar: AarFacts, _promise: Promise) -> Breaches:
     for abi in aar.abis:
         binding = next((library for library in aar.of_abi(abi) if library.name == BINDING), None)
         if binding is None:
-            yield Breach(where=f"jni/{abi}", why=f"there is no {BINDING}")
+            yield f"jni/{abi}", f"there is no {BINDING}"
         elif not any(name.startswith(JNI_PREFIX) for name in binding.facts.exported):
-            yield Breach(where=binding.path, why=f"it exports no {JNI_PREFIX}*")
+            yield binding.path, f"it exports no {JNI_PREFIX}*"
 
 
-def _unbound_methods(aar: AarFacts, _promise: Promise) -> Iterator[Breach]:
+def _unbound_methods(aar: AarFacts, _promise: Promise) -> Breaches:
     natives = aar.classes.native_methods if aar.classes else ()
     methods = [each for each in natives if each.method.startswith(JAVA_PACKAGE)]
     for abi in aar.abis:
         exported = {name for library in aar.of_abi(abi) for name in library.facts.exported}
         unbound = [each.method for each in methods if not exported & {each.short_symbol, each.long_symbol}]
         if unbound:
-            yield Breach(where=f"jni/{abi}", why=f"no library has {some(unbound)}")
+            yield f"jni/{abi}", f"no library has {some(unbound)}"
 
 
-def _missing_rules(aar: AarFacts, _promise: Promise) -> Iterator[Breach]:
+def _missing_rules(aar: AarFacts, _promise: Promise) -> Breaches:
     if not KEEPS_ALL.search("\n".join(aar.keep_rules)):
-        yield Breach(where="proguard.txt", why="no -keep rule for ai.onnxruntime.** and all members")
+        yield "proguard.txt", "no -keep rule for ai.onnxruntime.** and all members"
 
 
-def _newer_classes(aar: AarFacts, _promise: Promise) -> Iterator[Breach]:
+def _newer_classes(aar: AarFacts, _promise: Promise) -> Breaches:
     if aar.classes is not None and aar.classes.class_version > NEWEST_CLASSES:
-        yield Breach(where="classes.jar", why=f"class files of version {aar.classes.class_version}")
+        yield "classes.jar", f"class files of version {aar.classes.class_version}"
 
 
-def _other_api_level(aar: AarFacts, promise: Promise) -> Iterator[Breach]:
+def _other_api_level(aar: AarFacts, promise: Promise) -> Breaches:
     if aar.minimum_api != promise.api_level:
-        yield Breach(where=ANDROID_MANIFEST, why=f"minSdkVersion is {aar.minimum_api}, promised is {promise.api_level}")
+        yield ANDROID_MANIFEST, f"minSdkVersion is {aar.minimum_api}, promised is {promise.api_level}"
 
 
-def _extraction(aar: AarFacts, _promise: Promise) -> Iterator[Breach]:
+def _extraction(aar: AarFacts, _promise: Promise) -> Breaches:
     value = dict(aar.attributes).get("extractNativeLibs")
     if value is not None:
-        yield Breach(where=ANDROID_MANIFEST, why=f"android:extractNativeLibs is {value}")
+        yield ANDROID_MANIFEST, f"android:extractNativeLibs is {value}"
 
 
-def _contradictions(aar: AarFacts, promise: Promise) -> Iterator[Breach]:
-    assert aar.manifest is not None
-    yield from (Breach(where=OWN_MANIFEST, why=why) for why in _differences(aar, aar.manifest, promise))
-
-
-def _differences(aar: AarFacts, manifest: AarManifest, promise: Promise) -> Iterator[str]:
+def _contradictions(aar: AarFacts, promise: Promise) -> Breaches:
+    manifest = aar.manifest
+    assert manifest is not None
     said = {(each.abi, name): build_id for each in manifest.abis for name, build_id in each.build_ids}
     found = {(library.abi, library.name): library.build_id for library in aar.libraries}
     if manifest.api_level != promise.api_level:
-        yield f"API level {manifest.api_level}, promised is {promise.api_level}"
+        yield OWN_MANIFEST, f"API level {manifest.api_level}, promised is {promise.api_level}"
     if manifest.page_bytes != promise.page_bytes:
-        yield f"pages of {manifest.page_bytes} bytes, promised are {promise.page_bytes}"
+        yield OWN_MANIFEST, f"pages of {manifest.page_bytes} bytes, promised are {promise.page_bytes}"
     if different := sorted("/".join(key) for key in said.keys() | found.keys() if said.get(key) != found.get(key)):
-        yield f"it describes other libraries: {some(different)}"
+        yield OWN_MANIFEST, f"it describes other libraries: {some(different)}"
     if aar.version and manifest.ort_version != aar.version:
-        yield f"ONNX Runtime {manifest.ort_version}, the library says {aar.version}"
+        yield OWN_MANIFEST, f"ONNX Runtime {manifest.ort_version}, the library says {aar.version}"
 
 
 def _without_java(_aar: AarFacts, promise: Promise) -> str:
@@ -515,7 +490,7 @@ PACKAGE_RULES: Final = (
 )
 
 
-RULES: Final[tuple[AndroidRule, ...]] = (*PACKAGE_RULES, *ELF_RULES, *LINK_RULES)
+RULES: Final = (*PACKAGE_RULES, *ELF_RULES, *LINK_RULES)
 OLDEST_API: Final = 21
 """What an AAR that does not say it is judged by: the oldest that NDKs since r26 build for."""
 

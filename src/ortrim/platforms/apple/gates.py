@@ -1,8 +1,9 @@
 """Properties without which an xcframework is not fit to ship, each with a code of its own."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 from typing import Any, Final
 
@@ -11,8 +12,7 @@ from ortrim.binaries.apple import Slice
 from ortrim.binaries.macho import MachBuild, MachImage, MachKind
 from ortrim.binaries.xcframework import FrameworkFacts, SliceFacts, XcframeworkFacts, used_categories
 from ortrim.parity.measurements import Gate
-from ortrim.verify import gates as verify_gates
-from ortrim.verify.gates import BUDGET_GATE, Breach, breaches, broken, judged, require_kept, some
+from ortrim.verify.gates import BUDGET_GATE, Breaches, Rule, broken, judged, require_kept, some
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,19 +33,14 @@ class ApplePromise:
 
 ON_MACS: Final = frozenset({"macos", "ios-maccatalyst"})
 """The kinds of slice that one library may be for at once, with a load command for each."""
-Search = Callable[[XcframeworkFacts, ApplePromise], Iterable[Breach]]
-Doubt = Callable[[XcframeworkFacts, ApplePromise], str]
+Search = Callable[[XcframeworkFacts, ApplePromise], Breaches]
 
 
 def _slices(xcframework: XcframeworkFacts) -> str:
     return f"in {counted(len(xcframework.slices), 'slice')}"
 
 
-@dataclass(frozen=True, kw_only=True)
-class AppleRule(verify_gates.Rule[XcframeworkFacts, ApplePromise]):
-    """A property that every xcframework must have."""
-
-    told: Callable[[XcframeworkFacts], str] = _slices
+AppleRule = partial(Rule[XcframeworkFacts, ApplePromise], told=_slices)
 
 
 def in_words(tell: Callable[[MachImage], str]) -> Callable[[XcframeworkFacts], str]:
@@ -70,21 +65,21 @@ def _joined(words: Iterable[str]) -> str:
 
 def in_each_slice(find: Callable[[SliceFacts], str]) -> Search:
     """Return a search that asks each slice; `find` returns what is wrong with one, empty when nothing is."""
-    return lambda xcframework, _promise: breaches(
+    return lambda xcframework, _promise: (
         (each.library or each.identifier or xcframework.file, find(each)) for each in xcframework.slices
     )
 
 
 def in_each_image(find: Callable[[SliceFacts, MachImage], str]) -> Search:
     """Return a search that asks each architecture of each slice's binary."""
-    return lambda xcframework, _promise: breaches(
+    return lambda xcframework, _promise: (
         (f"{each.binary_path} ({image.architecture})", find(each, image)) for each, image in xcframework.images
     )
 
 
 def in_each_framework(find: Callable[[SliceFacts, FrameworkFacts], str]) -> Search:
     """Return a search that asks each slice that is a framework."""
-    return lambda xcframework, _promise: breaches(
+    return lambda xcframework, _promise: (
         (each.framework.path or xcframework.file, find(each, each.framework))
         for each in xcframework.slices
         if each.framework is not None
@@ -95,22 +90,14 @@ def _without_frameworks(xcframework: XcframeworkFacts, _promise: ApplePromise) -
     return "" if any(each.framework for each in xcframework.slices) else "it contains libraries, not frameworks"
 
 
-@dataclass(frozen=True, kw_only=True)
-class FrameworkRule(AppleRule):
-    """A property that every framework in it must have; libraries are not judged."""
-
-    doubt: Doubt = _without_frameworks
+FrameworkRule = partial(AppleRule, doubt=_without_frameworks)  # libraries are not judged
 
 
 def _by_itself(xcframework: XcframeworkFacts, _promise: ApplePromise) -> str:
     return "" if xcframework.plist is not None else "it is a framework by itself"
 
 
-@dataclass(frozen=True, kw_only=True)
-class WholeRule(AppleRule):
-    """A property of an xcframework as a whole; a framework by itself is not judged."""
-
-    doubt: Doubt = _by_itself
+WholeRule = partial(AppleRule, doubt=_by_itself)  # a framework by itself is not judged
 
 
 def kind_of(build: MachBuild) -> str:
@@ -184,31 +171,30 @@ def install_name(each: SliceFacts) -> str:
     return f"@rpath/{each.framework.name}.framework/{inner}"
 
 
-def _foreign_needs(xcframework: XcframeworkFacts, promise: ApplePromise) -> Iterator[Breach]:
+def _foreign_needs(xcframework: XcframeworkFacts, promise: ApplePromise) -> Breaches:
     """Take what an app brings along for there, but not for a package that was promised: it is whole by itself."""
     there = SYSTEM if promise.slices else (*SYSTEM, *BESIDE)
     for each, image in xcframework.images:
         others = [need.name for need in image.needed if not need.weak and not need.name.startswith(there)]
-        if others:
-            yield Breach(where=f"{each.binary_path} ({image.architecture})", why=f"it needs {some(others)}")
+        yield f"{each.binary_path} ({image.architecture})", f"it needs {some(others)}" if others else ""
 
 
-def _newer_than_promised(xcframework: XcframeworkFacts, promise: ApplePromise) -> Iterator[Breach]:
+def _newer_than_promised(xcframework: XcframeworkFacts, promise: ApplePromise) -> Breaches:
     promised = dict(promise.minimum_os)
     for each, image in xcframework.images:
         limit = numbers(promised.get(each.kind, ""))
         for build in builds_for(each, image):
             if limit and (numbers(build.minimum_os) or ()) > limit:
                 why = f"it was built for {build.minimum_os}, promised is {promised[each.kind]}"
-                yield Breach(where=f"{each.binary_path} ({image.architecture})", why=why)
+                yield f"{each.binary_path} ({image.architecture})", why
 
 
-def _over_budget(xcframework: XcframeworkFacts, promise: ApplePromise) -> Iterator[Breach]:
+def _over_budget(xcframework: XcframeworkFacts, promise: ApplePromise) -> Breaches:
     budgets = dict(promise.budgets)
     for each in xcframework.slices:
         size, budget = sum(image.size_bytes for image in each.images), budgets.get(each.identifier)
         if budget is not None and size > budget:
-            yield Breach(where=each.binary_path, why=f"{size:,} bytes, the budget is {budget:,}")
+            yield each.binary_path, f"{size:,} bytes, the budget is {budget:,}"
 
 
 def _sizes(xcframework: XcframeworkFacts) -> str:
@@ -343,11 +329,11 @@ VARIANTS: Final = frozenset({"", "simulator", "maccatalyst"})
 CHECKSUM: Final = re.compile(r'checksum:\s*"([^"\n]{0,200})"')
 
 
-def _wrong_keys(xcframework: XcframeworkFacts, _promise: ApplePromise) -> Iterator[Breach]:
+def _wrong_keys(xcframework: XcframeworkFacts, _promise: ApplePromise) -> Breaches:
     plist = xcframework.plist or {}
     for key, wanted in KEYS.items():
         if plist.get(key) != wanted:
-            yield Breach(where=INFO, why=f"{key} is {plist.get(key)!r}, not {wanted!r}")
+            yield INFO, f"{key} is {plist.get(key)!r}, not {wanted!r}"
 
 
 def _wrong_entry(each: SliceFacts) -> str:
@@ -365,32 +351,26 @@ def _wrong_entry(each: SliceFacts) -> str:
     return "; ".join(found)
 
 
-def _missing_slices(xcframework: XcframeworkFacts, promise: ApplePromise) -> Iterator[Breach]:
+def _missing_slices(xcframework: XcframeworkFacts, promise: ApplePromise) -> Breaches:
     found = {(each.platform, each.variant, name) for each in xcframework.slices for name in each.architectures}
     for wanted in promise.slices:
         missing = [name for name in wanted.architectures if (wanted.platform, wanted.variant, name) not in found]
         if missing:
-            yield Breach(where=wanted.identifier, why=f"there is no library for {some(missing)}")
+            yield wanted.identifier, f"there is no library for {some(missing)}"
 
 
-def _clashes(xcframework: XcframeworkFacts, _promise: ApplePromise) -> Iterator[Breach]:
+def _clashes(xcframework: XcframeworkFacts, _promise: ApplePromise) -> Breaches:
     for one, other in combinations(xcframework.slices, 2):
         shared = sorted(set(one.architectures) & set(other.architectures))
         if one.kind == other.kind and shared:
-            yield Breach(where=one.identifier, why=f"{other.identifier} is for {one.kind} on {some(shared)}, too")
+            yield one.identifier, f"{other.identifier} is for {one.kind} on {some(shared)}, too"
 
 
-def _broken_links(xcframework: XcframeworkFacts, _promise: ApplePromise) -> Iterator[Breach]:
-    yield from (
-        Breach(where=link.path, why=f"it leads to {link.target[:200]}") for link in xcframework.links if not link.leads
-    )
-
-
-def _other_checksum(xcframework: XcframeworkFacts, promise: ApplePromise) -> Iterator[Breach]:
+def _other_checksum(xcframework: XcframeworkFacts, promise: ApplePromise) -> Breaches:
     said = CHECKSUM.findall(promise.package_swift)
     if said != [xcframework.digest]:
         why = f"it says {some(said) or 'none'}, the archive's SHA-256 is {xcframework.digest}"
-        yield Breach(where="Package.swift", why=why)
+        yield "Package.swift", why
 
 
 def _no_checksum(xcframework: XcframeworkFacts, promise: ApplePromise) -> str:
@@ -436,7 +416,7 @@ PACKAGE_RULES: Final = (
         what="Xcode does not see this folder, and everyone downloads it",
         hint="name it in AvailableLibraries, or remove it",
         search=lambda xcframework, _: (
-            Breach(where=name, why="no entry of AvailableLibraries names it") for name in xcframework.unlisted
+            (name, "no entry of AvailableLibraries names it") for name in xcframework.unlisted
         ),
     ),
     AppleRule(
@@ -444,7 +424,9 @@ PACKAGE_RULES: Final = (
         name="links lead somewhere",
         what="codesign would refuse it: a link leads nowhere, or outside",
         hint="links stay inside their framework and are relative",
-        search=_broken_links,
+        search=lambda xcframework, _: (
+            (link.path, f"it leads to {link.target[:200]}") for link in xcframework.links if not link.leads
+        ),
         told=lambda it: f"{len(it.links):,} links",
     ),
     AppleRule(
@@ -452,7 +434,7 @@ PACKAGE_RULES: Final = (
         name="nothing of Finder's",
         what="a signature does not cover these files, so that codesign refuses the bundle",
         hint="pack with zip -yX, or ditto --norsrc",
-        search=lambda xcframework, _: (Breach(where=name, why="macOS metadata files") for name in xcframework.doubles),
+        search=lambda xcframework, _: ((name, "macOS metadata files") for name in xcframework.doubles),
     ),
     AppleRule(
         code="swift-checksum-differs",
@@ -514,7 +496,7 @@ def _no_reasons(each: SliceFacts, framework: FrameworkFacts) -> str:
     return "; ".join(f"no reason for {category}: {some(names)}" for category, names in _unexplained(each).items())
 
 
-def _without_versions(xcframework: XcframeworkFacts, _promise: ApplePromise) -> Iterator[Breach]:
+def _without_versions(xcframework: XcframeworkFacts, _promise: ApplePromise) -> Breaches:
     links = {link.path: link for link in xcframework.links}
     for each in xcframework.slices:
         if each.framework is None or not each.on_mac:
@@ -522,12 +504,12 @@ def _without_versions(xcframework: XcframeworkFacts, _promise: ApplePromise) -> 
         start = f"{each.framework.path}/" if each.framework.path else ""
         current = links.get(f"{start}Versions/Current")
         if current is None or not current.leads:
-            yield Breach(where=each.library or xcframework.file, why="ITMS-90292: there is no link Versions/Current")
+            yield each.library or xcframework.file, "ITMS-90292: there is no link Versions/Current"
         wanted = [name for name in (each.framework.name, *LINKED) if _is_there(each.framework, name)]
         missing = [name for name in wanted if f"{start}{name}" not in links]
         if missing:
             why = f"ITMS-90291: {some(missing)} should be a link to Versions/Current/..."
-            yield Breach(where=each.library or xcframework.file, why=why)
+            yield each.library or xcframework.file, why
 
 
 def _is_there(framework: FrameworkFacts, name: str) -> bool:
@@ -690,7 +672,7 @@ def _other_minimum(each: SliceFacts, image: MachImage) -> str:
     return f"{minimum_key(each)} is {said}, the load command says {newest}"
 
 
-def _bad_platforms(xcframework: XcframeworkFacts, promise: ApplePromise) -> Iterator[Breach]:
+def _bad_platforms(xcframework: XcframeworkFacts, promise: ApplePromise) -> Breaches:
     """Apple refuses wrong values; that there is none is a breach only of what was promised."""
     for each in xcframework.slices:
         wanted, plist = PLIST_PLATFORMS.get(each.kind), each.framework.plist if each.framework else None
@@ -698,14 +680,14 @@ def _bad_platforms(xcframework: XcframeworkFacts, promise: ApplePromise) -> Iter
             continue
         value = plist.get("CFBundleSupportedPlatforms", None if promise.slices else [wanted])
         if value != [wanted]:
-            yield Breach(where=each.library or xcframework.file, why=f"it is {value!r}, not [{wanted!r}]")
+            yield each.library or xcframework.file, f"it is {value!r}, not [{wanted!r}]"
 
 
-def _other_version(xcframework: XcframeworkFacts, promise: ApplePromise) -> Iterator[Breach]:
+def _other_version(xcframework: XcframeworkFacts, promise: ApplePromise) -> Breaches:
     for each in xcframework.slices:
         value = _value(each.framework, "CFBundleShortVersionString") if each.framework else promise.version
         if value and value != promise.version:
-            yield Breach(where=each.library, why=f"it says {value}, packaged is {promise.version}")
+            yield each.library, f"it says {value}, packaged is {promise.version}"
 
 
 def _value(framework: FrameworkFacts | None, key: str) -> str:
@@ -785,7 +767,12 @@ PLIST_RULES: Final = (
 )
 
 
-RULES: Final[tuple[AppleRule, ...]] = (*PACKAGE_RULES, *LAYOUT_RULES, *PLIST_RULES, *BINARY_RULES)
+RULES: Final = (
+    *PACKAGE_RULES,
+    *LAYOUT_RULES,
+    *PLIST_RULES,
+    *BINARY_RULES,
+)
 NOTHING: Final = ApplePromise()
 """What is promised of an xcframework of any origin."""
 

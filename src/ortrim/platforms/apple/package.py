@@ -142,10 +142,7 @@ Contents = tuple[tuple[PackagedFile, ...], tuple[PackagedLink, ...]]
 
 
 def signed(files: Iterable[PackagedFile], links: Iterable[PackagedLink], sign: Callable[[Path], None]) -> Contents:
-    """Return a package's files and links after `sign` was given the path of the xcframework among them.
-
-    The signature holds a time, so that the bytes are no longer those of another run.
-    """
+    """Return a package's files and links after `sign` was given the path of the xcframework among them."""
     inside = [file for file in files if file.path.startswith(f"{XCFRAMEWORK}/")]
     outside = tuple(file for file in files if file not in inside)
     with tempfile.TemporaryDirectory() as name:

@@ -1,7 +1,4 @@
-"""Apple's systems: one library for each architecture of a platform, and one xcframework of all.
-
-See `platforms.platform.Platform`.
-"""
+"""Apple's systems: one library for each architecture of a platform, and one xcframework of all."""
 
 import platform
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -92,11 +89,7 @@ class Apple(Platform):
         return target.linkage or (FRAMEWORK_LINKAGE[framework] if framework else spec.linkage)
 
     def with_defaults(self, spec: BuildSpec, target: TargetSpec) -> TargetSpec:
-        """Return a target with its deployment target: the one that is asked for, or the lowest there is.
-
-        Raises `PlanError`: `no-deployment-target` (none is asked for and the version's lowest is not known),
-        `deployment-target-too-low`.
-        """
+        """Return a target with its deployment target: the one that is asked for, or the lowest there is."""
         key, asked = deployment_key(target.target), deployment_target_of(spec, target)
         pins = runtime_pins(spec.onnxruntime.version).apple
         lowest = _lowest(pins, target) if pins else None
@@ -128,7 +121,6 @@ class Apple(Platform):
         """Return Xcode, which need not be installed, or the hermetic toolchain; see `with_defaults`.
 
         Xcode's version is the buildspec's, or else this Mac's own, or the one that GitHub's machines are told to take.
-        Raises `PlanError` `no-xcode-version`.
         """
         minimum = deployment_target_of(spec, target)
         assert minimum is not None

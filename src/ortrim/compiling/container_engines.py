@@ -2,7 +2,6 @@
 
 import os
 import re
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -57,9 +56,19 @@ class ContainerRun:
     flags: tuple[str, ...] = ()
 
 
+CONFINED: Final = (
+    *("--network", "none"),
+    *("--cap-drop", "ALL"),
+    *("--security-opt", "no-new-privileges"),
+    # SELinux would keep a container from the user's files; giving those another label would change them.
+    *("--security-opt", "label=disable"),
+    *("--read-only", "--tmpfs", "/tmp"),  # noqa: S108 - the container's own, in memory
+)
+
+
 @dataclass(frozen=True, kw_only=True)
-class ContainerEngine(ABC):
-    """The words of one engine: commands, and what tells their answers.
+class ContainerEngine:
+    """The words of one engine: commands, and what tells their answers. They are docker's, and podman's, if it is that.
 
     Commands about one thing want its name as their last word: `image_exists` ends with 0 when an image is here;
     `digest` prints the digest that the registry gave an image at the end of its first line; `inspect` describes a
@@ -69,6 +78,7 @@ class ContainerEngine(ABC):
     """
 
     tool: Tool
+    is_podman: bool = False
     probe: tuple[str, ...]
     rootless_sign: str = ""
     build_flags: tuple[str, ...]
@@ -88,45 +98,12 @@ class ContainerEngine(ABC):
         arguments = tuple(word for name in proxies for word in ("--build-arg", name))
         return (self.tool.name, "build", *self.build_flags, *arguments, "--tag", tag, str(context))
 
-    @abstractmethod
-    def prepare(self, run: ContainerRun) -> tuple[tuple[str, ...], ...]:
+    def prepare(self, run: ContainerRun) -> tuple[tuple[str, ...], ...]:  # noqa: ARG002 - buildah's needs it
         """Make the container, where that is a step of its own."""
-
-    @abstractmethod
-    def run(self, run: ContainerRun) -> tuple[str, ...]:
-        """Run the command in the container."""
-
-    @abstractmethod
-    def list_owned(self, owner: str) -> tuple[str, ...]:
-        """List the names of an owner's containers, one a line; other names may be among them."""
-
-
-CONFINED: Final = (
-    *("--network", "none"),
-    *("--cap-drop", "ALL"),
-    *("--security-opt", "no-new-privileges"),
-    # SELinux would keep a container from the user's files; giving those another label would change them.
-    *("--security-opt", "label=disable"),
-    *("--read-only", "--tmpfs", "/tmp"),  # noqa: S108 - the container's own, in memory
-)
-
-
-PODMAN_BUILD: Final = ("--pull=false", "--http-proxy=false", "--isolation", "chroot")
-"""By chroot, because podman, when it is stopped, leaves running what it started by another runtime."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class DockerEngine(ContainerEngine):
-    """An engine with docker's command line; `is_podman` for podman."""
-
-    is_podman: bool
-
-    def prepare(self, run: ContainerRun) -> tuple[tuple[str, ...], ...]:  # noqa: ARG002 - the Protocol fixes the parameters
-        """See `ContainerEngine.prepare`; `run` does it."""
         return ()
 
     def run(self, run: ContainerRun) -> tuple[str, ...]:
-        """See `ContainerEngine.run`."""
+        """Run the command in the container."""
         entry, *arguments = run.command
         return (
             *(self.tool.name, "run", "--rm", "--pull", "never", "--name", run.name),
@@ -140,16 +117,15 @@ class DockerEngine(ContainerEngine):
         )
 
     def list_owned(self, owner: str) -> tuple[str, ...]:
-        """See `ContainerEngine.list_owned`."""
+        """List the names of an owner's containers, one a line; other names may be among them."""
         return (self.tool.name, "ps", "--all", "--filter", f"label={OWNER_LABEL}={owner}", "--format", "{{.Names}}")
 
     def _user(self, run: ContainerRun) -> tuple[str, ...]:
         """Make what the command writes the user's: a rootless docker's root is the user, podman can keep the number."""
-        if not run.rootless:
-            return ("--user", f"{run.user}:{run.group}", *(("--http-proxy=false",) if self.is_podman else ()))
-        if self.is_podman:
-            return ("--userns", "keep-id", "--user", f"{run.user}:{run.group}", "--http-proxy=false")
-        return ("--user", "0:0")
+        if run.rootless and not self.is_podman:
+            return ("--user", "0:0")
+        keep = ("--userns", "keep-id") if run.rootless else ()
+        return (*keep, "--user", f"{run.user}:{run.group}", *(("--http-proxy=false",) if self.is_podman else ()))
 
     def _mount(self, mount: Mount) -> str:
         ending = "" if mount.writable else ",ro=true" if self.is_podman else ",readonly"
@@ -158,9 +134,9 @@ class DockerEngine(ContainerEngine):
 
 def _of_docker(
     tool: Tool, *, is_podman: bool, shown: str, rootless_sign: str, build_flags: tuple[str, ...]
-) -> DockerEngine:
+) -> ContainerEngine:
     """Return an engine with docker's words; its digests are those of all architectures, `shown` what `info` prints."""
-    return DockerEngine(
+    return ContainerEngine(
         tool=tool,
         is_podman=is_podman,
         probe=(tool.name, "info", "--format", shown),
@@ -181,16 +157,17 @@ DOCKER: Final = _of_docker(
     rootless_sign="name=rootless",
     build_flags=("--force-rm",),
 )
+CHROOT: Final = ("--isolation", "chroot")
 PODMAN: Final = _of_docker(
     Tool(name="podman", package="podman", minimum=(4,)),
     is_podman=True,
     shown="{{.Host.Security.Rootless}}",
     rootless_sign="true",
-    build_flags=(*PODMAN_BUILD, "--force-rm"),
+    # By chroot, because podman, when it is stopped, leaves running what it started by another runtime.
+    build_flags=("--pull=false", "--http-proxy=false", *CHROOT, "--force-rm"),
 )
 
 
-CHROOT: Final = ("--isolation", "chroot")
 NAMESPACES: Final = ("unshare", "--net", "--ipc", "--uts", "--pid", "--fork", "--kill-child", "--mount-proc")
 INSIDE_USER_NAMESPACE: Final = ("buildah", "unshare", "--")  # where a user who is not root may make those namespaces
 
@@ -213,19 +190,18 @@ class BuildahEngine(ContainerEngine):
             *(INSIDE_USER_NAMESPACE if run.rootless else ()),
             *NAMESPACES,
             *("buildah", "run", *CHROOT, "--cap-drop", "ALL", "--user", user, "--workingdir", run.folder),
-            *(word for mount in run.mounts for word in ("--mount", _mount(mount))),
+            *(word for mount in run.mounts for word in ("--mount", self._mount(mount))),
             *run.flags,
             *(run.name, "--", *run.command),
         )
 
-    def list_owned(self, owner: str) -> tuple[str, ...]:  # noqa: ARG002 - the Protocol fixes the parameters
+    def list_owned(self, owner: str) -> tuple[str, ...]:  # noqa: ARG002 - it cannot filter by label
         """See `ContainerEngine.list_owned`; buildah cannot filter by label, so names are used."""
         return ("buildah", "containers", "--all", "--noheading", "--format", "{{.ContainerName}}")
 
-
-def _mount(mount: Mount) -> str:
-    """Return a mount's words; without `rw` buildah 1.28 mounts read-only whatever else is said."""
-    return f"type=bind,src={mount.source},dst={mount.target},{'rw=true' if mount.writable else 'ro=true'}"
+    def _mount(self, mount: Mount) -> str:
+        # Without `rw` buildah 1.28 mounts read-only whatever else is said.
+        return f"type=bind,src={mount.source},dst={mount.target},{'rw=true' if mount.writable else 'ro=true'}"
 
 
 BUILDAH: Final = BuildahEngine(
@@ -239,7 +215,7 @@ BUILDAH: Final = BuildahEngine(
     inspect=("buildah", "inspect", "--type", "container"),
     list_unfinished=("buildah", "containers", "--noheading", "--format", "{{.ContainerName}}"),
 )
-"""Its digests are those of this machine's architecture; it cannot filter by label, so that names have to tell."""
+"""Its digests are those of this machine's architecture."""
 
 
 SHOWN_LINES: Final = 6

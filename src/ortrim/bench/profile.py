@@ -15,7 +15,7 @@ from rich.text import Text
 
 from ortrim.base.console import Console, Step, counted, printable
 from ortrim.base.files import require_writable, write_atomically
-from ortrim.bench.subjects import BenchedModel, BenchSelection, base_point, request_at, subject_of
+from ortrim.bench.run import BenchedModel, base_point, request_at, subject_of
 from ortrim.devices.host import Host
 from ortrim.models.hot_operators import HOT_SHARE, RankedOperator, hot_file, named_in, ranked, render_hot, shares_of
 from ortrim.models.operators import RequiredOperators, parse_config
@@ -44,21 +44,23 @@ class Profiled:
     trace: Path
 
 
-def profiles_of(asked: BenchSelection, names: Sequence[str], runs: int, console: Console) -> tuple[Profiled, ...]:
+def profiles_of(
+    request: Request, library: str, names: Sequence[str], runs: int, console: Console
+) -> tuple[Profiled, ...]:
     """Run each case of each model, or those of these names, on this machine with a profile."""
-    folder = asked.request.output / FOLDER
+    folder = request.output / FOLDER
     require_writable(folder)
-    subject = subject_of(asked, console)
+    subject = subject_of(request, library, console)
     known = tuple(dict.fromkeys(each.name for cases in subject.planned.cases for each in cases))
     require_known("no-such-case", "--case", names, known)
-    requests = tuple(_requests(subject, names, runs))
-    host, found = Host(asked.request.cores), []
+    wanted = tuple(_requests(subject, names, runs))
+    host, found = Host(request.cores), []
     with console.step("profile") as step:
-        progress = DeviceRuns(len(requests), step.progress)
-        for model, request in requests:
-            name = request.cases[0].name
+        progress = DeviceRuns(len(wanted), step.progress)
+        for model, run in wanted:
+            name = run.cases[0].name
             with progress.one(f"{model}, {name}"):
-                events = _events(host, request, f"{model}, {name}")
+                events = _events(host, run, f"{model}, {name}")
             profile = operator_times.profiled(events, model=model, case=name, measured_with=subject.library.name)
             found.append(_kept(profile, events, folder / f"{model}-{name}.trace.json"))
     return tuple(found)

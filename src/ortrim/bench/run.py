@@ -1,38 +1,191 @@
-"""`bench`: models measured on this machine, warm, in turn, with one choice of settings or with many."""
+"""`bench`: models measured on this machine, warm, in turn, with one choice of settings or with many.
 
-from collections.abc import Iterator, Mapping
+What is measured, the models, a library for this machine and a runner, is the same for `profile`.
+"""
+
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from importlib.metadata import version as installed_version
 from pathlib import Path
 from typing import Final
 
+from ortrim.base.cache import is_kept
 from ortrim.base.console import Console
-from ortrim.base.files import require_writable, write_atomically
+from ortrim.base.files import require_writable, sha256_of, write_atomically
 from ortrim.bench import points, scores
-from ortrim.bench.subjects import LONGEST_SECONDS, BenchedModel, BenchRequest, Run, plan_of, request_at, subject_of
-from ortrim.buildspec.buildspec import SessionSettings, session_json
+from ortrim.buildspec.buildspec import DEFAULTS, SessionSettings, session_json, session_of
+from ortrim.compiling.plan import PlannedTarget
+from ortrim.compiling.workspace import finished_build, result_of
 from ortrim.devices.host import Host
 from ortrim.errors import UsageError, VerifyError
-from ortrim.parity.runner import Repetition, RunnerOutput
+from ortrim.models.full_runtime import is_minimal
+from ortrim.parity.inputs import Case
+from ortrim.parity.measurements import HostFacts, median
+from ortrim.parity.runner import Repetition, RunnerOutput, RunRequest
+from ortrim.pipeline.building import executor_for
 from ortrim.pipeline.history import record_benches
-from ortrim.verify.measure import DeviceRuns, alone
+from ortrim.planning.planned import Planned, planned_for, planned_here
+from ortrim.planning.request import Request
+from ortrim.verify.measure import DeviceRuns, alone, own_baseline
 
-FOLDER: Final = "bench"
-"""Where journals lie, in the folder of packages and reports."""
+BUILT: Final = "built"
+WHEEL: Final = "wheel"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Turn:
-    """One process that is to be run; its case is empty for one that only loads."""
+class BenchedModel:
+    """What runs here: the plan with models and cases, the library, and the runner that runs it."""
 
-    round: int
-    model: points.BenchModel
-    point: points.BenchPoint
-    case: str
+    planned: Planned
+    target: PlannedTarget
+    library: points.BenchLibrary
+    path: Path
+    runner: Path
 
-    @property
-    def name(self) -> tuple[int, str, str, str]:
-        """What tells it from all others."""
-        return self.round, self.model.name, self.point.name, self.case
+
+def subject_of(request: Request, library: str, console: Console) -> BenchedModel:
+    """Find the library (`built`, `wheel`, its path, or nothing), convert the models and compile the runner.
+
+    Without a library being named that is the buildspec's finished build for this machine, else the official wheel.
+    """
+    planned = _planned(request, library, console)
+    (target, *_) = planned.plan.targets
+    found, path = _library(request, library, planned, target)
+    with console.step("compile the runner") as step:
+        runner = executor_for(planned, target, request, step).run_runner(target.runner)
+    return BenchedModel(planned=planned, target=target, library=found, path=path, runner=runner)
+
+
+def _planned(request: Request, library: str, console: Console) -> Planned:
+    if library in {"", BUILT}:
+        try:
+            return planned_for(request, console)
+        except UsageError as error:
+            if error.code != "no-such-target" or library:
+                raise
+    return planned_here(request, console)
+
+
+def _library(request: Request, word: str, planned: Planned, target: PlannedTarget) -> tuple[points.BenchLibrary, Path]:
+    def described(kind: points.LibraryKind, name: str, path: Path) -> tuple[points.BenchLibrary, Path]:
+        digest, version, full = sha256_of(path), planned.plan.ort_version, not is_minimal(path)
+        return points.BenchLibrary(kind=kind, name=name, sha256=digest, ort_version=version, full=full), path
+
+    folder = finished_build(target.job)
+    if word not in {"", BUILT, WHEEL}:
+        path = Path(word)
+        if not path.is_file() or path.stat().st_size == 0:
+            hint = f"give the path of a library, {BUILT} or {WHEEL}"
+            raise UsageError("bad-option", f"'{word}' is no library", where="--library", hint=hint)
+        return described("file", path.name, path)
+    if word != WHEEL and is_kept(folder):
+        name = f"the build of {planned.plan.spec_name}, profile {target.job.profile}"
+        return described(BUILT, name, result_of(folder).library)
+    if word == BUILT:
+        hint = f"run: invoke build -s {request.spec}"
+        raise UsageError("not-built", "it was not built for this machine", where=str(request.spec), hint=hint)
+    runtime = planned.models.runtime
+    return described(WHEEL, own_baseline(runtime).name, runtime.library)
+
+
+ROUNDS: Final = 9
+"""As verification has it: from nine on, the interval that holds the true median leaves out the extreme rounds."""
+SWEEP_ROUNDS: Final = 5
+SECONDS: Final = 1.0
+FEWEST_RUNS: Final = 5
+MOST_RUNS: Final = 1000
+MOST_WARMUP: Final = 10
+LONGEST_SECONDS: Final = 200.0
+"""No run of a process is begun later, however slow a setting makes it."""
+TRIAL: Final = Repetition(runs=5, warmup=2, seconds=5.0)
+FOLDER: Final = "bench"
+"""Where journals lie, in the folder of packages and reports."""
+Run = Callable[[RunRequest], RunnerOutput]
+Turn = tuple[int, points.BenchModel, points.BenchPoint, str]
+"""One process that is to be run: its round, and its case, which is empty for one that only loads."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BenchRequest:
+    """What is to be measured, with which library, as `subject_of` has it; each process runs its case for some seconds.
+
+    Without a `deadline_ms` the buildspec's holds. `resume` goes on with a run that was stopped.
+    """
+
+    request: Request
+    library: str = ""
+    sweep: tuple[str, ...] = ()
+    rounds: int | None = None
+    seconds: float = SECONDS
+    deadline_ms: float | None = None
+    training_run: str = ""
+    goal: points.Goal = "latency"
+    resume: bool = False
+
+
+def plan_of(wanted: BenchRequest, subject: BenchedModel, machine: HostFacts, run: Run) -> points.BenchPlan:
+    """Decide everything; each case is tried first, to know how often it can be run."""
+    cores = len(machine.pinned_cores) or machine.cores
+    sweeps = [
+        points.sweep_points(base_point(subject, number), wanted.sweep, cores=cores, full=subject.library.full)
+        for number in range(len(subject.planned.models.prepared))
+    ]
+    return points.BenchPlan(
+        name=subject.planned.plan.spec_name,
+        target=subject.target.job.target.identifier,
+        recorded_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        ortrim_version=installed_version("ortrim"),
+        training_run=wanted.training_run,
+        library=subject.library,
+        machine=machine,
+        deadline_ms=wanted.deadline_ms or subject.target.budgets.deadline_ms,
+        rounds=wanted.rounds or (SWEEP_ROUNDS if wanted.sweep else ROUNDS),
+        models=tuple(_model(wanted, subject, number, sweep, run) for number, sweep in enumerate(sweeps)),
+    )
+
+
+def _model(
+    wanted: BenchRequest, subject: BenchedModel, number: int, sweep: tuple[points.BenchPoint, ...], run: Run
+) -> points.BenchModel:
+    """Run each case a few times at the default, which shows whether it runs at all, and how often it can."""
+    prepared, cases = subject.planned.models.prepared[number], []
+    for case in subject.planned.cases[number]:
+        request = replace(request_at(subject, number, sweep[0], (case,)), repetition=TRIAL)
+        fits = wanted.seconds * 1e3 / median(run(request).cases[0].total_ms)
+        runs = round(max(FEWEST_RUNS, min(MOST_RUNS, fits)))
+        warmup = min(MOST_WARMUP, 1 + runs // 10)
+        cases.append(points.BenchCase(name=case.name, digest=case.digest, runs=runs, warmup=warmup))
+    return points.BenchModel(name=prepared.name, sha256=prepared.facts.sha256, cases=tuple(cases), points=sweep)
+
+
+def request_at(subject: BenchedModel, number: int, point: points.BenchPoint, cases: tuple[Case, ...]) -> RunRequest:
+    """Return the run of one model at one point, in the format that the library reads."""
+    models, full = subject.planned.models, subject.library.full
+    converted = models.converted[number]
+    return RunRequest(
+        runner=subject.runner,
+        library=subject.path,
+        model=(models.prepared if full else models.converted)[number].path,
+        cases=cases,
+        session=points.settings_at(point, style=converted.style, reads_in_place=converted.reads_in_place, onnx=full),
+    )
+
+
+def base_point(subject: BenchedModel, number: int) -> points.BenchPoint:
+    """Return what a model is measured with when nothing is varied: the session that goes with it, nothing left open.
+
+    A model in ONNX format is loaded from its file unless the buildspec says otherwise, since it cannot stay in place.
+    """
+    loaded = subject.planned.models.loaded
+    chosen = session_of(loaded, loaded.models[number])
+    made = DEFAULTS.replaced_by(chosen)
+    if subject.library.full:
+        session = replace(made, in_place=False, load=chosen.load or "file")
+        return points.BenchPoint(name=points.DEFAULT, session=session, level="all")
+    reads_in_place = subject.planned.models.converted[number].reads_in_place
+    in_place = reads_in_place if made.in_place is None else made.in_place
+    return points.BenchPoint(name=points.DEFAULT, session=replace(made, in_place=in_place))
 
 
 def bench(wanted: BenchRequest, console: Console) -> points.BenchReport:
@@ -40,13 +193,14 @@ def bench(wanted: BenchRequest, console: Console) -> points.BenchReport:
 
     Every sample is on the disk as soon as it is there; a finished bench is in the history.
     """
-    output = wanted.asked.request.output
+    output = wanted.request.output
     require_writable(output / FOLDER)
-    subject = subject_of(wanted.asked, console)
+    subject = subject_of(wanted.request, wanted.library, console)
     console.note(f"measuring {subject.library.name}")
+    host = Host(wanted.request.cores)
     with alone(console.note):
-        journal = _journal(wanted, subject, console)
-        _measured(journal, subject, Host(wanted.asked.request.cores), console)
+        journal = _journal(wanted, subject, host, console)
+        _measured(journal, subject, host.run, console)
     done = scores.read_journal(journal.path)
     report = scores.report_of(done.plan, done.samples, wanted.goal, str(journal.path))
     if report.done == report.total:
@@ -54,34 +208,39 @@ def bench(wanted: BenchRequest, console: Console) -> points.BenchReport:
     return report
 
 
-def _journal(wanted: BenchRequest, subject: BenchedModel, console: Console) -> scores.Journal:
+def _journal(wanted: BenchRequest, subject: BenchedModel, host: Host, console: Console) -> scores.Journal:
     """Begin a journal, or take up the one of a run that was stopped."""
-    host, folder = Host(wanted.asked.request.cores), wanted.asked.request.output / FOLDER
+    folder = wanted.request.output / FOLDER
     with console.step("try the models"):
         plan = plan_of(wanted, subject, host.facts(), host.run)
     if not wanted.resume:
         return scores.new_journal(folder, plan)
-    found = scores.unfinished(folder, plan, scores.process_count(plan))
+    total = scores.process_count(plan)
+    found = scores.unfinished(folder, plan, total)
     if found is None:
-        hint = "models, library, settings and machine must be the same; without --resume a new bench begins"
-        raise UsageError(
-            "nothing-to-resume", "there is no interrupted bench of this kind", where=str(folder), hint=hint
+        what, hint = (
+            "there is no interrupted bench of this kind",
+            "models, library, settings and machine must be the same",
         )
-    console.note(f"{len(found.samples)} of {scores.process_count(plan)} processes were run before")
+        raise UsageError(
+            "nothing-to-resume", what, where=str(folder), hint=f"{hint}; without --resume a new bench begins"
+        )
+    console.note(f"{len(found.samples)} of {total} processes were run before")
     return found
 
 
-def _measured(journal: scores.Journal, subject: BenchedModel, host: Host, console: Console) -> None:
+def _measured(journal: scores.Journal, subject: BenchedModel, run: Run, console: Console) -> None:
     """Run what the journal has not, until the end or until the user stops it."""
-    known = {(each.round, each.model, each.point, each.case): each for each in journal.samples}
+    known = {(each.round, each.model, each.point, each.case) for each in journal.samples}
     failed = {(each.model, each.point): each.failure for each in journal.samples if each.failure}
-    with console.step("measure") as step, scores.appending(journal.path) as writer:
+    with console.step("measure") as step:
         progress = DeviceRuns(scores.process_count(journal.plan), step.progress)
         try:
             for turn in _turns(journal.plan):
-                with progress.one(f"{turn.model.name}: {turn.point.name}"):
-                    if turn.name not in known:
-                        _one(turn, subject, host.run, failed, writer)
+                number, model, point, case = turn
+                with progress.one(f"{model.name}: {point.name}"):
+                    if (number, model.name, point.name, case) not in known:
+                        scores.add(journal.path, _one(turn, subject, run, failed))
         except KeyboardInterrupt:
             step.note("stopped; measurements are kept, and --resume continues")
 
@@ -89,53 +248,47 @@ def _measured(journal: scores.Journal, subject: BenchedModel, host: Host, consol
 def _turns(plan: points.BenchPlan) -> Iterator[Turn]:
     for number in range(plan.rounds):
         for model in plan.models:
-            for point, case in points.turns(model, number):
-                yield Turn(round=number, model=model, point=point, case=case)
+            yield from ((number, model, point, case) for point, case in points.turns(model, number))
 
 
-def _one(
-    turn: Turn, subject: BenchedModel, run: Run, failed: dict[tuple[str, str], str], writer: scores.Writer
-) -> None:
-    """Run one process, unless its point is known to fail, and write down what it took."""
-    point = (turn.model.name, turn.point.name)
-    nothing = points.Sample(round=turn.round, model=turn.model.name, point=turn.point.name, case=turn.case)
-    if point in failed:
-        writer.add(replace(nothing, failure=failed[point]))
-        return
-    try:
-        writer.add(_sample(turn, nothing, subject, run))
-    except VerifyError as error:
-        if turn.point == turn.model.points[0]:
-            raise
-        failed[point] = f"{error.what} ({error.code})"
-        writer.add(replace(nothing, failure=failed[point]))
+def _one(turn: Turn, subject: BenchedModel, run: Run, failed: dict[tuple[str, str], str]) -> points.Sample:
+    """Run one process, unless its point is known to fail, and return what it took."""
+    number, model, point, case = turn
+    key = model.name, point.name
+    nothing = points.Sample(round=number, model=model.name, point=point.name, case=case)
+    if key not in failed:
+        try:
+            return _sample(turn, nothing, subject, run)
+        except VerifyError as error:
+            if point == model.points[0]:
+                raise
+            failed[key] = f"{error.what} ({error.code})"
+    return replace(nothing, failure=failed[key])
 
 
 def _sample(turn: Turn, nothing: points.Sample, subject: BenchedModel, run: Run) -> points.Sample:
-    names = [model.name for model in subject.planned.models.prepared]
-    number = names.index(turn.model.name)
-    cases = tuple(case for case in subject.planned.cases[number] if case.name == turn.case)
-    times = {
-        case.name: Repetition(runs=case.runs, warmup=case.warmup, seconds=LONGEST_SECONDS) for case in turn.model.cases
-    }
-    request = request_at(subject, number, turn.point, cases)
-    before = _children_seconds()
-    output = run(replace(request, repetition=times.get(turn.case, request.repetition)))
+    _, model, point, name = turn
+    number = [each.name for each in subject.planned.models.prepared].index(model.name)
+    cases = tuple(case for case in subject.planned.cases[number] if case.name == name)
+    request, before = request_at(subject, number, point, cases), _children_seconds()
+    wanted = next((case for case in model.cases if case.name == name), None)
+    if wanted:
+        repetition = Repetition(runs=wanted.runs, warmup=wanted.warmup, seconds=LONGEST_SECONDS)
+        request = replace(request, repetition=repetition)
+    output = run(request)
     loaded = replace(
         nothing,
         load_ms=output.load_ms,
         peak_rss_bytes=output.memory.peak_rss_bytes,
         cpu_seconds=_children_seconds() - before,
     )
-    return _with_runs(loaded, output, times) if turn.case else loaded
-
-
-def _with_runs(loaded: points.Sample, output: RunnerOutput, times: Mapping[str, Repetition]) -> points.Sample:
+    if not wanted:
+        return loaded
     (case,) = output.cases
     return replace(
         loaded,
         first_run_ms=case.first_run_ms,
-        inferences=1 + times[case.name].warmup + case.runs,
+        inferences=1 + wanted.warmup + case.runs,
         input_ms=case.input_ms,
         inference_ms=case.inference_ms,
         output_ms=case.output_ms,
@@ -152,14 +305,12 @@ def _children_seconds() -> float:
 def write_session(report: points.BenchReport, path: Path) -> None:
     """Write a `session.json` with the recommended settings of each model, its default's without one.
 
-    Raises `StorageError`.
+    It is about the converted model, wherever the settings were measured. Raises `StorageError`.
     """
-    sessions = {model.model.name: _settings(model) for model in report.models}
+    sessions: dict[str, SessionSettings] = {}
+    for each in report.models:
+        wanted = each.recommended or each.model.points[0].name
+        point = next(point for point in each.model.points if point.name == wanted)
+        in_place = bool(point.session.in_place)
+        sessions[each.model.name] = points.settings_at(point, style="fixed", reads_in_place=in_place, onnx=False)
     write_atomically(path, session_json(report.plan.library.ort_version, sessions))
-
-
-def _settings(model: points.ModelBench) -> SessionSettings:
-    """Return the settings for the converted model, which `session.json` is about, wherever they were measured."""
-    wanted = model.recommended or model.model.points[0].name
-    point = next(each for each in model.model.points if each.name == wanted)
-    return points.settings_at(point, style="fixed", reads_in_place=bool(point.session.in_place), onnx=False)

@@ -4,16 +4,17 @@ import hashlib
 import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from operator import le
 from pathlib import Path
-from typing import IO, Any, Final
+from statistics import geometric_mean
+from typing import Any, Final
 
 from ortrim.base.files import storage_errors, write_atomically
 from ortrim.base.json import read_json, to_canonical_json
 from ortrim.bench.points import BenchModel, BenchPlan, BenchReport, BenchRow, Goal, ModelBench, Sample, Score
 from ortrim.errors import StorageError
-from ortrim.parity.measurements import Distribution, distribution, median, median_interval
+from ortrim.parity.measurements import distribution, median, median_interval
 
 FEWEST_ROUNDS: Final = 3
 """From fewer, nothing is recommended: what else the machine does would decide."""
@@ -61,43 +62,29 @@ def recommended(scores: Sequence[Score], goal: Goal, default: str, noise: float)
 
 
 def _score(point: str, own: Mapping[str, BenchRow], base: Mapping[str, BenchRow]) -> Score:
-    pairs = [(own[case], base[case]) for case in base]
-    return Score(
-        point=point,
-        latency=_mean(ours.total_ms.p50 / theirs.total_ms.p50 for ours, theirs in pairs),
-        cpu=_mean(_ratio(ours.cpu_ms, theirs.cpu_ms) for ours, theirs in pairs),
-        memory=_mean(_ratio(ours.peak_rss_bytes, theirs.peak_rss_bytes) for ours, theirs in pairs),
-    )
+    def mean(figure: Callable[[BenchRow], float | None]) -> float:
+        """Return the geometric mean of the ratios, which are 1 where either side is not known."""
+        pairs = ((figure(own[case]), figure(base[case])) for case in base)
+        return geometric_mean(ours / theirs if ours and theirs else 1.0 for ours, theirs in pairs)
 
-
-def _ratio(ours: float | None, theirs: float | None) -> float:
-    """Return a ratio, 1 where either side is not known."""
-    return ours / theirs if ours and theirs else 1.0
-
-
-def _mean(ratios: Iterable[float]) -> float:
-    """Return the geometric mean."""
-    logarithms = [math.log(ratio) for ratio in ratios]
-    return math.exp(sum(logarithms) / len(logarithms))
+    latency, memory = mean(lambda row: row.total_ms.p50), mean(lambda row: row.peak_rss_bytes)
+    return Score(point=point, latency=latency, cpu=mean(lambda row: row.cpu_ms), memory=memory)
 
 
 def _marked(scores: Sequence[Score], noise: float) -> tuple[Score, ...]:
-    steps = [_steps(score, noise) for score in scores]
+    """Mark the scores that no other beats, on a scale whose steps are as wide as the noise: chance beats none."""
+    widths = (noise, noise, LEAST_RESOLUTION)
+    steps = [
+        tuple(
+            round(math.log(figure) / math.log1p(width))
+            for figure, width in zip((score.latency, score.cpu, score.memory), widths, strict=True)
+        )
+        for score in scores
+    ]
     return tuple(
-        replace(score, in_front=not any(_beats(other, own) for other in steps))
+        replace(score, in_front=not any(other != own and all(map(le, other, own)) for other in steps))
         for score, own in zip(scores, steps, strict=True)
     )
-
-
-def _steps(score: Score, noise: float) -> tuple[int, ...]:
-    """Put figures on a scale whose steps are as wide as the noise, so that chance beats nobody."""
-    widths = (noise, noise, LEAST_RESOLUTION)
-    figures = (score.latency, score.cpu, score.memory)
-    return tuple(round(math.log(figure) / math.log1p(width)) for figure, width in zip(figures, widths, strict=True))
-
-
-def _beats(other: tuple[int, ...], own: tuple[int, ...]) -> bool:
-    return other != own and all(theirs <= ours for theirs, ours in zip(other, own, strict=True))
 
 
 def report_of(plan: BenchPlan, samples: Sequence[Sample], goal: Goal, journal: str) -> BenchReport:
@@ -146,8 +133,10 @@ def _rows(model: BenchModel, samples: Sequence[Sample], deadline_ms: float | Non
 
 
 def _row(runs: Sequence[Sample], loading: Sequence[Sample], deadline_ms: float | None) -> BenchRow:
+    """Sum a case up. Its processor's time is that of its processes, less that of those which only load the model."""
     total = [time for run in runs for time in run.total_ms]
-    times = distribution(total)
+    times, without = distribution(total), median(sample.cpu_seconds for sample in loading) if loading else None
+    inferring = (max(0.0, run.cpu_seconds - (without or 0.0)) / run.inferences for run in runs)
     return BenchRow(
         model=runs[0].model,
         point=runs[0].point,
@@ -155,28 +144,16 @@ def _row(runs: Sequence[Sample], loading: Sequence[Sample], deadline_ms: float |
         rounds=len(runs),
         load_ms=median(sample.load_ms for sample in (*loading, *runs)),
         first_run_ms=median(run.first_run_ms for run in runs),
-        input_ms=_joined(runs, lambda run: run.input_ms),
-        inference_ms=_joined(runs, lambda run: run.inference_ms),
-        output_ms=_joined(runs, lambda run: run.output_ms),
+        input_ms=distribution(time for run in runs for time in run.input_ms),
+        inference_ms=distribution(time for run in runs for time in run.inference_ms),
+        output_ms=distribution(time for run in runs for time in run.output_ms),
         total_ms=times,
         jitter_ms=times.p99 - times.p50,
         missed=0 if deadline_ms is None else sum(time > deadline_ms for time in total),
-        cpu_ms=_cpu_ms(runs, loading),
+        cpu_ms=None if without is None else 1e3 * median(inferring),
         peak_rss_bytes=median(run.peak_rss_bytes for run in runs),
         spread=median_interval(median(run.total_ms) for run in runs).spread,
     )
-
-
-def _joined(runs: Iterable[Sample], column: Callable[[Sample], Iterable[float]]) -> Distribution:
-    return distribution(time for run in runs for time in column(run))
-
-
-def _cpu_ms(runs: Sequence[Sample], loading: Sequence[Sample]) -> float | None:
-    """Return the processor's time of one inference: that of the process, less that of one which only loads."""
-    if not loading:
-        return None
-    without = median(sample.cpu_seconds for sample in loading)
-    return 1e3 * median(max(0.0, run.cpu_seconds - without) / run.inferences for run in runs)
 
 
 ENDING: Final = ".jsonl"
@@ -197,7 +174,8 @@ def new_journal(folder: Path, plan: BenchPlan) -> Journal:
     """Begin a journal in a file of its own, named after what is measured and when. Raises `StorageError`."""
     stamp = plan.recorded_at.partition("+")[0].translate(STAMP)
     stem = f"{plan.name}-{_likeness(plan)}-{stamp}"
-    path = next(each for each in _names(folder, stem) if not each.exists())
+    names = (stem, *(f"{stem}-{number}" for number in range(2, 10_000)))
+    path = next(path for name in names if not (path := folder / f"{name}{ENDING}").exists())
     write_atomically(path, to_canonical_json(plan) + "\n")
     return Journal(path=path, plan=plan, samples=())
 
@@ -228,31 +206,12 @@ def read_journal(path: Path) -> Journal:
     return Journal(path=path, plan=read_json(BenchPlan, first, damaged), samples=samples)
 
 
-class Writer:
-    """Appends samples to a journal's file."""
-
-    def __init__(self, path: Path, file: IO[bytes]) -> None:
-        self._path = path
-        self._file = file
-
-    def add(self, sample: Sample) -> None:
-        """Write a sample and see it on the disk. Raises `StorageError`; the lines before stay."""
-        with storage_errors(self._path):
-            self._file.write(to_canonical_json(sample).encode() + b"\n")
-            self._file.flush()
-            os.fsync(self._file.fileno())
-
-
-@contextmanager
-def appending(path: Path) -> Iterator[Writer]:
-    """Open a journal for more samples. Raises `StorageError`."""
+def add(path: Path, sample: Sample) -> None:
+    """Append a sample to a journal and see it on the disk. Raises `StorageError`; the lines before stay."""
     with storage_errors(path), path.open("ab") as file:
-        yield Writer(path, file)
-
-
-def _names(folder: Path, stem: str) -> Iterator[Path]:
-    yield folder / f"{stem}{ENDING}"
-    yield from (folder / f"{stem}-{number}{ENDING}" for number in range(2, 10_000))
+        file.write(to_canonical_json(sample).encode() + b"\n")
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def _likeness(plan: BenchPlan) -> str:

@@ -9,7 +9,7 @@ import pytest
 
 from bench_samples import sample, sample_plan
 from ortrim.bench.points import BenchPlan
-from ortrim.bench.scores import Journal, appending, new_journal, read_journal, unfinished
+from ortrim.bench.scores import Journal, add, new_journal, read_journal, unfinished
 from ortrim.errors import StorageError
 from refusing import refused
 
@@ -22,9 +22,8 @@ def fixture_plan() -> BenchPlan:
 @pytest.fixture(name="begun")
 def fixture_begun(tmp_path: Path, plan: BenchPlan) -> Journal:
     begun = new_journal(tmp_path / "bench", plan)
-    with appending(begun.path) as writer:
-        writer.add(sample(0))
-        writer.add(sample(1))
+    add(begun.path, sample(0))
+    add(begun.path, sample(1))
     return begun
 
 
@@ -49,8 +48,7 @@ def test_a_line_that_is_not_whole_is_left_out(begun: Journal, cut: int) -> None:
     content = begun.path.read_bytes()
     begun.path.write_bytes(content[:-cut])
     assert read_journal(begun.path).samples == (sample(0),)
-    with appending(begun.path) as writer:
-        writer.add(sample(2))
+    add(begun.path, sample(2))
     assert read_journal(begun.path).samples == (sample(0), sample(2))
 
 
@@ -100,18 +98,14 @@ def test_a_full_disk_keeps_what_was_written(begun: Journal, monkeypatch: pytest.
 
     with monkeypatch.context() as patch:
         patch.setattr("ortrim.bench.scores.os.fsync", full)
-        with pytest.raises(StorageError) as caught, appending(begun.path) as writer:
-            writer.add(sample(2))
-    assert caught.value.code == "disk-full"
+        assert refused(StorageError, add, begun.path, sample(2)).code == "disk-full"
     assert read_journal(begun.path).samples[:2] == (sample(0), sample(1))
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is always full")
 def test_a_really_full_disk_is_a_diagnostic() -> None:
     """Not a traceback, nor a second one when the file is closed."""
-    with pytest.raises(StorageError) as caught, appending(Path("/dev/full")) as writer:
-        writer.add(sample(0))
-    assert caught.value.code == "disk-full"
+    assert refused(StorageError, add, Path("/dev/full"), sample(0)).code == "disk-full"
 
 
 def test_a_file_in_the_folders_place_is_a_diagnostic(tmp_path: Path, plan: BenchPlan) -> None:

@@ -12,11 +12,9 @@ import pytest
 from bench_samples import HOST, runner_output
 from ortrim.base.cache import cache_folder, locked, record_entry
 from ortrim.bench import run as bench_module
-from ortrim.bench import subjects
 from ortrim.bench.points import BenchReport
-from ortrim.bench.run import bench
+from ortrim.bench.run import BenchRequest, bench
 from ortrim.bench.scores import read_journal
-from ortrim.bench.subjects import BenchRequest, BenchSelection
 from ortrim.errors import StorageError, UsageError, VerifyError
 from ortrim.parity.runner import RunnerOutput, RunRequest
 from ortrim.report.history import NAME, benches
@@ -66,14 +64,14 @@ def fixture_machine(stages: Stages, monkeypatch: pytest.MonkeyPatch) -> Machine:
     made = Machine()
     monkeypatch.setattr(bench_module, "Host", made)
     executor = SimpleNamespace(run_runner=lambda _: Path("runner"))
-    monkeypatch.setattr(subjects, "executor_for", lambda *_: executor)
+    monkeypatch.setattr(bench_module, "executor_for", lambda *_: executor)
     return made
 
 
 @pytest.fixture(name="wanted")
 def fixture_wanted(stages: Stages) -> BenchRequest:
-    asked = BenchSelection(request=stages.request(TWO_CASES))
-    return BenchRequest(asked=asked, sweep=SWEEP, rounds=ROUNDS, deadline_ms=1.0, training_run="run-7")
+    request = stages.request(TWO_CASES)
+    return BenchRequest(request=request, sweep=SWEEP, rounds=ROUNDS, deadline_ms=1.0, training_run="run-7")
 
 
 def journal_of(report: BenchReport) -> Path:
@@ -121,14 +119,14 @@ def test_the_build_is_taken_where_there_is_one(
     library.parent.mkdir()
     library.write_bytes(MINIMAL)
     record_entry(library.parent)
-    monkeypatch.setattr(subjects, "finished_build", lambda _: library.parent)
-    monkeypatch.setattr(subjects, "result_of", lambda _: SimpleNamespace(library=library))
+    monkeypatch.setattr(bench_module, "finished_build", lambda _: library.parent)
+    monkeypatch.setattr(bench_module, "result_of", lambda _: SimpleNamespace(library=library))
     report = bench(wanted, stages.console)
     assert (report.plan.library.kind, report.plan.library.full) == ("built", False)
     assert (machine.asked[0].library, machine.asked[0].model.suffix) == (library, ".ort")
     assert machine.asked[0].session.load == "map"
     machine.asked.clear()
-    bench(replace(wanted, asked=replace(wanted.asked, library="wheel")), stages.console)
+    bench(replace(wanted, library="wheel"), stages.console)
     assert machine.asked[0].library.name == "full.so"
 
 
@@ -136,26 +134,22 @@ def test_a_library_of_ones_own(stages: Stages, machine: Machine, wanted: BenchRe
     """One that is minimal gets the converted model; what is no file is refused."""
     library = tmp_path / "own.so"
     library.write_bytes(b"..." + MINIMAL)
-    asked = replace(wanted.asked, library=str(library))
-    assert bench(replace(wanted, asked=asked), stages.console).plan.library.kind == "file"
+    assert bench(replace(wanted, library=str(library)), stages.console).plan.library.kind == "file"
     assert machine.asked[0].model.suffix == ".ort"
     for word in (str(tmp_path), str(tmp_path / "none.so")):
-        error = refused(UsageError, bench, replace(wanted, asked=replace(wanted.asked, library=word)), stages.console)
+        error = refused(UsageError, bench, replace(wanted, library=word), stages.console)
         assert (error.code, error.where) == ("bad-option", "--library")
 
 
 @pytest.mark.usefixtures("machine")
 def test_a_build_that_is_not_there_is_reported(stages: Stages, wanted: BenchRequest) -> None:
-    assert (
-        refused(UsageError, bench, replace(wanted, asked=replace(wanted.asked, library="built")), stages.console).code
-        == "not-built"
-    )
+    assert refused(UsageError, bench, replace(wanted, library="built"), stages.console).code == "not-built"
 
 
 def test_targets_of_other_machines_do_not_matter(stages: Stages, machine: Machine, wanted: BenchRequest) -> None:
     """The wheel runs here whatever the buildspec is for."""
-    asked = BenchSelection(request=stages.request('[[targets]]\nid = "android-arm64-v8a"\n'))
-    assert bench(replace(wanted, asked=asked), stages.console).plan.target == "linux-x64"
+    request = stages.request('[[targets]]\nid = "android-arm64-v8a"\n')
+    assert bench(replace(wanted, request=request), stages.console).plan.target == "linux-x64"
     assert machine.asked
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from bench_samples import sample_report
 from ortrim.bench.points import BenchReport, entries_of
-from ortrim.bench.subjects import SECONDS, BenchRequest
+from ortrim.bench.run import SECONDS, BenchRequest
 from ortrim.cli.tasks import bench as bench_task
 from ortrim.errors import StorageError
 from ortrim.report.history import NAME, Record, append
@@ -44,8 +44,8 @@ def test_a_bench_is_a_table_and_names_its_journal(ortrim: Run, asked: Asked) -> 
     assert "★  threads=2" in ended.out
     assert "every run is in artifacts/bench/demo.jsonl" in ended.out
     (wanted,) = asked.wanted
-    assert (wanted.asked.request.spec, wanted.asked.library) == (Path("net.toml"), "wheel")
-    assert wanted.asked.request.cores == (0,)
+    assert (wanted.request.spec, wanted.library) == (Path("net.toml"), "wheel")
+    assert wanted.request.cores == (0,)
     assert (wanted.sweep, wanted.goal, wanted.deadline_ms, wanted.rounds) == (("each", "threads=1,2"), "cpu", 10.0, 3)
     assert (wanted.training_run, wanted.resume, wanted.seconds) == ("run-7", True, SECONDS)
 

@@ -9,9 +9,8 @@ import pytest
 
 from bench_samples import HOST, runner_output
 from ortrim.bench import profile as profile_module
-from ortrim.bench import subjects
+from ortrim.bench import run as bench_module
 from ortrim.bench.profile import profiles_of
-from ortrim.bench.subjects import BenchSelection
 from ortrim.errors import Diagnostic, UsageError, VerifyError
 from ortrim.parity.runner import RunnerOutput, RunRequest
 from ortrim.parity.runner_output import TRACE
@@ -56,13 +55,13 @@ def fixture_machine(stages: Stages, monkeypatch: pytest.MonkeyPatch) -> Machine:
     made = Machine()
     monkeypatch.setattr(profile_module, "Host", made)
     executor = SimpleNamespace(run_runner=lambda _: Path("runner"))
-    monkeypatch.setattr(subjects, "executor_for", lambda *_: executor)
+    monkeypatch.setattr(bench_module, "executor_for", lambda *_: executor)
     return made
 
 
 def test_each_case_has_a_profile_and_a_trace(stages: Stages, machine: Machine) -> None:
     """By the official wheel, with the settings of the buildspec; the trace is of one inference."""
-    found = profiles_of(BenchSelection(request=stages.request(TWO_CASES)), (), 5, stages.console)
+    found = profiles_of(stages.request(TWO_CASES), "", (), 5, stages.console)
     assert [(each.profile.model, each.profile.case) for each in found] == [("tiny", "one"), ("tiny", "two")]
     assert found[0].profile.measured_with == "onnxruntime 1.21.0 (official wheel)"
     assert found[0].profile.operators[0].operator == "Relu"
@@ -76,10 +75,10 @@ def test_each_case_has_a_profile_and_a_trace(stages: Stages, machine: Machine) -
 def test_one_case_may_be_chosen(stages: Stages, machine: Machine) -> None:
     """Another name is refused with those that there are."""
     request = stages.request(TWO_CASES)
-    (found,) = profiles_of(BenchSelection(request=request), ("two",), 5, stages.console)
+    (found,) = profiles_of(request, "", ("two",), 5, stages.console)
     assert found.profile.case == "two"
     machine.asked.clear()
-    error = refused(UsageError, profiles_of, BenchSelection(request=request), ("three",), 5, stages.console)
+    error = refused(UsageError, profiles_of, request, "", ("three",), 5, stages.console)
     assert (error.code, error.hint) == ("no-such-case", "there are: one, two")
     assert machine.asked == []
 
@@ -89,7 +88,7 @@ def test_a_run_that_fails_leaves_nothing(stages: Stages, machine: Machine, endin
     """Nor does Ctrl-C."""
     machine.ending = ending
     with pytest.raises(type(ending)):
-        profiles_of(BenchSelection(request=stages.request()), (), 5, stages.console)
+        profiles_of(stages.request(), "", (), 5, stages.console)
     assert not (stages.folder / "artifacts" / "profile").exists()
 
 
@@ -99,8 +98,5 @@ def test_a_run_that_fails_leaves_nothing(stages: Stages, machine: Machine, endin
 def test_a_trace_of_no_use_is_a_diagnostic(stages: Stages, machine: Machine, trace: str, reference: str) -> None:
     """As the runtime writes it of names with quotes."""
     machine.trace = trace
-    assert (
-        refused(Diagnostic, profiles_of, BenchSelection(request=stages.request()), (), 5, stages.console).code
-        == reference
-    )
+    assert refused(Diagnostic, profiles_of, stages.request(), "", (), 5, stages.console).code == reference
     assert not (stages.folder / "artifacts" / "profile").exists()

@@ -25,9 +25,8 @@ from ortrim.bench.profile import (
     profiles_of,
 )
 from ortrim.bench.report import bench_markdown, bench_tables
+from ortrim.bench.run import ROUNDS, SECONDS, SWEEP_ROUNDS, BenchRequest, write_session
 from ortrim.bench.run import bench as measure
-from ortrim.bench.run import write_session
-from ortrim.bench.subjects import ROUNDS, SECONDS, SWEEP_ROUNDS, BenchRequest, BenchSelection
 from ortrim.cli.options import (
     CASE_HELP,
     GivenModels,
@@ -40,6 +39,7 @@ from ortrim.cli.options import (
 )
 from ortrim.cli.task import task
 from ortrim.errors import Interrupted, bad_option
+from ortrim.planning.request import Request
 
 SUBJECT_HELP: Final[Mapping[str, str]] = MappingProxyType({
     "library": "built, wheel or the path of a library (default: the finished build of models or buildspec, else the "
@@ -48,11 +48,9 @@ SUBJECT_HELP: Final[Mapping[str, str]] = MappingProxyType({
 })  # fmt: skip
 
 
-def _asked(models: GivenModels, library: str, cores: str | None, output: str, console: Console) -> BenchSelection:
+def _request(models: GivenModels, cores: str | None, output: str, console: Console) -> Request:
     """Return what is to be run; of models without a buildspec, cases are found."""
-    return BenchSelection(
-        request=models.request(request_from(verifying=Verifying(cores=cores), output=output), console), library=library
-    )
+    return models.request(request_from(verifying=Verifying(cores=cores), output=output), console)
 
 
 GOALS: Final[tuple[Goal, ...]] = ("latency", "cpu", "memory")
@@ -98,7 +96,8 @@ def bench(
         training_run=run_name(training_run),
         goal=name_option("goal", goal[:100], GOALS, ", ".join(GOALS)),
         resume=resume,
-        asked=_asked(models, library, cores, output, console),
+        request=_request(models, cores, output, console),
+        library=library,
     )
     report = measure(wanted, console)
     if session:
@@ -157,8 +156,8 @@ def profile(
         found: tuple[Profiled, ...] = (profile_of_trace(Path(trace), Path(output)),)
     else:
         names, models = models.chosen_cases()
-        asked = _asked(models, library, cores, output, console)
-        found = profiles_of(asked, names, count_option(runs, "runs") or RUNS, console)
+        request = _request(models, cores, output, console)
+        found = profiles_of(request, library, names, count_option(runs, "runs") or RUNS, console)
     if json:
         console.document({"profiles": [to_data(each) for each in found]})
         return

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from rich.console import Group, RenderableType
-from rich.table import Table as RichTable
 from rich.text import Text
 
 from ortrim.base.console import counted, printable
@@ -188,10 +187,9 @@ def _one(row: BenchRow, deadline_ms: float | None) -> Iterator[RenderableType]:
     styles = ["bold" if name == "total" else "" for name, *_ in rows]
     headings = (*columns("text", "milliseconds"), *columns("number", *PERCENTILES))
     yield Table(columns=headings, rows=rows, styles=styles).terminal()
-    facts = RichTable.grid(padding=(0, 2, 0, 0))
-    for name, text in facts_of(row, deadline_ms):
-        facts.add_row(Text(name), Text(text, "bold red" if name == "missed" and row.missed else ""))
-    yield facts
+    late = "bold red" if row.missed else ""
+    facts = [(name, Text(text, late if name == "missed" else "")) for name, text in facts_of(row, deadline_ms)]
+    yield Table(columns=columns("text", "what", "value"), rows=facts).terminal(rule=False, head=False, padding=2)
 
 
 def _several(report: BenchReport, model: ModelBench) -> Iterator[RenderableType]:
@@ -207,13 +205,13 @@ def _several(report: BenchReport, model: ModelBench) -> Iterator[RenderableType]
         yield Group(Text(LEGEND, "dim"), Text(printable(first), "bold"), *(Text(printable(line)) for line in rest))
 
 
-def _scores(model: ModelBench) -> RichTable:
+def _scores(model: ModelBench) -> RenderableType:
     """Lay out what each point changes, as the geometric mean over the cases."""
     rows = [(score.point, *(change_text(ratio) for _, ratio in ratios_of(score))) for score in model.scores]
     return _points(model, [name for name, _ in ratios_of(model.scores[0])], rows)
 
 
-def _sweep(report: BenchReport, model: ModelBench, rows: list[BenchRow]) -> RichTable:
+def _sweep(report: BenchReport, model: ModelBench, rows: list[BenchRow]) -> RenderableType:
     missed = ("missed",) if report.plan.deadline_ms else ()
     lines = []
     for row in rows:
@@ -233,7 +231,7 @@ def _title(row: BenchRow) -> str:
     return f"{name_text(row.model)}, {name_text(row.case)}"
 
 
-def _points(model: ModelBench, numbers: Sequence[str], rows: Sequence[tuple[str, ...]]) -> RichTable:
+def _points(model: ModelBench, numbers: Sequence[str], rows: Sequence[tuple[str, ...]]) -> RenderableType:
     """Return a table with a row for each point: its mark, its name, and numbers."""
     styles = ["bold" if name == model.recommended else "" for name, *_ in rows]
     marked = [(_mark(model, name), name, *cells) for name, *cells in rows]

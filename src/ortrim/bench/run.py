@@ -218,13 +218,9 @@ def _journal(wanted: BenchRequest, subject: BenchedModel, host: Host, console: C
     total = scores.process_count(plan)
     found = scores.unfinished(folder, plan, total)
     if found is None:
-        what, hint = (
-            "there is no interrupted bench of this kind",
-            "models, library, settings and machine must be the same",
-        )
-        raise UsageError(
-            "nothing-to-resume", what, where=str(folder), hint=f"{hint}; without --resume a new bench begins"
-        )
+        what = "there is no interrupted bench of this kind"
+        hint = "models, library, settings and machine must be the same; without --resume a new bench begins"
+        raise UsageError("nothing-to-resume", what, where=str(folder), hint=hint)
     console.note(f"{len(found.samples)} of {total} processes were run before")
     return found
 

@@ -13,7 +13,7 @@ from ortrim.binaries.elf import LibrarySize
 from ortrim.binaries.link_map import member_name
 from ortrim.compiling.size.accounting import Leaf, Share, by_component, by_file, by_symbol, shares
 from ortrim.parity.measurements import Distribution, OutputParity, RunnerResult
-from ortrim.report.content import components, measures_memory, measures_time, rank, tolerance_share
+from ortrim.report.content import components, measures_memory, measures_time, part_text, rank, tolerance_share
 from ortrim.report.figures import bytes_text, difference_text, ms_text, name_text, share_text, shortened, symbol_text
 from ortrim.verify.reports import DeviceReport, VerifyReport
 
@@ -103,15 +103,22 @@ def total_chart(report: VerifyReport) -> Markup:
         ("loaded sections", ours.loadable_bytes, baseline.loadable_bytes),
         ("compressed", ours.compressed_bytes, baseline.compressed_bytes),
     )
-    bars = [bar for name, our, their in sizes for bar in _pair(name, our, their)]
+    bars = []
+    for name, our, their in sizes:
+        share = f", {share_text(our / their)}" if their > 0 else ""
+        bars.append(ChartBar(group=name, label="ours", value=our, text=f"{bytes_text(our)}{share}", style="ours"))
+        if their > 0:  # a baseline of nothing was not measured
+            text = bytes_text(their)
+            bars.append(ChartBar(group=name, label="baseline", value=their, text=text, style="baseline"))
     return bar_chart("size of our library and the baseline's", bars, HALF_WIDTH)
 
 
 def component_chart(report: VerifyReport) -> Markup:
     """Draw the bytes of each component of our library."""
+    whole = max(1, report.size.file_bytes)
     bars = [
-        ChartBar(label=part.name, value=part.share, text=f"{part.size}, {part.share_text}", style="ours")
-        for part in components(report)
+        ChartBar(label=name, value=size / whole, text=", ".join(part_text(report, size)), style="ours")
+        for name, size in components(report)
     ]
     return bar_chart("size by component", bars, HALF_WIDTH)
 
@@ -164,33 +171,23 @@ def _draw_bar(canvas: Canvas, bar: ChartBar, left: float, y: float, scale: float
     canvas.text(end + 6, middle + 4.5, bar.text, "figure")
 
 
-def _pair(group: str, ours: float, baseline: float) -> tuple[ChartBar, ...]:
-    """Make our bar and the baseline's; a baseline of nothing was not measured."""
-    if not baseline > 0:
-        return (ChartBar(group=group, label="ours", value=ours, text=bytes_text(ours), style="ours"),)
-    text = f"{bytes_text(ours)}, {share_text(ours / baseline)}"
-    return (
-        ChartBar(group=group, label="ours", value=ours, text=text, style="ours"),
-        ChartBar(group=group, label="baseline", value=baseline, text=bytes_text(baseline), style="baseline"),
-    )
-
-
 def _runs_chart(
     device: DeviceReport, label: str, measured: Callable[[RunnerResult], Distribution], text: Callable[[float], str]
 ) -> Markup:
-    ordered = sorted(device.runs, key=lambda run: (run.model, run.library != "ours"))
-    bars = [
-        ChartBar(
-            group=name_text(run.model),
-            label=run.library,
-            value=measured(run).p50,
-            text=text(measured(run).p50),
-            style=run.library,
-            low=measured(run).minimum,
-            high=measured(run).maximum,
+    bars = []
+    for run in sorted(device.runs, key=lambda run: (run.model, run.library != "ours")):
+        found, name = measured(run), name_text(run.model)
+        bars.append(
+            ChartBar(
+                group=name,
+                label=run.library,
+                value=found.p50,
+                text=text(found.p50),
+                style=run.library,
+                low=found.minimum,
+                high=found.maximum,
+            )
         )
-        for run in ordered
-    ]
     return bar_chart(label, bars, HALF_WIDTH)
 
 
@@ -201,30 +198,16 @@ HALF: Final = 62
 """Height of the tallest bar on either side of the axis."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class LatencyPicture:
-    """One case's distribution of latency, ours above the axis and the baseline's below."""
-
-    model: str
-    case: str
-    picture: Markup
-
-
-def latency_pictures(device: DeviceReport) -> tuple[LatencyPicture, ...]:
-    """Draw the latency of each case of each model; nothing where time means nothing."""
+def latency_pictures(device: DeviceReport) -> tuple[tuple[str, str, Markup], ...]:
+    """Draw the latency of each case of each model, ours above the axis; nothing where time means nothing."""
     if not measures_time(device):
         return ()
     cases = dict.fromkeys((run.model, case.case) for run in device.runs for case in run.cases)
-    return tuple(
-        LatencyPicture(
-            model=name_text(model),
-            case=name_text(case),
-            picture=_latency(
-                _samples(device.runs, "ours", model, case), _samples(device.runs, "baseline", model, case)
-            ),
-        )
-        for model, case in cases
-    )
+    pictures = []
+    for model, case in cases:
+        ours, baseline = (_samples(device.runs, library, model, case) for library in ("ours", "baseline"))
+        pictures.append((name_text(model), name_text(case), _latency(ours, baseline)))
+    return tuple(pictures)
 
 
 def _samples(runs: Iterable[RunnerResult], library: str, model: str, case: str) -> list[float]:

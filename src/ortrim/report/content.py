@@ -12,8 +12,6 @@ from ortrim.parity.measurements import (
     CaseTiming,
     Comparison,
     Coverage,
-    HostFacts,
-    LeastMemory,
     OutputParity,
     RunnerResult,
     Verdict,
@@ -35,44 +33,32 @@ from ortrim.verify.reports import (
     NOT_FOR_DEVICE,
     DeviceFailure,
     DeviceReport,
-    ReportedArtifact,
-    VerifiedModel,
     VerifyReport,
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class ReportPart:
-    """One component of the library, one symbol: its name, size and share of the whole."""
-
-    name: str
-    component: str
-    size: str
-    share: float
-    share_text: str
-
-
-def components(report: VerifyReport) -> tuple[ReportPart, ...]:
-    """Return the library's components, largest first."""
+def components(report: VerifyReport) -> tuple[tuple[str, int], ...]:
+    """Return the library's components with their bytes, largest first."""
     found = sorted(report.size.components, key=lambda component: (-component.size_bytes, component.component))
-    return tuple(_part(report, name_text(part.component), "", part.size_bytes) for part in found)
+    return tuple((name_text(part.component), part.size_bytes) for part in found)
 
 
-def symbols(report: VerifyReport) -> tuple[ReportPart, ...]:
-    """Return the library's largest symbols, largest first."""
-    found = sorted(report.size.largest_symbols, key=lambda symbol: (-symbol.size_bytes, symbol.name))
-    return tuple(_part(report, symbol.name, symbol.component, symbol.size_bytes) for symbol in found)
+def part_text(report: VerifyReport, size_bytes: int) -> tuple[str, str]:
+    """Write the bytes of a part of the library, and their share of all."""
+    whole = report.size.file_bytes
+    return bytes_text(size_bytes), share_text(size_bytes / whole) if whole > 0 else NONE
 
 
 def component_table(report: VerifyReport) -> Table:
     """Return the library's components."""
-    rows = tuple((part.name, part.size, part.share_text) for part in components(report))
+    rows = [(name, *part_text(report, size)) for name, size in components(report)]
     return Table(columns=(("component", "text"), *columns("number", "size", "share")), rows=rows)
 
 
 def symbol_table(report: VerifyReport) -> Table:
-    """Return the library's largest symbols."""
-    rows = tuple((part.name, part.component, part.size, part.share_text) for part in symbols(report))
+    """Return the library's largest symbols, largest first."""
+    found = sorted(report.size.largest_symbols, key=lambda symbol: (-symbol.size_bytes, symbol.name))
+    rows = [(printable(each.name), name_text(each.component), *part_text(report, each.size_bytes)) for each in found]
     headings: Columns = (("symbol", "code"), ("component", "text"), *columns("number", "size", "share"))
     return Table(columns=headings, rows=rows)
 
@@ -93,15 +79,20 @@ def package_facts(report: VerifyReport) -> tuple[tuple[str, str], ...]:
         ("symbol versions", ", ".join(library.symbol_versions) or "none"),
         ("exports", ", ".join(library.exported) or "nothing"),
         ("load alignment", counted(library.load_alignment, "byte")),
-        *(("file", _digests(artifact)) for artifact in report.artifacts),
-        *(("model", _model_text(model)) for model in report.models),
+        *(
+            ("file", f"{each.name}: SHA-256 {each.sha256}{f', build-id {each.build_id}' if each.build_id else ''}")
+            for each in report.artifacts
+        ),
+        *(
+            (
+                "model",
+                f"{each.name}: SHA-256 {each.sha256}, made of {each.original_sha256}"
+                + (f", layout {each.layout}" if each.layout else ""),
+            )
+            for each in report.models
+        ),
     )
     return tuple((label, printable(value)) for label, value in pairs)
-
-
-def _model_text(model: VerifiedModel) -> str:
-    layout = f", layout {model.layout}" if model.layout else ""
-    return f"{model.name}: SHA-256 {model.sha256}, made of {model.original_sha256}{layout}"
 
 
 def build_facts(report: VerifyReport) -> tuple[tuple[str, str], ...]:
@@ -117,23 +108,6 @@ def build_facts(report: VerifyReport) -> tuple[tuple[str, str], ...]:
         *(("damaged-cache", damage) for damage in report.damaged_cache),
     )
     return tuple((label, printable(value)) for label, value in pairs)
-
-
-def _digests(artifact: ReportedArtifact) -> str:
-    build_id = f", build-id {artifact.build_id}" if artifact.build_id else ""
-    return f"{artifact.name}: SHA-256 {artifact.sha256}{build_id}"
-
-
-def _part(report: VerifyReport, name: str, component: str, size_bytes: int) -> ReportPart:
-    whole = report.size.file_bytes
-    share = size_bytes / whole if whole > 0 else 0.0
-    return ReportPart(
-        name=printable(name),
-        component=name_text(component),
-        size=bytes_text(size_bytes),
-        share=share,
-        share_text=share_text(share) if whole > 0 else NONE,
-    )
 
 
 THERMAL: Final = ("none", "light", "moderate", "severe", "critical", "emergency", "shutdown")
@@ -160,16 +134,18 @@ def machine_facts(device: DeviceReport) -> tuple[tuple[str, str], ...]:
     host = device.host
     if host is None:
         return ()
+    api = "" if host.api_level is None else f"API level {host.api_level}"
+    heat = (host.thermal_before, host.thermal_after)
     pairs = (
         ("host", f"{host.system}, {host.machine}, {host.cpu}"),
         ("cores and memory", f"{counted(host.cores, 'core')}, {bytes_text(host.memory_bytes or None)}"),
         ("ran on cores", cores_text(host.pinned_cores)),
         ("device", " · ".join(filter(None, (host.model, host.soc, host.kind)))),
-        ("system", " · ".join(filter(None, (host.os_version, host.abi, _api(host))))),
+        ("system", " · ".join(filter(None, (host.os_version, host.abi, api)))),
         ("system's build", host.fingerprint),
         ("pages", counted(host.page_bytes, "byte") if host.page_bytes else ""),
         ("processor's features", " ".join(host.cpu_features)),
-        ("temperature, before and after", _heat(host)),
+        ("temperature, before and after", "" if heat == (None, None) else " → ".join(map(_thermal_text, heat))),
         ("battery", "" if host.battery_celsius is None else f"{host.battery_celsius:.1f} °C"),
         ("not judged", "; ".join(not_judged(device))),
     )
@@ -196,26 +172,13 @@ def not_judged(device: DeviceReport) -> tuple[str, ...]:
     return tuple(dict.fromkeys(line.reason for line in device.comparisons if line.reason))
 
 
-def _api(host: HostFacts) -> str:
-    return f"API level {host.api_level}" if host.api_level is not None else ""
-
-
-def _heat(host: HostFacts) -> str:
-    states = (host.thermal_before, host.thermal_after)
-    if states == (None, None):
-        return ""
-    return " → ".join(_state(state) for state in states)
-
-
-def _state(state: int | None) -> str:
+def _thermal_text(state: int | None) -> str:
     if state is None:
         return NONE
     return THERMAL[state] if 0 <= state < len(THERMAL) else str(state)
 
 
 VIEWERS: Final = "open it in ui.perfetto.dev or chrome://tracing"
-
-
 ELEMENT: Final = re.compile(r"\[\d+\]")
 """What the name of an output has that is an element of a sequence."""
 
@@ -274,7 +237,11 @@ def findings(device: DeviceReport, baseline: str) -> tuple[tuple[str, str], ...]
     """
     other = () if device.baseline == baseline else (("baseline", printable(device.baseline)),)
     failed = (("failed", "\n".join(failure_lines(failure))) for failure in device.failed_models)
-    least = (("least memory", _least_memory_text(least)) for least in device.least_memory)
+    least = []
+    for each in device.least_memory:
+        left = f"of which the kernel leaves {bytes_text(each.usable_bytes)}"
+        words = f"runs in {each.enough_mib} MiB, {left}, and not in {each.too_little_mib}"
+        least.append(("least memory", f"{name_text(each.model)} {words}"))
     return (*failed, *other, *least, *(("profile", printable(f"{trace}; {VIEWERS}")) for trace in device.traces))
 
 
@@ -292,14 +259,6 @@ def missed_text(case: CaseTiming) -> str:
     if case.deadline_ms is None:
         return NONE
     return f"{case.missed} of {case.total_ms.count} over {case.deadline_ms:g} ms"
-
-
-def _least_memory_text(least: LeastMemory) -> str:
-    """Say in how much memory a model runs, and in how much it does not."""
-    left = f"the kernel leaves {bytes_text(least.usable_bytes)}"
-    return (
-        f"{name_text(least.model)} runs in {least.enough_mib} MiB, of which {left}, and not in {least.too_little_mib}"
-    )
 
 
 def _of_allowed(difference: float | None, allowed: float | None) -> str:
@@ -380,43 +339,27 @@ def several_models(lines: Sequence[ReportLine]) -> bool:
 
 
 def _line(comparison: Comparison, device: DeviceReport | None = None) -> ReportLine:
-    hidden = device is not None and _means_nothing(comparison, device)
+    unit, budget, is_ratio = comparison.unit, comparison.budget, comparison.budget_is_ratio
+    hidden, deadline = False, None
+    if device:
+        meaningful = {"instructions": counts_instructions, "bytes": measures_memory}.get(unit, measures_time)
+        hidden = not meaningful(device)
+        deadlines = (case.deadline_ms for run in device.runs for case in run.cases if case.deadline_ms is not None)
+        deadline = next(deadlines, None) if unit == "runs" else None
+    if deadline is not None:  # The budget for runs that miss their deadline is the deadline, since none may.
+        unit, budget, is_ratio = "ms", deadline, False
+    case = f", {shortened(printable(comparison.case), CASE_LETTERS)}" if comparison.case else ""
     return ReportLine(
         device=name_text(device.device) if device else "",
-        measure=_measure_text(comparison),
+        measure=name_text(comparison.measure) + case,
         model=name_text(comparison.model),
         ours=NONE if hidden else quantity_text(comparison.ours, comparison.unit),
         baseline=NONE if hidden else quantity_text(comparison.baseline, comparison.unit),
         ratio=NONE if hidden else share_text(comparison.ratio, comparison.spread),
         ratio_value=None if hidden else comparison.ratio,
-        budget=_budget_text(comparison, device),
+        budget=budget_text(budget, unit, is_ratio=is_ratio),
         verdict=comparison.verdict,
     )
-
-
-def _means_nothing(comparison: Comparison, device: DeviceReport) -> bool:
-    """Whether a line's figures say nothing of a real device."""
-    if comparison.unit == "instructions":
-        return not counts_instructions(device)
-    return not (measures_memory(device) if comparison.unit == "bytes" else measures_time(device))
-
-
-def _measure_text(comparison: Comparison) -> str:
-    case = f", {shortened(printable(comparison.case), CASE_LETTERS)}" if comparison.case else ""
-    return name_text(comparison.measure) + case
-
-
-def _budget_text(comparison: Comparison, device: DeviceReport | None) -> str:
-    """Write the budget; the one for runs that miss their deadline is the deadline, since none may."""
-    deadline = _deadline(device) if device and comparison.unit == "runs" else None
-    if deadline is not None:
-        return budget_text(deadline, "ms", is_ratio=False)
-    return budget_text(comparison.budget, comparison.unit, is_ratio=comparison.budget_is_ratio)
-
-
-def _deadline(device: DeviceReport) -> float | None:
-    deadlines = (case.deadline_ms for run in device.runs for case in run.cases)
-    return next((deadline for deadline in deadlines if deadline is not None), None)
 
 
 SHOWN: Final = 6
@@ -431,23 +374,20 @@ def title(report: VerifyReport) -> str:
 def subtitle(report: VerifyReport) -> str:
     """Say what it was made with, and where it was measured."""
     made = f"ONNX Runtime {report.ort_version}, profile {report.profile}"
-    return printable(f"{made} · {_places(report)}")
-
-
-def _places(report: VerifyReport) -> str:
     if not report.devices:
-        return "not run: no device was given"
+        return printable(f"{made} · not run: no device was given")
     if len(report.devices) > 1:
-        return f"measured on {counted(len(report.devices), 'device')} beside {report.baseline}"
+        return printable(f"{made} · measured on {counted(len(report.devices), 'device')} beside {report.baseline}")
     (device,) = report.devices
-    if device.host is None:
-        return f"no results from {device.device}"
-    return f"measured on {device.device} ({device.host.cpu}) beside {device.baseline}"
+    where = f"measured on {device.device} ({device.host.cpu}) beside {device.baseline}" if device.host else ""
+    return printable(f"{made} · {where or f'no results from {device.device}'}")
 
 
 def verdict_text(report: VerifyReport) -> str:
     """Say in one sentence how it ended, and name what failed."""
-    failures = [*_failed_devices(report), *_missed_budgets(report), *_differing(report), *_failed_gates(report)]
+    failed_gates = (gate for gate in report.gates if gate.verdict is Verdict.FAIL)
+    gates = (f"{printable(gate.name)}: {printable(gate.detail)}" for gate in failed_gates)
+    failures = [*_failed_devices(report), *_missed_budgets(report), *_differing(report), *gates]
     unsure = [line.measure for line in all_lines(report) if line.verdict is Verdict.INCONCLUSIVE]
     if report.verdict is Verdict.FAIL:
         more = [f"and {len(failures) - SHOWN} more"] if len(failures) > SHOWN else []
@@ -504,7 +444,13 @@ def parity_text(device: DeviceReport) -> str:
     _, kind, difference, allowed = _binding(worst)
     place = f"{name_text(worst.case)}, {name_text(worst.output)}"
     total = f"{counted(len(device.parity), 'output')} of {counted(cases, 'case')}"
-    agree = f"{failed} of {total} differ" if failed else _agreement_text(device.parity, total)
+    if failed:
+        agree = f"{failed} of {total} differ"
+    elif unjudged := sum(not _judged(output) for output in device.parity):
+        others = "" if unjudged == len(device.parity) else ", the others agree"
+        agree = f"{unjudged} of {total} cannot be judged{others}"
+    else:
+        agree = f"{total} agree"
     return (
         f"{agree}; largest {kind} {difference_text(difference)} where {difference_text(allowed)} is allowed ({place})"
     )
@@ -528,25 +474,14 @@ def _judged_budgets(report: VerifyReport) -> str:
     unjudged = " and ".join(name for name, meaningful in named if report.devices and not meaningful)
     left_out = f" that can be judged there ({unjudged} cannot)" if unjudged else ""
     places = f" on {counted(len(report.devices), 'device')}" if len(report.devices) > 1 else ""
-    return f"budget{left_out}, {_parity_claim(report)}{places}"
-
-
-def _parity_claim(report: VerifyReport) -> str:
-    """Say no more of parity than was judged of each model on each device; a buildspec may expect nothing to judge."""
+    # Of parity no more is said than was judged of each model on each device; it may be that nothing is to be judged.
     models = {output.model for device in report.devices for output in device.parity}
     judged = models and all(
         any(_judged(output) and output.model == model for output in device.parity)
         for device in report.devices
         for model in models
     )
-    return "outputs in parity" if judged and report.devices else "parity not judged"
-
-
-def _agreement_text(parity: tuple[OutputParity, ...], total: str) -> str:
-    unjudged = sum(not _judged(output) for output in parity)
-    if not unjudged:
-        return f"{total} agree"
-    return f"{unjudged} of {total} cannot be judged" + ("" if unjudged == len(parity) else ", the others agree")
+    return f"budget{left_out}, {'outputs in parity' if judged else 'parity not judged'}{places}"
 
 
 def _judged(output: OutputParity) -> bool:
@@ -599,12 +534,9 @@ def _missed_budgets(report: VerifyReport) -> Iterator[str]:
     for line in all_lines(report):
         if line.verdict is Verdict.FAIL:
             ratio = "" if line.ratio == NONE else f" ({line.ratio})"
-            yield f"{line.measure}{_of(line, report)} is {line.ours}{ratio}, budget {line.budget}"
-
-
-def _of(line: ReportLine, report: VerifyReport) -> str:
-    of_model = f" of {line.model}" if line.model else ""
-    return of_model + (f" on {line.device}" if line.device and len(report.devices) > 1 else "")
+            model = f" of {line.model}" if line.model else ""
+            device = f" on {line.device}" if line.device and len(report.devices) > 1 else ""
+            yield f"{line.measure}{model}{device} is {line.ours}{ratio}, budget {line.budget}"
 
 
 def _differing(report: VerifyReport) -> Iterator[str]:
@@ -615,8 +547,3 @@ def _differing(report: VerifyReport) -> Iterator[str]:
             place = f" on {name_text(device.device)}" if len(report.devices) > 1 else ""
             why = f"{name_text(first.case)}, {name_text(first.output)}: {printable(first.reason)}"
             yield f"{counted(len(failed), 'output')} out of parity{place} ({why})"
-
-
-def _failed_gates(report: VerifyReport) -> Iterator[str]:
-    failed = (gate for gate in report.gates if gate.verdict is Verdict.FAIL)
-    return (f"{printable(gate.name)}: {printable(gate.detail)}" for gate in failed)

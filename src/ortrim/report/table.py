@@ -68,6 +68,7 @@ class Table:
         table = rich_table.Table(
             box=SIMPLE_HEAD if rule else None,
             show_edge=False,
+            pad_edge=rule,
             show_header=head,
             padding=(0, padding, 0, 0),
             header_style="bold",

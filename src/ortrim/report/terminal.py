@@ -1,13 +1,11 @@
 """The report, and what the steps of a preparation did, as tables for the terminal and for plain logs."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Group, RenderableType
 from rich.progress_bar import ProgressBar
-from rich.table import Table as RichTable
 from rich.text import Text
 
 from ortrim.base.console import printable
@@ -15,7 +13,7 @@ from ortrim.parity.measurements import CaseTiming, RunnerResult, Verdict
 from ortrim.report import content
 from ortrim.report.content import ReportLine, measures_memory, measures_time
 from ortrim.report.figures import NONE, bytes_text, difference_text, instructions_text, ms_text, name_text, shortened
-from ortrim.report.table import STYLES, Cell, Judged, Table, columns, terminal_cell
+from ortrim.report.table import STYLES, Cell, Columns, Judged, Table, columns
 from ortrim.steps.report import ModelCounts, PreparationReport, StepReport
 from ortrim.verify.reports import DeviceReport, VerifyReport
 
@@ -76,7 +74,12 @@ def _parity(device: DeviceReport) -> Cell:
 def _of_model(model: str, devices: tuple[DeviceReport, ...]) -> tuple[str, list[tuple[str, ...]]]:
     """Return the heading of one model, and the figures that some device has."""
     cases = tuple(dict.fromkeys(case.case for device in devices for case in _cases(device, model)))
-    longest = max(cases, key=lambda case: _longest(devices, model, case), default="")
+    medians = {
+        name: [case.inference_ms.p50 for device in devices for case in _cases(device, model) if case.case == name]
+        for name in cases
+    }
+    # Not a number, which only a forged report holds, counts as nothing.
+    longest = max(cases, key=lambda name: max(0.0 if math.isnan(each) else each for each in medians[name]), default="")
     heading = name_text(model) + (f"; times of {name_text(longest)}" if len(cases) > 1 else "")
     rows = zip(LABELS, *(_figures(device, model, longest) for device in devices), strict=True)
     return heading, [row for row in rows if set(row[1:]) != {NONE}]
@@ -109,12 +112,6 @@ def _cases(device: DeviceReport, model: str) -> tuple[CaseTiming, ...]:
     return run.cases if run and (measures_time(device) or content.counts_instructions(device)) else ()
 
 
-def _longest(devices: tuple[DeviceReport, ...], model: str, name: str) -> float:
-    """Return the largest median of a case; not a number, which only a forged report holds, counts as nothing."""
-    found = (case.inference_ms.p50 for device in devices for case in _cases(device, model) if case.case == name)
-    return max((value for value in found if not math.isnan(value)), default=0.0)
-
-
 def terminal_report(report: VerifyReport) -> RenderableType:
     """Return a report for `Console.render`; it fits 80 columns."""
     head = (Text(content.title(report), "bold"), Text(content.subtitle(report), "dim"))
@@ -132,7 +129,7 @@ def _one_device(report: VerifyReport, device: DeviceReport) -> Iterator[Renderab
 def _several_devices(report: VerifyReport) -> Iterator[RenderableType]:
     """Lay out the library, then the devices beside each other, then each by itself."""
     yield _comparisons(content.library_lines(report))
-    yield _statements(tuple(_of_library(report)))
+    yield _statements(_of_library(report))
     yield _sizes(report)
     for start in range(0, len(report.devices), DEVICES_ABREAST):
         yield _beside(device_names(report), side_by_side(report), slice(start, start + DEVICES_ABREAST))
@@ -141,10 +138,10 @@ def _several_devices(report: VerifyReport) -> Iterator[RenderableType]:
         heading.stylize("bold")
         lines = content.device_lines(device)
         table = (Text(), _comparisons(lines), Text()) if lines else ()
-        yield Group(heading, *table, _statements(tuple(_of_device(device, report.baseline))))
+        yield Group(heading, *table, _statements(_of_device(device, report.baseline)))
 
 
-def _comparisons(lines: Sequence[ReportLine]) -> RichTable:
+def _comparisons(lines: Sequence[ReportLine]) -> RenderableType:
     models = dict.fromkeys(line.model for line in lines)
     table = content.comparison_table(lines, several_models=False)
     rows: list[Sequence[Cell]] = []
@@ -157,31 +154,28 @@ def _comparisons(lines: Sequence[ReportLine]) -> RichTable:
 
 def _beside(names: Sequence[str], groups: Sequence[Table], shown: slice) -> RenderableType:
     """Lay out some of the devices, each in a column; the columns of all groups are equally wide."""
-    tables: list[RenderableType] = []
+    # A name breaks after its kind, where else it would break anywhere.
+    heads = (shortened(name, 2 * COLUMN_CELLS).replace(":", ":\n", 1) for name in names[shown])
+    headings = (("devices", "short"), *columns("text", *heads))
+    parts: list[RenderableType] = []
     for number, group in enumerate(groups):
-        look = {"box": SIMPLE_HEAD, "show_edge": False, "padding": 0, "header_style": "bold", "title_justify": "left"}
-        table = RichTable(title=Text(group.title, "bold"), show_header=number == 0, **look)  # type: ignore[arg-type]
-        table.add_column("devices", no_wrap=True, width=COLUMN_CELLS)
-        for name in names[shown]:
-            # A name breaks after its kind, where else it would break anywhere.
-            text = shortened(name, 2 * COLUMN_CELLS).replace(":", ":\n", 1)
-            table.add_column(Text(text), overflow="fold", width=COLUMN_CELLS)
-        for label, *cells in group.rows:
-            table.add_row(*map(terminal_cell, (label, *cells[shown])))
-        tables += [Text(), table] if group.title else [table]
-    return Group(*tables)
+        rows = [(label, *cells[shown]) for label, *cells in group.rows]
+        table = Table(columns=headings, rows=rows).terminal(head=number == 0, padding=0)
+        table.title, table.title_justify = Text(group.title, "bold") if group.title else None, "left"
+        for column in table.columns:
+            column.width = COLUMN_CELLS
+        parts += [Text(), table] if group.title else [table]
+    return Group(*parts)
 
 
-def _statements(rows: Sequence[tuple[str, Text]]) -> RichTable:
+def _statements(rows: Iterable[tuple[str, Text]]) -> RenderableType:
     """Lay out labels, each with text that wraps beside it; a label that repeats is written once."""
-    grid = RichTable.grid(padding=(0, 2))
-    grid.add_column(no_wrap=True)
-    grid.add_column(overflow="fold")
-    before = ""
+    lines, before = [], ""
     for label, text in rows:
-        grid.add_row(Text("" if label == before else label, "bold"), text)
+        lines.append((Text("" if label == before else label, "bold"), text))
         before = label
-    return grid
+    headings: Columns = (("", "short"), ("", "text"))
+    return Table(columns=headings, rows=lines).terminal(rule=False, head=False, padding=2)
 
 
 def _of_library(report: VerifyReport) -> Iterator[tuple[str, Text]]:
@@ -200,39 +194,28 @@ def _of_device(device: DeviceReport, baseline: str) -> Iterator[tuple[str, Text]
     yield from ((label, Text(text)) for label, text in content.findings(device, baseline))
 
 
-def _sizes(report: VerifyReport) -> RichTable:
+def _sizes(report: VerifyReport) -> RenderableType:
     """Lay out the largest components, each with a bar."""
     shown = content.components(report)[:LARGEST]
-    grid = bar_grid(Text("by part", "bold"), Text(bytes_text(report.size.file_bytes)), Text("100 %"))
-    for part in shown:
-        bar = ProgressBar(total=shown[0].share or 1.0, completed=part.share, width=BAR_CELLS, complete_style="cyan")
-        grid.add_row(Text(f"  {shortened(part.name, NAME_CELLS)}"), Text(part.size), Text(part.share_text), bar)
-    return grid
-
-
-def bar_grid(*first: Text, padding: tuple[int, int, int, int] = (0, 2, 0, 2)) -> RichTable:
-    """Return a grid of names, two figures each and a bar, with its first row."""
-    grid = RichTable.grid(padding=padding)
-    grid.add_column(overflow="fold")
-    grid.add_column(justify="right", no_wrap=True)
-    grid.add_column(justify="right", no_wrap=True)
-    grid.add_column(no_wrap=True)
-    grid.add_row(*first, Text())
-    return grid
+    rows: list[Sequence[Cell]] = [(Text("by part", "bold"), bytes_text(report.size.file_bytes), "100 %", "")]
+    for name, size in shown:
+        bar = ProgressBar(total=shown[0][1] or 1.0, completed=size, width=BAR_CELLS, complete_style="cyan")
+        rows.append((f"  {shortened(name, NAME_CELLS)}", *content.part_text(report, size), bar))
+    headings: Columns = (("", "text"), *columns("number", "", ""), ("", "short"))
+    return Table(columns=headings, rows=rows).terminal(rule=False, head=False, padding=2)
 
 
 def steps_table(report: PreparationReport) -> RenderableType:
     """Return a line for the original and for each step, and below it what they have to say."""
-    title = printable(f"steps of {report.model}")
-    table = RichTable(box=SIMPLE_HEAD, title=title, title_justify="left", pad_edge=False)
-    for heading in ("step", "size", "nodes", "parameters", "opset", "difference"):
-        table.add_column(heading, justify="left" if heading == "step" else "right", overflow="fold")
-    table.add_row("original", *_numbers(report.original), NONE)
+    rows = [("original", *_numbers(report.original), NONE)]
     for step in report.steps:
         ending = "" if step.outcome == "changed" else f" ({step.outcome})"
         difference = NONE if step.largest_difference is None else difference_text(step.largest_difference)
-        table.add_row(printable(f"{step.number} {step.use}{ending}"), *_numbers(step.after), difference)
-    return Group(table, *(Text(printable(line)) for step in report.steps for line in _lines(step)))
+        rows.append((printable(f"{step.number} {step.use}{ending}"), *_numbers(step.after), difference))
+    numbers = columns("number", "size", "nodes", "parameters", "opset", "difference")
+    table = Table(columns=(("step", "text"), *numbers), rows=rows).terminal(padding=2)
+    lines = (Text(printable(line)) for step in report.steps for line in _lines(step))
+    return Group(Text(printable(f"steps of {report.model}"), "italic"), table, *lines)
 
 
 def _numbers(counts: ModelCounts) -> tuple[str, ...]:

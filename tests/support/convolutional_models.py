@@ -37,4 +37,4 @@ def convolutional() -> onnx.ModelProto:
 
 
 def blocked(model: Path) -> set[str]:
-    return {use.name for use, _ in inspect_ort(model).operators if use.domain == "com.microsoft.nchwc"}
+    return {use.name for use, _ in inspect_ort(model)["operators"] if use.domain == "com.microsoft.nchwc"}

@@ -310,7 +310,6 @@ def _with_own_types(runtime: installed.InstalledRuntime, lacking: Lacking) -> Re
 
 
 def _types_of(use: OperatorUse) -> OperatorTypes:
-    """Return the types of one use that a configuration can limit."""
     if triple := _triple(use):
         return OperatorTypes(custom=(triple,))
     slots = installed.SLOTS.get((use.operator.domain, use.operator.name), ())
@@ -614,7 +613,6 @@ def _answer(trials: Trials, checked: Sequence[Checked]) -> CompatibilityAnswer:
 
 
 def _buildspec_lines(path: Path, conversion: Conversion) -> str:
-    """Return the lines that add a model to a buildspec."""
     lines = ["[[models]]", f'name = "{name_from(path) or "model"}"', f"path = {toml_string(str(path))}"]
     usual = asdict(DEFAULT_CONVERSION)
     lines += [f'{key} = "{value}"' for key, value in asdict(conversion).items() if value != usual[key]]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from ortrim.analysis.inspect import inspect_config
+from ortrim.analysis.inspect import read_config
 from ortrim.base.files import storage_errors
 from ortrim.base.json import read_json
 from ortrim.buildspec.buildspec import RuntimeSpec
@@ -276,7 +276,7 @@ def read_runtime(path: Path, ort_version: str | None = None) -> InstalledRuntime
     elif head.startswith(ELF) or head[4:8] == ORT or b"\0" in head:
         raise _unknown(path, "is no package, and does not say which operators are compiled into it")
     else:
-        operators = inspect_config(path).required
+        operators = read_config(path)
         return InstalledRuntime(label=path.name, ort_version=ort_version or RuntimeSpec().version, operators=operators)
     if ort_version not in {None, runtime.ort_version}:
         raise bad_option("ort-version", str(ort_version), f"the package is of {runtime.ort_version}")

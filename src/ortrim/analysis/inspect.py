@@ -2,8 +2,6 @@
 
 from codecs import getincrementaldecoder
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,11 +17,10 @@ from ortrim.binaries.xcframework import SUFFIX as XCFRAMEWORK
 from ortrim.binaries.xcframework import SliceFacts, holds_framework, read_xcframework, used_categories
 from ortrim.compiling.size.library import library_size
 from ortrim.errors import BinaryError, Diagnostic, ModelError, OperatorsError
-from ortrim.models.models import ModelFacts
 from ortrim.models.onnx_files import format_by_name, other_format
 from ortrim.models.operators import OperatorId, RequiredOperators, parse_config
 from ortrim.models.ort_format import Damaged, Table, misaligned, nodes_of, root_of, tensor_places
-from ortrim.package.aar_contents import AarFacts, AbiSize, read_aar
+from ortrim.package.aar_contents import read_aar
 from ortrim.parity.measurements import Verdict
 from ortrim.platforms.android.gates import broken_rules, check_aar, own_promise
 from ortrim.platforms.apple.gates import LINKERS, check_xcframework, is_public
@@ -39,6 +36,7 @@ def inspect_aar(path: Path) -> dict[str, Any]:
     references.
     """
     aar = read_aar(path)
+    classes = aar.classes
     gates = check_aar(aar, own_promise(aar))
     return {
         "label": f"{aar.file}: ONNX Runtime {aar.version}" if aar.version else f"{aar.file}: of no known version",
@@ -48,9 +46,9 @@ def inspect_aar(path: Path) -> dict[str, Any]:
         "broken": list(broken_rules(gates)),
         "size_bytes": aar.size_bytes,
         "members": aar.members,
-        "abis": {size.abi: _size(size) for size in aar.sizes},
+        "abis": {each.pop("abi"): each for each in map(to_data, aar.sizes)},
         "libraries": [_library(library) for library in aar.libraries],
-        "classes": _classes(aar),
+        "classes": classes and to_data(classes) | {"native_methods": len(classes.native_methods)},
         "keep_rules": list(aar.keep_rules),
         "prefab": bool(aar.prefab),
         "headers": len(aar.headers),
@@ -59,11 +57,6 @@ def inspect_aar(path: Path) -> dict[str, Any]:
         "manifest": None if aar.manifest is None else to_data(aar.manifest),
         "gates": to_data(tuple(sorted(gates, key=lambda gate: gate.verdict is not Verdict.FAIL))),
     }
-
-
-def _size(size: AbiSize) -> dict[str, int]:
-    about: dict[str, int] = to_data(size)
-    return {name: value for name, value in about.items() if name != "abi"}
 
 
 def _library(library: NativeLibrary) -> dict[str, Any]:
@@ -77,13 +70,6 @@ def _library(library: NativeLibrary) -> dict[str, Any]:
         "needed": list(library.facts.needed),
         "build_id": library.build_id,
     }
-
-
-def _classes(aar: AarFacts) -> dict[str, Any] | None:
-    if aar.classes is None:
-        return None
-    about: dict[str, Any] = to_data(aar.classes)
-    return about | {"native_methods": len(aar.classes.native_methods)}
 
 
 MOST_NAMES: Final = 20
@@ -122,7 +108,15 @@ def inspect_macho(path: Path) -> dict[str, Any]:
         "architectures": [_image(image.architecture, image) for image in file.images],
         **_names(file.images),
         "needed": sorted({need.name for image in file.images for need in image.needed}),
-        "segments": _segments(file.images),
+        "segments": [
+            {
+                "segment": f"{image.architecture} {segment.name}",
+                "file_bytes": segment.file_bytes,
+                "memory_bytes": segment.memory_bytes,
+            }
+            for image in file.images
+            for segment in image.segments
+        ],
     }
 
 
@@ -165,18 +159,6 @@ def _names(images: tuple[MachImage, ...]) -> dict[str, Any]:
     }
 
 
-def _segments(images: Iterable[MachImage]) -> list[dict[str, Any]]:
-    return [
-        {
-            "segment": f"{image.architecture} {segment.name}",
-            "file_bytes": segment.file_bytes,
-            "memory_bytes": segment.memory_bytes,
-        }
-        for image in images
-        for segment in image.segments
-    ]
-
-
 OBJECT: Final = ("ET_REL", "not-an-object", "this is not an object")
 
 
@@ -199,6 +181,7 @@ def inspect_archive(path: Path) -> dict[str, Any]:
         offered |= here
         asked |= elsewhere
     others = sorted(offered - PUBLIC_API)
+    largest = sorted(((len(content), name) for name, content in members), reverse=True)
     return {
         "machines": sorted(machines),
         "size_bytes": path.stat().st_size,
@@ -209,115 +192,78 @@ def inspect_archive(path: Path) -> dict[str, Any]:
         "other_names": others[:MOST_NAMES],
         "names_asked_for": len(asked - offered),
         "needs_cxx_library": any(name.startswith(CXX_PREFIXES) for name in asked - offered),
-        "largest_objects": _largest(members),
+        "largest_objects": [{"name": name, "size_bytes": size} for size, name in largest[:MOST_NAMES]],
     }
 
 
-def _largest(members: tuple[tuple[str, bytes], ...]) -> list[dict[str, Any]]:
-    found = sorted(((len(content), name) for name, content in members), reverse=True)
-    return [{"name": name, "size_bytes": size} for size, name in found[:MOST_NAMES]]
+def inspect_onnx(path: Path) -> dict[str, Any]:
+    """Return what is in an ONNX model; the opset of an operator is the one that it imports for its domain (0: none).
 
-
-OperatorCounts = tuple[tuple[OperatorId, int], ...]
-"""Operators with the number of their nodes, in order."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class OnnxInspection:
-    """An ONNX model. The opset of an operator is the one that the model imports for its domain (0: none)."""
-
-    facts: ModelFacts
-    producer: str
-    operators: OperatorCounts
-    external_files: tuple[str, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class OrtInspection:
-    """A model in ORT format. The opset of an operator is that since which it is as it is, as in a configuration.
-
-    The format says nothing of the ONNX Runtime that wrote it but `format_version`: ONNX Runtime 1.16 and newer
-    write 6 and minimal builds of them read 5 and 6. `misaligned_tensors` are those that a processor without unaligned
-    access cannot read in place.
+    Raises `ModelError` as preparing does, but takes any opset.
     """
-
-    sha256: str
-    size_bytes: int
-    format_version: str
-    ir_version: int
-    opsets: tuple[tuple[str, int], ...]
-    inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
-    operators: OperatorCounts
-    runtime_optimizations: bool
-    misaligned_tensors: tuple[str, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class ConfigInspection:
-    """A required-operators configuration."""
-
-    required: RequiredOperators
-    restricted_count: int
-
-
-def inspect_onnx(path: Path) -> OnnxInspection:
-    """Read an ONNX model. Raises `ModelError` as preparing does, but takes any opset."""
     from ortrim.models import onnx_files, prepare  # noqa: PLC0415 - they import onnx
 
     model = onnx_files.read_onnx(_present(path), str(path))
     facts = onnx_files.facts_of(model, sha256_of(path), path.stat().st_size, str(path))
     opsets = dict(facts.opsets)
     nodes = ((node.domain or "ai.onnx", node.op_type) for node in onnx_files.nodes_of(model))
-    return OnnxInspection(
-        facts=facts,
-        producer=f"{model.producer_name} {model.producer_version}".strip(),
-        operators=_counted([(domain, opsets.get(domain, 0), name) for domain, name in nodes]),
-        external_files=prepare.external_files(model, str(path)),
-    )
+    return {
+        "facts": facts,
+        "producer": f"{model.producer_name} {model.producer_version}".strip(),
+        "operators": _counted([(domain, opsets.get(domain, 0), name) for domain, name in nodes]),
+        "external_files": prepare.external_files(model, str(path)),
+    }
 
 
-def inspect_ort(path: Path) -> OrtInspection:
-    """Read a model in ORT format."""
+def inspect_ort(path: Path) -> dict[str, Any]:
+    """Return what is in a model in ORT format.
+
+    The opset of an operator is that since which it is as it is, as in a configuration. The format says nothing of the
+    ONNX Runtime that wrote it but `format_version`: ONNX Runtime 1.16 and newer write 6 and minimal builds of them
+    read 5 and 6. `misaligned_tensors` are those that a processor without unaligned access cannot read in place.
+    """
     data = _present(path).read_bytes()
     try:
-        return _inspect_session(root_of(data, str(path)), data, sha256_of(path))
+        return {"sha256": sha256_of(path), "size_bytes": len(data), **_session(root_of(data, str(path)), data)}
     except Damaged as error:
         hint = "convert the model again"
         raise ModelError("not-ort", "the file is damaged or cut short", where=str(path), hint=hint) from error
 
 
-def inspect_config(path: Path) -> ConfigInspection:
-    """Read a required-operators configuration. Raises `OperatorsError`."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise OperatorsError("config-unreadable", "cannot be read", where=str(path), why=str(error)) from error
-    required = parse_config(text, str(path))
-    return ConfigInspection(required=required, restricted_count=len(required.types))
-
-
-def _inspect_session(session: Table, data: bytes, sha256: str) -> OrtInspection:
+def _session(session: Table, data: bytes) -> dict[str, Any]:
     model = session.table(1)
     graph = model.table(7) if model else None
     if model is None or graph is None:
         raise Damaged
     nodes = [(node.text(2) or "ai.onnx", node.integer(3, "i"), node.text(5)) for node in nodes_of(graph)]
-    return OrtInspection(
-        sha256=sha256,
-        size_bytes=len(data),
-        format_version=session.text(0),
-        ir_version=model.integer(0, "q"),
-        opsets=tuple(sorted((entry.text(0) or "ai.onnx", entry.integer(1, "q")) for entry in model.tables(1))),
-        inputs=tuple(graph.texts(5)),
-        outputs=tuple(graph.texts(6)),
-        operators=_counted(nodes),
-        runtime_optimizations=graph.table(8) is not None,
-        misaligned_tensors=misaligned(tensor_places(data, "")),
-    )
+    return {
+        "format_version": session.text(0),
+        "ir_version": model.integer(0, "q"),
+        "opsets": tuple(sorted((entry.text(0) or "ai.onnx", entry.integer(1, "q")) for entry in model.tables(1))),
+        "inputs": tuple(graph.texts(5)),
+        "outputs": tuple(graph.texts(6)),
+        "operators": _counted(nodes),
+        "runtime_optimizations": graph.table(8) is not None,
+        "misaligned_tensors": misaligned(tensor_places(data, "")),
+    }
 
 
-def _counted(operators: list[tuple[str, int, str]]) -> OperatorCounts:
+def read_config(path: Path) -> RequiredOperators:
+    """Read a required-operators configuration. Raises `OperatorsError`."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise OperatorsError("config-unreadable", "cannot be read", where=str(path), why=str(error)) from error
+    return parse_config(text, str(path))
+
+
+def inspect_config(path: Path) -> dict[str, Any]:
+    """Return what is in a required-operators configuration. Raises `OperatorsError`."""
+    required = read_config(path)
+    return {"required": required, "restricted_count": len(required.types)}
+
+
+def _counted(operators: list[tuple[str, int, str]]) -> tuple[tuple[OperatorId, int], ...]:
     counts = Counter(OperatorId(domain=domain, opset=opset, name=name) for domain, opset, name in operators)
     return tuple(sorted(counts.items()))
 
@@ -360,7 +306,6 @@ def inspect_file(path: Path) -> dict[str, Any]:
 
 
 def _by_head(path: Path, head: bytes) -> dict[str, Any] | None:
-    """Read a file whose first bytes say what it is."""
     if head.startswith(ELF_MAGIC):
         return {"kind": "library", "facts": to_data(read_library(path)), "size": to_data(library_size(path, None))}
     if is_macho(head):

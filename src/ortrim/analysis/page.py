@@ -201,7 +201,6 @@ def _shape_text(value: TensorInfo) -> str:
 
 
 def _operator_table(graph: GraphFacts) -> Table:
-    """Return how many nodes there are of each operator, most first."""
     ordered = sorted(_operators(graph).items(), key=lambda each: (-each[1], each[0]))
     rows = [(name_text(name), f"{count:,}") for name, count in ordered[:MOST_OPERATORS]]
     return Table(columns=(("operator", "text"), ("nodes", "number")), rows=rows)
@@ -249,7 +248,6 @@ def _memory_table(device: DeviceReport) -> Table:
 
 
 def _step_table(subject: ModelSubject) -> Table:
-    """Return the model as given, after each step, and as it is shipped."""
     steps, graph, converted = subject.steps, subject.graph, subject.converted
     size, nodes = bytes_text(graph.model.size_bytes + graph.external_bytes), f"{len(graph.nodes):,}"
     given = _counts(steps.original) if steps else (size, nodes, NONE)
@@ -507,7 +505,6 @@ def _if_there(read: Callable[[], T]) -> T | None:
 
 
 def _leaves(result: JobResult, request: Request, console: Console) -> tuple[Leaf, ...]:
-    """Return the library's bytes by operator; none when they cannot be told."""
     try:
         return size_of(str(result.library), request, result.link_map, console).accounting.leaves
     except Diagnostic as error:
@@ -518,7 +515,6 @@ def _leaves(result: JobResult, request: Request, console: Console) -> tuple[Leaf
 def _subject(
     planned: Planned, target: PlannedTarget, number: int, leaves: tuple[Leaf, ...], *, run: bool
 ) -> ModelSubject:
-    """Return what is known of a model before it was verified."""
     from ortrim.models.graph_facts import read_graph  # noqa: PLC0415 - it imports onnx
 
     models = planned.models.for_target(target.job.target)
@@ -539,7 +535,6 @@ def _subject(
 
 
 def _library(leaves: tuple[Leaf, ...], others: Sequence[OrtModel]) -> Library:
-    """Return what operators cost in the library, for the rules of lint."""
     groups = shares(leaves, by_operator)
     sizes = tuple((group.name[0], group.size_bytes) for group in groups if group.name[0] != NO_OPERATOR)
     elsewhere = frozenset((each.domain, each.name) for other in others for each in parse_config(other.config).operators)

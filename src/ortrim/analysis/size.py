@@ -72,7 +72,6 @@ def _share(size_bytes: int, sized: Sized) -> float:
 
 
 def _shown(name: Sequence[str]) -> str:
-    """Write a group's name for reading."""
     return symbol_text(member_name(name[0]) if name[0].endswith(")") and ".a(" in name[0] else name[0])
 
 
@@ -173,7 +172,6 @@ def difference_tables(before: Sized, after: Sized, by: str, top: int | None) -> 
 
 
 def _tells(sized: Sized, by: str) -> bool:
-    """Whether a grouping says anything of this library."""
     return by not in {"operator", "file"} or sized.accounting.mapped
 
 
@@ -345,7 +343,6 @@ def _located(word: str, request: Request, link_map: Path | None, console: Consol
 
 
 def _of_buildspec(spec: Path, request: Request, console: Console) -> Located:
-    """Return the finished build of a buildspec's one target."""
     targets = plan_for(replace(request, spec=spec), console).targets
     if len(targets) != 1:
         names = ", ".join(target.identifier for target in targets)
@@ -357,7 +354,6 @@ def _of_buildspec(spec: Path, request: Request, console: Console) -> Located:
 
 
 def _library_in(folder: Path) -> Path:
-    """Return the one library of a folder."""
     with storage_errors(folder):
         for place in PLACES:
             if (folder / place).is_file():

@@ -225,7 +225,6 @@ def compared_case(
 
 
 def _entered(engine: engines.Engine, subject: ComparedModel, case: Case, setting: Setting) -> Entrant | Attempt:
-    """Return an engine that is ready for a case, or the attempt that it already is."""
     place = setting.places[engine.name]
     trimmed = setting.trimmed if engine.name == engines.TRIMMED and isinstance(setting.trimmed, Trimmed) else None
     job = place if isinstance(place, CannotRun) else job_of(subject, case, trimmed)
@@ -357,7 +356,6 @@ def write_comparison(comparison: engines.EngineComparison, output: Path) -> Path
 
 @contextmanager
 def _working_folder() -> Iterator[Path]:
-    """Make a folder for converted models and outputs, and remove it in the end."""
     root = cache_folder("compare")
     with storage_errors(root), tempfile.TemporaryDirectory(dir=root, ignore_cleanup_errors=True) as name:
         yield Path(name)
@@ -385,7 +383,6 @@ def _runtime(loaded: LoadedSpec) -> FullRuntime:
 def _setting(
     compared: Compared, loaded: LoadedSpec, chosen: tuple[engines.Engine, ...], driver: Driver, console: Console
 ) -> Setting:
-    """Find the trimmed runtime, and install what is not there yet."""
     runtime = _runtime(loaded)
     wanted = any(engine.name == engines.TRIMMED for engine in chosen)
     trimmed = trimmed_of(loaded, compared.request, compared.library, console) if wanted else None

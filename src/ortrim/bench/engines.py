@@ -208,7 +208,6 @@ def parity_text(parity: EngineParity) -> str:
 
 
 def _titles(comparison: EngineComparison) -> Mapping[str, str]:
-    """Return each engine's title with its version, by its name."""
     return {engine.name: f"{engine.title} {engine.version}".strip() for engine in comparison.engines}
 
 
@@ -238,7 +237,6 @@ def is_busy(comparison: EngineComparison) -> bool:
 
 
 def _notes(comparison: EngineComparison) -> tuple[str, ...]:
-    """Return what has to be known to read the tables."""
     first = comparison.engines[0].title if comparison.engines else "the first engine"
     rounds, threads = counted(comparison.rounds, "round"), counted(comparison.threads, "thread")
     notes = (

@@ -139,7 +139,6 @@ def _times(found: Sequence[operator_times.OperatorTime | operator_times.NodeTime
 def _cells(
     found: Sequence[operator_times.OperatorTime | operator_times.NodeTime], bar: RenderableType
 ) -> tuple[RenderableType, ...]:
-    """Write what nodes or operators take together."""
     time, share = sum(each.microseconds for each in found), sum(each.share for each in found)
     calls = sum(each.calls for each in found)
     said = f"{calls:,.0f}" if calls == round(calls) else f"{calls:,.1f}"
@@ -200,7 +199,6 @@ def _hot_about(spec: Path, measured_with: str) -> tuple[str, ...]:
 
 
 def _shares(planned: Planned, runner: Path, runs: int, timed: Timed, step: Step) -> dict[str, dict[str, float]]:
-    """Return each operator's part of a model's time, by the model's name."""
     progress = DeviceRuns(ROUNDS * sum(map(len, planned.cases)), step.progress)
     shares = {}
     for number, converted in enumerate(planned.models.converted):

@@ -206,7 +206,6 @@ def _several(report: BenchReport, model: ModelBench) -> Iterator[RenderableType]
 
 
 def _scores(model: ModelBench) -> RenderableType:
-    """Lay out what each point changes, as the geometric mean over the cases."""
     rows = [(score.point, *(change_text(ratio) for _, ratio in ratios_of(score))) for score in model.scores]
     return _points(model, [name for name, _ in ratios_of(model.scores[0])], rows)
 
@@ -232,7 +231,6 @@ def _title(row: BenchRow) -> str:
 
 
 def _points(model: ModelBench, numbers: Sequence[str], rows: Sequence[tuple[str, ...]]) -> RenderableType:
-    """Return a table with a row for each point: its mark, its name, and numbers."""
     styles = ["bold" if name == model.recommended else "" for name, *_ in rows]
     marked = [(_mark(model, name), name, *cells) for name, *cells in rows]
     headings = (*columns("text", "", "settings"), *columns("number", *numbers))

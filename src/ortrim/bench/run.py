@@ -209,7 +209,6 @@ def bench(wanted: BenchRequest, console: Console) -> points.BenchReport:
 
 
 def _journal(wanted: BenchRequest, subject: BenchedModel, host: Host, console: Console) -> scores.Journal:
-    """Begin a journal, or take up the one of a run that was stopped."""
     folder = wanted.request.output / FOLDER
     with console.step("try the models"):
         plan = plan_of(wanted, subject, host.facts(), host.run)
@@ -226,7 +225,6 @@ def _journal(wanted: BenchRequest, subject: BenchedModel, host: Host, console: C
 
 
 def _measured(journal: scores.Journal, subject: BenchedModel, run: Run, console: Console) -> None:
-    """Run what the journal has not, until the end or until the user stops it."""
     known = {(each.round, each.model, each.point, each.case) for each in journal.samples}
     failed = {(each.model, each.point): each.failure for each in journal.samples if each.failure}
     with console.step("measure") as step:

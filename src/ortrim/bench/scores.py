@@ -121,7 +121,6 @@ def _of_model(model: BenchModel, samples: Sequence[Sample], deadline_ms: float |
 
 
 def _rows(model: BenchModel, samples: Sequence[Sample], deadline_ms: float | None) -> Iterator[BenchRow]:
-    """Yield the rows of the points that never failed, as far as they were measured."""
     failed = {sample.point for sample in samples if sample.failure}
     for point in model.points:
         own = [sample for sample in samples if sample.point == point.name and point.name not in failed]

@@ -39,9 +39,8 @@ from ortrim.pipeline.building import build, executor_for
 from ortrim.planning.planned import planned_for
 from ortrim.planning.planner import with_arguments
 from ortrim.planning.request import Request
-from ortrim.report.markdown import step_summary
 from ortrim.report.table import Table, columns
-from ortrim.report.write import JSON_NAME, read_report
+from ortrim.report.write import JSON_NAME, read_report, step_summary
 from ortrim.sources.commits import git
 from ortrim.verify.reports import VerifyReport
 

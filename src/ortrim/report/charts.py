@@ -216,7 +216,6 @@ def _samples(runs: Iterable[RunnerResult], library: str, model: str, case: str) 
 
 
 def _latency(ours: Sequence[float], baseline: Sequence[float]) -> Markup:
-    """Draw two histograms back to back; what lies far out on the right is counted instead of drawn."""
     if not ours and not baseline:
         return Markup("")
     low = min(*ours[:1], *baseline[:1], math.inf)
@@ -292,7 +291,8 @@ def parity_chart(device: DeviceReport) -> Markup:
     if not shown:
         return Markup("")
     canvas = Canvas(FULL_WIDTH, PARITY_ROW * len(shown) + 34, "difference of each output as a share of its tolerance")
-    names = _names(shown)
+    several = len({output.model for output in shown}) > 1
+    names = [printable(f"{f'{each.model} · ' if several else ''}{each.case} · {each.output}") for each in shown]
     axis = _Axis(left=40 + LETTER * min(LETTERS, max(map(len, names))), right=FULL_WIDTH - 150.0)
     axis.draw(canvas, PARITY_ROW * len(shown) + 8)
     for row, (name, output) in enumerate(zip(names, shown, strict=True)):
@@ -341,13 +341,6 @@ def _draw_row(canvas: Canvas, axis: _Axis, output: OutputParity, y: float) -> No
     canvas.text(FULL_WIDTH, y + 4.5, text, "figure end")
 
 
-def _names(outputs: Sequence[OutputParity]) -> list[str]:
-    """Name each output; with its model where there are several."""
-    several = len({output.model for output in outputs}) > 1
-    prefixes = (f"{output.model} · " if several else "" for output in outputs)
-    return [printable(f"{prefix}{each.case} · {each.output}") for prefix, each in zip(prefixes, outputs, strict=True)]
-
-
 def _share(output: OutputParity) -> float:
     shares = [tolerance_share(output.difference, output.allowed)]
     if output.rms is not None and output.rms_allowed is not None:
@@ -367,43 +360,23 @@ LIBRARIES: Final = "its libraries"
 LANGUAGE: Final = "C++ library and compiler"
 LINKER: Final = "tables, strings, padding"
 UNTOLD: Final = "code and data together"
-FAMILIES: Final = (RUNTIME, KERNELS, LIBRARIES, LANGUAGE, UNTOLD, LINKER)
-"""In the order in which they are shown."""
-
 STYLES: Final = {
-    RUNTIME: "family-runtime",
-    KERNELS: "family-kernels",
-    LIBRARIES: "family-libraries",
-    LANGUAGE: "family-language",
-    UNTOLD: "family-untold",
-    LINKER: "family-linker",
-}
+    RUNTIME: "family-runtime", KERNELS: "family-kernels", LIBRARIES: "family-libraries",
+    LANGUAGE: "family-language", UNTOLD: "family-untold", LINKER: "family-linker",
+}  # fmt: skip
 """The classes of the style sheet."""
-
+FAMILIES: Final = tuple(STYLES)
+"""In the order in which they are shown."""
 OTHERS: Final = {
     **dict.fromkeys(("mlas", "providers"), KERNELS),
     **dict.fromkeys(("onnx", "protobuf", "abseil", "flatbuffers", "re2", "cpuinfo", "xnnpack"), LIBRARIES),
     **dict.fromkeys(("libc++", "libc++abi", "libstdc++", "C++ library", "libunwind", "compiler-rt", "libc"), LANGUAGE),
     **dict.fromkeys(("code", "data", "read-only data"), UNTOLD),
-    **dict.fromkeys(
-        (
-            "relocation tables",
-            "dynamic symbols",
-            "dynamic linking",
-            "unwind tables",
-            "string literals",
-            "constants",
-            "notes",
-            "symbol table",
-            "debug information",
-            "padding",
-            "ELF headers",
-            "not loaded",
-            "other",
-        ),
-        LINKER,
-    ),
-}
+    **dict.fromkeys((
+        "relocation tables", "dynamic symbols", "dynamic linking", "unwind tables", "string literals", "constants",
+        "notes", "symbol table", "debug information", "padding", "ELF headers", "not loaded", "other",
+    ), LINKER),
+}  # fmt: skip
 
 
 def family(component: str) -> str:
@@ -459,32 +432,28 @@ def merged(tiles: Iterable[Tile], least_share: float) -> tuple[Tile, ...]:
 
 def _families(components: Sequence[Tile]) -> tuple[Tile, ...]:
     found = []
-    for name in FAMILIES:
-        parts = merged((tile for tile in components if tile.style == STYLES[name]), 0.0)
-        if parts:
+    for name, style in STYLES.items():
+        if parts := merged((tile for tile in components if tile.style == style), 0.0):
             value = sum(part.value for part in parts)
-            found.append(Tile(label=name, tip=name, value=value, style=STYLES[name], parts=parts))
+            found.append(Tile(label=name, tip=name, value=value, style=style, parts=parts))
     return tuple(found)
 
 
 def _component(share: Share) -> Tile:
-    name = share.name[0]
-    style = STYLES[family(name)]
+    name, style = name_text(share.name[0]), STYLES[family(share.name[0])]
     files = merged((_file(each, style) for each in shares(share.leaves, by_file)), LEAST_FILE)
-    return Tile(label=name_text(name), tip=name_text(name), value=share.size_bytes, style=style, parts=files)
+    return Tile(label=name, tip=name, value=share.size_bytes, style=style, parts=files)
 
 
 def _file(share: Share, style: str) -> Tile:
-    symbols = merged((_symbol(each, style) for each in shares(share.leaves, by_symbol)), LEAST_SYMBOL)
-    label = symbols[0].label if len(symbols) == 1 else name_text(share.name[0].strip("()"))
-    tip = label
+    named = ((each.name[0], each.size_bytes) for each in shares(share.leaves, by_symbol))
+    symbols = merged(
+        (Tile(label=symbol_text(name), tip=_tip(name), value=size, style=style) for name, size in named), LEAST_SYMBOL
+    )
+    label = tip = symbols[0].label if len(symbols) == 1 else name_text(share.name[0].strip("()"))
     if share.leaves[0].file:
         label, tip = printable(_stem(share.name[0])), _tip(share.name[0])
     return Tile(label=label, tip=tip, value=share.size_bytes, style=style, parts=symbols)
-
-
-def _symbol(share: Share, style: str) -> Tile:
-    return Tile(label=symbol_text(share.name[0]), tip=_tip(share.name[0]), value=share.size_bytes, style=style)
 
 
 def _stem(file: str) -> str:
@@ -494,7 +463,7 @@ def _stem(file: str) -> str:
 
 def _reported(size: LibrarySize, component: str, size_bytes: int) -> Tile:
     """Return the tile of a component with the files of it that are among the largest; older reports name none."""
-    style = STYLES[family(component)]
+    name, style = name_text(component), STYLES[family(component)]
     parts = [
         Tile(label=printable(_stem(file.name)), tip=_tip(file.name), value=file.size_bytes, style=style)
         for file in size.largest_files
@@ -503,8 +472,8 @@ def _reported(size: LibrarySize, component: str, size_bytes: int) -> Tile:
     rest = size_bytes - sum(part.value for part in parts)
     if rest > 0:
         label = "all else" if parts else ""
-        parts.append(Tile(label=label, tip=f"{name_text(component)}, all else", value=rest, style=style))
-    return Tile(label=name_text(component), tip=name_text(component), value=size_bytes, style=style, parts=tuple(parts))
+        parts.append(Tile(label=label, tip=f"{name}, all else", value=rest, style=style))
+    return Tile(label=name, tip=name, value=size_bytes, style=style, parts=tuple(parts))
 
 
 def _tip(name: str) -> str:

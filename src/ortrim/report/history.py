@@ -15,7 +15,7 @@ from ortrim.base.json import first_fault, from_json, to_data
 from ortrim.base.processor_cores import cores_text
 from ortrim.binaries.elf import ComponentSize
 from ortrim.errors import StorageError
-from ortrim.parity.measurements import HostFacts, RunnerResult, Unit
+from ortrim.parity.measurements import HostFacts, Unit
 from ortrim.verify.reports import DeviceReport, VerifyReport
 
 
@@ -142,9 +142,7 @@ def entry_of(report: VerifyReport, recorded_at: str, training_run: str = "") -> 
         build_seconds=report.build_seconds,
         training_run=training_run,
         components=report.size.components,
-        measures=tuple(
-            each for device in report.devices for each in _build_history_measures(device) if math.isfinite(each.value)
-        ),
+        measures=tuple(each for device in report.devices for each in _measures(device)),
         models=tuple(
             BuiltModel(name=model.name, original_sha256=model.original_sha256, sha256=model.sha256)
             for model in report.models
@@ -165,23 +163,24 @@ def _measured_on(device: str, host: HostFacts) -> MeasuredOn:
     )
 
 
-def _build_history_measures(device: DeviceReport) -> Iterator[Measure]:
+def _measures(device: DeviceReport) -> Iterator[Measure]:
     for run in device.runs:
-        if run.library == "ours":
-            yield from _of_run(device, run)
-
-
-def _of_run(device: DeviceReport, run: RunnerResult) -> Iterator[Measure]:
-    def measure(name: str, unit: Unit, value: float, case: str = "") -> Measure:
-        return Measure(device=device.device, model=run.model, case=case, measure=name, unit=unit, value=value)
-
-    yield measure("load", "ms", run.load_ms.p50)
-    yield measure("peak memory", "bytes", run.peak_rss_bytes.p50)
-    for case in run.cases:
-        yield measure("p50", "ms", case.inference_ms.p50, case.case)
-        yield measure("p99", "ms", case.inference_ms.p99, case.case)
-        if case.instructions:
-            yield measure("instructions", "instructions", case.instructions.p50, case.case)
+        if run.library != "ours":
+            continue
+        figures: list[tuple[str, str, Unit, float]] = [
+            ("", "load", "ms", run.load_ms.p50),
+            ("", "peak memory", "bytes", run.peak_rss_bytes.p50),
+        ]
+        for case in run.cases:
+            figures += [
+                (case.case, "p50", "ms", case.inference_ms.p50),
+                (case.case, "p99", "ms", case.inference_ms.p99),
+            ]
+            if case.instructions:
+                figures.append((case.case, "instructions", "instructions", case.instructions.p50))
+        for name, measure, unit, value in figures:
+            if math.isfinite(value):
+                yield Measure(device=device.device, model=run.model, case=name, measure=measure, unit=unit, value=value)
 
 
 Kind = Literal["size", "memory", "latency", "instructions"]
@@ -254,7 +253,7 @@ def check(latest: BuildEntry, accepted: AcceptedBuild, allowed: Allowed) -> Chec
     Time is compared on the same machine alone, memory wherever it means anything, instructions where both were
     counted on one emulated processor.
     """
-    lines = (*_sizes(latest, accepted.entry, allowed), *_acceptance_measures(latest, accepted.entry, allowed))
+    lines = (*_sizes(latest, accepted.entry, allowed), *_figures(latest, accepted.entry, allowed))
     return Check(latest=latest, accepted=accepted, lines=lines, notes=tuple(_notes(latest, accepted.entry)))
 
 
@@ -264,22 +263,14 @@ def _sizes(latest: BuildEntry, before: BuildEntry, allowed: Allowed) -> Iterator
         yield _line(Measure(device="", model="", case="", measure=words, unit="bytes", value=old), new, allowed.size)
 
 
-def _acceptance_measures(latest: BuildEntry, before: BuildEntry, allowed: Allowed) -> Iterator[Checked]:
-    values = {_key(each): each.value for each in latest.measures}
+def _figures(latest: BuildEntry, before: BuildEntry, allowed: Allowed) -> Iterator[Checked]:
+    values = {(each.device, each.model, each.case, each.measure): each.value for each in latest.measures}
     for each in before.measures:
-        kind = KINDS.get(each.measure)
-        if kind is None:
-            continue
-        reason = _why_not(each, kind, latest, before)
-        value = values.get(_key(each))
-        if value is None:
-            reason = "not measured in this build"
-        share: float = getattr(allowed, kind)
-        yield _line(each, value, share, reason)
-
-
-def _key(measure: Measure) -> tuple[str, str, str, str]:
-    return (measure.device, measure.model, measure.case, measure.measure)
+        if kind := KINDS.get(each.measure):
+            value = values.get((each.device, each.model, each.case, each.measure))
+            reason = "not measured in this build" if value is None else _why_not(each, kind, latest, before)
+            share: float = getattr(allowed, kind)
+            yield _line(each, value, share, reason)
 
 
 def _line(before: Measure, after: float | None, allowed: float, reason: str = "") -> Checked:
@@ -301,7 +292,9 @@ def _line(before: Measure, after: float | None, allowed: float, reason: str = ""
 
 def _why_not(measure: Measure, kind: Kind, latest: BuildEntry, before: BuildEntry) -> str:
     """Return why a figure says nothing beside the accepted one; empty when it does."""
-    old, new = _machine(before, measure.device), _machine(latest, measure.device)
+    old, new = (
+        next((each for each in entry.machines if each.device == measure.device), None) for entry in (before, latest)
+    )
     if old is None or new is None:
         return "the machine is not known"
     if kind == "instructions":
@@ -311,10 +304,6 @@ def _why_not(measure: Measure, kind: Kind, latest: BuildEntry, before: BuildEntr
     if not (old.time_meaningful and new.time_meaningful):
         return "time is not representative on this device"
     return "" if old.machine == new.machine else "measured on another machine"
-
-
-def _machine(entry: BuildEntry, device: str) -> MeasuredOn | None:
-    return next((each for each in entry.machines if each.device == device), None)
 
 
 def _notes(latest: BuildEntry, before: BuildEntry) -> Iterator[str]:

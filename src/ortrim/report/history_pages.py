@@ -21,13 +21,8 @@ from ortrim.report.history import BenchEntry, BuildEntry, Check, Measure
 from ortrim.report.html import rendered
 from ortrim.report.table import Cell, Table, columns
 
-
-@dataclass(frozen=True, kw_only=True)
-class Stamp:
-    """When something was recorded, as a day, and what it was, for who points at it."""
-
-    day: str
-    tip: str
+Stamp = tuple[str, str]
+"""When something was recorded, as a day, and what it was, for who points at it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,23 +124,18 @@ def size_columns(entries: Series) -> Markup:
     _axis(canvas, HEIGHT, top, "bytes", scale)
     width = min(WIDEST, 0.76 * _step(len(shown)))
     for number, (entry, parts) in enumerate(zip(shown, sizes, strict=True)):
-        before = entries[len(entries) - len(shown) + number - 1] if len(entries) - len(shown) + number else None
+        place = len(entries) - len(shown) + number
+        before = entries[place - 1] if place else None
         y = HEIGHT - BOTTOM
+        library = f"library {entry.file_bytes:,} bytes, {change_text(entry, before)}"
+        x = _x(number, len(shown)) - width / 2
         for name in FAMILIES:
             height = parts[name] * scale
-            library = f"library {entry.file_bytes:,} bytes, {change_text(entry, before)}"
             tip = f"{_when(entry)}\n{name}: {bytes_text(parts[name])}\n{library}"
-            canvas.rectangle(
-                _x(number, len(shown)) - width / 2, y - height, width, height, FAMILIES_STYLES[name], tip=tip
-            )
+            canvas.rectangle(x, y - height, width, height, FAMILIES_STYLES[name], tip=tip)
             y -= height
-    _dates(canvas, build_stamps(shown), HEIGHT)
+    _dates(canvas, [entry.recorded_at[:10] for entry in shown], HEIGHT)
     return canvas.markup()
-
-
-def build_stamps(entries: Series) -> tuple[Stamp, ...]:
-    """Say of each build when it was, which plan it had, and which training run its models are of."""
-    return tuple(Stamp(day=entry.recorded_at[:10], tip=_when(entry)) for entry in entries)
 
 
 def measure_lines(stamps: Sequence[Stamp], curves: Sequence[Curve], label: str) -> Markup:
@@ -169,9 +159,9 @@ def measure_lines(stamps: Sequence[Stamp], curves: Sequence[Curve], label: str) 
         for (x1, y1, *_), (x2, y2, *_) in pairwise(points):
             canvas.line(x1, y1, x2, y2, style)
         for x, y, number, value in points:
-            tip = f"{stamps[number].tip}\n{curve.label}: {quantity_text(value, unit)}"
+            tip = f"{stamps[number][1]}\n{curve.label}: {quantity_text(value, unit)}"
             canvas.dot(x, y, 3.2, style, tip=tip)
-    _dates(canvas, shown, LOW_HEIGHT)
+    _dates(canvas, [day for day, _ in shown], LOW_HEIGHT)
     return canvas.markup()
 
 
@@ -189,11 +179,10 @@ def _axis(canvas: Canvas, height: float, top: float, unit: Unit, scale: float) -
         canvas.text(LEFT - 8, y + 4, quantity_text(value, unit), "figure end")
 
 
-def _dates(canvas: Canvas, shown: Sequence[Stamp], height: float) -> None:
-    """Write the day below as many as there is room for."""
-    every = max(1, math.ceil(DATE_WIDTH / _step(len(shown))))
-    for number in range(0, len(shown), every):
-        canvas.text(_x(number, len(shown)), height - 8, shown[number].day, "tick")
+def _dates(canvas: Canvas, days: Sequence[str], height: float) -> None:
+    every = max(1, math.ceil(DATE_WIDTH / _step(len(days))))
+    for number in range(0, len(days), every):
+        canvas.text(_x(number, len(days)), height - 8, days[number], "tick")
 
 
 def _x(number: int, count: int) -> float:
@@ -233,14 +222,13 @@ def bench_kinds(entries: Sequence[BenchEntry]) -> list[dict[str, Any]]:
 
 
 def _bench_plots(entries: list[BenchEntry]) -> list[dict[str, Any]]:
-    moments = {moment: number for number, moment in enumerate(dict.fromkeys(each.recorded_at for each in entries))}
-    stamps = list(map(_stamp, {each.recorded_at: each for each in entries}.values()))
+    benches = {each.recorded_at: each for each in entries}
+    moments = {moment: number for number, moment in enumerate(benches)}
     found = [(heading, tuple(_curves(entries, measure, moments))) for measure, heading in BENCH_MEASURES]
-    return _plots(stamps, found, "benches")
+    return _plots(list(map(_stamp, benches.values())), found, "benches")
 
 
 def _plots(stamps: Sequence[Stamp], found: list[tuple[str, tuple[Curve, ...]]], what: str) -> list[dict[str, Any]]:
-    """Return a plot of each measure of which there is something to draw."""
     plots = (
         {
             "heading": heading,
@@ -262,18 +250,14 @@ def _curves(entries: list[BenchEntry], measure: str, moments: Mapping[str, int])
         values = [(moments[each.recorded_at], _slowest(each, measure)) for each in reversed(found)]
         points = tuple((number, value) for number, value in values if value is not None)
         label = name_text(f"{found[0].point}, {cpu}, {cores} cores")
-        yield Curve(label=label, unit=_unit(found[0], measure), points=points)
-
-
-def _unit(entry: BenchEntry, measure: str) -> Unit:
-    return next((each.unit for each in entry.measures if each.measure == measure), "ms")
+        unit: Unit = next((each.unit for each in found[0].measures if each.measure == measure), "ms")
+        yield Curve(label=label, unit=unit, points=points)
 
 
 def _stamp(entry: BenchEntry) -> Stamp:
-    """Say of a bench when it was, of which model, and which training run that is of."""
     run = f"\ntraining run {name_text(entry.training_run)}" if entry.training_run else ""
     when = printable(f"{entry.recorded_at[:16].replace('T', ' ')} model {entry.model_sha256[:12]}")
-    return Stamp(day=printable(entry.recorded_at[:10]), tip=f"{when}{run}")
+    return printable(entry.recorded_at[:10]), f"{when}{run}"
 
 
 MEASURES: Final = (
@@ -292,19 +276,16 @@ def history_page(entries: Sequence[BuildEntry], benches: Sequence[BenchEntry] = 
     """
     found = series(entries)
     told = {family(part.component) for entry in entries for part in entry.components}
+    number = len({each.recorded_at for each in benches})
+    more = f", and {number:,} {'bench' if number == 1 else 'benches'}" if number else ""
     return rendered(
         "history.html.j2",
         title="Builds over time",
-        subtitle=_subtitle(len(entries), len(found), len({each.recorded_at for each in benches})),
+        subtitle=f"{counted(len(entries), 'build')} of {counted(len(found), 'kind')}{more}",
         legend=[(FAMILIES_STYLES[name], name) for name in FAMILIES if name in told],
         kinds=[_kind(name, each) for name, each in found.items()],
         benches=bench_kinds(benches),
     )
-
-
-def _subtitle(builds: int, kinds: int, benches: int) -> str:
-    words = f"{counted(builds, 'build')} of {counted(kinds, 'kind')}"
-    return f"{words}, and {benches:,} {'bench' if benches == 1 else 'benches'}" if benches else words
 
 
 def _kind(name: tuple[str, str, str], entries: Series) -> dict[str, Any]:
@@ -314,7 +295,7 @@ def _kind(name: tuple[str, str, str], entries: Series) -> dict[str, Any]:
     return {
         "name": " · ".join(map(name_text, name)),
         "columns": size_columns(entries),
-        "measures": _plots(build_stamps(entries), found, "builds"),
+        "measures": _plots([(entry.recorded_at[:10], _when(entry)) for entry in entries], found, "builds"),
         "table": replace(table, rows=[*table.rows[: -LINES - 1 : -1], *earlier]),
     }
 
@@ -396,10 +377,6 @@ def check_tables(check: Check) -> RenderableType:
     ]
     numbers = columns("number", "accepted", "now", "change", "allowed")
     table = Table(columns=(("measure", "text"), *numbers, ("", "short")), rows=rows).terminal()
-    return Group(head, against, *notes, table, *_left_out(check))
-
-
-def _left_out(check: Check) -> list[Text]:
-    """Say how many figures are not compared, by reason."""
     reasons = Counter(line.reason for line in check.lines if line.outcome == "not compared")
-    return [Text(f"{counted(number, 'figure')} not compared: {reason}", "dim") for reason, number in reasons.items()]
+    left = (Text(f"{counted(number, 'figure')} not compared: {reason}", "dim") for reason, number in reasons.items())
+    return Group(head, against, *notes, table, *left)

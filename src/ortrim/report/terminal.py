@@ -127,7 +127,6 @@ def _one_device(report: VerifyReport, device: DeviceReport) -> Iterator[Renderab
 
 
 def _several_devices(report: VerifyReport) -> Iterator[RenderableType]:
-    """Lay out the library, then the devices beside each other, then each by itself."""
     yield _comparisons(content.library_lines(report))
     yield _statements(_of_library(report))
     yield _sizes(report)
@@ -195,7 +194,6 @@ def _of_device(device: DeviceReport, baseline: str) -> Iterator[tuple[str, Text]
 
 
 def _sizes(report: VerifyReport) -> RenderableType:
-    """Lay out the largest components, each with a bar."""
     shown = content.components(report)[:LARGEST]
     rows: list[Sequence[Cell]] = [(Text("by part", "bold"), bytes_text(report.size.file_bytes), "100 %", "")]
     for name, size in shown:
@@ -224,7 +222,6 @@ def _numbers(counts: ModelCounts) -> tuple[str, ...]:
 
 
 def _lines(step: StepReport) -> Iterator[str]:
-    """Yield what a step has to say beyond its numbers."""
     start = f"step {step.number}"
     if step.reason:
         yield f"{start} was left out: {' '.join(step.reason.split())}"

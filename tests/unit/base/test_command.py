@@ -697,7 +697,7 @@ def test_a_model_that_does_not_fit_is_not_damaged(tmp_path: Path) -> None:
     weights = helper.make_tensor("w", onnx.TensorProto.FLOAT, (16 << 20,), bytes(64 << 20), raw=True)
     graph = helper.make_graph([], "g", [], [], [weights])
     onnx.save(helper.make_model(graph), tmp_path / "m.onnx")
-    assert inspect_onnx(tmp_path / "m.onnx").facts.node_count == 0
+    assert inspect_onnx(tmp_path / "m.onnx")["facts"].node_count == 0
     said = run([sys.executable, "-c", LIMITED, tmp_path / "m.onnx"]).stdout
     assert said.startswith("error: out-of-memory\n") or said == "\n"  # the latter is a MemoryError, worded by the tasks
     assert "not-onnx" not in said

@@ -24,28 +24,28 @@ def test_an_onnx_model_shows_its_operators(tmp_path: Path) -> None:
     """Operators of inner graphs count too."""
     seen = inspect_onnx(write(tmp_path / "m.onnx", branching()))
     names = ("Abs", "Exp", "Floor", "If", "Neg", "Relu", "Sqrt", "Tanh")
-    assert seen.operators == tuple((operator(name, 17), 1) for name in names)
-    assert [(tensor.name, tensor.element_type) for tensor in seen.facts.inputs] == [("x", "float32"), ("c", "bool")]
+    assert seen["operators"] == tuple((operator(name, 17), 1) for name in names)
+    assert [(tensor.name, tensor.element_type) for tensor in seen["facts"].inputs] == [("x", "float32"), ("c", "bool")]
 
 
 def test_an_onnx_model_shows_the_files_it_needs(tmp_path: Path) -> None:
-    assert inspect_onnx(write(tmp_path / "m.onnx", weighted("w.bin"))).external_files == ("w.bin",)
+    assert inspect_onnx(write(tmp_path / "m.onnx", weighted("w.bin")))["external_files"] == ("w.bin",)
 
 
 def test_an_onnx_model_of_any_opset_can_be_looked_at(tmp_path: Path) -> None:
     model = model_of([helper.make_node("Relu", ["x"], ["y"])], opsets=[("", 99)])
-    assert inspect_onnx(write(tmp_path / "m.onnx", model)).facts.opsets == (("ai.onnx", 99),)
+    assert inspect_onnx(write(tmp_path / "m.onnx", model))["facts"].opsets == (("ai.onnx", 99),)
 
 
 def test_a_model_in_ort_format_shows_its_version_and_operators() -> None:
     seen = inspect_ort(RECORDED)
-    assert (seen.format_version, seen.ir_version) == ("6", 8)
-    assert ("ai.onnx", 17) in seen.opsets
-    assert (seen.inputs, seen.outputs) == (("x", "c"), ("y",))
+    assert (seen["format_version"], seen["ir_version"]) == ("6", 8)
+    assert ("ai.onnx", 17) in seen["opsets"]
+    assert (seen["inputs"], seen["outputs"]) == (("x", "c"), ("y",))
     since_13 = ("Abs", "Exp", "Floor", "Neg", "Sqrt", "Tanh")
     since = [*((name, 13) for name in since_13), ("Relu", 14), ("If", 16)]
-    assert seen.operators == tuple((operator(name, opset), 1) for name, opset in since)
-    assert not seen.runtime_optimizations
+    assert seen["operators"] == tuple((operator(name, opset), 1) for name, opset in since)
+    assert not seen["runtime_optimizations"]
 
 
 @pytest.mark.parametrize("content", [b"", b"ORTM", b"<html>", b"\0" * 64, RECORDED.read_bytes()[:100]])
@@ -82,8 +82,8 @@ def test_a_configuration_shows_its_operators(tmp_path: Path) -> None:
     path = tmp_path / "my.config"
     path.write_text('ai.onnx;11;Add{"inputs": {"0": ["float"]}},Relu\n')
     seen = inspect_config(path)
-    assert len(seen.required.operators) == 2
-    assert seen.restricted_count == 1
+    assert len(seen["required"].operators) == 2
+    assert seen["restricted_count"] == 1
 
 
 @pytest.mark.parametrize("content", [b"\xff\xfe\0", None])

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from ortrim.compiling.plan import CompiledUnits
 from ortrim.report.html import html_report
-from ortrim.report.markdown import markdown_report
 from ortrim.report.table import escaped
+from ortrim.report.write import markdown_report
 from ortrim.verify.reports import VerifyReport
 from sample_reports import hostile_board
 

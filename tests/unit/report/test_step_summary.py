@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from ortrim.parity.measurements import Verdict
-from ortrim.report.markdown import step_summary
+from ortrim.report.write import step_summary
 from sample_reports import four_devices, on_device, recorded_report
 
 

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from ortrim.errors import Diagnostic, ExitCode
 from ortrim.parity.measurements import OutputParity, Verdict
-from ortrim.report.failures import diagnostic_of
+from ortrim.report.content import diagnostic_of
 from ortrim.verify.judge import failed_device, overall, parity_of
 
 PASS, FAIL, INCONCLUSIVE, NOT_JUDGED = Verdict.PASS, Verdict.FAIL, Verdict.INCONCLUSIVE, Verdict.NOT_JUDGED

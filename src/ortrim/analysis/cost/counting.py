@@ -97,7 +97,6 @@ def multi_head_macs(node: Counting) -> int:
 
 
 def _past(node: Counting, index: int) -> int:
-    """Return how many keys are left of earlier runs."""
     past = optional(node.inputs, index)
     return past[-2] if past is not None and len(past) >= 4 else 0
 

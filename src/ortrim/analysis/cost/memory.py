@@ -315,7 +315,6 @@ class _Plan:
                 self.free.appendleft(owner)
 
     def _source(self, interval: LivenessInterval, number: int, name: str) -> str | None:
-        """Return the buffer of an earlier tensor that a result is to lie in."""
         if number == 0 and interval.view and interval.reads:
             return self.owners.get(interval.reads[0], interval.reads[0])
         kind = self.kinds.get(name)
@@ -327,7 +326,6 @@ class _Plan:
         return own if own is not None or self.uses[name] < 2 else self._freed(kind)
 
     def _freed(self, kind: Hashable) -> str | None:
-        """Take the buffer of this kind that was freed last."""
         found = next((owner for owner in self.free if self.kinds.get(owner) == kind), None)
         if found is not None:
             self.free.remove(found)

@@ -85,7 +85,6 @@ def _shown(name: str) -> str:
 
 
 def _cells(cost: ModelCost, found: Sequence[NodeCost | OperatorCost]) -> tuple[str, ...]:
-    """Write what nodes or operators cost together."""
     macs = sum(each.macs for each in found)
     share = share_text(macs / cost.macs) if macs and cost.macs else NONE
     operations, parameters = sum(each.operations for each in found), sum(each.parameters for each in found)
@@ -93,7 +92,6 @@ def _cells(cost: ModelCost, found: Sequence[NodeCost | OperatorCost]) -> tuple[s
 
 
 def _notes(cost: ModelCost) -> Iterator[Text]:
-    """Say what is not known, of the model and then of its nodes."""
     notes = [*cost.unknown, *(f"{node.name}: {'; '.join(node.unknown)}" for node in cost.nodes if node.unknown)]
     for note in notes[:MOST_NOTES]:
         yield Text(f"note: {printable(note)}", "yellow")

@@ -228,7 +228,6 @@ def merged_times(times: Mapping[str, float]) -> dict[str, float]:
 
 
 def _heavy(arithmetic: Shares, times: Shares | None) -> tuple[Blamed, ...]:
-    """Return the operators with most of the arithmetic."""
     return tuple(
         Blamed(operator=name, arithmetic=arithmetic[name], time=times.get(_plain(name)) if times is not None else None)
         for name in _fewest(arithmetic)

@@ -370,7 +370,6 @@ NEAR: Final = 0.75
     fix="quantize the model (step quantize), or convert it with level = 'basic'",
 )
 def _nearly_too_large(facts: LintFacts) -> Iterator[Shown]:
-    """Find a model that a little growth, as when constants are folded, makes too large."""
     most = LARGEST_MODEL_BYTES
     if most * NEAR < (size := _size(facts)) <= most:
         yield "model", f"{size:,} bytes with its data, of {most:,} that are possible"
@@ -549,7 +548,6 @@ def _as_convolution(node: NodeFacts, equation: str) -> str:
     fix="replace the Linear layer by a Conv1d with kernel_size=1 and the same weights",
 )
 def _transposed_product(facts: LintFacts) -> Iterator[Shown]:
-    """Find products with a weight matrix between two transpositions that undo each other."""
     makers = {value.name: node for node in facts.graph.nodes for value in node.outputs if not node.scope}
     for node in facts.graph.nodes:
         product = _product(node, makers) if node.operator == "Transpose" and not node.scope else None
@@ -588,7 +586,6 @@ def _undo(first: NodeFacts, second: NodeFacts) -> bool:
     fix="use -1 for one dimension and 0 (unchanged) for others: x.flatten(1), x.reshape(x.shape[0], -1)",
 )
 def _pinned_reshape(facts: LintFacts) -> Iterator[Shown]:
-    """Find Reshapes to a fixed shape of values whose size is open, in a model with dynamic dimensions."""
     if not dynamic_dimensions(facts.graph.model.inputs):
         return
     values = {weight.name: weight.values for weight in facts.graph.weights}
@@ -645,7 +642,6 @@ def _is_hot(node: NodeFacts, element_type: str) -> bool:
     fix="compute in int32 or in floats; int64 is for shapes and indices",
 )
 def _int64(facts: LintFacts) -> Iterator[Shown]:
-    """Find arithmetic in, and weights of, 64-bit integers that are not merely shapes and indices."""
     yield from _hot(facts, "int64")
 
 
@@ -661,7 +657,6 @@ ENOUGH: Final = 0.75
     fix="use the CPU, or replace the operators named, and fix the shapes (step fix-dimensions)",
 )
 def _partitions(facts: LintFacts) -> Iterator[Shown]:
-    """Find providers that take the model in pieces, or too little of it to be worth it."""
     for each in facts.providers or ():
         if each.partitions != 1 or each.supported < each.nodes * ENOUGH:
             yield each.name, _providers_words(each)
@@ -709,7 +704,6 @@ FEW_NODES: Final = 4
     fix="replace it by operators that the model has anyway, or do its work outside of the model",
 )
 def _costly_operators(facts: LintFacts) -> Iterator[Shown]:
-    """Find operators of few nodes, and of no other model, whose code is large in a finished build."""
     shared = {_library_shown(domain, name) for domain, name in facts.elsewhere}
     uses = Counter(_library_shown(node.domain, node.operator) for node in facts.graph.nodes)
     for name, size in facts.library or ():

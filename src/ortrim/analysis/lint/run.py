@@ -64,7 +64,6 @@ def look(
 
 
 def _with_operators(facts: rules.LintFacts, path: Path, runtime: FullRuntime) -> rules.LintFacts:
-    """Ask for kernels and for what mobile execution providers take."""
     from ortrim.models.graph_facts import inlined_operators  # noqa: PLC0415 - it imports onnx
 
     graph = facts.graph
@@ -86,7 +85,6 @@ def _with_operators(facts: rules.LintFacts, path: Path, runtime: FullRuntime) ->
 
 
 def _with_runs(facts: rules.LintFacts, path: Path, runtime: FullRuntime, cases: Sequence[CaseSpec]) -> rules.LintFacts:
-    """Load the model and run it."""
     graph, inputs = facts.graph, facts.graph.model.inputs
     why_not = _not_runnable(graph)
     request = {
@@ -161,7 +159,6 @@ def _input(value: TensorInfo) -> dict[str, object]:
 
 
 def _sizes_of(case: CaseSpec, inputs: tuple[TensorInfo, ...]) -> dict[str, int]:
-    """Return the sizes that a case gives to dynamic dimensions."""
     shapes = {name: given.shape or () for name, given in case.inputs.items()}
     if case.data:
         shapes = {

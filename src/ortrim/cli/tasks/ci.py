@@ -37,7 +37,7 @@ from ortrim.github.workflow_files import matrix_json, matrix_of
 from ortrim.pipeline.history import check_reports, regression_of
 from ortrim.planning.request import host_target, require_host
 from ortrim.platforms import by_platform
-from ortrim.report.markdown import step_summary
+from ortrim.report.write import step_summary
 
 COMPILED: Final = Path("compiled")
 DELIVERY: Final = Path("delivery")

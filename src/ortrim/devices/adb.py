@@ -41,7 +41,7 @@ def server_version(environment: Mapping[str, str]) -> int | None:
 
 
 def _connected(environment: Mapping[str, str]) -> socket.socket:
-    """Connect as `adb` does. Raises `OSError` when nobody listens, or the address is not one."""
+    """Connect as `adb` does."""
     address = environment.get("ADB_SERVER_SOCKET", "")
     kind, _, rest = address.partition(":")
     if kind == "localfilesystem":
@@ -74,7 +74,7 @@ class AdbClient:
     environment: Mapping[str, str]
 
     def run(self, *words: str | Path, timeout_seconds: float) -> Completed:
-        """Run adb to its end, whatever its exit code. Raises `ToolError`."""
+        """Run adb to its end, whatever its exit code."""
         # LC_ALL: what the system says inside adb's messages is told apart by its words.
         environment = {**self.environment, "LC_ALL": "C"}
         command = (self.program, *words)
@@ -84,8 +84,7 @@ class AdbClient:
 def find_adb(environment: Mapping[str, str] | None = None) -> AdbClient:
     """Return adb with a server that runs.
 
-    `environment` replaces this process's own. Raises `ToolError`: `tool-missing`, `tool-broken`, `tool-too-old`,
-    `adb-server-mismatch` (another program's server would be ended by ours), `adb-server-failed`.
+    `environment` replaces this process's own.
     """
     installed = require(ADB)
     client = AdbClient(program=installed.path, environment=dict(os.environ if environment is None else environment))
@@ -234,8 +233,7 @@ def read_listing(printed: str) -> tuple[AdbListing, ...]:
 def choose(devices: Sequence[AdbListing], serial: str | None) -> AdbListing:
     """Return the device of a serial number, or the only one there is.
 
-    A single device that is online is taken even when there are others that are not. Raises `UsageError` or
-    `VerifyError`.
+    A single device that is online is taken even when there are others that are not.
     """
     online = [device for device in devices if device.online]
     if serial is not None:
@@ -280,7 +278,7 @@ class AdbTransport:
         self._client = client
 
     def execute(self, words: Sequence[str], *, timeout_seconds: float) -> Completed:
-        """Run a command, as `Transport` promises. Raises `VerifyError`, or `ToolError` when adb itself is gone."""
+        """Run a command, as `Transport` promises."""
         return run_marked(
             words,
             lambda script, seconds: self._adb("shell", script, seconds=seconds),
@@ -325,7 +323,7 @@ class AdbTransport:
 
 
 def adb_devices(client: AdbClient) -> tuple[AdbListing, ...]:
-    """Return what adb sees, whatever its state. Raises `ToolError`."""
+    """Return what adb sees, whatever its state."""
     return read_listing(client.run("devices", "-l", timeout_seconds=LIST_SECONDS).stdout)
 
 
@@ -340,8 +338,7 @@ def open_adb(
     """Return the device of a serial number, or the only one there is, ready to run on `cores` (all, when empty).
 
     `base` is the folder below which ours is made, without one that of `base_folder`. Waiting for the device to cool
-    down is reported to `announce`. Raises `UsageError` `bad-folder`, and what `find_adb`, `choose` and `probed_machine`
-    raise.
+    down is reported to `announce`.
     """
     base = base or base_folder(kinds.ADB.name, BASE)
     client = client or find_adb()

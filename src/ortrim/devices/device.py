@@ -39,7 +39,7 @@ class Device(ABC):
 
     @abstractmethod
     def facts(self) -> HostFacts:
-        """Describe the machine, as it is now. Raises `VerifyError` when it cannot be asked."""
+        """Describe the machine, as it is now."""
 
     @abstractmethod
     def run_all(self, requests: Iterable[RunRequest]) -> Iterator[Outcome]:
@@ -62,11 +62,7 @@ class ProgramDevice(Device):
 
     @abstractmethod
     def run(self, request: RunRequest) -> RunnerOutput:
-        """Run the runner once to its end, and leave nothing on the machine but what `close` removes.
-
-        Raises `VerifyError` when the runner fails, crashes, hangs or prints nonsense, or the machine goes away;
-        `StorageError` when files of this machine cannot be read or written.
-        """
+        """Run the runner once to its end, and leave nothing on the machine but what `close` removes."""
 
     def run_all(self, requests: Iterable[RunRequest]) -> Iterator[Outcome]:
         """Run one after the other."""
@@ -115,7 +111,7 @@ def check_pinning(execute: Callable[[Sequence[str], float], Completed], cores: t
     """Find out before anything is measured whether a machine can keep a program on all these cores.
 
     `taskset` would fail in the runner's place, or leave out the cores that are not there. `execute` runs a command
-    within so many seconds. Raises `UsageError` (`cannot-pin`) and what `execute` raises.
+    within so many seconds.
     """
     if not cores:
         return

@@ -135,14 +135,14 @@ class DeviceFarmAccount:
         self._client = client
 
     def act(self, call: Callable[[DeviceFarmClient], Answer]) -> Answer:
-        """Call the service once. Raises `VerifyError`, `NetworkError`.
+        """Call the service once.
 
         `call` takes from the answer what is used: what it does not find there is the service's fault.
         """
         return farm.persist(lambda: self._called(call))
 
     def ask(self, call: Callable[[DeviceFarmClient], Answer]) -> Answer:
-        """Ask the service what changes nothing, again after a lost connection. Raises `VerifyError`, `NetworkError`."""
+        """Ask the service what changes nothing, again after a lost connection."""
         return farm.persist(lambda: self._called(call), self.timeouts.pauses)
 
     def _called(self, call: Callable[[DeviceFarmClient], Answer]) -> Answer:
@@ -169,7 +169,7 @@ def _names(error: Exception) -> list[str]:
 
 
 def found_boto3() -> str:
-    """Return the version of boto3. Raises `ToolError` `tool-missing`."""
+    """Return the version of boto3."""
     try:
         return importlib.metadata.version("boto3")
     except importlib.metadata.PackageNotFoundError as error:
@@ -178,10 +178,7 @@ def found_boto3() -> str:
 
 
 def open_account(where: str, timeouts: FarmTimeouts, tell: Tell) -> DeviceFarmAccount:
-    """Return the account of this machine's credentials; nothing is sent to the service yet.
-
-    Raises `ToolError` `farm-tool-missing` without boto3, and `VerifyError` `farm-credentials`.
-    """
+    """Return the account of this machine's credentials; nothing is sent to the service yet."""
     try:
         import boto3  # noqa: PLC0415 - an extra
         from botocore.config import Config  # noqa: PLC0415
@@ -255,10 +252,7 @@ class Uploads:
     undone: ExitStack
 
     def add(self, path: Path, name: str, kind: Kind) -> str:
-        """Send a file and return its ARN once the farm has taken it.
-
-        Raises `NetworkError` `farm-upload-lost`, `VerifyError` `farm-refused` and what calling the service raises.
-        """
+        """Send a file and return its ARN once the farm has taken it."""
         self.account.tell(f"uploading {name}")
 
         def announce(client: DeviceFarmClient) -> tuple[str, str]:
@@ -319,8 +313,7 @@ ARN: Final = "arn:"
 def find_place(account: DeviceFarmAccount, device: str) -> tuple[str, str]:
     """Return the ARNs of the project and the pool of a device's name.
 
-    An ARN of a project has no slash, so the first one always ends the project. Raises `VerifyError` `farm-project`,
-    `farm-device-unknown`, and what asking raises.
+    An ARN of a project has no slash, so the first one always ends the project.
     """
     project, slash, pool = device.partition("/")
     if not (project and slash and pool):
@@ -374,10 +367,7 @@ def console_url(run: str, region: str) -> str:
 
 
 def devices_of(account: DeviceFarmAccount, pool: str, app: str) -> tuple[str, ...]:
-    """Return the ARNs of the pool's devices that can run the app.
-
-    Raises `VerifyError` `farm-unsupported` when none can, `farm-device-unknown` when the pool is empty.
-    """
+    """Return the ARNs of the pool's devices that can run the app."""
 
     def look(client: DeviceFarmClient) -> tuple[tuple[str, ...], set[str]]:
         answer = client.get_device_pool_compatibility(devicePoolArn=pool, appArn=app, testType="INSTRUMENTATION")
@@ -414,8 +404,7 @@ def device_of(account: DeviceFarmAccount, run: str) -> str:
 def passed(run: Mapping[str, Any], url: str, where: str, minutes: int) -> bool:
     """Return whether the instrumentation passed, from a completed `Run` of the service.
 
-    `minutes` is the time after which the farm ends a run. Raises `VerifyError` when nothing is known of the
-    instrumentation: `farm-unsupported`, `farm-failed`, `farm-timeout`, `farm-cancelled`, `farm-inconclusive`.
+    `minutes` is the time after which the farm ends a run.
     """
     result = run.get("result", "")
     if result in {"PASSED", "FAILED"}:
@@ -479,10 +468,7 @@ class EndedRun:
 def run_on_one(
     account: DeviceFarmAccount, project: str, pool: str, job: FarmJob, *, app: str, test: str, specification: str
 ) -> EndedRun:
-    """Run the uploads, given by their ARNs, on one device of the pool, whichever AWS gives.
-
-    Raises what `Farm.run` raises for a run without a verdict; the run is then stopped.
-    """
+    """Run the uploads, given by their ARNs, on one device of the pool, whichever AWS gives."""
     devices = devices_of(account, pool, app)
     minutes = max(LEAST_MINUTES, math.ceil(job.timeout_seconds / 60))
     try:

@@ -183,10 +183,7 @@ class Phone:
 
 
 def read_phones(document: str) -> tuple[Phone, ...]:
-    """Return the phones and tablets in what `devicectl list devices` wrote, those that can be used first.
-
-    Raises `VerifyError` `phone-trouble` for what is no such list.
-    """
+    """Return the phones and tablets in what `devicectl list devices` wrote, those that can be used first."""
     what = "devicectl did not write a list of devices"
     damaged = VerifyError("phone-trouble", what, where=DEVICECTL, hint=CONNECT_HINT)
     devices = read_json(_Listing, document, damaged).result.devices
@@ -199,10 +196,7 @@ def read_phones(document: str) -> tuple[Phone, ...]:
 
 
 def choose_phone(phones: Sequence[Phone], name: str) -> Phone:
-    """Return the phone of a name, UDID or identifier, or the only one that can be used.
-
-    Raises `UsageError`, `VerifyError`.
-    """
+    """Return the phone of a name, UDID or identifier, or the only one that can be used."""
     usable = [phone for phone in phones if not phone.problem]
     if name:
         chosen = [phone for phone in phones if name in {phone.name, phone.udid, phone.identifier}]
@@ -279,13 +273,13 @@ class PhoneClient:
     def launch(self, app: str, environment: str, seconds: float) -> DevicectlAnswer:
         """Run an app to its end, whatever that is; `environment` is a JSON object.
 
-        The app is ended with devicectl. Raises `ToolError`.
+        The app is ended with devicectl.
         """
         options = ("--console", "--terminate-existing", "--environment-variables", environment)
         return ask(self.xcrun, ("device", "process", "launch", *self._device, *options), (app,), seconds)
 
     def copy_from(self, app: str, source: str, destination: Path) -> DevicectlAnswer:
-        """Copy a folder of an app's own into a folder of this machine. Raises `VerifyError` when it does not end."""
+        """Copy a folder of an app's own into a folder of this machine."""
         options = (
             *("--domain-type", "appDataContainer", "--domain-identifier", app),
             *("--source", source, "--destination", str(destination)),
@@ -293,10 +287,7 @@ class PhoneClient:
         return self._patient(("device", "copy", "from"), options, (), COPY_SECONDS)
 
     def change(self, verb: str, app: str | Path, seconds: float) -> None:
-        """`install` an app, or bring it up to date, or `uninstall` it with all that it left.
-
-        Raises `VerifyError` as `devicectl_error` does, and `ToolError`.
-        """
+        """`install` an app, or bring it up to date, or `uninstall` it with all that it left."""
         answer = self._patient(("device", verb, "app"), (), (app,), seconds)
         if answer.done.returncode != 0:
             raise devicectl_error(answer.said, self.where)
@@ -318,7 +309,7 @@ class PhoneClient:
 
 
 def ask(xcrun: Xcrun, words: Sequence[str], named: Sequence[str | Path], seconds: float) -> DevicectlAnswer:
-    """Run a command of devicectl to its end; what it names comes last. Raises `ToolError`."""
+    """Run a command of devicectl to its end; what it names comes last."""
     with storage_errors(Path(tempfile.gettempdir())), tempfile.TemporaryDirectory(prefix="ortrim-") as place:
         document = Path(place) / "answer.json"
         done = xcrun.run(DEVICECTL, *words, "--json-output", document, *named, timeout_seconds=seconds)
@@ -326,10 +317,7 @@ def ask(xcrun: Xcrun, words: Sequence[str], named: Sequence[str | Path], seconds
 
 
 def list_phones(xcrun: Xcrun) -> tuple[Phone, ...]:
-    """Return the phones that this Mac sees, ready or not.
-
-    Raises `VerifyError` as `devicectl_error` and `read_phones` do, and `ToolError`.
-    """
+    """Return the phones that this Mac sees, ready or not."""
     answer = ask(xcrun, ("list", "devices"), (), LIST_SECONDS)
     if answer.done.returncode != 0:
         raise devicectl_error(answer.said, DEVICECTL)
@@ -377,9 +365,6 @@ def read_end(
     """Return how a run ended whose folder was copied below `place`, and bring its outputs to where they are wanted.
 
     That is as if the runner had been a program of its own; what the app wrote is None when it died.
-
-    Raises `VerifyError`: `runner-not-startable` (the app could not begin), `endless-output`, and those of
-    `devicectl_error` for an app that was not launched or whose folder did not come.
     """
     found = sorted(place.rglob(END)) + sorted(place.rglob(STDERR))
     folder = next((path.parent for path in found if path.is_file() and not path.is_symlink()), place)
@@ -434,7 +419,7 @@ def phone_content(requests: Sequence[RunRequest]) -> HarnessContent:
     """Return what the app has to carry for these requests, in their order.
 
     The same requests on the same files give the same bytes. The runner is compiled into the app, whose library is one
-    of its frameworks, or a part of it when it is static. Raises `StorageError` for a file that cannot be read.
+    of its frameworks, or a part of it when it is static.
     """
     payload_of = cache(lambda request: make_payload(request, FILES, REQUESTED_OUTPUTS))
     libraries: dict[str, Path] = {}
@@ -479,7 +464,6 @@ class PhoneDevice(Device):
         """Install the app that carries all requests, and start it for each.
 
         Runs end with `VerifyError`: `runner-timeout`, `endless-output`, those of `read_end` and of `read_output`.
-        Raises what `make_app` and `PhoneClient.change` raise.
         """
         asked = tuple(requests)
         self._app = app = self._make_app(phone_content(asked))
@@ -517,9 +501,6 @@ class PhoneDevice(Device):
 
 
 def open_phone(name: str, make_app: MakeApp, *, xcrun: Xcrun | None = None) -> PhoneDevice:
-    """Return the phone of a name, UDID or identifier, or the only one that there is.
-
-    Raises what `find_xcrun`, `list_phones` and `choose_phone` raise.
-    """
+    """Return the phone of a name, UDID or identifier, or the only one that there is."""
     xcrun = xcrun or find_xcrun(DEVICECTL)
     return PhoneDevice(xcrun, choose_phone(list_phones(xcrun), name), make_app)

@@ -79,13 +79,8 @@ class Farm(Protocol):
     def run(self, job: FarmJob, tell: Tell) -> FarmRun:
         """Run a job to its end, and remove from the farm what costs or counts against a quota where it can be removed.
 
-        Interrupted, it stops the run there. Leaves nothing at the destination when it raises. Raises `VerifyError`,
-        whose `where` names farm and device: `farm-credentials`, `farm-project` (none is set, unknown or without the
-        services it needs), `farm-device-unknown`, `farm-quota`, `farm-refused` (an app it does not take),
-        `farm-inconclusive`, `farm-unsupported` (an app that the device cannot run), `farm-failed` (its
-        infrastructure), `farm-timeout` (the run, or waiting for a device), `farm-cancelled`, `farm-results-missing`;
-        `NetworkError` `farm-unreachable` (nothing was started, or it is not known what became of it) and
-        `farm-upload-lost`; `ToolError` for a program that is absent or too old; `StorageError`.
+        Interrupted, it stops the run there. Leaves nothing at the destination when it raises; a `VerifyError` names farm
+        and device in `where`.
         """
 
 
@@ -181,7 +176,7 @@ def persist(ask: Callable[[], Facts], pauses: tuple[float, ...] = ()) -> Facts:
 def follow(look: Callable[[], Seen[Facts]], limits: FarmLimits, interval_seconds: float, tell: Tell) -> Facts:
     """Query a run until it has ended, and report every change; return the farm's last answer.
 
-    A run that has once begun counts as running from then on. Raises `Overdue`, and what `look` raises.
+    A run that has once begun counts as running from then on. Raises `Overdue`.
     """
     stage, since, told = FarmStage.WAITING, time.monotonic(), ""
     while True:
@@ -242,7 +237,7 @@ def keep_addresses_out_of_logs() -> None:
 
 
 def send_file(url: str, path: Path, headers: Mapping[str, str]) -> None:
-    """PUT a file to a signed address. Raises `TransportError` and `StorageError`."""
+    """PUT a file to a signed address."""
     with storage_errors(path), path.open("rb") as file, new_session(as_it_is) as session:
         body = Upload(file, path.stat().st_size)
         with opened(session, "PUT", url, headers=headers, data=body) as answer:
@@ -251,7 +246,7 @@ def send_file(url: str, path: Path, headers: Mapping[str, str]) -> None:
 
 
 def fetch_file(url: str, path: Path, *, most_bytes: int) -> None:
-    """Fetch a file of at most `most_bytes`. Raises `TransportError`, `StorageError` and leaves a part of it then."""
+    """Fetch a file of at most `most_bytes`; a part of it is left when that raises."""
     stop = stop_request()
     with storage_errors(path), path.open("wb") as file, opened_at_last(url, as_it_is) as answer:
         if not answer.ok:
@@ -279,7 +274,7 @@ HARMFUL: Final = frozenset({"unsafe-archive", "archive-too-large"})
 
 
 def require_free(destination: Path) -> None:
-    """Find out before a run costs anything whether its results can be kept. Raises `StorageError`."""
+    """Find out before a run costs anything whether its results can be kept."""
     if destination.exists() or destination.is_symlink():
         what, hint = "the results need a new folder", "remove it, or name another one"
         raise StorageError("path-in-the-way", what, where=str(destination), hint=hint)
@@ -287,7 +282,7 @@ def require_free(destination: Path) -> None:
 
 
 def keep(destination: Path, fill: Callable[[Path], None]) -> None:
-    """Make the destination with what `fill` writes: all of it, or nothing. Raises `StorageError` and what it raises."""
+    """Make the destination with what `fill` writes: all of it, or nothing."""
     if not publish_folder(destination, fill):
         require_free(destination)
 
@@ -313,11 +308,7 @@ def fetch(
     pauses: tuple[float, ...],
     where: str,
 ) -> None:
-    """Fetch one file of a run's, again after a lost connection.
-
-    Raises `NetworkError` `farm-unreachable`, `VerifyError` `farm-results-missing` when the farm refuses it or it is too
-    large, and `StorageError`.
-    """
+    """Fetch one file of a run's, again after a lost connection."""
 
     def fetched() -> None:
         try:
@@ -334,10 +325,7 @@ def fetch(
 
 
 def unpack_log(log: Path, folder: Path, where: str) -> bool:
-    """Unpack the results that a device printed into its log, into a new folder; returns whether there were any.
-
-    Raises what `unpack_results` raises, and `VerifyError` `farm-results-missing` when parts of them are lost.
-    """
+    """Unpack the results that a device printed into its log, into a new folder; returns whether there were any."""
     try:
         with storage_errors(log), log.open(encoding="utf-8", errors="replace") as lines:
             payload = harness.decode(lines)
@@ -354,11 +342,7 @@ def unpack_log(log: Path, folder: Path, where: str) -> bool:
 
 
 def unpack_results(archive: Path, folder: Path, where: str, top: str = "") -> None:
-    """Unpack a zip archive's results into a new folder: all of it, or what lies in the folder called `top`.
-
-    Raises `VerifyError` `farm-results-missing` for what is damaged or holds no results, and `StorageError`
-    `unsafe-archive` and `archive-too-large` for what must not be unpacked, all of which name `where` they came from.
-    """
+    """Unpack a zip archive's results into a new folder: all of it, or what lies in the folder called `top`."""
     try:
         unpack(archive, folder, members={_source(archive, top): ""})
     except StorageError as error:
@@ -422,7 +406,7 @@ class FarmDevice(Device):
         self._host: HostFacts | None = None
 
     def run_all(self, requests: Iterable[RunRequest]) -> Iterator[Outcome]:
-        """Run all requests on the device. Raises what `make_apks`, `Farm.run` and `read_results` raise."""
+        """Run all requests on the device."""
         asked = tuple(requests)
         content = harness.harness_content(asked)
         seconds = harness.batch_seconds(asked) + INSTALL_SECONDS

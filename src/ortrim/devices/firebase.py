@@ -12,8 +12,7 @@ import shutil
 import tempfile
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Final
@@ -58,7 +57,7 @@ class FirebaseDevice:
 
 
 def named_device(name: str) -> FirebaseDevice:
-    """Return the device of a name such as `MediumPhone.arm-34`. Raises `VerifyError` (`farm-device-unknown`)."""
+    """Return the device of a name such as `MediumPhone.arm-34`."""
     match = DEVICE.fullmatch(name)
     if match is None:
         what = "is not a device of Test Lab: the form is MODEL-VERSION or MODEL-VERSION-LOCALE-ORIENTATION"
@@ -231,15 +230,12 @@ class MatrixProgress:
             self.url = match[1]
             self._tell(f"to be seen at {self.url}")
         elif match := STATE.search(line):
-            self._hear_state(match[1])
+            if match[1] == "Running":
+                self._running_at = min(self._running_at, self._clock())
+            if match[1] in WORDS:
+                self._tell(WORDS[match[1]])
         elif "Test matrix has been cancelled" in line:
             self.cancelled = True
-
-    def _hear_state(self, state: str) -> None:
-        if state == "Running":
-            self._running_at = min(self._running_at, self._clock())
-        if state in WORDS:
-            self._tell(WORDS[state])
 
     def check(self) -> None:
         """Stop what takes too long: raises `VerifyError` `farm-timeout` and, before a test, `NetworkError`."""
@@ -277,24 +273,6 @@ ENDED: Final = (0, 10, 15, 18)
 NO_OUTCOME: Final = "Tool Results service did not provide a roll-up test outcome"
 
 
-def verdict(done: Completed, where: str, *, uploading: bool = False, url: str = "") -> tuple[bool, str]:
-    """Return whether the instrumentation passed, and the details that Test Lab gives.
-
-    A flaky test, which passed in one attempt alone, counts as failed. `uploading` and `url` are for `gcloud_error`.
-    Raises `VerifyError` or `NetworkError` when there is no such verdict: see `Farm.run`.
-    """
-    if done.returncode == CANCELLED:
-        raise cancelled(where, "gcloud was terminated")
-    if NO_OUTCOME in done.stderr:
-        raise _without_verdict("no outcome", NO_OUTCOME, where, url)
-    if done.returncode not in ENDED or (not done.stdout.strip() and "ERROR:" in done.stderr):
-        raise gcloud_error(done.stderr, where, uploading=uploading, url=url)
-    outcome, details = _outcome(done, where, url)
-    if outcome in {"Passed", "Failed", "Flaky"} and details not in ENDS:
-        return outcome == "Passed", details
-    raise _without_verdict(outcome, details, where, url)
-
-
 ENDS: Final[dict[str, tuple[str, str, str]]] = {
     "Test timed out": (
         "farm-timeout",
@@ -316,34 +294,37 @@ ENDS: Final[dict[str, tuple[str, str, str]]] = {
 """Details that say more than the outcome, in gcloud's words."""
 
 
-def _without_verdict(outcome: str, details: str, where: str, url: str) -> Diagnostic:
+def verdict(done: Completed, where: str, *, uploading: bool = False, url: str = "") -> tuple[bool, str]:
+    """Return whether the instrumentation passed, and the details that Test Lab gives.
+
+    A flaky test, which passed in one attempt alone, counts as failed. `uploading` and `url` are for `gcloud_error`.
+    """
+    again = f"see {url}, and run the same command again" if url else "run the same command again"
+    if done.returncode == CANCELLED:
+        code, what, hint = ENDS["Test run aborted by user"]
+        raise VerifyError(code, what, where=where, why="gcloud was terminated", hint=hint)
+    if NO_OUTCOME in done.stderr:
+        outcome, details = "no outcome", NO_OUTCOME
+    elif done.returncode not in ENDED or (not done.stdout.strip() and "ERROR:" in done.stderr):
+        raise gcloud_error(done.stderr, where, uploading=uploading, url=url)
+    else:
+        try:
+            (row,) = json.loads(done.stdout)
+            outcome, details = str(row["outcome"]), str(row["test_details"])
+        except (ValueError, TypeError, KeyError) as error:
+            what = "Test Lab gives no outcome of the test"
+            why = f"gcloud ended with {done.returncode} and printed: {done.stdout[:200].strip() or 'nothing'}"
+            raise VerifyError("farm-inconclusive", what, where=where, why=why, hint=again) from error
+    if outcome in {"Passed", "Failed", "Flaky"} and details not in ENDS:
+        return outcome == "Passed", details
     if details in ENDS:
         code, what, hint = ENDS[details]
     elif outcome == "Skipped":
         code, what = "farm-unsupported", "the device cannot run the app, so nothing was run"
         hint = "build the app for the device's ABI and Android version"
     else:
-        code, what = "farm-inconclusive", "Test Lab does not know whether the test passed"
-        hint = f"see {url}, and run the same command again" if url else "run the same command again"
-    return VerifyError(code, what, where=where, why=f"{outcome}: {details}", hint=hint)
-
-
-def cancelled(where: str, why: str) -> VerifyError:
-    """Return the diagnostic of a test that somebody cancelled."""
-    code, what, hint = ENDS["Test run aborted by user"]
-    return VerifyError(code, what, where=where, why=why, hint=hint)
-
-
-def _outcome(done: Completed, where: str, url: str) -> tuple[str, str]:
-    """Return the outcome on the one device and its details, in gcloud's words."""
-    try:
-        (row,) = json.loads(done.stdout)
-        return str(row["outcome"]), str(row["test_details"])
-    except (ValueError, TypeError, KeyError) as error:
-        what = "Test Lab gives no outcome of the test"
-        why = f"gcloud ended with {done.returncode} and printed: {done.stdout[:200].strip() or 'nothing'}"
-        hint = f"see {url}, and run the same command again" if url else "run the same command again"
-        raise VerifyError("farm-inconclusive", what, where=where, why=why, hint=hint) from error
+        code, what, hint = "farm-inconclusive", "Test Lab does not know whether the test passed", again
+    raise VerifyError(code, what, where=where, why=f"{outcome}: {details}", hint=hint)
 
 
 GCLOUD: Final = Tool(name="gcloud", package="google-cloud-cli", minimum=(402, 0, 0))
@@ -386,28 +367,26 @@ class Gcloud:
     version: str = ""
 
     def run(self, *words: str | Path, timeout_seconds: float) -> Completed:
-        """Run a command to its end, whatever its exit code. Raises `ToolError` (`tool-timeout`, ...)."""
-        command = (self.program, *words)
-        environment = {**self.environment, **SETTINGS}
+        """Run a command to its end, whatever its exit code."""
+        command, environment = (self.program, *words), {**self.environment, **SETTINGS}
         done = run(command, environment=environment, timeout_seconds=timeout_seconds, most_bytes=MOST_PRINTED_BYTES)
         return _without_secrets(done)
 
     def watch(self, *words: str | Path, on_output: Callable[[str], None], check: Callable[[], None]) -> Completed:
         """Run a command to its end like `watch`."""
-
-        def heard(line: str) -> None:
-            on_output(without_secrets(line))
-
-        environment = {**self.environment, **SETTINGS}
-        command = (self.program, *words)
-        return _without_secrets(watch(command, heard, check, environment=environment, most_bytes=MOST_PRINTED_BYTES))
+        command, environment = (self.program, *words), {**self.environment, **SETTINGS}
+        done = watch(
+            command,
+            lambda line: on_output(without_secrets(line)),
+            check,
+            environment=environment,
+            most_bytes=MOST_PRINTED_BYTES,
+        )
+        return _without_secrets(done)
 
 
 def find_gcloud(environment: Mapping[str, str] | None = None) -> Gcloud:
-    """Return gcloud; `environment` replaces this process's own.
-
-    Raises `ToolError`: `tool-missing`, `tool-broken`, `tool-too-old`.
-    """
+    """Return gcloud; `environment` replaces this process's own."""
     try:
         installed = require(GCLOUD)
     except ToolError as error:
@@ -418,7 +397,7 @@ def find_gcloud(environment: Mapping[str, str] | None = None) -> Gcloud:
 
 
 def found() -> str:
-    """Return gcloud's version and place. Raises as `find_gcloud` does."""
+    """Return gcloud's version and place."""
     gcloud = find_gcloud()
     return f"{gcloud.version} ({gcloud.program})"
 
@@ -447,11 +426,7 @@ ANSWER_SECONDS: Final = 420.0
 
 
 def ask(gcloud: Gcloud, where: str, *words: str | Path, timeout_seconds: float = ANSWER_SECONDS) -> Completed:
-    """Run a command that has to succeed.
-
-    Raises `VerifyError`, `NetworkError` or `StorageError` by what it printed (`gcloud_error`), `NetworkError`
-    (`farm-unreachable`) when it does not end, `ToolError`.
-    """
+    """Run a command that has to succeed."""
     try:
         done = gcloud.run(*words, timeout_seconds=timeout_seconds)
     except ToolError as error:
@@ -467,60 +442,36 @@ LOG: Final = "logcat"
 FETCH_SECONDS: Final = 1800.0
 
 
-@dataclass(frozen=True, kw_only=True)
-class BucketFolder:
-    """What one device left in a bucket. `address` ends without a slash; `names` are paths below it, with sizes."""
+def fetch(gcloud: Gcloud, address: str, results: str, destination: Path, where: str) -> Path:
+    """Copy the log, as `logcat`, and a folder of a device's from a bucket into a new folder; return the folder's copy.
 
-    address: str
-    names: tuple[tuple[str, int], ...]
-
-    def below(self, folder: str) -> tuple[tuple[str, int], ...]:
-        """Return what lies below a folder."""
-        return tuple((name, size) for name, size in self.names if name.startswith(f"{folder}/"))
-
-
-def look(gcloud: Gcloud, bucket: str, folder: str, axis: str, where: str) -> BucketFolder:
-    """Return what a device left in the bucket. Raises `VerifyError` (`farm-results-missing`, ...), `NetworkError`."""
-    address = f"gs://{bucket}/{folder}/{axis}"
+    `address` ends without a slash. When Test Lab could not read the folder, the results are those that the harness
+    printed into the log.
+    """
     try:
-        printed = _asked(gcloud, where, address, "storage", "ls", "--recursive", "--json", f"{address}/**")
+        printed = _asked(gcloud, where, address, "ls", "--recursive", "--json", f"{address}/**")
     except VerifyError as error:
         if "matched no objects" not in error.why:
             raise
         raise missing(where, f"there is nothing at {address}") from error
-    return BucketFolder(address=address, names=_names(printed, f"{folder}/{axis}/", where))
-
-
-def fetch(gcloud: Gcloud, found: BucketFolder, results: str, destination: Path, where: str) -> Path:
-    """Copy the device's log, as `logcat`, and a folder of its into a new folder; return the copy of that folder.
-
-    When Test Lab could not read the folder, the results are those that the harness printed into the log. Raises
-    `VerifyError` (`farm-results-missing`), `NetworkError` (`farm-unreachable`), `StorageError`.
-    """
+    names = _names(printed, f"{address.removeprefix('gs://').partition('/')[2]}/", where)
     folder = f"artifacts/{PurePosixPath(results).relative_to('/')}"
-    files = found.below(folder)
-    _check(files, where)
-    wanted = [f"{found.address}/{name}" for name in (folder,) if files]
-    wanted += [f"{found.address}/{name}" for name, _ in found.names if name == LOG]
+    files = {name: size for name, size in names.items() if name.startswith(f"{folder}/")}
+    for name in files:
+        if not {"", ".", ".."}.isdisjoint(name.removesuffix("/").split("/")):
+            raise missing(where, f"a file has a name that leads elsewhere: {name}")
+    if (size := sum(files.values())) > farm.LARGEST_RESULTS:
+        raise missing(where, f"the device wrote {size} bytes, more than the {farm.LARGEST_RESULTS} that are fetched")
+    wanted = [f"{address}/{name}" for name in ((folder,) if files else ()) + ((LOG,) if LOG in names else ())]
     destination.mkdir()
     if wanted:
-        _asked(gcloud, where, found.address, "storage", "cp", "--recursive", *wanted, f"{destination}/")
+        _asked(gcloud, where, address, "cp", "--recursive", *wanted, f"{destination}/")
     if files:
         return destination / PurePosixPath(folder).name
     unpacked = destination / "unpacked"
     if (destination / LOG).is_file() and farm.unpack_log(destination / LOG, unpacked, where):
         return unpacked
-    others = ", ".join(name for name, _ in found.names[:5])
-    raise missing(where, f"nothing was written to {results}; there is: {others}")
-
-
-def remove(gcloud: Gcloud, addresses: tuple[str, ...], where: str) -> str:
-    """Remove objects; return why that failed, empty when it did not. What is not there counts as removed."""
-    try:
-        ask(gcloud, where, "storage", "rm", *addresses)
-    except Diagnostic as error:
-        return "" if "matched no objects" in error.why else error.why or error.what
-    return ""
+    raise missing(where, f"nothing was written to {results}; there is: {', '.join(list(names)[:5])}")
 
 
 def missing(where: str, why: str) -> VerifyError:
@@ -533,31 +484,22 @@ def missing(where: str, why: str) -> VerifyError:
 def _asked(gcloud: Gcloud, where: str, address: str, *words: str) -> str:
     """Return what gcloud prints; when a connection is lost after the test, the error says where the results are."""
     try:
-        return ask(gcloud, where, *words, timeout_seconds=FETCH_SECONDS).stdout
+        return ask(gcloud, where, "storage", *words, timeout_seconds=FETCH_SECONDS).stdout
     except NetworkError as error:
         what = "the test ended, but its results cannot be fetched"
         hint = f"they are still stored: gcloud storage cp --recursive {address} ."
         raise NetworkError(error.code, what, where=where, why=error.why, hint=hint) from error
 
 
-def _names(printed: str, prefix: str, where: str) -> tuple[tuple[str, int], ...]:
+def _names(printed: str, prefix: str, where: str) -> dict[str, int]:
+    """Return the paths of what lies below a prefix, with sizes."""
     try:
         objects = [entry["metadata"] for entry in json.loads(printed) if entry["type"] == "cloud_object"]
-        return tuple((str(entry["name"]).removeprefix(prefix), int(entry["size"])) for entry in objects)
+        return {str(entry["name"]).removeprefix(prefix): int(entry["size"]) for entry in objects}
     except (ValueError, TypeError, KeyError) as error:
         what = "gcloud did not print a list of files"
         why = f"{error}: {printed[:200]}"
         raise VerifyError("farm-failed", what, where=where, why=why, hint="try: gcloud storage ls --json") from error
-
-
-def _check(files: tuple[tuple[str, int], ...], where: str) -> None:
-    """Refuse names that lead elsewhere and sizes that would fill the disk."""
-    for name, _ in files:
-        if not {"", ".", ".."}.isdisjoint(name.removesuffix("/").split("/")):
-            raise missing(where, f"a file has a name that leads elsewhere: {name}")
-    size = sum(size for _, size in files)
-    if size > farm.LARGEST_RESULTS:
-        raise missing(where, f"the device wrote {size} bytes, more than the {farm.LARGEST_RESULTS} that are fetched")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -601,19 +543,6 @@ class FirebaseMatrix:
         )
 
 
-def run_matrix(gcloud: Gcloud, matrix: FirebaseMatrix, progress: MatrixProgress) -> Completed:
-    """Run a test to its end and return what gcloud printed, whatever its exit code.
-
-    Stopped in any way, gcloud cancels the test; when it did not say so, `tell` gets where the user can. Raises
-    `VerifyError` (`farm-timeout`) and `ToolError`.
-    """
-    try:
-        return gcloud.watch(*matrix.arguments, on_output=progress.on_output, check=progress.check)
-    except BaseException:
-        progress.tell_what_is_left()
-        raise
-
-
 OWN_BUCKET: Final = "ORTRIM_FIREBASE_BUCKET"
 """A service account may not read the bucket that Google gives unless it may edit the whole project."""
 
@@ -643,7 +572,10 @@ class FirebaseFarm:
         """Run a job as `Farm.run` says, on a device named `MODEL-VERSION[-LOCALE-ORIENTATION]`."""
         began = time.monotonic()
         device = named_device(job.device)
-        _check_files(job)
+        for path in (job.app, job.test):
+            with storage_errors(path), path.open("rb"):
+                pass
+        farm.require_free(job.destination)
         with termination_raises(), tempfile.TemporaryDirectory(prefix="ortrim-firebase-") as work:
             passed, url = self._run(job, device, Path(work), tell)
         return farm.farm_run(job, began, passed=passed, device=device.axis, url=url)
@@ -653,27 +585,12 @@ class FirebaseFarm:
         where = f"{self.name}:{job.device}"
         largest = max(path.stat().st_size for path in (job.app, job.test))
         progress = MatrixProgress(job, where, tell, largest=largest)
-        matrix = self._matrix(job, device, work)
-        with self._emptied(matrix, where, tell):
-            done = run_matrix(self.gcloud, matrix, progress)
-        passed, details = verdict(done, where, uploading=progress.uploading, url=progress.place)
-        tell("fetching the results")
-        there = work / "there"
-        try:
-            found = look(self.gcloud, progress.bucket or self.bucket, matrix.folder, device.axis, where)
-            fetched = fetch(self.gcloud, found, job.results, there, where)
-        except VerifyError as error:
-            raise error if passed else _explained(error, details, there / LOG) from error
-        farm.keep(job.destination, lambda destination: _place(fetched, there / LOG, destination))
-        return passed, progress.url
-
-    def _matrix(self, job: FarmJob, device: FirebaseDevice, work: Path) -> FirebaseMatrix:
-        """Give both packages names of our own: in the bucket they are told apart by theirs, which may be the same."""
+        # In the bucket packages are told apart by their names, which may be the same.
         app, test = work / f"app{job.app.suffix}", work / f"test{job.test.suffix}"
         app.symlink_to(job.app.absolute())
         test.symlink_to(job.test.absolute())
         name = re.sub("[^A-Za-z0-9]+", "-", job.name)[:60].strip("-") or "ortrim"
-        return FirebaseMatrix(
+        matrix = FirebaseMatrix(
             app=app,
             test=test,
             device=device,
@@ -682,36 +599,41 @@ class FirebaseFarm:
             results=job.results,
             seconds=job.timeout_seconds,
         )
-
-    @contextmanager
-    def _emptied(self, matrix: FirebaseMatrix, where: str, tell: Tell) -> Iterator[None]:
-        """Remove afterwards what was uploaded to a bucket that somebody pays for, whatever became of it."""
         try:
-            yield
+            # Stopped in any way, gcloud cancels the test.
+            done = self.gcloud.watch(*matrix.arguments, on_output=progress.on_output, check=progress.check)
+        except BaseException:
+            progress.tell_what_is_left()
+            raise
         finally:
-            if self.bucket:
-                folder = f"gs://{self.bucket}/{matrix.folder}"
-                names = (matrix.app.name, matrix.test.name)
-                why = remove(self.gcloud, tuple(f"{folder}/{name}" for name in names), where)
-                if why:
-                    tell(f"what was uploaded stays at {folder}: {why}")
+            self._empty(matrix, where, tell)
+        passed, details = verdict(done, where, uploading=progress.uploading, url=progress.place)
+        tell("fetching the results")
+        there = work / "there"
+        try:
+            address = f"gs://{progress.bucket or self.bucket}/{matrix.folder}/{device.axis}"
+            fetched = fetch(self.gcloud, address, job.results, there, where)
+        except VerifyError as error:
+            if passed:
+                raise
+            why = "\n".join(filter(None, (details, error.why, crash(there / LOG))))
+            raise VerifyError(error.code, error.what, where=error.where, why=why, hint=error.hint) from error
 
+        def place(destination: Path) -> None:
+            copy_files(fetched, destination / farm.RESULTS)
+            if (there / LOG).is_file():
+                write_atomically(destination / farm.LOG, (there / LOG).read_bytes())
 
-def _check_files(job: FarmJob) -> None:
-    for path in (job.app, job.test):
-        with storage_errors(path), path.open("rb"):
-            pass
-    farm.require_free(job.destination)
+        farm.keep(job.destination, place)
+        return passed, progress.url
 
-
-def _explained(error: VerifyError, details: str, log: Path) -> VerifyError:
-    """Return a diagnostic with what is known of a test that failed before it left results."""
-    why = "\n".join(filter(None, (details, error.why, crash(log))))
-    return VerifyError(error.code, error.what, where=error.where, why=why, hint=error.hint)
-
-
-def _place(fetched: Path, log: Path, destination: Path) -> None:
-    """Copy what was fetched to where every farm puts it."""
-    copy_files(fetched, destination / farm.RESULTS)
-    if log.is_file():
-        write_atomically(destination / farm.LOG, log.read_bytes())
+    def _empty(self, matrix: FirebaseMatrix, where: str, tell: Tell) -> None:
+        """Remove what was uploaded to a bucket that somebody pays for; what is not there counts as removed."""
+        if not self.bucket:
+            return
+        folder = f"gs://{self.bucket}/{matrix.folder}"
+        try:
+            ask(self.gcloud, where, "storage", "rm", *(f"{folder}/{path.name}" for path in (matrix.app, matrix.test)))
+        except Diagnostic as error:
+            if "matched no objects" not in error.why:
+                tell(f"what was uploaded stays at {folder}: {error.why or error.what}")

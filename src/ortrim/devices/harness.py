@@ -128,8 +128,7 @@ def harness_content(requests: Sequence[RunRequest]) -> HarnessContent:
     """Return what the app has to carry for these requests, in their order, all of one runner.
 
     The same requests on the same files give the same bytes. Files lie in the app under their digests, so that no name
-    of a model's or a case's file meets what Android's packaging leaves out or renames. Raises `StorageError` for a
-    file that cannot be read.
+    of a model's or a case's file meets what Android's packaging leaves out or renames.
     """
     payload_of = cache(lambda request: make_payload(request, FILES, REQUESTED_OUTPUTS))
     libraries: dict[str, Path] = {}
@@ -163,10 +162,7 @@ def carried(
     files: Mapping[str, Path],
     runs: tuple[RequestedRun, ...],
 ) -> HarnessContent:
-    """Return what an app carries, from libraries by their names in it and files by theirs on the device.
-
-    Raises `StorageError` for a file that cannot be read.
-    """
+    """Return what an app carries, from libraries by their names in it and files by theirs on the device."""
     digest = cache(digest_of)
     contents = tuple(
         RequestedFile(asset=f"{ASSETS}/files/{digest(path)[:DIGITS]}", path=name, sha256=digest(path))
@@ -240,11 +236,7 @@ class HarnessResults:
 
 
 def read_results(folder: Path, content: HarnessContent, where: str, log: Path | None = None) -> HarnessResults:
-    """Return the results in a folder that are those of `content`; where there are none, `log` may tell of a crash.
-
-    Raises `VerifyError`: `farm-results-missing`, `farm-results-unreadable`, `farm-results-foreign` (of other requests);
-    `StorageError` when the folder cannot be read.
-    """
+    """Return the results in a folder that are those of `content`; where there are none, `log` may tell of a crash."""
     path = folder / RESULTS
     if not path.is_file() or path.is_symlink():
         what, hint = "the run has no results", "look at the device's log at the farm"
@@ -353,7 +345,7 @@ def encode(payload: bytes) -> tuple[str, ...]:
 def decode(lines: Iterable[str]) -> bytes | None:
     """Return the payload that a log carries, None when there is no trace of one.
 
-    Of several the last that is whole counts. Raises `BrokenTransport` when none is.
+    Of several the last that is whole counts.
     """
     parts: Parts = {}
     found: bytes | None = None

@@ -49,17 +49,14 @@ class HarnessInputs:
 
 
 def job_apks(job: BuildJob, content: HarnessContent, folder: Path) -> HarnessApks:
-    """Write the project for what a job built, and return the APKs that Gradle made of it.
-
-    Raises as `make_harness` and `find_apks` do.
-    """
+    """Write the project for what a job built, and return the APKs that Gradle made of it."""
     assert job.android is not None
     inputs = HarnessInputs(content=content, abi=ABIS[job.target.architecture], api=job.android.api)
     return find_apks(make_harness(inputs, folder))
 
 
 def make_harness(inputs: HarnessInputs, destination: Path) -> Path:
-    """Write the project into the folder `destination` and return that. Raises `PackageError` and `StorageError`."""
+    """Write the project into the folder `destination` and return that."""
     content = inputs.content
     runs = len(json.loads(content.requests)["runs"])
     values = {
@@ -81,11 +78,7 @@ def make_harness(inputs: HarnessInputs, destination: Path) -> Path:
 
 
 def find_apks(harness: Path) -> HarnessApks:
-    """Return the APKs that Gradle made of a project.
-
-    Raises `VerifyError`: `farm-apks-missing`, `farm-apks-outdated` (they carry other requests than the project, or are
-    of another ortrim); `StorageError` for an APK that is damaged.
-    """
+    """Return the APKs that Gradle made of a project."""
     apks = HarnessApks(app=harness / APK, test=harness / TEST_APK)
     hint = f"run there: {'; '.join(COMMANDS)} (README.md says what they need)"
     for path in (apks.app, apks.test):
@@ -141,7 +134,7 @@ class PhoneHarness:
 def job_app(job: BuildJob, headers: Path, content: HarnessContent, folder: Path) -> PhoneApp:
     """Write the project for what a job built, and return the app that Xcode made of it.
 
-    `headers` is the folder of the runtime's headers. Raises as `make_phone_harness` and `find_app` do.
+    `headers` is the folder of the runtime's headers.
     """
     assert job.apple is not None
     inputs = PhoneHarness(
@@ -155,7 +148,7 @@ def job_app(job: BuildJob, headers: Path, content: HarnessContent, folder: Path)
 
 
 def make_phone_harness(inputs: PhoneHarness, destination: Path) -> Path:
-    """Write the project into the folder `destination` and return that. Raises `PackageError` and `StorageError`."""
+    """Write the project into the folder `destination` and return that."""
     content = inputs.content
     shipped = sorted(path for path in shipped_folder("runner").iterdir() if path.suffix in {".c", ".h"})
     runner = tuple(PackagedFile(path=f"{RUNNER}/{path.name}", content=path) for path in shipped)
@@ -195,11 +188,7 @@ def make_phone_harness(inputs: PhoneHarness, destination: Path) -> Path:
 
 
 def find_app(harness: Path) -> PhoneApp:
-    """Return the app that Xcode made of a project, for phones.
-
-    Raises `VerifyError`: `phone-app-missing`, `phone-app-outdated` (it carries other requests than the project, or is
-    of another ortrim); `StorageError` for an app that is damaged.
-    """
+    """Return the app that Xcode made of a project, for phones."""
     app = harness / APP
     information = app / "Info.plist"
     if not information.is_file():

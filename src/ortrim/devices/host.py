@@ -27,10 +27,7 @@ PASSED: Final = "LOCPATH"
 
 
 def run_locally(words: Sequence[str], request: RunRequest, *, cwd: Path | None = None) -> Completed:
-    """Run the runner to its end. Whatever else happens, it is ended, and with it all that it started.
-
-    Raises `VerifyError`: `runner-timeout`, `endless-output`, `runner-not-startable`.
-    """
+    """Run the runner to its end. Whatever else happens, it is ended, and with it all that it started."""
     mark = f"@@{secrets.token_hex(8)}"
     try:
         with within_limits(request):
@@ -77,10 +74,7 @@ def memory_bytes() -> int:
 
 
 class Host(ProgramDevice):
-    """Runs the runner as a child process, on `cores` (all, when empty).
-
-    Raises `UsageError` `cannot-pin`, or `ToolError` when there is no `taskset`.
-    """
+    """Runs the runner as a child process, on `cores` (all, when empty)."""
 
     name = HOST.name
 
@@ -108,7 +102,7 @@ class Host(ProgramDevice):
         )
 
     def run(self, request: RunRequest) -> RunnerOutput:
-        """Run the runner once. Raises as `run_locally` and `read_output` do."""
+        """Run the runner once."""
         done = run_locally((*pinned(self._cores), *runner_words(request)), request)
         if self._cores and done.returncode in NOT_STARTED:  # taskset's own
             raise not_startable(str(request.runner), done.stderr.strip())

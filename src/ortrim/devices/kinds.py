@@ -152,7 +152,7 @@ class DeviceRules(ABC):
     def require_fitting(  # noqa: B027 - most devices say so themselves
         self, device: "ProgramDevice", target: Target, job: "BuildJob | None"
     ) -> None:
-        """Refuse a device that cannot run what was built and does not say so itself. Raises `VerifyError`."""
+        """Refuse a device that cannot run what was built and does not say so itself."""
 
 
 def has_processor_of(target: Target) -> bool:
@@ -203,7 +203,7 @@ class ListedDevice:
 
 
 def read_names(rules: DeviceRules, target: Target, names: tuple[str, ...], cpu: str = "") -> tuple[DeviceName, ...]:
-    """Return what these names mean. Raises `UsageError`: `device-twice`, and as `read_name` does."""
+    """Return what these names mean."""
     found: list[DeviceName] = []
     for name in names:
         device = read_name(rules, target, name, cpu)
@@ -216,8 +216,7 @@ def read_names(rules: DeviceRules, target: Target, names: tuple[str, ...], cpu: 
 def read_name(rules: DeviceRules, target: Target, name: str, cpu: str = "") -> DeviceName:
     """Return what a name means for a target whose library takes `cpu` for granted, any of its architecture if empty.
 
-    `rules` are those of the target's platform. Raises `UsageError`: `unknown-device`, `wrong-device` (it cannot run
-    programs for the target, or it lacks instructions of `cpu`), `bad-destination`.
+    `rules` are those of the target's platform.
     """
     kind, _, detail = name.partition(":")
     # A processor is optional, and its memory may follow the kind directly: qemu-system@128.
@@ -598,7 +597,7 @@ def list_devices(rules_of: RulesOf) -> tuple[ListedDevice, ...]:
 
 
 def fetch_machines(announce: Announce) -> None:
-    """Fetch the parts of every emulated machine that the cache does not hold. Raises what `machine_parts` raises."""
+    """Fetch the parts of every emulated machine that the cache does not hold."""
     from ortrim.compiling.root_file_systems import machine_parts
 
     for emulation in EMULATIONS.values():

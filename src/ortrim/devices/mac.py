@@ -65,8 +65,7 @@ class MacHost(ProgramDevice):
     """Runs the runner as a child process; with `translated`, a runner for Intel's processors on Apple's.
 
     What a translated program takes is Rosetta's too, so that neither its time nor its memory means anything of another
-    Mac. Raises `UsageError` `cannot-pin` for `cores`: macOS keeps no program on chosen ones. Raises `VerifyError`
-    `no-rosetta`.
+    Mac.
     """
 
     name = HOST.name
@@ -96,12 +95,12 @@ class MacHost(ProgramDevice):
         )
 
     def run(self, request: RunRequest) -> RunnerOutput:
-        """Run the runner once. Raises `VerifyError`: those of `run_locally` and of `read_output`."""
+        """Run the runner once."""
         return read_output(run_locally(runner_words(request), request), request)
 
 
 def mac_facts() -> HostFacts:
-    """Ask this Mac for its facts. Raises `ToolError` when it cannot be asked."""
+    """Ask this Mac for its facts."""
     return mac_host(run(SURVEY, environment={**ENVIRONMENT, "PATH": PATH}, timeout_seconds=SURVEY_SECONDS).stdout)
 
 

@@ -77,10 +77,7 @@ def with_folders(entries: Iterable[Entry]) -> tuple[Entry, ...]:
 
 
 def write_archive(entries: Sequence[Entry]) -> bytes:
-    """Return the archive; inode numbers are the entries' own, times, owners and devices are 0.
-
-    Raises `ValueError` for a name or a content that the form cannot hold.
-    """
+    """Return the archive; inode numbers are the entries' own, times, owners and devices are 0."""
     parts = [_written(entry, number) for number, entry in enumerate(entries, start=1)]
     return b"".join([*parts, _written(Entry(name=TRAILER, mode=0), 0, trailer=True)])
 
@@ -180,7 +177,7 @@ def _seconds(seconds: float) -> str:
 
 
 def read_answer(data: bytes) -> PushAnswer:
-    """Read what came over the port, however much of it came. Raises `BadAnswer` for what no machine of ours sends."""
+    """Read what came over the port, however much of it came."""
     at, marks = 0, []
     while (found := MARKS.match(data, at)) is not None:
         marks.append(found)
@@ -269,10 +266,7 @@ PROGRAMS: Final = ("/runner", "/library.so")
 def machine_entries(
     emulation: Emulation, parts: MachineParts, shell: Path, payload: Mapping[str, Path]
 ) -> tuple[Entry, ...]:
-    """Return a payload, by its names in the machine, with the shell and the libraries that its programs need.
-
-    Raises `StorageError` for a file that cannot be read.
-    """
+    """Return a payload, by its names in the machine, with the shell and the libraries that its programs need."""
     folders = [f"usr/lib/{name}" for name in emulation.library_folders]
     programs = [path for name, path in payload.items() if name.endswith(PROGRAMS)]
     libraries = libraries_for(programs, parts.root, folders)
@@ -281,10 +275,7 @@ def machine_entries(
 
 
 def save_outputs(files: Mapping[str, bytes], destination: Path) -> None:
-    """Write what the runner saved, of all files that came back; their names were checked when they were read.
-
-    Raises `StorageError`.
-    """
+    """Write what the runner saved, of all files that came back; their names were checked when they were read."""
     with storage_errors(destination):
         for name, content in files.items():
             if name.startswith(f"{SAVED}/"):

@@ -72,7 +72,7 @@ class QemuUser(ProgramDevice):
         )
 
     def run(self, request: RunRequest) -> RunnerOutput:
-        """Run the runner once. Raises as `run_locally` and `read_output` do."""
+        """Run the runner once."""
         words = (str(self._tool.path), "-L", str(self._parts.root), "-cpu", self._cpu)
         # In a folder of its own, since qemu writes the memory of a program that crashes where it runs.
         with storage_errors(Path(tempfile.gettempdir())), tempfile.TemporaryDirectory(prefix="ortrim-qemu-") as place:
@@ -151,8 +151,6 @@ def boot(
     """Start a machine that holds `entries`, run the commands in turn, and return its answer, whole or not.
 
     `limit_seconds` is for each command, and for all of them. Whatever happens, qemu is ended and its files are removed.
-    Raises `VerifyError`: `machine-not-startable` (qemu refuses), `machine-lost` (qemu was ended from outside),
-    `machine-garbage`; `ToolError` when qemu is gone, or `StorageError`.
     """
     limit = START_SECONDS + limit_seconds
     script = machine_files.init_script(commands, limit_seconds=limit_seconds, machine_seconds=limit + SELF_END_SECONDS)
@@ -217,11 +215,7 @@ def _console(place: Path) -> str:
 
 
 def completed_run(booted: Boot, request: RunRequest, *, device: str, memory_mib: int) -> Completed:
-    """Return what the one command of a machine ended with, and what it printed.
-
-    Raises `VerifyError`: `out-of-memory`, `runner-timeout`, `runner-not-startable`, `machine-crashed` (the
-    machine ended before the runner).
-    """
+    """Return what the one command of a machine ended with, and what it printed."""
     codes = booted.answer.exit_codes
     files = booted.answer.files
     if booted.out_of_memory and (codes != (0,) or files is None):
@@ -282,10 +276,7 @@ class QemuSystem(ProgramDevice):
         return self._described
 
     def run(self, request: RunRequest) -> RunnerOutput:
-        """Run the runner once, in a machine of its own.
-
-        Raises `VerifyError`: those of `completed_run`, `boot` and `read_output`; `StorageError`.
-        """
+        """Run the runner once, in a machine of its own."""
         payload = make_payload(request, machine_files.PAYLOAD, machine_files.OUTPUTS)
         files = {f"{machine_files.PAYLOAD}/{name}".lstrip("/"): path for name, path in payload.files.items()}
         booted = self._boot(files, (runner_words(payload.request),), request.repetition.timeout_seconds)
@@ -345,8 +336,7 @@ def least_memory(
 
     Of the answer, `enough_mib` is at most `step_mib` above `too_little_mib`. A ceiling holds the kernel and the files
     too: `usable_bytes` is what the kernel had to give away, to files first, with `enough_mib`. `model` is its name.
-    Each ceiling is reported to `on_try` before it is tried. Raises what the run with `upper_mib` raises, and
-    `VerifyError` of any run that did not fail for want of memory.
+    Each ceiling is reported to `on_try` before it is tried.
     """
     tried: list[tuple[int, str]] = []
     low, high, middle, usable_bytes = lower_mib, upper_mib, upper_mib, 0

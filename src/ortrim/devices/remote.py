@@ -41,9 +41,8 @@ class Transport(Protocol):
     def execute(self, words: Sequence[str], *, timeout_seconds: float) -> Completed:
         """Run a command on the machine to its end and return its exit code, stdout and stderr.
 
-        `words` reach the program as they are: whoever goes through a shell quotes them. The exit code is the one that
-        a shell gives, 128 plus the signal's number for a program that a signal ended. Raises `VerifyError`
-        `device-timeout` when it does not end in time; it is then ended on the machine too.
+        `words` reach the program as they are: whoever goes through a shell quotes them. The exit code is the one that a
+        shell gives, 128 plus the signal's number for a program that a signal ended.
         """
 
     def push(self, files: Mapping[str, Path], folder: str) -> None:
@@ -66,7 +65,7 @@ NEEDED: Final = "a folder on the device that is writable and not mounted noexec"
 
 
 def base_folder(kind: str, usual: str) -> str:
-    """Return the folder on machines of a kind below which ours is made. Raises `UsageError` `bad-folder`."""
+    """Return the folder on machines of a kind below which ours is made."""
     named = os.environ.get(VARIABLES[kind], "")
     if named and not FOLDER.fullmatch(named):
         hint = f"give an absolute path on the device, such as {usual}"
@@ -105,8 +104,7 @@ class Payload:
 def make_payload(request: RunRequest, folder: str, outputs: str) -> Payload:
     """Return what has to lie below `folder`, an absolute folder of the machine, for a run that saves to `outputs`.
 
-    Names are made of digests of contents, so that equal names are equal files. Raises `StorageError` for a file that
-    cannot be read.
+    Names are made of digests of contents, so that equal names are equal files.
     """
     linked = request.library.suffix == Path(LINKED).suffix
     is_onnx = request.model.suffix == ONNX
@@ -141,7 +139,7 @@ def _group(files: Mapping[str, Path]) -> tuple[str, Mapping[str, Path]]:
 
 
 def digest_of(path: Path, algorithm: str = "sha256") -> str:
-    """Return a file's digest. Raises `StorageError`."""
+    """Return a file's digest."""
     with storage_errors(path), path.open("rb") as file:
         return hashlib.file_digest(file, lambda: hashlib.new(algorithm, usedforsecurity=False)).hexdigest()
 
@@ -175,10 +173,7 @@ class RemoteFolder:
         self._begun = False
 
     def open(self) -> None:
-        """Make the folder, and remove those of processes that were killed; nothing when files are in it already.
-
-        Raises `VerifyError` `device-unusable`.
-        """
+        """Make the folder, and remove those of processes that were killed; nothing when files are in it already."""
         if self._there:
             return
         self._begun = True
@@ -188,7 +183,7 @@ class RemoteFolder:
             self._command("find", self.path.rpartition("/")[0], *age, "-exec", "rm", "-rf", "{}", "+")
 
     def make(self, folder: str) -> None:
-        """Make a folder with those that it lies in. Raises `VerifyError` `device-unusable`."""
+        """Make a folder with those that it lies in."""
         self._required("mkdir", "-p", folder)
 
     def remove(self, folder: str) -> None:
@@ -203,10 +198,7 @@ class RemoteFolder:
         self._there.clear()
 
     def push(self, payload: Payload) -> None:
-        """Push what is not there yet, and believe only what the machine itself says of the contents.
-
-        Raises `VerifyError`: `push-incomplete`, `device-unusable`; `StorageError` for files that cannot be read.
-        """
+        """Push what is not there yet, and believe only what the machine itself says of the contents."""
         missing = {name: path for name, path in payload.files.items() if name not in self._there}
         if not missing:
             return
@@ -302,7 +294,7 @@ class RemoteDevice(ProgramDevice):
         self._runs = 0
 
     def facts(self) -> HostFacts:
-        """Describe the machine now. Raises what `describe` raises."""
+        """Describe the machine now."""
         now = self._machine.describe()
         self._first = self._first or now
         return dataclasses.replace(
@@ -314,7 +306,7 @@ class RemoteDevice(ProgramDevice):
         )
 
     def run(self, request: RunRequest) -> RunnerOutput:
-        """Run the runner once. Raises what the transport and `read_output` raise, `push-incomplete` among it."""
+        """Run the runner once."""
         self._first = self._first or self._machine.describe()
         self._folder.open()
         self._runs += 1
@@ -376,7 +368,7 @@ class CooledDevice(RemoteDevice):
         self._sleep = sleep
 
     def run(self, request: RunRequest) -> RunnerOutput:
-        """Run the runner once, and again when the device began to throttle meanwhile. Raises as `RemoteDevice` does."""
+        """Run the runner once, and again when the device began to throttle meanwhile."""
         output = super().run(request)
         for _ in range(REPETITIONS):
             if self.heat or not self._thermal().throttles:
@@ -424,10 +416,7 @@ class Probes:
 def probed_machine(
     transport: Transport, probes: Probes, *, name: str, base: str, cores: tuple[int, ...]
 ) -> RemoteMachine:
-    """Return a machine that answers these probes, ready to run on `cores` (all, when empty).
-
-    Raises what `check_pinning` raises, and what the transport raises.
-    """
+    """Return a machine that answers these probes, ready to run on `cores` (all, when empty)."""
     check_pinning(lambda words, seconds: transport.execute(words, timeout_seconds=seconds), cores, name)
 
     def ask(script: str) -> str:

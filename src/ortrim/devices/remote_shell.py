@@ -109,8 +109,6 @@ def run_marked(
     """Run a command on a machine to its end, as `Transport.execute` promises.
 
     `explain` makes a diagnostic of what the connecting program printed when the command's end did not come back.
-    Raises `VerifyError`: `device-timeout`, `endless-output`, and what `explain` returns; `ToolError` when the
-    program is not there.
     """
     mark = f"@@{secrets.token_hex(8)}"
     try:

@@ -53,10 +53,7 @@ def simctl_error(done: Completed, where: str) -> VerifyError:
 
 
 def ended(done: Completed, report: str, where: str) -> Completed:
-    """Return how a program that was spawned ended, with its report.
-
-    Raises `VerifyError` when it was simctl that failed: `runner-not-startable`, and those of `simctl_error`.
-    """
+    """Return how a program that was spawned ended, with its report."""
     if found := SIGNAL.search(done.stderr):
         return replace(done, returncode=-int(found[1]), stdout=report)
     if not report and done.returncode != 0:
@@ -137,10 +134,7 @@ class Simulators:
 
 
 def read_simulators(printed: str, architecture: str) -> Simulators:
-    """Return what `simctl list -j` printed, as far as it runs programs for Apple's word for an architecture.
-
-    Raises `VerifyError` `simulator-trouble` for what is no such list.
-    """
+    """Return what `simctl list -j` printed, as far as it runs programs for Apple's word for an architecture."""
     damaged = VerifyError(
         "simulator-trouble", "simctl did not print a list of simulators", where=SIMCTL, hint=LIST_HINT
     )
@@ -221,7 +215,7 @@ class SimulatorDevice(ProgramDevice):
         self._booted, self._made = not simulator.booted, made
 
     def facts(self) -> HostFacts:
-        """Describe the Mac, and which phone it simulates. Raises `ToolError` when it cannot be asked."""
+        """Describe the Mac, and which phone it simulates."""
         mac = mac_facts()
         return dataclasses.replace(
             mac,
@@ -235,10 +229,7 @@ class SimulatorDevice(ProgramDevice):
         )
 
     def run(self, request: RunRequest) -> RunnerOutput:
-        """Run the runner once.
-
-        Raises `VerifyError`: `runner-timeout`, `endless-output`, those of `ended` and of `read_output`.
-        """
+        """Run the runner once."""
         with storage_errors(Path(tempfile.gettempdir())), tempfile.TemporaryDirectory(prefix="ortrim-") as place:
             report = Path(place) / f"{secrets.token_hex(MARK_BYTES)}.json"
             done = self._spawned(request, report)
@@ -266,10 +257,7 @@ class SimulatorDevice(ProgramDevice):
 
 
 def list_simulators(xcrun: Xcrun, architecture: str) -> Simulators:
-    """Return the simulators here that run programs for Apple's word for an architecture.
-
-    Raises `VerifyError` as `simctl_error` and `read_simulators` do, and `ToolError`.
-    """
+    """Return the simulators here that run programs for Apple's word for an architecture."""
     done = xcrun.run(SIMCTL, "list", "-j", timeout_seconds=LIST_SECONDS)
     if done.returncode != 0:
         raise simctl_error(done, SIMCTL)
@@ -281,8 +269,7 @@ def open_simulator(
 ) -> SimulatorDevice:
     """Return the simulator of a name or UDID, or the best one, booted; one is made where there is none.
 
-    Making or booting one is reported to `announce`. Raises what `find_xcrun`, `list_simulators`, `choose_simulator` and
-    `simctl_error` raise; what was made or booted until then is gone again.
+    Making or booting one is reported to `announce`.
     """
     xcrun = xcrun or find_xcrun(SIMCTL)
     chosen = choose_simulator(list_simulators(xcrun, architecture), name)
@@ -319,7 +306,7 @@ def _made(xcrun: Xcrun, model: SimulatorModel, announce: Callable[[str], None]) 
 
 
 def simulators_text(architecture: str) -> str:
-    """Say which simulators run an architecture. Raises `VerifyError` `no-simulator`, and as `list_simulators` does."""
+    """Say which simulators run an architecture."""
     found = list_simulators(find_xcrun(SIMCTL), architecture)
     if found.ready:
         first = found.ready[0]

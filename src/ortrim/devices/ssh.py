@@ -129,8 +129,7 @@ LONGEST_SOCKET: Final = 80
 class SshClient:
     """One machine, by a destination that `ssh` takes: `user@host`, a name of its configuration, `ssh://user@host:22`.
 
-    `configuration` replaces the user's own file. Raises `UsageError` (`bad-destination`) or `ToolError`
-    (`tool-missing`).
+    `configuration` replaces the user's own file.
     """
 
     def __init__(self, destination: str, configuration: Path | None = None) -> None:
@@ -144,7 +143,7 @@ class SshClient:
         self._folder: Path | None = None
 
     def connect(self) -> None:
-        """Open the shared connection. Raises `VerifyError`: why the machine cannot be reached."""
+        """Open the shared connection."""
         folder = Path(tempfile.mkdtemp(prefix="ortrim-ssh-"))
         if len(str(folder)) > LONGEST_SOCKET:
             folder.rmdir()
@@ -191,15 +190,12 @@ WITH_PORT: Final = re.compile(r"(?:[^@:/]+@)?(?:[^@:/\[\]]+|\[[0-9a-fA-F:.]+\]):
 
 
 def ssh_destination(detail: str) -> str:
-    """Return what `ssh` takes for `user@host:port`; what is without a port it takes as it is.
-
-    Raises `UsageError` (`bad-destination`).
-    """
+    """Return what `ssh` takes for `user@host:port`; what is without a port it takes as it is."""
     return require_destination(f"ssh://{detail}" if WITH_PORT.fullmatch(detail) else detail)
 
 
 def require_destination(destination: str) -> str:
-    """Return a destination that `ssh` can be given. Raises `UsageError` (`bad-destination`)."""
+    """Return a destination that `ssh` can be given."""
     if not DESTINATION.fullmatch(destination):
         hint = "write user@host, or a name of ~/.ssh/config, or ssh://user@host:port"
         raise UsageError("bad-destination", "is not an ssh destination", where=repr(destination), hint=hint)
@@ -232,7 +228,7 @@ class SshTransport:
         self._client = client
 
     def execute(self, words: Sequence[str], *, timeout_seconds: float) -> Completed:
-        """Run a command, as `Transport` promises. Raises `VerifyError`, or `ToolError` when ssh itself is gone."""
+        """Run a command, as `Transport` promises."""
         return self._run(words, timeout_seconds)
 
     def push(self, files: Mapping[str, Path], folder: str) -> None:
@@ -266,7 +262,7 @@ class SshTransport:
 
 
 def write_archive(archive: Path, files: Mapping[str, Path]) -> None:
-    """Write files under other names into a tar that every unpacker reads. Raises `StorageError`."""
+    """Write files under other names into a tar that every unpacker reads."""
     with tarfile.open(archive, "w", format=tarfile.GNU_FORMAT) as tar:
         for name, path in sorted(files.items()):
             with storage_errors(path), path.open("rb") as content:
@@ -311,9 +307,8 @@ def open_ssh(
 ) -> SshDevice:
     """Return the board at a destination of `ssh`, connected, ready to run on `cores` (all, when empty).
 
-    `base` is the folder below which ours is made, without one that of `base_folder`.
-    Waiting for the board to cool down is reported to `announce`. Raises `UsageError` `bad-folder`, and what `SshClient`
-    and `probed_machine` raise.
+    `base` is the folder below which ours is made, without one that of `base_folder`. Waiting for the board to cool down
+    is reported to `announce`.
     """
     base = base or base_folder(kinds.SSH.name, BASE)
     client = SshClient(destination, configuration)

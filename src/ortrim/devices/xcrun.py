@@ -35,18 +35,14 @@ class Xcrun:
     environment: Mapping[str, str]
 
     def run(self, *words: str | Path, timeout_seconds: float = XCRUN_SECONDS) -> Completed:
-        """Run one of Xcode's tools to its end, whatever its exit code. Raises `ToolError`."""
+        """Run one of Xcode's tools to its end, whatever its exit code."""
         environment = {**self.environment, "LC_ALL": "C"}
         command = (self.program, *words)
         return run(command, environment=environment, timeout_seconds=timeout_seconds, most_bytes=MOST_PRINTED_BYTES)
 
 
 def find_xcrun(tool: str, environment: Mapping[str, str] | None = None) -> Xcrun:
-    """Return xcrun with an Xcode that has a tool, `simctl` or `devicectl`; `environment` replaces this process's own.
-
-    Raises `ToolError`: `tool-missing` (not a Mac, or one without any developer tools), `xcode-missing` (only the
-    command line tools, or one older than the tool), `xcode-licence`, `xcode-not-ready`.
-    """
+    """Return xcrun with an Xcode that has `simctl` or `devicectl`; `environment` replaces this process's own."""
     found = shutil.which("xcrun")
     if found is None:
         what, hint = "comes with Xcode, which runs only on a Mac", INSTALL

@@ -214,7 +214,7 @@ def broken(rules: Iterable[Rule[Facts, Promise]], gates: Sequence[Gate]) -> tupl
 
 
 def require_kept(rules: Iterable[Rule[Facts, Promise]], facts: Facts, promise: Promise) -> None:
-    """Refuse a package that is not fit to ship. Raises a `DiagnosticGroup` of `BinaryError`, one for each breach."""
+    """Refuse a package that is not fit to ship."""
     found: tuple[Diagnostic, ...] = tuple(breach for rule in rules for breach in rule.diagnostics(facts, promise))
     if found:
         raise DiagnosticGroup(found)

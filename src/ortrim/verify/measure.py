@@ -135,10 +135,7 @@ class Run:
 
 
 def carry_out(device: Device, runs: Iterable[Run], progress: DeviceRuns) -> None:
-    """Run everything on a device, which takes each run when it is its turn, or all of them first.
-
-    Raises what the device and `Run.note` raise.
-    """
+    """Run everything on a device, which takes each run when it is its turn, or all of them first."""
     waiting: deque[Run] = deque()
 
     def requests() -> Iterator[RunRequest]:

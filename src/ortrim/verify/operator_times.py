@@ -28,10 +28,7 @@ Event = Mapping[str, Any]
 
 
 def time_operators(device: ProgramDevice, request: RunRequest, folder: Path) -> dict[str, float]:
-    """Run a model once more with a profile, which lies in `folder` meanwhile; return the times of `operator_times`.
-
-    Raises as `ProgramDevice.run` and `operator_times` do.
-    """
+    """Run a model once more with a profile, which lies in `folder` meanwhile; return the times of `operator_times`."""
     device.run(replace(request, outputs=folder, trace=True))
     return operator_times(folder / TRACE, request.model.name)
 
@@ -40,8 +37,7 @@ def operator_times(path: Path, where: str) -> dict[str, float]:
     """Return the microseconds that a trace's kernels took, by name of operator.
 
     Every run of a node counts as the node's median, which the machine's other work does not reach. A control-flow
-    operator has its own time without that of its body. Raises `VerifyError`
-    (`trace-without-operators`) and `StorageError`; the file is one that `check_trace` has passed.
+    operator has its own time without that of its body. The file is one that `check_trace` has passed.
     """
     with storage_errors(path):
         events = json.loads(path.read_bytes())
@@ -52,10 +48,7 @@ def operator_times(path: Path, where: str) -> dict[str, float]:
 
 
 def kernel_times(events: Sequence[Event], where: str) -> dict[tuple[str, str], list[float]]:
-    """Return the microseconds of each run of each node, by its operator and the name of its event.
-
-    Raises `VerifyError` (`trace-without-operators`).
-    """
+    """Return the microseconds of each run of each node, by its operator and the name of its event."""
     timed = [event for event in events if event["name"] == EXECUTOR or _operator(event)]
     nodes: dict[tuple[str, str], list[float]] = defaultdict(list)
     for thread in {event["tid"] for event in timed}:
@@ -161,7 +154,7 @@ RUN: Final = "model_run"
 
 
 def read_trace(path: Path, where: str) -> list[Event]:
-    """Return the events of a trace. Raises as `check_trace` does, and `StorageError`."""
+    """Return the events of a trace."""
     check_trace(path, where)
     with storage_errors(path):
         events: list[Event] = json.loads(path.read_bytes())
@@ -169,10 +162,7 @@ def read_trace(path: Path, where: str) -> list[Event]:
 
 
 def profiled(events: Sequence[Event], *, model: str, case: str, measured_with: str) -> OperatorProfile:
-    """Return what each node takes of one inference, as the median of all that are in the trace.
-
-    Raises `VerifyError` (`trace-without-operators`, `trace-without-runs`).
-    """
+    """Return what each node takes of one inference, as the median of all that are in the trace."""
     times = kernel_times(events, model)
     runs = _runs(events, model)
     nodes = {key: (len(samples) / len(runs), median(samples)) for key, samples in times.items()}
@@ -201,8 +191,7 @@ def profiled(events: Sequence[Event], *, model: str, case: str, measured_with: s
 def one_inference(events: Sequence[Event], title: str) -> dict[str, Any]:
     """Return the inference of median length as a document in Chrome's trace event format, which begins at 0.
 
-    The object form of https://perfetto.dev/docs/getting-started/other-formats. Raises `VerifyError`
-    (`trace-without-runs`).
+    The object form of https://perfetto.dev/docs/getting-started/other-formats.
     """
     runs = sorted(_runs(events, title), key=lambda run: run["dur"])
     run = runs[(len(runs) - 1) // 2]

@@ -194,8 +194,7 @@ def verify_on(
     A model that the library does not run is reported as failed, and the others are verified.
 
     Our library's outputs are compared with the references. Where memory or time mean something it runs in turn with the
-    baseline, under the same settings; what means nothing is not measured again and not judged. Raises `VerifyError`
-    and whatever else `Device.run_all` raises when something cannot be carried out.
+    baseline, under the same settings; what means nothing is not measured again and not judged.
     """
     models = tuple(_Model(device, task, subject) for subject in task.subjects)
     progress = DeviceRuns(_count(models, device, task), tell)

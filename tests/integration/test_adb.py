@@ -13,7 +13,7 @@ import pytest
 
 from adb_machine import AdbMachine, adb_machine, until
 from device_requests import real_request, script_request
-from failing_runs import refused
+from failing_runs import run_refused
 from ortrim.buildspec.buildspec import AndroidSpec
 from ortrim.buildspec.targets import TARGETS
 from ortrim.compiling.plan import BuildJob
@@ -100,11 +100,11 @@ def test_only_what_changed_is_pushed(phone: AdbMachine, tmp_path: Path, monkeypa
     monkeypatch.setattr(AdbTransport, "push", counted)
     request = script_request(tmp_path, "exit 4")
     with closing(opened(phone)) as device:
-        refused(device, request)
-        refused(device, request)
+        run_refused(device, request)
+        run_refused(device, request)
         assert sent == ["libonnxruntime.so", "model.ort", "runner"]
         request.model.write_bytes(b"another")
-        refused(device, request)
+        run_refused(device, request)
     assert sent == ["libonnxruntime.so", "model.ort", "runner", "model.ort"]
 
 
@@ -138,9 +138,9 @@ def test_a_hot_phone_is_marked(phone: AdbMachine, tmp_path: Path) -> None:
     assert phone.shell(hot).returncode == 0
     try:
         with closing(device):
-            refused(device, script_request(tmp_path, "exit 4"))
+            run_refused(device, script_request(tmp_path, "exit 4"))
             assert (sum(naps), device.time_meaningful) == (180, False)
-            refused(device, script_request(tmp_path, "exit 4"))
+            run_refused(device, script_request(tmp_path, "exit 4"))
             assert sum(naps) == 180
             assert (device.facts().thermal_after, device.facts().time_meaningful) == (2, False)
     finally:
@@ -165,7 +165,7 @@ def test_exit_codes_arrive(phone: AdbMachine, code: int) -> None:
 def test_the_runner_is_pinned(phone: AdbMachine, tmp_path: Path) -> None:
     """On chosen cores, the runner may run on these alone."""
     with closing(opened(phone, cores=(0,))) as device:
-        error = refused(device, script_request(tmp_path, "grep Cpus_allowed_list /proc/self/status >&2; exit 4"))
+        error = run_refused(device, script_request(tmp_path, "grep Cpus_allowed_list /proc/self/status >&2; exit 4"))
         assert device.facts().pinned_cores == (0,)
     assert error.why.split() == ["Cpus_allowed_list:", "0"]
 
@@ -222,7 +222,7 @@ def test_a_phone_takes_what_it_runs(
 def test_runners_that_end_badly(phone: AdbMachine, tmp_path: Path, script: str, reference: str) -> None:
     """Each kind of end has its own verdict, and nothing stays on the device."""
     with closing(opened(phone)) as device:
-        assert refused(device, script_request(tmp_path, script)).code == reference
+        assert run_refused(device, script_request(tmp_path, script)).code == reference
     assert left_behind(phone) == ""
 
 
@@ -233,7 +233,7 @@ def test_a_hanging_runner_is_killed(
     """The time limit ends a runner on the device itself, and what it started."""
     monkeypatch.setattr("ortrim.devices.remote_shell.SLACK_SECONDS", 1.0)
     with closing(opened(phone)) as device:
-        assert refused(device, script_request(tmp_path, script, timeout_seconds=1)).code == "runner-timeout"
+        assert run_refused(device, script_request(tmp_path, script, timeout_seconds=1)).code == "runner-timeout"
     phone.wait_until_gone("sleep 61")
     phone.wait_until_gone("runner")
     assert left_behind(phone) == ""
@@ -246,7 +246,7 @@ def test_a_device_that_does_not_keep_time(phone: AdbMachine, tmp_path: Path, mon
     try:
         with closing(opened(phone)) as device:
             request = script_request(tmp_path, "/system/bin/sleep 614; exit", timeout_seconds=1)
-            assert refused(device, request).code == "runner-timeout"
+            assert run_refused(device, request).code == "runner-timeout"
     finally:
         phone.shell("rm /shims/sleep")
     assert phone.processes("sleep 614") == []
@@ -256,21 +256,21 @@ def test_android_7_has_no_sha256sum(tmp_path: Path) -> None:
     """What arrived is compared by another digest, which its toybox has."""
     with adb_machine({"sha256sum": "#!/system/bin/sh\nexit 127\n"}) as machine:
         with closing(opened(machine)) as device:
-            assert refused(device, script_request(tmp_path, "exit 4")).code == "model-refused"
+            assert run_refused(device, script_request(tmp_path, "exit 4")).code == "model-refused"
         assert left_behind(machine) == ""
 
 
 def test_a_full_device(plain: AdbMachine, tmp_path: Path) -> None:
     """What does not fit is said, and what did go there is removed."""
     with closing(opened(plain)) as device:
-        error = refused(device, script_request(tmp_path, "exit 0", size=5 << 20))
+        error = run_refused(device, script_request(tmp_path, "exit 0", size=5 << 20))
     assert (error.code, error.where) == ("device-full", f"adb:{plain.serials[0]}")
     assert left_behind(plain) == ""
 
 
 def test_a_folder_that_may_not_be_written(phone: AdbMachine, tmp_path: Path) -> None:
     with closing(opened(phone, base="/proc")) as device:
-        error = refused(device, script_request(tmp_path, "exit 0"))
+        error = run_refused(device, script_request(tmp_path, "exit 0"))
     assert error.code == "device-unusable"
     assert "/proc" in error.why
     assert "ORTRIM_ADB_FOLDER" in error.hint
@@ -281,14 +281,14 @@ def test_another_folder_is_taken_from_the_environment(
 ) -> None:
     monkeypatch.setenv("ORTRIM_ADB_FOLDER", OTHER_FOLDER)
     with closing(opened(phone)) as device:
-        error = refused(device, script_request(tmp_path, 'echo "$0" >&2; exit 4'))
+        error = run_refused(device, script_request(tmp_path, 'echo "$0" >&2; exit 4'))
     assert error.why.startswith(f"{OTHER_FOLDER}/ortrim-")
 
 
 def test_a_folder_from_which_nothing_runs(phone: AdbMachine, tmp_path: Path) -> None:
     """A folder mounted noexec is not taken for a runner that failed."""
     with closing(opened(phone, base="/locked")) as device:
-        error = refused(device, script_request(tmp_path, "exit 0"))
+        error = run_refused(device, script_request(tmp_path, "exit 0"))
     assert error.code == "runner-not-startable"
     assert "noexec" in error.hint
     assert left_behind(phone) == ""
@@ -299,7 +299,7 @@ def test_a_runner_for_another_machine(phone: AdbMachine, tmp_path: Path) -> None
     request = script_request(tmp_path, "")
     request.runner.write_bytes(b"\x7fELF" + bytes(60))
     with closing(opened(phone)) as device:
-        assert refused(device, request).code == "runner-not-startable"
+        assert run_refused(device, request).code == "runner-not-startable"
 
 
 def test_a_device_that_vanishes_half_way(plain: AdbMachine, tmp_path: Path) -> None:
@@ -314,7 +314,7 @@ def test_a_device_that_vanishes_half_way(plain: AdbMachine, tmp_path: Path) -> N
     thread = threading.Thread(target=cut)
     thread.start()
     with closing(device):
-        error = refused(device, request)
+        error = run_refused(device, request)
     thread.join()
     assert (error.code, error.where) == ("device-lost", f"adb:{plain.serials[0]}")
     plain.wait_until_gone("sleep 615")
@@ -328,7 +328,7 @@ def test_a_device_that_vanishes_before_a_push(plain: AdbMachine, tmp_path: Path)
     device = opened(plain)
     plain.kill_daemon()
     with closing(device):
-        assert refused(device, script_request(tmp_path, "exit 0")).code == "device-lost"
+        assert run_refused(device, script_request(tmp_path, "exit 0")).code == "device-lost"
 
 
 def test_side_by_side(plain: AdbMachine, tmp_path: Path) -> None:
@@ -339,10 +339,10 @@ def test_side_by_side(plain: AdbMachine, tmp_path: Path) -> None:
         assert isinstance(device, ProgramDevice)
         first = device.name.endswith(plain.serials[0])
         if first:
-            return refused(device, requests[0]).code
+            return run_refused(device, requests[0]).code
         until(lambda: bool(plain.processes("sleep 616")), "the runner did not start")
         plain.kill_daemon(0)
-        return refused(device, script_request(tmp_path / "other", "exit 4")).code
+        return run_refused(device, script_request(tmp_path / "other", "exit 4")).code
 
     openers = [partial(opened, plain, at) for at in range(len(plain.serials))]
     *results, absent = on_each([*openers, partial(open_adb, "absent", client=plain.client)], act)
@@ -363,5 +363,5 @@ def test_folders_of_killed_processes_are_removed(phone: AdbMachine, tmp_path: Pa
     """What an ortrim that was killed left on the device long ago goes with the next run; what is fresh stays."""
     phone.shell("cd /data/local/tmp; mkdir ortrim-old ortrim-new mine; touch -d '2020-01-01 00:00:00' ortrim-old mine")
     with closing(opened(phone)) as device:
-        refused(device, script_request(tmp_path, "exit 4"))
+        run_refused(device, script_request(tmp_path, "exit 4"))
     assert phone.shell("ls /data/local/tmp; rm -r /data/local/tmp/*").stdout.split() == ["mine", "ortrim-new"]

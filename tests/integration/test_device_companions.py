@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from adb_machine import adb_machine
-from failing_runs import refused
+from failing_runs import run_refused
 from fake_runtime import COMPANION, VALUES, Programs, device_called, fake_request, programs_below
 from harness_farm import FakeFarm, carry_out
 from ortrim.devices.adb import open_adb
@@ -45,7 +45,7 @@ def needy(folder: Path, programs: Path) -> RunRequest:
 def check_both_ways(device: ProgramDevice, folder: Path, programs: Path) -> None:
     """Hold that the library cannot be opened without its companion, says which it lacks, and runs with it."""
     alone = needy(folder, programs)
-    error = refused(device, alone)
+    error = run_refused(device, alone)
     assert error.code == "library-refused"
     assert "libc++_shared.so" in error.why
     device.run(replace(alone, companions=(programs / COMPANION,)))
@@ -83,6 +83,6 @@ def test_companions_that_cannot_be_opened(programs: Programs, tmp_path: Path, gi
     """What is absent or no library is refused as the library itself is, and named."""
     request = needy(tmp_path, programs("linux-x64"))
     wrong = programs("linux-x64") / given
-    error = refused(Host(), replace(request, companions=(wrong,)))
+    error = run_refused(Host(), replace(request, companions=(wrong,)))
     assert error.code == "library-refused"
     assert Path(given).name in error.why

@@ -18,7 +18,7 @@ import pytest
 
 from adb_machine import until
 from device_kinds import EVERY_KIND, KINDS, Kind
-from failing_runs import refused
+from failing_runs import run_refused
 from fake_runtime import VALUES, Programs, fake_request, programs_below
 from ortrim.errors import VerifyError
 from ortrim.parity.inputs import load_array
@@ -80,7 +80,7 @@ def temporary(kind: Kind, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 )
 def test_ends_that_are_bad(kind: Kind, requested: Requested, behaviour: str, verdict: tuple[str, str]) -> None:
     with closing(kind.opening()) as device:
-        error = refused(device, requested(behaviour))
+        error = run_refused(device, requested(behaviour))
     reference, says = verdict
     assert (error.code, says in error.what) == (reference, True)
 
@@ -88,7 +88,7 @@ def test_ends_that_are_bad(kind: Kind, requested: Requested, behaviour: str, ver
 def test_a_device_goes_on_after_a_crash(kind: Kind, requested: Requested, tmp_path: Path) -> None:
     """The next run on the same device has right results, whatever the last one left."""
     with closing(kind.opening()) as device:
-        assert refused(device, requested("crash")).code == "runner-crashed"
+        assert run_refused(device, requested("crash")).code == "runner-crashed"
         assert device.run(requested("print")).status == "ok"
     assert np.array_equal(load_array(tmp_path / "print/outputs/only/output_000.npy"), 2 * VALUES)
 
@@ -97,7 +97,7 @@ def test_a_device_goes_on_after_a_crash(kind: Kind, requested: Requested, tmp_pa
 def test_a_runner_that_hangs(kind: Kind, requested: Requested, behaviour: str) -> None:
     """The time limit ends it, and a child that it started in a session of its own."""
     with closing(kind.opening()) as device:
-        error = refused(device, requested(behaviour, 2))
+        error = run_refused(device, requested(behaviour, 2))
     assert (error.code, "2 seconds" in error.what) == ("runner-timeout", True)
 
 
@@ -105,7 +105,7 @@ def test_output_without_an_end(kind: Kind, requested: Requested) -> None:
     """A library that prints and prints is stopped before this machine's memory is full, or at the time limit."""
     slow = kind.name.startswith("qemu-system")
     with closing(kind.opening()) as device:
-        error = refused(device, requested("endless", 5 if slow else 120))
+        error = run_refused(device, requested("endless", 5 if slow else 120))
     assert error.code == ("runner-timeout" if slow else "endless-output")
 
 
@@ -116,7 +116,7 @@ def test_a_runner_for_another_machine(kind: Kind, requested: Requested, tmp_path
     runner.write_bytes(content)
     runner.chmod(0o755)
     with closing(kind.opening()) as device:
-        assert refused(device, replace(requested("good"), runner=runner)).code == "runner-not-startable"
+        assert run_refused(device, replace(requested("good"), runner=runner)).code == "runner-not-startable"
 
 
 def test_two_runs_at_once(kind: Kind, requested: Requested, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from adb_machine import AdbMachine, adb_machine
 from adb_virtual_machine import AdbVirtualMachine, adb_virtual_machine
 from android_root import android_root
 from device_kinds import HOST_TARGET
-from failing_runs import refused
+from failing_runs import run_refused
 from fake_runtime import VALUES, Programs, fake_request, programs_below
 from network_kernel import network_kernel
 from ortrim.base.command import Completed
@@ -84,7 +84,7 @@ def temporary(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 def lose(device: ProgramDevice, request: RunRequest) -> None:
     """Make a run in which the device goes away; its verdict says which device, and what to do."""
-    error = refused(device, request)
+    error = run_refused(device, request)
     assert (error.code, error.where) == ("device-lost", device.name)
     assert "adb devices -l" in error.hint
 
@@ -162,7 +162,7 @@ def test_an_arm64_machine_behind_adb(
             # A model that is too large for the disk, too; the library reads its first words.
             size = DISK_MIB << 20 if behaviour == "full" else 10
             request.model.write_bytes(behaviour.encode() + b" " * size)
-            assert refused(device, request).code == reference
+            assert run_refused(device, request).code == reference
         device.run(fake_request(tmp_path / "good", programs("linux-arm64"), "good"))
     assert np.array_equal(load_array(tmp_path / "good/outputs/only/output_000.npy"), 2 * VALUES)
     assert machine.shell("find /data/local/tmp -mindepth 1").stdout == ""

@@ -11,7 +11,7 @@ from typing import Final
 import onnxruntime
 import pytest
 
-from failing_runs import refused
+from failing_runs import run_refused
 from fake_runtime import HEADERS, SOURCES, VALUES, fake_request
 from ortrim.base.command import run
 from ortrim.base.files import shipped_folder
@@ -96,11 +96,11 @@ def test_ends_in_a_simulator(
     simulator: SimulatorDevice, programs: Path, tmp_path: Path, behaviour: str, reference: str
 ) -> None:
     """Simctl tells of them as it is taken to."""
-    assert refused(simulator, fake_request(tmp_path, programs, behaviour)).code == reference
+    assert run_refused(simulator, fake_request(tmp_path, programs, behaviour)).code == reference
 
 
 def test_a_hanging_runner_is_ended_in_a_simulator(simulator: SimulatorDevice, programs: Path, tmp_path: Path) -> None:
-    error = refused(simulator, fake_request(tmp_path, programs, "hang", seconds=3))
+    error = run_refused(simulator, fake_request(tmp_path, programs, "hang", seconds=3))
     assert error.code == "runner-timeout"
     assert str(tmp_path) not in run(("ps", "-axww", "-o", "args=")).stdout
 

@@ -13,7 +13,7 @@ import pytest
 
 from adb_machine import until
 from device_requests import real_request, script_request
-from failing_runs import refused
+from failing_runs import run_refused
 from ortrim.devices.host import Host
 from ortrim.devices.ssh import SshClient, SshDevice, SshTransport, open_ssh
 from ortrim.errors import Diagnostic, ExitCode, StorageError, UsageError
@@ -128,7 +128,7 @@ def test_files_come_and_go(board: SshMachine, tmp_path: Path) -> None:
 )
 def test_runners_that_end_badly(board: SshMachine, tmp_path: Path, script: str, reference: str) -> None:
     with closing(opened(board)) as device:
-        assert refused(device, script_request(tmp_path, script)).code == reference
+        assert run_refused(device, script_request(tmp_path, script)).code == reference
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_runners_that_end_badly(board: SshMachine, tmp_path: Path, script: str, 
 )
 def test_a_hanging_runner_is_killed(board: SshMachine, tmp_path: Path, script: str) -> None:
     with closing(opened(board)) as device:
-        assert refused(device, script_request(tmp_path, script, timeout_seconds=1)).code == "runner-timeout"
+        assert run_refused(device, script_request(tmp_path, script, timeout_seconds=1)).code == "runner-timeout"
     board.wait_until_gone("sleep 62")
 
 
@@ -157,7 +157,7 @@ def cut_during(board: SshMachine, words: str) -> Iterator[None]:
 def test_a_connection_that_breaks(board: SshMachine, tmp_path: Path) -> None:
     """A broken connection is a lost device; the runner is ended, and the folder removed, by a new connection."""
     with cut_during(board, "sleep 624"), closing(opened(board)) as device:
-        error = refused(device, script_request(tmp_path, "exec sleep 624", timeout_seconds=20))
+        error = run_refused(device, script_request(tmp_path, "exec sleep 624", timeout_seconds=20))
     assert (error.code, error.where) == ("device-lost", "ssh:board")
     board.wait_until_gone("sleep 624")
 
@@ -168,7 +168,7 @@ def test_a_connection_that_breaks_in_a_copy(board: SshMachine, tmp_path: Path, s
     board.shim("tar", f'case "$*" in *{step}*) exec sleep 625;; esac; exec /bin/tar "$@"')
 
     with cut_during(board, "sleep 625"), closing(opened(board)) as device:
-        error = refused(device, script_request(tmp_path, "exit 4"))
+        error = run_refused(device, script_request(tmp_path, "exit 4"))
     assert (error.code, error.where) == ("device-lost", "ssh:board")
     board.wait_until_gone("sleep 625")
 
@@ -177,7 +177,7 @@ def test_a_connection_that_breaks_in_a_copy(board: SshMachine, tmp_path: Path, s
 def test_a_full_disk(board: SshMachine, tmp_path: Path) -> None:
     """What does not fit is said, and what did go there is removed."""
     with closing(opened(board, "small")) as device:
-        error = refused(device, script_request(tmp_path, "exit 0", size=5 << 20))
+        error = run_refused(device, script_request(tmp_path, "exit 0", size=5 << 20))
         left = device._transport.execute(("ls", "-A", str(board.folder / "small")), timeout_seconds=10)
         assert error.code == "device-full"
         device.close()
@@ -190,14 +190,14 @@ def test_a_full_disk(board: SshMachine, tmp_path: Path) -> None:
 def test_a_folder_from_which_nothing_runs(board: SshMachine, tmp_path: Path) -> None:
     """A folder mounted noexec is not taken for a runner that failed."""
     with closing(opened(board, "locked")) as device:
-        error = refused(device, script_request(tmp_path, "exit 0"))
+        error = run_refused(device, script_request(tmp_path, "exit 0"))
     assert error.code == "runner-not-startable"
 
 
 def test_a_folder_that_may_not_be_written(board: SshMachine, tmp_path: Path) -> None:
     device = open_ssh("board", configuration=board.configuration, base="/proc")
     with closing(device):
-        error = refused(device, script_request(tmp_path, "exit 0"))
+        error = run_refused(device, script_request(tmp_path, "exit 0"))
     assert (error.code, "/proc" in error.why) == ("device-unusable", True)
     assert "ORTRIM_SSH_FOLDER" in error.hint
 
@@ -207,7 +207,7 @@ def test_another_folder_is_taken_from_the_environment(
 ) -> None:
     monkeypatch.setenv("ORTRIM_SSH_FOLDER", str(board.work))
     with closing(open_ssh("board", configuration=board.configuration)) as device:
-        error = refused(device, script_request(tmp_path, 'echo "$0" >&2; exit 4'))
+        error = run_refused(device, script_request(tmp_path, 'echo "$0" >&2; exit 4'))
     assert error.why.startswith(f"{board.work}/ortrim-")
 
 
@@ -276,13 +276,13 @@ def test_a_board_without_tar(board: SshMachine, tmp_path: Path) -> None:
         with pytest.raises(Diagnostic) as caught:
             device._transport.pull(str(board.work), tmp_path / "back")
         assert (caught.value.code, caught.value.why) == ("copy-failed", "tar: of no use")
-        assert refused(device, script_request(tmp_path / "r", "exit 0")).code == "copy-failed"
+        assert run_refused(device, script_request(tmp_path / "r", "exit 0")).code == "copy-failed"
 
 
 def test_pinning(board: SshMachine, tmp_path: Path) -> None:
     """On chosen cores, the runner may run on these alone; cores that are not there are refused before."""
     with closing(opened(board, cores=(0,))) as device:
-        error = refused(device, script_request(tmp_path, "grep Cpus_allowed_list /proc/self/status >&2; exit 4"))
+        error = run_refused(device, script_request(tmp_path, "grep Cpus_allowed_list /proc/self/status >&2; exit 4"))
     assert error.why.split() == ["Cpus_allowed_list:", "0"]
     with pytest.raises(UsageError) as caught:
         opened(board, cores=(777,))

@@ -10,7 +10,7 @@ from ortrim.errors import Diagnostic, ExitCode, VerifyError
 from ortrim.parity.runner import RunnerOutput, RunRequest
 
 
-def refused(device: ProgramDevice, request: RunRequest) -> VerifyError:
+def run_refused(device: ProgramDevice, request: RunRequest) -> VerifyError:
     with pytest.raises(VerifyError) as caught:
         device.run(request)
     assert caught.value.exit_code == ExitCode.VERIFY

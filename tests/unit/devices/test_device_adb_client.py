@@ -19,13 +19,11 @@ def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def write(program: Path, script: str) -> None:
-    """Write the program."""
     program.write_text(f'#!/bin/sh\ncase "$1" in --version) {VERSION};; *) {script};; esac\n')
     program.chmod(0o755)
 
 
 def refused() -> ToolError:
-    """Return the diagnostic of looking for adb."""
     with pytest.raises(ToolError) as caught:
         find_adb()
     assert caught.value.exit_code == ExitCode.TOOL

@@ -21,7 +21,6 @@ LINUX = {"system": "Linux", "release": "6.1.57-android14", "machine": "aarch64",
 
 
 def answer(sections: dict[str, str]) -> str:
-    """Return what a device answers to a survey."""
     return "".join(f"\n{SECTION}{name}\n{text}\n" for name, text in sections.items())
 
 

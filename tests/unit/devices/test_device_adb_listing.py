@@ -11,12 +11,10 @@ DATA = Path(__file__).parent / "data" / "adb"
 
 
 def listed(name: str) -> tuple[AdbListing, ...]:
-    """Return the devices of a recorded output."""
     return read_listing((DATA / f"devices-{name}.txt").read_text())
 
 
 def refused(devices: tuple[AdbListing, ...], serial: str | None) -> Diagnostic:
-    """Return the diagnostic of a choice."""
     with pytest.raises(Diagnostic) as caught:
         choose(devices, serial)
     return caught.value

@@ -32,14 +32,12 @@ def answering(listener: socket.socket, answer: bytes) -> Iterator[list[bytes]]:
 
 @pytest.fixture
 def listener() -> Iterator[socket.socket]:
-    """Return a socket on a free port of loopback."""
     with socket.socket() as made:
         made.bind(("127.0.0.1", 0))
         yield made
 
 
 def port_of(listener: socket.socket) -> str:
-    """Return a socket's port."""
     return str(listener.getsockname()[1])
 
 
@@ -59,7 +57,6 @@ def test_the_address_that_adb_takes_is_taken(listener: socket.socket, form: str)
 
 
 def test_a_server_at_a_file() -> None:
-    """A server may listen at a socket file."""
     with tempfile.TemporaryDirectory(prefix="o-", dir="/tmp") as folder, socket.socket(socket.AF_UNIX) as listener:
         path = Path(folder) / "s"
         listener.bind(str(path))

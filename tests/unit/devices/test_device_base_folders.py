@@ -4,11 +4,11 @@ from ortrim.devices.adb import known_error
 from ortrim.devices.remote import VARIABLES, base_folder, other_folder
 from ortrim.devices.ssh import ssh_error
 from ortrim.errors import ExitCode, UsageError
+from refusing import refused
 
 
 @pytest.fixture(autouse=True)
 def environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Forget what this machine's user says."""
     for variable in VARIABLES.values():
         monkeypatch.delenv(variable, raising=False)
 
@@ -26,11 +26,10 @@ def test_a_board_has_the_folder_that_its_user_names(monkeypatch: pytest.MonkeyPa
 def test_what_is_no_whole_path(monkeypatch: pytest.MonkeyPatch, folder: str) -> None:
     """Where it would end is nobody's guess."""
     monkeypatch.setenv("ORTRIM_ADB_FOLDER", folder)
-    with pytest.raises(UsageError) as caught:
-        base_folder("adb", "/data/local/tmp")
-    assert (caught.value.code, caught.value.where) == ("bad-folder", "ORTRIM_ADB_FOLDER")
-    assert caught.value.exit_code == ExitCode.USAGE
-    assert "/data/local/tmp" in caught.value.hint
+    error = refused(UsageError, base_folder, "adb", "/data/local/tmp")
+    assert (error.code, error.where) == ("bad-folder", "ORTRIM_ADB_FOLDER")
+    assert error.exit_code == ExitCode.USAGE
+    assert "/data/local/tmp" in error.hint
 
 
 @pytest.mark.parametrize("words", ["Permission denied", "Read-only file system"])

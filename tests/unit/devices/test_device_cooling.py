@@ -8,6 +8,7 @@ from ortrim.devices.remote import CooledDevice, RemoteDevice, RemoteMachine
 from ortrim.errors import VerifyError
 from ortrim.parity.measurements import HostFacts
 from ortrim.parity.runner import MemoryUse, RunnerOutput, RunRequest
+from refusing import refused
 
 REQUEST = RunRequest(runner=Path("r"), library=Path("l"), model=Path("m"), cases=())
 MEMORY = MemoryUse(
@@ -22,7 +23,6 @@ class NoTransport:
     """A machine that is never reached."""
 
     def execute(self, *_: object, **__: object) -> Completed:
-        """Refuse."""
         raise VerifyError("device-lost", "gone")
 
     push = pull = execute
@@ -47,11 +47,9 @@ class Phone:
         self.device = CooledDevice(machine, self.told.append, sleep=self.naps.append)
 
     def thermal(self) -> Thermal:
-        """Return the next heat; the last goes on."""
         return self.heat.pop(0) if len(self.heat) > 1 else self.heat[0]
 
     def run(self, _: RunRequest) -> RunnerOutput:
-        """Run as `RemoteDevice` does: what is to be done before comes first."""
         self.device.before_run()
         self.runs += 1
         return RunnerOutput(
@@ -74,7 +72,6 @@ def test_a_cool_phone_runs_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_phone_that_cools_down(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The run begins as soon as the phone is cool."""
     phone = Phone(monkeypatch, HOT, WARM, COOL)
     phone.device.run(REQUEST)
     assert (phone.naps, phone.runs, phone.device.time_meaningful) == ([30, 30], 1, True)
@@ -137,6 +134,5 @@ def test_a_phone_that_vanishes_while_it_cools(monkeypatch: pytest.MonkeyPatch) -
         raise VerifyError("device-lost", "gone")
 
     phone.device._thermal = gone
-    with pytest.raises(VerifyError) as caught:
-        phone.device.run(REQUEST)
-    assert (caught.value.code, phone.runs) == ("device-lost", 0)
+    error = refused(VerifyError, phone.device.run, REQUEST)
+    assert (error.code, phone.runs) == ("device-lost", 0)

@@ -12,7 +12,6 @@ REQUEST = RunRequest(runner=Path("/absent/runner"), library=Path("/l.so"), model
 
 
 def request_with(tmp_path: Path, script: str) -> RunRequest:
-    """Return a request whose runner is a shell script."""
     runner = tmp_path / "runner"
     runner.write_text(f"#!/bin/sh\n{script}\n")
     runner.chmod(0o755)
@@ -20,7 +19,6 @@ def request_with(tmp_path: Path, script: str) -> RunRequest:
 
 
 def refused(request: RunRequest) -> VerifyError:
-    """Return the diagnostic of a run."""
     with pytest.raises(VerifyError) as caught:
         Host().run(request)
     assert caught.value.exit_code == ExitCode.VERIFY
@@ -73,7 +71,6 @@ def test_the_users_environment_stays_outside(tmp_path: Path, monkeypatch: pytest
 
 
 def only_core() -> int:
-    """Return a core on which this process may run."""
     return min(os.sched_getaffinity(0))
 
 

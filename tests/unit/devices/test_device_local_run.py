@@ -23,7 +23,6 @@ def escaping(path: Path) -> tuple[str, ...]:
 
 
 def refused(words: tuple[str, ...], request: RunRequest) -> VerifyError:
-    """Return the diagnostic of a command that has to fail."""
     with pytest.raises(VerifyError) as caught:
         run_locally(words, request)
     assert caught.value.exit_code == ExitCode.VERIFY
@@ -31,7 +30,6 @@ def refused(words: tuple[str, ...], request: RunRequest) -> VerifyError:
 
 
 def wait_until_gone(word: str) -> None:
-    """Wait for the end of what was killed."""
     end = time.monotonic() + 20
     while word in running():
         assert time.monotonic() < end, "a process is left"

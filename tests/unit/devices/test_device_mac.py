@@ -11,6 +11,7 @@ from device_samples import sample_request
 from ortrim.devices import mac
 from ortrim.devices.mac import SURVEY, MacHost, mac_host
 from ortrim.errors import ExitCode, UsageError, VerifyError
+from refusing import refused
 
 DATA = Path(__file__).parent / "data" / "mac"
 
@@ -30,7 +31,6 @@ def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def program(folder: Path, name: str, script: str) -> None:
-    """Make a program of a shell script."""
     (folder / name).write_text(f"#!/bin/sh\n{script}\n")
     (folder / name).chmod(0o755)
 
@@ -90,15 +90,13 @@ def test_what_rosetta_translates_is_marked() -> None:
 def test_a_mac_without_rosetta(programs: Path, script: str) -> None:
     """There is one command that installs it; a Mac without `arch` cannot be asked."""
     program(programs, "arch", script) if script else (programs / "arch").chmod(0)
-    with pytest.raises(VerifyError) as caught:
-        MacHost(translated=True)
-    assert (caught.value.code, caught.value.exit_code) == ("no-rosetta", ExitCode.VERIFY)
-    assert "--install-rosetta" in caught.value.hint
-    assert caught.value.why
+    error = refused(VerifyError, MacHost, translated=True)
+    assert (error.code, error.exit_code) == ("no-rosetta", ExitCode.VERIFY)
+    assert "--install-rosetta" in error.hint
+    assert error.why
 
 
 def test_no_cores_can_be_chosen() -> None:
     """There is no way to on macOS."""
-    with pytest.raises(UsageError) as caught:
-        MacHost((0, 1))
-    assert (caught.value.code, caught.value.where) == ("cannot-pin", "host")
+    error = refused(UsageError, MacHost, (0, 1))
+    assert (error.code, error.where) == ("cannot-pin", "host")

@@ -3,6 +3,7 @@ import pytest
 from ortrim.base.command import Completed, run
 from ortrim.devices.remote_shell import run_marked
 from ortrim.errors import ExitCode, ToolError, VerifyError
+from refusing import refused
 
 
 class Machine:
@@ -14,7 +15,6 @@ class Machine:
         self.scripts: list[str] = []
 
     def __call__(self, script: str, seconds: float) -> Completed:
-        """Run a script."""
         self.scripts.append(script)
         if self.error and len(self.scripts) == 1:
             raise self.error
@@ -24,20 +24,15 @@ class Machine:
 
 
 def explained(printed: str) -> VerifyError:
-    """Explain what the connection said."""
     return VerifyError("device-lost", printed)
 
 
 def marked(machine: Machine, *words: str, limit: float = 10) -> Completed:
-    """Run a command on a machine."""
     return run_marked(words, machine, limit_seconds=limit, name="adb:x", explain=explained)
 
 
 def failed(machine: Machine, *words: str, limit: float = 10) -> VerifyError:
-    """Return the diagnostic of a command."""
-    with pytest.raises(VerifyError) as caught:
-        marked(machine, *words, limit=limit)
-    return caught.value
+    return refused(VerifyError, marked, machine, *words, limit=limit)
 
 
 def test_a_command_is_run() -> None:
@@ -89,9 +84,8 @@ def test_an_endless_command() -> None:
 def test_a_program_that_is_not_there() -> None:
     """Without adb or ssh there is nothing to end."""
     machine = Machine(error=ToolError("tool-missing", "is not installed"))
-    with pytest.raises(ToolError) as caught:
-        marked(machine, "true")
-    assert (caught.value.code, len(machine.scripts)) == ("tool-missing", 1)
+    error = refused(ToolError, marked, machine, "true")
+    assert (error.code, len(machine.scripts)) == ("tool-missing", 1)
 
 
 def test_an_interruption_leaves_no_command_behind() -> None:

@@ -11,45 +11,39 @@ from ortrim.devices.ssh import ssh_destination
 from ortrim.errors import ExitCode, UsageError
 from ortrim.platforms import platform_of
 from ortrim.platforms.apple.platform import translated_here
+from refusing import refused
 
 ARM64 = TARGETS["linux-arm64"]
 X64 = TARGETS["linux-x64"]
 
 
 def read_name(target: Target, name: str, cpu: str = "") -> DeviceName:
-    """Return what a name means by the rules of the target's platform."""
     return named.read_name(platform_of(target), target, name, cpu)
 
 
 def read_names(target: Target, names: tuple[str, ...]) -> tuple[DeviceName, ...]:
-    """Return what several names mean."""
     return named.read_names(platform_of(target), target, names)
 
 
 def default_devices(target: Target) -> tuple[str, ...]:
-    """Return the devices of a target that nobody named."""
     return platform_of(target).default_devices(target)
 
 
 def runs_here(target: Target) -> bool:
-    """Whether this machine runs a target's programs."""
     return platform_of(target).runs_here(target)
 
 
 def kinds_for(target: Target) -> str:
-    """Return which kinds of device run a target's programs."""
     return platform_of(target).kinds_for(target)
 
 
 def pretend(monkeypatch: pytest.MonkeyPatch, system: str, machine: str) -> None:
-    """Pretend a machine, in its kernel's words."""
     monkeypatch.setattr(platform, "system", lambda: system)
     monkeypatch.setattr(platform, "machine", lambda: machine)
 
 
 @pytest.fixture(autouse=True)
 def here(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pretend an x86-64 machine."""
     pretend(monkeypatch, "Linux", "x86_64")
 
 
@@ -126,11 +120,10 @@ def test_serial_numbers_are_kept_as_they_are() -> None:
 )
 def test_names_that_lead_nowhere(target: str, name: str, reference: str, hint: str) -> None:
     """A name that is not one, or not for this target, is refused with what there is."""
-    with pytest.raises(UsageError) as caught:
-        read_name(TARGETS[target], name)
-    assert (caught.value.code, caught.value.exit_code) == (reference, ExitCode.USAGE)
-    assert hint in caught.value.hint
-    assert reference == "bad-destination" or "--device" in caught.value.where
+    error = refused(UsageError, read_name, TARGETS[target], name)
+    assert (error.code, error.exit_code) == (reference, ExitCode.USAGE)
+    assert hint in error.hint
+    assert reference == "bad-destination" or "--device" in error.where
 
 
 @pytest.mark.parametrize(
@@ -161,11 +154,10 @@ def test_names_are_completed_to_what_has_the_floor(target: str, cpu: str, asked:
 )
 def test_a_processor_below_the_floor(target: str, cpu: str, name: str, hint: str) -> None:
     """It would end a correct library by an illegal instruction."""
-    with pytest.raises(UsageError) as caught:
-        read_name(TARGETS[target], name, cpu)
-    assert (caught.value.code, caught.value.exit_code) == ("wrong-device", ExitCode.USAGE)
-    assert cpu in caught.value.why
-    assert caught.value.hint.startswith(hint)
+    error = refused(UsageError, read_name, TARGETS[target], name, cpu)
+    assert (error.code, error.exit_code) == ("wrong-device", ExitCode.USAGE)
+    assert cpu in error.why
+    assert error.hint.startswith(hint)
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -201,10 +193,8 @@ def test_no_name_is_more_than_a_usage_error(name: str) -> None:
     ],
 )
 def test_one_device_twice(names: tuple[str, ...]) -> None:
-    """A device that is named twice, however, is refused."""
-    with pytest.raises(UsageError) as caught:
-        read_names(ARM64, names)
-    assert (caught.value.code, caught.value.where) == ("device-twice", f"--device {names[-1]}")
+    error = refused(UsageError, read_names, ARM64, names)
+    assert (error.code, error.where) == ("device-twice", f"--device {names[-1]}")
 
 
 def test_several_names() -> None:
@@ -336,7 +326,6 @@ def test_names_of_apples_devices(monkeypatch: pytest.MonkeyPatch, target: str, a
 def test_devices_that_do_not_run_a_target_on_a_mac(monkeypatch: pytest.MonkeyPatch, target: str, asked: str) -> None:
     """The hint names what does."""
     pretend(monkeypatch, "Darwin", "arm64")
-    with pytest.raises(UsageError) as caught:
-        read_name(TARGETS[target], asked)
-    assert caught.value.code == "wrong-device"
-    assert kinds_for(TARGETS[target]) in caught.value.hint
+    error = refused(UsageError, read_name, TARGETS[target], asked)
+    assert error.code == "wrong-device"
+    assert kinds_for(TARGETS[target]) in error.hint

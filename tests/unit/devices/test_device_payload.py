@@ -1,12 +1,11 @@
 import dataclasses
 from pathlib import Path
 
-import pytest
-
 from device_samples import sample_request
 from ortrim.devices.remote import make_payload
 from ortrim.errors import ExitCode, StorageError
 from ortrim.parity.runner import runner_words
+from refusing import refused
 
 
 def test_paths_become_the_machines(tmp_path: Path) -> None:
@@ -75,7 +74,6 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
     """A library that is not there is refused before anything is sent."""
     request = sample_request(tmp_path)
     request.library.unlink()
-    with pytest.raises(StorageError) as caught:
-        make_payload(request, "/m", "/o")
-    assert caught.value.exit_code == ExitCode.STORAGE
-    assert caught.value.where == str(request.library)
+    error = refused(StorageError, make_payload, request, "/m", "/o")
+    assert error.exit_code == ExitCode.STORAGE
+    assert error.where == str(request.library)

@@ -5,6 +5,7 @@ import pytest
 from ortrim.base.command import Completed
 from ortrim.devices.device import check_pinning, pinned
 from ortrim.errors import ExitCode, UsageError
+from refusing import refused
 
 
 class Machine:
@@ -16,7 +17,6 @@ class Machine:
         self.calls: list[tuple[str, ...]] = []
 
     def __call__(self, words: Sequence[str], seconds: float) -> Completed:
-        """Note the command."""
         assert seconds > 0
         self.calls.append(tuple(words))
         stderr = "taskset: Invalid argument"
@@ -43,24 +43,21 @@ def test_pinning_is_tried_before() -> None:
 def test_cores_that_are_partly_there() -> None:
     """`taskset` takes them; the report would name cores that nothing ran on."""
     check_pinning(Machine(status="Name:\tcat\nCpus_allowed_list:\t4-5\n"), (5, 4), "adb:x")
-    with pytest.raises(UsageError) as caught:
-        check_pinning(Machine(status="Cpus_allowed_list:\t4-5\n"), (4, 5, 6, 7), "adb:x")
-    assert (caught.value.code, caught.value.why) == ("cannot-pin", "of these it has 4-5 alone")
+    error = refused(UsageError, check_pinning, Machine(status="Cpus_allowed_list:\t4-5\n"), (4, 5, 6, 7), "adb:x")
+    assert (error.code, error.why) == ("cannot-pin", "of these it has 4-5 alone")
 
 
 @pytest.mark.parametrize("returncode", [1, 126, 127])
 def test_machines_that_cannot_pin(returncode: int) -> None:
     """Without taskset, or without these cores, the machine's words are passed on."""
-    with pytest.raises(UsageError) as caught:
-        check_pinning(Machine(returncode), (9,), "adb:x")
-    assert (caught.value.code, caught.value.exit_code) == ("cannot-pin", ExitCode.USAGE)
-    assert caught.value.why == "taskset: Invalid argument"
+    error = refused(UsageError, check_pinning, Machine(returncode), (9,), "adb:x")
+    assert (error.code, error.exit_code) == ("cannot-pin", ExitCode.USAGE)
+    assert error.why == "taskset: Invalid argument"
 
 
 @pytest.mark.parametrize("cores", [(-1,), (0, 1024), (10**9,)])
 def test_cores_that_no_machine_has(cores: tuple[int, ...]) -> None:
     """Numbers out of range are refused without a mask of a gigabyte."""
     machine = Machine()
-    with pytest.raises(UsageError) as caught:
-        check_pinning(machine, cores, "adb:x")
-    assert (caught.value.code, machine.calls) == ("cannot-pin", [])
+    error = refused(UsageError, check_pinning, machine, cores, "adb:x")
+    assert (error.code, machine.calls) == ("cannot-pin", [])

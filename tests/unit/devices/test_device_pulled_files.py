@@ -1,9 +1,8 @@
 from pathlib import Path
 
-import pytest
-
 from ortrim.devices.remote import copy_files, text_of
 from ortrim.errors import ExitCode, StorageError
+from refusing import refused
 
 
 def test_files_are_copied_with_their_folders(tmp_path: Path) -> None:
@@ -42,6 +41,5 @@ def test_a_destination_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "from").mkdir()
     (tmp_path / "from" / "x").write_bytes(b"x")
     (tmp_path / "to").write_text("a file")
-    with pytest.raises(StorageError) as caught:
-        copy_files(tmp_path / "from", tmp_path / "to")
-    assert caught.value.exit_code == ExitCode.STORAGE
+    error = refused(StorageError, copy_files, tmp_path / "from", tmp_path / "to")
+    assert error.exit_code == ExitCode.STORAGE

@@ -2,20 +2,18 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-import pytest
-
 from device_samples import MACHINE, LocalTransport
 from ortrim.base.command import Completed
 from ortrim.devices.facts import Thermal
 from ortrim.devices.remote import Probes, RemoteDevice, probed_machine
 from ortrim.errors import ExitCode, UsageError
 from ortrim.parity.measurements import HostFacts
+from refusing import refused
 
 NO_CORE = 100_000
 
 
 def described(answer: str) -> HostFacts:
-    """Return a machine whose model is what it answers."""
     return replace(MACHINE, model=answer.strip())
 
 
@@ -59,7 +57,6 @@ class PinningTransport(LocalTransport):
     """A machine on which any command ends well at once."""
 
     def execute(self, words: Sequence[str], *, timeout_seconds: float) -> Completed:
-        """Note the command."""
         self.commands.append(tuple(words))
         return Completed(argv=tuple(words), returncode=0, stdout=f"{timeout_seconds}", stderr="")
 
@@ -74,7 +71,6 @@ def test_chosen_cores_go_before_the_runner() -> None:
 def test_cores_that_are_not_there() -> None:
     """Nothing is asked of a machine that cannot do what it is to do."""
     transport = LocalTransport()
-    with pytest.raises(UsageError) as caught:
-        asked(transport, PROBES, cores=(NO_CORE,))
-    assert (caught.value.code, caught.value.exit_code) == ("cannot-pin", ExitCode.USAGE)
-    assert (caught.value.where, transport.commands) == ("local:1", [])
+    error = refused(UsageError, asked, transport, PROBES, cores=(NO_CORE,))
+    assert (error.code, error.exit_code) == ("cannot-pin", ExitCode.USAGE)
+    assert (error.where, transport.commands) == ("local:1", [])

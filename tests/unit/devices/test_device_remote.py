@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from device_samples import GOOD, MACHINE, REPORT, LocalTransport, sample_request
-from failing_runs import refused
+from failing_runs import run_refused
 from ortrim.base.command import Completed
 from ortrim.devices.remote import RemoteDevice, RemoteMachine
 from ortrim.errors import VerifyError
@@ -15,13 +15,11 @@ from ortrim.parity.measurements import HostFacts
 
 @pytest.fixture
 def machine(tmp_path: Path) -> Path:
-    """Give a folder that stands for a machine."""
     (tmp_path / "machine").mkdir()
     return tmp_path / "machine"
 
 
 def machine_in(folder: Path, transport: LocalTransport | None = None) -> RemoteMachine:
-    """Make a machine of a folder; its base is a folder there."""
     return RemoteMachine(
         name="local:1",
         transport=transport or LocalTransport(),
@@ -31,17 +29,14 @@ def machine_in(folder: Path, transport: LocalTransport | None = None) -> RemoteM
 
 
 def device_on(machine: Path, transport: LocalTransport | None = None) -> RemoteDevice:
-    """Make a device whose base is a folder of the machine."""
     return RemoteDevice(machine_in(machine, transport))
 
 
 def left(machine: Path) -> list[str]:
-    """List what is on the machine, beside the base folder."""
     return sorted(path.relative_to(machine / "tmp").as_posix() for path in (machine / "tmp").rglob("*"))
 
 
 def runs_left(machine: Path) -> list[str]:
-    """List the folders of runs on the machine."""
     return [name for name in left(machine) if "/run-" in name]
 
 
@@ -104,7 +99,7 @@ def test_cores_and_preparation(machine: Path, tmp_path: Path, monkeypatch: pytes
 def test_runners_that_end_badly_leave_nothing(machine: Path, tmp_path: Path, script: str, reference: str) -> None:
     """Each kind of end has its own diagnostic, and the run's folder is removed all the same."""
     device = device_on(machine)
-    assert refused(device, sample_request(tmp_path, script)).code == reference
+    assert run_refused(device, sample_request(tmp_path, script)).code == reference
     assert runs_left(machine) == []
     device.close()
     assert left(machine) == []
@@ -113,12 +108,12 @@ def test_runners_that_end_badly_leave_nothing(machine: Path, tmp_path: Path, scr
 def test_the_runners_own_words_come_back(machine: Path, tmp_path: Path) -> None:
     """An orderly failure says why in the report."""
     script = """echo '{"message":"the model wants more"}' >"$json"; exit 4"""
-    assert refused(device_on(machine), sample_request(tmp_path, script)).why == "the model wants more"
+    assert run_refused(device_on(machine), sample_request(tmp_path, script)).why == "the model wants more"
 
 
 def test_a_runner_that_hangs(machine: Path, tmp_path: Path) -> None:
     """The transport's time limit is the runner's, and is worded as on every device."""
-    error = refused(device_on(machine), sample_request(tmp_path, "sleep 600", seconds=0.4))
+    error = run_refused(device_on(machine), sample_request(tmp_path, "sleep 600", seconds=0.4))
     assert error.code == "runner-timeout"
     assert "0.4 seconds" in error.what
     assert runs_left(machine) == []
@@ -137,17 +132,14 @@ class BrokenTransport(LocalTransport):
             raise VerifyError(self.reference, "went away", where="local:1")
 
     def execute(self, words: Sequence[str], *, timeout_seconds: float) -> Completed:
-        """Run, if the machine is there."""
         self._check("rm" if words[0] == "rm" else "run" if "--library" in words else "execute")
         return super().execute(words, timeout_seconds=timeout_seconds)
 
     def push(self, files: Mapping[str, Path], folder: str) -> None:
-        """Push, if the machine is there."""
         self._check("push")
         super().push(files, folder)
 
     def pull(self, folder: str, destination: Path) -> None:
-        """Pull, if the machine is there."""
         self._check("pull")
         super().pull(folder, destination)
 
@@ -160,7 +152,7 @@ def test_a_machine_that_goes_away(machine: Path, tmp_path: Path, step: str, refe
     device = device_on(machine, transport)
     request = sample_request(tmp_path)
     transport.gone_for = lambda what: what == step
-    assert refused(device, request).code == reference
+    assert run_refused(device, request).code == reference
     transport.gone_for = lambda _: False
     device.close()
     assert not (machine / "tmp").exists() or left(machine) == []
@@ -171,20 +163,19 @@ def test_a_lost_machine_cannot_be_cleaned(machine: Path, tmp_path: Path) -> None
     transport = BrokenTransport("device-lost")
     device = device_on(machine, transport)
     transport.gone_for = lambda what: what in {"run", "rm"}
-    assert refused(device, sample_request(tmp_path)).what == "went away"
+    assert run_refused(device, sample_request(tmp_path)).what == "went away"
     device.close()
 
 
 def test_a_base_that_cannot_be_written(tmp_path: Path) -> None:
     """A base folder in which nothing can be made is said to be unusable."""
     (tmp_path / "tmp").write_text("a file")
-    error = refused(device_on(tmp_path), sample_request(tmp_path))
+    error = run_refused(device_on(tmp_path), sample_request(tmp_path))
     assert error.code == "device-unusable"
     assert error.why
 
 
 def test_links_from_the_machine_are_not_followed(machine: Path, tmp_path: Path) -> None:
-    """An output that is a link to a file of this machine is not copied."""
     (tmp_path / "secret").write_text("secret")
     script = f'mkdir "$outputs/only"; ln -s {tmp_path}/secret "$outputs/only/output_000.npy"; outputs=\n{GOOD}'
     request = dataclasses.replace(sample_request(tmp_path, script), outputs=tmp_path / "outputs")
@@ -196,7 +187,7 @@ def test_a_report_that_is_a_link_is_not_read(machine: Path, tmp_path: Path) -> N
     """The machine cannot have a file of this one shown as its report."""
     (tmp_path / "report").write_text(REPORT)
     script = f'ln -s {tmp_path}/report "$json"'
-    assert refused(device_on(machine), sample_request(tmp_path, script)).code == "runner-garbage"
+    assert run_refused(device_on(machine), sample_request(tmp_path, script)).code == "runner-garbage"
 
 
 def test_heat_is_reported_before_and_after(machine: Path, tmp_path: Path) -> None:

@@ -20,17 +20,14 @@ def base(tmp_path: Path) -> Path:
 
 
 def folder_below(base: Path, transport: LocalTransport | None = None) -> RemoteFolder:
-    """Give a folder that is not made yet."""
     return RemoteFolder(transport or LocalTransport(), base=f"{base}/", owner="local:1")
 
 
 def payload_for(folder: RemoteFolder, place: Path) -> Payload:
-    """Give what a run takes along."""
     return make_payload(sample_request(place), folder.files, f"{folder.path}/outputs")
 
 
 def refused(action: Callable[[], None]) -> Diagnostic:
-    """Return the diagnostic of what has to fail."""
     with pytest.raises(VerifyError) as caught:
         action()
     assert (caught.value.exit_code, caught.value.where) == (ExitCode.VERIFY, "local:1")
@@ -103,8 +100,6 @@ class Shell(LocalTransport):
         self._path = folder
 
     def execute(self, words: Sequence[str], *, timeout_seconds: float) -> Completed:
-        """Run a command in the shell."""
-
         def start(script: str, seconds: float) -> Completed:
             self.commands.append(tuple(words))
             shell = shutil.which("sh")

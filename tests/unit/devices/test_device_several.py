@@ -21,20 +21,16 @@ class Fake(ProgramDevice):
         self.closed = False
 
     def facts(self) -> HostFacts:
-        """Describe nothing."""
         return HostFacts(system=self.name, machine="", cpu="", cores=1, memory_bytes=1)
 
     def run(self, request: RunRequest) -> RunnerOutput:
-        """Refuse."""
         raise VerifyError("runner-garbage", f"{self.name}: {request.model}")
 
     def close(self) -> None:
-        """Note it."""
         self.closed = True
 
 
 def openers(devices: list[Fake]) -> list[Callable[[], Device]]:
-    """Return what opens each device."""
     return [lambda made=device: made for device in devices]  # type: ignore[misc]
 
 

@@ -19,7 +19,6 @@ WORDS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]
 
 
 def shell_run(shell: str, words: tuple[str, ...], limit: float = 20) -> tuple[Completed, EndedCommand]:
-    """Run a command by a shell of this machine."""
     called = ("busybox", "sh") if shell == "busybox" else (shell,)
     done = run((*called, "-c", marked_script(words, MARK, limit)), timeout_seconds=60)
     ended = read_ended(done.stdout, MARK)
@@ -82,7 +81,6 @@ def test_words_mean_nothing_to_the_shell(words: list[str]) -> None:
 
 @given(st.lists(WORDS, min_size=1, max_size=5))
 def test_scripts_are_one_line_if_words_are(words: list[str]) -> None:
-    """The script has no line end of its own."""
     one_line = ["".join(word.split("\n")) for word in words]
     assert "\n" not in marked_script(one_line, MARK, 5)
     assert quoted(words).startswith("'")

@@ -6,11 +6,11 @@ import pytest
 
 from ortrim.devices.ssh import SshClient
 from ortrim.errors import ToolError, VerifyError
+from refusing import refused
 
 
 @pytest.fixture
 def short() -> Iterator[Path]:
-    """Return a folder with a path short enough for a socket."""
     with tempfile.TemporaryDirectory(prefix="o-", dir="/tmp") as folder:
         yield Path(folder)
 
@@ -31,7 +31,6 @@ def calls(tmp_path: Path, short: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def words_of(calls: Path) -> list[str]:
-    """Return the words of all calls."""
     return calls.read_text().splitlines()
 
 
@@ -65,9 +64,8 @@ def test_one_connection_is_shared(calls: Path, short: Path) -> None:
 def test_a_connection_that_fails_leaves_nothing(calls: Path, short: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What ssh said is the diagnostic."""
     monkeypatch.setenv("FAIL", "ssh: connect to host board port 22: Connection refused")
-    with pytest.raises(VerifyError) as caught:
-        SshClient("board").connect()
-    assert caught.value.code == "ssh-refused"
+    error = refused(VerifyError, SshClient("board").connect)
+    assert error.code == "ssh-refused"
     assert list(short.iterdir()) == []
 
 
@@ -87,7 +85,6 @@ def test_a_long_path_for_the_socket(calls: Path, tmp_path: Path, monkeypatch: py
 def test_without_ssh(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """How to install it is said."""
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(ToolError) as caught:
-        SshClient("board")
-    assert (caught.value.code, caught.value.where) == ("tool-missing", "ssh")
-    assert "openssh-client" in caught.value.hint
+    error = refused(ToolError, SshClient, "board")
+    assert (error.code, error.where) == ("tool-missing", "ssh")
+    assert "openssh-client" in error.hint

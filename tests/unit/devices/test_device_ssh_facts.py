@@ -9,7 +9,6 @@ COOL = "zone 48312\npassive 75000"
 
 
 def answer(**sections: str) -> str:
-    """Return what a board answers to a survey."""
     return "".join(f"\n{SECTION}{name}\n{text}\n" for name, text in sections.items())
 
 

@@ -110,5 +110,4 @@ def test_a_page_of_16_kilobytes() -> None:
 
 
 def test_the_line_between_sections() -> None:
-    """A section's name stands alone on its line."""
     assert read_sections(f"{SECTION}a\n1\n{SECTION}b") == {"a": "1", "b": ""}

@@ -15,6 +15,7 @@ from ortrim.devices.devicectl import PhoneDevice, open_phone
 from ortrim.devices.harness import HarnessContent, PhoneApp
 from ortrim.errors import Diagnostic, ExitCode, VerifyError
 from ortrim.parity.runner import RunRequest
+from refusing import refused
 
 DATA = Path(__file__).parent / "data" / "devicectl"
 IDENTIFIER = "6986451F-0000-48DE-A70E-45E06E1F1446"
@@ -47,19 +48,16 @@ class Phone:
         )
 
     def leaves(self, **files: str) -> "Phone":
-        """Have the app leave these files."""
         for name, text in files.items():
             path = self.left / {"end": "end.json", "report": "report.json", "stderr": "stderr.txt"}.get(name, name)
             path.write_text(text)
         return self
 
     def outputs(self, content: bytes) -> None:
-        """Have the app leave an output of its one case."""
         (self.left / "outputs" / "only").mkdir(parents=True)
         (self.left / "outputs" / "only" / "output_000.npy").write_bytes(content)
 
     def opened(self, name: str = "") -> PhoneDevice:
-        """Open it."""
         return open_phone(name, self._app, xcrun=self.mac.xcrun)
 
     def ends(self, *requests: RunRequest) -> tuple[PhoneDevice, list[Outcome]]:
@@ -68,7 +66,6 @@ class Phone:
         return device, list(device.run_all(requests))
 
     def error(self, request: RunRequest) -> VerifyError:
-        """Return the diagnostic that a run ends with."""
         return error_of(self.ends(request)[1][0])
 
     def _app(self, content: HarnessContent) -> PhoneApp:
@@ -77,7 +74,6 @@ class Phone:
 
 
 def end(**changes: object) -> str:
-    """Return what the app writes at its end."""
     return json.dumps({**END, **changes})
 
 
@@ -182,9 +178,8 @@ def test_an_app_that_the_phone_does_not_take(tmp_path: Path) -> None:
     """Nothing is run then, and what may have been installed is removed."""
     phone = Phone(tmp_path / "phone", install=f"cat '{DATA}/not-installed.txt' >&2; exit 1")
     device = phone.opened()
-    with pytest.raises(VerifyError) as caught:
-        list(device.run_all((sample_request(tmp_path),)))
-    assert (caught.value.code, caught.value.exit_code) == ("app-refused", ExitCode.VERIFY)
+    error = refused(VerifyError, list, device.run_all((sample_request(tmp_path),)))
+    assert (error.code, error.exit_code) == ("app-refused", ExitCode.VERIFY)
     device.close()
     assert "uninstall app" in phone.mac.calls[-1]
 
@@ -231,13 +226,11 @@ def test_a_list_that_does_not_come(tmp_path: Path, fault: str) -> None:
     def never(_content: HarnessContent) -> PhoneApp:
         raise AssertionError
 
-    with pytest.raises(Diagnostic) as caught:
-        open_phone("", never, xcrun=mac.xcrun)
-    assert caught.value.code == "phone-trouble"
+    error = refused(Diagnostic, open_phone, "", never, xcrun=mac.xcrun)
+    assert error.code == "phone-trouble"
 
 
 def contents(make: Callable[[Path], RunRequest], folder: Path) -> HarnessContent:
-    """Return what the app carries for one request."""
     phone = Phone(folder / "phone")
     phone.ends(make(folder))
     return phone.content[0]

@@ -15,14 +15,12 @@ LIST = (Path(__file__).parent / "data" / "devicectl" / "list.json").read_text(en
 
 
 def changed(change: Callable[[dict[str, Any]], object]) -> str:
-    """Return the recorded document with its connected phone changed."""
     document = json.loads(LIST)
     change(document["result"]["devices"][2])
     return json.dumps(document)
 
 
 def refused(phones: tuple[Phone, ...], name: str = "") -> Diagnostic:
-    """Return why there is no choice."""
     with pytest.raises(Diagnostic) as caught:
         choose_phone(phones, name)
     return caught.value

@@ -17,6 +17,7 @@ from ortrim.devices.farm import INSTALL_SECONDS, FarmDevice
 from ortrim.devices.harness import MOST_SECONDS, HarnessContent
 from ortrim.errors import NetworkError, VerifyError
 from ortrim.parity.runner import RunRequest
+from refusing import refused
 
 PHYSICAL_MINUTES = 45
 """The longest run on a phone of Test Lab's, as `gcloud firebase test android run --help` has it; the least of all."""
@@ -25,7 +26,6 @@ ENDED = {"how": "exit", "code": 0, "stdout": REPORT, "stderr": "", "seconds": 1.
 
 
 def device_on(farm: FakeFarm, folder: Path) -> FarmDevice:
-    """Open a phone of a farm."""
     return FarmDevice(farm=farm, device="Pixel8-34", make_apks=farm.make_apks, folder=folder / "farm")
 
 
@@ -36,13 +36,10 @@ def ended(tmp_path: Path, work: Work, *requests: RunRequest) -> tuple[FarmDevice
 
 
 def run(tmp_path: Path, work: Work, request: RunRequest) -> Outcome:
-    """Run one request on a phone, and return what it ended with."""
     return ended(tmp_path, work, request)[1][0]
 
 
 def leaving(*runs: dict[str, Any], **changes: Any) -> Work:
-    """Return the work of a device that leaves these ends of runs."""
-
     def work(content: HarnessContent, folder: Path) -> None:
         write_results(folder, content, runs=list(runs), **changes)
 
@@ -104,10 +101,9 @@ def test_an_app_that_died_before_it_wrote_results(tmp_path: Path) -> None:
 
     farm = FakeFarm(work)
     farm.log = tmp_path / "device.log"
-    with pytest.raises(VerifyError) as caught:
-        list(device_on(farm, tmp_path).run_all((sample_request(tmp_path / "files"),)))
-    assert (caught.value.code, caught.value.where) == ("farm-results-missing", WHERE)
-    assert caught.value.why == "F libc: Fatal signal 11 (SIGSEGV)"
+    error = refused(VerifyError, list, device_on(farm, tmp_path).run_all((sample_request(tmp_path / "files"),)))
+    assert (error.code, error.where) == ("farm-results-missing", WHERE)
+    assert error.why == "F libc: Fatal signal 11 (SIGSEGV)"
 
 
 def test_no_two_jobs_have_the_same_name(tmp_path: Path) -> None:
@@ -223,25 +219,21 @@ Spoil = Callable[[Path, Path], None]
 
 
 def output_is_a_link(run: Path, secret: Path) -> None:
-    """Put a link in the place of an output."""
     (run / "outputs" / "only" / "output_000.npy").unlink()
     (run / "outputs" / "only" / "output_000.npy").symlink_to(secret)
 
 
 def outputs_are_a_link(run: Path, secret: Path) -> None:
-    """Put a link in the place of all outputs."""
     (run / "outputs").rename(run / "moved")
     (run / "outputs").symlink_to(secret.parent)
 
 
 def run_is_a_link(run: Path, secret: Path) -> None:
-    """Put a link in the place of a run."""
     run.rename(run.with_name("moved"))
     run.symlink_to(secret.parent)
 
 
 def report_is_a_link(run: Path, secret: Path) -> None:
-    """Put a link in the place of the report."""
     (run / "report.json").unlink()
     (run / "report.json").symlink_to(secret)
 

@@ -10,7 +10,6 @@ WHERE = "devicefarm:voice/phones"
 
 
 def settled(found: Diagnostic | Transient) -> tuple[Diagnostic, bool]:
-    """Return the diagnostic, and whether it may be gone the next time."""
     return (found.diagnostic, True) if isinstance(found, Transient) else (found, False)
 
 

@@ -22,7 +22,6 @@ PASSED: Final = "INSTRUMENTATION_STATUS_CODE: 1\nINSTRUMENTATION_STATUS_CODE: 0\
 
 
 def commands(text: str) -> list[str]:
-    """Return the commands of a specification, each a literal block of YAML."""
     blocks = text.partition("artifacts:")[0].split("      - |\n")[1:]
     return [textwrap.dedent(block) for block in blocks]
 

@@ -3,6 +3,7 @@ import pytest
 from ortrim.devices.device_farm import console_url, overdue, passed
 from ortrim.devices.farm import FarmStage, Overdue
 from ortrim.errors import VerifyError
+from refusing import refused
 
 WHERE = "devicefarm:voice/phones"
 
@@ -27,11 +28,10 @@ def test_verdicts_of_the_instrumentation() -> None:
 )
 def test_ends_without_a_verdict(run: dict[str, object], reference: str, why: str) -> None:
     """Every other end is an error with the farm's own words."""
-    with pytest.raises(VerifyError) as caught:
-        passed(run, "https://console", WHERE, 15)
-    assert (caught.value.code, caught.value.where) == (reference, WHERE)
-    assert why in caught.value.why
-    assert "https://console" in caught.value.hint
+    error = refused(VerifyError, passed, run, "https://console", WHERE, 15)
+    assert (error.code, error.where) == (reference, WHERE)
+    assert why in error.why
+    assert "https://console" in error.hint
 
 
 @pytest.mark.parametrize(("stage", "words"), [(FarmStage.WAITING, "no device"), (FarmStage.RUNNING, "was stopped")])

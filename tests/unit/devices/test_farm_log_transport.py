@@ -34,13 +34,11 @@ def test_lines_of_others_and_repeated_lines_do_no_harm(
 
 @given(st.lists(noise, max_size=20))
 def test_a_log_without_results(lines: list[str]) -> None:
-    """Where there is no trace of results there are none."""
     assert decode(lines) is None
 
 
 @given(payloads.filter(bool), st.data())
 def test_a_lost_line_is_noticed(payload: bytes, data: st.DataObject) -> None:
-    """Whichever line is lost, nothing is taken."""
     lines = list(encode(payload))
     del lines[data.draw(st.integers(0, len(lines) - 1))]
     with pytest.raises(BrokenTransport):
@@ -62,7 +60,6 @@ def test_a_damaged_line_is_noticed(payload: bytes, data: st.DataObject) -> None:
 
 
 def decode_or_none(lines: list[str]) -> bytes | None:
-    """Return the payload, None when it is broken."""
     try:
         return decode(lines)
     except BrokenTransport:

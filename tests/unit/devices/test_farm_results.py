@@ -11,7 +11,6 @@ WHERE = "devicefarm:voice/phones"
 
 
 def refused(tmp_path: Path, content: bytes, top: str = "") -> Diagnostic:
-    """Return why an archive is not unpacked, which leaves nothing."""
     (tmp_path / "a.zip").write_bytes(content)
     with pytest.raises(Diagnostic) as caught:
         unpack_results(tmp_path / "a.zip", tmp_path / "out", WHERE, top)
@@ -21,7 +20,6 @@ def refused(tmp_path: Path, content: bytes, top: str = "") -> Diagnostic:
 
 
 def names(folder: Path) -> list[str]:
-    """Return the files below a folder."""
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
 
 

@@ -31,17 +31,14 @@ class Store(LoopbackService):
     content = b"x" * 1000
 
     def name_of(self, asked: Asked) -> str:
-        """Return the method."""
         return asked.method
 
     def answer(self, asked: Asked) -> Reply:
-        """Do as a store does."""
         return Reply(body=self.content if asked.method == "GET" else b"")
 
 
 @pytest.fixture
 def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
-    """Run a store for one test."""
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     store = Store()
     yield store
@@ -112,7 +109,6 @@ def test_a_store_that_refuses(store: Store, tmp_path: Path) -> None:
 
 
 def test_a_thread_that_is_asked_to_stop(store: Store, tmp_path: Path) -> None:
-    """Sending and fetching stop when their thread is asked to."""
     (tmp_path / "a").write_bytes(b"a")
     stop = threading.Event()
     stop.set()

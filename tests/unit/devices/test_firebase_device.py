@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from ortrim.devices.firebase import FirebaseDevice, named_device
 from ortrim.errors import ExitCode, VerifyError
+from refusing import refused
 
 
 @pytest.mark.parametrize(
@@ -39,10 +40,9 @@ def test_what_a_device_is_called_elsewhere() -> None:
 )
 def test_names_that_are_none(name: str) -> None:
     """None of them reaches gcloud, where a comma would say something else."""
-    with pytest.raises(VerifyError) as caught:
-        named_device(name)
-    assert (caught.value.code, caught.value.exit_code) == ("farm-device-unknown", ExitCode.VERIFY)
-    assert "MODEL-VERSION" in caught.value.what
+    error = refused(VerifyError, named_device, name)
+    assert (error.code, error.exit_code) == ("farm-device-unknown", ExitCode.VERIFY)
+    assert "MODEL-VERSION" in error.what
 
 
 @given(st.text(max_size=40))

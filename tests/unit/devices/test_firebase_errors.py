@@ -70,7 +70,6 @@ def test_words_of_googles(printed: str, reference: str) -> None:
 
 
 def test_a_connection_that_is_lost_in_an_upload() -> None:
-    """No test was started then."""
     error = gcloud_error(recorded("upload-lost").stderr, WHERE, uploading=True)
     assert isinstance(error, NetworkError)
     assert error.code == "farm-upload-lost"

@@ -33,7 +33,6 @@ class FakeGcloud(Gcloud):
     asked: list[str] = field(default_factory=list)
 
     def run(self, *words: str | Path, timeout_seconds: float) -> Completed:  # noqa: ARG002 - as it is there
-        """Answer what is asked soon."""
         texts = [str(word) for word in words]
         self.asked.append(" ".join(texts))
         command = texts[1] if texts[0] == "storage" else texts[3]
@@ -46,7 +45,6 @@ class FakeGcloud(Gcloud):
         return NOTHING
 
     def watch(self, *words: str | Path, on_output: Callable[[str], None], check: Callable[[], None]) -> Completed:
-        """Run a test."""
         self.asked.append(" ".join(map(str, words)))
         if "run" in self.answers:
             return self.answers["run"]()
@@ -79,7 +77,6 @@ class FakeGcloud(Gcloud):
 
 @pytest.fixture
 def job(tmp_path: Path) -> FarmJob:
-    """Return a job with two packages of the same name."""
     for folder in ("app", "test"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "debug.apk").write_bytes(b"PK")
@@ -94,7 +91,6 @@ def job(tmp_path: Path) -> FarmJob:
 
 
 def fake(bucket: str = "", **values: Any) -> FakeGcloud:
-    """Return a gcloud."""
     environment = {"ORTRIM_FIREBASE_BUCKET": bucket} if bucket else {}
     return FakeGcloud(program=Path("gcloud"), environment=environment, **values)
 
@@ -165,7 +161,6 @@ def test_packages_that_never_arrived(job: FarmJob) -> None:
 
 
 def test_every_run_has_a_folder_of_its_own(job: FarmJob) -> None:
-    """Test Lab mixes the results of two tests in one folder."""
     folders = set()
     for number in range(2):
         gcloud = fake(files=FILES)
@@ -212,7 +207,6 @@ def test_results_that_came_in_the_log_alone(job: FarmJob, harness_zip: bytes) ->
 
 @pytest.fixture
 def harness_zip(tmp_path: Path) -> bytes:
-    """Return an archive as the harness packs it."""
     path = tmp_path / "x.zip"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("results.json", "{}")

@@ -11,6 +11,7 @@ from ortrim.devices.farm import FarmJob
 from ortrim.devices.firebase import FirebaseDevice, FirebaseMatrix, MatrixProgress, time_limit
 from ortrim.errors import NetworkError, VerifyError
 from recorded_gcloud import recorded
+from refusing import refused
 
 JOB = FarmJob(
     name="kws",
@@ -35,7 +36,6 @@ class Heard:
     told: list[str] = field(default_factory=list)
 
     def progress(self, text: str = "") -> MatrixProgress:
-        """Return what is known after gcloud has said something."""
         progress = MatrixProgress(JOB, "firebase:x", self.told.append, largest=6_250_000, clock=lambda: self.now)
         for line in text.splitlines():
             progress.on_output(line)
@@ -83,10 +83,9 @@ def test_an_upload_has_a_limit() -> None:
     heard.now = 800
     progress.check()
     heard.now = 801
-    with pytest.raises(NetworkError) as caught:
-        progress.check()
-    assert caught.value.code == "farm-upload-lost"
-    assert "400 seconds" in caught.value.why
+    error = refused(NetworkError, progress.check)
+    assert error.code == "farm-upload-lost"
+    assert "400 seconds" in error.why
 
 
 def test_waiting_for_a_device_has_a_limit() -> None:
@@ -100,10 +99,9 @@ def test_waiting_for_a_device_has_a_limit() -> None:
     heard.now = 5100
     progress.check()
     heard.now = 5101
-    with pytest.raises(VerifyError) as caught:
-        progress.check()
-    assert caught.value.code == "farm-timeout"
-    assert "no device was free within 100 seconds" in caught.value.what
+    error = refused(VerifyError, progress.check)
+    assert error.code == "farm-timeout"
+    assert "no device was free within 100 seconds" in error.what
 
 
 def test_a_test_that_runs_does_not_wait() -> None:
@@ -114,10 +112,9 @@ def test_a_test_that_runs_does_not_wait() -> None:
     progress.on_output(RUNNING)
     progress.check()
     heard.now += 1
-    with pytest.raises(VerifyError) as caught:
-        progress.check()
-    assert caught.value.code == "farm-timeout"
-    assert "did not end" in caught.value.what
+    error = refused(VerifyError, progress.check)
+    assert error.code == "farm-timeout"
+    assert "did not end" in error.what
 
 
 @pytest.mark.parametrize(

@@ -10,12 +10,12 @@ from ortrim.base.command import Completed
 from ortrim.devices.firebase import verdict
 from ortrim.errors import Diagnostic, ExitCode
 from recorded_gcloud import recorded
+from refusing import refused
 
 WHERE = "firebase:x"
 
 
 def ended(returncode: int, stdout: str, stderr: str = "") -> Completed:
-    """Return how gcloud ended."""
     return Completed(argv=("gcloud",), returncode=returncode, stdout=stdout, stderr=stderr)
 
 
@@ -61,17 +61,14 @@ def test_tests_without_a_verdict(name: str, reference: str) -> None:
 
 
 def test_gcloud_that_was_ended_by_somebody() -> None:
-    """It has cancelled the test then."""
-    with pytest.raises(Diagnostic) as caught:
-        verdict(ended(19, "", "Test matrix has been cancelled."), WHERE)
-    assert caught.value.code == "farm-cancelled"
+    error = refused(Diagnostic, verdict, ended(19, "", "Test matrix has been cancelled."), WHERE)
+    assert error.code == "farm-cancelled"
 
 
 def test_a_lost_upload() -> None:
     """It is known from before that files were on their way."""
-    with pytest.raises(Diagnostic) as caught:
-        verdict(recorded("upload-lost"), WHERE, uploading=True)
-    assert (caught.value.code, caught.value.exit_code) == ("farm-upload-lost", ExitCode.NETWORK)
+    error = refused(Diagnostic, verdict, recorded("upload-lost"), WHERE, uploading=True)
+    assert (error.code, error.exit_code) == ("farm-upload-lost", ExitCode.NETWORK)
 
 
 @pytest.mark.parametrize(
@@ -80,18 +77,16 @@ def test_a_lost_upload() -> None:
 )
 def test_outcomes_that_cannot_be_read(printed: str) -> None:
     """An exit code of 0 alone proves nothing: gcloud has it when there are no results at all."""
-    with pytest.raises(Diagnostic) as caught:
-        verdict(ended(0, printed), WHERE)
-    assert caught.value.code == "farm-inconclusive"
+    error = refused(Diagnostic, verdict, ended(0, printed), WHERE)
+    assert error.code == "farm-inconclusive"
 
 
 def test_an_outcome_that_nobody_knows() -> None:
     """It has not passed."""
     printed = json.dumps([{"outcome": "Splendid", "axis_value": "x", "test_details": "--"}])
-    with pytest.raises(Diagnostic) as caught:
-        verdict(ended(0, printed), WHERE)
-    assert caught.value.code == "farm-inconclusive"
-    assert "Splendid" in caught.value.why
+    error = refused(Diagnostic, verdict, ended(0, printed), WHERE)
+    assert error.code == "farm-inconclusive"
+    assert "Splendid" in error.why
 
 
 @given(st.integers(-15, 255), st.text(max_size=60), st.text(max_size=60))

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from ortrim.devices.firebase import Gcloud, find_gcloud, without_secrets
 from ortrim.errors import ExitCode, ToolError
+from refusing import refused
 
 TALKER = """\
 import signal, sys, time
@@ -31,7 +32,6 @@ SECRETS = (
 
 
 def program(folder: Path, text: str) -> Path:
-    """Write a script called gcloud."""
     path = folder / "gcloud"
     path.write_text(f"#!/bin/sh\n{text}\n")
     path.chmod(0o755)
@@ -40,17 +40,15 @@ def program(folder: Path, text: str) -> Path:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a folder that is alone on PATH with the system's shell."""
     monkeypatch.setenv("PATH", str(tmp_path))
     return tmp_path
 
 
 def test_gcloud_that_is_absent(folder: Path) -> None:
     """Where to get it, since no distribution has it."""
-    with pytest.raises(ToolError) as caught:
-        find_gcloud()
-    assert (caught.value.code, caught.value.exit_code) == ("tool-missing", ExitCode.TOOL)
-    assert "cloud.google.com/sdk" in caught.value.hint
+    error = refused(ToolError, find_gcloud)
+    assert (error.code, error.exit_code) == ("tool-missing", ExitCode.TOOL)
+    assert "cloud.google.com/sdk" in error.hint
 
 
 @pytest.mark.parametrize(
@@ -60,10 +58,9 @@ def test_gcloud_that_is_absent(folder: Path) -> None:
 def test_gcloud_that_will_not_do(folder: Path, printed: str, reference: str) -> None:
     """One without `gcloud storage`, and one that does not work."""
     program(folder, printed)
-    with pytest.raises(ToolError) as caught:
-        find_gcloud()
-    assert caught.value.code == reference
-    assert caught.value.hint
+    error = refused(ToolError, find_gcloud)
+    assert error.code == reference
+    assert error.hint
 
 
 def test_gcloud_is_found(folder: Path) -> None:

@@ -28,7 +28,6 @@ JAVA = {
 
 @pytest.fixture(name="content")
 def fixture_content(tmp_path: Path) -> HarnessContent:
-    """Return what an app is to carry."""
     (tmp_path / "built").mkdir()
     for name in ("runner", "library", "model"):
         (tmp_path / "built" / name).write_bytes(name.encode())
@@ -42,17 +41,14 @@ def fixture_content(tmp_path: Path) -> HarnessContent:
 
 @pytest.fixture(name="harness")
 def fixture_harness(content: HarnessContent, tmp_path: Path) -> Path:
-    """Return a project."""
     return make_harness(HarnessInputs(content=content, abi="arm64-v8a", api=24), tmp_path / "harness")
 
 
 def content_of(folder: Path) -> dict[str, bytes]:
-    """Return all files below a folder."""
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def compiled(harness: Path, requests: bytes = REQUESTS.encode()) -> None:
-    """Leave what Gradle would leave."""
     for name in (APK, TEST_APK):
         (harness / name).parent.mkdir(parents=True, exist_ok=True)
         with zipfile.ZipFile(harness / name, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -63,7 +59,6 @@ def compiled(harness: Path, requests: bytes = REQUESTS.encode()) -> None:
 
 
 def refused(harness: Path) -> Diagnostic:
-    """Return the diagnostic of a project's APKs."""
     with pytest.raises(Diagnostic) as caught:
         find_apks(harness)
     return caught.value
@@ -207,7 +202,6 @@ def test_an_app_with_other_requests_is_outdated(harness: Path, requests: bytes) 
 
 
 def test_an_app_without_requests_is_outdated(harness: Path) -> None:
-    """As another app is."""
     compiled(harness)
     (harness / APK).write_bytes((harness / TEST_APK).read_bytes())
     assert refused(harness).code == "farm-apks-outdated"

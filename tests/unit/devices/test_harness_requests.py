@@ -23,7 +23,6 @@ from ortrim.parity.runner import Repetition, RunRequest
 
 @pytest.fixture(name="request_here")
 def fixture_request(tmp_path: Path) -> RunRequest:
-    """Return a request whose files lie on this machine."""
     return sample_request(tmp_path)
 
 

@@ -16,7 +16,6 @@ RUN = {"how": "exit", "code": 0, "stdout": "", "stderr": "", "seconds": 1.5, "th
 
 
 def refused(folder: Path) -> VerifyError:
-    """Return the diagnostic of a folder of results."""
     with pytest.raises(VerifyError) as caught:
         read_results(folder, CONTENT, "firebase:x")
     assert caught.value.exit_code == ExitCode.VERIFY

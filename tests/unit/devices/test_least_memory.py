@@ -1,6 +1,5 @@
 from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -8,6 +7,7 @@ from device_samples import MACHINE, sample_request
 from fake_machine import fake_machine, hungry_qemu
 from ortrim.devices.qemu import LOWER_MIB, STEP_MIB, least_memory, tries
 from ortrim.errors import VerifyError
+from refusing import refused
 
 
 class Board:
@@ -21,16 +21,13 @@ class Board:
         self.reference = reference
 
     def with_memory(self, ceiling: int) -> "Board":
-        """Return the same board with another ceiling."""
         return Board(self.least, ceiling, self.reference)
 
     def run(self, _request: object) -> None:
-        """End well if there is enough."""
         if self.ceiling < self.least:
             raise VerifyError(self.reference, "no")
 
     def facts(self) -> object:
-        """Describe the board."""
         return type(MACHINE)(**{**vars(MACHINE), "memory_bytes": self.ceiling * 2**20})
 
 
@@ -46,17 +43,15 @@ def test_the_least_is_found(least: int) -> None:
 
 def test_a_run_that_never_ends_well() -> None:
     """When the most memory is not enough, that run's own diagnostic is the answer."""
-    with pytest.raises(VerifyError) as caught:
-        least_memory(Board(257), None, model="tiny")  # type: ignore[arg-type]
-    assert caught.value.code == "out-of-memory"
+    error = refused(VerifyError, least_memory, Board(257), None, model="tiny")  # type: ignore[arg-type]
+    assert error.code == "out-of-memory"
 
 
 def test_other_failures_are_not_for_want_of_memory() -> None:
     """An illegal instruction or a qemu that was killed stops the search."""
     for reference in ("illegal-instruction", "machine-lost", "machine-not-startable"):
-        with pytest.raises(VerifyError) as caught:
-            least_memory(Board(100, reference=reference), None, model="tiny")  # type: ignore[arg-type]
-        assert caught.value.code == reference
+        error = refused(VerifyError, least_memory, Board(100, reference=reference), None, model="tiny")  # type: ignore[arg-type]
+        assert error.code == reference
 
 
 def test_bounds_and_progress() -> None:

@@ -26,7 +26,6 @@ def test_what_is_no_program_needs_nothing(tmp_path: Path, content: bytes) -> Non
 
 
 def test_a_cut_program_needs_what_can_be_read(tmp_path: Path) -> None:
-    """A program cut anywhere does not stop the run."""
     content = PROGRAM.read_bytes()
     for length in range(0, min(len(content), 4096), 257):
         (tmp_path / "cut").write_bytes(content[:length])

@@ -14,11 +14,11 @@ from ortrim.devices import qemu as subject
 from ortrim.devices.machine_files import read_answer, regular
 from ortrim.devices.qemu import Boot, Machine, boot, qemu_words
 from ortrim.errors import StorageError, ToolError, VerifyError
+from refusing import refused
 
 
 @pytest.fixture(autouse=True)
 def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Keep temporary folders inside the test, to see what stays in them."""
     folder = tmp_path / "temporary"
     folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
@@ -26,12 +26,10 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def machine_of(tool: InstalledTool) -> Machine:
-    """Describe a machine."""
     return Machine(program=tool.path, cpu="cortex-a53", memory_mib=96, kernel=Path("/kernel"))
 
 
 def booted(tool: InstalledTool, limit: float = 20.0) -> Boot:
-    """Start a machine that has nothing to do."""
     return boot(machine_of(tool), [regular("bin/x", b"x")], [["true"]], limit)
 
 
@@ -80,9 +78,8 @@ def test_the_command_line() -> None:
 )
 def test_a_qemu_that_ends_badly(tmp_path: Path, temporary: Path, then: str, reference: str, why: str) -> None:
     """A qemu that was killed and one that refuses are told apart, and neither leaves a file."""
-    with pytest.raises(VerifyError) as caught:
-        booted(fake_qemu(tmp_path / "qemu", then=then))
-    assert (caught.value.code, caught.value.why, caught.value.where) == (reference, why, "cortex-a53")
+    error = refused(VerifyError, booted, fake_qemu(tmp_path / "qemu", then=then))
+    assert (error.code, error.why, error.where) == (reference, why, "cortex-a53")
     assert list(temporary.iterdir()) == []
 
 
@@ -104,10 +101,9 @@ def test_a_qemu_that_hangs(tmp_path: Path, temporary: Path, monkeypatch: pytest.
 )
 def test_garbage_from_a_machine(tmp_path: Path, temporary: Path, answer: bytes) -> None:
     """What makes no sense is not taken for anything, and the console is shown for it."""
-    with pytest.raises(VerifyError) as caught:
-        booted(fake_qemu(tmp_path / "qemu", answer=answer, console="\x1b[31mwhat it said"))
-    assert caught.value.code == "machine-garbage"
-    assert "what it said" in caught.value.why
+    error = refused(VerifyError, booted, fake_qemu(tmp_path / "qemu", answer=answer, console="\x1b[31mwhat it said"))
+    assert error.code == "machine-garbage"
+    assert "what it said" in error.why
     assert list(temporary.iterdir()) == []
 
 
@@ -121,9 +117,8 @@ def test_a_qemu_that_is_gone(tmp_path: Path, temporary: Path) -> None:
     """A program that was removed since it was found is a missing tool."""
     tool = fake_qemu(tmp_path / "qemu")
     tool.path.unlink()
-    with pytest.raises(ToolError) as caught:
-        booted(tool)
-    assert caught.value.code == "tool-missing"
+    error = refused(ToolError, booted, tool)
+    assert error.code == "tool-missing"
     assert list(temporary.iterdir()) == []
 
 

@@ -1,11 +1,10 @@
 from pathlib import Path
 
-import pytest
-
 from fake_machine import fake_parts
 from ortrim.base.tools import EMULATIONS
 from ortrim.devices.machine_files import machine_entries, save_outputs
 from ortrim.errors import ExitCode, StorageError
+from refusing import refused
 
 ARM64 = EMULATIONS["arm64"]
 
@@ -28,10 +27,11 @@ def test_what_is_in_a_machine(tmp_path: Path) -> None:
 def test_a_payload_that_is_not_there(tmp_path: Path) -> None:
     """A file that went away in between is a diagnostic with its name."""
     parts = fake_parts(tmp_path)
-    with pytest.raises(StorageError) as caught:
-        machine_entries(ARM64, parts, parts.shell, {"payload/model.ort": tmp_path / "absent"})
-    assert caught.value.exit_code == ExitCode.STORAGE
-    assert "absent" in str(caught.value.where)
+    error = refused(
+        StorageError, machine_entries, ARM64, parts, parts.shell, {"payload/model.ort": tmp_path / "absent"}
+    )
+    assert error.exit_code == ExitCode.STORAGE
+    assert "absent" in str(error.where)
 
 
 def test_outputs_alone_are_saved(tmp_path: Path) -> None:
@@ -44,6 +44,5 @@ def test_outputs_alone_are_saved(tmp_path: Path) -> None:
 def test_outputs_that_cannot_be_written(tmp_path: Path) -> None:
     """A file in the place of a folder is a diagnostic."""
     (tmp_path / "only").write_text("a file")
-    with pytest.raises(StorageError) as caught:
-        save_outputs({"saved/only/x.npy": b"x"}, tmp_path)
-    assert caught.value.exit_code == ExitCode.STORAGE
+    error = refused(StorageError, save_outputs, {"saved/only/x.npy": b"x"}, tmp_path)
+    assert error.exit_code == ExitCode.STORAGE

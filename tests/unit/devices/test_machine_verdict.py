@@ -11,13 +11,11 @@ from ortrim.errors import ExitCode, VerifyError
 
 
 def judged(place: Path, answer: bytes, console: str = "", *, timed_out: bool = False) -> Completed:
-    """Judge a machine that answered so."""
     booted = Boot(answer=read_answer(answer), console=console, timed_out=timed_out)
     return completed_run(booted, sample_request(place), device="qemu-system:x", memory_mib=64)
 
 
 def refused(place: Path, answer: bytes, console: str = "", *, timed_out: bool = False) -> VerifyError:
-    """Return the diagnostic of a machine that answered so."""
     with pytest.raises(VerifyError) as caught:
         judged(place, answer, console, timed_out=timed_out)
     assert caught.value.exit_code == ExitCode.VERIFY

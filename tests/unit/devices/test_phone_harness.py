@@ -64,7 +64,6 @@ def _elements(words: Iterator[str]) -> Iterator[Any]:
 
 @pytest.fixture(name="inputs")
 def fixture_inputs(tmp_path: Path) -> PhoneHarness:
-    """Return what an app is made from."""
     built = tmp_path / "built"
     built.mkdir()
     for name in ("library", "model", "onnxruntime_c_api.h"):
@@ -80,17 +79,14 @@ def fixture_inputs(tmp_path: Path) -> PhoneHarness:
 
 @pytest.fixture(name="harness")
 def fixture_harness(inputs: PhoneHarness, tmp_path: Path) -> Path:
-    """Return a project."""
     return make_phone_harness(inputs, tmp_path / "harness")
 
 
 def content_of(folder: Path) -> dict[str, bytes]:
-    """Return all files below a folder."""
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def objects_of(harness: Path) -> dict[str, dict[str, Any]]:
-    """Return the objects of a project by their identifiers."""
     project = parsed((harness / "Harness.xcodeproj/project.pbxproj").read_text(encoding="utf-8"))
     objects: dict[str, dict[str, Any]] = project["objects"]
     assert objects[project["rootObject"]]["isa"] == "PBXProject"
@@ -106,7 +102,6 @@ def phase(objects: dict[str, dict[str, Any]], target: str, kind: str) -> list[di
 
 
 def compiled(harness: Path, requests: bytes = REQUESTS.encode(), identifier: str = "ortrim.harness.TEAM") -> None:
-    """Leave what Xcode would leave."""
     (harness / APP / "ortrim").mkdir(parents=True, exist_ok=True)
     (harness / APP / REQUESTS_ASSET).write_bytes(requests)
     (harness / APP / PROJECT_ASSET).write_bytes((harness / "Harness" / PROJECT_ASSET).read_bytes())
@@ -116,7 +111,6 @@ def compiled(harness: Path, requests: bytes = REQUESTS.encode(), identifier: str
 
 
 def refused(harness: Path) -> Diagnostic:
-    """Return why an app is not taken."""
     with pytest.raises(Diagnostic) as caught:
         find_app(harness)
     return caught.value

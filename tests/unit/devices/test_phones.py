@@ -11,6 +11,7 @@ from ortrim.devices import devicectl
 from ortrim.devices.kinds import DeviceName
 from ortrim.errors import VerifyError
 from ortrim.planning.devices import open_device
+from refusing import refused
 from sample_plans import sample_plan
 
 LIST = Path(__file__).parent / "data" / "devicectl" / "list.json"
@@ -28,11 +29,10 @@ def test_without_an_app_its_project_is_written(tmp_path: Path, monkeypatch: pyte
     request = replace(request, library=request.library.rename(tmp_path / library))
     name = DeviceName(kind="devicectl")
     device = open_device(job.target, name, job=job, headers=tmp_path / "headers", folder=tmp_path / "target")
-    with pytest.raises(VerifyError) as caught:
-        next(device.run_all((request,)))
+    error = refused(VerifyError, next, device.run_all((request,)))
     device.close()
     harness = tmp_path / "target" / "harness"
-    assert (caught.value.code, caught.value.where) == ("phone-app-missing", str(harness))
+    assert (error.code, error.where) == ("phone-app-missing", str(harness))
     project = (harness / "Harness.xcodeproj" / "project.pbxproj").read_text()
     assert job.apple is not None
     assert f"IPHONEOS_DEPLOYMENT_TARGET = {job.apple.deployment_target};" in project

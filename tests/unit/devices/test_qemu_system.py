@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from device_samples import sample_request
-from failing_runs import refused
+from failing_runs import run_refused
 from fake_machine import (
     DEADLOCK,
     FACTS,
@@ -22,18 +22,17 @@ from ortrim.devices import qemu
 from ortrim.devices.qemu import QemuSystem
 from ortrim.errors import VerifyError
 from ortrim.parity.runner import RunRequest
+from refusing import refused
 
 
 @pytest.fixture
 def request_(tmp_path: Path) -> RunRequest:
-    """Give a request whose outputs are wanted."""
     outputs = tmp_path / "outputs"
     outputs.mkdir()
     return dataclasses.replace(sample_request(tmp_path / "request"), outputs=outputs)
 
 
 def device_with(place: Path, answer: bytes = b"", console: str = "", then: str = "exit 0") -> QemuSystem:
-    """Make a device whose machine answers so."""
     return fake_machine(place, fake_qemu(place / "qemu", answer=answer, console=console, then=then))
 
 
@@ -86,7 +85,7 @@ def test_runners_that_end_badly(
 ) -> None:
     """A runner in a machine fails as it does anywhere, an illegal instruction in a way of its own."""
     device = device_with(tmp_path, answer_of({**files, **FACTS}, [code]), "runner: load /payload/model\n")
-    assert refused(device, request_).code == reference
+    assert run_refused(device, request_).code == reference
     assert device.facts().cpu == "Cortex-A53"
 
 
@@ -102,13 +101,12 @@ def test_runners_that_end_badly(
 )
 def test_too_little_memory_is_a_verdict(tmp_path: Path, request_: RunRequest, answer: bytes, console: str) -> None:
     """Whichever way the kernel tells of it, it is told in its words, with the ceiling."""
-    error = refused(device_with(tmp_path, answer, console), request_)
+    error = run_refused(device_with(tmp_path, answer, console), request_)
     assert error.code == "out-of-memory"
     assert error.why.splitlines() == [console, "the machine has 256 MiB, of which its kernel takes about 30"]
 
 
 def test_a_kernel_that_complained_but_a_run_that_ended_well(tmp_path: Path, request_: RunRequest) -> None:
-    """A run that ended well did so, whatever stood on the console."""
     device_with(tmp_path, answer_of(GOOD_FILES), OUT_OF_MEMORY).run(request_)
 
 
@@ -124,7 +122,7 @@ def test_a_kernel_that_complained_but_a_run_that_ended_well(tmp_path: Path, requ
 )
 def test_a_machine_that_ends_early(tmp_path: Path, request_: RunRequest, answer: bytes, console: str, why: str) -> None:
     """Without an answer to its end it is a crash of the machine, and the console says what can be said."""
-    error = refused(device_with(tmp_path, answer, console), request_)
+    error = run_refused(device_with(tmp_path, answer, console), request_)
     assert (error.code, error.why) == ("machine-crashed", why)
     assert "qemu-system:cortex-a53" in error.where
     assert not list((tmp_path / "outputs").iterdir())
@@ -145,7 +143,7 @@ def test_what_hangs(
     monkeypatch.setattr(qemu, "START_SECONDS", 0.4)
     repetition = dataclasses.replace(request_.repetition, timeout_seconds=0.1)
     device = device_with(tmp_path, answer, then="sleep 600")
-    error = refused(device, dataclasses.replace(request_, repetition=repetition))
+    error = run_refused(device, dataclasses.replace(request_, repetition=repetition))
     assert (error.code, error.what) == expected
 
 
@@ -158,9 +156,8 @@ def test_a_machine_can_be_asked_without_a_run(tmp_path: Path) -> None:
 
 def test_a_machine_that_cannot_be_asked(tmp_path: Path) -> None:
     """A machine that does not start has no facts."""
-    with pytest.raises(VerifyError) as caught:
-        device_with(tmp_path, b"", PANIC).facts()
-    assert caught.value.code == "machine-crashed"
+    error = refused(VerifyError, device_with(tmp_path, b"", PANIC).facts)
+    assert error.code == "machine-crashed"
 
 
 def test_another_ceiling_is_another_device(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from device_samples import GOOD, sample_request
-from failing_runs import refused
+from failing_runs import run_refused
 from fake_machine import fake_parts, fake_tool
 from ortrim.base.tools import EMULATIONS
 from ortrim.devices.qemu import QemuUser
@@ -56,7 +56,7 @@ def test_relative_paths_hold_in_another_folder(tmp_path: Path, monkeypatch: pyte
 )
 def test_runners_that_end_badly(tmp_path: Path, script: str, reference: str) -> None:
     """Each end has its own diagnostic, and an illegal instruction is one of them, however qemu itself ends."""
-    assert refused(device_with(tmp_path), sample_request(tmp_path, script)).code == reference
+    assert run_refused(device_with(tmp_path), sample_request(tmp_path, script)).code == reference
 
 
 @pytest.mark.parametrize(
@@ -68,19 +68,19 @@ def test_runners_that_end_badly(tmp_path: Path, script: str, reference: str) -> 
 )
 def test_a_runner_that_qemu_cannot_load(tmp_path: Path, said: str) -> None:
     """What qemu 7.2 says of a program for another processor, or without its linker, is reported in its own words."""
-    error = refused(device_with(tmp_path, f'echo "{said}" >&2; exit 255'), sample_request(tmp_path))
+    error = run_refused(device_with(tmp_path, f'echo "{said}" >&2; exit 255'), sample_request(tmp_path))
     assert (error.code, error.where, error.why) == ("runner-not-startable", "qemu-user:cortex-a53", said)
 
 
 def test_an_end_with_255_is_the_runners_own(tmp_path: Path) -> None:
     """Without qemu's words, its exit code for a program that it cannot load means nothing."""
     script = "echo 'runner: Could not open the model' >&2; exit 255"
-    assert refused(device_with(tmp_path), sample_request(tmp_path, script)).code == "runner-failed"
+    assert run_refused(device_with(tmp_path), sample_request(tmp_path, script)).code == "runner-failed"
 
 
 def test_an_illegal_instruction_says_what_to_do(tmp_path: Path) -> None:
     """It is the library's fault, and a matter of the processor that it was built for."""
-    error = refused(device_with(tmp_path), sample_request(tmp_path, "kill -ILL $$"))
+    error = run_refused(device_with(tmp_path), sample_request(tmp_path, "kill -ILL $$"))
     assert "instruction" in error.what
     assert "older" in error.hint
 
@@ -91,21 +91,23 @@ def test_memory_dumps_do_not_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     request = sample_request(tmp_path / "request", "echo memory >qemu_runner.core; kill -SEGV $$")
     before = set(tmp_path.iterdir())
     device = device_with(tmp_path)
-    refused(device, request)
+    run_refused(device, request)
     assert {path.name for path in set(tmp_path.iterdir()) - before} == {"qemu", "parts"}
     assert not list(tmp_path.rglob("*.core"))
 
 
 def test_a_runner_that_hangs(tmp_path: Path) -> None:
     """It is stopped, as on the host."""
-    assert refused(device_with(tmp_path), sample_request(tmp_path, "sleep 600", seconds=0.3)).code == "runner-timeout"
+    assert (
+        run_refused(device_with(tmp_path), sample_request(tmp_path, "sleep 600", seconds=0.3)).code == "runner-timeout"
+    )
 
 
 def test_a_qemu_that_is_gone(tmp_path: Path) -> None:
     """What cannot be started is said to be so."""
     device = device_with(tmp_path)
     (tmp_path / "qemu" / "qemu-aarch64-static").unlink()
-    assert refused(device, sample_request(tmp_path, GOOD)).code == "runner-not-startable"
+    assert run_refused(device, sample_request(tmp_path, GOOD)).code == "runner-not-startable"
 
 
 def test_what_means_nothing_there(tmp_path: Path) -> None:

@@ -10,13 +10,14 @@ from pathlib import Path
 import pytest
 
 from device_samples import sample_request
-from failing_runs import refused
+from failing_runs import run_refused
 from fake_xcrun import FakeXcrun, complains, simulators
 from ortrim.devices import mac as mac_processes
 from ortrim.devices import simctl
 from ortrim.devices.simctl import SimulatorDevice, open_simulator
 from ortrim.errors import Diagnostic, ExitCode
 from ortrim.parity import measurements
+from refusing import refused
 
 DATA = Path(__file__).parent / "data" / "simctl"
 NEW = DATA / "list-xcode26.json"
@@ -33,7 +34,6 @@ MAC = measurements.HostFacts(
 
 
 def opened(mac: FakeXcrun, name: str = "iPhone 17") -> SimulatorDevice:
-    """Open a simulator."""
     return open_simulator(name, "arm64", xcrun=mac.xcrun)
 
 
@@ -73,7 +73,6 @@ def test_a_simulator_that_runs_already_is_left_running(tmp_path: Path) -> None:
 
 
 def empty_list(folder: Path) -> Path:
-    """Return the recorded list with its runtimes, but without a simulator."""
     document = json.loads(NEW.read_text(encoding="utf-8"))
     (folder / "empty.json").write_text(json.dumps({**document, "devices": {}}))
     return folder / "empty.json"
@@ -110,7 +109,7 @@ def test_a_simulator_is_made_where_there_is_none_and_deleted(tmp_path: Path) -> 
 def test_runners_that_end_badly(tmp_path: Path, script: str, reference: str) -> None:
     """Each end has its own diagnostic, in whichever way simctl tells of it."""
     device = opened(simulators(tmp_path / "mac", NEW))
-    assert refused(device, sample_request(tmp_path, script)).code == reference
+    assert run_refused(device, sample_request(tmp_path, script)).code == reference
 
 
 @pytest.mark.parametrize(
@@ -124,7 +123,7 @@ def test_runners_that_end_badly(tmp_path: Path, script: str, reference: str) -> 
 def test_simctl_itself_failing(tmp_path: Path, answer: str, reference: str) -> None:
     """What simctl says of itself is told apart from what the runner ends with."""
     device = opened(simulators(tmp_path / "mac", NEW, spawn=complains(DATA / f"{answer}.txt")))
-    error = refused(device, sample_request(tmp_path))
+    error = run_refused(device, sample_request(tmp_path))
     assert (error.code, error.where) == (reference, "simctl:iPhone 17")
 
 
@@ -132,7 +131,7 @@ def test_a_report_counts_more_than_simctls_words(tmp_path: Path) -> None:
     """A runner that failed in an orderly way ended by itself, whatever else was printed."""
     said = '{"schema":"ortrim-runner/1","status":"error","stage":"load","exit_code":4,"message":"no such operator"}'
     script = f"echo '{said}' >\"$json\"; echo 'Invalid device or so' >&2; exit 4"
-    error = refused(opened(simulators(tmp_path / "mac", NEW)), sample_request(tmp_path, script))
+    error = run_refused(opened(simulators(tmp_path / "mac", NEW)), sample_request(tmp_path, script))
     assert (error.code, error.why) == ("model-refused", "no such operator")
 
 
@@ -140,13 +139,12 @@ def test_a_runner_without_an_end_is_killed_with_all_that_is_its(tmp_path: Path) 
     """What was spawned is no child of simctl's: it is found by its command line, which names a file of ours alone."""
     spawn = f"shift 3; setsid \"$@\" & echo $! >'{tmp_path}/pid'; wait"
     request = sample_request(tmp_path, f"mkfifo {tmp_path}/never; read line <{tmp_path}/never", seconds=0.5)
-    error = refused(opened(simulators(tmp_path / "mac", NEW, spawn=spawn)), request)
+    error = run_refused(opened(simulators(tmp_path / "mac", NEW, spawn=spawn)), request)
     assert error.code == "runner-timeout"
     assert gone(int((tmp_path / "pid").read_text()))
 
 
 def gone(number: int) -> bool:
-    """Whether a process ends soon, and leave none behind."""
     for _ in range(100):
         try:
             state = Path(f"/proc/{number}/stat").read_text().rpartition(") ")[2][0]
@@ -176,11 +174,9 @@ def test_ctrl_c_ends_the_runner_too(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def unopened(mac: FakeXcrun, name: str = "") -> Diagnostic:
-    """Return why a simulator is not opened."""
-    with pytest.raises(Diagnostic) as caught:
-        opened(mac, name)
-    assert caught.value.exit_code in {ExitCode.VERIFY, ExitCode.USAGE}
-    return caught.value
+    error = refused(Diagnostic, opened, mac, name)
+    assert error.exit_code in {ExitCode.VERIFY, ExitCode.USAGE}
+    return error
 
 
 def test_a_simulator_that_does_not_boot_is_shut_down(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

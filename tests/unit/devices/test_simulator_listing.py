@@ -14,7 +14,6 @@ NEW = (DATA / "list-xcode26.json").read_text(encoding="utf-8")
 
 
 def names(found: Simulators) -> list[str]:
-    """Return what is there, in order."""
     return [f"{each.name}, {each.system}" for each in found.ready]
 
 
@@ -66,7 +65,6 @@ def test_without_a_simulator_one_can_be_made() -> None:
 
 
 def refused(found: Simulators, name: str) -> Diagnostic:
-    """Return why there is no choice."""
     with pytest.raises(Diagnostic) as caught:
         choose_simulator(found, name)
     return caught.value

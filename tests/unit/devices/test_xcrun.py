@@ -7,10 +7,10 @@ import pytest
 
 from ortrim.devices.xcrun import find_xcrun
 from ortrim.errors import ExitCode, ToolError
+from refusing import refused
 
 
 def installed(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
-    """Put an `xcrun` of a shell script on PATH."""
     (folder / "xcrun").write_text(f"#!/bin/sh\n{script}\n")
     (folder / "xcrun").chmod(0o755)
     monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
@@ -48,17 +48,15 @@ def test_an_xcode_that_is_not_enough(
 ) -> None:
     """Each cause has its own command."""
     installed(tmp_path, monkeypatch, f'echo "{said}" >&2; exit 72'.replace('"simctl"', "'simctl'"))
-    with pytest.raises(ToolError) as caught:
-        find_xcrun("simctl")
-    assert (caught.value.code, caught.value.exit_code) == (reference, ExitCode.TOOL)
-    assert remedy in caught.value.hint
-    assert caught.value.where == "xcrun"
+    error = refused(ToolError, find_xcrun, "simctl")
+    assert (error.code, error.exit_code) == (reference, ExitCode.TOOL)
+    assert remedy in error.hint
+    assert error.where == "xcrun"
 
 
 def test_a_machine_without_xcrun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is most likely no Mac."""
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(ToolError) as caught:
-        find_xcrun("devicectl")
-    assert (caught.value.code, caught.value.where) == ("tool-missing", "xcrun")
-    assert "Mac" in caught.value.what
+    error = refused(ToolError, find_xcrun, "devicectl")
+    assert (error.code, error.where) == ("tool-missing", "xcrun")
+    assert "Mac" in error.what

@@ -11,12 +11,10 @@ IDS = TensorInfo(name="input.ids", element_type="int64", shape=("batch", "seq"))
 
 
 def facts(*inputs: TensorInfo) -> ModelFacts:
-    """Return the facts of a model with these inputs."""
     return ModelFacts(sha256="a" * 64, size_bytes=1, ir_version=8, opsets=(), inputs=inputs, outputs=(), node_count=1)
 
 
 def suggested(hint: str, key: str) -> dict[str, object]:
-    """Read the table that a hint suggests, as TOML reads it."""
     line = next(part for part in hint.replace("; ", ": ").split(": ") if part.startswith(f"{key} = "))
     found: dict[str, object] = tomllib.loads(line)[key]
     return found

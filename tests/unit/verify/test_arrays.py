@@ -9,6 +9,7 @@ from hypothesis.extra import numpy as npst
 
 from ortrim.errors import ExitCode, VerifyError
 from ortrim.parity.inputs import load_array, narrowed, save_array, widened
+from refusing import refused
 
 TYPES = (
     "float16",
@@ -77,10 +78,9 @@ def test_no_bytes_surprise_the_reader_of_strings(tmp_path_factory: pytest.TempPa
 def test_damaged_files_are_named(tmp_path: Path, name: str, content: bytes) -> None:
     """What is not a saved tensor is a diagnostic that names the file."""
     (tmp_path / name).write_bytes(content)
-    with pytest.raises(VerifyError) as caught:
-        load_array(tmp_path / name)
-    assert (caught.value.code, caught.value.exit_code) == ("bad-output", ExitCode.VERIFY)
-    assert name in caught.value.where
+    error = refused(VerifyError, load_array, tmp_path / name)
+    assert (error.code, error.exit_code) == ("bad-output", ExitCode.VERIFY)
+    assert name in error.where
 
 
 def test_pickles_are_refused(tmp_path: Path) -> None:

@@ -13,12 +13,12 @@ from ortrim.errors import Diagnostic, ExitCode, SpecError, VerifyError
 from ortrim.models.models import PreparedModel
 from ortrim.parity import inputs as cases
 from ortrim.parity.inputs import load_array, make_cases
+from refusing import refused
 
 MakeModel = Callable[..., PreparedModel]
 
 
 def made(model: PreparedModel, case: CaseSpec | None, folder: Path) -> list[Any]:
-    """Make one case and read its inputs back."""
     spec = ModelSpec(name="tiny", path=Path("tiny.onnx"), cases=(case,) if case else ())
     (found,) = make_cases(model, spec, folder, folder / "cases")
     return [load_array(path) for path in sorted(found.folder.iterdir())]
@@ -121,7 +121,6 @@ def test_choices_may_be_those_of_each_position(make_model: MakeModel, tmp_path: 
 
 @pytest.mark.parametrize("kind", ["string", "bool", "bfloat16", "float64"])
 def test_every_kind_can_be_filled(make_model: MakeModel, tmp_path: Path, kind: str) -> None:
-    """One value fills tensors of each kind of type."""
     value: Any = {"string": "word", "bool": True}.get(kind, 1)
     (array,) = made(make_model(("x", kind, (2,))), CaseSpec(name="c", inputs={"x": InputSpec(value=value)}), tmp_path)
     assert len(set(array.tolist())) == 1
@@ -141,10 +140,9 @@ BAD = {
 @pytest.mark.parametrize("reference", BAD)
 def test_cases_that_do_not_fit_are_refused(make_model: MakeModel, tmp_path: Path, reference: str) -> None:
     """Each misfit is a diagnostic of the buildspec that names model, case and input, and nothing is left behind."""
-    with pytest.raises(SpecError) as caught:
-        made(make_model(X), BAD[reference], tmp_path)
-    assert (caught.value.code, caught.value.exit_code) == (reference, ExitCode.SPEC)
-    assert "case 'c'" in caught.value.where
+    error = refused(SpecError, made, make_model(X), BAD[reference], tmp_path)
+    assert (error.code, error.exit_code) == (reference, ExitCode.SPEC)
+    assert "case 'c'" in error.where
     assert not list((tmp_path / "cases").glob("c-*"))
 
 
@@ -164,10 +162,9 @@ def test_inputs_that_no_machine_should_make_are_refused(make_model: MakeModel, t
     """At once, before memory is taken for any of them."""
     inputs, dimensions = BEYOND[kind]
     started = time.process_time()
-    with pytest.raises(SpecError) as caught:
-        made(make_model(*inputs), CaseSpec(name="c", dimensions=dimensions), tmp_path)
-    assert caught.value.code == "input-too-large"
-    assert "case 'c'" in caught.value.where
+    error = refused(SpecError, made, make_model(*inputs), CaseSpec(name="c", dimensions=dimensions), tmp_path)
+    assert error.code == "input-too-large"
+    assert "case 'c'" in error.where
     assert time.process_time() - started < 20  # to make them would take minutes, were there memory for them
     assert not list((tmp_path / "cases").glob("c-*"))
 
@@ -194,10 +191,9 @@ def test_memory_that_does_not_suffice_is_said(
         raise MemoryError("Unable to allocate 1.00 GiB")
 
     monkeypatch.setattr(cases, "generated_array", short)
-    with pytest.raises(VerifyError) as caught:
-        made(make_model(X), CaseSpec(name="c"), tmp_path)
-    assert caught.value.code == "out-of-memory"
-    assert "1.00 GiB" in caught.value.why
+    error = refused(VerifyError, made, make_model(X), CaseSpec(name="c"), tmp_path)
+    assert error.code == "out-of-memory"
+    assert "1.00 GiB" in error.why
 
 
 @pytest.mark.parametrize(
@@ -220,25 +216,22 @@ def test_memory_that_does_not_suffice_is_said(
 )
 def test_values_that_a_type_does_not_have(make_model: MakeModel, tmp_path: Path, kind: str, spec: InputSpec) -> None:
     """A value is never rounded or wrapped to make it fit."""
-    with pytest.raises(SpecError) as caught:
-        made(make_model(("x", kind, (1,))), CaseSpec(name="c", inputs={"x": spec}), tmp_path)
-    assert caught.value.code == "wrong-value"
+    error = refused(SpecError, made, make_model(("x", kind, (1,))), CaseSpec(name="c", inputs={"x": spec}), tmp_path)
+    assert error.code == "wrong-value"
 
 
 def test_a_near_miss_is_hinted_at(make_model: MakeModel, tmp_path: Path) -> None:
     """The nearest name is suggested."""
-    with pytest.raises(SpecError) as caught:
-        made(make_model(X), BAD["unknown-dimension"], tmp_path)
-    assert caught.value.hint == "did you mean 'batch'?"
+    error = refused(SpecError, made, make_model(X), BAD["unknown-dimension"], tmp_path)
+    assert error.hint == "did you mean 'batch'?"
 
 
 def test_an_input_of_unknown_rank_needs_a_shape(make_model: MakeModel, tmp_path: Path) -> None:
     """Such an input is not taken for a scalar; the hint says what to write, and any rank will do."""
     model = make_model(("input:0", "float32", None))
-    with pytest.raises(SpecError) as caught:
-        made(model, None, tmp_path)
-    assert (caught.value.code, caught.value.exit_code) == ("unknown-rank", ExitCode.SPEC)
-    assert 'inputs = { "input:0" = { shape = ' in caught.value.hint
+    error = refused(SpecError, made, model, None, tmp_path)
+    assert (error.code, error.exit_code) == ("unknown-rank", ExitCode.SPEC)
+    assert 'inputs = { "input:0" = { shape = ' in error.hint
     assert not list((tmp_path / "cases").glob("default-*"))
     for shape in ((), (2, 3)):
         case = CaseSpec(name="c", inputs={"input:0": InputSpec(shape=shape)})
@@ -271,7 +264,8 @@ def test_a_data_file_that_changes_makes_another_case(make_model: MakeModel, tmp_
 def test_refused_recordings_leave_nothing(make_model: MakeModel, tmp_path: Path) -> None:
     """A recording that does not fit leaves no folder behind."""
     np.savez(tmp_path / "d.npz", x=np.zeros(3, np.float32))
-    with pytest.raises(Diagnostic) as caught:
-        made(make_model(("x", "float32", (2,))), CaseSpec(name="c", data=Path("d.npz")), tmp_path)
-    assert caught.value.exit_code == ExitCode.VERIFY
+    error = refused(
+        Diagnostic, made, make_model(("x", "float32", (2,))), CaseSpec(name="c", data=Path("d.npz")), tmp_path
+    )
+    assert error.exit_code == ExitCode.VERIFY
     assert not list((tmp_path / "cases").glob("c-*"))

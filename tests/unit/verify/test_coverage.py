@@ -35,13 +35,11 @@ half (a) => (b) { two = Constant <value = float {2.0}> () b = Div (a, two) }
 
 
 def model_from(text: str, folder: Path) -> PreparedModel:
-    """Write a model and return it as ortrim holds it."""
     model = onnx.parser.parse_model(text)
     return written(model, folder)
 
 
 def written(model: onnx.ModelProto, folder: Path) -> PreparedModel:
-    """Write a model; return it as ortrim holds it."""
     path = folder / "model.onnx"
     path.write_bytes(model.SerializeToString())
     facts: ModelFacts = facts_of(model, "a" * 64, 1, "here")
@@ -49,7 +47,6 @@ def written(model: onnx.ModelProto, folder: Path) -> PreparedModel:
 
 
 def coverage(model: PreparedModel, folder: Path, *inputs: Any) -> Coverage:
-    """Run a model of one input on the arrays given."""
     cases = []
     for number, array in enumerate(inputs):
         place = folder / f"case-{number}"

@@ -23,7 +23,6 @@ GOOD = LibraryFacts(
 
 
 def gates(architecture: str = "x64", glibc: str = "2.17", *, compiler: bool = False, **facts: Any) -> dict[str, Gate]:
-    """Check the good library with some facts replaced."""
     changed = replace(GOOD, **facts)
     found = check_library(changed, architecture=architecture, minimum_glibc=glibc, compiler_libraries=compiler)
     return {gate.name: gate for gate in found}
@@ -157,7 +156,6 @@ def test_a_failed_gate_says_what_to_do(name: str, said: str) -> None:
 
 
 def test_gates_with_a_hint_of_their_own_exist() -> None:
-    """A gate that is renamed keeps its hint."""
     assert HINTS.keys() <= gates().keys()
 
 

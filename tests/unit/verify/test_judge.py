@@ -15,7 +15,6 @@ MakeOutput = Callable[..., RunnerOutput]
 
 
 def size(file_bytes: int) -> LibrarySize:
-    """Make a library's size."""
     return LibrarySize(
         file_bytes=file_bytes, loadable_bytes=0, compressed_bytes=file_bytes // 2, components=(), largest_symbols=()
     )
@@ -27,14 +26,12 @@ def of_library(budgets: Budgets) -> dict[str, Comparison]:
 
 
 def judged(budgets: Budgets, model: Rounds, not_measurable: NotMeasurable = ALL_MEASURABLE) -> dict[str, Comparison]:
-    """Judge one model and return the lines by measure."""
     lines = model_comparisons(budgets, (model,), not_measurable)
     assert len({(line.measure, line.budget_is_ratio) for line in lines}) == len(lines)
     return {line.measure: line for line in lines}
 
 
 def rounds(make: MakeOutput, ours: Sequence[Any], baseline: Sequence[Any], key: str = "only") -> Rounds:
-    """Make rounds that differ in one quantity."""
     pairs = zip(ours, baseline, strict=True)
     turns = tuple(Round(ours=make(**{key: one}), baseline=make(**{key: other})) for one, other in pairs)
     return Rounds(model="m", rounds=turns)
@@ -66,14 +63,12 @@ def test_sizes_are_exact(budgets: Budgets, verdict: Verdict) -> None:
 
 
 def test_both_budgets_of_a_measure_are_judged() -> None:
-    """A measure with an absolute budget and a ratio has a line for each."""
     lines = library_comparisons(Budgets(library_bytes=50, library_ratio=0.5), size(100), size(1000), 1)
     found = [(line.budget, line.budget_is_ratio, line.verdict) for line in lines if line.measure == "library"]
     assert found == [(0.5, True, Verdict.PASS), (50, False, Verdict.FAIL)]
 
 
 def test_a_library_without_a_baseline() -> None:
-    """A baseline without a size is none."""
     (line, *_) = library_comparisons(Budgets(library_ratio=0.1), size(100), size(0), 1)
     assert (line.baseline, line.ratio, line.verdict) == (None, None, Verdict.NOT_JUDGED)
     assert line.reason

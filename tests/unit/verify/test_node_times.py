@@ -8,18 +8,17 @@ import pytest
 
 from ortrim.errors import ExitCode, VerifyError
 from ortrim.verify.operator_times import one_inference, profiled, read_trace
+from refusing import refused
 
 CUT = 0.5
 LENGTHS = (50, 30, 40)
 
 
 def event(name: str, ts: int, dur: int, **more: Any) -> dict[str, Any]:
-    """Return an event of the runtime's own."""
     return {"cat": "Session", "pid": 7, "tid": 7, "dur": dur, "ts": ts, "ph": "X", "name": name, "args": {}} | more
 
 
 def kernel(node: str, operator: str, ts: int, dur: int) -> dict[str, Any]:
-    """Return an event of a node's kernel."""
     return event(f"{node}_kernel_time", ts, dur, cat="Node", args={"op_name": operator})
 
 
@@ -60,12 +59,10 @@ def test_one_inference_is_a_document_that_viewers_open() -> None:
 
 def test_a_trace_without_inferences_is_a_diagnostic() -> None:
     """As of a model that was only loaded."""
-    with pytest.raises(VerifyError) as caught:
-        profiled([kernel("a", "Conv", 0, 5)], model="net", case="", measured_with="w")
-    assert (caught.value.code, caught.value.exit_code) == ("trace-without-runs", ExitCode.VERIFY)
-    with pytest.raises(VerifyError) as caught:
-        profiled([event("model_run", 0, 5)], model="net", case="", measured_with="w")
-    assert caught.value.code == "trace-without-operators"
+    error = refused(VerifyError, profiled, [kernel("a", "Conv", 0, 5)], model="net", case="", measured_with="w")
+    assert (error.code, error.exit_code) == ("trace-without-runs", ExitCode.VERIFY)
+    error = refused(VerifyError, profiled, [event("model_run", 0, 5)], model="net", case="", measured_with="w")
+    assert error.code == "trace-without-operators"
 
 
 @pytest.mark.parametrize(
@@ -77,9 +74,8 @@ def test_what_is_no_trace_is_a_diagnostic(tmp_path: Path, content: str | None, r
     """Missing, empty, cut short, or something else."""
     if content is not None:
         (tmp_path / "trace.json").write_text(content)
-    with pytest.raises(VerifyError) as caught:
-        read_trace(tmp_path / "trace.json", "net")
-    assert caught.value.code == reference
+    error = refused(VerifyError, read_trace, tmp_path / "trace.json", "net")
+    assert error.code == reference
 
 
 def test_a_trace_is_read(tmp_path: Path) -> None:

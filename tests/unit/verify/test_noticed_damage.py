@@ -17,7 +17,6 @@ Weights = tuple[NDArray[np.float32], ...]
 
 
 def network(given: NDArray[np.float32], weights: Weights) -> NDArray[np.float32]:
-    """Return the class probabilities of a small network."""
     hidden = np.tanh(given @ weights[0] + weights[1])
     scores = hidden @ weights[2] + weights[3]
     powers = np.exp(scores - scores.max(axis=-1, keepdims=True))
@@ -26,7 +25,6 @@ def network(given: NDArray[np.float32], weights: Weights) -> NDArray[np.float32]
 
 @pytest.fixture
 def weights() -> Weights:
-    """Return the weights of the network."""
     draw = np.random.default_rng(3)
     return tuple(draw.normal(0, 1, shape).astype(np.float32) for shape in ((16, 32), (32,), (32, 10), (10,)))
 
@@ -47,7 +45,6 @@ def outputs(folder: Path, weights: Weights, noise: float = 0.0) -> SavedOutputs:
 
 
 def fails(reference: SavedOutputs, ours: SavedOutputs) -> bool:
-    """Whether any output is out of tolerance."""
     return any(each.verdict is Verdict.FAIL for each in compare("network", reference, ours, {}))
 
 

@@ -18,6 +18,7 @@ from ortrim.parity.inputs import save_array
 from ortrim.parity.measurements import Verdict
 from ortrim.verify.measure import Baseline
 from ortrim.verify.verification import Task, verify_on, verify_target
+from refusing import refused
 from sample_tasks import IDENTITY, REFERENCE, SAVED, sample_task
 
 MakeModel = Callable[..., PreparedModel]
@@ -111,6 +112,5 @@ def test_results_that_are_cut_short_are_no_verdict(task: Task, tmp_path: Path) -
         path = folder / "results.json"
         path.write_text(path.read_text()[:-100])
 
-    with pytest.raises(VerifyError) as caught:
-        verify_on(on_a_farm(tmp_path, work), task)
-    assert caught.value.code == "farm-results-unreadable"
+    error = refused(VerifyError, verify_on, on_a_farm(tmp_path, work), task)
+    assert error.code == "farm-results-unreadable"

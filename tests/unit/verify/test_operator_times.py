@@ -9,21 +9,19 @@ import pytest
 from ortrim.errors import ExitCode, StorageError, VerifyError
 from ortrim.verify.operator_times import CUT_MICROSECONDS as CUT
 from ortrim.verify.operator_times import operator_times
+from refusing import refused
 
 
 def event(name: str, ts: int, dur: int, **more: Any) -> dict[str, Any]:
-    """Return an event of the runtime's own."""
     return {"cat": "Session", "pid": 7, "tid": 7, "dur": dur, "ts": ts, "ph": "X", "name": name, "args": {}} | more
 
 
 def kernel(node: str, operator: str, ts: int, dur: int, **more: Any) -> dict[str, Any]:
-    """Return an event of a node's kernel."""
     arguments = {"op_name": operator, "provider": "CPUExecutionProvider", "node_index": "3"}
     return event(f"{node}_kernel_time", ts, dur, cat="Node", args=arguments, **more)
 
 
 def times(folder: Path, *events: dict[str, Any]) -> dict[str, float]:
-    """Return the times of a trace of these events."""
     (folder / "trace.json").write_text(json.dumps(events))
     return operator_times(folder / "trace.json", "m.ort")
 
@@ -92,10 +90,9 @@ def test_threads_are_told_apart(tmp_path: Path) -> None:
 )
 def test_a_trace_without_operators_is_a_diagnostic(tmp_path: Path, events: list[dict[str, Any]]) -> None:
     """As of a runtime that writes another profile; nothing is hot by guess."""
-    with pytest.raises(VerifyError) as caught:
-        times(tmp_path, *events)
-    assert (caught.value.code, caught.value.exit_code) == ("trace-without-operators", ExitCode.VERIFY)
-    assert caught.value.where == "m.ort"
+    error = refused(VerifyError, times, tmp_path, *events)
+    assert (error.code, error.exit_code) == ("trace-without-operators", ExitCode.VERIFY)
+    assert error.where == "m.ort"
 
 
 def test_a_trace_that_is_gone_is_a_diagnostic(tmp_path: Path) -> None:

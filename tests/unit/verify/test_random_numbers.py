@@ -51,19 +51,16 @@ y = If (c) <
 
 @pytest.fixture(scope="module")
 def runtime() -> FullRuntime:
-    """Return the installed full runtime."""
     return full_runtime(onnxruntime.__version__, None)
 
 
 def written(text: str, folder: Path) -> PreparedModel:
-    """Write a model and return it as ortrim holds it."""
     model = onnx.parser.parse_model(text)
     (folder / "model.onnx").write_bytes(model.SerializeToString())
     return PreparedModel(name="m", path=folder / "model.onnx", facts=facts_of(model, "a" * 64, 1, "m"))
 
 
 def cases_in(folder: Path) -> tuple[Case, ...]:
-    """Write two cases of one input."""
     for number, name in enumerate(("one", "two")):
         (folder / name).mkdir()
         save_array(folder / name, "input_000", np.linspace(-1, 1 + number, 6, dtype=np.float32).reshape(2, 3))
@@ -71,7 +68,6 @@ def cases_in(folder: Path) -> tuple[Case, ...]:
 
 
 def draws(text: str) -> tuple[str, ...]:
-    """Return what the outputs of a model depend on."""
     return drawn_outputs(onnx.parser.parse_model(text))
 
 

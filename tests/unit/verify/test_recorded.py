@@ -17,14 +17,12 @@ Y = TensorInfo(name="y", element_type="int64", shape=())
 
 
 def refused(data: Path, *infos: TensorInfo) -> VerifyError:
-    """Return the diagnostic that a recording amounts to."""
     with pytest.raises(VerifyError) as caught:
         recorded_inputs(data, infos or (X, Y))
     return caught.value
 
 
 def npz(tmp_path: Path, **arrays: Any) -> Path:
-    """Write an .npz."""
     np.savez(tmp_path / "data.npz", **arrays)
     return tmp_path / "data.npz"
 
@@ -112,7 +110,6 @@ def test_missing_data(tmp_path: Path, name: str) -> None:
 
 
 def write_tensor(folder: Path, name: str, array: Any) -> None:
-    """Write one file of a test data set."""
     (folder / name).write_bytes(numpy_helper.from_array(array).SerializeToString())
 
 
@@ -152,7 +149,6 @@ def test_files_that_are_no_tensor(tmp_path: Path, content: bytes) -> None:
 
 
 def test_a_missing_file_of_a_data_set(tmp_path: Path) -> None:
-    """A data set without one of the inputs says which."""
     write_tensor(tmp_path, "input_0.pb", np.ones((1, 2), np.float32))
     error = refused(tmp_path)
     assert error.code == "missing-input"

@@ -12,6 +12,7 @@ from ortrim.models.full_runtime import FullRuntime
 from ortrim.models.models import PreparedModel
 from ortrim.parity.inputs import Case
 from ortrim.parity.reference import SCRIPT, reference_outputs
+from refusing import refused
 
 MakeModel = Callable[..., PreparedModel]
 INDEX = json.dumps(
@@ -80,11 +81,12 @@ def test_failures_say_why_and_leave_nothing(
     make_model: MakeModel, tmp_path: Path, script: str, code: str, words: str
 ) -> None:
     """A model that the full runtime refuses, and a full runtime that dies, are diagnostics; nothing is cached."""
-    with pytest.raises(Diagnostic) as caught:
-        reference_outputs(make_model(), CASES, runtime(tmp_path, script), tmp_path / "reference")
+    error = refused(
+        Diagnostic, reference_outputs, make_model(), CASES, runtime(tmp_path, script), tmp_path / "reference"
+    )
     expected = ExitCode.VERIFY if code == "reference-failed" else ExitCode.MODEL
-    assert (caught.value.code, caught.value.exit_code) == (code, expected)
-    assert words in f"{caught.value.what} {caught.value.why}"
+    assert (error.code, error.exit_code) == (code, expected)
+    assert words in f"{error.what} {error.why}"
     assert not list((tmp_path / "reference").glob("tiny-*"))
 
 
@@ -92,20 +94,22 @@ def test_failures_say_why_and_leave_nothing(
 def test_a_machine_that_is_too_small_is_not_the_models_fault(make_model: MakeModel, tmp_path: Path, words: str) -> None:
     """As under `ulimit -v`: nothing is to be reported to ONNX Runtime, and no case is wrong."""
     script = f"""echo '{{"status": "error", "message": "{words}", "case": null}}'; exit 1"""
-    with pytest.raises(VerifyError) as caught:
-        reference_outputs(make_model(), CASES, runtime(tmp_path, script), tmp_path / "reference")
-    assert caught.value.code == "out-of-memory"
-    assert "memory" in caught.value.hint
+    error = refused(
+        VerifyError, reference_outputs, make_model(), CASES, runtime(tmp_path, script), tmp_path / "reference"
+    )
+    assert error.code == "out-of-memory"
+    assert "memory" in error.hint
 
 
 def test_the_case_that_fails_is_named(make_model: MakeModel, tmp_path: Path) -> None:
     """A refusal while a case runs names it and says what to change in the buildspec."""
     document = {"status": "error", "message": "idx=9 must be within the inclusive range [-5,4]", "case": "long"}
     full = runtime(tmp_path, f"echo '{json.dumps(document)}'; exit 1")
-    with pytest.raises(VerifyError) as caught:
-        reference_outputs(make_model(("ids", "int64", ("n",))), CASES, full, tmp_path / "reference")
-    assert caught.value.where == "model 'tiny', case 'long'"
-    assert "inputs = { ids = { high = 4 } }" in caught.value.hint
+    error = refused(
+        VerifyError, reference_outputs, make_model(("ids", "int64", ("n",))), CASES, full, tmp_path / "reference"
+    )
+    assert error.where == "model 'tiny', case 'long'"
+    assert "inputs = { ids = { high = 4 } }" in error.hint
 
 
 def test_a_full_disk_is_not_the_models_fault(
@@ -113,25 +117,24 @@ def test_a_full_disk_is_not_the_models_fault(
 ) -> None:
     """Outputs may be larger than the disk, or the temporary folder small; that is no refusal of the model."""
     full = runtime(tmp_path, "echo 'OSError: [Errno 28] No space left on device' >&2; exit 1")
-    with pytest.raises(StorageError) as caught:
-        reference_outputs(make_model(), CASES, full, tmp_path / "reference")
-    assert (caught.value.code, caught.value.where) == ("disk-full", str(tmp_path / "reference"))
+    error = refused(StorageError, reference_outputs, make_model(), CASES, full, tmp_path / "reference")
+    assert (error.code, error.where) == ("disk-full", str(tmp_path / "reference"))
     sizes = {tmp_path / "temporary": 4096}
     (tmp_path / "temporary").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
     monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(total=10**9, free=sizes.get(path, 10**8)))
-    with pytest.raises(StorageError) as caught:
-        reference_outputs(make_model(), CASES, full, tmp_path / "reference")
-    assert caught.value.where == str(tmp_path / "temporary")
-    assert "TMPDIR" in caught.value.hint
+    error = refused(StorageError, reference_outputs, make_model(), CASES, full, tmp_path / "reference")
+    assert error.where == str(tmp_path / "temporary")
+    assert "TMPDIR" in error.hint
 
 
 @pytest.mark.parametrize("script", ["echo hello", "true", """echo '{"status": "ok"}'"""])
 def test_a_script_that_says_nothing_useful(make_model: MakeModel, tmp_path: Path, script: str) -> None:
     """A good exit code without the description of the outputs is refused, and not kept for the next run."""
-    with pytest.raises(VerifyError) as caught:
-        reference_outputs(make_model(), CASES, runtime(tmp_path, script), tmp_path / "reference")
-    assert caught.value.code == "reference-failed"
+    error = refused(
+        VerifyError, reference_outputs, make_model(), CASES, runtime(tmp_path, script), tmp_path / "reference"
+    )
+    assert error.code == "reference-failed"
     assert not list((tmp_path / "reference").glob("tiny-*"))
 
 
@@ -139,6 +142,5 @@ def test_a_missing_python(make_model: MakeModel, tmp_path: Path) -> None:
     """A full runtime whose Python is gone is a diagnostic."""
     full = runtime(tmp_path, "")
     Path(full.words[0]).unlink()
-    with pytest.raises(VerifyError) as caught:
-        reference_outputs(make_model(), CASES, full, tmp_path / "reference")
-    assert caught.value.code == "reference-failed"
+    error = refused(VerifyError, reference_outputs, make_model(), CASES, full, tmp_path / "reference")
+    assert error.code == "reference-failed"

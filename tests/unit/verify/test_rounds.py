@@ -25,11 +25,9 @@ class RecordingDevice(ProgramDevice):
         self.requests: list[RunRequest] = []
 
     def facts(self) -> measurements.HostFacts:
-        """Describe no machine."""
         raise NotImplementedError
 
     def run(self, request: RunRequest) -> RunnerOutput:
-        """Answer; each later run is slower."""
         self.requests.append(request)
         if len(self.requests) == self.fail_at:
             raise VerifyError("runner-crashed", "the runner was ended by SIGSEGV")
@@ -42,7 +40,6 @@ MEASUREMENT = Measurement(ours=OURS, baseline=THEIRS, rounds=4)
 
 
 def measure(device: RecordingDevice, measurement: Measurement, tell: OnProgress = lambda *_: None) -> Rounds:
-    """Run all rounds of a measurement."""
     measuring = Measuring(measurement)
     carry_out(device, measuring.runs(), DeviceRuns(measurement.rounds, tell))
     assert measuring.is_whole

@@ -40,12 +40,10 @@ REPORT: dict[str, Any] = json.loads(
 
 
 def completed(returncode: int = 0, stdout: str = "", stderr: str = "") -> Completed:
-    """Make a finished runner."""
     return Completed(argv=("/runner",), returncode=returncode, stdout=stdout, stderr=stderr)
 
 
 def refused(done: Completed) -> VerifyError:
-    """Return the diagnostic that a finished runner amounts to."""
     with pytest.raises(VerifyError) as caught:
         read_output(done, REQUEST)
     assert caught.value.exit_code == ExitCode.VERIFY

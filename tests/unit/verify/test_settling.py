@@ -40,11 +40,9 @@ class NoisyMachine(ProgramDevice):
         self._burst = False
 
     def facts(self) -> measurements.HostFacts:
-        """Describe no machine."""
         raise NotImplementedError
 
     def run(self, request: RunRequest) -> RunnerOutput:
-        """Answer as the machine is now."""
         self.requests.append(request)
         self._burst = not self._quiet and bool(self._random.random() < (0.6 if self._burst else 0.15))
         drift = 1 + 0.2 * np.sin(len(self.requests) / 100)
@@ -78,12 +76,10 @@ def verified(
 
 
 def ratios(ratio: float) -> Budgets:
-    """Return a budget for each measure that further rounds may settle."""
     return Budgets(p50_ratio=ratio, load_ratio=ratio, peak_rss_ratio=ratio)
 
 
 def verdicts(rounds: Rounds, budgets: Budgets) -> dict[str, Verdict]:
-    """Judge and return the verdicts by measure."""
     return {line.measure: line.verdict for line in model_comparisons(budgets, (rounds,)) if line.budget is not None}
 
 
@@ -174,7 +170,6 @@ def test_a_case_that_is_clear_is_not_run_again(make_output: MakeOutput) -> None:
         """A machine on which ours is fast in one case."""
 
         def run(self, request: RunRequest) -> RunnerOutput:
-            """Answer."""
             output = super().run(request)
             if request.library != OURS.library:
                 return output

@@ -19,6 +19,7 @@ from ortrim.models.onnx_files import facts_of
 from ortrim.parity.inputs import Case, load_array, make_cases, save_array
 from ortrim.parity.reference import CaseOutputs, SavedOutputs, cases_made, reference_outputs
 from ortrim.parity.runner import SavedOutput
+from refusing import refused
 
 MakeModel = Callable[..., PreparedModel]
 Fed = Callable[..., dict[str, Any]]
@@ -128,11 +129,10 @@ def test_a_case_that_nothing_feeds_is_refused(
     fed: Fed, output: TensorInfo, choices: dict[str, Any], words: str
 ) -> None:
     """It would prove what it proves without `after`."""
-    with pytest.raises(SpecError) as caught:
-        fed((PAST,), output, np.ones((1, 2, 2), np.float32), **choices)
-    assert caught.value.code == "nothing-fed"
-    assert caught.value.what == "no output of case 'first' feeds an input of this one"
-    assert caught.value.why.endswith(words)
+    error = refused(SpecError, fed, (PAST,), output, np.ones((1, 2, 2), np.float32), **choices)
+    assert error.code == "nothing-fed"
+    assert error.what == "no output of case 'first' feeds an input of this one"
+    assert error.why.endswith(words)
 
 
 COUNTER = """<ir_version: 8, opset_import: ["": 17]>
@@ -191,6 +191,5 @@ def test_pairs_that_no_name_tells_are_given_by_the_case(fed: Fed) -> None:
 )
 def test_a_name_that_the_model_lacks_is_refused(fed: Fed, choices: Any, code: str, words: str) -> None:
     """Of either side of a pair, and of what numbers count from."""
-    with pytest.raises(SpecError) as caught:
-        fed((PAST,), PRESENT, np.ones((1, 1, 2), np.float32), **choices)
-    assert (caught.value.code, caught.value.hint) == (code, words)
+    error = refused(SpecError, fed, (PAST,), PRESENT, np.ones((1, 1, 2), np.float32), **choices)
+    assert (error.code, error.hint) == (code, words)

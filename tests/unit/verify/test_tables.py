@@ -55,7 +55,6 @@ def unread(model: onnx.ModelProto, folder: Path, *inputs: Any) -> list[str]:
 
 
 def words(*texts: str) -> Any:
-    """Return an array of texts."""
     return np.array(texts, object)
 
 
@@ -124,7 +123,6 @@ SUBJECTS: dict[str, tuple[onnx.ModelProto, list[Any], list[str]]] = {
 
 @pytest.mark.parametrize("subject", SUBJECTS)
 def test_entries_that_no_case_looks_up_are_counted(subject: str, tmp_path: Path) -> None:
-    """Of all cases together, whatever numbers the entries."""
     model, inputs, told = SUBJECTS[subject]
     assert unread(model, tmp_path, *inputs) == [f"{each} never looked up: not proved" for each in told]
 

@@ -24,6 +24,7 @@ from ortrim.parity.runner import RunnerOutput
 from ortrim.parity.runner_output import RunnerEnded
 from ortrim.verify.reports import ReportedArtifact, VerifiedModel, VerifyReport
 from ortrim.verify.verification import Task, verify_target
+from refusing import refused
 from sample_tasks import IDENTITY, SavingDevice, sample_task
 
 HOST = DeviceName(kind="host")
@@ -48,7 +49,6 @@ class Desk:
         self.raises: dict[DeviceName, Diagnostic] = {}
 
     def open(self, name: DeviceName) -> Device:
-        """Open a device."""
         if name in self.refused:
             raise self.refused[name]
         device = SavingDevice(self.make, self.values.get(name, (1, 2)))
@@ -60,18 +60,15 @@ class Desk:
 
 @pytest.fixture
 def desk(make_output: MakeOutput) -> Desk:
-    """Give devices whose outputs are right."""
     return Desk(make_output)
 
 
 @pytest.fixture
 def task(make_model: Callable[..., PreparedModel], tmp_path: Path) -> Task:
-    """Give something to verify."""
     return sample_task(make_model(), tmp_path)
 
 
 def verify(task: Task, desk: Desk, *names: DeviceName) -> VerifyReport:
-    """Verify on some devices."""
     return verify_target(IDENTITY, task, names, desk.open)
 
 
@@ -121,9 +118,8 @@ def test_the_files_and_models_are_those_that_the_report_names(task: Task, desk: 
 def test_a_package_that_has_gone_is_a_diagnostic(task: Task, desk: Desk) -> None:
     """Nothing is run for a report that could not say of what it is."""
     task.delivery.archive.unlink()
-    with pytest.raises(Diagnostic) as caught:
-        verify(task, desk, HOST)
-    assert (caught.value.exit_code, caught.value.where) == (ExitCode.STORAGE, str(task.delivery.archive))
+    error = refused(Diagnostic, verify, task, desk, HOST)
+    assert (error.exit_code, error.where) == (ExitCode.STORAGE, str(task.delivery.archive))
     assert not desk.opened
 
 
@@ -165,7 +161,6 @@ def test_a_runner_that_ended_well_says_so(task: Task, desk: Desk) -> None:
 
 
 def test_a_failed_gate_fails(task: Task, desk: Desk) -> None:
-    """A gate alone decides."""
     gates = (Gate(name="g", verdict=Verdict.FAIL, detail="d"),)
     report = verify(replace(task, delivery=replace(task.delivery, gates=gates)), desk, HOST)
     assert (report.verdict, report.devices[0].verdict) == (Verdict.FAIL, Verdict.PASS)

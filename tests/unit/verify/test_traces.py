@@ -22,7 +22,6 @@ RECORDED = """[
 
 
 def refused(path: Path) -> VerifyError:
-    """Return the diagnostic of a file."""
     with pytest.raises(VerifyError) as caught:
         check_trace(path, "ours.so with m.ort")
     assert (caught.value.exit_code, caught.value.where) == (ExitCode.VERIFY, "ours.so with m.ort")

@@ -65,17 +65,14 @@ class HostAsItWas(Host):
     """This machine under the description of another."""
 
     def facts(self) -> HostFacts:
-        """Return what is the same everywhere."""
         return replace(EMULATED, kind="physical", model="", time_meaningful=True)
 
 
 def on_host(_folder: Path, _asked: list[str]) -> Device:
-    """Open this machine."""
     return HostAsItWas()
 
 
 def on_adb(folder: Path, _asked: list[str]) -> Device:
-    """Open a phone behind a transport."""
     machine = RemoteMachine(
         name="adb:R58M12ABCDE", transport=LocalTransport(), base=str(folder / "base"), describe=lambda: PIXEL
     )
@@ -83,7 +80,6 @@ def on_adb(folder: Path, _asked: list[str]) -> Device:
 
 
 def on_emulator(folder: Path, _asked: list[str]) -> Device:
-    """Open what has memory, and no time."""
     machine = RemoteMachine(
         name="adb:emulator-5554", transport=LocalTransport(), base=str(folder / "base"), describe=lambda: EMULATED,
         time_meaningful=False,
@@ -92,7 +88,6 @@ def on_emulator(folder: Path, _asked: list[str]) -> Device:
 
 
 def on_farm(folder: Path, asked: list[str]) -> Device:
-    """Open a farm's phone."""
     farm = FakeFarm(lambda content, place: carry_out(content, place, PHONE))
     farm.log = folder / "device.log"
 
@@ -127,7 +122,6 @@ def on_phone(folder: Path, asked: list[str]) -> Device:
 
 
 def _leave(folder: Path, words: list[str], carried: dict[str, Path]) -> None:
-    """Write what one run leaves in the app's folder."""
     folder.mkdir(parents=True)
     of = dict(zip(words[1::2], words[2::2], strict=False))
     model = carried[of["--model"].removeprefix("/@files/")].read_text()

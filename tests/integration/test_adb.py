@@ -231,7 +231,7 @@ def test_a_hanging_runner_is_killed(
     phone: AdbMachine, tmp_path: Path, script: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The time limit ends a runner on the device itself, and what it started."""
-    monkeypatch.setattr("ortrim.devices.remote_shell.SLACK_SECONDS", 1.0)
+    monkeypatch.setattr("ortrim.devices.remote.SLACK_SECONDS", 1.0)
     with closing(opened(phone)) as device:
         assert run_refused(device, script_request(tmp_path, script, timeout_seconds=1)).code == "runner-timeout"
     phone.wait_until_gone("sleep 61")
@@ -241,7 +241,7 @@ def test_a_hanging_runner_is_killed(
 
 def test_a_device_that_does_not_keep_time(phone: AdbMachine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Should the device not end the runner, this side does, and what the runner started."""
-    monkeypatch.setattr("ortrim.devices.remote_shell.SLACK_SECONDS", 1.0)
+    monkeypatch.setattr("ortrim.devices.remote.SLACK_SECONDS", 1.0)
     phone.shell("echo 'exit 1' > /shims/sleep; chmod 755 /shims/sleep")
     try:
         with closing(opened(phone)) as device:

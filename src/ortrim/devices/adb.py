@@ -13,8 +13,7 @@ from ortrim.base.command import Completed, last_lines, run
 from ortrim.base.tools import Tool, require
 from ortrim.devices import kinds
 from ortrim.devices.facts import ANDROID_SURVEY, THERMAL_SURVEY, adb_host, adb_thermal
-from ortrim.devices.remote import CooledDevice, Probes, base_folder, other_folder, probed_machine
-from ortrim.devices.remote_shell import run_marked
+from ortrim.devices.remote import CooledDevice, Probes, base_folder, other_folder, probed_machine, run_marked
 from ortrim.errors import ToolError, UsageError, VerifyError
 from ortrim.parity.runner import MOST_PRINTED_BYTES
 

@@ -79,8 +79,8 @@ class Farm(Protocol):
     def run(self, job: FarmJob, tell: Tell) -> FarmRun:
         """Run a job to its end, and remove from the farm what costs or counts against a quota where it can be removed.
 
-        Interrupted, it stops the run there. Leaves nothing at the destination when it raises; a `VerifyError` names farm
-        and device in `where`.
+        Interrupted, it stops the run there. Leaves nothing at the destination when it raises. A `VerifyError` has farm
+        and device as its `where`.
         """
 
 

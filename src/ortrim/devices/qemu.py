@@ -27,8 +27,7 @@ from ortrim.devices.device import NOT_STARTED, Device, ProgramDevice, not_starta
 from ortrim.devices.facts import linux_host
 from ortrim.devices.host import absolute, memory_bytes, run_locally
 from ortrim.devices.kinds import DEFAULT_MEMORY_MIB
-from ortrim.devices.remote import make_payload
-from ortrim.devices.remote_shell import signalled
+from ortrim.devices.remote import make_payload, signalled
 from ortrim.errors import ToolError, VerifyError
 from ortrim.parity.measurements import HostFacts, LeastMemory
 from ortrim.parity.runner import Repetition, RunnerOutput, RunRequest, runner_words

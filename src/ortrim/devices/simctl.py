@@ -18,10 +18,8 @@ from ortrim.base.files import storage_errors
 from ortrim.base.json import read_json
 from ortrim.devices import kinds
 from ortrim.devices.device import ProgramDevice, not_startable
-from ortrim.devices.host import absolute
-from ortrim.devices.mac import kill_with, mac_facts
-from ortrim.devices.remote import text_of
-from ortrim.devices.remote_shell import signalled
+from ortrim.devices.host import absolute, kill_with, mac_facts
+from ortrim.devices.remote import signalled, text_of
 from ortrim.devices.xcrun import Xcrun, find_xcrun
 from ortrim.errors import Diagnostic, ToolError, UsageError, VerifyError
 from ortrim.parity.measurements import HostFacts

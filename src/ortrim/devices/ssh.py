@@ -19,8 +19,15 @@ from ortrim.base.tools import Cause, Tool, diagnose, install_command
 from ortrim.devices import kinds
 from ortrim.devices.facts import SURVEY, THERMAL_SURVEY, maybe_emulated, read_sections, ssh_host, ssh_thermal
 from ortrim.devices.host import cut_tail, redirected
-from ortrim.devices.remote import CooledDevice, Probes, RemoteMachine, base_folder, other_folder, probed_machine
-from ortrim.devices.remote_shell import run_marked
+from ortrim.devices.remote import (
+    CooledDevice,
+    Probes,
+    RemoteMachine,
+    base_folder,
+    other_folder,
+    probed_machine,
+    run_marked,
+)
 from ortrim.errors import Diagnostic, StorageError, ToolError, UsageError, VerifyError
 from ortrim.parity.runner import MOST_PRINTED_BYTES
 

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from device_samples import sample_request
-from ortrim.devices import mac
-from ortrim.devices.mac import SURVEY, MacHost, mac_host
+from ortrim.devices import host
+from ortrim.devices.host import MAC_SURVEY, MacHost, mac_host
 from ortrim.errors import ExitCode, UsageError, VerifyError
 from refusing import refused
 
@@ -25,7 +25,7 @@ def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         folder, "sysctl", f"cat '{DATA}/sysctl-m1.txt'; echo \"sysctl: unknown oid 'kern.hv_vmm_present'\" >&2; exit 1"
     )
     program(folder, "arch", "exit 0")
-    monkeypatch.setattr(mac, "PATH", f"{folder}:/usr/bin:/bin")
+    monkeypatch.setattr(host, "MAC_PATH", f"{folder}:/usr/bin:/bin")
     monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
     return folder
 
@@ -48,7 +48,7 @@ def test_a_virtual_mac_says_so() -> None:
     """GitHub's are."""
     facts = mac_host((DATA / "sysctl-github.txt").read_text())
     assert (facts.kind, facts.cores, facts.cpu) == ("vm", 3, "Apple M1 (Virtual)")
-    assert "kern.hv_vmm_present" in SURVEY
+    assert "kern.hv_vmm_present" in MAC_SURVEY
 
 
 @pytest.mark.parametrize("printed", ["", "hw.ncpu: many\nhw.memsize: -1", "\0\0", "hw.ncpu: 8" + "9" * 40])

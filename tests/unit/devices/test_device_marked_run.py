@@ -1,7 +1,7 @@
 import pytest
 
 from ortrim.base.command import Completed, run
-from ortrim.devices.remote_shell import run_marked
+from ortrim.devices.remote import run_marked
 from ortrim.errors import ExitCode, ToolError, VerifyError
 from refusing import refused
 

@@ -8,8 +8,7 @@ import pytest
 
 from device_samples import LocalTransport, sample_request
 from ortrim.base.command import Completed, run
-from ortrim.devices.remote import Payload, RemoteFolder, make_payload
-from ortrim.devices.remote_shell import run_marked
+from ortrim.devices.remote import Payload, RemoteFolder, make_payload, run_marked
 from ortrim.errors import Diagnostic, ExitCode, VerifyError
 
 

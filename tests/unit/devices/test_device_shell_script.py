@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ortrim.base.command import Completed, run
-from ortrim.devices.remote_shell import EndedCommand, kill_script, marked_script, quoted, read_ended, signalled
+from ortrim.devices.remote import EndedCommand, kill_script, marked_script, quoted, read_ended, signalled
 from running import running
 
 MARK = f"@@{secrets.token_hex(8)}"

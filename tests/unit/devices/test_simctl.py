@@ -12,7 +12,7 @@ import pytest
 from device_samples import sample_request
 from failing_runs import run_refused
 from fake_xcrun import FakeXcrun, complains, simulators
-from ortrim.devices import mac as mac_processes
+from ortrim.devices import host as mac_processes
 from ortrim.devices import simctl
 from ortrim.devices.simctl import SimulatorDevice, open_simulator
 from ortrim.errors import Diagnostic, ExitCode

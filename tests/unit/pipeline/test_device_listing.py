@@ -10,11 +10,11 @@ from ortrim.base.json import to_data
 from ortrim.base.tools import EMULATIONS, Emulation, InstalledTool, Tool
 from ortrim.buildspec.targets import TARGETS, OperatingSystem
 from ortrim.compiling import root_file_systems
-from ortrim.devices import adb, firebase, kinds, mac, simctl, xcrun
+from ortrim.devices import adb, firebase, host, kinds, simctl, xcrun
 from ortrim.devices.adb import AdbListing
 from ortrim.devices.firebase import Gcloud
+from ortrim.devices.host import mac_host
 from ortrim.devices.kinds import ListedDevice, fetch_machines
-from ortrim.devices.mac import mac_host
 from ortrim.errors import ToolError
 from ortrim.platforms import platform_of
 
@@ -130,7 +130,7 @@ def fixture_mac(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.Monke
     """Pretend a Mac with Apple's processor, Xcode 26 and a phone."""
     monkeypatch.setattr(platform, "system", lambda: "Darwin")
     monkeypatch.setattr(platform, "machine", lambda: "arm64")
-    monkeypatch.setattr(mac, "mac_facts", lambda: mac_host((DATA / "mac" / "sysctl-m1.txt").read_text()))
+    monkeypatch.setattr(host, "mac_facts", lambda: mac_host((DATA / "mac" / "sysctl-m1.txt").read_text()))
     answers = {
         '"simctl list -j"': says(DATA / "simctl" / "list-xcode26.json"),
         '*"list devices"*': f"cp '{DATA}/devicectl/list.json' \"$document\"",

@@ -9,7 +9,7 @@ from ortrim.base.tools import Emulation, InstalledTool, Tool
 from ortrim.buildspec.targets import TARGETS
 from ortrim.compiling import root_file_systems
 from ortrim.compiling.root_file_systems import MachineParts
-from ortrim.devices import adb, kinds, mac, simctl, ssh
+from ortrim.devices import adb, kinds, simctl, ssh
 from ortrim.devices.device import Device
 from ortrim.devices.host import Host
 from ortrim.devices.kinds import DeviceName, read_name
@@ -128,13 +128,13 @@ def test_a_mac_is_opened_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """With Rosetta where a target needs it, which is looked for first."""
     asked: list[bool] = []
 
-    def host(_cores: tuple[int, ...], *, translated: bool) -> str:
+    def mac(_cores: tuple[int, ...], *, translated: bool) -> str:
         asked.append(translated)
         return "a Mac"
 
     monkeypatch.setattr(platform, "system", lambda: "Darwin")
     monkeypatch.setattr(platform, "machine", lambda: "arm64")
-    monkeypatch.setattr(mac, "MacHost", host)
+    monkeypatch.setattr(host, "MacHost", mac)
     for target in ("macos-arm64", "macos-x86_64"):
         open_device(TARGETS[target], DeviceName(kind="host"))
     assert asked == [False, True]

@@ -199,7 +199,7 @@ class Apple(Platform):
         return super().nowhere(target)
 
     def open_host(self, target: Target, cores: Sequence[int]) -> "ProgramDevice":
-        from ortrim.devices.mac import MacHost  # noqa: PLC0415 - see `Platform`
+        from ortrim.devices.host import MacHost  # noqa: PLC0415 - see `Platform`
 
         return MacHost(tuple(cores), translated=translated_here(target))
 

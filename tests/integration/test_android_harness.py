@@ -95,6 +95,7 @@ def test_the_demo_passes_on_a_farm(farm: JavaFarm, programs: Programs, tmp_path:
         result = executor_for(planned, target, request, step).run(target.job)
         subjects = _subjects(planned, target.job.target, step)
     task = Task(
+        built=result,
         delivery=Delivery(
             archive=result.library, library=result.library, facts=read_library(result.library), gates=(), size=SIZE
         ),

@@ -30,7 +30,7 @@ from ortrim.report.write import read_report, write_reports
 from ortrim.verify.measure import Baseline
 from ortrim.verify.reports import DeviceReport, VerifyReport
 from ortrim.verify.verification import Delivery, ModelUnderTest, Task, verify_target
-from sample_tasks import IDENTITY
+from sample_tasks import IDENTITY, built_in
 
 pytestmark = [
     pytest.mark.network,
@@ -94,6 +94,7 @@ def task_in(folder: Path, runner: Path, budgets: Budgets) -> Task:
         size=library_size(library, None),
     )
     return Task(
+        built=built_in(folder),
         delivery=delivery,
         subjects=(subject_in(folder),),
         budgets=budgets,

@@ -9,6 +9,7 @@ import numpy as np
 
 from ortrim.binaries.elf import LibraryFacts, LibrarySize
 from ortrim.buildspec.buildspec import DIRECTLY, Budgets, ModelSpec, SessionSettings
+from ortrim.compiling.plan import JobResult
 from ortrim.devices.device import ProgramDevice
 from ortrim.errors import Diagnostic, VerifyError
 from ortrim.models.models import OrtModel, PreparedModel
@@ -17,7 +18,8 @@ from ortrim.parity.inputs import Case, save_array
 from ortrim.parity.reference import CaseOutputs, References
 from ortrim.parity.runner import RunnerOutput, RunRequest, SavedOutput
 from ortrim.verify.measure import Baseline
-from ortrim.verify.verification import Delivery, Identity, ModelUnderTest, Task
+from ortrim.verify.reports import Identity
+from ortrim.verify.verification import Delivery, ModelUnderTest, Task
 
 SAVED: Final = SavedOutput(name="y", element_type="float32", shape=(2,), file="output_000.npy")
 SESSION: Final = SessionSettings(load="map", configuration=(DIRECTLY,))
@@ -30,8 +32,6 @@ IDENTITY: Final = Identity(
     ortrim_version="0.1.0",
     plan_digest="d" * 64,
     profile="balanced",
-    build_seconds=1.0,
-    compiler_cache=None,
 )
 BASELINE: Final = Baseline(library=Path("/full.so"), name="onnxruntime 1.21.0 (official wheel)")
 
@@ -77,6 +77,13 @@ class SavingDevice(ProgramDevice):
         return RunnerOutput(**{**vars(output), "cases": (type(output.cases[0])(**case),)})
 
 
+def built_in(folder: Path) -> JobResult:
+    library, log = folder / "ours.so", folder / "log"
+    return JobResult(
+        folder=folder, library=library, link_map=None, headers=folder, log=log, seconds=1.0, compiler_cache=None
+    )
+
+
 def sample_task(model: PreparedModel, folder: Path, **changes: Any) -> Task:
     """Make the task of verifying a library and a model whose one output is to be `REFERENCE`."""
     facts = LibraryFacts(
@@ -94,6 +101,7 @@ def sample_task(model: PreparedModel, folder: Path, **changes: Any) -> Task:
     )
     given = {
         "delivery": delivery,
+        "built": built_in(folder),
         "subjects": (_subject(model, folder),),
         "budgets": Budgets(),
         "baseline": BASELINE,

@@ -18,8 +18,8 @@ from ortrim.planning.request import Request
 from ortrim.platforms import platform_of
 from ortrim.report.content import coverage_text
 from ortrim.verify.measure import in_turn
-from ortrim.verify.reports import VerifyReport
-from ortrim.verify.verification import Delivery, Identity, ModelUnderTest, Task, verify_target
+from ortrim.verify.reports import Identity, VerifyReport
+from ortrim.verify.verification import Delivery, ModelUnderTest, Task, verify_target
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +44,7 @@ def verify(planned: Planned, packaged: Packaged, request: Request, console: Cons
         devices = devices_of(target, request, packaged.target.job.cpu)
         step.note(f"on {', '.join(map(str, devices))}" if devices else platform_of(target).nowhere(target))
         task = _task(planned, packaged, request, devices, step)
-        identity = _identity(planned, packaged.target.job, packaged.result)
+        identity = _identity(planned, packaged.target.job)
         opened = partial(
             open_device,
             target,
@@ -65,6 +65,7 @@ def _task(planned: Planned, packaged: Packaged, request: Request, devices: Seque
     baseline, baseline_size = platform.baseline(job, models.runtime, models.pins.converter_requirements)
     return Task(
         delivery=packaged.delivery,
+        built=packaged.result,
         subjects=_subjects(planned, job.target, step) if devices else (),
         budgets=packaged.target.budgets,
         baseline=baseline,
@@ -76,7 +77,7 @@ def _task(planned: Planned, packaged: Packaged, request: Request, devices: Seque
     )
 
 
-def _identity(planned: Planned, job: BuildJob, result: JobResult) -> Identity:
+def _identity(planned: Planned, job: BuildJob) -> Identity:
     return Identity(
         name=planned.plan.spec_name,
         target=job.target.identifier,
@@ -84,10 +85,6 @@ def _identity(planned: Planned, job: BuildJob, result: JobResult) -> Identity:
         ortrim_version=planned.plan.ortrim_version,
         plan_digest=digest(planned.plan),
         profile=job.profile,
-        build_seconds=result.seconds,
-        compiler_cache=result.compiler_cache,
-        units=result.units,
-        left_out=result.left_out,
     )
 
 

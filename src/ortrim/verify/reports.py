@@ -96,14 +96,8 @@ class VerifiedModel:
 
 
 @dataclass(frozen=True, kw_only=True)
-class VerifyReport:
-    """All that was measured of one target: the content of `report.json`.
-
-    `artifacts` are the package, then its library and the companions of that; `parity_reference` names the runtime
-    whose outputs ours are compared with.
-    `damaged_cache` says what in the cache was not what had been written there, and was made anew.
-    `comparisons` and `gates` are the library's and the package's; each device has its own comparisons of the models.
-    """
+class Identity:
+    """What a report is of."""
 
     schema: Literal["ortrim-report/10"] = "ortrim-report/10"
     name: str
@@ -112,6 +106,18 @@ class VerifyReport:
     ortrim_version: str
     plan_digest: str
     profile: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class VerifyReport(Identity):
+    """All that was measured of one target: the content of `report.json`.
+
+    `artifacts` are the package, then its library and the companions of that; `parity_reference` names the runtime
+    whose outputs ours are compared with.
+    `damaged_cache` says what in the cache was not what had been written there, and was made anew.
+    `comparisons` and `gates` are the library's and the package's; each device has its own comparisons of the models.
+    """
+
     baseline: str
     package: str
     package_bytes: int

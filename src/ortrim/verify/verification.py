@@ -1,11 +1,4 @@
-"""Verification on one device: parity, what runs take, and what else was asked for.
-
-- Verification of one target on all its devices, from the package to the report's data.
-- What a verification is about: the models, the package, what the report says of both, and what to do with them.
-- How far several devices are together, whichever thread says so.
-- Which devices may be at work at the same time without spoiling each other's measurements. Pure.
-- What identifies the files that are verified.
-"""
+"""Verification of one target on all its devices, from the package to the report's data."""
 
 import os
 import re
@@ -14,7 +7,7 @@ import threading
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -30,14 +23,13 @@ from ortrim.buildspec.tolerances import (
     Bounds,
     for_float32_weights,
 )
-from ortrim.compiling.plan import CompiledUnits, CompilerCacheUse
+from ortrim.compiling.plan import JobResult
 from ortrim.devices.device import Device, Outcome, device_folder, on_each
 from ortrim.devices.host import saturates_here
 from ortrim.devices.kinds import DEFAULT_MEMORY_MIB, HOST, DeviceName
 from ortrim.devices.qemu import REPETITION, least_memory, tries
 from ortrim.errors import Diagnostic, VerifyError
 from ortrim.models.models import OrtModel, PreparedModel
-from ortrim.parity import measurements
 from ortrim.parity.compare import (
     compare,
     is_drawn,
@@ -47,7 +39,7 @@ from ortrim.parity.compare import (
     within_conversion_bounds,
 )
 from ortrim.parity.inputs import Case
-from ortrim.parity.measurements import Comparison, Gate, LeastMemory, OutputParity, Verdict
+from ortrim.parity.measurements import Comparison, Gate, OutputParity, Verdict
 from ortrim.parity.reference import CaseOutputs, References, SavedOutputs
 from ortrim.parity.runner import DEFAULT_REPETITION, Repetition, RunnerOutput, RunRequest
 from ortrim.parity.runner_output import OF_ONE_MODEL, TRACE
@@ -77,7 +69,7 @@ from ortrim.verify.measure import (
     carry_out,
     results,
 )
-from ortrim.verify.reports import DeviceReport, ReportedArtifact, VerifiedModel, VerifyReport
+from ortrim.verify.reports import DeviceReport, Identity, ReportedArtifact, VerifiedModel, VerifyReport
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,22 +92,6 @@ class ModelUnderTest:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Identity:
-    """What a report says of its subject; the names are those of `VerifyReport`."""
-
-    name: str
-    target: str
-    ort_version: str
-    ortrim_version: str
-    plan_digest: str
-    profile: str
-    build_seconds: float
-    compiler_cache: CompilerCacheUse | None
-    units: CompiledUnits | None = None
-    left_out: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True)
 class Delivery:
     """What is verified: the package's archive, its library, and what was read from both.
 
@@ -134,13 +110,14 @@ class Delivery:
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """What every device is given alike: the library, the models, and what it is all compared with.
+    """What every device is given alike: the library, how it was `built`, the models, and what it is all compared with.
 
     Outputs are kept below `folder`, each device's in a folder of its own. `least_memory` is searched for where there
     is a ceiling to be lowered; with `trace`, each model is run once more with the profile of single operators.
     """
 
     delivery: Delivery
+    built: JobResult
     subjects: tuple[ModelUnderTest, ...]
     budgets: Budgets
     baseline: Baseline
@@ -204,10 +181,20 @@ def verify_on(
     proved = tuple(model for model in models if not model.failure)
     measured = tuple(model.rounds for model in proved)
     searched = proved if task.least_memory and device.ceiling_mib else ()
-    least = tuple(_least_memory(device, model.plan, progress) for model in searched)
+    least = tuple(
+        least_memory(
+            device,
+            replace(model.plan.ours, repetition=REPETITION),
+            model=model.name,
+            upper_mib=_most_memory(device),
+            on_try=partial(_tried, progress, model.name),
+        )
+        for model in searched
+    )
     comparisons = model_comparisons(task.budgets, measured, _not_measurable(device))
     exit_code, signal = ended_with(next(iter(failures.values()))) if failures else (0, None)
-    host = _described(device)
+    refusals = dict.fromkeys(model.measuring.refusal for model in proved if model.measuring.refusal)
+    host = replace(device.facts(), memory_meaningful=device.memory_meaningful, time_meaningful=device.time_meaningful)
     device.close()
     began = began or Beginning()
     return DeviceReport(
@@ -220,7 +207,7 @@ def verify_on(
         provider_url=device.url or None,
         log=_log(device, task),
         host=host,
-        baseline=_baseline_name(device, task, proved),
+        baseline="; ".join((task.baseline.name, *(f"it does not run on {device.name}: {why}" for why in refusals))),
         comparisons=comparisons,
         parity=tuple(output for model in proved for output in model.parity),
         runs=tuple(result for rounds in measured for result in results(rounds, task.budgets.deadline_ms)),
@@ -232,6 +219,10 @@ def verify_on(
             (*(model.verdict for model in proved), *(Verdict.FAIL for _ in failures)),
         ),
     )
+
+
+def _tried(progress: DeviceRuns, model: str, mib: int) -> None:
+    progress.done(f"{model} in {mib} MiB")
 
 
 def _runs(device: Device, task: Task, models: Sequence["_Model"], scratch: ExitStack) -> Iterator[Run]:
@@ -392,23 +383,6 @@ def _count(models: Sequence[_Model], device: Device, task: Task) -> int:
     return given + len(models) * (1 + int(task.trace) + searched + rounds)
 
 
-def _baseline_name(device: Device, task: Task, proved: Sequence[_Model]) -> str:
-    """Return the name of the baseline, and why it does not run where it does not."""
-    refusals = dict.fromkeys(model.measuring.refusal for model in proved if model.measuring.refusal)
-    return "; ".join((task.baseline.name, *(f"it does not run on {device.name}: {why}" for why in refusals)))
-
-
-def _least_memory(device: Device, plan: Measurement, progress: DeviceRuns) -> LeastMemory:
-    """Find the least memory of one model."""
-    return least_memory(
-        device,
-        replace(plan.ours, repetition=REPETITION),
-        model=plan.model,
-        upper_mib=_most_memory(device),
-        on_try=lambda mib: progress.done(f"{plan.model} in {mib} MiB"),
-    )
-
-
 def judged_outputs(
     subject: ModelUnderTest,
     ours: SavedOutputs,
@@ -462,10 +436,6 @@ def _not_measurable(device: Device) -> NotMeasurable:
     )
 
 
-def _described(device: Device) -> measurements.HostFacts:
-    return replace(device.facts(), memory_meaningful=device.memory_meaningful, time_meaningful=device.time_meaningful)
-
-
 LOOPBACK: Final = re.compile(r"(?:ssh://)?(?:[^@]*@)?(?:localhost|127\.[0-9.]+|\[?::1\]?)(?::[0-9]+)?")
 
 
@@ -476,7 +446,11 @@ def turns(devices: Sequence[DeviceName], cores: int) -> tuple[tuple[DeviceName, 
     machine's processor and measure no time: no more of them run at once than there are `cores`, since one that gets
     no processor reaches its time limits. Other machines do not feel each other, nor emulators here.
     """
-    alone = [device for device in devices if _times_this_machine(device)]
+    alone = [
+        device
+        for device in devices
+        if device.row.reach == "here" or (device.row.reach == "remote" and LOOPBACK.fullmatch(device.detail))
+    ]
     emulated = [device for device in devices if device.is_emulator]
     elsewhere = [device for device in devices if device not in (*alone, *emulated)]
     size = max(1, cores)
@@ -484,11 +458,6 @@ def turns(devices: Sequence[DeviceName], cores: int) -> tuple[tuple[DeviceName, 
     first, *rest = [[*elsewhere, *groups[0]], *groups[1:]]
     groups = [*([device] for device in alone), first, *rest]
     return tuple(tuple(group) for group in groups if group)
-
-
-def _times_this_machine(device: DeviceName) -> bool:
-    """Whether it is this machine, which a network address may lead back to."""
-    return device.row is HOST or (device.row.reach == "remote" and bool(LOOPBACK.fullmatch(device.detail)))
 
 
 def _artifact(path: Path) -> ReportedArtifact:
@@ -548,12 +517,22 @@ def _report(
     sizes = library_comparisons(task.budgets, delivery.size, task.baseline_size, package_bytes)
     lines = (*sizes, *delivery.sizes)
     return VerifyReport(
-        **{field.name: getattr(identity, field.name) for field in fields(identity)},
+        **vars(identity),
         baseline=task.baseline.name,
         package=os.path.relpath(delivery.archive, task.folder.parent),
         package_bytes=package_bytes,
         artifacts=artifacts,
-        models=tuple(_verified(subject) for subject in task.subjects),
+        models=tuple(
+            VerifiedModel(
+                name=subject.prepared.name,
+                original_sha256=subject.prepared.facts.sha256,
+                sha256=subject.converted.sha256,
+                coverage=subject.reference.coverage,
+                expect=subject.spec.expect,
+                layout="" if subject.spec.layout in {"auto", "plain"} else subject.spec.layout,
+            )
+            for subject in task.subjects
+        ),
         parity_reference=f"ort-full@{identity.ort_version}",
         library=delivery.facts,
         size=delivery.size,
@@ -561,20 +540,12 @@ def _report(
         comparisons=lines,
         gates=delivery.gates,
         devices=devices,
+        build_seconds=task.built.seconds,
+        compiler_cache=task.built.compiler_cache,
+        units=task.built.units,
+        left_out=task.built.left_out,
         verdict=overall(
             (*(line.verdict for line in lines), *(gate.verdict for gate in delivery.gates)),
             (device.verdict for device in devices),
         ),
-    )
-
-
-def _verified(subject: ModelUnderTest) -> VerifiedModel:
-    prepared, converted = subject.prepared, subject.converted
-    return VerifiedModel(
-        name=prepared.name,
-        original_sha256=prepared.facts.sha256,
-        sha256=converted.sha256,
-        coverage=subject.reference.coverage,
-        expect=subject.spec.expect,
-        layout="" if subject.spec.layout in {"auto", "plain"} else subject.spec.layout,
     )

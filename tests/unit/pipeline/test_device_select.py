@@ -9,7 +9,7 @@ from ortrim.base.tools import Emulation, InstalledTool, Tool
 from ortrim.buildspec.targets import TARGETS
 from ortrim.compiling import root_file_systems
 from ortrim.compiling.root_file_systems import MachineParts
-from ortrim.devices import adb, kinds, simctl, ssh
+from ortrim.devices import adb, host, kinds, simctl, ssh
 from ortrim.devices.device import Device
 from ortrim.devices.host import Host
 from ortrim.devices.kinds import DeviceName, read_name

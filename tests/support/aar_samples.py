@@ -10,13 +10,13 @@ from typing import Any, Final
 
 from android_samples import BINDING, RECORDED, RUNTIME, TRIPLES, sample
 from ortrim.buildspec.buildspec import AndroidSpec, RuntimeSpec, TargetSpec
-from ortrim.compiling.plan import BuildPlan, JobResult, PlannedModel
-from ortrim.models.models import OrtModel
+from ortrim.compiling.plan import BuildPlan, PlannedModel
 from ortrim.package.aar_contents import AarFacts, read_aar
-from ortrim.package.manifest import ComponentLicence, PackageInputs
+from ortrim.package.manifest import ComponentLicence
 from ortrim.planning.planner import Contents, PlanInput, make_plan
 from ortrim.platforms.android.aar import AarInputs, AarPart
 from ortrim.platforms.android.jni import Jdk
+from sample_package import MODEL, lay_out, part_inputs
 from sample_plans import OPERATORS, SOURCES, sample_spec, sample_toolchain
 
 ABIS: Final = tuple(TRIPLES)
@@ -27,7 +27,6 @@ MANIFEST: Final = b"""<?xml version="1.0" encoding="utf-8"?>
 </manifest>
 """
 CLASS: Final = (RECORDED / "OnnxRuntime.class").read_bytes()
-MODEL: Final = b"\x18\0\0\0ORTM" + bytes(range(256))
 NDK: Final = "27.2.12479018"
 JAVAC: Final = """#!/bin/sh
 [ "$1" = -version ] && {{ echo javac 17.0.15; exit; }}
@@ -120,12 +119,7 @@ def aar_inputs(
     plan = android_plan(abis, version, **android)
     (folder / "java" / "ai").mkdir(parents=True)
     (folder / "java" / "ai" / "OnnxRuntime.java").write_bytes((RECORDED / "OnnxRuntime.java").read_bytes())
-    (folder / "headers").mkdir()
-    for name in ("onnxruntime_c_api.h", "onnxruntime_cxx_api.h"):
-        (folder / "headers" / name).write_text(f"#pragma once  // {name}\n")
-    for name in ("LICENSE", "ThirdPartyNotices.txt", "COPYING"):
-        (folder / name).write_text(f"{name}\n")
-    (folder / "model.ort").write_bytes(MODEL)
+    lay_out(folder, ("onnxruntime_c_api.h", "onnxruntime_cxx_api.h"))
     parts = tuple(_part(folder, plan, abi, number) for number, abi in enumerate(abis))
     return AarInputs(parts=parts, java=(folder / "java",), ndk=NDK, models_as_assets=assets)
 
@@ -135,26 +129,8 @@ def _part(folder: Path, plan: BuildPlan, abi: str, number: int) -> AarPart:
     built.mkdir(parents=True)
     for name in (RUNTIME, BINDING):
         (built / name).write_bytes(sample(f"{abi}-{name}"))
-    result = JobResult(
-        folder=built, library=built / RUNTIME, link_map=None, headers=folder / "headers", log=built / "build.log",
-        seconds=1.0, compiler_cache=None,
-    )  # fmt: skip
-    model = OrtModel(
-        name="vad", path=folder / "model.ort", sha256=plan.models[0].ort_sha256, size_bytes=len(MODEL),
-        ort_version="1.21.0", style="fixed", level="extended", config="",
-    )  # fmt: skip
-    inputs = PackageInputs(
-        plan=plan,
-        job=plan.targets[number].job,
-        result=result,
-        models=(model,),
-        operators=OPERATORS,
-        licence=folder / "LICENSE",
-        notices=folder / "ThirdPartyNotices.txt",
-        licences=(
-            ComponentLicence(
-                component="libc++", identifier="Apache-2.0 WITH LLVM-exception", path=folder / "COPYING", version=NDK
-            ),
-        ),
+    licence = ComponentLicence(
+        component="libc++", identifier="Apache-2.0 WITH LLVM-exception", path=folder / "COPYING", version=NDK
     )
+    inputs = part_inputs(folder, plan, number, built / RUNTIME, licence)
     return AarPart(inputs=inputs, binding=built / BINDING)

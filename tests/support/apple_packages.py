@@ -9,14 +9,13 @@ from typing import Final
 
 from apple_slices import TRIPLES, recorded
 from ortrim.buildspec.buildspec import AppleSpec, TargetSpec
-from ortrim.compiling.plan import BuildPlan, JobResult
-from ortrim.models.models import OrtModel
-from ortrim.package.manifest import ComponentLicence, PackageInputs
+from ortrim.compiling.plan import BuildPlan
+from ortrim.package.manifest import ComponentLicence
 from ortrim.platforms.apple.framework import AppleInputs, ApplePart
-from sample_plans import MODELS, OPERATORS, SAMPLE_APPLE, sample_plan
+from sample_package import MODEL, lay_out, part_inputs
+from sample_plans import MODELS, SAMPLE_APPLE, sample_plan
 
 TARGETS: Final = tuple(TRIPLES)
-MODEL: Final = b"\x18\0\0\0ORTM" + bytes(range(256))
 HEADERS: Final = ("onnxruntime_c_api.h", "onnxruntime_cxx_api.h", "onnxruntime_float16.h", "coreml_provider_factory.h")
 SOURCES: Final = (
     "cxx_api.h", "ort_env.mm", "ort_session.mm", "ort_training_session.mm", "ort_checkpoint_internal.h",
@@ -37,12 +36,7 @@ def apple_inputs(folder: Path, targets: tuple[str, ...] = TARGETS, apple: AppleS
     for name in SOURCES:
         (folder / "objectivec" / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / "objectivec" / name).write_text(f"// {name}\n")
-    (folder / "headers").mkdir()
-    for name in HEADERS:
-        (folder / "headers" / name).write_text(f"#pragma once  // {name}\n")
-    for name in ("LICENSE", "ThirdPartyNotices.txt", "COPYING"):
-        (folder / name).write_text(f"{name}\n")
-    (folder / "model.ort").write_bytes(MODEL)
+    lay_out(folder, HEADERS)
     parts = tuple(_part(folder, plan, target, number) for number, target in enumerate(targets))
     return AppleInputs(parts=parts, objective_c=folder / "objectivec")
 
@@ -66,22 +60,6 @@ def _part(folder: Path, plan: BuildPlan, target: str, number: int) -> ApplePart:
     built.mkdir(parents=True)
     for name in ("libonnxruntime.so", "libonnxruntime.dylib.dwarf"):
         (built / name).write_bytes(recorded(target))
-    result = JobResult(
-        folder=built, library=built / "libonnxruntime.so", link_map=None, headers=folder / "headers",
-        log=built / "build.log", seconds=1.0, compiler_cache=None,
-    )  # fmt: skip
-    model = OrtModel(
-        name="vad", path=folder / "model.ort", sha256=plan.models[0].ort_sha256, size_bytes=len(MODEL),
-        ort_version="1.21.0", style="runtime", level="extended", config="",
-    )  # fmt: skip
-    inputs = PackageInputs(
-        plan=plan,
-        job=plan.targets[number].job,
-        result=result,
-        models=(model,),
-        operators=OPERATORS,
-        licence=folder / "LICENSE",
-        notices=folder / "ThirdPartyNotices.txt",
-        licences=(ComponentLicence(component="eigen", identifier="MPL-2.0", path=folder / "COPYING"),),
-    )
+    licence = ComponentLicence(component="eigen", identifier="MPL-2.0", path=folder / "COPYING")
+    inputs = part_inputs(folder, plan, number, built / "libonnxruntime.so", licence)
     return ApplePart(inputs=inputs, symbols=built / "libonnxruntime.dylib.dwarf")

@@ -1,6 +1,7 @@
 """A small but real package: a library that zig linked, and everything else as a build leaves it."""
 
 import hashlib
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from ortrim.models.models import OrtModel
 from ortrim.models.operators import OperatorId, OperatorTypes, required_operators
 from ortrim.package.manifest import ComponentLicence, PackageInputs
 from ortrim.pins.runtime import SourcePin
+from sample_plans import OPERATORS
 
 LIBRARY = Path(__file__).parents[1] / "unit" / "binaries" / "data" / "tiny.so"
 MODEL = b"\x18\0\0\0ORTM" + bytes(range(256))
@@ -126,3 +128,36 @@ def with_library(inputs: PackageInputs, content: bytes) -> PackageInputs:
     library = inputs.result.folder / "other.so"
     library.write_bytes(content)
     return replace(inputs, result=replace(inputs.result, library=library))
+
+
+def lay_out(folder: Path, headers: Iterable[str]) -> None:
+    """Lay out what a package of several targets has of its sources: headers, licences, and a model."""
+    (folder / "headers").mkdir()
+    for name in headers:
+        (folder / "headers" / name).write_text(f"#pragma once  // {name}\n")
+    for name in ("LICENSE", "ThirdPartyNotices.txt", "COPYING"):
+        (folder / name).write_text(f"{name}\n")
+    (folder / "model.ort").write_bytes(MODEL)
+
+
+def part_inputs(folder: Path, plan: BuildPlan, number: int, library: Path, licence: ComponentLicence) -> PackageInputs:
+    """Return the inputs of one target of a package, of what `lay_out` left and a library that was built."""
+    result = JobResult(
+        folder=library.parent, library=library, link_map=None, headers=folder / "headers",
+        log=library.parent / "build.log", seconds=1.0, compiler_cache=None,
+    )  # fmt: skip
+    (planned,) = plan.models
+    model = OrtModel(
+        name=planned.name, path=folder / "model.ort", sha256=planned.ort_sha256, size_bytes=len(MODEL),
+        ort_version="1.21.0", style=planned.style, level="extended", config="",
+    )  # fmt: skip
+    return PackageInputs(
+        plan=plan,
+        job=plan.targets[number].job,
+        result=result,
+        models=(model,),
+        operators=OPERATORS,
+        licence=folder / "LICENSE",
+        notices=folder / "ThirdPartyNotices.txt",
+        licences=(licence,),
+    )

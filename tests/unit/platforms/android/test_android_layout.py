@@ -14,7 +14,7 @@ import pytest
 from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
 
-from aar_samples import ABIS, MODEL, aar_inputs, fake_jdk
+from aar_samples import ABIS, aar_inputs, fake_jdk
 from android_samples import BINDING, CXX, RUNTIME, sample
 from ortrim.base.checksums import check_sums
 from ortrim.base.json import from_json
@@ -27,6 +27,7 @@ from ortrim.platforms.android.aar import AarInputs, AndroidPackage, make_android
 from ortrim.platforms.android.gates import Promise, check_aar, require_sound_aar
 from ortrim.platforms.android.jni import Jdk
 from refusing import refused
+from sample_package import MODEL
 
 NAME = "ortrim-sample-android-1.21.0"
 

@@ -1,9 +1,14 @@
 """A small but real package: a library that zig linked, and everything else as a build leaves it."""
 
 import hashlib
-from collections.abc import Iterable
+import os
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+
+import pytest
 
 from ortrim.buildspec.build_options import PROFILES
 from ortrim.buildspec.buildspec import Budgets
@@ -128,6 +133,30 @@ def with_library(inputs: PackageInputs, content: bytes) -> PackageInputs:
     library = inputs.result.folder / "other.so"
     library.write_bytes(content)
     return replace(inputs, result=replace(inputs.result, library=library))
+
+
+@contextmanager
+def another_machine(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Set another time zone, umask and time of sources, none of which may be in a package."""
+    monkeypatch.setenv("TZ", "Pacific/Kiritimati")
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1")
+    time.tzset()
+    old = os.umask(0o077)
+    try:
+        yield
+    finally:
+        os.umask(old)
+        monkeypatch.undo()
+        time.tzset()
+
+
+def content_of(folder: Path) -> dict[str, bytes | str]:
+    """Return the content of all files in a folder, and where its links lead, by their paths."""
+    found = sorted(path for path in folder.rglob("*") if path.is_symlink() or path.is_file())
+    return {
+        path.relative_to(folder).as_posix(): path.readlink().as_posix() if path.is_symlink() else path.read_bytes()
+        for path in found
+    }
 
 
 def lay_out(folder: Path, headers: Iterable[str]) -> None:

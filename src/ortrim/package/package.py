@@ -2,6 +2,7 @@
 
 import gzip
 import hashlib
+import json
 import os
 import re
 import shutil
@@ -210,6 +211,11 @@ def _bring(path: Path, file: PackagedFile) -> None:
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def json_content(value: object) -> bytes:
+    """Return what packages have of JSON files that other programs define."""
+    return (json.dumps(value, indent=2) + "\n").encode()
 
 
 TEMPLATE: Final = ".j2"

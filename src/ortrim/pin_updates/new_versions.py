@@ -198,12 +198,11 @@ def _loads(
 
 def _model(opset: int, ml_opset: int, ir_version: int) -> bytes:
     """Return a model that hands over what it gets, stamped as said, whether or not there is such a stamp."""
-    from onnx import TensorProto, helper  # noqa: PLC0415 - slow to import
+    from onnx import parser  # noqa: PLC0415 - slow to import
 
-    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1]) for name in ("x", "y")]
-    graph = helper.make_graph([helper.make_node("Identity", ["x"], ["y"])], "identity", ends[:1], ends[1:])
-    domains = [helper.make_operatorsetid("", opset), helper.make_operatorsetid("ai.onnx.ml", ml_opset)]
-    content: bytes = helper.make_model(graph, opset_imports=domains, ir_version=ir_version).SerializeToString()
+    stamps = f'ir_version: {ir_version}, opset_import: ["": {opset}, "ai.onnx.ml": {ml_opset}]'
+    model = parser.parse_model(f"<{stamps}> identity (float[1] x) => (float[1] y) {{ y = Identity(x) }}")
+    content: bytes = model.SerializeToString()
     return content
 
 

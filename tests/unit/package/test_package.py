@@ -8,7 +8,6 @@ import json
 import os
 import shutil
 import tarfile
-import time
 import zipfile
 from dataclasses import replace
 from pathlib import Path
@@ -34,7 +33,7 @@ from ortrim.package.package import (
     write_zip,
 )
 from refusing import refused
-from sample_package import make_inputs, with_library
+from sample_package import another_machine, content_of, make_inputs, with_library
 
 NAME = "ortrim-demo-linux-x64-1.21.0"
 FRAMED = Path(__file__).parents[1] / "binaries" / "data" / "framed.so"
@@ -49,14 +48,6 @@ def make_symbols(inputs: PackageInputs) -> PackageInputs:
     library, symbols = (inputs.result.folder / name for name in ("framed.so", SYMBOLS))
     take_apart(FRAMED, library, symbols)
     return replace(inputs, result=replace(inputs.result, library=library, symbols=symbols))
-
-
-def content_of(folder: Path) -> dict[str, bytes | str]:
-    found = sorted(path for path in folder.rglob("*") if path.is_symlink() or path.is_file())
-    return {
-        path.relative_to(folder).as_posix(): path.readlink().as_posix() if path.is_symlink() else path.read_bytes()
-        for path in found
-    }
 
 
 def test_package_holds_what_an_application_needs(inputs: PackageInputs, tmp_path: Path) -> None:
@@ -124,16 +115,8 @@ def test_symbols_of_a_static_library_are_the_applications(inputs: PackageInputs,
 
 def test_same_inputs_give_the_same_bytes_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     one = make_package(make_symbols(make_inputs(tmp_path / "a")), tmp_path / "one")
-    monkeypatch.setenv("TZ", "Pacific/Kiritimati")
-    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1")
-    time.tzset()
-    old = os.umask(0o077)
-    try:
+    with another_machine(monkeypatch):
         other = make_package(make_symbols(make_inputs(tmp_path / "another" / "place")), tmp_path / "deep" / "other")
-    finally:
-        os.umask(old)
-        monkeypatch.undo()
-        time.tzset()
     assert content_of(one.folder) == content_of(other.folder)
     for name in (f"{NAME}.tar.gz", f"{NAME}-symbols.tar.gz"):
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "deep" / "other" / name).read_bytes()

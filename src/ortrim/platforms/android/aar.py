@@ -2,7 +2,6 @@
 
 import hashlib
 import io
-import json
 import shutil
 import tempfile
 import zlib
@@ -24,7 +23,7 @@ from ortrim.package import manifest as manifests
 from ortrim.package import package
 from ortrim.package.aar_contents import AarFacts, AarLibraries, AarManifest, read_aar
 from ortrim.package.manifest import PackagedFile, PackageInputs
-from ortrim.package.package import rendered
+from ortrim.package.package import json_content, rendered
 from ortrim.parity.measurements import Comparison, Gate, Verdict
 from ortrim.platforms.android.arguments import LIBRARY, SHARED_STL
 from ortrim.platforms.android.gates import Promise, check_aar, require_sound_aar
@@ -172,8 +171,8 @@ def prefab_files(inputs: AarInputs, headers: tuple[Path, ...]) -> tuple[Packaged
     }
     module = {"export_libraries": [], "library_name": LIBRARY.removesuffix(".so"), "android": {}}
     return (
-        PackagedFile(path="prefab/prefab.json", content=_json(about)),
-        PackagedFile(path=f"{top}/module.json", content=_json(module)),
+        PackagedFile(path="prefab/prefab.json", content=json_content(about)),
+        PackagedFile(path=f"{top}/module.json", content=json_content(module)),
         *(PackagedFile(path=f"{top}/include/{path.name}", content=path) for path in headers),
         *(file for part in inputs.parts for file in _library(part, inputs.ndk, f"{top}/libs/android.{part.abi}")),
     )
@@ -190,13 +189,9 @@ def _library(part: AarPart, ndk: str, folder: str) -> tuple[PackagedFile, ...]:
         "static": False,
     }
     return (
-        PackagedFile(path=f"{folder}/abi.json", content=_json(about)),
+        PackagedFile(path=f"{folder}/abi.json", content=json_content(about)),
         PackagedFile(path=f"{folder}/{LIBRARY}", content=part.inputs.result.library),
     )
-
-
-def _json(value: dict[str, Any]) -> bytes:
-    return (json.dumps(value, indent=2) + "\n").encode()
 
 
 OLDEST_NDK: Final = "21"
@@ -383,7 +378,7 @@ def _module(coordinates: Coordinates, ort_version: str, aar: Path) -> bytes:
             for variant, usage in VARIANTS
         ],
     }
-    return (json.dumps(content, indent=2) + "\n").encode()
+    return json_content(content)
 
 
 def _digests(content: bytes | Path) -> dict[str, str]:

@@ -1,6 +1,5 @@
 """What an app team gets for Apple's systems: a folder with the Swift package, the xcframework in it, and proof."""
 
-import json
 import os
 import shutil
 import tempfile
@@ -52,8 +51,7 @@ def podspec_files(inputs: AppleInputs, *, privacy: bool) -> tuple[PackagedFile, 
     """Return the specifications of both pods, for a folder that holds the rest of the zip: `:path => 'folder'`."""
     specs = (_runtime_pod(inputs, privacy=privacy), _objective_c_pod(inputs))
     return tuple(
-        PackagedFile(path=f"{spec['name']}.podspec.json", content=(json.dumps(spec, indent=2) + "\n").encode())
-        for spec in specs
+        PackagedFile(path=f"{spec['name']}.podspec.json", content=package.json_content(spec)) for spec in specs
     )
 
 

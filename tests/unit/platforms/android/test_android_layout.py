@@ -2,9 +2,7 @@
 
 import hashlib
 import json
-import os
 import re
-import time
 import xml.etree.ElementTree as ET
 import zipfile
 from dataclasses import replace
@@ -27,7 +25,7 @@ from ortrim.platforms.android.aar import AarInputs, AndroidPackage, make_android
 from ortrim.platforms.android.gates import Promise, check_aar, require_sound_aar
 from ortrim.platforms.android.jni import Jdk
 from refusing import refused
-from sample_package import MODEL
+from sample_package import MODEL, another_machine, content_of
 
 NAME = "ortrim-sample-android-1.21.0"
 
@@ -54,10 +52,6 @@ def names_in(path: Path) -> set[str]:
     with zipfile.ZipFile(path) as archive:
         assert archive.testzip() is None
         return set(archive.namelist())
-
-
-def content_of(folder: Path) -> dict[str, bytes]:
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def test_the_aar_has_what_gradle_and_cmake_look_for(package: AndroidPackage) -> None:
@@ -250,7 +244,8 @@ def test_every_file_of_the_repository_has_right_digests(package: AndroidPackage)
     assert len(plain) == 4
     for name in plain:
         for algorithm in ("md5", "sha1", "sha256", "sha512"):
-            assert files[f"{name}.{algorithm}"].decode() == hashlib.new(algorithm, files[name]).hexdigest()
+            content = (package.repository / name).read_bytes()
+            assert files[f"{name}.{algorithm}"] == hashlib.new(algorithm, content).hexdigest().encode()
 
 
 def test_headers_of_all_kinds_are_everywhere(inputs: AarInputs, jdk: Jdk, tmp_path: Path) -> None:
@@ -309,19 +304,9 @@ def test_symbols_are_kept_apart_by_build_id(jdk: Jdk, tmp_path: Path) -> None:
 
 def test_same_inputs_give_the_same_bytes_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     one = make_android_package(aar_inputs(tmp_path / "a", ABIS[:2]), fake_jdk(tmp_path / "jdk"), tmp_path / "one")
-    monkeypatch.setenv("TZ", "Pacific/Kiritimati")
-    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1")
-    time.tzset()
-    old = os.umask(0o077)
-    try:
-        jdk = fake_jdk(tmp_path / "other jdk")
-        other = make_android_package(
-            aar_inputs(tmp_path / "another" / "place", ABIS[:2]), jdk, tmp_path / "deep" / "other"
-        )
-    finally:
-        os.umask(old)
-        monkeypatch.undo()
-        time.tzset()
+    with another_machine(monkeypatch):
+        inputs, jdk = aar_inputs(tmp_path / "another" / "place", ABIS[:2]), fake_jdk(tmp_path / "other jdk")
+        other = make_android_package(inputs, jdk, tmp_path / "deep" / "other")
     assert content_of(one.folder) == content_of(other.folder)
 
 

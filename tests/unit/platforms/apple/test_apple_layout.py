@@ -3,10 +3,8 @@
 import errno
 import hashlib
 import json
-import os
 import plistlib
 import re
-import time
 import zipfile
 from collections.abc import Callable
 from dataclasses import replace
@@ -29,7 +27,7 @@ from ortrim.platforms.apple.framework import AppleInputs, AppleManifest, ApplePa
 from ortrim.platforms.apple.package import ApplePackage, make_apple_package
 from ortrim.platforms.apple.zig_toolchain import zig_apple_toolchain
 from refusing import refused
-from sample_package import make_inputs
+from sample_package import another_machine, content_of, make_inputs
 from sample_plans import SAMPLE_APPLE
 
 NAME = "ortrim-sample-apple-1.21.0"
@@ -67,10 +65,6 @@ def with_library(inputs: AppleInputs, content: bytes) -> AppleInputs:
     """Return inputs whose first library is another."""
     inputs.first.result.library.write_bytes(content)
     return inputs
-
-
-def content_of(folder: Path) -> dict[str, bytes]:
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def test_a_package_is_a_folder_that_swift_takes(package: ApplePackage) -> None:
@@ -213,17 +207,11 @@ def test_debug_symbols_are_apart_and_found_by_uuid(package: ApplePackage, tmp_pa
     assert plistlib.loads((folder / "ios-arm64" / inner / "Info.plist").read_bytes())["CFBundlePackageType"] == "dSYM"
 
 
-def test_same_inputs_give_the_same_bytes_anywhere(package: ApplePackage, tmp_path: Path) -> None:
-    old, zone = os.umask(0o077), os.environ.get("TZ")
-    os.environ["TZ"] = "Pacific/Kiritimati"
-    time.tzset()
-    try:
+def test_same_inputs_give_the_same_bytes_anywhere(
+    package: ApplePackage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with another_machine(monkeypatch):
         other = make_apple_package(apple_inputs(tmp_path / "deep" / "place"), tmp_path / "other")
-    finally:
-        os.umask(old)
-        os.environ.pop("TZ")
-        os.environ.update({"TZ": zone} if zone else {})
-        time.tzset()
     assert content_of(other.folder) == content_of(package.folder)
 
 

@@ -110,7 +110,9 @@ def build_image(
         lines.append(line)
         on_line(engines.without_credentials(line, os.environ))
 
-    words = (*_ending_with_us(), *usable.engine.build(context, tag, engines.proxies_in(os.environ)))
+    # util-linux's `setpriv`, where it is installed, ends a program when this one is killed.
+    with_us = ("setpriv", "--pdeathsig", "TERM") if shutil.which("setpriv") else ()
+    words = (*with_us, *usable.engine.build(context, tag, engines.proxies_in(os.environ)))
     code = stream(words, take, environment={**os.environ, "TMPDIR": str(temporary)})
     if code != 0:
         raise engines.engine_error(usable.name, f"build {tag}", "\n".join(lines[-200:]), os.environ)
@@ -142,11 +144,6 @@ def _remove_unfinished(usable: engines.UsableEngine, tag: str) -> None:
 def image_label(tag: str) -> str:
     """Return the instruction that comes first in an image's file, and marks what a killed build has left."""
     return f'LABEL ortrim.image="{tag}" ortrim.builder="{owner()}"'
-
-
-def _ending_with_us() -> tuple[str, ...]:
-    """Return the words that end a program when this one is killed: util-linux's, where it is installed."""
-    return ("setpriv", "--pdeathsig", "TERM") if shutil.which("setpriv") else ()
 
 
 NOT_MOUNTABLE: Final = re.compile(r'[,"\n\r\0]')  # what the engines' `--mount` cannot hold

@@ -199,25 +199,19 @@ def _take(package: debian.DebianPackage, file: Path, folder: Path, emulation: Em
             places = [f"usr/lib/{place}" for place in emulation.library_folders]
             archives.unpack(archive, content, members={place: place for place in places})
             for place in places:
-                _merge(content / place, folder / "root" / place)
+                target = folder / "root" / place
+                target.mkdir(parents=True, exist_ok=True)
+                for library in sorted((content / place).glob("*.so*")):
+                    library.rename(target / library.name)
         elif package.name == SHELL_PACKAGE:
             archives.unpack(archive, content, members={"usr/bin/busybox": "busybox", "bin/busybox": "busybox"})
             (content / "busybox").rename(folder / "shell")
         else:
             archives.unpack(archive, content, members={"boot": ""})
-            _kernel(content, package).rename(folder / "kernel")
-
-
-def _kernel(content: Path, package: debian.DebianPackage) -> Path:
-    for kernel in sorted(content.glob("vmlinuz-*")):
-        return kernel
-    raise SourcesError("machine-damaged", "the kernel's package holds no kernel", where=package.name)
-
-
-def _merge(libraries: Path, target: Path) -> None:
-    target.mkdir(parents=True, exist_ok=True)
-    for library in sorted(libraries.glob("*.so*")):
-        library.rename(target / library.name)
+            kernel = min(content.glob("vmlinuz-*"), default=None)
+            if kernel is None:
+                raise SourcesError("machine-damaged", "the kernel's package holds no kernel", where=package.name)
+            kernel.rename(folder / "kernel")
 
 
 def _link(folder: Path, emulation: Emulation) -> None:

@@ -41,11 +41,6 @@ def optional_sources(libraries: Iterable[tuple[Target, Iterable[str]]]) -> froze
     return frozenset({CPUINFO}).union(*(provider_sources(target, providers) for target, providers in libraries))
 
 
-def is_provider_source(name: str) -> bool:
-    """Whether a source is of use to a provider alone."""
-    return any(name in sources for sources in (XNNPACK_SOURCES, ARM64_SOURCES, COREML_SOURCES))
-
-
 def require_providers(job: BuildJob, models: Iterable[PlannedModel]) -> None:
     """Refuse providers that could not do their work."""
     for provider in job.providers:
@@ -186,7 +181,8 @@ def compiled_sources(
 ) -> tuple[SourcePin, ...]:
     """Return those of the sources that a target's library is made from, with these execution providers."""
     needed = provider_sources(target, providers)
-    always = {source.name for source in sources if not is_provider_source(source.name)} - {CPUINFO}
+    of_providers = XNNPACK_SOURCES | ARM64_SOURCES | COREML_SOURCES
+    always = {source.name for source in sources} - of_providers - {CPUINFO}
     needed |= always | ({CPUINFO} if takes_cpuinfo(target) else set())
     return tuple(source for source in sources if source.name in needed)
 

@@ -20,7 +20,7 @@ from ortrim.base.cache import SeenFiles, seen_in
 from ortrim.base.console import Console
 from ortrim.base.files import code_digest, shipped_folder, storage_errors, write_atomically
 from ortrim.base.json import from_json, to_canonical_json, to_json
-from ortrim.buildspec.buildspec import BuildSpec, LoadedSpec, ModelSpec, TargetSpec, session_of, settings_of
+from ortrim.buildspec.buildspec import BuildSpec, LoadedSpec, TargetSpec, session_of, settings_of
 from ortrim.buildspec.targets import CPUS, TARGETS
 from ortrim.compiling import containers
 from ortrim.compiling.dead_kernels import unused_types
@@ -104,7 +104,9 @@ def looked_at(request: Request, console: Console, *, to_run: bool = False) -> In
         for warning in each.warnings(loaded, own, request):
             console.warn(warning)
     if to_run and request.container is not None:
-        _require_images(inputs.toolchains)
+        pins = image_pins()
+        for identifier, toolchain in inputs.toolchains.items():
+            platform_of(TARGETS[identifier]).images().require_image(toolchain, pins)
     return inputs
 
 
@@ -207,7 +209,9 @@ def _made(inputs: Inputs, request: Request, console: Console, written: WrittenPl
     models = converted_models(inputs.loaded, console, tuple(target.target for target in inputs.loaded.targets))
     _warn_of_locales(models, console)
     cases = _cases(models)
-    hot = _still_required(inputs.hot, models, console)
+    hot, others = required_of(inputs.hot, models.operators)
+    if others:
+        console.note(f"{hot_file(models.loaded.file)}: no model has {', '.join(others)}; write it again: invoke hot")
     nchwc = _contents(models.nchwc, cases, hot) if models.nchwc else None
     given = _given(inputs, _contents(models, cases, hot), nchwc)
     tree = _sources(models, optional_of(given.spec), written, console)
@@ -248,18 +252,10 @@ def decide(given: PlanInput, toolchains: Mapping[str, Toolchain], sources: tuple
         sources=sources,
         tools=tool_versions(),
         toolchains=toolchains,
-        runner_sha256=runner_digest(),
+        runner_sha256=code_digest(shipped_folder("runner").glob("*.[ch]")),
         hooks_sha256=hooks_digest(),
         ortrim_version=installed_version("ortrim"),
     )
-
-
-def _still_required(hot: tuple[str, ...], models: Models, console: Console) -> tuple[str, ...]:
-    """Return the hot operators that a model has, and say which others the file names."""
-    required, others = required_of(hot, models.operators)
-    if others:
-        console.note(f"{hot_file(models.loaded.file)}: no model has {', '.join(others)}; write it again: invoke hot")
-    return required
 
 
 def _warn_of_locales(models: Models, console: Console) -> None:
@@ -291,12 +287,6 @@ def optional_of(spec: BuildSpec) -> frozenset[str]:
     return optional_sources((each, platform_of(each).providers(spec, target)) for target, each in known)
 
 
-def _require_images(toolchains: Mapping[str, Toolchain]) -> None:
-    pins = image_pins()
-    for identifier, toolchain in toolchains.items():
-        platform_of(TARGETS[identifier]).images().require_image(toolchain, pins)
-
-
 def _cases(models: Models) -> tuple[tuple[Case, ...], ...]:
     """Make the inputs of all cases; they lie in the cache, named after all that they depend on."""
     base = models.loaded.file.parent
@@ -321,11 +311,13 @@ def _contents(models: Models, cases: tuple[tuple[Case, ...], ...], hot: tuple[st
 def _planned_model(models: Models, number: int, cases: tuple[Case, ...]) -> PlannedModel:
     whole, spec = models.loaded, models.loaded.models[number]
     converted, preparation = models.converted[number], models.preparations[number]
+    # All that verification of a model depends on: cases, their recorded data, and tolerances.
+    tests = to_canonical_json(spec.tolerances) + "".join(case.digest for case in cases)
     return PlannedModel(
         name=spec.name,
         onnx_sha256=models.prepared[number].facts.sha256,
         ort_sha256=converted.sha256,
-        tests_sha256=_tests_digest(spec, cases),
+        tests_sha256=hashlib.sha256(tests.encode()).hexdigest(),
         style=spec.style,
         level=spec.level,
         layout="" if spec.layout == "plain" else spec.layout,
@@ -333,17 +325,6 @@ def _planned_model(models: Models, number: int, cases: tuple[Case, ...]) -> Plan
         steps=preparation.steps_done if preparation else (),
         given_sha256=preparation.original.facts.sha256 if preparation else "",
     )
-
-
-def _tests_digest(model: ModelSpec, cases: tuple[Case, ...]) -> str:
-    """Digest of all that verification of a model depends on: cases, their recorded data, and tolerances."""
-    text = to_canonical_json(model.tolerances) + "".join(case.digest for case in cases)
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def runner_digest() -> str:
-    """Return the digest of the runner's source."""
-    return code_digest(shipped_folder("runner").glob("*.[ch]"))
 
 
 def hooks_digest() -> str:

@@ -3,15 +3,10 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
-from ortrim.buildspec.build_options import BuildOptions, applicable
-from ortrim.buildspec.buildspec import (
-    BuildSpec,
-    TargetSpec,
-    build_options_of,
-    merged_budgets,
-)
+from ortrim.buildspec.build_options import applicable
+from ortrim.buildspec.buildspec import BuildSpec, TargetSpec, build_options_of, merged_budgets
 from ortrim.buildspec.targets import (
     FIRST_ANDROID,
     TARGETS,
@@ -57,15 +52,12 @@ def require_layouts(job: BuildJob, models: Iterable[PlannedModel]) -> None:
         if model.layout == "nchwc16" and job.cpu != AVX512:
             what = f"model {model.name} is laid out for AVX-512 (layout = 'nchwc16')"
             why = "the target's baseline CPU does not have it"
-            hint = f"{_baseline_words(job)}take layout = 'nchwc8'"
+            # The platform's rules refuse a baseline elsewhere.
+            can = job.toolchain.kind == "zig" and not platform_of(job.target).SDK
+            promise = f"give the target cpu = '{AVX512}' if every processor has it, or " if can else ""
+            hint = f"{promise}take layout = 'nchwc8'"
             raise PlanError("layout-elsewhere", what, where=job.target.identifier, why=why, hint=hint)
     _require_one_width(job, laid_out)
-
-
-def _baseline_words(job: BuildJob) -> str:
-    """Say how to promise AVX-512, where a target can: the platform's rules refuse a baseline elsewhere."""
-    can = job.toolchain.kind == "zig" and not platform_of(job.target).SDK
-    return f"give the target cpu = '{AVX512}' if every processor has it, or " if can else ""
 
 
 def _require_one_width(job: BuildJob, laid_out: list[PlannedModel]) -> None:
@@ -121,30 +113,10 @@ def make_plan(
     spec, contents, nchwc = given.spec, given.contents, given.nchwc
     targets = spec.targets
     own = tuple(nchwc if nchwc and target.target.runs_nchwc else contents for target in targets)
-    common = tuple(
-        BuildJob(
-            target=target.target,
-            ort_version=spec.onnxruntime.version,
-            profile=spec.profile,
-            build_options=_build_options(spec, target, toolchains[target.id], inside.operators),
-            exceptions=spec.exceptions,
-            minimum_glibc=_promised_glibc(target, toolchains[target.id]),
-            cpu=target.cpu or "",
-            linkage=_linkage(spec, target),
-            operator_config=render_config(inside.operators),
-            without_types=_left_out(spec, target, inside.unused_types),
-            hot_operators=_hot_operators(spec, target, inside.hot_operators),
-            nchwc_block_size=max(
-                (BLOCKS[model.layout] for model in inside.models if model.layout in BLOCKS), default=0
-            ),
-            toolchain=toolchains[target.id],
-            tools=tools,
-            hooks_sha256=hooks_sha256,
-            sources=sources,
-        )
-        for target, inside in zip(targets, own, strict=True)
+    shared = {"tools": tools, "hooks_sha256": hooks_sha256, "sources": sources}
+    jobs = tuple(
+        _job(spec, target, inside, toolchains[target.id], shared) for target, inside in zip(targets, own, strict=True)
     )
-    jobs = tuple(_with_options(spec, target, job) for target, job in zip(targets, common, strict=True))
     for job, inside in zip(jobs, own, strict=True):
         require_providers(job, inside.models)
         require_layouts(job, inside.models)
@@ -159,6 +131,45 @@ def make_plan(
         ),
         assemblies=_assemblies(spec, targets, jobs),
     )
+
+
+def _job(
+    spec: BuildSpec, target: TargetSpec, inside: Contents, toolchain: Toolchain, shared: Mapping[str, Any]
+) -> BuildJob:
+    """Return a target's job with its platform's options, and of the sources those that it then compiles."""
+    known, platform = target.target, platform_of(target.target)
+    chosen, linkage = build_options_of(spec, platform.KEPT), platform.linkage(spec, target)
+    # Of 16-bit floats only ARM64 has kernels, and upstream has none for Apple's systems.
+    has_float16 = known.architecture is Architecture.ARM64 and known.is_elf
+    unused = tuple(kind for kind in inside.unused_types if has_float16 or kind != FLOAT16)
+    job = BuildJob(
+        target=known,
+        ort_version=spec.onnxruntime.version,
+        profile=spec.profile,
+        build_options=applicable(
+            chosen,
+            toolchain=toolchain.kind,
+            elf=known.is_elf,
+            x64=known.architecture is Architecture.X64,
+            exceptions=spec.exceptions,
+            wide_characters=needs_wide_characters(inside.operators),
+            static=linkage == "static",
+        ),
+        exceptions=spec.exceptions,
+        # Only zig promises a glibc; what a compiler of the system makes loads where its own does.
+        minimum_glibc=minimum_glibc(known, target.glibc) if toolchain.kind == "zig" else "",
+        cpu=target.cpu or "",
+        linkage=linkage,
+        operator_config=render_config(inside.operators),
+        without_types=unused if chosen.type_reduction else (),
+        # In an order of their own, where what is hot is compiled otherwise than the rest.
+        hot_operators=tuple(sorted(set(inside.hot_operators))) if chosen.hot != chosen.cold else (),
+        nchwc_block_size=max((BLOCKS[model.layout] for model in inside.models if model.layout in BLOCKS), default=0),
+        toolchain=toolchain,
+        **shared,
+    )
+    job = platform.with_options(job, spec, target)
+    return replace(job, sources=compiled_sources(job.target, job.sources, job.providers))
 
 
 def select_targets(
@@ -185,51 +196,6 @@ def select_targets(
         hint = f"choose with --target among: {', '.join(names)}"
         raise UsageError("no-such-target", what, where=f"buildspec {spec.name}", hint=hint)
     return tuple(target for target in offered if target.id in found)
-
-
-def _linkage(spec: BuildSpec, target: TargetSpec) -> Literal["shared", "static"]:
-    return platform_of(target.target).linkage(spec, target)
-
-
-def _promised_glibc(target: TargetSpec, toolchain: Toolchain) -> str:
-    """Only zig promises a glibc; what a compiler of the system makes loads where its own does."""
-    return minimum_glibc(target.target, target.glibc) if toolchain.kind == "zig" else ""
-
-
-def _build_options(
-    spec: BuildSpec, target: TargetSpec, toolchain: Toolchain, operators: RequiredOperators
-) -> BuildOptions:
-    known = target.target
-    return applicable(
-        build_options_of(spec, platform_of(known).KEPT),
-        toolchain=toolchain.kind,
-        elf=known.is_elf,
-        x64=known.architecture is Architecture.X64,
-        exceptions=spec.exceptions,
-        wide_characters=needs_wide_characters(operators),
-        static=_linkage(spec, target) == "static",
-    )
-
-
-def _left_out(spec: BuildSpec, target: TargetSpec, unused: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the kinds of values that a library is compiled without; of 16-bit floats, only ARM64 has kernels."""
-    known = target.target
-    if not build_options_of(spec, platform_of(known).KEPT).type_reduction:
-        return ()
-    has_kernels = known.architecture is Architecture.ARM64 and known.is_elf  # upstream has none for Apple's systems
-    return tuple(kind for kind in unused if has_kernels or kind != FLOAT16)
-
-
-def _hot_operators(spec: BuildSpec, target: TargetSpec, operators: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the hot operators, in an order of their own, where what is hot is compiled otherwise than the rest."""
-    build_options = build_options_of(spec, platform_of(target.target).KEPT)
-    return tuple(sorted(set(operators))) if build_options.hot != build_options.cold else ()
-
-
-def _with_options(spec: BuildSpec, target: TargetSpec, common: BuildJob) -> BuildJob:
-    """Return a job with its platform's options, and of the sources those that it then compiles."""
-    job = platform_of(common.target).with_options(common, spec, target)
-    return replace(job, sources=compiled_sources(job.target, job.sources, job.providers))
 
 
 def _assemblies(

@@ -18,13 +18,7 @@ from ortrim.base.json import from_json
 from ortrim.base.tools import EMULATIONS, machine_folder
 from ortrim.compiling import root_file_systems
 from ortrim.compiling import root_file_systems as module
-from ortrim.compiling.root_file_systems import (
-    SOURCE_DATE,
-    DebianRoot,
-    debian_root,
-    machine_parts,
-    zip_as_tar,
-)
+from ortrim.compiling.root_file_systems import SOURCE_DATE, DebianRoot, debian_root, machine_parts, zip_as_tar
 from ortrim.errors import SourcesError, StorageError
 from ortrim.sources.debian import PACKAGES_FILE, DebianPackage, PackageRequest
 from refusing import refused

@@ -62,7 +62,7 @@ def compiler(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
             (folder / BINDING).touch()
 
     monkeypatch.setattr(jobs, "native_executor", lambda *_: Executor())
-    monkeypatch.setattr("ortrim.platforms.android.jni.find_jdk", lambda: None)
+    monkeypatch.setattr("ortrim.platforms.android.jni.find_jdk", lambda *_: None)
 
     def export(target: PlannedTarget, destination: Path) -> Path:
         leave_compiled(target)

@@ -251,75 +251,27 @@ UNINSTALL_SECONDS: Final = 120.0
 
 @dataclass(frozen=True, kw_only=True)
 class DevicectlAnswer:
-    """How a command ended, and the document that it wrote, empty when it wrote none."""
+    """How a command ended, all that may tell why it failed, and the document that it wrote, if any."""
 
-    done: Completed
+    returncode: int
+    said: str
     document: str
-
-    @property
-    def said(self) -> str:
-        """All that may tell why it failed."""
-        return "\n".join(filter(None, (self.done.stdout, self.done.stderr, self.document)))
-
-
-@dataclass(frozen=True, kw_only=True)
-class PhoneClient:
-    """A phone by devicectl's identifier; `where` is its name in diagnostics."""
-
-    xcrun: Xcrun
-    identifier: str
-    where: str
-
-    def launch(self, app: str, environment: str, seconds: float) -> DevicectlAnswer:
-        """Run an app to its end, whatever that is; `environment` is a JSON object.
-
-        The app is ended with devicectl.
-        """
-        options = ("--console", "--terminate-existing", "--environment-variables", environment)
-        return ask(self.xcrun, ("device", "process", "launch", *self._device, *options), (app,), seconds)
-
-    def copy_from(self, app: str, source: str, destination: Path) -> DevicectlAnswer:
-        """Copy a folder of an app's own into a folder of this machine."""
-        options = (
-            *("--domain-type", "appDataContainer", "--domain-identifier", app),
-            *("--source", source, "--destination", str(destination)),
-        )
-        return self._patient(("device", "copy", "from"), options, (), COPY_SECONDS)
-
-    def change(self, verb: str, app: str | Path, seconds: float) -> None:
-        """`install` an app, or bring it up to date, or `uninstall` it with all that it left."""
-        answer = self._patient(("device", verb, "app"), (), (app,), seconds)
-        if answer.done.returncode != 0:
-            raise devicectl_error(answer.said, self.where)
-
-    @property
-    def _device(self) -> tuple[str, str]:
-        return ("--device", self.identifier)
-
-    def _patient(
-        self, verb: Sequence[str], options: Sequence[str], named: Sequence[str | Path], seconds: float
-    ) -> DevicectlAnswer:
-        try:
-            return ask(self.xcrun, (*verb, *self._device, *options), named, seconds)
-        except ToolError as error:
-            if error.code != "tool-timeout":
-                raise
-            why = f"devicectl {' '.join(verb)} {error.what}"
-            raise VerifyError(LOST.code, LOST.what, where=self.where, why=why, hint=LOST.hint) from error
 
 
 def ask(xcrun: Xcrun, words: Sequence[str], named: Sequence[str | Path], seconds: float) -> DevicectlAnswer:
     """Run a command of devicectl to its end; what it names comes last."""
     with storage_errors(Path(tempfile.gettempdir())), tempfile.TemporaryDirectory(prefix="ortrim-") as place:
-        document = Path(place) / "answer.json"
-        done = xcrun.run(DEVICECTL, *words, "--json-output", document, *named, timeout_seconds=seconds)
-        return DevicectlAnswer(done=done, document=text_of(document))
+        path = Path(place) / "answer.json"
+        done = xcrun.run(DEVICECTL, *words, "--json-output", path, *named, timeout_seconds=seconds)
+        document = text_of(path)
+    said = "\n".join(filter(None, (done.stdout, done.stderr, document)))
+    return DevicectlAnswer(returncode=done.returncode, said=said, document=document)
 
 
 def list_phones(xcrun: Xcrun) -> tuple[Phone, ...]:
     """Return the phones that this Mac sees, ready or not."""
     answer = ask(xcrun, ("list", "devices"), (), LIST_SECONDS)
-    if answer.done.returncode != 0:
+    if answer.returncode != 0:
         raise devicectl_error(answer.said, DEVICECTL)
     return read_phones(answer.document)
 
@@ -353,11 +305,6 @@ class RunEnd:
         """The phone's heat in Android's words."""
         return STATUSES.get(self.thermal, max(STATUSES.values()))
 
-    @property
-    def throttled(self) -> bool:
-        """Whether the phone takes performance away for its heat."""
-        return self.thermal >= SERIOUS
-
 
 def read_end(
     launched: DevicectlAnswer, copied: DevicectlAnswer, place: Path, request: RunRequest, where: str
@@ -368,10 +315,13 @@ def read_end(
     """
     found = sorted(place.rglob(END)) + sorted(place.rglob(STDERR))
     folder = next((path.parent for path in found if path.is_file() and not path.is_symlink()), place)
-    end = _end(folder / END, where)
+    written = text_of(folder / END)
+    what, hint = f"{END} was not written by ortrim's app", "compile the app again"
+    damaged = VerifyError("phone-trouble", what, where=where, hint=hint)
+    end = read_json(RunEnd, written, damaged) if written else None
     signalled = TERMINATED.search(launched.said)
     if end is None and signalled is None:
-        raise devicectl_error((launched if launched.done.returncode != 0 else copied).said, where)
+        raise devicectl_error((launched if launched.returncode != 0 else copied).said, where)
     if end is not None and end.code == NOT_STARTED:
         raise not_startable(where, end.problem)
     if request.outputs and (folder / OUTPUTS).is_dir() and not (folder / OUTPUTS).is_symlink():
@@ -381,35 +331,6 @@ def read_end(
     if report.is_file() and report.stat().st_size > MOST_PRINTED_BYTES:
         raise endless_output(place_of(request))
     return Completed(argv=(), returncode=code, stdout=text_of(report), stderr=text_of(folder / STDERR)), end
-
-
-def phone_host(phone: Phone, ends: Sequence[RunEnd]) -> HostFacts:
-    """Return what is known of a phone, after so many runs there."""
-    last = ends[-1] if ends else None
-    return HostFacts(
-        system="iOS",
-        machine="arm64",
-        cpu=phone.processor or "arm64",
-        cores=last.cores if last else 1,
-        memory_bytes=last.memory_bytes if last else 0,
-        kind="physical",
-        model=f"{phone.model} ({phone.product})" if phone.product else phone.model,
-        soc=phone.board,
-        abi="arm64",
-        os_version=phone.system,
-        fingerprint=phone.build,
-        page_bytes=last.page_bytes if last else None,
-        thermal_before=ends[0].status if ends else None,
-        thermal_after=last.status if last else None,
-    )
-
-
-def _end(path: Path, where: str) -> RunEnd | None:
-    text = text_of(path)
-    if not text:
-        return None
-    what, hint = f"{END} was not written by ortrim's app", "compile the app again"
-    return read_json(RunEnd, text, VerifyError("phone-trouble", what, where=where, hint=hint))
 
 
 ARCHIVE: Final = "libortrim.a"
@@ -454,40 +375,58 @@ class PhoneDevice(Device):
 
     def __init__(self, xcrun: Xcrun, phone: Phone, make_app: MakeApp) -> None:
         self.name = phone.device
+        self._xcrun = xcrun
         self._phone = phone
-        self._client = PhoneClient(xcrun=xcrun, identifier=phone.identifier, where=self.name)
         self._make_app = make_app
         self._app: PhoneApp | None = None
         self._ends: list[RunEnd] = []
 
     def run_all(self, requests: Iterable[RunRequest]) -> Iterator[Outcome]:
-        """Install the app that carries all requests, and start it for each.
-
-        Runs end with `VerifyError`: `runner-timeout`, `endless-output`, those of `read_end` and of `read_output`.
-        """
+        """Install the app that carries all requests, and start it for each."""
         asked = tuple(requests)
         self._app = app = self._make_app(phone_content(asked))
-        self._client.change("install", app.path, INSTALL_SECONDS)
+        self._change_app("install", app.path, INSTALL_SECONDS)
         for number, request in enumerate(asked):
             yield outcome(partial(self._run, app, number), request)
 
     def facts(self) -> HostFacts:
         """Describe the phone, as it was after the last run."""
-        host = phone_host(self._phone, self._ends)
-        return dataclasses.replace(host, time_meaningful=self.time_meaningful)
+        phone, last = self._phone, self._ends[-1] if self._ends else None
+        return HostFacts(
+            system="iOS",
+            machine="arm64",
+            cpu=phone.processor or "arm64",
+            cores=last.cores if last else 1,
+            memory_bytes=last.memory_bytes if last else 0,
+            kind="physical",
+            model=f"{phone.model} ({phone.product})" if phone.product else phone.model,
+            soc=phone.board,
+            abi="arm64",
+            os_version=phone.system,
+            fingerprint=phone.build,
+            page_bytes=last.page_bytes if last else None,
+            thermal_before=self._ends[0].status if last else None,
+            thermal_after=last.status if last else None,
+            time_meaningful=self.time_meaningful,
+        )
 
     def _run(self, app: PhoneApp, number: int, request: RunRequest) -> RunnerOutput:
         nonce = secrets.token_hex(NONCE_BYTES)
         environment = json.dumps({"ORTRIM_RUN": str(number), "ORTRIM_NONCE": nonce})
+        # With devicectl ends the app.
+        options = ("--console", "--terminate-existing", "--environment-variables", environment)
+        verb = ("device", "process", "launch", "--device", self._phone.identifier)
         limit = request.repetition.timeout_seconds + START_SECONDS
         with within_limits(request):
-            answer = self._client.launch(app.identifier, environment, limit)
+            answer = ask(self._xcrun, (*verb, *options), (app.identifier,), limit)
         with storage_errors(Path(tempfile.gettempdir())), tempfile.TemporaryDirectory(prefix="ortrim-") as place:
-            copied = self._client.copy_from(app.identifier, f"Documents/ortrim-{nonce}", Path(place))
+            domain = ("--domain-type", "appDataContainer", "--domain-identifier", app.identifier)
+            paths = ("--source", f"Documents/ortrim-{nonce}", "--destination", place)
+            copied = self._patient(("device", "copy", "from"), (*domain, *paths), (), COPY_SECONDS)
             done, end = read_end(answer, copied, Path(place), request, self.name)
         if end is not None:
             self._ends.append(end)
-            if not self.heat and end.throttled:
+            if not self.heat and end.thermal >= SERIOUS:
                 self.heat = Thermal(status=end.status).throttles
                 self.time_meaningful = False
         return read_output(done, request)
@@ -496,8 +435,25 @@ class PhoneDevice(Device):
         """Remove the app, and with it all that it wrote."""
         if self._app is not None:
             with suppress(Diagnostic):
-                self._client.change("uninstall", self._app.identifier, UNINSTALL_SECONDS)
+                self._change_app("uninstall", self._app.identifier, UNINSTALL_SECONDS)
         self._app = None
+
+    def _change_app(self, verb: str, app: str | Path, seconds: float) -> None:
+        answer = self._patient(("device", verb, "app"), (), (app,), seconds)
+        if answer.returncode != 0:
+            raise devicectl_error(answer.said, self.name)
+
+    def _patient(
+        self, verb: Sequence[str], options: Sequence[str], named: Sequence[str | Path], seconds: float
+    ) -> DevicectlAnswer:
+        """Ask something of the phone; one that does not answer in time is lost."""
+        try:
+            return ask(self._xcrun, (*verb, "--device", self._phone.identifier, *options), named, seconds)
+        except ToolError as error:
+            if error.code != "tool-timeout":
+                raise
+            why = f"devicectl {' '.join(verb)} {error.what}"
+            raise VerifyError(LOST.code, LOST.what, where=self.name, why=why, hint=LOST.hint) from error
 
 
 def open_phone(name: str, make_app: MakeApp, *, xcrun: Xcrun | None = None) -> PhoneDevice:

@@ -134,5 +134,4 @@ def test_a_phone_that_vanishes_while_it_cools(monkeypatch: pytest.MonkeyPatch) -
         raise VerifyError("device-lost", "gone")
 
     phone.device._thermal = gone
-    error = refused(VerifyError, phone.device.run, REQUEST)
-    assert (error.code, phone.runs) == ("device-lost", 0)
+    assert (refused(VerifyError, phone.device.run, REQUEST).code, phone.runs) == ("device-lost", 0)

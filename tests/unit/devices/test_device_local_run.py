@@ -64,8 +64,7 @@ def test_the_limit_leaves_room_for_reports() -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells of the environments of processes")
 def test_a_child_that_left_is_killed(tmp_path: Path) -> None:
     """A runner's child in a session of its own does not outlive the time limit."""
-    error = refused(escaping(tmp_path / "escaped"), sample_request(tmp_path, seconds=1))
-    assert error.code == "runner-timeout"
+    assert refused(escaping(tmp_path / "escaped"), sample_request(tmp_path, seconds=1)).code == "runner-timeout"
     assert (tmp_path / "escaped").exists()
     wait_until_gone(str(tmp_path / "escaped"))
 

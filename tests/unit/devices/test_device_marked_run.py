@@ -84,8 +84,7 @@ def test_an_endless_command() -> None:
 def test_a_program_that_is_not_there() -> None:
     """Without adb or ssh there is nothing to end."""
     machine = Machine(error=ToolError("tool-missing", "is not installed"))
-    error = refused(ToolError, marked, machine, "true")
-    assert (error.code, len(machine.scripts)) == ("tool-missing", 1)
+    assert (refused(ToolError, marked, machine, "true").code, len(machine.scripts)) == ("tool-missing", 1)
 
 
 def test_an_interruption_leaves_no_command_behind() -> None:

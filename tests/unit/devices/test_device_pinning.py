@@ -59,5 +59,4 @@ def test_machines_that_cannot_pin(returncode: int) -> None:
 def test_cores_that_no_machine_has(cores: tuple[int, ...]) -> None:
     """Numbers out of range are refused without a mask of a gigabyte."""
     machine = Machine()
-    error = refused(UsageError, check_pinning, machine, cores, "adb:x")
-    assert (error.code, machine.calls) == ("cannot-pin", [])
+    assert (refused(UsageError, check_pinning, machine, cores, "adb:x").code, machine.calls) == ("cannot-pin", [])

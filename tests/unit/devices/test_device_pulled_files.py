@@ -41,5 +41,4 @@ def test_a_destination_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "from").mkdir()
     (tmp_path / "from" / "x").write_bytes(b"x")
     (tmp_path / "to").write_text("a file")
-    error = refused(StorageError, copy_files, tmp_path / "from", tmp_path / "to")
-    assert error.exit_code == ExitCode.STORAGE
+    assert refused(StorageError, copy_files, tmp_path / "from", tmp_path / "to").exit_code == ExitCode.STORAGE

@@ -67,8 +67,7 @@ def test_a_push_is_not_believed(base: Path, tmp_path: Path) -> None:
     transport = Cutting()
     folder = folder_below(base, transport)
     payload = payload_for(folder, tmp_path)
-    error = refused(lambda: folder.push(payload))
-    assert error.code == "push-incomplete"
+    assert refused(lambda: folder.push(payload)).code == "push-incomplete"
     assert refused(lambda: folder.push(payload)).code == "push-incomplete"
     assert len(transport.pushed) == 8
 

@@ -64,8 +64,7 @@ def test_one_connection_is_shared(calls: Path, short: Path) -> None:
 def test_a_connection_that_fails_leaves_nothing(calls: Path, short: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What ssh said is the diagnostic."""
     monkeypatch.setenv("FAIL", "ssh: connect to host board port 22: Connection refused")
-    error = refused(VerifyError, SshClient("board").connect)
-    assert error.code == "ssh-refused"
+    assert refused(VerifyError, SshClient("board").connect).code == "ssh-refused"
     assert list(short.iterdir()) == []
 
 

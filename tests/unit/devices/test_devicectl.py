@@ -226,8 +226,7 @@ def test_a_list_that_does_not_come(tmp_path: Path, fault: str) -> None:
     def never(_content: HarnessContent) -> PhoneApp:
         raise AssertionError
 
-    error = refused(Diagnostic, open_phone, "", never, xcrun=mac.xcrun)
-    assert error.code == "phone-trouble"
+    assert refused(Diagnostic, open_phone, "", never, xcrun=mac.xcrun).code == "phone-trouble"
 
 
 def contents(make: Callable[[Path], RunRequest], folder: Path) -> HarnessContent:

@@ -216,8 +216,7 @@ def harness_zip(tmp_path: Path) -> bytes:
 @pytest.mark.parametrize("printed", ["", "null", "[1]", '[{"type": "cloud_object"}]'])
 def test_a_list_of_files_that_is_none(job: FarmJob, printed: str) -> None:
     """Something else was printed."""
-    error = refused(fake(answers={"ls": lambda: replace(NOTHING, stdout=printed)}), job)
-    assert error.code == "farm-failed"
+    assert refused(fake(answers={"ls": lambda: replace(NOTHING, stdout=printed)}), job).code == "farm-failed"
 
 
 def test_more_than_is_fetched(job: FarmJob) -> None:

@@ -77,8 +77,7 @@ def test_a_lost_upload() -> None:
 )
 def test_outcomes_that_cannot_be_read(printed: str) -> None:
     """An exit code of 0 alone proves nothing: gcloud has it when there are no results at all."""
-    error = refused(Diagnostic, verdict, ended(0, printed), WHERE)
-    assert error.code == "farm-inconclusive"
+    assert refused(Diagnostic, verdict, ended(0, printed), WHERE).code == "farm-inconclusive"
 
 
 def test_an_outcome_that_nobody_knows() -> None:

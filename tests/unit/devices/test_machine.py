@@ -117,8 +117,7 @@ def test_a_qemu_that_is_gone(tmp_path: Path, temporary: Path) -> None:
     """A program that was removed since it was found is a missing tool."""
     tool = fake_qemu(tmp_path / "qemu")
     tool.path.unlink()
-    error = refused(ToolError, booted, tool)
-    assert error.code == "tool-missing"
+    assert refused(ToolError, booted, tool).code == "tool-missing"
     assert list(temporary.iterdir()) == []
 
 

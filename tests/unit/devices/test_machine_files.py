@@ -44,5 +44,4 @@ def test_outputs_alone_are_saved(tmp_path: Path) -> None:
 def test_outputs_that_cannot_be_written(tmp_path: Path) -> None:
     """A file in the place of a folder is a diagnostic."""
     (tmp_path / "only").write_text("a file")
-    error = refused(StorageError, save_outputs, {"saved/only/x.npy": b"x"}, tmp_path)
-    assert error.exit_code == ExitCode.STORAGE
+    assert refused(StorageError, save_outputs, {"saved/only/x.npy": b"x"}, tmp_path).exit_code == ExitCode.STORAGE

@@ -156,8 +156,7 @@ def test_a_machine_can_be_asked_without_a_run(tmp_path: Path) -> None:
 
 def test_a_machine_that_cannot_be_asked(tmp_path: Path) -> None:
     """A machine that does not start has no facts."""
-    error = refused(VerifyError, device_with(tmp_path, b"", PANIC).facts)
-    assert error.code == "machine-crashed"
+    assert refused(VerifyError, device_with(tmp_path, b"", PANIC).facts).code == "machine-crashed"
 
 
 def test_another_ceiling_is_another_device(tmp_path: Path) -> None:

@@ -222,8 +222,7 @@ def test_values_that_a_type_does_not_have(make_model: MakeModel, tmp_path: Path,
 
 def test_a_near_miss_is_hinted_at(make_model: MakeModel, tmp_path: Path) -> None:
     """The nearest name is suggested."""
-    error = refused(SpecError, made, make_model(X), BAD["unknown-dimension"], tmp_path)
-    assert error.hint == "did you mean 'batch'?"
+    assert refused(SpecError, made, make_model(X), BAD["unknown-dimension"], tmp_path).hint == "did you mean 'batch'?"
 
 
 def test_an_input_of_unknown_rank_needs_a_shape(make_model: MakeModel, tmp_path: Path) -> None:

@@ -112,5 +112,4 @@ def test_results_that_are_cut_short_are_no_verdict(task: Task, tmp_path: Path) -
         path = folder / "results.json"
         path.write_text(path.read_text()[:-100])
 
-    error = refused(VerifyError, verify_on, on_a_farm(tmp_path, work), task)
-    assert error.code == "farm-results-unreadable"
+    assert refused(VerifyError, verify_on, on_a_farm(tmp_path, work), task).code == "farm-results-unreadable"

@@ -329,8 +329,7 @@ def test_a_device_that_goes_away_is_no_models_failure(emulated: SavingDevice, ta
     """Nor is a library that cannot be loaded: the verification there ends with that."""
     for code in ("device-lost", "library-refused", "runner-not-startable"):
         emulated.fails = {"tiny": VerifyError(code, "no")}
-        error = refused(VerifyError, verify_on, emulated, two_models(task()))
-        assert error.code == code
+        assert refused(VerifyError, verify_on, emulated, two_models(task())).code == code
 
 
 @pytest.mark.parametrize("name", ["host", "ssh:board"])

@@ -88,8 +88,7 @@ def test_each_exit_code_has_its_reference(code: int) -> None:
 @pytest.mark.parametrize("stdout", ["", "not json", "[]", "null", '{"message": ', "[" * 100_000])
 def test_failures_without_words_show_what_was_printed(stdout: str) -> None:
     """When there is no report of the failure, the last lines of the error output stand in for it."""
-    error = refused(completed(4, stdout, "first\nlast\n"))
-    assert error.why == "first\nlast"
+    assert refused(completed(4, stdout, "first\nlast\n")).why == "first\nlast"
 
 
 def test_unknown_exit_codes_are_reported() -> None:

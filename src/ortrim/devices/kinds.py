@@ -518,8 +518,9 @@ def _farm(name: str, form: str, tool: str, reach: "Callable[[], tuple[Callable[[
         yield line(_targets(rules_of, lambda rules, target: not rules.refusal(target, row)))
 
     def ready(named: DeviceName, _target: Target) -> None:
-        if problem := line().problem:
-            raise VerifyError("no-device", problem, where=f"--device {named}", hint=line().remedy)
+        found = line()
+        if found.problem:
+            raise VerifyError("no-device", found.problem, where=f"--device {named}", hint=found.remedy)
 
     row = Kind(name=name, form=form, reach="farm", open=opened, list=listed, ready=ready)
     return row

@@ -203,7 +203,8 @@ class SimulatorDevice(ProgramDevice):
     `close` shuts it down when it was not booted before this, and deletes it when it was `made` for this.
     """
 
-    memory_meaningful = time_meaningful = False
+    memory_meaningful = kinds.SIMCTL.memory
+    time_meaningful = kinds.SIMCTL.time
     caveat = "is a Mac's number, not a phone's"
 
     def __init__(self, xcrun: Xcrun, simulator: Simulator, *, made: bool) -> None:

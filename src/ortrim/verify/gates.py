@@ -1,7 +1,4 @@
-"""Properties without which a library is not fit to ship, whatever it measures.
-
-- What a rule for packages is: one property with its own error code, reported as a gate or as a diagnostic.
-"""
+"""Properties without which a library or a package is not fit to ship, whatever it measures."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -56,15 +53,18 @@ def check_library(
     nothing was promised. `compiler_libraries` says whether it may need the compiler's own (`libstdc++`,
     `libgcc_s`), as what the system's compilers build does.
     """
+    pages = PAGE_BYTES.get(architecture, 4096)
+    aligned = facts.load_alignment >= pages and facts.load_alignment % pages == 0
+    stack = "requires an executable stack" if facts.executable_stack else "PT_GNU_STACK is not executable"
     return (
         _gate("machine", facts.machine == architecture, f"{facts.machine}, built for {architecture}"),
-        _gate("no executable stack", not facts.executable_stack, _stack_detail(facts)),
+        _gate("no executable stack", not facts.executable_stack, stack),
         _gate("no text relocations", not facts.text_relocations, "has" if facts.text_relocations else "has none"),
         _gate("stripped", facts.stripped, "no symbol table" if facts.stripped else "there is a symbol table"),
         _exports(facts),
         _needed(facts, compiler_libraries=compiler_libraries),
         _oldest_glibc(facts, minimum_glibc),
-        _alignment(facts, PAGE_BYTES.get(architecture, 4096)),
+        _gate("load alignment", aligned, f"{counted(facts.load_alignment, 'byte')}, pages have up to {pages:,}"),
     )
 
 
@@ -109,10 +109,6 @@ def _gate(name: str, passed: bool, detail: str) -> Gate:  # noqa: FBT001 - a ver
     return Gate(name=name, verdict=Verdict.PASS if passed else Verdict.FAIL, detail=detail)
 
 
-def _stack_detail(facts: LibraryFacts) -> str:
-    return "requires an executable stack" if facts.executable_stack else "PT_GNU_STACK is not executable"
-
-
 def _exports(facts: LibraryFacts) -> Gate:
     """Every other exported name could clash with an application's own."""
     others = [name for name in facts.exported if name not in PUBLIC_API]
@@ -146,12 +142,6 @@ def _oldest_glibc(facts: LibraryFacts, minimum_glibc: str) -> Gate:
 
 def _numbers(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in version.split("."))
-
-
-def _alignment(facts: LibraryFacts, page_bytes: int) -> Gate:
-    passed = facts.load_alignment >= page_bytes and facts.load_alignment % page_bytes == 0
-    detail = f"{counted(facts.load_alignment, 'byte')}, pages have up to {page_bytes:,}"
-    return _gate("load alignment", passed, detail)
 
 
 Facts = TypeVar("Facts")

@@ -1,10 +1,4 @@
-"""Holding measurements against budgets: which budget is about what.
-
-- One quantity against its budgets: the lines of the report's table.
-- What is compared with budgets: each quantity of our library, beside the baseline's where there is one.
-- What all the verdicts on a device or a target come to, and the verdict on a device that could not finish.
-- Further rounds where a verdict is in doubt: as many as settle it, while there is time.
-"""
+"""Judging measurements by budgets, with further rounds where a verdict is in doubt, as long as there is time."""
 
 import time
 import uuid
@@ -32,7 +26,7 @@ from ortrim.parity.measurements import (
 )
 from ortrim.parity.runner import CaseRun, Repetition, RunnerOutput
 from ortrim.parity.runner_output import RunnerEnded
-from ortrim.verify.measure import ONCE, Measurement, Measuring, Rounds, Run, missed_runs
+from ortrim.verify.measure import ONCE, Measuring, Rounds, Run, missed_runs
 from ortrim.verify.reports import NOT_FOR_DEVICE, DeviceFailure, DeviceReport
 
 PEAK: Final = "peak RSS"
@@ -323,8 +317,9 @@ def _lines(budgets: Budgets, rounds: Rounds, not_measurable: NotMeasurable) -> l
         *lines_of([load_time(rounds)], budgets.load_ms, budgets.load_ratio),
         *lines_of(_medians(rounds), budgets.p50_ms, budgets.p50_ratio),
         *lines_of(latencies(P99, rounds, lambda spread: spread.p99), budgets.p99_ms, None),
-        *_missed(budgets.deadline_ms, rounds),
     ]
+    if budgets.deadline_ms is not None:
+        times += lines_of(missed_deadlines(rounds, budgets.deadline_ms), MAY_MISS, None)
     return [
         *_unless(not_measurable.memory, memory),
         *_unless(not_measurable.time, times),
@@ -339,15 +334,8 @@ def _counted(budgets: Budgets, rounds: Rounds) -> list[Comparison]:
         return lines_of(counted, absolute, ratio)
     if absolute is None and ratio is None:
         return []
-    none = median_interval([0.0])
-    unknown = Quantity(
-        measure=INSTRUCTIONS, model=rounds.model, unit="instructions", ours=none, baseline=None, ratio=None
-    )
-    return _unless(UNCOUNTED, lines_of([unknown], absolute, ratio))
-
-
-def _missed(deadline_ms: float | None, rounds: Rounds) -> list[Comparison]:
-    return [] if deadline_ms is None else lines_of(missed_deadlines(rounds, deadline_ms), MAY_MISS, None)
+    none = replace(size_of(INSTRUCTIONS, 0, None), model=rounds.model, unit="instructions")
+    return _unless(UNCOUNTED, lines_of([none], absolute, ratio))
 
 
 def _unless(reason: str, lines: list[Comparison]) -> list[Comparison]:
@@ -465,15 +453,12 @@ def settling(
         if not doubt.measures or clock() >= until:
             break
         text = f"{measuring.measurement.model}: {' and '.join(sorted(doubt.measures))} in doubt, {wanted} rounds"
-        plan = _only(measuring.measurement, doubt)
+        # The peak of memory needs every case, loading none.
+        cases = measuring.measurement.ours.cases
+        needed = tuple(case for case in cases if PEAK in doubt.measures or case.name in doubt.cases)
+        repetition = SHORT if P50 in doubt.measures else ONCE
+        plan = measuring.measurement.repeated(repetition, measuring.measurement.rounds, needed)
         for number in range(done, wanted):
             if clock() >= until:
                 break
             yield from measuring.one_round(plan, number, doubt.measures, text)
-
-
-def _only(measurement: Measurement, doubt: Doubt) -> Measurement:
-    """Return the least that tells of what is in doubt; the peak of memory needs every case, loading none."""
-    cases = measurement.ours.cases
-    needed = tuple(case for case in cases if PEAK in doubt.measures or case.name in doubt.cases)
-    return measurement.repeated(SHORT if P50 in doubt.measures else ONCE, measurement.rounds, needed)

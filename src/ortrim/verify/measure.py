@@ -1,8 +1,4 @@
-"""Measuring both libraries in turn, so that whatever the machine does besides falls on both alike.
-
-- What our library is measured beside, where the device runs it.
-- What keeps measurements of this user on this machine from disturbing each other, and from sharing files.
-"""
+"""Measuring both libraries in turn, so that whatever the machine does besides falls on both alike."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -304,8 +300,7 @@ class Baseline:
 
 def own_baseline(runtime: FullRuntime) -> Baseline:
     """Return the full runtime's own library, which this machine runs."""
-    name = f"onnxruntime {runtime.version} (official wheel)"
-    return Baseline(library=runtime.library, name=name)
+    return Baseline(library=runtime.library, name=f"onnxruntime {runtime.version} (official wheel)")
 
 
 @contextmanager

@@ -1,8 +1,4 @@
-"""How long each operator takes, as ONNX Runtime's own profile tells it.
-
-- A trace as the time of each node in one inference, and as a trace of one inference alone.
-- What ONNX Runtime's profile of one model comes to: the time of its operators and of its nodes. Pure.
-"""
+"""How long each operator and node takes, as ONNX Runtime's own profile tells it, and a trace of one inference alone."""
 
 import json
 from collections import defaultdict
@@ -39,10 +35,8 @@ def operator_times(path: Path, where: str) -> dict[str, float]:
     Every run of a node counts as the node's median, which the machine's other work does not reach. A control-flow
     operator has its own time without that of its body. The file is one that `check_trace` has passed.
     """
-    with storage_errors(path):
-        events = json.loads(path.read_bytes())
     times: dict[str, float] = defaultdict(float)
-    for (operator, _), samples in kernel_times(events, where).items():
+    for (operator, _), samples in kernel_times(_events(path), where).items():
         times[operator] += median(samples) * len(samples)
     return dict(times)
 
@@ -135,18 +129,17 @@ def operators_of(nodes: Iterable[NodeTime]) -> tuple[OperatorTime, ...]:
     by_operator: dict[str, list[NodeTime]] = {}
     for node in nodes:
         by_operator.setdefault(node.operator, []).append(node)
-    operators = [_summed(operator, own) for operator, own in by_operator.items()]
+    operators = [
+        OperatorTime(
+            operator=operator,
+            nodes=len(own),
+            calls=sum(node.calls for node in own),
+            microseconds=sum(node.microseconds for node in own),
+            share=sum(node.share for node in own),
+        )
+        for operator, own in by_operator.items()
+    ]
     return tuple(sorted(operators, key=lambda each: (-each.microseconds, each.operator)))
-
-
-def _summed(operator: str, nodes: list[NodeTime]) -> OperatorTime:
-    return OperatorTime(
-        operator=operator,
-        nodes=len(nodes),
-        calls=sum(node.calls for node in nodes),
-        microseconds=sum(node.microseconds for node in nodes),
-        share=sum(node.share for node in nodes),
-    )
 
 
 RUN: Final = "model_run"
@@ -156,6 +149,10 @@ RUN: Final = "model_run"
 def read_trace(path: Path, where: str) -> list[Event]:
     """Return the events of a trace."""
     check_trace(path, where)
+    return _events(path)
+
+
+def _events(path: Path) -> list[Event]:
     with storage_errors(path):
         events: list[Event] = json.loads(path.read_bytes())
     return events

@@ -224,7 +224,11 @@ def _tables(table: _Table, root: dict[str, Any]) -> Iterator[_Table]:
         below = (
             _Table(f"`[{path}]`", path, resolved(node, root)),
             _Table(f"`[[{path}]]`", path, resolved(node.get("items", {}), root)),
-            _Table(f"`[{path}.<{_entry(key)}>]`", f"{path}.<{_entry(key)}>", _additional(node, root)),
+            _Table(
+                f"`[{path}.<{_entry(key)}>]`",
+                f"{path}.<{_entry(key)}>",
+                resolved(node.get("additionalProperties") or {}, root),
+            ),
         )
         for candidate in below:
             if "properties" in candidate.node:
@@ -251,10 +255,6 @@ def _with_keys(node: dict[str, Any], keys: list[str]) -> dict[str, Any]:
 def _entry(key: str) -> str:
     """Return the word for a key that the user chooses (or takes from an enumeration) in the table `key`."""
     return {"tolerances": "element type", "inputs": "input"}.get(key, "name")
-
-
-def _additional(node: dict[str, Any], root: dict[str, Any]) -> dict[str, Any]:
-    return resolved(node.get("additionalProperties") or {}, root)
 
 
 def _section(table: _Table, first: _Table, root: dict[str, Any]) -> str:

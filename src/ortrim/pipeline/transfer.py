@@ -7,7 +7,7 @@ cache, it makes `invoke build` go on as if it had compiled here.
 
 import shutil
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -65,20 +65,15 @@ def import_compiled(targets: Iterable[PlannedTarget], source: Path) -> None:
 
 
 def _import(target: PlannedTarget, archive: Path) -> None:
-    def fill_build(folder: Path) -> None:
-        _unpack(target, archive, folder, BUILD)
-        result_of(folder)
-
-    def fill_beside(name: str, folder: Path) -> None:
-        _unpack(target, archive, folder, name)
-        platform.check_beside(folder)
+    def fill(part: str, check: Callable[[Path], object], folder: Path) -> None:
+        _unpack(target, archive, folder, part)
+        check(folder)
 
     platform = platform_of(target.job.target)
-    cached_folder(finished_build(target.job), fill_build)
-    runner = finished_runner(target.runner)
-    cached_folder(runner.parent, lambda folder: _unpack(target, archive, folder, RUNNER))
+    cached_folder(finished_build(target.job), partial(fill, BUILD, result_of))
+    cached_folder(finished_runner(target.runner).parent, partial(_unpack, target, archive, part=RUNNER))
     for name, beside in platform.beside(target.job).items():
-        cached_folder(beside, partial(fill_beside, name))
+        cached_folder(beside, partial(fill, name, platform.check_beside))
 
 
 def _unpack(target: PlannedTarget, archive: Path, folder: Path, part: str) -> None:

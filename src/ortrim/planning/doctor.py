@@ -33,7 +33,7 @@ Examined = tuple[str, str, str]
 """What was found, what is wrong with it, and what helps."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class ToolCheck:
     """A thing to look for: `look` returns it in words, with what is wrong if anything is, or raises what is wrong.
 
@@ -41,7 +41,7 @@ class ToolCheck:
     """
 
     name: str
-    needed_for: str = ALL_TARGETS
+    needed_for: str
     look: Callable[[], str | Examined]
     required: bool = False
     explained: bool = True
@@ -122,16 +122,16 @@ def _cache() -> str | Examined:
 
 
 GENERAL_CHECKS: Final = (
-    ToolCheck(name="Python", look=_python, required=True),
+    ToolCheck("Python", ALL_TARGETS, _python, required=True),
     ToolCheck(
-        name="pip",
-        needed_for=f"{ALL_TARGETS}: the toolchain, models in wheels, other converter versions",
-        look=partial(_distribution, "pip", f"{sys.executable} -m ensurepip"),
+        "pip",
+        f"{ALL_TARGETS}: the toolchain, models in wheels, other converter versions",
+        partial(_distribution, "pip", f"{sys.executable} -m ensurepip"),
         required=True,
     ),
-    ToolCheck(name="processors", needed_for="the time that a build takes", look=_processors),
-    ToolCheck(name="memory", look=_memory, required=True),
-    ToolCheck(name="cache folder", look=_cache, required=True),
+    ToolCheck("processors", "the time that a build takes", _processors),
+    ToolCheck("memory", ALL_TARGETS, _memory, required=True),
+    ToolCheck("cache folder", ALL_TARGETS, _cache, required=True),
 )
 
 TOOLS: Final = (
@@ -159,7 +159,7 @@ def _tool_check(tool: Tool, needed_for: str) -> ToolCheck:
         installed = require(tool)
         return f"{installed.version} ({installed.path})"
 
-    return ToolCheck(name=tool.name, needed_for=needed_for, look=look, explained=False)
+    return ToolCheck(tool.name, needed_for, look, explained=False)
 
 
 def _engine_check(engine: ContainerEngine) -> ToolCheck:
@@ -168,7 +168,7 @@ def _engine_check(engine: ContainerEngine) -> ToolCheck:
         return f"{usable.version}{' (rootless)' if usable.rootless else ''}"
 
     needed_for = "--executor container (one of these engines is enough)"
-    return ToolCheck(name=engine.tool.name, needed_for=needed_for, look=look, explained=False)
+    return ToolCheck(engine.tool.name, needed_for, look, explained=False)
 
 
 def _ndk() -> str:
@@ -183,11 +183,11 @@ def _jdk() -> str:
 
 MOBILE_CHECKS: Final = (
     ToolCheck(
-        name="Android NDK",
-        needed_for="android targets that it is to compile, as zig does without; invoke plan shows the version of each",
-        look=_ndk,
+        "Android NDK",
+        "android targets that it is to compile, as zig does without; invoke plan shows the version of each",
+        _ndk,
     ),
-    ToolCheck(name="JDK", needed_for="android targets: the classes and the JNI library of an AAR", look=_jdk),
+    ToolCheck("JDK", "android targets: the classes and the JNI library of an AAR", _jdk),
 )
 
 
@@ -201,21 +201,9 @@ def _xcrun(tool: str) -> str:
 
 
 APPLE_CHECKS: Final = (
-    ToolCheck(
-        name="Xcode",
-        needed_for="ios and maccatalyst targets, and macos targets on a Mac; elsewhere: --executor github",
-        look=_xcode,
-    ),
-    ToolCheck(
-        name="simctl",
-        needed_for="ios-simulator targets: verification on 'simctl' simulators",
-        look=partial(_xcrun, "simctl"),
-    ),
-    ToolCheck(
-        name="devicectl",
-        needed_for="ios-arm64: verification on 'devicectl' phones",
-        look=partial(_xcrun, "devicectl"),
-    ),
+    ToolCheck("Xcode", "ios and maccatalyst targets, and macos targets on a Mac; elsewhere: --executor github", _xcode),
+    ToolCheck("simctl", "ios-simulator targets: verification on 'simctl' simulators", partial(_xcrun, "simctl")),
+    ToolCheck("devicectl", "ios-arm64: verification on 'devicectl' phones", partial(_xcrun, "devicectl")),
 )
 
 
@@ -234,15 +222,11 @@ def _machine_check(debian: str) -> ToolCheck:
         return machine_parts_found(debian) or ("", problem, FETCH_COMMAND)
 
     needed_for = "verification on 'qemu-user' and 'qemu-system'"
-    return ToolCheck(name=f"{debian} machine", needed_for=needed_for, look=look)
+    return ToolCheck(f"{debian} machine", needed_for, look)
 
 
 FARM_CHECKS: Final = (
-    ToolCheck(name="gcloud", needed_for="verification on 'firebase' devices", look=firebase.found, explained=False),
-    ToolCheck(
-        name="boto3",
-        needed_for="verification on 'devicefarm' devices",
-        look=device_farm.found_boto3,
-    ),
+    ToolCheck("gcloud", "verification on 'firebase' devices", firebase.found, explained=False),
+    ToolCheck("boto3", "verification on 'devicefarm' devices", device_farm.found_boto3),
 )
 """What each farm is reached with."""

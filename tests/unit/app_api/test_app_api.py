@@ -202,7 +202,6 @@ def called(ortrim: Run, headers: str, tmp_path: Path) -> Called:
 
 
 def test_c_calls_what_it_names(called: Called) -> None:
-    """Of whatever the table is called, and in whatever way."""
     found = called(
         a_c="const OrtApi *g; void f(void) { g->CreateEnv(0, 0); RUN(Run); }", b_h="#define END(api) api->ReleaseEnv"
     )
@@ -227,7 +226,6 @@ def test_c_calls_what_it_names(called: Called) -> None:
     ],
 )
 def test_comments_and_literals_call_nothing(called: Called, text: str) -> None:
-    """Whatever quotes are within."""
     assert called(a_cc=f"OrtApi* api; api->CreateEnv(); {text}\n")["api"] == ["CreateEnv"]
 
 
@@ -245,19 +243,16 @@ def test_cxx_calls_by_way_of_the_wrapper(called: Called) -> None:
 
 
 def test_an_overload_needs_what_it_takes(called: Called) -> None:
-    """Nothing is run with a binding where there is none."""
     found = called(a_cc="Ort::Session s{e}; Ort::Binding b{s}; s.Run(b);")
     assert {"CreateBinding", "ReleaseBinding", "RunWithBinding"} <= set(found["api"])
     assert set(found["beyond_inference"]) == {"CreateBinding", "ReleaseBinding", "RunWithBinding"}
 
 
 def test_a_method_without_overloads_counts(called: Called) -> None:
-    """Whatever it takes: it may be given what other code has made."""
     assert "RunWithBinding" in called(a_cc="Ort::Session s{e}; s.Attach(other());")["api"]
 
 
 def test_an_alias_may_release_nothing(called: Called) -> None:
-    """It has the methods of what it stands for."""
     assert called(a_cc="void f(Ort::UnownedSession s) { s.GetInputCount(); }")["api"] == ["SessionGetInputCount"]
 
 
@@ -277,12 +272,10 @@ def test_classes_are_named_in_all_ways(called: Called, text: str) -> None:
 
 
 def test_a_class_of_the_app_is_not_the_wrappers(called: Called) -> None:
-    """Where its namespace is not opened."""
     assert "CreateBinding" not in called(a_cc="Binding b; Ort::Session s{e}; s.GetUnowned();")["api"]
 
 
 def test_functions_of_the_wrapper_count(called: Called) -> None:
-    """Those of no class, too."""
     assert called(a_cc="auto s = Ort::GetBuildInfoString();")["api"] == ["GetBuildInfoString"]
 
 
@@ -294,7 +287,6 @@ def test_swift_calls_by_way_of_objective_c(called: Called) -> None:
 
 
 def test_objective_c_calls_by_selectors(called: Called) -> None:
-    """As they are declared."""
     found = called(a_m="ORTSession *s = [[ORTSession alloc] initWithEnv:env]; [s runWithInputs:inputs error:&error];")
     assert "Run" in found["api"]
 
@@ -307,7 +299,6 @@ def test_java_calls_by_native_methods(called: Called) -> None:
 
 
 def test_kotlin_calls_properties(called: Called) -> None:
-    """In a file that imports nothing, too."""
     found = called(
         A_kt="import ai.onnxruntime.OrtSession", B_kt="fun count(holder: Holder) = holder.session.inputCount"
     )
@@ -315,7 +306,6 @@ def test_kotlin_calls_properties(called: Called) -> None:
 
 
 def test_rare_classes_of_java_count_where_they_are_named(called: Called) -> None:
-    """Else each app would have adapters and sparse tensors."""
     app = "import ai.onnxruntime.*; class A { { s.run(x); Files.create(p); %s a; } }"
     assert {"CreateLoraAdapter", "GetSparseTensorFormat"}.isdisjoint(called(A_java=app % "int")["api"])
     assert "CreateLoraAdapter" in called(A_java=app % "OrtLoraAdapter")["api"]
@@ -323,7 +313,6 @@ def test_rare_classes_of_java_count_where_they_are_named(called: Called) -> None
 
 
 def test_headers_of_onnx_runtime_in_an_app_are_none_of_its_code(called: Called) -> None:
-    """And neither is what lies in hidden folders."""
     found = called(a_c="const OrtApi *api; api->Run();")
     app = Path(found["called_by"]["Run"]).parent
     (app / ".old").mkdir()
@@ -344,7 +333,6 @@ def test_the_list_is_for_a_buildspec(ortrim: Run, headers: str, tmp_path: Path) 
 
 
 def test_inference_may_be_enough(ortrim: Run, headers: str, tmp_path: Path) -> None:
-    """The answer says what it keeps for nothing."""
     (tmp_path / "a.c").write_text("OrtApi a; CreateEnv Run")
     ended = ortrim("api", str(tmp_path / "a.c"), "--headers", headers)
     assert 'api = "inference" has all of them, and keeps 5 more' in ended.out
@@ -362,7 +350,6 @@ def refused(ortrim: Run, *words: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", ["", "missing.c", "library.so", "folder"])
 def test_an_app_without_sources_is_refused(ortrim: Run, headers: str, tmp_path: Path, name: str) -> None:
-    """With what is read, and why libraries are not."""
     (tmp_path / "library.so").write_bytes(b"\x7fELF")
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "app.apk").write_bytes(b"PK")
@@ -372,7 +359,6 @@ def test_an_app_without_sources_is_refused(ortrim: Run, headers: str, tmp_path: 
 
 
 def test_an_app_that_uses_nothing_is_refused(ortrim: Run, headers: str, tmp_path: Path) -> None:
-    """Even if functions of its own have names of the API."""
     (tmp_path / "a.cc").write_text("// Ort::Session\nvoid Run() {} OrtographyOrt x;")
     (tmp_path / "a.kt").write_text("fun run() {}")
     error = refused(ortrim, str(tmp_path / "a.cc"), str(tmp_path / "a.kt"), "--headers", headers)
@@ -380,7 +366,6 @@ def test_an_app_that_uses_nothing_is_refused(ortrim: Run, headers: str, tmp_path
 
 
 def test_a_file_that_cannot_be_read_is_named(ortrim: Run, headers: str, tmp_path: Path) -> None:
-    """It may have the only call."""
     (tmp_path / "app").mkdir()
     (tmp_path / "app" / "gone.c").symlink_to(tmp_path / "nowhere.c")
     error = refused(ortrim, str(tmp_path / "app"), "--headers", headers)
@@ -388,7 +373,6 @@ def test_a_file_that_cannot_be_read_is_named(ortrim: Run, headers: str, tmp_path
 
 
 def test_other_headers_are_refused(ortrim: Run, headers: str, tmp_path: Path) -> None:
-    """None at all, none of the wrapper's, and one without the table."""
     (tmp_path / "a.cc").write_text("Ort::Env e;")
     (tmp_path / "none").mkdir()
     assert refused(ortrim, str(tmp_path / "a.cc"), "--headers", str(tmp_path / "none"))["code"] == "no-api-headers"

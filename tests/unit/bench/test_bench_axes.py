@@ -30,7 +30,6 @@ def test_an_axis_has_values_of_its_own_or_those_given() -> None:
     ],
 )  # fmt: skip
 def test_words_that_make_no_sense_are_refused(word: str, hint: str) -> None:
-    """With what would be possible."""
     error = refused(UsageError, axis_from, word, 2)
     assert error.code == "bad-option"
     assert hint in error.hint
@@ -39,7 +38,6 @@ def test_words_that_make_no_sense_are_refused(word: str, hint: str) -> None:
 
 @given(st.text(max_size=40))
 def test_any_word_is_an_axis_or_a_diagnostic(word: str) -> None:
-    """Nothing else comes of it."""
     try:
         name, values = axis_from(word, 4)
     except UsageError:
@@ -56,7 +54,6 @@ def test_a_point_is_named_by_what_differs() -> None:
 
 
 def test_a_point_as_lines_of_a_buildspec() -> None:
-    """Only what is not as in the default."""
     point = with_value(with_value(BASE, "arena", value=False), "load", "bytes")
     assert session_lines(point, BASE) == ('load = "bytes"', "arena = false")
     assert session_lines(with_value(FULL_BASE, "level", "none"), FULL_BASE) == ()
@@ -64,5 +61,4 @@ def test_a_point_as_lines_of_a_buildspec() -> None:
 
 
 def test_every_axis_has_values() -> None:
-    """The ones that are tried when nobody says which."""
     assert all(len(values_of(name, 4)) > 1 for name in CHOICES)

@@ -36,7 +36,6 @@ def test_what_was_added_comes_back(begun: Journal, plan: BenchPlan) -> None:
 
 
 def test_two_begun_in_one_second_have_files_of_their_own(begun: Journal, plan: BenchPlan) -> None:
-    """None replaces the other."""
     other = new_journal(begun.path.parent, plan)
     assert other.path != begun.path
     assert len(read_journal(begun.path).samples) == 2
@@ -54,7 +53,6 @@ def test_a_line_that_is_not_whole_is_left_out(begun: Journal, cut: int) -> None:
 
 @pytest.mark.parametrize("content", [b"", b"{}\n", b"\x00\xff\n", b"[1]\n{}\n", b"no line"])
 def test_a_damaged_journal_is_a_diagnostic(begun: Journal, content: bytes) -> None:
-    """With the file to remove; nothing is guessed."""
     begun.path.write_bytes(content)
     error = refused(StorageError, read_journal, begun.path)
     assert error.code == "journal-damaged"
@@ -82,7 +80,6 @@ def test_a_bench_is_taken_up_by_what_it_measures(begun: Journal, plan: BenchPlan
 
 
 def test_a_finished_one_is_not_taken_up(begun: Journal, plan: BenchPlan) -> None:
-    """And of several the newest is."""
     assert unfinished(begun.path.parent, plan, 2) is None
     newest = new_journal(begun.path.parent, replace(plan, recorded_at="2026-11-22T00:00:00+00:00"))
     found = unfinished(begun.path.parent, plan, 18)
@@ -104,12 +101,10 @@ def test_a_full_disk_keeps_what_was_written(begun: Journal, monkeypatch: pytest.
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is always full")
 def test_a_really_full_disk_is_a_diagnostic() -> None:
-    """Not a traceback, nor a second one when the file is closed."""
     assert refused(StorageError, add, Path("/dev/full"), sample(0)).code == "disk-full"
 
 
 def test_a_file_in_the_folders_place_is_a_diagnostic(tmp_path: Path, plan: BenchPlan) -> None:
-    """Nothing is left behind."""
     (tmp_path / "bench").write_text("")
     assert refused(StorageError, new_journal, tmp_path / "bench", plan).code == "path-in-the-way"
     assert list(tmp_path.iterdir()) == [tmp_path / "bench"]

@@ -40,7 +40,6 @@ def test_one_choice_of_settings_is_reported_in_full() -> None:
 
 
 def test_a_sweep_is_a_table_with_the_pareto_set_and_what_to_take() -> None:
-    """What is recommended comes with the lines for the buildspec."""
     text = shown(bench_tables(sample_report(threads_is_2=0.5, arena_is_false=2.0)))
     assert max(map(len, text.splitlines())) <= 80
     assert "net, 2 cases together" in text
@@ -50,13 +49,11 @@ def test_a_sweep_is_a_table_with_the_pareto_set_and_what_to_take() -> None:
 
 
 def test_a_default_that_is_as_good_as_any_is_recommended() -> None:
-    """Nobody is told to change something for the sake of noise."""
     text = shown(bench_tables(sample_report()))
     assert "recommended for latency: the default; nothing was better beyond the noise" in text.replace("\n", " ")
 
 
 def test_many_cases_are_reported_together() -> None:
-    """Their tables by setting would be long; they are in Markdown."""
     report = sample_report(threads_is_2=0.5)
     (model,) = report.models
     cases = (*model.model.cases, replace(model.model.cases[0], name="three"))
@@ -76,7 +73,6 @@ def test_half_a_bench_says_so() -> None:
 
 
 def test_nothing_measured_is_no_error() -> None:
-    """Ctrl-C came before the first run had ended."""
     report = report_of(sample_plan("threads=1,2"), (), "latency", "j.jsonl")
     assert "stopped after 0 of 18" in shown(bench_tables(report))
     assert "None." in bench_markdown(report)
@@ -96,7 +92,6 @@ def test_markdown_has_every_row() -> None:
     ("ratio", "text"), [(1.0, NONE), (1.0004, NONE), (1.041, "+4.1 %"), (0.69, "-31 %"), (3.0, "+200 %")]
 )
 def test_changes_as_text(ratio: float, text: str) -> None:
-    """A tenth of a percent is none."""
     assert change_text(ratio) == text
 
 

@@ -34,13 +34,11 @@ def test_the_processors_time_is_without_that_of_loading() -> None:
 
 
 def test_without_a_deadline_nothing_is_missed() -> None:
-    """Whatever the runs took."""
     (row,) = report(sample(0), deadline_ms=None).models[0].rows
     assert row.missed == 0
 
 
 def test_a_point_that_failed_has_no_row() -> None:
-    """What it did before it failed is of no use; the reason is kept."""
     failing = sample(1, "threads=2", failure="the runner crashed")
     (model,) = report(sample(0), sample(0, "threads=2"), failing).models
     assert [row.point for row in model.rows] == ["default"]

@@ -147,7 +147,6 @@ def test_a_build_that_is_not_there_is_reported(stages: Stages, wanted: BenchRequ
 
 
 def test_targets_of_other_machines_do_not_matter(stages: Stages, machine: Machine, wanted: BenchRequest) -> None:
-    """The wheel runs here whatever the buildspec is for."""
     request = stages.request('[[targets]]\nid = "android-arm64-v8a"\n')
     assert bench(replace(wanted, request=request), stages.console).plan.target == "linux-x64"
     assert machine.asked
@@ -170,13 +169,11 @@ def test_ctrl_c_keeps_what_was_measured(stages: Stages, machine: Machine, wanted
 
 @pytest.mark.usefixtures("machine")
 def test_there_may_be_nothing_to_go_on_with(stages: Stages, wanted: BenchRequest) -> None:
-    """Nothing was stopped, or it was about something else."""
     bench(wanted, stages.console)
     assert refused(UsageError, bench, replace(wanted, resume=True), stages.console).code == "nothing-to-resume"
 
 
 def test_without_resume_a_new_journal_is_begun(stages: Stages, machine: Machine, wanted: BenchRequest) -> None:
-    """The one that was stopped stays."""
     machine.interrupted_at(5, KeyboardInterrupt())
     stopped = bench(wanted, stages.console)
     machine.before = lambda _: None
@@ -186,8 +183,6 @@ def test_without_resume_a_new_journal_is_begun(stages: Stages, machine: Machine,
 
 
 def test_a_point_that_fails_is_reported_and_left_out(stages: Stages, machine: Machine, wanted: BenchRequest) -> None:
-    """It is tried once; all others are measured."""
-
     def fail(request: RunRequest) -> None:
         if request.session.threads == 2 and request.cases:
             raise VerifyError("runner-crashed", "the runner was ended by SIGABRT")
@@ -211,7 +206,6 @@ def test_a_default_that_fails_ends_it(stages: Stages, machine: Machine, wanted: 
 
 
 def test_two_at_once_would_measure_one_another(stages: Stages, machine: Machine, wanted: BenchRequest) -> None:
-    """The second one waits, and measures nothing meanwhile."""
     with locked(cache_folder("bench") / "machine"):
         thread = threading.Thread(target=bench, args=(wanted, stages.console))
         thread.start()
@@ -224,8 +218,6 @@ def test_two_at_once_would_measure_one_another(stages: Stages, machine: Machine,
 def test_a_full_disk_keeps_what_was_measured(
     stages: Stages, machine: Machine, wanted: BenchRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The diagnostic is about the disk; the run after it goes on."""
-
     def full(*_: object) -> None:
         if len(machine.asked) == 6:
             raise StorageError("disk-full", "there is no space left")
@@ -239,14 +231,12 @@ def test_a_full_disk_keeps_what_was_measured(
 
 @pytest.mark.usefixtures("machine")
 def test_a_folder_that_cannot_be_written_is_reported_before_the_work(stages: Stages, wanted: BenchRequest) -> None:
-    """A file has its name."""
     (stages.folder / "artifacts").write_text("")
     assert refused(StorageError, bench, wanted, stages.console).code == "path-in-the-way"
 
 
 @pytest.mark.usefixtures("machine")
 def test_a_history_that_cannot_be_written_is_a_warning(stages: Stages, wanted: BenchRequest) -> None:
-    """The report is there all the same."""
     (stages.folder / "artifacts" / NAME).mkdir(parents=True)
     assert bench(wanted, stages.console).done == TOTAL
     assert "this bench is not in the history" in stages.stdout.getvalue()

@@ -54,13 +54,11 @@ def test_one_point_is_no_choice() -> None:
 
 
 def test_noise_is_at_least_two_hundredths() -> None:
-    """However quiet the machine was."""
     assert resolution(sample_report().models[0].rows) == LEAST_RESOLUTION
     assert resolution([]) == LEAST_RESOLUTION
 
 
 def test_there_is_always_somebody_in_front() -> None:
-    """Whatever the figures are."""
     for factor in (0.01, 0.97, 1.0, 1.03, 100.0):
         scores = sample_report(threads_is_2=factor, arena_is_false=1 / factor).models[0].scores
         assert any(each.in_front for each in scores)

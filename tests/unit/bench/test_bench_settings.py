@@ -6,7 +6,6 @@ from ortrim.buildspec.buildspec import DIRECTLY, IN_PLACE, NO_PREPACKING
 
 
 def test_a_converted_model_has_what_its_package_has() -> None:
-    """Mapped, in place, already optimized."""
     settings = settings_at(BASE, style="fixed", reads_in_place=True, onnx=False)
     assert (settings.load, settings.optimization_level) == ("map", "none")
     assert settings.configuration == (DIRECTLY, IN_PLACE)

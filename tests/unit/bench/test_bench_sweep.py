@@ -26,14 +26,12 @@ def test_each_changes_every_setting_alone() -> None:
 
 
 def test_spinning_is_varied_alone_where_there_are_threads() -> None:
-    """The buildspec has them already."""
     base = with_value(BASE, "threads", 4)
     names = [point.name for point in sweep_points(base, (EACH,), cores=4, full=False)]
     assert "spinning=true" in names
 
 
 def test_named_settings_are_combined() -> None:
-    """All with all, the default first and once."""
     points = sweep_points(BASE, ("threads=1,2", "spinning", EACH), cores=4, full=False)
     names = [point.name for point in points]
     assert names[0] == "default"
@@ -43,14 +41,12 @@ def test_named_settings_are_combined() -> None:
 
 
 def test_levels_mean_nothing_to_a_converted_model() -> None:
-    """Which is reported with what to do."""
     error = refused(UsageError, sweep_points, BASE, ("level=none",), cores=4, full=False)
     assert error.code == "bad-option"
     assert "--library wheel" in error.hint
 
 
 def test_too_many_points_are_refused() -> None:
-    """They would take hours."""
     words = ("threads=1,2,3,4,5,6,7,8", "inter_op_threads=1,2,3,4", "arena", "memory_pattern")
     error = refused(UsageError, sweep_points, BASE, words, cores=4, full=False)
     assert error.code == "sweep-too-large"

@@ -35,7 +35,6 @@ def fixture_asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
 
 
 def test_a_bench_is_a_table_and_names_its_journal(ortrim: Run, asked: Asked) -> None:
-    """With all that the words say."""
     Path("net.toml").touch()
     words = ("--sweep", "each", "--sweep", "threads=1,2", "--goal", "cpu", "--period", "10", "--rounds", "3")
     more = ("--training-run", "run-7", "--resume", "--library", "wheel", "--cores", "0")
@@ -52,7 +51,6 @@ def test_a_bench_is_a_table_and_names_its_journal(ortrim: Run, asked: Asked) -> 
 
 @pytest.mark.usefixtures("asked")
 def test_a_bench_as_json_is_one_document(ortrim: Run) -> None:
-    """With every row, score and point."""
     document = ortrim("bench", "--spec", "vad.toml", "--json").document()
     assert document["schema"] == "ortrim-bench-report/1"
     assert document["models"][0]["recommended"] == "threads=2"
@@ -98,8 +96,6 @@ def test_words_that_make_no_sense_are_refused(ortrim: Run, asked: Asked, words: 
 
 @pytest.mark.usefixtures("asked")
 def test_a_full_disk_is_a_diagnostic(ortrim: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of the files that were asked for."""
-
     def full(*_: object) -> None:
         raise StorageError("disk-full", "there is no space left")
 
@@ -120,14 +116,12 @@ def test_a_full_disk_is_a_diagnostic(ortrim: Run, monkeypatch: pytest.MonkeyPatc
     ],
 )
 def test_what_is_not_there_is_a_diagnostic(ortrim: Run, words: tuple[str, ...], reference: str, code: int) -> None:
-    """With its reference and exit code, and nothing is left behind."""
     ended = ortrim(*words)
     assert (ended.code, f"error: {reference}" in ended.err) == (code, True)
     assert list(Path.cwd().iterdir()) == []
 
 
 def test_history_shows_benches_of_what_was_never_built(ortrim: Run) -> None:
-    """As a table and for programs; another spec has none."""
     append(Path("artifacts") / NAME, Record(benches=entries_of(sample_report(threads_is_2=0.5))))
     ended = ortrim("history")
     assert (ended.code, ended.err) == (0, "")

@@ -59,7 +59,6 @@ def test_the_official_library_runs_the_converted_model_with_one_thread(stages: S
 
 @pytest.mark.usefixtures("timed")
 def test_targets_of_other_machines_and_an_older_file_do_not_matter(stages: Stages) -> None:
-    """A damaged file is what one mends by writing it anew."""
     request = stages.request('[[targets]]\nid = "android-arm64-v8a"\n')
     hot_file(request.spec).write_text("operators = [")
     find_hot(request, stages.console)
@@ -72,7 +71,6 @@ def test_targets_of_other_machines_and_an_older_file_do_not_matter(stages: Stage
 def test_a_measurement_that_fails_leaves_the_older_file(
     stages: Stages, timed: list[RunRequest], ending: BaseException, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And nothing beside it."""
     request = stages.request()
     hot_file(request.spec).write_text('operators = ["a:B"]')
     before = sorted(stages.folder.iterdir())
@@ -91,12 +89,9 @@ def test_a_measurement_that_fails_leaves_the_older_file(
 def test_a_folder_that_cannot_be_written_is_reported_before_the_work(
     stages: Stages, timed: list[RunRequest], tmp_path: Path
 ) -> None:
-    """Nothing is converted for it."""
     (tmp_path / "file").touch()
-    assert (
-        refused(StorageError, find_hot, stages.request(spec=tmp_path / "file" / "sample.toml"), stages.console).code
-        == "path-in-the-way"
-    )
+    error = refused(StorageError, find_hot, stages.request(spec=tmp_path / "file" / "sample.toml"), stages.console)
+    assert error.code == "path-in-the-way"
     assert timed == []
     assert stages.ran == []
 
@@ -119,13 +114,11 @@ def test_the_file_is_part_of_the_plan(stages: Stages) -> None:
 
 @pytest.mark.parametrize("profile", ["size", "upstream"])
 def test_a_profile_that_optimises_all_alike_takes_none(stages: Stages, profile: str) -> None:
-    """Its bytes do not depend on them, and neither does its digest."""
     without = digest(planned_for(stages.request(profile=profile), stages.console).plan)
     assert plan_with(stages, 'operators = ["ai.onnx:Relu"]', profile=profile) == ((), without)
 
 
 def test_operators_that_no_model_has_are_noted(stages: Stages, capsys: pytest.CaptureFixture[str]) -> None:
-    """They change nothing, and the rest counts."""
     console = Console(environment={})
     request = stages.request()
     hot_file(request.spec).write_text('operators = ["ai.onnx:LSTM", "ai.onnx:Relu"]')
@@ -138,7 +131,6 @@ def test_operators_that_no_model_has_are_noted(stages: Stages, capsys: pytest.Ca
 def test_a_damaged_file_is_refused_before_any_work(stages: Stages) -> None:
     request = stages.request()
     hot_file(request.spec).write_text("operators = 3")
-    with pytest.raises(Diagnostic) as caught:
-        planned_for(request, stages.console)
-    assert (caught.value.code, caught.value.exit_code) == ("wrong-type", ExitCode.SPEC)
+    error = refused(Diagnostic, planned_for, request, stages.console)
+    assert (error.code, error.exit_code) == ("wrong-type", ExitCode.SPEC)
     assert stages.ran == []

@@ -37,7 +37,6 @@ def test_hot_shows_a_table(ortrim: Run, asked: list[tuple[Path, int]]) -> None:
 
 
 def test_hot_as_json_is_one_document(ortrim: Run, asked: list[tuple[Path, int]]) -> None:
-    """The same numbers, for programs."""
     document = ortrim("hot", "--spec", "vad.toml", "--runs", "3", "--json").document()
     assert document["file"] == "vad.hot.toml"
     assert [each["hot"] for each in document["operators"]] == [True, True, False]
@@ -49,7 +48,6 @@ def test_hot_as_json_is_one_document(ortrim: Run, asked: list[tuple[Path, int]])
     [(("hot", "--runs", "0"), "bad-option", 2), (("hot", "--spec", "missing.toml"), "spec-missing", 10)],
 )
 def test_what_is_not_possible_is_a_diagnostic(ortrim: Run, words: tuple[str, ...], reference: str, code: int) -> None:
-    """With its reference and exit code, and nothing is left behind."""
     ended = ortrim(*words)
     assert (ended.code, f"error: {reference}" in ended.err) == (code, True)
     assert list(Path.cwd().iterdir()) == []

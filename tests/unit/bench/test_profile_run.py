@@ -73,7 +73,6 @@ def test_each_case_has_a_profile_and_a_trace(stages: Stages, machine: Machine) -
 
 
 def test_one_case_may_be_chosen(stages: Stages, machine: Machine) -> None:
-    """Another name is refused with those that there are."""
     request = stages.request(TWO_CASES)
     (found,) = profiles_of(request, "", ("two",), 5, stages.console)
     assert found.profile.case == "two"
@@ -85,7 +84,6 @@ def test_one_case_may_be_chosen(stages: Stages, machine: Machine) -> None:
 
 @pytest.mark.parametrize("ending", [VerifyError("runner-crashed", "it crashed"), KeyboardInterrupt()])
 def test_a_run_that_fails_leaves_nothing(stages: Stages, machine: Machine, ending: BaseException) -> None:
-    """Nor does Ctrl-C."""
     machine.ending = ending
     with pytest.raises(type(ending)):
         profiles_of(stages.request(), "", (), 5, stages.console)
@@ -96,7 +94,6 @@ def test_a_run_that_fails_leaves_nothing(stages: Stages, machine: Machine, endin
     ("trace", "reference"), [("[", "trace-unreadable"), (json.dumps(EVENTS[1:]), "trace-without-operators")]
 )
 def test_a_trace_of_no_use_is_a_diagnostic(stages: Stages, machine: Machine, trace: str, reference: str) -> None:
-    """As the runtime writes it of names with quotes."""
     machine.trace = trace
     assert refused(Diagnostic, profiles_of, stages.request(), "", (), 5, stages.console).code == reference
     assert not (stages.folder / "artifacts" / "profile").exists()

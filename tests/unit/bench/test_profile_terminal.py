@@ -43,7 +43,6 @@ def test_what_is_left_out_is_summed_up() -> None:
 
 
 def test_microseconds_as_text() -> None:
-    """Milliseconds from a thousand on."""
     assert [microseconds_text(value) for value in (0.5, 12.5, 999.0, 1000.0)] == [
         "0.500 µs",
         "12.5 µs",

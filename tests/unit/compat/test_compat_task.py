@@ -24,7 +24,6 @@ def words(config: Path, *more: str) -> tuple[str, ...]:
 
 
 def test_a_model_that_fits_ends_well(ortrim: Run, config: Path) -> None:
-    """Each operator with what it works on, and the verdict."""
     ended = ortrim(*words(config))
     assert (ended.code, ended.err) == (0, "")
     assert "fits theirs.config, ONNX Runtime 1.21.0" in ended.out
@@ -42,7 +41,6 @@ def test_models_are_words_as_the_help_says(ortrim: Run, config: Path) -> None:
 
 
 def test_models_are_those_of_folders_and_patterns(ortrim: Run, config: Path, tmp_path: Path) -> None:
-    """In both formats."""
     (tmp_path / "nets").mkdir()
     shutil.copy(RECORDED, tmp_path / "nets" / "a.ort")
     (tmp_path / "nets" / "b.onnx").write_text("hello")
@@ -66,7 +64,6 @@ def test_what_is_missing_stands_first(ortrim: Run, config: Path) -> None:
 
 
 def test_one_json_document_either_way(ortrim: Run, config: Path) -> None:
-    """With the errors that the answer comes to."""
     document = ortrim(*words(config, "--json")).document()
     assert (document["schema"], document["fits"], document["errors"]) == ("ortrim-compatibility/2", True, [])
     config.write_text(ALL.replace("Floor,", ""))
@@ -89,7 +86,6 @@ def test_trouble_ends_with_its_own_code(
 
 
 def test_names_that_would_command_a_terminal_are_shown_harmless(ortrim: Run, config: Path, tmp_path: Path) -> None:
-    """An operator's name comes from the model."""
     evil = tmp_path / "evil.ort"
     evil.write_bytes(RECORDED.read_bytes().replace(b"Floor", b"\x1b[2J "))
     ended = ortrim("check-compat", "--runtime", str(config), "--model", str(evil))

@@ -17,6 +17,7 @@ from ortrim.errors import ConvertError, Diagnostic, ExitCode, ModelError, Operat
 from ortrim.models.convert import Conversion
 from ortrim.models.full_runtime import FullRuntime
 from ortrim.models.models import OrtModel, PreparedModel
+from refusing import refused
 
 RECORDED = Path(__file__).parents[1] / "models" / "data" / "branching_first.ort"
 ALL = "ai.onnx;6;Abs\nai.onnx;13;Abs,Sqrt,Tanh,Exp,Floor,Neg\nai.onnx;14;Relu\nai.onnx;16;If\n"
@@ -52,7 +53,6 @@ def check(tmp_path: Path, config: str, *models: Path) -> CompatibilityAnswer:
 
 
 def test_a_converted_model_fits_as_it_is(tmp_path: Path) -> None:
-    """No converter is needed for that, and nothing is to be changed."""
     answer = check(tmp_path, ALL, RECORDED)
     (model,) = answer.models
     assert (answer.fits, answer.change, answer.buildspec, model.conversion) == (True, "", "", "")
@@ -159,17 +159,12 @@ def test_whatever_is_wrong_with_a_model_is_its_answer(
 
 
 def test_no_model_is_not_an_answer(tmp_path: Path, converter: dict[tuple[str, str], Outcome]) -> None:
-    """One that is not there, none at all."""
-    with pytest.raises(Diagnostic) as caught:
-        check(tmp_path, ALL, RECORDED, tmp_path / "absent.onnx")
-    assert caught.value.code == "model-missing"
-    with pytest.raises(Diagnostic) as caught:
-        check(tmp_path, ALL)
-    assert (caught.value.code, caught.value.exit_code) == ("no-model", ExitCode.USAGE)
+    assert refused(Diagnostic, check, tmp_path, ALL, RECORDED, tmp_path / "absent.onnx").code == "model-missing"
+    error = refused(Diagnostic, check, tmp_path, ALL)
+    assert (error.code, error.exit_code) == ("no-model", ExitCode.USAGE)
 
 
 def test_a_long_answer_is_cut_in_the_failure(tmp_path: Path) -> None:
-    """The whole of it is in the table and in the change."""
     failure = failure_of(check(tmp_path, "ai.onnx;1;Foo\n", RECORDED, RECORDED))
     assert failure is not None
     assert len(failure.why.splitlines()) == 13
@@ -181,5 +176,4 @@ def test_a_long_answer_is_cut_in_the_failure(tmp_path: Path) -> None:
     [("a/Model V2.onnx", "model-v2"), ("ä.onnx", "model"), ("-.onnx", "model"), ("x" * 99 + ".ort", "x" * 64)],
 )
 def test_any_file_gives_a_name_for_a_buildspec(path: str, name: str) -> None:
-    """Whatever it is called."""
     assert (name_from(Path(path)) or "model") == name

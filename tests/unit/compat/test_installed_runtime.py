@@ -76,7 +76,6 @@ def test_the_kind_of_build_is_read_from_the_arguments(
     extended: bool,  # noqa: FBT001 - a parameter of the test
     without: tuple[str, ...],
 ) -> None:
-    """Words that belong to other options are not taken for theirs."""
     inputs = make_inputs(tmp_path / "in")
     job = replace(inputs.job, arguments=arguments)
     runtime = read_runtime(make_package(replace(inputs, job=job), tmp_path / "out").archive)
@@ -85,7 +84,6 @@ def test_the_kind_of_build_is_read_from_the_arguments(
 
 @pytest.mark.parametrize(("sources", "block"), [("unreached.c", 8), ("unreached.c;avx512_nchwc.cc", 16)])
 def test_the_width_of_blocks_is_read_from_the_arguments(tmp_path: Path, sources: str, block: int) -> None:
-    """It is the library's, for all models."""
     inputs = make_inputs(tmp_path / "in")
     job = replace(inputs.job, arguments=("--cmake_extra_defines", f"ORTRIM_SURROGATES={sources}"))
     package = make_package(replace(inputs, job=job), tmp_path / "out")
@@ -96,7 +94,6 @@ def test_the_width_of_blocks_is_read_from_the_arguments(tmp_path: Path, sources:
 
 
 def test_each_way_of_converting_is_there_once(package: Package) -> None:
-    """In the order of the models."""
     path = package.folder / "manifest.json"
     document = json.loads(path.read_text())
     (model,) = document["models"]
@@ -154,11 +151,8 @@ def test_what_does_not_say_its_operators_is_refused(
 
 
 def test_a_folder_of_something_else_and_nothing_are_refused(tmp_path: Path) -> None:
-    """The words say what is taken."""
-    with pytest.raises(Diagnostic) as caught:
-        read_runtime(tmp_path)
-    assert (caught.value.code, caught.value.exit_code) == ("manifest-missing", ExitCode.PACKAGE)
-    with pytest.raises(Diagnostic) as caught:
-        read_runtime(tmp_path / "absent")
-    assert caught.value.code == "package-missing"
-    assert "operator configuration" in caught.value.hint
+    error = refused(Diagnostic, read_runtime, tmp_path)
+    assert (error.code, error.exit_code) == ("manifest-missing", ExitCode.PACKAGE)
+    error = refused(Diagnostic, read_runtime, tmp_path / "absent")
+    assert error.code == "package-missing"
+    assert "operator configuration" in error.hint

@@ -27,7 +27,6 @@ def test_a_model_of_what_is_there_fits() -> None:
 
 
 def test_a_missing_operator_is_named_with_a_node() -> None:
-    """And with its domain, when nothing of that is there."""
     judged = judge(runtime(CONFIG), model(use("Softplus", 1), use("FusedConv", 1, domain="com.microsoft")), {})
     first, second = judged.missing
     assert (first.missing, first.detail, first.node) == ("operator", "the operator", "a Softplus")
@@ -41,7 +40,6 @@ def test_a_missing_type_is_named_with_what_is_there() -> None:
 
 
 def test_two_uses_of_an_operator_are_both_looked_at() -> None:
-    """The one that fits does not hide the other."""
     judged = judge(runtime(CONFIG), model(use("Relu", 14), use("Relu", 14, "double")), {})
     assert [each.missing for each in judged.operators] == ["type"]
 
@@ -76,13 +74,11 @@ def test_a_configuration_with_an_imported_opset_has_the_kernel_before_it() -> No
 
 
 def test_everything_is_there_when_all_operators_are() -> None:
-    """Of any opset and domain."""
     installed = runtime("!no_ops_specified_means_all_ops_are_required\n")
     assert judge(installed, model(use("Relu", 13, "double"), use("Foo", 9, domain="com.microsoft")), {}).fits
 
 
 def test_an_extended_build_has_the_operators_of_layouts() -> None:
-    """They are compiled in whatever the configuration says."""
     wanted = model(use("Transpose", 13, "bool"), use("Identity", 16))
     assert not judge(runtime(CONFIG, extended=False), wanted, {}).fits
     assert judge(runtime(CONFIG, extended=True), wanted, {}).fits
@@ -112,7 +108,6 @@ def test_saved_optimizations_count_where_they_may_be_applied() -> None:
 
 @pytest.mark.parametrize("version", ["4", "7", "", "6 "])
 def test_another_version_of_the_format_is_an_obstacle(version: str) -> None:
-    """Whatever the operators are."""
     judged = judge(runtime(CONFIG), replace(model(use("Relu", 14)), format_version=version), {})
     assert not judged.fits
     assert "the runtime reads 5 and 6" in judged.obstacles[0]
@@ -162,7 +157,6 @@ def test_types_of_saved_optimizations_are_not_known() -> None:
 
 
 def test_a_layout_of_one_processor_leaves_a_question() -> None:
-    """Whether others have it nobody knows here."""
     installed = runtime(CONFIG + "com.microsoft.nchwc;1;Conv\n")
     judged = judge(installed, model(use("Conv", 1, domain="com.microsoft.nchwc")), {})
     assert judged.fits
@@ -179,7 +173,6 @@ def test_a_layout_of_another_width_leaves_a_question() -> None:
 
 @given(models)
 def test_no_model_fits_a_runtime_of_nothing(wanted: ModelUses) -> None:
-    """Unless it has no operator."""
     judged = judge(runtime(""), wanted, {})
     assert judged.fits is (not wanted.uses)
     assert len(judged.operators) == len({use.operator for use in wanted.uses})

@@ -16,7 +16,6 @@ def opset_of(path: Path) -> int:
 
 @pytest.mark.parametrize("opset", [15, 18])
 def test_a_model_is_written_in_another_opset(tmp_path: Path, opset: int) -> None:
-    """An older one or a newer one; the original stays as it is."""
     path = write(tmp_path / "m.onnx", relu())
     before = path.read_bytes()
     assert at_opset(path, opset, tmp_path / "new.onnx")
@@ -25,14 +24,12 @@ def test_a_model_is_written_in_another_opset(tmp_path: Path, opset: int) -> None
 
 
 def test_what_onnx_cannot_convert_is_no_error(tmp_path: Path) -> None:
-    """An operator of another domain; nothing is written."""
     model = model_of([helper.make_node("Gelu", ["x"], ["y"], domain="com.microsoft")], opsets=[("", 17)])
     assert not at_opset(write(tmp_path / "m.onnx", model), 13, tmp_path / "new.onnx")
     assert not (tmp_path / "new.onnx").exists()
 
 
 def test_weights_in_other_files_come_along(tmp_path: Path) -> None:
-    """The new model stands by itself."""
     (tmp_path / "w.bin").write_bytes(bytes(16))
     path = write(tmp_path / "m.onnx", weighted("w.bin"))
     (tmp_path / "else where").mkdir()
@@ -42,7 +39,6 @@ def test_weights_in_other_files_come_along(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("location", ["absent.bin", "../outside.bin"])
 def test_weights_that_cannot_be_read_are_no_error(tmp_path: Path, location: str) -> None:
-    """They are missing, or lie where a model has no business."""
     (tmp_path / "outside.bin").write_bytes(bytes(16))
     (tmp_path / "in").mkdir()
     path = write(tmp_path / "in" / "m.onnx", weighted(location))

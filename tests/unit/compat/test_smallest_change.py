@@ -23,7 +23,6 @@ def change(installed: InstalledRuntime, *wanted: ModelUses) -> str:
 
 
 def test_nothing_is_added_for_what_fits() -> None:
-    """Nor for what no operator or type mends."""
     assert change(runtime(CONFIG), model(use("Relu", 14))) == ""
 
 
@@ -45,20 +44,17 @@ def test_another_opset_of_an_operator_keeps_the_types() -> None:
 
 
 def test_what_several_models_lack_is_one_change() -> None:
-    """With the types of all of them."""
     lines = change(runtime(CONFIG), model(use("Abs", 13)), model(use("Abs", 13, "double")))
     assert lines == 'ai.onnx;13;Abs{"inputs": {"0": ["double", "float"]}}\n'
 
 
 def test_global_types_are_one_line_for_all() -> None:
-    """No types of single operators stand beside it."""
     installed = runtime("!globally_allowed_types;float\nai.onnx;13;Relu\n")
     lines, replacement = changes(installed, model(use("Relu", 13, "double"), use("Abs", 13)))
     assert (lines, replacement) == ("ai.onnx;13;Abs,Relu\n", "!globally_allowed_types;double,float\n")
 
 
 def test_global_types_that_are_enough_stay() -> None:
-    """Only the operator is appended."""
     installed = runtime("!globally_allowed_types;float\nai.onnx;13;Relu\n")
     assert changes(installed, model(use("Abs", 13))) == ("ai.onnx;13;Abs\n", "")
 

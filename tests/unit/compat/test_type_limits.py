@@ -56,12 +56,10 @@ def taken(found: frozenset[str] | None) -> set[str] | None:
 
 
 def test_a_configuration_alone_promises_no_type_that_it_does_not_list() -> None:
-    """Upstream's build of it has more, one of ours has not."""
     assert taken(allowed_types(runtime(f"ai.onnx;13;Add{FLOAT}\n"), operator("Add"), INPUT)) == {"float"}
 
 
 def test_casts_are_limited_on_both_sides() -> None:
-    """The types that are always there are the same on both."""
     types = '{"inputs": {"0": ["float"]}, "outputs": {"0": ["double"]}}'
     for own, kept in ((False, {"bool", *INTEGERS}), (True, set())):
         cast = built("Cast", types, own=own)
@@ -70,7 +68,6 @@ def test_casts_are_limited_on_both_sides() -> None:
 
 
 def test_an_operator_without_types_keeps_all() -> None:
-    """Of one that is not there at all nothing can be said either."""
     assert allowed_types(built("Relu", ""), operator("Relu"), INPUT) is None
 
 
@@ -105,7 +102,6 @@ def test_globally_allowed_types_limit_every_operator() -> None:
 
 
 def test_one_hot_takes_the_triples_that_are_listed() -> None:
-    """In the order of its registrations: indices, values, depth."""
     required = limited("OneHot", '{"custom": [["int64_t", "float", "int32_t"]]}')
     assert one_hot_fits(required, ("int64_t", "int32_t", "float"))
     assert not one_hot_fits(required, ("int64_t", "float", "int32_t"))

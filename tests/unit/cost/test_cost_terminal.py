@@ -47,7 +47,6 @@ def shown(cost: ModelCost, top: int | None = None) -> list[str]:
 
 
 def test_totals_operators_and_nodes_are_shown() -> None:
-    """The costliest first, with its share of the arithmetic."""
     lines = [" ".join(line.split()) for line in shown(NET)]
     assert lines[0] == "net.onnx: x 1x?x8; s scalar; q of any shape"
     assert "multiply-accumulates 4.00 k" in lines
@@ -61,14 +60,12 @@ def test_totals_operators_and_nodes_are_shown() -> None:
 
 
 def test_what_does_not_fit_is_summed_up() -> None:
-    """No arithmetic is lost from sight."""
     lines = [" ".join(line.split()) for line in shown(NET, 1)]
     assert f"1 other operator {NONE} {NONE} 70 1.00 k" in lines
     assert "2 other nodes 1.00 k 25.0 % 70 2.00 k" in lines
 
 
 def test_what_is_not_known_comes_first() -> None:
-    """Five lines of it at most, and every sum is a lower bound."""
     unknown = [node(f"n{number}", "Mine", 0, unknown=("no rule",)) for number in range(7)]
     lines = shown(replace(cost_of_nodes(*unknown), unknown=("the inputs are open",)))
     assert lines[1:3] == ["note: the inputs are open", "note: n0: no rule"]
@@ -77,7 +74,6 @@ def test_what_is_not_known_comes_first() -> None:
 
 
 def test_names_do_not_steer_the_terminal() -> None:
-    """Nor widen the tables: a model's names are anybody's."""
     evil = node("\x1b[2J[red]" + "a" * 500, "com.\x07:" + "b" * 500, 10, unknown=("\x1b]0;", "x"))
     lines = shown(cost_of_nodes(evil))
     assert max(map(len, lines)) <= 80

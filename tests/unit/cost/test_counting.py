@@ -93,7 +93,6 @@ def test_other_operations(operator: str, source: Shape, output: Shape, attribute
 def test_what_cannot_be_counted_is_said(
     operator: str, inputs: tuple[Shape | None, ...], outputs: tuple[Shape | None, ...], words: str
 ) -> None:
-    """Nothing is guessed, and nothing raised."""
     macs, operations, unknown = count(Counting(operator=operator, inputs=inputs, outputs=outputs))
     assert (macs, operations) == (0, 0)
     assert words in unknown

@@ -39,7 +39,6 @@ def test_inputs_and_outputs_outlive_the_run() -> None:
 
 
 def test_a_node_that_makes_nothing_takes_nothing() -> None:
-    """Although a damaged model may have a value without a name."""
     intervals = (LivenessInterval(node="1", reads=("x",), makes=()), interval("2", "x", "y"))
     assert peak_of(intervals, {"x": 1, "": 10, "y": 2}, inputs="x", outputs="y").size_bytes == 3
 
@@ -61,7 +60,6 @@ def test_what_is_read_for_the_last_time_is_written_over() -> None:
 
 
 def test_the_peak_inside_a_node_comes_on_top() -> None:
-    """While a branch runs, what is alive outside stays so."""
     inside = Peak(size_bytes=100, node="if/conv", tensors=(LiveTensor(name="t", size_bytes=100),))
     intervals = (interval("1", "x", "a"), LivenessInterval(node="if", reads=("a",), makes=("y",), inside=inside))
     peak = peak_of(intervals, {"x": 1, "a": 10, "y": 2}, inputs="x", outputs="y")
@@ -70,7 +68,6 @@ def test_the_peak_inside_a_node_comes_on_top() -> None:
 
 
 def test_nothing_takes_nothing() -> None:
-    """Values of unknown size are left out."""
     assert peak_of((), {}, inputs=(), outputs=()) == Peak(size_bytes=0, node="", tensors=())
     assert peak_of((interval("1", "q", "r", view=True),), {}, inputs="q", outputs="r").size_bytes == 0
 

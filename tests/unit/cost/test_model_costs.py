@@ -15,6 +15,7 @@ from ortrim.analysis.cost.graph import cost_of, open_dimensions
 from ortrim.analysis.cost.memory import ModelCost, NodeCost
 from ortrim.errors import ExitCode, ModelError
 from ortrim.models.shapes import open_kinds
+from refusing import refused
 
 LIGHT: Final = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
 """The onnx package's own networks; ConstantOfShape stands for each of their weights."""
@@ -80,7 +81,6 @@ def test_open_dimensions_take_their_sizes_by_name(tmp_path: Path) -> None:
 
 
 def test_dimensions_without_a_name_are_named_by_their_place(tmp_path: Path) -> None:
-    """A negative size, which some exporters write, is none."""
     model = product((1, 8))
     model.graph.input[0].type.tensor_type.shape.dim[0].dim_value = -1
     model.graph.output[0].type.tensor_type.shape.dim[0].Clear()
@@ -156,14 +156,12 @@ def branches(condition: onnx.NodeProto | None = None) -> onnx.ModelProto:
 
 
 def test_of_branches_the_larger_one_is_counted(tmp_path: Path) -> None:
-    """The weights of both are in memory."""
     found = cost(write(tmp_path / "m.onnx", branches()))
     assert (found.macs, found.parameters) == (5 * 4 * 3, 8 + 12)
     assert [node.name for node in found.nodes] == ["choice", "choice/product3"]
 
 
 def test_a_branch_that_is_always_taken_is_counted(tmp_path: Path) -> None:
-    """As ONNX Runtime takes it when it loads the model."""
     truth = helper.make_node("Constant", [], ["c"], value=helper.make_tensor("", TensorProto.BOOL, (), [True]))
     found = cost(write(tmp_path / "m.onnx", branches(truth)))
     assert (found.macs, found.parameters, found.at_least) == (5 * 4 * 2, 8, False)
@@ -205,13 +203,11 @@ def test_functions_without_an_end_are_refused(depth: int, code: str, tmp_path: P
         calls = [helper.make_node(called, ["a"], [name], domain="own") for name in names]
         imports = [helper.make_opsetid("", 17), helper.make_opsetid("own", 1)]
         model.functions.append(helper.make_function("own", f"f{number}", ["a"], names[-1:], calls, imports))
-    with pytest.raises(ModelError) as refused:
-        cost(write(tmp_path / "m.onnx", model))
-    assert (refused.value.code, refused.value.exit_code) == (code, ExitCode.MODEL)
+    error = refused(ModelError, cost, write(tmp_path / "m.onnx", model))
+    assert (error.code, error.exit_code) == (code, ExitCode.MODEL)
 
 
 def test_operators_of_others_are_said_to_be_uncounted(tmp_path: Path) -> None:
-    """There is no rule for them, and their shapes are not known."""
     model = model_of(
         [helper.make_node("Mine", ["x"], ["y"], name="n", domain="com.example")], opsets=(("", 17), ("com.example", 1))
     )
@@ -237,12 +233,10 @@ def test_weights_beside_the_model_are_not_needed(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_no_model_is_refused(content: bytes, reference: str, tmp_path: Path) -> None:
-    """With the diagnostic of every reader of models."""
     path = tmp_path / "m.onnx"
     path.write_bytes(content)
-    with pytest.raises(ModelError) as refused:
-        cost(path)
-    assert (refused.value.code, refused.value.exit_code) == (reference, ExitCode.MODEL)
+    error = refused(ModelError, cost, path)
+    assert (error.code, error.exit_code) == (reference, ExitCode.MODEL)
 
 
 SAMPLES: Final = tuple(
@@ -271,7 +265,6 @@ def answered(content: bytes, path: Path) -> None:
 def test_damaged_models_have_a_cost_or_a_diagnostic(
     tmp_path_factory: pytest.TempPathFactory, sample: bytes, place: float, junk: bytes, overwritten: int
 ) -> None:
-    """Whatever is overwritten or put in."""
     position = int(place * len(sample))
     rest = sample[position + overwritten * len(junk) :]
     answered(sample[:position] + junk + rest, tmp_path_factory.getbasetemp() / "damaged.onnx")
@@ -306,7 +299,6 @@ OPERATORS: Final = st.sampled_from(
 def test_absurd_shapes_have_a_cost_or_a_diagnostic(
     tmp_path_factory: pytest.TempPathFactory, operator: str, shapes: list[list[int]], kernel: list[int], equation: str
 ) -> None:
-    """Sizes may be larger than any memory, and fit nothing."""
     inputs = [
         helper.make_tensor_value_info(f"x{number}", TensorProto.FLOAT, shape) for number, shape in enumerate(shapes)
     ]
@@ -364,7 +356,6 @@ def test_a_sum_is_not_written_over_what_it_reads(tmp_path: Path) -> None:
 
 
 def test_kernels_count_with_their_own_memory(tmp_path: Path) -> None:
-    """The columns of ConvTranspose, in the memory of a run alone."""
     weights = numpy_helper.from_array(np.ones((4, 5, 2, 2), np.float32), "w")
     node = helper.make_node("ConvTranspose", ["x", "w"], ["y"], strides=[2, 2])
     ends = [value("x", shape=(1, 4, 3, 3))], [value("y", shape=(1, 5, 6, 6))]

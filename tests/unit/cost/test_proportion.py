@@ -30,12 +30,10 @@ def test_latency_is_expected_in_proportion_to_arithmetic() -> None:
     ],
 )
 def test_the_finding_follows_from_what_was_measured(measured: float | None, finding: str) -> None:
-    """Up to half as long again is the arithmetic's doing."""
     assert expectation(COST, PACE, measured, None).finding == finding
 
 
 def test_much_arithmetic_is_that_of_the_heaviest_operators() -> None:
-    """As few as make four fifths of it."""
     (conv,) = expectation(COST, PACE, 2.0, {"Conv": 0.5, "Relu": 0.5}).blamed
     assert (conv.operator, conv.arithmetic, conv.time) == ("Conv", 0.8, 0.5)
 
@@ -51,7 +49,6 @@ def test_poor_efficiency_is_of_operators_that_take_more_than_their_arithmetic() 
 
 
 def test_without_a_profile_nobody_is_blamed_for_inefficiency() -> None:
-    """That is reported; arithmetic needs no profile."""
     assert not expectation(COST, PACE, 9.0, None).blame_known
     assert expectation(COST, PACE, 9.0, None).blamed == ()
     assert expectation(COST, PACE, 2.0, None).blame_known
@@ -70,7 +67,6 @@ def test_what_the_runtime_fused_counts_as_what_it_was() -> None:
 
 
 def test_a_model_without_arithmetic_is_all_execution() -> None:
-    """Nothing is divided by it."""
     idle = ModelCost(**{**vars(COST), "macs": 0, "operators": by_operator(COST.nodes[2:]), "nodes": COST.nodes[2:]})
     found = expectation(idle, PACE, 1.0, {"Relu": 1.0})
     assert (found.expected_ms, found.ratio, found.finding) == (0.0, None, "poor execution efficiency")

@@ -40,7 +40,6 @@ def test_each_case_of_each_other_model_is_held_against_the_reference(tmp_path: P
 
 
 def test_where_time_means_nothing_nothing_is_expected(tmp_path: Path) -> None:
-    """Nor where the reference was not measured."""
     host = device().host
     assert host is not None
     emulated = device(host=replace(host, time_meaningful=False))
@@ -49,7 +48,6 @@ def test_where_time_means_nothing_nothing_is_expected(tmp_path: Path) -> None:
 
 
 def test_a_profile_says_which_operators_it_is(tmp_path: Path) -> None:
-    """It is the model's own; that of another model is not read."""
     trace = tmp_path / "outputs" / "host" / "small" / "trace.json"
     trace.parent.mkdir(parents=True)
     trace.write_text(

@@ -48,13 +48,11 @@ def test_a_view_lies_in_its_source_unless_it_is_an_output() -> None:
 
 
 def test_a_view_of_what_the_model_fixes_takes_nothing() -> None:
-    """Weights are no activations, under whatever shape."""
     moments = (moment("1", "w", "v", view=True), moment("2", "xv", "y"))
     assert planned_peak(moments, {"x": 1, "v": 10, "y": 2}, {}, inputs="x", outputs="y").size_bytes == 3
 
 
 def test_kernels_count_with_what_they_take_themselves() -> None:
-    """As one more tensor, for as long as the node runs."""
     moments = (moment("1", "x", "a"), LivenessInterval(node="2", reads=("a",), makes=("y",), workspace=50))
     peak = planned_peak(moments, {"x": 1, "a": 10, "y": 2}, {}, inputs="x", outputs="y")
     assert (peak.size_bytes, peak.node) == (63, "2")
@@ -71,7 +69,6 @@ def test_nodes_run_depth_first_from_the_results() -> None:
 
 
 def test_nodes_in_a_circle_come_last() -> None:
-    """A damaged model has an order, too."""
     moments = (moment("1", "b", "a"), moment("2", "a", "b"), moment("3", "x", "y"))
     assert running_order(moments) == (2, 0, 1)
 

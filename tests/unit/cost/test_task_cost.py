@@ -24,7 +24,6 @@ def fixture_model(tmp_path: Path) -> Path:
 
 
 def test_a_model_is_counted_for_the_sizes_given(ortrim: Run, model: Path) -> None:
-    """As a table, and as one document."""
     ended = ortrim("cost", str(model), "--dim", "length=5")
     assert (ended.code, ended.err) == (0, "")
     assert "m.onnx: x 5x4; x2 4x3" in ended.out
@@ -49,7 +48,6 @@ def test_without_a_size_it_is_counted_in_the_cases_found(
 
 
 def test_a_case_that_another_feeds_is_counted_too(ortrim: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As those are that are found for a decoder."""
     node = helper.make_node("Concat", ["past_key", "x"], ["present_key"], axis=0)
     inputs = [value("past_key", shape=("before", 4)), value("x", shape=(1, 4))]
     model = write(tmp_path / "m.onnx", model_of([node], inputs, [value("present_key", shape=("after", 4))]))
@@ -64,8 +62,6 @@ def test_a_case_that_another_feeds_is_counted_too(ortrim: Run, tmp_path: Path, m
 def test_where_no_case_is_found_the_sums_are_lower_bounds(
     ortrim: Run, model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And the options to give are named."""
-
     def nothing(*_: object) -> None:
         raise VerifyError("no-case-found", "the full runtime ran the model with no sizes")
 
@@ -84,7 +80,6 @@ def test_where_no_case_is_found_the_sums_are_lower_bounds(
      ("length", "--dim"), ("length=99999999999", "--dim"), ("length=\u0663", "--dim")],
 )  # fmt: skip
 def test_sizes_that_make_no_sense_are_refused(ortrim: Run, model: Path, word: str, hint: str) -> None:
-    """With the code of a wrong command line."""
     ended = ortrim("cost", str(model), "--dim", word)
     assert (ended.code, ended.out) == (2, "")
     assert ended.err.startswith("error: bad-option\n")
@@ -123,7 +118,6 @@ id = "linux-x64"
 
 
 def test_of_a_buildspec_every_case_is_counted(ortrim: Run, model: Path) -> None:
-    """Cases with inputs of the same shapes once."""
     spec = model.parent / "two.toml"
     spec.write_text(BUILDSPEC)
     costs = ortrim("cost", str(spec), "--json").document()["costs"]
@@ -134,7 +128,6 @@ def test_of_a_buildspec_every_case_is_counted(ortrim: Run, model: Path) -> None:
 
 
 def test_sizes_do_not_go_with_a_buildspec(ortrim: Run, model: Path) -> None:
-    """Its cases say them."""
     spec = model.parent / "two.toml"
     spec.write_text(BUILDSPEC)
     ended = ortrim("cost", str(spec), "--dim", "length=5")

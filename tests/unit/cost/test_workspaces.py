@@ -46,18 +46,15 @@ CASES: Final = (
 
 @pytest.mark.parametrize(("counting", "size"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
 def test_kernels_take_what_their_sources_say(counting: Counting, size: int) -> None:
-    """In bytes."""
     assert workspace_of(counting, 17) == size
 
 
 def test_before_opset_13_softmax_turns_nothing() -> None:
-    """What is after the axis is one row."""
     assert workspace_of(node("Softmax", (IMAGE,), IMAGE, axis=1), 12) == 0
 
 
 @pytest.mark.parametrize("operator", RULES)
 def test_what_is_not_known_takes_nothing(operator: str) -> None:
-    """Nor does what no model can have end in an exception."""
     shapes: tuple[Shape | None, ...] = (None, (), (0,), (1, 2, 3, 4, 5, 6))
     assert all(workspace_of(node(operator, (shape,) * 3, shape), 17) >= 0 for shape in shapes)
     assert workspace_of(node(operator, (), None), 17) == 0

@@ -41,7 +41,6 @@ def test_the_words_are_what_is_asked_for(ortrim: Run, asked: list[Compared], tmp
 
 
 def test_json_is_one_document(ortrim: Run, asked: list[Compared]) -> None:
-    """With nothing beside it."""
     ended = ortrim("compare", "m.toml", "--json")
     assert ended.code == 0
     assert ended.document()["cases"][0]["rows"][3]["reason"].startswith("pnnx ended")
@@ -61,7 +60,6 @@ def test_json_is_one_document(ortrim: Run, asked: list[Compared]) -> None:
     ],
 )
 def test_impossible_words_are_refused(ortrim: Run, asked: list[Compared], words: tuple[str, str]) -> None:
-    """Nothing is compared, nothing is written."""
     ended = ortrim("compare", "m.onnx", *words)
     assert ended.code == 2
     assert "bad-option" in ended.err
@@ -70,14 +68,11 @@ def test_impossible_words_are_refused(ortrim: Run, asked: list[Compared], words:
 
 
 def test_a_model_has_to_be_named(ortrim: Run, asked: list[Compared]) -> None:
-    """There is no default."""
     assert ortrim("compare").code == 2
     assert asked == []
 
 
 def test_ctrl_c_ends_with_its_own_code(ortrim: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As everywhere."""
-
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 

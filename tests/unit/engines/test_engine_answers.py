@@ -38,7 +38,6 @@ def test_a_recorded_run_is_read(tmp_path: Path, name: str, version: str, librari
 
 
 def test_a_recorded_conversion_is_read(tmp_path: Path) -> None:
-    """With the time it took."""
     found = processes.conversion_answer(given_answer(tmp_path, "mnn-converted.json"), done())
     assert isinstance(found, processes.EngineConversion)
     assert found.convert_ms > 0
@@ -89,7 +88,6 @@ def test_a_crash_is_a_reason(tmp_path: Path, returncode: int, stderr: str, words
 
 @pytest.mark.parametrize("stage", [None, "", "elsewhere", b"\xff"])
 def test_a_crash_before_any_stage_is_at_the_start(tmp_path: Path, stage: str | bytes | None) -> None:
-    """Also when what was written down makes no sense."""
     if stage is not None:
         (tmp_path / "stage").write_bytes(stage if isinstance(stage, bytes) else stage.encode())
     found = processes.run_answer(tmp_path, done(1))
@@ -118,7 +116,6 @@ def test_a_damaged_answer_is_a_reason(tmp_path: Path, text: str) -> None:
 
 
 def test_a_run_without_a_single_time_is_a_reason(tmp_path: Path) -> None:
-    """There is nothing to sum up."""
     answer = json.loads((RECORDED / "onnxruntime-run.json").read_text())
     (tmp_path / "answer.json").write_text(json.dumps({**answer, "samples_ms": []}))
     found = processes.run_answer(tmp_path, done())
@@ -129,6 +126,5 @@ def test_a_run_without_a_single_time_is_a_reason(tmp_path: Path) -> None:
 @given(data=st.binary(max_size=200))
 @settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_no_bytes_are_too_odd(tmp_path: Path, data: bytes) -> None:
-    """Whatever lies where the answer belongs, there is an answer."""
     (tmp_path / "answer.json").write_bytes(data)
     assert isinstance(processes.run_answer(tmp_path, done()), processes.CannotRun)

@@ -9,12 +9,10 @@ from refusing import refused
 
 
 def test_the_full_runtime_comes_first() -> None:
-    """All else is held to it; an engine named twice is one."""
     assert [engine.name for engine in engines_named(("mnn", "tract", "mnn"))] == [ONNXRUNTIME, "mnn", "tract"]
 
 
 def test_the_usual_ones_are_compared_unasked() -> None:
-    """But not one whose converter takes gigabytes."""
     assert tuple(engine.name for engine in engines_named(())) == USUAL
     assert "litert" not in USUAL
     assert ENGINES["litert"].converter
@@ -24,7 +22,6 @@ def test_the_usual_ones_are_compared_unasked() -> None:
     ("name", "hint"), [("opnvino", "did you mean 'openvino'?"), ("", "choose from"), ("x" * 999, "choose")]
 )
 def test_an_unknown_engine_is_refused(name: str, hint: str) -> None:
-    """With the one that was meant."""
     error = refused(UsageError, engines_named, (name,))
     assert error.code == "bad-option"
     assert hint in error.hint

@@ -143,8 +143,6 @@ def test_a_failure_in_a_later_round_is_a_row_too(stages: Stages, script: Script,
 
 
 def test_an_engine_that_hangs_is_a_row(stages: Stages, script: Script, compared: Compared) -> None:
-    """After its time is up."""
-
     def hang(*_: object) -> Completed:
         raise ToolError("tool-timeout", "did not end within 300 seconds and was stopped")
 
@@ -165,8 +163,6 @@ def test_an_engine_that_hangs_is_a_row(stages: Stages, script: Script, compared:
 def test_an_engine_that_cannot_be_installed_is_a_row(
     stages: Stages, compared: Compared, monkeypatch: pytest.MonkeyPatch, error: Diagnostic, words: str
 ) -> None:
-    """With pip's own last words; its version and size are not known."""
-
     def fail(*_: object) -> Path:
         raise error
 
@@ -197,8 +193,6 @@ def test_wrong_outputs_are_no_parity(stages: Stages, script: Script, compared: C
 
 
 def test_a_missing_output_is_no_parity(stages: Stages, script: Script, compared: Compared) -> None:
-    """However right the others are."""
-
     def none(request: dict[str, Any], folder: Path) -> Completed:
         done = answered(request, folder)
         answer = json.loads((folder / "answer.json").read_text())
@@ -229,7 +223,6 @@ def test_ctrl_c_keeps_the_cases_that_were_finished(stages: Stages, script: Scrip
 
 
 def test_the_trimmed_runtime_that_was_not_built_is_a_row(stages: Stages, script: Script, compared: Compared) -> None:
-    """And says what to do."""
     row = rows(compare_engines(replace(compared, engines=("trimmed",)), stages.console))["trimmed"]
     assert (row.stage, row.reason) == ("start", "it was not built for this machine: run invoke build")
 
@@ -237,7 +230,6 @@ def test_the_trimmed_runtime_that_was_not_built_is_a_row(stages: Stages, script:
 def test_a_library_of_ones_own_is_the_trimmed_one(
     stages: Stages, script: Script, compared: Compared, tmp_path: Path
 ) -> None:
-    """It gets the converted model, and its session."""
     library = tmp_path / "own.so"
     library.write_bytes(b"library")
     asked: list[dict[str, Any]] = []
@@ -265,22 +257,16 @@ def test_a_library_of_ones_own_is_the_trimmed_one(
 def test_what_does_not_exist_is_refused(
     stages: Stages, script: Script, compared: Compared, changes: dict[str, Any], refusal: tuple[str, str]
 ) -> None:
-    """Before anything is run."""
     error = refused(UsageError, compare_engines, replace(compared, **changes), stages.console)
     assert (error.code, error.where, error.exit_code) == (*refusal, ExitCode.USAGE)
     assert script.asked == []
 
 
 def test_bad_buildspecs_are_refused(stages: Stages, script: Script, tmp_path: Path) -> None:
-    """As everywhere."""
     (tmp_path / "bad.toml").write_text("models = 3")
     for name, code in (("none.toml", ExitCode.SPEC), ("bad.toml", ExitCode.SPEC)):
-        assert (
-            refused(
-                Diagnostic, compare_engines, Compared(request=Request(spec=tmp_path / name)), stages.console
-            ).exit_code
-            == code
-        )
+        error = refused(Diagnostic, compare_engines, Compared(request=Request(spec=tmp_path / name)), stages.console)
+        assert error.exit_code == code
     assert script.asked == []
 
 

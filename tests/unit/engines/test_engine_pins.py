@@ -11,7 +11,6 @@ NAMES = sorted({name for engine in ENGINES.values() for name in (engine.package,
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_line_is_pinned_with_hashes(name: str) -> None:
-    """No index, no folder, no version left open."""
     entries = re.split(r"(?m)^(?=[^ #\n])", engine_requirements(name))[1:]
     assert entries
     for entry in entries:

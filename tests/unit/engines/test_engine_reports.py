@@ -41,7 +41,6 @@ def test_the_terminal_has_a_line_for_each_engine() -> None:
 
 
 def test_no_line_is_longer_than_a_terminal() -> None:
-    """Also with the longest figures."""
     rows = tuple(
         replace(row, times=replace(row.times, ratio=1234.5, spread=0.999, peak_bytes=9_999_900_000))
         for row in sample_rows()
@@ -71,14 +70,12 @@ def test_every_row_of_a_markdown_table_has_every_cell() -> None:
 
 
 def test_json_reads_back() -> None:
-    """What was written is what was measured."""
     comparison = sample_comparison()
     assert from_json(EngineComparison, to_json(comparison)) == comparison
 
 
 @pytest.mark.parametrize(("load", "busy"), [(0.0, False), (1.9, False), (2.1, True), (50.0, True)])
 def test_a_busy_machine_is_said(load: float, *, busy: bool) -> None:
-    """From half of its cores on."""
     cores = 4
     found = sample_comparison(load_average=load)
     found = replace(found, machine=replace(found.machine, cores=cores))

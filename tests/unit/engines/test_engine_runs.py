@@ -87,7 +87,6 @@ def test_a_run_is_told_all_that_it_needs(tmp_path: Path) -> None:
 
 
 def test_a_converter_runs_in_its_own_place(tmp_path: Path) -> None:
-    """And writes where the engine then finds the model."""
     started = Started("mnn-converted.json")
     driver = processes.Driver(folder=tmp_path, execute=started)
     found = driver.convert(place("litert", converter=place("mnn")), JOB)
@@ -141,9 +140,6 @@ def test_a_script_that_hangs_or_does_not_start_is_a_reason(tmp_path: Path, refer
 
 
 def test_a_folder_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
-    """It would be none of the engine's doing."""
     (tmp_path / "tract").write_text("in the way")
-    assert (
-        refused(StorageError, processes.Driver(folder=tmp_path, execute=Started()).run, place("tract"), JOB).code
-        == "path-in-the-way"
-    )
+    error = refused(StorageError, processes.Driver(folder=tmp_path, execute=Started()).run, place("tract"), JOB)
+    assert error.code == "path-in-the-way"

@@ -33,7 +33,6 @@ def grown(measure: str, factor: float) -> history.BuildEntry:
 
 
 def test_the_same_figures_are_no_regression() -> None:
-    """Nor are better ones, however much better."""
     assert held(BEFORE).regressions == ()
     assert held(replace(grown("p50", 0.1), file_bytes=1)).regressions == ()
 
@@ -73,7 +72,6 @@ def test_instructions_are_compared_on_every_machine() -> None:
 
 
 def test_what_is_allowed_can_be_said() -> None:
-    """Nothing at all, or more."""
     after = replace(BEFORE, file_bytes=BEFORE.file_bytes + 1)
     assert len(held(after, history.Allowed(size=0.0)).regressions) == 1
     assert held(grown("p50", 1.9), history.Allowed(latency=1.0)).regressions == ()
@@ -109,7 +107,6 @@ def test_nothing_grew_from_nothing() -> None:
 
 
 def test_what_else_changed_is_noted() -> None:
-    """Models, profile, runtime and training run: the usual causes."""
     after = replace(
         BEFORE,
         profile="smallest",

@@ -21,7 +21,6 @@ def output(tmp_path: Path) -> Path:
 
 
 def test_a_regression_ends_with_its_own_code_and_the_numbers(output: Path) -> None:
-    """Both figures, the growth and what is allowed are in the words."""
     acceptance.accept_builds(output, None, None, "")
     append(output / NAME, Record(build=sample_entry(file_bytes=2_000_000)))
     failure = acceptance.regression_of(acceptance.check_builds(output, "silero-vad", None, Allowed()))
@@ -32,7 +31,6 @@ def test_a_regression_ends_with_its_own_code_and_the_numbers(output: Path) -> No
 
 
 def test_without_an_accepted_build_nothing_fails(output: Path) -> None:
-    """But it is told."""
     found = acceptance.check_builds(output, None, None, Allowed())
     assert found.checks == ()
     assert [entry.target for entry in found.unaccepted] == ["linux-x64"]
@@ -41,7 +39,6 @@ def test_without_an_accepted_build_nothing_fails(output: Path) -> None:
 
 @pytest.mark.parametrize("spec", ["unheard-of", None])
 def test_no_build_is_an_error(output: Path, spec: str | None) -> None:
-    """Whether for accepting or for checking; what is there is named."""
     for attempt in (
         lambda: acceptance.accept_builds(output, spec, "ios-arm64", ""),
         lambda: acceptance.check_builds(output, spec, "ios-arm64", Allowed()),
@@ -86,11 +83,8 @@ def test_a_damaged_file_is_a_diagnostic(output: Path, tmp_path: Path, content: b
 
 
 def test_a_missing_file_is_a_diagnostic(output: Path, tmp_path: Path) -> None:
-    """With what writes it."""
-    assert (
-        refused(StorageError, acceptance.check_builds, output, None, None, Allowed(), tmp_path / "accepted.json").code
-        == "accepted-missing"
-    )
+    error = refused(StorageError, acceptance.check_builds, output, None, None, Allowed(), tmp_path / "accepted.json")
+    assert error.code == "accepted-missing"
 
 
 def test_an_empty_file_of_builds_accepts_nothing(output: Path, tmp_path: Path) -> None:

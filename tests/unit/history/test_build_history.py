@@ -27,7 +27,6 @@ def test_a_figure_that_is_no_number_is_left_out() -> None:
 
 
 def test_a_library_that_ran_nowhere_has_its_sizes() -> None:
-    """Without a device there are no measures."""
     entry = entry_of(replace(recorded_report(), devices=()), WHEN)
     assert entry.measures == ()
     assert entry.components

@@ -74,7 +74,6 @@ def test_the_page_has_a_plot_for_each_measure() -> None:
 
 
 def test_each_point_names_its_training_run() -> None:
-    """When one was given."""
     page = history_page([sample_entry(training_run="wandb 7<b>")])
     assert "training run wandb 7&lt;b&gt;" in page
     assert "training run" not in history_page([sample_entry()])
@@ -102,7 +101,6 @@ def test_benches_have_plots_of_their_own() -> None:
 
 
 def test_figures_of_another_machine_are_another_line() -> None:
-    """They cannot be compared."""
     (one,) = bench_kinds(benches(1))
     (two,) = bench_kinds((*benches(1), *benches(2, cpu="another")))
     lines = [len(kind["measures"][0]["curves"]) + kind["measures"][0]["left_out"] for kind in (one, two)]
@@ -119,7 +117,6 @@ def test_one_build_and_none_are_pages() -> None:
 
 
 def test_hostile_names_are_escaped(capsys: pytest.CaptureFixture[str]) -> None:
-    """Names in a store can neither be markup nor steer a terminal."""
     measure = Measure(device=HOSTILE, model=HOSTILE, case=HOSTILE, measure="p50", unit="ms", value=1.0)
     ugly = sample_entry(spec=HOSTILE, target=HOSTILE, recorded_at=HOSTILE, verdict=HOSTILE, measures=(measure,))
     page = history_page([ugly], benches(1, spec=HOSTILE, model=HOSTILE, recorded_at=HOSTILE, training_run=HOSTILE))

@@ -22,7 +22,6 @@ from sample_reports import recorded_report
 
 
 def test_a_verified_build_enters_the_history(tmp_path: Path) -> None:
-    """With the time in UTC; nothing is warned of."""
     warnings: list[str] = []
     record_build(recorded_report(), tmp_path / "artifacts", warnings.append)
     (entry,) = history_of(tmp_path / "artifacts", None, None)
@@ -55,7 +54,6 @@ def test_a_damaged_history_is_a_warning(tmp_path: Path) -> None:
 
 
 def test_the_history_of_an_earlier_version_is_named_once(tmp_path: Path) -> None:
-    """A database of SQLite is not read; it stays as it is."""
     (tmp_path / SQLITE).write_bytes(b"SQLite format 3\0")
     warnings: list[str] = []
     for _ in range(2):
@@ -66,7 +64,6 @@ def test_the_history_of_an_earlier_version_is_named_once(tmp_path: Path) -> None
 
 
 def test_a_history_that_cannot_be_written_is_a_warning(tmp_path: Path) -> None:
-    """A folder with its name is left as it is."""
     (tmp_path / NAME).mkdir()
     warnings: list[str] = []
     record_build(recorded_report(), tmp_path, warnings.append)

@@ -127,7 +127,6 @@ def test_a_later_acceptance_takes_the_place_of_an_earlier_one(three: Path) -> No
 
 
 def test_what_is_not_there_is_not_accepted(three: Path) -> None:
-    """No build of that name: nothing is written."""
     before = three.read_bytes()
     assert accept(three, spec="unheard-of") == []
     assert (accepted_builds(three), three.read_bytes()) == ((), before)
@@ -170,7 +169,6 @@ def test_a_damaged_history_is_renamed_by_the_next_build(history: Path, content: 
 
 
 def test_a_damaged_line_is_named(three: Path) -> None:
-    """By its number."""
     lines = three.read_bytes().splitlines(keepends=True)
     three.write_bytes(lines[0] + lines[1].replace(b"linux", b'"') + lines[2])
     assert refused(StorageError, builds, three).where == f"{three}:2"

@@ -32,7 +32,6 @@ def test_accept_then_grow_then_check(ortrim: Run, output: str) -> None:
 
 
 def test_a_target_may_be_called_by_another_name(ortrim: Run, output: str) -> None:
-    """The history knows identifiers alone."""
     for task in ("history", "accept-build", "check-build"):
         ended = ortrim(task, "--output", output, "--target", "linux-amd64")
         assert (ended.code, ended.err) == (0, "")
@@ -48,7 +47,6 @@ def test_options_that_are_not_possible(ortrim: Run, output: str) -> None:
 
 
 def test_a_file_for_a_machine_without_a_past(ortrim: Run, output: str, tmp_path: Path) -> None:
-    """Written by one task and read by the other."""
     file = tmp_path / "accepted.json"
     assert ortrim("accept-build", "--output", output, "--to", str(file)).code == 0
     assert json.loads(file.read_text())["schema"] == "ortrim-accepted/1"

@@ -60,7 +60,6 @@ def test_values_are_words(ortrim: Run, broken: Path) -> None:
 
 
 def test_the_parts_of_a_library_have_heads(ortrim: Run) -> None:
-    """Sizes are told as numbers of bytes that can be read."""
     text = "\n".join(shown(ortrim, TINY))
     assert re.search(r"executable stack +no$", text, re.MULTILINE)
     assert re.search(r"component +size bytes", text)

@@ -20,7 +20,6 @@ CONFIG = "# größe\nai.onnx;13;Gemm,Relu\n"
 
 
 def test_a_library_shows_what_a_loader_sees() -> None:
-    """Facts and sizes, for a library under any name."""
     content = inspect_file(LIBRARY)
     assert content["kind"] == "library"
     assert content["facts"]["machine"] == "x64"
@@ -28,14 +27,12 @@ def test_a_library_shows_what_a_loader_sees() -> None:
 
 
 def test_an_ort_model_shows_its_operators() -> None:
-    """Its identifier stands at its fourth byte."""
     content = inspect_file(ORT)
     assert content["kind"] == "ort model"
     assert content["format_version"] == "6"
 
 
 def test_an_onnx_model_shows_its_inputs(tmp_path: Path) -> None:
-    """It has no magic number: it is what nothing else is."""
     content = inspect_file(write(tmp_path / "model.onnx", relu()))
     assert content["kind"] == "onnx model"
     assert [each["name"] for each in content["facts"]["inputs"]] == ["x"]
@@ -51,7 +48,6 @@ def test_a_configuration_shows_its_operators(tmp_path: Path, name: str) -> None:
 
 
 def test_a_character_that_is_cut_by_the_look_at_the_head_is_no_binary(tmp_path: Path) -> None:
-    """The first kilobyte may end inside a letter."""
     (tmp_path / "operators").write_text(f"#{'x' * 1022}ü\n{CONFIG}", encoding="utf-8")
     assert inspect_file(tmp_path / "operators")["kind"] == "operator configuration"
 
@@ -84,7 +80,6 @@ def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
     ids=["noise", "picture", "utf-16", "readme"],
 )
 def test_what_is_nothing_known_is_reported_which_kinds_there_are(tmp_path: Path, content: bytes) -> None:
-    """And what it was taken for at last."""
     (tmp_path / "README.md").write_bytes(content)
     error = refused(tmp_path / "README.md")
     assert (error.code, error.exit_code) == ("unknown-kind", ExitCode.MODEL)
@@ -122,7 +117,6 @@ def test_a_static_library_shows_its_names(tmp_path: Path) -> None:
 
 
 def test_a_damaged_static_library_is_refused(tmp_path: Path) -> None:
-    """As one, not as a configuration."""
     (tmp_path / "x.a").write_bytes(archive(("a.o", b"x" * 100))[:80])
     error = refused(tmp_path / "x.a")
     assert (error.code, error.exit_code) == ("not-an-archive", ExitCode.BINARY)
@@ -134,7 +128,6 @@ def test_a_damaged_static_library_is_refused(tmp_path: Path) -> None:
     ids=["library", "ort"],
 )
 def test_a_damaged_file_is_refused_by_its_own_reader(tmp_path: Path, content: bytes, kind: type[Diagnostic]) -> None:
-    """The exit code says of which kind the file would have been."""
     (tmp_path / "file").write_bytes(content)
     assert isinstance(refused(tmp_path / "file"), kind)
 
@@ -142,7 +135,6 @@ def test_a_damaged_file_is_refused_by_its_own_reader(tmp_path: Path, content: by
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(head=st.sampled_from(HEADS), tail=st.binary(max_size=80))
 def test_no_content_is_more_than_a_diagnostic(tmp_path: Path, head: bytes, tail: bytes) -> None:
-    """Whatever is in a file, the answer is data or a diagnostic."""
     (tmp_path / "file").write_bytes(head + tail)
     with suppress(Diagnostic):
         assert "kind" in inspect_file(tmp_path / "file")

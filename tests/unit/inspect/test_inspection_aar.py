@@ -6,12 +6,12 @@ import pytest
 
 from aar_samples import MANIFEST, aar_inputs, fake_jdk, members, zipped
 from ortrim.analysis.inspect import inspect_file
-from ortrim.errors import BinaryError, ExitCode, StorageError
+from ortrim.errors import BinaryError, Diagnostic, ExitCode, StorageError
 from ortrim.platforms.android.aar import make_android_package
+from refusing import refused
 
 
 def test_an_aar_of_any_origin_is_shown_and_judged(tmp_path: Path) -> None:
-    """Under any name; the version in its label is the library's own."""
     path = tmp_path / "unknown.bin"
     path.write_bytes(zipped(members()))
     content = inspect_file(path)
@@ -26,7 +26,6 @@ def test_an_aar_of_any_origin_is_shown_and_judged(tmp_path: Path) -> None:
 
 
 def test_an_aar_of_ours_shows_its_manifest(tmp_path: Path) -> None:
-    """From which everything else about it can be found."""
     package = make_android_package(aar_inputs(tmp_path / "in", ("x86",)), fake_jdk(tmp_path / "jdk"), tmp_path / "out")
     content = inspect_file(package.aar)
     assert content["manifest"]["plan_digest"] == package.manifest.plan_digest
@@ -53,11 +52,8 @@ def test_an_aar_without_a_library_says_so(tmp_path: Path) -> None:
         (zipped({"AndroidManifest.xml": b"\x03\x00\x08\x00"}), BinaryError, "not-an-aar"),
     ],
 )
-def test_other_zip_archives_are_refused(tmp_path: Path, content: bytes, kind: type[Exception], reference: str) -> None:
-    """A document, an interrupted download, an APK."""
+def test_other_zip_archives_are_refused(tmp_path: Path, content: bytes, kind: type[Diagnostic], reference: str) -> None:
     (tmp_path / "file").write_bytes(content)
-    with pytest.raises(kind) as caught:
-        inspect_file(tmp_path / "file")
-    assert isinstance(caught.value, BinaryError | StorageError)
-    assert caught.value.code == reference
-    assert caught.value.exit_code in {ExitCode.BINARY, ExitCode.STORAGE}
+    error = refused(kind, inspect_file, tmp_path / "file")
+    assert error.code == reference
+    assert error.exit_code in {ExitCode.BINARY, ExitCode.STORAGE}

@@ -54,7 +54,6 @@ def test_an_xcframework_is_shown_and_judged(tmp_path: Path, form: str) -> None:
 
 
 def test_what_is_wrong_comes_first_and_by_reference(tmp_path: Path) -> None:
-    """The gates that fail are told before the others."""
     info = xcframework_plist(entry(DEVICE_SLICE), CFBundlePackageType="FMWK")
     content = inspect_file(write_files(tmp_path / "x.xcframework", xcframework_files() | {"Info.plist": info}))
     assert content["broken"] == ["xcframework-keys-wrong", "slice-unlisted"]
@@ -85,7 +84,6 @@ def test_a_framework_by_itself_is_what_its_binary_says(tmp_path: Path, files: Fi
     ],
 )  # fmt: skip
 def test_libraries_and_objects_are_shown(tmp_path: Path, data: bytes, kind: str, places: list[str]) -> None:
-    """Under any name."""
     (tmp_path / "unknown").write_bytes(data)
     content = inspect_file(tmp_path / "unknown")
     assert content["kind"] == kind
@@ -96,7 +94,6 @@ def test_libraries_and_objects_are_shown(tmp_path: Path, data: bytes, kind: str,
 
 
 def test_a_framework_without_a_binary_is_shown(tmp_path: Path) -> None:
-    """And said to have none."""
     framework: Files = {"Info.plist": b"<plist><dict/></plist>", "Headers/a.h": b""}
     content = inspect_file(write_files(tmp_path / "onnxruntime.framework", framework))
     assert "binary-missing" in content["broken"]
@@ -115,7 +112,6 @@ def test_an_empty_folder_is_no_xcframework(tmp_path: Path, name: str) -> None:
 
 
 def test_other_folders_are_not_read(tmp_path: Path) -> None:
-    """As before: what is no file has no content."""
     assert isinstance(refused(tmp_path), ModelError)
     assert refused(tmp_path).code == "file-missing"
 
@@ -169,7 +165,6 @@ def test_paths_that_lead_outside_find_nothing(tmp_path: Path, wrong: dict[str, o
 
 @pytest.mark.parametrize("target", ["/etc/passwd", "../../../../../../../../../../etc/passwd", "onnxruntime", "loop/x"])
 def test_links_out_and_in_circles_lead_nowhere(tmp_path: Path, target: str) -> None:
-    """In a folder and in an archive."""
     binary = f"{DEVICE_SLICE}/onnxruntime.framework/onnxruntime"
     files: Files = xcframework_files() | {binary: target, f"{DEVICE_SLICE}/onnxruntime.framework/loop": "loop"}
     (tmp_path / "x.zip").write_bytes(zipped(files))
@@ -197,7 +192,6 @@ def test_archives_that_could_do_harm_are_refused(tmp_path: Path, files: Files, r
 
 @pytest.mark.parametrize("part", [0.1, 0.5, 0.99])
 def test_an_archive_that_is_cut_off_is_reported(tmp_path: Path, part: float) -> None:
-    """An interrupted download."""
     whole = zipped(xcframework_files())
     (tmp_path / "x.zip").write_bytes(whole[: int(len(whole) * part)])
     assert (refused(tmp_path / "x.zip").code, refused(tmp_path / "x.zip").exit_code) == (
@@ -215,7 +209,6 @@ def test_a_slice_with_a_foreign_binary_is_refused(tmp_path: Path, data: bytes, r
 
 
 def test_a_pipe_in_a_folder_is_not_waited_for(tmp_path: Path) -> None:
-    """Reading one would wait for ever."""
     folder = write_files(tmp_path / "x.xcframework", xcframework_files())
     os.mkfifo(folder / "pipe")
     error = refused(folder)

@@ -21,7 +21,6 @@ def operator(name: str, opset: int, domain: str = "ai.onnx") -> OperatorId:
 
 
 def test_an_onnx_model_shows_its_operators(tmp_path: Path) -> None:
-    """Operators of inner graphs count too."""
     seen = inspect_onnx(write(tmp_path / "m.onnx", branching()))
     names = ("Abs", "Exp", "Floor", "If", "Neg", "Relu", "Sqrt", "Tanh")
     assert seen["operators"] == tuple((operator(name, 17), 1) for name in names)
@@ -50,7 +49,6 @@ def test_a_model_in_ort_format_shows_its_version_and_operators() -> None:
 
 @pytest.mark.parametrize("content", [b"", b"ORTM", b"<html>", b"\0" * 64, RECORDED.read_bytes()[:100]])
 def test_what_is_not_ort_is_refused(content: bytes, tmp_path: Path) -> None:
-    """Empty, too short, another format, cut."""
     path = tmp_path / "m.ort"
     path.write_bytes(content)
     error = refused(ModelError, inspect_ort, path)
@@ -72,13 +70,11 @@ def test_damaged_models_end_in_a_diagnostic(
 
 
 def test_a_missing_model_is_named(tmp_path: Path) -> None:
-    """Both kinds."""
     for inspect in (inspect_onnx, inspect_ort):
         assert refused(ModelError, inspect, tmp_path / "absent").code == "model-missing"
 
 
 def test_a_configuration_shows_its_operators(tmp_path: Path) -> None:
-    """And how many of them are limited to some types."""
     path = tmp_path / "my.config"
     path.write_text('ai.onnx;11;Add{"inputs": {"0": ["float"]}},Relu\n')
     seen = inspect_config(path)
@@ -88,7 +84,6 @@ def test_a_configuration_shows_its_operators(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("content", [b"\xff\xfe\0", None])
 def test_an_unreadable_configuration_is_refused(content: bytes | None, tmp_path: Path) -> None:
-    """Not text, or not there."""
     path = tmp_path / "my.config"
     if content is not None:
         path.write_bytes(content)

@@ -56,7 +56,6 @@ FILES: Final = {
 
 @pytest.mark.parametrize("name", FILES)
 def test_inspect_says_what_a_file_is(tmp_path: Path, name: str) -> None:
-    """And how it becomes an ONNX model."""
     content, what, hint = FILES[name]
     (tmp_path / name).write_bytes(content)
     error = refused(ModelError, inspect_file, tmp_path / name)
@@ -67,7 +66,6 @@ def test_inspect_says_what_a_file_is(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name in FILES if not name.endswith((".pb", ".mlmodel"))])
 def test_so_does_whatever_reads_a_model(tmp_path: Path, name: str) -> None:
-    """Also under the name of one."""
     content, what, hint = FILES[name]
     (tmp_path / "model.onnx").write_bytes(content)
     error = refused(ModelError, inspect_onnx, tmp_path / "model.onnx")
@@ -80,7 +78,6 @@ def test_so_does_whatever_reads_a_model(tmp_path: Path, name: str) -> None:
     ("folder", "file", "what"), [("m.mlpackage", "x", "Core ML"), ("m", "saved_model.pb", "SavedModel")]
 )
 def test_folders_that_are_models_are_reported(tmp_path: Path, folder: str, file: str, what: str) -> None:
-    """A Core ML package and a SavedModel are folders."""
     (tmp_path / folder).mkdir()
     (tmp_path / folder / file).touch()
     assert what in refused(ModelError, inspect_file, tmp_path / folder).what
@@ -88,6 +85,5 @@ def test_folders_that_are_models_are_reported(tmp_path: Path, folder: str, file:
 
 @pytest.mark.parametrize("content", [ONNX, b"# operators\nai.onnx;14;Relu\n", b"\x80", zipped("AndroidManifest.xml")])
 def test_what_may_be_ours_is_left_to_its_reader(tmp_path: Path, content: bytes) -> None:
-    """Nothing is taken for another format by chance."""
     (tmp_path / "file").write_bytes(content)
     assert other_format(tmp_path / "file") is None

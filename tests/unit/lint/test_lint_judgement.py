@@ -43,7 +43,6 @@ def log_of(*models: ModelFindings) -> Any:
 
 
 def test_errors_come_first_and_places_in_order(bad: LintFacts) -> None:
-    """Each thing once."""
     found = judge(bad)
     assert [(each.code, each.level, each.place) for each in found] == [
         ("no-kernel", "error", "Add"),
@@ -54,7 +53,6 @@ def test_errors_come_first_and_places_in_order(bad: LintFacts) -> None:
 
 
 def test_lines_group_by_rule_with_why_and_fix(bad: LintFacts) -> None:
-    """Of many places a few are shown, and how many more there are."""
     lines = lines_of(findings(bad), 1)
     assert [line.split(":")[0].strip() for line in lines] == [
         *("error", "no CPU kernel of ai.onnx Add for float32, float32", "why", "fix"),
@@ -64,7 +62,6 @@ def test_lines_group_by_rule_with_why_and_fix(bad: LintFacts) -> None:
 
 
 def test_a_model_without_findings_has_no_lines() -> None:
-    """Not even headings."""
     model = ModelFindings(model="m.onnx", file="m.onnx", sha256="", ort_version="1.21.0", findings=())
     assert (lines_of(model, 5), model.errors) == ((), ())
 
@@ -88,7 +85,6 @@ def test_sarif_has_what_the_standard_requires(bad: LintFacts) -> None:
 
 @pytest.mark.parametrize("name", ["wheel:small==1.2/a/m.onnx", "https://example.com/a%20b.onnx?x=1#y"])
 def test_a_fetched_model_goes_by_its_address(bad: LintFacts, name: str) -> None:
-    """Where our copy lies is of no use to who reads a review."""
     (result, *_) = log_of(findings(bad, name))["runs"][0]["results"]
     assert result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == name
 
@@ -102,7 +98,6 @@ def test_a_finding_keeps_its_fingerprint_in_another_folder(bad: LintFacts) -> No
 
 @pytest.mark.parametrize("place", ["\ud800", "\x00", "名前", "", "a" * 10_000])
 def test_any_name_makes_a_log_that_can_be_read(place: str) -> None:
-    """Names come from models, and say anything."""
     finding = LintFinding(code="einsum", level="advice", place=place, words=place)
     name = f"{place[:10]}.onnx".replace("\ud800", "")
     log = log_of(ModelFindings(model=name, file=name, sha256="", ort_version="1", findings=(finding,)))

@@ -205,7 +205,6 @@ def shown(reference: str, sample: Sample) -> list[rules.Shown]:
 
 @pytest.mark.parametrize("reference", ["unsupported-opset", "unsupported-ir-version"])
 def test_another_runtime_is_an_option_of_lint(reference: str) -> None:
-    """A model's file has no key to change."""
     assert rules.BY_CODE[reference].fix.endswith("or choose another ONNX Runtime (--ort-version)")
 
 
@@ -218,14 +217,12 @@ def test_what_is_too_new_says_which_version_takes_it() -> None:
 
 
 def test_every_rule_has_its_two_models() -> None:
-    """One that shows it, one that it must leave alone."""
     assert list(SAMPLES) == [rule.code for rule in rules.RULES]
     assert len(rules.BY_CODE) == len(rules.RULES)
 
 
 @pytest.mark.parametrize("reference", SAMPLES)
 def test_a_rule_shows_its_model_and_leaves_the_other_alone(reference: str) -> None:
-    """With a place and words."""
     showing, clean = SAMPLES[reference]
     found = shown(reference, showing)
     assert found
@@ -238,14 +235,12 @@ def test_a_rule_shows_its_model_and_leaves_the_other_alone(reference: str) -> No
     ["1234", "input.1", "input_1", "onnx::MatMul_12", "x.3", "serving_default_x:0", "StatefulPartitionedCall:0", "x:0"],
 )
 def test_names_of_machines(name: str) -> None:
-    """PyTorch's numbers and traces, and TensorFlow's ports."""
     assert len(shown("machine-named-value", lambda: _named(name, "y"))) == 1
     assert len(shown("machine-named-value", lambda: _named("x", name + "1" if name.isdecimal() else name))) == 1
 
 
 @pytest.mark.parametrize("name", ["x", "input", "input_ids", "h0", "state2", "logits", "wav16k", "sr", "last_hidden"])
 def test_names_of_people(name: str) -> None:
-    """A number in a name alone does not make it a machine's."""
     assert shown("machine-named-value", lambda: _named(name, "y")) == []
 
 
@@ -271,12 +266,10 @@ def test_which_einsum_is_a_convolution(equation: str, convolution: bool) -> None
 
 @pytest.mark.parametrize("order", [(), (0,), (0, 2, 1, 3), (5, 2, 1), (-1, 2, 1)])
 def test_odd_transpositions_are_left_alone(order: tuple[int, ...]) -> None:
-    """A model's attributes can say anything."""
     assert shown("matmul-between-transposes", lambda: _between(order)) == []
 
 
 def test_a_product_with_a_bias_is_one() -> None:
-    """A Linear layer has one mostly; two products added up are none."""
     weights = {name: numpy_helper.from_array(np.ones((8, 8), np.float32), name) for name in ("w", "bias")}
     nodes = [
         helper.make_node("Transpose", ["x"], ["a"], perm=[0, 2, 1]),
@@ -316,7 +309,6 @@ def test_what_the_header_says_is_not_told_twice() -> None:
     ],
 )
 def test_paths_are_found(words: str) -> None:
-    """Of Unix, of Windows, and the lines of traces."""
     (found,) = shown("source-path", lambda: _documented(f"made by {words}"))
     assert found[0] == "doc_string of node '/conv/Relu'"
     assert found[1].startswith(f"the {found[0]} shows '")
@@ -335,12 +327,10 @@ def test_paths_are_found(words: str) -> None:
     ],
 )
 def test_names_of_modules_are_no_paths(name: str) -> None:
-    """PyTorch's exporter writes modules with slashes."""
     assert shown("source-path", lambda: _documented("", name)) == []
 
 
 def test_coupled_dimensions_are_not_called_baked_in() -> None:
-    """Two names for one size fail alone and work together."""
     both = [((("a", size), ("b", size)), "") for size in (1, 2, 3, 8)]
     alone = [((("a", size), ("b", 1)), "differs") for size in (2, 3, 8)]
     run = rules.RunFacts(trials=(*both, *alone))
@@ -350,7 +340,6 @@ def test_coupled_dimensions_are_not_called_baked_in() -> None:
 
 
 def test_code_that_another_model_needs_is_not_saved() -> None:
-    """Models that are judged together share a library."""
     known = facts(relu(), library=(("Relu", 31_744),))
     rule = rules.BY_CODE["costly-operator"]
     assert [each[1] for each in rule.check(known)] == ["removing Relu (1 node) saves 31 KiB of the library"]
@@ -358,13 +347,11 @@ def test_code_that_another_model_needs_is_not_saved() -> None:
 
 
 def test_a_kernel_that_is_missing_is_reported_with_types() -> None:
-    """Of the node that ONNX Runtime named."""
     (found,) = shown("no-kernel", lambda: _kernels(missing=(RELU, "")))
     assert found[1] == "no CPU kernel of ai.onnx Relu for float32"
 
 
 def test_batch_normalization_in_training_mode_is_found() -> None:
-    """By its attribute."""
     names = ["x", "s", "b", "m", "v"]
     node = helper.make_node("BatchNormalization", names, ["y", "n", "w"], training_mode=1)
     known = facts(model_of([node], [value(name) for name in names]))
@@ -386,6 +373,5 @@ def test_words_that_tell_a_cause_of_converted_models_alone_are_not_lost(words: s
 
 
 def test_a_cause_is_found_once_however_many_sizes_met_it() -> None:
-    """The words are the same each time."""
     words = REFUSALS["upsample-shrinks"]
     assert len(shown("upsample-shrinks", lambda: _ran(((("n", 1),), words), ((("n", 2),), words)))) == 1

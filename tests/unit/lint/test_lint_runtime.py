@@ -72,7 +72,6 @@ def test_the_answers_become_facts(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
 def test_words_about_a_kernel_name_it_and_not_this_machines_folder(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """The operator, and the node."""
     words = f"{tmp_path}/m.onnx: Could not find an implementation for Relu(14) node with name 'r'"
     asked(monkeypatch, runs={**RUNS, "load": words, "trials": []})
     looked = look(tmp_path / "m.onnx", graph(), RUNTIME, run=True)
@@ -113,7 +112,6 @@ def test_sizes_that_a_model_fixes_are_tried_too() -> None:
 
 
 def test_dimensions_called_by_a_question_mark_are_apart(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Each gets sizes of its own."""
     script = asked(monkeypatch)
     look(tmp_path / "m.onnx", graph("?", "?"), RUNTIME, run=True)
     request = script.asked["lint_runs.py"]
@@ -132,7 +130,6 @@ def test_a_crash_or_an_endless_run_is_a_finding(
 
 
 def test_a_runtime_that_does_not_start_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Of ours, not of the model."""
     asked(monkeypatch, operators=ToolError("tool-missing", "is not there"))
     with pytest.raises(ToolError):
         look(tmp_path / "m.onnx", graph(), RUNTIME, run=True)
@@ -144,7 +141,6 @@ def test_a_runtime_that_does_not_start_is_an_error(monkeypatch: pytest.MonkeyPat
 def test_sizes_that_hang_together_are_not_tried(
     shape: tuple[str, ...], words: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """The model is loaded all the same."""
     script = asked(monkeypatch)
     looked = look(tmp_path / "m.onnx", graph(*shape), RUNTIME, run=True)
     assert script.asked["lint_runs.py"]["run"] is False
@@ -152,7 +148,6 @@ def test_sizes_that_hang_together_are_not_tried(
 
 
 def test_without_running_nothing_is_loaded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """And that is said."""
     script = asked(monkeypatch)
     looked = look(tmp_path / "m.onnx", graph(), RUNTIME, run=False)
     assert list(script.asked) == ["lint_operators.py"]
@@ -162,7 +157,6 @@ def test_without_running_nothing_is_loaded(monkeypatch: pytest.MonkeyPatch, tmp_
 
 
 def test_an_unusable_checker_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """In the words of its failure; kernels are told all the same."""
     asked(monkeypatch, operators={**OPERATORS, "unusable": "ModuleNotFoundError: No module named 'onnx'"})
     looked = look(tmp_path / "m.onnx", graph(), RUNTIME, run=True)
     assert (looked.providers, looked.kernels is None) == (None, False)

@@ -46,14 +46,12 @@ def named_by_machine(tmp_path: Path) -> str:
 
 
 def test_a_good_model_ends_well(ortrim: Run, looked: Looked, good: str) -> None:
-    """With a line, and what was not looked at."""
     ended = ortrim("lint", good)
     assert (ended.code, ended.err) == (0, "")
     assert "good.onnx: 0 errors, advice: 0" in ended.out.replace("\n", "")
 
 
 def test_advice_alone_ends_well(ortrim: Run, looked: Looked, named_by_machine: str) -> None:
-    """With why and how."""
     ended = ortrim("lint", named_by_machine)
     assert ended.code == 0
     assert "advice: machine-named-value" in ended.out
@@ -142,7 +140,6 @@ def test_models_are_named_as_for_a_build(
     ],
 )
 def test_trouble_ends_with_its_own_code(ortrim: Run, looked: Looked, words: str, code: int, reference: str) -> None:
-    """As one JSON document too, and no log is left."""
     here = Path.cwd()
     write(here / "good.onnx", relu())
     (here / "text.onnx").write_text("<html>")
@@ -154,8 +151,6 @@ def test_trouble_ends_with_its_own_code(ortrim: Run, looked: Looked, words: str,
 
 
 def test_a_runtime_that_cannot_be_had_is_no_finding(ortrim: Run, good: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The model may be well."""
-
     def refuse(*_: object) -> None:
         raise ToolError("converter-unavailable", "is not available here")
 
@@ -216,7 +211,6 @@ def test_models_with_steps_are_judged_after_them(
 
 
 def test_weights_that_are_not_beside_the_model_are_named(ortrim: Run, looked: Looked) -> None:
-    """Instead of findings about a model that nobody could run."""
     write(Path("m.onnx"), weighted("m.onnx_data"))
     ended = ortrim("lint", "m.onnx", "--no-run")
     assert ended.code == ExitCode.MODEL

@@ -49,7 +49,6 @@ def test_every_section_is_there_and_the_head_leads_to_it() -> None:
 
 
 def test_no_two_things_have_one_name_and_nothing_leads_away() -> None:
-    """No script, no address, and a policy that would refuse both."""
     text = model_page(sample_subject(report=replace(four_devices())))
     page = HtmlPage(text)
     names = [value for _, name, value in page.attributes if name == "id"]
@@ -107,7 +106,6 @@ def test_a_report_is_cut_down_to_one_model() -> None:
 
 
 def test_a_lost_device_makes_the_page_say_so() -> None:
-    """A failure is of every model on that device."""
     lost = report_of_model(four_devices(), MODEL_NAME)
     assert lost.verdict is Verdict.FAIL
     page = HtmlPage(model_page(sample_subject(report=four_devices())))
@@ -152,6 +150,5 @@ def test_bytes_are_parted_by_what_needs_them() -> None:
 
 @pytest.mark.parametrize("count", [0, 1, 3])
 def test_any_number_of_inputs_is_a_page(count: int) -> None:
-    """A model may have none at all."""
     facts = replace(GRAPH.model, inputs=GRAPH.model.inputs * count, outputs=())
     HtmlPage(model_page(sample_subject(graph=replace(GRAPH, model=facts))))

@@ -39,7 +39,6 @@ def planned_folder(stages: Stages) -> tuple[Planned, Path]:
 
 
 def test_a_page_before_anything_was_built(stages: Stages) -> None:
-    """It has the model, and says that there are no measurements."""
     (page,) = make_model_pages(stages.request(), (), stages.console, run=True)
     assert page == planned_folder(stages)[1] / "model-tiny.html"
     text = page.read_text()
@@ -48,7 +47,6 @@ def test_a_page_before_anything_was_built(stages: Stages) -> None:
 
 
 def test_a_page_with_the_last_reports_figures(stages: Stages) -> None:
-    """Of this model alone."""
     planned, _ = planned_folder(stages)
     folder = leave_report(planned, planned.plan.targets[0])
     write_reports(of_tiny(read_report(folder / "report.json")), folder)
@@ -58,7 +56,6 @@ def test_a_page_with_the_last_reports_figures(stages: Stages) -> None:
 
 
 def test_an_unknown_model_is_refused(stages: Stages) -> None:
-    """With those that there are; nothing is written."""
     error = refused(UsageError, make_model_pages, stages.request(), ("tinny",), stages.console, run=True)
     assert (error.code, error.hint) == ("no-such-model", "did you mean 'tiny'?")
     assert not planned_folder(stages)[1].exists()

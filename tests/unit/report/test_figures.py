@@ -17,7 +17,6 @@ from ortrim.report.charts import ticks
     ],
 )  # fmt: skip
 def test_bytes_are_decimal_with_three_digits(value: float | None, text: str) -> None:
-    """Bytes are written in the largest unit that fits."""
     assert figures.bytes_text(value) == text
 
 
@@ -51,7 +50,6 @@ def test_instructions_have_four_digits(value: float | None, text: str) -> None:
     [(0.0, "0 runs"), (0.5, "0.5 runs"), (1.0, "1 run"), (12, "12 runs"), (None, figures.NONE), (math.nan, "nan")],
 )
 def test_runs_are_counted(value: float | None, text: str) -> None:
-    """Runs are whole but for a median between two."""
     assert figures.runs_text(value) == text
 
 
@@ -63,7 +61,6 @@ def test_runs_are_counted(value: float | None, text: str) -> None:
     ],
 )  # fmt: skip
 def test_shares_are_percentages(ratio: float | None, spread: float | None, text: str) -> None:
-    """A relative spread becomes points of the same percentage."""
     assert figures.share_text(ratio, spread) == text
 
 
@@ -100,7 +97,6 @@ def test_a_shortened_text_fits_and_keeps_its_ends(text: str, limit: int) -> None
 
 @given(st.floats(allow_nan=True, allow_infinity=True))
 def test_any_float_can_be_written(value: float) -> None:
-    """No value of a damaged report stops the report."""
     for text in (
         figures.bytes_text(value),
         figures.ms_text(value),
@@ -113,7 +109,6 @@ def test_any_float_can_be_written(value: float) -> None:
 
 @given(st.floats(min_value=0, max_value=1e6), st.floats(min_value=1e-6, max_value=1e6))
 def test_ticks_are_few_and_inside(low: float, span: float) -> None:
-    """Ticks lie within the axis, in order, and are not many."""
     found = list(ticks(low, low + span, 5))
     assert found == sorted(found)
     assert len(found) <= 12

@@ -28,7 +28,6 @@ def test_the_page_asks_the_network_for_nothing(page: Page) -> None:
     "chart", ["chart-total", "chart-components", "chart-treemap", "chart-memory-1", "chart-load-1", "chart-parity-1"]
 )
 def test_each_picture_is_there(page: Page, chart: str) -> None:
-    """Size, memory, loading and parity each have their picture."""
     assert ("figure", "id", chart) in page.attributes
 
 
@@ -40,7 +39,6 @@ def test_each_case_has_its_latency_picture(page: Page) -> None:
 
 
 def test_the_figures_are_there(page: Page) -> None:
-    """Sizes, ratios, budgets and differences are readable."""
     for text in ("1.59 MB", "7.7 %", "≤ 9 %", "33.9 % ± 0.1", "≈ inconclusive", "1.2e-06 of 1e-04", "framework"):
         assert text in page.text
 
@@ -67,7 +65,6 @@ def test_hostile_names_are_only_text(ugly_report: VerifyReport) -> None:
 
 
 def test_values_that_are_no_numbers_have_no_place_in_a_picture(ugly_report: VerifyReport) -> None:
-    """NaN and infinity are written as text; no coordinate is one."""
     page = Page(html_report(ugly_report))
     places = {"x", "y", "x1", "x2", "y1", "y2", "cx", "cy", "r", "width", "height", "viewbox"}
     drawn = [value for tag, name, value in page.attributes if name in places]
@@ -88,7 +85,6 @@ def test_a_difference_that_is_no_number_is_drawn_as_the_worst(report: VerifyRepo
 
 
 def test_a_load_time_that_is_no_number_has_no_bar(report: VerifyReport) -> None:
-    """A bar that cannot be drawn is left out; its text stays."""
     ours, baseline = report.devices[0].runs
     broken = replace(ours, load_ms=replace(ours.load_ms, p50=math.nan))
     whole, gap = (Page(html_report(on_device(report, runs=(run, baseline)))) for run in (ours, broken))
@@ -189,7 +185,6 @@ def test_a_profile_is_named_with_what_opens_it(side_page: Page) -> None:
 
 
 def test_hostile_names_beside_others_are_only_text(ugly_report: VerifyReport, side_report: VerifyReport) -> None:
-    """The same in the form for several devices."""
     both = replace(ugly_report, devices=(*ugly_report.devices, *side_report.devices, hostile_board()))
     text = html_report(both)
     page = Page(text)
@@ -199,5 +194,4 @@ def test_hostile_names_beside_others_are_only_text(ugly_report: VerifyReport, si
 
 
 def test_a_report_without_devices_is_a_page(report: VerifyReport) -> None:
-    """Which only a forged file holds."""
     assert "The library against the budget" in Page(html_report(replace(report, devices=()))).text

@@ -21,7 +21,6 @@ def columns(line: str) -> int:
 
 
 def test_the_demo_report_looks_like_this(report: VerifyReport) -> None:
-    """The Markdown is the recorded one."""
     assert markdown_report(report) == (DATA / "report.md").read_text()
 
 
@@ -33,7 +32,6 @@ def test_what_was_compiled_is_counted(report: VerifyReport) -> None:
 
 
 def test_what_was_damaged_in_the_cache_is_reported(report: VerifyReport) -> None:
-    """Each entry has a line, in both forms."""
     damaged = replace(report, damaged_cache=("builds/1a2b: a.so has changed; it was removed and is made again",))
     assert "| damaged-cache | builds/1a2b: a.so has changed; it was removed and is made again |" in markdown_report(
         damaged
@@ -50,7 +48,6 @@ def test_every_table_is_whole_whatever_the_names_are(ugly_report: VerifyReport) 
 
 
 def test_names_do_not_become_markup(ugly_report: VerifyReport) -> None:
-    """No HTML, link, mention or address comes of a name."""
     text = markdown_report(ugly_report).replace("<details>", "").replace("</details>", "")
     assert "<" not in text.replace("<summary>", "").replace("</summary>", "")
     assert "](" not in text.replace("\\](", "")
@@ -60,7 +57,6 @@ def test_names_do_not_become_markup(ugly_report: VerifyReport) -> None:
 
 
 def test_a_report_of_nothing_is_written(empty_report: VerifyReport) -> None:
-    """Without anything measured every section says so."""
     text = markdown_report(empty_report)
     assert "No outputs were compared." in text
     assert text.count("None.") >= 4
@@ -75,12 +71,10 @@ def test_escaped_text_is_one_line_without_live_characters(text: str) -> None:
 
 
 def test_four_devices_look_like_this(side_report: VerifyReport) -> None:
-    """The Markdown of several devices is the recorded one."""
     assert markdown_report(side_report) == (DATA / "devices.md").read_text()
 
 
 def test_tables_of_several_devices_are_whole(ugly_report: VerifyReport, side_report: VerifyReport) -> None:
-    """Hostile names of devices break no table and become no markup."""
     text = markdown_report(replace(ugly_report, devices=(*ugly_report.devices, *side_report.devices, hostile_board())))
     blocks = [block.splitlines() for block in text.split("\n\n") if block.startswith("|")]
     assert len(blocks) > 10
@@ -93,7 +87,6 @@ def test_tables_of_several_devices_are_whole(ugly_report: VerifyReport, side_rep
 
 
 def test_a_device_that_failed_alone(report: VerifyReport, side_report: VerifyReport) -> None:
-    """The error stands in words where its measures would."""
     text = markdown_report(replace(report, devices=side_report.devices[3:]))
     assert "## It could not finish\n\n- error: device-lost\n- ssh:pi&#64;board: the connection broke\n" in text
     assert "## Devices" not in text

@@ -35,7 +35,6 @@ def test_what_is_not_known_is_not_told(report: VerifyReport) -> None:
 
 
 def test_memory_that_nobody_tells_is_not_nothing(report: VerifyReport, host: HostFacts) -> None:
-    """A machine without /proc does not say how much memory it has."""
     (device,) = on_device(report, host=replace(host, cores=4, memory_bytes=0)).devices
     assert dict(content.machine_facts(device))["cores and memory"] == f"4 cores, {NONE}"
 
@@ -47,7 +46,6 @@ def test_chosen_cores_are_reported(report: VerifyReport, host: HostFacts) -> Non
 
 
 def test_a_machine_that_did_not_answer(side_report: VerifyReport) -> None:
-    """Nothing is known of it, and nothing is claimed."""
     assert content.machine_facts(side_report.devices[3]) == ()
     assert dict(content.device_facts(side_report.devices[3])) == {
         "baseline": "onnxruntime 1.21.0 (official wheel)",
@@ -77,7 +75,6 @@ def test_how_the_figures_came_about_is_reported(report: VerifyReport, emulated: 
 
 
 def test_a_run_at_a_farm_is_found_again(report: VerifyReport) -> None:
-    """By its address there; the device's log lies beside the report."""
     (device,) = on_device(report, provider_url="https://farm.invalid/1", log="farms/firebase_x/log.txt").devices
     told = dict(content.run_facts(device))
     assert (told["seen at"], told["device's log"]) == ("https://farm.invalid/1", "farms/firebase_x/log.txt")
@@ -107,7 +104,6 @@ def test_digests_are_reported(report: VerifyReport) -> None:
     [(0, 0, "none → none"), (0, 3, "none → severe"), (None, 1, "\N{EN DASH} → light"), (7, -1, "7 → -1")],
 )
 def test_heat_is_reported(emulated: DeviceReport, before: int | None, after: int | None, text: str) -> None:
-    """Android's states have names; others are numbers."""
     phone = replace(PHONE, thermal_before=before, thermal_after=after)
     told = dict(content.machine_facts(replace(emulated, host=phone)))
     assert (told["temperature, before and after"], told["battery"]) == (text, "31.2 °C")
@@ -126,7 +122,6 @@ def test_figures_that_mean_nothing_are_not_shown(emulated: DeviceReport) -> None
 
 
 def test_missed_deadlines_are_about_time(emulated: DeviceReport) -> None:
-    """Where time means nothing, their number means nothing."""
     line = replace(emulated.comparisons[-1], unit="runs", ours=3.0, budget=0.0)
     (shown,) = content.device_lines(replace(emulated, comparisons=(line,)))
     assert (shown.ours, shown.budget) == ("\N{EN DASH}", "≤ 0 runs")
@@ -155,7 +150,6 @@ def test_the_verdict_claims_no_budget_that_was_not_judged(report: VerifyReport, 
 
 
 def test_every_form_says_why(report: VerifyReport, emulated: DeviceReport) -> None:
-    """Markdown and HTML hold the reason, once."""
     assert content.not_judged(emulated) == (WHY,)
     for page in (markdown_report, html_report):
         assert page(replace(report, devices=(emulated,))).count("says nothing about a real device") == 1

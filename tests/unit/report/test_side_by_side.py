@@ -62,7 +62,6 @@ def test_what_no_device_has_is_left_out(report: VerifyReport) -> None:
 
 
 def test_lost_parity_is_counted(report: VerifyReport) -> None:
-    """How many agree, of how many; random outputs are not judged."""
     (device,) = report.devices
 
     def of(*verdicts: Verdict) -> str:
@@ -81,7 +80,6 @@ def renamed(device: DeviceReport, model: str) -> tuple[RunnerResult, ...]:
 
 
 def test_each_model_has_its_rows(report: VerifyReport) -> None:
-    """A device without one of them has dashes there."""
     (device,) = report.devices
     both = replace(device, runs=(*device.runs, *renamed(device, "magika")))
     groups = models(replace(report, devices=(both, device)))
@@ -90,7 +88,6 @@ def test_each_model_has_its_rows(report: VerifyReport) -> None:
 
 
 def test_times_are_of_the_case_that_takes_longest_anywhere(report: VerifyReport) -> None:
-    """The same in every column, and named when there are several."""
     (device,) = report.devices
     ours = device.runs[0]
     slow = replace(ours.cases[2], inference_ms=replace(ours.cases[2].inference_ms, p50=9.0))
@@ -105,7 +102,6 @@ def test_times_are_of_the_case_that_takes_longest_anywhere(report: VerifyReport)
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -1.0])
 def test_figures_that_are_none_do_no_harm(report: VerifyReport, value: float) -> None:
-    """A forged report is shown, too."""
     (device,) = report.devices
     ours = device.runs[0]
     case = replace(ours.cases[0], inference_ms=replace(ours.cases[0].inference_ms, p50=value), jitter_ms=value)

@@ -8,7 +8,6 @@ from sample_reports import four_devices, on_device, recorded_report
 
 
 def test_size_memory_time_and_parity_are_on_one_page() -> None:
-    """The figures of the demo, and the whole report folded below."""
     text = step_summary((recorded_report(),))
     assert text.startswith("## ✓ silero-vad for linux-x64\n")
     for cell in ("| ✓ | library |", "| ✓ | peak RSS | silero\\_vad | host |", "| ✓ | latency p50 |"):
@@ -18,7 +17,6 @@ def test_size_memory_time_and_parity_are_on_one_page() -> None:
 
 
 def test_several_reports_follow_each_other() -> None:
-    """Each has its own heading; none has nothing to say."""
     text = step_summary((recorded_report(), replace(recorded_report(), target="linux-arm64")))
     assert [line for line in text.splitlines() if line.startswith("## ") and " for " in line] == [
         "## ✓ silero-vad for linux-x64",
@@ -28,14 +26,12 @@ def test_several_reports_follow_each_other() -> None:
 
 
 def test_every_device_has_its_rows_and_its_parity() -> None:
-    """Also the one that went away."""
     report = four_devices()
     text = step_summary((report,))
     assert sum("Parity on " in line for line in text.splitlines()) == len(report.devices)
 
 
 def test_lost_parity_is_marked() -> None:
-    """A run that failed says so at first sight."""
     report = recorded_report()
     (device,) = report.devices
     failed = tuple(replace(output, verdict=Verdict.FAIL) for output in device.parity)

@@ -33,7 +33,6 @@ def test_parity_is_not_claimed_when_no_output_was_judged(report: VerifyReport) -
 
 
 def test_outputs_that_cannot_be_judged_are_counted(report: VerifyReport) -> None:
-    """Some random outputs beside others that agree are said."""
     some = unjudged(report, 1)
     assert "outputs in parity" in verdict_text(some)
     assert parity_text(some.devices[0]).startswith(f"1 of {len(report.devices[0].parity)} outputs")
@@ -92,7 +91,6 @@ def test_the_bound_that_binds_is_printed(report: VerifyReport, found: dict[str, 
 
 
 def test_a_model_that_does_not_run_is_named_everywhere(report: VerifyReport) -> None:
-    """By its own name, beside what the others gave."""
     failure = DeviceFailure(
         code="model-refused", what="the library refuses the model", where="libonnxruntime.so with kws",
         why="no kernel of Sin(17)", hint="", exit_code=19, model="kws",
@@ -107,7 +105,6 @@ def test_a_model_that_does_not_run_is_named_everywhere(report: VerifyReport) -> 
 
 
 def test_several_devices_pass_together(report: VerifyReport) -> None:
-    """The sentence says on how many, and the head does too."""
     assert verdict_text(passing(report, 3)).startswith("PASS: within every budget, outputs in parity on 3 devices;")
     assert subtitle(passing(report, 3)).endswith("measured on 3 devices beside onnxruntime 1.21.0 (official wheel)")
 
@@ -163,7 +160,6 @@ def test_elements_that_are_not_judged_for_one_reason_are_one_line(report: Verify
 
 
 def test_what_no_case_looks_up_is_said(report: VerifyReport) -> None:
-    """With the model's name, beside how many of its nodes run."""
     table = UnreadTable(place="'rows' (Gather 'y')", entries=12, unread=1)
     models = [replace(model, coverage=Coverage(nodes=5, executed=5, tables=(table,))) for model in report.models[:1]]
     name = report.models[0].name

@@ -18,7 +18,6 @@ LONG_ARGUMENT = "std::__1::basic_string<char, std::__1::char_traits<char>, std::
     ],
 )
 def test_a_long_name_loses_what_is_in_brackets(name: str, shown: str) -> None:
-    """Short names stay whole; long ones keep what tells them apart."""
     assert symbol_text(name) == shown
 
 

@@ -47,7 +47,6 @@ def test_hostile_and_long_names_do_no_harm(ugly_report: VerifyReport) -> None:
 
 
 def test_the_last_lines_name_what_failed(ugly_report: VerifyReport) -> None:
-    """The verdict names the missed budget, the output and the gate."""
     verdict = " ".join(rendered(ugly_report, 400).splitlines()[-1].split())
     assert verdict.startswith("FAIL: peak RSS of encoder_very")
     assert " on adb" not in verdict
@@ -57,7 +56,6 @@ def test_the_last_lines_name_what_failed(ugly_report: VerifyReport) -> None:
 
 
 def test_a_failure_without_a_cause_in_the_tables_is_still_a_failure(report: VerifyReport) -> None:
-    """The overall verdict is never contradicted."""
     assert rendered(replace(report, verdict=Verdict.FAIL), 80).splitlines()[-1] == "FAIL: see the tables"
 
 
@@ -88,7 +86,6 @@ def test_four_devices_look_like_this(side_report: VerifyReport) -> None:
 
 
 def test_more_devices_than_fit_are_further_blocks(side_report: VerifyReport) -> None:
-    """The fifth device does not make the table wider."""
     again = tuple(replace(device, device=f"{device.device}@{n}") for n in range(3) for device in side_report.devices)
     text = rendered(replace(side_report, devices=again), 80)
     assert max(map(len, text.splitlines())) <= 80
@@ -105,7 +102,6 @@ def test_hostile_devices_beside_others_do_no_harm(ugly_report: VerifyReport, sid
 
 
 def test_a_device_that_failed_alone_says_why(report: VerifyReport, side_report: VerifyReport) -> None:
-    """Where parity would stand."""
     text = rendered(replace(report, devices=side_report.devices[3:]), 80)
     assert "failed  error: device-lost\n        ssh:pi@board: the connection broke\n" in text
     assert "no outputs were compared" not in text

@@ -14,12 +14,10 @@ def test_small_tiles_are_drawn_as_one() -> None:
 
 
 def test_a_single_small_tile_keeps_its_name() -> None:
-    """Nothing is gained by calling one tile the smaller ones."""
     assert [each.label for each in merged([tile("tiny", 1), tile("large", 999)], 0.01)] == ["large", "tiny"]
 
 
 def test_nothing_is_no_tile() -> None:
-    """What has no bytes, or less in a forged report, is not drawn."""
     assert merged([tile("x", 0), tile("y", -5)], 0.5) == ()
 
 

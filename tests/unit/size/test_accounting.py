@@ -94,7 +94,6 @@ def test_code_made_at_link_time_is_told_by_its_names() -> None:
 
 
 def test_thin_link_time_optimisation_keeps_the_files() -> None:
-    """What was made of one member of an archive is that member's."""
     accounting = account(OURS / "thin.so", OURS / "thin.map")
     assert leaf(accounting, "OrtText").file == "libonnxruntime_session.a(common.cc.o)"
     assert accounting.notes == ()
@@ -118,13 +117,11 @@ def test_a_stripped_library_without_a_map_is_its_sections() -> None:
 
 
 def test_a_map_of_another_link_is_refused() -> None:
-    """The sizes of its sections give it away."""
     assert refused(BinaryError, account, OURS / "folded.so", OURS / "fewer.map").code == "link-map-mismatch"
 
 
 @pytest.mark.parametrize("content", [b"", b"\x7fELF", b"no library", b"\x7fELF" + bytes(60)])
 def test_what_is_no_library_is_refused(tmp_path: Path, content: bytes) -> None:
-    """Empty, cut and foreign files get a diagnostic."""
     library = tmp_path / "a.so"
     library.write_bytes(content)
     assert refused(BinaryError, account, library, None).code in {"not-elf", "corrupt-elf", "not-a-library"}

@@ -35,7 +35,6 @@ def test_a_demangler_that_does_not_answer_is_done_without(monkeypatch: pytest.Mo
 
 
 def test_a_crash_of_the_demangler_is_not_ours(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The names are then shown as the compiler wrote them."""
     script = tmp_path / "demangle.py"
     script.write_text("import os\nprint('f()', flush=True)\nos.abort()\n")
     monkeypatch.setattr(accounting, "SCRIPT", script)

@@ -29,7 +29,6 @@ def changed(tmp_path: Path, old: bytes, new: bytes) -> Path:
 
 
 def test_a_library_does_not_differ_from_itself(tmp_path: Path) -> None:
-    """Nor from a copy of another name."""
     copy = tmp_path / "copy.so"
     copy.write_bytes(TINY.read_bytes())
     assert differences(TINY, TINY) == ()
@@ -63,7 +62,6 @@ def test_a_section_that_has_grown_is_named_with_its_sizes(tmp_path: Path) -> Non
 
 
 def test_a_longer_file_is_reported(tmp_path: Path) -> None:
-    """What no loader reads costs a download all the same."""
     longer = tmp_path / "longer.so"
     longer.write_bytes(TINY.read_bytes() + b"\0")
     assert differences(TINY, longer) == ("file bytes: 3664 and 3665",)
@@ -113,7 +111,6 @@ def test_what_is_no_library_is_a_diagnostic(tmp_path: Path, content: bytes | Non
 def test_any_other_byte_is_a_difference_or_damage(
     tmp_path_factory: pytest.TempPathFactory, offset: int, mask: int
 ) -> None:
-    """No change of a library goes unnoticed."""
     data = bytearray(TINY.read_bytes())
     data[offset] ^= mask
     other = tmp_path_factory.mktemp("flipped") / "other.so"
@@ -140,7 +137,6 @@ def test_what_zigs_linker_does_not_write_is_no_difference_of_macs(tmp_path: Path
 
 
 def test_other_code_of_the_same_size_is_a_difference_of_macs(tmp_path: Path) -> None:
-    """One byte within a section is enough."""
     mac, other = APPLE / "macos-x86_64.dylib", tmp_path / "other.dylib"
     data = bytearray(mac.read_bytes())
     data[unwritten_bytes(bytes(data))[0].start - 1] ^= 1

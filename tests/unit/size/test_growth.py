@@ -74,5 +74,4 @@ def test_the_same_code_has_the_same_operator_in_both() -> None:
 
 
 def test_one_library_twice_has_no_changes(pair: tuple[Accounting, Accounting]) -> None:
-    """Equal libraries differ in nothing."""
     assert all(changes(pair[0], pair[0], key) == () for key in GROUPINGS.values())

@@ -48,7 +48,6 @@ def test_helpers_belong_to_the_one_operator_that_needs_them(given: Leaf, operato
 
 
 def test_without_an_index_helpers_are_common() -> None:
-    """Only registrations tell then."""
     leaves = (leaf("max.cc.o", MAX), leaf("helper.cc.o", "anything"))
     found = with_operators(leaves, registered_operators(leaves), None)
     assert [each.operator for each in found] == ["Max", "common in helper.cc.o"]

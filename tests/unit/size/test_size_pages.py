@@ -52,7 +52,6 @@ def test_every_grouping_can_be_shown(capsys: pytest.CaptureFixture[str]) -> None
 
 
 def test_what_is_missing_is_said(capsys: pytest.CaptureFixture[str]) -> None:
-    """Without a map a note says what cannot be told."""
     assert NO_MAP in shown(size.size_table(sized("unstripped", mapped=False), "symbol", 5), capsys).replace("\n", " ")
 
 
@@ -102,7 +101,6 @@ def test_the_page_is_whole_and_asks_for_nothing() -> None:
 
 
 def test_a_page_without_a_map_leaves_out_what_it_cannot_tell() -> None:
-    """No table of files or operators, and a note."""
     page = size.size_page(sized("unstripped", mapped=False))
     assert "Kernels by operator" not in page
     assert NO_MAP in page
@@ -118,7 +116,6 @@ def test_hostile_names_are_escaped(pair: tuple[size.Sized, size.Sized]) -> None:
 
 
 def test_a_page_of_two_has_what_grew(pair: tuple[size.Sized, size.Sized]) -> None:
-    """Bars for the components, and tables with both sizes."""
     page = size.difference_page(*pair)
     assert "752 bytes larger" in page
     assert page.count("<svg") == 1

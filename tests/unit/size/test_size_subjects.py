@@ -62,7 +62,6 @@ def test_a_packages_library_has_the_map_of_its_build(stages: Stages, tmp_path: P
 def test_a_build_that_another_process_removes_meanwhile_is_passed_over(
     stages: Stages, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It had the right size when it was looked at."""
     gone = leave(cache_folder("builds") / "gone")
     build = leave(cache_folder("builds") / "ours")
     leave(tmp_path / "package", mapped=False)
@@ -85,7 +84,6 @@ def test_a_library_is_known_under_its_soname(stages: Stages, tmp_path: Path) -> 
 
 
 def test_a_library_that_nobody_knows_has_no_map(stages: Stages, tmp_path: Path) -> None:
-    """It is accounted for without."""
     sized = size_of(str(leave(tmp_path / "a", mapped=False)), stages.request(), None, stages.console)
     assert sized.link_map is None
     assert sized.accounting.notes
@@ -97,23 +95,18 @@ def test_a_map_that_is_named_is_taken(stages: Stages, tmp_path: Path) -> None:
     (folder / "link.map").write_text("of something else")
     sized = size_of(str(folder), stages.request(), DATA / "folded.map", stages.console)
     assert sized.accounting.mapped
-    assert (
-        refused(BinaryError, size_of, str(folder), stages.request(), tmp_path / "none.map", stages.console).code
-        == "link-map-missing"
-    )
+    error = refused(BinaryError, size_of, str(folder), stages.request(), tmp_path / "none.map", stages.console)
+    assert error.code == "link-map-missing"
 
 
 def test_folders_without_one_library_are_refused(stages: Stages, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     leave(tmp_path / "two" / "a")
     leave(tmp_path / "two" / "b")
-    for folder in ("empty", "two"):
-        with pytest.raises(BinaryError) as caught:
-            size_of(str(tmp_path / folder), stages.request(), None, stages.console)
-        assert caught.value.code == "no-library"
-    with pytest.raises(BinaryError) as caught:
-        size_of(str(tmp_path / "nothing"), stages.request(), None, stages.console)
-    assert caught.value.code == "library-missing"
+    for folder, code in (("empty", "no-library"), ("two", "no-library"), ("nothing", "library-missing")):
+        assert (
+            refused(BinaryError, size_of, str(tmp_path / folder), stages.request(), None, stages.console).code == code
+        )
 
 
 @pytest.mark.parametrize("place", [
@@ -145,16 +138,13 @@ def test_a_framework_for_a_mac_has_one_library(stages: Stages, tmp_path: Path) -
 
 
 def test_a_damaged_library_of_apples_systems_is_refused(stages: Stages, tmp_path: Path) -> None:
-    """As any other would be."""
     (tmp_path / "libonnxruntime.dylib").write_bytes(sample("macos-arm64.dylib")[:400])
     assert refused(BinaryError, size_of, str(tmp_path), stages.request(), None, stages.console).code == "corrupt-mach-o"
 
 
 def test_a_buildspec_is_its_finished_build(stages: Stages) -> None:
     request = stages.request()
-    with pytest.raises(VerifyError) as caught:
-        size_of(str(request.spec), request, None, stages.console)
-    assert caught.value.code == "not-built"
+    assert refused(VerifyError, size_of, str(request.spec), request, None, stages.console).code == "not-built"
     build = leave_build(planned_for(request, stages.console).plan.targets[0])
     leave(build)
     sized = size_of(str(request.spec), request, None, stages.console)
@@ -163,7 +153,6 @@ def test_a_buildspec_is_its_finished_build(stages: Stages) -> None:
 
 
 def test_a_buildspec_of_several_targets_needs_one(stages: Stages) -> None:
-    """The hint names them."""
     request = stages.request('[[targets]]\nid = "linux-x64"\n[[targets]]\nid = "linux-arm64"\n', target="linux")
     error = refused(UsageError, size_of, str(request.spec), request, None, stages.console)
     assert error.code == "one-target"
@@ -182,11 +171,8 @@ def test_two_libraries_are_reported_in_the_same_terms(stages: Stages, tmp_path: 
 
 
 def test_a_page_that_cannot_be_written_is_a_diagnostic(stages: Stages, tmp_path: Path) -> None:
-    """A file where its folder should be is in the way."""
     sized = size_of(str(leave(tmp_path / "a")), stages.request(), None, stages.console)
     write_atomically(tmp_path / "deep" / "size.html", size_page(sized))
     assert "<figure" in (tmp_path / "deep" / "size.html").read_text()
-    assert (
-        refused(StorageError, write_atomically, tmp_path / "a" / LIBRARY / "size.html", size_page(sized)).code
-        == "path-in-the-way"
-    )
+    error = refused(StorageError, write_atomically, tmp_path / "a" / LIBRARY / "size.html", size_page(sized))
+    assert error.code == "path-in-the-way"

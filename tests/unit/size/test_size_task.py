@@ -34,7 +34,6 @@ def test_a_difference_is_from_the_old_to_the_new(ortrim: Run) -> None:
 
 
 def test_pages_are_written(ortrim: Run, tmp_path: Path) -> None:
-    """The page of one library, that of two, and that of the history."""
     append(tmp_path / "artifacts" / NAME, Record(build=sample_entry()))
     words = {
         "one": ("size", FOLDED),
@@ -71,7 +70,6 @@ def test_what_is_not_possible_is_a_diagnostic(ortrim: Run, words: tuple[str, ...
 
 
 def test_history_shows_the_last_builds(ortrim: Run, tmp_path: Path) -> None:
-    """As a table, newest first, and as JSON, oldest first."""
     store = tmp_path / "artifacts" / NAME
     for size in (1000, 1500):
         append(store, Record(build=sample_entry(file_bytes=size)))

@@ -110,12 +110,12 @@ def with_elf_type(data: bytes, path: Path, wanted: tuple[str, str, str], read: C
         return read(elf)
 
 
-def read_bytes(path: Path) -> bytes:
+def read_bytes(path: Path, code: str = "library-missing", what: str = "the library cannot be read") -> bytes:
     """Return the bytes of a library."""
     try:
         return path.read_bytes()
     except OSError as error:
-        raise BinaryError("library-missing", "the library cannot be read", where=str(path), why=str(error)) from error
+        raise BinaryError(code, what, where=str(path), why=str(error)) from error
 
 
 def _check_extent(elf: ELFFile, size_bytes: int) -> None:
@@ -127,8 +127,8 @@ def _check_extent(elf: ELFFile, size_bytes: int) -> None:
 
 
 @contextmanager
-def diagnosed(path: Path) -> Iterator[None]:
-    """Turn all that pyelftools raises on damaged files (it does not limit itself to its own errors) into ours."""
+def diagnosed(where: str | Path, code: str = "corrupt-elf", what: str = "the ELF file is damaged") -> Iterator[None]:
+    """Turn all that readers raise on damaged files (they do not limit themselves to their own errors) into ours."""
     try:
         yield
     except Diagnostic:
@@ -136,7 +136,7 @@ def diagnosed(path: Path) -> Iterator[None]:
     except Exception as error:
         hint = "it may be truncated: build or download it again"
         why = f"{type(error).__name__}: {str(error)[:200]}"
-        raise BinaryError("corrupt-elf", "the ELF file is damaged", where=str(path), why=why, hint=hint) from error
+        raise BinaryError(code, what, where=str(where), why=why, hint=hint) from error
 
 
 class BoundedStream(io.BytesIO):

@@ -7,17 +7,18 @@ import gzip
 import struct
 import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 import lief
 
 from ortrim.base.archives import AR_MAGIC, members_of
+from ortrim.binaries import elf
 from ortrim.binaries.elf import ComponentSize, LibraryFacts, LibrarySize, read_bytes
-from ortrim.errors import BinaryError, Diagnostic
+from ortrim.errors import BinaryError
 
 
 class MachKind(StrEnum):
@@ -262,17 +263,7 @@ def is_binary(data: bytes) -> bool:
     return is_macho(data) or data.startswith(AR_MAGIC)
 
 
-@contextmanager
-def diagnosed(where: str) -> Iterator[None]:
-    """Turn all that LIEF and struct raise on damaged files into ours."""
-    try:
-        yield
-    except Diagnostic:
-        raise
-    except Exception as error:
-        hint = "it may be truncated: build or download it again"
-        why = f"{type(error).__name__}: {str(error)[:200]}"
-        raise BinaryError("corrupt-mach-o", "the Mach-O file is damaged", where=where, why=why, hint=hint) from error
+diagnosed = partial(elf.diagnosed, code="corrupt-mach-o", what="the Mach-O file is damaged")
 
 
 def load_commands(data: bytes) -> Iterator[tuple[int, int]]:

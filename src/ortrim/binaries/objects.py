@@ -57,6 +57,7 @@ def _name(names: bytes, start: int) -> str:
 
 
 OBJECT: Final = ("ET_REL", "not-an-object", "this ELF file is not an object")
+MISSING: Final = ("object-missing", "the object cannot be read")
 LOCAL: Final = "STB_LOCAL"
 UNDEFINED: Final = "SHN_UNDEF"
 SYMBOL_TABLES: Final = (2, 11)  # SHT_SYMTAB and SHT_DYNSYM
@@ -66,7 +67,7 @@ SYMBOL: Final = {64: "IBxHxxxxxxxxxxxxxxxx", 32: "IxxxxxxxxBxH"}
 
 def read_object(path: Path) -> tuple[frozenset[str], frozenset[str]]:
     """Return the mangled names that an object defines for others, and those that it needs, global and weak."""
-    data = _read_bytes(path)
+    data = read_bytes(path, *MISSING)
     if is_thin(data):
         with diagnosed(str(path)):
             symbols = tuple(object_symbols(data))
@@ -81,7 +82,7 @@ def own_references(path: Path) -> frozenset[str]:
 
     A linker that gets another definition of such a name uses it in the object, too.
     """
-    return with_elf_type(_read_bytes(path), path, OBJECT, lambda elf: frozenset(_references(elf)))
+    return with_elf_type(read_bytes(path, *MISSING), path, OBJECT, lambda elf: frozenset(_references(elf)))
 
 
 def _references(elf: ELFFile) -> Iterator[str]:
@@ -97,13 +98,6 @@ def _references(elf: ELFFile) -> Iterator[str]:
                 raise ValueError("a relocation refers to a symbol that does not exist")
             if symbol["st_info"]["bind"] != LOCAL and symbol["st_shndx"] != UNDEFINED:
                 yield symbol.name
-
-
-def _read_bytes(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise BinaryError("object-missing", "the object cannot be read", where=str(path), why=str(error)) from error
 
 
 def _visible_symbols(elf: ELFFile) -> Iterator[tuple[str, bool]]:

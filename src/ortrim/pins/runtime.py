@@ -252,8 +252,9 @@ class CommitPin:
 def read_source_set(text: str, name: str, licences: dict[str, str]) -> SourceSet:
     """Read the pin file of a set of archives."""
     data = parsed(text, name)
-    for component, table in _tables(data.get("components")):
-        if "sha256" not in table:
+    tables = data.get("components")
+    for component, table in tables.items() if isinstance(tables, dict) else ():
+        if isinstance(table, dict) and "sha256" not in table:
             raise _without_digest(f"{name}: components.{component}", "sha256")
     content = validated(_Set, data, name)
     missing = [component for component in COMPONENTS if component not in content.components]
@@ -280,23 +281,9 @@ def _pin(name: str, entry: _Component, licences: dict[str, str], where: str) -> 
     origin, location = locations[0]
     if origin == "wheel" and not re.fullmatch(r"[A-Za-z0-9._-]+==[A-Za-z0-9.+!_-]+", location):
         raise bad_pin_file(where, f"components.{name}.wheel is not of the form name==version")
-    return ComponentPin(
-        name=name,
-        version=entry.version,
-        licence=licences[name],
-        origin=origin,
-        location=location,
-        file=entry.file,
-        sha256=entry.sha256,
-        strip=entry.strip,
-        take=tuple(entry.take.items()),
-        interface=entry.interface,
-    )
-
-
-def _tables(value: object) -> list[tuple[str, dict[str, Any]]]:
-    tables = value if isinstance(value, dict) else {}
-    return [(name, table) for name, table in tables.items() if isinstance(table, dict)]
+    same = {key: getattr(entry, key) for key in ("version", "file", "sha256", "strip", "interface")}
+    taken, licence = tuple(entry.take.items()), licences[name]
+    return ComponentPin(name=name, licence=licence, origin=origin, location=location, take=taken, **same)
 
 
 def _without_digest(where: str, key: str) -> SourcesError:

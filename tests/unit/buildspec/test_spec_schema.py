@@ -83,7 +83,7 @@ def test_the_example_of_the_reference_loads(load: Callable[[str], LoadedSpec], f
 def test_every_problem_is_documented() -> None:
     spec, platforms = Path(ortrim.buildspec.__path__[0]), Path(ortrim.platforms.__path__[0])
     source = "".join(file.read_text() for file in spec.glob("*.py"))
-    used = re.findall(r'(?:code=|code = |else |SpecError\(|return )"([a-z0-9]+(?:-[a-z0-9]+)+)"', source)
+    used = re.findall(r'(?:Problem\(|code = |else |SpecError\(|return )"([a-z0-9]+(?:-[a-z0-9]+)+)"', source)
     for file in platforms.glob("*/platform.py"):
-        used += re.findall(r'Problem\(code="([a-z0-9-]+)"', file.read_text())
+        used += re.findall(r'Problem\((?:code=)?"([a-z0-9-]+)"', file.read_text())
     assert set(used) == set(ERROR_CODES)

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import pytest
 
-from github_checks import OCTO, new_client, refused
+from github_checks import new_client, refused
 from github_fetching import (
     ANDROID,
     ANDROID_FILES,
@@ -43,15 +43,14 @@ from ortrim.base.console import Console
 from ortrim.base.files import storage_errors
 from ortrim.cli.program import program
 from ortrim.errors import DiagnosticGroup, ExitCode, NetworkError, PackageError, StorageError, UsageError
-from ortrim.github.credentials import find_service
+from ortrim.github.client import Remote as Named
+from ortrim.github.client import connect
 from ortrim.github.fetch import run as apps_module
 from ortrim.github.fetch import run as fetch_run
 from ortrim.github.fetch.placing import Store, read_lock, user_store
 from ortrim.github.fetch.provenance import ProvenanceClaim, ask_attestations, check_provenance
 from ortrim.github.fetch.run import App, Fetched, fetch_files
-from ortrim.github.followed_run import Connection, connect
-from ortrim.github.followed_run import Remote as Named
-from ortrim.github.repositories import Repository, Site
+from ortrim.github.repositories import find_service
 from ortrim.package.manifest import FAILED
 
 OTHER_COMMIT: Final = 40 * "e"
@@ -139,8 +138,7 @@ def test_what_is_asked_for_is_as_github_describes_it(apps: Apps, monkeypatch: py
     monkeypatch.setattr(fetch_run, "check_provenance", vouching(*LINUX_FILES.values()))
     with behind_prism(apps.service, folder) as front:
         client = new_client(apps.service, apps.remote.clock, [], url=front.url)
-        connection = Connection(site=Site(service=client.service, repository=OCTO), client=client)
-        monkeypatch.setattr(fetch_run, "connect", lambda *_: connection)
+        monkeypatch.setattr(fetch_run, "connect", lambda *_: client)
         fetch(apps, V1)
         check_files(apps, RELEASED)
         fetch(apps, wanted(run=run.id, update=True))
@@ -848,8 +846,7 @@ def test_a_real_attestation_is_verified(apps: Apps, monkeypatch: pytest.MonkeyPa
         commit="08802efe1f8e5fec4ad842d6b8ce97656092ee72",
     )
     entry = FileEntry(path="pypi_attestations-0.0.19.tar.gz", size_bytes=29882, sha256=digest)
-    octo = Repository(owner="octo", name="ort")
-    known = ask_attestations(apps.remote.client, octo, claim, [entry], check_provenance)
+    known = ask_attestations(apps.remote.client, claim, [entry], check_provenance)
     workflow = "https://github.com/trailofbits/pypi-attestations/.github/workflows/release.yml@refs/tags/v0.0.19"
     assert known[entry.path].signer == workflow
 

@@ -17,8 +17,8 @@ from ortrim.base.archives import Members
 from ortrim.base.checksums import MOST_FILES
 from ortrim.base.console import Console
 from ortrim.errors import Diagnostic, DiagnosticGroup, PackageError, StorageError
+from ortrim.github.client import Remote as Named
 from ortrim.github.fetch.run import App, Fetched, fetch_files
-from ortrim.github.followed_run import Remote as Named
 from ortrim.package.manifest import FACTS
 
 GOOD: Final = f"{LINUX}.tar.gz"

@@ -11,7 +11,7 @@ from typing import Final
 import pytest
 from requests import Session
 
-from github_checks import OCTO, Remote, new_client, refused, running_remote
+from github_checks import Remote, new_client, refused, running_remote
 from github_contract import answer_objections, request_objections
 from github_service import REPOSITORY, TOKEN, answer, message
 from github_state import RemoteJob, RemoteRun, Timed, VirtualClock, Workflow
@@ -78,7 +78,7 @@ def posts(remote: Remote) -> int:
 def test_a_refusal_says_what_to_do(remote: Remote, reply: Reply, reference: str, told: str) -> None:
     """Each status has its reference and a way on; it is asked once, and no secret is repeated."""
     remote.service.fault("GET /repos", reply)
-    assert told in str(refused(reference, NetworkError, get_run, remote.client, OCTO, 1))
+    assert told in str(refused(reference, NetworkError, get_run, remote.client, 1))
     assert len(remote.service.seen) == 1
 
 
@@ -86,14 +86,14 @@ def test_a_refusal_says_what_to_do(remote: Remote, reply: Reply, reference: str,
 def test_without_a_token_a_refusal_says_so(remote: Remote, status: int) -> None:
     remote.service.fault("GET", message(status, "no"))
     error = refused(
-        "github-no-token", NetworkError, get_run, new_client(remote.service, remote.clock, [], secret=""), OCTO, 1
+        "github-no-token", NetworkError, get_run, new_client(remote.service, remote.clock, [], secret=""), 1
     )
     assert "GH_TOKEN" in error.hint
 
 
 def test_a_wrong_token_is_named_as_the_cause(remote: Remote) -> None:
     client = new_client(remote.service, remote.clock, [], secret="ghs_another")  # noqa: S106
-    error = refused("github-refused", NetworkError, get_run, client, OCTO, 1)
+    error = refused("github-refused", NetworkError, get_run, client, 1)
     assert error.why == "Bad credentials"
 
 
@@ -111,7 +111,7 @@ def test_trouble_that_passes_is_overcome(remote: Remote, trouble: Reply) -> None
     """A server error or a broken link is tried again after a pause, as long as the server asks if it does."""
     number = started(remote, RemoteRun())
     remote.service.fault("GET", trouble, replace(trouble))
-    assert get_run(remote.client, OCTO, number).id == number
+    assert get_run(remote.client, number).id == number
     assert remote.clock.slept == ([7, 7] if trouble.status == 503 else [1, 2])
     assert remote.client.session.traffic.repeats == 2
 
@@ -120,7 +120,7 @@ def test_trouble_that_passes_is_overcome(remote: Remote, trouble: Reply) -> None
 def test_trouble_that_stays_is_reported(remote: Remote, trouble: Reply) -> None:
     """After four attempts the user hears of it."""
     remote.service.fault("GET", *(replace(trouble) for _ in range(9)))
-    refused("github-unreachable", NetworkError, get_run, remote.client, OCTO, 1)
+    refused("github-unreachable", NetworkError, get_run, remote.client, 1)
     assert len(remote.service.seen) == 4
 
 
@@ -130,7 +130,7 @@ def test_a_server_that_drips_is_left(remote: Remote) -> None:
     body = json.dumps(remote.service.runs[0].data(began, "https://github.invalid")).encode()
     dripping = [Reply(body=body, drip=Drip(size=7, seconds=25)) for _ in range(4)]
     remote.service.fault("GET", *dripping)
-    error = refused("github-unreachable", NetworkError, get_run, remote.client, OCTO, number)
+    error = refused("github-unreachable", NetworkError, get_run, remote.client, number)
     assert "no more than 28 bytes came within 75 seconds" in error.why
     assert remote.clock.now - began < 500
 
@@ -142,7 +142,7 @@ def test_an_endless_answer_is_not_read(remote: Remote, status: int) -> None:
     remote.service.fault("GET", Reply(status=status, headers=here, body=bytes(80 << 20)))
     tracemalloc.start()
     try:
-        error = refused("github-unreachable", NetworkError, get_run, remote.client, OCTO, 1)
+        error = refused("github-unreachable", NetworkError, get_run, remote.client, 1)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -155,7 +155,7 @@ def test_a_server_that_is_not_there(remote: Remote) -> None:
     """A dispatch that cannot have arrived is repeated, and then reported as not done."""
     client = new_client(remote.service, remote.clock, [])
     client.service = replace(client.service, api="http://127.0.0.1:1")
-    assert "refuses the connection" in refused("github-unreachable", NetworkError, dispatch, client, OCTO, ORDER).why
+    assert "refuses the connection" in refused("github-unreachable", NetworkError, dispatch, client, ORDER).why
     assert client.session.traffic.requests == 4
 
 
@@ -165,7 +165,7 @@ def test_a_certificate_that_is_not_trusted(remote: Remote, tmp_path: Path, monke
     client = new_client(remote.service, remote.clock, [])
     with tls_server(tmp_path) as proxy:
         client.service = replace(client.service, api=proxy.address)
-        error = refused("untrusted-certificate", NetworkError, get_run, client, OCTO, 1)
+        error = refused("untrusted-certificate", NetworkError, get_run, client, 1)
         assert proxy.connections == 1
     assert "REQUESTS_CA_BUNDLE" in error.hint
     assert remote.clock.slept == []
@@ -175,7 +175,7 @@ def test_a_server_that_does_not_speak_https(remote: Remote) -> None:
     """An address with the wrong scheme is reported as such."""
     client = new_client(remote.service, remote.clock, [])
     client.service = replace(client.service, api=remote.service.url.replace("http:", "https:"))
-    assert "no TLS connection" in refused("github-unreachable", NetworkError, get_run, client, OCTO, 1).why
+    assert "no TLS connection" in refused("github-unreachable", NetworkError, get_run, client, 1).why
 
 
 @pytest.mark.parametrize(("name", "value"), [("REQUESTS_CA_BUNDLE", "/nowhere.pem"), ("NO_PROXY", "")])
@@ -189,14 +189,14 @@ def test_settings_of_the_user_that_do_not_work_are_named(
     monkeypatch.setenv("HTTPS_PROXY", "http://me:secret0of0proxy@127.0.0.1:1")
     client = new_client(remote.service, remote.clock, [])
     client.service = replace(client.service, api="https://api.github.invalid")
-    error = refused("github-unreachable", NetworkError, dispatch, client, OCTO, ORDER)
+    error = refused("github-unreachable", NetworkError, dispatch, client, ORDER)
     assert ("certificates" if name == "REQUESTS_CA_BUNDLE" else "proxy") in error.why
     assert "secret0of0proxy" not in str(error)
 
 
 def test_a_header_that_cannot_be_sent_shows_no_token(remote: Remote) -> None:
     client = new_client(remote.service, remote.clock, [], secret=f"{TOKEN}\n")
-    assert "not valid" in refused("github-unreachable", NetworkError, get_run, client, OCTO, 1).why
+    assert "not valid" in refused("github-unreachable", NetworkError, get_run, client, 1).why
 
 
 # Rate limits
@@ -216,7 +216,7 @@ def test_rate_limits_are_waited_for(
     """As long as the server says; a minute, then two, when it does not."""
     number = started(remote, RemoteRun())
     remote.service.fault("GET", message(status, text, **headers), message(status, text, **headers))
-    assert get_run(remote.client, OCTO, number).id == number
+    assert get_run(remote.client, number).id == number
     assert remote.clock.slept == waits
     assert remote.said == [f"GitHub's rate limit: waiting {seconds} s" for seconds in waits]
 
@@ -224,14 +224,14 @@ def test_rate_limits_are_waited_for(
 def test_a_long_limit_is_reported_with_its_length(remote: Remote) -> None:
     """Half an hour is not waited for; the user hears when to come back."""
     remote.service.remaining = 0
-    assert "30 min" in refused("github-rate-limited", NetworkError, get_run, remote.client, OCTO, 1).what
+    assert "30 min" in refused("github-rate-limited", NetworkError, get_run, remote.client, 1).what
     assert remote.clock.slept == []
 
 
 def test_a_limit_that_never_ends_is_given_up(remote: Remote) -> None:
     """A server that always says `wait` is not obeyed for ever."""
     remote.service.fault("GET", *(message(429, "slow down", **{"Retry-After": "5"}) for _ in range(20)))
-    refused("github-rate-limited", NetworkError, get_run, remote.client, OCTO, 1)
+    refused("github-rate-limited", NetworkError, get_run, remote.client, 1)
     assert remote.clock.slept == [5] * 6
 
 
@@ -242,7 +242,7 @@ def test_all_pages_are_read(remote: Remote) -> None:
     """A run of 250 jobs comes in three pages."""
     jobs = tuple(RemoteJob(name=f"job {number}", id=number + 1) for number in range(250))
     number = started(remote, RemoteRun(jobs=jobs))
-    assert [job.name for job in get_jobs(remote.client, OCTO, number)] == [job.name for job in jobs]
+    assert [job.name for job in get_jobs(remote.client, number)] == [job.name for job in jobs]
     assert [seen.query.count("page=3") for seen in remote.service.seen] == [0, 0, 1]
 
 
@@ -252,7 +252,7 @@ def test_all_pages_are_read(remote: Remote) -> None:
 def test_a_next_page_elsewhere_is_not_asked(remote: Remote, place: str) -> None:
     """A link to another host would take the token there."""
     remote.service.fault("GET", answer({"jobs": []}, Link=f'<{place}>; rel="next"'))
-    refused("github-unexpected-answer", NetworkError, get_jobs, remote.client, OCTO, 1)
+    refused("github-unexpected-answer", NetworkError, get_jobs, remote.client, 1)
     assert len(remote.service.seen) == 1
 
 
@@ -260,27 +260,27 @@ def test_a_list_without_an_end_is_given_up(remote: Remote) -> None:
     """Pages that lead to each other are not read for ever."""
     link = f'<{remote.service.url}{RUNS}/1/jobs?page=2>; rel="next"'
     remote.service.fault("GET", *(answer({"jobs": []}, Link=link) for _ in range(200)))
-    refused("github-unexpected-answer", NetworkError, get_jobs, remote.client, OCTO, 1)
+    refused("github-unexpected-answer", NetworkError, get_jobs, remote.client, 1)
     assert len(remote.service.seen) == 101
 
 
 def test_what_has_not_changed_costs_nothing(remote: Remote) -> None:
     """Asked again, the server says so in a few bytes, and the limit stays as it is."""
     number = started(remote, RemoteRun(ends=1000))
-    first = get_run(remote.client, OCTO, number)
+    first = get_run(remote.client, number)
     left = remote.service.remaining
-    assert get_run(remote.client, OCTO, number) == first
+    assert get_run(remote.client, number) == first
     assert remote.service.remaining == left
     assert [line.rsplit(" ")[-1] for line in remote.service.lines()] == ["200", "304"]
     remote.clock.sleep(2000)
-    assert get_run(remote.client, OCTO, number).status == "completed"
+    assert get_run(remote.client, number).status == "completed"
 
 
 def test_memory_of_answers_is_bounded(remote: Remote) -> None:
     """A run of days asks for many things; the oldest answers are forgotten."""
     runs = [started(remote, RemoteRun()) for _ in range(70)]
     for number in [*runs, runs[0]]:
-        get_run(remote.client, OCTO, number)
+        get_run(remote.client, number)
     assert [line.rsplit(" ")[-1] for line in remote.service.lines()] == ["200"] * 71
 
 
@@ -289,13 +289,13 @@ def test_a_renamed_repository_is_followed(remote: Remote) -> None:
     number = started(remote, RemoteRun())
     there = f"{remote.service.url}{RUNS}/{number}"
     remote.service.fault(f"GET {RUNS}/77", Reply(status=301, headers={"Location": there}))
-    assert get_run(remote.client, OCTO, 77).id == number
+    assert get_run(remote.client, 77).id == number
 
 
 def test_redirects_in_a_circle_end(remote: Remote) -> None:
     here = {"Location": f"{remote.service.url}{RUNS}/1"}
     remote.service.fault("GET", *(Reply(status=301, headers=here) for _ in range(9)))
-    refused("github-unexpected-answer", NetworkError, get_run, remote.client, OCTO, 1)
+    refused("github-unexpected-answer", NetworkError, get_run, remote.client, 1)
     assert len(remote.service.seen) == 4
 
 
@@ -310,7 +310,7 @@ def test_a_dispatch_finds_its_run(remote: Remote, listed: float, *, tells_run: b
     for title in ("build", "build [0f8e-4a-firs]", "build 0f8e-4a-first", "build [00000000]"):
         remote.service.start(title)
     remote.service.template = lambda: RemoteRun(listed=listed)
-    run = dispatch(remote.client, OCTO, replace(ORDER, inputs=(("plan", "x"),)))
+    run = dispatch(remote.client, replace(ORDER, inputs=(("plan", "x"),)))
     remote.service.start("build [11111111]")
     assert run.display_title == "build [0f8e-4a-first]"
     assert run.id == 5004
@@ -327,7 +327,7 @@ def test_a_dispatch_finds_its_run(remote: Remote, listed: float, *, tells_run: b
 def test_a_dispatch_whose_answer_is_lost_is_not_repeated(remote: Remote, lost: Reply) -> None:
     """The run is there; a second dispatch would build it twice."""
     remote.service.fault("POST", lost, afterwards=True)
-    assert dispatch(remote.client, OCTO, ORDER).id == 5000
+    assert dispatch(remote.client, ORDER).id == 5000
     assert posts(remote) == 1
     assert len(remote.service.runs) == 1
 
@@ -335,7 +335,7 @@ def test_a_dispatch_whose_answer_is_lost_is_not_repeated(remote: Remote, lost: R
 def test_a_dispatch_that_is_lost_altogether_is_reported(remote: Remote) -> None:
     """Nobody knows: the user is shown where to look before it is done again."""
     remote.service.fault("POST", Reply(silent=True))
-    error = refused("run-not-found", NetworkError, dispatch, remote.client, OCTO, ORDER)
+    error = refused("run-not-found", NetworkError, dispatch, remote.client, ORDER)
     assert posts(remote) == 1
     assert "https://github.invalid/octo/ort/actions/workflows/build.yml" in error.hint
     assert sum(remote.clock.slept) == 120
@@ -345,7 +345,7 @@ def test_an_outage_after_a_dispatch_does_not_invite_a_second_one(remote: Remote)
     """While GitHub is out of reach nobody knows whether the run is there."""
     remote.service.fault("POST", Reply(silent=True), afterwards=True)
     remote.service.fault("GET", *(Reply(status=503) for _ in range(99)))
-    error = refused("run-not-found", NetworkError, dispatch, remote.client, OCTO, ORDER)
+    error = refused("run-not-found", NetworkError, dispatch, remote.client, ORDER)
     assert "before you run the command again" in error.hint
     assert "github-unreachable: it answered 503" in error.why
     assert posts(remote) == 1
@@ -355,9 +355,9 @@ def test_an_outage_after_a_dispatch_does_not_invite_a_second_one(remote: Remote)
 def test_a_run_that_cannot_be_looked_at_yet_can_be_followed(remote: Remote, status: int, times: int) -> None:
     """Its number and address came with the answer; nothing may invite a second dispatch any more."""
     remote.service.fault("GET", *(message(status, "no") for _ in range(times)))
-    run = dispatch(remote.client, OCTO, ORDER)
+    run = dispatch(remote.client, ORDER)
     assert (run.id, run.html_url) == (5000, "https://github.invalid/octo/ort/actions/runs/5000")
-    assert follow(remote.client, OCTO, run, lambda _: None).conclusion == "success"
+    assert follow(remote.client, run, lambda _: None).conclusion == "success"
     assert posts(remote) == 1
 
 
@@ -373,7 +373,7 @@ def test_a_dispatch_turned_down_for_another_cause_repeats_githubs_words(
     remote: Remote, reply: Reply, reference: str
 ) -> None:
     remote.service.fault("POST", reply)
-    error = refused(reference, NetworkError, dispatch, remote.client, OCTO, ORDER)
+    error = refused(reference, NetworkError, dispatch, remote.client, ORDER)
     assert error.why == json.loads(bytes(reply.body))["message"]
 
 
@@ -382,7 +382,7 @@ def test_a_dispatch_to_a_renamed_repository_asks_for_the_new_name(remote: Remote
     """Nothing was started; what is sent is not sent on to where a redirect says."""
     there = f"{remote.service.url}/repositories/7/actions/workflows/build.yml/dispatches"
     remote.service.fault("POST", message(status, "Moved Permanently", Location=there))
-    assert "--repo" in refused("repository-moved", NetworkError, dispatch, remote.client, OCTO, ORDER).hint
+    assert "--repo" in refused("repository-moved", NetworkError, dispatch, remote.client, ORDER).hint
     assert (len(remote.service.seen), remote.service.runs) == (1, [])
 
 
@@ -390,14 +390,14 @@ def test_a_dispatch_to_a_renamed_repository_asks_for_the_new_name(remote: Remote
 def test_a_dispatch_that_is_sent_elsewhere_is_strange(remote: Remote, there: str) -> None:
     """That is no repository with another name, but a proxy or worse; it sees nothing."""
     remote.service.fault("POST", message(307, "Temporary Redirect", Location=there))
-    refused("github-unexpected-answer", NetworkError, dispatch, remote.client, OCTO, ORDER)
+    refused("github-unexpected-answer", NetworkError, dispatch, remote.client, ORDER)
     assert len(remote.service.seen) == 1
 
 
 def test_a_dispatch_turned_away_by_a_limit_is_repeated(remote: Remote) -> None:
     """The server did nothing then, and says so."""
     remote.service.fault("POST", message(403, "You have exceeded a secondary rate limit", **{"Retry-After": "9"}))
-    assert dispatch(remote.client, OCTO, ORDER).id == 5000
+    assert dispatch(remote.client, ORDER).id == 5000
     assert posts(remote) == 2
     assert len(remote.service.runs) == 1
 
@@ -406,7 +406,7 @@ def test_two_runs_with_one_correlation_id_are_not_guessed_between(remote: Remote
     """Whoever repeats a dispatch by hand is told of both runs."""
     remote.service.workflows["build.yml"].tells_run = False
     remote.service.start("build [0f8e-4a-first]")
-    error = refused("run-ambiguous", NetworkError, dispatch, remote.client, OCTO, ORDER)
+    error = refused("run-ambiguous", NetworkError, dispatch, remote.client, ORDER)
     assert [f"/runs/{number}" in error.why for number in (5000, 5001)] == [True, True]
 
 
@@ -425,7 +425,7 @@ def test_a_dispatch_that_is_turned_down_says_why(
 ) -> None:
     """GitHub's 422 has many causes; each has its own reference and way on. Nothing is started."""
     remote.service.workflows["build.yml"] = workflow
-    assert refused(reference, NetworkError, dispatch, remote.client, OCTO, order).hint
+    assert refused(reference, NetworkError, dispatch, remote.client, order).hint
     assert (posts(remote), len(remote.service.seen), remote.service.runs) == (1, 1, [])
 
 
@@ -442,14 +442,12 @@ def test_a_dispatch_that_is_turned_down_says_why(
 )
 def test_a_dispatch_that_cannot_work_is_not_sent(remote: Remote, order: Dispatch, reference: str) -> None:
     """Too much, or what would reach another address."""
-    refused(reference, UsageError, dispatch, remote.client, OCTO, order)
+    refused(reference, UsageError, dispatch, remote.client, order)
     assert remote.service.seen == []
 
 
 def test_a_dispatch_needs_a_token(remote: Remote) -> None:
-    refused(
-        "github-no-token", NetworkError, dispatch, new_client(remote.service, remote.clock, [], secret=""), OCTO, ORDER
-    )
+    refused("github-no-token", NetworkError, dispatch, new_client(remote.service, remote.clock, [], secret=""), ORDER)
     assert remote.service.seen == []
 
 
@@ -457,7 +455,7 @@ def test_a_dispatch_needs_a_token(remote: Remote) -> None:
 def test_a_strange_answer_to_a_dispatch_is_reported(remote: Remote, reply: Reply) -> None:
     """What the answer says becomes part of addresses."""
     remote.service.fault("POST", reply)
-    refused("github-unexpected-answer", NetworkError, dispatch, remote.client, OCTO, ORDER)
+    refused("github-unexpected-answer", NetworkError, dispatch, remote.client, ORDER)
     assert posts(remote) == 1
 
 
@@ -470,7 +468,7 @@ def test_a_run_that_queues_for_an_hour_is_followed(remote: Remote) -> None:
     job = RemoteJob(name="linux-x64", starts=3600, ends=7100, steps=steps)
     number = started(remote, RemoteRun(starts=3600, ends=7200, jobs=(job,)))
     seen: list[RunProgress] = []
-    run = follow(remote.client, OCTO, get_run(remote.client, OCTO, number), seen.append)
+    run = follow(remote.client, get_run(remote.client, number), seen.append)
     assert run.conclusion == "success"
     assert list(dict.fromkeys(each.run.status for each in seen)) == ["queued", "in_progress", "completed"]
     assert seen[-1].jobs[0].conclusion == "success"
@@ -491,13 +489,13 @@ def test_a_run_that_is_repeated_is_followed_anew(remote: Remote) -> None:
     """It keeps its number; what was read of the first attempt does not stand in for the second."""
     job = RemoteJob(name="linux-x64", ends=50, conclusion="failure")
     number = started(remote, RemoteRun(ends=60, conclusion="failure", jobs=(job,)))
-    run = get_run(remote.client, OCTO, number)
-    refused("run-failed", BuildError, follow, remote.client, OCTO, run, lambda _: None)
+    run = get_run(remote.client, number)
+    refused("run-failed", BuildError, follow, remote.client, run, lambda _: None)
     again = RemoteJob(name="linux-x64", ends=50, id=901)
     repeated = replace(remote.service.runs[0], created=remote.clock.now, conclusion="success", jobs=(again,), attempt=2)
     remote.service.runs[0] = repeated
     seen: list[RunProgress] = []
-    assert follow(remote.client, OCTO, run, seen.append).run_attempt == 2
+    assert follow(remote.client, run, seen.append).run_attempt == 2
     assert seen[0].run.status == "in_progress"
     assert {each.query for each in remote.service.seen if each.path.endswith("/jobs")} == {"per_page=100&filter=latest"}
 
@@ -512,9 +510,7 @@ def test_a_failed_run_shows_the_error_of_the_failing_step(remote: Remote) -> Non
     job = RemoteJob(name="linux-x64", ends=190, conclusion="failure", steps=steps, log=LOG, id=907)
     good = RemoteJob(name="linux-arm64", ends=100, id=908)
     number = started(remote, RemoteRun(ends=200, conclusion="failure", jobs=(good, job)))
-    error = refused(
-        "run-failed", BuildError, follow, remote.client, OCTO, get_run(remote.client, OCTO, number), lambda _: None
-    )
+    error = refused("run-failed", BuildError, follow, remote.client, get_run(remote.client, number), lambda _: None)
     assert error.what == "the job 'linux-x64' failed at the step 'Build <the> runtime'"
     assert error.where.endswith("/runs/5000")
     assert "/job/907" in error.hint
@@ -531,7 +527,7 @@ def test_each_job_that_failed_is_reported(remote: Remote) -> None:
     jobs = tuple(RemoteJob(name=f"job {n}", id=n, conclusion="failure", log=log) for n in (1, 2, 3))
     number = started(remote, RemoteRun(conclusion="failure", jobs=jobs))
     with pytest.raises(DiagnosticGroup) as caught:
-        follow(remote.client, OCTO, get_run(remote.client, OCTO, number), lambda _: None)
+        follow(remote.client, get_run(remote.client, number), lambda _: None)
     assert [each.what for each in caught.value.diagnostics] == [f"the job 'job {n}' failed" for n in (1, 2, 3)]
     assert caught.value.exit_code == ExitCode.BUILD
     assert "[token]" in str(caught.value)
@@ -551,9 +547,7 @@ def test_a_failed_run_is_reported_without_its_log(remote: Remote, reply: Reply, 
     job = RemoteJob(name="linux-x64", conclusion="failure")
     number = started(remote, RemoteRun(conclusion="failure", jobs=(job,)))
     remote.service.fault("/logs", reply)
-    error = refused(
-        "run-failed", BuildError, follow, remote.client, OCTO, get_run(remote.client, OCTO, number), lambda _: None
-    )
+    error = refused("run-failed", BuildError, follow, remote.client, get_run(remote.client, number), lambda _: None)
     assert error.why.startswith("(its log could not be fetched: ")
     assert told in error.why
 
@@ -562,9 +556,7 @@ def test_a_log_without_end_is_read_no_further_than_needed(remote: Remote, monkey
     monkeypatch.setattr(logs, "LARGEST_LOG", 100_000)
     job = RemoteJob(name="linux-x64", conclusion="failure", log=b"x\n" * 10 + b"y" * 1_000_000)
     number = started(remote, RemoteRun(conclusion="failure", jobs=(job,)))
-    error = refused(
-        "run-failed", BuildError, follow, remote.client, OCTO, get_run(remote.client, OCTO, number), lambda _: None
-    )
+    error = refused("run-failed", BuildError, follow, remote.client, get_run(remote.client, number), lambda _: None)
     assert error.why.startswith("x\nx\n")
     assert len(error.why) < 1000
 
@@ -587,9 +579,7 @@ def test_a_log_without_end_is_read_no_further_than_needed(remote: Remote, monkey
 )
 def test_other_endings_have_their_own_reference(remote: Remote, run: RemoteRun, reference: str, told: str) -> None:
     number = started(remote, run)
-    error = refused(
-        reference, BuildError, follow, remote.client, OCTO, get_run(remote.client, OCTO, number), lambda _: None
-    )
+    error = refused(reference, BuildError, follow, remote.client, get_run(remote.client, number), lambda _: None)
     assert told in str(error)
 
 
@@ -600,9 +590,7 @@ def test_ctrl_c_leaves_the_run_alone_and_says_how_to_go_on(remote: Remote) -> No
     def interrupt(_: RunProgress) -> None:
         raise KeyboardInterrupt
 
-    error = refused(
-        "run-left", Interrupted, follow, remote.client, OCTO, get_run(remote.client, OCTO, number), interrupt
-    )
+    error = refused("run-left", Interrupted, follow, remote.client, get_run(remote.client, number), interrupt)
     assert error.exit_code == ExitCode.INTERRUPTED
     assert error.where == f"https://github.invalid/octo/ort/actions/runs/{number}"
     assert f"invoke attach {number}" in error.hint
@@ -616,16 +604,16 @@ def test_ctrl_c_while_dispatching_says_that_a_run_may_be_there(remote: Remote, m
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Session, "request", interrupted)
-    error = refused("run-left", Interrupted, dispatch, remote.client, OCTO, ORDER)
+    error = refused("run-left", Interrupted, dispatch, remote.client, ORDER)
     assert error.where.endswith("/octo/ort/actions/workflows/build.yml")
     assert "[0f8e-4a-first]" in error.hint
 
 
 def test_a_token_that_expires_meanwhile_is_reported_with_the_run(remote: Remote) -> None:
     number = started(remote, RemoteRun(ends=60))
-    run = get_run(remote.client, OCTO, number)
+    run = get_run(remote.client, number)
     remote.service.fault("GET", message(401, "Bad credentials"))
-    error = refused("github-refused", NetworkError, follow, remote.client, OCTO, run, lambda _: None)
+    error = refused("github-refused", NetworkError, follow, remote.client, run, lambda _: None)
     assert "gh auth login; then, " in error.hint
     assert f"invoke attach {number}" in error.hint
 
@@ -633,31 +621,31 @@ def test_a_token_that_expires_meanwhile_is_reported_with_the_run(remote: Remote)
 def test_an_outage_of_minutes_is_sat_out(remote: Remote) -> None:
     """A run of an hour is not given up because GitHub, or the laptop's network, is away for a while."""
     number = started(remote, RemoteRun(ends=60))
-    run = get_run(remote.client, OCTO, number)
+    run = get_run(remote.client, number)
     remote.service.fault("GET", *(Reply(status=503, headers={"Retry-After": "20"}) for _ in range(40)))
-    assert follow(remote.client, OCTO, run, lambda _: None).conclusion == "success"
+    assert follow(remote.client, run, lambda _: None).conclusion == "success"
 
 
 def test_the_limit_of_an_hour_is_sat_out(remote: Remote) -> None:
     """It is known when it ends, and the run goes on meanwhile: it is asked again then, and no earlier."""
     number = started(remote, RemoteRun(ends=60))
-    run = get_run(remote.client, OCTO, number)
+    run = get_run(remote.client, number)
     reset = {"x-ratelimit-remaining": "0", "x-ratelimit-reset": str(int(remote.clock.now) + 3500)}
     remote.service.fault("GET", message(403, "API rate limit exceeded", **reset))
     remote.service.fault("GET", *(Reply(status=503) for _ in range(4)))
-    assert follow(remote.client, OCTO, run, lambda _: None).conclusion == "success"
+    assert follow(remote.client, run, lambda _: None).conclusion == "success"
     assert remote.said == ["GitHub's rate limit: waiting 3501 s"]
     assert remote.clock.slept[0] == 3501
     remote.service.remaining = 0
-    refused("github-rate-limited", NetworkError, get_run, remote.client, OCTO, number + 1)  # as ever
+    refused("github-rate-limited", NetworkError, get_run, remote.client, number + 1)  # as ever
 
 
 def test_a_limit_of_days_is_reported(remote: Remote) -> None:
     """With the way to take the run up again."""
     number = started(remote, RemoteRun(ends=60))
-    run = get_run(remote.client, OCTO, number)
+    run = get_run(remote.client, number)
     remote.service.fault("GET", message(429, "slow down", **{"Retry-After": "99999"}))
-    error = refused("github-rate-limited", NetworkError, follow, remote.client, OCTO, run, lambda _: None)
+    error = refused("github-rate-limited", NetworkError, follow, remote.client, run, lambda _: None)
     assert f"invoke attach {number}" in error.hint
     assert remote.clock.slept == []
 
@@ -665,9 +653,9 @@ def test_a_limit_of_days_is_reported(remote: Remote) -> None:
 def test_an_outage_of_an_hour_is_reported(remote: Remote) -> None:
     """With the way to take the run up again."""
     number = started(remote, RemoteRun(ends=60))
-    run = get_run(remote.client, OCTO, number)
+    run = get_run(remote.client, number)
     remote.service.fault("GET", *(Reply(status=503) for _ in range(4000)))
-    error = refused("github-unreachable", NetworkError, follow, remote.client, OCTO, run, lambda _: None)
+    error = refused("github-unreachable", NetworkError, follow, remote.client, run, lambda _: None)
     assert f"invoke attach {number}" in error.hint
     assert "same command" not in error.hint
     assert 1800 < sum(remote.clock.slept) < 2000
@@ -676,20 +664,16 @@ def test_an_outage_of_an_hour_is_reported(remote: Remote) -> None:
 def test_a_run_that_never_ends_is_left(remote: Remote) -> None:
     """After a day, or what the caller says."""
     number = started(remote, RemoteRun(ends=None))
-    run = get_run(remote.client, OCTO, number)
-    error = refused(
-        "run-still-going", NetworkError, follow, remote.client, OCTO, run, lambda _: None, patience_seconds=7200
-    )
+    run = get_run(remote.client, number)
+    error = refused("run-still-going", NetworkError, follow, remote.client, run, lambda _: None, patience_seconds=7200)
     assert "2 h" in error.what
     assert f"invoke attach {number}" in error.hint
 
 
 def test_a_run_that_is_deleted_meanwhile_is_reported(remote: Remote) -> None:
     number = started(remote, RemoteRun(ends=60))
-    run = get_run(remote.client, OCTO, number)
-    error = refused(
-        "run-not-found", NetworkError, follow, remote.client, OCTO, run, lambda _: remote.service.runs.clear()
-    )
+    run = get_run(remote.client, number)
+    error = refused("run-not-found", NetworkError, follow, remote.client, run, lambda _: remote.service.runs.clear())
     assert "attach" not in error.hint
 
 
@@ -699,16 +683,14 @@ def test_a_run_that_is_deleted_meanwhile_is_reported(remote: Remote) -> None:
 def test_a_run_is_cancelled(remote: Remote) -> None:
     """Which takes a while; whoever follows it hears of it."""
     number = started(remote, RemoteRun(ends=None))
-    assert cancel_run(remote.client, OCTO, number)
-    refused(
-        "run-cancelled", BuildError, follow, remote.client, OCTO, get_run(remote.client, OCTO, number), lambda _: None
-    )
+    assert cancel_run(remote.client, number)
+    refused("run-cancelled", BuildError, follow, remote.client, get_run(remote.client, number), lambda _: None)
 
 
 def test_a_run_that_is_over_is_not_cancelled(remote: Remote) -> None:
     """GitHub answers 409, and that is no error."""
     number = started(remote, RemoteRun(ends=0))
-    assert not cancel_run(remote.client, OCTO, number)
+    assert not cancel_run(remote.client, number)
 
 
 @pytest.mark.parametrize(("losses", "reference"), [(1, ""), (2, "github-unreachable")])
@@ -716,7 +698,7 @@ def test_cancelling_may_be_repeated(remote: Remote, losses: int, reference: str)
     """It does no harm to ask twice; after that nobody knows."""
     number = started(remote, RemoteRun(ends=None))
     remote.service.fault("POST", *(Reply(silent=True) for _ in range(losses)))
-    ask = partial(cancel_run, remote.client, OCTO, number)
+    ask = partial(cancel_run, remote.client, number)
     if not reference:
         assert ask()
         return
@@ -726,7 +708,7 @@ def test_cancelling_may_be_repeated(remote: Remote, losses: int, reference: str)
 def test_the_newest_runs_are_listed(remote: Remote) -> None:
     for title in "abcde":
         remote.service.start(title)
-    assert [run.display_title for run in latest_runs(remote.client, OCTO, "build.yml", 3)] == ["e", "d", "c"]
+    assert [run.display_title for run in latest_runs(remote.client, "build.yml", 3)] == ["e", "d", "c"]
 
 
 def test_every_request_has_time_limits(remote: Remote, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -739,7 +721,7 @@ def test_every_request_has_time_limits(remote: Remote, monkeypatch: pytest.Monke
         return original(self, *arguments, **options)  # type: ignore[arg-type]
 
     monkeypatch.setattr(Session, "request", spy)
-    dispatch(remote.client, OCTO, ORDER)
+    dispatch(remote.client, ORDER)
     assert limits == [(20, 60)] * 2
 
 

@@ -6,7 +6,7 @@ from typing import Final
 
 import pytest
 
-from github_checks import OCTO, Remote, new_client, refused, running_remote
+from github_checks import Remote, new_client, refused, running_remote
 from github_prism import Front, behind_prism
 from github_service import REPOSITORY, answer, message
 from github_state import RemoteJob, RemoteRun
@@ -78,7 +78,6 @@ def test_a_dispatch_is_right_however_it_is_answered(guarded: Guarded, reply: Rep
         NetworkError,
         dispatch,
         guarded.remote.client,
-        OCTO,
         replace(ORDER, correlation_id=f"{reply.status}-0f8e-4a"),
     )
     assert (posts(guarded), len(guarded.remote.service.runs)) == (times, before)
@@ -87,7 +86,7 @@ def test_a_dispatch_is_right_however_it_is_answered(guarded: Guarded, reply: Rep
 def test_a_dispatch_whose_answer_is_lost_finds_its_run(guarded: Guarded) -> None:
     """By its mark, in the list of the workflow's runs."""
     guarded.remote.service.fault("POST", Reply(status=502), afterwards=True)
-    run = dispatch(guarded.remote.client, OCTO, ORDER)
+    run = dispatch(guarded.remote.client, ORDER)
     assert "[0f8e-4a-first]" in run.display_title
     assert posts(guarded) == 1
 
@@ -99,10 +98,10 @@ def test_a_run_is_dispatched_followed_listed_and_cancelled(guarded: Guarded, *, 
     service.workflows["build.yml"].tells_run = tells_run
     service.template = lambda: RemoteRun(ends=60, jobs=(RemoteJob(name="compile linux-x64"),))
     service.fault("GET", Reply(status=503), message(429, "slow down", **{"Retry-After": "5"}), Reply(status=500))
-    run = dispatch(client, OCTO, replace(ORDER, correlation_id=f"followed-{tells_run}".lower()))
-    assert follow(client, OCTO, run, lambda _: None).conclusion == "success"
-    assert not cancel_run(client, OCTO, run.id)
-    assert run.id in {each.id for each in latest_runs(client, OCTO, "build.yml")}
+    run = dispatch(client, replace(ORDER, correlation_id=f"followed-{tells_run}".lower()))
+    assert follow(client, run, lambda _: None).conclusion == "success"
+    assert not cancel_run(client, run.id)
+    assert run.id in {each.id for each in latest_runs(client, "build.yml")}
 
 
 def test_a_request_that_github_does_not_describe_does_not_get_through(guarded: Guarded) -> None:
@@ -127,5 +126,5 @@ def test_an_answer_that_github_does_not_describe_does_not_get_through(
 ) -> None:
     """Nor would one of the stand-in's that GitHub never gives."""
     guarded.remote.service.fault("GET", *(replace(reply, headers={**reply.headers}) for _ in range(4)))
-    refused("github-unreachable", NetworkError, get_run, guarded.remote.client, OCTO, 5000)
+    refused("github-unreachable", NetworkError, get_run, guarded.remote.client, 5000)
     assert [told in guarded.front.violations.pop() for _ in range(4)] == [True] * 4

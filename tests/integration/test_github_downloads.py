@@ -13,7 +13,7 @@ from typing import Final
 
 import pytest
 
-from github_checks import OCTO, Remote, new_client, refused, running_remote
+from github_checks import Remote, new_client, refused, running_remote
 from github_service import REPOSITORY, message
 from github_state import Artifact, Release, RemoteRun
 from github_wire import Drip, Reply
@@ -63,7 +63,7 @@ def remote(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Remote]:
 def listed(remote: Remote, *artifacts: Artifact) -> tuple[Listed, ...]:
     """Have the stand-in hold a run with these artifacts; returns what the API says of them."""
     remote.service.template = lambda: RemoteRun(artifacts=artifacts)
-    return list_artifacts(remote.client, OCTO, remote.service.start("build").id)
+    return list_artifacts(remote.client, remote.service.start("build").id)
 
 
 def only(remote: Remote, content: bytes = CONTENT, **changes: object) -> Listed:
@@ -72,7 +72,7 @@ def only(remote: Remote, content: bytes = CONTENT, **changes: object) -> Listed:
 
 def fetched(remote: Remote, artifact: Listed, tmp_path: Path) -> bytes:
     """Download an artifact; only the file and its lock are there then."""
-    download_artifact(remote.client, OCTO, artifact, tmp_path / "in/a.zip")
+    download_artifact(remote.client, artifact, tmp_path / "in/a.zip")
     assert {path.name for path in (tmp_path / "in").iterdir()} == {"a.zip", ".a.zip.lock"}
     return (tmp_path / "in/a.zip").read_bytes()
 
@@ -104,7 +104,7 @@ def test_progress_is_reported(remote: Remote, tmp_path: Path) -> None:
     artifact = only(remote)
     for _ in range(2):
         download_artifact(
-            remote.client, OCTO, artifact, tmp_path / "in/a.zip", lambda done, total: told.append((done, total))
+            remote.client, artifact, tmp_path / "in/a.zip", lambda done, total: told.append((done, total))
         )
     assert told[-1] == (len(CONTENT), len(CONTENT))
     assert told == sorted(told)
@@ -129,7 +129,7 @@ def test_a_large_artifact_needs_little_memory(remote: Remote, tmp_path: Path) ->
     remote.service.blobs.cuts = deque([len(content) // 21] * 20)
     tracemalloc.start()
     try:
-        download_artifact(remote.client, OCTO, artifact, tmp_path / "in/a.zip")
+        download_artifact(remote.client, artifact, tmp_path / "in/a.zip")
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -337,7 +337,7 @@ def test_what_comes_with_a_redirect_is_not_read(remote: Remote, tmp_path: Path, 
     remote.service.fault(line, Reply(status=302, headers=location, body=bytes(80 << 20)))
     tracemalloc.start()
     try:
-        download_artifact(remote.client, OCTO, artifact, tmp_path / "in/a.zip")
+        download_artifact(remote.client, artifact, tmp_path / "in/a.zip")
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -383,8 +383,8 @@ def test_a_truncated_archive_leaves_nothing(remote: Remote, tmp_path: Path) -> N
 def test_an_artifact_becomes_a_folder_once(remote: Remote, tmp_path: Path) -> None:
     """Fetched and unpacked in one go; a folder that is there is left alone."""
     artifact = only(remote, zipped("lib/libonnxruntime.so", "SHA256SUMS"))
-    assert fetch_artifact(remote.client, OCTO, artifact, tmp_path / "in/linux-x64")
-    assert not fetch_artifact(remote.client, OCTO, artifact, tmp_path / "in/linux-x64")
+    assert fetch_artifact(remote.client, artifact, tmp_path / "in/linux-x64")
+    assert not fetch_artifact(remote.client, artifact, tmp_path / "in/linux-x64")
     assert attempts(remote) == 1
     assert (tmp_path / "in/linux-x64/lib/libonnxruntime.so").is_file()
     assert {path.name for path in (tmp_path / "in").iterdir()} == {"linux-x64", ".linux-x64.lock"}
@@ -397,9 +397,7 @@ def test_an_artifact_that_does_not_unpack_leaves_nothing(
     remote: Remote, tmp_path: Path, content: bytes, reference: str
 ) -> None:
     """Neither the folder nor the archive."""
-    refused(
-        reference, StorageError, fetch_artifact, remote.client, OCTO, only(remote, content), tmp_path / "in/linux-x64"
-    )
+    refused(reference, StorageError, fetch_artifact, remote.client, only(remote, content), tmp_path / "in/linux-x64")
     assert {path.name for path in (tmp_path / "in").iterdir()} == {".linux-x64.lock"}
 
 
@@ -414,9 +412,7 @@ def test_a_hostile_archive_leaves_nothing(remote: Remote, tmp_path: Path) -> Non
 def test_a_place_that_is_taken_is_reported(remote: Remote, tmp_path: Path) -> None:
     """A folder of the file's name stays as it is."""
     (tmp_path / "in/a.zip/kept").mkdir(parents=True)
-    refused(
-        "path-in-the-way", StorageError, download_artifact, remote.client, OCTO, only(remote), tmp_path / "in/a.zip"
-    )
+    refused("path-in-the-way", StorageError, download_artifact, remote.client, only(remote), tmp_path / "in/a.zip")
     assert {path.name for path in (tmp_path / "in").iterdir()} == {"a.zip", ".a.zip.lock"}
     assert (tmp_path / "in/a.zip/kept").is_dir()
 
@@ -425,7 +421,7 @@ def test_an_artifact_needs_a_token(remote: Remote, tmp_path: Path) -> None:
     """Also in public repositories; nothing is asked then."""
     artifact = only(remote)
     client = new_client(remote.service, remote.clock, [], secret="")
-    refused("github-no-token", NetworkError, download_artifact, client, OCTO, artifact, tmp_path / "in/a.zip")
+    refused("github-no-token", NetworkError, download_artifact, client, artifact, tmp_path / "in/a.zip")
     assert attempts(remote) == 0
 
 
@@ -440,7 +436,7 @@ def test_the_newest_of_equal_names_is_chosen(remote: Remote) -> None:
         Artifact(id=9, name="a", content=b"new"),
         Artifact(id=12, name="b", content=b"other"),
     )
-    run = get_run(remote.client, OCTO, 5000)
+    run = get_run(remote.client, 5000)
     assert choose_artifact(artifacts, "a", run).id == 9
 
 
@@ -456,7 +452,7 @@ def test_an_artifact_that_will_not_do_is_reported(
     remote: Remote, artifacts: tuple[Artifact, ...], reference: str, told: str
 ) -> None:
     found = listed(remote, *artifacts)
-    run = get_run(remote.client, OCTO, 5000)
+    run = get_run(remote.client, 5000)
     assert told in str(refused(reference, NetworkError, choose_artifact, found, "linux-x64", run))
 
 
@@ -485,20 +481,20 @@ def release(remote: Remote) -> Release:
 def test_a_file_of_a_release_arrives(remote: Remote, release: Release, tmp_path: Path, secret: str, tag: str) -> None:
     """By tag or the latest, from a public repository also without a token, over a link that is cut."""
     client = remote.client if secret else new_client(remote.service, remote.clock, [], secret="")
-    found = get_release(client, OCTO, tag)
-    asset = choose_asset(list_assets(client, OCTO, found), "ort.aar", found)
+    found = get_release(client, tag)
+    asset = choose_asset(list_assets(client, found), "ort.aar", found)
     remote.service.blobs.cuts = deque([100, 0, 2_000_000])
-    download_asset(client, OCTO, asset, tmp_path / "in/a.zip")
+    download_asset(client, asset, tmp_path / "in/a.zip")
     assert (tmp_path / "in/a.zip").read_bytes() == CONTENT
     accepts = {seen.headers["accept"] for seen in remote.service.seen if seen.path.endswith("/assets/4129")}
     assert accepts == {"application/octet-stream"}
 
 
 def test_the_api_may_give_the_file_itself(remote: Remote, release: Release, tmp_path: Path) -> None:
-    found = get_release(remote.client, OCTO)
-    asset = choose_asset(list_assets(remote.client, OCTO, found), "ort.aar", found)
+    found = get_release(remote.client)
+    asset = choose_asset(list_assets(remote.client, found), "ort.aar", found)
     remote.service.fault("GET .*/assets/4129", Reply(body=CONTENT, cut=1000), Reply(body=CONTENT))
-    download_asset(remote.client, OCTO, asset, tmp_path / "in/a.zip")
+    download_asset(remote.client, asset, tmp_path / "in/a.zip")
     assert (tmp_path / "in/a.zip").read_bytes() == CONTENT
     assert remote.service.lines("storage") == []
 
@@ -506,37 +502,36 @@ def test_the_api_may_give_the_file_itself(remote: Remote, release: Release, tmp_
 def test_a_release_that_is_not_there_is_reported(remote: Remote) -> None:
     """By tag, and when there is none at all."""
     for tag in ("v9", ""):
-        refused("release-not-found", NetworkError, get_release, remote.client, OCTO, tag)
+        refused("release-not-found", NetworkError, get_release, remote.client, tag)
 
 
 def test_a_release_that_is_refused_is_not_called_missing(remote: Remote) -> None:
     remote.service.fault("/releases", message(403, "Resource protected"))
-    refused("github-refused", NetworkError, get_release, remote.client, OCTO)
+    refused("github-refused", NetworkError, get_release, remote.client)
 
 
 @pytest.mark.parametrize("name", ["file-3", "ort.zip"])
 def test_a_file_that_is_not_there_is_reported(remote: Remote, release: Release, name: str) -> None:
-    found = get_release(remote.client, OCTO)
-    error = refused("asset-missing", NetworkError, choose_asset, list_assets(remote.client, OCTO, found), name, found)
+    found = get_release(remote.client)
+    error = refused("asset-missing", NetworkError, choose_asset, list_assets(remote.client, found), name, found)
     assert "file-0" in error.why
     assert "file-3," not in error.why
 
 
 def test_a_lock_files_digest_counts_alone(remote: Remote, release: Release, tmp_path: Path) -> None:
     release.digests = False
-    found = get_release(remote.client, OCTO)
-    asset = choose_asset(list_assets(remote.client, OCTO, found), "ort.aar", found)
-    refused("artifact-no-digest", NetworkError, download_asset, remote.client, OCTO, asset, tmp_path / "in/a.zip")
+    found = get_release(remote.client)
+    asset = choose_asset(list_assets(remote.client, found), "ort.aar", found)
+    refused("artifact-no-digest", NetworkError, download_asset, remote.client, asset, tmp_path / "in/a.zip")
     refused(
         "artifact-digest-mismatch",
         NetworkError,
         download_asset,
         remote.client,
-        OCTO,
         asset,
         tmp_path / "in/a.zip",
         sha256=64 * "1",
     )
     check_nothing_left(tmp_path)
-    download_asset(remote.client, OCTO, asset, tmp_path / "in/a.zip", sha256=hashlib.sha256(CONTENT).hexdigest())
+    download_asset(remote.client, asset, tmp_path / "in/a.zip", sha256=hashlib.sha256(CONTENT).hexdigest())
     assert (tmp_path / "in/a.zip").read_bytes() == CONTENT

@@ -32,13 +32,13 @@ from ortrim.binaries.xcframework import read_xcframework
 from ortrim.cli.options import request_from
 from ortrim.compiling.plan import BuildPlan
 from ortrim.errors import PackageError
-from ortrim.github.credentials import TOKEN
+from ortrim.github.client import Remote
 from ortrim.github.fetch.placing import read_lock
 from ortrim.github.fetch.run import App, Fetched, fetch_files
 from ortrim.github.fetch.snippets import snippet, snippet_files
-from ortrim.github.followed_run import Remote
 from ortrim.github.jobs import REPORTS, hand_over, with_sums
 from ortrim.github.release import draft_release
+from ortrim.github.repositories import TOKEN
 from ortrim.models.models import OrtModel
 from ortrim.package.manifest import FACTS
 from ortrim.package.package import make_package

@@ -14,14 +14,12 @@ import pytest
 
 from fake_sources import private_cache
 from finished_builds import leave_compiled
-from github_checks import OCTO, Remote, running_remote
+from github_checks import Remote, running_remote
 from github_state import Artifact, RemoteJob, RemoteRun, Timed
 from ortrim.base.tools import EMULATIONS
 from ortrim.compiling.plan import PlannedTarget
 from ortrim.github import remote_build
-from ortrim.github.followed_run import Connection
 from ortrim.github.plan_input import HandedInput, decode
-from ortrim.github.repositories import Site
 from ortrim.pipeline.transfer import export_compiled
 
 TWO: Final = '[[targets]]\nid = "linux-x64"\n[[targets]]\nid = "linux-arm64"\n'
@@ -70,10 +68,8 @@ def github_builds(targets: Iterable[PlannedTarget], work: Path, monkeypatch: pyt
         with monkeypatch.context() as elsewhere:
             private_cache(work, elsewhere)
             there.compiled = tuple(artifact_of(n, target, work / "left") for n, target in enumerate(targets, start=1))
-        connection = Connection(site=Site(service=remote.client.service, repository=OCTO), client=remote.client)
-        for module in (remote_build, remote_build):
-            monkeypatch.setattr(module, "connect", lambda *_: connection)
-            monkeypatch.setattr(module, "build", lambda *_: ("report",))
+        monkeypatch.setattr(remote_build, "connect", lambda *_: remote.client)
+        monkeypatch.setattr(remote_build, "build", lambda *_: ("report",))
         yield there
 
 

@@ -13,8 +13,7 @@ from github_state import VirtualClock
 from ortrim.base.http import Clock
 from ortrim.errors import DiagnosticGroup
 from ortrim.github.client import GitHub, RetryingSession
-from ortrim.github.credentials import Service, Token
-from ortrim.github.repositories import Repository
+from ortrim.github.repositories import Repository, Service, Site, Token
 from refusing import Refusal, Words
 
 OCTO = Repository(owner="octo", name="ort")
@@ -48,7 +47,7 @@ def new_client(
     clock = Clock(monotonic=virtual.read, wall=virtual.read, sleep=virtual.sleep)
     token = Token(secret) if secret else None
     session = RetryingSession(token, clock=clock, announce=said.append)
-    return GitHub(Service(api=url or service.url, host="github.invalid"), token, session)
+    return GitHub(Site(service=Service(api=url or service.url, host="github.invalid"), repository=OCTO), token, session)
 
 
 def check_requests(service: GitHubService) -> None:

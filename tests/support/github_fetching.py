@@ -13,22 +13,21 @@ from urllib.parse import unquote
 import pytest
 
 from fake_sources import private_cache
-from github_checks import OCTO, Remote, check_requests, new_client
+from github_checks import Remote, check_requests, new_client
 from github_contract import example
 from github_service import GitHubService, answer, message
 from github_state import COMMIT, Artifact, Release, RemoteRun, VirtualClock
 from github_wire import Exchange, Reply
 from loopback_service import interrupt
 from ortrim.base.json import to_json
+from ortrim.github.client import GitHub
+from ortrim.github.client import Remote as Named
 from ortrim.github.fetch import provenance
 from ortrim.github.fetch import run as apps_module
 from ortrim.github.fetch import run as fetch_run
 from ortrim.github.fetch.offers import EVERYTHING, Selection
 from ortrim.github.fetch.provenance import Provenance, ProvenanceClaim
 from ortrim.github.fetch.run import FetchRequest
-from ortrim.github.followed_run import Connection
-from ortrim.github.followed_run import Remote as Named
-from ortrim.github.repositories import Site
 from ortrim.package.manifest import FACTS, DeliveryFacts
 
 ATTESTED: Final = Path(__file__).parents[1] / "integration" / "data" / "attested"
@@ -124,11 +123,11 @@ class Apps:
         self.clients: list[Any] = []
         self.secret = service.token
 
-    def connect(self, _named: Named, _console: object) -> Connection:
-        """Stand in for `ortrim.github.followed_run.connect`."""
+    def connect(self, _named: Named, _console: object) -> GitHub:
+        """Stand in for `ortrim.github.client.connect`."""
         client = new_client(self.service, self.remote.clock, self.remote.said, self.secret)
         self.clients.append(client)
-        return Connection(site=Site(service=client.service, repository=OCTO), client=client)
+        return client
 
     def lock(self, app: str = "app") -> Path:
         return self.folder / app / "ortrim.lock"

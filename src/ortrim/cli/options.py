@@ -16,8 +16,8 @@ from ortrim.buildspec.load import name_from
 from ortrim.buildspec.problems import NAME, nearest
 from ortrim.buildspec.step_specs import WITHOUT_KEYS
 from ortrim.buildspec.targets import selected
+from ortrim.cli.namespace import is_file_like, unknown_word
 from ortrim.cli.task import DEMO, HELP, PROFILES_IN_WORDS, option
-from ortrim.cli.words import is_file_like, unknown_word
 from ortrim.compiling.container_engines import ContainerOptions, engine_named
 from ortrim.compiling.containers import parse_flags, parse_mounts
 from ortrim.errors import SpecError, UsageError, bad_option
@@ -27,7 +27,7 @@ from ortrim.planning.request import Request, is_buildspec, load
 from ortrim.report.write import JSON_NAME
 
 if TYPE_CHECKING:
-    from ortrim.github.followed_run import Remote
+    from ortrim.github.client import Remote
     from ortrim.planning.first_spec import FirstSpec
 
 LONGEST: Final = 200
@@ -35,7 +35,7 @@ Name = TypeVar("Name", bound=str)
 
 
 def run_name(word: str) -> str:
-    """Return what identifies the run that made the models. Raises `UsageError` (`bad-option`)."""
+    """Return what identifies the run that made the models."""
     if len(word) <= LONGEST and word.isprintable():
         return word
     hint = f"give at most {LONGEST} printable characters"
@@ -83,14 +83,14 @@ class RemoteOptions:
     )
 
     def require_possible(self, executor: str) -> None:
-        """Refuse them for another executor than `github`. Raises `UsageError` (`bad-option`)."""
+        """Refuse them for another executor than `github`."""
         for name, word in vars(self).items():
             if word is not None and executor != "github":
                 raise bad_option(name.replace("_", "-"), word, "it goes with --executor github")
 
     def remote(self) -> "Remote":
-        """Return where runs are. Raises `UsageError` (`bad-option`)."""
-        from ortrim.github.followed_run import Remote  # noqa: PLC0415 - only builds at GitHub need it
+        """Return where runs are."""
+        from ortrim.github.client import Remote  # noqa: PLC0415 - only builds at GitHub need it
         from ortrim.github.runs import WORKFLOW_FILE  # noqa: PLC0415
         from ortrim.github.workflow_files import REF  # noqa: PLC0415
 
@@ -118,7 +118,7 @@ def request_from(
     container: ContainerOptions | None = None,
     verifying: Verifying = VERIFYING,
 ) -> Request:
-    """Return the request of a task. Raises `UsageError` (`bad-option`)."""
+    """Return the request of a task."""
     return Request(
         spec=demo_spec() if spec is None else Path(spec),
         target=target,
@@ -144,7 +144,7 @@ def demo_spec() -> Path:
 def container_options(
     executor: str, engine: str | None, mounts: Sequence[str], flags: Sequence[str]
 ) -> ContainerOptions | None:
-    """Return how to build in a container, None for another executor. Raises `UsageError` (`bad-option`)."""
+    """Return how to build in a container, None for another executor."""
     match executor:
         case "container":
             if engine is not None:
@@ -161,7 +161,7 @@ def container_options(
 
 
 def name_option(option: str, word: str, names: Sequence[Name], in_words: str) -> Name:
-    """Return which of the names an option says. Raises `UsageError` (`bad-option`), which shows them `in_words`."""
+    """Return which of the names an option says."""
     for name in names:
         if name == word:
             return name
@@ -169,7 +169,7 @@ def name_option(option: str, word: str, names: Sequence[Name], in_words: str) ->
 
 
 def profile_named(word: str) -> ProfileName:
-    """Return the profile of a name. Raises `UsageError` (`bad-option`)."""
+    """Return the profile of a name."""
     return name_option("profile", word, PROFILE_NAMES, PROFILES_IN_WORDS)
 
 
@@ -185,7 +185,7 @@ def version_option(word: str | None) -> str | None:
 
 
 def profile_option(word: str | None) -> ProfileName | None:
-    """Return the profile of a name, None without one. Raises `UsageError` (`bad-option`)."""
+    """Return the profile of a name, None without one."""
     return None if word is None else profile_named(word)
 
 
@@ -202,12 +202,12 @@ LARGEST_SIZE: Final = 2**31 - 1
 
 
 def count_option(word: str, option: str) -> int | None:
-    """Return the number that an option says, None for an empty word. Raises `UsageError` (`bad-option`)."""
+    """Return the number that an option says, None for an empty word."""
     return whole_number(word, option, most=999_999) if word else None
 
 
 def whole_number(word: str, option: str, *, least: int = 1, most: int = 9999) -> int:
-    """Return the whole number that an option says. Raises `UsageError` (`bad-option`)."""
+    """Return the whole number that an option says."""
     if len(word) <= len(str(most)) and word.isascii() and word.isdecimal() and int(word) >= least:
         return int(word)
     raise bad_option(option, word, f"give a whole number from {least} to {most}")
@@ -222,7 +222,7 @@ def number_in(word: str) -> float:
 
 
 def size_option(word: str) -> tuple[str, int]:
-    """Read the size of a dimension, `NAME=SIZE`. Raises `UsageError` (`bad-option`)."""
+    """Read the size of a dimension, `NAME=SIZE`."""
     name, _, size = word.rpartition("=")
     if not (name and len(size) <= 10 and size.isascii() and size.isdecimal() and int(size) <= LARGEST_SIZE):
         raise bad_option("dim", word[:100], "write --dim batch=1")
@@ -268,7 +268,7 @@ class GivenModels:
         return bool(self.model) and self.spec is None and not any(is_buildspec(Path(word)) for word in self.words)
 
     def required(self, task: str) -> "GivenModels":
-        """Return the same, for a task that has no default. Raises `UsageError` (`no-model`)."""
+        """Return the same, for a task that has no default."""
         if self.words:
             return self
         raise UsageError("no-model", "no model is named", hint=f"name one: invoke {task} MODEL.onnx")
@@ -299,10 +299,7 @@ class GivenModels:
         return replace(request, spec=file)
 
     def loaded(self, request: Request, console: Console, steps: Sequence[str] = ()) -> LoadedSpec:
-        """Return the buildspec of a request, or one of the models, which no file has, with these steps.
-
-        Raises as `request` does, and `UsageError` (`bad-option`) for steps that are none, or beside a buildspec.
-        """
+        """Return the buildspec of a request, or one of the models, which no file has, with these steps."""
         for step in steps:
             if not self.in_options:
                 raise bad_option("step", step[:100], "it goes with models; a buildspec says this itself")
@@ -313,10 +310,7 @@ class GivenModels:
         return load(self.request(request, console))
 
     def draft(self, folder: Path, target: str | None, console: Console) -> tuple[Path, str]:
-        """Return the file of a buildspec for the models, in a folder that has none yet, and its text.
-
-        Raises `UsageError` (`spec-exists`, `no-model`, `bad-option`) and as `first_spec` does.
-        """
+        """Return the file of a buildspec for the models, in a folder that has none yet, and its text."""
         require_writable(folder)
         made = self.required("init").first_spec(target).with_cases(console)
         file = folder / f"{made.name}.toml"
@@ -340,7 +334,7 @@ class GivenModels:
         return first_spec.first_spec(self.words, choices)
 
     def cases(self) -> tuple[CaseSpec, ...]:
-        """Return the user's own cases. Raises `UsageError` (`bad-option`)."""
+        """Return the user's own cases."""
         data = () if self.data is None else (_recorded(Path(self.data)),)
         return (*(_case(name, words) for name, words in self._words_by_case().items()), *data)
 

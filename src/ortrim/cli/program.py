@@ -24,8 +24,7 @@ from rich.text import Text
 
 from ortrim.base.console import Console
 from ortrim.cli.boundary import PROGRAM, end_unread, end_unwritten, open_standard_streams, reworded
-from ortrim.cli.namespace import maintains, namespace_for
-from ortrim.cli.words import LONGEST, is_file_like, nearest_word, unknown_word
+from ortrim.cli.namespace import LONGEST, candidates, is_file_like, maintains, namespace_for, nearest_word, unknown_word
 from ortrim.errors import ExitCode, UsageError
 
 MODELS: Final = (".onnx", ".toml")
@@ -68,8 +67,6 @@ class OrtrimProgram(Program):
         """Run a command line, or say how a shell may go on with one, for which Invoke would load all tasks."""
         words = sys.argv if argv is None else argv
         if words[1:2] == ["--complete"]:  # as Invoke's scripts ask: ortrim --complete -- ortrim build --ta
-            from ortrim.cli.completion import candidates  # noqa: PLC0415 - no other command needs it
-
             sys.stdout.writelines(f"{each}\n" for each in candidates(words[4:]))
         else:
             token = PROGRAM.set(self.binary_names[0])

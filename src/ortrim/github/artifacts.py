@@ -23,7 +23,6 @@ from ortrim.github.client import (
     MOVED,
     REDIRECTS,
     Artifact,
-    ArtifactPage,
     Asset,
     GitHub,
     Release,
@@ -33,7 +32,6 @@ from ortrim.github.client import (
     sha256_in,
     unexpected,
 )
-from ortrim.github.repositories import Repository
 
 RENAMED: Final = frozenset({301, 308})
 """How the API says that a repository has another name now; to stored files it sends with 302."""
@@ -234,16 +232,13 @@ def download(client: GitHub, source: Source, destination: Path, on_bytes: OnByte
 SHOWN_NAMES: Final = 20
 
 
-def list_artifacts(client: GitHub, repository: Repository, run_id: int) -> tuple[Artifact, ...]:
+def list_artifacts(client: GitHub, run_id: int) -> tuple[Artifact, ...]:
     """Return the artifacts of a run, the expired ones among them."""
-    return everything(client, f"{repository.run_path(run_id)}/artifacts", ArtifactPage, attrgetter("artifacts"))
+    return everything(client, f"{client.repository.run_path(run_id)}/artifacts", Artifact, "artifacts")
 
 
 def choose_artifact(artifacts: Sequence[Artifact], name: str, run: Run) -> Artifact:
-    """Return the artifact of this name, the newest where a repeated run left several.
-
-    Raises `NetworkError`: `artifact-missing` (names those there are) and `artifact-expired`.
-    """
+    """Return the artifact of this name, the newest where a repeated run left several."""
     found = [artifact for artifact in artifacts if artifact.name == name]
     if not found:
         names = sorted({artifact.name for artifact in artifacts})[:SHOWN_NAMES]
@@ -255,11 +250,9 @@ def choose_artifact(artifacts: Sequence[Artifact], name: str, run: Run) -> Artif
     return artifact
 
 
-def download_artifact(
-    client: GitHub, repository: Repository, artifact: Artifact, destination: Path, on_bytes: OnBytes = silent
-) -> None:
+def download_artifact(client: GitHub, artifact: Artifact, destination: Path, on_bytes: OnBytes = silent) -> None:
     """Fetch an artifact as it is stored, mostly a zip archive, which nobody but `unpack` should unpack."""
-    path = f"{repository.path}/actions/artifacts/{artifact.id}/zip"
+    path = f"{client.repository.path}/actions/artifacts/{artifact.id}/zip"
     client.require_token(path)
     sha256 = sha256_in(artifact.digest)
     if not sha256:
@@ -278,21 +271,19 @@ def download_artifact(
         raise
 
 
-def fetch_artifact(
-    client: GitHub, repository: Repository, artifact: Artifact, folder: Path, on_bytes: OnBytes = silent
-) -> bool:
+def fetch_artifact(client: GitHub, artifact: Artifact, folder: Path, on_bytes: OnBytes = silent) -> bool:
     """Fetch an artifact and unpack it into `folder`, which appears only when it is complete.
 
     Returns False, without asking anybody, when the folder is there.
     """
-    return publish_folder(folder, partial(_fill, client, repository, artifact, on_bytes))
+    return publish_folder(folder, partial(_fill, client, artifact, on_bytes))
 
 
-def _fill(client: GitHub, repository: Repository, artifact: Artifact, on_bytes: OnBytes, folder: Path) -> None:
+def _fill(client: GitHub, artifact: Artifact, on_bytes: OnBytes, folder: Path) -> None:
     """Keep the archive on the disk that it is unpacked to, under a name that counts as a leftover if we are killed."""
     with storage_errors(folder), tempfile.TemporaryDirectory(dir=folder.parent, prefix=f"{folder.name}.") as name:
         archive = Path(name) / "archive.zip"
-        download_artifact(client, repository, artifact, archive, on_bytes)
+        download_artifact(client, artifact, archive, on_bytes)
         unpack(archive, folder)
 
 
@@ -307,51 +298,42 @@ NONE: Final = frozenset({"github-not-found", "github-no-token"})
 """How GitHub says that there is none: servers that keep no attestations answer so, too."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Attestation:
-    bundle: dict[str, Any] | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Attestations:
-    attestations: tuple[_Attestation, ...] = ()
-
-
-def provenance_bundles(client: GitHub, repository: Repository, sha256: str) -> tuple[str, ...]:
+def provenance_bundles(client: GitHub, sha256: str) -> tuple[str, ...]:
     """Return the attestations of provenance that GitHub has for a file of this SHA-256, each a bundle of sigstore's.
 
     They are the repository's word for nothing until they are checked.
     """
-    path = f"{repository.path}/attestations/sha256:{sha256}"
+    path = f"{client.repository.path}/attestations/sha256:{sha256}"
     try:
-        found = parsed(_Attestations, client.get(path, predicate_type="provenance"), path)
+        answer = client.get(path, predicate_type="provenance")
+        found = parsed(tuple[dict[str, Any], ...], answer, path, "attestations")
     except NetworkError as error:
         if error.code in NONE:
             return ()
         raise
-    return tuple(json.dumps(each.bundle) for each in found.attestations if each.bundle)
+    return tuple(json.dumps(each["bundle"]) for each in found if each.get("bundle"))
 
 
 BYTES: Final = "application/octet-stream"
 """Without this the API describes a file instead of giving it."""
 
 
-def get_release(client: GitHub, repository: Repository, tag: str = "") -> Release:
+def get_release(client: GitHub, tag: str = "") -> Release:
     """Return the release of a tag, or the latest that is neither a draft nor a pre-release."""
-    path = f"{repository.path}/releases/" + (f"tags/{quote(tag, safe='')}" if tag else "latest")
+    path = f"{client.repository.path}/releases/" + (f"tags/{quote(tag, safe='')}" if tag else "latest")
     try:
         return parsed(Release, client.get(path), path)
     except NetworkError as error:
         if error.code != "github-not-found":
             raise
-        what = f"{repository} has no release of {tag[:200]!r}" if tag else f"{repository} has no release"
+        what = f"{client.repository} has no release of {tag[:200]!r}" if tag else f"{client.repository} has no release"
         raise NetworkError("release-not-found", what, where=path, why=error.why, hint=error.hint) from None
 
 
-def list_assets(client: GitHub, repository: Repository, release: Release) -> tuple[Asset, ...]:
+def list_assets(client: GitHub, release: Release) -> tuple[Asset, ...]:
     """Return the files of a release."""
-    path = f"{repository.path}/releases/{release.id}/assets"
-    return everything(client, path, tuple[Asset, ...], tuple)
+    path = f"{client.repository.path}/releases/{release.id}/assets"
+    return everything(client, path, Asset)
 
 
 def choose_asset(assets: Sequence[Asset], name: str, release: Release) -> Asset:
@@ -367,7 +349,6 @@ def choose_asset(assets: Sequence[Asset], name: str, release: Release) -> Asset:
 
 def download_asset(
     client: GitHub,
-    repository: Repository,
     asset: Asset,
     destination: Path,
     *,
@@ -375,7 +356,7 @@ def download_asset(
     on_bytes: OnBytes = lambda _done, _total: None,
 ) -> None:
     """Fetch a file of a release; `sha256` is what a lock file or `SHA256SUMS` says it is, and then counts alone."""
-    path = f"{repository.path}/releases/assets/{asset.id}"
+    path = f"{client.repository.path}/releases/assets/{asset.id}"
     expected = sha256 or sha256_in(asset.digest)
     if not expected:
         what = f"there is no SHA-256 of {asset.name!r}, so that it cannot be checked"

@@ -8,12 +8,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from pathlib import Path
 from typing import Annotated, Any, Final, TypeVar
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 from pydantic import Field, ValidationError
 
 from ortrim.base.certificates import untrusted
+from ortrim.base.console import Console
 from ortrim.base.http import (
     Answer,
     Clock,
@@ -27,22 +29,16 @@ from ortrim.base.http import (
     same_origin,
     whole,
 )
-from ortrim.base.json import from_json
+from ortrim.base.json import from_data, from_json
 from ortrim.errors import NetworkError
-from ortrim.github.credentials import Service, Token
+from ortrim.github.repositories import Site, Token, find_site, find_token, own_branch, own_repository
+from ortrim.package.manifest import WORKFLOW
 
 T = TypeVar("T")
 
 Number = Annotated[int, Field(ge=1, le=2**63 - 1)]
 Text = Annotated[str, Field(max_length=4096)]
 SHA256: Final = re.compile(r"sha256:([0-9a-f]{64})")
-
-
-@dataclass(frozen=True, kw_only=True)
-class RepositoryFacts:
-    """A repository."""
-
-    default_branch: Text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,37 +141,18 @@ class Release:
     prerelease: bool = False
 
 
-@dataclass(frozen=True, kw_only=True)
-class RunPage:
-    """Some of a workflow's runs, newest first."""
-
-    workflow_runs: tuple[Run, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class JobPage:
-    """Some of a run's jobs."""
-
-    jobs: tuple[WorkflowJob, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class ArtifactPage:
-    """Some of a run's artifacts."""
-
-    artifacts: tuple[Artifact, ...]
-
-
 def sha256_in(digest: str | None) -> str:
     """Return the SHA-256 of a `digest`, empty when there is none or it is of another kind."""
     match = SHA256.fullmatch(digest or "")
     return match[1] if match else ""
 
 
-def parsed(kind: type[T], answer: Answer, where: str) -> T:
-    """Read an answer."""
+def parsed(kind: type[T], answer: Answer, where: str, member: str = "") -> T:
+    """Read an answer, or one member of it."""
     try:
-        return from_json(kind, answer.body)
+        if not member:
+            return from_json(kind, answer.body)
+        return from_data(kind, from_json(dict[str, Any], answer.body).get(member))
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False, include_context=False)[0]
         place = ".".join(str(part) for part in first["loc"])
@@ -308,11 +285,7 @@ def message_of(answer: Answer) -> str:
 
 
 def refusal(answer: Answer, where: str, *, has_token: bool) -> NetworkError:
-    """Return the diagnostic for an answer that is neither a success nor a rate limit.
-
-    References: `github-no-token`, `github-refused`, `github-not-found`, `github-gone`, `github-invalid-request`,
-    `github-unreachable` (its own failed) and `github-unexpected-answer`.
-    """
+    """Return the diagnostic for an answer that is neither a success nor a rate limit."""
     status, why = answer.status, message_of(answer)
     if status in {401, 403, 404} and not has_token:
         return no_token(where, f"it answered {status}" + (f": {why}" if why else ""))
@@ -467,10 +440,11 @@ VERSION: Final = {"X-GitHub-Api-Version": "2022-11-28"}
 
 
 class GitHub:
-    """A connection to one GitHub; `token` is the one that `session` sends."""
+    """A connection to the API of a repository's GitHub; `token` is the one that `session` sends."""
 
-    def __init__(self, service: Service, token: Token | None, session: RetryingSession | None = None) -> None:
-        self.service = service
+    def __init__(self, site: Site, token: Token | None, session: RetryingSession | None = None) -> None:
+        self.site = site
+        self.service, self.repository = site.service, site.repository
         self.token = token
         self.session = session or RetryingSession(token)
         self._seen: dict[str, Answer] = {}
@@ -507,10 +481,7 @@ class GitHub:
             raise self.refused(answer, where)
 
     def refused(self, answer: Answer, where: str) -> NetworkError:
-        """Return the diagnostic of an answer that is no success; whatever the server says, the token is not in it.
-
-        References: `repository-moved` for what only readers are sent on for, otherwise as `refusal`.
-        """
+        """Return the diagnostic of an answer that is no success; whatever the server says, the token is not in it."""
         if answer.status in MOVED and same_origin(answer.headers.get("location", ""), self.service.api):
             return moved(where)
         error = refusal(answer, where, has_token=self.token is not None)
@@ -550,22 +521,94 @@ class GitHub:
         return answer
 
 
-P = TypeVar("P")
-
 PAGE_SIZE: Final = "100"
 MOST_PAGES: Final = 100
 
 
-def everything(
-    client: GitHub, path: str, page: type[P], members: Callable[[P], tuple[T, ...]], **parameters: str
-) -> tuple[T, ...]:
-    """Return the members of all pages of a list, by following the links that the service gives."""
+def everything(client: GitHub, path: str, kind: type[T], member: str = "", **parameters: str) -> tuple[T, ...]:
+    """Return all that is listed, or is so in a member of the pages, by following the links that the service gives."""
     found: list[T] = []
     answer = client.get(path, per_page=PAGE_SIZE, **parameters)
     for _ in range(MOST_PAGES):
-        found.extend(members(parsed(page, answer, path)))
+        found.extend(parsed(tuple[kind, ...], answer, path, member))  # type: ignore[valid-type]
         following = link_to(answer, "next")
         if not following:
             return tuple(found)
         answer = client.get(following)
     raise unexpected(path, f"a list of more than {MOST_PAGES} pages")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Remote:
+    """What the command line says of where a run is: the repository, the branch or tag, the file that has the token.
+
+    Without `repository` and `ref` they are found out; see `find_site` and `choose_ref`. `workflow` is the file's name
+    of the one that is dispatched and listed: `build.yml`, or one that calls it.
+    """
+
+    repository: str = ""
+    ref: str = ""
+    token_file: Path | None = None
+    workflow: str = WORKFLOW
+
+
+def connect(remote: Remote, console: Console) -> GitHub:
+    """Find out which repository is meant, and the token for it; asks nothing of GitHub yet."""
+    site = find_site(remote.repository, Path.cwd())
+    token = find_token(site.service.host, file=remote.token_file)
+    return GitHub(site, token, RetryingSession(token, announce=console.note))
+
+
+def choose_ref(client: GitHub, folder: Path) -> str:
+    """Return the branch that is checked out in `folder` if GitHub has it, otherwise the repository's default branch.
+
+    The branch counts only when the checkout came from that very repository.
+    """
+    origin = own_repository(folder, client.service.host)
+    if origin is not None and str(origin).lower() == str(client.repository).lower():
+        branch = own_branch(folder)
+        if branch and has_branch(client, branch):
+            return branch
+    return default_branch(client)
+
+
+def has_branch(client: GitHub, branch: str) -> bool:
+    """Whether GitHub has a branch of this name."""
+    try:
+        client.get(f"{client.repository.path}/branches/{quote(branch, safe='')}")
+    except NetworkError as error:
+        if error.code != "github-not-found":
+            raise
+        return False
+    return True
+
+
+def default_branch(client: GitHub) -> str:
+    """Return the default branch of the repository, which is looked at."""
+    path = client.repository.path
+    try:
+        return parsed(str, client.get(path), path, "default_branch")
+    except NetworkError as error:
+        if error.code != "github-not-found":
+            raise
+        what = f"there is no {client.repository} at {client.service.host}, or the token may not see it"
+        hint = "say which repository has the workflow: --repo owner/name"
+        raise NetworkError("repository-not-found", what, where=path, why=error.why, hint=hint) from None
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Commit:
+    sha: Annotated[str, Field(pattern=r"^[0-9a-f]{40}([0-9a-f]{24})?$")]
+
+
+def commit_of_tag(client: GitHub, tag: str) -> str:
+    """Return the commit of a tag."""
+    path = f"{client.repository.path}/commits/{quote(f'tags/{tag}', safe='')}"
+    try:
+        # Pages are of the files that the commit changed, which nobody wants here.
+        return parsed(_Commit, client.get(path, per_page="1"), path).sha
+    except NetworkError as error:
+        if error.code not in {"github-not-found", "github-invalid-request"}:
+            raise
+        what = f"{client.repository} has no tag {tag[:200]!r}"
+        raise NetworkError("tag-not-found", what, where=path, why=error.why, hint=error.hint) from None

@@ -199,7 +199,7 @@ def deliver_compiled(
 
 
 def targets_named(identifiers: str) -> tuple[Target, ...]:
-    """Return the targets of identifiers with commas between. Raises `UsageError` `no-such-target`."""
+    """Return the targets of identifiers with commas between."""
     names = identifiers.split(",")
     unknown = [name for name in names if name not in TARGETS]
     if unknown:
@@ -245,7 +245,7 @@ GRADLE_SECONDS: Final = 1800
 
 
 def require_farm_target(inputs: WorkflowInputs, plan: BuildPlan) -> None:
-    """Check that there is something to run on the farms that were asked for. Raises `PlanError` `no-farm-target`."""
+    """Check that there is something to run on the farms that were asked for."""
     planned = {target.identifier for target in plan.targets}
     if inputs.devices and TARGET not in planned:
         what, hint = f"devices of farms run {TARGET}, which is not built", f"add it to the input target: {TARGET}"
@@ -277,10 +277,7 @@ def compile_app(inputs: WorkflowInputs, source: Path, console: Console) -> tuple
 def verify_on_farms(
     inputs: WorkflowInputs, source: Path, destination: Path, console: Console
 ) -> tuple[VerifyReport, ...]:
-    """Run the compiled app on every device of a farm, and leave the reports in `destination`.
-
-    Raises what importing, packaging and verifying raise; what a device ended with is in its report.
-    """
+    """Run the compiled app on every device of a farm, and leave the reports in `destination`."""
     request = _farmed_request(inputs)
     planned = planned_for(request, console, to_run=True)
     import_compiled(planned.plan.targets, source)

@@ -62,10 +62,7 @@ class HandedInput:
 
 
 def remote_payload(plan: BuildPlan, targets: tuple[PlannedTarget, ...]) -> BuildPlan:
-    """Return the plan of `targets` alone, without names and digests of models, assemblies and budgets.
-
-    Raises `PlanError` `plan-cannot-travel` for what only this machine can build.
-    """
+    """Return the plan of `targets` alone, without names and digests of models, assemblies and budgets."""
     for target in targets:
         _require_possible(target)
     bare = tuple(replace(each, budgets=Budgets()) for each in targets)
@@ -154,12 +151,7 @@ def handed_toolchains(spec: BuildSpec) -> dict[str, Toolchain]:
 
 
 def decode(text: str) -> HandedInput:
-    """Read back what `encode` wrote.
-
-    Raises `PlanError`: `plan-damaged` (no such text, or cut short), `plan-too-large` (unpacks too far),
-    `plan-other-schema` (of another version, or with more or less in it than this version knows), `plan-not-ours` (what
-    no buildspec and no model comes to).
-    """
+    """Read back what `encode` wrote."""
     if len(text) > MOST_OUTPUT_CHARACTERS:
         what = f"has {len(text):,} characters, and {MOST_OUTPUT_CHARACTERS:,} are the most"
         raise PlanError("plan-too-large", what, where=WHERE)

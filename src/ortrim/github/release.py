@@ -14,7 +14,7 @@ from ortrim.base.files import sha256_of, storage_errors
 from ortrim.buildspec.load import load_spec
 from ortrim.buildspec.targets import TARGETS
 from ortrim.errors import NetworkError, PackageError, UsageError
-from ortrim.github.credentials import gh
+from ortrim.github.repositories import gh
 from ortrim.package.manifest import ATTESTED, FACTS, FAILED, FOLDERS, PREFIX
 from ortrim.planning.planner import select_targets
 from ortrim.platforms import by_platform, target_problems
@@ -99,7 +99,7 @@ def _require_draft(tag: str, *, is_draft: bool) -> None:
 
 
 def notes_of(tag: str, changelog: Path) -> str:
-    """Return what a changelog says of a tag's version, without the heading. Raises `PackageError` `no-notes`."""
+    """Return what a changelog says of a tag's version, without the heading."""
     with storage_errors(changelog):
         text = changelog.read_text(encoding="utf-8")
     found = list(HEADING.finditer(text))

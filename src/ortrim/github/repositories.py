@@ -1,19 +1,55 @@
-"""Which repository is meant."""
+"""Which GitHub and which repository is meant, and the token for it, which is kept from being seen."""
 
 import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Final
-from urllib.parse import quote, urlsplit
+from typing import Final, Never
+from urllib.parse import urlsplit
 
-from pydantic import Field
-
-from ortrim.base.command import run
+from ortrim.base.command import last_lines, run
+from ortrim.base.files import storage_errors
+from ortrim.base.http import is_protected, split
 from ortrim.errors import NetworkError, ToolError, UsageError
-from ortrim.github.client import GitHub, RepositoryFacts, parsed
-from ortrim.github.credentials import Service, find_service, service_at
+
+API: Final = "https://api.github.com"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Service:
+    """A GitHub: the address of its REST API, without a slash at the end, and the host that people see."""
+
+    api: str = API
+    host: str = "github.com"
+
+
+def find_service(environment: Mapping[str, str] = os.environ) -> Service:
+    """Return GitHub, or the server that `GITHUB_API_URL` names as GitHub's own runners set it."""
+    given = environment.get("GITHUB_API_URL", "").rstrip("/")
+    if not given:
+        return Service()
+    parts = split(given)
+    if parts is None or not is_protected(given) or parts.username or parts.query or parts.fragment:
+        hint = "it has the form https://HOST/api/v3"
+        what = "is not the URL of an API that a token may be sent to"
+        raise UsageError("github-bad-address", what, where="GITHUB_API_URL", hint=hint)
+    return Service(api=given, host=(parts.hostname or "").removeprefix("api."))
+
+
+def service_at(host: str, environment: Mapping[str, str] = os.environ) -> Service:
+    """Return the GitHub that people see at `host`, where its API is by GitHub's own rules.
+
+    If `GITHUB_API_URL` is of that host, it says where.
+    """
+    named = find_service(environment)
+    if host.lower() == named.host.lower():
+        return named
+    if host.lower() == Service().host:
+        return Service()
+    own = host.lower().endswith(".ghe.com")
+    return Service(api=f"https://api.{host}" if own else f"https://{host}/api/v3", host=host)
+
 
 OWNER: Final = r"[A-Za-z0-9](?:[A-Za-z0-9_-]{0,98}[A-Za-z0-9])?"
 NAME: Final = r"(?!\.{1,2}$)[A-Za-z0-9._-]{1,100}"
@@ -142,55 +178,103 @@ def _git(folder: Path, *words: str) -> str:
     return done.stdout.strip() if done.returncode == 0 else ""
 
 
-def choose_ref(client: GitHub, repository: Repository, folder: Path) -> str:
-    """Return the branch that is checked out in `folder` if GitHub has it, otherwise the repository's default branch.
+HIDDEN: Final = "[token]"
+SHAPE: Final = re.compile(r"[!-~]{4,4096}")
+"""Visible ASCII; anything else could not stand in a header, and the library that refuses it prints it."""
 
-    The branch counts only when the checkout came from that very repository.
+GENERAL_NAMES: Final = ("GH_TOKEN", "GITHUB_TOKEN")
+ENTERPRISE_NAMES: Final = ("GH_ENTERPRISE_TOKEN", "GITHUB_ENTERPRISE_TOKEN")
+ANSWER_SECONDS: Final = 20
+LARGEST_ANSWER: Final = 8192
+
+
+class Token:
+    """A secret that only `reveal` hands out: it cannot be printed, formatted, compared by content or pickled."""
+
+    __slots__ = ("_secret",)
+
+    def __init__(self, secret: str) -> None:
+        self._secret = secret
+
+    def reveal(self) -> str:
+        """Return the secret, for the one header it belongs in."""
+        return self._secret
+
+    def redacted(self, text: str) -> str:
+        """Return a text of others without the secret, should they have repeated it."""
+        return text.replace(self._secret, HIDDEN)
+
+    def __repr__(self) -> str:
+        return HIDDEN
+
+    def __reduce__(self) -> Never:
+        raise TypeError("a token is not stored")
+
+
+def find_token(
+    host: str = "github.com", *, file: Path | None = None, environment: Mapping[str, str] = os.environ
+) -> Token | None:
+    """Return the token for a host, None when there is none.
+
+    Looked for in `file`; else in the variables that are for this host; else asked of `gh auth token`.
     """
-    origin = own_repository(folder, client.service.host)
-    if origin is not None and str(origin).lower() == str(repository).lower():
-        branch = own_branch(folder)
-        if branch and has_branch(client, repository, branch):
-            return branch
-    return look_at(client, repository).default_branch
+    if file is not None:
+        with storage_errors(file), file.open("rb") as opened:
+            return _checked(opened.read(LARGEST_ANSWER).decode("ascii", "replace"), str(file))
+    for name in _names_for(host.lower(), environment):
+        if environment.get(name, "").strip():
+            return _checked(environment[name], name)
+    return _asked_of_gh(host, environment)
 
 
-def has_branch(client: GitHub, repository: Repository, branch: str) -> bool:
-    """Whether GitHub has a branch of this name."""
+def _names_for(host: str, environment: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the variables whose tokens are meant for a host, as GitHub's own client has it.
+
+    `GH_TOKEN` and `GITHUB_TOKEN` are for github.com and ghe.com's subdomains alone
+    (https://cli.github.com/manual/gh_help_environment); here also for the server that the environment itself names, as
+    runners of GitHub Enterprise Server do: https://docs.github.com/actions/reference/variables-reference
+    """
+    if host == Service().host or host.endswith(".ghe.com"):
+        return GENERAL_NAMES
+    named = host == find_service(environment).host.lower()
+    return (*ENTERPRISE_NAMES, *GENERAL_NAMES) if named else ENTERPRISE_NAMES
+
+
+def _checked(text: str, origin: str) -> Token:
+    secret = text.strip()
+    if SHAPE.fullmatch(secret) is None:
+        hint = "a token is one line of letters, digits and underscores"
+        raise NetworkError("github-bad-token", "holds no token", where=origin, hint=hint)
+    return Token(secret)
+
+
+def _asked_of_gh(host: str, environment: Mapping[str, str]) -> Token | None:
+    """Ask GitHub's own client, which may keep the token in the system's keyring.
+
+    It does not see the variables: in a codespace it would take `GITHUB_TOKEN` for any host.
+    """
+    argv = ("gh", "auth", "token", "--hostname", host)
+    rest = {name: value for name, value in environment.items() if name not in {*GENERAL_NAMES, *ENTERPRISE_NAMES}}
+    quiet = {**rest, "GH_PROMPT_DISABLED": "1"}
     try:
-        client.get(f"{repository.path}/branches/{quote(branch, safe='')}")
-    except NetworkError as error:
-        if error.code != "github-not-found":
-            raise
-        return False
-    return True
+        done = run(argv, environment=quiet, timeout_seconds=ANSWER_SECONDS, most_bytes=LARGEST_ANSWER)
+    except ToolError:
+        return None
+    return _checked(done.stdout, "gh auth token") if done.returncode == 0 and done.stdout.strip() else None
 
 
-def look_at(client: GitHub, repository: Repository) -> RepositoryFacts:
-    """Return what GitHub says of a repository."""
-    try:
-        return parsed(RepositoryFacts, client.get(repository.path), repository.path)
-    except NetworkError as error:
-        if error.code != "github-not-found":
-            raise
-        what = f"there is no {repository} at {client.service.host}, or the token may not see it"
-        hint = "say which repository has the workflow: --repo owner/name"
-        raise NetworkError("repository-not-found", what, where=repository.path, why=error.why, hint=hint) from None
+TOKEN: Final = "GH_TOKEN"  # noqa: S105 - the variable's name
+SECONDS: Final = 1800
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Commit:
-    sha: Annotated[str, Field(pattern=r"^[0-9a-f]{40}([0-9a-f]{24})?$")]
-
-
-def commit_of_tag(client: GitHub, repository: Repository, tag: str) -> str:
-    """Return the commit of a tag."""
-    path = f"{repository.path}/commits/{quote(f'tags/{tag}', safe='')}"
-    try:
-        # Pages are of the files that the commit changed, which nobody wants here.
-        return parsed(_Commit, client.get(path, per_page="1"), path).sha
-    except NetworkError as error:
-        if error.code not in {"github-not-found", "github-invalid-request"}:
-            raise
-        what = f"{repository} has no tag {tag[:200]!r}"
-        raise NetworkError("tag-not-found", what, where=path, why=error.why, hint=error.hint) from None
+def gh(*words: str | Path) -> str:
+    """Run `gh` and return what it printed."""
+    token = os.environ.get(TOKEN)
+    if not token:
+        hint = f"set {TOKEN} to a token that may write to the repository; a workflow has one: github.token"
+        raise ToolError("gh-without-token", "has no token", where="gh", hint=hint)
+    done = run(("gh", *words), environment={**os.environ, "GH_PROMPT_DISABLED": "1"}, timeout_seconds=SECONDS)
+    if done.returncode != 0:
+        why = last_lines(done.stderr).replace(token, "...")
+        raise NetworkError("gh-failed", f"gh {words[0]} {words[1]} failed", where="gh", why=why)
+    return done.stdout

@@ -121,10 +121,7 @@ def _install_file(path: Path, text: str) -> None:
 
 
 def prepare_sdk(platform: Platform, versions: Iterable[str], targets: Sequence[Target], announce: Announce) -> None:
-    """Check that there is each version of a platform's SDK, ready for its targets; install what can be, if it is not.
-
-    Raises `ToolError` (`sdk-missing`, `not-prepared`, and as `Platform.require_sdk` does).
-    """
+    """Check that each version of a platform's SDK is there for its targets; install what can be, if it is not."""
     for version in versions:
         try:
             platform.require_sdk(version, targets)

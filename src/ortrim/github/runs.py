@@ -7,13 +7,12 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from operator import attrgetter
 from typing import Final
 
 from ortrim.base.http import Answer, Clock, Response, TransportError, chunks, whole
 from ortrim.errors import BuildError, Diagnostic, DiagnosticGroup, Interrupted, NetworkError, UsageError
 from ortrim.github.artifacts import opened_download
-from ortrim.github.client import GitHub, JobPage, Run, RunPage, StartedRun, WorkflowJob, everything, message_of, parsed
+from ortrim.github.client import GitHub, Run, StartedRun, WorkflowJob, everything, message_of, parsed
 from ortrim.github.repositories import Repository
 
 CAUSES: Final = (
@@ -40,11 +39,7 @@ https://github.com/convictional/trigger-workflow-and-wait/issues/44
 
 
 def dispatch_refusal(client: GitHub, answer: Answer, workflow: str, ref: str) -> NetworkError:
-    """Return the diagnostic of a dispatch that was turned down.
-
-    References: `workflow-not-found`, `workflow-disabled`, `workflow-not-dispatchable`, `workflow-inputs-refused`,
-    `ref-not-found`, or those of `GitHub.refused`.
-    """
+    """Return the diagnostic of a dispatch that was turned down."""
     why = client.redacted(message_of(answer))
     if answer.status == 422:
         for words, code, what, hint in CAUSES:
@@ -94,7 +89,7 @@ class Dispatch:
     inputs: tuple[tuple[str, str], ...] = ()
 
 
-def dispatch(client: GitHub, repository: Repository, order: Dispatch) -> Run:
+def dispatch(client: GitHub, order: Dispatch) -> Run:
     """Start a run and return it as it is then.
 
     When the answer does not say which run it is, or there is none at all, the run is looked for by its correlation id;
@@ -103,20 +98,20 @@ def dispatch(client: GitHub, repository: Repository, order: Dispatch) -> Run:
     inputs = {**dict(order.inputs), "correlation_id": order.correlation_id}
     _check(order, inputs)
     try:
-        return _dispatch_run(client, repository, order, inputs)
+        return _dispatch_run(client, order, inputs)
     except KeyboardInterrupt:
         what, hint = "interrupted; a run may have been started", f"look there for [{order.correlation_id}] in its name"
-        raise Interrupted("run-left", what, where=_page(client, repository, order), hint=hint) from None
+        raise Interrupted("run-left", what, where=_page(client, order), hint=hint) from None
 
 
-def _dispatch_run(client: GitHub, repository: Repository, order: Dispatch, inputs: dict[str, str]) -> Run:
-    path = f"{repository.path}/actions/workflows/{order.workflow}/dispatches"
+def _dispatch_run(client: GitHub, order: Dispatch, inputs: dict[str, str]) -> Run:
+    path = f"{client.repository.path}/actions/workflows/{order.workflow}/dispatches"
     answer = client.post(path, {"ref": order.ref, "inputs": inputs, "return_run_details": True})
     if answer is not None and answer.status not in {200, 204}:
         raise dispatch_refusal(client, answer, order.workflow, order.ref)
     if answer is not None and answer.status == 200:
-        return _settled(client, repository, parsed(StartedRun, answer, path))
-    return _found(client, repository, order, certain=answer is not None)
+        return _settled(client, parsed(StartedRun, answer, path))
+    return _found(client, order, certain=answer is not None)
 
 
 def _check(order: Dispatch, inputs: dict[str, str]) -> None:
@@ -131,11 +126,11 @@ def _check(order: Dispatch, inputs: dict[str, str]) -> None:
         raise UsageError("dispatch-too-large", what, where=order.workflow, hint=hint)
 
 
-def _settled(client: GitHub, repository: Repository, started: StartedRun) -> Run:
+def _settled(client: GitHub, started: StartedRun) -> Run:
     """Return a new run, which may take a moment to be there; if it cannot be looked at, with what the answer said."""
     for pause in PAUSES_SECONDS:
         try:
-            return get_run(client, repository, started.workflow_run_id)
+            return get_run(client, started.workflow_run_id)
         except NetworkError as error:
             if error.code != "run-not-found":
                 break
@@ -143,81 +138,79 @@ def _settled(client: GitHub, repository: Repository, started: StartedRun) -> Run
     return Run(id=started.workflow_run_id, status=None, conclusion=None, html_url=started.html_url)
 
 
-def _found(client: GitHub, repository: Repository, order: Dispatch, *, certain: bool) -> Run:
+def _found(client: GitHub, order: Dispatch, *, certain: bool) -> Run:
     """Return the one run that carries the order's mark; whatever goes wrong, nobody is told to dispatch again."""
     mark, failed = f"[{order.correlation_id}]", ""
     for pause in PAUSES_SECONDS:
         client.session.rest(pause)
         try:
-            runs = [run for run in latest_runs(client, repository, order.workflow, 100) if mark in run.display_title]
+            runs = [run for run in latest_runs(client, order.workflow, 100) if mark in run.display_title]
         except NetworkError as error:
             failed = f"; the last look failed: {error.code}: {error.why or error.what}"
             continue
         if len(runs) == 1:
             return runs[0]
         if runs:
-            raise _ambiguous(repository, order, runs)
+            raise _ambiguous(client, order, runs)
         failed = ""
-    raise _lost(client, repository, order, ("accepted" if certain else "sent, and the answer was lost"), failed)
+    raise _lost(client, order, ("accepted" if certain else "sent, and the answer was lost"), failed)
 
 
-def _ambiguous(repository: Repository, order: Dispatch, runs: Sequence[Run]) -> NetworkError:
+def _ambiguous(client: GitHub, order: Dispatch, runs: Sequence[Run]) -> NetworkError:
     what = f"{len(runs)} runs carry the correlation id {order.correlation_id}"
-    why = "\n".join(run.html_url for run in runs)
-    return NetworkError("run-ambiguous", what, where=str(repository), why=why, hint="cancel all but one of them")
+    why, hint = "\n".join(run.html_url for run in runs), "cancel all but one of them"
+    return NetworkError("run-ambiguous", what, where=str(client.repository), why=why, hint=hint)
 
 
-def _lost(client: GitHub, repository: Repository, order: Dispatch, fate: str, failed: str) -> NetworkError:
-    page = _page(client, repository, order)
+def _lost(client: GitHub, order: Dispatch, fate: str, failed: str) -> NetworkError:
+    page = _page(client, order)
     patience = f"within {sum(PAUSES_SECONDS):.0f} s"
     why = f"the dispatch was {fate}, but no run with [{order.correlation_id}] in its name was seen {patience}{failed}"
     hint = f"look at {page} before you run the command again, or the build may run twice"
     return NetworkError("run-not-found", "it is not known which run was started", where=page, why=why, hint=hint)
 
 
-def _page(client: GitHub, repository: Repository, order: Dispatch) -> str:
+def _page(client: GitHub, order: Dispatch) -> str:
     """Return where a person sees a workflow's runs."""
-    return f"https://{client.service.host}/{repository}/actions/workflows/{order.workflow}"
+    return f"https://{client.service.host}/{client.repository}/actions/workflows/{order.workflow}"
 
 
-def get_run(client: GitHub, repository: Repository, run_id: int) -> Run:
+def get_run(client: GitHub, run_id: int) -> Run:
     """Return a run as it is now."""
-    path = repository.run_path(run_id)
+    path = client.repository.run_path(run_id)
     try:
         return parsed(Run, client.get(path), path)
     except NetworkError as error:
         if error.code != "github-not-found":
             raise
-        what = f"{repository} has no run {run_id}, or the token may not see it"
+        what = f"{client.repository} has no run {run_id}, or the token may not see it"
         hint = "it may have been deleted; invoke runs lists those that are there"
         raise NetworkError("run-not-found", what, where=path, why=error.why, hint=hint) from None
 
 
-def get_jobs(client: GitHub, repository: Repository, run_id: int) -> tuple[WorkflowJob, ...]:
+def get_jobs(client: GitHub, run_id: int) -> tuple[WorkflowJob, ...]:
     """Return the jobs of a run's latest attempt, with their steps."""
-    path = f"{repository.run_path(run_id)}/jobs"
-    return everything(client, path, JobPage, attrgetter("jobs"), filter="latest")
+    path = f"{client.repository.run_path(run_id)}/jobs"
+    return everything(client, path, WorkflowJob, "jobs", filter="latest")
 
 
-def latest_runs(
-    client: GitHub, repository: Repository, workflow: str, number: int = 20, *, branch: str = ""
-) -> tuple[Run, ...]:
+def latest_runs(client: GitHub, workflow: str, number: int = 20, *, branch: str = "") -> tuple[Run, ...]:
     """Return the newest runs of a workflow that were dispatched, or all those of a branch, up to `number`, at most 100.
 
     Those of a branch may be of a fork's branch of that name.
     """
-    path = f"{repository.path}/actions/workflows/{workflow}/runs"
+    path = f"{client.repository.path}/actions/workflows/{workflow}/runs"
     chosen = {"branch": branch} if branch else {"event": "workflow_dispatch"}
     answer = client.get(path, per_page=str(number), **chosen)
-    return parsed(RunPage, answer, path).workflow_runs[:number]
+    return parsed(tuple[Run, ...], answer, path, "workflow_runs")[:number]
 
 
-def cancel_run(client: GitHub, repository: Repository, run_id: int) -> bool:
+def cancel_run(client: GitHub, run_id: int) -> bool:
     """Ask for a run to be cancelled, which takes a while.
 
     Returns False when it had ended already. Raises `NetworkError`; asking twice does no harm.
     """
-    path = f"{repository.run_path(run_id)}/cancel"
+    path = f"{client.repository.run_path(run_id)}/cancel"
     answer = client.post(path) or client.post(path)
     if answer is None:
         hint = "look at the run, then try again"
@@ -297,11 +290,11 @@ def failed_step(job: WorkflowJob) -> str:
     return step.name if step else ""
 
 
-def failing_lines(client: GitHub, repository: Repository, job: WorkflowJob) -> tuple[str, ...]:
+def failing_lines(client: GitHub, job: WorkflowJob) -> tuple[str, ...]:
     """Return the end of what the failing step of a job wrote; if there is no log, one line that says so."""
     step = next((step for step in job.steps or () if step.conclusion in FAILED), None)
     started, completed = (step.started_at or "", step.completed_at or "") if step else ("", "")
-    path = f"{repository.path}/actions/jobs/{job.id}/logs"
+    path = f"{client.repository.path}/actions/jobs/{job.id}/logs"
     try:
         with opened_download(client, path, {}) as response:
             if response.status_code != 200:
@@ -330,11 +323,8 @@ FAILURES: Final = frozenset({"failure", "timed_out", "startup_failure"})
 STARTUP_WHY: Final = "GitHub could not start it: the workflow file is not valid, or no runner has the requested labels"
 
 
-def ending(client: GitHub, repository: Repository, run: Run, jobs: tuple[WorkflowJob, ...]) -> Diagnostic:
-    """Return the diagnostic of a run that is over and did not succeed.
-
-    References: `run-cancelled`, `run-timeout`, and for each job that failed `run-failed`, with the end of its log.
-    """
+def ending(client: GitHub, run: Run, jobs: tuple[WorkflowJob, ...]) -> Diagnostic:
+    """Return the diagnostic of a run that is over and did not succeed."""
     failed = tuple(job for job in jobs if job.conclusion in FAILURES)
     timed_out = next((job for job in failed if job.conclusion == "timed_out"), None)
     if run.conclusion == "cancelled" and not failed:
@@ -348,14 +338,14 @@ def ending(client: GitHub, repository: Repository, run: Run, jobs: tuple[Workflo
     if not failed:
         why = STARTUP_WHY if run.conclusion == "startup_failure" else ""
         return BuildError("run-failed", f"the run ended as {run.conclusion!r}", where=run.html_url, why=why)
-    errors = tuple(_job_error(client, repository, run, job) for job in failed[:MOST_LOGS])
+    errors = tuple(_job_error(client, run, job) for job in failed[:MOST_LOGS])
     return errors[0] if len(errors) == 1 else DiagnosticGroup(errors)
 
 
-def _job_error(client: GitHub, repository: Repository, run: Run, job: WorkflowJob) -> BuildError:
+def _job_error(client: GitHub, run: Run, job: WorkflowJob) -> BuildError:
     step = failed_step(job)
     at = f" at the step {step!r}" if step else ""
-    why = "\n".join(failing_lines(client, repository, job))
+    why = "\n".join(failing_lines(client, job))
     hint = f"the whole log: {job.html_url or run.html_url}"
     return BuildError("run-failed", f"the job {job.name!r} failed{at}", where=run.html_url, why=why, hint=hint)
 
@@ -396,25 +386,16 @@ class RunProgress:
         return f"{', '.join(doing)}; {over} of {len(self.jobs)} jobs over"
 
 
-@dataclass(frozen=True, kw_only=True)
-class RunChange:
-    """Something that happened to a job, or to the run as long as it has none; `over` when the job has ended."""
+def changes(before: RunProgress | None, after: RunProgress) -> tuple[tuple[str, bool], ...]:
+    """Return what is different from the look before: the step that each job is at, or how it ended, and whether it did.
 
-    words: str
-    over: bool
-
-
-def changes(before: RunProgress | None, after: RunProgress) -> tuple[RunChange, ...]:
-    """Return what is different from the look before: the step that each job is at, the jobs that ended, and how."""
+    As long as a run has no jobs, what it waits for itself.
+    """
     known = {job.id: _said(job) for job in before.jobs} if before else {}
-    found = tuple(
-        RunChange(words=_said(job), over=job.status == COMPLETED)
-        for job in after.jobs
-        if known.get(job.id) != _said(job)
-    )
+    found = tuple((_said(job), job.status == COMPLETED) for job in after.jobs if known.get(job.id) != _said(job))
     if found or after.jobs or (before and before.words == after.words):
         return found
-    return (RunChange(words=after.words, over=False),)
+    return ((after.words, False),)
 
 
 def _said(job: WorkflowJob) -> str:
@@ -446,7 +427,6 @@ FINAL: Final = frozenset({"run-not-found", "artifact-expired", "artifact-missing
 
 def follow(
     client: GitHub,
-    repository: Repository,
     run: Run,
     on_progress: Callable[[RunProgress], None],
     *,
@@ -458,10 +438,10 @@ def follow(
     In the last two cases the run goes on without us, and the diagnostic says how to take it up again.
     """
     with kept_in_sight(run, options), client.session.patient(LIMIT_SECONDS):
-        last = _followed(client, repository, run, on_progress, patience_seconds)
+        last = _followed(client, run, on_progress, patience_seconds)
     if last.run.conclusion == "success":
         return last.run
-    raise ending(client, repository, last.run, last.jobs)
+    raise ending(client, last.run, last.jobs)
 
 
 @contextmanager
@@ -487,7 +467,6 @@ def kept_in_sight(run: Run, options: str = "") -> Iterator[None]:
 
 def _followed(
     client: GitHub,
-    repository: Repository,
     run: Run,
     on_progress: Callable[[RunProgress], None],
     patience_seconds: float,
@@ -496,7 +475,7 @@ def _followed(
     clock = client.session.clock
     started, out_since = clock.monotonic(), math.inf
     while True:
-        progress, failed = _look(client, repository, run, started)
+        progress, failed = _look(client, run, started)
         now = clock.monotonic()
         if progress is not None:
             on_progress(progress)
@@ -511,13 +490,11 @@ def _followed(
         client.session.rest(min(max((now - started) * PAUSE_SHARE, SHORTEST_PAUSE), LONGEST_PAUSE))
 
 
-def _look(
-    client: GitHub, repository: Repository, run: Run, started: float
-) -> tuple[RunProgress | None, NetworkError | None]:
+def _look(client: GitHub, run: Run, started: float) -> tuple[RunProgress | None, NetworkError | None]:
     """Look once; GitHub out of reach is no reason to give up a build of an hour."""
     try:
-        current = get_run(client, repository, run.id)
-        jobs = get_jobs(client, repository, run.id)
+        current = get_run(client, run.id)
+        jobs = get_jobs(client, run.id)
     except NetworkError as error:
         if error.code != "github-unreachable":
             raise

@@ -91,10 +91,7 @@ class WorkflowInputs:
 
 
 def read_inputs(text: str) -> WorkflowInputs:
-    """Read the JSON document of a run's inputs.
-
-    Raises `UsageError`: `no-workflow-inputs` outside a workflow, `bad-workflow-inputs`.
-    """
+    """Read the JSON document of a run's inputs."""
     if not text.strip():
         hint = "the workflow build.yml sets it; on your own machine run: invoke build"
         raise UsageError(
@@ -195,10 +192,7 @@ class JobMatrix:
 
 
 def matrix_of(plan: BuildPlan, *, delivered: bool = True) -> JobMatrix:
-    """Return the jobs that a plan comes to; without `delivered`, compiling is all.
-
-    Raises `PlanError` `matrix-too-large`.
-    """
+    """Return the jobs that a plan comes to; without `delivered`, compiling is all."""
     targets = tuple(planned.job.target for planned in plan.targets)
     compiled = tuple(
         CompileJob(
@@ -303,10 +297,7 @@ def write_workflows(texts: Mapping[str, str], folder: Path) -> tuple[Path, ...]:
 
 
 def require_rendered(texts: Mapping[str, str], folder: Path) -> None:
-    """Check that a folder holds what would be rendered, and no other workflow that pretends to be.
-
-    Raises `UsageError` `workflow-outdated`, one for each file.
-    """
+    """Check that a folder holds what would be rendered, and no other workflow that pretends to be."""
     problems = [_outdated(folder / name, text) for name, text in texts.items()]
     found: tuple[Diagnostic, ...] = tuple(problem for problem in problems if problem)
     if found:

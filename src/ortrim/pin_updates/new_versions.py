@@ -19,8 +19,7 @@ from ortrim.compiling.size.library import differences, differs_in_order_alone, d
 from ortrim.compiling.translation_units import UnitIndex, render_index
 from ortrim.errors import BuildError, Diagnostic, DiagnosticGroup, Interrupted, SourcesError, SpecError, StorageError
 from ortrim.github.client import GitHub, Release, everything
-from ortrim.github.credentials import API, Service, find_service, find_token, gh
-from ortrim.github.repositories import Repository
+from ortrim.github.repositories import API, Repository, Service, Site, find_service, find_token, gh
 from ortrim.models.full_runtime import FullRuntime, full_runtime, run_script
 from ortrim.models.operators import RequiredOperators, render_config
 from ortrim.pin_updates.report import Outcome, Refused, Version, compared, versions_markdown
@@ -213,12 +212,12 @@ def upstream_client(mirrors: Mirrors) -> GitHub:
     """Return a client of the GitHub that has ONNX Runtime; only github.com itself gets its token."""
     api = mirrored(API, mirrors)
     token = find_token() if (api, find_service()) == (API, Service()) else None
-    return GitHub(Service(api=api), token)
+    return GitHub(Site(service=Service(api=api), repository=UPSTREAM), token)
 
 
 def released_versions(client: GitHub) -> tuple[str, ...]:
     """Return the numbers of all releases that are neither drafts nor pre-releases, oldest first."""
-    found = everything(client, f"{UPSTREAM.path}/releases", tuple[Release, ...], tuple)
+    found = everything(client, f"{client.repository.path}/releases", Release)
     stable = {each.tag_name.removeprefix("v") for each in found if not (each.draft or each.prerelease)}
     return tuple(sorted((each for each in stable if release_number(each)), key=_number))
 

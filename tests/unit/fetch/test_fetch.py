@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from github_checks import OCTO
 from ortrim.base.checksums import SUMS, is_plain_path
 from ortrim.base.console import Console
 from ortrim.base.http import Clock
 from ortrim.buildspec.targets import TARGETS
 from ortrim.errors import ExitCode, NetworkError, StorageError, UsageError
 from ortrim.github.artifacts import OnBytes
-from ortrim.github.client import GitHub, RetryingSession
-from ortrim.github.credentials import Service
+from ortrim.github.client import GitHub, Remote, RetryingSession
 from ortrim.github.fetch.offers import EVERYTHING, Selection, wanted_artifacts, wanted_assets
 from ortrim.github.fetch.placing import (
     AT_ONCE,
@@ -36,7 +36,7 @@ from ortrim.github.fetch.placing import (
 )
 from ortrim.github.fetch.provenance import Attestation
 from ortrim.github.fetch.run import App, Fetched, FetchRequest, completed
-from ortrim.github.followed_run import Remote
+from ortrim.github.repositories import Service, Site
 from program_runs import Run
 from refusing import refused
 
@@ -237,7 +237,7 @@ def outcome(monkeypatch: pytest.MonkeyPatch) -> Callable[[Any], list[Any]]:
                 raise result
             return result
 
-        monkeypatch.setattr("ortrim.cli.tasks.fetch.fetch_files", called)
+        monkeypatch.setattr("ortrim.cli.tasks.github.fetch_files", called)
         return given
 
     return replace_by
@@ -487,7 +487,7 @@ SECONDS: Final = 20.0
 
 
 def client_with(sleep: Callable[[float], None] = lambda _: None) -> GitHub:
-    return GitHub(Service(), None, RetryingSession(None, clock=Clock(sleep=sleep)))
+    return GitHub(Site(service=Service(), repository=OCTO), None, RetryingSession(None, clock=Clock(sleep=sleep)))
 
 
 def run(downloads: list[Download], client: GitHub | None = None) -> list[tuple[float, float, str]]:

@@ -23,7 +23,6 @@ from github_fetching import recorded, with_sigstores_own_keys
 from ortrim.base.checksums import FileEntry
 from ortrim.errors import NetworkError
 from ortrim.github.client import GitHub
-from ortrim.github.credentials import Service
 from ortrim.github.fetch import provenance
 from ortrim.github.fetch import provenance as attested
 from ortrim.github.fetch.provenance import (
@@ -35,7 +34,7 @@ from ortrim.github.fetch.provenance import (
     ask_attestations,
     check_provenance,
 )
-from ortrim.github.repositories import Repository
+from ortrim.github.repositories import Repository, Service, Site
 
 REPOSITORY: Final = "https://github.com/trailofbits/pypi-attestations"
 COMMIT: Final = "08802efe1f8e5fec4ad842d6b8ce97656092ee72"
@@ -224,13 +223,13 @@ FILES: Final = tuple(FileEntry(path=name, size_bytes=1, sha256=64 * name) for na
 def asked(monkeypatch: pytest.MonkeyPatch, bundles: dict[str, tuple[str, ...]], check: Any) -> Any:
     questions: list[str] = []
 
-    def answered(_client: object, _repository: object, sha256: str) -> tuple[str, ...]:
+    def answered(_client: object, sha256: str) -> tuple[str, ...]:
         questions.append(sha256[0])
         return bundles.get(sha256[0], ())
 
     monkeypatch.setattr(attested, "provenance_bundles", answered)
-    client = GitHub(Service(), None)
-    known = ask_attestations(client, Repository(owner="octo", name="ort"), CLAIM, FILES, check)
+    client = GitHub(Site(service=Service(), repository=Repository(owner="octo", name="ort")), None)
+    known = ask_attestations(client, CLAIM, FILES, check)
     return {path: each.words for path, each in known.items()}, questions
 
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from ortrim.base.http import is_protected, same_origin
 from ortrim.errors import ExitCode, UsageError
-from ortrim.github.credentials import Service, find_service, service_at
+from ortrim.github.repositories import Service, find_service, service_at
 from refusing import refused
 
 

@@ -5,25 +5,25 @@ import zipfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from github_builds import TWO, There, expired, github_builds
-from github_checks import OCTO, refused
+from github_checks import refused
 from github_service import message
 from ortrim.base.console import Console
 from ortrim.errors import BuildError, Interrupted, NetworkError, PlanError, StorageError
 from ortrim.github import remote_build
-from ortrim.github.followed_run import FOLDER, Connection, Remote, records_in
-from ortrim.github.remote_build import Attached, attach, build_on_github, cancel, list_runs
-from ortrim.github.repositories import Site
+from ortrim.github.client import GitHub, Remote
+from ortrim.github.remote_build import FOLDER, Attached, attach, build_on_github, cancel, list_runs, records_in
 from ortrim.pipeline.transfer import is_compiled
 from ortrim.planning.planned import planned_for
 from ortrim.planning.request import Request
 from pipeline_stages import Stages
 
 ANYWHERE = Remote()
-GOES_ON = Attached(reports=("report",))  # type: ignore[arg-type]
+GOES_ON: Any = (("report",), ())
 
 
 @pytest.fixture
@@ -76,11 +76,10 @@ def test_a_run_is_looked_for_where_its_record_says(
 ) -> None:
     """Unless the command line says otherwise."""
     asked: list[str] = []
-    site = Site(service=there.remote.client.service, repository=OCTO)
 
-    def told(remote: Remote, _: Console) -> Connection:
+    def told(remote: Remote, _: Console) -> GitHub:
         asked.append(remote.repository)
-        return Connection(site=site, client=there.remote.client)
+        return there.remote.client
 
     monkeypatch.setattr(remote_build, "connect", told)
     output = stages.folder / "artifacts"
@@ -120,8 +119,8 @@ def test_without_a_record_the_artifacts_are_fetched(stages: Stages, there: There
     output = tmp_path / "other"
     came = attach(left, output, ANYWHERE, stages.console, lambda _: False)
     names = ("compiled-sample-linux-x64", "compiled-sample-linux-arm64")
-    assert came == Attached(folders=tuple(output / "from-github" / FOLDER / "5000" / name for name in names))
-    assert [[file.name for file in folder.iterdir()] for folder in came.folders] == [
+    assert came == ((), tuple(output / "from-github" / FOLDER / "5000" / name for name in names))
+    assert [[file.name for file in folder.iterdir()] for folder in came[1]] == [
         ["compiled-linux-x64.tar.gz"], ["compiled-linux-arm64.tar.gz"]
     ]  # fmt: skip
     assert "has no record of the run 5000" in stages.stdout.getvalue()
@@ -134,7 +133,7 @@ def test_names_of_artifacts_lead_nowhere_else(stages: Stages, there: There, left
     first, second = run.artifacts
     run.artifacts = (replace(first, name="../../evil"), replace(second, name=".."), expired(replace(first, id=77)))
     came = attach(left, tmp_path / "other", ANYWHERE, stages.console, lambda _: False)
-    assert [folder.name for folder in came.folders] == [f"artifact-{first.id}", f"artifact-{second.id}"]
+    assert [folder.name for folder in came[1]] == [f"artifact-{first.id}", f"artifact-{second.id}"]
     assert not (tmp_path / "evil").exists()
     assert "compiled-sample-linux-x64: expired" in stages.stdout.getvalue()
 
@@ -156,7 +155,7 @@ def test_what_a_run_left_is_never_taken_for_a_record(
     output = tmp_path / "other"
     came = [attach(left, output, ANYWHERE, stages.console, lambda _: False) for _ in range(2)]
     assert came[0] == came[1]
-    assert [[file.name for file in folder.iterdir()] for folder in came[0].folders] == [["x.json"]] * 3
+    assert [[file.name for file in folder.iterdir()] for folder in came[0][1]] == [["x.json"]] * 3
     assert records_in(output) == ()
 
 
@@ -167,7 +166,7 @@ def test_of_a_run_that_was_repeated_the_newest_is_fetched(
     run.attempt = 2
     run.artifacts = (replace(run.artifacts[1], id=90), replace(run.artifacts[0], id=50, name=run.artifacts[1].name))
     came = attach(left, tmp_path / "other", ANYWHERE, stages.console, lambda _: False)
-    (folder,) = came.folders
+    (folder,) = came[1]
     assert folder.parent.name == "5000-2"
     assert [file.name for file in folder.iterdir()] == ["compiled-linux-arm64.tar.gz"]
 

@@ -11,7 +11,7 @@ import pytest
 from ortrim.base.http import new_session
 from ortrim.errors import ExitCode, NetworkError, StorageError, UsageError
 from ortrim.github.client import Bearer
-from ortrim.github.credentials import Token, find_token
+from ortrim.github.repositories import Token, find_token
 from refusing import refused
 
 SECRET = "ghs_secret0marker"  # noqa: S105

@@ -9,7 +9,7 @@ import pytest
 from ortrim.base import files
 from ortrim.errors import StorageError
 from ortrim.github.client import Run
-from ortrim.github.followed_run import FOLDER, DispatchRecord, asked_by, jobs_of, keep, records_in, request_of
+from ortrim.github.remote_build import FOLDER, DispatchRecord, asked_by, jobs_of, keep, records_in, request_of
 from ortrim.planning.request import Request
 from refusing import refused
 from sample_plans import sample_plan

@@ -23,10 +23,9 @@ from ortrim.base.command import Terminated
 from ortrim.base.console import Bar, Console
 from ortrim.compiling.plan import BuildPlan
 from ortrim.errors import BuildError, DiagnosticGroup, ExitCode, Interrupted, NetworkError, PlanError, StorageError
-from ortrim.github import followed_run
-from ortrim.github.client import Run
-from ortrim.github.followed_run import FOLDER, Remote
-from ortrim.github.remote_build import build_on_github
+from ortrim.github import remote_build
+from ortrim.github.client import Remote, Run
+from ortrim.github.remote_build import FOLDER, build_on_github
 from ortrim.pipeline.transfer import is_compiled
 from ortrim.planning.planned import planned_for
 from ortrim.platforms.linux import platform as linux_toolchains
@@ -301,7 +300,7 @@ def test_nobody_is_asked_to_cancel_what_is_over(there: There, build: Build, monk
         def press(*_: object) -> None:
             raise KeyboardInterrupt
 
-        pressed.setattr(followed_run, "import_compiled", press)
+        pressed.setattr(remote_build, "import_compiled", press)
         refused("run-left", Interrupted, build)
     assert build.asked == []
     build.require_clean()

@@ -6,7 +6,7 @@ import pytest
 
 from fake_programs import FakePrograms, fake_programs
 from ortrim.errors import NetworkError, ToolError
-from ortrim.github.credentials import TOKEN, gh
+from ortrim.github.repositories import TOKEN, gh
 from refusing import refused
 
 SECRET = "ghs_0123456789"  # noqa: S105 - made up

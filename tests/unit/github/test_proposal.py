@@ -7,7 +7,7 @@ import pytest
 
 from fake_programs import FakePrograms, fake_programs
 from ortrim.errors import StorageError
-from ortrim.github.credentials import TOKEN
+from ortrim.github.repositories import TOKEN
 from ortrim.pin_updates.new_versions import LARGEST, propose, take_pins
 from ortrim.sources.commits import git
 from refusing import refused

@@ -10,9 +10,9 @@ from fake_programs import FakePrograms, fake_programs
 from ortrim.base.checksums import SUMS
 from ortrim.base.json import to_json
 from ortrim.errors import DiagnosticGroup, ExitCode, NetworkError, PackageError, UsageError
-from ortrim.github.credentials import TOKEN
 from ortrim.github.jobs import mark_delivery, with_sums
 from ortrim.github.release import draft_release, expected_deliveries, notes_of, publish_release
+from ortrim.github.repositories import TOKEN
 from ortrim.github.workflow_files import matrix_of
 from ortrim.package.manifest import ATTESTED, FACTS, FOLDERS, DeliveryFacts
 from ortrim.planning.planned import planned_for

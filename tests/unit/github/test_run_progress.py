@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from ortrim.github.client import Run, WorkflowJob, WorkflowStep
-from ortrim.github.runs import RunChange, RunProgress, changes
+from ortrim.github.runs import RunProgress, changes
 
 
 def run_of(status: str | None, conclusion: str | None = None) -> Run:
@@ -59,13 +59,13 @@ def test_each_change_is_reported_once() -> None:
     second = RunProgress(run=run_of("in_progress"), jobs=(a, b), seconds=2)
     over = job_of("a", "completed", "completed", number=1, conclusion="success")
     third = RunProgress(run=run_of("in_progress"), jobs=(over, b), seconds=3)
-    assert changes(None, first) == (RunChange(words="waiting for a runner", over=False),)
+    assert changes(None, first) == (("waiting for a runner", False),)
     assert changes(first, first) == ()
     assert changes(first, second) == (
-        RunChange(words="a: step 1", over=False),
-        RunChange(words="b: waiting for a runner", over=False),
+        ("a: step 1", False),
+        ("b: waiting for a runner", False),
     )
-    assert changes(second, third) == (RunChange(words="a: success", over=True),)
+    assert changes(second, third) == (("a: success", True),)
     assert changes(third, third) == ()
 
 
@@ -74,4 +74,4 @@ def test_two_jobs_of_one_name_are_told_apart() -> None:
     both = tuple(job_of("a", "queued", number=number) for number in (1, 2))
     before = RunProgress(run=run_of("in_progress"), jobs=both, seconds=1)
     started = replace(before, jobs=(job_of("a", "in_progress", "in_progress", number=2), both[0]))
-    assert changes(before, started) == (RunChange(words="a: step 1", over=False),)
+    assert changes(before, started) == (("a: step 1", False),)

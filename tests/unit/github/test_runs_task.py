@@ -13,9 +13,7 @@ from ortrim.cli.tasks import github as github_task
 from ortrim.cli.tasks.github import wants_cancel
 from ortrim.errors import Interrupted, NetworkError
 from ortrim.github import remote_build
-from ortrim.github.client import Run
-from ortrim.github.followed_run import Remote
-from ortrim.github.remote_build import Attached
+from ortrim.github.client import Remote, Run
 from program_runs import Run as Program
 from sample_reports import recorded_report
 
@@ -97,12 +95,12 @@ def test_a_number_that_is_none_is_refused(
 
 def test_a_run_that_was_taken_up_ends_with_its_reports(ortrim: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     """As the build would have; without a record, with the folders of its artifacts."""
-    calls = answer(monkeypatch, github_task, "attach_to", Attached(reports=(recorded_report(),)))
+    calls = answer(monkeypatch, github_task, "attach_to", ((recorded_report(),), ()))
     ended = ortrim("attach", "77", "--output", "out", "--json")
     assert ended.code == 0
     assert len(ended.document()["reports"]) == 1
     assert calls[0][:3] == (77, Path("out"), Remote())
-    answer(monkeypatch, github_task, "attach_to", Attached(folders=(Path("out/runs/77/x"),)))
+    answer(monkeypatch, github_task, "attach_to", ((), (Path("out/runs/77/x"),)))
     assert ortrim("attach", "77").out == "out/runs/77/x\n"
     assert ortrim("attach", "77", "--json").document() == {"folders": ["out/runs/77/x"]}
 

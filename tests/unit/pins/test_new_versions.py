@@ -13,7 +13,7 @@ from ortrim.compiling.plan import CompiledUnits
 from ortrim.compiling.size.library import OTHER_BYTES
 from ortrim.compiling.translation_units import Variant, shipped_index
 from ortrim.errors import BuildError, Diagnostic, ExitCode, SourcesError, StorageError, UsageError
-from ortrim.github.credentials import API
+from ortrim.github.repositories import API
 from ortrim.pin_updates import new_versions
 from ortrim.pin_updates.new_versions import (
     VersionsUpdate,

@@ -1,8 +1,4 @@
-"""`invoke bench`: how long a model takes, and with which settings it takes least.
-
-- `invoke profile`: what each operator and node takes of one inference.
-- `invoke hot`: the operators that deserve to be fast.
-"""
+"""`invoke bench`, `profile`, `hot`, `compare`: how long a model takes, by setting, by operator and in other engines."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,6 +8,7 @@ from typing import Final
 from ortrim.base.console import Console
 from ortrim.base.files import write_atomically
 from ortrim.base.json import to_data, to_json
+from ortrim.bench.engines import ENGINES, USUAL, engine_tables
 from ortrim.bench.points import EACH, BenchReport, Goal
 from ortrim.bench.profile import (
     HOT_RUNS,
@@ -108,7 +105,7 @@ def bench(
 
 
 def number_option(word: str, option: str) -> float | None:
-    """Return a number above 0, None for an empty word. Raises `UsageError` (`bad-option`)."""
+    """Return a number above 0, None for an empty word."""
     if not word:
         return None
     number = number_in(word)
@@ -181,3 +178,53 @@ def hot(console: Console, models: GivenModels, runs: str = "", output: str = "ar
     else:
         console.render(hot_table(found.operators))
         console.note(f"{found.file} names {sum(each.hot for each in found.operators)} of them as hot")
+
+
+@task(
+    help={
+        "engine": f"one of {', '.join(ENGINES)}; may be repeated (default: {', '.join(USUAL)})",
+        "only": "model by its name, may be repeated (default: all)",
+        "case": f"{CASE_HELP}; a NAME alone: only the case of this name",
+        "library": "trimmed library to compare (default: the buildspec's finished build)",
+        "rounds": "how often each engine is run for each case (default: 5)",
+        "threads": "threads of each engine (default: 1)",
+    },
+)
+def compare(
+    console: Console,
+    models: GivenModels,
+    engine: Sequence[str],
+    only: Sequence[str],
+    library: str = "",
+    rounds: str = "",
+    threads: str = "",
+    output: str = "artifacts",
+    json: bool = False,
+) -> None:
+    """Run models in other inference engines as well."""
+    from ortrim.bench.comparison import ROUNDS, Compared, compare_engines, write_comparison  # noqa: PLC0415
+
+    names, models = models.required("compare").chosen_cases()
+    compared = Compared(
+        engines=tuple(engine),
+        models=tuple(only),
+        cases=names,
+        library=library_option(library),
+        rounds=count_option(rounds, "rounds") or ROUNDS,
+        threads=count_option(threads, "threads") or 1,
+        request=models.request(request_from(output=output), console),
+    )
+    comparison = compare_engines(compared, console)
+    folder = write_comparison(comparison, compared.request.output)
+    if json:
+        console.result(to_json(comparison).rstrip())
+        return
+    console.render(engine_tables(comparison))
+    console.note(f"written to {folder}")
+
+
+def library_option(word: str) -> Path | None:
+    """Return the library that is meant, None for an empty word."""
+    if word and not Path(word).is_file():
+        raise bad_option("library", word, "give the path of a library")
+    return Path(word).absolute() if word else None

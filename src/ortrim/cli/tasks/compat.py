@@ -1,29 +1,32 @@
-"""`invoke check-compat`: would a model run on the runtime that users have."""
+"""`invoke check-compat`, `api`: would a model run on the runtime that users have, and which functions an app calls."""
 
+from collections.abc import Iterable
 from pathlib import Path
+from textwrap import fill
 from typing import Final
 
 from rich.table import Table
 
+from ortrim.analysis.api import AppApi, api_of
 from ortrim.analysis.compat import CompatibilityAnswer, ModelAnswer, check_compatibility, failure_of
-from ortrim.base.console import Console, printable
+from ortrim.base.console import Console, counted, printable
 from ortrim.base.json import to_data, to_json
 from ortrim.cli.boundary import as_data
 from ortrim.cli.task import task
 from ortrim.errors import UsageError
 from ortrim.models.named import files_of
 from ortrim.models.operators import GLOBAL_TYPES
-from ortrim.pins.runtime import exact_version
+from ortrim.pins.runtime import default_version, exact_version
 
 HOW: Final = "name a file, a folder, or a pattern in quotes"
-HELP = {
+COMPAT_HELP = {
     "runtime": "package (.tar.gz, .aar, folder), manifest.json or operator configuration of the runtime",
     "model": "files, folders or patterns of .onnx and .ort models; also without --model",
     "ort-version": "version of ONNX Runtime, for an operator configuration (default: as in buildspecs)",
 }
 
 
-@task(name="check-compat", help=HELP)
+@task(name="check-compat", help=COMPAT_HELP)
 def check_compat(
     console: Console,
     model: list[str] | None = None,
@@ -42,14 +45,14 @@ def check_compat(
     if json:
         console.result(to_json({**to_data(answer), "errors": as_data(failure)}))
     else:
-        _show(console, answer)
+        _show_answer(console, answer)
     if failure:
         raise failure
 
 
-def _show(console: Console, answer: CompatibilityAnswer) -> None:
+def _show_answer(console: Console, answer: CompatibilityAnswer) -> None:
     for model in answer.models:
-        console.render(_table(model))
+        console.render(_answer_table(model))
         verdict = "fits" if model.fits else "does not fit"
         but = ", if it is loaded as follows" if model.conditions else ""
         converted = f", converted with {model.conversion}" if model.conversion else ""
@@ -71,7 +74,7 @@ def _show(console: Console, answer: CompatibilityAnswer) -> None:
             console.note(text.rstrip())
 
 
-def _table(model: ModelAnswer) -> Table:
+def _answer_table(model: ModelAnswer) -> Table:
     """Show what is missing first."""
     table = Table("operator", "opset", "types", "runtime", box=None, padding=(0, 2, 0, 0), title_justify="left")
     for each in sorted(model.operators, key=lambda finding: finding.missing is None):
@@ -79,3 +82,60 @@ def _table(model: ModelAnswer) -> Table:
         cells = (f"{each.operator.domain} {each.operator.name}", str(each.operator.opset), ", ".join(each.types), words)
         table.add_row(*map(printable, cells))
     return table
+
+
+API_SCHEMA: Final = "ortrim-api/1"
+
+
+@task(
+    help={
+        "app": "sources of the app, files or folders: C, C++, Objective-C, Swift, Java, Kotlin; also without --app",
+        "headers": "folder with ONNX Runtime's headers, as a package's include/onnxruntime (default: the version's)",
+        "ort-version": "version of ONNX Runtime that the app is for (default: as in buildspecs)",
+    },
+)
+def api(
+    console: Console,
+    app: list[str] | None = None,
+    headers: str | None = None,
+    ort_version: str | None = None,
+    json: bool = False,
+) -> None:
+    """List the C functions that an app calls, for its buildspec."""
+    if not app:
+        raise UsageError("no-app-sources", "no sources are named", hint="name a folder: invoke api src")
+    version = exact_version(ort_version) if ort_version else default_version()
+    found = api_of(tuple(map(Path, app)), Path(headers) if headers else None, version, console)
+    if json:
+        data = {
+            "schema": API_SCHEMA,
+            "files": found.files,
+            "api": list(found.calls),
+            "called_by": found.calls,
+            "beyond_inference": list(found.beyond),
+            "spare_of_inference": list(found.spare),
+        }
+        console.document(data)
+    else:
+        _show_calls(console, found)
+
+
+def _show_calls(console: Console, found: AppApi) -> None:
+    functions, files = counted(len(found.calls), "C function"), counted(found.files, "source file")
+    console.note(f"{functions} of {len(found.known)} in {files}; for the buildspec, exactly these:")
+    console.result(f"build_options = {{ api = {_array(found.calls)} }}")
+    spare = f"and keeps {len(found.spare)} more, which are not called (--json names them)"
+    if not found.beyond:
+        console.note(f'api = "inference" has all of them, {spare}')
+        return
+    console.note(f"api = {_array(('inference', *found.beyond))} has all of them, too, {spare}")
+    table = Table("not in inference", "called by", box=None, padding=(0, 2, 0, 0))
+    for name in found.beyond:
+        table.add_row(name, printable(found.calls[name]))
+    console.render(table)
+
+
+def _array(names: Iterable[str]) -> str:
+    """Write an array of TOML, in several lines when it is long: these are allowed within an inline table's values."""
+    line = ", ".join(f'"{name}"' for name in names)
+    return f"[{line}]" if len(line) <= 80 else f"[\n{fill(line, 100, initial_indent='  ', subsequent_indent='  ')},\n]"

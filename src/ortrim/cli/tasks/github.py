@@ -1,24 +1,27 @@
-"""`invoke runs`, `invoke attach`: builds at GitHub that were dispatched before.
-
-- `invoke workflows`: GitHub's workflow files.
-- The command line's words for builds at GitHub, checked.
-- Questions to who sits at the terminal.
-"""
+"""`invoke runs`, `attach`, `fetch`, `workflows`: builds at GitHub, what they left, and the workflows that make them."""
 
 import json as json_module
 import sys
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from rich.table import Column, Table
 
-from ortrim.base.console import Console, duration_text, printable
+from ortrim.base.console import Console, counted, duration_text, printable
 from ortrim.base.json import to_data
+from ortrim.buildspec.targets import with_identifiers
 from ortrim.cli.options import RemoteOptions
 from ortrim.cli.rendering import conclude
 from ortrim.cli.task import task
 from ortrim.errors import bad_option
 from ortrim.github.client import Run
+from ortrim.github.fetch.offers import ASSEMBLED, Selection
+from ortrim.github.fetch.placing import NAME, LockedFile
+from ortrim.github.fetch.run import App, Fetched, FetchRequest, fetch_files
+from ortrim.github.fetch.snippets import snippet as make_snippet
+from ortrim.github.fetch.snippets import snippet_files
 from ortrim.github.remote_build import attach as attach_to
 from ortrim.github.remote_build import cancel as cancel_run
 from ortrim.github.remote_build import list_runs
@@ -32,7 +35,7 @@ from ortrim.github.workflow_files import (
 
 
 def run_number(text: str) -> int:
-    """Return the number of a run. Raises `UsageError` (`bad-option`)."""
+    """Return the number of a run."""
     if text.isascii() and text.isdecimal() and len(text) < 19 and int(text) > 0:
         return int(text)
     raise bad_option("run", text[:100], "give the number of a run, which invoke runs shows")
@@ -57,7 +60,7 @@ def runs(console: Console, github: RemoteOptions, json: bool = False) -> None:
     if json:
         console.document([to_data(run) for run in found])
     else:
-        _show(console, found)
+        _show_runs(console, found)
 
 
 @task(
@@ -81,15 +84,15 @@ def attach(
         asked = cancel_run(number, Path(output), remote, console)
         console.note(f"the run {number} is being cancelled" if asked else f"the run {number} had ended already")
         return
-    came = attach_to(number, Path(output), remote, console, wants_cancel)
-    if came.reports:
-        conclude(console, came.reports, json_mode=json)
+    reports, folders = attach_to(number, Path(output), remote, console, wants_cancel)
+    if reports:
+        conclude(console, reports, json_mode=json)
     else:
-        folders = [str(folder) for folder in came.folders]
-        console.result(json_module.dumps({"folders": folders}) if json else "\n".join(folders))
+        words = [str(folder) for folder in folders]
+        console.result(json_module.dumps({"folders": words}) if json else "\n".join(words))
 
 
-def _show(console: Console, found: tuple[Run, ...]) -> None:
+def _show_runs(console: Console, found: tuple[Run, ...]) -> None:
     if not found:
         console.note("no build was dispatched yet")
         return
@@ -124,3 +127,102 @@ def workflows(console: Console, check: bool = False) -> None:
         return
     for path in write_workflows(texts, FOLDER):
         console.result(str(path))
+
+
+@task(
+    without=("ref",),
+    help={
+        "release": "tag of the release to fetch",
+        "run": "number of the run to fetch",
+        "latest": "fetch the newest successful dispatched run that has the requested files",
+        "workflow": "with --latest, a workflow that calls build.yml: its newest successful run on the default branch",
+        "spec": "fetch only packages of the buildspec of this name",
+        "target": "fetch only these targets: identifiers, globs or prefixes such as 'android', separated by commas",
+        "output": "folder for the files (default: the lock file's, else ortrim-runtime)",
+        "repo": "GitHub's repository, as [host/]owner/name (default: the lock file's, else this checkout's)",
+        "offline": "send no request: take everything from the cache",
+        "update": f"change {NAME}",
+        "snippet": "print a few lines for an app's own build instead: gradle, cmake, spm or podfile",
+    },
+)
+def fetch(
+    console: Console,
+    github: RemoteOptions,
+    release: str = "",
+    run: str | None = None,
+    latest: bool = False,
+    spec: str = "",
+    target: str = "",
+    output: str | None = None,
+    offline: bool = False,
+    update: bool = False,
+    snippet: str | None = None,
+    json: bool = False,
+) -> None:
+    """Fetch runtimes into an app, as its lock file says."""
+    # What goes on is told on standard error where standard output is for a file.
+    told = console if snippet is None else Console(json_mode=True)
+    if github.workflow is not None and not latest:
+        raise bad_option("workflow", github.workflow[:100], "it goes with --latest; a run's number says which workflow")
+    wanted = FetchRequest(
+        release=release,
+        run=0 if run is None else run_number(run),
+        latest=latest,
+        selection=Selection(spec=spec, target=with_identifiers(target, ASSEMBLED, note=told.note)),
+        offline=offline,
+        update=update,
+    )
+    app = App(folder=Path(), output=None if output is None else Path(output))
+    fetched = fetch_files(wanted, github.remote(), app, told)
+    lines = "" if snippet is None else make_snippet(snippet, snippet_files(fetched.lock))
+    if json:
+        console.document({**_fetched_data(fetched), "snippet": lines or None})
+    elif lines:
+        console.result(lines)
+    else:
+        _show_fetched(console, fetched)
+
+
+def _show_fetched(console: Console, fetched: Fetched) -> None:
+    """Show what there is now, how large, of which commit, attested or not, locked where."""
+    groups = {attestation.words: list[LockedFile]() for attestation in fetched.attestations.values()}
+    for file in fetched.lock.files:
+        groups[fetched.attestations[file.path].words].append(file)
+    for words, files in groups.items():
+        console.note(f"{words}:")
+        console.render(_fetched_table(files))
+    origin, size = fetched.lock.origin, sum(file.size for file in fetched.lock.files)
+    there = "are in" if fetched.changed else "were in"
+    console.note(f"{counted(len(fetched.lock.files), 'file')} of {counted(size, 'byte')} {there} {fetched.output}")
+    console.note(f"{origin.host}/{origin.words}, commit {origin.commit}; locked in {NAME}")
+
+
+def _fetched_table(files: Sequence[LockedFile]) -> Table:
+    columns = (Column(justify="right"), Column(overflow="fold"))
+    table = Table(*columns, box=None, padding=(0, 1), show_header=False)
+    for file in files:
+        table.add_row(counted(file.size, "byte"), printable(file.path))
+    return table
+
+
+def _fetched_data(fetched: Fetched) -> dict[str, Any]:
+    origin = fetched.lock.origin
+    files = [
+        {
+            "path": file.path,
+            "size_bytes": file.size,
+            "sha256": file.sha256,
+            "signer": file.signer,
+            "attestation": fetched.attestations[file.path].words,
+        }
+        for file in fetched.lock.files
+    ]
+    return {
+        "repository": f"{origin.host}/{origin.repository}",
+        "release": origin.release or None,
+        "run": origin.run or None,
+        "commit": origin.commit,
+        "output": str(fetched.output),
+        "changed": fetched.changed,
+        "files": files,
+    }

@@ -152,7 +152,7 @@ def _check_data(each: Check) -> dict[str, Any]:
 
 
 def _share(word: str, option: str, default: float) -> float:
-    """Return the part that a number of percent says. Raises `UsageError` (`bad-option`)."""
+    """Return the part that a number of percent says."""
     percent = number_in(word) if word else 100 * default
     if 0 <= percent <= MOST_PERCENT:
         return percent / 100

@@ -1,8 +1,6 @@
-"""`invoke inspect`: what is in a file.
+"""`invoke inspect`, `invoke page`: what is in a file, and everything about a model on one page."""
 
-- How people read what `inspect` found: values with their names, records as tables with heads.
-"""
-
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, TypeGuard
 
@@ -10,6 +8,7 @@ from rich.table import Column, Table
 
 from ortrim.analysis.inspect import inspect_file
 from ortrim.base.console import Console, printable
+from ortrim.cli.options import GivenModels, request_from
 from ortrim.cli.task import task
 
 NOTHING: Final = "-"
@@ -97,3 +96,30 @@ def inspect(console: Console, file: str, json: bool = False) -> None:
         console.document(content)
     else:
         console.render(inspected_table(content))
+
+
+@task(
+    help={
+        "only": "model of the buildspec, may be repeated (default: all)",
+        "no-run": "do not load or run the model for the advice",
+    },
+)
+def page(
+    console: Console,
+    models: GivenModels,
+    only: Sequence[str],
+    target: str | None = None,
+    output: str = "artifacts",
+    no_run: bool = False,
+    json: bool = False,
+) -> None:
+    """Write a page about each model: content, cost, results."""
+    from ortrim.analysis.page import make_model_pages  # noqa: PLC0415 - it imports all that is on a page
+
+    request = models.request(request_from(target=target, output=output), console)
+    pages = make_model_pages(request, tuple(only), console, run=not no_run)
+    if json:
+        console.document({"pages": [str(path) for path in pages]})
+    else:
+        for path in pages:
+            console.note(str(path))

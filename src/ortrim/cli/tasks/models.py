@@ -1,14 +1,15 @@
-"""`invoke init`, `convert`, `reduce`, `prepare`: what is done with models without a library."""
+"""`invoke init`, `convert`, `reduce`, `prepare`, `bundle`: what is done with models without building a library."""
 
 import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from ortrim.base.build_bundle import VARIABLE
 from ortrim.base.console import Console, counted
 from ortrim.base.files import require_writable, write_atomically
-from ortrim.base.json import to_json
+from ortrim.base.json import to_data, to_json
 from ortrim.buildspec.step_specs import WITHOUT_KEYS
-from ortrim.cli.options import WORDS, GivenModels, request_from
+from ortrim.cli.options import WORDS, GivenModels, request_from, version_option
 from ortrim.cli.task import PROFILES_IN_WORDS, task
 from ortrim.errors import UsageError
 from ortrim.github.workflow_files import called_program, calling_workflow
@@ -129,3 +130,34 @@ def prepare(
         write_prepared(prepared, Path(output), console)
     if json:
         console.result(to_json(tuple(each.report for each in prepared)))
+
+
+@task(
+    without=("case", "data", "profile"),
+    help={
+        "model": f"models that are fetched, too: {WORDS}; or one buildspec (default: none, for all that are files)",
+        "spec": "a buildspec; also without --spec",
+        "output": "file to write (default: ortrim-bundle-VERSION.zip)",
+    },
+)
+def bundle(
+    console: Console,
+    models: GivenModels,
+    target: str | None = None,
+    output: str | None = None,
+    json: bool = False,
+) -> None:
+    """Write all that builds fetch into one file."""
+    from ortrim.pipeline.bundling import make_bundle  # noqa: PLC0415 - it imports what fetches sources
+
+    bare = models.first_spec().loaded if models.in_options else lambda: models.loaded(request_from(), console)
+    loaded = bare() if models.words else None
+    file, version = None if output is None else Path(output), version_option(models.ort_version)
+    path, manifest = make_bundle(loaded, version, target, file, console)
+    if json:
+        console.document({"path": str(path), **to_data(manifest)})
+    else:
+        size = path.stat().st_size
+        console.note(f"{path}: {counted(len(manifest.files), 'file')}, {counted(size, 'byte')}")
+        built = " ".join(models.words or ("MODEL.onnx",))
+        console.note(f"build with it where there is no network: {VARIABLE}={path.name} invoke build {built}")

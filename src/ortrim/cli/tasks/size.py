@@ -79,7 +79,7 @@ def size(
 
 
 def _built(word: str, output: str, target: str | None) -> str:
-    """Return the folder of the latest build of a name, any other word as it is. Raises `UsageError` (`one-target`)."""
+    """Return the folder of the latest build of a name, any other word as it is."""
     folders = latest_folders((word,), Path(output), target)
     if len(folders) > 1:
         hint = f"choose one with --target: {', '.join(folders)}"

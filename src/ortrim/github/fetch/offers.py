@@ -30,9 +30,8 @@ from ortrim.github.artifacts import (
     list_artifacts,
     list_assets,
 )
-from ortrim.github.client import Artifact, Asset, GitHub, Release, Run, sha256_in
+from ortrim.github.client import Artifact, Asset, GitHub, Release, Run, commit_of_tag, default_branch, sha256_in
 from ortrim.github.fetch.placing import Download, LockedArtifact, Store
-from ortrim.github.repositories import Repository, commit_of_tag, look_at
 from ortrim.github.runs import get_run, is_of_commit_in, latest_runs, require_own_run
 from ortrim.package.manifest import FACTS, FAILED, FOLDERS, PREFIX, WORKFLOW, DeliveryFacts
 from ortrim.platforms import by_platform
@@ -76,9 +75,9 @@ def made_of(store: Store, artifact: LockedArtifact) -> str:
     raise PackageError("delivery-without-commit", what, where=f"{artifact.name}/{FACTS}", hint=hint)
 
 
-def fetch_delivery(repository: Repository, artifact: Artifact, store: Store, client: GitHub, on_bytes: OnBytes) -> None:
+def fetch_delivery(artifact: Artifact, store: Store, client: GitHub, on_bytes: OnBytes) -> None:
     """Fetch a delivery into the store."""
-    download = partial(download_artifact, client, repository, artifact, on_bytes=on_bytes)
+    download = partial(download_artifact, client, artifact, on_bytes=on_bytes)
     fetch_archive(store, artifact.name, sha256_in(artifact.digest), download)
 
 
@@ -169,7 +168,6 @@ class ReleaseOffer:
     The SHA-256 of each is that of the release's `SHA256SUMS`.
     """
 
-    repository: Repository
     release: Release
     tagged: str
     assets: tuple[tuple[FileEntry, Asset], ...]
@@ -198,9 +196,7 @@ class ReleaseOffer:
         missing = {entry.sha256 for entry in store.missing(single)}
         missing |= {sha256 for sha256 in archives if store.remembered(sha256) is None}
         return tuple(
-            Download(
-                name=asset.name, size_bytes=asset.size, run=partial(_fetch, self.repository, (entry, asset), store)
-            )
+            Download(name=asset.name, size_bytes=asset.size, run=partial(_fetch, (entry, asset), store))
             for sha256, (entry, asset) in by_digest.items()
             if sha256 in missing
         )
@@ -215,31 +211,30 @@ class ReleaseOffer:
         return all_files(store, self.artifacts, single, self.page)
 
 
-def look_up_release(client: GitHub, repository: Repository, tag: str, selection: Selection) -> ReleaseOffer:
+def look_up_release(client: GitHub, tag: str, selection: Selection) -> ReleaseOffer:
     """Find out what a release has."""
-    release = get_release(client, repository, tag)
-    assets = list_assets(client, repository, release)
-    listed = _sums(client, repository, choose_asset(assets, SUMS, release))
+    release = get_release(client, tag)
+    assets = list_assets(client, release)
+    listed = _sums(client, choose_asset(assets, SUMS, release))
     names = wanted_assets(listed, selection, release.html_url)
     if clash := first_clash([SUMS, *names]):
         what = f"not every file system can hold its files {clash[0]!r} and {clash[1]!r}"
         raise PackageError("name-twice", what, where=release.html_url)
     chosen = [choose_asset(assets, name, release) for name in names]
     return ReleaseOffer(
-        repository=repository,
         release=release,
-        tagged=commit_of_tag(client, repository, tag),
+        tagged=commit_of_tag(client, tag),
         assets=tuple((_entry(asset, listed[asset.name], release), asset) for asset in chosen),
     )
 
 
-def _sums(client: GitHub, repository: Repository, asset: Asset) -> dict[str, str]:
+def _sums(client: GitHub, asset: Asset) -> dict[str, str]:
     where = asset.name
     if asset.size > LARGEST_SUMS:
         raise PackageError("checksums-damaged", f"has {asset.size:,} bytes, which no such list has", where=where)
     with tempfile.TemporaryDirectory(prefix="ortrim-sums-") as work:
         path = Path(work) / SUMS
-        download_asset(client, repository, asset, path)
+        download_asset(client, asset, path)
         try:
             return parse_sums(path.read_bytes().decode())
         except ValueError as error:
@@ -256,19 +251,17 @@ def _entry(asset: Asset, sha256: str, release: Release) -> FileEntry:
     return FileEntry(path=asset.name, size_bytes=asset.size, sha256=sha256)
 
 
-def _fetch(
-    repository: Repository, wanted: tuple[FileEntry, Asset], store: Store, client: GitHub, on_bytes: OnBytes
-) -> None:
+def _fetch(wanted: tuple[FileEntry, Asset], store: Store, client: GitHub, on_bytes: OnBytes) -> None:
     """Fetch a file into the store, or those of an archive."""
     entry, asset = wanted
-    download = partial(download_asset, client, repository, asset, sha256=entry.sha256, on_bytes=on_bytes)
+    download = partial(download_asset, client, asset, sha256=entry.sha256, on_bytes=on_bytes)
     if entry.path.endswith(FOLDERS):
         fetch_archive(store, asset.name, entry.sha256, download)
         return
     download(store.path_of(entry.sha256))
     if not store.has(entry):
         what = f"{asset.name!r} has another size than GitHub says"
-        raise NetworkError("artifact-digest-mismatch", what, where=str(repository))
+        raise NetworkError("artifact-digest-mismatch", what, where=str(client.repository))
 
 
 PLAIN: Final = re.compile(r"build \S+ \[\S+\]")
@@ -282,7 +275,6 @@ ANY: Final[Mapping[str, str]] = MappingProxyType({})
 class RunOffer:
     """Deliveries of a run."""
 
-    repository: Repository
     run: Run
     chosen: tuple[Artifact, ...]
 
@@ -305,9 +297,7 @@ class RunOffer:
     def downloads(self, store: Store) -> tuple[Download, ...]:
         """Return the deliveries that are not in the store yet."""
         return tuple(
-            Download(
-                name=each.name, size_bytes=each.size_in_bytes, run=partial(fetch_delivery, self.repository, each, store)
-            )
+            Download(name=each.name, size_bytes=each.size_in_bytes, run=partial(fetch_delivery, each, store))
             for each in self.chosen
             if store.remembered(sha256_in(each.digest)) is None
         )
@@ -326,41 +316,35 @@ class RunOffer:
         return all_files(store, self.artifacts, (), self.page)
 
 
-def look_up_run(
-    client: GitHub, repository: Repository, run_id: int, selection: Selection, locked_digests: Mapping[str, str] = ANY
-) -> RunOffer:
-    """Find out what a run has; `locked_digests` say which archive is meant where a run that was repeated left several.
-
-    Raises `NetworkError` (`run-not-found`, `run-not-ours`, `run-not-over`, `artifact-expired`, or as `GitHub.get`)
-    `UsageError` (`nothing-to-fetch`).
-    """
-    run = get_run(client, repository, run_id)
-    require_own_run(run, repository, WORKFLOW)
+def look_up_run(client: GitHub, run_id: int, selection: Selection, locked_digests: Mapping[str, str] = ANY) -> RunOffer:
+    """Find out what a run has; `locked_digests` say which archive is meant where a repeated run left several."""
+    run = get_run(client, run_id)
+    require_own_run(run, client.repository, WORKFLOW)
     if run.status != "completed":
         what, hint = "the run has not ended yet", f"wait for it: invoke attach {run_id}"
         raise NetworkError("run-not-over", what, where=run.html_url, hint=hint)
-    there = list_artifacts(client, repository, run_id)
+    there = list_artifacts(client, run_id)
     names = wanted_artifacts({each.name for each in there}, selection, run.html_url)
     chosen = tuple(choose_artifact(_meant(there, locked_digests), name, run) for name in names)
-    return RunOffer(repository=repository, run=run, chosen=chosen)
+    return RunOffer(run=run, chosen=chosen)
 
 
 Offer = ReleaseOffer | RunOffer
 """What there is; of a run, commit and files are known once everything is in the store."""
 
 
-def newest_run(client: GitHub, repository: Repository, selection: Selection, workflow: str = WORKFLOW) -> int:
+def newest_run(client: GitHub, selection: Selection, workflow: str = WORKFLOW) -> int:
     """Return the number of the newest run that succeeded and still has what is wanted.
 
     Runs of build.yml for another ref, and of models that somebody uploaded, are not meant. Those of another `workflow`
     have names that its author gives: of these, the ones for the default branch.
     """
-    branch = "" if workflow == WORKFLOW else look_at(client, repository).default_branch
-    for run in latest_runs(client, repository, workflow, NEWEST, branch=branch):
-        meant = is_of_commit_in(repository, run) if branch else PLAIN.fullmatch(run.display_title)
+    branch = "" if workflow == WORKFLOW else default_branch(client)
+    for run in latest_runs(client, workflow, NEWEST, branch=branch):
+        meant = is_of_commit_in(client.repository, run) if branch else PLAIN.fullmatch(run.display_title)
         if run.conclusion != "success" or not meant:
             continue
-        there = {each.name for each in list_artifacts(client, repository, run.id) if not each.expired}
+        there = {each.name for each in list_artifacts(client, run.id) if not each.expired}
         try:
             wanted_artifacts(there, selection, run.html_url)
         except UsageError:
@@ -368,7 +352,7 @@ def newest_run(client: GitHub, repository: Repository, selection: Selection, wor
         return run.id
     what = f"none of the newest {NEWEST} runs of {workflow} has {selection}"
     hint = "build it, or name a run or a release"
-    raise NetworkError("run-not-found", what, where=str(repository), hint=hint)
+    raise NetworkError("run-not-found", what, where=str(client.repository), hint=hint)
 
 
 def _meant(there: Sequence[Artifact], digests: Mapping[str, str]) -> tuple[Artifact, ...]:

@@ -124,10 +124,7 @@ DOCUMENT: Final = TypeAdapter(_Document)
 
 
 def read_lock(path: Path) -> Lock | None:
-    """Return what a lock file holds, None when there is none.
-
-    Raises `StorageError`: `lock-damaged`, or what the disk says.
-    """
+    """Return what a lock file holds, None when there is none."""
     with storage_errors(path):
         if not path.exists():
             return None
@@ -448,7 +445,7 @@ def _another(client: GitHub, tally: "_Tally") -> GitHub:
     clock = client.session.clock
     own = Clock(monotonic=clock.monotonic, wall=clock.wall, sleep=lambda seconds: tally.sleep(clock.sleep, seconds))
     session = RetryingSession(client.token, clock=own, announce=tally.say)
-    return GitHub(client.service, client.token, session)
+    return GitHub(client.site, client.token, session)
 
 
 class _Tally:

@@ -15,7 +15,6 @@ from ortrim.base.checksums import FileEntry
 from ortrim.errors import NetworkError
 from ortrim.github.artifacts import provenance_bundles
 from ortrim.github.client import GitHub
-from ortrim.github.repositories import Repository
 
 if TYPE_CHECKING:
     from cryptography.x509 import Certificate
@@ -146,7 +145,7 @@ class Attestation:
 
 
 def ask_attestations(
-    client: GitHub, repository: Repository, claim: ProvenanceClaim, files: Iterable[FileEntry], check: Check
+    client: GitHub, claim: ProvenanceClaim, files: Iterable[FileEntry], check: Check
 ) -> dict[str, Attestation]:
     """Return what is known of each file, by path; one attestation may be of many files."""
     known: dict[str, Attestation] = {}
@@ -157,17 +156,15 @@ def ask_attestations(
             if client.token is None and vain >= ASKED_IN_VAIN:
                 known[file.sha256] = Attestation(words=NOT_ASKED)
             else:
-                known |= _asked(client, repository, claim, file, check)
+                known |= _asked(client, claim, file, check)
             vain += known[file.sha256].words == NOT_ATTESTED
         found[file.path] = known[file.sha256]
     return found
 
 
-def _asked(
-    client: GitHub, repository: Repository, claim: ProvenanceClaim, file: FileEntry, check: Check
-) -> dict[str, Attestation]:
+def _asked(client: GitHub, claim: ProvenanceClaim, file: FileEntry, check: Check) -> dict[str, Attestation]:
     """Return what is known of a file, and of all others that the same attestation is about."""
-    bundles = provenance_bundles(client, repository, file.sha256)
+    bundles = provenance_bundles(client, file.sha256)
     if not bundles:
         return {file.sha256: Attestation(words=NOT_ATTESTED)}
     failed: NetworkError | Unchecked | None = None

@@ -13,7 +13,7 @@ from ortrim.base.cache import locked_if_free
 from ortrim.base.checksums import FileEntry, is_plain_path
 from ortrim.base.console import Console
 from ortrim.errors import NetworkError, StorageError, UsageError
-from ortrim.github.credentials import find_service
+from ortrim.github.client import GitHub, Remote, connect
 from ortrim.github.fetch.offers import EVERYTHING, Offer, Selection, look_up_release, look_up_run, newest_run
 from ortrim.github.fetch.placing import (
     NAME,
@@ -29,8 +29,7 @@ from ortrim.github.fetch.placing import (
     write_lock,
 )
 from ortrim.github.fetch.provenance import Attestation, ProvenanceClaim, ask_attestations, check_provenance
-from ortrim.github.followed_run import Connection, Remote, connect
-from ortrim.github.repositories import Site, find_site
+from ortrim.github.repositories import Site, find_service, find_site
 
 LONGEST: Final = 900
 UPDATE: Final = "to change the lock file: --update"
@@ -292,26 +291,26 @@ def _follow(lock: Lock, wanted: FetchRequest, remote: Remote, app: App, console:
     return _placed(lock, store, app, known, recorded=_is_recorded(app, lock, lock))
 
 
-def _fetch_locked(lock: Lock, connection: Connection, store: Store, console: Console) -> None:
+def _fetch_locked(lock: Lock, client: GitHub, store: Store, console: Console) -> None:
     origin, digests = lock.origin, {each.name: each.sha256 for each in lock.artifacts}
     selection = Selection(spec=origin.spec, target=origin.target)
     with console.step(f"look up {origin.words}"):
-        offer = _offer(FetchRequest(release=origin.release, run=origin.run, selection=selection), connection, digests)
+        offer = _offer(FetchRequest(release=origin.release, run=origin.run, selection=selection), client, digests)
         require_same_offer(lock, offer, None if offer.artifacts else store)
-    _download(offer, connection, store, console)
+    _download(offer, client, store, console)
     require_same_offer(lock, offer, store)
 
 
 def _fetch_anew(wanted: FetchRequest, before: Lock | None, remote: Remote, app: App, console: Console) -> Fetched:
-    connection, store = connect(remote, console), user_store()
-    wanted, offer = _looked_up(wanted, connection, remote.workflow, console)
-    _download(offer, connection, store, console)
+    client, store = connect(remote, console), user_store()
+    wanted, offer = _looked_up(wanted, client, remote.workflow, console)
+    _download(offer, client, store, console)
     files, commit = offer.files(store), offer.commit(store)
-    claim = ProvenanceClaim(repository=_page(offer, connection), commit=commit)
+    claim = ProvenanceClaim(repository=_page(offer, client), commit=commit)
     with console.step("ask for attestations"):
-        known = ask_attestations(connection.client, connection.repository, claim, files, check_provenance)
+        known = ask_attestations(client, claim, files, check_provenance)
     lock = Lock(
-        origin=new_origin(wanted, commit, connection.site),
+        origin=new_origin(wanted, commit, client.site),
         output=recorded_output(app, before),
         artifacts=offer.artifacts,
         files=locked_files(files, known),
@@ -322,33 +321,30 @@ def _fetch_anew(wanted: FetchRequest, before: Lock | None, remote: Remote, app: 
     return _placed(lock, store, app, known, remember, recorded=_is_recorded(app, lock, before))
 
 
-def _looked_up(
-    wanted: FetchRequest, connection: Connection, workflow: str, console: Console
-) -> tuple[FetchRequest, Offer]:
+def _looked_up(wanted: FetchRequest, client: GitHub, workflow: str, console: Console) -> tuple[FetchRequest, Offer]:
     """Return what is wanted, the newest run by its number, and what there is of it."""
     with console.step(f"look up {wanted.release or wanted.run or 'the newest run'}") as step:
         if wanted.latest:
-            number = newest_run(connection.client, connection.repository, wanted.selection, workflow)
+            number = newest_run(client, wanted.selection, workflow)
             wanted = replace(wanted, latest=False, run=number)
-        offer = _offer(wanted, connection, {})
-        step.note(f"{connection.site}: {offer.words}")
+        offer = _offer(wanted, client, {})
+        step.note(f"{client.site}: {offer.words}")
     return wanted, offer
 
 
-def _offer(wanted: FetchRequest, connection: Connection, digests: dict[str, str]) -> Offer:
-    client, repository = connection.client, connection.repository
+def _offer(wanted: FetchRequest, client: GitHub, digests: dict[str, str]) -> Offer:
     if wanted.release:
-        return look_up_release(client, repository, wanted.release, wanted.selection)
-    return look_up_run(client, repository, wanted.run, wanted.selection, digests)
+        return look_up_release(client, wanted.release, wanted.selection)
+    return look_up_run(client, wanted.run, wanted.selection, digests)
 
 
-def _download(offer: Offer, connection: Connection, store: Store, console: Console) -> None:
-    with console.step(f"fetch from {connection.site}") as step:
+def _download(offer: Offer, client: GitHub, store: Store, console: Console) -> None:
+    with console.step(f"fetch from {client.site}") as step:
         downloads = offer.downloads(store)
         if not downloads:
             step.skip("all of it is in the cache")
             return
-        step.note(download_all(downloads, connection.client, step).words)
+        step.note(download_all(downloads, client, step).words)
 
 
 def _is_recorded(app: App, lock: Lock, before: Lock | None) -> bool:
@@ -375,8 +371,8 @@ def _placed(
     return Fetched(lock=lock, output=output, changed=changed, attestations=known)
 
 
-def _page(offer: Offer, connection: Connection) -> str:
+def _page(offer: Offer, client: GitHub) -> str:
     """Return the repository's page, in capitals and small letters as GitHub writes it: certificates have it so."""
-    asked = f"https://{connection.site}"
+    asked = f"https://{client.site}"
     shown = offer.page[: len(asked)]
     return shown if shown.lower() == asked.lower() else asked

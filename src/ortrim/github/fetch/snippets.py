@@ -118,10 +118,7 @@ FILTERS: Final[dict[str, Callable[[str], str]]] = {
 
 
 def snippet_files(lock: Lock) -> tuple[SnippetFile, ...]:
-    """Return the files of a locked release with the addresses that GitHub's pages give them, but for those in archives.
-
-    Raises `UsageError` (`snippet-needs-release`) for a run, whose artifacts have no lasting address.
-    """
+    """Return the files of a locked release, but for those in archives, with the addresses of GitHub's pages."""
     origin = lock.origin
     if not origin.release:
         what, hint = f"{NAME} names a run", "make a release, then: invoke fetch --update --release TAG"

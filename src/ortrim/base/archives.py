@@ -263,17 +263,14 @@ def unpack(
 
 def _unpack(archive: Path, members: Members, *, zip_links: bool) -> None:
     with diagnosed(str(archive), members.destination, OF_NAMES):
-        if _is_zip(archive):
+        with archive.open("rb") as file:
+            is_zip = file.read(2) == b"PK"
+        if is_zip:
             _unpack_zip(archive, members, links=zip_links)
         else:
             _unpack_tar(archive, members)
     if not members.written:
         raise StorageError("nothing-unpacked", "has none of the expected files", where=str(archive))
-
-
-def _is_zip(archive: Path) -> bool:
-    with archive.open("rb") as file:
-        return file.read(2) == b"PK"
 
 
 def _unpack_zip(archive: Path, members: Members, *, links: bool) -> None:
@@ -525,18 +522,10 @@ def _raised(error: OSError) -> None:
 
 
 AR_MAGIC: Final = b"!<arch>\n"
-
-
 HEADER_BYTES: Final = 60
-
-
 INDICES: Final = ("/", "//", "/SYM64/")
 """The names of members that are not files but tables of symbols and of long names."""
-
-
 APPLE_INDICES: Final = "__.SYMDEF"  # what begins the names of Apple's tables of symbols
-
-
 APPLE_NAME: Final = "#1/"  # Apple puts a name before the content, and its length here
 
 

@@ -22,9 +22,9 @@ from requests.exceptions import ChunkedEncodingError, ConnectTimeout, ProxyError
 from requests.utils import parse_header_links
 from urllib3.exceptions import HTTPError, NameResolutionError, NewConnectionError
 
-from ortrim.base import certificates
 from ortrim.base.cache import locked, remove_leftovers
 from ortrim.base.files import sha256_of, storage_errors
+from ortrim.base.tools import untrusted
 from ortrim.errors import NetworkError, UsageError
 
 TIMEOUT_SECONDS: Final = (20.0, 60.0)  # for a connection, and for each further sign of life
@@ -371,7 +371,7 @@ def _give_up_or_wait(url: str, failed: TransportError, attempt: int) -> None:
     if isinstance(failed, BadAddress):
         raise NetworkError("bad-address", "cannot be downloaded", where=url, why=str(failed))
     if isinstance(failed, UntrustedCertificate):
-        raise certificates.untrusted(url, str(failed))
+        raise untrusted(url, str(failed))
     if failed.status == LOGIN:
         hint = "name a user in the proxy's address: https_proxy=http://user:password@host:port, and http_proxy"
         what = f"the proxy answered {LOGIN}: it requires a login"

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from ortrim.base import certificates
 from ortrim.base.build_bundle import WHEELS, site_bundle
 from ortrim.base.cache import cache_folder, cached_folder
 from ortrim.base.command import Completed, is_shortage, last_lines, out_of_memory, run, signal_name
 from ortrim.base.files import disk_full, require_space, says_full, shipped_folder, storage_errors
+from ortrim.base.tools import Cause, diagnose, is_untrusted, untrusted
 from ortrim.errors import Diagnostic, NetworkError, ToolError
 
 
@@ -262,7 +262,23 @@ def pip_environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name not in OVERRULING_VARIABLES}
 
 
-UNREACHABLE: Final = ("Retrying (", "Could not fetch URL", "Read timed out")
+PIP_CAUSES: Final = (
+    Cause(
+        "DO NOT MATCH THE HASHES",
+        "digest-mismatch",
+        "a package is not what was pinned",
+        "find out why before you use this package index; a damaged pip cache is emptied by: pip cache purge",
+        NetworkError,
+    ),
+    Cause("No module named pip", "pip-missing", "this Python has no pip", "run: {python} -m ensurepip"),
+    Cause(
+        r"Retrying \(|Could not fetch URL|Read timed out",
+        "index-unreachable",
+        "pip cannot reach the package index",
+        "check the network, the proxy and pip's settings (pip config list), then run the same command again",
+        NetworkError,
+    ),
+)
 
 
 def install_error(name: str, printed: str, folder: Path) -> Diagnostic:
@@ -270,16 +286,8 @@ def install_error(name: str, printed: str, folder: Path) -> Diagnostic:
     why = last_lines(printed)
     if says_full(folder, printed):
         return disk_full("pip ran out of disk space", folder, where=name, why=why)
-    if "DO NOT MATCH THE HASHES" in printed:
-        hint = "find out why before you use this package index; a damaged pip cache is emptied by: pip cache purge"
-        return NetworkError("digest-mismatch", "a package is not what was pinned", where=name, why=why, hint=hint)
-    if "No module named pip" in printed:
-        hint = f"run: {sys.executable} -m ensurepip"
-        return ToolError("pip-missing", "this Python has no pip", where=name, why=why, hint=hint)
-    if certificates.is_untrusted(printed):
-        return certificates.untrusted(name, printed)
-    if any(words in printed for words in UNREACHABLE):
-        hint = "check the network, the proxy and pip's settings (pip config list), then run the same command again"
-        return NetworkError("index-unreachable", "pip cannot reach the package index", where=name, why=why, hint=hint)
+    if is_untrusted(printed):
+        return untrusted(name, printed)
     hint = "check that the package index has these versions for this Python, then run the same command again"
-    return ToolError("install-failed", "pip could not install the pinned packages", where=name, why=why, hint=hint)
+    unknown = ToolError("install-failed", "pip could not install the pinned packages", where=name, why=why, hint=hint)
+    return diagnose(printed, PIP_CAUSES, name, why, python=sys.executable) or unknown

@@ -1,4 +1,7 @@
-"""Programs of the system before they are run (whether there, how old, how to get them), and what emulates machines."""
+"""Programs of the system: whether they are there, how old, how to get them; what they say when they fail.
+
+Also what emulates other machines.
+"""
 
 import os
 import re
@@ -11,7 +14,7 @@ from typing import Final, NamedTuple
 
 from ortrim.base.cache import cache_folder
 from ortrim.base.command import last_lines, run
-from ortrim.errors import Diagnostic, ToolError
+from ortrim.errors import Diagnostic, NetworkError, ToolError
 
 VERSION: Final = re.compile(r"(?<![\d.])(\d+(?:\.\d+)+)")
 ANSWER_SECONDS: Final = 20
@@ -39,6 +42,35 @@ def diagnose(
             what, hint = (text.format(**names) if names else text for text in (cause.what, cause.hint))
             return (cause.kind or kind)(cause.code, what, where=where, why=why or found[-1].strip(), hint=hint)
     return None
+
+
+CERTIFICATES: Final = "REQUESTS_CA_BUNDLE"
+"""Read by requests, by pip and, because we hand it on, by git (`http.sslCAInfo`)."""
+GIT_CERTIFICATES: Final = "GIT_SSL_CAINFO"
+UNTRUSTED_WORDS: Final = ("SSLCertVerificationError", "certificate verification failed", "SSL certificate problem")
+"""Of pip, on every system, and of git with GnuTLS and with OpenSSL."""
+UNTRUSTED_HINT: Final = (
+    "behind a proxy with a certificate of its own, name the file that has it (PEM), which whoever runs the proxy"
+    f" has: export {CERTIFICATES}=/path/to/certificates.pem; ortrim, pip and git read it"
+)
+
+
+def is_untrusted(printed: str) -> bool:
+    """Whether a program says that it does not trust a server's certificate."""
+    return any(words in printed for words in UNTRUSTED_WORDS)
+
+
+def untrusted(where: str, printed: str) -> NetworkError:
+    """Return the diagnostic of what printed so (`untrusted-certificate`); its first such line is the cause."""
+    what = "the server's certificate is not trusted here"
+    why = next(filter(is_untrusted, printed.splitlines()), printed)
+    return NetworkError("untrusted-certificate", what, where=where, why=why, hint=UNTRUSTED_HINT)
+
+
+def git_certificates() -> dict[str, str]:
+    """Return what git needs to trust the same certificates, unless the user says it to git already."""
+    named = os.environ.get(CERTIFICATES)
+    return {GIT_CERTIFICATES: named} if named and GIT_CERTIFICATES not in os.environ else {}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,7 +14,6 @@ from urllib.parse import quote, urlencode
 
 from pydantic import Field, ValidationError
 
-from ortrim.base.certificates import untrusted
 from ortrim.base.console import Console
 from ortrim.base.http import (
     Answer,
@@ -30,6 +29,7 @@ from ortrim.base.http import (
     whole,
 )
 from ortrim.base.json import from_data, from_json
+from ortrim.base.tools import untrusted
 from ortrim.errors import NetworkError
 from ortrim.github.repositories import Site, Token, find_site, find_token, own_branch, own_repository
 from ortrim.package.manifest import WORKFLOW

@@ -10,24 +10,27 @@ from dataclasses import dataclass
 from typing import Final
 
 from ortrim.base.http import Answer, Clock, Response, TransportError, chunks, whole
+from ortrim.base.tools import Cause, diagnose
 from ortrim.errors import BuildError, Diagnostic, DiagnosticGroup, Interrupted, NetworkError, UsageError
 from ortrim.github.artifacts import opened_download
 from ortrim.github.client import GitHub, Run, StartedRun, WorkflowJob, everything, message_of, parsed
 from ortrim.github.repositories import Repository
 
 CAUSES: Final = (
-    ("disabled workflow", "workflow-disabled", "the workflow is disabled", "enable it: gh workflow enable {workflow}"),
-    ("No ref found", "ref-not-found", "GitHub has no {ref!r}", "push the branch or tag first"),
-    (
+    Cause(
+        "disabled workflow", "workflow-disabled", "the workflow is disabled", "enable it: gh workflow enable {workflow}"
+    ),
+    Cause("No ref found", "ref-not-found", "GitHub has no {ref}", "push the branch or tag first"),
+    Cause(
         "' trigger",
         "workflow-not-dispatchable",
         "the workflow cannot be dispatched",
         "it needs `on: workflow_dispatch`, on the default branch too",
     ),
-    (
+    Cause(
         "nput",
         "workflow-inputs-refused",
-        "the workflow at {ref!r} does not take these inputs",
+        "the workflow at {ref} does not take these inputs",
         "the branch has another version of ortrim's workflow: update it",
     ),
 )
@@ -38,39 +41,27 @@ https://github.com/convictional/trigger-workflow-and-wait/issues/44
 """
 
 
-def dispatch_refusal(client: GitHub, answer: Answer, workflow: str, ref: str) -> NetworkError:
+def dispatch_refusal(client: GitHub, answer: Answer, workflow: str, ref: str) -> Diagnostic:
     """Return the diagnostic of a dispatch that was turned down."""
     why = client.redacted(message_of(answer))
-    if answer.status == 422:
-        for words, code, what, hint in CAUSES:
-            if words in why:
-                texts = {"ref": ref[:200], "workflow": workflow}
-                return NetworkError(code, what.format(**texts), where=workflow, why=why, hint=hint.format(**texts))
+    causes = CAUSES if answer.status == 422 else ()
+    if error := diagnose(why, causes, workflow, why, kind=NetworkError, ref=repr(ref[:200]), workflow=workflow):
+        return error
     if answer.status == 404 and client.token is not None:
-        what, hint = (
-            "the workflow does not exist",
-            "its file must be on the default branch, and the token must have access",
-        )
+        what = "the workflow does not exist"
+        hint = "its file must be on the default branch, and the token must have access"
         return NetworkError("workflow-not-found", what, where=workflow, why=why, hint=hint)
     return client.refused(answer, workflow)
 
 
 WORKFLOW_FILE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*\.ya?ml")
-
-
 CORRELATION: Final = re.compile(r"[A-Za-z0-9-]{8,64}")
-
-
 MOST_INPUTS: Final = 25
-
-
 LARGEST_INPUTS: Final = 65_535
 """GitHub's limit, in characters, for all inputs of a dispatch together.
 
 https://docs.github.com/actions/reference/workflows-and-actions/workflow-syntax#onworkflow_dispatchinputs
 """
-
-
 PAUSES_SECONDS: Final = (1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 30.0, 30.0)
 """How a new run is waited for; GitHub lists it some seconds after it was dispatched."""
 

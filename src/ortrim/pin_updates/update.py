@@ -10,11 +10,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
-from ortrim.base.certificates import is_untrusted
 from ortrim.base.command import run
 from ortrim.base.files import sha256_of, write_atomically
 from ortrim.base.http import Mirrors, fetch, mirrored
 from ortrim.base.scripts import install_error, pip_environment
+from ortrim.base.tools import is_untrusted
 from ortrim.compiling.container_engines import UsableEngine
 from ortrim.compiling.containers import pulled_digest
 from ortrim.errors import Diagnostic, DiagnosticGroup, Interrupted, NetworkError, SourcesError, StorageError

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from ortrim.base import certificates
 from ortrim.base.archives import unpack
 from ortrim.base.build_bundle import site_bundle
 from ortrim.base.command import last_lines, run
 from ortrim.base.files import storage_errors
 from ortrim.base.http import Mirrors, fetch, mirrored, site_mirrors
+from ortrim.base.tools import UNTRUSTED_HINT, git_certificates, is_untrusted
 from ortrim.errors import Diagnostic, NetworkError, SourcesError, StorageError, ToolError
 from ortrim.pins.runtime import CommitPin
 
@@ -30,12 +30,12 @@ NO_EOL_CONVERSION: Final = ("-c", "core.autocrlf=false", "-c", "core.eol=lf")
 
 def git(folder: Path, *arguments: str, **environment: str) -> str:
     """Run git in `folder`, with more variables of the environment, and return what it printed."""
-    variables = {**os.environ, "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C", **certificates.git_variables(), **environment}
+    variables = {**os.environ, "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C", **git_certificates(), **environment}
     silent_seconds = SILENT_SECONDS if "--progress" in arguments else None
     words: tuple[str | Path, ...] = ("git", "-C", folder, *arguments)
     done = run(words, environment=variables, timeout_seconds=TIMEOUT_SECONDS, silent_seconds=silent_seconds)
     if done.returncode != 0:
-        why, hint = last_lines(done.stderr), certificates.HINT if certificates.is_untrusted(done.stderr) else ""
+        why, hint = last_lines(done.stderr), UNTRUSTED_HINT if is_untrusted(done.stderr) else ""
         raise SourcesError("git-failed", f"git {arguments[0]} failed", where=str(folder), why=why, hint=hint)
     return done.stdout
 

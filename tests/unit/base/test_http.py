@@ -29,10 +29,10 @@ from urllib3.exceptions import HTTPError, NameResolutionError, NewConnectionErro
 import refusing
 from lying_proxy import ADDRESS, LyingProxy, lying_proxy
 from ortrim.base import http
-from ortrim.base.certificates import VARIABLE
 from ortrim.base.command import run
 from ortrim.base.http import PATIENCE_SECONDS, Clock, TransportError, chunks, download, fetch, transport_error_of, whole
 from ortrim.base.scripts import packages_folder
+from ortrim.base.tools import CERTIFICATES as VARIABLE
 from ortrim.errors import Diagnostic, ExitCode, NetworkError, StorageError
 from ortrim.pin_updates.update import resolved
 from ortrim.sources.commits import tagged_commit

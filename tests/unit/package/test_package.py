@@ -425,7 +425,6 @@ def test_order_of_files_does_not_matter(tmp_path: Path) -> None:
 
 
 def test_links_stay_links(tmp_path: Path) -> None:
-    """As `unzip` and Apple's tools restore them; programs stay programs."""
     link = PackagedLink(path="a.framework/Versions/Current", target="A")
     write_zip(tmp_path / "a.zip", [PackagedFile(path="a.framework/Versions/A/a", content=b"a", mode=0o755)], [link])
     with zipfile.ZipFile(tmp_path / "a.zip") as archive:
@@ -458,7 +457,6 @@ def make_folder(folder: Path) -> Path:
 
 
 def test_entries_carry_nothing_of_the_machine(tmp_path: Path) -> None:
-    """Owner, time and umask are not in the archive; order is that of the paths; links are kept."""
     write_archive(make_folder(tmp_path / "p"), tmp_path / "out" / "p.tar.gz")
     with tarfile.open(tmp_path / "out" / "p.tar.gz") as archive:
         members = archive.getmembers()
@@ -500,7 +498,6 @@ def test_link_that_leaves_the_folder_is_refused(tmp_path: Path, target: str) -> 
 
 
 def test_special_file_is_refused(tmp_path: Path) -> None:
-    """A named pipe would block for ever if it were read."""
     folder = make_folder(tmp_path / "p")
     os.mkfifo(folder / "pipe")
     caught = refused(PackageError, write_archive, folder, tmp_path / "p.tar.gz")
@@ -546,7 +543,6 @@ def test_all_differences_are_reported_at_once(folder: Path) -> None:
 
 
 def test_digests_stand_below_each_other(folder: Path) -> None:
-    """Expected and actual are aligned, so that eyes can compare them."""
     (folder / "LICENSE").write_text("GPL\n")
     caught = refused(DiagnosticGroup, check_sums, folder)
     expected, actual = caught.why.splitlines()
@@ -596,7 +592,6 @@ def test_empty_sums_are_damaged(folder: Path) -> None:
 
 
 def test_listing_a_file_twice_is_damage(folder: Path) -> None:
-    """Two digests for one file cannot both be meant."""
     sums = folder / "SHA256SUMS"
     sums.write_text(sums.read_text() + sums.read_text())
     caught = refused(PackageError, check_sums, folder)

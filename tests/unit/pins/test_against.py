@@ -111,7 +111,6 @@ def test_a_device_or_a_model_that_is_gone_leaves_a_dash(last: VerifyReport, newe
 def test_figures_that_are_none_have_no_change(
     last: VerifyReport, newest: VerifyReport, one: float | None, other: float
 ) -> None:
-    """A forged report is shown, too; a case that is gone is a dash."""
     (device,) = last.devices
     run = next(run for run in device.runs if run.library == "ours")
     case = replace(run.cases[0], inference_ms=replace(run.cases[0].inference_ms, p50=one or NAN))
@@ -130,7 +129,6 @@ def test_unlike_reports_are_refused(last: VerifyReport, newest: VerifyReport, ch
 
 
 def test_names_stay_names(last: VerifyReport, newest: VerifyReport) -> None:
-    """No name can put markup, a mention or a link into a pull request, or a page."""
     hostile = "<img src=x>|@everyone [a](https://example.com)"
     (device,) = newest.devices
     runs = tuple(replace(run, model=hostile) for run in device.runs)

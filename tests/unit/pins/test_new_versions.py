@@ -160,7 +160,6 @@ def built(monkeypatch: pytest.MonkeyPatch) -> dict[str, Diagnostic]:
 
 
 def test_both_versions_are_built(tmp_path: Path, built: dict[str, Diagnostic]) -> None:
-    """The last one and the newest, not those in between; the reports are there to be read."""
     write_update(UPDATE, tmp_path)
     reports = build_versions(REQUEST, tmp_path, Console())
     assert [report.ort_version for report in reports] == ["1.21.0", "1.24.1"]

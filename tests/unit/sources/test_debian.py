@@ -142,7 +142,6 @@ def test_a_full_disk_is_not_the_mirrors_fault(mirror: FakeMirror, cache: Path, t
 
 
 def test_wrong_digest_is_refused_and_removed(mirror: FakeMirror, cache: Path) -> None:
-    """A file that apt delivered but that is not what was pinned is not kept, and both digests are shown."""
     pin = debian_pin("one", b"expected")
     (cache / "downloads").mkdir(parents=True)
     mirror.offer("one.example.org", pin, b"changed")
@@ -153,7 +152,6 @@ def test_wrong_digest_is_refused_and_removed(mirror: FakeMirror, cache: Path) ->
 
 
 def test_no_apt_here(mirror: FakeMirror, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A host without apt-get is told how upstream can be reached."""
     monkeypatch.setenv("PATH", "/nonexistent")
     with pytest.raises(SourcesError) as caught:
         fetch_debian([debian_pin("one", b"1")], "trixie", keep)
@@ -162,7 +160,6 @@ def test_no_apt_here(mirror: FakeMirror, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_no_mirror_configured(fake: FakeSources, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A host whose apt has no Debian mirror gets a diagnostic of its own."""
     monkeypatch.setattr(debian, "host_mirrors", lambda _: [])
     with pytest.raises(SourcesError) as caught:
         fetch_debian([debian_pin("one", b"1")], "trixie", keep)
@@ -222,7 +219,6 @@ deb
 
 
 def test_debian_container() -> None:
-    """The official image's file gives its one mirror, without the security archive."""
     keyring = "/usr/share/keyrings/debian-archive-keyring.gpg"
     assert mirrors_in([(True, DEBIAN_CONTAINER)], SUITES) == [
         Mirror(uri="http://mirror.example.org/debian", signed_by=keyring)
@@ -242,7 +238,6 @@ def test_several_addresses_and_a_key_in_the_file() -> None:
 
 
 def test_one_line_format() -> None:
-    """Options, comments and double entries of the older format are understood."""
     assert mirrors_in([(False, ONE_LINE)], SUITES) == [
         Mirror(uri="http://mirror.example.org/debian/"),
         Mirror(uri="https://other.example.org/d", signed_by="/etc/apt/keyrings/k.gpg", trusted="yes"),
@@ -250,7 +245,6 @@ def test_one_line_format() -> None:
 
 
 def test_files_of_the_host(tmp_path: Path) -> None:
-    """Both places and formats are read, other files are not, and the release's code name counts."""
     folder = tmp_path / "apt/sources.list.d"
     folder.mkdir(parents=True)
     (tmp_path / "apt/sources.list").write_text("deb http://a.example.org/debian forky main\n")
@@ -306,7 +300,6 @@ def test_stanza_asks_for_sources_and_packages() -> None:
 
 @given(st.text(), st.booleans())
 def test_any_text_is_read_without_a_traceback(text: str, deb822: bool) -> None:  # noqa: FBT001
-    """Whatever stands in a file of apt's, reading it ends with a list."""
     assert isinstance(mirrors_in([(deb822, text)], SUITES), list)
 
 
@@ -443,7 +436,6 @@ def test_what_does_not_come_is_named(mirror_apt_packages: Path, damage: str) -> 
 
 
 def test_a_wrong_digest_is_refused(mirror_apt_packages: Path) -> None:
-    """A file that is not what the signed index says is not handed over."""
     offer(mirror_apt_packages, "one", libc6=b"changed")
     (mirror_apt_packages / "one.example.org" / "libc6.lie").touch()
     error = refused(mirror_apt_packages, "libc6")
@@ -452,7 +444,6 @@ def test_a_wrong_digest_is_refused(mirror_apt_packages: Path) -> None:
 
 
 def test_no_apt_here_apt_packages(mirror_apt_packages: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A host without apt is told to use other devices."""
     monkeypatch.setenv("PATH", "/nonexistent")
     error = refused(mirror_apt_packages, "libc6")
     assert error.code == "apt-missing"
@@ -460,7 +451,6 @@ def test_no_apt_here_apt_packages(mirror_apt_packages: Path, monkeypatch: pytest
 
 
 def test_no_mirror_configured_apt_packages(mirror_apt_packages: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A host whose apt has no Debian mirror gets a diagnostic of its own."""
     monkeypatch.setattr(debian, "host_mirrors", lambda _: [])
     with pytest.raises(SourcesError) as caught:
         fetch_packages(PackageRequest(names=("libc6",), suite="trixie", architecture="arm64"), lambda *_: None)
@@ -501,13 +491,11 @@ def test_the_real_listing_is_read() -> None:
     ],
 )
 def test_lines_that_are_no_packages(line: str) -> None:
-    """A name that leads elsewhere, a digest of another kind and all other words are not packages."""
     assert packages_in(line, "trixie") == []
 
 
 @given(st.text())
 def test_any_listing_is_read(text: str) -> None:
-    """Whatever is printed, what comes of it are names of files in one folder."""
     assert all(re.fullmatch(r"[^/]+\.deb", file) for _, file in packages_in(text + LISTING + text, "s"))
 
 
@@ -528,7 +516,6 @@ def package(*members: bytes) -> bytes:
 
 
 def test_data_is_found_behind_members_of_odd_length(tmp_path: Path) -> None:
-    """The data archive is copied out whatever precedes it."""
     content = package(
         ar_member("debian-binary", b"2.0\n"), ar_member("control.tar.xz", b"odd"), ar_member("data.tar.xz", b"D")
     )
@@ -550,7 +537,6 @@ def test_data_is_found_behind_members_of_odd_length(tmp_path: Path) -> None:
     ],
 )
 def test_damaged_packages_are_refused(tmp_path: Path, content: bytes) -> None:
-    """A package without data, cut short, or with a member that claims too much, is refused."""
     (tmp_path / "p.deb").write_bytes(content)
     caught = refusing.refused(SourcesError, write_data_archive, tmp_path / "p.deb", tmp_path / "data")
     assert caught.code == "bad-debian-package"
@@ -559,7 +545,6 @@ def test_damaged_packages_are_refused(tmp_path: Path, content: bytes) -> None:
 
 @given(content=st.binary(max_size=300))
 def test_any_bytes_end_in_a_diagnostic(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
-    """Whatever follows the magic number, reading ends."""
     folder = tmp_path_factory.mktemp("deb")
     (folder / "p.deb").write_bytes(package(content))
     with suppress(SourcesError):
@@ -568,6 +553,5 @@ def test_any_bytes_end_in_a_diagnostic(tmp_path_factory: pytest.TempPathFactory,
 
 
 def test_other_files_are_no_packages(tmp_path: Path) -> None:
-    """Anything without ar's magic number is not taken for a package."""
     (tmp_path / "x").write_bytes(b"!<ar")
     assert not is_debian_package(tmp_path / "x")

@@ -109,7 +109,6 @@ def test_cortex_a53_gets_what_clang_has_for_it(target: str) -> None:
 
 
 def test_only_exceptions_have_unwind_tables_loaded() -> None:
-    """Crash reporters read them compressed, and whoever turns them off gets none."""
     assert "-Wl,--no-eh-frame-hdr" in linker_flags(job())
     assert "-Wl,--no-eh-frame-hdr" in linker_flags(WITHOUT_TABLES)
     assert "-Wl,--no-eh-frame-hdr" not in linker_flags(job(exceptions=True))

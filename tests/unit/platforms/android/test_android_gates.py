@@ -81,7 +81,6 @@ def failed(found: tuple[Gate, ...]) -> dict[str, Gate]:
 
 
 def test_a_good_aar_passes_all_but_what_nobody_promised(tmp_path: Path) -> None:
-    """The recorded libraries have every property; a manifest that is not there is not judged, and says why."""
     found = check_aar(facts_of(tmp_path, members()), PROMISE)
     assert {gate.verdict for gate in found} == {Verdict.PASS, Verdict.NOT_JUDGED}
     (unjudged,) = (gate for gate in found if gate.verdict is Verdict.NOT_JUDGED)
@@ -91,7 +90,6 @@ def test_a_good_aar_passes_all_but_what_nobody_promised(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("reference", BROKEN)
 def test_each_rule_is_broken_by_its_own_library_alone(tmp_path: Path, reference: str) -> None:
-    """The gate fails and says where; the diagnostic has the reference, and no other rule complains."""
     aar = facts_of(tmp_path, members() | BROKEN[reference])
     found = failed(check_aar(aar, PROMISE))
     assert found.keys() == {reference} | ALONG.get(reference, set())
@@ -281,7 +279,6 @@ def test_a_stack_that_nothing_is_said_of_is_executable(tmp_path: Path) -> None:
 
 
 def test_every_segment_counts(tmp_path: Path) -> None:
-    """The last one, too, in the JNI library, too."""
     whole = sample(f"arm64-v8a-{BINDING}")
     (start,), (count,) = struct.unpack_from("<Q", whole, 32), struct.unpack_from("<H", whole, 56)
     loads = [at for at in range(start, start + 56 * count, 56) if struct.unpack_from("<I", whole, at)[0] == LOAD]
@@ -303,7 +300,6 @@ def test_every_segment_counts(tmp_path: Path) -> None:
     ids=["api-level", "page-size", "version", "abi"],
 )
 def test_a_manifest_that_describes_another_aar(tmp_path: Path, said: bytes, instead: bytes, why: str) -> None:
-    """API level, page size, version, ABIs and build-ids have to be those of the libraries."""
     package = make_android_package(aar_inputs(tmp_path / "in"), fake_jdk(tmp_path / "jdk"), tmp_path / "out")
     with zipfile.ZipFile(package.aar) as archive:
         content = {name: archive.read(name) for name in archive.namelist()}
@@ -316,7 +312,6 @@ def test_a_manifest_that_describes_another_aar(tmp_path: Path, said: bytes, inst
 
 
 def test_every_rule_has_something_that_breaks_it() -> None:
-    """In this file: what breaks one rule alone is in the table, the others have tests of their own."""
     elsewhere = {
         "not-for-android": test_a_library_for_linux_is_refused_as_such,
         "loader-too-old": test_an_older_promise_finds_newer_formats_and_symbols,
@@ -328,7 +323,6 @@ def test_every_rule_has_something_that_breaks_it() -> None:
 
 
 def test_what_passes_says_what_was_found(tmp_path: Path) -> None:
-    """And not the same of everything."""
     details = {gate.name: gate.detail for gate in check_aar(facts_of(tmp_path, members()), PROMISE)}
     assert details["all ABIs"] == "arm64-v8a, armeabi-v7a, x86, x86_64"
     assert details["segments aligned to 16 KB"] == "all to 16,384 bytes or more"
@@ -338,5 +332,4 @@ def test_what_passes_says_what_was_found(tmp_path: Path) -> None:
 
 
 def test_references_and_names_of_rules_are_their_own() -> None:
-    """At least fifteen rules, each with a reference and a name that no other has."""
     assert len({rule.code for rule in RULES}) == len({rule.name for rule in RULES}) == len(RULES) >= 15

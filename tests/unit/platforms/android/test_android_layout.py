@@ -55,7 +55,6 @@ def names_in(path: Path) -> set[str]:
 
 
 def test_the_aar_has_what_gradle_and_cmake_look_for(package: AndroidPackage) -> None:
-    """Libraries and Prefab's copies for each ABI, classes, rules, headers, metadata, and what ortrim says of it."""
     assert names_in(package.aar) == {
         "AndroidManifest.xml",
         "META-INF/com/android/build/gradle/aar-metadata.properties",
@@ -88,7 +87,6 @@ def test_the_aar_passes_every_gate(package: AndroidPackage) -> None:
 
 
 def test_a_manifest_of_other_libraries_is_found_out(package: AndroidPackage) -> None:
-    """API level, pages, version and build-ids are compared with what is there."""
     aar = read_aar(package.aar)
     assert aar.manifest is not None
     others: tuple[AarManifest, ...] = (
@@ -104,7 +102,6 @@ def test_a_manifest_of_other_libraries_is_found_out(package: AndroidPackage) -> 
 
 
 def test_the_folder_has_everything_and_sums_that_cover_it(package: AndroidPackage) -> None:
-    """AAR, repository, plain libraries, models and documents; `sha256sum --check` passes."""
     assert package.folder.name == NAME
     check_sums(package.folder)
     top = {path.name for path in package.folder.iterdir()}
@@ -126,7 +123,6 @@ def test_the_folder_has_everything_and_sums_that_cover_it(package: AndroidPackag
 
 
 def test_the_bill_of_materials_is_one(package: AndroidPackage) -> None:
-    """CycloneDX's own schema accepts it, and it lists the libraries of every ABI."""
     text = (package.folder / "sbom.cdx.json").read_text()
     assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(text) is None
     listed = {component["name"] for component in json.loads(text)["components"]}
@@ -147,13 +143,11 @@ def test_what_one_abi_alone_compiles_is_listed(inputs: AarInputs, jdk: Jdk, tmp_
 
 
 def test_plain_libraries_are_laid_out_as_projects_keep_them(package: AndroidPackage) -> None:
-    """`jniLibs` and `libs` go into a project's `src/main` and `libs` as they are."""
     libraries = {f"jniLibs/{abi}/{name}" for abi in ABIS for name in (RUNTIME, BINDING)}
     assert libraries | {"libs/onnxruntime.jar", "proguard.txt", "LICENSE"} <= names_in(package.jni_libs)
 
 
 def test_a_maven_repository_leads_to_the_aar(package: AndroidPackage) -> None:
-    """POM, Gradle's module and the digests of all of them agree on name, version and bytes."""
     version = package.manifest.coordinates.rpartition(":")[2]
     assert re.fullmatch(r"1\.21\.0-[0-9a-f]{12}", version)
     folder = package.repository / "ortrim" / "onnxruntime-sample" / version
@@ -224,7 +218,6 @@ def test_the_maven_version_is_new_whenever_the_bytes_may_be(
 
 
 def test_the_manifest_says_how_each_abi_was_built(inputs: AarInputs, tmp_path: Path, jdk: Jdk) -> None:
-    """Execution providers, cpuinfo and the arguments of upstream's script, which may differ; linkage is for all."""
     first, second = inputs.parts
     own = replace(first.android, providers=("xnnpack",))
     job = replace(first.inputs.job, android=own, arguments=("--use_xnnpack",))
@@ -311,7 +304,6 @@ def test_same_inputs_give_the_same_bytes_anywhere(tmp_path: Path, monkeypatch: p
 
 
 def test_a_package_made_before_is_replaced(jdk: Jdk, tmp_path: Path) -> None:
-    """Whatever was done to the folder, it is whole again."""
     inputs = aar_inputs(tmp_path / "built", ("x86",))
     package = make_android_package(inputs, jdk, tmp_path / "out")
     before = content_of(package.folder)
@@ -368,7 +360,6 @@ def test_what_does_not_belong_together_is_refused(
 
 
 def test_a_path_of_this_machine_is_refused(jdk: Jdk, tmp_path: Path) -> None:
-    """As in the packages for Linux."""
     inputs = aar_inputs(tmp_path / "built", ("x86",))
     header = inputs.first.result.headers / "onnxruntime_c_api.h"
     header.write_text(f"// {inputs.first.result.folder}\n")
@@ -377,7 +368,6 @@ def test_a_path_of_this_machine_is_refused(jdk: Jdk, tmp_path: Path) -> None:
 
 
 def test_a_compiler_that_fails_leaves_nothing(inputs: AarInputs, jdk: Jdk, tmp_path: Path) -> None:
-    """Its first lines are reported."""
     jdk.javac.write_text("#!/bin/sh\necho 'OnnxRuntime.java:3: error: ; expected' >&2\nexit 1\n")
     caught = refused(BuildError, make_android_package, inputs, jdk, tmp_path / "out")
     assert (caught.code, caught.exit_code) == ("java-not-compiled", ExitCode.BUILD)

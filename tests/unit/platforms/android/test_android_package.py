@@ -30,7 +30,6 @@ def parts_of(folder: Path) -> tuple[AarPart, ...]:
 
 
 def test_a_sound_aar_is_delivered(tmp_path: Path, sources: Path) -> None:
-    """With the NDK's version from the toolchain of the jobs, the models inside when asked."""
     jdk = fake_jdk(tmp_path / "jdk")
     package, facts, gates = deliver_aar(
         parts_of(tmp_path / "in"), sources, jdk, tmp_path / "out", models_as_assets=True

@@ -42,7 +42,6 @@ def test_java_home_comes_before_path(tmp_path: Path, answer: str, version: str) 
     ],
 )
 def test_a_compiler_that_will_not_do_is_refused(tmp_path: Path, script: str, reference: str) -> None:
-    """Too old, and broken."""
     program(tmp_path, script)
     caught = refused(ToolError, find_jdk, {"JAVA_HOME": str(tmp_path)})
     assert (caught.code, caught.exit_code) == (reference, ExitCode.TOOL)
@@ -50,7 +49,6 @@ def test_a_compiler_that_will_not_do_is_refused(tmp_path: Path, script: str, ref
 
 
 def test_an_absent_compiler_says_where_it_was_looked_for(tmp_path: Path) -> None:
-    """In `JAVA_HOME` when that is set, else on PATH."""
     for environment, why in (
         ({"JAVA_HOME": str(tmp_path)}, str(tmp_path)),
         ({"PATH": str(tmp_path)}, "no javac on PATH"),

@@ -103,7 +103,6 @@ def test_an_android_library_is_the_same_for_every_kit(executor: Executor, jdk: J
 def test_what_was_compiled_elsewhere_needs_no_ndk(
     executor: Executor, jdk: Jdk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The JNI library that came with the runtime's is taken as it is."""
     for name in (*VARIABLES, *SDK_VARIABLES):
         monkeypatch.delenv(name, raising=False)
     (target,) = sample_plan("android-arm64-v8a").targets
@@ -141,7 +140,6 @@ def test_what_the_compiler_says_is_reported(executor: Executor, jdk: Jdk, tmp_pa
 
 
 def test_a_kit_without_jni_is_refused(executor: Executor, jdk: Jdk, tmp_path: Path) -> None:
-    """Its compiler alone does not do."""
     (tmp_path / "jdk" / "include" / "jni.h").unlink()
     caught = refused(
         BuildError, build_jni_library, job_with(tmp_path / "log", cc=COMPILER), result_in(tmp_path), executor, jdk

@@ -148,7 +148,6 @@ def test_without_an_ndk_it_is_said_which_one_to_get(environment: dict[str, str])
 
 @pytest.mark.parametrize("name", ["nothing here", "a\0b", "x" * 5000])
 def test_a_folder_that_is_not_there_is_said_with_who_named_it(tmp_path: Path, name: str) -> None:
-    """A name that no system has is as absent as one that is misspelt."""
     error = refused(named=tmp_path / name)
     assert (error.code, error.where) == ("ndk-not-a-folder", f"--ndk {tmp_path / name}")
     assert error.what == "there is no such folder"
@@ -162,7 +161,6 @@ def test_a_file_is_no_ndk(ndk: Path) -> None:
 
 @pytest.mark.parametrize("part", WHOLE)
 def test_an_ndk_that_lacks_a_part_is_not_whole(ndk: Path, part: str) -> None:
-    """Each part is looked for and named; the parts of another system's NDK are missing here."""
     remove(ndk / part)
     error = refused(named=ndk)
     assert (error.code, error.why) == ("ndk-incomplete", f"not there: {part}")
@@ -181,7 +179,6 @@ def test_another_version_is_refused_with_both_ways_out(ndk: Path) -> None:
 
 
 def test_a_preview_is_another_version(tmp_path: Path) -> None:
-    """Its number is that of the release, and its compiler is not."""
     error = refused(named=lay_out_ndk(tmp_path / "ndk", f"{VERSION}-beta1"))
     assert (error.code, f"{VERSION}-beta1" in error.what) == ("ndk-wrong-version", True)
 
@@ -191,7 +188,6 @@ def test_a_preview_is_another_version(tmp_path: Path) -> None:
     [b"", b"Pkg.Revision", b"Pkg.Revision = r27c\n", b"\xff\xfe\x00", b"#Pkg.Revision = 27.2.1\n", b"x" * (1 << 20)],
 )
 def test_an_ndk_that_does_not_say_its_version_is_damaged(ndk: Path, properties: bytes) -> None:
-    """Whatever the file holds instead is shown in few words."""
     (ndk / PROPERTIES).write_bytes(properties)
     error = refused(named=ndk)
     assert error.code == "ndk-damaged"
@@ -201,7 +197,6 @@ def test_an_ndk_that_does_not_say_its_version_is_damaged(ndk: Path, properties: 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
 @given(st.binary(max_size=200))
 def test_no_properties_are_a_traceback(ndk: Path, properties: bytes) -> None:
-    """Any bytes either name the version or are refused."""
     (ndk / PROPERTIES).write_bytes(properties)
     assert refused(named=ndk).code in {"ndk-damaged", "ndk-wrong-version"}
 
@@ -224,7 +219,6 @@ def test_levels_that_cannot_be_read_refuse_nothing(ndk: Path, text: str) -> None
 
 @pytest.mark.parametrize(("system", "machine"), [("Linux", "aarch64"), ("Windows", "AMD64")])
 def test_other_hosts_are_reported_so(ndk: Path, monkeypatch: pytest.MonkeyPatch, system: str, machine: str) -> None:
-    """Google publishes none for them; nobody is sent to look for files."""
     monkeypatch.setattr(platform, "system", lambda: system)
     monkeypatch.setattr(platform, "machine", lambda: machine)
     for error in (refused(named=ndk), refused()):
@@ -244,7 +238,6 @@ def test_without_an_environment_the_doctors_ndk_is_missing() -> None:
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
 def test_properties_that_may_not_be_read_are_damage(ndk: Path) -> None:
-    """A file of another user says nothing."""
     (ndk / PROPERTIES).chmod(0)
     assert refused(named=ndk).code == "ndk-damaged"
 

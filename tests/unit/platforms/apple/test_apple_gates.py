@@ -176,7 +176,6 @@ def require_broken(facts: XcframeworkFacts, reference: str) -> None:
 
 
 def test_a_good_xcframework_passes_all_but_what_nobody_promised(tmp_path: Path) -> None:
-    """Real libraries for devices, simulators and Macs; a Package.swift that is not there is not judged."""
     facts = facts_of(tmp_path, xcframework_files())
     unjudged = [gate.name for gate in check_xcframework(facts, PROMISE) if gate.verdict is Verdict.NOT_JUDGED]
     assert (failed(check_xcframework(facts, PROMISE)), unjudged) == ({}, ["checksum of Package.swift"])
@@ -185,7 +184,6 @@ def test_a_good_xcframework_passes_all_but_what_nobody_promised(tmp_path: Path) 
 
 
 def test_what_the_load_commands_say_stands_in_the_gates(tmp_path: Path) -> None:
-    """System, oldest system, name, needs, exports and UUIDs: a report shows them of libraries that pass."""
     facts = facts_of(tmp_path, xcframework_files())
     told = {gate.name: gate.detail for gate in check_xcframework(facts, replace(PROMISE, budgets=()))}
     device, simulators, mac = told["platform of the load commands"].split("; ")
@@ -215,7 +213,6 @@ def test_what_all_slices_say_is_said_once(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("reference", BROKEN)
 def test_each_rule_is_broken_by_its_own_slice_alone(tmp_path: Path, reference: str) -> None:
-    """The gate fails and says where; the diagnostic has the reference, and no other rule complains."""
     require_broken(facts_of(tmp_path, xcframework_files() | BROKEN[reference]), reference)
 
 
@@ -349,7 +346,6 @@ def test_apples_own_errors_are_named() -> None:
 
 
 def test_every_rule_has_something_that_breaks_it() -> None:
-    """In this file: what breaks one rule alone is in the tables, the others have tests of their own."""
     elsewhere = {
         "slice-entry-wrong": test_entries_are_in_words_that_xcode_knows,
         "slice-missing": test_a_slice_that_was_promised_has_to_be_there,
@@ -359,5 +355,4 @@ def test_every_rule_has_something_that_breaks_it() -> None:
 
 
 def test_references_and_names_of_rules_are_their_own() -> None:
-    """At least fifteen rules, each with a reference and a name that no other has."""
     assert len({rule.code for rule in RULES}) == len({rule.name for rule in RULES}) == len(RULES) >= 15

@@ -94,7 +94,6 @@ def test_every_property_list_is_read_by_python(xcframework: Path) -> None:
 
 
 def test_every_library_is_read_by_lief_and_fits_its_property_list(xcframework: Path) -> None:
-    """The oldest system in the load commands is that of the framework (ITMS-90208)."""
     assert {path.name for path in xcframework.iterdir() if path.is_dir()} == IDENTIFIERS
     for identifier in IDENTIFIERS:
         framework = xcframework / identifier / "onnxruntime.framework"
@@ -189,7 +188,6 @@ def test_what_no_mac_compiled_says_so(tmp_path: Path) -> None:
 
 
 def test_the_bill_of_materials_lists_every_library(package: ApplePackage) -> None:
-    """CycloneDX's own strict validator accepts it."""
     text = (package.folder / "sbom.cdx.json").read_text()
     assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(text) is None
     names = [part["name"] for part in json.loads(text)["components"]]
@@ -224,7 +222,6 @@ def test_no_path_of_the_machine_is_in_a_package(tmp_path: Path) -> None:
 
 
 def test_a_package_for_phones_alone(tmp_path: Path) -> None:
-    """No Mac is named anywhere, and without symbols there is no dSYM."""
     inputs = change_part(apple_inputs(tmp_path / "in", ("ios-arm64",)), 0, symbols=None)
     package = make_apple_package(inputs, tmp_path / "out")
     assert package.symbols is None
@@ -253,7 +250,6 @@ def test_a_package_made_again_replaces_the_old_one(tmp_path: Path) -> None:
 
 
 def test_what_signs_is_given_the_xcframework_as_it_will_be(tmp_path: Path) -> None:
-    """What it writes is in the zip and in the manifest; modes and links are as they were."""
     seen: list[Path] = []
 
     def sign(path: Path) -> None:

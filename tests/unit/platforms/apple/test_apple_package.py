@@ -118,7 +118,6 @@ def test_no_parts_make_no_package(tmp_path: Path, sources: Path) -> None:
 
 
 def test_who_is_to_sign_must_be_able_to(tmp_path: Path, sources: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is packaged unsigned that was to be signed."""
     monkeypatch.setenv("PATH", str(tmp_path))
     parts = apple_inputs(tmp_path / "in", ("ios-arm64",)).parts
     caught = refused(

@@ -20,7 +20,7 @@ from ortrim.compiling.workspace import BuildInputs, JobPaths, job_environment, p
 from ortrim.pins.runtime import runtime_pins
 from ortrim.pins.shipped import tool_requirements
 from ortrim.platforms import platform_of
-from ortrim.platforms.apple.zig_toolchain import zig_apple_toolchain
+from ortrim.platforms.apple.arguments import zig_apple_toolchain
 from ortrim.sources.sources import fetch_sources
 from own_caches import zig_of_tests
 from sample_plans import sample_plan

@@ -23,7 +23,7 @@ from ortrim.errors import BuildError
 from ortrim.pins.runtime import SourcePin, runtime_pins
 from ortrim.pins.shipped import tool_requirements
 from ortrim.planning.planner import with_arguments
-from ortrim.platforms.apple.zig_toolchain import zig_apple_toolchain
+from ortrim.platforms.apple.arguments import zig_apple_toolchain
 from ortrim.sources.sources import fetch_sources
 from refusing import refused
 from sample_plans import MODELS, SOURCES, sample_plan, system_gcc

@@ -60,7 +60,7 @@ from ortrim.planning.request import (
 )
 from ortrim.platforms import by_platform, platform_of
 from ortrim.platforms.android import jni
-from ortrim.platforms.apple import zig_toolchain
+from ortrim.platforms.apple import platform as apple_platform
 from ortrim.sources.sources import AUTO_ORDER, SourceTree, fetch_sources
 
 PLAN: Final = "plan.json"
@@ -335,6 +335,6 @@ def hooks_digest() -> str:
     """
     packages = (binaries, compiling, containers, sources)
     code = (file for package in packages for file in Path(str(package.__file__)).parent.glob("*.py"))
-    own = (Path(str(module.__file__)) for module in (archives, jni, zig_toolchain))
+    own = (Path(str(module.__file__)) for module in (archives, jni, apple_platform))
     hooks = (file for file in shipped_folder("cmake").rglob("*") if file.is_file())
     return code_digest((*hooks, *code, *own))

@@ -1,16 +1,26 @@
-"""Apple's systems: one library for each architecture of a platform, and one xcframework of all. Pure."""
+"""Apple's systems: what compiles for Macs without Xcode, and what upstream's build is told for all. Pure.
+
+Upstream's own `--ios` and `--macos MacOSX` want Xcode's generator, with which nothing can be left out of a build and
+nothing goes by the wrappers. CMake itself compiles for these systems with Ninja, told by the definitions below.
+
+Upstream's `--macos Catalyst` goes with Ninja too, and hands MLAS's sources all flags of C as one word, which newer
+clangs refuse as a triple (upstream's issue 25920). All that it says besides is the triple, which the wrappers have.
+
+zig brings the headers and stubs of macOS's libc and nothing of Apple's frameworks: what needs one takes Xcode.
+"""
 
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 from typing import Final
 
 from ortrim.binaries.apple import EXPORTS, ApplePlatform, AppleVariant, Slice, slice_of
-from ortrim.compiling.plan import AppleBuild, AssemblyJob, BuildJob
+from ortrim.buildspec.targets import Architecture, Target
+from ortrim.compiling.plan import AppleBuild, AssemblyJob, BuildJob, Toolchain
+from ortrim.compiling.toolchains import LEVELS, zig_for
 from ortrim.compiling.upstream_arguments import runner_arguments as plain_runner
 from ortrim.compiling.upstream_arguments import upstream_arguments
 from ortrim.errors import PlanError
 from ortrim.platforms.apple.xcode import sdk_folder
-from ortrim.platforms.apple.zig_toolchain import cross_definitions, is_cross_built
 
 ASSEMBLY: Final = "apple"
 LIBRARY: Final = "libonnxruntime.dylib"
@@ -129,3 +139,63 @@ def _system(job: BuildJob) -> tuple[str, ...]:
         f"CMAKE_OSX_SYSROOT=${{xcode}}/{sdk_folder(part)}",
         *WITHOUT,
     )
+
+
+APPLE_MACHINE: Final = {Architecture.ARM64: "aarch64", Architecture.X64: "x86_64"}
+
+REWRITES: Final = {
+    Architecture.ARM64: (
+        ("-march=armv8.2-a+dotprod", "-mcpu=apple_m1"),
+        ("-march=armv8.2-a+i8mm", "-mcpu=apple_m1+i8mm"),
+    ),
+    Architecture.X64: (),
+}
+"""zig refuses `-march` with extensions. Every arm64 Mac has the dot product; int8 matrix products, which one file of
+1.24 and newer wants, came with the M2, and upstream chooses those kernels at run time.
+"""
+
+
+UNWINDING: Final = "-fno-omit-frame-pointer -femit-dwarf-unwind=no-compact-unwind"
+"""Frame pointers, as Apple's systems have them, and with these compact unwind information, which is enough.
+
+zig leaves them out where it optimises, and then clang describes every frame in `__eh_frame`, too: 221 of 1,742 kB of
+the demo.
+"""
+
+
+def zig_apple_toolchain(target: Target, deployment_target: str, version: str) -> Toolchain:
+    """Return the toolchain that compiles for a Mac so that the library loads on `deployment_target` and newer."""
+    triple = f"{APPLE_MACHINE[target.architecture]}-macos.{deployment_target}"
+    return zig_for(triple, version, (*LEVELS, *REWRITES[target.architecture]), UNWINDING)
+
+
+LINKING: Final = "-Wl,-x"
+"""Leaves names out of the table of symbols that are no library's business: with zig's linker upstream's `-s` does not.
+
+What of code nothing needs is left out anyway, and a map zig's linker cannot write.
+"""
+
+
+def cross_definitions(job: BuildJob, install_name: str) -> tuple[str, ...]:
+    """Return the CMake definitions that name a Mac's system, and what of it is not here.
+
+    Which systems the library runs on is in the compiler's triple. Upstream chooses the kernels for matrices by CMake's
+    list of a Mac's architectures. It demands iconv of every Unix, and no minimal build calls it; zig has no stub of a
+    Mac's.
+    """
+    architecture = slice_of(job.target).architectures[0]
+    plain = ("-nostdlib++",) if job.build_options.libcxx_no_exceptions else ()
+    return (
+        "CMAKE_SYSTEM_NAME=Darwin",
+        f"CMAKE_SYSTEM_PROCESSOR={architecture}",
+        f"CMAKE_OSX_ARCHITECTURES={architecture}",
+        "Iconv_IS_BUILT_IN=TRUE",
+        "ORTRIM_APPLE_CROSS=ON",
+        f"ORTRIM_INSTALL_NAME={install_name}",
+        f"CMAKE_SHARED_LINKER_FLAGS={' '.join((LINKING, *plain))}",
+    )
+
+
+def is_cross_built(job: BuildJob) -> bool:
+    """Whether a job makes a library for an Apple system without Apple's own tools."""
+    return job.apple is not None and job.toolchain.kind != "xcode"

@@ -267,6 +267,7 @@ def catalyst_macos(ios: str) -> str:
 
 
 def _floor(part: Slice, minimum_os: str) -> dict[str, str]:
+    """Return the oldest system under the key that the slice's platform has for it (ITMS-90360: it is missing)."""
     if part.variant is AppleVariant.CATALYST:
         return {"LSMinimumSystemVersion": catalyst_macos(minimum_os)}
     key = "LSMinimumSystemVersion" if part.platform is ApplePlatform.MACOS else "MinimumOSVersion"

@@ -7,7 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
-from ortrim.binaries.apple import is_simulated, slice_of
+from ortrim.base.files import storage_errors
+from ortrim.binaries.apple import EXPORTS, is_simulated, slice_of
 from ortrim.buildspec.buildspec import FRAMEWORK_LINKAGE, AppleSpec, BuildSpec, TargetSpec
 from ortrim.buildspec.problems import Location, Problem
 from ortrim.buildspec.rules import DEFAULT_GLIBC, stray_keys
@@ -20,8 +21,8 @@ from ortrim.models import full_runtime
 from ortrim.pins.runtime import ApplePins, RuntimePins, runtime_pins
 from ortrim.pins.shipped import tool_versions
 from ortrim.platforms.apple import arguments
+from ortrim.platforms.apple.arguments import is_cross_built, zig_apple_toolchain
 from ortrim.platforms.apple.xcode import find_xcode, on_a_mac, require_sdks, sdk_folder, xcode_toolchain
-from ortrim.platforms.apple.zig_toolchain import is_cross_built, offer_public_api_alone, zig_apple_toolchain
 from ortrim.platforms.platform import Compilation, Packaging, Platform
 
 if TYPE_CHECKING:
@@ -153,8 +154,14 @@ class Apple(Platform):
         return pins.apple.xcode if pins.apple else None
 
     def finish(self, job: BuildJob, paths: JobPaths) -> None:
+        """Leave a cross-built library the names that upstream has it export: zig's linker adds others."""
         if is_cross_built(job):
-            offer_public_api_alone(job, paths)
+            from ortrim.binaries.macho_exports import with_exports  # noqa: PLC0415 - see `Platform`
+
+            library = paths.build / job.expected_outputs[0]
+            with storage_errors(library):
+                names = frozenset(Path(paths.resolve(EXPORTS)).read_text(encoding="utf-8").split())
+                library.write_bytes(with_exports(library.read_bytes(), names, str(library)))
 
     def package(self, packaging: Packaging) -> "list[Delivery]":
         from ortrim.platforms.apple.package import deliver  # noqa: PLC0415 - see `Platform`

@@ -1,4 +1,8 @@
-"""An installed Xcode: where it is, whether it is whole and ready, which version it is, and which SDKs it has."""
+"""An installed Xcode: where it is, whether it is whole and ready, which version it is, and which SDKs it has.
+
+Facts: `xcode-select(1)`, `xcodebuild(1)`; that a compiler ends with 69 until the licence is accepted is what Flutter's
+and Briefcase's own checks of Xcode go by.
+"""
 
 import os
 import platform

@@ -6,7 +6,7 @@ import pytest
 
 from ortrim.buildspec.targets import TARGETS
 from ortrim.compiling.plan import BuildJob
-from ortrim.platforms.apple.zig_toolchain import is_cross_built, zig_apple_toolchain
+from ortrim.platforms.apple.arguments import is_cross_built, zig_apple_toolchain
 from sample_plans import sample_plan
 
 

@@ -23,9 +23,9 @@ from ortrim.base.json import from_json
 from ortrim.binaries.macho import read_macho
 from ortrim.buildspec.buildspec import AppleSpec
 from ortrim.errors import BinaryError, Diagnostic, ExitCode, PackageError, StorageError
+from ortrim.platforms.apple.arguments import zig_apple_toolchain
 from ortrim.platforms.apple.framework import AppleInputs, AppleManifest, ApplePart
 from ortrim.platforms.apple.package import ApplePackage, make_apple_package
-from ortrim.platforms.apple.zig_toolchain import zig_apple_toolchain
 from refusing import refused
 from sample_package import another_machine, content_of, make_inputs
 from sample_plans import SAMPLE_APPLE

@@ -12,7 +12,7 @@ from ortrim.compiling.plan import BuildJob
 from ortrim.compiling.workspace import JobPaths
 from ortrim.errors import BinaryError, StorageError
 from ortrim.platforms import APPLE
-from ortrim.platforms.apple.zig_toolchain import zig_apple_toolchain
+from ortrim.platforms.apple.arguments import zig_apple_toolchain
 from refusing import refused
 from sample_plans import sample_plan
 

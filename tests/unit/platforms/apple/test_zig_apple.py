@@ -3,7 +3,7 @@
 import pytest
 
 from ortrim.buildspec.targets import TARGETS
-from ortrim.platforms.apple.zig_toolchain import zig_apple_toolchain
+from ortrim.platforms.apple.arguments import zig_apple_toolchain
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import os
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -44,13 +44,8 @@ class FirstChoices:
     steps: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Sought:
-    """A model, the cases found for it unless it has the user's own, and what was found of both."""
-
-    model: ModelSpec
-    cases: tuple[CaseSpec, ...]
-    notes: tuple[str, ...] = ()
+Noted = tuple[ModelSpec, tuple[str, ...]]
+"""A model, and what was found of it and its cases."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +55,7 @@ class FirstSpec:
     name: str
     version: str
     choices: FirstChoices
-    sought: tuple[_Sought, ...]
+    models: tuple[Noted, ...]
 
     def with_cases(self, console: Console) -> "FirstSpec":
         """Return the same with cases for models that have none, and the level of each, which may take long.
@@ -68,8 +63,8 @@ class FirstSpec:
         Steps make other models, whose level is not that of the given ones.
         """
         is_converted = not self.choices.steps
-        sought = (_sought(each, self.version, console, is_converted=is_converted) for each in self.sought)
-        return replace(self, sought=tuple(sought))
+        models = (_with_cases(model, self.version, console, is_converted=is_converted) for model, _ in self.models)
+        return replace(self, models=tuple(models))
 
     def text(self, folder: Path, console: Console) -> str:
         """Return its text, in which files are named as seen from `folder`, which need not be there yet."""
@@ -88,22 +83,23 @@ def first_spec(words: Sequence[str], choices: FirstChoices) -> FirstSpec:
     version = exact_version(choices.version or RuntimeSpec().version)
     models = models_named(words, root=cache_folder("models") / FACTS_LAYOUT, ort_version=version)
     name = models[0].name if len(models) == 1 else SEVERAL
-    sought = tuple(_Sought(model=model, cases=choices.cases) for model in models)
-    return FirstSpec(name=name, version=version, choices=choices, sought=sought)
+    noted = tuple((replace(model, cases=choices.cases), ()) for model in models)
+    return FirstSpec(name=name, version=version, choices=choices, models=noted)
 
 
-def _sought(bare: _Sought, version: str, console: Console, *, is_converted: bool) -> _Sought:
+def _with_cases(model: ModelSpec, version: str, console: Console, *, is_converted: bool) -> Noted:
     """Return a model with its cases and, if it `is_converted`, the highest level that keeps what it computes."""
-    model, own, root = bare.model, bare.cases, cache_folder("models") / FACTS_LAYOUT
+    root = cache_folder("models") / FACTS_LAYOUT
     where = str(model.path or model.url or f"{model.wheel}/{model.member}")
     prepared = prepare(model, base=Path(), root=root, ort_version=version, where=where)
     pins = runtime_pins(version)
     runtime = full_runtime(pins.version, pins.converter_requirements)
-    found = None if own else found_for(prepared, runtime, console)
-    model = replace(model, cases=found.cases if found else own)
-    notes = (*found.reasons, *found.warnings) if found else ()
+    notes: tuple[str, ...] = ()
+    if not model.cases:
+        found = found_for(prepared, runtime, console)
+        model, notes = replace(model, cases=found.cases), (*found.reasons, *found.warnings)
     if not is_converted:
-        return _Sought(model=model, cases=model.cases, notes=notes)
+        return model, notes
     with console.step(f"convert {model.name}, and compare its outputs") as step:
         cases = cases_made(prepared, model, Path(), lambda: runtime)
         lower = lower_level(prepared, with_layout(model, {}), cases, runtime)
@@ -112,7 +108,7 @@ def _sought(bare: _Sought, version: str, console: Console, *, is_converted: bool
             line = f"level = '{level}' keeps its outputs; '{model.level}' {words}"
             step.note(f"{model.name}: {line}")
             model, notes = replace(model, level=level), (*notes, line)
-    return _Sought(model=model, cases=model.cases, notes=notes)
+    return model, notes
 
 
 def _text(spec: FirstSpec, folder: Path) -> str:
@@ -121,8 +117,8 @@ def _text(spec: FirstSpec, folder: Path) -> str:
         lines.append(f"profile = {toml_string(spec.choices.profile)}")
     if spec.choices.version:
         lines.append(f"onnxruntime = {{ version = {toml_string(spec.version)} }}")
-    for each in spec.sought:
-        lines += ["", "[[models]]", *_source(each.model, folder), *_cases(each, folder)]
+    for model, notes in spec.models:
+        lines += ["", "[[models]]", *_source(model, folder), *_cases(model, notes, folder)]
         lines += [f"[[models.steps]]\nuse = {toml_string(step)}" for step in spec.choices.steps]
     return "\n".join(lines) + "\n"
 
@@ -136,11 +132,11 @@ def _source(model: ModelSpec, folder: Path) -> list[str]:
     return [f"{key} = {toml_string(word)}" for key, word in keys.items() if word is not None]
 
 
-def _cases(each: _Sought, folder: Path) -> list[str]:
+def _cases(model: ModelSpec, notes: Iterable[str], folder: Path) -> list[str]:
     # A model's names must not end the comment that they stand in.
-    reasons = (f"# {' '.join(printable(line).split())}" for line in each.notes)
-    seen = (replace(case, data=Path(_seen_from(folder, case.data))) if case.data else case for case in each.cases)
-    return [*reasons, "cases = [", *(f"    {case_toml(case)}," for case in seen), "]"] if each.cases else []
+    reasons = (f"# {' '.join(printable(line).split())}" for line in notes)
+    seen = (replace(case, data=Path(_seen_from(folder, case.data))) if case.data else case for case in model.cases)
+    return [*reasons, "cases = [", *(f"    {case_toml(case)}," for case in seen), "]"] if model.cases else []
 
 
 def _seen_from(folder: Path, path: Path) -> str:

@@ -29,7 +29,7 @@ from failing_runs import failed_job
 from loopback_service import LOST, Reply, interrupt
 from ortrim.base.command import stopped_by
 from ortrim.devices.device_farm import STAGES, WORDS, DeviceFarm
-from ortrim.devices.farm import FarmJob, FarmLimits, FarmRun, FarmTimeouts
+from ortrim.devices.farm import FarmJob, FarmRun, FarmTimeouts
 from ortrim.devices.harness import encode
 from ortrim.errors import Diagnostic, ExitCode
 from refusing import refused
@@ -343,8 +343,7 @@ def test_an_app_that_is_not_taken(service: DeviceFarmService, tmp_path: Path, to
 def test_an_app_that_is_looked_at_for_ever(
     service: DeviceFarmService, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, told: list[str]
 ) -> None:
-    limits = FarmLimits(queue_seconds=0.05, run_seconds=0.05)
-    monkeypatch.setattr("ortrim.devices.device_farm.LOOKED_AT", limits)
+    monkeypatch.setattr("ortrim.devices.device_farm.LOOKED_AT_SECONDS", 0.05)
     service.upload = {"status": "PROCESSING"}
     error = failed(job(tmp_path), told)
     assert error.code == "farm-timeout"

@@ -24,7 +24,7 @@ from ortrim.base.command import termination_raises
 from ortrim.base.files import storage_errors, write_atomically
 from ortrim.base.http import TIMEOUT_SECONDS, TransportError
 from ortrim.devices import farm, kinds
-from ortrim.devices.farm import FarmJob, FarmLimits, FarmRun, FarmStage, FarmTimeouts, Overdue, Seen, Tell, Transient
+from ortrim.devices.farm import FarmJob, FarmRun, FarmStage, FarmTimeouts, Overdue, Seen, Tell, Transient
 from ortrim.errors import Diagnostic, NetworkError, ToolError, VerifyError
 
 if TYPE_CHECKING:
@@ -239,7 +239,7 @@ def specification(results: str) -> str:
 Kind = Literal["ANDROID_APP", "INSTRUMENTATION_TEST_PACKAGE", "INSTRUMENTATION_TEST_SPEC"]
 
 CONTENT_TYPE: Final = "application/octet-stream"
-LOOKED_AT: Final = FarmLimits(queue_seconds=600.0, run_seconds=600.0)
+LOOKED_AT_SECONDS: Final = 600.0
 """How long the farm may take to look at a file; it takes some seconds."""
 
 
@@ -280,7 +280,13 @@ class Uploads:
     def _wait(self, arn: str, name: str) -> None:
         interval = min(self.account.timeouts.interval_seconds, 3.0)
         try:
-            status, message = farm.follow(lambda: self._look(arn, name), LOOKED_AT, interval, self.account.tell)
+            status, message = farm.follow(
+                lambda: self._look(arn, name),
+                self.account.tell,
+                queue_seconds=LOOKED_AT_SECONDS,
+                run_seconds=LOOKED_AT_SECONDS,
+                interval_seconds=interval,
+            )
         except Overdue as error:
             what, why = f"AWS Device Farm has not taken {name} yet", f"its upload is {error}"
             raise VerifyError("farm-timeout", what, where=self.account.where, why=why) from error
@@ -298,7 +304,7 @@ class Uploads:
         status, message = self.account.ask(look)
         done = status in {"SUCCEEDED", "FAILED"}
         words = f"{name} is there" if done else f"waiting until {name} is looked at"
-        return Seen(stage=FarmStage.DONE if done else FarmStage.WAITING, words=words, facts=(status, message))
+        return FarmStage.DONE if done else FarmStage.WAITING, words, (status, message)
 
     def _remove(self, arn: str, name: str) -> None:
         try:
@@ -493,12 +499,16 @@ def run_on_one(
         account.tell(f"{UNCERTAIN}: look at the project in AWS's console")
         raise
     url = console_url(arn, account.region)
-    limits = FarmLimits(queue_seconds=job.queue_seconds, run_seconds=minutes * 60 + account.timeouts.grace_seconds)
     with _stopped(account, arn, url):
         account.tell(f"the run: {url}")
         try:
-            seconds = account.timeouts.interval_seconds
-            run = farm.follow(lambda: _look(account, arn, url), limits, seconds, account.tell)
+            run = farm.follow(
+                lambda: _look(account, arn, url),
+                account.tell,
+                queue_seconds=job.queue_seconds,
+                run_seconds=minutes * 60 + account.timeouts.grace_seconds,
+                interval_seconds=account.timeouts.interval_seconds,
+            )
         except Overdue as error:
             raise overdue(error, url, account.where) from error
     verdict = passed(run, url, account.where, minutes)
@@ -516,7 +526,7 @@ def _look(account: DeviceFarmAccount, arn: str, url: str) -> Seen[Mapping[str, A
         what = "the connection was lost while the run was followed"
         why = f"{error.why}\nthe run may still go on: {url}"
         raise NetworkError(error.code, what, where=account.where, why=why, hint=error.hint) from error
-    return Seen(stage=STAGES.get(status, FarmStage.WAITING), words=WORDS.get(status, "queued"), facts=run)
+    return STAGES.get(status, FarmStage.WAITING), WORDS.get(status, "queued"), run
 
 
 @contextmanager

@@ -30,10 +30,8 @@ from ortrim.devices.harness import (
     NATIVE,
     REPORT,
     REQUESTED_OUTPUTS,
-    RUN,
     HarnessContent,
     PhoneApp,
-    RequestedRun,
     carried,
     told,
 )
@@ -41,7 +39,7 @@ from ortrim.devices.remote import LINKED, Payload, copy_files, make_payload, tex
 from ortrim.devices.xcrun import Xcrun, find_xcrun
 from ortrim.errors import Diagnostic, ToolError, UsageError, VerifyError
 from ortrim.parity.measurements import HostFacts
-from ortrim.parity.runner import MOST_PRINTED_BYTES, RunnerOutput, RunRequest, endless_output, runner_words
+from ortrim.parity.runner import MOST_PRINTED_BYTES, RunnerOutput, RunRequest, endless_output
 from ortrim.parity.runner_output import place_of, read_output, within_limits
 
 DEVICECTL: Final = kinds.DEVICECTL.name
@@ -357,9 +355,8 @@ def phone_content(requests: Sequence[RunRequest]) -> HarnessContent:
         files.update((path, file) for path, file in payload.files.items() if path not in unread)
         if not is_static:
             there = dataclasses.replace(there, library=Path(NATIVE) / name)
-        words = (*runner_words(there), "--json", f"{RUN}/{REPORT}")
-        runs.append(RequestedRun(words=words, seconds=there.repetition.timeout_seconds))
-    return carried(requests, libraries=libraries, files=files, runs=tuple(runs))
+        runs.append(there)
+    return carried(requests, runs, libraries=libraries, files=files)
 
 
 START_SECONDS: Final = 30.0

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
 from pathlib import Path, PurePosixPath
-from typing import IO, Final, Generic, Protocol, TypeVar
+from typing import IO, Final, Protocol, TypeVar
 from urllib.parse import urlsplit
 
 from ortrim.base.archives import open_zip, unpack
@@ -118,21 +118,8 @@ class FarmStage(Enum):
     DONE = auto()
 
 
-@dataclass(frozen=True, kw_only=True)
-class Seen(Generic[Facts]):
-    """What was seen of a run: its stage, a few words for the user, and what the farm said."""
-
-    stage: FarmStage
-    words: str
-    facts: Facts
-
-
-@dataclass(frozen=True, kw_only=True)
-class FarmLimits:
-    """How long a run may wait for a device, and how long it may then take."""
-
-    queue_seconds: float
-    run_seconds: float
+Seen = tuple[FarmStage, str, Facts]
+"""What was seen of a run: its stage, a few words for the user, and what the farm said."""
 
 
 class Overdue(Exception):
@@ -173,22 +160,25 @@ def persist(ask: Callable[[], Facts], pauses: tuple[float, ...] = ()) -> Facts:
         raise failure.diagnostic from None
 
 
-def follow(look: Callable[[], Seen[Facts]], limits: FarmLimits, interval_seconds: float, tell: Tell) -> Facts:
+def follow(
+    look: Callable[[], Seen[Facts]], tell: Tell, *, queue_seconds: float, run_seconds: float, interval_seconds: float
+) -> Facts:
     """Query a run until it has ended, and report every change; return the farm's last answer.
 
-    A run that has once begun counts as running from then on. Raises `Overdue`.
+    It may wait for a device for `queue_seconds`, and then take `run_seconds`; one that has once begun counts as running
+    from then on. Raises `Overdue`.
     """
     stage, since, told = FarmStage.WAITING, time.monotonic(), ""
     while True:
-        seen = look()
-        if seen.words != told:
-            told = seen.words
+        now, words, facts = look()
+        if words != told:
+            told = words
             tell(told)
-        if seen.stage is FarmStage.DONE:
-            return seen.facts
-        if seen.stage is FarmStage.RUNNING and stage is FarmStage.WAITING:
+        if now is FarmStage.DONE:
+            return facts
+        if now is FarmStage.RUNNING and stage is FarmStage.WAITING:
             stage, since = FarmStage.RUNNING, time.monotonic()
-        seconds = limits.queue_seconds if stage is FarmStage.WAITING else limits.run_seconds
+        seconds = queue_seconds if stage is FarmStage.WAITING else run_seconds
         if time.monotonic() - since >= seconds:
             raise Overdue(stage, seconds)
         pause(interval_seconds)

@@ -502,45 +502,26 @@ def _names(printed: str, prefix: str, where: str) -> dict[str, int]:
         raise VerifyError("farm-failed", what, where=where, why=why, hint="try: gcloud storage ls --json") from error
 
 
-@dataclass(frozen=True, kw_only=True)
-class FirebaseMatrix:
-    """A request to Test Lab. `folder` is a new one in the bucket, which is Google's own when `bucket` is empty."""
+def matrix_arguments(
+    app: Path, test: Path, device: FirebaseDevice, *, folder: str, bucket: str, results: str, seconds: float
+) -> tuple[str, ...]:
+    """Return gcloud's for a test without a video, without a second attempt, with nobody logged in.
 
-    app: Path
-    test: Path
-    device: FirebaseDevice
-    folder: str
-    bucket: str
-    results: str
-    seconds: float
-
-    @property
-    def arguments(self) -> tuple[str, ...]:
-        """gcloud's, for a test without a video, without a second attempt, with nobody logged in.
-
-        A second attempt that passes would hide a first one that failed. `no-isolated-storage` lets an instrumentation
-        write where Test Lab reads, as Android's guide to macrobenchmarks has it.
-        """
-        return (
-            "firebase",
-            "test",
-            "android",
-            "run",
-            "--type=instrumentation",
-            f"--app={self.app}",
-            f"--test={self.test}",
-            f"--device={self.device.argument}",
-            f"--results-dir={self.folder}",
-            *((f"--results-bucket={self.bucket}",) if self.bucket else ()),
-            f"--directories-to-pull={self.results}",
-            f"--environment-variables=additionalTestOutputDir={self.results},no-isolated-storage=true",
-            f"--timeout={time_limit(self.seconds)}s",
-            "--num-flaky-test-attempts=0",
-            "--no-record-video",
-            "--no-performance-metrics",
-            "--no-auto-google-login",
-            "--format=json",
-        )
+    `folder` is a new one in the bucket, which is Google's own when `bucket` is empty. A second attempt that passes
+    would hide a first one that failed. `no-isolated-storage` lets an instrumentation write where Test Lab reads, as
+    Android's guide to macrobenchmarks has it.
+    """
+    return (
+        *("firebase", "test", "android", "run", "--type=instrumentation", f"--app={app}", f"--test={test}"),
+        f"--device={device.argument}",
+        f"--results-dir={folder}",
+        *((f"--results-bucket={bucket}",) if bucket else ()),
+        f"--directories-to-pull={results}",
+        f"--environment-variables=additionalTestOutputDir={results},no-isolated-storage=true",
+        f"--timeout={time_limit(seconds)}s",
+        *("--num-flaky-test-attempts=0", "--no-record-video", "--no-performance-metrics", "--no-auto-google-login"),
+        "--format=json",
+    )
 
 
 OWN_BUCKET: Final = "ORTRIM_FIREBASE_BUCKET"
@@ -590,28 +571,29 @@ class FirebaseFarm:
         app.symlink_to(job.app.absolute())
         test.symlink_to(job.test.absolute())
         name = re.sub("[^A-Za-z0-9]+", "-", job.name)[:60].strip("-") or "ortrim"
-        matrix = FirebaseMatrix(
-            app=app,
-            test=test,
-            device=device,
-            folder=f"{name}-{uuid.uuid4().hex}",
+        folder = f"{name}-{uuid.uuid4().hex}"
+        arguments = matrix_arguments(
+            app,
+            test,
+            device,
+            folder=folder,
             bucket=self.bucket,
             results=job.results,
             seconds=job.timeout_seconds,
         )
         try:
             # Stopped in any way, gcloud cancels the test.
-            done = self.gcloud.watch(*matrix.arguments, on_output=progress.on_output, check=progress.check)
+            done = self.gcloud.watch(*arguments, on_output=progress.on_output, check=progress.check)
         except BaseException:
             progress.tell_what_is_left()
             raise
         finally:
-            self._empty(matrix, where, tell)
+            self._remove(folder, (app.name, test.name), where, tell)
         passed, details = verdict(done, where, uploading=progress.uploading, url=progress.place)
         tell("fetching the results")
         there = work / "there"
         try:
-            address = f"gs://{progress.bucket or self.bucket}/{matrix.folder}/{device.axis}"
+            address = f"gs://{progress.bucket or self.bucket}/{folder}/{device.axis}"
             fetched = fetch(self.gcloud, address, job.results, there, where)
         except VerifyError as error:
             if passed:
@@ -627,13 +609,13 @@ class FirebaseFarm:
         farm.keep(job.destination, place)
         return passed, progress.url
 
-    def _empty(self, matrix: FirebaseMatrix, where: str, tell: Tell) -> None:
+    def _remove(self, folder: str, names: tuple[str, ...], where: str, tell: Tell) -> None:
         """Remove what was uploaded to a bucket that somebody pays for; what is not there counts as removed."""
         if not self.bucket:
             return
-        folder = f"gs://{self.bucket}/{matrix.folder}"
+        address = f"gs://{self.bucket}/{folder}"
         try:
-            ask(self.gcloud, where, "storage", "rm", *(f"{folder}/{path.name}" for path in (matrix.app, matrix.test)))
+            ask(self.gcloud, where, "storage", "rm", *(f"{address}/{name}" for name in names))
         except Diagnostic as error:
             if "matched no objects" not in error.why:
-                tell(f"what was uploaded stays at {folder}: {error.why or error.what}")
+                tell(f"what was uploaded stays at {address}: {error.why or error.what}")

@@ -76,42 +76,6 @@ MOST_SECONDS: Final = 2100.0
 a farm ends has no results: five minutes stay unused, besides those for installing."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class RequestedFile:
-    """A file that the app carries, and where on the device the runner looks for it."""
-
-    asset: str
-    path: str
-    sha256: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class RequestedLibrary:
-    """A library that the app carries, by its name."""
-
-    name: str
-    sha256: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class RequestedRun:
-    """One process of the runner: its command line, and how long it may take."""
-
-    words: tuple[str, ...]
-    seconds: float
-
-
-@dataclass(frozen=True, kw_only=True)
-class RequestsDocument:
-    """The file that `Requests.java` and `Run.m` read."""
-
-    schema: Literal["ortrim-requests/1"] = "ortrim-requests/1"
-    seconds: float
-    libraries: tuple[RequestedLibrary, ...]
-    contents: tuple[RequestedFile, ...]
-    runs: tuple[RequestedRun, ...]
-
-
 def batch_seconds(requests: Sequence[RunRequest]) -> float:
     """Return how long requests may take together on a device, in seconds."""
     longest = sum(START_SECONDS + len(request.cases) * request.repetition.seconds for request in requests)
@@ -132,7 +96,7 @@ def harness_content(requests: Sequence[RunRequest]) -> HarnessContent:
     payload_of = cache(lambda request: make_payload(request, FILES, REQUESTED_OUTPUTS))
     libraries: dict[str, Path] = {}
     files: dict[str, Path] = {}
-    runs = []
+    there = []
     for payload in (payload_of(told(request)) for request in requests):
         request = payload.request
         # A library is named by its digest, since ours and the baseline's are called alike; a companion keeps its name.
@@ -143,40 +107,46 @@ def harness_content(requests: Sequence[RunRequest]) -> HarnessContent:
         libraries.update({path.name: payload.files[in_files[path]] for path in request.companions})
         installed = {payload.executable, *in_files.values()}
         files.update({path: file for path, file in payload.files.items() if path not in installed})
-        there = dataclasses.replace(
+        run = dataclasses.replace(
             request,
             runner=Path(NATIVE) / RUNNER_LIBRARY,
             library=Path(NATIVE) / name,
             companions=tuple(Path(NATIVE) / path.name for path in request.companions),
         )
-        words = (*runner_words(there), "--json", f"{RUN}/{REPORT}")
-        runs.append(RequestedRun(words=words, seconds=there.repetition.timeout_seconds))
-    return carried(requests, libraries=libraries, files=files, runs=tuple(runs))
+        there.append(run)
+    return carried(requests, there, libraries=libraries, files=files)
 
 
 def carried(
     requests: Sequence[RunRequest],
+    there: Sequence[RunRequest],
     *,
     libraries: Mapping[str, Path],
     files: Mapping[str, Path],
-    runs: tuple[RequestedRun, ...],
 ) -> HarnessContent:
-    """Return what an app carries, from libraries by their names in it and files by theirs on the device."""
+    """Return what an app carries, from libraries by their names in it and files by theirs on the device.
+
+    `there` are the requests in the device's paths, as `Requests.java` and `Run.m` read them.
+    """
     digest = cache(digest_of)
-    contents = tuple(
-        RequestedFile(asset=f"{ASSETS}/files/{digest(path)[:DIGITS]}", path=name, sha256=digest(path))
-        for name, path in sorted(files.items())
-    )
-    document = RequestsDocument(
-        seconds=batch_seconds(requests),
-        libraries=tuple(RequestedLibrary(name=name, sha256=digest(libraries[name])) for name in sorted(libraries)),
-        contents=contents,
-        runs=runs,
-    )
+    assets = {path: f"{ASSETS}/files/{digest(file)[:DIGITS]}" for path, file in sorted(files.items())}
+    document = {
+        "schema": "ortrim-requests/1",
+        "seconds": batch_seconds(requests),
+        "libraries": [{"name": name, "sha256": digest(libraries[name])} for name in sorted(libraries)],
+        "contents": [{"asset": asset, "path": path, "sha256": digest(files[path])} for path, asset in assets.items()],
+        "runs": [
+            {
+                "words": [*runner_words(each), "--json", f"{RUN}/{REPORT}"],
+                "seconds": each.repetition.timeout_seconds,
+            }
+            for each in there
+        ],
+    }
     return HarnessContent(
         requests=to_json(document),
         libraries=MappingProxyType(dict(libraries)),
-        assets=MappingProxyType({content.asset: files[content.path] for content in contents}),
+        assets=MappingProxyType({asset: files[path] for path, asset in assets.items()}),
     )
 
 

@@ -3,7 +3,7 @@ import threading
 import pytest
 
 from ortrim.base.command import stopped_by
-from ortrim.devices.farm import FarmLimits, FarmStage, Overdue, Seen, Transient, follow, pause, persist
+from ortrim.devices.farm import FarmStage, Overdue, Seen, Transient, follow, pause, persist
 from ortrim.errors import Diagnostic, NetworkError
 
 LOST = NetworkError("farm-unreachable", "cannot be reached")
@@ -52,41 +52,42 @@ def test_what_does_not_pass_is_not_tried_again() -> None:
     assert count == [1]
 
 
-def followed(stages: list[FarmStage], limits: FarmLimits) -> list[str]:
+def followed(stages: list[FarmStage], *, queue_seconds: float = 60, run_seconds: float = 60) -> list[str]:
     """Follow a run through stages, the last of which stays; return what was told."""
     told: list[str] = []
 
     def look() -> Seen[int]:
         stage = stages.pop(0) if len(stages) > 1 else stages[0]
-        return Seen(stage=stage, words=stage.name, facts=7)
+        return stage, stage.name, 7
 
-    assert follow(look, limits, 0.0, told.append) == 7
+    limits = {"queue_seconds": queue_seconds, "run_seconds": run_seconds}
+    assert follow(look, told.append, **limits, interval_seconds=0.0) == 7
     return told
 
 
 def test_each_change_is_reported_once() -> None:
     """A run is looked at until it is done."""
     stages = [FarmStage.WAITING, FarmStage.WAITING, FarmStage.RUNNING, FarmStage.RUNNING, FarmStage.DONE]
-    assert followed(stages, FarmLimits(queue_seconds=60, run_seconds=60)) == ["WAITING", "RUNNING", "DONE"]
+    assert followed(stages) == ["WAITING", "RUNNING", "DONE"]
 
 
 def test_waiting_has_an_end() -> None:
     """A run that does not begin in time is overdue at waiting."""
     with pytest.raises(Overdue, match="waiting for more than 0 seconds") as caught:
-        followed([FarmStage.WAITING], FarmLimits(queue_seconds=0, run_seconds=60))
+        followed([FarmStage.WAITING], queue_seconds=0)
     assert caught.value.stage is FarmStage.WAITING
 
 
 def test_running_has_an_end() -> None:
     """A run that does not end in time is overdue at running, even when the farm calls it waiting again."""
     with pytest.raises(Overdue) as caught:
-        followed([FarmStage.RUNNING, FarmStage.WAITING], FarmLimits(queue_seconds=60, run_seconds=0))
+        followed([FarmStage.RUNNING, FarmStage.WAITING], run_seconds=0)
     assert caught.value.stage is FarmStage.RUNNING
 
 
 def test_waiting_does_not_count_as_running() -> None:
     """What a device is waited for is not taken from the run's time."""
-    assert followed([FarmStage.WAITING, FarmStage.DONE], FarmLimits(queue_seconds=60, run_seconds=0)) == [
+    assert followed([FarmStage.WAITING, FarmStage.DONE], run_seconds=0) == [
         "WAITING",
         "DONE",
     ]
@@ -94,7 +95,7 @@ def test_waiting_does_not_count_as_running() -> None:
 
 def test_a_run_that_is_done_is_never_overdue() -> None:
     """A run that has ended when it is first looked at counts."""
-    assert followed([FarmStage.DONE], FarmLimits(queue_seconds=0, run_seconds=0)) == ["DONE"]
+    assert followed([FarmStage.DONE], queue_seconds=0, run_seconds=0) == ["DONE"]
 
 
 def test_a_pause_hears_of_a_request_to_stop() -> None:

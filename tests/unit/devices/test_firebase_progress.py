@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ortrim.devices.farm import FarmJob
-from ortrim.devices.firebase import FirebaseDevice, FirebaseMatrix, MatrixProgress, time_limit
+from ortrim.devices.firebase import FirebaseDevice, MatrixProgress, matrix_arguments, time_limit
 from ortrim.errors import NetworkError, VerifyError
 from recorded_gcloud import recorded
 from refusing import refused
@@ -161,17 +161,17 @@ def test_time_limits() -> None:
 def test_what_gcloud_is_reported(bucket: str) -> None:
     """One attempt, no video, nobody logged in; a bucket only when it is the user's own."""
     device = FirebaseDevice(model="MediumPhone.arm", version="34")
-    matrix = FirebaseMatrix(
-        app=Path("/w/app.apk"),
-        test=Path("/w/test.apk"),
-        device=device,
+    arguments = matrix_arguments(
+        Path("/w/app.apk"),
+        Path("/w/test.apk"),
+        device,
         folder="kws-1",
         bucket=bucket,
         results="/sdcard/Download/ortrim",
         seconds=600,
     )
     own = ("--results-bucket=ours",) if bucket else ()
-    assert matrix.arguments == (
+    assert arguments == (
         *("firebase", "test", "android", "run", "--type=instrumentation", "--app=/w/app.apk", "--test=/w/test.apk"),
         "--device=model=MediumPhone.arm,version=34,locale=en,orientation=portrait",
         *("--results-dir=kws-1", *own, "--directories-to-pull=/sdcard/Download/ortrim"),

@@ -1,15 +1,39 @@
 """What comes back from a farm's device, which may be anything."""
 
+import hashlib
 import json
+import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from device_samples import sample_request
 from harness_farm import PHONE, write_results
-from ortrim.devices.harness import MOST_RESULTS_BYTES, HarnessContent, folder_of_run, read_results
-from ortrim.errors import ExitCode, VerifyError
+from ortrim.base.files import sha256_of
+from ortrim.devices.harness import (
+    LEAST_SECONDS,
+    MOST_BYTES,
+    MOST_RESULTS_BYTES,
+    MOST_SECONDS,
+    PART_BYTES,
+    RUNNER_LIBRARY,
+    BrokenTransport,
+    HarnessContent,
+    batch_seconds,
+    crash,
+    decode,
+    encode,
+    folder_of_run,
+    harness_content,
+    read_results,
+    told,
+)
+from ortrim.errors import ExitCode, StorageError, VerifyError
+from ortrim.parity.inputs import Case
+from ortrim.parity.runner import Repetition, RunRequest
 
 CONTENT = HarnessContent(requests='{"runs": []}', libraries={}, assets={})
 RUN = {"how": "exit", "code": 0, "stdout": "", "stderr": "", "seconds": 1.5, "thermal": -1}
@@ -159,3 +183,245 @@ def test_a_run_is_found_where_it_belongs_alone(tmp_path: Path) -> None:
     other.mkdir()
     (other / "runs").symlink_to(tmp_path / "elsewhere")
     assert folder_of_run(other, 0) is None
+
+
+@pytest.fixture(name="request_here")
+def fixture_request(tmp_path: Path) -> RunRequest:
+    return sample_request(tmp_path)
+
+
+def test_command_lines_name_folders_that_the_app_knows(request_here: RunRequest, tmp_path: Path) -> None:
+    """No path of this machine is in them; the runner is named so that an app may start it."""
+    content = harness_content((request_here, replace(request_here, outputs=tmp_path / "here")))
+    assert str(tmp_path) not in content.requests
+    first, second = (run["words"] for run in json.loads(content.requests)["runs"])
+    assert first[0] == f"/@native/{RUNNER_LIBRARY}"
+    library, model, case = (first[first.index(option) + 1] for option in ("--library", "--model", "--case"))
+    assert library.startswith("/@native/libortrim_")
+    assert library.endswith(".so")
+    assert model.startswith("/@files/")
+    assert model.endswith("/model.ort")
+    assert case.startswith("only=/@files/")
+    assert first[-2:] == ["--json", "/@run/report.json"]
+    assert "--outputs" not in first
+    assert second[second.index("--outputs") + 1] == "/@run/outputs"
+
+
+def test_every_file_is_there_with_its_digest(request_here: RunRequest) -> None:
+    """Libraries by name, others by asset; each digest is that of the file."""
+    content = harness_content((request_here,))
+    document = json.loads(content.requests)
+    assert {each["name"]: each["sha256"] for each in document["libraries"]} == {
+        name: sha256_of(path) for name, path in content.libraries.items()
+    }
+    assert {each["asset"]: each["sha256"] for each in document["contents"]} == {
+        name: sha256_of(path) for name, path in content.assets.items()
+    }
+    assert set(content.libraries.values()) == {request_here.runner, request_here.library}
+    assert set(content.assets.values()) == {request_here.model, request_here.cases[0].folder / "input_000.npy"}
+
+
+def test_ours_and_the_baseline_are_told_apart(request_here: RunRequest, tmp_path: Path) -> None:
+    """Both are called `libonnxruntime.so` and lie in one folder of the app."""
+    (tmp_path / "full").mkdir()
+    baseline = tmp_path / "full" / request_here.library.name
+    baseline.write_bytes(b"the full one")
+    content = harness_content((request_here, replace(request_here, library=baseline)))
+    assert len(content.libraries) == 3
+
+
+def test_a_companion_keeps_the_name_that_it_is_needed_by(request_here: RunRequest, tmp_path: Path) -> None:
+    """The C++ library is put among the app's libraries, and opened from there before the one that needs it."""
+    beside = tmp_path / "libc++_shared.so"
+    beside.write_bytes(b"the C++ library")
+    content = harness_content((replace(request_here, companions=(beside,)),))
+    assert content.libraries["libc++_shared.so"] == beside
+    assert beside not in content.assets.values()
+    (run,) = json.loads(content.requests)["runs"]
+    assert run["words"][run["words"].index("--preload") + 1] == "/@native/libc++_shared.so"
+
+
+@pytest.mark.parametrize("name", ["_hidden", ".hidden", "in put.npy", "weights.gz", "ärger.npy", "CVS", "x~", "a'b\"c"])
+def test_no_name_meets_androids_packaging(request_here: RunRequest, name: str) -> None:
+    """What aapt leaves out, unpacks or cannot name lies under its digest, and gets its name back on the device."""
+    folder = request_here.cases[0].folder
+    (folder / name).write_bytes(b"a file of the case")
+    content = harness_content((request_here,))
+    asset = next(asset for asset, path in content.assets.items() if path == folder / name)
+    assert asset.startswith("ortrim/files/")
+    assert set(asset.rpartition("/")[2]) <= set("0123456789abcdef")
+    paths = {each["path"].rpartition("/")[2] for each in json.loads(content.requests)["contents"]}
+    assert name in paths
+
+
+def test_the_same_requests_give_the_same_bytes(tmp_path: Path) -> None:
+    """Wherever they lie, so that an app that is compiled already is known again."""
+    here, there = (harness_content((sample_request(tmp_path / name),)) for name in ("here", "there"))
+    assert here.requests == there.requests
+
+
+def test_equal_files_are_carried_once(request_here: RunRequest, tmp_path: Path) -> None:
+    """Two cases with the same input need one asset, and two places on the device."""
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "input_000.npy").write_bytes((request_here.cases[0].folder / "input_000.npy").read_bytes())
+    (other / "input_001.npy").write_bytes(b"and another")
+    cases = (*request_here.cases, Case(name="other", folder=other, digest="e"))
+    content = harness_content((replace(request_here, cases=cases),))
+    assert len(content.assets) == 3
+    assert len(json.loads(content.requests)["contents"]) == 4
+
+
+def test_a_file_that_is_gone(request_here: RunRequest) -> None:
+    """Is named, with the storage's exit code."""
+    request_here.model.unlink()
+    with pytest.raises(StorageError, match="could not be read") as caught:
+        harness_content((request_here,))
+    assert caught.value.where == str(request_here.model)
+
+
+def test_where_outputs_go_here_makes_no_difference(request_here: RunRequest, tmp_path: Path) -> None:
+    """They are told when they are asked for; whether there are any does make one."""
+    one, other = (replace(request_here, outputs=tmp_path / name) for name in ("one", "other"))
+    assert told(one) == told(other) != told(request_here)
+
+
+def test_the_time_for_all_is_bounded(request_here: RunRequest) -> None:
+    """A few runs have time enough, many no more than farms give."""
+    long = replace(request_here, repetition=Repetition(seconds=20.0))
+    assert batch_seconds((request_here,)) == LEAST_SECONDS
+    assert batch_seconds((long,) * 20) == 600.0
+    assert batch_seconds((long,) * 1000) == MOST_SECONDS
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "E AndroidRuntime: FATAL EXCEPTION: Instr: androidx.test.runner.AndroidJUnitRunner",
+        "F libc    : Fatal signal 4 (SIGILL), code 1 (ILL_ILLOPC) in tid 4711",
+        'java.lang.UnsatisfiedLinkError: dlopen failed: library "libc++_shared.so" not found',
+        "I ActivityManager: Process ortrim.harness (pid 4711) has died: fg  TOP",
+        "E ActivityManager: ANR in ortrim.harness",
+        "F DEBUG   : Abort message: 'terminating'",
+    ],
+)
+def test_lines_that_tell_of_a_crash(tmp_path: Path, line: str) -> None:
+    """They are told apart from all others of a log, the last of them without what is around."""
+    log = tmp_path / "device.log"
+    log.write_text(f"I Zygote: begins\n11-21 12:00:00.000  1 1 {line}\nI Zygote: ends\n")
+    assert crash(log).endswith(line)
+    assert "Zygote" not in crash(log)
+
+
+def test_of_many_crashes_the_last_lines_are_reported(tmp_path: Path) -> None:
+    """Short ones, since a log may be anything."""
+    log = tmp_path / "device.log"
+    log.write_bytes(b"".join(b"Fatal signal %d \xff%s\n" % (number, b"x" * 900) for number in range(9)))
+    lines = crash(log).splitlines()
+    assert [line[:14] for line in lines] == ["Fatal signal 6", "Fatal signal 7", "Fatal signal 8"]
+    assert max(map(len, lines)) == 200
+
+
+def test_a_log_without_a_crash(tmp_path: Path) -> None:
+    """Nor is there one in a log that did not come."""
+    (tmp_path / "device.log").write_text("all is well\n")
+    assert (crash(tmp_path / "device.log"), crash(tmp_path / "absent")) == ("", "")
+
+
+BEFORE = "11-21 13:20:32.123  1234  1240 I ORTRIM  : "
+"""What Android's log puts before a line."""
+NINE = b"x" * PART_BYTES * 9
+payloads = st.one_of(st.binary(max_size=300), st.integers(1, 4).map(lambda parts: bytes(range(250)) * 9 * parts))
+noise = st.text(alphabet=st.characters(exclude_categories=["Cs"], exclude_characters="\n\r"), max_size=60)
+
+
+@given(payloads)
+def test_what_goes_in_comes_out(payload: bytes) -> None:
+    """Any payload survives, with or without what a log puts before a line and a carriage return after it."""
+    assert decode(encode(payload)) == payload
+    assert decode(f"{BEFORE}{line}\r\n" for line in encode(payload)) == payload
+
+
+@given(payloads, st.lists(noise, max_size=20), st.randoms(use_true_random=False))
+def test_lines_of_others_and_repeated_lines_do_no_harm(
+    payload: bytes, others: list[str], chance: random.Random
+) -> None:
+    """Parts may come twice, in any order and between any other lines, as long as the end comes last."""
+    *parts, end = encode(payload)
+    lines = [*parts, *parts, *others]
+    chance.shuffle(lines)
+    assert decode([*lines, end]) == payload
+
+
+@given(st.lists(noise, max_size=20))
+def test_a_log_without_results(lines: list[str]) -> None:
+    assert decode(lines) is None
+
+
+@given(payloads.filter(bool), st.data())
+def test_a_lost_line_is_noticed(payload: bytes, data: st.DataObject) -> None:
+    lines = list(encode(payload))
+    del lines[data.draw(st.integers(0, len(lines) - 1))]
+    with pytest.raises(BrokenTransport):
+        decode(lines)
+
+
+@given(payloads.filter(bool), st.data())
+def test_a_damaged_line_is_noticed(payload: bytes, data: st.DataObject) -> None:
+    """A letter that changed on the way is found by the digest, or makes the line one of others."""
+    lines = list(encode(payload))
+    number = data.draw(st.integers(0, len(lines) - 2))
+    start = lines[number].rindex(" ") + 1
+    place = data.draw(st.integers(start, len(lines[number]) - 1))
+    letter = "A" if lines[number][place] != "A" else "B"
+    lines[number] = lines[number][:place] + letter + lines[number][place + 1 :]
+    if decode_or_none(lines) is not None:
+        # base64 has letters whose last bits say nothing.
+        assert decode(lines) == payload
+
+
+def decode_or_none(lines: list[str]) -> bytes | None:
+    try:
+        return decode(lines)
+    except BrokenTransport:
+        return None
+
+
+def test_the_last_whole_payload_counts() -> None:
+    """A program that ran twice has printed twice; what broke after a whole one does not matter."""
+    old, new = b"old" * 2000, b"new" * 3000
+    assert decode([*encode(old), *encode(new)]) == new
+    assert decode([*encode(old), *encode(new)[:-1]]) == old
+    assert decode([*encode(old), *encode(new)[1:]]) == old
+    assert decode([*encode(b"a" * 9), *encode(b"b" * 9)]) == b"b" * 9
+
+
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        ([*encode(NINE)[:1], *encode(NINE)[2:4], *encode(NINE)[5:]], "2 of the 9 lines that carry the results: 2, 5"),
+        ([encode(NINE)[0], encode(NINE)[-1]], "2, 3, 4, 5, 6 and 3 more"),
+        (encode(b"x")[:-1], "ends in the middle"),
+        (encode(b"x")[1:], "do not have the digest"),
+        ([encode(b"x")[0], encode(b"y")[-1]], "do not have the digest"),
+        ([f"ortrim-result-end {hashlib.sha256(b'').hexdigest()} {MOST_BYTES + 1}"], "announces"),
+        (["ortrim-result-too-large 40000000"], "40,000,000 bytes"),
+        (["ortrim-result 1/1 A", encode(b"x")[-1]], "do not have the digest"),
+        (["ortrim-result 1/1 ====", encode(b"x")[-1]], "ends in|digest"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_said(lines: list[str], words: str) -> None:
+    """A log that holds less than all says what it lacks."""
+    with pytest.raises(BrokenTransport, match=words):
+        decode(lines)
+
+
+def test_a_line_fits_into_a_log() -> None:
+    """Android cuts lines of the log after some 4,000 bytes."""
+    assert max(len(line) for line in encode(bytes(PART_BYTES * 3))) < 3100
+
+
+def test_nothing_is_taken_from_a_claim() -> None:
+    """A log that claims a million parts costs no memory for them."""
+    with pytest.raises(BrokenTransport, match="lost 999,998 of the 999,999 lines"):
+        decode(["ortrim-result 7/999999 QUJD", f"ortrim-result-end {'0' * 64} 3"])

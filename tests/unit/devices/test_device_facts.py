@@ -1,14 +1,21 @@
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ortrim.base.command import run
 from ortrim.devices.facts import (
     LINUX,
+    LONGEST_WAIT_SECONDS,
+    PAUSE_SECONDS,
     SECTION,
+    Thermal,
     adb_host,
+    decide,
     linux_host,
     maybe_emulated,
+    read_cpu_information,
     read_sections,
     survey_script,
 )
@@ -111,3 +118,100 @@ def test_a_page_of_16_kilobytes() -> None:
 
 def test_the_line_between_sections() -> None:
     assert read_sections(f"{SECTION}a\n1\n{SECTION}b") == {"a": "1", "b": ""}
+
+
+# As qemu-system-aarch64 7.2 with Linux 6.12 prints it, shortened.
+CORTEX_A53 = """\
+processor\t: 0
+BogoMIPS\t: 125.00
+Features\t: fp asimd evtstrm aes pmull sha1 sha2 crc32 cpuid
+CPU implementer\t: 0x41
+CPU architecture: 8
+CPU variant\t: 0x0
+CPU part\t: 0xd03
+CPU revision\t: 4
+"""
+X86 = "processor\t: 0\nvendor_id\t: AuthenticAMD\nmodel name\t: AMD EPYC\nflags\t\t: fpu sse2 hypervisor avx2\n\n" * 2
+BIG_LITTLE = "".join(
+    f"processor\t: {number}\nFeatures\t: fp asimd\nCPU implementer\t: 0x41\nCPU part\t: {part}\n\n"
+    for number, part in enumerate(["0xd03", "0xd03", "0xd09"])
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            CORTEX_A53,
+            ("Cortex-A53", ("aes", "asimd", "cpuid", "crc32", "evtstrm", "fp", "pmull", "sha1", "sha2")),
+        ),
+        (X86, ("AMD EPYC", ("avx2", "fpu", "hypervisor", "sse2"))),
+        (BIG_LITTLE, ("Cortex-A53 + Cortex-A73", ("asimd", "fp"))),
+        ("CPU implementer : 0x51\nCPU part : 0x001\n", ("implementer 0x51 part 0x001", ())),
+        ("", ("", ())),
+        ("model name\t:\nCPU part", ("", ())),
+    ],
+)
+def test_processors_are_named(text: str, expected: tuple[str, tuple[str, ...]]) -> None:
+    """x86-64 kernels give a name; on ARM it follows from two numbers, each kind of core once."""
+    assert read_cpu_information(text) == expected
+
+
+@given(st.text())
+def test_any_text_is_read(text: str) -> None:
+    """A kernel may print what it likes."""
+    assert len(read_cpu_information(text)) == 2
+
+
+ANY = st.builds(
+    Thermal,
+    status=st.none() | st.integers(-1, 9),
+    battery_celsius=st.none() | st.floats(-30, 80, allow_nan=False),
+)
+
+
+@pytest.mark.parametrize(
+    ("status", "battery", "waited", "action"),
+    [
+        (0, 25.0, 0.0, "run"),
+        (None, None, 0.0, "run"),
+        (None, 35.0, 0.0, "run"),
+        (0, 35.1, 0.0, "wait"),
+        (1, 20.0, 0.0, "wait"),
+        (6, None, 0.0, "wait"),
+        (1, 20.0, 180.0, "mark"),
+        (None, 40.0, 180.0, "mark"),
+        (0, 40.0, 180.0, "run"),
+    ],
+)
+def test_decisions(status: int | None, battery: float | None, waited: float, action: str) -> None:
+    """A cool device runs, a hot one waits, and one that stays hot is marked unless it says that nothing throttles."""
+    decision = decide(Thermal(status=status, battery_celsius=battery), waited)
+    assert decision.action == action
+    assert bool(decision.reason) == (action != "run" or battery == 40.0)
+
+
+@given(ANY)
+def test_waiting_ends(thermal: Thermal) -> None:
+    """A device that stays as it is is waited for as long as is allowed and not a second more."""
+    waited, steps = 0.0, 0
+    while (decision := decide(thermal, waited)).action == "wait":
+        assert 0 < decision.seconds <= PAUSE_SECONDS
+        waited += decision.seconds
+        steps += 1
+    assert waited in {0.0, LONGEST_WAIT_SECONDS}
+    assert steps in {0, 6}
+
+
+@given(ANY)
+def test_a_throttled_device_is_never_trusted(thermal: Thermal) -> None:
+    """Whatever was waited, a device that says that it throttles does not simply run."""
+    for waited in (0.0, 90.0, 180.0, 1e6):
+        assert decide(thermal, waited).action != "run" or not thermal.throttles
+
+
+def test_the_reason_names_the_status() -> None:
+    """A reader sees Android's word for it, and the number that was too high."""
+    assert "status 3, severe" in decide(Thermal(status=3, battery_celsius=20), 0).reason
+    assert "unknown" in decide(Thermal(status=9, battery_celsius=20), 0).reason
+    assert "36.5 °C" in decide(Thermal(status=0, battery_celsius=36.5), 0).reason

@@ -38,9 +38,9 @@ from ortrim.pipeline.building import build
 from ortrim.pipeline.verification import _subjects
 from ortrim.planning.planned import Planned, planned_for
 from ortrim.platforms.android.aar import FOLDERS, classes_jar, make_android_package
+from ortrim.platforms.android.arguments import zig_android_toolchain
 from ortrim.platforms.android.bionic import sysroot_of
 from ortrim.platforms.android.jni import JAVA, find_jdk
-from ortrim.platforms.android.zig_toolchain import zig_android_toolchain
 from ortrim.verify.judge import parity_of
 from ortrim.verify.verification import ModelUnderTest
 from own_caches import zig_of_tests

@@ -22,9 +22,9 @@ from ortrim.buildspec.targets import ABIS, TARGETS
 from ortrim.compiling.upstream_arguments import FRAMES, FRAMES_OF_LTO
 from ortrim.compiling.workspace import BuildInputs, job_environment, prepare_workspace
 from ortrim.pins.shipped import tool_requirements, tool_versions
+from ortrim.platforms.android.arguments import LIBCXX, LINK, installation_lines, zig_android_toolchain
 from ortrim.platforms.android.bionic import sysroot_of
 from ortrim.platforms.android.jni import linker_flags
-from ortrim.platforms.android.zig_toolchain import LIBCXX, LINK, installation_lines, zig_android_toolchain
 from own_caches import link_parts, zig_of_tests
 from sample_plans import sample_plan
 

@@ -26,8 +26,8 @@ from ortrim.pipeline.verification import Packaged, verify
 from ortrim.planning.planned import Planned, planned_for
 from ortrim.planning.request import Request
 from ortrim.platforms.android import jni, ndk
+from ortrim.platforms.android.arguments import MACHINES
 from ortrim.platforms.android.jni import JAVA
-from ortrim.platforms.android.zig_toolchain import MACHINES
 from ortrim.report.terminal import terminal_report
 from ortrim.verify.reports import VerifyReport
 from pipeline_stages import Stages

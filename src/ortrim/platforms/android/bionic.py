@@ -20,7 +20,7 @@ from ortrim.buildspec.targets import ABIS, Architecture
 from ortrim.compiling.plan import Toolchain
 from ortrim.errors import BuildError
 from ortrim.pins.shipped import shipped_text, tool_requirements
-from ortrim.platforms.android.zig_toolchain import MACHINES, bionic_pin, installation_lines
+from ortrim.platforms.android.arguments import MACHINES, bionic_pin, installation_lines
 from ortrim.sources.commits import fetch_commit
 
 LAYOUT_VERSION: Final = 1

@@ -17,8 +17,8 @@ from ortrim.errors import PlanError, UsageError, VerifyError
 from ortrim.pins.runtime import CommitPin, RuntimePins, runtime_pins
 from ortrim.pins.shipped import shipped_file, tool_versions
 from ortrim.platforms.android import arguments, jni
+from ortrim.platforms.android.arguments import LICENCE, bionic_pin, require_zig, zig_android_toolchain
 from ortrim.platforms.android.ndk import chosen_version, find_ndk, installed_versions, names_ndk, ndk_toolchain
-from ortrim.platforms.android.zig_toolchain import LICENCE, bionic_pin, require_zig, zig_android_toolchain
 from ortrim.platforms.platform import Compilation, Packaging, Platform
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from ortrim.errors import Diagnostic, ExitCode, PlanError, ToolError, UsageError
 from ortrim.planning import request as inputs
 from ortrim.planning.planned import Planned, planned_for
 from ortrim.platforms.android import ndk
+from ortrim.platforms.android.arguments import bionic_pin
 from ortrim.platforms.android.ndk import SDK_VARIABLES, VARIABLES
-from ortrim.platforms.android.zig_toolchain import bionic_pin
 from pipeline_stages import Stages
 
 

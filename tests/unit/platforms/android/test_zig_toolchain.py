@@ -8,7 +8,7 @@ from aar_samples import NDK, android_plan
 from ortrim.buildspec.targets import TARGETS
 from ortrim.compiling.toolchains import zig_for
 from ortrim.platforms import platform_of
-from ortrim.platforms.android.zig_toolchain import bionic_pin, zig_android_toolchain
+from ortrim.platforms.android.arguments import bionic_pin, zig_android_toolchain
 
 
 @pytest.mark.parametrize(

@@ -31,8 +31,7 @@ from ortrim.base.tools import Emulation, Tool, require
 from ortrim.buildspec.buildspec import as_the_official
 from ortrim.compiling.root_file_systems import machine_parts
 from ortrim.devices.host import ENVIRONMENT
-from ortrim.parity.runner import CaseRun, Repetition, RunRequest, runner_words
-from ortrim.parity.runner_output import read_output
+from ortrim.parity.runner import CaseRun, Repetition, RunRequest, read_output, runner_words
 from ortrim.pins.shipped import tool_requirements
 
 DEFAULT_SPECS: Final = (Path("buildspecs/silero-vad.toml"),)

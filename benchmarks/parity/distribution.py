@@ -11,8 +11,7 @@ from ortrim.buildspec.buildspec import SessionSettings
 from ortrim.devices.host import absolute, run_locally
 from ortrim.parity.inputs import BFLOAT16, Array, load_array, widened
 from ortrim.parity.reference import CaseOutputs, SavedOutputs
-from ortrim.parity.runner import Repetition, RunRequest, SavedOutput, runner_words
-from ortrim.parity.runner_output import read_output
+from ortrim.parity.runner import Repetition, RunRequest, SavedOutput, read_output, runner_words
 from parity.subjects import Subject
 
 ONCE: Final = Repetition(runs=1, warmup=0, timeout_seconds=1800)

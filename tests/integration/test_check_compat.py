@@ -32,8 +32,7 @@ from ortrim.models.operators import parse_config, render_config
 from ortrim.models.prepare import prepare
 from ortrim.package.package import make_package
 from ortrim.parity.inputs import make_cases
-from ortrim.parity.runner import Repetition, RunRequest
-from ortrim.parity.runner_output import RunnerEnded
+from ortrim.parity.runner import Repetition, RunnerEnded, RunRequest
 from ortrim.pipeline.building import executor_for, package_inputs
 from ortrim.planning.planned import planned_for
 

@@ -22,7 +22,7 @@ from ortrim.models.onnx_files import facts_of
 from ortrim.parity.inputs import make_cases
 from ortrim.parity.measurements import Verdict
 from ortrim.parity.reference import reference_outputs
-from ortrim.parity.runner_output import check_trace
+from ortrim.parity.runner import check_trace
 from ortrim.pins.runtime import runtime_pins
 from ortrim.planning.devices import open_device
 from ortrim.platforms import platform_of

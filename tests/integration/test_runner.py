@@ -28,8 +28,7 @@ from ortrim.parity.compare import GIVEN, compare
 from ortrim.parity.inputs import Case, load_array, make_cases
 from ortrim.parity.measurements import OutputParity, Verdict
 from ortrim.parity.reference import CaseOutputs, SavedOutputs, reference_outputs
-from ortrim.parity.runner import Repetition, RunRequest, runner_words
-from ortrim.parity.runner_output import RunnerEnded, read_output
+from ortrim.parity.runner import Repetition, RunnerEnded, RunRequest, read_output, runner_words
 from ortrim.pins.runtime import runtime_pins
 from ortrim.pins.shipped import tool_requirements
 from ortrim.planning.models import subject_of, with_draws_given

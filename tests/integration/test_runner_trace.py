@@ -16,8 +16,7 @@ from ortrim.devices.adb import open_adb
 from ortrim.devices.host import Host
 from ortrim.devices.ssh import open_ssh
 from ortrim.errors import VerifyError
-from ortrim.parity.runner import Repetition, RunRequest, runner_words
-from ortrim.parity.runner_output import TRACE
+from ortrim.parity.runner import TRACE, Repetition, RunRequest, runner_words
 from refusing import refused
 from ssh_machine import ssh_machine
 

@@ -331,7 +331,7 @@ def _zip(path: Path) -> dict[str, Any]:
 def _refuse_other(path: Path) -> None:
     """Say what a file is that only needs to become a model first."""
     if other := other_format(path):
-        raise ModelError("unknown-kind", other.what, where=str(path), hint=other.hint)
+        raise ModelError("unknown-kind", other[0], where=str(path), hint=other[1])
 
 
 def _by_name(path: Path) -> dict[str, Any] | None:
@@ -351,7 +351,7 @@ def _by_trying(path: Path, *, as_text: bool) -> dict[str, Any]:
         return {"kind": kind, **to_data(read(path))}
     except Diagnostic as error:
         if named := format_by_name(path):
-            raise ModelError("unknown-kind", named.what, where=str(path), hint=named.hint) from error
+            raise ModelError("unknown-kind", named[0], where=str(path), hint=named[1]) from error
         what, why = "is not of a known file type", f"as {kind}: {error.what}"
         raise ModelError("unknown-kind", what, where=str(path), why=why, hint=KINDS) from error
 

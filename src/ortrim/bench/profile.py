@@ -19,8 +19,7 @@ from ortrim.bench.run import BenchedModel, base_point, request_at, subject_of
 from ortrim.devices.host import Host
 from ortrim.models.hot_operators import HOT_SHARE, RankedOperator, hot_file, named_in, ranked, render_hot, shares_of
 from ortrim.models.operators import RequiredOperators, parse_config
-from ortrim.parity.runner import Repetition, RunRequest
-from ortrim.parity.runner_output import TRACE
+from ortrim.parity.runner import TRACE, Repetition, RunRequest
 from ortrim.pipeline.building import executor_for
 from ortrim.planning.planned import Planned, planned_here
 from ortrim.planning.planner import BLOCKS

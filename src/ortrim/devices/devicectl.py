@@ -39,8 +39,15 @@ from ortrim.devices.remote import LINKED, Payload, copy_files, make_payload, tex
 from ortrim.devices.xcrun import Xcrun, find_xcrun
 from ortrim.errors import Diagnostic, ToolError, UsageError, VerifyError
 from ortrim.parity.measurements import HostFacts
-from ortrim.parity.runner import MOST_PRINTED_BYTES, RunnerOutput, RunRequest, endless_output
-from ortrim.parity.runner_output import place_of, read_output, within_limits
+from ortrim.parity.runner import (
+    MOST_PRINTED_BYTES,
+    RunnerOutput,
+    RunRequest,
+    endless_output,
+    place_of,
+    read_output,
+    within_limits,
+)
 
 DEVICECTL: Final = kinds.DEVICECTL.name
 TERMINATED: Final = re.compile(r"\bApp terminated due to signal (\d{1,2})\b")

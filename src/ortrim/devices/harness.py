@@ -25,8 +25,16 @@ from ortrim.devices.facts import SECTION, adb_host, adb_thermal
 from ortrim.devices.remote import DIGITS, copy_files, digest_of, make_payload, signalled, text_of
 from ortrim.errors import VerifyError
 from ortrim.parity.measurements import HostFacts
-from ortrim.parity.runner import MOST_PRINTED_BYTES, RunnerOutput, RunRequest, endless_output, runner_words
-from ortrim.parity.runner_output import never_ended, place_of, read_output
+from ortrim.parity.runner import (
+    MOST_PRINTED_BYTES,
+    RunnerOutput,
+    RunRequest,
+    endless_output,
+    never_ended,
+    place_of,
+    read_output,
+    runner_words,
+)
 
 RUNNER_LIBRARY: Final = "libortrim_runner.so"
 """Of programs, an app may only start what is named as a library and was put there by the installer."""

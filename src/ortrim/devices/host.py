@@ -21,8 +21,7 @@ from ortrim.devices.kinds import HOST
 from ortrim.devices.remote import VARIABLE
 from ortrim.errors import Diagnostic, ToolError, UsageError, VerifyError
 from ortrim.parity.measurements import HostFacts
-from ortrim.parity.runner import MOST_PRINTED_BYTES, RunnerOutput, RunRequest, runner_words
-from ortrim.parity.runner_output import read_output, within_limits
+from ortrim.parity.runner import MOST_PRINTED_BYTES, RunnerOutput, RunRequest, read_output, runner_words, within_limits
 
 ENVIRONMENT: Final = {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8"}
 """What the runner sees besides our mark, so that no variable of the user's shell favours one library."""

@@ -30,8 +30,16 @@ from ortrim.devices.kinds import DEFAULT_MEMORY_MIB
 from ortrim.devices.remote import make_payload, signalled
 from ortrim.errors import ToolError, VerifyError
 from ortrim.parity.measurements import HostFacts, LeastMemory
-from ortrim.parity.runner import Repetition, RunnerOutput, RunRequest, runner_words
-from ortrim.parity.runner_output import never_ended, out_of_memory, place_of, read_output
+from ortrim.parity.runner import (
+    Repetition,
+    RunnerOutput,
+    RunRequest,
+    never_ended,
+    out_of_memory,
+    place_of,
+    read_output,
+    runner_words,
+)
 
 NOT_LOADED: Final = 255
 REFUSED: Final = re.compile(r"^qemu-\S+: (?:.*: Invalid ELF image|Could not open '/).*", re.MULTILINE)

@@ -27,8 +27,7 @@ from ortrim.devices.device import NOT_STARTED, ProgramDevice, check_pinning, not
 from ortrim.devices.facts import LONGEST_WAIT_SECONDS, REPETITIONS, UNKNOWN_HEAT, Thermal, decide
 from ortrim.errors import Diagnostic, ToolError, UsageError, VerifyError
 from ortrim.parity.measurements import HostFacts
-from ortrim.parity.runner import RunnerOutput, RunRequest, endless_output, runner_words
-from ortrim.parity.runner_output import never_ended, read_output
+from ortrim.parity.runner import RunnerOutput, RunRequest, endless_output, never_ended, read_output, runner_words
 
 
 class Transport(Protocol):

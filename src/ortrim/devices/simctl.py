@@ -23,8 +23,7 @@ from ortrim.devices.remote import signalled, text_of
 from ortrim.devices.xcrun import Xcrun, find_xcrun
 from ortrim.errors import Diagnostic, ToolError, UsageError, VerifyError
 from ortrim.parity.measurements import HostFacts
-from ortrim.parity.runner import RunnerOutput, RunRequest, runner_words
-from ortrim.parity.runner_output import read_output, within_limits
+from ortrim.parity.runner import RunnerOutput, RunRequest, read_output, runner_words, within_limits
 
 SIMCTL: Final = kinds.SIMCTL.name
 SIGNAL: Final = re.compile(r"^Child process terminated with signal (\d{1,2})\b", re.MULTILINE)

@@ -1,7 +1,4 @@
-"""Convert: `PreparedModel` -> `OrtModel`, by the full ONNX Runtime of exactly the version that is built.
-
-- Converting on the processor that a layout is for: the converter makes it after the one that it runs on.
-"""
+"""Convert: `PreparedModel` -> `OrtModel`, by the full ONNX Runtime of exactly the version that is built."""
 
 import hashlib
 import platform
@@ -31,32 +28,20 @@ CPUINFO: Final = Path("/proc/cpuinfo")
 
 
 def converter_for(layout: Layout, runtime: FullRuntime, where: str) -> FullRuntime:
-    """Return the same runtime on a processor that makes the layout: emulated, or this machine's where that has to be.
+    """Return the same runtime on the processor that makes a layout in NCHWc blocks; other layouts do not depend on it.
 
     Blocks of 8 come of an emulated processor with AVX2 and without AVX-512; blocks of 16 of this one, because qemu has
-    no AVX-512. Other models do not depend on it.
-    Raises `ConvertError` (`layout-not-here`) on a machine whose own wheel is not for x64 or which has no AVX-512 where
-    it is needed, and `ToolError` without qemu.
+    no AVX-512. Raises `ConvertError` (`layout-not-here`), and `ToolError` without qemu.
     """
-    if layout == "nchwc8":
-        _require_host(where)
-        qemu = require(X64_USER)
-        return replace(runtime, words=(str(qemu.path), "-cpu", CPU, *runtime.words))
-    if layout == "nchwc16":
-        _require_host(where)
-        _require_avx512(where)
-    return runtime
-
-
-def _require_host(where: str) -> None:
+    if layout not in {"nchwc8", "nchwc16"}:
+        return runtime
     if (here := (platform.system(), platform.machine())) != HOST:
         what = "a model laid out for x64 can be converted only on Linux on x64"
         why = f"this is {' on '.join(here)}, whose wheel of ONNX Runtime does not have this layout"
         hint = "build there, or leave 'layout' out"
         raise ConvertError("layout-not-here", what, where=where, why=why, hint=hint)
-
-
-def _require_avx512(where: str) -> None:
+    if layout == "nchwc8":
+        return replace(runtime, words=(str(require(X64_USER).path), "-cpu", CPU, *runtime.words))
     with storage_errors(CPUINFO):
         features = CPUINFO.read_text(encoding="utf-8", errors="replace").split()
     if "avx512f" not in features:
@@ -64,10 +49,10 @@ def _require_avx512(where: str) -> None:
         why = "this machine's processor does not have it, and there is no emulator"
         hint = "convert on a machine that has it, or use layout = 'nchwc8'"
         raise ConvertError("layout-not-here", what, where=where, why=why, hint=hint)
+    return runtime
 
 
 ORT_FILE: Final = "model.ort"
-SCRIPT: Final = "convert.py"
 OTHER_HINT: Final = "set level = 'basic' or 'disable'; the model itself loads with all optimizations off"
 
 
@@ -78,16 +63,6 @@ class Conversion:
     style: Literal["fixed", "runtime"] = "fixed"
     level: Literal["disable", "basic", "extended", "all"] = "extended"
     layout: Layout = "plain"
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Identity:
-    """What a conversion depends on."""
-
-    onnx_sha256: str
-    ort_version: str
-    conversion: Conversion
-    code_sha256: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,17 +81,11 @@ def convert(model: PreparedModel, conversion: Conversion, *, runtime: FullRuntim
     Folders below `root` are named by what the conversion depends on; one that is there is not converted again.
     Nothing of the converting processor is baked into the model, unless the layout asks for it: then it is the same kind
     of processor whatever the machine, or the machine is refused.
-    Raises `ModelError` (`does-not-load`, `crashes-runtime`, those of `refusals.CAUSES`), `ConvertError`
-    (`conversion-failed`, `wrong-version`, `layout-not-here`), `OperatorsError` (`no-kernel`), `ToolError` or
-    `StorageError`; nothing is left behind then.
     """
-    identity = _Identity(
-        onnx_sha256=model.facts.sha256,
-        ort_version=runtime.version,
-        conversion=conversion,
-        code_sha256=_code_digest(),
-    )
-    folder = root / hashlib.sha256(to_canonical_json(identity).encode()).hexdigest()
+    # All the code of ours that the result can depend on, rather than a list of it that misses something.
+    code = code_digest(file for folder in (SCRIPTS, Path(__file__).parent) for file in folder.glob("*.py"))
+    identity = (model.facts.sha256, runtime.version, to_canonical_json(conversion), code)
+    folder = root / hashlib.sha256("\n".join(identity).encode()).hexdigest()
     cached_folder(folder, lambda temporary: _convert(model, conversion, runtime, temporary))
     converted = read_facts(folder, _Converted)
     return OrtModel(
@@ -132,11 +101,6 @@ def convert(model: PreparedModel, conversion: Conversion, *, runtime: FullRuntim
     )
 
 
-def _code_digest() -> str:
-    """Return one digest of all the code of ours that the result can depend on, rather than list it in vain."""
-    return code_digest(file for folder in (SCRIPTS, Path(__file__).parent) for file in folder.glob("*.py"))
-
-
 def _convert(model: PreparedModel, conversion: Conversion, runtime: FullRuntime, folder: Path) -> None:
     output, config = folder / ORT_FILE, folder / "converter.config"
     files = {"model": str(model.path), "output": str(output), "config": str(config)}
@@ -144,10 +108,16 @@ def _convert(model: PreparedModel, conversion: Conversion, runtime: FullRuntime,
     copies = 2 if conversion.style == "runtime" else 1
     require_space(folder.parent, copies * model.facts.size_bytes, f"converting '{model.name}'")
     converter = converter_for(conversion.layout, runtime, model.name)
-    answer = run_script(converter, SCRIPT, request, folder=folder, where=model.name)
+    answer = run_script(converter, "convert.py", request, folder=folder, where=model.name)
     if "failure" in answer:
         _fail(str(answer["failure"]), str(answer.get("words", "")), model, runtime, folder)
-    _write_canonical(output, model.name)
+    try:
+        content = canonical(output.read_bytes())
+    except Damaged as error:
+        what, hint = "the converter wrote a file that ortrim cannot read", "report it to ortrim with the model"
+        raise ConvertError("conversion-failed", what, where=model.name, hint=hint) from error
+    with storage_errors(output):
+        output.write_bytes(content)
     in_place = not misaligned_tensors(output) and loads_in_place(output, runtime=runtime, folder=folder)
     if not in_place:  # otherwise it was loaded already
         check_kernels(output, original=model, runtime=runtime, folder=folder)
@@ -155,17 +125,6 @@ def _convert(model: PreparedModel, conversion: Conversion, runtime: FullRuntime,
     config.unlink()
     size = output.stat().st_size
     keep(_Converted(sha256=sha256_of(output), size_bytes=size, config=text, reads_in_place=in_place), folder)
-
-
-def _write_canonical(path: Path, where: str) -> None:
-    """Make the bytes depend on nothing but the model."""
-    try:
-        content = canonical(path.read_bytes())
-    except Damaged as error:
-        what = "the converter wrote a file that ortrim cannot read"
-        raise ConvertError("conversion-failed", what, where=where, hint="report it to ortrim with the model") from error
-    with storage_errors(path):
-        path.write_bytes(content)
 
 
 def _fail(code: str, words: str, model: PreparedModel, runtime: FullRuntime, folder: Path) -> NoReturn:

@@ -2,9 +2,6 @@
 
 A converter newer than the runtime is the field's most common failure (upstream's issues 20670, 10951), so the
 version has to match to the last digit.
-
-- The official library for a machine that is not this one: what a trimmed library for it is compared with there.
-- Running our stand-alone scripts inside the full runtime's Python.
 """
 
 import mmap
@@ -20,17 +17,7 @@ from types import MappingProxyType
 from typing import Any, Final, NoReturn
 
 from ortrim.base import scripts
-from ortrim.base.scripts import (
-    OWN,
-    SCRIPTS,
-    TIMEOUT_SECONDS,
-    Interpreter,
-    Python,
-    ScriptCrash,
-    environment_with,
-    find_interpreter,
-    packages_folder,
-)
+from ortrim.base.scripts import OWN, SCRIPTS, TIMEOUT_SECONDS, Interpreter, Python, find_interpreter, packages_folder
 from ortrim.errors import ToolError
 from ortrim.models import refusals
 
@@ -71,27 +58,19 @@ def full_runtime(version: str, requirements: str | None) -> FullRuntime:
     """Return the full runtime of exactly `version`: the installed one if it is that, else one of its own.
 
     `requirements` is the text of a requirements file with hashes; None when there are no pins for the version.
-    Raises `ToolError`: `converter-unavailable` (no pins, no wheel for this Python), `converter-not-full` (a
-    minimal build, upstream's issue 7547), `converter-incomplete` (the wheel lacks its library),
-    `install-failed`.
+    Raises `ToolError`, `converter-not-full` for a minimal build (upstream's issue 7547) among others.
     """
-    runtime = _installed(version) or _separate(version, requirements)
+    if installed := _folder_of(version, sys.path):
+        environment = {**os.environ, "LC_ALL": "C.UTF-8", "PYTHONUTF8": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+        runtime = _runtime(version, (sys.executable,), environment, installed)
+    else:
+        runtime = _separate(version, requirements)
     for binary in (runtime.library, *sorted(runtime.library.parent.glob(EXTENSION_MODULE))):
         _check_full(binary, version)
     return runtime
 
 
-def _installed(version: str) -> FullRuntime | None:
-    """Return the runtime in this Python's own packages, if it is the right one."""
-    packages = _folder_of(version, sys.path)
-    if packages is None:
-        return None
-    environment = {**os.environ, "LC_ALL": "C.UTF-8", "PYTHONUTF8": "1", "PYTHONDONTWRITEBYTECODE": "1"}
-    return _runtime(version, (sys.executable,), environment, packages)
-
-
 def _separate(version: str, requirements: str | None) -> FullRuntime:
-    """Return the runtime in a folder of its own, installed there first when needed."""
     if requirements is None:
         why = "it is not the installed version, and there are no pins for it"
         _unavailable(version, why, "choose a pinned version, or run: invoke pins.update")
@@ -107,14 +86,11 @@ def _separate(version: str, requirements: str | None) -> FullRuntime:
     if _folder_of(version, [str(packages)]) is None:
         hint = "run: invoke pins.update"
         _unavailable(version, f"the pinned requirements do not install {DISTRIBUTION} {version}", hint)
-    return _runtime(version, python.isolated, environment_with(packages), packages, python)
+    return _runtime(version, python.isolated, scripts.environment_with(packages), packages, python)
 
 
 def converter_python(version: str) -> Interpreter:
-    """Return a Python that this version has wheels for: ortrim's own if it is one of these, else one of this machine.
-
-    Raises `ToolError` `converter-unavailable`.
-    """
+    """Return a Python that this version has wheels for: ortrim's own if it is one of these, else one of the machine."""
     if OWN.version < FIRST_SHUT_OUT or tuple(map(int, version.split(".")[:3])) >= FIRST_FOR_ALL:
         return OWN
     found = find_interpreter(SERVED_BY_ALL)
@@ -192,17 +168,13 @@ MAC_PLATFORMS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
 def foreign_library(version: str, requirements: str | None, architecture: str) -> Path | None:
     """Return `libonnxruntime.so` of the official wheel for another machine, pinned by the same hashes as this one's.
 
-    `requirements` is the text of the version's requirements file; None when there are no pins for it. Returns None
-    when there is no such wheel. Raises `ToolError` (`baseline-incomplete`) and what `packages_folder` raises.
+    None when there is no such wheel, or no `requirements` (the text of the version's pins).
     """
     return _library(version, requirements, WHEEL_PLATFORMS.get(architecture), "Linux")
 
 
 def mac_library(version: str, requirements: str | None, architecture: str) -> Path | None:
-    """Return `libonnxruntime.dylib` of the official wheel for Macs, which may be for both kinds of them.
-
-    As `foreign_library` does for Linux.
-    """
+    """Return `libonnxruntime.dylib` of the official wheel for Macs, as `foreign_library` does for Linux."""
     return _library(version, requirements, MAC_PLATFORMS.get(architecture), "Darwin")
 
 
@@ -233,12 +205,9 @@ def run_script(
     where: str,
     timeout_seconds: float = TIMEOUT_SECONDS,
 ) -> dict[str, Any]:
-    """Run `script` in the full runtime on `request` and return its answer, as `base.scripts.run_script` does.
-
-    Raises `ModelError` (`crashes-runtime`) or `ToolError`, `tool-timeout` among them.
-    """
+    """Run `script` in the full runtime as `base.scripts.run_script` does; a crash is `ModelError` `crashes-runtime`."""
     python = Python(words=runtime.words, environment=runtime.environment)
     try:
         return scripts.run_script(python, SCRIPTS / script, request, folder=folder, timeout_seconds=timeout_seconds)
-    except ScriptCrash as crash:
+    except scripts.ScriptCrash as crash:
         raise refusals.crash(crash.ending, where, runtime.version, why=crash.last_lines) from crash

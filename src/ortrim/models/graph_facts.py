@@ -1,9 +1,4 @@
-"""An ONNX model's graph as plain facts, which the rules of `invoke lint` read. Pure.
-
-- Reading an ONNX model into the plain facts that rules judge.
-- The texts that travel in an ONNX model without being needed to run it.
-- The weights of an ONNX model: what it fixes, in initializers and Constant nodes.
-"""
+"""An ONNX model's graph as plain facts, which the rules of `invoke lint` read. Pure."""
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
@@ -84,26 +79,19 @@ class WeightFacts:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TextFacts:
-    """A text that travels in a model without being needed: `place` says where, such as `doc_string of the graph`."""
-
-    place: str
-    text: str
-
-
-@dataclass(frozen=True, kw_only=True)
 class GraphFacts:
     """A model: what it says of itself, its nodes wherever they are, its weights and the texts that it carries.
 
-    `external_bytes` is what the files beside the model that it refers to come to. `functions` are the domains and names
-    of operators that the model itself defines by others.
+    `texts` are those that it does not need to run, by their place, such as `doc_string of the graph`. `external_bytes`
+    is what the files beside the model that it refers to come to. `functions` are the domains and names of operators
+    that the model itself defines by others.
     """
 
     model: ModelFacts
     producer: str
     nodes: tuple[NodeFacts, ...]
     weights: tuple[WeightFacts, ...]
-    texts: tuple[TextFacts, ...] = ()
+    texts: tuple[tuple[str, str], ...] = ()
     external_bytes: int = 0
     functions: tuple[tuple[str, str], ...] = ()
 
@@ -148,12 +136,8 @@ def dimension_name(value: TensorInfo, axis: int) -> str:
     return size if size and size not in NAMELESS else f"{value.name}[{axis}]"
 
 
-def texts_of(model: onnx.ModelProto) -> tuple[TextFacts, ...]:
-    """Return what people and exporters wrote into a model, in order; empty texts are left out."""
-    return tuple(_texts(model))
-
-
-def _texts(model: onnx.ModelProto) -> Iterator[TextFacts]:
+def _texts(model: onnx.ModelProto) -> Iterator[tuple[str, str]]:
+    """Yield what people and exporters wrote into a model, with its place; empty texts are left out."""
     texts = [("doc_string of the model", model.doc_string), ("doc_string of the graph", model.graph.doc_string)]
     texts += [(f"metadata '{entry.key}'", entry.value) for entry in model.metadata_props]
     texts += [text for node in model.graph.node for text in _node_texts(node)]
@@ -161,7 +145,7 @@ def _texts(model: onnx.ModelProto) -> Iterator[TextFacts]:
         texts.append((f"doc_string of function '{function.name}'", function.doc_string))
         texts += [text for node in function.node for text in _node_texts(node)]
     texts += [(f"doc_string of weight '{tensor.name}'", tensor.doc_string) for tensor in model.graph.initializer]
-    yield from (TextFacts(place=place, text=text) for place, text in texts if text)
+    yield from ((place, text) for place, text in texts if text)
 
 
 def _node_texts(node: onnx.NodeProto) -> Iterator[tuple[str, str]]:
@@ -183,11 +167,6 @@ def weights_of(model: onnx.ModelProto) -> tuple[WeightFacts, ...]:
     return tuple(_weight(name, tensor) for name, tensor in _tensors(model))
 
 
-def element_type_of(tensor: TensorProto) -> str:
-    """Return a tensor's element type in words."""
-    return element_words(tensor.data_type)
-
-
 def _tensors(model: onnx.ModelProto) -> Iterator[tuple[str, TensorProto]]:
     for graph in graphs_in(model):
         yield from ((tensor.name, tensor) for tensor in graph.initializer)
@@ -198,7 +177,7 @@ def _tensors(model: onnx.ModelProto) -> Iterator[tuple[str, TensorProto]]:
 
 
 def _weight(name: str, tensor: TensorProto) -> WeightFacts:
-    element_type, dimensions = element_type_of(tensor), tuple(tensor.dims)
+    element_type, dimensions = element_words(tensor.data_type), tuple(tensor.dims)
     external = uses_external_data(tensor)
     locations = (entry.value for entry in tensor.external_data if entry.key == "location") if external else iter(())
     bits = BITS.get(tensor.data_type)
@@ -243,11 +222,7 @@ Known = Mapping[str, TensorInfo]
 
 
 def read_graph(path: Path) -> GraphFacts:
-    """Read a model with the types and shapes that can be inferred; data beside it is measured, not read.
-
-    Raises `ModelError`: `not-onnx`, `model-too-large`, `unsupported-input-type`, `unsupported-output-type`,
-    `unsafe-external-data`, `linked-external-data`.
-    """
+    """Read a model with the types and shapes that can be inferred; data beside it is measured, not read."""
     where = str(path)
     model = read_onnx(path, where)
     facts = facts_of(model, sha256_of(path), path.stat().st_size, where)
@@ -259,7 +234,7 @@ def read_graph(path: Path) -> GraphFacts:
         producer=f"{model.producer_name} {model.producer_version}".strip(),
         nodes=tuple(node_facts(typed)),
         weights=weights_of(model),
-        texts=texts_of(model),
+        texts=tuple(_texts(model)),
         external_bytes=sum(_size_of(path.parent / name) for name in names),
         functions=tuple(sorted((function.domain or "ai.onnx", function.name) for function in model.functions)),
     )
@@ -290,7 +265,6 @@ def _graph_nodes(graph: onnx.GraphProto, outer: Known, fixed: frozenset[str], sc
 
 
 def _nodes(node: onnx.NodeProto, known: Known, fixed: frozenset[str], scope: str) -> Iterator[NodeFacts]:
-    """Yield a node and those of the graphs inside it."""
     facts = NodeFacts(
         name=node.name,
         domain=node.domain or "ai.onnx",
@@ -317,7 +291,7 @@ def _values(graph: onnx.GraphProto) -> Iterator[TensorInfo]:
         element_type = "" if words == UNTYPED else words
         yield TensorInfo(name=value.name, element_type=element_type, shape=shape_of(value.type))
     for tensor in graph.initializer:
-        yield TensorInfo(name=tensor.name, element_type=element_type_of(tensor), shape=tuple(tensor.dims))
+        yield TensorInfo(name=tensor.name, element_type=element_words(tensor.data_type), shape=tuple(tensor.dims))
 
 
 def _attributes(node: onnx.NodeProto) -> Iterator[tuple[str, str]]:

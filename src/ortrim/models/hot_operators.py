@@ -1,6 +1,6 @@
-"""Hot operators: those in whose kernels models spend nearly all of their time, and the file that names them. Pure.
+"""Hot operators: those in whose kernels models spend nearly all of their time.
 
-- The file of hot operators beside a buildspec: `kws.toml` has `kws.hot.toml`. `invoke hot` writes it.
+A file beside the buildspec names them: `kws.toml` has `kws.hot.toml`, which `invoke hot` writes.
 """
 
 import re
@@ -20,7 +20,6 @@ OPERATOR: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}:[A-Za-z_][A-Za-
 """How an operator is named: `domain:OpType`, the empty ONNX domain as `ai.onnx`."""
 MOST_OPERATORS: Final = 1000
 SUFFIX: Final = ".hot.toml"
-"""How the file's name ends."""
 KEY: Final = "operators"
 """The one key of the file."""
 
@@ -76,10 +75,14 @@ def required_of(hot: Iterable[str], operators: RequiredOperators) -> tuple[tuple
 
 def render_hot(rows: Iterable[RankedOperator], about: Iterable[str]) -> str:
     """Return the text of the file: lines of comment `about` it, and the hot operators, the one with most time first."""
-    lines = [f"# {_printable(line)}\n" for line in about]
-    listed = [
-        f'    "{row.operator}",  # {100 * row.share:.1f} % of {_printable(row.model)}\n' for row in rows if row.hot
-    ]
+
+    def printable(text: str) -> str:
+        """Leave out what TOML has in no comment, such as line ends in what a processor calls itself."""
+        return "".join(letter for letter in text if letter.isprintable())
+
+    lines = [f"# {printable(line)}\n" for line in about]
+    hot = (row for row in rows if row.hot)
+    listed = [f'    "{row.operator}",  # {100 * row.share:.1f} % of {printable(row.model)}\n' for row in hot]
     return "".join([*lines, f"{KEY} = [\n", *listed, "]\n"])
 
 
@@ -93,11 +96,6 @@ def _hot(shares: Mapping[str, float]) -> Iterable[str]:
         reached += share
 
 
-def _printable(text: str) -> str:
-    """Leave out what TOML has in no comment, such as line ends in what a processor calls itself."""
-    return "".join(letter for letter in text if letter.isprintable())
-
-
 AGAIN: Final = "write it again with: invoke hot; or delete it, and every kernel is compiled for speed"
 
 
@@ -107,19 +105,19 @@ def hot_file(spec: Path) -> Path:
 
 
 def read_hot(file: Path) -> tuple[str, ...]:
-    """Return the hot operators that a file names, as `domain:OpType`, each once; none when there is no such file.
-
-    Raises `SpecError` as `read_document` does when there is no TOML to look at, else a `DiagnosticGroup` of one for
-    each problem: `unknown-key`, `missing-key`, `wrong-type`, `bad-value`.
-    """
+    """Return the hot operators that a file names, as `domain:OpType`, each once; none when there is no such file."""
     if not file.is_symlink() and not _exists(file):
         return ()
     try:
         document = read_document(file)
     except SpecError as error:
         raise SpecError(error.code, error.what, where=error.where, why=error.why, hint=AGAIN) from error
-    problems = [*_stray(document), *_wrong(document)]
-    if problems:
+    problems = [
+        Problem(code="unknown-key", location=(key,), what="is not a known key", hint=nearest(key, [KEY], AGAIN))
+        for key in document
+        if key != KEY
+    ]
+    if problems := [*problems, *_wrong(document)]:
         raise DiagnosticGroup(tuple(as_error(problem, file) for problem in problems))
     return tuple(dict.fromkeys(document[KEY]))
 
@@ -133,14 +131,6 @@ def _exists(file: Path) -> bool:
     except OSError:
         return True
     return True
-
-
-def _stray(document: dict[str, Any]) -> list[Problem]:
-    return [
-        Problem(code="unknown-key", location=(key,), what="is not a known key", hint=nearest(key, [KEY], AGAIN))
-        for key in document
-        if key != KEY
-    ]
 
 
 def _wrong(document: dict[str, Any]) -> list[Problem]:

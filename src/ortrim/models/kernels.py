@@ -1,8 +1,4 @@
-"""Refusing models with a node that no kernel of the CPU execution provider implements.
-
-- The opsets of the CPU's kernels in the full runtime, which are those of a trimmed one of the same version.
-- Finding the nodes of a model that use an operator, and the types that they work on.
-"""
+"""Refusing models with a node that no kernel of the CPU execution provider implements."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -72,11 +68,7 @@ class MissingKernel:
 
 
 def check_kernels(converted: Path, *, original: PreparedModel, runtime: FullRuntime, folder: Path) -> None:
-    """Load a converted model in the full runtime with the CPU execution provider alone.
-
-    Works in a folder below `folder`. Raises `OperatorsError` (`no-kernel`) naming domain, operator, opset and
-    types, `ModelError` (`crashes-runtime`, those of `refusals.CAUSES`) or `ConvertError` (`converted-model-unusable`).
-    """
+    """Load a converted model in the full runtime with the CPU execution provider alone, and say why it cannot be."""
     answer = run_script(runtime, "load.py", {"model": str(converted)}, folder=folder, where=original.name)
     if "failure" not in answer:
         return
@@ -94,26 +86,20 @@ def check_kernels(converted: Path, *, original: PreparedModel, runtime: FullRunt
 def loads_in_place(converted: Path, *, runtime: FullRuntime, folder: Path) -> bool:
     """Whether the full runtime loads a model in ORT format and leaves its weights in the application's bytes.
 
-    It cannot make sparse ones dense there. What was saved for the device is applied. Works in a folder below `folder`.
+    It cannot make sparse ones dense there. What was saved for the device is applied.
     """
     session = settings_of(SessionSpec(), style="runtime", reads_in_place=True)
     return not session_refusal(converted, session, runtime=runtime, folder=folder)
 
 
 def session_refusal(converted: Path, session: SessionSettings, *, runtime: FullRuntime, folder: Path) -> str:
-    """Return why the full runtime does not create a session with these settings as applications do; empty if it does.
-
-    Works in a folder below `folder`. Raises `ToolError`.
-    """
+    """Return why the full runtime creates no session with these settings as applications do; empty if it does."""
     request = {"library": str(runtime.library), "model": str(converted), "session": to_data(session)}
     return _refusal("load_in_bytes.py", request, converted, runtime, folder)
 
 
 def load_refusal(model: Path, *, runtime: FullRuntime, folder: Path, optimized: bool = True) -> str:
-    """Return why the full runtime does not load a model; empty if it does.
-
-    Works in a folder below `folder`. Raises `ToolError`.
-    """
+    """Return why the full runtime does not load a model; empty if it does."""
     return _refusal("load.py", {"model": str(model), "optimized": optimized}, model, runtime, folder)
 
 
@@ -180,19 +166,12 @@ def _kernel_words(kernels: Sequence[dict[str, Any]]) -> str:
         constraints = known.setdefault(tuple(kernel["opsets"]), {})
         for key, types in kernel["types"].items():
             constraints.setdefault(key, set()).update(types)
-    return "; ".join(f"{_range_words(opsets)} {_type_words(known[opsets])}".strip() for opsets in sorted(known))
-
-
-def _range_words(opsets: tuple[int, int]) -> str:
-    first, last = opsets
-    if first == last:
-        return f"opset {first}:"
-    return f"opset {first}+:" if last == ANY_LATER_OPSET else f"opset {first}-{last}:"
-
-
-def _type_words(constraints: dict[str, set[str]]) -> str:
-    words = ", ".join(f"{key} = {' | '.join(sorted(types))}" for key, types in sorted(constraints.items()))
-    return re.sub(r"tensor\(([^)]*)\)", r"\1", words) or "any type"
+    words = []
+    for (first, last), constraints in sorted(known.items()):
+        end = "" if first == last else "+" if last == ANY_LATER_OPSET else f"-{last}"
+        types = ", ".join(f"{key} = {' | '.join(sorted(own))}" for key, own in sorted(constraints.items()))
+        words.append(f"opset {first}{end}: " + (re.sub(r"tensor\(([^)]*)\)", r"\1", types) or "any type"))
+    return "; ".join(words)
 
 
 Key = tuple[str, str]
@@ -201,10 +180,7 @@ Key = tuple[str, str]
 def kernel_versions(
     keys: Iterable[Key], *, runtime: FullRuntime, folder: Path
 ) -> dict[Key, tuple[tuple[int, int], ...]]:
-    """Return the first and last opset of each kernel of operators, given and keyed by domain and name.
-
-    Works in a folder below `folder`. Raises as `run_script` does.
-    """
+    """Return the first and last opset of each kernel of operators, given and keyed by domain and name."""
     wanted = set(keys)
     found: dict[Key, set[tuple[int, int]]] = {key: set() for key in wanted}
     for name in sorted({name for _, name in wanted}):

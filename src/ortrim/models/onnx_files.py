@@ -1,15 +1,8 @@
-"""Reading files that should be ONNX models, and saying what they are when they are not.
-
-- Telling what people give in place of an ONNX model, and how that becomes one.
-- ONNX's types in words: those of tensors, and of the sequences, maps and optional values that are made of them.
-- Texts in a model that are none: protobuf's old syntax lets any bytes stand for a name.
-- Which models an ONNX Runtime version takes. Pure.
-"""
+"""Reading files that should be ONNX models, and saying what they are when they are not."""
 
 import math
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
@@ -43,28 +36,27 @@ DOWNLOAD: Final = "download it again: the URL may require a login, or be that of
 UNPACK: Final = "unpack it and give a file inside"
 
 
-@dataclass(frozen=True, kw_only=True)
-class OtherFormat:
-    """What a file is, as `the file` goes on, and what to do about it."""
-
-    what: str
-    hint: str
-
-
+OtherFormat = tuple[str, str]
+"""What a file is, as `the file` goes on, and what to do about it."""
+GIVE_IT: Final = "export the model that it was converted from to ONNX; it cannot be converted back"
 BY_MAGIC: Final = {
-    b"\x89HDF\r\n\x1a\n": OtherFormat(what="is an HDF5 file, as Keras saves models", hint=KERAS),
-    b"GGUF": OtherFormat(what="holds weights for llama.cpp (GGUF)", hint="export the original model to ONNX"),
-    b"\x1f\x8b": OtherFormat(what="is compressed by gzip", hint=UNPACK),
-    b"\xfd7zXZ": OtherFormat(what="is compressed by xz", hint=UNPACK),
-    b"BZh": OtherFormat(what="is compressed by bzip2", hint=UNPACK),
-    b"\x28\xb5\x2f\xfd": OtherFormat(what="is compressed by zstd", hint=UNPACK),
+    b"\x89HDF\r\n\x1a\n": ("is an HDF5 file, as Keras saves models", KERAS),
+    b"GGUF": ("holds weights for llama.cpp (GGUF)", "export the original model to ONNX"),
+    b"\x1f\x8b": ("is compressed by gzip", UNPACK),
+    b"\xfd7zXZ": ("is compressed by xz", UNPACK),
+    b"BZh": ("is compressed by bzip2", UNPACK),
+    b"\x28\xb5\x2f\xfd": ("is compressed by zstd", UNPACK),
 }
 
 
 def other_format(path: Path) -> OtherFormat | None:
     """Return what a file or folder is that is known not to be an ONNX model; None when it may be one."""
     if path.is_dir():
-        return _of_folder({entry.name for entry in path.iterdir()}, path)
+        if path.suffix == ".mlpackage":
+            return ("is a Core ML package", GIVE_IT)
+        if (path / "saved_model.pb").exists():
+            return ("is TensorFlow's SavedModel", TENSORFLOW.format("saved-model"))
+        return None
     with path.open("rb") as file:
         head = file.read(HEAD_BYTES)
     return _of_bytes(head, path) or _of_text(head) or _of_weights(head, path.stat().st_size)
@@ -74,33 +66,19 @@ def format_by_name(path: Path) -> OtherFormat | None:
     """Return what a file that is no ONNX model probably is, by its name."""
     match path.suffix.lower():
         case ".pb":
-            hint = TENSORFLOW.format("saved-model" if path.name == "saved_model.pb" else "graphdef")
-            return OtherFormat(what="is not an ONNX model; by its name it is a TensorFlow model", hint=hint)
+            kind = "saved-model" if path.name == "saved_model.pb" else "graphdef"
+            return ("is not an ONNX model; by its name it is a TensorFlow model", TENSORFLOW.format(kind))
         case ".mlmodel":
-            return _core_ml("is not an ONNX model; by its name it is a Core ML model")
+            return ("is not an ONNX model; by its name it is a Core ML model", GIVE_IT)
         case _:
             return None
 
 
-def _of_folder(names: set[str], path: Path) -> OtherFormat | None:
-    if path.suffix == ".mlpackage":
-        return _core_ml("is a Core ML package")
-    if "saved_model.pb" in names:
-        return OtherFormat(what="is TensorFlow's SavedModel", hint=TENSORFLOW.format("saved-model"))
-    return None
-
-
-def _core_ml(what: str) -> OtherFormat:
-    return OtherFormat(
-        what=what, hint="export the model that it was converted from to ONNX; it cannot be converted back"
-    )
-
-
 def _of_bytes(head: bytes, path: Path) -> OtherFormat | None:
     if not head:
-        return OtherFormat(what="is empty", hint="export or download the model again")
+        return ("is empty", "export or download the model again")
     if head[4:8] == b"TFL3":
-        return OtherFormat(what="is a TensorFlow Lite model", hint=TENSORFLOW.format("tflite"))
+        return ("is a TensorFlow Lite model", TENSORFLOW.format("tflite"))
     if head.startswith(ZIP):
         return _of_zip(path)
     for magic, found in BY_MAGIC.items():
@@ -111,11 +89,11 @@ def _of_bytes(head: bytes, path: Path) -> OtherFormat | None:
 
 def _of_pickle(head: bytes) -> OtherFormat:
     if TORCH_MAGIC in head[:32]:
-        return OtherFormat(what="is a PyTorch model, saved by torch.save", hint=EXPORT)
+        return ("is a PyTorch model, saved by torch.save", EXPORT)
     if b"sklearn" in head:
         hint = "convert it in Python: skl2onnx.to_onnx(model, example_inputs)"
-        return OtherFormat(what="is a pickled model of scikit-learn", hint=hint)
-    return OtherFormat(what="is a pickled Python object, which is never loaded here", hint="export the model to ONNX")
+        return ("is a pickled model of scikit-learn", hint)
+    return ("is a pickled Python object, which is never loaded here", "export the model to ONNX")
 
 
 def _of_zip(path: Path) -> OtherFormat | None:
@@ -129,30 +107,30 @@ def _of_zip(path: Path) -> OtherFormat | None:
     if "data.pkl" in inner:
         scripted = any(name.startswith("code/") for name in inner)
         what = "is a TorchScript model" if scripted else "is a PyTorch model, saved by torch.save"
-        return OtherFormat(what=what, hint=EXPORT)
+        return (what, EXPORT)
     if any(name.endswith("exported_program.json") or name.startswith("models/") for name in inner):
-        return OtherFormat(what="is a PyTorch model, saved by torch.export", hint=EXPORT)
+        return ("is a PyTorch model, saved by torch.export", EXPORT)
     if "model.weights.h5" in names:
-        return OtherFormat(what="is a Keras model", hint=KERAS)
+        return ("is a Keras model", KERAS)
     return _of_contents(names)
 
 
-def _of_contents(names: Iterable[str]) -> OtherFormat | None:
+def _of_contents(names: tuple[str, ...]) -> OtherFormat | None:
     if models := [name for name in names if name.endswith(".onnx")]:
-        return OtherFormat(what=f"is a zip archive, with {models[0]!r} in it", hint=UNPACK)
+        return (f"is a zip archive, with {models[0]!r} in it", UNPACK)
     if names and all(name.endswith(".npy") for name in names):
-        return OtherFormat(what="holds arrays of NumPy", hint="it may be the 'data' of a case; give the model itself")
+        return ("holds arrays of NumPy", "it may be the 'data' of a case; give the model itself")
     return None
 
 
 def _of_text(head: bytes) -> OtherFormat | None:
     text = head.lstrip(b"\xef\xbb\xbf \t\r\n")
     if text.startswith(b"version https://git-lfs"):
-        return OtherFormat(what="is only a pointer to Git LFS", hint="run: git lfs pull")
+        return ("is only a pointer to Git LFS", "run: git lfs pull")
     if text.startswith(b"<"):
         html = b"<html" in text[:1024].lower() or text[:9].lower() == b"<!doctype"
-        return OtherFormat(what="is a web page" if html else "is text in XML", hint=DOWNLOAD)
-    return OtherFormat(what="is text in JSON", hint=DOWNLOAD) if text.startswith(b"{") else None
+        return ("is a web page" if html else "is text in XML", DOWNLOAD)
+    return ("is text in JSON", DOWNLOAD) if text.startswith(b"{") else None
 
 
 def _of_weights(head: bytes, size: int) -> OtherFormat | None:
@@ -160,7 +138,7 @@ def _of_weights(head: bytes, size: int) -> OtherFormat | None:
     if head[8:9] != b"{" or not 2 <= length <= min(SAFETENSORS_HEADER, size - 8):
         return None
     hint = "load them into their model in Python and export that: torch.onnx.export or optimum-cli export onnx"
-    return OtherFormat(what="holds weights without a model (safetensors)", hint=hint)
+    return ("holds weights without a model (safetensors)", hint)
 
 
 ELEMENT_TYPES: Final[dict[int, str]] = {
@@ -214,21 +192,19 @@ def element_words(number: int) -> str:
 
 
 def require_texts(message: Message, where: str) -> None:
-    """Raise `ModelError` `not-onnx` for a name that is not UTF-8; tensors' contents are not looked into."""
+    """Raise `ModelError` `not-onnx` for a name that is not UTF-8, as protobuf's old syntax allows.
+
+    Tensors' contents are not looked into.
+    """
     for field, value in message.ListFields():
         if field.type == FieldDescriptor.TYPE_STRING:
-            _require(value, field.name, where)
+            # Protobuf hands over as bytes what is not UTF-8.
+            if any(isinstance(text, bytes) for text in ((value,) if isinstance(value, str | bytes) else value)):
+                what, hint = f"a text in the model, '{field.name}', is not UTF-8", "export or download the model again"
+                raise ModelError("not-onnx", what, where=where, hint=hint)
         elif field.type == FieldDescriptor.TYPE_MESSAGE:
             for each in (value,) if isinstance(value, Message) else value:
                 require_texts(each, where)
-
-
-def _require(value: object, field: str, where: str) -> None:
-    """Refuse bytes, in which protobuf hands over what is not UTF-8, in a text or a list of texts."""
-    texts = (value,) if isinstance(value, str | bytes) else value
-    if any(isinstance(text, bytes) for text in texts):  # type: ignore[attr-defined]  # a list of protobuf's own kind
-        what, hint = f"a text in the model, '{field}', is not UTF-8", "export or download the model again"
-        raise ModelError("not-onnx", what, where=where, hint=hint)
 
 
 OLDEST_OPSET: Final = 7
@@ -316,11 +292,7 @@ _GIVE_ONNX: Final = "give the original ONNX model"
 
 
 def read_onnx(path: Path, where: str) -> onnx.ModelProto:
-    """Read a model without its external data.
-
-    Raises `ModelError`: `not-onnx` (empty, another format, damaged, names that are no text), `model-too-large`; and
-    `MemoryShortage`.
-    """
+    """Read a model without its external data. Raises `ModelError`, `not-onnx` or `model-too-large`."""
     size = path.stat().st_size
     if size > LARGEST_MODEL_BYTES:
         refuse_size(size, where)
@@ -331,7 +303,7 @@ def read_onnx(path: Path, where: str) -> onnx.ModelProto:
         if SHORTAGE.search(str(error)):
             raise out_of_memory(where, str(error)) from error
         if named := format_by_name(path):
-            _refuse(f"the file {named.what}", where, named.hint, why=str(error))
+            _refuse(f"the file {named[0]}", where, named[1], why=str(error))
         hint = "export or download the model again; the file may be truncated"
         _refuse("the file is damaged or not an ONNX model", where, hint, why=str(error))
     if not (model.HasField("graph") and model.HasField("ir_version")):
@@ -341,10 +313,7 @@ def read_onnx(path: Path, where: str) -> onnx.ModelProto:
 
 
 def facts_of(model: onnx.ModelProto, sha256: str, size_bytes: int, where: str) -> ModelFacts:
-    """Return what a model says of itself. `inputs` leaves out those that an initializer provides.
-
-    Raises `ModelError` (`unsupported-input-type`, `unsupported-output-type`).
-    """
+    """Return what a model says of itself. `inputs` leaves out those that an initializer provides."""
     provided = {tensor.name for tensor in model.graph.initializer}
     provided |= {tensor.values.name for tensor in model.graph.sparse_initializer}
     inputs = [value for value in model.graph.input if value.name not in provided]
@@ -459,7 +428,6 @@ def _nested_nodes(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
 
 
 def _input(value: onnx.ValueInfoProto, where: str) -> TensorInfo:
-    """Return an input, which has to be a tensor: nothing else can be made or recorded."""
     words = type_words(value.type)
     if words not in ELEMENT_TYPES.values():
         what = f"input '{value.name}' is of a type that cannot be fed: {words}"
@@ -469,7 +437,6 @@ def _input(value: onnx.ValueInfoProto, where: str) -> TensorInfo:
 
 
 def _output(value: onnx.ValueInfoProto, where: str) -> TensorInfo:
-    """Return an output: whatever comes down to tensors that can be compared."""
     words = type_words(value.type)
     if not COMPARABLE.fullmatch(words):
         what = f"output '{value.name}' is of a type that cannot be compared: {words}"
@@ -482,19 +449,15 @@ def shape_of(kind: onnx.TypeProto) -> tuple[int | str | None, ...] | None:
     """Return a tensor's shape; None when the model leaves open even how many dimensions there are."""
     if not kind.tensor_type.HasField("shape"):
         return None
-    return tuple(_dimension(dimension) for dimension in kind.tensor_type.shape.dim)
-
-
-def _dimension(dimension: onnx.TensorShapeProto.Dimension) -> int | str | None:
-    if dimension.HasField("dim_value"):
-        return dimension.dim_value if dimension.dim_value >= 0 else None
-    return dimension.dim_param or None
+    return tuple(
+        (each.dim_value if each.dim_value >= 0 else None) if each.HasField("dim_value") else each.dim_param or None
+        for each in kind.tensor_type.shape.dim
+    )
 
 
 def _refuse_other_format(path: Path, where: str) -> None:
-    """Recognise what people give instead of a model."""
     if found := other_format(path):
-        _refuse(f"the file {found.what}", where, found.hint)
+        _refuse(f"the file {found[0]}", where, found[1])
     with path.open("rb") as file:
         head = file.read(8)
     if head[4:] == b"ORTM":

@@ -1,11 +1,4 @@
-"""The operators and types that a set of models requires, and how two such sets merge. Pure.
-
-- What the nodes of one converted model use: operators, with the element types that they work on. Pure.
-- Reduce: `OrtModel...` -> `RequiredOperators`, what one runtime for all of them must contain.
-- ONNX Runtime's required-operators configuration: the text of `--include_ops_by_config`, read and written. Pure.
-- The parts of one line of a required-operators configuration, and where in it something is wrong. Pure.
-- The element types that follow an operator's name in a required-operators configuration, as JSON. Pure.
-"""
+"""The operators and types that a set of models requires, how two such sets merge, and their configuration. Pure."""
 
 import json
 import re
@@ -229,7 +222,8 @@ ELEMENT_TYPES: Final = {
 `FbsTypeInfo.tensordatatype_to_string`, from 21 on its `data_types.h`. Complex numbers have none: no kernel takes them.
 """
 
-LARGEST_SLOT: Final = 2**31 - 1
+LARGEST: Final = 2**31 - 1
+"""The largest opset, and the largest index of an input or output."""
 
 
 class UnfitTypes(Exception):
@@ -237,9 +231,7 @@ class UnfitTypes(Exception):
 
     def __init__(self, what: str, *, code: str = "config-bad-types", hint: str = "", offset: int | None = None) -> None:
         super().__init__(what)
-        self.code = code
-        self.hint = hint
-        self.offset = offset
+        self.code, self.hint, self.offset = code, hint, offset
 
 
 def parse_type_name(word: str) -> str:
@@ -253,10 +245,7 @@ def parse_type_name(word: str) -> str:
 
 
 def parse_types(text: str, position: int) -> tuple[OperatorTypes, int]:
-    """Read the JSON object at `position`, if there is one; return the types and the offset behind them.
-
-    Raises `UnfitTypes` (`config-bad-types`, `config-unknown-type`).
-    """
+    """Read the JSON object at `position`, if there is one; return the types and the offset behind them."""
     if text[position : position + 1] != "{":
         return UNRESTRICTED, position
     try:
@@ -293,10 +282,13 @@ def _types(value: dict[str, Any]) -> OperatorTypes:
     unknown = set(value) - {"inputs", "outputs", "custom"}
     if unknown:
         raise UnfitTypes(f"'{min(unknown)}' is not a known key", hint="known keys: inputs, outputs, custom")
+    custom = value.get("custom", [])
+    if not isinstance(custom, list):
+        raise UnfitTypes("custom is a list of lists of types")
     types = OperatorTypes(
         inputs=_slots(value.get("inputs", {})),
         outputs=_slots(value.get("outputs", {})),
-        custom=_tuples(value.get("custom", [])),
+        custom=tuple(sorted({_names(names) for names in custom})),
     )
     if types.unrestricted:
         raise UnfitTypes("no types are given", hint="leave the braces out to keep all types")
@@ -306,20 +298,10 @@ def _types(value: dict[str, Any]) -> OperatorTypes:
 def _slots(value: Any) -> tuple[tuple[int, tuple[str, ...]], ...]:
     if not isinstance(value, dict):
         raise UnfitTypes("inputs and outputs map an index to a list of types")
-    return tuple(sorted((_index(key), tuple(sorted(set(_names(names))))) for key, names in value.items()))
-
-
-def _index(key: str) -> int:
-    canonical = key.isascii() and key.isdigit() and (key == "0" or key[0] != "0") and len(key) <= 10
-    if not canonical or int(key) > LARGEST_SLOT:
-        raise UnfitTypes(f"'{key}' is not the index of an input or output")
-    return int(key)
-
-
-def _tuples(value: Any) -> tuple[tuple[str, ...], ...]:
-    if not isinstance(value, list):
-        raise UnfitTypes("custom is a list of lists of types")
-    return tuple(sorted({_names(names) for names in value}))
+    for key in value:
+        if not _INDEX.fullmatch(key) or int(key) > LARGEST:
+            raise UnfitTypes(f"'{key}' is not the index of an input or output")
+    return tuple(sorted((int(key), tuple(sorted(set(_names(names))))) for key, names in value.items()))
 
 
 def _names(value: Any) -> tuple[str, ...]:
@@ -328,8 +310,7 @@ def _names(value: Any) -> tuple[str, ...]:
     return tuple(parse_type_name(name) for name in value)
 
 
-LARGEST_OPSET: Final = 2**31 - 1
-
+_INDEX: Final = re.compile(r"0|[1-9][0-9]{0,9}")
 _DOMAIN: Final = re.compile(r"[A-Za-z0-9_.-]+")
 _OPSET: Final = re.compile(r"[0-9]{1,10}")
 _NAME: Final = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]*)\s*")
@@ -358,20 +339,15 @@ class ConfigLine:
             self.fail(error.code, offset if error.offset is None else error.offset, str(error), error.hint)
 
 
-def type_names(line: ConfigLine, offset: int, listing: str) -> Iterator[str]:
-    """Yield the element types of a list that starts at `offset`. Raises `OperatorsError`."""
+def _type_names(line: ConfigLine, offset: int, listing: str) -> Iterator[str]:
     for word in listing.split(","):
         with line.types_at(offset):
-            name = parse_type_name(word.strip())
-        yield name
+            yield parse_type_name(word.strip())
         offset += len(word) + 1
 
 
-def operators_of(line: ConfigLine) -> Iterator[tuple[str, int, str, OperatorTypes, int]]:
-    """Read `domain;opset,...;operator,...`; yield domain, opset, name, types and the types' offset of each.
-
-    Raises `OperatorsError`.
-    """
+def _read_operators(line: ConfigLine) -> Iterator[tuple[str, int, str, OperatorTypes, int]]:
+    """Read `domain;opset,...;operator,...`; yield domain, opset, name, types and the types' offset of each."""
     fields = line.text.split(";", 2)
     if len(fields) != 3:
         hint = "write: domain;opset,...;operator,... (for example ai.onnx;13;Add,Gemm)"
@@ -388,14 +364,13 @@ def operators_of(line: ConfigLine) -> Iterator[tuple[str, int, str, OperatorType
 def _opsets(line: ConfigLine, offset: int, listing: str) -> Iterator[int]:
     for word in listing.split(","):
         digits = word.strip()
-        if not _OPSET.fullmatch(digits) or not 1 <= int(digits) <= LARGEST_OPSET:
+        if not _OPSET.fullmatch(digits) or not 1 <= int(digits) <= LARGEST:
             line.fail("config-bad-opset", offset, f"'{digits}' is not an opset version", "opsets are numbers from 1 up")
         yield int(digits)
         offset += len(word) + 1
 
 
 def _operators(line: ConfigLine, position: int) -> Iterator[tuple[str, OperatorTypes, int]]:
-    """Yield each operator's name, its types and the offset of the types."""
     while True:
         name = _NAME.match(line.text, position)
         if not name:
@@ -430,9 +405,7 @@ def parse_config(text: str, where: str = "") -> RequiredOperators:
     """Read a configuration; `where` names the file in errors.
 
     An operator named on several lines keeps the types of all of them, and all types if one line names it
-    without any (upstream lets the last line win). Raises `OperatorsError` with line and column: `config-syntax`,
-    `config-bad-opset`, `config-unknown-type`, `config-bad-types`, `config-mixed-types`,
-    `config-repeated-global-types`, `config-unknown-directive`.
+    without any (upstream lets the last line win). Raises `OperatorsError` with line and column.
     """
     reading = _Reading()
     for number, raw in enumerate(text.split("\n"), start=1):
@@ -441,7 +414,10 @@ def parse_config(text: str, where: str = "") -> RequiredOperators:
         if content.startswith("!"):
             _read_directive(line, content, reading)
         elif content and not content.startswith("#"):
-            _read_operators(line, reading)
+            for domain, opset, name, types, offset in _read_operators(line):
+                if not types.unrestricted:
+                    reading.typed_at = reading.typed_at or (line, offset)
+                reading.asked.setdefault(OperatorId(domain=domain, opset=opset, name=name), []).append(types)
     return _finished(reading)
 
 
@@ -488,14 +464,7 @@ def _read_directive(line: ConfigLine, content: str, reading: _Reading) -> None:
         line.fail("config-repeated-global-types", start, "globally allowed types were given before")
     else:
         offset = start + len(name) + 1
-        reading.global_types = tuple(type_names(line, offset, listing))
-
-
-def _read_operators(line: ConfigLine, reading: _Reading) -> None:
-    for domain, opset, name, types, offset in operators_of(line):
-        if not types.unrestricted:
-            reading.typed_at = reading.typed_at or (line, offset)
-        reading.asked.setdefault(OperatorId(domain=domain, opset=opset, name=name), []).append(types)
+        reading.global_types = tuple(_type_names(line, offset, listing))
 
 
 def reduce_operators(models: Iterable[OrtModel]) -> RequiredOperators:

@@ -2,10 +2,6 @@
 
 Only the few fields that ortrim shows or rewrites are read, with every offset checked: the bindings in the
 onnxruntime wheel trust the file, and importing them loads the whole runtime.
-
-- Reading from a model in ORT format what it asks of a runtime. Source: upstream's schema `ort.fbs`.
-- Writing ORT format so that the same model gives the same bytes.
-- Where a model in ORT format has its tensors: processors without unaligned access fault on those that lie misaligned.
 """
 
 import struct
@@ -165,8 +161,7 @@ def graphs_of(graph: Table, depth: int = 0) -> Iterator[Table]:
 def _inner_graphs(node: Table) -> Iterator[Table]:
     for attribute in node.tables(10):
         kind = attribute.integer(2, "i")
-        single = attribute.table(7) if kind == GRAPH_ATTRIBUTE else None
-        if single:
+        if kind == GRAPH_ATTRIBUTE and (single := attribute.table(7)):
             yield single
         if kind == GRAPHS_ATTRIBUTE:
             yield from attribute.tables(12)
@@ -183,7 +178,7 @@ DEEPEST_TYPE: Final = 16
 def read_uses(path: Path) -> ModelUses:
     """Return what a model in ORT format asks of a runtime, the graphs inside its nodes included.
 
-    Raises `ModelError` (`model-missing`, `not-ort`).
+    Source: upstream's schema `ort.fbs`. Raises `ModelError` (`model-missing`, `not-ort`).
     """
     if not path.is_file():
         raise ModelError("model-missing", f"'{path}' is not a file", hint="check the path")
@@ -191,8 +186,11 @@ def read_uses(path: Path) -> ModelUses:
     try:
         return _uses(root_of(data, str(path)))
     except Damaged as error:
-        what, hint = "the file is damaged or cut short", "convert the model again"
-        raise ModelError("not-ort", what, where=str(path), hint=hint) from error
+        raise _damaged(str(path)) from error
+
+
+def _damaged(where: str) -> ModelError:
+    return ModelError("not-ort", "the file is damaged or cut short", where=where, hint="convert the model again")
 
 
 def _uses(session: Table) -> ModelUses:
@@ -234,7 +232,6 @@ def _nodes(graph: Table, types: Mapping[str, str]) -> Iterator[OperatorUse]:
 
 
 def _types(graph: Table) -> dict[str, str]:
-    """Return the element types of a graph's tensors by their names."""
     named = {}
     for value in graph.tables(1):
         kind = value.table(2)
@@ -245,7 +242,6 @@ def _types(graph: Table) -> dict[str, str]:
 
 
 def _element_types(graph: Table) -> Iterator[str]:
-    """Yield the element types of a graph's values and weights, whatever they are part of."""
     for value in graph.tables(1):
         if value.text(0):
             yield from _parts(value.table(2))
@@ -422,15 +418,11 @@ def tensor_places(data: bytes, where: str) -> tuple[TensorPlace, ...]:
         graph = model.table(7) if model else None
         return tuple(chain.from_iterable(map(_initializers, graphs_of(graph)))) if graph else ()
     except Damaged as error:
-        hint = "convert the model again"
-        raise ModelError("not-ort", "the file is damaged or cut short", where=where, hint=hint) from error
+        raise _damaged(where) from error
 
 
 def misaligned_tensors(path: Path) -> tuple[str, ...]:
-    """Return in words the initializers that ONNX Runtime may read in place and that are not aligned.
-
-    Raises `ModelError` as `tensor_places` does.
-    """
+    """Return in words the initializers that ONNX Runtime may read in place and that are not aligned."""
     return misaligned(tensor_places(path.read_bytes(), str(path)))
 
 

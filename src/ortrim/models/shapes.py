@@ -1,12 +1,6 @@
-"""onnx's inference of shapes, which also follows the operators that ONNX Runtime made of others when it optimised.
+"""Shapes and constants inside a model: onnx's inference, which here also follows operators that ONNX Runtime fused.
 
-- Shape inference that also follows the small numbers which models compute from shapes, to reshape by them.
-- The shapes of all of a model's values for inputs of given shapes, as far as they can be inferred.
-- Shapes and bytes of a graph's values, as far as the model says.
-- A model's own functions put in the place of their calls, as far as that does not make the model absurdly large.
-- The graphs inside nodes, with the shapes of what they read from outside and of what they compute.
-- Which of a graph's nodes depend on no input: ONNX Runtime works them out when it loads the model.
-- If nodes whose condition is known: the branch that is always taken, in the place of the node.
+It follows the small numbers which models compute from shapes, too, and the branches of If that are always taken.
 """
 
 import math
@@ -28,10 +22,7 @@ Stands = list[Sequence[onnx.NodeProto]]
 
 
 def inferred(model: onnx.ModelProto) -> onnx.ModelProto:
-    """Return a copy of a model with the shapes that can be inferred; its nodes are as they were.
-
-    Raises what onnx raises.
-    """
+    """Return a copy of a model with the shapes that can be inferred; its nodes are as they were."""
     opset = next((each.version for each in model.opset_import if each.domain in {"", "ai.onnx"}), None)
     stands: Stands = [surrogates(node, opset) if opset else () for node in model.graph.node]
     if not any(stands):
@@ -70,12 +61,14 @@ def take_branches(graph: onnx.GraphProto, values: Mapping[str, Any]) -> bool:
     decided = [_branch(node, values) for node in graph.node]
     if not any(decided):
         return False
-    nodes = [
-        each
-        for node, branch in zip(graph.node, decided, strict=True)
-        for each in (_nodes_of(node, branch) if branch is not None else [node])
-    ]
-    copies = [onnx.NodeProto.FromString(node.SerializeToString()) for node in nodes]
+    copies = list[onnx.NodeProto]()
+    for node, branch in zip(graph.node, decided, strict=True):
+        if branch is None:
+            copies.append(copied(node))
+        else:
+            copies += map(copied, branch.node)
+            pairs = zip(branch.output, node.output, strict=True)
+            copies += (onnx.helper.make_node("Identity", [inner.name], [outer]) for inner, outer in pairs)
     for branch in filter(None, decided):
         graph.initializer.extend(branch.initializer)
         graph.value_info.extend(branch.value_info)
@@ -91,12 +84,6 @@ def _branch(node: onnx.NodeProto, values: Mapping[str, Any]) -> onnx.GraphProto 
     wanted = "then_branch" if condition.item() else "else_branch"
     branch = next((each.g for each in node.attribute if each.name == wanted and each.HasField("g")), None)
     return branch if branch is not None and len(branch.output) == len(node.output) else None
-
-
-def _nodes_of(node: onnx.NodeProto, branch: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
-    yield from branch.node
-    for inner, outer in zip(branch.output, node.output, strict=True):
-        yield onnx.helper.make_node("Identity", [inner.name], [outer])
 
 
 MOST_ROUNDS: Final = 32
@@ -137,14 +124,9 @@ def _put_values(model: onnx.ModelProto, from_shapes: set[str]) -> bool:
             if node.op_type in OF_SHAPE or from_shapes.intersection(node.input):
                 from_shapes.add(node.output[0])
             values[node.output[0]], any_new = value, True
-            _make_constant(node, value)
+            tensor = numpy_helper.from_array(np.asarray(value))
+            node.CopyFrom(onnx.helper.make_node("Constant", [], [node.output[0]], name=node.name, value=tensor))
     return any_new
-
-
-def _make_constant(node: onnx.NodeProto, value: Any) -> None:
-    name, output = node.name, node.output[0]
-    tensor = numpy_helper.from_array(np.asarray(value))
-    node.CopyFrom(onnx.helper.make_node("Constant", [], [output], name=name, value=tensor))
 
 
 def _value(model: onnx.ModelProto, node: onnx.NodeProto, shapes: Mapping[str, tuple[int, ...]], values: Values) -> Any:
@@ -163,22 +145,21 @@ def _value(model: onnx.ModelProto, node: onnx.NodeProto, shapes: Mapping[str, tu
 
 def _of_shape(node: onnx.NodeProto, shape: tuple[int, ...]) -> Any:
     bounds = {attribute.name: attribute.i for attribute in node.attribute}
-    if any(size > np.iinfo(np.int64).max for size in shape):
+    size = math.prod(shape)
+    if max((*shape, size if node.op_type == "Size" else 0)) > np.iinfo(np.int64).max:
         return None
     if node.op_type == "Size":
-        size = math.prod(shape)
-        return np.array(size, np.int64) if size <= np.iinfo(np.int64).max else None
+        return np.array(size, np.int64)
     return np.array(shape[bounds.get("start", 0) : bounds.get("end", len(shape))], np.int64)
 
 
 def _evaluated(model: onnx.ModelProto, node: onnx.NodeProto, values: Values) -> Any:
     inputs = {name: values[name] for name in node.input if name}
-    graph = onnx.helper.make_graph(
-        [node],
-        "one node",
-        [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.UNDEFINED, None) for name in inputs],
-        [onnx.helper.make_tensor_value_info(node.output[0], onnx.TensorProto.UNDEFINED, None)],
+    given, made = (
+        [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.UNDEFINED, None) for name in names]
+        for names in (inputs, node.output[:1])
     )
+    graph = onnx.helper.make_graph([node], "one node", given, made)
     alone = onnx.helper.make_model(graph, opset_imports=list(model.opset_import))
     try:
         with np.errstate(all="ignore"):
@@ -202,16 +183,11 @@ def known_tensors(graph: onnx.GraphProto) -> dict[str, onnx.TensorProto]:
     tensors = {tensor.name: tensor for tensor in graph.initializer}
     for node in graph.node:
         if node.op_type == "Constant" and len(node.output) == 1:
-            tensors |= dict.fromkeys(node.output, _held(node))
+            held = (attribute.t for attribute in node.attribute if attribute.HasField("t"))
+            tensors[node.output[0]] = next(held, onnx.TensorProto())
     return {
         name: tensor for name, tensor in tensors.items() if tensor.data_type and math.prod(tensor.dims) <= MOST_ELEMENTS
     }
-
-
-def _held(node: onnx.NodeProto) -> onnx.TensorProto:
-    """Return the tensor of a Constant node, without anything in it when the node holds no tensor."""
-    tensors = (attribute.t for attribute in node.attribute if attribute.HasField("t"))
-    return next(tensors, onnx.TensorProto())
 
 
 def _known_values(graph: onnx.GraphProto) -> Values:
@@ -220,8 +196,6 @@ def _known_values(graph: onnx.GraphProto) -> Values:
 
 
 Shape = tuple[int, ...]
-
-
 BITS: Final[Mapping[int, int]] = {
     **dict.fromkeys((TensorProto.FLOAT, TensorProto.INT32, TensorProto.UINT32), 32),
     **dict.fromkeys((TensorProto.DOUBLE, TensorProto.INT64, TensorProto.UINT64, TensorProto.COMPLEX64), 64),
@@ -256,33 +230,19 @@ class ValueSize:
 
 def value_sizes(graph: onnx.GraphProto) -> dict[str, ValueSize]:
     """Return the tensors that a graph's own lists speak of; what is no tensor is left out."""
-    return dict((*_values(graph), *_constants(graph)))
-
-
-def _values(graph: onnx.GraphProto) -> Iterator[tuple[str, ValueSize]]:
+    found = dict[str, tuple[int, Shape | None]]()
     for value in (*graph.value_info, *graph.output, *graph.input):
         if value.type.WhichOneof("value") == "tensor_type":
             tensor = value.type.tensor_type
-            yield value.name, ValueSize(element_type=tensor.elem_type, shape=_shape(tensor))
-
-
-def _constants(graph: onnx.GraphProto) -> Iterator[tuple[str, ValueSize]]:
-    for tensor in graph.initializer:
-        yield tensor.name, ValueSize(element_type=tensor.data_type, shape=_known(tuple(tensor.dims)))
-    for sparse in graph.sparse_initializer:
-        values = sparse.values
-        yield values.name, ValueSize(element_type=values.data_type, shape=_known(tuple(values.dims)))
-
-
-def _shape(tensor: onnx.TypeProto.Tensor) -> Shape | None:
-    if not tensor.HasField("shape") or not all(each.HasField("dim_value") for each in tensor.shape.dim):
-        return None
-    return _known(tuple(each.dim_value for each in tensor.shape.dim))
-
-
-def _known(shape: Shape) -> Shape | None:
-    """Return a shape unless a damaged model gives a negative size."""
-    return None if any(size < 0 for size in shape) else shape
+            known = tensor.HasField("shape") and all(each.HasField("dim_value") for each in tensor.shape.dim)
+            found[value.name] = tensor.elem_type, tuple(each.dim_value for each in tensor.shape.dim) if known else None
+    for held in (*graph.initializer, *(sparse.values for sparse in graph.sparse_initializer)):
+        found[held.name] = held.data_type, tuple(held.dims)
+    # A damaged model may give a negative size.
+    return {
+        name: ValueSize(element_type=kind, shape=None if shape and min(shape) < 0 else shape)
+        for name, (kind, shape) in found.items()
+    }
 
 
 Kinds = Mapping[str, Hashable]
@@ -291,6 +251,10 @@ Kinds = Mapping[str, Hashable]
 LARGEST_VALUE: Final = 1024
 """Elements of an initializer that is looked into for a shape; the weights are left out of the inference."""
 
+UNINFERRED: Final = (
+    onnx.shape_inference.InferenceError, DecodeError, EncodeError, ValueError, TypeError, RuntimeError,
+)  # fmt: skip
+"""What onnx raises for a model whose shapes it cannot infer."""
 Sizes = Mapping[str, int]
 Shapes = Mapping[str, tuple[int, ...]]
 
@@ -311,18 +275,9 @@ def with_shapes(
         _fix(value, sizes, None)
     try:
         return with_known_values(model)
-    except (
-        onnx.shape_inference.InferenceError,
-        DecodeError,
-        EncodeError,
-        ValueError,
-        TypeError,
-        RuntimeError,
-    ) as error:
-        what, hint = (
-            "the shapes inside the model cannot be inferred",
-            "check the model with onnx.checker, or export again",
-        )
+    except UNINFERRED as error:
+        what = "the shapes inside the model cannot be inferred"
+        hint = "check the model with onnx.checker, or export again"
         raise ModelError("shapes-not-inferred", what, where=where, why=str(error), hint=hint) from error
 
 
@@ -354,17 +309,14 @@ def _kind(value: onnx.ValueInfoProto, names: Collection[str]) -> tuple[int, tupl
 def dynamic_dimensions(model: onnx.ModelProto) -> tuple[str, ...]:
     """Return how the dimensions of the inputs that the model leaves open can be named, each once."""
     provided = {tensor.name for tensor in model.graph.initializer}
-    names: dict[str, None] = {}
-    for value in model.graph.input:
-        if value.name not in provided:
-            names |= dict.fromkeys(_open_names(value))
-    return tuple(names)
-
-
-def _open_names(value: onnx.ValueInfoProto) -> Iterable[str]:
-    for axis, dimension in enumerate(value.type.tensor_type.shape.dim):
-        if not _is_known(dimension):
-            yield dimension.dim_param or f"{value.name}:{axis}"
+    names = (
+        dimension.dim_param or f"{value.name}:{axis}"
+        for value in model.graph.input
+        if value.name not in provided
+        for axis, dimension in enumerate(value.type.tensor_type.shape.dim)
+        if not _is_known(dimension)
+    )
+    return tuple(dict.fromkeys(names))
 
 
 def _is_known(dimension: onnx.TensorShapeProto.Dimension) -> bool:
@@ -422,30 +374,23 @@ Name = tuple[str, str]
 
 
 def inlined(model: onnx.ModelProto, where: str) -> onnx.ModelProto:
-    """Return the model without functions.
-
-    Raises `ModelError`: `model-invalid` when functions call themselves, as ONNX's checker has it, and
-    `functions-too-deep` when they come to more than a million nodes.
-    """
+    """Return the model without functions."""
     if not model.functions:
         return model
     functions = {(function.domain, function.name): function for function in model.functions}
-    sizes: dict[Name, int] = {}
+    hint = "export the model again without functions"
     try:
-        size = _size(model.graph.node, functions, sizes, ())
+        size = _size(model.graph.node, functions, {}, ())
     except RecursionError as error:
-        what, hint = "the model is not valid ONNX", "export the model again without functions"
-        raise ModelError("model-invalid", what, where=where, why="its functions call themselves", hint=hint) from error
+        what, why = "the model is not valid ONNX", "its functions call themselves"
+        raise ModelError("model-invalid", what, where=where, why=why, hint=hint) from error
     if size > MOST_NODES:
-        what, hint = (
-            f"the model's functions have more than {MOST_NODES:,} nodes",
-            "export the model again without functions",
-        )
+        what = f"the model's functions have more than {MOST_NODES:,} nodes"
         raise ModelError("functions-too-deep", what, where=where, hint=hint)
     try:
         return inliner.inline_local_functions(model)
     except Exception as error:
-        what, hint = "the model's functions cannot be inlined", "export the model again without functions"
+        what = "the model's functions cannot be inlined"
         raise ModelError("functions-too-deep", what, where=where, why=str(error), hint=hint) from error
 
 
@@ -532,7 +477,10 @@ def constant_nodes(graph: onnx.GraphProto, constants: Collection[str]) -> dict[s
     known = set(constants)
     found: dict[str, onnx.NodeProto] = {}
     for node in graph.node:
-        if _is_constant(node) and all(name in known for name in node.input if name):
+        # A node without inputs is a constant only if ONNX says so.
+        same = node.op_type not in BY_CHANCE and not any(True for _ in graphs_of(node))
+        constant = same and (node.op_type == "Constant" or any(node.input))
+        if constant and all(name in known for name in node.input if name):
             known |= {name for name in node.output if name}
             found |= {name: node for name in node.output if name}
     return found
@@ -552,10 +500,3 @@ def sources_of(name: str, made_by: Mapping[str, onnx.NodeProto | None]) -> Itera
             waiting += [each for each in node.input if each]
         else:
             yield current
-
-
-def _is_constant(node: onnx.NodeProto) -> bool:
-    """Whether a node gives the same for the same inputs; one without inputs is a constant only if ONNX says so."""
-    if node.op_type in BY_CHANCE or any(True for _ in graphs_of(node)):
-        return False
-    return node.op_type == "Constant" or any(node.input)

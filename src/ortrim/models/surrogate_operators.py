@@ -73,8 +73,6 @@ def _cast(stand: NodeProto, to: int) -> Sequence[NodeProto]:
 
 
 def _like_first(*outputs: int) -> Rule:
-    """Give outputs the shape and type of the first input."""
-
     def made(node: NodeProto) -> Sequence[NodeProto]:
         names = [node.output[index] for index in outputs if index < len(node.output) and node.output[index]]
         return tuple(make_node("Identity", [_input(node, 0)], [name]) for name in names)
@@ -104,7 +102,6 @@ def _quantized_gemm(node: NodeProto) -> Sequence[NodeProto]:
 
 
 def _packed_product(node: NodeProto) -> Sequence[NodeProto]:
-    """Multiply with weights whose packed form does not show their shape."""
     return _times(node, _number(node, "K"), _number(node, "N"))
 
 
@@ -120,13 +117,11 @@ def _attention(node: NodeProto) -> Sequence[NodeProto]:
 
 
 def _quantized_attention(node: NodeProto) -> Sequence[NodeProto]:
-    """Do the same with numbers of 8 bits."""
     made = _attention(node)
     return (*made[:-1], *_cast(made[-1], TensorProto.FLOAT)) if made else ()
 
 
 def _as_floats(node: NodeProto) -> Sequence[NodeProto]:
-    """Give the output the shape of the first input."""
     return (make_node("Cast", [_input(node, 0)], list(node.output[:1]), to=TensorProto.FLOAT),)
 
 
@@ -150,7 +145,6 @@ def _concatenation(node: NodeProto) -> Sequence[NodeProto]:
 
 
 def _times(node: NodeProto, rows: int, columns: int) -> Sequence[NodeProto]:
-    """Multiply the first input with a matrix of a size."""
     if rows <= 0 or columns <= 0:
         return ()
     shape, matrix = (f"{MADE_UP} {what} {node.output[0]}" for what in ("shape", "matrix"))

@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -49,15 +49,8 @@ GIVEN: Final = "with the random numbers given as inputs"
 LARGEST: Final = float(np.finfo(np.float64).max)
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Survey:
-    """What the reference holds of one output over all cases.
-
-    `magnitude` is the largest of any case. `constant` says why no case can prove anything about the output.
-    """
-
-    magnitude: float
-    constant: str
+Survey = tuple[float, str]
+"""The largest magnitude of an output in any case, and why no case can prove anything about the output."""
 
 
 def compare(
@@ -124,17 +117,18 @@ def with_same_graph(parity: tuple[OutputParity, ...], same_graph: tuple[OutputPa
     What is out of tolerance there is the library's own doing and fails, whatever conversion may change.
     """
     found = {(each.case, each.output): each for each in same_graph}
-    return tuple(_with_same_graph(output, found.get((output.case, output.output))) for output in parity)
 
+    def joined(output: OutputParity) -> OutputParity:
+        same = found.get((output.case, output.output))
+        if same is None:
+            return output
+        output = replace(output, same_graph=same.difference, same_graph_allowed=same.allowed)
+        if same.verdict is not Verdict.FAIL or output.verdict is Verdict.FAIL:
+            return output
+        reason = f"the full runtime with the same converted model has other numbers: {same.reason}"
+        return replace(output, verdict=Verdict.FAIL, reason=reason)
 
-def _with_same_graph(output: OutputParity, same: OutputParity | None) -> OutputParity:
-    if same is None:
-        return output
-    output = replace(output, same_graph=same.difference, same_graph_allowed=same.allowed)
-    if same.verdict is not Verdict.FAIL or output.verdict is Verdict.FAIL:
-        return output
-    reason = f"the full runtime with the same converted model has other numbers: {same.reason}"
-    return replace(output, verdict=Verdict.FAIL, reason=reason)
+    return tuple(map(joined, parity))
 
 
 def with_draws_given(
@@ -162,7 +156,7 @@ def not_computed(parity: tuple[OutputParity, ...]) -> tuple[OutputParity, ...]:
     )
 
 
-def _surveys(reference: SavedOutputs) -> dict[str, _Survey]:
+def _surveys(reference: SavedOutputs) -> dict[str, Survey]:
     """Return what the reference holds of each output; the elements of a sequence show together that they may differ."""
     magnitudes: dict[str, list[float]] = {}
     wholes: dict[str, str] = {}
@@ -180,11 +174,9 @@ def _surveys(reference: SavedOutputs) -> dict[str, _Survey]:
                 cases.setdefault(whole, set()).update([case.name] if array.size else [])
     probable = {name: PART.sub("", name) in reference.probabilities for name in magnitudes}
     return {
-        name: _Survey(
-            magnitude=max(found),
-            constant=unproved(shown[wholes[name]], cases=len(cases[wholes[name]]), probabilities=probable[name]),
-        )
+        name: (max(found), unproved(shown[whole], cases=len(cases[whole]), probabilities=probable[name]))
         for name, found in magnitudes.items()
+        for whole in (wholes[name],)
     }
 
 
@@ -193,7 +185,7 @@ def _compare_case(
     reference: CaseOutputs,
     ours: CaseOutputs | None,
     folders: tuple[Path, Path],
-    given: tuple[Mapping[ElementType, Tolerance], Mapping[str, Bounds], Mapping[str, _Survey]],
+    given: tuple[Mapping[ElementType, Tolerance], Mapping[str, Bounds], Mapping[str, Survey]],
 ) -> list[OutputParity]:
     tolerances, defaults, surveys = given
     mine = {output.name: output for output in ours.outputs} if ours else {}
@@ -227,7 +219,7 @@ def _compare_output(
     pair: tuple[SavedOutput | None, SavedOutput | None],
     places: tuple[Path, Path],
     given: tuple[Mapping[Any, Tolerance], Mapping[str, Bounds]],
-    survey: _Survey | None,
+    survey: Survey | None,
 ) -> OutputParity:
     theirs, ours = pair
     known = theirs or ours
@@ -244,10 +236,10 @@ def _compare_output(
             return _parity(theirs, f"the shape is {list(arrays[1].shape)}, not {list(arrays[0].shape)}")
         assert survey is not None
         # The keys of a map have to be equal whatever the buildspec allows their type.
-        few = survey.magnitude if arrays[0].size <= FEW_VALUES else None
+        few = survey[0] if arrays[0].size <= FEW_VALUES else None
         bounds = EXACT if theirs.file.endswith(KEYS) else bounds_of(theirs.element_type, *given, few)
-        found = difference_of(*arrays, theirs, bounds, survey.magnitude)
-        excuse = shows_nothing(_values(arrays[0], theirs.element_type)) or survey.constant
+        found = difference_of(*arrays, theirs, bounds, survey[0])
+        excuse = shows_nothing(_values(arrays[0], theirs.element_type)) or survey[1]
     is_excused = excuse and found.verdict is Verdict.PASS
     return replace(found, verdict=Verdict.NOT_JUDGED, reason=excuse) if is_excused else found
 
@@ -277,13 +269,21 @@ def difference_of(
     if reference.size == 0:
         return _parity(output, nan_mismatch=0)
     kind = output.element_type
-    theirs, mine = _pair(reference, ours, kind)
+    if kind == STRING:  # 0 where they are equal, and 0 against 1 where they differ
+        theirs, mine = np.zeros(reference.shape), np.asarray(reference != ours, dtype=np.float64)
+    else:
+        theirs, mine = _numbers(reference, kind), _numbers(ours, kind)
     if misplaced := _misplaced(theirs, mine):
         return _parity(output, misplaced, nan_mismatch=int((np.isnan(theirs) != np.isnan(mine)).sum()))
     finite = np.isfinite(theirs)
     unequal = (reference != ours) & finite
     theirs, mine = np.where(finite, theirs, 0.0), np.where(finite, mine, 0.0)
-    absolute = _absolute(theirs, mine, unequal)
+    # Never infinite; integers too large to differ as float64 are 1 apart.
+    with np.errstate(over="ignore"):
+        absolute = np.minimum(np.abs(theirs - mine), LARGEST)
+    absolute = np.where(unequal & (absolute == 0) & (theirs != 0), 1.0, absolute)
+    larger = np.maximum(np.abs(theirs), np.abs(mine))
+    relative = np.divide(absolute, larger, out=np.zeros_like(absolute), where=larger > 0)
     axis = class_axis(theirs, kind) if finite.all() else None
     rounding = min(bounds.rounding, ROUNDING_SHARE * (magnitude or _magnitude(theirs))) if axis is None else 0.0
     allowed = rounding + _allowed(theirs, kind, bounds, axis, magnitude)
@@ -295,7 +295,7 @@ def difference_of(
         difference=float(absolute[worst]),
         allowed=float(allowed[worst]),
         max_absolute=float(absolute.max()),
-        max_relative=float(_relative(absolute, theirs, mine).max()),
+        max_relative=float(relative.max()),
         rms=_relative_rms(np.where(absolute > rounding, absolute, 0.0), theirs) if math.isfinite(bounds.rms) else None,
         rms_allowed=bounds.rms if math.isfinite(bounds.rms) else None,
         ulps=float((absolute / _unit(theirs, kind)).max()) if kind in SIGNIFICANT_BITS else None,
@@ -321,13 +321,6 @@ def _reasons(found: OutputParity, outside: int, size: int, bounds: Bounds, top_r
         yield f"the intersection over union of a box is {found.iou:.3f}, below {bounds.iou:g}"
 
 
-def _pair(reference: Array, ours: Array, element_type: str) -> tuple[Array, Array]:
-    """Return both as float64; strings become 0 where they are equal, and 0 against 1 where they differ."""
-    if element_type == STRING:
-        return np.zeros(reference.shape), np.asarray(reference != ours, dtype=np.float64)
-    return _numbers(reference, element_type), _numbers(ours, element_type)
-
-
 def _numbers(array: Array, element_type: str) -> Array:
     return np.asarray(_values(array, element_type), dtype=np.float64)
 
@@ -348,18 +341,6 @@ def _misplaced(theirs: Array, mine: Array) -> str:
     return "" if np.array_equal(theirs[infinite], mine[infinite]) else "infinities are in other places"
 
 
-def _absolute(theirs: Array, mine: Array, unequal: Array) -> Array:
-    """Return the elements' differences, never infinite; integers too large to differ as float64 are 1 apart."""
-    with np.errstate(over="ignore"):
-        absolute = np.minimum(np.abs(theirs - mine), LARGEST)
-    return np.where(unequal & (absolute == 0) & (theirs != 0), 1.0, absolute)
-
-
-def _relative(absolute: Array, theirs: Array, mine: Array) -> Array:
-    larger = np.maximum(np.abs(theirs), np.abs(mine))
-    return np.divide(absolute, larger, out=np.zeros_like(absolute), where=larger > 0)
-
-
 def _allowed(theirs: Array, element_type: str, bounds: Bounds, axis: int | None, magnitude: float) -> Array:
     """Return how far each element may be off; in a distribution, the scale is that of each row."""
     largest = np.abs(theirs).max(axis=axis, keepdims=True) if axis is not None else _magnitude(theirs) or magnitude
@@ -370,7 +351,6 @@ def _allowed(theirs: Array, element_type: str, bounds: Bounds, axis: int | None,
 
 
 def _unit(theirs: Array, element_type: str) -> Array:
-    """Return the unit in the last place of each element."""
     _, exponents = np.frexp(theirs)
     least = LEAST_EXPONENT[element_type] + 1
     return np.asarray(np.ldexp(1.0, np.maximum(exponents, least) - SIGNIFICANT_BITS[element_type]))

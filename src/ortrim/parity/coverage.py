@@ -10,9 +10,9 @@ import re
 import shutil
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from ortrim.base.files import storage_errors
 from ortrim.errors import VerifyError
@@ -27,17 +27,10 @@ QUANTIZED_OPERATOR: Final = re.compile(r"Quantize|QLinear|Integer|NBits|QGemm|QA
 
 
 @dataclass(frozen=True, kw_only=True)
-class Body:
-    """A graph that runs only when something enters it: its name and the nodes in it, those of inner bodies apart."""
-
-    name: str
-    nodes: int
-
-
-@dataclass(frozen=True, kw_only=True)
 class Marked:
-    """A model's nodes outside of bodies, its bodies, and, when it has any, the copy in which each is marked.
+    """How many nodes `always` run, the bodies, and, when there are any, the copy at `path` in which each is marked.
 
+    A body is a graph that runs only when something enters it: its name, and its nodes without those of inner bodies.
     `quantized` is whether any of them computes with quantized numbers, `float32_weights` whether more of their
     weights are float32 than float64. `probabilities` are the outputs that are 0 or 1 only where they are saturated.
     """
@@ -46,7 +39,7 @@ class Marked:
     float32_weights: bool
     probabilities: tuple[str, ...]
     always: int
-    bodies: tuple[Body, ...]
+    bodies: tuple[tuple[str, int], ...]
     path: Path | None
 
 
@@ -54,8 +47,7 @@ def marked_copy(model: Path, folder: Path) -> Marked:
     """Count a model's nodes and, if it has bodies, write a copy with a marker in each into `folder`, which is made.
 
     Constants, which are no computation, and calls of the model's own functions, which stand for what is inside, are no
-    nodes. Marker number i is in body number i. Raises `VerifyError` (`reference-failed`) for a file that is no model,
-    and `StorageError`.
+    nodes. Marker number i is in body number i.
     """
     import onnx  # noqa: PLC0415 - heavy, and only needed when references are made anew
     from google.protobuf.message import DecodeError  # noqa: PLC0415 - likewise
@@ -72,23 +64,24 @@ def marked_copy(model: Path, folder: Path) -> Marked:
             *((f"function {function.name}", function) for function in read.functions),
             *(body for function in read.functions for body in _bodies(function, f"function {function.name}")),
         ]
-        bodies = tuple(Body(name=name, nodes=_count(body.node, functions)) for name, body in found)
+        bodies = tuple((name, _count(body.node, functions)) for name, body in found)
         always = _count(read.graph.node, functions)
         graphs = (read.graph, *(body for _, body in found))
-        quantized = any(QUANTIZED_OPERATOR.search(node.op_type) for graph in graphs for node in graph.node)
-        kinds: dict[str, Any] = {
-            "quantized": quantized,
-            "float32_weights": _has_float32_weights(graphs),
-            "probabilities": tuple(_probabilities(read.graph)),
-        }
+        marked = Marked(
+            quantized=any(QUANTIZED_OPERATOR.search(node.op_type) for graph in graphs for node in graph.node),
+            float32_weights=_has_float32_weights(graphs),
+            probabilities=tuple(_probabilities(read.graph)),
+            always=always,
+            bodies=bodies,
+            path=None,
+        )
         if not bodies:
-            return Marked(**kinds, always=always, bodies=(), path=None)
+            return marked
         # Inner bodies first: marking one puts copies in the place of its nodes, and so of the bodies in them.
         for number, (_, body) in reversed(list(enumerate(found))):
             _mark(body, number)
         import_default_domain(read)
-        path = written_copy(read, model, folder)
-        return Marked(**kinds, always=always, bodies=bodies, path=path)
+        return replace(marked, path=written_copy(read, model, folder))
 
 
 SQUASHING: Final = frozenset({"Sigmoid", "Softmax"})
@@ -140,10 +133,9 @@ def coverage_of(marked: Marked, entered: Iterable[int]) -> Coverage:
     """Return what ran, given the numbers of the bodies that were entered."""
     ran = set(entered)
     idle = [body for number, body in enumerate(marked.bodies) if number not in ran]
-    nodes = marked.always + sum(body.nodes for body in marked.bodies)
-    return Coverage(
-        nodes=nodes, executed=nodes - sum(body.nodes for body in idle), idle=tuple(body.name for body in idle)
-    )
+    nodes = marked.always + sum(count for _, count in marked.bodies)
+    executed = nodes - sum(count for _, count in idle)
+    return Coverage(nodes=nodes, executed=executed, idle=tuple(name for name, _ in idle))
 
 
 def _bodies(graph: "onnx.GraphProto | onnx.FunctionProto", where: str) -> Iterator[tuple[str, "onnx.GraphProto"]]:
@@ -181,7 +173,9 @@ def import_default_domain(model: "onnx.ModelProto") -> None:
 def written_copy(marked: "onnx.ModelProto", model: Path, folder: Path) -> Path:
     """Write a changed copy of a model where it finds the original's external data, which is linked if possible."""
     graphs = (marked.graph, *marked.functions, *(body for _, body in _bodies(marked.graph, "")))
-    for name in {location for graph in graphs for location in _external_files(graph)}:
+    tensors = [tensor for graph in graphs for tensor in getattr(graph, "initializer", ())]  # functions have none
+    tensors += [each.t for graph in graphs for node in graph.node for each in node.attribute]
+    for name in {each.value for tensor in tensors for each in tensor.external_data if each.key == "location"}:
         place = folder / name
         place.parent.mkdir(parents=True, exist_ok=True)
         try:
@@ -192,9 +186,3 @@ def written_copy(marked: "onnx.ModelProto", model: Path, folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     path.write_bytes(marked.SerializeToString())
     return path
-
-
-def _external_files(graph: "onnx.GraphProto | onnx.FunctionProto") -> Iterator[str]:
-    tensors = [*getattr(graph, "initializer", ()), *(each.t for node in graph.node for each in node.attribute)]
-    for tensor in tensors:
-        yield from (entry.value for entry in tensor.external_data if entry.key == "location")

@@ -29,17 +29,14 @@ def seen(array: Any) -> Seen:
     core = array
     for axis in range(array.ndim if array.size else 0):
         first = core.take([0], axis)
-        core = first if _equal(core, np.broadcast_to(first, core.shape)) else core
+        whole = np.broadcast_to(first, core.shape)
+        core = first if np.array_equal(core, whole, equal_nan=core.dtype.kind == "f") else core
     content = repr(core.tolist()).encode() if core.dtype == object else core.tobytes()
     return Seen(
         digest=hashlib.sha256(repr(core.shape).encode() + content).hexdigest(),
         uniform=str(core.reshape(-1)[0]) if core.size == 1 < array.size else "",
         saturated=array.dtype.kind == "f" and bool(((array == 0) | (array == 1)).all()),
     )
-
-
-def _equal(one: Any, other: Any) -> bool:
-    return bool(np.array_equal(one, other, equal_nan=one.dtype.kind == "f"))
 
 
 def shows_nothing(array: Any) -> str:

@@ -1,9 +1,6 @@
 """Test cases: the inputs with which both runtimes are run, written where the runner finds them.
 
-- Inputs made from a seed: the same on every machine, and each independent of the others.
-- Inputs that were recorded: an `.npz` keyed by input name, or a `test_data_set_*` folder as ONNX models ship it.
-- Tensors in files, as the runner reads and writes them: `.npy`, and `.strings` for what NumPy has no plain form for.
-- What to write into a buildspec when the inputs that ortrim makes are not ones that the model can run on.
+They are made from a seed, the same on every machine and each independent of the others, or were recorded.
 """
 
 import dataclasses
@@ -118,8 +115,7 @@ def generated_array(
 ) -> Array:
     """Return the values of one input: filled with `spec.value`, of `spec.choices`, else random between its bounds.
 
-    The random stream depends on `seed` and `key` alone, so that a further input changes no other. Raises
-    `SpecError` (`wrong-value`, `empty-range`, `shape-mismatch`).
+    The random stream depends on `seed` and `key` alone, so that a further input changes no other.
     """
     if spec.value is not None:
         return _filled(info, spec.value, shape, where)
@@ -129,14 +125,18 @@ def generated_array(
     if spec.choices is not None:
         return _chosen(info, spec.choices, shape, where, dealt_from=seed, generator=generator)
     if info.element_type == STRING:
-        return _random_texts(shape, generator)
+        texts = np.empty(shape, dtype=object)
+        texts.reshape(-1)[:] = [WORDS[number] for number in generator.integers(0, len(WORDS), texts.size)]
+        return texts
     if info.element_type in FLOATS:
         return _random_floats(info, spec, shape, generator, where)
     return _random_integers(info, spec, shape, generator, where)
 
 
 def _generator(seed: int, key: str) -> np.random.Generator:
-    return np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, *_words(key)])))
+    digest = hashlib.sha256(key.encode("utf-8", errors="surrogatepass")).digest()
+    words = struct.unpack("<8I", digest)
+    return np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, *words])))
 
 
 def _chosen(
@@ -157,28 +157,14 @@ def _chosen(
     whole = tuple(each for each in choices if not isinstance(each, tuple))
     parts = [(array[..., at], own) for at, own in enumerate(columns)] or [(array[...], whole)]
     for at, (part, own) in enumerate(parts):
-        values = np.concatenate([_filled(info, _number(each, info.element_type), (1,), where) for each in own])
+        plain = (math.nan if info.element_type in FLOATS and each == "nan" else each for each in own)
+        values = np.concatenate([_filled(info, each, (1,), where) for each in plain])
         # The first are dealt, in an order that depends on the input alone: the next seed's go on from there.
         order = _generator(0, f"{info.name}/{at}").permutation(len(values))
         dealt = order[(dealt_from * part.size + np.arange(min(part.size, len(values)))) % len(values)]
         drawn = generator.integers(0, len(values), part.size - len(dealt))
         part[...] = values[np.concatenate([dealt, drawn])].reshape(part.shape)
     return array
-
-
-def _number(value: Scalar, kind: str) -> Scalar:
-    return math.nan if kind in FLOATS and value == "nan" else value
-
-
-def _random_texts(shape: tuple[int, ...], generator: np.random.Generator) -> Array:
-    texts = np.empty(shape, dtype=object)
-    texts.reshape(-1)[:] = [WORDS[number] for number in generator.integers(0, len(WORDS), texts.size)]
-    return texts
-
-
-def _words(key: str) -> list[int]:
-    digest = hashlib.sha256(key.encode("utf-8", errors="surrogatepass")).digest()
-    return [int.from_bytes(digest[at : at + 4], "little") for at in range(0, 32, 4)]
 
 
 def _filled(info: TensorInfo, value: Scalar, shape: tuple[int, ...], where: str) -> Array:
@@ -251,11 +237,7 @@ def recorded_files(data: Path) -> tuple[Path, ...]:
 
 
 def recorded_inputs(data: Path, inputs: tuple[TensorInfo, ...]) -> tuple[Array, ...]:
-    """Return the recorded arrays in the order of the model's inputs.
-
-    Raises `VerifyError` (`data-missing`, `bad-npz`, `bad-test-data`, `missing-input`, `unknown-input`,
-    `shape-mismatch`, `wrong-type`).
-    """
+    """Return the recorded arrays in the order of the model's inputs."""
     found = _from_folder(data, inputs) if data.is_dir() else _from_npz(data)
     known = {info.name for info in inputs}
     for name in found:
@@ -422,8 +404,7 @@ def make_cases(
 
     A case that comes after another has as inputs what the full runtime gives for that, by `run`: every library gets the
     same inputs, so that a difference does not grow from case to case, and each case can be run alone. Paths of recorded
-    inputs are relative to `base`. What is there already is not written again. Raises `SpecError` for a case that does
-    not fit the model, `VerifyError` for recorded inputs that do not (`out-of-memory` too), and what `run` raises.
+    inputs are relative to `base`. What is there already is not written again.
     """
     named = {case.name: case for case in spec.cases or DEFAULT_CASES}
     made: dict[str, Case] = {}
@@ -516,10 +497,13 @@ def _arrays(inputs: tuple[TensorInfo, ...], case: CaseSpec, fed: Mapping[str, Ar
         _shape(info, case.inputs.get(info.name, InputSpec()), case, f"{where}, input '{info.name}'") for info in own
     )
     _check_sizes(own, shapes, where)
-    made = {
-        info.name: _generated(info, shape, case, f"{where}, input '{info.name}'")
-        for info, shape in zip(own, shapes, strict=True)
-    }
+    made = {}
+    for info, shape in zip(own, shapes, strict=True):
+        key, spec = f"{case.name}/{info.name}", case.inputs.get(info.name, InputSpec())
+        if isinstance(spec.count_from, str):
+            spec = dataclasses.replace(spec, count_from=case.dimensions.get(spec.count_from, 1))
+        place = f"{where}, input '{info.name}'"
+        made[info.name] = generated_array(info, spec, shape, seed=case.seed, key=key, where=place)
     return tuple({**made, **fed}[info.name] for info in inputs)
 
 
@@ -550,13 +534,6 @@ def _check_sizes(inputs: tuple[TensorInfo, ...], shapes: tuple[tuple[int, ...], 
     if total > LARGEST_CASE_BYTES:
         what = f"its {len(inputs)} inputs would have {total:,} bytes; {LARGEST_CASE_BYTES:,} is the most"
         raise SpecError("input-too-large", what, where=where, hint=hint)
-
-
-def _generated(info: TensorInfo, shape: tuple[int, ...], case: CaseSpec, where: str) -> Array:
-    key, spec = f"{case.name}/{info.name}", case.inputs.get(info.name, InputSpec())
-    if isinstance(spec.count_from, str):
-        spec = dataclasses.replace(spec, count_from=case.dimensions.get(spec.count_from, 1))
-    return generated_array(info, spec, shape, seed=case.seed, key=key, where=where)
 
 
 def _shape(info: TensorInfo, spec: InputSpec, case: CaseSpec, where: str) -> tuple[int, ...]:

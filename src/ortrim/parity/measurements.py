@@ -1,7 +1,4 @@
-"""What verification measures and how it judges.
-
-- The few statistics that measurements need. Pure.
-"""
+"""What verification measures and how it judges, with the few statistics that it needs. Pure."""
 
 import math
 from collections.abc import Iterable, Sequence

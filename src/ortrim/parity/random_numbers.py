@@ -43,7 +43,8 @@ def drawn_outputs(model: onnx.ModelProto) -> tuple[str, ...]:
         known = len(found)
         for node in model.graph.node:
             own = next(_draws((node,), functions, off), None)
-            drawing = _shown(own) if own else next((found[name] for name in _reads(node) if name in found), "")
+            shown = f"{own.op_type} '{own.name or own.output[0]}'" if own else ""
+            drawing = shown or next((found[name] for name in _reads(node) if name in found), "")
             if drawing:
                 found |= {name: drawing for name in node.output if name and name not in found}
     return tuple(found.get(output.name, "") for output in model.graph.output)
@@ -69,7 +70,8 @@ def without_draws(
         return None
     reference = reference_outputs(_kept(exposed, model, folder), cases, runtime, folder)
     values = [{output.name: output for output in case.outputs if output.name in names} for case in reference.cases]
-    if not all(_can_be_given(output) for outputs in values for output in outputs.values()):
+    drawn_values = [output for outputs in values for output in outputs.values()]
+    if any(output.file is None or output.element_type in {STRING, BFLOAT16} for output in drawn_values):
         return None
     given = _kept(_without(original, drawing, values[0]), model, folder)
     made = zip(cases, reference.cases, values, strict=True)
@@ -77,10 +79,6 @@ def without_draws(
         _with_inputs(case, [reference.folder / drawn.name / str(outputs[name].file) for name in names], model, folder)
         for case, drawn, outputs in made
     )
-
-
-def _can_be_given(output: SavedOutput) -> bool:
-    return output.file is not None and output.element_type not in {STRING, BFLOAT16}
 
 
 def _without(
@@ -104,14 +102,14 @@ def _kept(changed: onnx.ModelProto, model: PreparedModel, folder: Path) -> Prepa
     content = changed.SerializeToString(deterministic=True)
     digest = hashlib.sha256(model.facts.sha256.encode() + content).hexdigest()
     destination = folder / f"{model.name}-draws-{digest[:16]}"
-    cached_folder(destination, lambda temporary: _write(changed, model, temporary))
+
+    def fill(temporary: Path) -> None:
+        with storage_errors(temporary):
+            written_copy(changed, model.path, temporary)
+
+    cached_folder(destination, fill)
     facts = facts_of(changed, digest, len(content), model.name)
     return PreparedModel(name=model.name, path=destination / model.path.name, facts=facts)
-
-
-def _write(changed: onnx.ModelProto, model: PreparedModel, folder: Path) -> None:
-    with storage_errors(folder):
-        written_copy(changed, model.path, folder)
 
 
 def _with_inputs(case: Case, drawn: list[Path], model: PreparedModel, folder: Path) -> Case:
@@ -162,13 +160,8 @@ def _switched_off(model: onnx.ModelProto) -> Iterator[str]:
 
 
 def _reads(node: onnx.NodeProto) -> Iterator[str]:
-    """Yield the names that a node reads, its bodies' included."""
     yield from node.input
     for graph in graphs_of(node):
         yield from (output.name for output in graph.output)
         for inner in graph.node:
             yield from _reads(inner)
-
-
-def _shown(node: onnx.NodeProto) -> str:
-    return f"{node.op_type} '{node.name or node.output[0]}'"

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from pydantic import ValidationError
 
@@ -28,12 +28,11 @@ from ortrim.models import refusals
 from ortrim.models.full_runtime import FullRuntime
 from ortrim.models.kernels import kernel_diagnostic, session_refusal
 from ortrim.models.models import OrtModel, PreparedModel
-from ortrim.parity.coverage import Marked, coverage_of, marked_copy
+from ortrim.parity.coverage import coverage_of, marked_copy
 from ortrim.parity.evidence import entries
 from ortrim.parity.inputs import Case, advice, crash_advice, load_array, make_cases
 from ortrim.parity.measurements import Coverage, UnreadTable
-from ortrim.parity.runner import SavedOutput
-from ortrim.parity.runner_output import SHORT_OF_MEMORY
+from ortrim.parity.runner import SHORT_OF_MEMORY, SavedOutput
 
 if TYPE_CHECKING:
     from ortrim.parity.tables import Tables
@@ -92,22 +91,11 @@ class _Answer:
     entered: tuple[int, ...]
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Index:
-    cases: tuple[CaseOutputs, ...]
-    quantized: bool = False
-    float32_weights: bool = False
-    probabilities: tuple[str, ...] = ()
-    coverage: Coverage | None = None
+T = TypeVar("T", bound=SavedOutputs)
 
 
 def reference_outputs(model: PreparedModel, cases: tuple[Case, ...], runtime: FullRuntime, folder: Path) -> References:
-    """Return the full runtime's outputs, from a folder below `folder` that is made when it is not there yet.
-
-    Raises `ModelError` for a model that the full runtime refuses or does not survive (`models.refusals`);
-    `VerifyError`: `reference-failed` (it refuses an input), `reference-timeout`, `out-of-memory`; and `StorageError`
-    (`disk-full`).
-    """
+    """Return the full runtime's outputs, from a folder below `folder` that is made when it is not there yet."""
     destination = folder / f"{model.name}-{_digest(model.facts.sha256, cases, runtime)[:16]}"
 
     def fill(temporary: Path) -> None:
@@ -117,14 +105,18 @@ def reference_outputs(model: PreparedModel, cases: tuple[Case, ...], runtime: Fu
         with storage_errors(temporary):
             shutil.rmtree(temporary / MARKED, ignore_errors=True)
         tables = unread_tables(*looked_up(model, cases, runtime, temporary))
-        coverage = replace(coverage_of(marked, answer.entered), tables=tables)
-        drawn = _with_draws(answer.cases, model)
-        _write_index(_Index(cases=drawn, coverage=coverage, **_kinds(marked)), temporary)
+        outputs = References(
+            folder=destination,
+            cases=_with_draws(answer.cases, model),
+            quantized=marked.quantized,
+            float32_weights=marked.float32_weights,
+            probabilities=marked.probabilities,
+            coverage=replace(coverage_of(marked, answer.entered), tables=tables),
+        )
+        _write_index(outputs, temporary)
 
     cached_folder(destination, fill)
-    index = _read_index(destination, model)
-    assert index.coverage is not None
-    return References(folder=destination, cases=index.cases, coverage=index.coverage, **_kinds(index))
+    return _read_index(References, destination, model)
 
 
 def looked_up(
@@ -132,8 +124,7 @@ def looked_up(
 ) -> tuple["Tables", tuple[tuple[set[int], ...], ...]]:
     """Return a model's tables and, for each case, the entries that are looked up in each of them.
 
-    No case is among them if the runtime does not run what tells. `folder` gets nothing that stays. Raises
-    `ModelError` (`functions-too-deep`) and `StorageError`.
+    No case is among them if the runtime does not run what tells. `folder` gets nothing that stays.
     """
     from ortrim.models.onnx_files import read_onnx  # noqa: PLC0415 - heavy, as what makes references anew is
     from ortrim.models.shapes import inlined  # noqa: PLC0415 - as above
@@ -170,18 +161,10 @@ def unread_tables(tables: "Tables", looked: tuple[tuple[set[int], ...], ...]) ->
     )
 
 
-def _kinds(found: "Marked | _Index") -> dict[str, Any]:
-    """Return what the model's graph says of how outputs are to be judged."""
-    return {name: getattr(found, name) for name in ("quantized", "float32_weights", "probabilities")}
-
-
 def cases_made(
     model: PreparedModel, spec: ModelSpec, base: Path, runtime: Callable[[], FullRuntime]
 ) -> tuple[Case, ...]:
-    """Return a model's cases, made in the cache; the full runtime is needed where one comes after another.
-
-    Raises as `make_cases`, `reference_outputs` and `runtime` do.
-    """
+    """Return a model's cases, made in the cache; the full runtime is needed where one comes after another."""
 
     def run(case: Case) -> SavedOutputs:
         return reference_outputs(model, (case,), runtime(), cache_folder("references"))
@@ -203,7 +186,6 @@ def shipped_outputs(
 
     The session is created as applications do it. A model in NCHWc layout `runs_here` only if this processor has its
     block size. Otherwise the outputs are those of the original, which the full runtime optimizes for this processor.
-    Raises as `reference_outputs` does, and `VerifyError` (`shipped-session-fails`).
     """
     path, settings = (converted.path, session) if runs_here else (model.path, as_the_official(session))
     what = f"{model.facts.sha256} {converted.sha256} {to_json(session)} {runs_here}"
@@ -219,14 +201,14 @@ def shipped_outputs(
             if isinstance(error, VerifyError) and error.code != "reference-failed":
                 raise
             raise _as_shipped(model, error.why, forced=False) from error
-        _write_index(_Index(cases=_with_draws(answer.cases, model)), temporary)
+        _write_index(SavedOutputs(folder=destination, cases=_with_draws(answer.cases, model)), temporary)
 
     cached_folder(destination, fill)
-    return SavedOutputs(folder=destination, cases=_read_index(destination, model).cases)
+    return _read_index(SavedOutputs, destination, model)
 
 
 def _as_shipped(model: PreparedModel, why: str, *, forced: bool) -> VerifyError:
-    """Return a refusal of a model that ran as it was given: conversion, or the settings, are what it does not stand."""
+    # The model ran as it was given: conversion, or the settings, are what it does not stand.
     what = "the converted model does not run with the session that its package has"
     hint = "leave in_place = true out of its session" if forced else "try level = 'basic', or other session settings"
     return VerifyError("shipped-session-fails", what, where=refusals.where_of(model), why=why, hint=hint)
@@ -292,10 +274,9 @@ def _refusal(model: PreparedModel, completed: Completed, runtime: FullRuntime, f
     if known := refusals.known_refusal(why, model):
         return known
     if SHORT_OF_MEMORY.search(why):
+        what = "there is not enough memory for the full runtime"
         hint = "use a machine with more memory, or smaller cases"
-        return VerifyError(
-            "out-of-memory", "there is not enough memory for the full runtime", where=where, why=why, hint=hint
-        )
+        return VerifyError("out-of-memory", what, where=where, why=why, hint=hint)
     if case is None:
         missing = kernel_diagnostic(why, original=model, runtime=runtime, folder=folder)
         return missing or refusals.refusal(why, model, runtime.version)
@@ -303,14 +284,14 @@ def _refusal(model: PreparedModel, completed: Completed, runtime: FullRuntime, f
     return VerifyError("reference-failed", what, where=where, why=why, hint=advice(model.facts, why))
 
 
-def _write_index(index: _Index, temporary: Path) -> None:
+def _write_index(outputs: SavedOutputs, temporary: Path) -> None:
     with storage_errors(temporary):
-        (temporary / INDEX).write_text(to_json(index), encoding="utf-8")
+        (temporary / INDEX).write_text(to_json(outputs), encoding="utf-8")
 
 
-def _read_index(folder: Path, model: PreparedModel) -> _Index:
+def _read_index(kind: type[T], folder: Path, model: PreparedModel) -> T:
     try:
-        return from_json(_Index, (folder / INDEX).read_bytes())
+        return replace(from_json(kind, (folder / INDEX).read_bytes()), folder=folder)
     except (OSError, ValidationError) as error:
         raise _not_described(error, model, f"remove {folder}, then run the same command again") from error
 

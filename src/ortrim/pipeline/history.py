@@ -12,7 +12,7 @@ from ortrim.base.files import storage_errors, write_atomically
 from ortrim.base.json import read_json, to_json
 from ortrim.buildspec.load import name_from
 from ortrim.errors import Regression, StorageError, UsageError
-from ortrim.models.named import SUFFIX
+from ortrim.models.prepare import SUFFIX
 from ortrim.planning.request import Request, is_buildspec, load
 from ortrim.report.figures import quantity_text
 from ortrim.report.history import (

@@ -20,7 +20,7 @@ from ortrim.base.files import require_writable, sha256_of, storage_errors
 from ortrim.base.http import download
 from ortrim.compiling.workspace import copy_zig
 from ortrim.errors import StorageError, UsageError
-from ortrim.models.named import ADDRESSES
+from ortrim.models.prepare import ADDRESSES
 from ortrim.package.package import new_archive
 
 TOP: Final = "ortrim-objects"

@@ -15,8 +15,7 @@ from ortrim.buildspec.load import spec_from_data
 from ortrim.buildspec.problems import toml_string
 from ortrim.errors import ModelError
 from ortrim.models.full_runtime import full_runtime
-from ortrim.models.named import models_named
-from ortrim.models.prepare import FACTS_LAYOUT, prepare
+from ortrim.models.prepare import FACTS_LAYOUT, models_named, prepare
 from ortrim.parity.cases.found import case_toml
 from ortrim.parity.reference import cases_made
 from ortrim.pins.runtime import exact_version, runtime_pins

@@ -164,10 +164,7 @@ SMALLEST_RANK: Final = 3
 
 
 def fold_input(model: onnx.ModelProto, options: FoldInput) -> Stepped:
-    """Give the model an input of another form, under the same name.
-
-    Raises `ModelError`: `no-such-input`, `input-does-not-fit`.
-    """
+    """Give the model an input of another form, under the same name."""
     free_initializers(model)
     value = _input(model.graph, options)
     normalisation = _normalisation(value, options)

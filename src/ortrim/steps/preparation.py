@@ -228,9 +228,7 @@ def prepare_by_steps(
 ) -> Preparation:
     """Do the model's steps, one after the other, each followed by a check of parity with the original.
 
-    Folders below `root` are named by what the result depends on; one that is there is not made again. Raises what
-    a step does at the first step that cannot be done, `SpecError` (`step-file-missing`) and what installing
-    tools raises; nothing is left behind then.
+    Folders below `root` are named by what the result depends on; one that is there is not made again.
     """
     folder = root / _digest(given)
     cached_folder(folder, lambda temporary: _fill(temporary, given, progress))

@@ -106,10 +106,7 @@ AFTER: Final = "after.onnx"
 
 
 def python_with_onnx(place: Workplace) -> Python:
-    """Return the full runtime's Python with onnx, put beside a runtime that has a folder of its own.
-
-    Raises `ToolError`, `NetworkError` or `StorageError`, as `packages_folder` does.
-    """
+    """Return the full runtime's Python with onnx, put beside a runtime that has a folder of its own."""
     python = runtime_python(place)
     if (place.runtime.packages / "onnx").is_dir():
         return python
@@ -193,10 +190,7 @@ def _narrowing(names: Collection[str]) -> Feeding:
 
 
 def quantize(model: onnx.ModelProto, options: Quantize, place: Workplace) -> Stepped:
-    """Quantize by ONNX Runtime's own quantizer, and say how far the outputs of the cases then are from before.
-
-    Raises `ModelError`: `no-calibration-data`, `nothing-quantized`, `step-failed`.
-    """
+    """Quantize by ONNX Runtime's own quantizer, and say how far the outputs of the cases then are from before."""
     data = _calibration(options, place) if options.mode == "static" else ()
     aliases = Aliases(model)
     request = {
@@ -258,10 +252,7 @@ LEVELS_SINCE: Final[Mapping[OptimizationLevel, tuple[int, int]]] = MappingProxyT
 
 
 def optimize(model: onnx.ModelProto, options: Optimize, place: Workplace) -> Stepped:
-    """Let ONNX Runtime optimise the graph at one level for one execution provider.
-
-    Raises `ModelError`: `level-not-there`, and `step-failed`, among others when the wheel lacks the provider.
-    """
+    """Let ONNX Runtime optimise the graph at one level for one execution provider."""
     since = LEVELS_SINCE.get(options.level, (0, 0))
     if tuple(map(int, place.runtime.version.split(".")[:2])) < since:
         what = f"ONNX Runtime {place.runtime.version} has no optimization level '{options.level}'"
@@ -297,8 +288,6 @@ def simplify(model: onnx.ModelProto, options: Simplify, place: Workplace) -> Ste
     """Return the model that the program makes, unless folded constants have swollen it.
 
     onnxslim works constants out with the full runtime of the buildspec, and without one it folds none, in silence.
-
-    Raises `ModelError`: `model-swollen` for one that grew beyond `most_growth`, and as `ask` does.
     """
     before, after = place.folder / BEFORE, place.folder / AFTER
     save(model, before, place.where)

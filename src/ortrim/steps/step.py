@@ -102,8 +102,6 @@ def packaged_python(name: str, requirements: str, runtime: FullRuntime) -> Pytho
     """Return a Python with exactly the pinned `requirements`, installed into the cache first when they are not there.
 
     It is the full runtime's, whose packages it finds behind them; where the two have the same it is the pinned one.
-
-    Raises `ToolError`, `NetworkError` or `StorageError`, as `packages_folder` does.
     """
     folder = packages_folder(name, requirements, python=runtime.python)
     search = os.pathsep.join(map(str, (folder, runtime.packages)))
@@ -118,11 +116,7 @@ def ask(
     *,
     failed: str = "the step cannot be done to this model",
 ) -> dict[str, Any]:
-    """Run `resources/scripts/steps.py` in `python` and return its answer.
-
-    Raises `ModelError`: `step-crashed` when it ends without an answer, `step-timeout`, and `step-failed`, which says
-    what `failed`.
-    """
+    """Run `resources/scripts/steps.py` in `python` and return its answer."""
     asked = {"do": step, **request}
     try:
         answer = run_script(python, SCRIPT, asked, folder=place.folder, timeout_seconds=STEP_SECONDS)

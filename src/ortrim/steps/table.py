@@ -54,10 +54,7 @@ EQUIPPED: Final[Mapping[type[step_specs.StepChoices], Callable[[onnx.ModelProto,
 
 
 def take_step(model: onnx.ModelProto, choices: step_specs.StepChoices, place: Workplace) -> Stepped:
-    """Do one step to a model, which it may change in place.
-
-    Raises `ModelError` (`step-failed` and others) when it cannot be done, and what starting other programs raises.
-    """
+    """Do one step to a model, which it may change in place."""
     kind = type(choices)
     try:
         return PLAIN[kind](model, choices) if kind in PLAIN else EQUIPPED[kind](model, choices, place)

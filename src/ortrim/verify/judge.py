@@ -24,8 +24,7 @@ from ortrim.parity.measurements import (
     median,
     median_interval,
 )
-from ortrim.parity.runner import CaseRun, Repetition, RunnerOutput
-from ortrim.parity.runner_output import RunnerEnded
+from ortrim.parity.runner import CaseRun, Repetition, RunnerEnded, RunnerOutput
 from ortrim.verify.measure import ONCE, Measuring, Rounds, Run, missed_runs
 from ortrim.verify.reports import NOT_FOR_DEVICE, DeviceFailure, DeviceReport
 

@@ -11,8 +11,7 @@ from ortrim.base.files import storage_errors
 from ortrim.devices.device import ProgramDevice
 from ortrim.errors import VerifyError
 from ortrim.parity.measurements import median
-from ortrim.parity.runner import RunRequest
-from ortrim.parity.runner_output import TRACE, check_trace
+from ortrim.parity.runner import TRACE, RunRequest, check_trace
 
 KERNEL: Final = "_kernel_time"
 """How the events end that last as long as a node's kernel (`core/framework/sequential_executor.cc`)."""

@@ -41,8 +41,7 @@ from ortrim.parity.compare import (
 from ortrim.parity.inputs import Case
 from ortrim.parity.measurements import Comparison, Gate, OutputParity, Verdict
 from ortrim.parity.reference import CaseOutputs, References, SavedOutputs
-from ortrim.parity.runner import DEFAULT_REPETITION, Repetition, RunnerOutput, RunRequest
-from ortrim.parity.runner_output import OF_ONE_MODEL, TRACE
+from ortrim.parity.runner import DEFAULT_REPETITION, OF_ONE_MODEL, TRACE, Repetition, RunnerOutput, RunRequest
 from ortrim.verify.judge import (
     Beginning,
     NotMeasurable,

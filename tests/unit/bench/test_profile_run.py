@@ -12,8 +12,7 @@ from ortrim.bench import profile as profile_module
 from ortrim.bench import run as bench_module
 from ortrim.bench.profile import profiles_of
 from ortrim.errors import Diagnostic, UsageError, VerifyError
-from ortrim.parity.runner import RunnerOutput, RunRequest
-from ortrim.parity.runner_output import TRACE
+from ortrim.parity.runner import TRACE, RunnerOutput, RunRequest
 from pipeline_stages import Stages
 from refusing import refused
 

@@ -81,7 +81,7 @@ def test_texts_are_gathered_wherever_they_are(tmp_path: Path) -> None:
     model.doc_string, model.graph.doc_string, model.graph.node[0].doc_string = "one", "two", "three"
     model.metadata_props.add(key="from", value="four")
     texts = read_graph(write(tmp_path / "m.onnx", model)).texts
-    assert [text.text for text in texts] == ["one", "two", "four", "three"]
+    assert [text for _, text in texts] == ["one", "two", "four", "three"]
 
 
 def test_dimensions_have_names() -> None:

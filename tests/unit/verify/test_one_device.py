@@ -20,8 +20,7 @@ from ortrim.models.models import PreparedModel
 from ortrim.parity.inputs import save_array
 from ortrim.parity.measurements import Coverage, Verdict
 from ortrim.parity.reference import CaseOutputs, SavedOutputs
-from ortrim.parity.runner import RunnerOutput, RunRequest
-from ortrim.parity.runner_output import OF_ONE_MODEL, TRACE, RunnerEnded
+from ortrim.parity.runner import OF_ONE_MODEL, TRACE, RunnerEnded, RunnerOutput, RunRequest
 from ortrim.verify import verification
 from ortrim.verify.measure import ROUNDS, Baseline
 from ortrim.verify.reports import DeviceReport

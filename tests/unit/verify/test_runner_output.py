@@ -12,14 +12,15 @@ from ortrim.buildspec.buildspec import SessionSettings
 from ortrim.errors import ExitCode, VerifyError
 from ortrim.models.refusals import LOCALE_HINT
 from ortrim.parity.inputs import Case
-from ortrim.parity.runner import RunRequest, runner_words
-from ortrim.parity.runner_output import (
+from ortrim.parity.runner import (
     FAILURES,
     RunnerEnded,
+    RunRequest,
     never_ended,
     out_of_memory,
     place_of,
     read_output,
+    runner_words,
 )
 
 REQUEST = RunRequest(

@@ -20,8 +20,7 @@ from ortrim.devices.kinds import DeviceName
 from ortrim.errors import Diagnostic, ExitCode, SourcesError, ToolError, UsageError, VerifyError
 from ortrim.models.models import PreparedModel
 from ortrim.parity.measurements import Coverage, Gate, Verdict
-from ortrim.parity.runner import RunnerOutput
-from ortrim.parity.runner_output import RunnerEnded
+from ortrim.parity.runner import RunnerEnded, RunnerOutput
 from ortrim.verify.reports import ReportedArtifact, VerifiedModel, VerifyReport
 from ortrim.verify.verification import Task, verify_target
 from refusing import refused

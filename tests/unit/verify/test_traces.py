@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ortrim.errors import ExitCode, StorageError, VerifyError
-from ortrim.parity.runner_output import check_trace
+from ortrim.parity.runner import check_trace
 
 # Recorded from the demo's trimmed library, built without exceptions.
 RECORDED = """[

@@ -15,8 +15,7 @@ from ortrim.buildspec.problems import nearest
 from ortrim.errors import ModelError, OperatorsError, ToolError, UsageError, VerifyError
 from ortrim.models.full_runtime import FullRuntime, full_runtime
 from ortrim.models.models import PreparedModel
-from ortrim.models.named import files_named
-from ortrim.models.prepare import FACTS_LAYOUT, prepare
+from ortrim.models.prepare import FACTS_LAYOUT, files_named, prepare
 from ortrim.parity.inputs import Case, input_shapes
 from ortrim.parity.reference import cases_made
 from ortrim.pins.runtime import NEWEST, exact_version, runtime_pins

@@ -14,7 +14,6 @@ from ortrim.models.graph_facts import (
     NAMELESS,
     GraphFacts,
     NodeFacts,
-    TextFacts,
     WeightFacts,
     dynamic_dimensions,
     elements,
@@ -825,19 +824,19 @@ PATH: Final = re.compile(
 )
 def _source_paths(facts: LintFacts) -> Iterator[Shown]:
     places: dict[str, list[str]] = {}
-    for text in facts.graph.texts:
-        if not _is_module(text) and (found := PATH.search(text.text)):
-            places.setdefault(found[0], []).append(text.place)
+    for place, text in facts.graph.texts:
+        if not _is_module(place, text) and (found := PATH.search(text)):
+            places.setdefault(found[0], []).append(place)
     for path, shown in places.items():
         more = f" and {len(shown) - 1:,} more places" if len(shown) > 1 else ""
         short = path if len(path) <= LONGEST else f"{path[:LONGEST]}..."
         yield shown[0], f"the {shown[0]}{more} shows '{short}'"
 
 
-def _is_module(text: TextFacts) -> bool:
+def _is_module(place: str, text: str) -> bool:
     """Tell the name that PyTorch's exporter gives a node, modules and operator (`/data/conv/Relu`), from a path."""
-    _, of, operator = text.place.partition("name of ")
-    return bool(of) and re.fullmatch(rf"/\S*/{re.escape(operator)}(_\d+)?", text.text) is not None
+    _, of, operator = place.partition("name of ")
+    return bool(of) and re.fullmatch(rf"/\S*/{re.escape(operator)}(_\d+)?", text) is not None
 
 
 BY_CODE: Final = {rule.code: rule for rule in RULES}

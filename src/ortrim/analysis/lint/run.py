@@ -26,9 +26,17 @@ from ortrim.models.full_runtime import FullRuntime, full_runtime, run_script
 from ortrim.models.graph_facts import GraphFacts, dimension_name, dynamic_dimensions, operators_of
 from ortrim.models.kernels import missing_kernel
 from ortrim.models.models import TensorInfo
-from ortrim.models.named import ADDRESSES, WHEEL, files_named
 from ortrim.models.onnx_files import check_limits, read_onnx
-from ortrim.models.prepare import MODEL_FILE, require_files, run_checker, take_in_shapes, with_ir_version
+from ortrim.models.prepare import (
+    ADDRESSES,
+    MODEL_FILE,
+    WHEEL,
+    files_named,
+    require_files,
+    run_checker,
+    take_in_shapes,
+    with_ir_version,
+)
 from ortrim.models.refusals import plain_words
 from ortrim.parity.inputs import recorded_inputs
 from ortrim.pins.runtime import limits_of, runtime_pins, supported_versions

@@ -14,8 +14,8 @@ from ortrim.base.json import to_data, to_json
 from ortrim.cli.boundary import as_data
 from ortrim.cli.task import task
 from ortrim.errors import UsageError
-from ortrim.models.named import files_of
 from ortrim.models.operators import GLOBAL_TYPES
+from ortrim.models.prepare import files_of
 from ortrim.pins.runtime import default_version, exact_version
 
 HOW: Final = "name a file, a folder, or a pattern in quotes"

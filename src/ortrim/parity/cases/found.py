@@ -1,9 +1,4 @@
-"""Cases for a model that has none: sizes and values with which the full runtime runs it, and what they prove.
-
-- The cases that were found, kept in the cache by the model, the runtime's version and the code that found them.
-- What the cases prove nothing about: outputs that could not have differed, and bodies that no case enters.
-- Cases as a buildspec writes them.
-"""
+"""Cases for a model that has none: sizes and values with which the full runtime runs it, and what they prove."""
 
 import hashlib
 import json
@@ -102,12 +97,7 @@ class _Searched:
 
 
 def found_cases(model: PreparedModel, runtime: FullRuntime, announce: Callable[[str], None]) -> FoundCases:
-    """Return cases for a model, sought at most once for the same model, runtime and code; `announce` gets the reasons.
-
-    Raises `OperatorsError` (`no-kernel`); `VerifyError`: `no-case-found` when nothing runs within the time;
-    `ModelError` for a model that the full runtime refuses or does not survive (`models.refusals`); and what
-    `reference_outputs` raises.
-    """
+    """Return cases for a model, sought once for the same model, runtime and code; `announce` gets the reasons."""
     digest = hashlib.sha256(json.dumps([model.name, model.facts.sha256, runtime.version, code_digest(CODE)]).encode())
     destination = cache_folder("found-cases") / f"{model.name}-{digest.hexdigest()[:16]}"
 
@@ -290,7 +280,8 @@ NOT_IN_NAMES: Final = re.compile(r"[^a-z0-9._-]+")
 def _cases(searched: _Searched, first_seed: int) -> tuple[CaseSpec, ...]:
     """Return the runs that were found as a buildspec's cases, each with a name that says what is special in it."""
     sizes, others = (run["sizes"] for run in searched.runs[:2])
-    names = ["first", "second"] if sizes == others else ["small", "larger" if _grew(sizes, others) else "other"]
+    grew = all(others[name] >= size for name, size in sizes.items())
+    names = ["first", "second"] if sizes == others else ["small", "larger" if grew else "other"]
     for run in searched.runs[2:]:
         step = sum(before is not None for before in (each["after"] for each in searched.runs[: len(names) + 1]))
         own = f"step-{step + 1}" if run["after"] is not None else _difference(searched.runs[0], run, searched.guess)
@@ -304,15 +295,10 @@ def _cases(searched: _Searched, first_seed: int) -> tuple[CaseSpec, ...]:
 
 
 def _difference(first: Mapping[str, Any], other: Mapping[str, Any], guessed: Guess) -> str:
-    """Say in which value or size a run differs from the first."""
     for each, before, after in zip(guessed.inputs, first["fillings"], other["fillings"], strict=True):
         if before != after:
             return f"{each.name}-{after['value'] if after['value'] is not None else after['high'] or 'range'}"
     return next((f"{name}-{size}" for name, size in other["sizes"].items() if first["sizes"][name] != size), "")
-
-
-def _grew(sizes: Mapping[str, int], others: Mapping[str, int]) -> bool:
-    return all(others[name] >= size for name, size in sizes.items())
 
 
 def _case(name: str, run: Mapping[str, Any], after: str, guessed: Guess) -> CaseSpec:
@@ -356,7 +342,6 @@ def _input_spec(each: GuessedInput, filling: Mapping[str, Any], sizes: Mapping[s
 
 
 def _reasons(searched: _Searched, cases: tuple[CaseSpec, ...]) -> Iterator[str]:
-    """Yield a line for each dimension and each input with values of its own."""
     for dimension in searched.guess.dimensions:
         yield _dimension_line(dimension, searched)
     for name, terms in searched.guess.sums.items():
@@ -367,8 +352,11 @@ def _reasons(searched: _Searched, cases: tuple[CaseSpec, ...]) -> Iterator[str]:
         more = f" and {len(states) - 1} more" if len(states) > 1 else ""
         yield f"{' and '.join(steps)}: fed what the case before gave, {states[0]}{more}"
     for number, each in enumerate(searched.guess.inputs):
-        if words := _input_line(each, [case.inputs.get(each.name, InputSpec()) for case in cases], number, searched):
-            yield words
+        specs = [case.inputs.get(each.name, InputSpec()) for case in cases]
+        if words := list(dict.fromkeys(filter(None, map(_values, specs)))):
+            why = next(filter(None, (run["fillings"][number]["why"] for run in searched.runs)), "")
+            shown = [*words[:MOST_SHOWN], *(["others"] if len(words) > MOST_SHOWN else [])]
+            yield f"{each.name}: {', then '.join(shown)}{f' ({why})' if why else ''}"
 
 
 def _unfed(searched: _Searched) -> Iterator[str]:
@@ -383,13 +371,6 @@ def _dimension_line(dimension: OpenDimension, searched: _Searched) -> str:
     only = "; others were refused" if len(set(sizes)) == 1 and len(dimension.sizes) > 1 else ""
     kind = "" if dimension.kind == "size" else f"{'image side' if dimension.kind == 'side' else dimension.kind}, "
     return f"{dimension.name} = {words} ({kind}{why}{only})"
-
-
-def _input_line(each: GuessedInput, specs: list[InputSpec], number: int, searched: _Searched) -> str:
-    words = list(dict.fromkeys(filter(None, map(_values, specs))))
-    why = next(filter(None, (run["fillings"][number]["why"] for run in searched.runs)), "")
-    shown = [*words[:MOST_SHOWN], *(["others"] if len(words) > MOST_SHOWN else [])]
-    return f"{each.name}: {', then '.join(shown)}{f' ({why})' if why else ''}" if words else ""
 
 
 def _values(spec: InputSpec) -> str:
@@ -454,20 +435,16 @@ def _warnings(model: PreparedModel, compared: Iterable[OutputParity], coverage: 
 
 def case_toml(case: CaseSpec) -> str:
     """Return a case as an inline table of a buildspec, with what differs from the defaults."""
-    parts = {"name": toml_string(case.name)}
-    if case.data:
-        parts["data"] = toml_string(case.data.as_posix())
-    if case.after:
-        parts["after"] = toml_string(case.after)
-    if case.seed:
-        parts["seed"] = str(case.seed)
-    if case.dimensions:
-        parts["dimensions"] = _table((name, str(size)) for name, size in case.dimensions.items())
-    if case.states:
-        parts["states"] = _table((name, toml_string(output)) for name, output in case.states.items())
-    if case.inputs:
-        parts["inputs"] = _table((name, _table(_fields(spec))) for name, spec in case.inputs.items())
-    return _table(parts.items(), plain=True)
+    parts = {
+        "name": toml_string(case.name),
+        "data": case.data and toml_string(case.data.as_posix()),
+        "after": case.after and toml_string(case.after),
+        "seed": case.seed and str(case.seed),
+        "dimensions": case.dimensions and _table((name, str(size)) for name, size in case.dimensions.items()),
+        "states": case.states and _table((name, toml_string(output)) for name, output in case.states.items()),
+        "inputs": case.inputs and _table((name, _table(_fields(spec))) for name, spec in case.inputs.items()),
+    }
+    return _table(((key, str(value)) for key, value in parts.items() if value), plain=True)
 
 
 def _fields(spec: InputSpec) -> Iterator[tuple[str, str]]:

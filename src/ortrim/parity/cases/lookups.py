@@ -246,7 +246,6 @@ def _keys(node: onnx.NodeProto, _: View) -> Found:
 
 
 def _stopwords(node: onnx.NodeProto, _: View) -> Found:
-    """Yield the words that are left out, and in which letters change case."""
     words = [str(word) for word in plain(attribute(node, "stopwords") or ())]
     yield None, [*words, *(word.swapcase() for word in words)] or ["Word", "word"]
 
@@ -320,13 +319,8 @@ def _normal(node: onnx.NodeProto, _: View) -> Found:
     imputed = attribute(node, "imputed_value_floats") or attribute(node, "imputed_value_int64s")
     middles = imputed or attribute(node, "offset") or (0.0,)
     scales = [1.0 / each for each in attribute(node, "scale") or () if each]
-    missing = plain(
-        [
-            each
-            for each in (attribute(node, "replaced_value_float"), attribute(node, "replaced_value_int64"))
-            if each is not None
-        ]
-    )
+    replaced = (attribute(node, name) for name in ("replaced_value_float", "replaced_value_int64"))
+    missing = plain([each for each in replaced if each is not None])
     if imputed and not missing:
         missing = [0]
     for at, middle in enumerate(middles):

@@ -185,8 +185,7 @@ def test_a_wheel_that_the_bundle_lacks(lines: tuple[str, str], tmp_path: Path) -
 def test_no_other_place_is_asked(lines: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Though the user's settings name one that has the wheel."""
     monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path / "wheels"))
-    caught = refused(ToolError, packages_folder, "tools", lines[1])
-    assert caught.code == "bundle-lacks"
+    assert refused(ToolError, packages_folder, "tools", lines[1]).code == "bundle-lacks"
 
 
 def test_wheels_are_taken_from_one_bundle_for_another(lines: tuple[str, str], tmp_path: Path) -> None:

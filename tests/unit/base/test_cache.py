@@ -432,8 +432,7 @@ def test_default_is_the_users_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_file_in_place_of_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "c").write_text("")
     monkeypatch.setenv("ORTRIM_CACHE", str(tmp_path / "c"))
-    caught = refused(StorageError, cache_folder, "tools")
-    assert caught.code == "path-in-the-way"
+    assert refused(StorageError, cache_folder, "tools").code == "path-in-the-way"
 
 
 def test_links_are_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -568,8 +567,7 @@ def test_leftovers_of_odd_names_are_found(tmp_path: Path) -> None:
 def test_file_in_the_way(tmp_path: Path) -> None:
     """A file that has the folder's name is a diagnostic and stays as it is."""
     (tmp_path / "d").write_text("mine")
-    caught = refused(StorageError, publish_folder, tmp_path / "d", fill_folders)
-    assert caught.code == "path-in-the-way"
+    assert refused(StorageError, publish_folder, tmp_path / "d", fill_folders).code == "path-in-the-way"
     assert names(tmp_path) == ["d"]
 
 

@@ -173,8 +173,7 @@ def test_sums_that_are_missing_or_cut_short_are_reported(tmp_path: Path) -> None
     listing(tmp_path / "a", b=b"1")
     (tmp_path / "a" / checksums.SUMS).write_bytes((tmp_path / "a" / checksums.SUMS).read_bytes()[:-1])
     for reference in ("checksums-damaged", "checksums-missing"):
-        caught = refused(PackageError, checksums.check_listed, tmp_path / "a", "package", "x")
-        assert caught.code == reference
+        assert refused(PackageError, checksums.check_listed, tmp_path / "a", "package", "x").code == reference
         (tmp_path / "a" / checksums.SUMS).unlink(missing_ok=True)
 
 
@@ -182,8 +181,7 @@ def test_a_list_without_end_is_not_read(tmp_path: Path) -> None:
     """A hole of a terabyte takes no room on the disk, and none in memory."""
     with (tmp_path / checksums.SUMS).open("wb") as file:
         file.truncate(1 << 40)
-    caught = refused(PackageError, checksums.check_listed, tmp_path, "package", "shown")
-    assert caught.code == "checksums-damaged"
+    assert refused(PackageError, checksums.check_listed, tmp_path, "package", "shown").code == "checksums-damaged"
 
 
 def test_the_first_differences_are_reported(tmp_path: Path) -> None:

@@ -143,8 +143,7 @@ def test_a_folder_of_path_that_refuses_hides_no_absent_program(tmp_path: Path, m
     """As root's folders do after `su`; root may search every folder, but can execute none."""
     (tmp_path / "no-such-program-anywhere").mkdir()
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
-    caught = refused(ToolError, run, ["no-such-program-anywhere"])
-    assert caught.code == "tool-missing"
+    assert refused(ToolError, run, ["no-such-program-anywhere"]).code == "tool-missing"
 
 
 @pytest.mark.parametrize(
@@ -224,10 +223,9 @@ def test_a_program_that_falls_silent_over_a_full_disk_is_stopped(
     """apt-get waits for ever then; the diagnostic says which disk."""
     monkeypatch.setattr(command, "SILENT_SECONDS", 0.2)
     words = "write (28: No space left on device)\nIgn:3"
-    with pytest.raises(StorageError) as caught:
-        run([*PYTHON, SILENT.format(words, 60)], cwd=tmp_path, silent_seconds=60)
-    assert (caught.value.code, caught.value.where) == ("disk-full", str(tmp_path))
-    assert caught.value.why.startswith("its last line: Ign:3\n")
+    error = refused(StorageError, run, [*PYTHON, SILENT.format(words, 60)], cwd=tmp_path, silent_seconds=60)
+    assert (error.code, error.where) == ("disk-full", str(tmp_path))
+    assert error.why.startswith("its last line: Ign:3\n")
 
 
 @pytest.mark.parametrize("stream", ["stdout", "stderr"])
@@ -244,9 +242,7 @@ def test_a_program_that_closes_its_streams_is_waited_for() -> None:
     """A program that goes on without a stream to print on ends with its own exit code, or at the limit."""
     script = "import os, time; os.close(1); os.close(2); time.sleep(float({})); os._exit(5)"
     assert run([*PYTHON, script.format("0.3")], timeout_seconds=60).returncode == 5
-    with pytest.raises(ToolError) as caught:
-        run([*PYTHON, script.format("60")], timeout_seconds=0.3)
-    assert caught.value.code == "tool-timeout"
+    assert refused(ToolError, run, [*PYTHON, script.format("60")], timeout_seconds=0.3).code == "tool-timeout"
 
 
 def test_a_grandchild_that_ignores_the_signal_is_killed(child_pid: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -591,8 +587,7 @@ def test_a_program_is_stopped_when_asked(asked: threading.Event) -> None:
 @pytest.mark.usefixtures("asked")
 def test_the_time_limit_holds_there_too() -> None:
     for seconds in (0.05, 0.5):
-        caught = refused(ToolError, run, ["sleep", "60"], timeout_seconds=seconds)
-        assert caught.code == "tool-timeout"
+        assert refused(ToolError, run, ["sleep", "60"], timeout_seconds=seconds).code == "tool-timeout"
 
 
 @pytest.mark.usefixtures("asked")

@@ -69,8 +69,7 @@ def test_failed_write_keeps_the_old_file(tmp_path: Path, monkeypatch: pytest.Mon
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "fsync", full)
-    caught = refused(StorageError, write_atomically, path, "new")
-    assert caught.code == "disk-full"
+    assert refused(StorageError, write_atomically, path, "new").code == "disk-full"
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
 
@@ -87,8 +86,7 @@ def test_interrupted_write_keeps_the_old_file(tmp_path: Path, monkeypatch: pytes
 
 def test_file_where_a_folder_should_be(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    caught = refused(StorageError, write_atomically, tmp_path / "file/inner", "x")
-    assert caught.code == "path-in-the-way"
+    assert refused(StorageError, write_atomically, tmp_path / "file/inner", "x").code == "path-in-the-way"
 
 
 @pytest.mark.parametrize(
@@ -156,8 +154,7 @@ def test_a_folder_that_can_be_written_is_found_so_without_being_made(tmp_path: P
 def test_a_file_in_the_way_is_found_beforehand(tmp_path: Path, name: str) -> None:
     (tmp_path / "file").touch()
     (tmp_path / "dangling").symlink_to(tmp_path / "absent")
-    caught = refused(StorageError, require_writable, tmp_path / name)
-    assert caught.code == "path-in-the-way"
+    assert refused(StorageError, require_writable, tmp_path / name).code == "path-in-the-way"
 
 
 def test_a_folder_without_permission_is_found_beforehand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -195,8 +192,7 @@ def test_something_in_the_way_of_a_changed_file_is_a_diagnostic(tmp_path: Path, 
     """A folder of its name, or a file in place of its folder; both stay."""
     (tmp_path / "folder").mkdir()
     (tmp_path / "file").touch()
-    caught = refused(StorageError, write_if_changed, tmp_path / name, "text")
-    assert caught.code == "path-in-the-way"
+    assert refused(StorageError, write_if_changed, tmp_path / name, "text").code == "path-in-the-way"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder"]
 
 

@@ -60,20 +60,17 @@ def test_a_version_is_compared_as_numbers(programs: Path, minimum: tuple[int, ..
 def test_an_absent_tool_says_how_to_get_it(programs: Path) -> None:
     """The hint is a command of the package manager that is here."""
     write_program(programs, "apt-get", "")
-    with pytest.raises(ToolError) as caught:
-        require(Tool(name="clang++", package="clang"))
-    assert caught.value.code == "tool-missing"
-    assert caught.value.hint.endswith("apt-get install clang")
-    assert caught.value.exit_code is ExitCode.TOOL
+    error = refused(ToolError, require, Tool(name="clang++", package="clang"))
+    assert error.code == "tool-missing"
+    assert error.hint.endswith("apt-get install clang")
+    assert error.exit_code is ExitCode.TOOL
 
 
 @pytest.mark.parametrize(("prints", "exit_code"), [("", 0), ("no number here\n", 0), ("gcc 12.2.0\n", 1), ("v12\n", 0)])
 def test_a_tool_that_names_no_version_is_broken(programs: Path, prints: str, exit_code: int) -> None:
     """A stub that exists but does not work is not taken for the tool."""
     write_program(programs, "gcc", prints, exit_code)
-    with pytest.raises(ToolError) as caught:
-        require(Tool(name="gcc", package="gcc"))
-    assert caught.value.code == "tool-broken"
+    assert refused(ToolError, require, Tool(name="gcc", package="gcc")).code == "tool-broken"
 
 
 @pytest.mark.parametrize(
@@ -121,9 +118,7 @@ def test_a_tool_with_words_of_its_own(programs: Path) -> None:
     (programs / "ssh").write_text('#!/bin/sh\n[ "$1" = -V ] && echo "OpenSSH_9.2p1 Debian-2, OpenSSL 3.0.17" >&2\n')
     (programs / "ssh").chmod(0o755)
     assert require(Tool(name="ssh", package="openssh-client", version_words=("-V",))).version == "9.2"
-    with pytest.raises(ToolError) as caught:
-        require(Tool(name="ssh", package="openssh-client"))
-    assert caught.value.code == "tool-broken"
+    assert refused(ToolError, require, Tool(name="ssh", package="openssh-client")).code == "tool-broken"
 
 
 KERNEL_AND_LIBRARIES = json.dumps(

@@ -12,6 +12,7 @@ from ortrim.compiling.container_engines import ContainerOptions, Mount
 from ortrim.errors import UsageError
 from ortrim.pins.shipped import IMAGES_FILE
 from program_runs import Run
+from refusing import refused
 
 
 def test_a_container_becomes_part_of_the_request(tmp_path: Path) -> None:
@@ -27,9 +28,8 @@ def test_a_container_becomes_part_of_the_request(tmp_path: Path) -> None:
 @pytest.mark.parametrize("executor", ["", "docker", "GitHub", "containers"])
 def test_another_executor_is_refused(executor: str) -> None:
     """Those that there are are named."""
-    with pytest.raises(UsageError) as caught:
-        container_options(executor, None, [], [])
-    assert "native, container or github" in caught.value.hint
+    error = refused(UsageError, container_options, executor, None, [], [])
+    assert "native, container or github" in error.hint
 
 
 @pytest.fixture

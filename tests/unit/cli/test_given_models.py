@@ -14,6 +14,7 @@ from ortrim.cli.options import GivenModels, latest_folders
 from ortrim.errors import ToolError, UsageError
 from ortrim.planning import first_spec
 from ortrim.planning.request import Request
+from refusing import refused
 
 CASES = ("one:x=1",)
 """Given, so that none is looked for."""
@@ -55,9 +56,7 @@ def test_the_level_of_a_model_that_steps_change_is_not_looked_for(monkeypatch: p
 def test_tools_are_needed_only_where_this_machine_compiles() -> None:
     """Not for a plan, nor for a build at GitHub."""
     given, asked = GivenModels(model=("m.onnx",), case=CASES), Request(spec=Path(), target="ios-arm64")
-    with pytest.raises(ToolError) as caught:
-        given.request(asked, Console(), to_run=True)
-    assert caught.value.code == "needs-mac"
+    assert refused(ToolError, given.request, asked, Console(), to_run=True).code == "needs-mac"
     assert given.request(asked, Console()).spec == Path("artifacts/m/m.toml")
 
 
@@ -72,9 +71,8 @@ def test_what_was_built_last_goes_by_its_name() -> None:
     assert latest_folders(("net",), Path("artifacts"), "linux") == {"linux-x64": folders[0]}
     assert latest_folders(("net", "net"), Path("artifacts"), None) == {}
     assert latest_folders(("m.onnx",), Path("artifacts"), None) == {}
-    with pytest.raises(UsageError) as caught:
-        latest_folders(("nett",), Path("artifacts"), None)
-    assert (caught.value.code, caught.value.hint) == ("unknown-word", "did you mean 'net'?")
+    error = refused(UsageError, latest_folders, ("nett",), Path("artifacts"), None)
+    assert (error.code, error.hint) == ("unknown-word", "did you mean 'net'?")
 
 
 @pytest.mark.parametrize("step", WITHOUT_KEYS)

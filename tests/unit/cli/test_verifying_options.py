@@ -10,6 +10,7 @@ from ortrim.cli.boundary import boundary
 from ortrim.cli.options import Verifying, request_from
 from ortrim.errors import ExitCode, UsageError
 from program_runs import Run
+from refusing import refused
 
 
 @pytest.mark.parametrize(("text", "cores"), [(None, ()), ("4-7", (4, 5, 6, 7)), ("0,4-7", (0, 4, 5, 6, 7))])
@@ -21,10 +22,9 @@ def test_cores_become_part_of_the_request(text: str | None, cores: tuple[int, ..
 @pytest.mark.parametrize("text", ["", "f0", "7-4", "4,", "9999", "all"])
 def test_cores_that_are_none(text: str) -> None:
     """The form is shown."""
-    with pytest.raises(UsageError) as caught:
-        request_from(verifying=Verifying(cores=text))
-    assert (caught.value.code, caught.value.where) == ("bad-option", "--cores")
-    assert "4-7" in caught.value.hint
+    error = refused(UsageError, request_from, verifying=Verifying(cores=text))
+    assert (error.code, error.where) == ("bad-option", "--cores")
+    assert "4-7" in error.hint
 
 
 @pytest.mark.parametrize("task", ["build", "verify"])

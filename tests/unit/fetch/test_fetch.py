@@ -71,10 +71,9 @@ def test_a_lock_file_is_followed_by_who_says_nothing_else(wanted: FetchRequest) 
     ],
 )  # fmt: skip
 def test_a_lock_file_is_not_overruled(says: dict[str, Any]) -> None:
-    with pytest.raises(UsageError) as caught:
-        completed(FetchRequest(**says), LOCK)
-    assert (caught.value.code, caught.value.hint) == ("lock-differs", "to change the lock file: --update")
-    assert caught.value.why.startswith("given ")
+    error = refused(UsageError, completed, FetchRequest(**says), LOCK)
+    assert (error.code, error.hint) == ("lock-differs", "to change the lock file: --update")
+    assert error.why.startswith("given ")
 
 
 @pytest.mark.parametrize(
@@ -109,14 +108,12 @@ def test_an_update_keeps_what_it_does_not_change(says: dict[str, Any], expected:
     ],
 )
 def test_without_a_lock_file_something_has_to_be_named(wanted: FetchRequest, reference: str) -> None:
-    caught = refused(UsageError, completed, wanted, None)
-    assert caught.code == reference
+    assert refused(UsageError, completed, wanted, None).code == reference
 
 
 def test_an_update_needs_the_network() -> None:
-    with pytest.raises(UsageError) as caught:
-        completed(FetchRequest(update=True, offline=True), LOCK)
-    assert caught.value.code == "offline-needs-lock"
+    error = refused(UsageError, completed, FetchRequest(update=True, offline=True), LOCK)
+    assert error.code == "offline-needs-lock"
 
 
 def test_what_is_named_is_taken_as_it_is() -> None:
@@ -456,8 +453,7 @@ def test_files_that_cannot_lie_side_by_side_are_refused(paths: tuple[str, ...]) 
 
 def test_a_lock_file_without_end_is_not_read(tmp_path: Path) -> None:
     (tmp_path / "ortrim.lock").write_bytes(lock_text(FETCH_LOCK_LOCK).encode() + b"#" * (4 << 20))
-    caught = refused(StorageError, read_lock, tmp_path / "ortrim.lock")
-    assert caught.code == "lock-damaged"
+    assert refused(StorageError, read_lock, tmp_path / "ortrim.lock").code == "lock-damaged"
 
 
 def test_a_lock_file_that_could_not_be_read_is_not_written(tmp_path: Path) -> None:
@@ -472,8 +468,7 @@ def test_no_lock_file_is_none(tmp_path: Path) -> None:
     write_lock(tmp_path / "ortrim.lock", FETCH_LOCK_LOCK)
     assert read_lock(tmp_path / "ortrim.lock") == FETCH_LOCK_LOCK
     (tmp_path / "folder").mkdir()
-    caught = refused(StorageError, read_lock, tmp_path / "folder")
-    assert caught.code == "path-in-the-way"
+    assert refused(StorageError, read_lock, tmp_path / "folder").code == "path-in-the-way"
 
 
 @pytest.mark.parametrize("value", [5, None, "x\x00y"])
@@ -565,9 +560,8 @@ def test_one_failure_stops_the_others() -> None:
     kinds = [failing, receiving, pausing]
     downloads = [Download(name=kind.__name__, size_bytes=10, run=kind) for kind in kinds]
     blocked = Download(name="blocked", size_bytes=1, run=lambda client, _: pause(client))
-    with pytest.raises(NetworkError) as caught:
-        run([*downloads, blocked, Download(name="late", size_bytes=1, run=late)])
-    assert caught.value.code == "artifact-expired"
+    error = refused(NetworkError, run, [*downloads, blocked, Download(name="late", size_bytes=1, run=late)])
+    assert error.code == "artifact-expired"
     assert sorted(ended) == ["pausing", "receiving"]
 
 

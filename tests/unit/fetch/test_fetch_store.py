@@ -74,8 +74,7 @@ def test_a_file_that_another_fetch_removes_or_mends_meanwhile(
 def test_a_file_that_changes_while_it_is_copied_is_noticed(store: Store, tmp_path: Path) -> None:
     (entry,) = kept(store, tmp_path / "in", a=b"same")
     store.path_of(entry.sha256).write_bytes(b"SAME")
-    caught = refused(StorageError, store.copy, entry, tmp_path / "copy")
-    assert caught.code == "cache-damaged"
+    assert refused(StorageError, store.copy, entry, tmp_path / "copy").code == "cache-damaged"
 
 
 def test_an_archive_is_remembered_as_long_as_all_of_it_is_there(store: Store, tmp_path: Path) -> None:
@@ -112,8 +111,7 @@ def test_a_delivery_that_is_gone_is_not_half_there(store: Store, tmp_path: Path)
     store.remember(64 * "a", entries)
     assert delivered_files(store, artifact) == entries
     store.path_of(entries[0].sha256).unlink()
-    caught = refused(StorageError, delivered_files, store, artifact)
-    assert caught.code == "cache-damaged"
+    assert refused(StorageError, delivered_files, store, artifact).code == "cache-damaged"
 
 
 # Placing
@@ -191,9 +189,8 @@ def test_a_failed_swap_is_undone(
         return rename(path, target)
 
     monkeypatch.setattr(Path, "rename", failing)
-    with pytest.raises(StorageError) as caught:
-        place(new, store, output, lambda: told.append(True))
-    assert (caught.value.code, told) == ("storage-failed", [])
+    error = refused(StorageError, place, new, store, output, lambda: told.append(True))
+    assert (error.code, told) == ("storage-failed", [])
     assert names(tmp_path / "app") == (set() if first else {"out"})
     assert first or (output / "a").read_bytes() == b"1"
 

@@ -90,8 +90,7 @@ def test_a_swift_package_begins_with_its_tools_version() -> None:
 def test_what_makes_no_snippet_is_refused(kind: str, names: list[str], reference: str) -> None:
     """An unknown kind, no file or too many, names that are more than names."""
     offered = [SnippetFile(name=name, url="https://example.org/x", sha256=DIGEST, size_bytes=1) for name in names]
-    caught = refused(UsageError, snippet, kind, offered)
-    assert caught.code == reference
+    assert refused(UsageError, snippet, kind, offered).code == reference
 
 
 @pytest.mark.parametrize(
@@ -114,9 +113,7 @@ def test_what_makes_no_snippet_is_refused(kind: str, names: list[str], reference
 )
 def test_a_file_that_cannot_be_checked_is_refused(changes: dict[str, object]) -> None:
     """No digest, no size, an address that others on the way could answer, one with a login in it."""
-    with pytest.raises(UsageError) as caught:
-        snippet("gradle", [file_for("gradle", **changes)])
-    assert caught.value.code == "snippet-bad-file"
+    assert refused(UsageError, snippet, "gradle", [file_for("gradle", **changes)]).code == "snippet-bad-file"
 
 
 @pytest.mark.parametrize("address", ["http://127.0.0.1:8000/a", "http://[::1]:8000/a", "http://localhost/a"])

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import refusing
 from operator_strategies import required_sets
 from ortrim.base.console import Console
 from ortrim.base.json import to_canonical_json, to_data
@@ -71,11 +72,10 @@ def changed(change: Callable[[Any], object], text: str = TEXT) -> str:
 
 
 def refused(text: str, code: str) -> PlanError:
-    with pytest.raises(PlanError) as caught:
-        decode(text)
-    assert (caught.value.code, caught.value.exit_code) == (code, ExitCode.PLAN)
-    assert caught.value.__cause__ is None
-    return caught.value
+    error = refusing.refused(PlanError, decode, text)
+    assert (error.code, error.exit_code) == (code, ExitCode.PLAN)
+    assert error.__cause__ is None
+    return error
 
 
 def outcome(text: str) -> HandedInput | str:
@@ -163,11 +163,10 @@ LOCAL = tuple(replace(source, kind="path") for source in SOURCES)
 )
 def test_what_only_this_machine_has_stays(plan: BuildPlan, why: str) -> None:
     """With the key of the buildspec that says so."""
-    with pytest.raises(PlanError) as caught:
-        remote_payload(plan, plan.targets)
-    assert (caught.value.code, caught.value.exit_code) == ("plan-cannot-travel", ExitCode.PLAN)
-    assert why in caught.value.why
-    assert "--executor github" in caught.value.hint
+    error = refusing.refused(PlanError, remote_payload, plan, plan.targets)
+    assert (error.code, error.exit_code) == ("plan-cannot-travel", ExitCode.PLAN)
+    assert why in error.why
+    assert "--executor github" in error.hint
 
 
 def test_a_plan_of_another_ortrim_is_refused(console: Console) -> None:
@@ -177,10 +176,9 @@ def test_a_plan_of_another_ortrim_is_refused(console: Console) -> None:
         (replace(planned(sample), ortrim_version="0.0.1"), "ortrim 0.0.1 made it"),
         (replace(PLAN, ortrim_version=installed_version("ortrim")), "decided otherwise here"),
     ):
-        with pytest.raises(PlanError) as caught:
-            plan_again(encode(sample, plan), console)
-        assert (caught.value.code, caught.value.exit_code) == ("plan-not-ours", ExitCode.PLAN)
-        assert why in caught.value.why
+        error = refusing.refused(PlanError, plan_again, encode(sample, plan), console)
+        assert (error.code, error.exit_code) == ("plan-not-ours", ExitCode.PLAN)
+        assert why in error.why
 
 
 def in_spec(key: str, value: object) -> Callable[[Any], object]:
@@ -264,17 +262,14 @@ def test_a_layout_below_its_processor_is_refused(console: Console) -> None:
     wide = changed(
         lambda data: data["given"]["contents"]["models"][0].update(layout="nchwc16"), encode(GIVEN, planned(GIVEN))
     )
-    with pytest.raises(PlanError) as caught:
-        plan_again(wide, console)
-    assert caught.value.code == "layout-elsewhere"
+    assert refusing.refused(PlanError, plan_again, wide, console).code == "layout-elsewhere"
 
 
 def test_a_compiler_of_another_machine_is_refused(console: Console, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody knows what its gcc was."""
     monkeypatch.setattr(plan_input, "handed_toolchains", lambda _: {"linux-x64": system_gcc()})
-    with pytest.raises(PlanError) as caught:
-        plan_again(encode(GIVEN, planned_by_gcc()), console)
-    assert caught.value.code == "plan-cannot-travel"
+    error = refusing.refused(PlanError, plan_again, encode(GIVEN, planned_by_gcc()), console)
+    assert error.code == "plan-cannot-travel"
 
 
 def planned_by_gcc() -> BuildPlan:
@@ -306,10 +301,9 @@ def test_what_does_not_fit_is_refused() -> None:
     """Before it is sent; the hint says how to make it smaller."""
     names = [OperatorId(domain="ai.onnx", opset=1, name=f"A{abs(hash((7, n)))}") for n in range(7000)]
     large = sample_input(operators=required_operators(names))
-    with pytest.raises(PlanError) as caught:
-        encode(large, PLAN)
-    assert caught.value.code == "plan-too-large"
-    assert "--target" in caught.value.hint
+    error = refusing.refused(PlanError, encode, large, PLAN)
+    assert error.code == "plan-too-large"
+    assert "--target" in error.hint
     assert decode(encode(large, PLAN, MOST_OUTPUT_CHARACTERS)).given.contents.operators == large.contents.operators
 
 

@@ -180,9 +180,8 @@ def test_the_notes_are_those_of_the_version(tmp_path: Path) -> None:
 def test_a_file_that_is_not_what_was_delivered_is_refused(programs: FakePrograms, delivered: Path) -> None:
     """Nothing is uploaded when one byte of one file differs, also deeper down."""
     (delivered / "delivered-demo-linux-x64" / "maven" / "demo.pom").write_text("<other/>")
-    with pytest.raises(DiagnosticGroup) as caught:
-        draft(delivered)
-    assert (caught.value.code, caught.value.exit_code) == ("digest-mismatch", ExitCode.PACKAGE)
+    error = refused(DiagnosticGroup, draft, delivered)
+    assert (error.code, error.exit_code) == ("digest-mismatch", ExitCode.PACKAGE)
     assert programs.calls == []
 
 
@@ -202,9 +201,7 @@ def test_a_damaged_list_of_sums_is_refused(programs: FakePrograms, delivered: Pa
 def test_a_file_that_was_not_delivered_is_refused(programs: FakePrograms, delivered: Path) -> None:
     """Nobody knows where it comes from."""
     (delivered / "delivered-demo-linux-x64" / "stray.txt").write_text("x")
-    with pytest.raises(DiagnosticGroup) as caught:
-        draft(delivered)
-    assert caught.value.code == "unlisted-file"
+    assert refused(DiagnosticGroup, draft, delivered).code == "unlisted-file"
     assert programs.calls == []
 
 
@@ -213,9 +210,7 @@ def test_a_link_in_place_of_a_file_is_refused(programs: FakePrograms, delivered:
     file = delivered / "delivered-demo-linux-x64" / "ortrim-demo-linux-x64.tar.gz"
     file.rename(tmp_path / "elsewhere")
     file.symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(DiagnosticGroup) as caught:
-        draft(delivered)
-    assert caught.value.code == "file-missing"
+    assert refused(DiagnosticGroup, draft, delivered).code == "file-missing"
     assert programs.calls == []
 
 

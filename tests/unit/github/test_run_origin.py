@@ -51,7 +51,6 @@ def test_a_run_of_a_fork_is_refused(home: str | None) -> None:
 def test_a_run_of_another_workflow_is_refused(path: str) -> None:
     """Of a file that is called alike, too, or one that is not named."""
     for called in ((), (path,), ("octo/ortrim/.github/workflows/ci.yml@build.yml",)):
-        with pytest.raises(NetworkError) as caught:
-            require_own_run(run(path, "octo/ort", *called), OCTO, "build.yml")
-    assert caught.value.code == "run-not-ours"
-    assert "build.yml" in caught.value.what
+        error = refused(NetworkError, require_own_run, run(path, "octo/ort", *called), OCTO, "build.yml")
+    assert error.code == "run-not-ours"
+    assert "build.yml" in error.what

@@ -10,6 +10,7 @@ from ortrim.base.json import from_json, to_json
 from ortrim.errors import BuildError, DiagnosticGroup, ExitCode, StorageError
 from ortrim.pin_updates.new_versions import LARGEST, RECORD, VersionsUpdate, read_update, refused_by, write_update
 from ortrim.pin_updates.report import Refused
+from refusing import refused
 
 REFUSED = Refused(version="1.24.0", reference="no-converter", what="there is no wheel", why="")
 
@@ -46,9 +47,8 @@ def test_no_record_is_none(tmp_path: Path) -> None:
 def test_a_damaged_record_is_reported(tmp_path: Path, content: bytes) -> None:
     """It is not taken for one that says nothing."""
     (tmp_path / RECORD).write_bytes(content)
-    with pytest.raises(StorageError) as caught:
-        read_update(tmp_path)
-    assert (caught.value.code, caught.value.exit_code) == ("record-damaged", ExitCode.STORAGE)
+    error = refused(StorageError, read_update, tmp_path)
+    assert (error.code, error.exit_code) == ("record-damaged", ExitCode.STORAGE)
 
 
 def test_a_record_without_end_is_not_read(tmp_path: Path) -> None:

@@ -133,7 +133,7 @@ def plan_of(wanted: BenchRequest, subject: BenchedModel, machine: HostFacts, run
     ]
     return points.BenchPlan(
         name=subject.planned.plan.spec_name,
-        target=subject.target.job.target.identifier,
+        target=subject.target.identifier,
         recorded_at=datetime.now(UTC).isoformat(timespec="seconds"),
         ortrim_version=installed_version("ortrim"),
         training_run=wanted.training_run,

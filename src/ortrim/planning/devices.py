@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ortrim.base.tools import install_command
 from ortrim.buildspec.buildspec import TargetSpec
-from ortrim.buildspec.targets import TARGETS, Target
+from ortrim.buildspec.targets import Target
 from ortrim.compiling.plan import BuildJob
 from ortrim.devices import kinds
 from ortrim.devices.device import Device
@@ -60,7 +60,7 @@ def require_devices(targets: Sequence[TargetSpec], request: Request, host: Targe
     """
     if not request.devices:
         _require_defaults(targets, host)
-    found = [device for target in targets for device in devices_of(TARGETS[target.id], request, target.cpu or "")]
+    found = [device for target in targets for device in devices_of(target.target, request, target.cpu or "")]
     if request.cores and not any(device.row.cores for device in found):
         what = "none of the devices can pin runs to cores"
         hint = "name one that has: --device adb, --device ssh:USER@HOST, or --device host"
@@ -105,7 +105,7 @@ def _answered(found: DeviceReport | None, device: DeviceName, request: Request) 
 
 
 def _require_defaults(targets: Sequence[TargetSpec], host: Target | None) -> None:
-    machines = tuple(target for target in targets if platform_of(TARGETS[target.id]).needs_device())
+    machines = tuple(target for target in targets if platform_of(target.target).needs_device())
     needs = {target.id: _missing_emulator(target, host) for target in machines}
     lacking = {identifier: package for identifier, package in needs.items() if package is not None}
     if lacking:
@@ -122,7 +122,7 @@ def _require_defaults(targets: Sequence[TargetSpec], host: Target | None) -> Non
 
 def _missing_emulator(spec: TargetSpec, host: Target | None) -> str | None:
     """Return the package with what runs a target's programs here, empty for none; None when nothing is missing."""
-    target = TARGETS[spec.id]
+    target = spec.target
     if host and (target.system, target.architecture) == (host.system, host.architecture):
         return None
     rules = platform_of(target)

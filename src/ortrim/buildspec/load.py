@@ -58,7 +58,7 @@ Finding = Mapping[str, Any]
 
 
 def parse(kind_of_value: Any, data: Any) -> Any:
-    """Return JSON data as a value of one of the types in `spec.buildspec`.
+    """Return JSON data as a value of one of the types in `buildspec.buildspec`.
 
     Raises `pydantic.ValidationError`. JSON rather than Python data is handed over, since strict validation takes a list
     for a tuple and a string for a path only there.

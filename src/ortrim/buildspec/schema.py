@@ -1,4 +1,4 @@
-"""The JSON Schema of buildspecs, made from the types in `spec.buildspec`."""
+"""The JSON Schema of buildspecs, made from the types in `buildspec.buildspec`."""
 
 import math
 import re

@@ -1,4 +1,4 @@
-"""Build trees: folders in which CMake has configured and ninja has compiled, kept for the next model.
+"""A job's folders and where its programs run; build trees, kept for the next model; and what a finished build leaves.
 
 A tree serves every job that differs in the operator configuration, the models' layout or the linkage alone. Few are
 kept, and any may go at any time: the compiler cache and a new configuration bring it back. A tree that is not what the
@@ -32,7 +32,7 @@ CONFIGURATION: Final = "MinSizeRel"
 
 @dataclass(frozen=True, kw_only=True)
 class JobPaths:
-    """The folders and files that a job's `${...}` stand for; see `build.plan`."""
+    """The folders and files that a job's `${...}` stand for; see `compiling.plan`."""
 
     sources: Path
     build: Path

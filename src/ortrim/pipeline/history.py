@@ -1,4 +1,4 @@
-"""The history of builds: one file in the output folder, written after each verification and read by `history`."""
+"""The history of builds, one file in the output folder; accepting builds, and comparing later ones with them."""
 
 import math
 from collections.abc import Callable

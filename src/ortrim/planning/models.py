@@ -1,8 +1,8 @@
 """The models of a buildspec: their copies, after their steps, converted for targets, and the operators they require.
 
-- The layout of a model whose buildspec leaves it to ortrim: NCHWc where convolutions decide. On x64 the official
-  library changes every model to it at load, which a minimal build cannot: without it convolutional models take 1.6
-  to 4.1 times as long (docs/reference/session.md).
+A layout that a buildspec leaves to ortrim is NCHWc where convolutions decide. On x64 the official library changes every
+model to it at load, which a minimal build cannot: without it convolutional models take 1.6 to 4.1 times as long
+(docs/reference/session.md). Conversion is compared with the model as given before anything is compiled.
 """
 
 from collections.abc import Collection, Mapping, Sequence

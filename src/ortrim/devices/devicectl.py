@@ -28,26 +28,18 @@ from ortrim.devices.facts import Thermal
 from ortrim.devices.harness import (
     FILES,
     NATIVE,
-    REPORT,
     REQUESTED_OUTPUTS,
     HarnessContent,
     PhoneApp,
     carried,
+    report_in,
     told,
 )
 from ortrim.devices.remote import LINKED, Payload, copy_files, make_payload, text_of
 from ortrim.devices.xcrun import Xcrun, find_xcrun
 from ortrim.errors import Diagnostic, ToolError, UsageError, VerifyError
 from ortrim.parity.measurements import HostFacts
-from ortrim.parity.runner import (
-    MOST_PRINTED_BYTES,
-    RunnerOutput,
-    RunRequest,
-    endless_output,
-    place_of,
-    read_output,
-    within_limits,
-)
+from ortrim.parity.runner import RunnerOutput, RunRequest, read_output, within_limits
 
 DEVICECTL: Final = kinds.DEVICECTL.name
 TERMINATED: Final = re.compile(r"\bApp terminated due to signal (\d{1,2})\b")
@@ -332,10 +324,7 @@ def read_end(
     if request.outputs and (folder / OUTPUTS).is_dir() and not (folder / OUTPUTS).is_symlink():
         copy_files(folder / OUTPUTS, request.outputs)
     code = end.code if end is not None else -int(signalled[1]) if signalled else 0
-    report = folder / REPORT
-    if report.is_file() and report.stat().st_size > MOST_PRINTED_BYTES:
-        raise endless_output(place_of(request))
-    return Completed(argv=(), returncode=code, stdout=text_of(report), stderr=text_of(folder / STDERR)), end
+    return Completed(argv=(), returncode=code, stdout=report_in(folder, request), stderr=text_of(folder / STDERR)), end
 
 
 ARCHIVE: Final = "libortrim.a"

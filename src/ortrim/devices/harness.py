@@ -276,15 +276,15 @@ def outcomes(
             case "exit" if run.code in NOT_STARTED:  # Java gives to a shell what the system cannot execute
                 raise not_startable(device, run.stderr.strip())
             case "exit":
-                report = _report(place, request) or run.stdout
+                report = report_in(place, request) or run.stdout
                 done = Completed(argv=(), returncode=signalled(run.code), stdout=report, stderr=run.stderr)
                 return read_output(done, request)
 
     return (outcome(partial(ended, number), request) for number, request in enumerate(requests))
 
 
-def _report(folder: Path | None, request: RunRequest) -> str:
-    """Return the runner's report; empty when there is none."""
+def report_in(folder: Path | None, request: RunRequest) -> str:
+    """Return the runner's report in a run's folder; empty when there is none."""
     path = folder / REPORT if folder else None
     if path is None or not path.is_file():
         return ""

@@ -320,6 +320,7 @@ class RemoteFolder:
         """Remove all that is ours, also when it was begun alone."""
         if self._begun:
             self.remove(self.path)
+        self._begun = False
         self._there.clear()
 
     def push(self, payload: Payload) -> None:

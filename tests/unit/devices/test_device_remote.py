@@ -261,7 +261,9 @@ def test_files_go_there_once_and_the_runner_can_be_executed(base: Path, tmp_path
     assert os.access(payload.request.runner, os.X_OK)
     folder.close()
     assert list(base.iterdir()) == []
+    asked = list(transport.commands)
     folder.close()
+    assert transport.commands == asked
 
 
 def test_a_push_is_not_believed(base: Path, tmp_path: Path) -> None:

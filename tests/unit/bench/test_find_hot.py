@@ -7,14 +7,16 @@ import pytest
 
 from ortrim.base.console import Console
 from ortrim.bench import profile
-from ortrim.bench.profile import HOT_RUNS, ROUNDS, find_hot
+from ortrim.bench.profile import HOT_RUNS, ROUNDS, HotOperators, find_hot
+from ortrim.cli.tasks import bench as bench_task
 from ortrim.compiling.plan import digest
 from ortrim.devices.device import Device
 from ortrim.errors import Diagnostic, ExitCode, StorageError, VerifyError
-from ortrim.models.hot_operators import hot_file, read_hot
+from ortrim.models.hot_operators import hot_file, ranked, read_hot
 from ortrim.parity.runner import RunRequest
 from ortrim.planning.planned import planned_for
 from pipeline_stages import Stages
+from program_runs import Run
 from refusing import refused
 
 TWO_CASES = '[[models.cases]]\nname = "one"\n[[models.cases]]\nname = "two"\nseed = 1\n'
@@ -134,3 +136,46 @@ def test_a_damaged_file_is_refused_before_any_work(stages: Stages) -> None:
     error = refused(Diagnostic, planned_for, request, stages.console)
     assert (error.code, error.exit_code) == ("wrong-type", ExitCode.SPEC)
     assert stages.ran == []
+
+
+ROWS = ranked({"vad": {"ai.onnx:LSTM": 0.75, "ai.onnx:Conv": 0.21, "ai.onnx:Pad": 0.04}})
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Path, int]]:
+    seen: list[tuple[Path, int]] = []
+
+    def find(request: Any, _: Any, runs: int) -> HotOperators:
+        seen.append((request.spec, runs))
+        return HotOperators(file=Path("vad.hot.toml"), measured_with="a library", operators=ROWS)
+
+    monkeypatch.setattr(bench_task, "find_hot", find)
+    return seen
+
+
+def test_hot_shows_a_table(ortrim: Run, asked: list[tuple[Path, int]]) -> None:
+    """All operators with their shares, and the file that names the hot ones."""
+    ended = ortrim("hot", "--spec", "vad.toml")
+    assert (ended.code, ended.err) == (0, "")
+    lines = [line.split() for line in ended.out.splitlines()]
+    assert ["ai.onnx:LSTM", "75.0", "%", "hot", "vad"] in lines
+    assert ["ai.onnx:Pad", "4.0", "%", "vad"] in lines
+    assert "vad.hot.toml names 2 of them as hot" in ended.out
+    assert asked == [(Path("vad.toml"), HOT_RUNS)]
+
+
+def test_hot_as_json_is_one_document(ortrim: Run, asked: list[tuple[Path, int]]) -> None:
+    document = ortrim("hot", "--spec", "vad.toml", "--runs", "3", "--json").document()
+    assert document["file"] == "vad.hot.toml"
+    assert [each["hot"] for each in document["operators"]] == [True, True, False]
+    assert asked == [(Path("vad.toml"), 3)]
+
+
+@pytest.mark.parametrize(
+    ("words", "reference", "code"),
+    [(("hot", "--runs", "0"), "bad-option", 2), (("hot", "--spec", "missing.toml"), "spec-missing", 10)],
+)
+def test_what_is_not_possible_is_a_diagnostic(ortrim: Run, words: tuple[str, ...], reference: str, code: int) -> None:
+    ended = ortrim(*words)
+    assert (ended.code, f"error: {reference}" in ended.err) == (code, True)
+    assert list(Path.cwd().iterdir()) == []

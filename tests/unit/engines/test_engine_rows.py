@@ -1,12 +1,15 @@
 """From runs to rows."""
 
+import re
 from dataclasses import replace
 
 import pytest
 
 from engine_samples import GOOD, attempt, engine_run
-from ortrim.bench.engine_processes import Attempt, CannotRun, rows_of
-from ortrim.bench.engines import EngineRow
+from ortrim.bench.engine_processes import SCRIPT, Attempt, CannotRun, rows_of
+from ortrim.bench.engines import ENGINES, ONNXRUNTIME, USUAL, EngineRow, engine_requirements, engines_named
+from ortrim.errors import UsageError
+from refusing import refused
 
 
 def test_a_row_sums_up_all_rounds() -> None:
@@ -42,3 +45,44 @@ def test_nothing_run_is_no_row_of_figures() -> None:
     """No round, or no parity, is a reason too; no engines make no rows."""
     assert rows_of([Attempt(engine="mnn")])[0].reason == "it was not run"
     assert rows_of([]) == ()
+
+
+def test_the_full_runtime_comes_first() -> None:
+    assert [engine.name for engine in engines_named(("mnn", "tract", "mnn"))] == [ONNXRUNTIME, "mnn", "tract"]
+
+
+def test_the_usual_ones_are_compared_unasked() -> None:
+    assert tuple(engine.name for engine in engines_named(())) == USUAL
+    assert "litert" not in USUAL
+    assert ENGINES["litert"].converter
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"), [("opnvino", "did you mean 'openvino'?"), ("", "choose from"), ("x" * 999, "choose")]
+)
+def test_an_unknown_engine_is_refused(name: str, hint: str) -> None:
+    error = refused(UsageError, engines_named, (name,))
+    assert error.code == "bad-option"
+    assert hint in error.hint
+
+
+def test_every_engine_has_its_script() -> None:
+    scripts = {path.stem.removeprefix("engine_") for path in SCRIPT.parent.glob("engine_*.py")}
+    assert scripts == set(ENGINES)
+
+
+NAMES = sorted({name for engine in ENGINES.values() for name in (engine.package, engine.converter) if name})
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_line_is_pinned_with_hashes(name: str) -> None:
+    entries = re.split(r"(?m)^(?=[^ #\n])", engine_requirements(name))[1:]
+    assert entries
+    for entry in entries:
+        assert re.match(r"[a-z0-9-]+==\S+( ; [^\\]+)? \\\n +--hash=sha256:[0-9a-f]{64}", entry), entry
+    assert not re.findall(r"https?://|file:|--index|--find-links", engine_requirements(name))
+
+
+def test_heavy_requirements_of_the_converter_are_left_out() -> None:
+    """What pnnx declares and its program does not need is half a gigabyte."""
+    assert "torch" not in engine_requirements("ncnn")

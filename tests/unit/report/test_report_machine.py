@@ -5,11 +5,12 @@ import pytest
 from ortrim.parity.measurements import HostFacts
 from ortrim.report import content
 from ortrim.report.charts import latency_pictures, load_chart, memory_chart
+from ortrim.report.content import machine_facts, measures_memory, measures_time
 from ortrim.report.figures import NONE
 from ortrim.report.html import html_report
 from ortrim.report.write import markdown_report
 from ortrim.verify.reports import DeviceReport, VerifyReport
-from sample_reports import PHONE, machine, on_device, user_emulation
+from sample_reports import PHONE, machine, on_device, recorded_report, user_emulation
 
 WHY = "time: what it takes on qemu-system:cortex-a53 says nothing about a real device"
 
@@ -153,3 +154,26 @@ def test_every_form_says_why(report: VerifyReport, emulated: DeviceReport) -> No
     assert content.not_judged(emulated) == (WHY,)
     for page in (markdown_report, html_report):
         assert page(replace(report, devices=(emulated,))).count("says nothing about a real device") == 1
+
+
+SIMULATED = HostFacts(
+    system="Darwin",
+    machine="arm64",
+    cpu="Apple M1 of the Mac (macOS 15.5)",
+    cores=8,
+    memory_bytes=16 << 30,
+    kind="simulator",
+    model="iPhone 17, simulated on Macmini9,1",
+    os_version="iOS 26.1",
+    memory_meaningful=False,
+    time_meaningful=False,
+)
+
+
+def test_a_report_says_that_a_simulator_is_a_mac() -> None:
+    (device,) = on_device(recorded_report(), device="simctl:iPhone 17", host=SIMULATED).devices
+    facts = dict(machine_facts(device))
+    assert facts["host"] == "Darwin, arm64, Apple M1 of the Mac (macOS 15.5)"
+    assert facts["device"] == "iPhone 17, simulated on Macmini9,1 · simulator"
+    assert facts["system"] == "iOS 26.1"
+    assert (measures_memory(device), measures_time(device)) == (False, False)

@@ -1,13 +1,27 @@
 import struct
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ortrim.compiling.size.accounting import GROUPINGS, LINKED, NO_MAP, STRIPPED, Accounting, Leaf, account, shares
-from ortrim.errors import BinaryError
+from ortrim.compiling.size import accounting
+from ortrim.compiling.size.accounting import (
+    GROUPINGS,
+    LINKED,
+    NO_MAP,
+    STRIPPED,
+    Accounting,
+    Leaf,
+    Piece,
+    account,
+    demangled,
+    divided,
+    shares,
+)
+from ortrim.errors import BinaryError, ToolError
 from refusing import refused
 
 OURS = Path(__file__).with_name("data")
@@ -182,3 +196,71 @@ def test_a_truncated_map_is_refused(tmp_path: Path) -> None:
     link_map = tmp_path / "link.map"
     link_map.write_text(text[: text.index("MlasThreads")])
     assert refused(BinaryError, account, OURS / "folded.so", link_map).code == "link-map-mismatch"
+
+
+PLACES = st.integers(min_value=-50, max_value=150)
+CLAIMS = st.lists(
+    st.builds(lambda start, size, owner: Piece(start=start, end=start + size, owner=owner), PLACES, PLACES, st.text())
+)
+
+
+@given(CLAIMS, st.integers(min_value=0, max_value=60), st.integers(min_value=0, max_value=60))
+def test_every_byte_has_exactly_one_owner(claims: list[Piece[str]], start: int, size: int) -> None:
+    """Whatever is claimed, the pieces follow each other without gap or overlap, and none is empty."""
+    pieces = list(divided(start, start + size, claims))
+    assert sum(piece.size_bytes for piece in pieces) == size
+    assert all(piece.size_bytes > 0 for piece in pieces)
+    assert [piece.start for piece in pieces] == [start, *(piece.end for piece in pieces)][: len(pieces)]
+    for piece in pieces:
+        inside = [claim for claim in claims if claim.start <= piece.start and piece.end <= claim.end]
+        assert piece.owner in [claim.owner for claim in inside] if piece.owner is not None else True
+
+
+def test_the_first_claim_has_what_two_claim() -> None:
+    """Of overlapping claims the earlier one wins, of those that begin together the longer; the rest is nobody's."""
+    claims = [
+        Piece(start=4, end=8, owner="late"),
+        Piece(start=2, end=6, owner="early"),
+        Piece(start=2, end=3, owner="short"),
+    ]
+    assert [(piece.size_bytes, piece.owner) for piece in divided(0, 10, claims)] == [
+        (2, None),
+        (4, "early"),
+        (2, "late"),
+        (2, None),
+    ]
+
+
+def test_names_of_cxx_are_demangled_and_others_left() -> None:
+    """Only names that the compiler mangled are in the answer; one that is cut short is as it was."""
+    names = ["_ZN11onnxruntime4reluEPKfi", "main", "_Zbroken", "_ZN3foo\n3barEv"]
+    assert demangled(names) == {
+        "_ZN11onnxruntime4reluEPKfi": "onnxruntime::relu(float const*, int)",
+        "_Zbroken": "_Zbroken",
+    }
+    assert demangled([]) == {}
+
+
+def test_a_long_name_is_left_as_it_is() -> None:
+    """A name longer than any compiler writes is not given to the demangler."""
+    name = "_Z" + "1a" * 10_001
+    assert demangled([name]) == {name: name[:20_000]}
+
+
+def test_a_demangler_that_does_not_answer_is_done_without(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A timeout, a crash or a wrong number of lines leave the names as they are."""
+
+    def times_out(*_: Any, **__: Any) -> None:
+        raise ToolError("tool-timeout", "did not end")
+
+    monkeypatch.setattr(accounting, "run", times_out)
+    assert demangled(["_Z1fv"]) == {}
+
+
+def test_a_crash_of_the_demangler_is_not_ours(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    script = tmp_path / "demangle.py"
+    script.write_text("import os\nprint('f()', flush=True)\nos.abort()\n")
+    monkeypatch.setattr(accounting, "SCRIPT", script)
+    assert demangled(["_Z1fv"]) == {}
+    script.write_text("print('one')\nprint('two')\n")
+    assert demangled(["_Z1fv"]) == {}

@@ -324,11 +324,20 @@ def compare_engines(compared: Compared, console: Console) -> engines.EngineCompa
     chosen = engines.engines_named(compared.engines)
     loaded = load(compared.request)
     check_names(loaded, compared.models, compared.cases)
-    subjects, runtime = _subjects(compared, loaded, console)
+    pins = runtime_pins(loaded.onnxruntime.version)
+    runtime = full_runtime(pins.version, pins.converter_requirements)
+    subjects = _subjects(compared, loaded, runtime, console)
     machine, load_average = Host(compared.request.cores).facts(), os.getloadavg()[0]
     with _working_folder() as folder:
-        driver = Driver(folder=folder, threads=compared.threads, timeouts=compared.timeouts)
-        setting = _setting(compared, loaded, chosen, driver, console)
+        wanted = any(engine.name == engines.TRIMMED for engine in chosen)
+        trimmed = trimmed_of(loaded, compared.request, compared.library, console) if wanted else None
+        setting = Setting(
+            engines=chosen,
+            places=_places(chosen, runtime, trimmed, console),
+            trimmed=trimmed,
+            driver=Driver(folder=folder, threads=compared.threads, timeouts=compared.timeouts),
+            rounds=compared.rounds,
+        )
         with alone(console.note):
             cases, versions = _measured(subjects, setting, console)
     return engines.EngineComparison(
@@ -362,41 +371,30 @@ def _working_folder() -> Iterator[Path]:
 
 
 def _subjects(
-    compared: Compared, loaded: LoadedSpec, console: Console
-) -> tuple[tuple[ComparedModel, ...], FullRuntime]:
+    compared: Compared, loaded: LoadedSpec, runtime: FullRuntime, console: Console
+) -> tuple[ComparedModel, ...]:
     ready = ready_models(loaded, console)
-    runtime = _runtime(loaded)
     numbers = [n for n, each in enumerate(ready) if not compared.models or each.model.name in compared.models]
     with console.step("run the models without optimizations"):
         made = (subject_of(loaded, number, ready[number], runtime, compared.cases) for number in numbers)
         subjects = tuple(subject for subject in made if subject.cases)
     if not subjects:
         raise UsageError("no-such-case", "none of these models has such a case", where="--case", hint="leave one out")
-    return subjects, runtime
+    return subjects
 
 
-def _runtime(loaded: LoadedSpec) -> FullRuntime:
-    pins = runtime_pins(loaded.onnxruntime.version)
-    return full_runtime(pins.version, pins.converter_requirements)
-
-
-def _setting(
-    compared: Compared, loaded: LoadedSpec, chosen: tuple[engines.Engine, ...], driver: Driver, console: Console
-) -> Setting:
-    runtime = _runtime(loaded)
-    wanted = any(engine.name == engines.TRIMMED for engine in chosen)
-    trimmed = trimmed_of(loaded, compared.request, compared.library, console) if wanted else None
+def _places(
+    chosen: tuple[engines.Engine, ...], runtime: FullRuntime, trimmed: Trimmed | CannotRun | None, console: Console
+) -> dict[str, EngineEnvironment | CannotRun]:
+    """Return where each engine is, after installing what is not there yet."""
+    library = trimmed.library if isinstance(trimmed, Trimmed) else None
     places: dict[str, EngineEnvironment | CannotRun] = {}
     with console.step("install the engines") as step:
         for number, engine in enumerate(chosen):
             step.progress(number, len(chosen), engine.title)
-            if engine.name == engines.TRIMMED and not isinstance(trimmed, Trimmed):
-                assert trimmed is not None
-                places[engine.name] = trimmed
-            else:
-                library = trimmed.library if isinstance(trimmed, Trimmed) else None
-                places[engine.name] = place_of(engine, runtime, library)
-    return Setting(engines=chosen, places=places, trimmed=trimmed, driver=driver, rounds=compared.rounds)
+            absent = trimmed if engine.name == engines.TRIMMED and isinstance(trimmed, CannotRun) else None
+            places[engine.name] = absent or place_of(engine, runtime, library)
+    return places
 
 
 def _measured(

@@ -5,8 +5,6 @@ from pathlib import Path
 from textwrap import fill
 from typing import Final
 
-from rich.table import Table
-
 from ortrim.analysis.api import AppApi, api_of
 from ortrim.analysis.compat import CompatibilityAnswer, ModelAnswer, check_compatibility, failure_of
 from ortrim.base.console import Console, counted, printable
@@ -17,6 +15,7 @@ from ortrim.errors import UsageError
 from ortrim.models.operators import GLOBAL_TYPES
 from ortrim.models.prepare import files_of
 from ortrim.pins.runtime import default_version, exact_version
+from ortrim.report.table import Table, columns
 
 HOW: Final = "name a file, a folder, or a pattern in quotes"
 COMPAT_HELP = {
@@ -76,12 +75,12 @@ def _show_answer(console: Console, answer: CompatibilityAnswer) -> None:
 
 def _answer_table(model: ModelAnswer) -> Table:
     """Show what is missing first."""
-    table = Table("operator", "opset", "types", "runtime", box=None, padding=(0, 2, 0, 0), title_justify="left")
+    rows = []
     for each in sorted(model.operators, key=lambda finding: finding.missing is None):
         words = f"missing: {each.detail}" if each.missing else "is there"
         cells = (f"{each.operator.domain} {each.operator.name}", str(each.operator.opset), ", ".join(each.types), words)
-        table.add_row(*map(printable, cells))
-    return table
+        rows.append(tuple(map(printable, cells)))
+    return Table(columns=columns("text", "operator", "opset", "types", "runtime"), rows=rows)
 
 
 API_SCHEMA: Final = "ortrim-api/1"
@@ -129,10 +128,9 @@ def _show_calls(console: Console, found: AppApi) -> None:
         console.note(f'api = "inference" has all of them, {spare}')
         return
     console.note(f"api = {_array(('inference', *found.beyond))} has all of them, too, {spare}")
-    table = Table("not in inference", "called by", box=None, padding=(0, 2, 0, 0))
-    for name in found.beyond:
-        table.add_row(name, printable(found.calls[name]))
-    console.render(table)
+    rows = [(name, printable(found.calls[name])) for name in found.beyond]
+    table = Table(columns=columns("text", "not in inference", "called by"), rows=rows)
+    console.render(table.terminal(rule=False, padding=2))
 
 
 def _array(names: Iterable[str]) -> str:

@@ -51,7 +51,7 @@ def check_compat(
 
 def _show_answer(console: Console, answer: CompatibilityAnswer) -> None:
     for model in answer.models:
-        console.render(_answer_table(model))
+        console.render(_answer_table(model).terminal(rule=False, padding=2))
         verdict = "fits" if model.fits else "does not fit"
         but = ", if it is loaded as follows" if model.conditions else ""
         converted = f", converted with {model.conversion}" if model.conversion else ""

@@ -1,231 +1,98 @@
 """Operators that ONNX Runtime makes when it optimises, each with inputs and the outputs that it has for them."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Final
+import re
+from dataclasses import dataclass
+from typing import Final
 
 import onnx
-from onnx import TensorProto, helper
+import onnx.parser
 
-from onnx_samples import model_of, value
-
-FLOAT, INT8, INT32, UINT8, UINT16 = (
-    TensorProto.FLOAT,
-    TensorProto.INT8,
-    TensorProto.INT32,
-    TensorProto.UINT8,
-    TensorProto.UINT16,
-)
-Tensor = tuple[tuple[int, ...], int]
-SCALE: Final[Tensor] = ((), FLOAT)
-ONE: Final[Tensor] = ((), UINT8)
-STATES: Final[Tensor] = ((2, 5, 8), FLOAT)
+DOMAIN: Final = "com.microsoft."
 
 
 @dataclass(frozen=True, kw_only=True)
 class Fused:
-    """A node: inputs and outputs are None where they are left out."""
+    """A node of `com.microsoft`, or of ONNX's domain: types of inputs and outputs are empty where they are left out."""
 
-    operator: str
-    inputs: tuple[Tensor | None, ...]
-    outputs: tuple[Tensor | None, ...]
-    attributes: Mapping[str, Any] = field(default_factory=dict)
-    domain: str = "com.microsoft"
+    call: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+
+    @property
+    def operator(self) -> str:
+        return self.call.removeprefix(DOMAIN).partition(" ")[0]
+
+    @property
+    def shapes(self) -> list[tuple[int, ...]]:
+        return [tuple(map(int, re.findall(r"\d+", each.partition("[")[2]))) for each in self.outputs if each]
 
     def model(self, *, told: bool) -> onnx.ModelProto:
         """Return a model of the node alone; its outputs have types, and shapes if they are `told`."""
-        inputs = [f"i{number}" if tensor else "" for number, tensor in enumerate(self.inputs)]
-        outputs = [f"o{number}" if tensor else "" for number, tensor in enumerate(self.outputs)]
-        node = helper.make_node(self.operator, inputs, outputs, name="fused", domain=self.domain, **self.attributes)
-        given = [value(name, each[1], each[0]) for name, each in zip(inputs, self.inputs, strict=True) if each]
-        made = [
-            value(name, each[1], each[0] if told else None)
-            for name, each in zip(outputs, self.outputs, strict=True)
-            if each
-        ]
-        return model_of([node], given, made, opsets=(("", 13), ("com.microsoft", 1)))
+        given = ", ".join(f"{kind} i{number}" for number, kind in enumerate(self.inputs) if kind)
+        kinds = [kind if told else kind and kind.partition("[")[0] + "[]" for kind in self.outputs]
+        made = ", ".join(f"{kind} o{number}" for number, kind in enumerate(kinds) if kind)
+        names = ", ".join(f"o{number}" if kind else '""' for number, kind in enumerate(self.outputs))
+        read = ", ".join(f"i{number}" if kind else '""' for number, kind in enumerate(self.inputs))
+        head = '<ir_version: 8, opset_import: ["": 13, "com.microsoft": 1]>'
+        return onnx.parser.parse_model(f"{head} graph ({given}) => ({made}) {{ {names} = {self.call} ({read}) }}")
 
 
-def _like(operator: str, *others: Tensor, domain: str = "com.microsoft", **attributes: Any) -> Fused:
-    return Fused(operator=operator, inputs=(STATES, *others), outputs=(STATES,), attributes=attributes, domain=domain)
+def _read(lines: str) -> tuple[Fused, ...]:
+    """Read `operator <attributes> | inputs | outputs`; what is left out is `-`."""
+    found = []
+    for line in filter(None, map(str.strip, lines.splitlines())):
+        call, inputs, outputs = map(str.strip, line.split("|"))
+        own = call.startswith(("LayerNormalization", "SimplifiedLayerNormalization"))
+        sides = (tuple("" if each == "-" else each for each in side.split()) for side in (inputs, outputs))
+        found.append(Fused(call=call if own else DOMAIN + call, **dict(zip(("inputs", "outputs"), sides, strict=True))))
+    return tuple(found)
 
 
-FUSED: Final = (
-    Fused(
-        operator="FusedConv",
-        inputs=(((2, 3, 8, 9), FLOAT), ((4, 3, 3, 3), FLOAT)),
-        outputs=(((2, 4, 4, 5), FLOAT),),
-        attributes={"pads": [1, 1, 1, 1], "strides": [2, 2], "kernel_shape": [3, 3], "activation": "Relu"},
-    ),
-    Fused(
-        operator="FusedGemm",
-        inputs=(((5, 7), FLOAT), ((3, 7), FLOAT)),
-        outputs=(((5, 3), FLOAT),),
-        attributes={"transB": 1, "activation": "Relu"},
-    ),
-    Fused(
-        operator="FusedMatMul",
-        inputs=(((2, 4, 5, 6), FLOAT), ((2, 4, 7, 6), FLOAT)),
-        outputs=(((2, 4, 5, 7), FLOAT),),
-        attributes={"transB": 1, "alpha": 0.5},
-    ),
-    Fused(
-        operator="FusedMatMul",
-        inputs=(((2, 6, 5), FLOAT), ((2, 6, 7), FLOAT)),
-        outputs=(((2, 5, 7), FLOAT),),
-        attributes={"transA": 1},
-    ),
-    Fused(
-        operator="FusedMatMul", inputs=(((2, 5, 6), FLOAT), ((6, 7), FLOAT)), outputs=(((2, 5, 7), FLOAT),)
-    ),
-    *(_like(operator) for operator in ("Gelu", "FastGelu", "QuickGelu")),
-    _like("BiasGelu", ((8,), FLOAT)),
-    Fused(
-        operator="SkipLayerNormalization",
-        inputs=(STATES, STATES, ((8,), FLOAT)),
-        outputs=(STATES, None, None, STATES),
-    ),
-    Fused(
-        operator="SkipSimplifiedLayerNormalization",
-        inputs=(STATES, STATES, ((8,), FLOAT)),
-        outputs=(STATES, None, None, STATES),
-    ),
-    Fused(
-        operator="EmbedLayerNormalization",
-        inputs=(
-            ((2, 5), INT32), ((2, 5), INT32), ((30, 8), FLOAT), ((10, 8), FLOAT), ((2, 8), FLOAT), ((8,), FLOAT),
-            ((8,), FLOAT),
-        ),
-        outputs=(STATES, ((2,), INT32), STATES),
-    ),
-    Fused(
-        operator="Attention",
-        inputs=(STATES, ((8, 24), FLOAT), ((24,), FLOAT)),
-        outputs=(STATES,),
-        attributes={"num_heads": 2},
-    ),
-    Fused(
-        operator="QAttention",
-        inputs=(
-            ((2, 5, 8), UINT8), ((8, 24), UINT8), ((24,), FLOAT), ((1,), FLOAT), ((1,), FLOAT), None, ((1,), UINT8),
-            ((1,), UINT8),
-        ),
-        outputs=(STATES,),
-        attributes={"num_heads": 2},
-    ),
-    Fused(
-        operator="MultiHeadAttention",
-        inputs=(STATES, ((2, 6, 8), FLOAT), ((2, 6, 4), FLOAT)),
-        outputs=(((2, 5, 4), FLOAT),),
-        attributes={"num_heads": 2},
-    ),
-    Fused(
-        operator="MatMulNBits",
-        inputs=(((2, 5, 32), FLOAT), ((7, 1, 16), UINT8), ((7,), FLOAT)),
-        outputs=(((2, 5, 7), FLOAT),),
-        attributes={"K": 32, "N": 7, "bits": 4, "block_size": 32},
-    ),
-    Fused(
-        operator="DynamicQuantizeMatMul",
-        inputs=(STATES, ((8, 3), INT8), ((1,), FLOAT)),
-        outputs=(((2, 5, 3), FLOAT),),
-    ),
-    Fused(
-        operator="MatMulIntegerToFloat",
-        inputs=(((2, 5, 8), UINT8), ((8, 3), INT8), SCALE, SCALE),
-        outputs=(((2, 5, 3), FLOAT),),
-    ),
-    *(
-        Fused(
-            operator=operator,
-            inputs=(((2, 5), UINT8), SCALE, ONE, ((5,), UINT8), SCALE, ONE, SCALE, ONE),
-            outputs=(((2, 5), UINT8),),
-        )
-        for operator in ("QLinearAdd", "QLinearMul")
-    ),
-    Fused(
-        operator="QLinearConcat",
-        inputs=(SCALE, ONE, ((2, 5), UINT8), SCALE, ONE, ((3, 5), UINT8), SCALE, ONE),
-        outputs=(((5, 5), UINT8),),
-        attributes={"axis": 0},
-    ),
-    Fused(
-        operator="QLinearGlobalAveragePool",
-        inputs=(((1, 3, 4, 4), UINT8), SCALE, ONE, SCALE, ONE),
-        outputs=(((1, 3, 1, 1), UINT8),),
-    ),
-    Fused(
-        operator="QLinearAveragePool",
-        inputs=(((1, 3, 4, 4), UINT8), SCALE, ONE, SCALE, ONE),
-        outputs=(((1, 3, 3, 3), UINT8),),
-        attributes={"kernel_shape": [2, 2]},
-    ),
-    *(
-        Fused(
-            operator=operator,
-            inputs=(((2, 5), UINT8), SCALE, ONE, SCALE, ONE),
-            outputs=(((2, 5), UINT8),),
-        )
-        for operator in ("QLinearSigmoid", "QLinearLeakyRelu")
-    ),
-    Fused(
-        operator="QLinearSoftmax",
-        inputs=(((2, 5), UINT8), SCALE, ONE, SCALE, ONE),
-        outputs=(((2, 5), UINT8),),
-        attributes={"opset": 13},
-    ),
-    Fused(
-        operator="QGemm",
-        inputs=(((5, 7), UINT8), SCALE, ONE, ((7, 3), UINT8), SCALE, ONE, None, SCALE, ONE),
-        outputs=(((5, 3), UINT8),),
-    ),
-    Fused(
-        operator="QGemm",
-        inputs=(((5, 7), UINT8), SCALE, ONE, ((7, 3), UINT8), SCALE, ONE),
-        outputs=(((5, 3), FLOAT),),
-    ),
-    Fused(
-        operator="DynamicQuantizeLSTM",
-        inputs=(
-            ((6, 2, 4), FLOAT), ((1, 4, 12), INT8), ((1, 3, 12), INT8), None, None, None, None, None,
-            ((1,), FLOAT), ((1,), INT8), ((1,), FLOAT), ((1,), INT8),
-        ),
-        outputs=(((6, 1, 2, 3), FLOAT), ((1, 2, 3), FLOAT)),
-        attributes={"hidden_size": 3},
-    ),
-    Fused(
-        operator="QuantizeLinear", inputs=(((3, 4), FLOAT), SCALE, ((), UINT16)), outputs=(((3, 4), UINT16),)
-    ),
-    Fused(
-        operator="DequantizeLinear", inputs=(((3, 4), UINT16), SCALE, ((), UINT16)), outputs=(((3, 4), FLOAT),)
-    ),
-    _like("LayerNormalization", ((8,), FLOAT), domain=""),
-    _like("SimplifiedLayerNormalization", ((8,), FLOAT), domain=""),
-)  # fmt: skip
+FUSED: Final = _read("""
+    FusedConv <pads = [1,1,1,1], strides = [2,2], kernel_shape = [3,3], activation = "Relu"> \
+        | float[2,3,8,9] float[4,3,3,3] | float[2,4,4,5]
+    FusedGemm <transB = 1, activation = "Relu"> | float[5,7] float[3,7] | float[5,3]
+    FusedMatMul <transB = 1, alpha = 0.5> | float[2,4,5,6] float[2,4,7,6] | float[2,4,5,7]
+    FusedMatMul <transA = 1> | float[2,6,5] float[2,6,7] | float[2,5,7]
+    FusedMatMul | float[2,5,6] float[6,7] | float[2,5,7]
+    Gelu | float[2,5,8] | float[2,5,8]
+    FastGelu | float[2,5,8] | float[2,5,8]
+    QuickGelu | float[2,5,8] | float[2,5,8]
+    BiasGelu | float[2,5,8] float[8] | float[2,5,8]
+    SkipLayerNormalization | float[2,5,8] float[2,5,8] float[8] | float[2,5,8] - - float[2,5,8]
+    SkipSimplifiedLayerNormalization | float[2,5,8] float[2,5,8] float[8] | float[2,5,8] - - float[2,5,8]
+    EmbedLayerNormalization | int32[2,5] int32[2,5] float[30,8] float[10,8] float[2,8] float[8] float[8] \
+        | float[2,5,8] int32[2] float[2,5,8]
+    Attention <num_heads = 2> | float[2,5,8] float[8,24] float[24] | float[2,5,8]
+    QAttention <num_heads = 2> | uint8[2,5,8] uint8[8,24] float[24] float[1] float[1] - uint8[1] uint8[1] \
+        | float[2,5,8]
+    MultiHeadAttention <num_heads = 2> | float[2,5,8] float[2,6,8] float[2,6,4] | float[2,5,4]
+    MatMulNBits <K = 32, N = 7, bits = 4, block_size = 32> | float[2,5,32] uint8[7,1,16] float[7] | float[2,5,7]
+    DynamicQuantizeMatMul | float[2,5,8] int8[8,3] float[1] | float[2,5,3]
+    MatMulIntegerToFloat | uint8[2,5,8] int8[8,3] float float | float[2,5,3]
+    QLinearAdd | uint8[2,5] float uint8 uint8[5] float uint8 float uint8 | uint8[2,5]
+    QLinearMul | uint8[2,5] float uint8 uint8[5] float uint8 float uint8 | uint8[2,5]
+    QLinearConcat <axis = 0> | float uint8 uint8[2,5] float uint8 uint8[3,5] float uint8 | uint8[5,5]
+    QLinearGlobalAveragePool | uint8[1,3,4,4] float uint8 float uint8 | uint8[1,3,1,1]
+    QLinearAveragePool <kernel_shape = [2,2]> | uint8[1,3,4,4] float uint8 float uint8 | uint8[1,3,3,3]
+    QLinearSigmoid | uint8[2,5] float uint8 float uint8 | uint8[2,5]
+    QLinearLeakyRelu | uint8[2,5] float uint8 float uint8 | uint8[2,5]
+    QLinearSoftmax <opset = 13> | uint8[2,5] float uint8 float uint8 | uint8[2,5]
+    QGemm | uint8[5,7] float uint8 uint8[7,3] float uint8 - float uint8 | uint8[5,3]
+    QGemm | uint8[5,7] float uint8 uint8[7,3] float uint8 | float[5,3]
+    DynamicQuantizeLSTM <hidden_size = 3> \
+        | float[6,2,4] int8[1,4,12] int8[1,3,12] - - - - - float[1] int8[1] float[1] int8[1] \
+        | float[6,1,2,3] float[1,2,3]
+    QuantizeLinear | float[3,4] float uint16 | uint16[3,4]
+    DequantizeLinear | uint16[3,4] float uint16 | float[3,4]
+    LayerNormalization | float[2,5,8] float[8] | float[2,5,8]
+    SimplifiedLayerNormalization | float[2,5,8] float[8] | float[2,5,8]
+""")
 """With shapes and types as ONNX Runtime 1.21.0 infers them, which an integration test asks it for."""
 
-UNKNOWN: Final = (
-    Fused(
-        operator="NhwcFusedConv",
-        inputs=(((2, 8, 9, 3), FLOAT), ((4, 3, 3, 3), FLOAT)),
-        outputs=(((2, 6, 7, 4), FLOAT),),
-    ),
-    Fused(
-        operator="FusedMatMul",
-        inputs=(((5, 2, 6), FLOAT), ((2, 6, 7), FLOAT)),
-        outputs=(((2, 5, 7), FLOAT),),
-        attributes={"transBatchA": 1},
-    ),
-    Fused(
-        operator="Attention",
-        inputs=(STATES, ((8, 20), FLOAT), ((20,), FLOAT)),
-        outputs=(((2, 5, 4), FLOAT),),
-        attributes={"num_heads": 2, "qkv_hidden_sizes": [8, 8, 4]},
-    ),
-    Fused(
-        operator="QLinearGlobalAveragePool",
-        inputs=(((1, 4, 4, 3), UINT8), SCALE, ONE, SCALE, ONE),
-        outputs=(((1, 1, 1, 3), UINT8),),
-        attributes={"channels_last": 1},
-    ),
-)
+UNKNOWN: Final = _read("""
+    NhwcFusedConv | float[2,8,9,3] float[4,3,3,3] | float[2,6,7,4]
+    FusedMatMul <transBatchA = 1> | float[5,2,6] float[2,6,7] | float[2,5,7]
+    Attention <num_heads = 2, qkv_hidden_sizes = [8,8,4]> | float[2,5,8] float[8,20] float[20] | float[2,5,4]
+    QLinearGlobalAveragePool <channels_last = 1> | uint8[1,4,4,3] float uint8 float uint8 | uint8[1,1,1,3]
+""")

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 import onnx
+import onnx.parser
 from onnx import TensorProto, helper, numpy_helper
 
 from onnx_samples import model_of, value
@@ -134,11 +135,7 @@ def _other(name: str, given: Any) -> Any:
 
 
 WORDS: Final = ["berlin", "lyon", "porto", "riga"]
-TYPES: Final[Mapping[str, tuple[int, Any]]] = {
-    "strings": (STRING, WORDS),
-    "int64s": (INT64, [7, -2, 300, 41]),
-    "floats": (FLOAT, [0.5, 12.0, -3.0, 7.5]),
-}
+TYPES: Final[Mapping[str, Any]] = {"strings": WORDS, "int64s": [7, -2, 300, 41], "floats": [0.5, 12.0, -3.0, 7.5]}
 DEFAULTS: Final = {
     "strings": ("default_string", "unknown"),
     "int64s": ("default_int64", -9),
@@ -152,132 +149,120 @@ def ml(operator: str, inputs: Sequence[str], outputs: Sequence[str], **attribute
 
 def built(
     nodes: onnx.NodeProto | Sequence[onnx.NodeProto],
-    inputs: Sequence[onnx.ValueInfoProto],
-    outputs: Sequence[onnx.ValueInfoProto] = (),
+    inputs: str | Sequence[onnx.ValueInfoProto],
+    outputs: str | Sequence[onnx.ValueInfoProto] = "float[] y",
     *,
     tables: Sequence[onnx.TensorProto] = (),
     opset: int = 3,
     onnx_opset: int = 17,
 ) -> onnx.ModelProto:
+    """Return a model; its inputs and outputs may be in onnx's text format."""
     nodes = [nodes] if isinstance(nodes, onnx.NodeProto) else nodes
     opsets = (("", onnx_opset), (ML, opset), ("com.microsoft", 1))
-    return model_of(nodes, inputs, outputs or [value("y", shape=None)], opsets=opsets, initializers=tables)
+    read = (onnx.parser.parse_graph(f"g ({each}) => () {{}}").input if isinstance(each, str) else each
+            for each in (inputs, outputs))  # fmt: skip
+    return model_of(nodes, *read, opsets=opsets, initializers=tables)
+
+
+def subject(name: str, nodes: onnx.NodeProto | Sequence[onnx.NodeProto], *ends: Any, **options: Any) -> Subject:
+    return Subject(name=name, model=built(nodes, *ends, **options))
 
 
 def table(name: str, array: Any, kind: Any = np.float32) -> onnx.TensorProto:
     return numpy_helper.from_array(np.asarray(array, kind), name)
 
 
+ONNX_TYPES: Final = {"strings": "string", "int64s": "int64", "floats": "float"}
+
+
 def encoders() -> Iterator[Subject]:
     """Yield a LabelEncoder of each key and value type, those of tensors too, and of inputs of one element."""
-    for keys, (kind, known) in TYPES.items():
-        for values, (other, found) in TYPES.items():
+    for keys, known in TYPES.items():
+        for values, found in TYPES.items():
             name, default = DEFAULTS[values]
             given = {f"keys_{keys}": known[:3], f"values_{values}": found[1:], name: default}
-            node = ml("LabelEncoder", ["x"], ["y"], **given)
-            model = built(node, [value("x", kind, ("n", 1))], [value("y", other, None)])
-            yield Subject(name=f"LabelEncoder, {keys} to {values}", model=model)
+            ends = f"{ONNX_TYPES[keys]}[n, 1] x", f"{ONNX_TYPES[values]}[] y"
+            yield subject(f"LabelEncoder, {keys} to {values}", ml("LabelEncoder", ["x"], ["y"], **given), *ends)
     of_values: Any
-    for keys, of_values in (("strings", np.int16), ("floats", np.float64)):
-        kind, known = TYPES[keys]
-        array: Any = np.array(known[:3], None if keys == "floats" else object)
+    for keys, of_values, ends in (
+        ("strings", np.int16, ("string[n] x", "int16[] y")),
+        ("floats", np.float64, ("double[n] x", "double[] y")),
+    ):
+        array: Any = np.array(TYPES[keys][:3], None if keys == "floats" else object)
         tensors: dict[str, Any] = {
             "keys_tensor": numpy_helper.from_array(array, "k"),
             "values_tensor": table("v", [3, 5, 8], of_values),
             "default_tensor": table("d", [-1], of_values),
         }
-        made = helper.np_dtype_to_tensor_dtype(np.dtype(of_values))
-        kind = kind if keys == "strings" else TensorProto.DOUBLE
-        model = built(
-            ml("LabelEncoder", ["x"], ["y"], **tensors), [value("x", kind, ("n",))], [value("y", made, None)], opset=4
-        )
-        yield Subject(name=f"LabelEncoder, tensor of {keys}", model=model)
+        node = ml("LabelEncoder", ["x"], ["y"], **tensors)
+        yield subject(f"LabelEncoder, tensor of {keys}", node, *ends, opset=4)
     one = {"keys_strings": WORDS[:3], "values_strings": ["de", "fr", "pt"], "default_string": "unknown"}
-    model = built(ml("LabelEncoder", ["x"], ["y"], **one), [value("x", STRING, (1,))], [value("y", STRING, None)])
-    yield Subject(name="LabelEncoder, of one element", model=model)
+    yield subject("LabelEncoder, of one element", ml("LabelEncoder", ["x"], ["y"], **one), "string[1] x", "string[] y")
 
 
 def categories() -> Iterator[Subject]:
     given = {"cats_strings": WORDS, "cats_int64s": [4, 9, 1, 250], "default_int64": -9, "default_string": "none"}
-    for kind, other in ((STRING, INT64), (INT64, STRING)):
-        node = ml("CategoryMapper", ["x"], ["y"], **given)
-        model = built(node, [value("x", kind, ("n", 1))], [value("y", other, None)])
-        name = f"CategoryMapper, {'strings to int64s' if kind == STRING else 'int64s to strings'}"
-        yield Subject(name=name, model=model)
-    for kind, name, cats in (
-        (STRING, "cats_strings", WORDS),
-        (INT64, "cats_int64s", [4, 9, 1]),
-        (FLOAT, "cats_int64s", [4, 9, 1]),
+    node = ml("CategoryMapper", ["x"], ["y"], **given)
+    yield subject("CategoryMapper, strings to int64s", node, "string[n, 1] x", "int64[] y")
+    yield subject("CategoryMapper, int64s to strings", node, "int64[n, 1] x", "string[] y")
+    for label, kind, name, cats in (
+        ("strings", "string", "cats_strings", WORDS),
+        ("int64s", "int64", "cats_int64s", [4, 9, 1]),
+        ("int64s of floats", "float", "cats_int64s", [4, 9, 1]),
     ):
         node = ml("OneHotEncoder", ["x"], ["y"], zeros=1, **{name: cats})
-        label = {STRING: "strings", INT64: "int64s", FLOAT: "int64s of floats"}[kind]
-        yield Subject(name=f"OneHotEncoder, {label}", model=built(node, [value("x", kind, ("n", 1))]))
+        yield subject(f"OneHotEncoder, {label}", node, f"{kind}[n, 1] x")
     node = ml("OneHotEncoder", ["x"], ["y"], zeros=0, cats_strings=WORDS)
-    yield Subject(name="OneHotEncoder, which refuses others", model=built(node, [value("x", STRING, ("n", 1))]))
+    yield subject("OneHotEncoder, which refuses others", node, "string[n, 1] x")
+
+
+def normalized(source: str, result: str, action: str, *, exact: bool, **more: Any) -> onnx.NodeProto:
+    given: dict[str, Any] = {"case_change_action": action, "is_case_sensitive": int(exact), "locale": "C", **more}
+    return helper.make_node("StringNormalizer", [source], [result], **given)
 
 
 def texts() -> Iterator[Subject]:
     for action in ("LOWER", "NONE"):
-        node = helper.make_node(
-            "StringNormalizer",
-            ["x"],
-            ["y"],
-            case_change_action=action,
-            is_case_sensitive=1,
-            stopwords=WORDS[:2],
-            locale="C",
-        )
-        yield Subject(
-            name=f"StringNormalizer, {action}",
-            model=built(node, [value("x", STRING, ("n",))], [value("y", STRING, None)]),
-        )
+        node = normalized("x", "y", action, exact=True, stopwords=WORDS[:2])
+        yield subject(f"StringNormalizer, {action}", node, "string[n] x", "string[] y")
     grams: dict[str, Any] = {
         "mode": "TFIDF", "min_gram_length": 1, "max_gram_length": 2, "max_skip_count": 0, "ngram_counts": [0, 3],
         "ngram_indexes": [0, 1, 2, 3, 4], "weights": [1.5, 0.5, 2.0, 3.0, 0.25],
     }  # fmt: skip
-    pools: dict[str, Any] = {
-        "pool_strings": ["new", "york", "city", "new", "york", "york", "city"],
-        "pool_int64s": [5, 6, 70, 5, 6, 6, 70],
-    }
-    for pool, kind in (("pool_strings", STRING), ("pool_int64s", INT64)):
-        node = helper.make_node("TfIdfVectorizer", ["x"], ["y"], **{pool: pools[pool]}, **grams)
-        yield Subject(name=f"TfIdfVectorizer, {pool}", model=built(node, [value("x", kind, ("n", "words"))]))
+    words = ["new", "york", "city", "new", "york", "york", "city"]
+    node = helper.make_node("TfIdfVectorizer", ["x"], ["y"], pool_strings=words, **grams)
+    yield subject("TfIdfVectorizer, pool_strings", node, "string[n, words] x")
+    node = helper.make_node("TfIdfVectorizer", ["x"], ["y"], pool_int64s=[5, 6, 70, 5, 6, 6, 70], **grams)
+    yield subject("TfIdfVectorizer, pool_int64s", node, "int64[n, words] x")
+    splitting: dict[str, Any] = {"mark": 0, "mincharnum": 1, "pad_value": "#", "separators": [" "]}
     nodes = [
-        helper.make_node("StringNormalizer", ["x"], ["a"], case_change_action="LOWER", is_case_sensitive=0, locale="C"),
-        helper.make_node(
-            "Tokenizer", ["a"], ["b"], domain="com.microsoft", mark=0, mincharnum=1, pad_value="#", separators=[" "]
-        ),
-        helper.make_node("TfIdfVectorizer", ["b"], ["y"], pool_strings=pools["pool_strings"], **grams),
+        normalized("x", "a", "LOWER", exact=False),
+        helper.make_node("Tokenizer", ["a"], ["b"], domain="com.microsoft", **splitting),
+        helper.make_node("TfIdfVectorizer", ["b"], ["y"], pool_strings=words, **grams),
     ]
-    yield Subject(name="TfIdfVectorizer, of a Tokenizer's words", model=built(nodes, [value("x", STRING, (1,))]))
+    yield subject("TfIdfVectorizer, of a Tokenizer's words", nodes, "string[1] x")
 
 
 def numbers() -> Iterator[Subject]:
-    x = [value("x", shape=("n", 3))]
-    yield Subject(
-        name="Scaler",
-        model=built(ml("Scaler", ["x"], ["y"], offset=[40.0, 52_000.0, -0.01], scale=[0.1, 2e-5, 300.0]), x),
-    )
+    x = "float[n, 3] x"
+    yield subject("Scaler", ml("Scaler", ["x"], ["y"], offset=[40.0, 52_000.0, -0.01], scale=[0.1, 2e-5, 300.0]), x)
     for norm in ("MAX", "L1", "L2"):
-        yield Subject(name=f"Normalizer, {norm}", model=built(ml("Normalizer", ["x"], ["y"], norm=norm), x))
+        yield subject(f"Normalizer, {norm}", ml("Normalizer", ["x"], ["y"], norm=norm), x)
     for missing in (float("nan"), -999.0):
         node = ml("Imputer", ["x"], ["y"], imputed_value_floats=[1.0, 2.5, -3.0], replaced_value_float=missing)
-        yield Subject(name=f"Imputer, of {missing:g}", model=built(node, x))
+        yield subject(f"Imputer, of {missing:g}", node, x)
     node = ml("Imputer", ["x"], ["y"], imputed_value_int64s=[4, 5, 6], replaced_value_int64=-1)
-    yield Subject(name="Imputer, of int64", model=built(node, [value("x", INT64, ("n", 3))], [value("y", INT64, None)]))
+    yield subject("Imputer, of int64", node, "int64[n, 3] x", "int64[] y")
     for threshold in (0.5, 1200.0):
-        node = ml("Binarizer", ["x"], ["y"], threshold=threshold)
-        yield Subject(name=f"Binarizer, {threshold:g}", model=built(node, x))
+        yield subject(f"Binarizer, {threshold:g}", ml("Binarizer", ["x"], ["y"], threshold=threshold), x)
     node = ml("FeatureVectorizer", ["x", "z"], ["y"], inputdimensions=[3, 2])
-    yield Subject(name="FeatureVectorizer", model=built(node, [*x, value("z", shape=("n", 2))]))
+    yield subject("FeatureVectorizer", node, f"{x}, float[n, 2] z")
     node = ml("ArrayFeatureExtractor", ["x", "columns"], ["y"])
     tables = [table("columns", [2, 0], np.int64)]
-    yield Subject(name="ArrayFeatureExtractor, of an input", model=built(node, x, tables=tables))
+    yield subject("ArrayFeatureExtractor, of an input", node, x, tables=tables)
     tables = [table("table", [np.arange(6) ** 2.0])]
     node = ml("ArrayFeatureExtractor", ["table", "x"], ["y"])
-    yield Subject(
-        name="ArrayFeatureExtractor, of a table", model=built(node, [value("x", INT64, ("n",))], tables=tables)
-    )
+    yield subject("ArrayFeatureExtractor, of a table", node, "int64[n] x", tables=tables)
 
 
 def computed() -> Iterator[Subject]:
@@ -320,33 +305,15 @@ LABELS: Final = {"classlabels_strings": ["red", "green", "blue"]}
 
 def linear() -> Iterator[Subject]:
     """Yield linear models and support vector machines, of features whose scales differ."""
-    x = [value("x", shape=("n", 3))]
+    x = "float[n, 3] x"
     raw = [0.05, -2e-5, 30.0, -0.02, 1e-5, 10.0, 0.01, 3e-5, -25.0]
+    classes: dict[str, Any] = {"coefficients": raw, "intercepts": [-2.0, 0.5, 1.0], "multi_class": 0, **LABELS}
     for post in ("SOFTMAX", "LOGISTIC", "NONE"):
-        node = ml(
-            "LinearClassifier",
-            ["x"],
-            ["label", "y"],
-            coefficients=raw,
-            intercepts=[-2.0, 0.5, 1.0],
-            post_transform=post,
-            multi_class=0,
-            **LABELS,
-        )
-        yield Subject(
-            name=f"LinearClassifier, {post}",
-            model=built(node, x, [value("label", STRING, None), value("y", shape=None)]),
-        )
+        node = ml("LinearClassifier", ["x"], ["label", "y"], post_transform=post, **classes)
+        yield subject(f"LinearClassifier, {post}", node, x, "string[] label, float[] y")
+    two: dict[str, Any] = {"coefficients": [*(-each for each in raw[:3]), *raw[:3]], "intercepts": [2.0, -2.0]}
     nodes = [
-        ml(
-            "LinearClassifier",
-            ["x"],
-            ["label", "p"],
-            coefficients=[*(-each for each in raw[:3]), *raw[:3]],
-            intercepts=[2.0, -2.0],
-            post_transform="LOGISTIC",
-            classlabels_ints=[0, 1],
-        ),
+        ml("LinearClassifier", ["x"], ["label", "p"], post_transform="LOGISTIC", classlabels_ints=[0, 1], **two),
         ml("Normalizer", ["p"], ["q"], norm="L1"),
         ml("ZipMap", ["q"], ["y"], classlabels_int64s=[0, 1]),
     ]
@@ -354,30 +321,19 @@ def linear() -> Iterator[Subject]:
         helper.make_map_type_proto(INT64, helper.make_tensor_type_proto(FLOAT, []))
     )
     zipped = [value("label", INT64, None), onnx.ValueInfoProto(name="y", type=mapping)]
-    yield Subject(name="LinearClassifier, Normalizer and ZipMap", model=built(nodes, x, zipped))
+    yield subject("LinearClassifier, Normalizer and ZipMap", nodes, x, zipped)
     node = ml("LinearRegressor", ["x"], ["y"], coefficients=raw[:6], intercepts=[300.0, -4.0], targets=2)
-    yield Subject(name="LinearRegressor", model=built(node, x))
+    yield subject("LinearRegressor", node, x)
     vectors = [30.0, 50_000.0, 0.01, 45.0, 20_000.0, -0.02, 60.0, 70_000.0, 0.03, 20.0, 90_000.0, 0.0]
     scaled = [(each - [40.0, 5e4, 0.0][at % 3]) / [20.0, 3e4, 0.02][at % 3] for at, each in enumerate(vectors)]
     scaler = ml("Scaler", ["x"], ["z"], offset=[40.0, 5e4, 0.0], scale=[1 / 20.0, 1 / 3e4, 1 / 0.02])
-    kernel = {"kernel_type": "RBF", "kernel_params": [0.3, 0.0, 3.0], "support_vectors": scaled}
+    kernel: dict[str, Any] = {"kernel_type": "RBF", "kernel_params": [0.3, 0.0, 3.0], "support_vectors": scaled}
     node = ml("SVMRegressor", ["z"], ["y"], n_supports=4, coefficients=[1.0, -0.5, 0.75, -1.25], rho=[0.4], **kernel)
-    yield Subject(name="SVMRegressor", model=built([scaler, node], x))
-    node = ml(
-        "SVMClassifier",
-        ["z"],
-        ["label", "y"],
-        vectors_per_class=[2, 2],
-        coefficients=[1.0, 0.5, -0.75, -0.75],
-        rho=[0.1],
-        prob_a=[-1.5],
-        prob_b=[0.2],
-        classlabels_ints=[3, 8],
-        **kernel,
-    )
-    yield Subject(
-        name="SVMClassifier", model=built([scaler, node], x, [value("label", INT64, None), value("y", shape=None)])
-    )
+    yield subject("SVMRegressor", [scaler, node], x)
+    kernel |= {"vectors_per_class": [2, 2], "coefficients": [1.0, 0.5, -0.75, -0.75], "rho": [0.1]}
+    kernel |= {"prob_a": [-1.5], "prob_b": [0.2], "classlabels_ints": [3, 8]}
+    node = ml("SVMClassifier", ["z"], ["label", "y"], **kernel)
+    yield subject("SVMClassifier", [scaler, node], x, "int64[] label, float[] y")
 
 
 def tree(prefix: str, modes: Sequence[str] = ("BRANCH_LEQ", "BRANCH_LEQ", "BRANCH_LEQ")) -> dict[str, Any]:
@@ -395,24 +351,18 @@ def tree(prefix: str, modes: Sequence[str] = ("BRANCH_LEQ", "BRANCH_LEQ", "BRANC
 
 def trees() -> Iterator[Subject]:
     """Yield ensembles of trees, alone and behind a Scaler and a Concat."""
-    x = [value("x", shape=("n", 3))]
-    for modes in (("BRANCH_LEQ",) * 3, ("BRANCH_LT",) * 3, ("BRANCH_GTE",) * 3, ("BRANCH_GT",) * 3):
-        node = ml("TreeEnsembleRegressor", ["x"], ["y"], n_targets=2, base_values=[0.25, -0.5], **tree("target", modes))
-        yield Subject(name=f"TreeEnsembleRegressor, {modes[0]}", model=built(node, x))
+    x = "float[n, 3] x"
+    for mode in ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT"):
+        own = tree("target", [mode] * 3)
+        node = ml("TreeEnsembleRegressor", ["x"], ["y"], n_targets=2, base_values=[0.25, -0.5], **own)
+        yield subject(f"TreeEnsembleRegressor, {mode}", node, x)
     node = ml("TreeEnsembleClassifier", ["x"], ["label", "y"], post_transform="NONE", **tree("class"), **LABELS)
-    outputs = [value("label", STRING, None), value("y", shape=None)]
-    yield Subject(name="TreeEnsembleClassifier", model=built(node, x, outputs))
-    nodes = [
-        ml("Scaler", ["x"], ["z"], offset=[-35.0, 0.0, -48_000.0], scale=[0.5, 1.0, 0.7]),
-        ml("TreeEnsembleRegressor", ["z"], ["y"], n_targets=2, **tree("target")),
-    ]
-    yield Subject(name="TreeEnsembleRegressor, behind a Scaler", model=built(nodes, x))
-    nodes = [
-        helper.make_node("Concat", ["a", "x"], ["z"], axis=1),
-        ml("TreeEnsembleRegressor", ["z"], ["y"], n_targets=2, **tree("target")),
-    ]
-    inputs = [value("a", shape=(None, 1)), value("x", shape=(None, 2))]
-    yield Subject(name="TreeEnsembleRegressor, behind a Concat", model=built(nodes, inputs))
+    yield subject("TreeEnsembleClassifier", node, x, "string[] label, float[] y")
+    behind = ml("TreeEnsembleRegressor", ["z"], ["y"], n_targets=2, **tree("target"))
+    scaler = ml("Scaler", ["x"], ["z"], offset=[-35.0, 0.0, -48_000.0], scale=[0.5, 1.0, 0.7])
+    yield subject("TreeEnsembleRegressor, behind a Scaler", [scaler, behind], x)
+    joined = helper.make_node("Concat", ["a", "x"], ["z"], axis=1)
+    yield subject("TreeEnsembleRegressor, behind a Concat", [joined, behind], "float[?, 1] a, float[?, 2] x")
     given = {
         "nodes_splits": table("s", [37.5, 3.0, 81_000.0]), "nodes_modes": table("m", [0, 6, 0], np.uint8),
         "nodes_featureids": [0, 1, 2], "nodes_truenodeids": [1, 0, 2], "nodes_falsenodeids": [2, 1, 3],
@@ -420,68 +370,44 @@ def trees() -> Iterator[Subject]:
         "leaf_weights": table("w", [0.9, 0.7, 0.6, 0.8]), "membership_values": table("e", [3.0, 11.0, float("nan")]),
         "n_targets": 2, "aggregate_function": 1, "post_transform": 0,
     }  # fmt: skip
-    yield Subject(name="TreeEnsemble", model=built(ml("TreeEnsemble", ["x"], ["y"], **given), x, opset=5))
+    yield subject("TreeEnsemble", ml("TreeEnsemble", ["x"], ["y"], **given), x, opset=5)
 
 
 def tables() -> Iterator[Subject]:
     """Yield what takes rows of a constant, and what compares with one."""
-    ids = [value("x", INT64, ("batch", "sequence"))]
+    ids = "int64[batch, sequence] x"
     rows = [table("table", np.cos(np.arange(24)).reshape(12, 2))]
-    yield Subject(name="Gather", model=built(helper.make_node("Gather", ["table", "x"], ["y"]), ids, tables=rows))
-    large = [table("table", np.cos(np.arange(90)).reshape(90, 1))]
-    yield Subject(
-        name="Gather, of 90 rows", model=built(helper.make_node("Gather", ["table", "x"], ["y"]), ids, tables=large)
-    )
-    named = [value("token_type_ids", INT64, ("batch", "sequence"))]
+    gather = helper.make_node("Gather", ["table", "x"], ["y"])
+    yield subject("Gather", gather, ids, tables=rows)
+    yield subject("Gather, of 90 rows", gather, ids, tables=[table("table", np.cos(np.arange(90)).reshape(90, 1))])
+    node = helper.make_node("Gather", ["table", "token_type_ids"], ["y"])
     few = [table("table", [[1.0, 2.0], [3.0, 4.0]])]
-    yield Subject(
-        name="Gather, of segments",
-        model=built(helper.make_node("Gather", ["table", "token_type_ids"], ["y"]), named, tables=few),
-    )
+    yield subject("Gather, of segments", node, "int64[batch, sequence] token_type_ids", tables=few)
     node = helper.make_node("GatherElements", ["table", "x"], ["y"], axis=0)
-    yield Subject(name="GatherElements", model=built(node, [value("x", INT64, ("n", 2))], tables=rows))
+    yield subject("GatherElements", node, "int64[n, 2] x", tables=rows)
     node = helper.make_node("GatherND", ["table", "x"], ["y"])
     for sides in ((3, 3), (4, 5)):
         cells = [table("table", np.cos(np.arange(np.prod(sides))).reshape(sides))]
-        name = f"GatherND, {sides[0]} x {sides[1]}"
-        yield Subject(name=name, model=built(node, [value("x", INT64, ("n", 2))], tables=cells))
+        yield subject(f"GatherND, {sides[0]} x {sides[1]}", node, "int64[n, 2] x", tables=cells)
     node = helper.make_node("OneHot", ["x", "depth", "pair"], ["y"])
     hot = [table("depth", 5, np.int64), table("pair", [0.25, 1.5])]
-    yield Subject(name="OneHot", model=built(node, [value("x", INT64, ("n",))], tables=hot))
-    words = numpy_helper.from_array(np.array(WORDS, object), "words")
-    truth = [value("y", TensorProto.BOOL, None)]
-    yield Subject(
-        name="Equal, strings",
-        model=built(
-            helper.make_node("Equal", ["x", "words"], ["y"]),
-            [value("x", STRING, ("n", 1))],
-            truth,
-            tables=[words],
-            onnx_opset=19,
-        ),
-    )
-    codes = [table("codes", [17, 4000, -5], np.int64)]
-    yield Subject(
-        name="Equal, int64s",
-        model=built(
-            helper.make_node("Equal", ["x", "codes"], ["y"]), [value("x", INT64, ("n", 1))], truth, tables=codes
-        ),
-    )
+    yield subject("OneHot", node, "int64[n] x", tables=hot)
+    node, words = helper.make_node("Equal", ["x", "words"], ["y"]), table("words", WORDS, object)
+    yield subject("Equal, strings", node, "string[n, 1] x", "bool[] y", tables=[words], onnx_opset=19)
+    node, codes = helper.make_node("Equal", ["x", "codes"], ["y"]), table("codes", [17, 4000, -5], np.int64)
+    yield subject("Equal, int64s", node, "int64[n, 1] x", "bool[] y", tables=[codes])
 
 
 def compared() -> Iterator[Subject]:
     """Yield what is compared with numbers far from those that are drawn, and texts that a pattern matches."""
-    truth = [value("y", TensorProto.BOOL, None)]
     for operator, kind, number in (
-        ("Less", FLOAT, 123_456.0), ("GreaterOrEqual", INT64, -70), ("Equal", FLOAT, 31.5),
+        ("Less", "float", 123_456.0), ("GreaterOrEqual", "int64", -70), ("Equal", "float", 31.5),
     ):  # fmt: skip
-        limits = [table("limit", [number], np.float32 if kind == FLOAT else np.int64)]
+        limits = [table("limit", [number], np.float32 if kind == "float" else np.int64)]
         node = helper.make_node(operator, ["x", "limit"], ["y"])
-        yield Subject(
-            name=f"{operator}, {number:g}", model=built(node, [value("x", kind, ("n",))], truth, tables=limits)
-        )
+        yield subject(f"{operator}, {number:g}", node, f"{kind}[n] x", "bool[] y", tables=limits)
     node = helper.make_node("RegexFullMatch", ["x"], ["y"], pattern=r"[a-f]{2}-\d+|none")
-    yield Subject(name="RegexFullMatch", model=built(node, [value("x", STRING, ("n",))], truth, onnx_opset=20))
+    yield subject("RegexFullMatch", node, "string[n] x", "bool[] y", onnx_opset=20)
 
 
 def chains() -> Iterator[Subject]:
@@ -492,54 +418,33 @@ def chains() -> Iterator[Subject]:
         helper.make_node("StringConcat", ["a", "end"], ["b"]),
         ml("LabelEncoder", ["b"], ["y"], **joined),
     ]
-    ends = [numpy_helper.from_array(np.array([word], object), name) for name, word in (("front", "in "), ("end", "!"))]
-    yield Subject(
-        name="LabelEncoder, behind StringConcat",
-        model=built(nodes, [value("x", STRING, ("n",))], [value("y", INT64, None)], tables=ends, onnx_opset=20),
-    )
+    given = {"tables": [table("front", ["in "], object), table("end", ["!"], object)], "onnx_opset": 20}
+    yield subject("LabelEncoder, behind StringConcat", nodes, "string[n] x", "int64[] y", **given)
     keys = {"keys_strings": WORDS, "values_int64s": [3, 1, 2, 0], "default_int64": 9}
-    made = [value("y", INT64, None)]
     nodes = [
         helper.make_node("Reshape", ["x", "flat"], ["a"]),
         helper.make_node("Concat", ["a", "more"], ["b"], axis=0),
         ml("LabelEncoder", ["b"], ["y"], **keys),
     ]
-    flat, more = table("flat", [-1], np.int64), numpy_helper.from_array(np.array(["lyon"], object), "more")
-    yield Subject(
-        name="LabelEncoder, behind Reshape and Concat",
-        model=built(nodes, [value("x", STRING, ("n", 2))], made, tables=[more, flat]),
-    )
+    constants = [table("more", ["lyon"], object), table("flat", [-1], np.int64)]
+    name = "LabelEncoder, behind Reshape and Concat"
+    yield subject(name, nodes, "string[n, 2] x", "int64[] y", tables=constants)
     nodes = [
         helper.make_node("Cast", ["x"], ["a"], to=STRING),
         ml("LabelEncoder", ["a"], ["y"], **keys | {"keys_strings": ["3", "-70", "1000", "8"]}),
     ]
-    yield Subject(name="LabelEncoder, behind Cast of integers", model=built(nodes, [value("x", INT64, ("n",))], made))
+    yield subject("LabelEncoder, behind Cast of integers", nodes, "int64[n] x", "int64[] y")
     nodes = [
-        helper.make_node(
-            "StringNormalizer",
-            ["x"],
-            ["a"],
-            case_change_action="LOWER",
-            is_case_sensitive=0,
-            stopwords=["the"],
-            locale="C",
-        ),
+        normalized("x", "a", "LOWER", exact=False, stopwords=["the"]),
         ml("LabelEncoder", ["a"], ["y"], **keys),
     ]
-    yield Subject(name="LabelEncoder, behind StringNormalizer", model=built(nodes, [value("x", STRING, ("n",))], made))
-    nodes = [
-        ml("LabelEncoder", ["x"], ["a"], **keys | {"default_int64": 4}),
-        helper.make_node("Gather", ["table", "a"], ["y"]),
-    ]
-    yield Subject(
-        name="LabelEncoder, then Gather",
-        model=built(nodes, [value("x", STRING, ("n", 1))], tables=[table("table", np.arange(5) ** 1.5)]),
-    )
-    nodes = [helper.make_node("Cast", ["x"], ["a"], to=INT64), helper.make_node("Gather", ["table", "a"], ["y"])]
-    yield Subject(
-        name="Gather, behind Cast of strings",
-        model=built(nodes, [value("x", STRING, ("n",))], tables=[table("table", np.arange(5) ** 1.5)]),
-    )
+    yield subject("LabelEncoder, behind StringNormalizer", nodes, "string[n] x", "int64[] y")
+    looked_up = helper.make_node("Gather", ["table", "a"], ["y"])
+    five = [table("table", np.arange(5) ** 1.5)]
+    nodes = [ml("LabelEncoder", ["x"], ["a"], **keys | {"default_int64": 4}), looked_up]
+    yield subject("LabelEncoder, then Gather", nodes, "string[n, 1] x", tables=five)
+    nodes = [helper.make_node("Cast", ["x"], ["a"], to=INT64), looked_up]
+    yield subject("Gather, behind Cast of strings", nodes, "string[n] x", tables=five)
     nodes = [
         ml("ArrayFeatureExtractor", ["x", "first"], ["a"]),
         ml("ArrayFeatureExtractor", ["x", "second"], ["b"]),
@@ -548,9 +453,7 @@ def chains() -> Iterator[Subject]:
         helper.make_node("Concat", ["c", "d"], ["y"], axis=-1),
     ]
     places = [table("first", [0], np.int64), table("second", [1], np.int64)]
-    yield Subject(
-        name="OneHotEncoder, of each column", model=built(nodes, [value("x", STRING, ("n", 2))], tables=places)
-    )
+    yield subject("OneHotEncoder, of each column", nodes, "string[n, 2] x", tables=places)
 
 
 FAMILIES: Final[Sequence[Callable[[], Iterator[Subject]]]] = (

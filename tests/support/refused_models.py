@@ -7,6 +7,7 @@ from typing import Final
 
 import numpy as np
 import onnx
+import onnx.parser
 from onnx import TensorProto, helper, numpy_helper, version_converter
 
 from onnx_samples import model_of, value, write
@@ -25,18 +26,21 @@ def with_sparse(model: onnx.ModelProto, shape: tuple[int, int]) -> onnx.ModelPro
     return model
 
 
+def parsed(text: str, opset: int = 17, ir_version: int = 8) -> onnx.ModelProto:
+    head = f'<ir_version: {ir_version}, opset_import: ["": {opset}, "com.microsoft": 1]>'
+    return onnx.parser.parse_model(f"{head} graph {text}")
+
+
 def normalizer() -> onnx.ModelProto:
     """Return a model that needs a locale which no machine has."""
-    node = helper.make_node("StringNormalizer", ["x"], ["y"], case_change_action="LOWER", locale="xx_XX")
-    return model_of([node], [value("x", TensorProto.STRING, (3,))], [value("y", TensorProto.STRING, (None,))])
+    node = 'y = StringNormalizer <case_change_action = "LOWER", locale = "xx_XX"> (x)'
+    return parsed(f"(string[3] x) => (string[?] y) {{ {node} }}")
 
 
-def shrinking(operator: str = "Upsample") -> onnx.ModelProto:
+def shrinking() -> onnx.ModelProto:
     """Return a model that makes an image half as large by an operator of opset 9."""
-    scales = numpy_helper.from_array(np.array([1, 1, 0.5, 0.5], np.float32), "scales")
-    node = helper.make_node(operator, ["x", "scales"], ["y"], mode="nearest")
-    ends = [value("x", shape=(1, 1, 4, 4))], [value("y", shape=(1, 1, 2, 2))]
-    return model_of([node], *ends, opsets=[("", 9)], initializers=[scales])
+    ends = "(float[1, 1, 4, 4] x) => (float[1, 1, 2, 2] y) <float[4] scales = {1, 1, 0.5, 0.5}>"
+    return parsed(f'{ends} {{ y = Upsample <mode = "nearest"> (x, scales) }}', 9)
 
 
 def shrinking_when_run() -> onnx.ModelProto:
@@ -48,22 +52,15 @@ def shrinking_when_run() -> onnx.ModelProto:
     return model
 
 
-def quantized(opset: int, kind: type[np.generic], domain: str = "") -> onnx.ModelProto:
-    constants = [
-        numpy_helper.from_array(np.array(0.5, np.float32), "scale"),
-        numpy_helper.from_array(np.array(0, kind), "zero"),
-    ]
-    nodes = [
-        helper.make_node("QuantizeLinear", ["x", "scale", "zero"], ["q"], domain=domain),
-        helper.make_node("DequantizeLinear", ["q", "scale", "zero"], ["y"], domain=domain),
-    ]
-    return model_of(nodes, opsets=[("", opset), ("com.microsoft", 1)], initializers=constants, ir_version=9)
+def quantized(opset: int, kind: str) -> onnx.ModelProto:
+    constants = f"<float scale = {{0.5}}, {kind} zero = {{0}}>"
+    nodes = "q = QuantizeLinear (x, scale, zero) y = DequantizeLinear (q, scale, zero)"
+    return parsed(f"(float[1] x) => (float[1] y) {constants} {{ {nodes} }}", opset, 9)
 
 
 def sparse_operand() -> onnx.ModelProto:
-    node = helper.make_node("SparseToDenseMatMul", ["w", "x"], ["y"], domain="com.microsoft")
-    ends = [value("x", shape=(4, 4))], [value("y", shape=(4, 4))]
-    return with_sparse(model_of([node], *ends, opsets=[("", 17), ("com.microsoft", 1)]), (4, 4))
+    text = "(float[4, 4] x) => (float[4, 4] y) { y = com.microsoft.SparseToDenseMatMul (w, x) }"
+    return with_sparse(parsed(text), (4, 4))
 
 
 def huge(*, constant: bool, side: int = 2**20) -> onnx.ModelProto:
@@ -80,20 +77,19 @@ def huge(*, constant: bool, side: int = 2**20) -> onnx.ModelProto:
 
 def split(parts: int) -> onnx.ModelProto:
     names = [f"y{number}" for number in range(parts)]
-    sizes = numpy_helper.from_array(np.ones(parts, np.int64), "sizes")
-    node = helper.make_node("Split", ["x", "sizes"], names, axis=0)
-    outputs = [value(name) for name in names]
-    return model_of([node], [value("x", shape=(parts,))], outputs, initializers=[sizes])
+    outputs = ", ".join(f"float[1] {name}" for name in names)
+    sizes = f"<int64[{parts}] sizes = {{{', '.join('1' for _ in names)}}}>"
+    text = f"(float[{parts}] x) => ({outputs}) {sizes} {{ {', '.join(names)} = Split <axis = 0> (x, sizes) }}"
+    return parsed(text)
 
 
 def wrapped() -> onnx.ModelProto:
     """Return a model that makes an optional value of its input, and takes it out."""
-    nodes = [helper.make_node("Optional", ["x"], ["a"]), helper.make_node("OptionalGetElement", ["a"], ["y"])]
-    return model_of(nodes, opsets=[("", 18)])
+    return parsed("(float[1] x) => (float[1] y) { a = Optional (x) y = OptionalGetElement (a) }", 18)
 
 
 def unwrapped() -> onnx.ModelProto:
-    return model_of([helper.make_node("OptionalGetElement", ["x"], ["y"])], opsets=[("", 18)])
+    return parsed("(float[1] x) => (float[1] y) { y = OptionalGetElement (x) }", 18)
 
 
 BIG: Final = 2**42
@@ -104,8 +100,7 @@ def sized(*, count: int = BIG, own: bool = False) -> onnx.ModelProto:
     """Return a model that makes a vector of a constant's size: when it is loaded, or of an input's `own`, when run."""
     given = "Shape(x)" if own else "Constant <value = int64[1] {1}>()"
     text = f"""
-        <ir_version: 8, opset_import: ["" : 17]>
-        m (float[n] x) => (float[n] y) {{
+        (float[n] x) => (float[n] y) {{
             one = {given}
             count = Constant <value = int64[1] {{{count}}}>()
             size = Mul(one, count)
@@ -113,7 +108,7 @@ def sized(*, count: int = BIG, own: bool = False) -> onnx.ModelProto:
             mean = ReduceMean <keepdims = 0>(zeros)
             y = Add(x, mean)
         }}"""
-    return onnx.parser.parse_model(text)
+    return parsed(text)
 
 
 def beside(path: Path, model: onnx.ModelProto) -> Path:
@@ -171,12 +166,12 @@ REFUSED: Final = {
     "locale": Refused(code="locale-missing", model=normalizer, changes=(to_c_locale,)),
     "upsample": Refused(code="upsample-shrinks", model=shrinking, changes=(to_opset(17), to_opset(10))),
     **{
-        f"{kind.__name__} of opset {opset}": Refused(
+        f"{kind} of opset {opset}": Refused(
             code="quantize-16-bits",
             model=lambda kind=kind, opset=opset: quantized(opset, kind),  # type: ignore[misc]
             changes=(to_opset(21), to_microsoft),
         )
-        for kind, opset in ((np.uint16, 13), (np.int16, 19))
+        for kind, opset in (("uint16", 13), ("int16", 19))
     },
     "sparse operand": Refused(code="sparse-operand", model=sparse_operand, changes=(to_matmul,)),
     "sparse constant": Refused(code="weights-exceed-memory", model=lambda: huge(constant=True), changes=(to_dense,)),
@@ -190,10 +185,5 @@ REFUSED: Final = {
 
 
 def dividing() -> onnx.ModelProto:
-    zero = numpy_helper.from_array(np.zeros(1, np.int32), "zero")
-    ends = [value("x", TensorProto.FLOAT)], [value("y", TensorProto.INT32)]
-    nodes = [
-        helper.make_node("Cast", ["x"], ["a"], to=TensorProto.INT32),
-        helper.make_node("Div", ["a", "zero"], ["y"]),
-    ]
-    return model_of(nodes, *ends, initializers=[zero])
+    nodes = "a = Cast <to = 6> (x) y = Div (a, zero)"
+    return parsed(f"(float[1] x) => (int32[1] y) <int32[1] zero = {{0}}> {{ {nodes} }}")

@@ -5,7 +5,6 @@ versions; not for ConvTranspose and Gemm.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -34,12 +33,8 @@ Folded = tuple[Array, Array]
 """New weights and bias."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Affine:
-    """A normalisation as one factor and one addend for each channel."""
-
-    factor: Array
-    addend: Array
+Affine = tuple[Array, Array]
+"""A normalisation as one factor and one addend for each channel."""
 
 
 def fold_batch_norm(model: onnx.ModelProto, options: FoldBatchNorm) -> Stepped:  # noqa: ARG001 - as all steps
@@ -77,7 +72,7 @@ def _fold_graph(graph: onnx.GraphProto, wiring: Wiring, names: Names, shapes: Sh
     return notes
 
 
-def _affine(node: onnx.NodeProto, wiring: Wiring) -> _Affine | None:
+def _affine(node: onnx.NodeProto, wiring: Wiring) -> Affine | None:
     """Return what a normalisation does; None when it is none, is for training, or does not know its numbers."""
     if not is_onnx(node, "BatchNormalization") or len(node.input) != 5 or len([*filter(None, node.output)]) != 1:
         return None
@@ -95,16 +90,16 @@ def _affine(node: onnx.NodeProto, wiring: Wiring) -> _Affine | None:
         factor = scale / np.sqrt(variance + epsilon)
         addend = bias - mean * factor
     finite = np.isfinite(factor).all() and np.isfinite(addend).all()
-    return _Affine(factor=factor, addend=addend) if finite else None
+    return (factor, addend) if finite else None
 
 
-def _folded(node: onnx.NodeProto, wiring: Wiring, affine: _Affine, shapes: Shapes) -> Folded | None:
+def _folded(node: onnx.NodeProto, wiring: Wiring, affine: Affine, shapes: Shapes) -> Folded | None:
     """Return new weights and bias of the operator before a normalisation; None when that cannot be."""
     fold = FOLDS.get(node.op_type)
     if fold is None or not is_onnx(node, *FOLDS) or len(node.input) not in {2, 3} or len(node.output) != 1:
         return None
     weights = wiring.constant(node.input[1])
-    bias = _bias(node, wiring)
+    bias = wiring.constant(node.input[2]) if any(node.input[2:]) else np.zeros(1)
     if weights is None or bias is None or weights.dtype.kind != "f":
         return None
     if node.op_type == "MatMul" and len(shapes.get(node.output[0], ())) != MATRIX:
@@ -117,46 +112,39 @@ def _folded(node: onnx.NodeProto, wiring: Wiring, affine: _Affine, shapes: Shape
     return new if all(np.isfinite(each).all() for each in new) else None
 
 
-def _bias(node: onnx.NodeProto, wiring: Wiring) -> Array | None:
-    """Return the bias, a zero where there is none; None when it is not constant."""
-    if len(node.input) < 3 or not node.input[2]:
-        return np.zeros(1)
-    return wiring.constant(node.input[2])
-
-
-def _fold_conv(_node: onnx.NodeProto, weights: Array, bias: Array, affine: _Affine) -> Folded | None:
-    channels = len(affine.factor)
+def _fold_conv(_node: onnx.NodeProto, weights: Array, bias: Array, affine: Affine) -> Folded | None:
+    channels = len(affine[0])
     if weights.ndim < MATRIX or weights.shape[0] != channels or bias.size not in {1, channels}:
         return None
-    factor = affine.factor.reshape(-1, *[1] * (weights.ndim - 1))
-    return weights * factor, bias.ravel() * affine.factor + affine.addend
+    factor = affine[0].reshape(-1, *[1] * (weights.ndim - 1))
+    return weights * factor, bias.ravel() * affine[0] + affine[1]
 
 
-def _fold_transposed(node: onnx.NodeProto, weights: Array, bias: Array, affine: _Affine) -> Folded | None:
+def _fold_transposed(node: onnx.NodeProto, weights: Array, bias: Array, affine: Affine) -> Folded | None:
     """Weights are (input channels, output channels of a group, ...); the output's channels go by group."""
-    groups, channels = attributes_of(node).get("group", 1), len(affine.factor)
+    groups, channels = attributes_of(node).get("group", 1), len(affine[0])
     if weights.ndim < MATRIX or not isinstance(groups, int) or groups < 1 or bias.size not in {1, channels}:
         return None
     if weights.shape[1] * groups != channels or weights.shape[0] % groups != 0:
         return None
     grouped = weights.reshape(groups, -1, *weights.shape[1:])
-    factor = affine.factor.reshape(groups, 1, -1, *[1] * (weights.ndim - 2))
-    return (grouped * factor).reshape(weights.shape), bias.ravel() * affine.factor + affine.addend
+    factor = affine[0].reshape(groups, 1, -1, *[1] * (weights.ndim - 2))
+    return (grouped * factor).reshape(weights.shape), bias.ravel() * affine[0] + affine[1]
 
 
-def _fold_gemm(node: onnx.NodeProto, weights: Array, bias: Array, affine: _Affine) -> Folded | None:
+def _fold_gemm(node: onnx.NodeProto, weights: Array, bias: Array, affine: Affine) -> Folded | None:
     """`alpha * A * B + beta * C`: the factor goes into B and C, the addend into C as far as `beta` leaves it there."""
     attributes = attributes_of(node)
     transposed, beta = attributes.get("transB", 0) != 0, attributes.get("beta", 1.0)
-    if weights.ndim != MATRIX or weights.shape[0 if transposed else 1] != len(affine.factor) or beta == 0:
+    if weights.ndim != MATRIX or weights.shape[0 if transposed else 1] != len(affine[0]) or beta == 0:
         return None
-    if bias.ndim > MATRIX or (bias.ndim and bias.shape[-1] not in {1, len(affine.factor)}):
+    if bias.ndim > MATRIX or (bias.ndim and bias.shape[-1] not in {1, len(affine[0])}):
         return None
-    factor = affine.factor[:, None] if transposed else affine.factor
-    return weights * factor, bias * affine.factor + affine.addend / beta
+    factor = affine[0][:, None] if transposed else affine[0]
+    return weights * factor, bias * affine[0] + affine[1] / beta
 
 
-FOLDS: Final[Mapping[str, Callable[[onnx.NodeProto, Array, Array, _Affine], Folded | None]]] = {
+FOLDS: Final[Mapping[str, Callable[[onnx.NodeProto, Array, Array, Affine], Folded | None]]] = {
     "Conv": _fold_conv,
     "ConvTranspose": _fold_transposed,
     "Gemm": _fold_gemm,

@@ -117,42 +117,24 @@ class Normalisation:
         """What is added to the input before."""
         return np.asarray(-self.mean / self.scale)
 
-    @property
-    def are_kept(self) -> bool:
-        """Whether numbers stay as they are."""
-        return bool((self.factor == 1).all() and not self.offset.any())
-
-    def by_channel(self, values: Array) -> Array:
-        """Return numbers in a form that fits an input with its channels second."""
-        return values.reshape(-1, *[1] * (self.rank - 2))
-
 
 def feeding_for(name: str, options: FoldInput, numbers: Normalisation) -> Feeding:
     """Return how arrays for the old input become such for the new one; bytes are rounded, and lead back to others."""
+    factor, offset = (values.reshape(-1, *[1] * (numbers.rank - 2)) for values in (numbers.factor, numbers.offset))
+    order = slice(None, None, -1 if options.swap_channels else 1)
 
     def forward(feeds: Feeds) -> Feeds:
-        return {**feeds, name: _new(feeds[name], options, numbers)}
+        ordered = (feeds[name].astype(np.float64) / factor - offset)[:, order]
+        placed = np.moveaxis(ordered, 1, -1) if options.channels_last else ordered
+        rounded = np.clip(np.rint(placed), 0, LARGEST_BYTE).astype(np.uint8) if options.uint8 else placed
+        return {**feeds, name: np.ascontiguousarray(rounded.astype(np.uint8 if options.uint8 else numbers.dtype))}
 
-    def back(feeds: Feeds) -> Mapping[str, Array]:
-        return {name: _old(feeds[name], options, numbers)}
+    def back(feeds: Feeds) -> Feeds:
+        placed = np.moveaxis(feeds[name], -1, 1) if options.channels_last else feeds[name]
+        plain = (placed[:, order].astype(np.float64) + offset) * factor
+        return {name: np.ascontiguousarray(plain.astype(numbers.dtype))}
 
     return Feeding(forward=forward, back=back if options.uint8 else None)
-
-
-def _new(old: Array, options: FoldInput, numbers: Normalisation) -> Array:
-    factor, offset = numbers.by_channel(numbers.factor), numbers.by_channel(numbers.offset)
-    plain = old.astype(np.float64) / factor - offset
-    ordered = plain[:, ::-1] if options.swap_channels else plain
-    placed = np.moveaxis(ordered, 1, -1) if options.channels_last else ordered
-    made = np.clip(np.rint(placed), 0, LARGEST_BYTE).astype(np.uint8) if options.uint8 else placed.astype(numbers.dtype)
-    return np.ascontiguousarray(made)
-
-
-def _old(new: Array, options: FoldInput, numbers: Normalisation) -> Array:
-    placed = np.moveaxis(new, -1, 1) if options.channels_last else new
-    ordered = placed[:, ::-1] if options.swap_channels else placed
-    factor, offset = numbers.by_channel(numbers.factor), numbers.by_channel(numbers.offset)
-    return np.ascontiguousarray(((ordered.astype(np.float64) + offset) * factor).astype(numbers.dtype))
 
 
 FLOATS: Final[Mapping[int, type]] = {
@@ -243,11 +225,14 @@ class _Folding:
             self._add("Transpose", perm=[0, rank - 1, *range(1, rank - 1)])
         if self.options.uint8:
             self._add("Cast", to=self.value.type.tensor_type.elem_type)
-        if not self.options.swap_channels and self.numbers.are_kept:
+        if not self.options.swap_channels and (self.numbers.factor == 1).all() and not self.numbers.offset.any():
             notes = []
         else:
             notes = self._folded(readers) if readers else self._in_front()
-        self._point_readers(before)
+        # Let all that read the input read what it has become, in inner graphs too.
+        inner = [node for graph in graphs_in(self.model) if graph is not self.graph for node in graph.node]
+        for node in (*before, *inner):
+            node.input[:] = [self.last if name == self.value.name else name for name in node.input]
         self._retype()
         if self.nodes:
             replace_nodes(self.graph, [*self.nodes, *before])
@@ -277,7 +262,6 @@ class _Folding:
         return []
 
     def _add_number(self, operator: str, values: Array) -> None:
-        """Add an operation with numbers for the channels."""
         shaped: Array = values.reshape(-1, *[1] * (self.numbers.rank - 2)).astype(self.numbers.dtype)
         self._add(operator, add_constant(self.graph, self.names.fresh(f"{self.value.name}_{operator}"), shaped))
 
@@ -286,12 +270,6 @@ class _Folding:
         node = new_node(operator, [self.last, *more], [result], name=result, **attributes)
         self.nodes.append(node)
         self.last = result
-
-    def _point_readers(self, nodes: list[onnx.NodeProto]) -> None:
-        """Let all that read the input read what it has become, in inner graphs too."""
-        inner = [node for graph in graphs_in(self.model) if graph is not self.graph for node in graph.node]
-        for node in (*nodes, *inner):
-            node.input[:] = [self.last if name == self.value.name else name for name in node.input]
 
     def _retype(self) -> None:
         tensor = self.value.type.tensor_type

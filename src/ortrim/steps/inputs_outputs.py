@@ -76,14 +76,11 @@ def _named_or_at(model: onnx.ModelProto, key: str, places: dict[str, Dimension])
     if any(each.dim_param == key for each in places.values()):
         return named(model, key)
     if key not in places:
-        names = list(dict.fromkeys(each.dim_param or at for at, each in places.items() if not _is_size(each)))
+        open_ones = ((at, each) for at, each in places.items() if not each.HasField("dim_value") or each.dim_value < 0)
+        names = list(dict.fromkeys(each.dim_param or at for at, each in open_ones))
         what = f"the model has no dynamic dimension '{key}'"
         raise step_failed(what, hint=f"it has: {', '.join(names) or 'none'}")
     return named(model, places[key].dim_param) if places[key].dim_param else (places[key],)
-
-
-def _is_size(dimension: Dimension) -> bool:
-    return dimension.HasField("dim_value") and dimension.dim_value >= 0
 
 
 def _is_fixed(key: str, size: int) -> ModelError:
@@ -100,7 +97,10 @@ def set_batch(model: onnx.ModelProto, options: Batch, place: Workplace) -> Stepp
     before = {dimension.dim_value for _, dimension in values if dimension.HasField("dim_value")}
     for _, dimension in values:
         for each in list(named(model, dimension.dim_param)) if dimension.dim_param else (dimension,):
-            _set(each, options.size)
+            if isinstance(options.size, int):
+                each.dim_value = options.size
+            else:
+                each.dim_param = options.size
     names = {name for name, _ in values}
     made = inferred_anew(model, place)
     _require_followed(made, options, names)
@@ -117,13 +117,6 @@ def _chosen(model: onnx.ModelProto, options: Batch) -> list[tuple[str, Dimension
         raise step_failed(f"the model has no input or output '{unknown[0]}'", hint=hint)
     shapes = {name: values[name].type.tensor_type.shape.dim for name in options.of or values}
     return [(name, dimensions[0]) for name, dimensions in shapes.items() if dimensions]
-
-
-def _set(dimension: Dimension, size: int | str) -> None:
-    if isinstance(size, int):
-        dimension.dim_value = size
-    else:
-        dimension.dim_param = size
 
 
 def _require_followed(model: onnx.ModelProto, options: Batch, names: set[str]) -> None:
@@ -234,7 +227,6 @@ def _require_free(values: Mapping[str, str], model: onnx.ModelProto) -> None:
 
 
 def _rename_nodes(model: onnx.ModelProto, options: Rename) -> int:
-    """Rename nodes, and count those that have another name then."""
     nodes = [node for graph in graphs_below(model.graph) for node in graph.node]
     _require_known("node", options.nodes, [node.name for node in nodes])
     numbers: Counter[str] = Counter()

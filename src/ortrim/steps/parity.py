@@ -77,11 +77,6 @@ def _fits(given: tuple[int, ...], wanted: tuple[int | str | None, ...]) -> bool:
     return len(given) == len(wanted) and all(size == taken for size, taken in pairs if isinstance(taken, int))
 
 
-def as_feeds(arrays: Mapping[str, NDArray[Any]]) -> Feeds:
-    """Return arrays in C order, as they are written."""
-    return {name: np.asarray(array, order="C") for name, array in arrays.items()}
-
-
 FLOATS: Final = ("float16", "float32", "float64")
 """Types that a step may put in each other's place."""
 
@@ -116,7 +111,7 @@ def compared(
     cases = {case.name for case in ours.cases}
     looked_at = set(names.values())
     theirs = tuple(
-        replace(case, outputs=tuple(each for each in case.outputs if _is_of(each.name, looked_at)))
+        replace(case, outputs=tuple(each for each in case.outputs if looked_at & {each.name, root_of(each.name)}))
         for case in reference.cases
         if case.name in cases
     )
@@ -125,26 +120,17 @@ def compared(
     return compare(model, replace(reference, cases=theirs), replace(ours, cases=mine), tolerances, same_library=True)
 
 
-def _is_of(name: str, outputs: set[str]) -> bool:
-    return name in outputs or root_of(name) in outputs
-
-
 def _renamed(
     case: CaseOutputs, names: Mapping[str, str], types: Mapping[tuple[str, str], str], folder: Path
 ) -> CaseOutputs:
     outputs = []
     for output in case.outputs:
-        renamed = replace(output, name=_name(output.name, names))
+        root = root_of(output.name)
+        name = names.get(output.name) or names.get(root, root) + output.name.removeprefix(root)
+        renamed = replace(output, name=name)
         wanted = types.get((case.name, renamed.name), output.element_type)
         outputs.append(_widened(renamed, wanted, folder / case.name))
     return replace(case, outputs=tuple(outputs))
-
-
-def _name(output: str, names: Mapping[str, str]) -> str:
-    if output in names:
-        return names[output]
-    root = root_of(output)
-    return names.get(root, root) + output.removeprefix(root)
 
 
 def _widened(output: SavedOutput, wanted: str, folder: Path) -> SavedOutput:
@@ -266,7 +252,7 @@ def reference_for(
 def _fed(change: Callable[[Feeds], Feeds], feeds: Feeds, where: str) -> Feeds:
     """Change feeds; they are of the user's model and cases, which may not be what the step takes them for."""
     try:
-        return as_feeds(change(feeds))
+        return {name: np.asarray(array, order="C") for name, array in change(feeds).items()}
     except (ArithmeticError, LookupError, TypeError, ValueError) as error:
         what, why = "the inputs of a case cannot be changed as the step does it", f"{type(error).__name__}: {error}"
         raise ModelError("step-failed", what, where=where, why=why, hint="leave the step out") from error
@@ -287,25 +273,15 @@ def _with_appended(state: State, stepped: "Stepped", reference: SavedOutputs, st
 
 def names_for(state: State, stepped: "Stepped", model: PreparedModel) -> dict[str, str]:
     """Return under which names of the reference's outputs the new model's are found."""
-    old = {} if _is_own_reference(stepped) else state.names
+    # The outputs to compare with may be those of the model just before the step, with its names.
+    own = stepped.observed is not None or (stepped.feeding is not None and stepped.feeding.back is not None)
+    old = {} if own else state.names
     sources = {info.name: stepped.outputs.get(info.name, info.name) for info in model.facts.outputs}
     return {new: old.get(source, source) for new, source in sources.items()}
 
 
-def _is_own_reference(stepped: "Stepped") -> bool:
-    """Whether the outputs to compare with are those of the model just before the step, with its names."""
-    return stepped.observed is not None or (stepped.feeding is not None and stepped.feeding.back is not None)
-
-
 EXACT_COSINE: Final = 0.9999
 """The cosine similarity that outputs have by default at the least."""
-
-
-def no_case_left(left: tuple[CaseLeft, ...], where: str) -> ModelError:
-    """Return the diagnostic of a step after which nothing can be checked."""
-    what = "the model no longer accepts any of its cases, so that it cannot be checked"
-    why = "\n".join(f"case '{each.case}': {each.reason}" for each in left)
-    return ModelError("no-case-left", what, where=where, why=why, hint="add a case that fits the prepared model")
 
 
 def require_parity(parity: tuple[OutputParity, ...], where: str) -> None:

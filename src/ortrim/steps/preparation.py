@@ -20,25 +20,10 @@ from ortrim.models.full_runtime import FullRuntime
 from ortrim.models.models import ModelFacts, PreparedModel, TensorInfo
 from ortrim.models.prepare import FACTS_LAYOUT, MODEL_FILE, keep, read_facts
 from ortrim.parity.inputs import DEFAULT_CASES, Case
-from ortrim.parity.measurements import OutputParity
-from ortrim.parity.reference import SavedOutputs
 from ortrim.pins.shipped import step_requirements
-from ortrim.steps.parity import (
-    Feeds,
-    State,
-    StepRuns,
-    StepStage,
-    checked,
-    compared,
-    fitting,
-    names_for,
-    no_case_left,
-    read_feeds,
-    reference_for,
-    require_parity,
-    write_feeds,
-)
-from ortrim.steps.report import CaseLeft, PreparationReport, StepReport
+from ortrim.steps import parity as step_parity
+from ortrim.steps.parity import Feeds, State, StepRuns, StepStage, checked
+from ortrim.steps.report import PreparationReport, StepReport
 
 if TYPE_CHECKING:
     from ortrim.steps.step import Stepped
@@ -74,8 +59,12 @@ def use_of(choices: StepChoices) -> str:
 
 def options_text(choices: StepChoices) -> str:
     """Return the keys that were given otherwise than by default, other than `use`: `version = 17`."""
-    plain = to_data(choices)
-    given = {field.name: plain[field.name] for field in fields(choices) if _is_given(choices, field)}
+    plain, given = to_data(choices), dict[str, Any]()
+    for field in fields(choices):
+        value = getattr(choices, field.name)
+        is_given = bool(value) if isinstance(value, dict | tuple) else value != field.default
+        if is_given and field.name != "use":
+            given[field.name] = plain[field.name]
     return ", ".join(f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in given.items())
 
 
@@ -85,13 +74,6 @@ def step_files(steps: Iterable[StepChoices]) -> Iterator[Path]:
         for field in fields(choices):
             value = getattr(choices, field.name)
             yield from (each for each in (value if isinstance(value, tuple) else (value,)) if isinstance(each, Path))
-
-
-def _is_given(choices: StepChoices, field: Any) -> bool:
-    if field.name == "use":
-        return False
-    value = getattr(choices, field.name)
-    return bool(value) if isinstance(value, dict | tuple) else value != field.default
 
 
 OF_THE_MODEL: Final = (ModelError, ConvertError, VerifyError, ParityError)
@@ -118,16 +100,23 @@ def _taken(state: State, stage: StepStage) -> tuple[State, StepReport]:
     stepped = _stepped(state, stage, where)
     before = replace(state, tolerances={**state.tolerances, **stage.choices.tolerances})
     model, counts = checked(stepped.model, before.model.name, stage.folder, stage.runs, where)
-    reference, feeds = reference_for(before, stepped, stage, where)
-    cases, left = fitting(feeds, model.facts.inputs)
+    reference, feeds = step_parity.reference_for(before, stepped, stage, where)
+    cases, left = step_parity.fitting(feeds, model.facts.inputs)
     if feeds and not cases:
-        raise no_case_left(left, where)
-    names = names_for(before, stepped, model)
+        what = "the model no longer accepts any of its cases, so that it cannot be checked"
+        why = "\n".join(f"case '{each.case}': {each.reason}" for each in left)
+        raise ModelError("no-case-left", what, where=where, why=why, hint="add a case that fits the prepared model")
+    names = step_parity.names_for(before, stepped, model)
     after = replace(before, model=model, counts=counts, cases=cases, reference=reference, names=names)
-    outputs = _outputs(after, stage, where)
-    parity = compared(model.name, reference, outputs, names, after.tolerances)
-    require_parity(parity, where)
-    return after, _stepping_report(state, after, stage, notes=stepped.notes, left=left, parity=parity)
+    try:
+        outputs = stage.runs.outputs(model, cases, f"{stage.number}-after")
+    except (ModelError, VerifyError) as error:
+        what = "the full runtime cannot run the model that the step made"
+        hint = "leave the step out, or give it optional = true"
+        raise ModelError("step-breaks-model", what, where=where, why=error.why or error.what, hint=hint) from error
+    parity = step_parity.compared(model.name, reference, outputs, names, after.tolerances)
+    step_parity.require_parity(parity, where)
+    return after, _stepping_report(state, after, stage, notes=stepped.notes, cases_left=left, parity=parity)
 
 
 def _stepped(state: State, stage: StepStage, where: str) -> "Stepped":
@@ -146,26 +135,7 @@ def _stepped(state: State, stage: StepStage, where: str) -> "Stepped":
         shutil.rmtree(own, ignore_errors=True)
 
 
-def _outputs(state: State, stage: StepStage, where: str) -> SavedOutputs:
-    """Run the model that a step made. Raises `ModelError` (`step-breaks-model`)."""
-    try:
-        return stage.runs.outputs(state.model, state.cases, f"{stage.number}-after")
-    except (ModelError, VerifyError) as error:
-        what = "the full runtime cannot run the model that the step made"
-        hint = "leave the step out, or give it optional = true"
-        raise ModelError("step-breaks-model", what, where=where, why=error.why or error.what, hint=hint) from error
-
-
-def _stepping_report(
-    before: State,
-    after: State,
-    stage: StepStage,
-    *,
-    reason: str = "",
-    notes: tuple[str, ...] = (),
-    left: tuple[CaseLeft, ...] = (),
-    parity: tuple[OutputParity, ...] = (),
-) -> StepReport:
+def _stepping_report(before: State, after: State, stage: StepStage, *, reason: str = "", **found: Any) -> StepReport:
     same = before.model.facts.sha256 == after.model.facts.sha256
     return StepReport(
         number=stage.number,
@@ -175,9 +145,7 @@ def _stepping_report(
         reason=reason,
         before=before.counts,
         after=after.counts,
-        notes=notes,
-        cases_left=left,
-        parity=parity,
+        **found,
     )
 
 
@@ -238,7 +206,7 @@ def prepare_by_steps(
 def _fill(folder: Path, given: Ingredients, progress: Callable[[int, StepChoices], None]) -> None:
     with storage_errors(folder), tempfile.TemporaryDirectory(dir=folder) as working:
         runs = StepRuns(runtime=given.runtime, folder=Path(working))
-        feeds = {case.name: read_feeds(case, given.original.facts.inputs) for case in given.cases}
+        feeds = {case.name: step_parity.read_feeds(case, given.original.facts.inputs) for case in given.cases}
         first = state = first_state(given.original, feeds, given.spec.tolerances, runs, given.where)
         reports = []
         for number, choices in enumerate(given.spec.steps, start=1):
@@ -249,25 +217,21 @@ def _fill(folder: Path, given: Ingredients, progress: Callable[[int, StepChoices
 
 
 def _keep(folder: Path, given: Ingredients, first: State, last: State, steps: tuple[StepReport, ...]) -> None:
-    """Move what was made to where it stays."""
     inputs = last.model.facts.inputs
-    cases = [write_feeds(name, feeds, inputs, folder / CASES) for name, feeds in last.cases.items()]
+    cases = [step_parity.write_feeds(name, feeds, inputs, folder / CASES) for name, feeds in last.cases.items()]
     with storage_errors(folder):
         (folder / MODEL_FILE).write_bytes(last.model.path.read_bytes())
-        (folder / REPORT).write_text(to_json(_report(given, first, last, steps)), encoding="utf-8", newline="\n")
+        report = PreparationReport(
+            model=given.original.name,
+            ort_version=given.runtime.version,
+            original_sha256=given.original.facts.sha256,
+            sha256=last.model.facts.sha256,
+            original=first.counts,
+            prepared=last.counts,
+            steps=steps,
+        )
+        (folder / REPORT).write_text(to_json(report), encoding="utf-8", newline="\n")
     keep(_Kept(facts=last.model.facts, cases=tuple((case.name, case.digest) for case in cases)), folder)
-
-
-def _report(given: Ingredients, first: State, last: State, steps: tuple[StepReport, ...]) -> PreparationReport:
-    return PreparationReport(
-        model=given.original.name,
-        ort_version=given.runtime.version,
-        original_sha256=given.original.facts.sha256,
-        sha256=last.model.facts.sha256,
-        original=first.counts,
-        prepared=last.counts,
-        steps=steps,
-    )
 
 
 def _read(folder: Path, original: PreparedModel) -> Preparation:
@@ -284,22 +248,12 @@ def _read(folder: Path, original: PreparedModel) -> Preparation:
 def _digest(given: Ingredients) -> str:
     """Digest all that a result depends on."""
     spec = given.spec
-    steps = [to_canonical_json(each) for each in spec.steps]
-    paths = tuple(step_files(spec.steps))
-    files = [f"{path} {sha256_of(_present(given.base / path, given.where))}" for path in paths]
-    cases = [f"{case.name} {case.digest}" for case in given.cases]
-    versions = [given.runtime.version, installed_version("onnx"), *map(step_requirements, ("onnxslim", "onnxsim"))]
-    code = [code_digest(path for pattern in CODE for path in PACKAGE.glob(pattern))]
-    parts = [
-        FACTS_LAYOUT,
-        given.original.facts.sha256,
-        to_canonical_json(spec.tolerances),
-        *steps,
-        *files,
-        *cases,
-        *versions,
-        *code,
-    ]
+    parts = [FACTS_LAYOUT, given.original.facts.sha256, to_canonical_json(spec.tolerances)]
+    parts += map(to_canonical_json, spec.steps)
+    parts += (f"{path} {sha256_of(_present(given.base / path, given.where))}" for path in step_files(spec.steps))
+    parts += (f"{case.name} {case.digest}" for case in given.cases)
+    parts += (given.runtime.version, installed_version("onnx"), *map(step_requirements, ("onnxslim", "onnxsim")))
+    parts.append(code_digest(path for pattern in CODE for path in PACKAGE.glob(pattern)))
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 

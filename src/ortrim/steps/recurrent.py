@@ -57,8 +57,9 @@ def read_recurrence(node: onnx.NodeProto, wiring: Wiring) -> Recurrence | str:
     """Return what a node works out, or in words why it cannot be expanded."""
     attributes = attributes_of(node)
     unusual = [name for name, usual in UNUSUAL.items() if attributes.get(name, usual) != usual]
-    if unusual or any(node.input[4:5]) or any(node.input[7:8]):
-        return "it has " + ", ".join([*unusual, *_unusual_inputs(node)])
+    unusual += [name for at, name in ((4, "lengths of sequences"), (7, "peepholes")) if any(node.input[at : at + 1])]
+    if unusual:
+        return "it has " + ", ".join(unusual)
     backward = DIRECTIONS.get(attributes.get("direction", "forward"))
     activations = _activations(node.op_type, attributes, len(backward or ()))
     weights = _weights(node, wiring)
@@ -76,26 +77,15 @@ def read_recurrence(node: onnx.NodeProto, wiring: Wiring) -> Recurrence | str:
     )
 
 
-def _unusual_inputs(node: onnx.NodeProto) -> list[str]:
-    return [
-        name for index, name in ((4, "lengths of sequences"), (7, "peepholes")) if any(node.input[index : index + 1])
-    ]
-
-
 def _activations(operator: str, attributes: Mapping[str, Any], count: int) -> list[tuple[str, ...]] | None:
-    """Return the activations of each direction."""
-    default = DEFAULTS[operator]
-    given = [str(each, "utf-8", "replace") for each in attributes["activations"]] if _named(attributes) else []
+    default, named = DEFAULTS[operator], attributes.get("activations")
+    is_named = isinstance(named, list) and all(isinstance(each, bytes) for each in named)
+    given = [str(each, "utf-8", "replace") for each in named or ()] if is_named else []
     names = [PLAIN.get(name.lower()) for name in given or default * count]
     known = [name for name in names if name is not None]
     if len(known) != len(names) or len(known) != len(default) * count:
         return None
     return [tuple(known[start : start + len(default)]) for start in range(0, len(known), len(default))]
-
-
-def _named(attributes: Mapping[str, Any]) -> bool:
-    given = attributes.get("activations")
-    return isinstance(given, list) and all(isinstance(each, bytes) for each in given)
 
 
 def _weights(node: onnx.NodeProto, wiring: Wiring) -> tuple[Array, Array, Array] | None:
@@ -233,12 +223,8 @@ def _gru(recurrence: Recurrence, direction: Direction, writer: NodeWriter) -> Tu
 TURNS: Final = {"GRU": _gru, "LSTM": _lstm}
 
 
-@dataclass(frozen=True, kw_only=True)
-class Expansion:
-    """A recurrence, and the time steps that it takes."""
-
-    recurrence: Recurrence
-    length: int
+Expansion = tuple[Recurrence, int]
+"""A recurrence, and the time steps that it takes."""
 
 
 def expand_recurrent(model: onnx.ModelProto, options: ExpandRecurrent) -> Stepped:
@@ -250,22 +236,18 @@ def expand_recurrent(model: onnx.ModelProto, options: ExpandRecurrent) -> Steppe
         for node in graph.node:
             found = _expandable(node, wiring, shapes, options)
             writer = NodeWriter(graph, names, opset, node.name or node.op_type)
-            if isinstance(found, Expansion):
-                unroll(node, found.recurrence, found.length, writer)
+            name = f"{node.op_type} {node.name or ', '.join(node.output)}"
+            if isinstance(found, tuple):
+                unroll(node, *found, writer)
                 unread += node.input[1:4]
+                notes.append(f"{name}: {found[1]} time steps, {len(writer.nodes):,} nodes")
+            elif found:
+                notes.append(f"{name} stays: {found}")
             nodes += writer.nodes or [node]
-            notes += _notes(node, found, len(writer.nodes))
         if len(nodes) > len(graph.node):
             replace_nodes(graph, nodes)
     drop_unread(model, unread)
     return Stepped(model=model, notes=tuple(notes))
-
-
-def _notes(node: onnx.NodeProto, found: Expansion | str | None, count: int) -> list[str]:
-    name = f"{node.op_type} {node.name or ', '.join(node.output)}"
-    if isinstance(found, Expansion):
-        return [f"{name}: {found.length} time steps, {count:,} nodes"]
-    return [f"{name} stays: {found}"] if found else []
 
 
 def _expandable(
@@ -285,4 +267,4 @@ def _expandable(
         return "its input is not as wide as its weights"
     if length > options.longest:
         return f"its sequence has {length} time steps, and longest = {options.longest}"
-    return Expansion(recurrence=recurrence, length=length)
+    return recurrence, length

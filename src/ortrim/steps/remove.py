@@ -44,22 +44,19 @@ def _made(makers: dict[str, int], names: Iterable[str]) -> list[int]:
 
 def remove_dead_initializers(model: onnx.ModelProto) -> int:
     """Remove initializers that nothing reads, those listed as inputs too; return how many."""
-    return sum(_remove_unread(graph) for graph in graphs_in(model))
-
-
-def _remove_unread(graph: onnx.GraphProto) -> int:
-    read = {*read_names(graph.node), *(value.name for value in graph.output)}
-    dead = [tensor for tensor in graph.initializer if tensor.name not in read]
-    dead_sparse = [tensor for tensor in graph.sparse_initializer if tensor.values.name not in read]
-    names = {tensor.name for tensor in dead} | {tensor.values.name for tensor in dead_sparse}
-    listed = [value for value in graph.input if value.name in names]
-    for tensor in dead:
-        graph.initializer.remove(tensor)
-    for sparse in dead_sparse:
-        graph.sparse_initializer.remove(sparse)
-    for value in listed:
-        graph.input.remove(value)
-    return len(dead) + len(dead_sparse)
+    count = 0
+    for graph in graphs_in(model):
+        read = {*read_names(graph.node), *(value.name for value in graph.output)}
+        dead = {tensor.name: tensor for tensor in graph.initializer if tensor.name not in read}
+        sparse = {each.values.name: each for each in graph.sparse_initializer if each.values.name not in read}
+        for listed in [value for value in graph.input if value.name in {*dead, *sparse}]:
+            graph.input.remove(listed)
+        for tensor in dead.values():
+            graph.initializer.remove(tensor)
+        for other in sparse.values():
+            graph.sparse_initializer.remove(other)
+        count += len(dead) + len(sparse)
+    return count
 
 
 def remove_dead_functions(model: onnx.ModelProto) -> int:
@@ -92,7 +89,8 @@ def remove_dead(model: onnx.ModelProto, options: RemoveDead) -> Stepped:
         (remove_dead_functions(model), "functions"),
     )
     notes = [f"removed {count:,} {what}" for count, what in removed if count]
-    unread = _unread_inputs(model.graph) if options.inputs else ()
+    read = {*read_names(model.graph.node), *(value.name for value in model.graph.output)}
+    unread = [value for value in model.graph.input if value.name not in read] if options.inputs else []
     if not unread:
         return Stepped(model=model, notes=tuple(notes))
     for value in unread:
@@ -102,11 +100,6 @@ def remove_dead(model: onnx.ModelProto, options: RemoveDead) -> Stepped:
         raise step_failed("no output needs any input: the model is a constant")
     notes.append("removed inputs: " + ", ".join(value.name for value in unread))
     return Stepped(model=model, notes=tuple(notes), feeding=only(kept))
-
-
-def _unread_inputs(graph: onnx.GraphProto) -> tuple[onnx.ValueInfoProto, ...]:
-    read = {*read_names(graph.node), *(value.name for value in graph.output)}
-    return tuple(value for value in graph.input if value.name not in read)
 
 
 PRODUCER: Final = ("producer_name", "producer_version", "domain")
@@ -146,7 +139,6 @@ def _clear(messages: Iterable[Message], name: str) -> int:
 
 
 def _messages(message: Message) -> Iterator[Message]:
-    """Yield a message and all inside it."""
     yield message
     for field, value in message.ListFields():
         if field.type == FieldDescriptor.TYPE_MESSAGE:

@@ -9,9 +9,8 @@ import onnx
 import onnx.parser
 import onnxruntime
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, numpy_helper
 
-from onnx_samples import model_of, value
 from ortrim.base.files import sha256_of
 from ortrim.buildspec.buildspec import CaseSpec, InputSpec, ModelSpec
 from ortrim.errors import VerifyError
@@ -46,6 +45,14 @@ def _weights() -> list[onnx.TensorProto]:
     return [constant(name, random.standard_normal(shape) / WIDTH**0.5, np.float32) for name, shape in shapes.items()]
 
 
+def built(text: str, *initializers: onnx.TensorProto, opset: int = 17) -> onnx.ModelProto:
+    """Return a model in onnx's text format, with weights that it names."""
+    head = f'<ir_version: 8, opset_import: ["": {opset}, "com.microsoft": 1]>'
+    model = onnx.parser.parse_model(f"{head} graph {text}")
+    model.graph.initializer.extend([*_weights(), constant("low", -10000.0, np.float32), *initializers])
+    return model
+
+
 def decoder(
     attention: Attention = "plain",
     *,
@@ -54,166 +61,112 @@ def decoder(
     rolled: bool = False,
 ) -> onnx.ModelProto:
     """Return a decoder of one layer whose cache grows; a `rolled` one takes the tokens in it one place too late."""
-    past, new, total = lengths
-    make = helper.make_node
-    nodes = [
-        make("Gather", ["words", "input_ids"], ["word"]),
-        make("Gather", ["places", "position_ids"], ["place"]),
-        make("Add", ["word", "place"], ["x"]),
-        *(make("MatMul", ["x", f"w{each}"], [each]) for each in "qkv"),
-    ]
-    taken = {"key": "past_key_values.0.key", "value": "past_key_values.0.value"}
-    if rolled:
-        for each, name in taken.items():
-            nodes += [
-                make("Slice", [name, "one", "most", "two"], [f"{each}_end"]),
-                make("Slice", [name, "zero", "one", "two"], [f"{each}_start"]),
-                make("Concat", [f"{each}_end", f"{each}_start"], [f"rolled_{each}"], axis=2),
-            ]
-        taken = {each: f"rolled_{each}" for each in taken}
-    own = {"plain": _plain, "GroupQueryAttention": _group_query, "MultiHeadAttention": _multi_head}[attention]
-    nodes += [
-        *own(taken["key"], taken["value"]),
-        make("MatMul", ["z", "wo"], ["y"]),
-        make("MatMul", ["y", "head"], ["logits"]),
-    ]
-    numbers = {
-        "zero": [0],
-        "one": [1],
-        "two": [2],
-        "most": [2**31],
-        "to_heads": [0, 0, HEADS, HEAD],
-        "from_heads": [0, 0, WIDTH],
-    }
-    cache, grown = ("batch_size", HEADS, past, HEAD), ("batch_size", HEADS, total, HEAD)
-    return model_of(
-        nodes,
-        [
-            value("input_ids", INT64, ("batch_size", new)),
-            value("attention_mask", INT64, ("batch_size", total)),
-            value("position_ids", INT64, ("batch_size", new)),
-            *(value(f"past_key_values.0.{each}", shape=cache) for each in ("key", "value")),
-        ],
-        [
-            value("logits", shape=("batch_size", new, VOCABULARY)),
-            *(value(f"present.0.{each}", shape=grown) for each in ("key", "value")),
-        ],
-        opsets=(("", opset), ("com.microsoft", 1)),
-        initializers=[
-            *_weights(),
-            *(constant(name, values) for name, values in numbers.items()),
-            constant("index", 1),
-            constant("scale", HEAD**-0.5, np.float32),
-            constant("low", -10000.0, np.float32),
-        ],
-    )
+    past, new, total = (length or "?" for length in lengths)
+    cache, grown = (f"float[batch_size, {HEADS}, {length}, {HEAD}]" for length in (past, total))
+    text = f"""(
+        int64[batch_size, {new}] input_ids, int64[batch_size, {total}] attention_mask,
+        int64[batch_size, {new}] position_ids, {cache} "past_key_values.0.key", {cache} "past_key_values.0.value"
+    ) => (
+        float[batch_size, {new}, {VOCABULARY}] logits, {grown} "present.0.key", {grown} "present.0.value"
+    ) <
+        int64[1] zero = {{0}}, int64[1] one = {{1}}, int64[1] two = {{2}}, int64[1] most = {{{2**31}}},
+        int64[4] to_heads = {{0, 0, {HEADS}, {HEAD}}}, int64[3] from_heads = {{0, 0, {WIDTH}}}, int64 index = {{1}}
+    > {{
+        word = Gather (words, input_ids)
+        place = Gather (places, position_ids)
+        x = Add (word, place)
+        q = MatMul (x, wq) k = MatMul (x, wk) v = MatMul (x, wv)
+        {ROLLED if rolled else ""}
+        {ATTENTIONS[attention]}
+        y = MatMul (z, wo)
+        logits = MatMul (y, head)
+    }}"""
+    for name in ("key", "value"):
+        text = text.replace(name.upper(), f"rolled_{name}" if rolled else f'"past_key_values.0.{name}"')
+    return built(text, constant("scale", HEAD**-0.5, np.float32), opset=opset)
 
 
-def _plain(key: str, values: str) -> list[onnx.NodeProto]:
-    make = helper.make_node
-    nodes = []
-    for each in "qkv":
-        nodes += [
-            make("Reshape", [each, "to_heads"], [f"{each}_rows"]),
-            make("Transpose", [f"{each}_rows"], [f"{each}_heads"], perm=[0, 2, 1, 3]),
-        ]
-    return [
-        *nodes,
-        make("Concat", [key, "k_heads"], ["present.0.key"], axis=2),
-        make("Concat", [values, "v_heads"], ["present.0.value"], axis=2),
-        make("Transpose", ["present.0.key"], ["turned"], perm=[0, 1, 3, 2]),
-        make("MatMul", ["q_heads", "turned"], ["products"]),
-        make("Mul", ["products", "scale"], ["scores"]),
-        # Each token sees those before it: the last rows of a triangle as large as the mask.
-        make("Shape", ["attention_mask"], ["total"], start=1, end=2),
-        make("Shape", [key], ["past"], start=2, end=3),
-        make("Concat", ["total", "total"], ["square"], axis=0),
-        make("ConstantOfShape", ["square"], ["whole"], value=constant("", [1])),
-        make("Trilu", ["whole"], ["triangle"], upper=0),
-        make("Slice", ["triangle", "past", "total", "zero"], ["causal"]),
-        make("Unsqueeze", ["attention_mask", "one"], ["row"]),
-        make("Mul", ["row", "causal"], ["seen"]),
-        make("Unsqueeze", ["seen", "one"], ["of_heads"]),
-        make("Cast", ["of_heads"], ["is_seen"], to=TensorProto.BOOL),
-        make("Where", ["is_seen", "scores", "low"], ["masked"]),
-        make("Softmax", ["masked"], ["shares"], axis=-1),
-        make("MatMul", ["shares", "present.0.value"], ["z_heads"]),
-        make("Transpose", ["z_heads"], ["z_rows"], perm=[0, 2, 1, 3]),
-        make("Reshape", ["z_rows", "from_heads"], ["z"]),
-    ]
-
-
-PRESENT: Final = ["z", "present.0.key", "present.0.value"]
-
-
-def _group_query(key: str, values: str) -> list[onnx.NodeProto]:
-    make = helper.make_node
-    attention: dict[str, Any] = {"num_heads": HEADS, "kv_num_heads": HEADS, "domain": "com.microsoft"}
-    return [
-        make("ReduceSum", ["attention_mask", "one"], ["lengths"], keepdims=0),
-        make("Sub", ["lengths", "one"], ["before"]),
-        make("Cast", ["before"], ["seqlens_k"], to=TensorProto.INT32),
-        make("Shape", ["attention_mask"], ["shape"]),
-        make("Gather", ["shape", "index"], ["length"]),
-        make("Cast", ["length"], ["total"], to=TensorProto.INT32),
-        make("GroupQueryAttention", ["q", "k", "v", key, values, "seqlens_k", "total"], PRESENT, **attention),
-    ]
-
-
-def _multi_head(key: str, values: str) -> list[onnx.NodeProto]:
-    make = helper.make_node
-    attention: dict[str, Any] = {"num_heads": HEADS, "unidirectional": 1, "domain": "com.microsoft"}
-    return [
-        make("Cast", ["attention_mask"], ["mask"], to=TensorProto.INT32),
-        make("MultiHeadAttention", ["q", "k", "v", "", "mask", "", key, values], PRESENT, **attention),
-    ]
+ROLLED: Final = """
+    key_end = Slice ("past_key_values.0.key", one, most, two)
+    key_start = Slice ("past_key_values.0.key", zero, one, two)
+    rolled_key = Concat <axis = 2> (key_end, key_start)
+    value_end = Slice ("past_key_values.0.value", one, most, two)
+    value_start = Slice ("past_key_values.0.value", zero, one, two)
+    rolled_value = Concat <axis = 2> (value_end, value_start)"""
+# Each token sees those before it: the last rows of a triangle as large as the mask.
+ATTENTIONS: Final[dict[Attention, str]] = {
+    "plain": """
+        q_rows = Reshape (q, to_heads)
+        q_heads = Transpose <perm = [0, 2, 1, 3]> (q_rows)
+        k_rows = Reshape (k, to_heads)
+        k_heads = Transpose <perm = [0, 2, 1, 3]> (k_rows)
+        v_rows = Reshape (v, to_heads)
+        v_heads = Transpose <perm = [0, 2, 1, 3]> (v_rows)
+        "present.0.key" = Concat <axis = 2> (KEY, k_heads)
+        "present.0.value" = Concat <axis = 2> (VALUE, v_heads)
+        turned = Transpose <perm = [0, 1, 3, 2]> ("present.0.key")
+        products = MatMul (q_heads, turned)
+        scores = Mul (products, scale)
+        total = Shape <start = 1, end = 2> (attention_mask)
+        past = Shape <start = 2, end = 3> (KEY)
+        square = Concat <axis = 0> (total, total)
+        whole = ConstantOfShape <value = int64[1] {1}> (square)
+        triangle = Trilu <upper = 0> (whole)
+        causal = Slice (triangle, past, total, zero)
+        row = Unsqueeze (attention_mask, one)
+        seen = Mul (row, causal)
+        of_heads = Unsqueeze (seen, one)
+        is_seen = Cast <to = 9> (of_heads)
+        masked = Where (is_seen, scores, low)
+        shares = Softmax <axis = -1> (masked)
+        z_heads = MatMul (shares, "present.0.value")
+        z_rows = Transpose <perm = [0, 2, 1, 3]> (z_heads)
+        z = Reshape (z_rows, from_heads)""",
+    "GroupQueryAttention": f"""
+        lengths = ReduceSum <keepdims = 0> (attention_mask, one)
+        before = Sub (lengths, one)
+        seqlens_k = Cast <to = 6> (before)
+        shape = Shape (attention_mask)
+        length = Gather (shape, index)
+        total = Cast <to = 6> (length)
+        z, "present.0.key", "present.0.value" = com.microsoft.GroupQueryAttention
+            <num_heads = {HEADS}, kv_num_heads = {HEADS}> (q, k, v, KEY, VALUE, seqlens_k, total)""",
+    "MultiHeadAttention": f"""
+        mask = Cast <to = 6> (attention_mask)
+        z, "present.0.key", "present.0.value" = com.microsoft.MultiHeadAttention
+            <num_heads = {HEADS}, unidirectional = 1> (q, k, v, "", mask, "", KEY, VALUE)""",
+}
 
 
 def counting_decoder(*, misplaced: bool = False) -> onnx.ModelProto:
     """Return a decoder with a cache of fixed size, and a counter of what is in it."""
-    make = helper.make_node
-    start = "none" if misplaced else "cache_len"
-    nodes = [
-        make("Gather", ["words", "input_ids"], ["x"]),
-        *(make("MatMul", ["x", f"w{each}"], [each]) for each in "qkv"),
-        make("Shape", ["input_ids"], ["count"]),
-        make("Squeeze", ["count"], ["how_many"]),
-        make("Range", ["first", "how_many", "step"], ["numbers"]),
-        make("Add", ["numbers", "cache_len"], ["positions"]),
-        make("Add", ["numbers", start], ["written"]),
-        make("Unsqueeze", ["written", "one"], ["rows"]),
-        make("Unsqueeze", ["positions", "one"], ["column"]),
-        make("ScatterND", ["cache_k", "rows", "k"], ["new_cache_k"]),
-        make("ScatterND", ["cache_v", "rows", "v"], ["new_cache_v"]),
-        make("Transpose", ["new_cache_k"], ["turned"], perm=[1, 0]),
-        make("MatMul", ["q", "turned"], ["scores"]),
-        make("LessOrEqual", ["all_places", "column"], ["seen"]),
-        make("Where", ["seen", "scores", "low"], ["masked"]),
-        make("Softmax", ["masked"], ["shares"], axis=-1),
-        make("MatMul", ["shares", "new_cache_v"], ["z"]),
-        make("MatMul", ["z", "head"], ["logits"]),
-        make("Add", ["cache_len", "count"], ["new_cache_len"]),
-    ]
-    cache = (PLACES, WIDTH)
-    return model_of(
-        nodes,
-        [
-            value("input_ids", INT64, ("tokens",)),
-            value("cache_len", INT64, (1,)),
-            *(value(f"cache_{each}", shape=cache) for each in "kv"),
-        ],
-        [
-            value("logits", shape=("tokens", VOCABULARY)),
-            value("new_cache_len", INT64, (1,)),
-            *(value(f"new_cache_{each}", shape=cache) for each in "kv"),
-        ],
-        initializers=[
-            *_weights(),
-            *(constant(name, values) for name, values in {"none": [0], "one": [1], "first": 0, "step": 1}.items()),
-            constant("all_places", [range(PLACES)]),
-            constant("low", -10000.0, np.float32),
-        ],
-    )
+    cache = f"float[{PLACES}, {WIDTH}]"
+    text = f"""(
+        int64[tokens] input_ids, int64[1] cache_len, {cache} cache_k, {cache} cache_v
+    ) => (
+        float[tokens, {VOCABULARY}] logits, int64[1] new_cache_len, {cache} new_cache_k, {cache} new_cache_v
+    ) <int64[1] none = {{0}}, int64[1] one = {{1}}, int64 first = {{0}}, int64 step = {{1}}> {{
+        x = Gather (words, input_ids)
+        q = MatMul (x, wq) k = MatMul (x, wk) v = MatMul (x, wv)
+        count = Shape (input_ids)
+        how_many = Squeeze (count)
+        numbers = Range (first, how_many, step)
+        positions = Add (numbers, cache_len)
+        written = Add (numbers, {"none" if misplaced else "cache_len"})
+        rows = Unsqueeze (written, one)
+        column = Unsqueeze (positions, one)
+        new_cache_k = ScatterND (cache_k, rows, k)
+        new_cache_v = ScatterND (cache_v, rows, v)
+        turned = Transpose <perm = [1, 0]> (new_cache_k)
+        scores = MatMul (q, turned)
+        seen = LessOrEqual (all_places, column)
+        masked = Where (seen, scores, low)
+        shares = Softmax <axis = -1> (masked)
+        z = MatMul (shares, new_cache_v)
+        logits = MatMul (z, head)
+        new_cache_len = Add (cache_len, count)
+    }}"""
+    return built(text, constant("all_places", [range(PLACES)]))
 
 
 Shapes = tuple[tuple[int, ...], ...]

@@ -138,8 +138,10 @@ FACTS: Final = {
 def beginnings() -> set[str]:
     """Return how the words of advice begin that `check-compat` can give: its remedies and its hints."""
     tree = ast.parse(Path(check_module.__file__).read_text())
-    said = [node.value for node in ast.walk(tree) if isinstance(node, ast.Yield)]
-    (hints,) = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name == "_hint")
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    remedies = [node for function in functions if "remedies" in function.name for node in ast.walk(function)]
+    said = [node.value for node in remedies if isinstance(node, ast.Yield)]
+    (hints,) = (function for function in functions if function.name == "_hint")
     for node in ast.walk(hints):
         if isinstance(node, ast.Return):
             said += [node.value.body, node.value.orelse] if isinstance(node.value, ast.IfExp) else [node.value]

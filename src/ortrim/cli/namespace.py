@@ -16,10 +16,10 @@ from ortrim.errors import UsageError
 
 TASKS: Final[Mapping[tuple[str, ...], Callable[[], ModuleType]]] = {
     ("build", "plan", "verify", "report"): lambda: import_module("ortrim.cli.tasks.build"),
-    ("init", "convert", "reduce", "prepare", "bundle"): lambda: import_module("ortrim.cli.tasks.models"),
-    ("inspect", "page"): lambda: import_module("ortrim.cli.tasks.inspect"),
+    ("init", "convert", "reduce", "prepare", "bundle", "page"): lambda: import_module("ortrim.cli.tasks.models"),
+    ("inspect", "api"): lambda: import_module("ortrim.cli.tasks.inspect"),
     ("lint", "cost"): lambda: import_module("ortrim.cli.tasks.lint"),
-    ("check-compat", "api"): lambda: import_module("ortrim.cli.tasks.compat"),
+    ("check-compat",): lambda: import_module("ortrim.cli.tasks.compat"),
     ("devices", "doctor", "schema"): lambda: import_module("ortrim.cli.tasks.setup"),
     ("attach", "runs", "fetch", "workflows"): lambda: import_module("ortrim.cli.tasks.github"),
     ("size",): lambda: import_module("ortrim.cli.tasks.size"),

@@ -21,7 +21,6 @@ from ortrim.cli.task import DEMO, HELP, PROFILES_IN_WORDS, option
 from ortrim.compiling.container_engines import ContainerOptions, engine_named
 from ortrim.compiling.containers import parse_flags, parse_mounts
 from ortrim.errors import SpecError, UsageError, bad_option
-from ortrim.package.manifest import WORKFLOW
 from ortrim.pins.runtime import exact_version, known_version
 from ortrim.planning.request import Request, is_buildspec, load
 from ortrim.report.write import JSON_NAME
@@ -93,6 +92,7 @@ class RemoteOptions:
         from ortrim.github.client import Remote  # noqa: PLC0415 - only builds at GitHub need it
         from ortrim.github.runs import WORKFLOW_FILE  # noqa: PLC0415
         from ortrim.github.workflow_files import REF  # noqa: PLC0415
+        from ortrim.package.manifest import WORKFLOW  # noqa: PLC0415 - it imports what reads bills of materials
 
         if self.workflow is not None and not WORKFLOW_FILE.fullmatch(self.workflow):
             hint = "give the name of a file in .github/workflows, such as app.yml"

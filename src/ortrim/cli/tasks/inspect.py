@@ -1,15 +1,19 @@
-"""`invoke inspect`, `invoke page`: what is in a file, and everything about a model on one page."""
+"""`invoke inspect`, `invoke api`: what is in a file, and which functions of the runtime an app calls."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from pathlib import Path
+from textwrap import fill
 from typing import Any, Final, TypeGuard
 
 from rich.table import Column, Table
 
+from ortrim.analysis.api import AppApi, api_of
 from ortrim.analysis.inspect import inspect_file
-from ortrim.base.console import Console, printable
-from ortrim.cli.options import GivenModels, request_from
+from ortrim.base.console import Console, counted, printable
 from ortrim.cli.task import task
+from ortrim.errors import UsageError
+from ortrim.pins.runtime import default_version, exact_version
+from ortrim.report import table as report_table
 
 NOTHING: Final = "-"
 MOST_COLUMNS: Final = 4
@@ -98,28 +102,57 @@ def inspect(console: Console, file: str, json: bool = False) -> None:
         console.render(inspected_table(content))
 
 
+API_SCHEMA: Final = "ortrim-api/1"
+
+
 @task(
     help={
-        "only": "model of the buildspec, may be repeated (default: all)",
-        "no-run": "do not load or run the model for the advice",
+        "app": "sources of the app, files or folders: C, C++, Objective-C, Swift, Java, Kotlin; also without --app",
+        "headers": "folder with ONNX Runtime's headers, as a package's include/onnxruntime (default: the version's)",
+        "ort-version": "version of ONNX Runtime that the app is for (default: as in buildspecs)",
     },
 )
-def page(
+def api(
     console: Console,
-    models: GivenModels,
-    only: Sequence[str],
-    target: str | None = None,
-    output: str = "artifacts",
-    no_run: bool = False,
+    app: list[str] | None = None,
+    headers: str | None = None,
+    ort_version: str | None = None,
     json: bool = False,
 ) -> None:
-    """Write a page about each model: content, cost, results."""
-    from ortrim.analysis.page import make_model_pages  # noqa: PLC0415 - it imports all that is on a page
-
-    request = models.request(request_from(target=target, output=output), console)
-    pages = make_model_pages(request, tuple(only), console, run=not no_run)
+    """List the C functions that an app calls, for its buildspec."""
+    if not app:
+        raise UsageError("no-app-sources", "no sources are named", hint="name a folder: invoke api src")
+    version = exact_version(ort_version) if ort_version else default_version()
+    found = api_of(tuple(map(Path, app)), Path(headers) if headers else None, version, console)
     if json:
-        console.document({"pages": [str(path) for path in pages]})
+        data = {
+            "schema": API_SCHEMA,
+            "files": found.files,
+            "api": list(found.calls),
+            "called_by": found.calls,
+            "beyond_inference": list(found.beyond),
+            "spare_of_inference": list(found.spare),
+        }
+        console.document(data)
     else:
-        for path in pages:
-            console.note(str(path))
+        _show_calls(console, found)
+
+
+def _show_calls(console: Console, found: AppApi) -> None:
+    functions, files = counted(len(found.calls), "C function"), counted(found.files, "source file")
+    console.note(f"{functions} of {len(found.known)} in {files}; for the buildspec, exactly these:")
+    console.result(f"build_options = {{ api = {_array(found.calls)} }}")
+    spare = f"and keeps {len(found.spare)} more, which are not called (--json names them)"
+    if not found.beyond:
+        console.note(f'api = "inference" has all of them, {spare}')
+        return
+    console.note(f"api = {_array(('inference', *found.beyond))} has all of them, too, {spare}")
+    rows = [(name, printable(found.calls[name])) for name in found.beyond]
+    table = report_table.Table(columns=report_table.columns("text", "not in inference", "called by"), rows=rows)
+    console.render(table.terminal(rule=False, padding=2))
+
+
+def _array(names: Iterable[str]) -> str:
+    """Write an array of TOML, in several lines when it is long: these are allowed within an inline table's values."""
+    line = ", ".join(f'"{name}"' for name in names)
+    return f"[{line}]" if len(line) <= 80 else f"[\n{fill(line, 100, initial_indent='  ', subsequent_indent='  ')},\n]"

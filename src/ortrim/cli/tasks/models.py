@@ -1,4 +1,4 @@
-"""`invoke init`, `convert`, `reduce`, `prepare`, `bundle`: what is done with models without building a library."""
+"""`invoke init`, `convert`, `reduce`, `prepare`, `bundle`, `page`: what is done with models without building."""
 
 import os
 from collections.abc import Sequence
@@ -161,3 +161,30 @@ def bundle(
         console.note(f"{path}: {counted(len(manifest.files), 'file')}, {counted(size, 'byte')}")
         built = " ".join(models.words or ("MODEL.onnx",))
         console.note(f"build with it where there is no network: {VARIABLE}={path.name} invoke build {built}")
+
+
+@task(
+    help={
+        "only": "model of the buildspec, may be repeated (default: all)",
+        "no-run": "do not load or run the model for the advice",
+    },
+)
+def page(
+    console: Console,
+    models: GivenModels,
+    only: Sequence[str],
+    target: str | None = None,
+    output: str = "artifacts",
+    no_run: bool = False,
+    json: bool = False,
+) -> None:
+    """Write a page about each model: content, cost, results."""
+    from ortrim.analysis.page import make_model_pages  # noqa: PLC0415 - it imports all that is on a page
+
+    request = models.request(request_from(target=target, output=output), console)
+    pages = make_model_pages(request, tuple(only), console, run=not no_run)
+    if json:
+        console.document({"pages": [str(path) for path in pages]})
+    else:
+        for path in pages:
+            console.note(str(path))

@@ -92,3 +92,17 @@ def test_a_dead_name_is_found() -> None:
     """A module, a function and a file that never were are found, and what is there is not."""
     text = "See `planner.py`, `base.command.run`, `no_such_rules.py`, `verify.no_such_module` and `NoSuchType`."
     assert list(unknown(text)) == ["no_such_rules.py", "verify.no_such_module", "NoSuchType"]
+
+
+OWN_FOLDER: Final = re.compile(r"`((?:resources|runner|benchmarks|docker|(?=[a-z_/]+/`)[a-z_]+)/[\w./]*)`")
+"""Paths of ours in sentences, and the folders that the map of the house names."""
+
+
+def test_a_folder_that_is_named_is_there() -> None:
+    found = [
+        (file.name, name)
+        for file in (*SOURCE.rglob("*.py"), ROOT / "docs/dev/architecture.md")
+        for name in OWN_FOLDER.findall(file.read_text(encoding="utf-8"))
+        if not any((top / name).exists() for top in (ROOT, SOURCE)) and not OTHERS_FILES.search(name)
+    ]
+    assert found == []

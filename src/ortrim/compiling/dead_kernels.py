@@ -1,8 +1,7 @@
-"""MLAS's table of the processor: which kernels it names, and which sources read each of its entries. Pure.
+"""Kernels that a build does without: those of MLAS's table of the processor that nothing reads. Pure.
 
-Constructors put the best kernels for the processor into the entries of `struct MLAS_PLATFORM`, and
-so names every kernel there is; the sources that compute read single entries. Upstream: core/mlas/lib/{mlasi.h,
-platform.cpp}.
+Constructors put the best kernels for the processor into the entries of `struct MLAS_PLATFORM`, and so name every kernel
+there is; the sources that compute read single entries. Upstream: core/mlas/lib/{mlasi.h,platform.cpp}.
 """
 
 import re
@@ -16,7 +15,7 @@ from ortrim.models.operators import ModelUses, OperatorId, RequiredOperators
 AVX512_KERNELS: Final = "avx512_kernels.cc"
 AVX512_NCHWC: Final = "avx512_nchwc.cc"
 AVX512_SOURCES: Final = (AVX512_KERNELS, AVX512_NCHWC)
-"""Ours in `data/cmake`, for the kernels that minimal builds go without."""
+"""Ours in `resources/cmake`, for the kernels that minimal builds go without."""
 AVX512_CONVOLUTIONS: Final = "avx512_convolutions.cc"
 """Ours there, with convolution kernels of its own for NCHWc layout, block size 8."""
 CONSTRUCTORS: Final = ("platform.cpp", *AVX512_SOURCES)  # what fills the table: upstream's, and ours
@@ -371,7 +370,7 @@ OF_UPSTREAM: Final = (FLOAT8, OPTIONAL, SPARSE)  # what upstream can leave out b
 FLOAT16: Final = "float16"
 KINDS: Final = (FLOAT16, *OF_UPSTREAM)
 """All kinds; without 16-bit floats go the kernels that ARM64 has for them, which upstream registers for models without
-any (core/providers/cpu/fp16): `data/cmake/without_float16.h`."""
+any (core/providers/cpu/fp16): `resources/cmake/without_float16.h`."""
 
 OPTIONAL_OPERATORS: Final = frozenset({"Optional", "OptionalGetElement", "OptionalHasElement"})
 SPARSE_OPERATORS: Final = frozenset({"SparseToDenseMatMul"})

@@ -87,8 +87,8 @@ def api_table(source: str, api: Api, *, providers: bool) -> str:
     """Return the text of `c_api_table.h` for what is kept of `onnxruntime_c_api.cc`; empty without a table.
 
     `OrtGetApiBase` leads to one table of all functions, `OrtApi`, which keeps alive whatever any of them reaches. Ours,
-    in `data/cmake/c_api.cc`, has the same entries: a function that is not kept returns `ORT_NOT_IMPLEMENTED` with its
-    name, or nothing where it has no status to return. Upstream: core/session/onnxruntime_c_api.{h,cc}.
+    in `resources/cmake/c_api.cc`, has the same entries: a function that is not kept returns `ORT_NOT_IMPLEMENTED` with
+    its name, or nothing where it has no status to return. Upstream: core/session/onnxruntime_c_api.{h,cc}.
     """
     found = ENTRIES.findall(COMMENTS.sub("", source))
     plain = found[0] if len(found) == 1 else ""
@@ -169,7 +169,7 @@ MACROS: Final = {
     "status.h": (),
     "make_string.h": (),
 }  # fmt: skip
-"""The headers in `data/cmake/headers`, by their names in `COMMON`, and the macros that they define anew."""
+"""The headers in `resources/cmake/headers`, by their names in `COMMON`, and the macros that they define anew."""
 MADE: Final = re.compile(r"\bstd::string (\w+?)(?:Impl)?\(")
 MAKERS: Final = frozenset({"MakeString", "MakeStringWithClassicLocale"})
 """The functions of upstream's `make_string.h`, which ours takes the place of."""

@@ -90,7 +90,7 @@ def _unknown(paths: JobPaths, why: str) -> BuildError:
 
 
 SYMBOL: Final = "ortrim_unreached"
-ROOM: Final = 256  # bytes of `data/cmake/unreached.c`
+ROOM: Final = 256  # bytes of `resources/cmake/unreached.c`
 HOOKS: Final = "${hooks}/"
 MLAS: Final = "${sources}/onnxruntime/onnxruntime/core/mlas/lib/"
 OF_MESSAGES: Final = ("${sources}/protobuf/", "${build}/MinSizeRel/onnx/")

@@ -222,7 +222,7 @@ TEMPLATE: Final = ".j2"
 
 
 def rendered(template: str, values: Mapping[str, object]) -> bytes:
-    """Return a template of `data/package` with its values filled in; what is XML is escaped."""
+    """Return a template of `resources/package` with its values filled in; what is XML is escaped."""
     from jinja2 import Environment, StrictUndefined  # noqa: PLC0415 - slow to import, and needed only when packaging
 
     text = (files("ortrim") / "resources" / "package" / template).read_text(encoding="utf-8")
@@ -233,13 +233,13 @@ def rendered(template: str, values: Mapping[str, object]) -> bytes:
 
 
 def project_paths(folder: str) -> tuple[str, ...]:
-    """Return the files of a folder of `data/package`, with their paths below it, in order."""
+    """Return the files of a folder of `resources/package`, with their paths below it, in order."""
     place = shipped_folder("package") / folder
     return tuple(sorted(path.relative_to(place).as_posix() for path in place.rglob("*") if path.is_file()))
 
 
 def project_files(folder: str, values: Mapping[str, object]) -> tuple[PackagedFile, ...]:
-    """Return the files of a folder of `data/package`, each from its template or as it is."""
+    """Return the files of a folder of `resources/package`, each from its template or as it is."""
     place = shipped_folder("package") / folder
     return tuple(
         PackagedFile(path=name.removesuffix(TEMPLATE), content=rendered(f"{folder}/{name}", values))

@@ -16,7 +16,7 @@ from ortrim.verify.reports import DeviceReport, VerifyReport
 
 
 def rendered(template: str, **values: Any) -> str:
-    """Return a page of `data/report` filled in."""
+    """Return a page of `resources/report` filled in."""
     return _environment().get_template(template).render(**values)
 
 

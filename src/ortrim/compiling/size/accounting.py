@@ -47,7 +47,7 @@ OURS: Final = {
     **dict.fromkeys((*AVX512_SOURCES, AVX512_CONVOLUTIONS), "mlas"),
     mechanisms.C_API: "c api", mechanisms.ERRORS: "common",
 }  # fmt: skip
-"""Ortrim's own sources in `data/cmake`, which are linked by themselves, and the component that each is a part of."""
+"""Our own sources in `resources/cmake`, which are linked by themselves, and the component that each is a part of."""
 LINK_TIME: Final = re.compile(r"(.*/)?(lto\.tmp|ld-temp\.o|[^/]*\.lto\.([^/]*\.)?o)")
 """What linkers call the object that link-time optimisation makes of many."""
 ARCHIVES: Final = (

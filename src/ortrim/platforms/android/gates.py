@@ -8,7 +8,7 @@ from typing import Final
 
 from ortrim.base.console import counted
 from ortrim.binaries.android import ABI_FACTS, PAGE_BYTES, NativeLibrary, SystemApi, UndefinedSymbol, system_api
-from ortrim.package.aar_contents import AarFacts
+from ortrim.package.aar_contents import OWN_MANIFEST, AarFacts
 from ortrim.parity.measurements import Gate
 from ortrim.platforms.android.arguments import SHARED_STL
 from ortrim.platforms.android.jni import BINDING
@@ -330,7 +330,6 @@ KEEPS_ALL: Final = re.compile(
 NEWEST_CLASSES: Final = 61
 """Java 17's, which the D8 of Android Gradle Plugin 8 reads."""
 ANDROID_MANIFEST: Final = "AndroidManifest.xml"
-OWN_MANIFEST: Final = "META-INF/ortrim/manifest.json"
 
 
 def _missing_abis(aar: AarFacts, promise: Promise) -> Breaches:

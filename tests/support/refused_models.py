@@ -76,11 +76,14 @@ def huge(*, constant: bool, side: int = 2**20) -> onnx.ModelProto:
 
 
 def split(parts: int) -> onnx.ModelProto:
-    names = [f"y{number}" for number in range(parts)]
-    outputs = ", ".join(f"float[1] {name}" for name in names)
-    sizes = f"<int64[{parts}] sizes = {{{', '.join('1' for _ in names)}}}>"
-    text = f"(float[{parts}] x) => ({outputs}) {sizes} {{ {', '.join(names)} = Split <axis = 0> (x, sizes) }}"
-    return parsed(text)
+    names = ", ".join(f"y{number}" for number in range(parts))
+    outputs = names.replace("y", "float[1] y")
+    text = f"(float[{parts}] x) => ({outputs}) {{ {names} = Split <axis = 0> (x, sizes) }}"
+    model = parsed(text)
+    model.graph.initializer.append(
+        numpy_helper.from_array(np.ones(parts, np.int64), "sizes")
+    )  # onnx.save moves raw data
+    return model
 
 
 def wrapped() -> onnx.ModelProto:

@@ -18,6 +18,7 @@ import pytest
 import aar_samples
 import apple_packages
 import gh_program
+import sample_package
 from aar_samples import aar_inputs, fake_jdk
 from apple_packages import apple_inputs
 from cmake_application import new_application
@@ -127,7 +128,7 @@ def delivered(
     tmp_path: Path, demo: OrtModel, linux: tuple[BuildPlan, Path], monkeypatch: pytest.MonkeyPatch
 ) -> dict[str, dict[str, bytes]]:
     """Return the files of a delivery of each kind: an archive, an AAR with a Maven folder, a Swift package."""
-    for samples in (aar_samples, apple_packages):
+    for samples in (aar_samples, apple_packages, sample_package):
         monkeypatch.setattr(samples, "MODEL", demo.path.read_bytes())
     android, apple = aar_inputs(tmp_path / "aar", ("x86",)), apple_inputs(tmp_path / "apple", ("ios-arm64",))
     made = tmp_path / "made"

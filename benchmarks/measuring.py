@@ -2,7 +2,7 @@
 
 from importlib import import_module
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from ortrim.base.console import Console
 from ortrim.base.json import to_json
@@ -10,6 +10,17 @@ from ortrim.cli.options import demo_spec, profile_named, whole_number
 from ortrim.cli.task import task
 
 DEFAULT_OUTPUT: Final = "artifacts/benchmarks"
+
+
+def _wanted(spec: list[str], rounds: str, jobs: str | None, output: str, rest: str) -> dict[str, Any]:
+    """Return what every measurement of libraries is asked for."""
+    return {
+        "specs": tuple(map(Path, spec)),
+        "rounds": whole_number(rounds, "rounds"),
+        "jobs": None if jobs is None else whole_number(jobs, "jobs"),
+        "output": Path(output),
+        "rest_seconds": whole_number(rest, "rest", least=0),
+    }
 
 
 @task(
@@ -75,14 +86,7 @@ def footprint(
 ) -> None:
     """Measure size, memory and speed of each profile."""
     benchmark = import_module("footprint.measure")
-    wanted = benchmark.Wanted(
-        specs=tuple(map(Path, spec)),
-        profiles=profiles,
-        rounds=whole_number(rounds, "rounds"),
-        jobs=None if jobs is None else whole_number(jobs, "jobs"),
-        output=Path(output),
-        rest_seconds=whole_number(rest, "rest", least=0),
-    )
+    wanted = benchmark.Wanted(profiles=profiles, **_wanted(spec, rounds, jobs, output, rest))
     record = benchmark.measure(wanted, console)
     if json:
         console.result(to_json(record))
@@ -167,13 +171,7 @@ def preparation(
 ) -> None:
     """Measure what the steps of models bring."""
     benchmark = import_module("preparation.measure")
-    wanted = benchmark.Wanted(
-        specs=tuple(map(Path, spec)),
-        rounds=whole_number(rounds, "rounds"),
-        jobs=None if jobs is None else whole_number(jobs, "jobs"),
-        output=Path(output),
-        rest_seconds=whole_number(rest, "rest", least=0),
-    )
+    wanted = benchmark.Wanted(**_wanted(spec, rounds, jobs, output, rest))
     record = benchmark.measure(wanted, console)
     if json:
         console.result(to_json(record))

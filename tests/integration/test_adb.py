@@ -345,7 +345,9 @@ def test_side_by_side(plain: AdbMachine, tmp_path: Path) -> None:
         return run_refused(device, script_request(tmp_path / "other", "exit 4")).code
 
     openers = [partial(opened, plain, at) for at in range(len(plain.serials))]
-    *results, absent = on_each([*openers, partial(open_adb, "absent", client=plain.client)], act)
+    *results, absent = on_each(
+        [*openers, partial(open_adb, "absent", client=plain.client)], act, lambda _, error: error
+    )
     assert results == ["device-lost", "model-refused"]
     assert isinstance(absent, UsageError)
     assert absent.code == "unknown-device"

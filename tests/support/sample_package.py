@@ -138,15 +138,15 @@ def with_library(inputs: PackageInputs, content: bytes) -> PackageInputs:
 @contextmanager
 def another_machine(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Set another time zone, umask and time of sources, none of which may be in a package."""
-    monkeypatch.setenv("TZ", "Pacific/Kiritimati")
-    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1")
-    time.tzset()
     old = os.umask(0o077)
     try:
-        yield
+        with monkeypatch.context() as own:
+            own.setenv("TZ", "Pacific/Kiritimati")
+            own.setenv("SOURCE_DATE_EPOCH", "1")
+            time.tzset()
+            yield
     finally:
         os.umask(old)
-        monkeypatch.undo()
         time.tzset()
 
 

@@ -307,7 +307,7 @@ def _unknown(path: Path, what: str) -> PackageError:
 
 def _of_package(manifest: Manifest) -> InstalledRuntime:
     target = TARGETS.get(manifest.target)
-    block = 16 if any(AVX512_NCHWC in argument for argument in manifest.arguments) else 8  # see `layouts.py`
+    block = 16 if any(AVX512_NCHWC in argument for argument in manifest.arguments) else 8
     return InstalledRuntime(
         label=manifest.name,
         ort_version=manifest.ort_version,

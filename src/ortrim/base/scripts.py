@@ -286,8 +286,9 @@ def install_error(name: str, printed: str, folder: Path) -> Diagnostic:
     why = last_lines(printed)
     if says_full(folder, printed):
         return disk_full("pip ran out of disk space", folder, where=name, why=why)
-    if is_untrusted(printed):
-        return untrusted(name, printed)
     hint = "check that the package index has these versions for this Python, then run the same command again"
     unknown = ToolError("install-failed", "pip could not install the pinned packages", where=name, why=why, hint=hint)
-    return diagnose(printed, PIP_CAUSES, name, why, python=sys.executable) or unknown
+    known = diagnose(printed, PIP_CAUSES, name, why, python=sys.executable) or unknown
+    # A certificate that is not trusted is why an index cannot be reached; it is not why a digest differs.
+    is_reached = known.code in {"digest-mismatch", "pip-missing"}
+    return untrusted(name, printed) if is_untrusted(printed) and not is_reached else known

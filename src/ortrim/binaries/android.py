@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any, Final
 
 from ortrim.binaries.elf import LibraryFacts
-from ortrim.pins.shipped import pin_text
+from ortrim.pins.shipped import shipped_text
 
 PAGE_BYTES: Final = 16_384
 """The larger of the two page sizes that Android runs with; what is aligned to it loads with either."""
@@ -161,6 +161,4 @@ def _symbols(levels: dict[str, dict[str, str]], abi: Abi) -> dict[str, int]:
 
 @cache
 def _table(name: str) -> dict[str, Any]:
-    text = pin_text(name)
-    assert text is not None
-    return tomllib.loads(text)
+    return tomllib.loads(shipped_text(name))

@@ -12,10 +12,12 @@ import hashlib
 import struct
 from collections.abc import Collection, Iterator, Mapping
 from itertools import groupby, takewhile
+from pathlib import Path
 from typing import Final, NamedTuple
 
 import lief
 
+from ortrim.base.files import storage_errors
 from ortrim.binaries.macho import LC_DYSYMTAB, LC_SYMTAB, checked_header, diagnosed, load_commands
 from ortrim.errors import BinaryError
 
@@ -150,6 +152,13 @@ class Tables(NamedTuple):
     offered: int
     indirect: int
     indirects: int
+
+
+def keep_exports(library: Path, listing: Path) -> None:
+    """Leave a library the exports that a file lists, a name a line; see `with_exports`."""
+    with storage_errors(library):
+        names = frozenset(listing.read_text(encoding="utf-8").split())
+        library.write_bytes(with_exports(library.read_bytes(), names, str(library)))
 
 
 def with_exports(data: bytes, names: Collection[str], where: str = "") -> bytes:

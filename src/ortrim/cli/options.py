@@ -54,10 +54,7 @@ class Verifying:
     least_memory: bool = option(
         "find the least memory in which each model runs, on each qemu-system device (about ten starts)", default=False
     )
-    trace: bool = option(
-        "also write a profile of single operators for each model on each device, which opens in Perfetto",
-        default=False,
-    )
+    trace: bool = option(HELP["trace"], default=False)
     training_run: str = option(HELP["training-run"], "")
 
 

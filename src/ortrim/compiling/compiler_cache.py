@@ -311,7 +311,7 @@ def compiler_cache(
 def _attempts(
     programs: Path, folder: Path, base_folders: tuple[Path, ...], *, stores: bool
 ) -> Iterator[AbstractContextManager[CompilerCache]]:
-    """Yield the caches to try: the team's by either program, then this machine's, whose limit is the user's."""
+    """Yield the caches to try: the team's by either program, then this machine's; that alone without stores."""
     here, wishes = partial(ccache, programs / "ccache", folder / "ccache", base_folders), ccache_settings(os.environ)
     if not stores:
         yield here({name: value for name, value in wishes.items() if name == "max_size"})

@@ -130,21 +130,25 @@ def check_pinning(execute: Callable[[Sequence[str], float], Completed], cores: t
 
 
 Result = TypeVar("Result")
+Failed = TypeVar("Failed")
 
 
 def on_each(
-    openers: Sequence[Callable[[], Device]], action: Callable[[Device], Result]
-) -> tuple[Result | Diagnostic, ...]:
+    openers: Sequence[Callable[[], Device]],
+    action: Callable[[Device], Result],
+    failed: Callable[[int, Diagnostic], Failed],
+) -> tuple[Result | Failed, ...]:
     """Open each device, act on it, close it, all at the same time; return what each gave, in the order asked for.
 
-    A single device gets no thread, so that nothing else is at work while it measures. A `Diagnostic` counts as that
-    device's result, and so does `device-twice` when two openers lead to one device; anything else is a fault of ours
-    and is raised when all have ended. Ctrl-C, SIGTERM and SIGHUP stop what runs.
+    A single device gets no thread, so that nothing else is at work while it measures. Of a `Diagnostic`, and of
+    `device-twice` when two openers lead to one device, `failed` makes that device's result at once, given the opener's
+    number; anything else is a fault of ours and is raised when all have ended. Ctrl-C, SIGTERM and SIGHUP stop what
+    runs.
     """
     opened: set[str] = set()
     lock = threading.Lock()
 
-    def act(opener: Callable[[], Device]) -> Result | Diagnostic:
+    def act(number: int, opener: Callable[[], Device]) -> Result | Failed:
         try:
             with closing(opener()) as device:
                 with lock:
@@ -155,19 +159,20 @@ def on_each(
                     raise UsageError("device-twice", "the same device is given twice", where=where)
                 return action(device)
         except Diagnostic as error:
-            return error
+            return failed(number, error)
 
     if len(openers) < 2:
-        return tuple(map(act, openers))
+        return tuple(act(0, opener) for opener in openers)
     asked = threading.Event()
 
-    def act_in_thread(opener: Callable[[], Device]) -> Result | Diagnostic:
+    def act_in_thread(number: int, opener: Callable[[], Device]) -> Result | Failed:
         with stopped_by(asked):
-            return act(opener)
+            return act(number, opener)
 
     with ThreadPoolExecutor(max_workers=len(openers), thread_name_prefix="device") as threads, termination_raises():
         try:
-            return tuple(future.result() for future in [threads.submit(act_in_thread, each) for each in openers])
+            futures = [threads.submit(act_in_thread, *numbered) for numbered in enumerate(openers)]
+            return tuple(future.result() for future in futures)
         except (KeyboardInterrupt, SystemExit):
             asked.set()
             raise

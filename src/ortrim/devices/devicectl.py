@@ -406,7 +406,7 @@ class PhoneDevice(Device):
     def _run(self, app: PhoneApp, number: int, request: RunRequest) -> RunnerOutput:
         nonce = secrets.token_hex(NONCE_BYTES)
         environment = json.dumps({"ORTRIM_RUN": str(number), "ORTRIM_NONCE": nonce})
-        # With devicectl ends the app.
+        # The app ends when devicectl does.
         options = ("--console", "--terminate-existing", "--environment-variables", environment)
         verb = ("device", "process", "launch", "--device", self._phone.identifier)
         limit = request.repetition.timeout_seconds + START_SECONDS

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ortrim.devices.farm import Farm
 
 Announce = Callable[[str], None]
-RESULTS: Final = "farms"
+FARM_RESULTS: Final = "farms"
 CPU_AND_MEMORY: Final = re.compile(r"(?P<cpu>[a-z0-9-]*)(?:@(?P<mib>[1-9][0-9]{0,4}))?")
 DEFAULT_MEMORY_MIB: Final = 256
 LEAST_MIB: Final = 32
@@ -507,7 +507,7 @@ def _farm(name: str, form: str, tool: str, reach: "Callable[[], tuple[Callable[[
             farm=reach()[0](),
             device=named.detail,
             make_apks=partial(job_apks, job, folder=to.folder / HARNESS),
-            folder=to.folder / RESULTS / device_folder(str(named)),
+            folder=to.folder / FARM_RESULTS / device_folder(str(named)),
             tell=to.announce,
         )
 

@@ -23,6 +23,7 @@ from typing import Final, Protocol
 
 from ortrim.base.command import Completed, last_lines
 from ortrim.base.files import storage_errors
+from ortrim.devices import kinds
 from ortrim.devices.device import NOT_STARTED, ProgramDevice, check_pinning, not_startable, pinned
 from ortrim.devices.facts import LONGEST_WAIT_SECONDS, REPETITIONS, UNKNOWN_HEAT, Thermal, decide
 from ortrim.errors import Diagnostic, ToolError, UsageError, VerifyError
@@ -183,7 +184,9 @@ def _timeout(words: Sequence[str], limit_seconds: float, name: str) -> VerifyErr
     return VerifyError("device-timeout", what, where=name)
 
 
-VARIABLES: Final[Mapping[str, str]] = MappingProxyType({"adb": "ORTRIM_ADB_FOLDER", "ssh": "ORTRIM_SSH_FOLDER"})
+VARIABLES: Final[Mapping[str, str]] = MappingProxyType(
+    {kinds.ADB.name: "ORTRIM_ADB_FOLDER", kinds.SSH.name: "ORTRIM_SSH_FOLDER"}
+)
 """By kind, what names another folder than the usual one."""
 FOLDER: Final = re.compile(r"/[^\x00-\x1f\x7f]{0,1000}")
 NEEDED: Final = "a folder on the device that is writable and not mounted noexec"

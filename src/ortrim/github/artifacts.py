@@ -306,6 +306,8 @@ def provenance_bundles(client: GitHub, sha256: str) -> tuple[str, ...]:
     path = f"{client.repository.path}/attestations/sha256:{sha256}"
     try:
         answer = client.get(path, predicate_type="provenance")
+        if "attestations" not in parsed(dict[str, Any], answer, path):
+            return ()
         found = parsed(tuple[dict[str, Any], ...], answer, path, "attestations")
     except NetworkError as error:
         if error.code in NONE:

@@ -155,7 +155,7 @@ def parsed(kind: type[T], answer: Answer, where: str, member: str = "") -> T:
         return from_data(kind, from_json(dict[str, Any], answer.body).get(member))
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False, include_context=False)[0]
-        place = ".".join(str(part) for part in first["loc"])
+        place = ".".join(str(part) for part in (member, *first["loc"]) if part != "")
         words = f"{place}: {first['type']}" if place else str(first["type"])
     # Raised where no exception is handled: pydantic's own holds what was read.
     raise unexpected(where, words)

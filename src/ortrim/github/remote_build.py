@@ -378,24 +378,18 @@ def build_on_github(
     missing = to_compile(planned, here)
     if missing:
         check_first(planned, missing, here, console)
+        plan = remote_payload(planned.plan, missing)
+        text = encode(planned.given, plan)
         watch = Watch(client=connect(remote, console), console=console, wants_cancel=wants_cancel)
-        _compile_there(planned, missing, here, remote, watch)
+        with locked(planned.folder / FOLDER, lambda: console.note("waits for another dispatch of the same")):
+            taken = run_to_take_up(watch.client, here.output, plan.spec_name, jobs_of(plan))
+            if taken:
+                console.note(f"{taken[1].html_url} was dispatched for the same build: following it")
+            kept, run = taken or _dispatched(watch, remote, here, planned.folder, plan=plan, text=text)
+        bring_home(watch, run, plan, kept)
     else:
         console.note("all targets were compiled before: no run is dispatched")
     return build(here, console, planned)
-
-
-def _compile_there(
-    planned: Planned, missing: tuple[PlannedTarget, ...], request: Request, remote: Remote, watch: Watch
-) -> None:
-    plan = remote_payload(planned.plan, missing)
-    text, note = encode(planned.given, plan), watch.console.note
-    with locked(planned.folder / FOLDER, lambda: note("waits for another dispatch of the same")):
-        taken = run_to_take_up(watch.client, request.output, plan.spec_name, jobs_of(plan))
-        if taken:
-            note(f"{taken[1].html_url} was dispatched for the same build: following it")
-        kept, run = taken or _dispatched(watch, remote, request, planned.folder, plan=plan, text=text)
-    bring_home(watch, run, plan, kept)
 
 
 def _dispatched(

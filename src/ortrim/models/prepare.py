@@ -1,4 +1,7 @@
-"""Prepare: `ModelSpec` -> `PreparedModel`, our own checked copy of a model in a folder named by its digest."""
+"""Prepare: `ModelSpec` -> `PreparedModel`, our own checked copy of a model in a folder named by its digest.
+
+Models may be named by files, folders, patterns, addresses, and members of wheels.
+"""
 
 import glob
 import hashlib

@@ -149,7 +149,7 @@ def read_android_manifest(data: bytes, where: str) -> AndroidManifest:
         raise BinaryError("not-an-aar", "this manifest is compiled, as in an APK", where=where, hint=hint)
     try:
         return _manifest(ET.fromstring(data, ET.XMLParser(target=_WithoutDoctype())))  # noqa: S314 - see there
-    except (ET.ParseError, ValueError) as error:
+    except (ET.ParseError, LookupError, ValueError) as error:
         what = "is not an Android manifest"
         raise BinaryError("bad-android-manifest", what, where=where, why=str(error)) from error
 

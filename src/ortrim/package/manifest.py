@@ -224,7 +224,7 @@ def _member_bytes(archive: tarfile.TarFile) -> bytes | None:
             assert content is not None
             found = content.read(LARGEST_BYTES + 1)
     assert archive.fileobj is not None
-    archive.fileobj.read(tarfile.RECORDSIZE)  # the padding, behind which the checksum of all is compared
+    archive.fileobj.read(tarfile.RECORDSIZE + 1)  # past the padding: at the end the checksum is compared
     return found
 
 

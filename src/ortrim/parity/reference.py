@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 SCRIPT: Final = shipped_folder("scripts") / "reference.py"
 MARKING: Final = tuple(
-    Path(__file__).with_name(f"{name}.py") for name in ("coverage", "evidence", "random_numbers", "tables")
+    Path(__file__).with_name(f"{name}.py") for name in ("coverage", "evidence", "random_numbers", "reference", "tables")
 )
 INDEX: Final = "reference.json"
 MARKED: Final = "marked"

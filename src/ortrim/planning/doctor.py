@@ -13,7 +13,7 @@ from typing import Final
 from ortrim.base.cache import cache_folder
 from ortrim.base.tools import ALL_TARGETS, EMULATIONS, QEMU_SYSTEM, X64_USER, Tool, ToolFinding, machine_folder, require
 from ortrim.compiling.container_engines import ENGINES, ContainerEngine, probe
-from ortrim.devices import device_farm, firebase, ssh
+from ortrim.devices import adb, device_farm, firebase, ssh
 from ortrim.devices.xcrun import find_xcrun
 from ortrim.errors import Diagnostic, StorageError
 from ortrim.platforms.android.jni import find_jdk
@@ -148,7 +148,7 @@ DEVICE_TOOLS: Final = (
     (EMULATIONS["riscv64"].user, "linux-riscv64: verification on 'qemu-user'"),
     (X64_USER, "models with layout = 'nchwc8': conversion"),
     (QEMU_SYSTEM, "linux-arm64, linux-armhf: verification on 'qemu-system'"),
-    (Tool(name="adb", package="adb", minimum=(1, 0, 41)), "verification on 'adb' devices"),
+    (adb.ADB, "verification on 'adb' devices"),
     (ssh.TOOL, "verification on 'ssh' machines"),
 )
 """Programs, and what each is needed for."""

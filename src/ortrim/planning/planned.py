@@ -22,7 +22,6 @@ from ortrim.base.files import code_digest, shipped_folder, storage_errors, write
 from ortrim.base.json import from_json, to_canonical_json, to_json
 from ortrim.buildspec.buildspec import BuildSpec, LoadedSpec, TargetSpec, session_of, settings_of
 from ortrim.buildspec.targets import CPUS, TARGETS
-from ortrim.compiling import containers
 from ortrim.compiling.dead_kernels import unused_types
 from ortrim.compiling.plan import BuildPlan, PlannedModel, PlannedTarget, Toolchain, digest
 from ortrim.compiling.upstream_arguments import optional_sources
@@ -60,7 +59,6 @@ from ortrim.planning.request import (
 )
 from ortrim.platforms import by_platform, platform_of
 from ortrim.platforms.android import jni
-from ortrim.platforms.apple import platform as apple_platform
 from ortrim.sources.sources import AUTO_ORDER, SourceTree, fetch_sources
 
 PLAN: Final = "plan.json"
@@ -330,11 +328,11 @@ def _planned_model(models: Models, number: int, cases: tuple[Case, ...]) -> Plan
 def hooks_digest() -> str:
     """Return the digest of ortrim's own CMake files and of its code that decides what is compiled and linked.
 
-    Rather than list the modules in vain, all of a package count; beside them what reads static libraries, and of the
-    platforms what changes or makes libraries itself, since a job has the words of all else.
+    Rather than list the modules in vain, all of a package count; beside them what reads static libraries and what makes
+    the JNI library, since a job has the words of all else.
     """
-    packages = (binaries, compiling, containers, sources)
+    packages = (binaries, compiling, sources)
     code = (file for package in packages for file in Path(str(package.__file__)).parent.glob("*.py"))
-    own = (Path(str(module.__file__)) for module in (archives, jni, apple_platform))
+    own = (Path(str(module.__file__)) for module in (archives, jni))
     hooks = (file for file in shipped_folder("cmake").rglob("*") if file.is_file())
     return code_digest((*hooks, *code, *own))

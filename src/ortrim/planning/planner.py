@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from types import MappingProxyType
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from ortrim.buildspec.build_options import applicable
 from ortrim.buildspec.buildspec import BuildSpec, TargetSpec, build_options_of, merged_budgets
@@ -113,9 +114,9 @@ def make_plan(
     spec, contents, nchwc = given.spec, given.contents, given.nchwc
     targets = spec.targets
     own = tuple(nchwc if nchwc and target.target.runs_nchwc else contents for target in targets)
-    shared = {"tools": tools, "hooks_sha256": hooks_sha256, "sources": sources}
+    job_of = partial(_job, tools=tools, hooks_sha256=hooks_sha256, sources=sources)
     jobs = tuple(
-        _job(spec, target, inside, toolchains[target.id], shared) for target, inside in zip(targets, own, strict=True)
+        job_of(spec, target, inside, toolchains[target.id]) for target, inside in zip(targets, own, strict=True)
     )
     for job, inside in zip(jobs, own, strict=True):
         require_providers(job, inside.models)
@@ -134,7 +135,14 @@ def make_plan(
 
 
 def _job(
-    spec: BuildSpec, target: TargetSpec, inside: Contents, toolchain: Toolchain, shared: Mapping[str, Any]
+    spec: BuildSpec,
+    target: TargetSpec,
+    inside: Contents,
+    toolchain: Toolchain,
+    *,
+    tools: tuple[tuple[str, str], ...],
+    hooks_sha256: str,
+    sources: tuple[SourcePin, ...],
 ) -> BuildJob:
     """Return a target's job with its platform's options, and of the sources those that it then compiles."""
     known, platform = target.target, platform_of(target.target)
@@ -166,7 +174,9 @@ def _job(
         hot_operators=tuple(sorted(set(inside.hot_operators))) if chosen.hot != chosen.cold else (),
         nchwc_block_size=max((BLOCKS[model.layout] for model in inside.models if model.layout in BLOCKS), default=0),
         toolchain=toolchain,
-        **shared,
+        tools=tools,
+        hooks_sha256=hooks_sha256,
+        sources=sources,
     )
     job = platform.with_options(job, spec, target)
     return replace(job, sources=compiled_sources(job.target, job.sources, job.providers))

@@ -172,6 +172,7 @@ def verify_on(
     Our library's outputs are compared with the references. Where memory or time mean something it runs in turn with the
     baseline, under the same settings; what means nothing is not measured again and not judged.
     """
+    began = began or Beginning()
     models = tuple(_Model(device, task, subject) for subject in task.subjects)
     progress = DeviceRuns(_count(models, device, task), tell)
     with ExitStack() as scratch:
@@ -195,7 +196,6 @@ def verify_on(
     refusals = dict.fromkeys(model.measuring.refusal for model in proved if model.measuring.refusal)
     host = replace(device.facts(), memory_meaningful=device.memory_meaningful, time_meaningful=device.time_meaningful)
     device.close()
-    began = began or Beginning()
     return DeviceReport(
         device=device.name,
         run_id=str(uuid.uuid4()),
@@ -487,13 +487,14 @@ def verify_target(
     found: dict[DeviceName, DeviceReport] = {}
     for turn in turns(devices, os.cpu_count() or 1):
         began = Beginning()
-        ended = on_each([partial(open_device, name) for name in turn], partial(_verified_on, task, aggregate, began))
-        for name, one in zip(turn, ended, strict=True):
-            if isinstance(one, Diagnostic):
-                found[name] = failed_device(str(name), task.baseline.name, one, began)
-            else:
-                found[name] = one
+        openers = [partial(open_device, name) for name in turn]
+        unopened = partial(_unopened, task, turn, began)
+        found.update(zip(turn, on_each(openers, partial(_verified_on, task, aggregate, began), unopened), strict=True))
     return _report(identity, task, artifacts, tuple(found[device] for device in devices))
+
+
+def _unopened(task: Task, turn: Sequence[DeviceName], began: Beginning, number: int, error: Diagnostic) -> DeviceReport:
+    return failed_device(str(turn[number]), task.baseline.name, error, began)
 
 
 def _verified_on(task: Task, aggregate: AggregateProgress, began: Beginning, device: Device) -> DeviceReport:

@@ -139,6 +139,19 @@ def test_a_changed_wheel_is_refused(wheels: Path, cache: Path) -> None:
     assert left_behind(cache) == []
 
 
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        ("SSLCertVerificationError", "untrusted-certificate"),
+        ("Retrying (Retry(total=4)) SSLCertVerificationError", "untrusted-certificate"),
+        ("SSLCertVerificationError\nTHESE PACKAGES DO NOT MATCH THE HASHES", "digest-mismatch"),
+        ("Retrying (Retry(total=4))", "index-unreachable"),
+    ],
+)
+def test_the_graver_of_what_pip_says_is_the_cause(words: str, code: str, tmp_path: Path) -> None:
+    assert scripts.install_error("tools", words, tmp_path).code == code
+
+
 def test_a_requirement_without_a_digest_is_refused(wheels: Path, cache: Path) -> None:
     """Every line must be pinned; pip itself refuses, and nothing stays behind."""
     write_wheel(wheels, "onepackage", "1.5")

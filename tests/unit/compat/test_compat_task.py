@@ -4,7 +4,9 @@ import shutil
 from pathlib import Path
 
 import pytest
+from onnx import helper
 
+from onnx_samples import relu, write
 from program_runs import Run
 
 RECORDED = Path(__file__).parents[1] / "models" / "data" / "branching_first.ort"
@@ -83,6 +85,14 @@ def test_trouble_ends_with_its_own_code(
 ) -> None:
     ended = ortrim(*words(config, *more, "--json"))
     assert (ended.code, ended.document()["errors"][0]["code"]) == (code, reference)
+
+
+def test_what_is_to_be_changed_is_an_option_and_no_key(ortrim: Run, config: Path, tmp_path: Path) -> None:
+    """Nobody who calls this task wrote a buildspec."""
+    newer = helper.make_model(relu().graph, opset_imports=[helper.make_opsetid("", 24)], ir_version=8)
+    ended = ortrim(*words(config, "--model", str(write(tmp_path / "newer.onnx", newer))))
+    assert "--ort-version" in ended.err
+    assert "onnxruntime.version" not in ended.err
 
 
 def test_names_that_would_command_a_terminal_are_shown_harmless(ortrim: Run, config: Path, tmp_path: Path) -> None:

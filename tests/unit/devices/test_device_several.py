@@ -3,12 +3,13 @@ import signal
 import threading
 import time
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from ortrim.base.command import run
 from ortrim.devices.device import Device, ProgramDevice, on_each
-from ortrim.errors import UsageError, VerifyError
+from ortrim.errors import Diagnostic, UsageError, VerifyError
 from ortrim.parity.measurements import HostFacts
 from ortrim.parity.runner import RunnerOutput, RunRequest
 
@@ -34,10 +35,14 @@ def openers(devices: list[Fake]) -> list[Callable[[], Device]]:
     return [lambda made=device: made for device in devices]  # type: ignore[misc]
 
 
+def at_once(openers: list[Callable[[], Device]], action: Callable[[Device], Any]) -> tuple[Any, ...]:
+    return on_each(openers, action, lambda _, error: error)
+
+
 def test_each_has_its_result_in_order() -> None:
     """Results are those of each device, as asked for, and every device is closed."""
     devices = [Fake(str(number)) for number in range(5)]
-    results = on_each(openers(devices), lambda device: device.facts().system)
+    results = at_once(openers(devices), lambda device: device.facts().system)
     assert results == tuple(map(str, range(5)))
     assert all(device.closed for device in devices)
 
@@ -45,7 +50,7 @@ def test_each_has_its_result_in_order() -> None:
 def test_they_run_at_the_same_time() -> None:
     """Every device is at work before any of them is done."""
     barrier = threading.Barrier(3, timeout=20)
-    results = on_each(openers([Fake(str(number)) for number in range(3)]), lambda _: barrier.wait() >= 0)
+    results = at_once(openers([Fake(str(number)) for number in range(3)]), lambda _: barrier.wait() >= 0)
     assert results == (True, True, True)
 
 
@@ -61,35 +66,49 @@ def test_one_failure_is_one_devices_own() -> None:
         return device.name
 
     devices = [Fake("a"), Fake("b"), Fake("c")]
-    results = on_each([*openers(devices), absent], act)
+    results = at_once([*openers(devices), absent], act)
     found = [result if isinstance(result, str) else result.code for result in results]
     assert found == ["a", "device-lost", "c", "unknown-device"]
     assert all(device.closed for device in devices)
+
+
+def test_a_failure_is_told_while_others_are_at_work() -> None:
+    """So that a report says when that device failed, and not when the slowest of the others ended."""
+    told = threading.Event()
+
+    def absent() -> Device:
+        raise UsageError("unknown-device", "absent")
+
+    def failed(number: int, error: Diagnostic) -> str:
+        told.set()
+        return f"{number} {error.code}"
+
+    assert on_each([*openers([Fake("a")]), absent], lambda _: told.wait(20), failed) == (True, "1 unknown-device")
 
 
 def test_a_fault_of_ours_is_not_hidden() -> None:
     """What is no diagnostic is raised, after every device was closed."""
     devices = [Fake("a"), Fake("b")]
     with pytest.raises(ZeroDivisionError):
-        on_each(openers(devices), lambda device: 1 // (device.name != "a"))
+        at_once(openers(devices), lambda device: 1 // (device.name != "a"))
     assert all(device.closed for device in devices)
 
 
 def test_no_devices() -> None:
     """Nothing to do is done."""
-    assert on_each([], lambda device: device.name) == ()
+    assert at_once([], lambda device: device.name) == ()
 
 
 def test_one_device_gets_no_thread() -> None:
     """Nothing else is at work while it measures."""
-    (result,) = on_each(openers([Fake("a")]), lambda _: threading.current_thread() is threading.main_thread())
+    (result,) = at_once(openers([Fake("a")]), lambda _: threading.current_thread() is threading.main_thread())
     assert result is True
 
 
 def test_two_names_of_one_device() -> None:
     """Only one of them acts on it; both are closed."""
     devices = [Fake("a"), Fake("a")]
-    results = on_each(openers(devices), lambda device: device.name)
+    results = at_once(openers(devices), lambda device: device.name)
     found = [result if isinstance(result, str) else result.code for result in results]
     assert sorted(found) == ["a", "device-twice"]
     assert all(device.closed for device in devices)
@@ -117,7 +136,7 @@ def test_an_interruption_stops_what_devices_run(number: int) -> None:
     thread = threading.Thread(target=interrupt)
     thread.start()
     with pytest.raises((KeyboardInterrupt, SystemExit)):
-        on_each(openers(devices), act)
+        at_once(openers(devices), act)
     thread.join()
     assert sorted(cleaned) == ["a\n", "b\n"]
     assert all(device.closed for device in devices)

@@ -1,8 +1,7 @@
 """`invoke bench`, `profile`, `hot`, `compare`: how long a model takes, by setting, by operator and in other engines."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from types import MappingProxyType
 from typing import Final
 
 from ortrim.base.console import Console
@@ -38,11 +37,9 @@ from ortrim.cli.task import task
 from ortrim.errors import Interrupted, bad_option
 from ortrim.planning.request import Request
 
-SUBJECT_HELP: Final[Mapping[str, str]] = MappingProxyType({
-    "library": "built, wheel or the path of a library (default: the finished build of models or buildspec, else the "
-    "wheel)",
-
-})  # fmt: skip
+LIBRARY_HELP: Final = (
+    "built, wheel or the path of a library (default: the finished build of models or buildspec, else the wheel)"
+)
 
 
 def _request(models: GivenModels, cores: str | None, output: str, console: Console) -> Request:
@@ -56,7 +53,7 @@ MOST: Final = 3600.0
 
 @task(
     help={
-        **SUBJECT_HELP,
+        "library": LIBRARY_HELP,
         "sweep": f"vary settings: '{EACH}' alone in turn, or such as threads=1,2, all combined; may be repeated",
         "goal": "what the recommendation goes by: latency, cpu or memory (default: latency)",
         "period": "milliseconds that an inference may take, such as 10 (default: the buildspec's)",
@@ -127,7 +124,7 @@ def _show(report: BenchReport, console: Console, *, json: bool) -> None:
 
 @task(
     help={
-        **SUBJECT_HELP,
+        "library": LIBRARY_HELP,
         "trace": "read this trace instead of making one, for example a device's trace from invoke verify --trace",
         "case": f"{CASE_HELP}; a NAME alone: only the case of this name",
         "runs": f"number of inferences, whose median is reported (default: {RUNS})",

@@ -6,7 +6,7 @@ from typing import Final
 from ortrim.analysis.compat import CompatibilityAnswer, ModelAnswer, check_compatibility, failure_of
 from ortrim.base.console import Console, printable
 from ortrim.base.json import to_data, to_json
-from ortrim.cli.boundary import as_data
+from ortrim.cli.boundary import as_data, reworded
 from ortrim.cli.task import task
 from ortrim.errors import UsageError
 from ortrim.models.operators import GLOBAL_TYPES
@@ -22,7 +22,7 @@ COMPAT_HELP = {
 }
 
 
-@task(name="check-compat", help=COMPAT_HELP)
+@task(name="check-compat", in_options=True, help=COMPAT_HELP)
 def check_compat(
     console: Console,
     model: list[str] | None = None,
@@ -37,7 +37,8 @@ def check_compat(
     version = exact_version(ort_version) if ort_version else None
     files = [file for word in model or () for file in files_of(word, (".onnx", ".ort"), HOW)]
     answer = check_compatibility(Path(runtime), files, console, ort_version=version)
-    failure = failure_of(answer)
+    if failure := failure_of(answer):
+        failure.why = reworded(failure.why)  # our own advice, where others have another program's words
     if json:
         console.result(to_json({**to_data(answer), "errors": as_data(failure)}))
     else:

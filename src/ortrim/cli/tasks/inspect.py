@@ -3,17 +3,18 @@
 from collections.abc import Iterable
 from pathlib import Path
 from textwrap import fill
-from typing import Any, Final, TypeGuard
+from typing import TYPE_CHECKING, Any, Final, TypeGuard
 
 from rich.table import Column, Table
 
-from ortrim.analysis.api import AppApi, api_of
-from ortrim.analysis.inspect import inspect_file
 from ortrim.base.console import Console, counted, printable
 from ortrim.cli.task import task
 from ortrim.errors import UsageError
 from ortrim.pins.runtime import default_version, exact_version
 from ortrim.report import table as report_table
+
+if TYPE_CHECKING:
+    from ortrim.analysis.api import AppApi
 
 NOTHING: Final = "-"
 MOST_COLUMNS: Final = 4
@@ -95,6 +96,8 @@ def _spoken(name: str) -> str:
 )
 def inspect(console: Console, file: str, json: bool = False) -> None:
     """Show what is in a model, library, package or config."""
+    from ortrim.analysis.inspect import inspect_file  # noqa: PLC0415 - imports onnx, which api has no need of
+
     content = inspect_file(Path(file))
     if json:
         console.document(content)
@@ -122,6 +125,8 @@ def api(
     """List the C functions that an app calls, for its buildspec."""
     if not app:
         raise UsageError("no-app-sources", "no sources are named", hint="name a folder: invoke api src")
+    from ortrim.analysis.api import api_of  # noqa: PLC0415 - imports requests, which inspect has no need of
+
     version = exact_version(ort_version) if ort_version else default_version()
     found = api_of(tuple(map(Path, app)), Path(headers) if headers else None, version, console)
     if json:
@@ -138,7 +143,7 @@ def api(
         _show_calls(console, found)
 
 
-def _show_calls(console: Console, found: AppApi) -> None:
+def _show_calls(console: Console, found: "AppApi") -> None:
     functions, files = counted(len(found.calls), "C function"), counted(found.files, "source file")
     console.note(f"{functions} of {len(found.known)} in {files}; for the buildspec, exactly these:")
     console.result(f"build_options = {{ api = {_array(found.calls)} }}")

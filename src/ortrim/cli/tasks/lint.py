@@ -2,13 +2,11 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ortrim.analysis.cost.memory import ModelCost
 from ortrim.analysis.cost.report import TOP, cost_tables, proportion_tables
-from ortrim.analysis.cost.run import Expectation
 from ortrim.analysis.lint.rules import ModelFindings, lines_of
-from ortrim.analysis.lint.run import LintRequest, failure_of, lint_models, write_sarif
 from ortrim.base.console import Console, counted, printable
 from ortrim.base.json import to_data
 from ortrim.cli.boundary import as_data
@@ -24,6 +22,9 @@ from ortrim.cli.options import (
 )
 from ortrim.cli.task import task
 from ortrim.planning.request import is_buildspec
+
+if TYPE_CHECKING:
+    from ortrim.analysis.cost.run import Expectation
 
 SCHEMA: Final = "ortrim-lint/1"
 MOST_PLACES: Final = 5
@@ -55,6 +56,8 @@ def lint(
     """Check models for problems, and say how to fix them."""
     words = models.required("lint").words
     require_named(models.model or ())
+    from ortrim.analysis.lint.run import LintRequest, failure_of, lint_models, write_sarif  # noqa: PLC0415 - for lint alone
+
     asked = LintRequest(
         models=words,
         request=replace(request_from(target=target), profile=profile_option(models.profile)),
@@ -111,7 +114,7 @@ def cost(
     json: bool = False,
 ) -> None:
     """Count a model's arithmetic, parameters and memory."""
-    from ortrim.analysis.cost.run import CostsAsked, check_sizes, costs_of, expectations_of, has_reference  # noqa: PLC0415 - imports onnx  # noqa: PLC0415 - imports onnx
+    from ortrim.analysis.cost.run import CostsAsked, check_sizes, costs_of, expectations_of, has_reference  # noqa: PLC0415 - imports onnx
 
     most = count_option(top, "top")
     words, sizes = models.required("cost").words, dict(map(size_option, dim))

@@ -33,7 +33,12 @@ from ortrim.parity.reference import References, cases_made, looked_up, reference
 from ortrim.parity.tables import tables_of
 
 SCRIPT: Final = SCRIPTS / "case_search.py"
-CODE: Final = (SCRIPT, Path(states.__file__), *sorted(Path(__file__).parents[1].rglob("*.py")))
+CODE: Final = (
+    SCRIPT,
+    SCRIPT.with_name("memory.py"),
+    Path(states.__file__),
+    *sorted(Path(__file__).parents[1].rglob("*.py")),
+)
 """All that decides what is found, and what is said of it."""
 SECONDS: Final = 20.0
 SECONDS_EACH: Final = 4.0

@@ -512,12 +512,11 @@ def deliver_aar(
     `sources` is the folder of the source tree; without a `jdk` the AAR has no Java API. Raises a `DiagnosticGroup` of
     all that is wrong with the AAR; the package is then gone. Returns it with what was read from it, and its gates.
     """
+    toolchain = parts[0].inputs.job.toolchain if parts else None
     inputs = AarInputs(
         parts=tuple(parts),
         java=tuple(sources / JAVA / name for name in FOLDERS),
-        ndk=(parts[0].inputs.job.toolchain.version if parts[0].inputs.job.toolchain.kind == "ndk" else "")
-        if parts
-        else "",
+        ndk=toolchain.version if toolchain and toolchain.kind == "ndk" else "",
         models_as_assets=models_as_assets,
     )
     made = make_android_package(inputs, jdk, destination)

@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
-from ortrim.base.files import storage_errors
 from ortrim.binaries.apple import EXPORTS, is_simulated, slice_of
 from ortrim.buildspec.buildspec import FRAMEWORK_LINKAGE, AppleSpec, BuildSpec, TargetSpec
 from ortrim.buildspec.problems import Location, Problem
@@ -156,12 +155,9 @@ class Apple(Platform):
     def finish(self, job: BuildJob, paths: JobPaths) -> None:
         """Leave a cross-built library the names that upstream has it export: zig's linker adds others."""
         if is_cross_built(job):
-            from ortrim.binaries.macho_exports import with_exports  # noqa: PLC0415 - see `Platform`
+            from ortrim.binaries.macho_exports import keep_exports  # noqa: PLC0415 - see `Platform`
 
-            library = paths.build / job.expected_outputs[0]
-            with storage_errors(library):
-                names = frozenset(Path(paths.resolve(EXPORTS)).read_text(encoding="utf-8").split())
-                library.write_bytes(with_exports(library.read_bytes(), names, str(library)))
+            keep_exports(paths.build / job.expected_outputs[0], Path(paths.resolve(EXPORTS)))
 
     def package(self, packaging: Packaging) -> "list[Delivery]":
         from ortrim.platforms.apple.package import deliver  # noqa: PLC0415 - see `Platform`

@@ -6,7 +6,6 @@ its answer beside it. What is tried is printed to stderr first, one line each, s
 that a crash can be told from what was not tried.
 """
 
-import contextlib
 import heapq
 import itertools
 import json
@@ -23,6 +22,7 @@ from typing import Any
 import numpy as np
 import onnxruntime
 
+limit_memory = runpy.run_path(str(Path(__file__).with_name("memory.py")))["limit_memory"]
 EVIDENCE = runpy.run_path(str(Path(__file__).parents[2] / "parity" / "evidence.py"))
 SILENT = 4
 MOST_ELEMENTS = 2**22
@@ -86,16 +86,6 @@ def main(request_path: Path) -> None:
     request_path.with_name("answer.json").write_text(json.dumps(answer), encoding="utf-8")
 
 
-def limit_memory(wanted: int) -> None:
-    """Let a size that needs too much memory fail by itself, where the system has such limits."""
-    with contextlib.suppress(ImportError, OSError, ValueError):
-        import resource  # noqa: PLC0415 - Windows has none
-
-        _, most = resource.getrlimit(resource.RLIMIT_AS)
-        limit = wanted if most == resource.RLIM_INFINITY else min(wanted, most)
-        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-
-
 def load(model: str, profile: str = "") -> onnxruntime.InferenceSession:
     """Make a session as for reference outputs; with `profile`, its runs are written to a file that begins so."""
     onnxruntime.set_default_logger_severity(SILENT)
@@ -109,7 +99,7 @@ def load(model: str, profile: str = "") -> onnxruntime.InferenceSession:
 
 
 def words_of(error: Exception) -> str:
-    """Return what the runtime says, on one line; a `MemoryError` says nothing else."""
+    """Return what the runtime says, on one line, or else the error's class: a `MemoryError` has no words."""
     return " ".join(str(error).split())[:LONGEST_WORDS] or type(error).__name__
 
 

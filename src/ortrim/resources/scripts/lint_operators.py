@@ -4,8 +4,8 @@ Runs inside the full runtime's own Python, so it imports only the standard libra
 installed. Called with the path of a request in JSON; writes its answer beside it.
 """
 
-import contextlib
 import json
+import runpy
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -15,6 +15,7 @@ from typing import Any
 import onnxruntime
 from onnxruntime.capi import onnxruntime_pybind11_state as state
 
+limit_memory = runpy.run_path(str(Path(__file__).with_name("memory.py")))["limit_memory"]
 Operator = tuple[str, ...]
 XNNPACK_RANK = 4
 COREML = (
@@ -32,12 +33,7 @@ XNNPACK = {
 def main(request_path: Path) -> None:
     """Answer `{"without": [[domain, name]], "unheard": [...], "providers": [...], "unusable": words}`."""
     request = json.loads(request_path.read_text(encoding="utf-8"))
-    with contextlib.suppress(ImportError):  # Windows does not limit a process's own memory
-        import resource  # noqa: PLC0415
-
-        _, most = resource.getrlimit(resource.RLIMIT_AS)
-        limit = request["memory_bytes"] if most == resource.RLIM_INFINITY else min(request["memory_bytes"], most)
-        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    limit_memory(request["memory_bytes"])
     without, unheard = lacking([tuple(each) for each in request["operators"]])
     answer: dict[str, Any] = {"without": without, "unheard": unheard, "providers": [], "unusable": ""}
     try:

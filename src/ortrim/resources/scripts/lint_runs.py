@@ -6,18 +6,16 @@ the path of a request in JSON; writes its answer beside it.
 
 import itertools
 import json
+import runpy
 import sys
 import time
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnxruntime
 
-with suppress(ImportError):  # Windows does not limit a process's own memory
-    import resource
-
+limit_memory = runpy.run_path(str(Path(__file__).with_name("memory.py")))["limit_memory"]
 SILENT = 4
 SIZES = (1, 2, 3, 8, 16, 17, 32, 64, 100, 224, 256)
 LARGE_SIZES = (512, 1024, 4096, 16000)
@@ -38,10 +36,7 @@ def main(request_path: Path) -> None:
     The model in the request's file `model` is loaded as if it lay in the folder `beside`.
     """
     request = json.loads(request_path.read_text(encoding="utf-8"))
-    if "resource" in globals():
-        _, most = resource.getrlimit(resource.RLIMIT_AS)
-        limit = request["memory_bytes"] if most == resource.RLIM_INFINITY else min(request["memory_bytes"], most)
-        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    limit_memory(request["memory_bytes"])
     answer: dict[str, Any] = {"load": "", "trials": [], "skipped": ""}
     try:
         session = load(request["model"], request["beside"])

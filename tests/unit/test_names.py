@@ -2,6 +2,7 @@
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from itertools import pairwise
@@ -106,3 +107,9 @@ def test_a_folder_that_is_named_is_there() -> None:
         if not any((top / name).exists() for top in (ROOT, SOURCE)) and not OTHERS_FILES.search(name)
     ]
     assert found == []
+
+
+def test_no_two_files_of_tests_have_one_name() -> None:
+    """Pytest imports them by their bare names: two of one name stop a run of both (`pytest --all`) before it begins."""
+    names = Counter(file.name for file in (ROOT / "tests").rglob("test_*.py"))
+    assert [name for name, count in names.items() if count > 1] == []

@@ -13,18 +13,16 @@ import signal
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-import onnx
+import onnx.parser
 import onnxruntime
 from onnx import TensorProto, helper
+from programs import compile_c, print_now
 
 from ortrim.base.command import run
-from ortrim.base.scripts import packages_folder
 from ortrim.errors import ToolError
-from ortrim.pins.shipped import tool_requirements
 
 MODEL: Final = "models/silero-vad.ort"
 LIBRARY: Final = "lib/libonnxruntime.so"
@@ -48,44 +46,26 @@ GOOD: Final = (*INPUT, *STATE, *RATE, "output", "output")
 SMALL: Final = ("input", "x", "float:1x4", "output", "y")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Trial:
-    """One row: what is tried, as attempts of a model and the words that follow it on the command line."""
-
-    name: str
-    attempts: tuple[tuple[Path, tuple[str, ...]], ...]
+Trial = tuple[str, tuple[tuple[Path, tuple[str, ...]], ...]]
+"""What is tried, and its attempts: a model and the words that follow it on the command line."""
 
 
 def main(packages: tuple[Path, ...]) -> None:
     """Print the tables for two packages: without, then with exceptions."""
     with tempfile.TemporaryDirectory(prefix="errors-") as name:
         folder = Path(name)
-        attempt = compile_attempt(folder, packages[0])
-        write("| what is tried | `exceptions = false` | `exceptions = true` |", "|---|---|---|")
-        for trial in trials(packages[0] / MODEL, folder):
-            found = cells(attempt, tuple(package / LIBRARY for package in packages), trial, folder)
-            write(f"| {trial.name} | {' | '.join(found)} |")
-
-
-def write(*lines: str) -> None:
-    """Print lines at once, so that progress is seen."""
-    sys.stdout.write("".join(line + "\n" for line in lines))
-    sys.stdout.flush()
-
-
-def compile_attempt(folder: Path, package: Path) -> Path:
-    program = folder / "attempt"
-    zig = packages_folder("tools", tool_requirements()) / "ziglang" / "zig"
-    include = f"-I{package}/include/onnxruntime"
-    done = run((zig, "cc", "-O2", include, Path(__file__).with_suffix(".c"), "-o", program, "-ldl"))
-    if done.returncode != 0:
-        raise SystemExit(done.stderr)
-    return program
+        attempt = folder / "attempt"
+        compile_c(f"-I{packages[0]}/include/onnxruntime", Path(__file__).with_suffix(".c"), "-o", attempt, "-ldl")
+        print_now("| what is tried | `exceptions = false` | `exceptions = true` |", "|---|---|---|")
+        for trial, attempts in trials(packages[0] / MODEL, folder):
+            first, *others = (outcomes((attempt, package / LIBRARY), attempts, folder) for package in packages)
+            cells = [trial, first, *("the same" if cell == first else cell for cell in others)]
+            print_now(f"| {' | '.join(cells)} |")
 
 
 def trials(model: Path, folder: Path) -> Iterator[Trial]:
     """Yield all rows; their files are made in `folder`."""
-    yield Trial(name="nothing wrong", attempts=((model, GOOD),))
+    yield "nothing wrong", ((model, GOOD),)
     yield from bad_files(model, folder)
     yield from unfit_models(folder)
     yield from bad_inputs(model)
@@ -116,7 +96,7 @@ def bad_files(model: Path, folder: Path) -> Iterator[Trial]:
         for path, data in zip(paths, contents, strict=True):
             path.write_bytes(data)
         words = SMALL if "without weights" in name else GOOD
-        yield Trial(name=name, attempts=tuple((path, words) for path in paths or [folder / "missing.ort"]))
+        yield name, tuple((path, words) for path in paths or [folder / "missing.ort"])
 
 
 def noise(size: int) -> bytes:
@@ -134,15 +114,17 @@ def unfit_models(folder: Path) -> Iterator[Trial]:
     kinds = {
         "needs an operator that was left out": made_model("Softplus"),
         "needs an operator of another opset": made_model("Relu", opset=13),
-        "needs an element type that was left out": made_model("Relu", element_type=TensorProto.DOUBLE),
-        "needs a family of kernels that was left out (int8 GEMM)": product_of_bytes(),
+        "needs an element type that was left out": made_model("Relu", kind="double"),
+        "needs a family of kernels that was left out (int8 GEMM)": parsed(
+            "(uint8[4, 4] x) => (int32[4, 4] y) { y = MatMulInteger(x, x) }"
+        ),
         "has sparse weights, which were left out": sparse_weights(),
         "has an input or output of 8-bit floats, which were left out": eight_bit_output(),
     }
     for number, (name, model) in enumerate(kinds.items()):
         path = folder / f"unfit-{number}.ort"
         convert(model, path)
-        yield Trial(name=f"a model that {name}", attempts=((path, SMALL),))
+        yield f"a model that {name}", ((path, SMALL),)
 
 
 def bad_inputs(model: Path) -> Iterator[Trial]:
@@ -159,7 +141,7 @@ def bad_inputs(model: Path) -> Iterator[Trial]:
         "an output that the model does not have": (*INPUT, *STATE, *RATE, "output", "loudness"),
     }
     for name, words in rows.items():
-        yield Trial(name=name, attempts=((model, words),))
+        yield name, ((model, words),)
 
 
 def little_memory(model: Path) -> Iterator[Trial]:
@@ -168,26 +150,23 @@ def little_memory(model: Path) -> Iterator[Trial]:
     batch = 2**28
     huge = ("input", "input", f"float:{batch}x576", "input", "state", f"float:2x{batch}x128", *RATE, "output", "output")
     limits = tuple(str(kilobytes * KB) for kilobytes in (4, 100, 300, 700, 1000, 1500, 2000, 2500, 3000, 4000))
-    yield Trial(
-        name="loading with 4 kB to 4 MB of memory left",
-        attempts=tuple((model, (*GOOD, "load-memory", limit)) for limit in limits),
-    )
-    yield Trial(
-        name="running a batch of 4,096 with 4 kB to 4 MB of memory left",
-        attempts=tuple((model, (*many, "run-memory", limit)) for limit in limits),
-    )
-    yield Trial(name="running a batch of 2^28, which needs 687 GB", attempts=((model, huge),))
+    for name, words in {"loading": (*GOOD, "load-memory"), "running a batch of 4,096": (*many, "run-memory")}.items():
+        yield f"{name} with 4 kB to 4 MB of memory left", tuple((model, (*words, limit)) for limit in limits)
+    yield "running a batch of 2^28, which needs 687 GB", ((model, huge),)
 
 
-def product_of_bytes() -> onnx.ModelProto:
-    ends = [end("x", TensorProto.UINT8, (4, 4)), end("y", TensorProto.INT32, (4, 4))]
-    return model_of(helper.make_node("MatMulInteger", ["x", "x"], ["y"]), ends)
+def made_model(operator: str, *, opset: int = 18, kind: str = "float") -> onnx.ModelProto:
+    return parsed(f"({kind}[1, 4] x) => ({kind}[1, 4] y) {{ y = {operator}(x) }}", opset)
+
+
+def parsed(graph: str, opset: int = 18) -> onnx.ModelProto:
+    return onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["": {opset}]> graph {graph}')
 
 
 def sparse_weights() -> onnx.ModelProto:
+    model = parsed("(float[1, 4] x) => (float[1, 4] y) { y = Add(x, w) }")
     numbers = helper.make_tensor("w", TensorProto.FLOAT, [2], [1.0, 2.0])
     places = helper.make_tensor("places", TensorProto.INT64, [2], [0, 3])
-    model = model_of(helper.make_node("Add", ["x", "w"], ["y"]), [end("x"), end("y")])
     model.graph.sparse_initializer.append(helper.make_sparse_tensor(numbers, places, [4]))
     return model
 
@@ -195,23 +174,9 @@ def sparse_weights() -> onnx.ModelProto:
 def eight_bit_output() -> onnx.ModelProto:
     model = made_model("Relu")
     model.graph.initializer.append(helper.make_tensor("e", TensorProto.FLOAT8E5M2, [2], [1.0, 2.0]))
-    model.graph.output.append(end("e", TensorProto.FLOAT8E5M2, (2,)))
+    model.graph.output.append(helper.make_tensor_value_info("e", TensorProto.FLOAT8E5M2, (2,)))
     model.ir_version = 9  # the first with such numbers
     return model
-
-
-def made_model(operator: str, *, opset: int = 18, element_type: int = TensorProto.FLOAT) -> onnx.ModelProto:
-    ends = [end(name, element_type) for name in "xy"]
-    return model_of(helper.make_node(operator, ["x"], ["y"]), ends, opset)
-
-
-def end(name: str, element_type: int = TensorProto.FLOAT, shape: tuple[int, ...] = (1, 4)) -> onnx.ValueInfoProto:
-    return helper.make_tensor_value_info(name, element_type, shape)
-
-
-def model_of(node: onnx.NodeProto, ends: list[onnx.ValueInfoProto], opset: int = 18) -> onnx.ModelProto:
-    graph = helper.make_graph([node], "graph", ends[:1], ends[1:])
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
 
 
 def convert(model: onnx.ModelProto, path: Path) -> None:
@@ -222,18 +187,13 @@ def convert(model: onnx.ModelProto, path: Path) -> None:
     onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
 
 
-def cells(attempt: Path, libraries: tuple[Path, ...], trial: Trial, folder: Path) -> list[str]:
-    found = [outcomes(attempt, library, trial, folder) for library in libraries]
-    return [found[0], *("the same" if cell == found[0] else cell for cell in found[1:])]
-
-
-def outcomes(attempt: Path, library: Path, trial: Trial, folder: Path) -> str:
+def outcomes(command: tuple[Path, ...], attempts: Sequence[tuple[Path, tuple[str, ...]]], folder: Path) -> str:
     """Return what happened, how often if a row has several attempts, and the first message of each kind."""
     messages: dict[str, list[str]] = {}
-    for model, words in trial.attempts:
-        outcome, message = outcome_of((attempt, library, model, *words))
+    for model, words in attempts:
+        outcome, message = outcome_of((*command, model, *words))
         messages.setdefault(outcome, []).append(shortened(message, folder))
-    total = len(trial.attempts)
+    total = len(attempts)
     parts = []
     for outcome, said in sorted(messages.items(), key=lambda item: -len(item[1])):
         often = f" in {len(said):,} of {total:,}" if len(said) < total else f", all {total:,}" if total > 1 else ""

@@ -2,7 +2,7 @@
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -22,15 +22,6 @@ DOT_VECTORS: Final = (0x9FE0FC00, 0x0E809400)
 DOT_ELEMENT: Final = (0x9FC0F400, 0x0F80E000)
 """A mask and what is left: SDOT and UDOT with vectors and by element, as the Arm Architecture Reference Manual encodes
 them, whichever registers, signs and widths."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class CodeMapping:
-    """Where the file's bytes from `offset` on were mapped with the permission to execute."""
-
-    start: int
-    end: int
-    offset: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,40 +61,38 @@ def traced(emulator: Sequence[str], command: Sequence[str], log: Path) -> None:
 
 
 def read_executed(lines: Iterable[str], library: Path) -> Executed:
-    instructions: dict[int, int] = {}
-    reading = _Reading(str(library))
-    for line in lines:
-        found = INSTRUCTION.match(line)
-        if found is None:
-            reading.note(line)
-        elif (offset := reading.offset_of(int(found[1], 16))) is not None:
-            instructions[offset] = int(found[2], 16)
-    if not instructions:
-        raise ValueError(f"nothing of {library.name} was executed, or this qemu writes another log")
-    return Executed(instructions=dict(_addressed(instructions, library)))
+    """Return the instructions of ARM64 that a log of qemu's says were executed."""
+    return Executed(instructions=_found(lines, library, INSTRUCTION, lambda word: [int(word, 16)]))
 
 
 def read_executed_bytes(lines: Iterable[str], library: Path) -> frozenset[int]:
+    """Return the addresses of all bytes of instructions of x86-64 that were executed."""
+    return frozenset(_found(lines, library, X64_INSTRUCTION, bytes.fromhex))
+
+
+def _found(
+    lines: Iterable[str], library: Path, pattern: re.Pattern[str], parts: Callable[[str], Iterable[int]]
+) -> dict[int, int]:
     offsets: dict[int, int] = {}
     reading = _Reading(str(library))
     for line in lines:
-        found = X64_INSTRUCTION.match(line)
+        found = pattern.match(line)
         if found is None:
             reading.note(line)
         elif (offset := reading.offset_of(int(found[1], 16))) is not None:
-            offsets |= {offset + index: byte for index, byte in enumerate(bytes.fromhex(found[2]))}
+            offsets |= {offset + index: part for index, part in enumerate(parts(found[2]))}
     if not offsets:
         raise ValueError(f"nothing of {library.name} was executed, or this qemu writes another log")
-    return frozenset(dict(_addressed(offsets, library)))
+    return dict(_addressed(offsets, library))
 
 
 class _Reading:
-    """Follows where a library is mapped while a log is read."""
+    """Follows where the executable code of a library is mapped while a log is read."""
 
     def __init__(self, library: str) -> None:
         self._library = library
         self._descriptors: set[str] = set()
-        self._mappings: list[CodeMapping] = []
+        self._mappings: list[tuple[int, int, int]] = []
 
     def note(self, line: str) -> None:
         """Take notice of a line that may be a system call."""
@@ -113,13 +102,13 @@ class _Reading:
             self._descriptors.discard(closed[1])
         elif (mapped := MAPPED.match(line)) and mapped[3] in self._descriptors and "PROT_EXEC" in mapped[2]:
             start = int(mapped[5], 16)
-            self._mappings.append(CodeMapping(start=start, end=start + int(mapped[1]), offset=int(mapped[4], 0)))
+            self._mappings.append((start, start + int(mapped[1]), int(mapped[4], 0)))
 
     def offset_of(self, address: int) -> int | None:
         """Return the place in the file of what lies at an address; None for other files' code."""
-        for mapping in reversed(self._mappings):
-            if mapping.start <= address < mapping.end:
-                return address - mapping.start + mapping.offset
+        for start, end, offset in reversed(self._mappings):
+            if start <= address < end:
+                return address - start + offset
         return None
 
 

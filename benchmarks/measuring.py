@@ -12,8 +12,14 @@ from ortrim.cli.task import task
 DEFAULT_OUTPUT: Final = "artifacts/benchmarks"
 
 
-def _wanted(spec: list[str], rounds: str, jobs: str | None, output: str, rest: str) -> dict[str, Any]:
-    """Return what every measurement of libraries is asked for."""
+def _measure(module: str, console: Console, json: bool, **wanted: Any) -> None:
+    record = import_module(module).measure(console, **wanted)
+    if json:
+        console.result(to_json(record))
+
+
+def _in_rounds(spec: list[str], rounds: str, jobs: str | None, output: str, rest: str) -> dict[str, Any]:
+    """Return the options of every benchmark that builds libraries and lets them run in turn."""
     return {
         "specs": tuple(map(Path, spec)),
         "rounds": whole_number(rounds, "rounds"),
@@ -49,20 +55,8 @@ def build(
     json: bool = False,
 ) -> None:
     """Measure build times beside upstream's own recipe."""
-    benchmark = import_module("build_time.measure")
-    wanted = benchmark.Wanted(
-        specs=tuple(map(Path, spec)),
-        cases=cases,
-        rounds=whole_number(rounds, "rounds"),
-        graph=Path(graph) if graph else None,
-        jobs=None if jobs is None else whole_number(jobs, "jobs"),
-        manner=benchmark.Manner(
-            output=Path(output), again=again, rest_seconds=whole_number(rest, "rest", least=0), plan_only=plan_only
-        ),
-    )
-    record = benchmark.measure(wanted, console)
-    if json:
-        console.result(to_json(record))
+    manner = {"cases": cases, "graph": Path(graph) if graph else None, "again": again, "plan_only": plan_only}
+    _measure("build_time.measure", console, json, **manner, **_in_rounds(spec, rounds, jobs, output, rest))
 
 
 @task(
@@ -85,11 +79,7 @@ def footprint(
     json: bool = False,
 ) -> None:
     """Measure size, memory and speed of each profile."""
-    benchmark = import_module("footprint.measure")
-    wanted = benchmark.Wanted(profiles=profiles, **_wanted(spec, rounds, jobs, output, rest))
-    record = benchmark.measure(wanted, console)
-    if json:
-        console.result(to_json(record))
+    _measure("footprint.measure", console, json, profiles=profiles, **_in_rounds(spec, rounds, jobs, output, rest))
 
 
 @task(
@@ -103,11 +93,8 @@ def session(
     console: Console, spec: list[str], rounds: str = "9", output: str = DEFAULT_OUTPUT, json: bool = False
 ) -> None:
     """Measure what each session setting costs and gains."""
-    benchmark = import_module("session_settings.measure")
-    wanted = benchmark.Wanted(specs=tuple(map(Path, spec)), rounds=whole_number(rounds, "rounds"), output=Path(output))
-    record = benchmark.measure(wanted, console)
-    if json:
-        console.result(to_json(record))
+    specs = tuple(map(Path, spec))
+    _measure("session_settings", console, json, specs=specs, rounds=whole_number(rounds, "rounds"), output=Path(output))
 
 
 @task(
@@ -126,15 +113,16 @@ def build_options(
     output: str = DEFAULT_OUTPUT,
 ) -> None:
     """Measure what each build option brings in bytes."""
-    benchmark = import_module("build_options.measure")
-    wanted = benchmark.Wanted(
+    _measure(
+        "build_options",
+        console,
+        json=False,
         spec=Path(spec) if spec else demo_spec(),
         target=target,
         profile=profile_named(profile),
         jobs=None if jobs is None else whole_number(jobs, "jobs"),
         output=Path(output),
     )
-    benchmark.measure(wanted, console)
 
 
 @task(
@@ -145,11 +133,8 @@ def build_options(
 )
 def memory(console: Console, models: str = "", output: str = DEFAULT_OUTPUT, json: bool = False) -> None:
     """Measure how near `cost` comes to a run's memory."""
-    benchmark = import_module("activation_memory.measure")
-    named = tuple(name for name in models.split(",") if name)
-    record = benchmark.measure(benchmark.Wanted(models=named, output=Path(output)), console)
-    if json:
-        console.result(to_json(record))
+    names = tuple(filter(None, models.split(",")))
+    _measure("activation_memory.measure", console, json, names=names, output=Path(output))
 
 
 @task(
@@ -170,11 +155,7 @@ def preparation(
     json: bool = False,
 ) -> None:
     """Measure what the steps of models bring."""
-    benchmark = import_module("preparation.measure")
-    wanted = benchmark.Wanted(**_wanted(spec, rounds, jobs, output, rest))
-    record = benchmark.measure(wanted, console)
-    if json:
-        console.result(to_json(record))
+    _measure("preparation", console, json, **_in_rounds(spec, rounds, jobs, output, rest))
 
 
 @task(
@@ -194,16 +175,15 @@ def verdicts(
     json: bool = False,
 ) -> None:
     """Measure how often verdicts on budgets are wrong."""
-    benchmark = import_module("budget_verdicts.measure")
-    wanted = benchmark.Wanted(
+    _measure(
+        "budget_verdicts.measure",
+        console,
+        json,
         spec=Path(spec) if spec else demo_spec(),
         number=whole_number(number, "number"),
-        case=case,
+        case_name=case,
         output=Path(output),
     )
-    record = benchmark.measure(wanted, console)
-    if json:
-        console.result(to_json(record))
 
 
 @task(
@@ -223,13 +203,12 @@ def parity(
     json: bool = False,
 ) -> None:
     """Measure what tolerances have to allow and notice."""
-    benchmark = import_module("parity.measure")
-    wanted = benchmark.Wanted(
-        parts=benchmark.parts_named(parts),
+    _measure(
+        "parity.measure",
+        console,
+        json,
+        parts=parts,
         count=whole_number(mutants, "mutants"),
         of_each_kind=whole_number(each, "each"),
         output=Path(output),
     )
-    record = benchmark.measure(wanted, console)
-    if json:
-        console.result(to_json(record))

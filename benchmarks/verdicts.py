@@ -18,12 +18,10 @@ from typing import Any, Final
 import onnx
 import onnxruntime
 from onnx import TensorProto, helper
+from programs import compile_runner, print_now
 
 from ortrim.analysis.compat import in_doubt, judge
 from ortrim.analysis.compat_runtime import InstalledRuntime, read_runtime
-from ortrim.base.command import run
-from ortrim.base.files import shipped_folder
-from ortrim.base.scripts import packages_folder
 from ortrim.buildspec.buildspec import ModelSpec
 from ortrim.devices.host import Host
 from ortrim.errors import Diagnostic, SpecError, VerifyError
@@ -35,7 +33,6 @@ from ortrim.models.operators import ModelUses
 from ortrim.models.ort_format import read_uses
 from ortrim.parity.inputs import Case, make_cases
 from ortrim.parity.runner import Repetition, RunRequest
-from ortrim.pins.shipped import tool_requirements
 
 TYPES: Final = (
     "FLOAT", "DOUBLE", "FLOAT16", "INT32", "INT64", "INT8", "UINT8", "INT16", "UINT32", "UINT64", "BOOL", "STRING",
@@ -117,27 +114,16 @@ def main(package: Path, number: int = 1000, seed: int = 0) -> None:
             agreement = tried(bench, label, model)
             found[agreement] += 1
             if agreement.startswith("differ"):
-                write(f"{label}: {agreement}")
+                print_now(f"{label}: {agreement}")
             if found.total() - found["not convertible"] >= number:
                 break
-        write(*(f"{count:6} {words}" for words, count in found.most_common()))
-
-
-def write(*lines: str) -> None:
-    """Print lines at once, so that progress is seen."""
-    sys.stdout.write("".join(line + "\n" for line in lines))
-    sys.stdout.flush()
+        print_now(*(f"{count:6} {words}" for words, count in found.most_common()))
 
 
 def open_bench(package: Path, folder: Path) -> Bench:
     onnxruntime.set_default_logger_severity(4)
-    installed, runner = read_runtime(package), folder / "runner"
-    zig = packages_folder("tools", tool_requirements()) / "ziglang" / "zig"
-    sources = sorted(shipped_folder("runner").glob("*.c"))
-    include = f"-I{package}/include/onnxruntime"
-    done = run((zig, "cc", "-std=c11", "-O2", include, *sources, "-o", runner, "-ldl", "-lpthread", "-lm"))
-    if done.returncode != 0:
-        raise SystemExit(done.stderr)
+    installed = read_runtime(package)
+    runner = compile_runner(package / "include" / "onnxruntime", folder / "runner")
     library, full = package / "lib" / "libonnxruntime.so", full_runtime(installed.ort_version, None)
     return Bench(installed=installed, library=library, runner=runner, full=full, folder=folder)
 

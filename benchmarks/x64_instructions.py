@@ -21,18 +21,16 @@ from statistics import median
 from types import MappingProxyType
 from typing import Final
 
-from session_settings.subject import Built, find_build
+from builds import Built, find_build
+from programs import compile_c, compile_runner, print_now
 
 from ortrim.base.command import run
 from ortrim.base.console import Console
-from ortrim.base.files import shipped_folder
-from ortrim.base.scripts import packages_folder
 from ortrim.base.tools import Emulation, Tool, require
 from ortrim.buildspec.buildspec import as_the_official
 from ortrim.compiling.root_file_systems import machine_parts
 from ortrim.devices.host import ENVIRONMENT
 from ortrim.parity.runner import CaseRun, Repetition, RunRequest, read_output, runner_words
-from ortrim.pins.shipped import tool_requirements
 
 DEFAULT_SPECS: Final = (Path("buildspecs/silero-vad.toml"),)
 CPU: Final = "max,-erms"
@@ -48,7 +46,7 @@ MACHINE: Final = Emulation(
     defaults=(CPU,),
     baselines=MappingProxyType({}),
 )
-STRICT: Final = ("-std=c11", "-O2", "-Wall", "-Wextra", "-Werror")
+STRICT: Final = ("-Wall", "-Wextra", "-Werror")
 FOR_MACHINE: Final = ("-target", "x86_64-linux-gnu.2.28", f"-Wl,--dynamic-linker=/lib/{LOADER}")
 """How programs to be counted are compiled: the same everywhere, with symbols, for the loader of the machine's glibc."""
 REPETITION: Final = Repetition(runs=15, warmup=1, seconds=5, timeout_seconds=3600)
@@ -65,37 +63,17 @@ class Counter:
     runner: Path
 
 
-@dataclass(frozen=True, kw_only=True)
-class Row:
-    """The instructions of one inference of a case."""
-
-    model: str
-    case: str
-    ours: int
-    wheel: int
-
-
 def make_emulator(folder: Path) -> tuple[str, ...]:
     """Compile the plugin and return what goes before a program's words, its log's name apart."""
     emulator, root = require(MACHINE.user).path, machine_parts(MACHINE).root
-    compile_c("-shared", "-fPIC", Path(__file__).with_suffix(".c"), "-o", folder / "count.so")
+    compile_c(*STRICT, "-shared", "-fPIC", Path(__file__).with_suffix(".c"), "-o", folder / "count.so")
     return (str(emulator), "-L", str(root), "-cpu", CPU, "-plugin", str(folder / "count.so"), "-d", "plugin", "-D")
 
 
 def make_counter(headers: Path, folder: Path) -> Counter:
     """Compile the plugin, and the runner with a library's headers. Raises as `make_emulator` does."""
-    runner = folder / "runner"
-    sources = sorted(shipped_folder("runner").glob("*.c"))
-    compile_c(*FOR_MACHINE, f"-I{headers}", *sources, "-o", runner, "-ldl", "-lpthread", "-lm")
+    runner = compile_runner(headers, folder / "runner", *STRICT, *FOR_MACHINE)
     return Counter(emulator=make_emulator(folder), runner=runner)
-
-
-def compile_c(*words: str | Path) -> None:
-    """Compile with the pinned compiler. Raises `RuntimeError` when it fails."""
-    zig = packages_folder("tools", tool_requirements()) / "ziglang" / "zig"
-    done = run((zig, "cc", *STRICT, *words), timeout_seconds=300)
-    if done.returncode != 0:
-        raise RuntimeError(done.stderr)
 
 
 def count(counter: Counter, request: RunRequest) -> dict[str, int]:
@@ -134,29 +112,19 @@ def requests_of(built: Built) -> Iterator[tuple[RunRequest, RunRequest]]:
         yield ours, replace(ours, library=models.runtime.library, model=prepared.path, session=session)
 
 
-def rows_of(spec: Path, folder: Path) -> Iterator[Row]:
-    """Count all cases of a buildspec. Raises `UsageError` (`not-built`), and as planning and counting do."""
-    built = find_build(spec, Console(stdout=sys.stderr))
-    counter = make_counter(built.library.with_name("headers"), folder)
-    models = [model.name for model in built.planned.models.prepared]
-    for model, (ours, wheel) in zip(models, requests_of(built), strict=True):
-        name = spec.stem if len(models) == 1 else f"{spec.stem}, {model}"
-        counts = zip(count(counter, ours).items(), count(counter, wheel).values(), strict=True)
-        yield from (Row(model=name, case=case, ours=mine, wheel=theirs) for (case, mine), theirs in counts)
-
-
-def line(row: Row) -> str:
-    return f"| {row.model} | {row.case} | {row.ours:,} | {row.wheel:,} | {row.ours / row.wheel:.3f} |\n"
-
-
 def main(specs: Sequence[Path]) -> None:
-    """Print the table, each model's lines when they are known."""
-    sys.stdout.write("| model | case | ours | the wheel's | ratio |\n|---|---|---:|---:|---:|\n")
+    """Print the table, each model's lines when they are known. Raises as finding, planning and counting do."""
+    print_now("| model | case | ours | the wheel's | ratio |\n|---|---|---:|---:|---:|")
     for spec in specs:
+        built = find_build(spec, Console(stdout=sys.stderr))
+        models = [model.name for model in built.planned.models.prepared]
         with tempfile.TemporaryDirectory(prefix="ortrim-instructions-") as folder:
-            for row in rows_of(spec, Path(folder)):
-                sys.stdout.write(line(row))
-                sys.stdout.flush()
+            counter = make_counter(built.headers, Path(folder))
+            for model, (ours, wheel) in zip(models, requests_of(built), strict=True):
+                name = spec.stem if len(models) == 1 else f"{spec.stem}, {model}"
+                counts = zip(count(counter, ours).items(), count(counter, wheel).values(), strict=True)
+                for (case, mine), theirs in counts:
+                    print_now(f"| {name} | {case} | {mine:,} | {theirs:,} | {mine / theirs:.3f} |")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Where the measurement of activations' memory begins."""
+"""How near `ortrim cost` comes to the memory that a run of ONNX Runtime takes."""
 
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -7,21 +7,18 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Final, Literal
 
+from records import table_of, write_results
+
 from activation_memory.subjects import SUBJECTS, Subject, model_of
 from ortrim.analysis.cost.graph import cost_of
 from ortrim.base.console import Console
-from ortrim.base.files import storage_errors
-from ortrim.base.json import to_json
 from ortrim.base.scripts import Python, ScriptCrash, run_script
 from ortrim.errors import UsageError, VerifyError
 from ortrim.models.full_runtime import FullRuntime, full_runtime
 from ortrim.pins.runtime import runtime_pins
+from ortrim.report.table import Table
 
-MEGABYTE: Final = 1e6
-HEAD: Final = (
-    "| model | file | form | peak by lifetime | memory of a run | measured | off by |",
-    "|---|---|---|---|---|---|---|",
-)
+HEADINGS: Final = ("model", "form", "file", "peak by lifetime", "memory of a run", "measured", "off by")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,11 +32,6 @@ class Row:
     predicted_bytes: int
     measured_bytes: int
 
-    @property
-    def off(self) -> float:
-        """The prediction's distance from what was measured, as a share of that."""
-        return self.predicted_bytes / self.measured_bytes - 1
-
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
@@ -50,22 +42,28 @@ class Record:
     rows: tuple[Row, ...]
 
 
-def table(rows: Iterable[Row]) -> str:
-    """Return a table in Markdown; sizes in millions of bytes."""
-    lines = (
-        f"| {row.name} | {_mb(row.file_bytes)} | {row.form} | {_mb(row.lifetime_bytes)} | {_mb(row.predicted_bytes)} "
-        f"| {_mb(row.measured_bytes)} | {row.off:+.1%} |"
-        for row in rows
+def table(rows: Iterable[Row]) -> Table:
+    """Return the table; sizes in millions of bytes, and how far the prediction is from what was measured."""
+    return table_of(
+        HEADINGS,
+        [
+            (
+                row.name,
+                row.form,
+                *map(_mb, (row.file_bytes, row.lifetime_bytes, row.predicted_bytes, row.measured_bytes)),
+                f"{row.predicted_bytes / row.measured_bytes - 1:+.1%}",
+            )
+            for row in rows
+        ],
+        texts=2,
     )
-    return "\n".join((*HEAD, *lines)) + "\n"
 
 
 def _mb(size_bytes: int) -> str:
-    return f"{size_bytes / MEGABYTE:.1f}"
+    return f"{size_bytes / 1e6:.1f}"
 
 
 LOCAL: Final = Path(__file__).parent
-NAME: Final = "activation-memory"
 ORT_VERSION: Final = "1.21.0"
 LEVELS: Final = {"basic": "ORT_ENABLE_BASIC", "extended": "ORT_ENABLE_EXTENDED"}
 """Forms of a model, by the level of ONNX Runtime's optimizations that made them."""
@@ -73,17 +71,9 @@ GIVES_BACK: Final = {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_"
 """glibc's allocator maps each large block by itself, and gives it back as soon as it is freed."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Wanted:
-    """Which subjects to measure, by name (all of them without any), and where the record goes."""
-
-    models: tuple[str, ...]
-    output: Path
-
-
-def measure(wanted: Wanted, console: Console) -> Record:
-    """Measure, show the table, and write it and the record."""
-    subjects = _chosen(wanted.models)
+def measure(console: Console, *, names: tuple[str, ...], output: Path) -> Record:
+    """Measure the subjects with these names (all without any), show the table, and write it and the record."""
+    subjects = _chosen(names)
     pins = runtime_pins(ORT_VERSION)
     runtime = full_runtime(pins.version, pins.converter_requirements)
     rows: list[Row] = []
@@ -92,11 +82,8 @@ def measure(wanted: Wanted, console: Console) -> Record:
             step.progress(number, len(subjects), subject.name)
             rows += _rows(subject, runtime, Path(folder))
     record = Record(ort_version=ORT_VERSION, rows=tuple(rows))
-    console.note(table(rows))
-    with storage_errors(wanted.output):
-        wanted.output.mkdir(parents=True, exist_ok=True)
-        (wanted.output / f"{NAME}.json").write_text(to_json(record), encoding="utf-8")
-        (wanted.output / f"{NAME}.md").write_text(table(rows), encoding="utf-8")
+    console.render(table(rows).terminal())
+    write_results(output, "activation-memory", record, table(rows).markdown() + "\n", console)
     return record
 
 

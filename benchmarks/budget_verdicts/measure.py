@@ -1,4 +1,4 @@
-"""Where the measurement of verdicts begins."""
+"""How often verdicts on budgets are wrong: a library beside its copy, and one 5 % worse with a budget of 3 %."""
 
 import os
 import shutil
@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Literal
 
-from session_settings.subject import Built, find_build
+from builds import Built, find_build
+from records import table_of
 
 from budget_verdicts.slowed import ratios_of, slowed_library
 from ortrim.base.console import Console
@@ -19,8 +20,10 @@ from ortrim.base.json import from_json, to_canonical_json
 from ortrim.buildspec.buildspec import Budgets, as_the_official
 from ortrim.devices.device import ProgramDevice
 from ortrim.devices.host import Host
+from ortrim.parity.inputs import Case
 from ortrim.parity.measurements import Verdict, median
 from ortrim.parity.runner import RunRequest
+from ortrim.report.table import Table
 from ortrim.verify.judge import LOAD, LOOKS, P50, PEAK, model_comparisons, settling
 from ortrim.verify.measure import DeviceRuns, Measurement, Measuring, Rounds, carry_out
 
@@ -50,10 +53,12 @@ class Trial:
     ratios: dict[str, tuple[float, ...]]
 
 
-def table(trials: Sequence[Trial]) -> str:
-    """Return a Markdown table: for each library, number of cases, measure and budget, how many of each verdict."""
-    head = "| library | cases | measure | budget | pass | inconclusive | fail | rounds | load |\n"
-    return head + "|---|---|---|---|---|---|---|---|---|\n" + "".join(_lines(trials))
+HEADINGS: Final = ("library", "cases", "measure", "budget", "pass", "inconclusive", "fail", "rounds", "load")
+
+
+def table(trials: Sequence[Trial]) -> Table:
+    """Return for each library, number of cases, measure and budget, how many there were of each verdict."""
+    return table_of(HEADINGS, list(_rows(trials)))
 
 
 def true_ratios(trials: Iterable[Trial]) -> dict[tuple[str, str], tuple[float, int]]:
@@ -65,20 +70,19 @@ def true_ratios(trials: Iterable[Trial]) -> dict[tuple[str, str], tuple[float, i
     return {key: (median(ratios), len(ratios)) for key, ratios in sorted(pooled.items())}
 
 
-def _lines(trials: Sequence[Trial]) -> Iterable[str]:
+def _rows(trials: Sequence[Trial]) -> Iterator[tuple[str, ...]]:
     keys = {(trial.kind, trial.cases, each.measure, each.budget) for trial in trials for each in trial.judged}
     for kind, cases, measure, budget in sorted(keys):
         own = [trial for trial in trials if (trial.kind, trial.cases) == (kind, cases)]
         found = [each for trial in own for each in trial.judged if (each.measure, each.budget) == (measure, budget)]
         counts = Counter(each.verdict for each in found)
         loads = [trial.load_average for trial in own]
-        cells = (
+        yield (
             *(WORDS[kind], str(cases), measure, f"{budget:.2f}"),
             *(str(counts[verdict]) for verdict in (Verdict.PASS, Verdict.INCONCLUSIVE, Verdict.FAIL)),
             f"{median(each.rounds for each in found):.0f}",
             f"{min(loads):.1f}-{max(loads):.1f}",
         )
-        yield f"| {' | '.join(cells)} |\n"
 
 
 RECORD: Final = "verdicts.jsonl"
@@ -86,46 +90,39 @@ BUDGETS: Final[Mapping[Kind, tuple[float, ...]]] = {"same": (1.0, 1.01, 1.02, 1.
 """The first one is measured for; what the others would have come to is seen in the same rounds."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Wanted:
-    """What to measure: the first model of a spec that was built here, with one of its cases or (empty) all."""
+def measure(console: Console, *, spec: Path, number: int, case_name: str, output: Path) -> tuple[Trial, ...]:
+    """Ask for verdicts on the first model of a spec, with one of its cases or (empty) all, and write their table.
 
-    spec: Path
-    number: int = 100
-    case: str = ""
-    output: Path = Path("artifacts/benchmarks")
-
-
-def measure(wanted: Wanted, console: Console) -> tuple[Trial, ...]:
-    """Ask for verdicts until there are so many of each kind, and show and write the table of all."""
-    require_writable(wanted.output)
-    path = wanted.output.absolute() / RECORD
+    Goes on until there are `number` of each kind.
+    """
+    require_writable(output)
+    path = output.absolute() / RECORD
     path.parent.mkdir(parents=True, exist_ok=True)
-    built = find_build(wanted.spec, console)
-    plan, trials = _plan(wanted, built), _read(path)
+    built = find_build(spec, console)
+    cases = tuple(case for case in built.planned.cases[0] if case_name in {"", case.name})
+    plan, trials = _plan(built, cases, path.parent), _read(path)
     with console.step("verdicts") as step, closing(Host()) as device:
         step.note("makes a library that is 5 % worse")
-        slowed = slowed_library(device, plan, built.library.parent / "headers", path.parent)
+        slowed = slowed_library(device, plan, built.headers, path.parent)
         libraries: dict[Kind, Path] = {"same": plan.ours.library, "slowed": slowed}
-        for kind in _missing(trials, len(plan.ours.cases), wanted.number):
-            step.progress(len(trials), 2 * wanted.number, kind)
+        for kind in _missing(trials, len(cases), number):
+            step.progress(len(trials), 2 * number, kind)
             trials.append(trial(device, replace(plan, ours=replace(plan.ours, library=libraries[kind])), kind))
             with path.open("a", encoding="utf-8") as file:
                 file.write(to_canonical_json(trials[-1]) + "\n")
-    write_atomically(path.with_suffix(".md"), table(trials))
-    console.note(table(trials))
+    shown = table(trials)
+    write_atomically(path.with_suffix(".md"), shown.markdown() + "\n")
+    console.render(shown.terminal())
     for (library, name), (ratio, count) in true_ratios(trials).items():
         console.note(f"{library}, {name}: {ratio:.4f} in {count:,} rounds")
     return tuple(trials)
 
 
-def _plan(wanted: Wanted, built: Built) -> Measurement:
+def _plan(built: Built, cases: tuple[Case, ...], folder: Path) -> Measurement:
     """Return the measurement of the built library beside its copy, with the same model and settings."""
-    models, folder = built.planned.models, wanted.output.absolute()
+    models = built.planned.models
     library, baseline = (Path(shutil.copy(built.library, folder / name)) for name in ("same.so", "copy.so"))
-    cases = tuple(case for case in built.planned.cases[0] if wanted.case in {"", case.name})
-    model = models.converted[0].path
-    name = models.prepared[0].name
+    model, name = models.converted[0].path, models.prepared[0].name
     ours = RunRequest(runner=built.runner, library=library, model=model, cases=cases, name=name)
     return Measurement(ours=ours, baseline=replace(ours, library=baseline, session=as_the_official(ours.session)))
 

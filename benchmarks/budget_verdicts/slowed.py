@@ -6,13 +6,11 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
+from programs import compile_c
 
-from ortrim.base.command import run
-from ortrim.base.scripts import packages_folder
 from ortrim.devices.device import ProgramDevice
 from ortrim.parity.measurements import median, quantile
 from ortrim.parity.runner import RunnerOutput
-from ortrim.pins.shipped import tool_requirements
 from ortrim.verify.judge import LOAD, P50, PEAK, SHORT
 from ortrim.verify.measure import ONCE, DeviceRuns, Measurement, Measuring, Rounds, carry_out
 
@@ -94,12 +92,8 @@ def _compiled(plan: Measurement, amounts: dict[str, float], headers: Path, libra
     for case in plan.ours.cases:
         sizes.setdefault(np.load(case.folder / "input_000.npy").size, []).append(amounts[case.name])
     work = ",".join(f"{{{size},{round(median(each))}}}" for size, each in sizes.items())
-    zig = str(packages_folder("tools", tool_requirements()) / "ziglang" / "zig")
     real = str(plan.ours.library.absolute()).replace("\\", "\\\\").replace('"', '\\"')
     named = {"REAL": f'"{real}"', "WORK": work, "LOAD_WORK": round(amounts[LOAD]), "MEMORY": round(amounts[PEAK])}
     defined = (f"-D{name}={value}" for name, value in named.items())
-    options = ("-std=c11", "-O2", "-shared", "-fPIC", f"-I{headers}", *defined)
-    done = run((zig, "cc", *options, str(SOURCE), "-o", str(library), "-ldl"))
-    if done.returncode != 0:
-        raise SystemExit(done.stderr)
+    compile_c("-shared", "-fPIC", f"-I{headers}", *defined, SOURCE, "-o", library, "-ldl")
     return library

@@ -2,21 +2,17 @@
 
 import hashlib
 import os
-import platform
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Literal
 
-from pydantic import ValidationError
-
 from build_time.meter import Cost, busy_seconds
 from ortrim.base.command import run
-from ortrim.base.files import storage_errors, write_atomically
-from ortrim.base.json import from_json, to_json
 from ortrim.compiling.plan import CompilerCacheUse
-from ortrim.errors import StorageError, ToolError, UsageError
+from ortrim.errors import ToolError
+from ortrim.parity.measurements import HostFacts
 
 BUSY_LIMIT: Final = 0.5
 """As many processors at work before a measurement mean that it was not alone on the machine."""
@@ -64,24 +60,11 @@ class Measurement:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Machine:
-    cores: int
-    cpu: str
-    memory_bytes: int
-    system: str
-    load_average: float
-
-    @property
-    def identity(self) -> "Machine":
-        return replace(self, load_average=0.0)
-
-
-@dataclass(frozen=True, kw_only=True)
 class Record:
-    """All measurements on one machine; the load average is the one when the first was begun."""
+    """All measurements on one machine."""
 
-    schema: Literal["ortrim-build-time/1"] = "ortrim-build-time/1"
-    machine: Machine
+    schema: Literal["ortrim-build-time/2"] = "ortrim-build-time/2"
+    machine: HostFacts
     measurements: tuple[Measurement, ...] = ()
 
     def of(self, spec: str, case: str, key: str | None = None) -> tuple[Measurement, ...]:
@@ -96,49 +79,7 @@ class Record:
         return replace(self, measurements=(*(each for each in self.measurements if not each.same_as(new)), new))
 
 
-def read_record(path: Path, machine: Machine) -> Record:
-    """Return the record in a file, or an empty one when there is none yet."""
-    if not path.exists():
-        return Record(machine=machine)
-    hint = "move the file away, or name another folder with --output"
-    try:
-        with storage_errors(path):
-            record = from_json(Record, path.read_bytes())
-    except ValidationError as error:
-        why = str(error).splitlines()[0]
-        raise StorageError("measurements-damaged", "not a record", where=str(path), why=why, hint=hint) from error
-    if record.machine.identity != machine.identity:
-        what = "holds measurements of another machine, which say nothing about this one"
-        raise UsageError("other-machine", what, where=str(path), why=str(record.machine.cpu), hint=hint)
-    return record
-
-
-def write_record(path: Path, record: Record) -> None:
-    write_atomically(path, to_json(record))
-
-
-CPUINFO: Final = Path("/proc/cpuinfo")
 LOOK_SECONDS: Final = 3.0
-
-
-def this_machine() -> Machine:
-    return Machine(
-        cores=len(os.sched_getaffinity(0)),
-        cpu=cpu_model(CPUINFO),
-        memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
-        system=f"{platform.system()} {platform.release()}",
-        load_average=load_average(),
-    )
-
-
-def cpu_model(file: Path) -> str:
-    """Return the processor's name from Linux's list of processors; its architecture where the list has no name."""
-    try:
-        lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        lines = []
-    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    return next(names, platform.machine())
 
 
 def load_average() -> float:
@@ -153,15 +94,11 @@ def busy_processors() -> float:
     return (busy_seconds() - before) / (time.monotonic() - started)
 
 
-def wait_for_rest(
-    patience_seconds: float,
-    on_wait: Callable[[float], None],
-    *,
-    busy: Callable[[], float] = busy_processors,
-) -> float:
+def wait_for_rest(patience_seconds: float, on_wait: Callable[[str], None]) -> float:
+    """Wait until the machine is at rest, though not for ever, and return how many processors are at work."""
     waited = LOOK_SECONDS
-    while (now := busy()) > BUSY_LIMIT and waited < patience_seconds:
-        on_wait(now)
+    while (now := busy_processors()) > BUSY_LIMIT and waited < patience_seconds:
+        on_wait(f"waits: {now:.1f} processors are at work")
         waited += LOOK_SECONDS
     return now
 

@@ -1,67 +1,42 @@
 """Size against latency as a picture that stands alone."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final
+
+from pictures import COLOURS, LEFT, Picture
 
 from footprint.contenders import WHEEL, WHEEL_ORT
 from footprint.summary import Summary
 from ortrim.buildspec.build_options import PROFILE_NAMES
-from ortrim.report.charts import Canvas, ticks
 
-WIDTH, HEIGHT = 760.0, 420.0
-LEFT, RIGHT, TOP, BOTTOM = 64.0, 700.0, 60.0, 370.0
 LETTER_WIDTH, NAME_HEIGHT = 6.2, 11.0
 """Of a model's name in a picture, in pixels."""
-COLOURS: Final = ("#bc4c00", "#0969da", "#1a7f37", "#8250df", "#9a6700", "#57606a")
-STYLE: Final = """\
-svg { background: #ffffff; font: 13px system-ui, sans-serif; }
-text { fill: #1f2328; } .faint { stroke: #d8dee4; } .axis { stroke: #57606a; } .small { font-size: 11px; }
-@media (prefers-color-scheme: dark) {
-  svg { background: #0d1117; } text { fill: #e6edf3; } .faint { stroke: #30363d; } .axis { stroke: #8b949e; }
-}
-"""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Point:
-    contender: str
-    model: str
-    x: float
-    y: float
 
 
 def picture(found: Sequence[Summary]) -> str:
     """Return size against latency as SVG, where the wheel's own latency lies at 1; empty without a point."""
     points = [
-        Point(contender=each.contender, model=each.model, x=each.library.file_bytes / 1e6, y=each.p50.of_level.median)
+        (each.contender, each.model, each.library.file_bytes / 1e6, each.p50.of_level.median)
         for each in found
         if each.contender not in {WHEEL, WHEEL_ORT} and each.library and each.p50.of_level
     ]
-    return draw(points) if points else ""
-
-
-def draw(points: Sequence[Point]) -> str:
-    canvas = Canvas(WIDTH, HEIGHT, "size against latency")
-    names = sorted({point.contender for point in points}, key=_place)
-    styles = {name: f"c{number % len(COLOURS)}" for number, name in enumerate(names)}
-    most_x, most_y = (
-        1.08 * max(values) or 1.0 for values in ([each.x for each in points], [each.y for each in points])
-    )
-    most_y = max(most_y, 1.1)
-    _axes(canvas, most_x, most_y)
-    for number, name in enumerate(names):
-        x = LEFT + 110 * number
-        canvas.dot(x, 40, 5, styles[name])
-        canvas.text(x + 10, 44.5, name, limit=14)
-    places = [(_x(point.x, most_x), _y(point.y, most_y)) for point in points]
-    for point, (x, y), name_y in zip(
-        points, places, name_heights(places, [each.model for each in points]), strict=True
-    ):
-        tip = f"{point.model}, {point.contender}: {point.x:.3g}, {point.y:.3g}"
-        canvas.dot(x, y, 4.5, styles[point.contender], tip=tip)
-        canvas.text(x + 8, name_y + 4, point.model, "small", limit=18)
-    return _standing_alone(canvas)
+    if not points:
+        return ""
+    most = 1.08 * max(x for *_, x, _ in points), max(1.1, *(1.08 * y for *_, y in points))
+    upward = "p50 of the official wheel's at the same optimization level"
+    drawn = Picture("size against latency", upward=upward, rightward="library, MB", most=most, marked=1)
+    styles = {
+        name: f"c{number % len(COLOURS)}"
+        for number, name in enumerate(sorted({name for name, *_ in points}, key=_place))
+    }
+    for number, (name, style) in enumerate(styles.items()):
+        drawn.dot(LEFT + 110 * number, 40, 5, style)
+        drawn.text(LEFT + 110 * number + 10, 44.5, name, limit=14)
+    places = [(drawn.x(x), drawn.y(y)) for *_, x, y in points]
+    heights = name_heights(places, [model for _, model, *_ in points])
+    for (contender, model, size, ratio), (x, y), height in zip(points, places, heights, strict=True):
+        drawn.dot(x, y, 4.5, styles[contender], tip=f"{model}, {contender}: {size:.3g}, {ratio:.3g}")
+        drawn.text(x + 8, height + 4, model, "small", limit=18)
+    return drawn.svg()
 
 
 def name_heights(places: Sequence[tuple[float, float]], names: Sequence[str]) -> list[float]:
@@ -78,31 +53,6 @@ def name_heights(places: Sequence[tuple[float, float]], names: Sequence[str]) ->
     return [heights[number] for number in range(len(places))]
 
 
-def _axes(canvas: Canvas, most_x: float, most_y: float) -> None:
-    canvas.text(LEFT, 18, "p50 of the official wheel's at the same optimization level")
-    for value in ticks(0, most_y, 6):
-        canvas.line(LEFT, _y(value, most_y), RIGHT, _y(value, most_y), "axis" if value == 1 else "faint")
-        canvas.text(LEFT - 34, _y(value, most_y) + 4.5, f"{value:g}")
-    for value in ticks(0, most_x, 8):
-        canvas.text(_x(value, most_x) - 8, BOTTOM + 20, f"{value:g}")
-    canvas.line(LEFT, BOTTOM, RIGHT, BOTTOM, "axis")
-    canvas.text(LEFT, BOTTOM + 42, "library, MB")
-
-
-def _standing_alone(canvas: Canvas) -> str:
-    colours = "".join(f".c{number} {{ fill: {colour}; }}\n" for number, colour in enumerate(COLOURS))
-    opened = str(canvas.markup()).replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1)
-    return opened.replace(">", f"><style>\n{STYLE}{colours}</style>", 1) + "\n"
-
-
 def _place(contender: str) -> tuple[int, str]:
     known: tuple[str, ...] = PROFILE_NAMES
     return (known.index(contender) if contender in known else len(known), contender)
-
-
-def _x(value: float, most: float) -> float:
-    return LEFT + (RIGHT - LEFT) * value / most
-
-
-def _y(value: float, most: float) -> float:
-    return BOTTOM - (BOTTOM - TOP) * value / most

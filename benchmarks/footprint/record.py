@@ -1,17 +1,11 @@
 """What was measured: `footprint.json`."""
 
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Final, Literal, Self, TypeVar
+from typing import Literal, Self
 
-from build_time.record import BUSY_LIMIT, Machine
-from pydantic import ValidationError
+from build_time.record import BUSY_LIMIT
 
-from ortrim.base.files import storage_errors, write_atomically
-from ortrim.base.json import from_json, to_json
-from ortrim.errors import StorageError, UsageError
-
-HINT: Final = "move the file away, or name another folder with --output"
+from ortrim.parity.measurements import HostFacts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,8 +77,8 @@ class Round:
 class Record:
     """All rounds on one machine, and the libraries and models that were measured last of each spec."""
 
-    schema: Literal["ortrim-footprint/1"] = "ortrim-footprint/1"
-    machine: Machine
+    schema: Literal["ortrim-footprint/2"] = "ortrim-footprint/2"
+    machine: HostFacts
     libraries: tuple[Library, ...] = ()
     kinds: tuple[ModelKind, ...] = ()
     rounds: tuple[Round, ...] = ()
@@ -96,7 +90,8 @@ class Record:
     def latest(self) -> tuple[tuple[Round, ...], ...]:
         """Return the rounds of each model, those that have the key of its newest one, in the order of the record."""
         names = dict.fromkeys((each.spec, each.model) for each in self.rounds)
-        return tuple(self.of(*name, self._newest_key(*name)) for name in names)
+        newest = {(each.spec, each.model): each.key for each in sorted(self.rounds, key=lambda each: each.started)}
+        return tuple(self.of(*name, newest[name]) for name in names)
 
     def with_round(self, new: Round) -> Self:
         """Return the record with a round more; those of the same model that older libraries ran stay."""
@@ -106,35 +101,3 @@ class Record:
         others = tuple(each for each in self.libraries if each.spec != spec)
         models = tuple(each for each in self.kinds if each.spec != spec)
         return replace(self, libraries=(*others, *libraries), kinds=(*models, *kinds))
-
-    def _newest_key(self, spec: str, model: str) -> str:
-        own = (each for each in self.rounds if (each.spec, each.model) == (spec, model))
-        return max(own, key=lambda each: each.started).key
-
-
-AnyRecord = TypeVar("AnyRecord", bound=Record)
-
-
-def read_record(path: Path, machine: Machine) -> Record:
-    """Return the record in a file, or an empty one when there is none yet. Raises as `read_or_begin` does."""
-    return read_or_begin(path, Record(machine=machine))
-
-
-def read_or_begin(path: Path, empty: AnyRecord) -> AnyRecord:
-    """Return the record of the same kind in a file, or the empty one when there is no file yet."""
-    if not path.exists():
-        return empty
-    try:
-        with storage_errors(path):
-            record = from_json(type(empty), path.read_bytes())
-    except ValidationError as error:
-        why = str(error).splitlines()[0]
-        raise StorageError("measurements-damaged", "not a record", where=str(path), why=why, hint=HINT) from error
-    if record.machine.identity != empty.machine.identity:
-        what = "holds measurements of another machine, which say nothing about this one"
-        raise UsageError("other-machine", what, where=str(path), why=str(record.machine.cpu), hint=HINT)
-    return record
-
-
-def write_record(path: Path, record: Record) -> None:
-    write_atomically(path, to_json(record))

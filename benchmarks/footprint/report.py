@@ -1,93 +1,52 @@
 """The summaries as tables: for a terminal, and as Markdown."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
 
-from rich.table import Table
+from records import table_of
 
 from footprint.contenders import DEFAULT, UPSTREAM, WHEEL
 from footprint.record import Record
 from footprint.summary import Summary
-from ortrim.base.console import printable
 from ortrim.parity.measurements import Interval
 from ortrim.report.figures import NONE, bytes_text, ms_text
-from ortrim.report.table import Table as ReportTable
-from ortrim.report.table import columns, escaped
+from ortrim.report.table import Table, columns, escaped
 
 SIZE: Final = "size"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Goal:
-    """One goal; `asked` says of which contenders and models, with the figure that is `measured` of them."""
-
-    text: str
-    most: float
-    asked: Callable[[Summary], bool]
-    measured: Callable[[Summary], Interval | float | None]
-
-    def is_met(self, summary: Summary) -> bool | None:
-        """Whether a summary meets the goal; None where the figure could not be taken."""
-        figure = self.measured(summary)
-        middle = figure.median if isinstance(figure, Interval) else figure
-        return None if middle is None else middle <= self.most
+def _size_of(*, packed: bool) -> Callable[[Summary], float | None]:
+    return lambda one: one.library.file_bytes if one.library and one.library.packed is packed else None
 
 
-def _default(summary: Summary) -> bool:
-    return summary.contender == DEFAULT
+def _at_default(*, convolutions: bool) -> Callable[[Summary], Interval | None]:
+    def figure(one: Summary) -> Interval | None:
+        asked = one.kind and one.kind.convolutions is convolutions and (one.kind.layout or not convolutions)
+        return one.p50.of_default if asked else None
+
+    return figure
 
 
-def _packed(summary: Summary) -> bool:
-    return summary.library is not None and summary.library.packed
-
-
-def _bytes(summary: Summary) -> float | None:
-    return summary.library.file_bytes if summary.library else None
-
-
-def _at_default(summary: Summary) -> Interval | None:
-    return summary.p50.of_default
-
-
-GOALS: Final = (
-    Goal(text="library, bytes", most=1.25e6, asked=lambda one: _default(one) and not _packed(one), measured=_bytes),
-    Goal(
-        text="library with packed relocations, bytes",
-        most=1.15e6,
-        asked=lambda one: _default(one) and _packed(one),
-        measured=_bytes,
+GOALS: Final[tuple[tuple[str, float, str, Callable[[Summary], Interval | float | None]], ...]] = (
+    ("library, bytes", 1.25e6, DEFAULT, _size_of(packed=False)),
+    ("library with packed relocations, bytes", 1.15e6, DEFAULT, _size_of(packed=True)),
+    ("library by profile size, bytes", 0.95e6, SIZE, lambda one: one.library.file_bytes if one.library else None),
+    ("library of upstream's", 0.68, DEFAULT, lambda one: one.of_upstream),
+    ("p50 of the wheel's at the same level", 1.0, DEFAULT, lambda one: one.p50.of_level),
+    ("p50 of the wheel's at its default level, without convolutions", 1.0, DEFAULT, _at_default(convolutions=False)),
+    (
+        "p50 of the wheel's at its default level, convolutions with a layout named",
+        1.05,
+        DEFAULT,
+        _at_default(convolutions=True),
     ),
-    Goal(
-        text="library by profile size, bytes",
-        most=0.95e6,
-        asked=lambda one: one.contender == SIZE,
-        measured=_bytes,
-    ),
-    Goal(text="library of upstream's", most=0.68, asked=_default, measured=lambda one: one.of_upstream),
-    Goal(
-        text="p50 of the wheel's at the same level",
-        most=1.0,
-        asked=_default,
-        measured=lambda one: one.p50.of_level,
-    ),
-    Goal(
-        text="p50 of the wheel's at its default level, without convolutions",
-        most=1.0,
-        asked=lambda one: _default(one) and one.kind is not None and not one.kind.convolutions,
-        measured=_at_default,
-    ),
-    Goal(
-        text="p50 of the wheel's at its default level, convolutions with a layout named",
-        most=1.05,
-        asked=lambda one: _default(one) and one.kind is not None and one.kind.convolutions and one.kind.layout,
-        measured=_at_default,
-    ),
-    Goal(text="peak RSS of the wheel's", most=0.33, asked=_default, measured=lambda one: one.peak_rss.of_default),
-    Goal(text="load time of the wheel's", most=0.45, asked=_default, measured=lambda one: one.load.of_default),
+    ("peak RSS of the wheel's", 0.33, DEFAULT, lambda one: one.peak_rss.of_default),
+    ("load time of the wheel's", 0.45, DEFAULT, lambda one: one.load.of_default),
 )
-"""At its default level the wheel lays convolutions out: models of them are asked there when a layout is named."""
+"""What is measured, at most, of which contender, and its figure, which is None where the goal does not apply.
+
+At its default level the wheel lays convolutions out: models of them are asked there when a layout is named."""
 
 
 HEADINGS = (
@@ -111,28 +70,21 @@ def figure_text(figure: Interval | float | None) -> str:
     return NONE if figure is None else f"{figure:,.0f}" if figure > 1e4 else f"{figure:.3f}"
 
 
-def tables(found: Iterable[Summary]) -> Iterator[Table]:
+def tables(found: Iterable[Summary]) -> Iterator[tuple[str, Table]]:
     for title, own in _by_model(found):
-        shown = Table(title=printable(title), title_justify="left", box=None, collapse_padding=True, pad_edge=False)
-        for heading in HEADINGS:
-            shown.add_column(heading, justify="left" if heading == "library" else "right")
-        for summary in own:
-            shown.add_row(*map(printable, _cells(summary)))
-        yield shown
+        yield title, table_of(HEADINGS, [_cells(each) for each in own])
 
 
-def markdown(found: Iterable[Summary], record: Record) -> str:
+def markdown(found: Sequence[Summary], record: Record) -> str:
     """Write all that was found: each model with its cases, and the goals."""
-    found = tuple(found)
     parts = ["# Size, memory and speed", FOREWORD.format(wheel=WHEEL, upstream=UPSTREAM)]
-    parts.append(f"{record.machine.cpu}, {record.machine.cores} cores, {record.machine.system}.")
+    parts.append(f"{record.machine.cpu}, {record.machine.cores} cores, {record.machine.os_version}.")
     for title, own in _by_model(found):
-        headings = (*columns("text", HEADINGS[0]), *columns("number", *HEADINGS[1:]))
-        parts += [f"## {escaped(title)}", ReportTable(columns=headings, rows=list(map(_cells, own))).markdown()]
-        headings = (*columns("text", *CASE_HEADINGS[:2]), *columns("number", *CASE_HEADINGS[2:]))
-        parts += [ReportTable(columns=headings, rows=list(_case_cells(own))).markdown()]
-    headings = columns("text", "model", "measure", "at most", "is", "")
-    parts += ["## Goals", ReportTable(columns=headings, rows=list(_goals(found))).markdown()]
+        cases = table_of(CASE_HEADINGS, list(_case_cells(own)), texts=2)
+        libraries = table_of(HEADINGS, [_cells(each) for each in own])
+        parts += [f"## {escaped(title)}", libraries.markdown(), cases.markdown()]
+    goals = Table(columns=columns("text", "model", "measure", "at most", "is", ""), rows=list(_goals(found)))
+    parts += ["## Goals", goals.markdown()]
     return "\n\n".join(part.strip() for part in parts) + "\n"
 
 
@@ -172,9 +124,9 @@ def _case_cells(own: Sequence[Summary]) -> Iterator[tuple[str, ...]]:
 
 
 def _goals(found: Iterable[Summary]) -> Iterator[tuple[str, ...]]:
-    words = {None: NONE, True: "met", False: "missed"}
     for summary in found:
-        for goal in GOALS:
-            if goal.asked(summary):
-                figure, met = figure_text(goal.measured(summary)), words[goal.is_met(summary)]
-                yield summary.model, goal.text, figure_text(goal.most), figure, met
+        for text, most, contender, figure_of in GOALS:
+            if summary.contender == contender and (figure := figure_of(summary)) is not None:
+                middle = figure.median if isinstance(figure, Interval) else figure
+                met = "met" if middle <= most else "missed"
+                yield summary.model, text, figure_text(most), figure_text(figure), met

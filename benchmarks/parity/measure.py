@@ -1,4 +1,4 @@
-"""Where the measurement of parity begins."""
+"""Parity: how far outputs of untouched models differ, and which damage the comparison notices."""
 
 import tempfile
 from collections.abc import Iterator
@@ -6,20 +6,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from session_settings.subject import Built, find_build
+from builds import Built, find_build
+from programs import compile_c, compile_runner
+from records import read_record, write_results
 
-from ortrim.base.command import run
 from ortrim.base.console import Console
-from ortrim.base.files import shipped_folder, storage_errors
-from ortrim.base.json import from_json, to_json
-from ortrim.base.scripts import packages_folder
 from ortrim.base.tools import EMULATIONS, X64_USER, require
 from ortrim.buildspec.buildspec import SessionSettings
 from ortrim.compiling.root_file_systems import machine_parts
 from ortrim.devices.host import Host
 from ortrim.errors import UsageError
 from ortrim.models.full_runtime import foreign_library
-from ortrim.pins.shipped import tool_requirements
 from ortrim.verify.measure import DeviceRuns
 from parity.distribution import CONDITIONS, CPUS, HEAVY, Condition, Machine, Noise, noise_of
 from parity.proof import ROUNDING, Mutant, Patient
@@ -39,41 +36,22 @@ NOISE, MUTANTS = "noise", "mutants"
 GLIBC: Final = "2.28"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Wanted:
-    """What to measure: `parts` are `NOISE` and `MUTANTS`, `count` mutations of a library; where the record goes."""
-
-    parts: tuple[str, ...]
-    count: int
-    of_each_kind: int
-    output: Path
-
-
-def parts_named(words: str) -> tuple[str, ...]:
-    """Return the parts of a list with commas. Raises `UsageError` (`bad-option`)."""
-    parts = tuple(words.split(","))
-    if unknown := set(parts) - {NOISE, MUTANTS}:
+def measure(console: Console, *, parts: str, count: int, of_each_kind: int, output: Path) -> Record:
+    """Measure parts (names with commas), and write the record with them and with those that it had, and the tables."""
+    chosen = set(parts.split(","))
+    if unknown := chosen - {NOISE, MUTANTS}:
         what, hint = f"{min(unknown)!r} is not a part", f"there are: {NOISE}, {MUTANTS}"
         raise UsageError("bad-option", what, where="--parts", hint=hint)
-    return parts
-
-
-def measure(wanted: Wanted, console: Console) -> Record:
-    """Measure the parts, and write the record with them and with the others that it had, and the tables."""
     builds = [find_build(spec, console) for spec in SPECS]
-    path = wanted.output / f"{NAME}.json"
-    record = from_json(Record, path.read_bytes()) if path.is_file() else Record(machine=Host().facts())
+    record = read_record(output / f"{NAME}.json", Record(machine=Host().facts()))
     with tempfile.TemporaryDirectory(prefix="ortrim-parity-") as name:
         bench = Bench(builds=tuple(builds), folder=Path(name), console=console)
-        if NOISE in wanted.parts:
+        if NOISE in chosen:
             record = replace(record, noise=tuple(bench.noise()))
-        if MUTANTS in wanted.parts:
-            record = replace(record, mutants=tuple(bench.mutants(wanted.count, wanted.of_each_kind)))
-    with storage_errors(wanted.output):
-        wanted.output.mkdir(parents=True, exist_ok=True)
-        path.write_text(to_json(record), encoding="utf-8")
-        tables = noise_table(record.noise) + "\n" + mutant_table(record)
-        (wanted.output / f"{NAME}.md").write_text(tables, encoding="utf-8")
+        if MUTANTS in chosen:
+            record = replace(record, mutants=tuple(bench.mutants(count, of_each_kind)))
+    tables = f"{noise_table(record.noise).markdown()}\n\n{mutant_table(record).markdown()}\n"
+    write_results(output, NAME, record, tables, console)
     return record
 
 
@@ -110,7 +88,7 @@ class Bench:
                 patient = Patient(
                     subject=subject,
                     library=built.library,
-                    link_map=built.library.with_name("link.map"),
+                    link_map=built.link_map,
                     runner=built.runner,
                     session=session,
                     folder=self.folder / "mutants",
@@ -135,27 +113,16 @@ class Bench:
         emulator, root = str(require(emulation.user).path), str(machine_parts(emulation).root)
         library = foreign_library(models.runtime.version, models.pins.converter_requirements, "arm64")
         assert library is not None
-        runner = self._runner("aarch64-linux-gnu")
+        runner = compile_runner(built.headers, self.folder / "runner", "-target", f"aarch64-linux-gnu.{GLIBC}")
         for cpu in CPUS["arm64"]:
             yield Machine(name=cpu, words=(emulator, "-L", root, "-cpu", cpu), runner=runner, library=library)
 
-    def _runner(self, triple: str) -> Path:
-        include = self.builds[-1].library.with_name("headers")
-        sources = map(str, sorted(shipped_folder("runner").glob("*.c")))
-        words = ("-std=c11", "-O2", f"-I{include}", *sources, "-ldl", "-lpthread", "-lm")
-        return self._compiled(f"runner-{triple}", f"{triple}.{GLIBC}", words)
-
     def preload(self, mode: str) -> Path:
         """Compile what has all that follows it in a process round as `mode` says."""
-        words = ("-shared", "-fPIC", f"-DMODE={mode}", str(LOCAL / "rounding.c"), "-lm")
-        return self._compiled(f"{mode}.so", f"x86_64-linux-gnu.{GLIBC}", words)
-
-    def _compiled(self, name: str, triple: str, words: tuple[str, ...]) -> Path:
-        zig = packages_folder("tools", tool_requirements()) / "ziglang" / "zig"
-        done = run((zig, "cc", "-target", triple, *words, "-o", self.folder / name), timeout_seconds=600)
-        if done.returncode != 0:
-            raise RuntimeError(f"{name} cannot be compiled: {done.stderr[-2000:]}")
-        return self.folder / name
+        library = self.folder / f"{mode}.so"
+        triple = f"x86_64-linux-gnu.{GLIBC}"
+        compile_c("-target", triple, "-shared", "-fPIC", f"-DMODE={mode}", LOCAL / "rounding.c", "-o", library, "-lm")
+        return library
 
 
 def subjects_in(built: Built) -> Iterator[tuple[Subject, SessionSettings]]:

@@ -1,6 +1,6 @@
 """What was measured of parity, and the tables of it."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Final, Literal
@@ -15,6 +15,7 @@ from ortrim.buildspec.tolerances import (
     Bounds,
 )
 from ortrim.parity.measurements import HostFacts, quantile
+from ortrim.report.table import Table, columns
 from parity.distribution import Noise
 from parity.proof import Mutant
 
@@ -78,11 +79,10 @@ class Record:
         return mutant.outcome == "ended" or mutant.change > self.limit_of(mutant)
 
 
-def noise_table(noise: Iterable[Noise]) -> str:
-    """Return a Markdown table: by element type, what differences there are and what tolerances allow."""
-    rows = sorted(noise, key=_group)
-    groups = [list(group) for _, group in groupby(rows, _group)]
-    return "".join((_head(NOISE_COLUMNS), *map(_noise_line, groups)))
+def noise_table(noise: Iterable[Noise]) -> Table:
+    """Return by element type what differences there are and what tolerances allow."""
+    groups = [list(group) for _, group in groupby(sorted(noise, key=_group), _group)]
+    return Table(columns=columns("text", *NOISE_COLUMNS), rows=list(map(_noise_row, groups)))
 
 
 def _group(noise: Noise) -> tuple[str, bool, str]:
@@ -91,16 +91,12 @@ def _group(noise: Noise) -> tuple[str, bool, str]:
     return noise.compared + (ELSEWHERE if elsewhere else ""), noise.quantized, noise.element_type
 
 
-def _head(columns: Sequence[str]) -> str:
-    return f"| {' | '.join(columns)} |\n|{'---|' * len(columns)}\n"
-
-
-def _noise_line(rows: Sequence[Noise]) -> str:
+def _noise_row(rows: Sequence[Noise]) -> tuple[str, ...]:
     compared, quantized, kind = _group(rows[0])
     bounds = bounds_for(compared, kind, quantized=quantized)
     largest = sorted(each.largest for each in rows)
     ulps = max(each.ulps for each in rows)
-    cells = [
+    return (
         compared,
         f"{kind}{', quantized model' if quantized else ''}",
         f"{len(rows):,}",
@@ -110,8 +106,7 @@ def _noise_line(rows: Sequence[Noise]) -> str:
         _shown(max(1 - each.cosine for each in rows)),
         _allowed(bounds),
         _shown(bounds.rms) if bounds != EXACT else "",
-    ]
-    return f"| {' | '.join(cells)} |\n"
+    )
 
 
 def _allowed(bounds: Bounds) -> str:
@@ -130,29 +125,24 @@ def _shown(value: float) -> str:
     return "0" if value <= NOTHING else f"{value:.1e}".replace(".0e", "e").replace("e-0", "e-").replace("e+00", "")
 
 
-def mutant_table(record: Record) -> str:
-    """Return a Markdown table: by kind of mutation, how many mutants matter and how many are caught."""
+def mutant_table(record: Record) -> Table:
+    """Return by kind of mutation how many mutants matter and how many are caught."""
     kinds = dict.fromkeys(each.kind for each in record.mutants)
     groups = {kind: [each for each in record.mutants if each.kind == kind] for kind in kinds} | {"all": record.mutants}
-    return "".join((_head(MUTANT_COLUMNS), *(_mutant_line(kind, group, record) for kind, group in groups.items())))
+    rows = [(kind, *_mutant_cells(group, record)) for kind, group in groups.items()]
+    return Table(columns=columns("text", *MUTANT_COLUMNS), rows=rows)
 
 
-def _mutant_line(kind: str, mutants: Sequence[Mutant], record: Record) -> str:
-    def count(wanted: Callable[[Mutant], bool]) -> int:
-        return sum(1 for each in mutants if wanted(each))
-
+def _mutant_cells(mutants: Sequence[Mutant], record: Record) -> Iterator[str]:
+    matter = [each for each in mutants if record.matters(each)]
     lesser = [each for each in mutants if each.outcome == "differs" and not record.matters(each)]
-    cells = [
+    counts = (
         len(mutants),
-        count(lambda each: each.outcome == "ended"),
-        count(lambda each: each.outcome == "differs"),
-        count(record.matters),
-        count(lambda each: record.matters(each) and (each.outcome == "ended" or each.by_reference)),
-        count(lambda each: record.matters(each) and each.caught),
-    ]
-    caught = sum(1 for each in lesser if each.caught)
-    return f"| {kind} | {' | '.join(f'{cell:,}' for cell in cells)} | {caught:,} of {len(lesser):,} |\n"
-
-
-def missed(record: Record) -> tuple[Mutant, ...]:
-    return tuple(each for each in record.mutants if record.matters(each) and not each.caught)
+        sum(each.outcome == "ended" for each in mutants),
+        sum(each.outcome == "differs" for each in mutants),
+        len(matter),
+        sum(each.outcome == "ended" or each.by_reference for each in matter),
+        sum(each.caught for each in matter),
+    )
+    yield from (f"{count:,}" for count in counts)
+    yield f"{sum(each.caught for each in lesser):,} of {len(lesser):,}"

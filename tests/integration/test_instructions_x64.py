@@ -10,11 +10,11 @@ from platform import machine
 from typing import Final
 
 import pytest
-from session_settings.subject import find_build
+from builds import find_build
+from programs import compile_c
 from x64_instructions import (
     FOR_MACHINE,
     Counter,
-    compile_c,
     count,
     differences,
     make_counter,

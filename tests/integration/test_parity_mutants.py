@@ -8,9 +8,9 @@ import pytest
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 sys.path.insert(0, str(BENCHMARKS))
 
-from parity.measure import Bench, subjects_in  # noqa: E402 - the path comes first
-from parity.proof import CODE, CONSTANTS, ROUNDING, Mutant, Patient  # noqa: E402  # noqa: E402
-from session_settings.subject import find_build  # noqa: E402
+from builds import find_build  # noqa: E402 - the path comes first
+from parity.measure import Bench, subjects_in  # noqa: E402
+from parity.proof import CODE, CONSTANTS, ROUNDING, Mutant, Patient  # noqa: E402
 
 from ortrim.base.command import run  # noqa: E402
 from ortrim.base.console import Console  # noqa: E402
@@ -34,7 +34,7 @@ def mutants(tmp_path_factory: pytest.TempPathFactory) -> tuple[Mutant, ...]:
     patient = Patient(
         subject=subject,
         library=built.library,
-        link_map=built.library.with_name("link.map"),
+        link_map=built.link_map,
         runner=built.runner,
         session=session,
         folder=folder / "damaged",

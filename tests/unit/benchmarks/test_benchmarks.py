@@ -11,7 +11,7 @@ from typing import Any
 
 import activation_memory.measure
 import budget_verdicts.measure
-import build_options.measure
+import build_options
 import build_time.bench
 import build_time.session
 import build_time.worker
@@ -20,9 +20,9 @@ import footprint.rounds
 import kernel_models
 import measuring
 import numpy as np
-import preparation.measure
+import preparation
 import pytest
-import session_settings.measure
+import session_settings
 import transformer_model
 from activation_memory.subjects import SUBJECTS
 from budget_verdicts import slowed
@@ -32,13 +32,11 @@ from footprint.contenders import WHEEL, WHEEL_ORT, Contender, Contest
 from footprint.record import Library, ModelKind
 from invoke.collection import Collection
 from onnx import helper
-from preparation.record import Change, ModelFigures
-from preparation.subject import GIVEN, PREPARED
+from preparation import GIVEN, PREPARED, Change, ModelFigures
 from verdicts import drawn
 
 from judged_models import runtime
 from onnx_samples import model_of, value, write
-from ortrim.base.command import Completed
 from ortrim.buildspec.buildspec import SessionSettings
 from ortrim.buildspec.load import load_spec
 from ortrim.compiling.plan import CompiledUnits, CompilerCacheUse
@@ -111,7 +109,7 @@ class Machine(ProgramDevice):
 def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
     """Let every benchmark measure on such a device, at rest."""
     machine = Machine()
-    for module in (footprint.measure, footprint.rounds, preparation.measure, session_settings.measure):
+    for module in (footprint.measure, footprint.rounds, preparation, session_settings):
         monkeypatch.setattr(module, "Host", lambda: machine)
     monkeypatch.setattr(budget_verdicts.measure, "Host", lambda: machine)
     monkeypatch.setattr(footprint.rounds, "wait_for_rest", lambda *_: 0.25)
@@ -163,7 +161,7 @@ def built(case: Case, folder: Path) -> Any:
         runtime=SimpleNamespace(library=Path("wheel.so")),
     )
     planned = SimpleNamespace(models=models, cases=((case,),))
-    return SimpleNamespace(planned=planned, library=folder / "built.so", runner=Path("r"))
+    return SimpleNamespace(planned=planned, library=folder / "built.so", headers=folder, runner=Path("r"))
 
 
 def test_footprint(ortrim: Run, machine: Machine, case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -190,21 +188,21 @@ def test_preparation(ortrim: Run, machine: Machine, case: Case, monkeypatch: pyt
         largest_difference=2.5e-6,
     )  # fmt: skip
     pair = SimpleNamespace(name="demo", contests=lambda: (own,), prepared=SimpleNamespace(kinds=lambda: ()))
-    monkeypatch.setattr(preparation.measure, "built_pair", lambda *_: pair)
-    monkeypatch.setattr(preparation.measure, "proved", lambda *_: (tuple(map(library, (GIVEN, PREPARED))), (change,)))
+    monkeypatch.setattr(preparation, "built_pair", lambda *_: pair)
+    monkeypatch.setattr(preparation, "proved", lambda *_: (tuple(map(library, (GIVEN, PREPARED))), (change,)))
     words = ("--spec", "demo.toml", "--rounds", "2", "--output", "out", "--json")
     assert len(ortrim("measure.preparation", *words).document()["rounds"]) == 2
     assert machine.ran == [GIVEN, PREPARED, PREPARED, GIVEN]
     assert "| demo: net | " in Path("out/preparation.md").read_text()
-    specs = [load_spec(spec, target_problems) for spec in preparation.measure.SPECS]
+    specs = [load_spec(spec, target_problems) for spec in preparation.SPECS]
     assert all(model.steps for spec in specs for model in spec.models)
 
 
 def test_session(ortrim: Run, machine: Machine, case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each setting is changed alone, beside the wheel."""
     seconds = count()
-    monkeypatch.setattr(session_settings.measure, "_children_seconds", lambda: float(next(seconds)))
-    monkeypatch.setattr(session_settings.measure, "find_build", lambda *_: built(case, tmp_path))
+    monkeypatch.setattr(session_settings, "_children_seconds", lambda: float(next(seconds)))
+    monkeypatch.setattr(session_settings, "find_build", lambda *_: built(case, tmp_path))
     record = ortrim("measure.session", "--spec", "demo.toml", "--rounds", "2", "--output", "out", "--json").document()
     assert len(machine.ran) == 2 * len(record["rows"])
     assert "| net, one | arena = false | " in Path("out/session-settings.md").read_text()
@@ -213,16 +211,14 @@ def test_session(ortrim: Run, machine: Machine, case: Case, tmp_path: Path, monk
 def test_verdicts(ortrim: Run, machine: Machine, case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A library beside its copy passes, one that is found to be 5 % worse fails."""
 
-    def compile_it(words: tuple[str, ...]) -> Completed:
-        defined = dict(word[2:].split("=", 1) for word in words if word.startswith("-D"))
+    def compile_it(*words: str | Path) -> None:
+        defined = dict(str(word)[2:].split("=", 1) for word in words if str(word).startswith("-D"))
         work = float(defined["WORK"].strip("{}").split(",")[1])
         amounts = {"WORK": work, **{name: float(defined[name]) for name in ("LOAD_WORK", "MEMORY")}}
         machine.compiled[Path(words[-2]).name] = amounts
-        return Completed(argv=(), returncode=0, stdout="", stderr="")
 
     monkeypatch.setattr(budget_verdicts.measure, "find_build", lambda *_: built(case, tmp_path))
-    monkeypatch.setattr(slowed, "run", compile_it)
-    monkeypatch.setattr(slowed, "packages_folder", lambda *_: tmp_path)
+    monkeypatch.setattr(slowed, "compile_c", compile_it)
     trials = ortrim("measure.verdicts", "--number", "1", "--output", "out", "--json").document()
     assert [each["kind"] for each in trials] == ["same", "slowed"]
     text = Path("out/verdicts.md").read_text()
@@ -251,8 +247,8 @@ def test_build_options(ortrim: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     planned = SimpleNamespace(plan=replace(plan, targets=plan.targets[:1]))
     result = SimpleNamespace(library=shutil.copy(TINY, tmp_path / "library.so"))
     executor = SimpleNamespace(run=lambda _: result)
-    monkeypatch.setattr(build_options.measure, "planned_for", lambda *_, **__: planned)
-    monkeypatch.setattr(build_options.measure, "executor_for", lambda *_: executor)
+    monkeypatch.setattr(build_options, "planned_for", lambda *_, **__: planned)
+    monkeypatch.setattr(build_options, "executor_for", lambda *_: executor)
     assert ortrim("measure.build-options", "--output", "out").code == 0
     (report,) = Path("out").glob("*.md")
     assert "| icf | +0 | +0 |" in report.read_text()

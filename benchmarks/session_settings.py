@@ -1,23 +1,42 @@
-"""Where the measurement of session settings begins."""
+"""Session settings: what each costs and gains in load time, memory, latency and processor time."""
 
 import resource
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final, Literal
 
+from builds import Built, find_build
+from records import table_of, write_results
+
 from ortrim.base.console import Console
-from ortrim.base.files import storage_errors
-from ortrim.base.json import to_json
+from ortrim.buildspec.buildspec import SessionSettings, SessionSpec, settings_of
 from ortrim.devices.host import Host
 from ortrim.parity.measurements import HostFacts, median, median_interval, quantile
-from ortrim.parity.runner import RunnerOutput, RunRequest
+from ortrim.parity.runner import Repetition, RunnerOutput, RunRequest
+from ortrim.report.table import Table
 from ortrim.verify.measure import DeviceRuns
-from session_settings.subject import CHOICES, WHEEL, Built, find_build, requests_of
+
+WHEEL: Final = "wheel"
+CHOICES: Final[Mapping[str, SessionSpec]] = MappingProxyType({
+    "default": SessionSpec(),
+    "load = bytes": SessionSpec(load="bytes"),
+    "load = file": SessionSpec(load="file"),
+    "in_place = false": SessionSpec(in_place=False),
+    "prepacking = false": SessionSpec(prepacking=False),
+    "arena = false": SessionSpec(arena=False),
+    "memory_pattern = false": SessionSpec(memory_pattern=False),
+    "threads = 2": SessionSpec(threads=2),
+    "threads = 2, spinning": SessionSpec(threads=2, spinning=True),
+    "inter_op_threads = 2": SessionSpec(inter_op_threads=2),
+})  # fmt: skip
+"""By their names in tables. The official wheel comes before them, with one thread and for the rest its own defaults."""
+REPETITION: Final = Repetition(runs=150, warmup=10, seconds=0.7)
+
 
 MEASURES: Final = ("load_ms", "first_run_ms", "p50_ms", "p99_ms", "loaded_rss_bytes", "peak_rss_bytes", "cpu_ms")
-MEGABYTE: Final = 1e6
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,9 +66,6 @@ class Row:
     case: str
     setting: str
     figures: tuple[Figure, ...]
-
-    def ratio(self, measure: str) -> float:
-        return next(figure.ratio for figure in self.figures if figure.measure == measure)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,50 +112,51 @@ def _value(measure: str, sample: Sample, case: int) -> float:
     return values[measure]
 
 
-def table(rows: Iterable[Row]) -> str:
-    """Return a Markdown table: for each model's first case the medians, and the ratios to the wheel in brackets."""
-    head = "| model, case | setting | load ms | first run ms | p50 ms | p99 ms | peak MB | processor ms |\n"
-    lines = [head, "|---|---|---|---|---|---|---|---|\n"]
-    for _, group in groupby(rows, key=lambda row: row.model):
-        own = list(group)
-        lines += [_line(row) for row in own if row.case == own[0].case]
-    return "".join(lines)
-
-
-def _line(row: Row) -> str:
-    shown = {figure.measure: figure for figure in row.figures}
-    wanted = (("load_ms", 1), ("first_run_ms", 1), ("p50_ms", 1), ("p99_ms", 1), ("peak_rss_bytes", MEGABYTE))
-    cells = [_cell(shown[measure], unit) for measure, unit in (*wanted, ("cpu_ms", 1))]
-    return f"| {row.model}, {row.case} | {row.setting} | {' | '.join(cells)} |\n"
-
-
-def _cell(figure: Figure, unit: float) -> str:
-    return f"{figure.median / unit:.3g} ({figure.ratio:.2f})"
-
-
+HEADINGS: Final = ("model, case", "setting", "load ms", "first run ms", "p50 ms", "p99 ms", "peak MB", "processor ms")
+UNITS: Final = {
+    "load_ms": 1.0, "first_run_ms": 1.0, "p50_ms": 1.0, "p99_ms": 1.0, "peak_rss_bytes": 1e6, "cpu_ms": 1.0,
+}  # fmt: skip
 SPECS: Final = tuple(Path("buildspecs") / f"{name}.toml" for name in ("silero-vad", "multi-model", "transformer"))
-NAME: Final = "session-settings"
 Run = Callable[[RunRequest], RunnerOutput]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Wanted:
-    """What to measure and where the record goes; without buildspecs, those of the project."""
-
-    specs: tuple[Path, ...]
-    rounds: int
-    output: Path
+def table(rows: Sequence[Row]) -> Table:
+    """Return each model's first case: the medians, and the ratios to the wheel in brackets."""
+    shown = [row for _, own in groupby(rows, lambda row: row.model) for row in _first_case(list(own))]
+    return table_of(HEADINGS, [(f"{row.model}, {row.case}", row.setting, *_cells(row)) for row in shown], texts=2)
 
 
-def measure(wanted: Wanted, console: Console) -> Record:
+def _first_case(rows: Sequence[Row]) -> list[Row]:
+    return [row for row in rows if row.case == rows[0].case]
+
+
+def _cells(row: Row) -> Iterator[str]:
+    figures = {figure.measure: figure for figure in row.figures}
+    for measure, unit in UNITS.items():
+        yield f"{figures[measure].median / unit:.3g} ({figures[measure].ratio:.2f})"
+
+
+def measure(console: Console, *, specs: Sequence[Path], rounds: int, output: Path) -> Record:
     """Measure all settings with all models of the buildspecs, and write the record and the table of it."""
-    builds = [find_build(spec, console) for spec in wanted.specs or SPECS]
-    record = _measured(builds, wanted.rounds, console)
-    with storage_errors(wanted.output):
-        wanted.output.mkdir(parents=True, exist_ok=True)
-        (wanted.output / f"{NAME}.json").write_text(to_json(record), encoding="utf-8")
-        (wanted.output / f"{NAME}.md").write_text(table(record.rows), encoding="utf-8")
+    builds = [find_build(spec, console) for spec in specs or SPECS]
+    record = _measured(builds, rounds, console)
+    write_results(output, "session-settings", record, table(record.rows).markdown(), console)
     return record
+
+
+def requests_of(built: Built) -> Iterator[tuple[str, dict[str, RunRequest]]]:
+    """Yield each model's name with its runs, by the names of the settings, the wheel's first."""
+    models = built.planned.models
+    for prepared, converted, cases in zip(models.prepared, models.converted, built.planned.cases, strict=True):
+        ours = RunRequest(
+            runner=built.runner, library=built.library, model=converted.path, cases=cases, repetition=REPETITION
+        )
+        wheel = replace(ours, library=models.runtime.library, model=prepared.path, session=SessionSettings())
+        settings = {
+            name: settings_of(choice, style=converted.style, reads_in_place=converted.reads_in_place)
+            for name, choice in CHOICES.items()
+        }
+        yield prepared.name, {WHEEL: wheel} | {name: replace(ours, session=each) for name, each in settings.items()}
 
 
 def _measured(builds: list[Built], rounds: int, console: Console) -> Record:

@@ -1,21 +1,20 @@
-"""What `invoke measure.build-options` does: builds each variant, and shows what each build option brings."""
+"""What each build option of a profile brings in bytes: on alone, and off alone, for one spec and one target."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from pydantic import ValidationError
-from rich.table import Table
+from records import read_record, table_of, write_results
 
-from ortrim.base.console import Console, printable
-from ortrim.base.files import require_writable, storage_errors, write_atomically
-from ortrim.base.json import from_json, to_json
+from ortrim.base.console import Console
+from ortrim.base.files import require_writable, write_atomically
+from ortrim.base.json import to_json
 from ortrim.buildspec.build_options import PROFILE_NAMES, BuildOptions, ProfileName, applicable, profile_for
 from ortrim.buildspec.targets import APPLE, Architecture
 from ortrim.compiling.plan import BuildJob, digest
 from ortrim.compiling.size.library import library_size
-from ortrim.errors import BuildError, StorageError, UsageError
+from ortrim.errors import BuildError, UsageError
 from ortrim.models.operators import needs_wide_characters, parse_config
 from ortrim.pipeline.building import executor_for
 from ortrim.planning.planned import planned_for
@@ -23,10 +22,7 @@ from ortrim.planning.planner import with_arguments
 from ortrim.planning.request import Request
 from ortrim.platforms import platform_of
 from ortrim.report.figures import NONE
-from ortrim.report.table import Table as ReportTable
-from ortrim.report.table import columns
-
-HINT: Final = "move the file away, or name another folder with --output"
+from ortrim.report.table import Table
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,22 +50,6 @@ class Record:
     def with_outcome(self, new: Outcome) -> "Record":
         others = (each for each in self.outcomes if (each.profile, each.option) != (new.profile, new.option))
         return replace(self, outcomes=(*others, new))
-
-
-def read_record(path: Path) -> Record:
-    """Return the record in a file, an empty one without a file. Raises `StorageError` (`measurements-damaged`)."""
-    if not path.exists():
-        return Record()
-    try:
-        with storage_errors(path):
-            return from_json(Record, path.read_bytes())
-    except ValidationError as error:
-        why = str(error).splitlines()[0]
-        raise StorageError("measurements-damaged", "not a record", where=str(path), why=why, hint=HINT) from error
-
-
-def write_record(path: Path, record: Record) -> None:
-    write_atomically(path, to_json(record))
 
 
 NOT_OF_THE_CODE: Final = "precompiled_headers"
@@ -118,14 +98,12 @@ HEADINGS = ("build option", "on alone, bytes", "off alone, bytes")
 Found = Mapping[tuple[str, str], Outcome]
 
 
-def rows(outcomes: Sequence[Outcome], bottom: str, top: str) -> tuple[tuple[str, str, str], ...]:
+def table(outcomes: Sequence[Outcome], bottom: str, top: str) -> Table:
     """Return the whole profiles' bytes, and for each build option what it saves on alone, and costs off alone."""
     found = {(each.profile, each.option): each for each in outcomes}
     names = dict.fromkeys(each.option for each in outcomes if each.option)
-    return (
-        ("all", _whole(found, bottom), _whole(found, top)),
-        *((name, _change(found, bottom, name), _change(found, top, name)) for name in names),
-    )
+    rows = [(name, _change(found, bottom, name), _change(found, top, name)) for name in names]
+    return table_of(HEADINGS, [("all", _whole(found, bottom), _whole(found, top)), *rows], texts=3)
 
 
 def _whole(found: Found, profile: str) -> str:
@@ -140,62 +118,45 @@ def _change(found: Found, profile: str, option: str) -> str:
     return NONE if whole is None or whole.failure else f"{outcome.file_bytes - whole.file_bytes:+,}"
 
 
-def table(outcomes: Sequence[Outcome], bottom: str, top: str) -> Table:
-    shown = Table(*HEADINGS)
-    for row in rows(outcomes, bottom, top):
-        shown.add_row(*map(printable, row))
-    return shown
-
-
-def markdown(outcomes: Sequence[Outcome], bottom: str, top: str) -> str:
-    return ReportTable(columns=columns("text", *HEADINGS), rows=list(rows(outcomes, bottom, top))).markdown() + "\n"
-
-
 BOTTOM: Final[ProfileName] = "upstream"
 
 Build = Callable[[Variant, BuildJob], Path]
 """Builds a job and returns its library. Raises `BuildError`."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Wanted:
-    """What to measure: a spec for a target, the build options in which a profile differs from upstream's recipe."""
-
-    spec: Path
-    target: str
-    profile: ProfileName = "balanced"
-    jobs: int | None = None
-    output: Path = Path("artifacts/benchmarks")
-
-
-def measure(wanted: Wanted, console: Console) -> Record:
+def measure(
+    console: Console, *, spec: Path, target: str, profile: ProfileName, jobs: int | None, output: Path
+) -> Record:
     """Build all variants that were not built before, show the table, write it down, and return the record."""
-    _check(wanted.profile)
-    require_writable(wanted.output)
-    request = Request(
-        spec=wanted.spec, target=wanted.target, profile=wanted.profile, jobs=wanted.jobs, output=wanted.output
-    )
+    _check(profile)
+    require_writable(output)
+    request = Request(spec=spec, target=target, profile=profile, jobs=jobs, output=output)
     planned = planned_for(request, console, to_run=True)
-    (target,) = planned.plan.targets
+    (plan,) = planned.plan.targets
 
     def build(variant: Variant, job: BuildJob) -> Path:
         with console.step(f"build {planned.plan.spec_name}: {variant.words}") as step:
-            return executor_for(planned, target, request, step).run(job).library
+            return executor_for(planned, plan, request, step).run(job).library
 
-    name = f"build-options-{planned.plan.spec_name}-{target.identifier}-{wanted.profile}"
+    name = f"build-options-{planned.plan.spec_name}-{plan.identifier}-{profile}"
+    path = output / f"{name}.json"
     try:
-        return measure_variants(target.job, wanted.profile, wanted.output / f"{name}.json", build)
+        return measure_variants(plan.job, profile, path, build)
     finally:
-        _show(wanted, name, console)
+        record = read_record(path, Record())
+        if record.outcomes:
+            shown = table(record.outcomes, BOTTOM, profile)
+            console.render(shown.terminal())
+            write_results(output, name, record, shown.markdown() + "\n", console)
 
 
 def measure_variants(job: BuildJob, top: ProfileName, path: Path, build: Build) -> Record:
-    record = read_record(path)
+    record = read_record(path, Record())
     for variant in variants(BOTTOM, top, platform_of(job.target).KEPT):
         changed = with_build_options(job, variant.build_options, job.without_types)
         if record.built(variant.profile, variant.option, digest(changed)) is None:
             record = record.with_outcome(_outcome(variant, changed, build))
-            write_record(path, record)
+            write_atomically(path, to_json(record))
     return record
 
 
@@ -221,13 +182,3 @@ def _outcome(variant: Variant, job: BuildJob, build: Build) -> Outcome:
         file_bytes=size.file_bytes,
         compressed_bytes=size.compressed_bytes,
     )
-
-
-def _show(wanted: Wanted, name: str, console: Console) -> None:
-    """Show what was built so far, and write it down beside the record."""
-    outcomes = read_record(wanted.output / f"{name}.json").outcomes
-    if outcomes:
-        console.render(table(outcomes, BOTTOM, wanted.profile))
-        report = wanted.output / f"{name}.md"
-        write_atomically(report, markdown(outcomes, BOTTOM, wanted.profile))
-        console.note(f"report: {report}")

@@ -1,1 +1,0 @@
-"""What the steps of a buildspec's models bring: size, memory and speed before and after, with real models."""

@@ -3,43 +3,25 @@
 What was compiled here before is not compiled again.
 """
 
-import json
-import os
-import sys
 from pathlib import Path
-from typing import Any, Final
 
 import pytest
 
-from adb_virtual_machine import AdbVirtualMachine, adb_virtual_machine
-from ortrim.base.command import run
+from adb_builds import verified_demo
+from adb_virtual_machine import adb_virtual_machine
 
 pytestmark = [
     pytest.mark.build,
     pytest.mark.network,
     pytest.mark.needs("adb", "apt-get", "dpkg-deb", "qemu-system-aarch64"),
 ]
-ROOT: Final = Path(__file__).parents[2]
-BUILD_SECONDS: Final = 2400.0
-
-
-def verified(machine: AdbVirtualMachine, output: Path) -> dict[str, Any]:
-    device = f"adb:{machine.serial}"
-    words = (sys.executable, "-m", "invoke", "build", "--target", "linux-arm64", "--json", "--device", device)
-    environment = {**os.environ, "ADB_SERVER_SOCKET": machine.client.environment["ADB_SERVER_SOCKET"]}
-    done = run((*words, "--output", output), cwd=ROOT, environment=environment, timeout_seconds=BUILD_SECONDS)
-    assert done.returncode == 0, done.stderr
-    (report,) = json.loads(done.stdout)["reports"]
-    (found,) = report["devices"]
-    assert found["device"] == device
-    return dict(found)
 
 
 @pytest.mark.parametrize("cpu", ["cortex-a53", pytest.param("cortex-a76", marks=pytest.mark.slow)])
 def test_the_demo_is_verified_through_adb(tmp_path: Path, cpu: str) -> None:
     """The same library as everywhere is in parity there, its memory is measured, and nothing stays on the machine."""
     with adb_virtual_machine(cpu=cpu) as machine:
-        found = verified(machine, tmp_path / "output")
+        found = verified_demo(machine.client, machine.serial, "linux-arm64", tmp_path / "output")
         assert machine.shell("find /data/local/tmp -mindepth 1").stdout == ""
         assert machine.processes("runner --library") == []
     assert (found["verdict"], found["failure"]) == ("pass", None)

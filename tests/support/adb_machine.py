@@ -21,7 +21,11 @@ PORTS: Final = (23401, 23402)
 READY_SECONDS: Final = 30.0
 SCRIPT: Final = r"""
 set -e
-root=$1; shims=$2; socket=$3; megabytes=$4; shift 4
+root=$1; shims=$2; socket=$3; megabytes=$4; variables=$5; shift 5
+if [ -e "$shims/../emulator" ]; then
+  mount -t binfmt_misc none /proc/sys/fs/binfmt_misc
+  cat "$shims/../emulator" >/proc/sys/fs/binfmt_misc/register
+fi
 mount -t tmpfs -o size=${megabytes}m none "$root/data/local/tmp"
 mount -t tmpfs -o noexec,mode=1777 none "$root/locked"
 mount -t tmpfs none "$root/shims"
@@ -32,7 +36,8 @@ for name in null zero urandom random; do : > "$root/dev/$name"; mount --bind "/d
 chroot "$root" /usr/bin/toybox ifconfig lo 127.0.0.1 up
 adb -L "localfilesystem:$socket" nodaemon server >"$shims/../server.log" 2>&1 &
 start() {
-  chroot "$root" /system/bin/env -i ADBD_PORT=$1 PATH=/shims:/system/bin HOME=/ DAEMON >"$shims/../$1.log" 2>&1 &
+  environment="ADBD_PORT=$1 PATH=/shims:/system/bin HOME=/ $variables"
+  chroot "$root" /system/bin/env -i $environment DAEMON >"$shims/../$1.log" 2>&1 &
   echo $! > "$shims/../$1.pid"
 }
 revive() { for port in "$@"; do kill -0 $(cat "$shims/../$port.pid") 2>/dev/null || start $port; done; }
@@ -52,7 +57,9 @@ class AdbMachine:
     client: AdbClient
     serials: tuple[str, ...]
     folder: Path
+    root: Path
     init: int
+    user_namespace: bool
 
     def shell(self, script: str, serial: str | None = None) -> Completed:
         return self.client.run("-s", serial or self.serials[0], "shell", script, timeout_seconds=20)
@@ -75,9 +82,9 @@ class AdbMachine:
 
     def inside(self, *words: str) -> Completed:
         """Run one of toybox's commands within the machine, with no help of adb."""
-        rootless = () if os.geteuid() == 0 else ("--user", "--preserve-credentials")
-        enter = ("nsenter", "--target", str(self.init), *rootless, "--pid", "--mount")
-        return run((*enter, "chroot", android_root(), "/usr/bin/toybox", *words), timeout_seconds=20)
+        user = ("--user", "--preserve-credentials") if self.user_namespace else ()
+        enter = ("nsenter", "--target", str(self.init), *user, "--pid", "--mount")
+        return run((*enter, "chroot", self.root, "/usr/bin/toybox", *words), timeout_seconds=20)
 
     def processes(self, word: str) -> list[str]:
         """Return the command lines within that have `word` in them."""
@@ -98,7 +105,20 @@ def until(condition: object, complaint: str, seconds: float = READY_SECONDS) -> 
 
 
 @contextmanager
-def adb_machine(shims: dict[str, str], *, devices: int = 1, megabytes: int = 192) -> Iterator[AdbMachine]:
+def adb_machine(
+    shims: dict[str, str],
+    *,
+    devices: int = 1,
+    megabytes: int = 192,
+    root: Path | None = None,
+    emulator: str = "",
+    variables: str = "",
+) -> Iterator[AdbMachine]:
+    """Run a machine with some programs before its own on PATH.
+
+    `root` is another folder than `android_root()`, `emulator` the line for binfmt_misc of what runs its programs, and
+    `variables` are more words for `env`, for all that runs there.
+    """
     folder = Path(tempfile.mkdtemp(prefix="ortrim-adb-", dir="/tmp"))
     try:
         programs = folder / "shims"
@@ -106,17 +126,25 @@ def adb_machine(shims: dict[str, str], *, devices: int = 1, megabytes: int = 192
         for name, text in {"README": "programs of the test", **shims}.items():
             (programs / name).write_text(text)
             (programs / name).chmod(0o755)
-        with _started(folder, PORTS[:devices], megabytes) as init:
-            yield _connected(folder, devices, init)
+        if emulator:
+            (folder / "emulator").write_text(emulator)
+        # Only a user namespace has emulators of its own (Linux 6.7); the host's are nobody's to change.
+        user_namespace = bool(emulator) or os.geteuid() != 0
+        root = root or android_root()
+        values = (root, programs, folder / "socket", megabytes, variables, *PORTS[:devices])
+        with _started(folder, values, user_namespace=user_namespace) as init:
+            client, serials = _connected(folder, devices)
+            yield AdbMachine(
+                client=client, serials=serials, folder=folder, root=root, init=init, user_namespace=user_namespace
+            )
     finally:
         shutil.rmtree(folder)
 
 
 @contextmanager
-def _started(folder: Path, ports: tuple[int, ...], megabytes: int) -> Iterator[int]:
-    rootless = () if os.geteuid() == 0 else ("--user", "--map-root-user")
-    words = ("unshare", *rootless, "--net", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", SCRIPT, "sh")
-    values = (android_root(), folder / "shims", folder / "socket", megabytes, *ports)
+def _started(folder: Path, values: tuple[object, ...], *, user_namespace: bool) -> Iterator[int]:
+    user = ("--user", "--map-root-user") if user_namespace else ()
+    words = ("unshare", *user, "--net", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", SCRIPT, "sh")
     with (folder / "log").open("w") as log:
         process = subprocess.Popen(
             [*words, *map(str, values)], stdout=log, stderr=log, env=_environment(folder), start_new_session=True
@@ -139,14 +167,14 @@ def _environment(folder: Path) -> dict[str, str]:
     return {"PATH": path, "HOME": str(folder), "ADB_SERVER_SOCKET": f"localfilesystem:{folder / 'socket'}"}
 
 
-def _connected(folder: Path, devices: int, init: int) -> AdbMachine:
+def _connected(folder: Path, devices: int) -> tuple[AdbClient, tuple[str, ...]]:
     until((folder / "socket").exists, "adb's server did not start")
     client = find_adb(_environment(folder))
     serials = tuple(f"127.0.0.1:{port}" for port in PORTS[:devices])
     for serial in serials:
         until(lambda at=serial: "connected to" in client.run("connect", at, timeout_seconds=20).stdout, "no adbd")
         until(lambda at=serial: _answers(client, at), "adbd does not answer")
-    return AdbMachine(client=client, serials=serials, folder=folder, init=init)
+    return client, serials
 
 
 def _connects(client: AdbClient, serial: str) -> bool:

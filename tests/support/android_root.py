@@ -19,7 +19,7 @@ PACKAGES: Final = (
     "libxxhash0", "libzstd1", "zlib1g",
 )  # fmt: skip
 """The programs, then all that they need; the C++ library also serves the official runtime."""
-ARCHITECTURES: Final[Mapping[str, str]] = {"x86_64": "amd64", "aarch64": "arm64"}
+ARCHITECTURES: Final[Mapping[str, str]] = {"x86_64": "amd64", "aarch64": "arm64", "armv7l": "armhf"}
 LAYOUT: Final = "4"
 MOUNT_POINTS: Final = ("data/local/tmp", "dev", "locked", "proc", "shims", "tmp")
 LINKS: Final = {"lib": "usr/lib", "lib64": "usr/lib64", "bin": "system/bin"}

@@ -10,6 +10,7 @@ from typing import Final
 
 import pytest
 
+from bionic_machine import find_bionic
 from browser import browser_program
 from ortrim.base.cache import is_kept
 from ortrim.base.command import run
@@ -23,6 +24,7 @@ KNOWN_TOOLS: Final = (
     "android-phone",
     "apt-get",
     "bionic",
+    "bionic-binaries",
     "buildah",
     "ccache",
     "chromium",
@@ -158,6 +160,7 @@ def has_plugins() -> bool:
 OWN_PROBES: Final[Mapping[str, Callable[[], bool]]] = {
     "android-phone": has_phone,
     "bionic": has_bionic,
+    "bionic-binaries": lambda: find_bionic() is not None,
     "chromium": lambda: browser_program() is not None,
     "ndk": has_ndk,
     "qemu-x86_64": has_plugins,

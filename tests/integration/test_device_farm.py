@@ -28,7 +28,7 @@ from device_farm_service import (
 from failing_runs import failed_job
 from loopback_service import LOST, Reply, interrupt
 from ortrim.base.command import stopped_by
-from ortrim.devices.device_farm import STAGES, WORDS, DeviceFarm
+from ortrim.devices.aws_device_farm import STAGES, WORDS, DeviceFarm
 from ortrim.devices.farm import FarmJob, FarmRun, FarmTimeouts
 from ortrim.devices.harness import encode
 from ortrim.errors import Diagnostic, ExitCode
@@ -343,7 +343,7 @@ def test_an_app_that_is_not_taken(service: DeviceFarmService, tmp_path: Path, to
 def test_an_app_that_is_looked_at_for_ever(
     service: DeviceFarmService, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, told: list[str]
 ) -> None:
-    monkeypatch.setattr("ortrim.devices.device_farm.LOOKED_AT_SECONDS", 0.05)
+    monkeypatch.setattr("ortrim.devices.aws_device_farm.LOOKED_AT_SECONDS", 0.05)
     service.upload = {"status": "PROCESSING"}
     error = failed(job(tmp_path), told)
     assert error.code == "farm-timeout"
@@ -370,7 +370,7 @@ def test_no_device_becomes_free(service: DeviceFarmService, tmp_path: Path, told
 def test_a_run_that_never_ends(
     service: DeviceFarmService, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, told: list[str]
 ) -> None:
-    monkeypatch.setattr("ortrim.devices.device_farm.LEAST_MINUTES", 0)
+    monkeypatch.setattr("ortrim.devices.aws_device_farm.LEAST_MINUTES", 0)
     service.statuses = ["RUNNING"]
     error = failed(job(tmp_path, timeout=0.0), told)
     assert error.code == "farm-timeout"

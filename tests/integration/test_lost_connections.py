@@ -19,7 +19,8 @@ from failing_runs import run_refused
 from fake_runtime import VALUES, Programs, fake_request, programs_below
 from network_kernel import network_kernel
 from ortrim.base.command import Completed
-from ortrim.devices.adb import AdbClient, open_adb
+from ortrim.base.tools import Program
+from ortrim.devices.adb import open_adb
 from ortrim.devices.device import ProgramDevice
 from ortrim.parity.inputs import load_array
 from ortrim.parity.runner import RunRequest
@@ -32,7 +33,7 @@ MEANWHILE_SECONDS = 0.7
 """After which the other end goes away, while the step is under way; each takes longer."""
 
 
-class CutClient(AdbClient):
+class CutClient(Program):
     """adb, with something that happens meanwhile from the first command on that has a word in it."""
 
     word: str
@@ -53,9 +54,9 @@ class CutClient(AdbClient):
 
 
 def cut_client(
-    client: AdbClient, word: str, meanwhile: Callable[[], None], before: Callable[[], None] = lambda: None
+    client: Program, word: str, meanwhile: Callable[[], None], before: Callable[[], None] = lambda: None
 ) -> CutClient:
-    made = CutClient(program=client.program, environment=client.environment)
+    made = CutClient(path=client.path, environment=client.environment)
     for name, value in {"word": word, "before": before, "meanwhile": meanwhile}.items():
         object.__setattr__(made, name, value)
     return made

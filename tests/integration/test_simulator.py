@@ -19,10 +19,9 @@ from ortrim.buildspec.targets import TARGETS
 from ortrim.devices.devicectl import phone_content
 from ortrim.devices.harness import HarnessContent
 from ortrim.devices.harness_projects import PhoneHarness, make_phone_harness
-from ortrim.devices.host import MacHost
+from ortrim.devices.host import MacHost, find_xcrun
 from ortrim.devices.kinds import on_mac_of
 from ortrim.devices.simctl import SIMCTL, SimulatorDevice, list_simulators, open_simulator
-from ortrim.devices.xcrun import find_xcrun
 from ortrim.parity.inputs import load_array
 from ortrim.parity.runner import RunRequest
 from ortrim.pins.runtime import runtime_pins

@@ -14,7 +14,8 @@ from typing import Final
 
 from android_root import android_root
 from ortrim.base.command import Completed, run
-from ortrim.devices.adb import AdbClient, find_adb
+from ortrim.base.tools import Program
+from ortrim.devices.adb import find_adb
 
 DAEMON: Final = "/usr/lib/android-sdk/platform-tools/adbd"
 PORTS: Final = (23401, 23402)
@@ -54,7 +55,7 @@ while :; do wait; sleep 0.2; done
 class AdbMachine:
     """The running machine: its client, the serial numbers of its devices, and its processes' root outside."""
 
-    client: AdbClient
+    client: Program
     serials: tuple[str, ...]
     folder: Path
     root: Path
@@ -177,10 +178,10 @@ def _connected(folder: Path, devices: int) -> tuple[AdbClient, tuple[str, ...]]:
     return client, serials
 
 
-def _connects(client: AdbClient, serial: str) -> bool:
+def _connects(client: Program, serial: str) -> bool:
     client.run("connect", serial, timeout_seconds=20)
     return _answers(client, serial)
 
 
-def _answers(client: AdbClient, serial: str) -> bool:
+def _answers(client: Program, serial: str) -> bool:
     return client.run("-s", serial, "shell", "true", timeout_seconds=20).returncode == 0

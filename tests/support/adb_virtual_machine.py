@@ -15,9 +15,9 @@ from adb_machine import until
 from android_root import TOYBOX, android_root
 from network_kernel import MODULES, network_kernel
 from ortrim.base.command import Completed
-from ortrim.base.tools import EMULATIONS
+from ortrim.base.tools import EMULATIONS, Program
 from ortrim.compiling.root_file_systems import machine_parts
-from ortrim.devices.adb import AdbClient, find_adb
+from ortrim.devices.adb import find_adb
 from ortrim.devices.machine_files import Entry, compress, folder, link, regular, with_folders, write_archive
 
 DAEMON: Final = "usr/lib/android-sdk/platform-tools/adbd"
@@ -49,7 +49,7 @@ while :; do wait; /busybox sleep 1; done
 class AdbVirtualMachine:
     """The running machine: its client with a server of its own, its serial number, and qemu."""
 
-    client: AdbClient
+    client: Program
     serial: str
     folder: Path
     process: subprocess.Popen[bytes]
@@ -132,7 +132,7 @@ def _started(words: tuple[str, ...], place: Path) -> Iterator[subprocess.Popen[b
 
 
 @contextmanager
-def _client(place: Path) -> Iterator[AdbClient]:
+def _client(place: Path) -> Iterator[Program]:
     socket_file = f"localfilesystem:{place / 'socket'}"
     client = find_adb({"PATH": os.environ["PATH"], "HOME": str(place), "ADB_SERVER_SOCKET": socket_file})
     try:

@@ -14,7 +14,8 @@ from adb_machine import adb_machine
 from adb_virtual_machine import adb_virtual_machine
 from fake_runtime import device_called
 from ortrim.base.command import Completed
-from ortrim.devices.adb import BASE, AdbClient, open_adb
+from ortrim.base.tools import Program
+from ortrim.devices.adb import BASE, open_adb
 from ortrim.devices.device import ProgramDevice
 from ortrim.devices.ssh import open_ssh
 from running import running
@@ -47,7 +48,7 @@ class ByAdb:
     environment: tuple[tuple[str, str], ...]
 
     def __call__(self) -> ProgramDevice:
-        return open_adb(self.serial, client=AdbClient(program=self.program, environment=dict(self.environment)))
+        return open_adb(self.serial, client=Program(path=self.program, environment=dict(self.environment)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,8 +110,8 @@ def _lines(done: Completed) -> list[str]:
     return done.stdout.splitlines()
 
 
-def by_adb(client: AdbClient, serial: str) -> ByAdb:
-    return ByAdb(serial=serial, program=client.program, environment=tuple(client.environment.items()))
+def by_adb(client: Program, serial: str) -> ByAdb:
+    return ByAdb(serial=serial, program=client.path, environment=tuple(client.environment.items()))
 
 
 @contextmanager

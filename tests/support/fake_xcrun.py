@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from ortrim.devices.xcrun import Xcrun
+from ortrim.base.tools import Program
 
 SPAWN = 'shift 3; exec "$@"'
 """What a simulator does with a program: it is one of this machine's."""
@@ -26,7 +26,7 @@ class FakeXcrun:
         cases = "".join(f"  {pattern})\n{script}\n;;\n" for pattern, script in answers.items())
         self.program.write_text(f'#!/bin/sh\n{note}{LINE}case "$*" in\n{cases}esac\n')
         self.program.chmod(0o755)
-        self.xcrun = Xcrun(program=self.program, environment={"PATH": "/usr/bin:/bin"})
+        self.xcrun = Program(path=self.program, environment={"PATH": "/usr/bin:/bin"})
 
     @property
     def calls(self) -> list[str]:

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from ortrim.base.cache import cache_folder
-from ortrim.base.command import last_lines, run
+from ortrim.base.command import Completed, last_lines, run
 from ortrim.errors import Diagnostic, NetworkError, ToolError
 
 VERSION: Final = re.compile(r"(?<![\d.])(\d+(?:\.\d+)+)")
@@ -107,9 +107,34 @@ def require(tool: Tool) -> InstalledTool:
     return InstalledTool(name=tool.name, path=Path(found), version=version)
 
 
+MOST_PRINTED_BYTES: Final = 64 << 20
+"""A report of a million samples, of which each is three numbers, has about 30 MB. Output without an end would fill this
+machine's memory long before the time limit."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Program:
+    """A program that is asked with arguments, and the whole environment that it is run with."""
+
+    path: Path
+    environment: Mapping[str, str]
+
+    def run(self, *words: str | Path, timeout_seconds: float) -> Completed:
+        """Run it to its end, whatever its exit code."""
+        command = (self.path, *words)
+        return run(
+            command, environment=self.environment, timeout_seconds=timeout_seconds, most_bytes=MOST_PRINTED_BYTES
+        )
+
+
+def with_plain_words(environment: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return an environment, else this process's own, in which programs print the words that are read here."""
+    return {**(os.environ if environment is None else environment), "LC_ALL": "C"}
+
+
 def _version_of(tool: Tool, program: str) -> str:
-    environment = {**os.environ, "LC_ALL": "C"}
-    done = run([program, *tool.version_words], environment=environment, timeout_seconds=ANSWER_SECONDS)
+    asked = Program(path=Path(program), environment=with_plain_words())
+    done = asked.run(*tool.version_words, timeout_seconds=ANSWER_SECONDS)
     match = VERSION.search(done.stdout or done.stderr)
     if done.returncode == 0 and match:
         return match.group(1)
@@ -157,6 +182,38 @@ def install_command(package: str) -> str:
     if shutil.which("brew"):
         return f"brew install {names.get('brew', package)}"
     return f"your system's package manager, for {package}"
+
+
+CHOOSE: Final = "sudo xcode-select -s /Applications/Xcode.app"
+INSTALL: Final = f"install Xcode from the App Store, then run: {CHOOSE}"
+LICENCE: Final = "run: sudo xcodebuild -license accept"
+FIRST_LAUNCH: Final = "run: sudo xcodebuild -runFirstLaunch"
+XCRUN_SECONDS: Final = 60.0
+"""Xcode's first answer after an update takes its time."""
+CHILDREN: Final = "SIMCTL_CHILD_"
+"""Variables of this prefix reach what runs in a simulator; none of the user's shell may favour one library."""
+COMPLAINTS: Final = (
+    Cause("license", "xcode-licence", "Xcode's licence was not accepted", LICENCE),
+    Cause("runFirstLaunch", "xcode-not-ready", "Xcode's additional components are not installed yet", FIRST_LAUNCH),
+)
+"""What xcrun says, and what it means; whatever else it says means that there is no Xcode, or not enough of one."""
+
+
+def find_xcrun(tool: str, environment: Mapping[str, str] | None = None) -> Program:
+    """Return xcrun with an Xcode that has `simctl` or `devicectl`; `environment` replaces this process's own."""
+    found = shutil.which("xcrun")
+    if found is None:
+        what, hint = "comes with Xcode, which runs only on a Mac", INSTALL
+        raise ToolError("tool-missing", what, where="xcrun", hint=hint)
+    given = with_plain_words(environment).items()
+    xcrun = Program(path=Path(found), environment={key: own for key, own in given if not key.startswith(CHILDREN)})
+    done = xcrun.run("--find", tool, timeout_seconds=XCRUN_SECONDS)
+    if done.returncode != 0:
+        said = done.stderr or done.stdout
+        why, what = last_lines(said, 3), f"the selected developer tools have no {tool}"
+        missing = ToolError("xcode-missing", what, where="xcrun", why=why, hint=INSTALL)
+        raise diagnose(said, COMPLAINTS, "xcrun", why) or missing
+    return xcrun
 
 
 ALL_TARGETS: Final = "all targets"

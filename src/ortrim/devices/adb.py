@@ -1,6 +1,5 @@
 """Devices that `adb` reaches: phones, tablets, emulators, and Linux machines that run `adbd`."""
 
-import os
 import re
 import socket
 from collections.abc import Callable, Mapping, Sequence
@@ -9,13 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from ortrim.base.command import Completed, last_lines, run
-from ortrim.base.tools import Tool, require
+from ortrim.base.command import Completed, last_lines
+from ortrim.base.tools import Program, Tool, require, with_plain_words
 from ortrim.devices import kinds
 from ortrim.devices.facts import ANDROID_SURVEY, THERMAL_SURVEY, adb_host, adb_thermal
 from ortrim.devices.remote import CooledDevice, Probes, base_folder, other_folder, probed_machine, run_marked
 from ortrim.errors import ToolError, UsageError, VerifyError
-from ortrim.parity.runner import MOST_PRINTED_BYTES
 
 DEFAULT_PORT: Final = 5037
 ANSWER_SECONDS: Final = 3.0
@@ -65,34 +63,19 @@ ADB: Final = Tool(name="adb", package="adb", minimum=(1, 0, 41))
 START_SECONDS: Final = 30.0
 
 
-@dataclass(frozen=True, kw_only=True)
-class AdbClient:
-    """`adb` as found, and the whole environment that it is run with."""
-
-    program: Path
-    environment: Mapping[str, str]
-
-    def run(self, *words: str | Path, timeout_seconds: float) -> Completed:
-        """Run adb to its end, whatever its exit code."""
-        # LC_ALL: what the system says inside adb's messages is told apart by its words.
-        environment = {**self.environment, "LC_ALL": "C"}
-        command = (self.program, *words)
-        return run(command, environment=environment, timeout_seconds=timeout_seconds, most_bytes=MOST_PRINTED_BYTES)
-
-
-def find_adb(environment: Mapping[str, str] | None = None) -> AdbClient:
+def find_adb(environment: Mapping[str, str] | None = None) -> Program:
     """Return adb with a server that runs.
 
     `environment` replaces this process's own.
     """
     installed = require(ADB)
-    client = AdbClient(program=installed.path, environment=dict(os.environ if environment is None else environment))
+    client = Program(path=installed.path, environment=with_plain_words(environment))
     version, running = int(installed.version.split(".")[-1]), server_version(client.environment)
     if running not in {None, version}:
         what = f"the adb server that is running has version {running}, this adb has {version}"
         why = "adb would stop that server, and all connections that use it"
         hint = "put the adb of that server first on PATH, or stop the server: adb kill-server"
-        raise ToolError("adb-server-mismatch", what, where=str(client.program), why=why, hint=hint)
+        raise ToolError("adb-server-mismatch", what, where=str(client.path), why=why, hint=hint)
     done = client.run("start-server", timeout_seconds=START_SECONDS)
     if done.returncode != 0:
         why = last_lines(done.stderr or done.stdout, 3)
@@ -272,7 +255,7 @@ PROBES: Final = Probes(
 class AdbTransport:
     """A device by its serial number. All that it raises names it as `adb:SERIAL`."""
 
-    def __init__(self, client: AdbClient, serial: str) -> None:
+    def __init__(self, client: Program, serial: str) -> None:
         self.serial = serial
         self._client = client
 
@@ -321,7 +304,7 @@ class AdbTransport:
         return self._client.run("-s", self.serial, *words, timeout_seconds=seconds)
 
 
-def adb_devices(client: AdbClient) -> tuple[AdbListing, ...]:
+def adb_devices(client: Program) -> tuple[AdbListing, ...]:
     """Return what adb sees, whatever its state."""
     return read_listing(client.run("devices", "-l", timeout_seconds=LIST_SECONDS).stdout)
 
@@ -329,7 +312,7 @@ def adb_devices(client: AdbClient) -> tuple[AdbListing, ...]:
 def open_adb(
     serial: str | None = None,
     *,
-    client: AdbClient | None = None,
+    client: Program | None = None,
     base: str = "",
     cores: tuple[int, ...] = (),
     announce: Callable[[str], None] = lambda _: None,

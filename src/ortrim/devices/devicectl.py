@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from ortrim.base.command import Completed
 from ortrim.base.files import storage_errors
 from ortrim.base.json import read_json
-from ortrim.base.tools import Cause, diagnose
+from ortrim.base.tools import Cause, Program, diagnose, find_xcrun
 from ortrim.devices import kinds
 from ortrim.devices.device import Device, Outcome, not_startable, outcome
 from ortrim.devices.facts import Thermal
@@ -36,7 +36,6 @@ from ortrim.devices.harness import (
     told,
 )
 from ortrim.devices.remote import LINKED, Payload, copy_files, make_payload, text_of
-from ortrim.devices.xcrun import Xcrun, find_xcrun
 from ortrim.errors import Diagnostic, ToolError, UsageError, VerifyError
 from ortrim.parity.measurements import HostFacts
 from ortrim.parity.runner import RunnerOutput, RunRequest, read_output, within_limits
@@ -255,7 +254,7 @@ class DevicectlAnswer:
     document: str
 
 
-def ask(xcrun: Xcrun, words: Sequence[str], named: Sequence[str | Path], seconds: float) -> DevicectlAnswer:
+def ask(xcrun: Program, words: Sequence[str], named: Sequence[str | Path], seconds: float) -> DevicectlAnswer:
     """Run a command of devicectl to its end; what it names comes last."""
     with storage_errors(Path(tempfile.gettempdir())), tempfile.TemporaryDirectory(prefix="ortrim-") as place:
         path = Path(place) / "answer.json"
@@ -265,7 +264,7 @@ def ask(xcrun: Xcrun, words: Sequence[str], named: Sequence[str | Path], seconds
     return DevicectlAnswer(returncode=done.returncode, said=said, document=document)
 
 
-def list_phones(xcrun: Xcrun) -> tuple[Phone, ...]:
+def list_phones(xcrun: Program) -> tuple[Phone, ...]:
     """Return the phones that this Mac sees, ready or not."""
     answer = ask(xcrun, ("list", "devices"), (), LIST_SECONDS)
     if answer.returncode != 0:
@@ -366,7 +365,7 @@ MakeApp = Callable[[HarnessContent], PhoneApp]
 class PhoneDevice(Device):
     """A phone, which runs what our app carries; `close` removes that. Each run is a process of its own."""
 
-    def __init__(self, xcrun: Xcrun, phone: Phone, make_app: MakeApp) -> None:
+    def __init__(self, xcrun: Program, phone: Phone, make_app: MakeApp) -> None:
         self.name = phone.device
         self._xcrun = xcrun
         self._phone = phone
@@ -449,7 +448,7 @@ class PhoneDevice(Device):
             raise VerifyError(LOST.code, LOST.what, where=self.name, why=why, hint=LOST.hint) from error
 
 
-def open_phone(name: str, make_app: MakeApp, *, xcrun: Xcrun | None = None) -> PhoneDevice:
+def open_phone(name: str, make_app: MakeApp, *, xcrun: Program | None = None) -> PhoneDevice:
     """Return the phone of a name, UDID or identifier, or the only one that there is."""
     xcrun = xcrun or find_xcrun(DEVICECTL)
     return PhoneDevice(xcrun, choose_phone(list_phones(xcrun), name), make_app)

@@ -17,9 +17,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from ortrim.base.command import Completed, run, termination_raises, watch
+from ortrim.base.command import Completed, termination_raises, watch
 from ortrim.base.files import storage_errors, write_atomically
-from ortrim.base.tools import Cause, Tool, diagnose, require
+from ortrim.base.tools import MOST_PRINTED_BYTES, Cause, Program, Tool, diagnose, require
 from ortrim.devices import farm, kinds
 from ortrim.devices.farm import FarmJob, FarmRun, Tell
 from ortrim.devices.harness import crash
@@ -332,7 +332,6 @@ GCLOUD: Final = Tool(name="gcloud", package="google-cloud-cli", minimum=(402, 0,
 INSTALLING: Final = "https://cloud.google.com/sdk/docs/install"
 GUIDE: Final = f"{INSTALLING} has other ways"
 UPDATE_HINT: Final = "run: gcloud components update (or update its package)"
-MOST_PRINTED_BYTES: Final = 64 << 20
 SETTINGS: Final[dict[str, str]] = {
     "CLOUDSDK_COMPONENT_MANAGER_DISABLE_UPDATE_CHECK": "true",
     "CLOUDSDK_CORE_DISABLE_COLOR": "true",
@@ -359,27 +358,22 @@ SECRETS: Final = re.compile(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Gcloud:
-    """`gcloud` as found, and the whole environment that it is run with."""
+class Gcloud(Program):
+    """`gcloud`, of which nothing that looks like a credential comes back; a server may have sent one."""
 
-    program: Path
-    environment: Mapping[str, str]
     version: str = ""
 
     def run(self, *words: str | Path, timeout_seconds: float) -> Completed:
         """Run a command to its end, whatever its exit code."""
-        command, environment = (self.program, *words), {**self.environment, **SETTINGS}
-        done = run(command, environment=environment, timeout_seconds=timeout_seconds, most_bytes=MOST_PRINTED_BYTES)
-        return _without_secrets(done)
+        return _without_secrets(super().run(*words, timeout_seconds=timeout_seconds))
 
     def watch(self, *words: str | Path, on_output: Callable[[str], None], check: Callable[[], None]) -> Completed:
         """Run a command to its end like `watch`."""
-        command, environment = (self.program, *words), {**self.environment, **SETTINGS}
         done = watch(
-            command,
+            (self.path, *words),
             lambda line: on_output(without_secrets(line)),
             check,
-            environment=environment,
+            environment=self.environment,
             most_bytes=MOST_PRINTED_BYTES,
         )
         return _without_secrets(done)
@@ -392,14 +386,14 @@ def find_gcloud(environment: Mapping[str, str] | None = None) -> Gcloud:
     except ToolError as error:
         hint = install_hint() if error.code == "tool-missing" else UPDATE_HINT
         raise ToolError(error.code, error.what, where=error.where, why=error.why, hint=hint) from error
-    given = dict(os.environ if environment is None else environment)
-    return Gcloud(program=installed.path, environment=given, version=installed.version)
+    given = os.environ if environment is None else environment
+    return Gcloud(path=installed.path, environment={**given, **SETTINGS}, version=installed.version)
 
 
 def found() -> str:
     """Return gcloud's version and place."""
     gcloud = find_gcloud()
-    return f"{gcloud.version} ({gcloud.program})"
+    return f"{gcloud.version} ({gcloud.path})"
 
 
 def install_hint() -> str:
@@ -413,7 +407,7 @@ def install_hint() -> str:
 
 
 def without_secrets(text: str) -> str:
-    """Return a text without what looks like a credential of Google's; a server may have sent one back."""
+    """Return a text without what looks like a credential of Google's."""
     return SECRETS.sub("(removed)", text)
 
 

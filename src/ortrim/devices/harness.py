@@ -20,13 +20,13 @@ from typing import Final, Literal
 from ortrim.base.command import Completed
 from ortrim.base.files import storage_errors
 from ortrim.base.json import read_json, to_json
+from ortrim.base.tools import MOST_PRINTED_BYTES
 from ortrim.devices.device import NOT_STARTED, Outcome, not_startable, outcome
 from ortrim.devices.facts import SECTION, adb_host, adb_thermal
 from ortrim.devices.remote import DIGITS, copy_files, digest_of, make_payload, signalled, text_of
 from ortrim.errors import VerifyError
 from ortrim.parity.measurements import HostFacts
 from ortrim.parity.runner import (
-    MOST_PRINTED_BYTES,
     RunnerOutput,
     RunRequest,
     endless_output,

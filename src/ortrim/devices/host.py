@@ -15,13 +15,14 @@ from pathlib import Path
 from typing import Final
 
 from ortrim.base.command import Completed, run
+from ortrim.base.tools import MOST_PRINTED_BYTES
 from ortrim.devices.device import NOT_STARTED, ProgramDevice, check_pinning, not_startable, pinned
 from ortrim.devices.facts import number, read_cpu_information
 from ortrim.devices.kinds import HOST
 from ortrim.devices.remote import VARIABLE
 from ortrim.errors import Diagnostic, ToolError, UsageError, VerifyError
 from ortrim.parity.measurements import HostFacts
-from ortrim.parity.runner import MOST_PRINTED_BYTES, RunnerOutput, RunRequest, read_output, runner_words, within_limits
+from ortrim.parity.runner import RunnerOutput, RunRequest, read_output, runner_words, within_limits
 
 ENVIRONMENT: Final = {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8"}
 """What the runner sees besides our mark, so that no variable of the user's shell favours one library."""
@@ -245,32 +246,3 @@ def kill_with(word: str) -> None:
             if word in words:
                 with suppress(OSError):
                     os.kill(int(process), signal.SIGKILL)
-
-
-def redirected(
-    words: Sequence[str], *, given: Path | None = None, printed: Path | None = None, complaints: Path | None = None
-) -> tuple[str, ...]:
-    """Return the command line that runs `words` with these files as standard input, output and error.
-
-    The shell's text is made of fixed parts alone; paths and words reach it as arguments.
-    """
-    files = [(sign, path) for sign, path in (("<", given), (">", printed), ("2>", complaints)) if path is not None]
-    if not files:
-        return tuple(words)
-    take = "".join(f"f{index}=$1; shift; " for index in range(len(files)))
-    script = f'{take}exec "$@" ' + " ".join(f'{sign}"$f{index}"' for index, (sign, _) in enumerate(files))
-    return ("/bin/sh", "-c", script, "sh", *(str(path) for _, path in files), *words)
-
-
-def cut_tail(path: Path, start: bytes, completed: Completed, longest: int = 200) -> Completed:
-    """Move what a file has from the last `start` on, within its last `longest` bytes, to a program's `stdout`."""
-    with path.open("r+b") as file:
-        size = file.seek(0, 2)
-        begin = max(0, size - longest)
-        file.seek(begin)
-        tail = file.read()
-        at = tail.rfind(start)
-        if at < 0:
-            return completed
-        file.truncate(begin + at)
-    return dataclasses.replace(completed, stdout=tail[at:].decode("utf-8", errors="replace"))

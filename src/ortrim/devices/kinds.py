@@ -13,7 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Literal
 
-from ortrim.base.tools import EMULATIONS, Emulation, Tool, require
+from ortrim.base.tools import EMULATIONS, Emulation, Tool, find_xcrun, require
 from ortrim.base.tools import QEMU_SYSTEM as MACHINE_TOOL
 from ortrim.binaries.apple import is_simulated
 from ortrim.buildspec.targets import APPLE_ARCHITECTURES, TARGETS, Target
@@ -460,14 +460,14 @@ def _list_simulators(_rules_of: RulesOf) -> Iterator[ListedDevice]:
 
 def _list_phones(rules_of: RulesOf) -> Iterator[ListedDevice]:
     """Yield each phone that this Mac sees, or why it sees none."""
-    from ortrim.devices import devicectl, xcrun
+    from ortrim.devices import devicectl
 
     form = ListedDevice(
         name=DEVICECTL.listed_form,
         targets=_targets(rules_of, lambda rules, target: not rules.refusal(target, DEVICECTL)),
     )
     try:
-        seen = devicectl.list_phones(xcrun.find_xcrun(DEVICECTL.name))
+        seen = devicectl.list_phones(find_xcrun(DEVICECTL.name))
     except Diagnostic as error:
         yield replace(form, problem=f"{error.where} {error.what}", remedy=error.hint.removeprefix("run: "))
         return
@@ -487,9 +487,9 @@ def _firebase() -> "tuple[Callable[[], Farm], Callable[[], str]]":
 
 def _device_farm() -> "tuple[Callable[[], Farm], Callable[[], str]]":
     """Return what opens AWS Device Farm, and what finds its library."""
-    from ortrim.devices import device_farm
+    from ortrim.devices import aws_device_farm
 
-    return device_farm.DeviceFarm, device_farm.found_boto3
+    return aws_device_farm.DeviceFarm, aws_device_farm.found_boto3
 
 
 def _farm(name: str, form: str, tool: str, reach: "Callable[[], tuple[Callable[[], Farm], Callable[[], str]]]") -> Kind:

@@ -16,11 +16,11 @@ from pydantic import BaseModel, ConfigDict, Field
 from ortrim.base.command import Completed, last_lines
 from ortrim.base.files import storage_errors
 from ortrim.base.json import read_json
+from ortrim.base.tools import Program, find_xcrun
 from ortrim.devices import kinds
 from ortrim.devices.device import ProgramDevice, not_startable
 from ortrim.devices.host import absolute, kill_with, mac_facts
 from ortrim.devices.remote import signalled, text_of
-from ortrim.devices.xcrun import Xcrun, find_xcrun
 from ortrim.errors import Diagnostic, ToolError, UsageError, VerifyError
 from ortrim.parity.measurements import HostFacts
 from ortrim.parity.runner import RunnerOutput, RunRequest, read_output, runner_words, within_limits
@@ -206,7 +206,7 @@ class SimulatorDevice(ProgramDevice):
     time_meaningful = kinds.SIMCTL.time
     caveat = "is a Mac's number, not a phone's"
 
-    def __init__(self, xcrun: Xcrun, simulator: Simulator, *, made: bool) -> None:
+    def __init__(self, xcrun: Program, simulator: Simulator, *, made: bool) -> None:
         self.name = f"{SIMCTL}:{simulator.name}"
         self._xcrun = xcrun
         self._simulator = simulator
@@ -254,7 +254,7 @@ class SimulatorDevice(ProgramDevice):
                 raise
 
 
-def list_simulators(xcrun: Xcrun, architecture: str) -> Simulators:
+def list_simulators(xcrun: Program, architecture: str) -> Simulators:
     """Return the simulators here that run programs for Apple's word for an architecture."""
     done = xcrun.run(SIMCTL, "list", "-j", timeout_seconds=LIST_SECONDS)
     if done.returncode != 0:
@@ -263,7 +263,7 @@ def list_simulators(xcrun: Xcrun, architecture: str) -> Simulators:
 
 
 def open_simulator(
-    name: str, architecture: str, *, xcrun: Xcrun | None = None, announce: Callable[[str], None] = lambda _: None
+    name: str, architecture: str, *, xcrun: Program | None = None, announce: Callable[[str], None] = lambda _: None
 ) -> SimulatorDevice:
     """Return the simulator of a name or UDID, or the best one, booted; one is made where there is none.
 
@@ -292,7 +292,7 @@ def open_simulator(
     return device
 
 
-def _made(xcrun: Xcrun, model: SimulatorModel, announce: Callable[[str], None]) -> Simulator:
+def _made(xcrun: Program, model: SimulatorModel, announce: Callable[[str], None]) -> Simulator:
     """Make a simulator under a name of our own."""
     name = f"ortrim-{secrets.token_hex(MARK_BYTES)}"
     announce(f"making a simulator: {model.name}")

@@ -1,6 +1,6 @@
 """Boards that OpenSSH reaches, with one connection for all commands: a Raspberry Pi, a server, a virtual machine."""
 
-import os
+import dataclasses
 import re
 import shlex
 import shutil
@@ -15,10 +15,9 @@ from typing import Final
 from ortrim.base.archives import unpack
 from ortrim.base.command import Completed, last_lines, run
 from ortrim.base.files import storage_errors
-from ortrim.base.tools import Cause, Tool, diagnose, install_command
+from ortrim.base.tools import MOST_PRINTED_BYTES, Cause, Tool, diagnose, install_command, with_plain_words
 from ortrim.devices import kinds
 from ortrim.devices.facts import SURVEY, THERMAL_SURVEY, maybe_emulated, read_sections, ssh_host, ssh_thermal
-from ortrim.devices.host import cut_tail, redirected
 from ortrim.devices.remote import (
     CooledDevice,
     Probes,
@@ -29,7 +28,6 @@ from ortrim.devices.remote import (
     run_marked,
 )
 from ortrim.errors import Diagnostic, StorageError, ToolError, UsageError, VerifyError
-from ortrim.parity.runner import MOST_PRINTED_BYTES
 
 TOOL: Final = Tool(name="ssh", package="openssh-client", version_words=("-V",))
 CAUSES: Final = (
@@ -160,7 +158,7 @@ class SshClient:
         # Into a file: versions before 8.5 keep the pipe open in the background, and whoever reads it waits.
         master = ("-M", "-N", "-f", "-o", f"ControlPersist={IDLE_SECONDS}")
         words = (*self._words(), *master, "--", self.destination)
-        done = run(redirected(words, complaints=said), environment=_environment(), timeout_seconds=CONNECT_SECONDS)
+        done = run(redirected(words, complaints=said), environment=with_plain_words(), timeout_seconds=CONNECT_SECONDS)
         if done.returncode != 0:
             error = ssh_error(said.read_text(errors="replace"), self.destination)
             self.close()
@@ -176,7 +174,7 @@ class SshClient:
         """
         words = (*self._words(), "-T", "--", self.destination, f"exec sh -c {shlex.quote(script)}")
         command = redirected(words, given=given, printed=printed)
-        return run(command, environment=_environment(), timeout_seconds=seconds, most_bytes=MOST_PRINTED_BYTES)
+        return run(command, environment=with_plain_words(), timeout_seconds=seconds, most_bytes=MOST_PRINTED_BYTES)
 
     def close(self) -> None:
         """End the shared connection; raises nothing."""
@@ -209,11 +207,6 @@ def require_destination(destination: str) -> str:
     return destination
 
 
-def _environment() -> dict[str, str]:
-    # LC_ALL: what the system says inside ssh's messages is told apart by its words.
-    return {**os.environ, "LC_ALL": "C"}
-
-
 BASE: Final = "/var/tmp"  # noqa: S108 - our folder below it has a name that nobody can guess
 """On a disk where there is one, while /tmp is often memory, which would be missing from what is measured."""
 COPY_SECONDS: Final = 1800.0
@@ -226,6 +219,35 @@ PROBES: Final = Probes(
     read_heat=ssh_thermal,
     keeps_time=lambda answer: not maybe_emulated(read_sections(answer)),
 )
+
+
+def redirected(
+    words: Sequence[str], *, given: Path | None = None, printed: Path | None = None, complaints: Path | None = None
+) -> tuple[str, ...]:
+    """Return the command line that runs `words` with these files as standard input, output and error.
+
+    The shell's text is made of fixed parts alone; paths and words reach it as arguments.
+    """
+    files = [(sign, path) for sign, path in (("<", given), (">", printed), ("2>", complaints)) if path is not None]
+    if not files:
+        return tuple(words)
+    take = "".join(f"f{index}=$1; shift; " for index in range(len(files)))
+    script = f'{take}exec "$@" ' + " ".join(f'{sign}"$f{index}"' for index, (sign, _) in enumerate(files))
+    return ("/bin/sh", "-c", script, "sh", *(str(path) for _, path in files), *words)
+
+
+def cut_tail(path: Path, start: bytes, completed: Completed, longest: int = 200) -> Completed:
+    """Move what a file has from the last `start` on, within its last `longest` bytes, to a program's `stdout`."""
+    with path.open("r+b") as file:
+        size = file.seek(0, 2)
+        begin = max(0, size - longest)
+        file.seek(begin)
+        tail = file.read()
+        at = tail.rfind(start)
+        if at < 0:
+            return completed
+        file.truncate(begin + at)
+    return dataclasses.replace(completed, stdout=tail[at:].decode("utf-8", errors="replace"))
 
 
 class SshTransport:

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from ortrim.base.command import Completed, last_lines, signal_name
 from ortrim.base.files import storage_errors
 from ortrim.base.json import from_json
+from ortrim.base.tools import MOST_PRINTED_BYTES
 from ortrim.buildspec.buildspec import SessionSettings
 from ortrim.errors import ToolError, VerifyError
 from ortrim.models.refusals import CAUSES, cause_of
@@ -156,11 +157,6 @@ def runner_words(request: RunRequest) -> tuple[str, ...]:
         *(("--outputs", str(request.outputs)) if request.outputs else ()),
         *(("--trace", "1") if request.trace else ()),
     )
-
-
-MOST_PRINTED_BYTES: Final = 64 << 20
-"""A report of a million samples, of which each is three numbers, has about 30 MB. Output without an end would fill this
-machine's memory long before the time limit."""
 
 
 def endless_output(where: str) -> VerifyError:

@@ -11,10 +11,19 @@ from functools import partial
 from typing import Final
 
 from ortrim.base.cache import cache_folder
-from ortrim.base.tools import ALL_TARGETS, EMULATIONS, QEMU_SYSTEM, X64_USER, Tool, ToolFinding, machine_folder, require
+from ortrim.base.tools import (
+    ALL_TARGETS,
+    EMULATIONS,
+    QEMU_SYSTEM,
+    X64_USER,
+    Tool,
+    ToolFinding,
+    find_xcrun,
+    machine_folder,
+    require,
+)
 from ortrim.compiling.container_engines import ENGINES, ContainerEngine, probe
-from ortrim.devices import adb, device_farm, firebase, ssh
-from ortrim.devices.xcrun import find_xcrun
+from ortrim.devices import adb, aws_device_farm, firebase, ssh
 from ortrim.errors import Diagnostic, StorageError
 from ortrim.platforms.android.jni import find_jdk
 from ortrim.platforms.android.ndk import installed_ndk
@@ -197,7 +206,7 @@ def _xcode() -> str:
 
 
 def _xcrun(tool: str) -> str:
-    return f"by {find_xcrun(tool).program}"
+    return f"by {find_xcrun(tool).path}"
 
 
 APPLE_CHECKS: Final = (
@@ -227,6 +236,6 @@ def _machine_check(debian: str) -> ToolCheck:
 
 FARM_CHECKS: Final = (
     ToolCheck("gcloud", "verification on 'firebase' devices", firebase.found, explained=False),
-    ToolCheck("boto3", "verification on 'devicefarm' devices", device_farm.found_boto3),
+    ToolCheck("boto3", "verification on 'devicefarm' devices", aws_device_farm.found_boto3),
 )
 """What each farm is reached with."""

@@ -40,7 +40,7 @@ def test_adb_is_found_and_its_server_started(program: Path, tmp_path: Path) -> N
     """The program of PATH is taken, in the user's environment with C's locale."""
     write(program, f'echo "$1 $LC_ALL $ADB_SERVER_SOCKET" >> {tmp_path}/calls')
     client = find_adb()
-    assert client.program == program
+    assert client.path == program
     assert (tmp_path / "calls").read_text() == f"start-server C localfilesystem:{tmp_path}/absent\n"
 
 
@@ -91,7 +91,7 @@ def test_a_server_of_the_same_version_is_used(program: Path, monkeypatch: pytest
     """The user's own server has the devices."""
     write(program, "true")
     monkeypatch.setattr(adb, "server_version", lambda _: 41)
-    assert find_adb().program == program
+    assert find_adb().path == program
 
 
 def test_another_environment(program: Path, tmp_path: Path) -> None:

@@ -5,10 +5,12 @@ from pathlib import Path
 import pytest
 
 from ortrim.base.command import Completed, run
+from ortrim.base.tools import MOST_PRINTED_BYTES
 from ortrim.devices.device import not_startable
-from ortrim.devices.host import Host, cut_tail, redirected
+from ortrim.devices.host import Host
+from ortrim.devices.ssh import cut_tail, redirected
 from ortrim.errors import ExitCode, UsageError, VerifyError
-from ortrim.parity.runner import MOST_PRINTED_BYTES, Repetition, RunRequest, endless_output
+from ortrim.parity.runner import Repetition, RunRequest, endless_output
 
 REQUEST = RunRequest(runner=Path("/absent/runner"), library=Path("/l.so"), model=Path("/m.ort"), cases=())
 

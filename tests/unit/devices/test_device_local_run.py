@@ -7,10 +7,11 @@ import pytest
 
 from device_samples import sample_request
 from ortrim.base.command import stopped_by
+from ortrim.base.tools import MOST_PRINTED_BYTES
 from ortrim.devices import host
 from ortrim.devices.host import run_locally
 from ortrim.errors import ExitCode, VerifyError
-from ortrim.parity.runner import MOST_PRINTED_BYTES, RunRequest
+from ortrim.parity.runner import RunRequest
 from running import running
 
 ESCAPES = "import os, sys, time; open(sys.argv[1], 'w').close() if os.fork() else os.setsid(); time.sleep(60)"

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ortrim.base.command import run
-from ortrim.devices.device_farm import failure, refusal, specification
+from ortrim.devices.aws_device_farm import failure, refusal, specification
 from ortrim.devices.farm import Transient
 from ortrim.errors import Diagnostic, ExitCode
 

@@ -1,6 +1,6 @@
 import pytest
 
-from ortrim.devices.device_farm import console_url, overdue, passed
+from ortrim.devices.aws_device_farm import console_url, overdue, passed
 from ortrim.devices.farm import FarmStage, Overdue
 from ortrim.errors import VerifyError
 from refusing import refused

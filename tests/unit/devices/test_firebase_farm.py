@@ -94,7 +94,7 @@ def job(tmp_path: Path) -> FarmJob:
 
 def fake(bucket: str = "", **values: Any) -> FakeGcloud:
     environment = {"ORTRIM_FIREBASE_BUCKET": bucket} if bucket else {}
-    return FakeGcloud(program=Path("gcloud"), environment=environment, **values)
+    return FakeGcloud(path=Path("gcloud"), environment=environment, **values)
 
 
 FILES = {"logcat": b"a log", f"{RESULTS}/results.json": b"{}", f"{RESULTS}/runs/000/x.bin": b"123"}

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ortrim.devices.firebase import Gcloud, find_gcloud, without_secrets
+from ortrim.devices.firebase import SETTINGS, Gcloud, find_gcloud, without_secrets
 from ortrim.errors import ExitCode, ToolError
 from refusing import refused
 
@@ -64,17 +64,13 @@ def test_gcloud_that_will_not_do(folder: Path, printed: str, reference: str) -> 
 
 
 def test_gcloud_is_found(folder: Path) -> None:
-    """With the environment that it is given, or this process's own."""
-    path = program(folder, "echo 'Google Cloud SDK 528.0.0'; echo 'bq 2.1.18'")
-    assert find_gcloud({"A": "b"}) == Gcloud(program=path, environment={"A": "b"}, version="528.0.0")
+    """With the user's settings, but for those that would print requests: who looked for a fault may have left them."""
+    said = 'echo "$CLOUDSDK_CORE_LOG_HTTP $CLOUDSDK_CORE_PROJECT"'
+    path = program(folder, f"echo 'Google Cloud SDK 528.0.0'; echo 'bq 2.1.18'; {said}")
+    gcloud = find_gcloud({"CLOUDSDK_CORE_LOG_HTTP": "true", "CLOUDSDK_CORE_PROJECT": "mine"})
+    assert (gcloud.path, gcloud.version) == (path, "528.0.0")
+    assert gcloud.run(timeout_seconds=10).stdout.endswith("\nfalse mine\n")
     assert find_gcloud().environment["PATH"] == str(folder)
-
-
-def test_settings_that_would_print_requests_are_overruled(folder: Path) -> None:
-    """A user who once looked for a fault may have left them on."""
-    path = program(folder, 'echo "$CLOUDSDK_CORE_LOG_HTTP $CLOUDSDK_CORE_PROJECT"')
-    gcloud = Gcloud(program=path, environment={"CLOUDSDK_CORE_LOG_HTTP": "true", "CLOUDSDK_CORE_PROJECT": "mine"})
-    assert gcloud.run(timeout_seconds=10).stdout == "false mine\n"
 
 
 @pytest.mark.parametrize("secret", SECRETS)
@@ -88,7 +84,7 @@ def test_secrets_are_removed(secret: str) -> None:
 def test_secrets_are_removed_from_what_gcloud_prints(folder: Path) -> None:
     """From both streams, whether it is watched or not."""
     path = program(folder, f"echo 'out {SECRETS[0]}'; echo 'err {SECRETS[0]}' >&2")
-    gcloud = Gcloud(program=path, environment={})
+    gcloud = Gcloud(path=path, environment={})
     heard: list[str] = []
     watched = gcloud.watch("run", on_output=heard.append, check=lambda: None)
     run = gcloud.run("run", timeout_seconds=10)
@@ -99,7 +95,7 @@ def test_secrets_are_removed_from_what_gcloud_prints(folder: Path) -> None:
 def test_a_test_is_cancelled_while_gcloud_speaks(tmp_path: Path) -> None:
     """Its handler writes to the very stream that the signal interrupted, which Python's buffered ones refuse."""
     (tmp_path / "talker.py").write_text(TALKER)
-    gcloud = Gcloud(program=program(tmp_path, f"exec '{sys.executable}' '{tmp_path / 'talker.py'}'"), environment={})
+    gcloud = Gcloud(path=program(tmp_path, f"exec '{sys.executable}' '{tmp_path / 'talker.py'}'"), environment=SETTINGS)
     heard: list[str] = []
 
     def on_output(line: str) -> None:

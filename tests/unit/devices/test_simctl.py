@@ -12,10 +12,10 @@ import pytest
 from device_samples import sample_request
 from failing_runs import run_refused
 from fake_xcrun import FakeXcrun, complains, simulators
+from ortrim.base.tools import find_xcrun
 from ortrim.devices import host as mac_processes
 from ortrim.devices import simctl
 from ortrim.devices.simctl import SimulatorDevice, open_simulator
-from ortrim.devices.xcrun import find_xcrun
 from ortrim.errors import Diagnostic, ExitCode, ToolError
 from ortrim.parity import measurements
 from refusing import refused
@@ -253,7 +253,7 @@ def test_a_tool_is_found_and_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     installed(tmp_path, monkeypatch, 'echo "$@"; echo "$LC_ALL $DEVELOPER_DIR $SIMCTL_CHILD_X" >&2')
     monkeypatch.setenv("SIMCTL_CHILD_X", "1")
     xcrun = find_xcrun("simctl", {**os.environ, "DEVELOPER_DIR": "/X"})
-    done = xcrun.run("simctl", "list")
+    done = xcrun.run("simctl", "list", timeout_seconds=10)
     assert (done.stdout, done.stderr) == ("simctl list\n", "C /X \n")
 
 

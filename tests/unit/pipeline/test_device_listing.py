@@ -10,7 +10,7 @@ from ortrim.base.json import to_data
 from ortrim.base.tools import EMULATIONS, Emulation, InstalledTool, Tool
 from ortrim.buildspec.targets import TARGETS, OperatingSystem
 from ortrim.compiling import root_file_systems
-from ortrim.devices import adb, firebase, host, kinds, simctl, xcrun
+from ortrim.devices import adb, firebase, host, kinds, simctl
 from ortrim.devices.adb import AdbListing
 from ortrim.devices.firebase import Gcloud
 from ortrim.devices.host import mac_host
@@ -33,7 +33,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kinds, "require", lambda tool: fake_tool(tmp_path / "bin", "exit 0", name=tool.name))
     monkeypatch.setattr(adb, "find_adb", lambda: None)
     monkeypatch.setattr(adb, "adb_devices", lambda _client: seen)
-    monkeypatch.setattr(firebase, "find_gcloud", lambda: Gcloud(program=Path("/gcloud"), environment={}, version="1.2"))
+    monkeypatch.setattr(firebase, "find_gcloud", lambda: Gcloud(path=Path("/gcloud"), environment={}, version="1.2"))
     monkeypatch.setattr(importlib.metadata, "version", absent_package)
 
 
@@ -137,7 +137,7 @@ def fixture_mac(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.Monke
     }
     fake = FakeXcrun(tmp_path / "mac", answers)
     monkeypatch.setattr(simctl, "find_xcrun", lambda _tool: fake.xcrun)
-    monkeypatch.setattr(xcrun, "find_xcrun", lambda _tool: fake.xcrun)
+    monkeypatch.setattr(kinds, "find_xcrun", lambda _tool: fake.xcrun)
     return monkeypatch
 
 
@@ -160,7 +160,7 @@ def test_a_mac_without_an_ios_or_a_phone_says_so(on_mac: pytest.MonkeyPatch, tmp
     }
     fake = FakeXcrun(tmp_path / "empty", empty)
     on_mac.setattr(simctl, "find_xcrun", lambda _tool: fake.xcrun)
-    on_mac.setattr(xcrun, "find_xcrun", lambda _tool: fake.xcrun)
+    on_mac.setattr(kinds, "find_xcrun", lambda _tool: fake.xcrun)
     assert "downloadPlatform" in named("simctl:[NAME]").remedy
     assert named("devicectl:[NAME]").problem == "this Mac sees no phone"
 

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Final
 
 from ortrim.base.command import Completed, run
+from ortrim.base.tools import CHOOSE, FIRST_LAUNCH, INSTALL, LICENCE
 from ortrim.binaries.apple import ApplePlatform, AppleVariant, Slice, slice_of
 from ortrim.buildspec.targets import OperatingSystem, Target
 from ortrim.compiling.plan import Toolchain
 from ortrim.compiling.toolchains import compiler_wrapper, tool_wrapper
-from ortrim.devices.xcrun import CHOOSE, FIRST_LAUNCH, INSTALL, LICENCE
 from ortrim.errors import PackageError, ToolError
 
 TOOLS: Final = "Toolchains/XcodeDefault.xctoolchain/usr/bin"

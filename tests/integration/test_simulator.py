@@ -15,11 +15,12 @@ from failing_runs import run_refused
 from fake_runtime import HEADERS, SOURCES, VALUES, fake_request
 from ortrim.base.command import run
 from ortrim.base.files import shipped_folder
+from ortrim.base.tools import find_xcrun
 from ortrim.buildspec.targets import TARGETS
 from ortrim.devices.devicectl import phone_content
 from ortrim.devices.harness import HarnessContent
 from ortrim.devices.harness_projects import PhoneHarness, make_phone_harness
-from ortrim.devices.host import MacHost, find_xcrun
+from ortrim.devices.host import MacHost
 from ortrim.devices.kinds import on_mac_of
 from ortrim.devices.simctl import SIMCTL, SimulatorDevice, list_simulators, open_simulator
 from ortrim.parity.inputs import load_array

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from ortrim.base.command import run
-from ortrim.devices.adb import AdbClient
+from ortrim.base.tools import Program
 
 ROOT: Final = Path(__file__).parents[2]
 BUILD_SECONDS: Final = 2400.0
 
 
-def verified_demo(client: AdbClient, serial: str, target: str, output: Path) -> dict[str, Any]:
+def verified_demo(client: Program, serial: str, target: str, output: Path) -> dict[str, Any]:
     """Return what the report says of the device; what was compiled before is not compiled again."""
     device = f"adb:{serial}"
     words = (sys.executable, "-m", "invoke", "build", "--target", target, "--json", "--device", device)

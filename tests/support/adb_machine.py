@@ -168,7 +168,7 @@ def _environment(folder: Path) -> dict[str, str]:
     return {"PATH": path, "HOME": str(folder), "ADB_SERVER_SOCKET": f"localfilesystem:{folder / 'socket'}"}
 
 
-def _connected(folder: Path, devices: int) -> tuple[AdbClient, tuple[str, ...]]:
+def _connected(folder: Path, devices: int) -> tuple[Program, tuple[str, ...]]:
     until((folder / "socket").exists, "adb's server did not start")
     client = find_adb(_environment(folder))
     serials = tuple(f"127.0.0.1:{port}" for port in PORTS[:devices])

@@ -13,7 +13,7 @@ from ortrim.base.command import run
 from ortrim.base.files import sha256_of
 from ortrim.buildspec.targets import TARGETS
 from ortrim.compiling.container_engines import BUILDAH, UsableEngine, probe
-from ortrim.compiling.containers import Command, ImageRecipe, build_image, ready_image, run_in
+from ortrim.compiling.containers import ImageRecipe, build_image, ready_image, run_in
 from ortrim.compiling.toolchains import zig_toolchain
 from ortrim.errors import Diagnostic, SourcesError
 from ortrim.pins.shipped import IMAGES_FILE
@@ -98,8 +98,8 @@ def test_the_image_has_the_ndk_where_jobs_look_for_it(pinned: UsableEngine) -> N
     folder = ANDROID.images().image_folders(NDK)["ndk"]
     script = f"{folder}/{PREBUILT}/bin/clang++ && readlink {folder}/{PREBUILT}/bin/clang++ && python3 -c 'print(1)' && "
     script += "/opt/java/openjdk/bin/javac && /opt/android/cmdline-tools/19.0/bin/sdkmanager"
-    inside = Command(words=("/bin/sh", "-c", script), environment=(("PATH", "/usr/bin"),), folder="/", mounts=())
-    assert run_in(pinned, image.tag, inside, lines.append) == 0
+    words, environment = ("/bin/sh", "-c", script), {"PATH": "/usr/bin"}
+    assert run_in(pinned, image.tag, words, lines.append, environment=environment, folder=Path("/"), mounts=()) == 0
     assert lines == ["fake", "clang-18", "1", "fake"]
 
 

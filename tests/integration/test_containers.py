@@ -21,7 +21,6 @@ from ortrim.base.command import run
 from ortrim.binaries.elf import read_library
 from ortrim.compiling.container_engines import ContainerOptions, Mount, UsableEngine, engine_named, probe
 from ortrim.compiling.containers import (
-    Command,
     ImageRecipe,
     build_image,
     container_place,
@@ -73,8 +72,16 @@ class Ready:
     def run(self, *words: str, mounts: tuple[Mount, ...] = (), folder: str = "/") -> tuple[int, list[str]]:
         """Run a command in a container; return its exit code and its output."""
         lines: list[str] = []
-        inside = Command(words=words, environment=(("PATH", "/usr/bin:/bin"),), folder=folder, mounts=mounts)
-        return run_in(self.usable, self.image, inside, lines.append), lines
+        return self.run_with(lines.append, *words, mounts=mounts, folder=folder), lines
+
+    def run_with(
+        self, on_line: Callable[[str], None], *words: str, mounts: tuple[Mount, ...] = (), folder: str = "/"
+    ) -> int:
+        """Run a command in a container; return its exit code."""
+        environment = {"PATH": "/usr/bin:/bin"}
+        return run_in(
+            self.usable, self.image, words, on_line, environment=environment, folder=Path(folder), mounts=mounts
+        )
 
     def nothing_left(self) -> bool:
         """Whether neither a container is there nor the folder of one."""
@@ -206,25 +213,20 @@ def test_an_interruption_ends_the_command_and_its_children(ready: Ready) -> None
         assert processes_that_say(mark)
         raise KeyboardInterrupt
 
-    inside = Command(
-        words=("/bin/sh", "-c", f"sleep {mark} & setsid sleep {mark} & echo started; wait"),
-        environment=(("PATH", "/usr/bin:/bin"),),
-        folder="/",
-        mounts=(),
-    )
     with pytest.raises(KeyboardInterrupt):
-        run_in(ready.usable, ready.image, inside, interrupt)
+        ready.run_with(interrupt, "/bin/sh", "-c", f"sleep {mark} & setsid sleep {mark} & echo started; wait")
     assert processes_that_say(mark) == []
     assert ready.nothing_left()
 
 
 KILLED_RUN: Final = """
 import sys
+from pathlib import Path
 from ortrim.compiling.container_engines import engine_named, probe
-from ortrim.compiling.containers import Command, run_in
+from ortrim.compiling.containers import run_in
 words = ("/bin/sh", "-c", "setsid sleep %s & sleep %s & echo started; wait")
-inside = Command(words=words, environment=(("PATH", "/usr/bin"),), folder="/", mounts=())
-run_in(probe(engine_named(sys.argv[1])), sys.argv[2], inside, lambda line: print(line, flush=True))
+seen = {"environment": {"PATH": "/usr/bin"}, "folder": Path("/"), "mounts": ()}
+run_in(probe(engine_named(sys.argv[1])), sys.argv[2], words, lambda line: print(line, flush=True), **seen)
 """
 
 

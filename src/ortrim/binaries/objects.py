@@ -67,12 +67,16 @@ SYMBOL: Final = {64: "IBxHxxxxxxxxxxxxxxxx", 32: "IxxxxxxxxBxH"}
 
 def read_object(path: Path) -> tuple[frozenset[str], frozenset[str]]:
     """Return the mangled names that an object defines for others, and those that it needs, global and weak."""
-    data = read_bytes(path, *MISSING)
+    return visible_symbols(read_bytes(path, *MISSING), path)
+
+
+def visible_symbols(data: bytes, where: str | Path = "") -> tuple[frozenset[str], frozenset[str]]:
+    """Do what `read_object` does with an object in memory, which errors call `where`."""
     if is_thin(data):
-        with diagnosed(str(path)):
+        with diagnosed(str(where)):
             symbols = tuple(object_symbols(data))
     else:
-        symbols = with_elf_type(data, path, OBJECT, lambda elf: tuple(_visible_symbols(elf)))
+        symbols = with_elf_type(data, Path(where), OBJECT, lambda elf: tuple(_visible_symbols(elf)))
     defined = frozenset(name for name, here in symbols if here)
     return defined, frozenset(name for name, here in symbols if not here) - defined
 
@@ -301,16 +305,6 @@ def hide_symbols(data: bytes, offered: frozenset[str], where: str = "") -> bytes
     except (struct.error, LookupError, ValueError, TypeError) as error:
         hint = "it may be truncated: build it again"
         raise BinaryError("corrupt-elf", "the object is damaged", where=where, why=str(error), hint=hint) from error
-
-
-def visible_symbols(data: bytes, where: str = "") -> tuple[frozenset[str], frozenset[str]]:
-    """Return the exported and the undefined symbols of an object."""
-    try:
-        seen = [symbol for symbol in read_relocatable(data, where).symbols() if not symbol.is_local]
-    except (struct.error, LookupError, ValueError) as error:
-        raise BinaryError("corrupt-elf", "the object is damaged", where=where, why=str(error)) from error
-    names = [(symbol.name.decode(errors="backslashreplace"), symbol.is_defined) for symbol in seen]
-    return frozenset(name for name, here in names if here), frozenset(name for name, here in names if not here)
 
 
 def _require(symbols: Iterable[ObjectSymbol], offered: frozenset[str], where: str) -> None:

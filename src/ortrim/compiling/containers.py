@@ -228,37 +228,39 @@ NOISE: Final = ("subprocess exited with status", "subprocess exited on", "Error:
 PYTHON: Final = "/usr/bin/python3"  # where every image has a Python
 
 
-@dataclass(frozen=True, kw_only=True)
-class Command:
-    """What is run in a container: the words, the whole environment, the folder, and what it sees of this machine."""
+def run_in(
+    usable: engines.UsableEngine,
+    image: str,
+    words: Sequence[str],
+    on_line: Callable[[str], None],
+    *,
+    environment: Mapping[str, str],
+    folder: Path,
+    mounts: Sequence[engines.Mount],
+    flags: tuple[str, ...] = (),
+) -> int:
+    """Run a command, hand over its lines, and return its exit code (above 128: a signal's); it ends with us.
 
-    words: tuple[str, ...]
-    environment: tuple[tuple[str, str], ...]
-    folder: str
-    mounts: tuple[engines.Mount, ...]
-    flags: tuple[str, ...] = ()
-
-
-def run_in(usable: engines.UsableEngine, image: str, inside: Command, on_line: Callable[[str], None]) -> int:
-    """Run a command, hand over its lines, and return its exit code (above 128: a signal's); it ends with us."""
+    `environment` is the whole of it, `mounts` all that it sees of this machine.
+    """
     with own_folder() as own:
-        variables = tuple(f"{name}={value}" for name, value in inside.environment)
+        variables = tuple(f"{name}={value}" for name, value in environment.items())
         lifeline = (PYTHON, "-I", "-S", "-c", LIFELINE, str(own / PIPE))
         planned = engines.ContainerRun(
             image=image,
             name=own.name,
             owner=owner(),
-            command=(*lifeline, "/usr/bin/env", "-i", *variables, *inside.words),
-            folder=inside.folder,
-            mounts=(*inside.mounts, engines.Mount(source=own, target=str(own))),
+            command=(*lifeline, "/usr/bin/env", "-i", *variables, *words),
+            folder=str(folder),
+            mounts=(*mounts, engines.Mount(source=own, target=str(own))),
             user=os.geteuid(),
             group=os.getegid(),
             rootless=usable.rootless,
-            flags=inside.flags,
+            flags=flags,
         )
         try:
-            for words in usable.engine.prepare(planned):
-                done = run(words, timeout_seconds=REMOVAL_SECONDS)
+            for step in usable.engine.prepare(planned):
+                done = run(step, timeout_seconds=REMOVAL_SECONDS)
                 if done.returncode != 0:
                     raise engines.engine_error(usable.name, "make a container", done.stdout + done.stderr, os.environ)
             return _streamed(usable, planned, on_line)
@@ -455,14 +457,16 @@ class ContainerPlace(ExecutionEnvironment):
         """See `ExecutionEnvironment.stream`."""
         own = job_mounts(paths, environment)
         require_mountable(self.options.mounts, own)
-        inside = Command(
-            words=tuple(words),
-            environment=tuple(environment.items()),
-            folder=str(cwd),
+        return run_in(
+            self.usable,
+            self.image,
+            words,
+            on_line,
+            environment=environment,
+            folder=cwd,
             mounts=(*own, *self.options.mounts),
             flags=self.options.flags,
         )
-        return run_in(self.usable, self.image, inside, on_line)
 
 
 def container_place(
@@ -490,10 +494,8 @@ def container_place(
 
 
 def _try_out(usable: engines.UsableEngine, image: str, options: engines.ContainerOptions) -> None:
-    inside = Command(
-        words=("/bin/sh", "-c", ":"), environment=(), folder="/", mounts=options.mounts, flags=options.flags
-    )
-    code = run_in(usable, image, inside, lambda _: None)
+    words, mounts, flags = ("/bin/sh", "-c", ":"), options.mounts, options.flags
+    code = run_in(usable, image, words, lambda _: None, environment={}, folder=Path("/"), mounts=mounts, flags=flags)
     if code != 0:
         hint = f"remove the image, so that it is built again: {usable.name} rmi {image}"
         raise ToolError("image-unusable", f"its shell ends with {code}", where=image, hint=hint)

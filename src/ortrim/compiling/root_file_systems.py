@@ -9,7 +9,6 @@ import io
 import re
 import tarfile
 import tempfile
-import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -227,40 +226,10 @@ def _link(folder: Path, emulation: Emulation) -> None:
 
 def zip_as_tar(archive: Path, destination: Path) -> None:
     """Write the entries of a zip below its one top folder into a tar file, the same bytes for the same zip."""
-    with archives.diagnosed(str(archive), destination), archives.bounded_zip(archive) as source:
-        entries = archives.checked_entries(source, str(archive), links=True)
-        names = [PurePosixPath(*PurePosixPath(entry.filename).parts[1:]) for entry in entries]
-        for entry, name in zip(entries, names, strict=True):
-            if archives.is_link(entry) and not _stays_inside(name, source, entry):
-                raise archives.unsafe_member(str(archive), entry.filename, "a link that leads outside")
+    with tempfile.TemporaryDirectory(dir=destination.parent, prefix=".zip-") as name:
+        content = Path(name) / "content"
+        archives.unpack(archive, content, strip=1, zip_links=True)
         with storage_errors(destination), tarfile.open(destination, "w") as target:
-            for entry, name in zip(entries, names, strict=True):
-                if name.parts:
-                    _add(source, entry, name, target)
-
-
-def _stays_inside(name: PurePosixPath, source: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bool:
-    """Whether a link stays below the top folder; each step of its target is counted as if none were a link."""
-    target = PurePosixPath(archives.target_of(source, entry))
-    depth = len(name.parts) - 1
-    for part in target.parts:
-        depth += -1 if part == ".." else 1
-        if depth < 0:
-            return False
-    return not target.is_absolute()
-
-
-def _add(source: zipfile.ZipFile, entry: zipfile.ZipInfo, name: PurePosixPath, target: tarfile.TarFile) -> None:
-    member = tarfile.TarInfo(str(name))
-    member.mtime = SOURCE_DATE
-    member.mode = 0o755 if entry.external_attr >> 16 & 0o100 or entry.is_dir() else 0o644
-    if archives.is_link(entry):
-        member.type, member.linkname = tarfile.SYMTYPE, archives.target_of(source, entry)
-        target.addfile(member)
-    elif entry.is_dir():
-        member.type = tarfile.DIRTYPE
-        target.addfile(member)
-    else:
-        member.size = entry.file_size
-        with source.open(entry) as content:
-            target.addfile(member, content)
+            for path in sorted(content.rglob("*")):
+                inside = path.relative_to(content).as_posix()
+                target.add(path, inside, recursive=False, filter=lambda member: _plain(member, member.mode & 0o755))

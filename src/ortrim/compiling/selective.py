@@ -223,13 +223,9 @@ class SelectiveBuild:
 
     def _known(self) -> translation_units.UnitIndex | None:
         """Return the index of all types, else the one that a build without the same types has taught."""
-        for job in dict.fromkeys((replace(self.job, without_types=()), self.job)):
-            found = translation_units.find_index(variant_of(job))
-            if found.note:
-                self.on_note(found.note)
-            if found.index:
-                return found.index
-        return None
+        jobs = dict.fromkeys((replace(self.job, without_types=()), self.job))
+        found = (translation_units.find_index(variant_of(job), self.on_note) for job in jobs)
+        return next(filter(None, found), None)
 
     def _counted(self, known: frozenset[str], omitted: frozenset[str]) -> CompiledUnits:
         """Count what is compiled in this tree and what is left out of it; without ninja by the index alone."""

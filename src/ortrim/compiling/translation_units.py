@@ -8,7 +8,7 @@ what it says too much costs time, what it says too little is found by the linker
 import posixpath
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass as plain_dataclass
 from itertools import chain, pairwise, zip_longest
@@ -379,18 +379,9 @@ def _sorted(sets: Iterable[set[int]]) -> tuple[int, ...]:
 LEARNT: Final = "units"
 
 
-@plain_dataclass(frozen=True, kw_only=True)
-class IndexFound:
-    """An index, None when there is none; `note` says why one that is there was set aside, and is empty otherwise."""
-
-    index: UnitIndex | None
-    note: str = ""
-
-
-def find_index(variant: Variant) -> IndexFound:
-    """Return the index of a variant: the shipped one, else the learnt one."""
-    shipped = shipped_index(variant)
-    return learnt_index(variant) if shipped is None else IndexFound(index=shipped)
+def find_index(variant: Variant, on_note: Callable[[str], None]) -> UnitIndex | None:
+    """Return the index of a variant: the shipped one, else the learnt one; None when there is neither."""
+    return shipped_index(variant) or learnt_index(variant, on_note)
 
 
 def nearest_index(variant: Variant) -> UnitIndex | None:
@@ -423,15 +414,15 @@ def shipped_index(variant: Variant) -> UnitIndex | None:
     return None if text is None else _index_of(variant, text, name)
 
 
-def learnt_index(variant: Variant) -> IndexFound:
+def learnt_index(variant: Variant, on_note: Callable[[str], None] = lambda _: None) -> UnitIndex | None:
     """Return what an earlier full build taught; a file that cannot be read or believed is set aside with a note."""
     try:
         path = cache_folder(LEARNT) / f"{variant.stem}.json"
         content = None if path.is_file() and not is_kept(path) else _read(path)
-        return IndexFound(index=None if content is None else _index_of(variant, content, str(path)))
+        return None if content is None else _index_of(variant, content, str(path))
     except (SourcesError, StorageError) as error:
-        note = f"the index of an earlier build is ignored: {error.where} {error.what} ({error.why})"
-        return IndexFound(index=None, note=note)
+        on_note(f"the index of an earlier build is ignored: {error.where} {error.what} ({error.why})")
+        return None
 
 
 def save_learnt(index: UnitIndex) -> Path:

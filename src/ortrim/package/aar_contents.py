@@ -148,7 +148,7 @@ def read_android_manifest(data: bytes, where: str) -> AndroidManifest:
         hint = "give the AAR, not an app's APK"
         raise BinaryError("not-an-aar", "this manifest is compiled, as in an APK", where=where, hint=hint)
     try:
-        return _manifest(ET.fromstring(data, ET.XMLParser(target=_WithoutDoctype())))  # noqa: S314 - see there
+        return _manifest(xml_root(data))
     except (ET.ParseError, LookupError, ValueError) as error:
         what = "is not an Android manifest"
         raise BinaryError("bad-android-manifest", what, where=where, why=str(error)) from error
@@ -168,10 +168,13 @@ def _manifest(root: ET.Element) -> AndroidManifest:
 
 
 class _WithoutDoctype(ET.TreeBuilder):
-    """Takes no document that declares entities, with which a few bytes can become very many."""
-
     def doctype(self, *_: object) -> None:
-        raise ValueError("it declares a document type, which no Android manifest does")
+        raise ValueError("it declares a document type, with whose entities a few bytes can become very many")
+
+
+def xml_root(data: bytes) -> ET.Element:
+    """Return the first element of what is XML without a document type. Raises `ParseError` and `ValueError`."""
+    return ET.fromstring(data, ET.XMLParser(target=_WithoutDoctype()))  # noqa: S314 - it has no entities
 
 
 CLASSES: Final = "classes.jar"

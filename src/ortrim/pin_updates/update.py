@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
+from xml.etree.ElementTree import ParseError
 
 from ortrim.base.command import run
 from ortrim.base.files import sha256_of, write_atomically
@@ -19,8 +20,8 @@ from ortrim.compiling.container_engines import UsableEngine
 from ortrim.compiling.containers import pulled_digest
 from ortrim.errors import Diagnostic, DiagnosticGroup, Interrupted, NetworkError, SourcesError, StorageError
 from ortrim.models.full_runtime import DISTRIBUTION, WHEEL_PLATFORMS
+from ortrim.package.aar_contents import xml_root
 from ortrim.pins import runtime, shipped
-from ortrim.platforms.android.ndk import LIST, listed_archive
 from ortrim.platforms.android.ndk import REPOSITORY as ANDROID_SDK_REPOSITORY
 from ortrim.sources.archives import DEPENDENCIES, declared_components, parse_dependencies
 from ortrim.sources.commits import fetch_objects, git, left_out_of, tagged_commit
@@ -354,6 +355,28 @@ def _archives(
             return (f'file = "{file}"', f'sha256 = "{sha256_of(Path(folder) / file)}"')
 
         return _found("archives", pins.archives, digest, failed)
+
+
+LIST: Final = f"{ANDROID_SDK_REPOSITORY}/repository2-3.xml"
+"""What sdkmanager itself reads."""
+SDK_HOST: Final = "linux"
+
+
+def listed_archive(listing: bytes, package: str) -> tuple[str, str]:
+    """Return the file for Linux of a package (`ndk;27.2.12479018`) in the text of the list, and its SHA-1."""
+    try:
+        root = xml_root(listing)
+    except (ParseError, ValueError) as error:
+        what = "is not Google's list of SDK packages"
+        raise SourcesError("bad-sdk-list", what, where=LIST, why=str(error)) from error
+    packages = (each for each in root.iter("remotePackage") if each.get("path") == package)
+    archives = (archive for each in packages for archive in each.iter("archive"))
+    fitting = [each for each in archives if each.findtext(".//host-os", SDK_HOST).strip() == SDK_HOST]
+    file, sha1 = (fitting[-1].findtext(f".//{key}", "").strip() if fitting else "" for key in ("url", "checksum"))
+    if not file or "/" in file or len(sha1) != 40:
+        hint = "list the versions: sdkmanager --list"
+        raise SourcesError("not-in-sdk-list", f"has no {package} for Linux", where=LIST, hint=hint)
+    return file, sha1.lower()
 
 
 def converter_text(version: str, announce: Callable[[str], None]) -> str:

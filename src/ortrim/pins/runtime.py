@@ -147,6 +147,14 @@ bits; the others are for the execution providers XNNPACK and CoreML, which canno
 REPOSITORY: Final = "https://github.com/microsoft/onnxruntime"
 
 
+CONFIG: Final = ConfigDict(extra="forbid")
+GitId = Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")]
+TreePath = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9._+-]*(/[A-Za-z0-9_][A-Za-z0-9._+-]*)*$")]
+Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+FileName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+~-]*$")]
+WORD: Final = r"[A-Za-z0-9][A-Za-z0-9.+:=_-]*"
+
+
 @dataclass(frozen=True, kw_only=True)
 class ComponentPin:
     """One archive: where it comes from (`location` by `origin`), its digest, and what is taken of it.
@@ -156,16 +164,16 @@ class ComponentPin:
     """
 
     name: str
-    version: str
+    version: Annotated[str, Field(pattern=rf"^{WORD}$")]
     licence: str
     origin: Origin
     location: str
-    file: str
-    sha256: str = ""
+    file: FileName
+    sha256: Sha256 = ""
     sha1: str = ""
-    strip: int = 0
+    strip: Annotated[int, Field(ge=0)] = 0
     take: tuple[tuple[str, str], ...] = (("", ""),)
-    interface: str | None = None
+    interface: Annotated[str, Field(pattern=r"^\w+::\w+$")] | None = None
 
     @property
     def digest(self) -> tuple[str, str]:
@@ -188,46 +196,18 @@ class SourcePin:
 class SourceSet:
     """All components from a suite of Debian."""
 
-    suite: str
+    suite: Annotated[str, Field(pattern=rf"^{WORD}$")]
     components: tuple[ComponentPin, ...]
 
 
-ORIGINS: Final[dict[str, Origin]] = {
-    "url": "url",
-    "debian_source": "debian-source",
-    "debian_binary": "debian-binary",
-    "wheel": "wheel",
+LOCATIONS: Final[dict[str, tuple[Origin, str]]] = {
+    "url": ("url", r"https?://\S+"),
+    "debian_source": ("debian-source", WORD),
+    "debian_binary": ("debian-binary", WORD),
+    "wheel": ("wheel", r"[A-Za-z0-9._-]+==[A-Za-z0-9.+!_-]+"),
 }
-CONFIG: Final = ConfigDict(extra="forbid")
-GitId = Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")]
-TreePath = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9._+-]*(/[A-Za-z0-9_][A-Za-z0-9._+-]*)*$")]
-Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-FileName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+~-]*$")]
-Word = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9.+:=_-]*$")]
-
-
-@pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=CONFIG)
-class _Component:
-    version: Word
-    file: FileName
-    sha256: Sha256
-    url: Annotated[str, Field(pattern=r"^https?://\S+$")] | None = None
-    debian_source: Word | None = None
-    debian_binary: Word | None = None
-    wheel: Word | None = None
-    strip: Annotated[int, Field(ge=0)] = 0
-    take: dict[str, str] = Field(default_factory=lambda: {"": ""})
-    interface: Annotated[str, Field(pattern=r"^\w+::\w+$")] | None = None
-
-    def locations(self) -> list[tuple[Origin, str]]:
-        """Return where the archive may come from; exactly one is right."""
-        return [(origin, getattr(self, key)) for key, origin in ORIGINS.items() if getattr(self, key)]
-
-
-@pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=CONFIG)
-class _Set:
-    components: dict[str, _Component]
-    suite: Word
+"""The keys by which a pin file says where an archive comes from, and the form of what follows each."""
+KEYS: Final = frozenset({"version", "file", "sha256", "strip", "take", "interface"})
 
 
 @pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=CONFIG)
@@ -252,18 +232,29 @@ class CommitPin:
 def read_source_set(text: str, name: str, licences: dict[str, str]) -> SourceSet:
     """Read the pin file of a set of archives."""
     data = parsed(text, name)
-    tables = data.get("components")
-    for component, table in tables.items() if isinstance(tables, dict) else ():
-        if isinstance(table, dict) and "sha256" not in table:
-            raise _without_digest(f"{name}: components.{component}", "sha256")
-    content = validated(_Set, data, name)
-    missing = [component for component in COMPONENTS if component not in content.components]
-    unknown = [component for component in content.components if component not in (*COMPONENTS, *OPTIONAL)]
-    if missing or unknown:
-        raise bad_pin_file(name, f"missing components: {missing}; unknown components: {unknown}")
-    names = (*COMPONENTS, *(component for component in OPTIONAL if component in content.components))
-    pins = tuple(_pin(component, content.components[component], licences, name) for component in names)
-    return SourceSet(suite=content.suite, components=pins)
+    tables = validated(dict[str, dict[str, Any]], data.pop("components", {}), name)
+    missing = [component for component in COMPONENTS if component not in tables]
+    unknown = [component for component in tables if component not in (*COMPONENTS, *OPTIONAL)]
+    if missing or unknown or data.keys() != {"suite"}:
+        raise bad_pin_file(name, f"missing components: {missing}; unknown components: {unknown}; keys: {sorted(data)}")
+    names = (*COMPONENTS, *(component for component in OPTIONAL if component in tables))
+    pins = [_fields(component, tables[component], licences, name) for component in names]
+    return validated(SourceSet, data | {"components": pins}, name)
+
+
+def _fields(name: str, table: dict[str, Any], licences: dict[str, str], where: str) -> dict[str, Any]:
+    """Return the fields of a component's pin, of which `validated` judges all but where it comes from."""
+    if "sha256" not in table:
+        raise _without_digest(f"{where}: components.{name}", "sha256")
+    given = [key for key in LOCATIONS if key in table]
+    if len(given) != 1 or not re.fullmatch(LOCATIONS[given[0]][1], str(table[given[0]])):
+        raise bad_pin_file(where, f"components.{name} needs exactly one of {', '.join(LOCATIONS)}, in its form")
+    key, (origin, _) = given[0], LOCATIONS[given[0]]
+    if strange := table.keys() - KEYS - {key}:
+        raise bad_pin_file(where, f"components.{name}: unknown keys: {', '.join(sorted(strange))}")
+    taken = tuple(validated(dict[str, str], table.get("take", {"": ""}), where).items())
+    same = {each: table[each] for each in KEYS & table.keys()}
+    return same | {"name": name, "licence": licences[name], "origin": origin, "location": table[key], "take": taken}
 
 
 def read_commit_pin(text: str, name: str) -> CommitPin:
@@ -272,18 +263,6 @@ def read_commit_pin(text: str, name: str) -> CommitPin:
     if "commit" not in data:
         raise _without_digest(name, "commit")
     return validated(CommitPin, data, name)
-
-
-def _pin(name: str, entry: _Component, licences: dict[str, str], where: str) -> ComponentPin:
-    locations = entry.locations()
-    if len(locations) != 1:
-        raise bad_pin_file(where, f"components.{name} needs exactly one of {', '.join(ORIGINS)}")
-    origin, location = locations[0]
-    if origin == "wheel" and not re.fullmatch(r"[A-Za-z0-9._-]+==[A-Za-z0-9.+!_-]+", location):
-        raise bad_pin_file(where, f"components.{name}.wheel is not of the form name==version")
-    same = {key: getattr(entry, key) for key in ("version", "file", "sha256", "strip", "interface")}
-    taken, licence = tuple(entry.take.items()), licences[name]
-    return ComponentPin(name=name, licence=licence, origin=origin, location=location, take=taken, **same)
 
 
 def _without_digest(where: str, key: str) -> SourcesError:
@@ -339,19 +318,13 @@ def runtime_pins(version: str) -> RuntimePins:
     """Return what is pinned for one version of ONNX Runtime."""
     entry = known_version(version)
     apple: dict[str, str] | None = entry.get("apple")
-    name = pin_file_name(version, "debian")
-    text = pin_text(name)
+    upstream, name = (pin_file_name(version, kind) for kind in SOURCE_PINS)
+    commit, text = pin_text(upstream), pin_text(name)
     return RuntimePins(
         version=version,
         converter_requirements=converter_requirements(version),
-        commit=_commit_pin(version),
+        commit=None if commit is None else read_commit_pin(commit, upstream),
         debian=None if text is None else read_source_set(text, name, licence_ids()),
         ndk=entry.get("ndk"),
         apple=ApplePins(**{"maccatalyst": apple["ios"]} | apple) if apple else None,
     )
-
-
-def _commit_pin(version: str) -> CommitPin | None:
-    name = pin_file_name(version, "upstream")
-    text = pin_text(name)
-    return None if text is None else read_commit_pin(text, name)

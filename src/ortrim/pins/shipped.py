@@ -214,7 +214,7 @@ def parsed(text: str, name: str) -> dict[str, Any]:
         raise bad_pin_file(name, str(error)) from error
 
 
-def validated(kind: type[T], data: dict[str, Any], name: str) -> T:
+def validated(kind: type[T], data: object, name: str) -> T:
     """Return the data of a pin file as a value of a type."""
     try:
         return from_data(kind, data)

@@ -13,11 +13,12 @@ from urllib.parse import unquote
 
 from pydantic import ValidationError
 
+from ortrim.base.archives import AR_MAGIC, members_of
 from ortrim.base.cache import cache_folder, locked
 from ortrim.base.command import Completed, run
 from ortrim.base.files import disk_full, says_full, sha256_of, storage_errors, write_atomically
 from ortrim.base.json import from_json, to_json
-from ortrim.errors import SourcesError, ToolError
+from ortrim.errors import BinaryError, SourcesError, ToolError
 from ortrim.pins.runtime import ComponentPin
 
 ONE_LINE: Final = re.compile(r"^\s*deb(?:-src)?\s+(?:\[(?P<options>[^\]]*)\]\s*)?(?P<uri>\S+)\s+(?P<rest>\S.*)$")
@@ -327,30 +328,25 @@ def _checked(package: DebianPackage, file: Path) -> Path:
     return file
 
 
-MAGIC: Final = b"!<arch>\n"
-HEADER_BYTES: Final = 60
-
-
 def is_debian_package(archive: Path) -> bool:
     """Whether a file is an `ar` archive."""
     with storage_errors(archive), archive.open("rb") as file:
-        return file.read(len(MAGIC)) == MAGIC
+        return file.read(len(AR_MAGIC)) == AR_MAGIC
 
 
 def write_data_archive(package: Path, destination: Path) -> None:
-    """Copy the member `data.tar.*` out of a package, which is an `ar` archive: deb(5) and ar(5) have the format."""
-    length = package.stat().st_size
-    with storage_errors(package), package.open("rb") as file:
-        file.seek(len(MAGIC))
-        while len(header := file.read(HEADER_BYTES)) == HEADER_BYTES:
-            name, size = header[:16].decode("latin-1").strip(" /"), header[48:58].decode("latin-1").strip()
-            if header[58:] != b"`\n" or not size.isdecimal() or int(size) > length - file.tell():
-                break
+    """Copy the member `data.tar.*` out of a package, which is an `ar` archive (deb(5))."""
+    with storage_errors(package):
+        content, why = package.read_bytes(), ""
+    try:
+        for name, data in members_of(content, str(package)):
             if name.startswith("data.tar"):
-                destination.write_bytes(file.read(int(size)))
+                with storage_errors(destination):
+                    destination.write_bytes(data)
                 return
-            file.seek(int(size) + int(size) % 2, 1)
-    raise SourcesError("bad-debian-package", "holds no data.tar", where=str(package))
+    except BinaryError as error:
+        why = error.why
+    raise SourcesError("bad-debian-package", "holds no data.tar", where=str(package), why=why)
 
 
 PACKAGES_FILE: Final = "packages.json"

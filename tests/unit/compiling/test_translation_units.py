@@ -19,7 +19,6 @@ from ortrim.compiling.translation_units import (
     AVX512_UNITS,
     DOMAINS,
     LARGEST_INDEX,
-    IndexFound,
     ObjectSymbols,
     Unit,
     UnitIndex,
@@ -282,10 +281,15 @@ def pin(tmp_path: Path, content: str, variant: Variant = UNKNOWN) -> None:
 
 
 def set_aside(variant: Variant) -> str:
-    found = find_index(variant)
-    assert found.index is None
-    assert found.note.startswith("the index of an earlier build is ignored: ")
-    return found.note
+    notes: list[str] = []
+    assert find_index(variant, notes.append) is None
+    (note,) = notes
+    assert note.startswith("the index of an earlier build is ignored: ")
+    return note
+
+
+def found(variant: Variant) -> UnitIndex | None:
+    return find_index(variant, pytest.fail)
 
 
 def test_shipped_index_selects_a_fraction_of_the_units() -> None:
@@ -344,18 +348,18 @@ def test_an_index_is_shipped_with_and_without_exceptions() -> None:
 
 def test_shipped_index_comes_first() -> None:
     save_learnt(index_of(VARIANT))
-    assert find_index(VARIANT) == IndexFound(index=shipped_index(VARIANT))
-    assert learnt_index(VARIANT) == IndexFound(index=index_of(VARIANT))
+    assert found(VARIANT) == shipped_index(VARIANT)
+    assert learnt_index(VARIANT) == index_of(VARIANT)
 
 
 def test_users_own_index_replaces_the_shipped_one(tmp_path: Path) -> None:
     pin(tmp_path, render_index(index_of(VARIANT)), VARIANT)
-    assert find_index(VARIANT).index == index_of(VARIANT)
+    assert found(VARIANT) == index_of(VARIANT)
 
 
 def test_unknown_variant_has_no_index() -> None:
     assert shipped_index(UNKNOWN) is None
-    assert find_index(UNKNOWN) == IndexFound(index=None)
+    assert found(UNKNOWN) is None
 
 
 @pytest.mark.parametrize(
@@ -383,7 +387,7 @@ def test_learnt_index_is_found_again(tmp_path: Path) -> None:
     path = save_learnt(index_of(UNKNOWN))
     save_learnt(index_of(UNKNOWN))
     assert path == tmp_path / "cache" / "units" / "onnxruntime-9.9.9-linux-x64-zig-exceptions.json"
-    assert find_index(UNKNOWN) == IndexFound(index=index_of(UNKNOWN))
+    assert found(UNKNOWN) == index_of(UNKNOWN)
     beside = {path.with_name(f".{path.name}.{kind}") for kind in ("record", "lock")}
     assert set(path.parent.iterdir()) == {path, *beside}
 
@@ -392,8 +396,8 @@ def test_an_index_may_be_read_while_it_is_replaced(monkeypatch: pytest.MonkeyPat
     """Another build reads between its file and the record of that: it waits, and takes neither for damage."""
     save_learnt(index_of(UNKNOWN))
     newer = dataclasses.replace(index_of(UNKNOWN), kernels=())
-    found: list[IndexFound] = []
-    reader = threading.Thread(target=lambda: found.append(learnt_index(UNKNOWN)))
+    read: list[UnitIndex | None] = []
+    reader = threading.Thread(target=lambda: read.append(learnt_index(UNKNOWN)))
 
     def slowly(path: Path) -> None:
         reader.start()
@@ -404,8 +408,8 @@ def test_an_index_may_be_read_while_it_is_replaced(monkeypatch: pytest.MonkeyPat
     with watched_cache(lambda _: None) as watch:
         save_learnt(newer)
         reader.join()
-    assert found == [IndexFound(index=newer)]
-    assert find_index(UNKNOWN) == IndexFound(index=newer)
+    assert read == [newer]
+    assert found(UNKNOWN) == newer
     assert watch.damages == []
 
 
@@ -419,13 +423,13 @@ def test_damaged_learnt_index_is_set_aside(content: bytes) -> None:
     record_entry(path)
     assert str(path) in set_aside(UNKNOWN)
     save_learnt(index_of(UNKNOWN))
-    assert find_index(UNKNOWN) == IndexFound(index=index_of(UNKNOWN))
+    assert found(UNKNOWN) == index_of(UNKNOWN)
 
 
 def test_a_learnt_index_that_is_not_what_was_learnt_is_none() -> None:
     path = save_learnt(index_of(UNKNOWN))
     path.write_text(path.read_text().replace("generated_source.c", "generated_source.d"))
-    assert find_index(UNKNOWN) == IndexFound(index=None)
+    assert found(UNKNOWN) is None
     assert not path.exists()
 
 
@@ -473,7 +477,7 @@ def test_index_that_cannot_be_kept_is_a_diagnostic(tmp_path: Path, monkeypatch: 
 def test_damaged_pinned_index_is_a_diagnostic(tmp_path: Path, content: str) -> None:
     """What is pinned is wrong or it is right: a damaged file, or one of another variant, stops the build."""
     pin(tmp_path, content)
-    caught = refusing.refused(SourcesError, find_index, UNKNOWN)
+    caught = refusing.refused(SourcesError, found, UNKNOWN)
     assert caught.code == "bad-unit-index"
     assert caught.where == f"units/{UNKNOWN.stem}.json"
     assert "invoke pins.index" in caught.hint

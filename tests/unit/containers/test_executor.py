@@ -26,7 +26,6 @@ from ortrim.compiling.container_engines import BUILDAH, DOCKER, ContainerOptions
 from ortrim.compiling.containers import (
     LIFELINE,
     STARTED,
-    Command,
     ImageRecipe,
     Images,
     build_image,
@@ -580,9 +579,13 @@ def usable(docker: FakeEngine) -> UsableEngine:
     return probe(DOCKER)
 
 
-def command(*words: str, flags: tuple[str, ...] = (), folder: str = "/") -> Command:
-    mounts = (Mount(source=Path("/srv"), target="/srv"),)
-    return Command(words=words, environment=(("NAME", "a value"),), folder=folder, mounts=mounts, flags=flags)
+def run_words(
+    usable: UsableEngine, on_line: Callable[[str], None], *words: str, flags: tuple[str, ...] = (), folder: str = "/"
+) -> int:
+    environment, mounts = {"NAME": "a value"}, (Mount(source=Path("/srv"), target="/srv"),)
+    return run_in(
+        usable, "image:1", words, on_line, environment=environment, folder=Path(folder), mounts=mounts, flags=flags
+    )
 
 
 def folders() -> list[str]:
@@ -591,12 +594,7 @@ def folders() -> list[str]:
 
 def test_a_command_sees_its_environment_and_nothing_else(usable: UsableEngine, tmp_path: Path) -> None:
     lines: list[str] = []
-    code = run_in(
-        usable,
-        "image:1",
-        command("/bin/sh", "-c", "/usr/bin/env; /bin/pwd; exit 7", folder=str(tmp_path)),
-        lines.append,
-    )
+    code = run_words(usable, lines.append, "/bin/sh", "-c", "/usr/bin/env; /bin/pwd; exit 7", folder=str(tmp_path))
     assert code == 7
     assert "NAME=a value" in lines
     assert lines[-1] == str(tmp_path)
@@ -608,7 +606,7 @@ def test_both_streams_come_in_the_order_in_which_they_were_written(usable: Usabl
     """An engine may pass them on by two ways; a compiler's error belongs after the line that it is about."""
     lines: list[str] = []
     script = "for n in 1 2 3 4; do echo out $n; echo err $n >&2; done"
-    run_in(usable, "image:1", command("/bin/sh", "-c", script), lines.append)
+    run_words(usable, lines.append, "/bin/sh", "-c", script)
     assert lines == [f"{stream} {n}" for n in range(1, 5) for stream in ("out", "err")]
 
 
@@ -616,7 +614,7 @@ def test_the_engine_is_reported_all_and_removes_the_container(usable: UsableEngi
     """Its name is a new one each time; the folder with the pipe is mounted, read-only, beside the command's own."""
     names = []
     for _ in range(2):
-        run_in(usable, "image:1", command("/bin/true", flags=("--memory=8g",)), print)
+        run_words(usable, print, "/bin/true", flags=("--memory=8g",))
         words = docker.calls("run")[-1]
         names.append(words[words.index("--name") + 1])
         own = cache_folder("containers") / names[-1]
@@ -633,7 +631,7 @@ def test_an_engine_that_starts_nothing_is_the_one_that_failed(usable: UsableEngi
     """Even with an exit code that a command could have had; its own words tell why."""
     docker.answer("docker run", 1, "docker: Error response from daemon: bind source path does not exist: /srv.\n")
     lines: list[str] = []
-    assert refused(ToolError, run_in, usable, "image:1", command("/bin/true"), lines.append).code == "folder-not-shared"
+    assert refused(ToolError, run_words, usable, lines.append, "/bin/true").code == "folder-not-shared"
     assert lines == []
     assert folders() == []
     assert docker.calls("rm")
@@ -641,12 +639,12 @@ def test_an_engine_that_starts_nothing_is_the_one_that_failed(usable: UsableEngi
 
 def test_an_engine_that_says_nothing_and_starts_nothing_failed_too(usable: UsableEngine, docker: FakeEngine) -> None:
     docker.answer("docker run", 0, "")
-    assert refused(ToolError, run_in, usable, "image:1", command("/bin/true"), print).code == "engine-failed"
+    assert refused(ToolError, run_words, usable, print, "/bin/true").code == "engine-failed"
 
 
 def test_a_command_that_does_not_exist_ends_as_in_a_shell(usable: UsableEngine) -> None:
     lines: list[str] = []
-    assert run_in(usable, "image:1", command("/does/not/exist"), lines.append) == 127
+    assert run_words(usable, lines.append, "/does/not/exist") == 127
     assert "/does/not/exist" in lines[-1]
 
 
@@ -655,14 +653,14 @@ def test_an_interruption_removes_the_container(usable: UsableEngine, docker: Fak
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        run_in(usable, "image:1", command("/bin/sh", "-c", "echo started; sleep 60"), interrupt)
+        run_words(usable, interrupt, "/bin/sh", "-c", "echo started; sleep 60")
     assert docker.calls("rm")
     assert folders() == []
 
 
 def test_a_container_that_cannot_be_removed_spoils_nothing(usable: UsableEngine, docker: FakeEngine) -> None:
     docker.answer("docker rm", 1, "Error: No such container\n")
-    assert run_in(usable, "image:1", command("/bin/true"), print) == 0
+    assert run_words(usable, print, "/bin/true") == 0
 
 
 def test_only_what_dead_runs_left_is_removed(usable: UsableEngine, docker: FakeEngine) -> None:

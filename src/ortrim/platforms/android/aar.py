@@ -63,14 +63,16 @@ class Coordinates:
 
 @dataclass(frozen=True, kw_only=True)
 class AarPart:
-    """One ABI of an AAR: the inputs of its target's package, and its JNI library; None in an AAR without the Java API.
-
-    `symbols` are libraries with their symbol tables, each named as the library with `.sym` behind it.
-    """
+    """One ABI of an AAR: the inputs of its target's package, and its JNI library unless there is no Java API."""
 
     inputs: PackageInputs
-    binding: Path | None
-    symbols: tuple[Path, ...] = ()
+    binding: JniLibrary | None
+
+    @property
+    def symbols(self) -> tuple[Path, ...]:
+        """The libraries with their symbol tables that builds left, each named as the library with `.sym` behind it."""
+        left = (self.inputs.result.symbols, self.binding.symbols if self.binding else None)
+        return tuple(path for path in left if path is not None and path.is_file())
 
     @property
     def abi(self) -> str:
@@ -87,7 +89,7 @@ class AarPart:
         """The libraries by name: runtime, JNI library, and the C++ library when that is shared."""
         result = self.inputs.result
         companions = ((path.name, path) for path in companions_of(self.inputs.job, result))
-        binding = ((BINDING, self.binding),) if self.binding else ()
+        binding = ((BINDING, self.binding.library),) if self.binding else ()
         return ((LIBRARY, result.library), *binding, *companions)
 
 
@@ -489,19 +491,12 @@ def deliver(packaging: Packaging) -> list[Delivery]:
         if jdk is not None:
             packaging.step.progress(0, 0, f"JNI library of {part.job.target.identifier}")
             binding = build_jni_library(part.job, part.result, packaging.executor_of(part.job), jdk)
-        parts.append(aar_part(part, binding))
+        parts.append(AarPart(inputs=part, binding=binding))
     packaging.step.progress(0, 0, "classes and AAR" if jdk else "AAR without the Java API")
     assets = assembly.models_as_assets
     made, facts, gates = deliver_aar(parts, packaging.sources, jdk, packaging.folder, models_as_assets=assets)
     packaging.step.note(f"{made.folder}: {made.manifest.coordinates}")
     return [delivery(part, made.aar, facts, gates) for part in packaging.parts]
-
-
-def aar_part(inputs: PackageInputs, binding: JniLibrary | None) -> AarPart:
-    """Return one ABI of an AAR: what its build left, and the JNI library unless it has no Java API."""
-    symbols = (inputs.result.symbols, binding.symbols if binding else None)
-    left = tuple(path for path in symbols if path is not None and path.is_file())
-    return AarPart(inputs=inputs, binding=binding.library if binding else None, symbols=left)
 
 
 def deliver_aar(

@@ -9,12 +9,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
-from xml.etree import ElementTree as ET
 
 from ortrim.buildspec.targets import Architecture, Target
 from ortrim.compiling.plan import Toolchain
 from ortrim.compiling.toolchains import compiler_wrapper, launcher, tool_wrapper
-from ortrim.errors import SourcesError, ToolError
+from ortrim.errors import ToolError
 
 PREBUILT: Final = {
     ("Linux", "x86_64"): "toolchains/llvm/prebuilt/linux-x86_64",
@@ -271,29 +270,3 @@ def ndk_toolchain(target: Target, api: int, version: str) -> Toolchain:
 
 REPOSITORY: Final = "https://dl.google.com/android/repository"
 """Where Google publishes the SDK's packages."""
-LIST: Final = f"{REPOSITORY}/repository2-3.xml"
-"""What sdkmanager itself reads."""
-SDK_HOST: Final = "linux"
-
-
-def listed_archive(listing: bytes, package: str) -> tuple[str, str]:
-    """Return the file for Linux of a package (`ndk;27.2.12479018`) in the text of the list, and its SHA-1."""
-    try:
-        root = _without_entities(listing.decode())
-    except (ET.ParseError, ValueError) as error:
-        what = "is not Google's list of SDK packages"
-        raise SourcesError("bad-sdk-list", what, where=LIST, why=str(error)) from error
-    packages = (each for each in root.iter("remotePackage") if each.get("path") == package)
-    archives = (archive for each in packages for archive in each.iter("archive"))
-    fitting = [each for each in archives if each.findtext(".//host-os", SDK_HOST).strip() == SDK_HOST]
-    file, sha1 = (fitting[-1].findtext(f".//{key}", "").strip() if fitting else "" for key in ("url", "checksum"))
-    if not file or "/" in file or len(sha1) != 40:
-        hint = "list the versions: sdkmanager --list"
-        raise SourcesError("not-in-sdk-list", f"has no {package} for Linux", where=LIST, hint=hint)
-    return file, sha1.lower()
-
-
-def _without_entities(text: str) -> ET.Element:
-    if "<!ENTITY" in text:
-        raise ValueError("it declares entities, with which a few bytes can become very many")
-    return ET.fromstring(text)  # noqa: S314 - see above

@@ -284,7 +284,8 @@ def test_symbols_are_kept_apart_by_build_id(jdk: Jdk, tmp_path: Path) -> None:
     inputs = aar_inputs(tmp_path / "built", ("arm64-v8a",))
     symbols = tmp_path / "built" / f"{RUNTIME}.sym"
     symbols.write_bytes(sample(f"arm64-v8a-{RUNTIME}"))
-    part = replace(inputs.parts[0], symbols=(symbols,))
+    (first,) = inputs.parts
+    part = replace(first, inputs=replace(first.inputs, result=replace(first.inputs.result, symbols=symbols)))
     package = make_android_package(replace(inputs, parts=(part,)), jdk, tmp_path / "out")
     assert package.symbols is not None
     build_id = dict(package.manifest.abis[0].build_ids)[RUNTIME]
@@ -316,7 +317,7 @@ def test_a_package_made_before_is_replaced(jdk: Jdk, tmp_path: Path) -> None:
 def without_file(inputs: AarInputs) -> AarInputs:
     """Take the JNI library away."""
     assert inputs.parts[0].binding
-    inputs.parts[0].binding.unlink()
+    inputs.parts[0].binding.library.unlink()
     return inputs
 
 

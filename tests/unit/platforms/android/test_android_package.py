@@ -11,7 +11,7 @@ from android_samples import BINDING, RUNTIME, sample
 from ortrim.errors import BinaryError, DiagnosticGroup, PackageError
 from ortrim.package.aar_contents import AarFacts, read_aar
 from ortrim.parity.measurements import Verdict
-from ortrim.platforms.android.aar import AarPart, aar_part, deliver_aar
+from ortrim.platforms.android.aar import AarPart, deliver_aar
 from ortrim.platforms.android.gates import check_aar, own_promise
 from ortrim.platforms.android.jni import JAVA, JniLibrary
 from refusing import refused
@@ -44,7 +44,7 @@ def test_a_sound_aar_is_delivered(tmp_path: Path, sources: Path) -> None:
 
 def test_without_a_jdk_an_aar_is_for_c_and_cxx(tmp_path: Path, sources: Path) -> None:
     """It has libraries, headers and Prefab, no trace of the Java API, and says so; what needs Java is not judged."""
-    parts = [replace(part, binding=None, symbols=()) for part in parts_of(tmp_path / "in")]
+    parts = [replace(part, binding=None) for part in parts_of(tmp_path / "in")]
     package, facts, gates = deliver_aar(parts, sources, None, tmp_path / "out")
     assert {library.name for library in facts.libraries} == {RUNTIME}
     assert facts.classes is not None  # older Android Gradle Plugins want the jar in every AAR
@@ -69,7 +69,7 @@ def test_an_unsound_aar_is_not_delivered(tmp_path: Path, sources: Path) -> None:
     parts = parts_of(tmp_path / "in")
     parts[0].inputs.result.library.write_bytes(sample("small-pages.so"))
     assert parts[1].binding
-    parts[1].binding.write_bytes(sample("no-build-id.so"))
+    parts[1].binding.library.write_bytes(sample("no-build-id.so"))
     caught = refused(DiagnosticGroup, deliver_aar, parts, sources, fake_jdk(tmp_path / "jdk"), tmp_path / "out")
     found = {error.code for error in caught.diagnostics}
     assert {"segments-not-page-aligned", "abi-mismatch", "build-id-missing", "jni-exports-missing"} <= found
@@ -99,10 +99,9 @@ def test_no_parts_make_no_aar(tmp_path: Path, sources: Path) -> None:
 def test_a_part_has_the_symbols_that_builds_left(tmp_path: Path) -> None:
     inputs = aar_inputs(tmp_path, ABIS[:1]).parts[0].inputs
     binding = JniLibrary(library=tmp_path / BINDING, symbols=tmp_path / f"{BINDING}.sym")
-    assert aar_part(inputs, binding).symbols == ()
+    assert AarPart(inputs=inputs, binding=binding).symbols == ()
     symbols = inputs.result.folder / f"{RUNTIME}.sym"
     symbols.touch()
     (tmp_path / f"{BINDING}.sym").touch()
-    part = aar_part(replace(inputs, result=replace(inputs.result, symbols=symbols)), binding)
+    part = AarPart(inputs=replace(inputs, result=replace(inputs.result, symbols=symbols)), binding=binding)
     assert [path.name for path in part.symbols] == [f"{RUNTIME}.sym", f"{BINDING}.sym"]
-    assert part.binding == binding.library

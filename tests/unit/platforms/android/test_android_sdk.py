@@ -3,7 +3,7 @@
 import pytest
 
 from ortrim.errors import ExitCode, SourcesError
-from ortrim.platforms.android.ndk import listed_archive
+from ortrim.pin_updates.update import listed_archive
 from refusing import refused
 
 HEAD = """<?xml version="1.0" ?>

@@ -5,17 +5,22 @@ import hashlib
 import json
 import sys
 import tarfile
+import zipfile
 from pathlib import Path
 from typing import IO, Any, Final
 
 import pytest
 
-from apple_samples import SAMPLES, link_samples, sample
+from apple_samples import DEVICE, SAMPLES, link_samples, sample
 from official_aar import INTEGRITY, PACKAGE
 from ortrim.base.cache import cache_folder, publish_folder
 from ortrim.base.command import run
 from ortrim.base.scripts import packages_folder
+from ortrim.binaries.macho import read_macho
+from ortrim.binaries.xcframework import read_xcframework
+from ortrim.parity.measurements import Verdict
 from ortrim.pins.shipped import tool_requirements
+from ortrim.platforms.apple.gates import LOADING_RULES, ApplePromise
 
 XCFRAMEWORK: Final = "package/Plugins/iOS~/onnxruntime.xcframework/"
 DYLIB: Final = "package/Plugins/macOS/arm64/libonnxruntime.dylib"
@@ -105,9 +110,43 @@ def test_the_official_library_for_macs_is_inspected_through_the_command_line() -
     assert (image["built_for"], image["install_name"]) == (["macos 14.0 (SDK 26.2)"], "@rpath/libonnxruntime.1.dylib")
 
 
+PHONES: Final = (
+    "ios_13_0_arm64_iphoneos", "ios_13_0_arm64_iphonesimulator", "ios_13_0_x86_64_iphonesimulator",
+)  # fmt: skip
+WHEELS: Final = ("pillow==13.0.0", "kiwisolver==1.5.1", "lru-dict==1.4.1")
+
+
+@pytest.mark.parametrize("platform", PHONES)
+def test_what_apples_linker_makes_for_phones_is_not_refused(platform: str, tmp_path: Path) -> None:
+    """Extension modules that run on phones pass the gates on what dyld, codesign and the store demand."""
+    options = ("--quiet", "--no-deps", "--only-binary", ":all:", "--python-version", "3.13", "--platform", platform)
+    done = run((sys.executable, "-m", "pip", "download", *options, "--dest", str(tmp_path), *WHEELS), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    found = {}
+    for wheel in tmp_path.glob("*.whl"):
+        with zipfile.ZipFile(wheel) as opened:
+            for name in opened.namelist():
+                if name.endswith(".so"):
+                    framework = tmp_path / f"{Path(name).stem}.framework"
+                    framework.mkdir()
+                    (framework / framework.stem).write_bytes(opened.read(name))
+                    found[name] = failed_loading(framework)
+    assert len(found) == 10
+    assert {name: gates for name, gates in found.items() if gates} == {}
+
+
+def failed_loading(framework: Path) -> list[str]:
+    """Return what the gates on loading say against a framework by itself; they see its binary."""
+    facts = read_xcframework(framework)
+    assert facts.images[0][1] == read_macho(framework / framework.stem).images[0]
+    gates = (rule.gate(facts, ApplePromise()) for rule in LOADING_RULES)
+    return [gate.detail for gate in gates if gate.verdict is Verdict.FAIL]
+
+
 def test_the_recorded_samples_are_what_zig_links(tmp_path: Path) -> None:
     zig = packages_folder("tools", tool_requirements()) / "ziglang" / "zig"
     (tmp_path / "made").mkdir()
     (tmp_path / "work").mkdir()
     link_samples(zig, tmp_path / "made", tmp_path / "work")
-    assert [each.file for each in SAMPLES if (tmp_path / "made" / each.file).read_bytes() != sample(each.file)] == []
+    names = (DEVICE, *(each.file for each in SAMPLES))
+    assert [name for name in names if (tmp_path / "made" / name).read_bytes() != sample(name)] == []

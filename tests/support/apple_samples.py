@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from apple_slices import link_slice
 from ortrim.base.command import run
 from ortrim.binaries.macho import universal_file
 
 RECORDED: Final = Path(__file__).parents[1] / "unit" / "binaries" / "data" / "apple"
-BUILD_VERSION, DEVICE = 0x32, 2
+BUILD_VERSION = 0x32
 HEADER: Final = "Headers/onnxruntime_c_api.h"
 IOS: Final = "@rpath/onnxruntime.framework/onnxruntime"
 MAC: Final = "@rpath/onnxruntime.framework/Versions/A/onnxruntime"
@@ -68,6 +69,8 @@ SAMPLES: Final = (
     Sample(file="plain-name.dylib", target=SIMULATOR, install_name="/usr/local/lib/libonnxruntime.dylib"),
     Sample(file="needs-other.dylib", target=SIMULATOR, words=("-DOTHER",), needs_other=True),
 )
+DEVICE: Final = "device-arm64.dylib"
+"""A library for phones: linked as the slices are, since zig needs a stub for these."""
 
 
 def sample(file: str) -> bytes:
@@ -75,10 +78,12 @@ def sample(file: str) -> bytes:
 
 
 def link_samples(zig: Path, folder: Path, work: Path) -> None:
+    (work / "slice").mkdir()
     (work / "source.c").write_text(SOURCE)
     (work / "other.c").write_text(OTHER)
     other = Sample(file="libother.dylib", target=SIMULATOR, install_name="/opt/homebrew/lib/libother.dylib")
     _zig(zig, other, work, ("other.c",))
+    (folder / DEVICE).write_bytes(link_slice(zig, "ios-arm64", work / "slice", "-DCALL=(int)mach_absolute_time()"))
     for each in SAMPLES:
         _zig(zig, each, work, (*each.words, "source.c", *(["libother.dylib"] if each.needs_other else [])))
         (work / each.file).replace(folder / each.file)
@@ -117,7 +122,7 @@ def load_command(data: bytes, kind: int) -> int:
 
 
 def device_library() -> bytes:
-    return with_build(sample("simulator-arm64.dylib"), platform=DEVICE)
+    return sample(DEVICE)
 
 
 def archive(members: Mapping[str, bytes]) -> bytes:

@@ -1,8 +1,8 @@
 """Small libraries for Apple's systems: recorded under `tests/unit/platforms/apple/data/slices`, and how zig links them.
 
-They are what Xcode would link, but for their size: against a stub of the system's library, with the load commands that
-say which system they are for. `integration/test_apple_assembly.py` links them anew. Without the stub, zig 0.17 crashes
-when it links for iOS, of which it carries no libraries.
+They are what Xcode would link, but for their size: against a stub of a library of the system, with the load commands
+that say which system they are for. `integration/test_apple_assembly.py` links them anew. Without the stub, zig 0.17
+crashes when it links for iOS, of which it carries no libraries.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ STUB: Final = """\
 --- !tapi-tbd
 tbd-version:     4
 targets:         [ {targets} ]
-install-name:    '/usr/lib/libSystem.B.dylib'
+install-name:    '/usr/lib/system/libsystem_kernel.dylib'
 current-version: 1
 exports:
   - targets:         [ {targets} ]

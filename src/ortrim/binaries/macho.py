@@ -18,6 +18,7 @@ import lief
 from ortrim.base.archives import AR_MAGIC, members_of
 from ortrim.binaries import elf
 from ortrim.binaries.elf import ComponentSize, LibraryFacts, LibrarySize, read_bytes
+from ortrim.binaries.macho_layout import LINKEDIT, MachLayout, MachSegment, read_layout, read_segments
 from ortrim.errors import BinaryError
 
 
@@ -70,15 +71,6 @@ class MachNeed:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MachSegment:
-    """A segment: what it takes in the file and in memory, in bytes."""
-
-    name: str
-    file_bytes: int
-    memory_bytes: int
-
-
-@dataclass(frozen=True, kw_only=True)
 class MachSection:
     """A section, or a whole segment that has none: what is at `offset` of the file, unless it is `zeroed` memory."""
 
@@ -95,7 +87,7 @@ class MachImage:
 
     `builds` are all that its parts say, each once; `unmarked` counts the objects that say nothing. Names of symbols are
     C's, without Mach-O's underscore. `objects` counts those of an archive, 1 otherwise. `version` is the library's own,
-    empty without.
+    empty without. An archive has no layout.
     """
 
     architecture: str
@@ -109,6 +101,7 @@ class MachImage:
     undefined: tuple[str, ...]
     needed: tuple[MachNeed, ...] = ()
     segments: tuple[MachSegment, ...] = ()
+    layout: MachLayout | None = None
     bitcode: bool
     debug: bool
     uuid: str = ""
@@ -481,10 +474,8 @@ def _image(data: bytes, architecture: str, kind: MachKind, binary: lief.MachO.Bi
             for each in dylibs
             if each is not own
         ),
-        segments=tuple(
-            MachSegment(name=_text(segment.name), file_bytes=segment.file_size, memory_bytes=segment.virtual_size)
-            for segment in binary.segments
-        ),
+        segments=read_segments(binary),
+        layout=read_layout(binary),
         bitcode=any(
             section.segment_name == "__LLVM" and section.name in frozenset({"__bitcode", "__bundle"})
             for section in binary.sections
@@ -558,7 +549,6 @@ def _signature(data: bytes, binary: lief.MachO.Binary) -> MachSignature:
     return MachSignature.CERTIFICATE if length > EMPTY_BLOB else MachSignature.AD_HOC
 
 
-LINKEDIT: Final = "__LINKEDIT"  # Names, signature and what the loader reads once: in the file, and not for the program
 PAGE_BYTES: Final = {"arm64": 16384, "x86_64": 4096}
 
 

@@ -12,6 +12,7 @@ from ortrim.binaries.apple import Slice
 from ortrim.binaries.macho import MachBuild, MachImage, MachKind
 from ortrim.binaries.xcframework import FrameworkFacts, SliceFacts, XcframeworkFacts, used_categories
 from ortrim.parity.measurements import Gate
+from ortrim.platforms.apple import loading
 from ortrim.verify.gates import BUDGET_GATE, Breaches, Rule, broken, judged, require_kept, some
 
 
@@ -21,7 +22,7 @@ class ApplePromise:
 
     `minimum_os` is the oldest system of each kind of slice (`ios`, `ios-simulator`, `macos`), `version` that of ONNX
     Runtime. `budgets` are the most bytes of a slice's architectures together, by its identifier. `package_swift` is the
-    text of the Package.swift beside the archive.
+    text of the Package.swift beside the archive. `system_symbols` are all that may be imported, with C's names.
     """
 
     slices: tuple[Slice, ...] = ()
@@ -29,6 +30,7 @@ class ApplePromise:
     version: str = ""
     budgets: tuple[tuple[str, int], ...] = ()
     package_swift: str = ""
+    system_symbols: frozenset[str] = frozenset()
 
 
 ON_MACS: Final = frozenset({"macos", "ios-maccatalyst"})
@@ -767,11 +769,105 @@ PLIST_RULES: Final = (
 )
 
 
+def in_each_loaded(find: Callable[[MachImage], str]) -> Search:
+    """Return a search that asks each architecture that the loader maps; it maps no static library."""
+    return in_each_image(lambda _, image: find(image) if loading.is_loaded(image) else "")
+
+
+def _unknown_imports(xcframework: XcframeworkFacts, promise: ApplePromise) -> Breaches:
+    for each, image in xcframework.images:
+        unknown = [name for name in image.undefined if name not in promise.system_symbols]
+        found = f"{counted(len(unknown), 'name')}: {some(unknown)}" if unknown and loading.is_loaded(image) else ""
+        yield f"{each.binary_path} ({image.architecture})", found
+
+
+def _no_sdk(image: MachImage) -> str:
+    return "the load command names no SDK" if not all(build.sdk for build in image.builds) else ""
+
+
+LOADING_RULES: Final = (
+    AppleRule(
+        code="linkedit-disordered",
+        name="order of __LINKEDIT",
+        what="codesign could not sign it: file not in an order that can be processed",
+        hint="link it again; what changes a library afterwards must keep all parts in their places",
+        search=in_each_loaded(loading.disordered_linkedit),
+    ),
+    AppleRule(
+        code="linkedit-misaligned",
+        name="alignment of __LINKEDIT",
+        what="dyld would refuse to load it: mis-aligned LINKEDIT content",
+        hint="link it again; what changes a library afterwards must pad each part",
+        search=in_each_loaded(loading.misaligned_linkedit),
+    ),
+    AppleRule(
+        code="symbols-disordered",
+        name="order of the symbol table",
+        what="dyld would refuse to load it, and codesign to sign it: symbols out of place",
+        hint="local symbols come first, then defined ones, then undefined ones, as LC_DYSYMTAB counts them",
+        search=in_each_loaded(loading.disordered_symbols),
+    ),
+    AppleRule(
+        code="fixups-mixed",
+        name="one encoding of fixups",
+        what="dyld would refuse to load it: malformed, it contains several kinds of fixups",
+        hint="link it again with one linker",
+        search=in_each_loaded(loading.mixed_fixups),
+    ),
+    AppleRule(
+        code="segment-rights-wrong",
+        name="rights of segments",
+        what="dyld would refuse to load it: the segment's permissions are not what they must be",
+        hint="link it again; code is r-x, data is rw-, __LINKEDIT is r--",
+        search=in_each_loaded(loading.wrong_rights),
+    ),
+    AppleRule(
+        code="segment-misplaced",
+        name="places of segments",
+        what="dyld would refuse to load it, or the system to map it",
+        hint="link it again; segments lie in one order in the file and in memory, and start on pages",
+        search=in_each_loaded(loading.misplaced_segments),
+    ),
+    AppleRule(
+        code="needed-twice",
+        name="needs each library once",
+        what="dyld would refuse to load it: duplicate linked dylib",
+        hint="name each library once when linking",
+        search=in_each_loaded(loading.needed_twice),
+    ),
+    AppleRule(
+        code="encryption-info-missing",
+        name="encryption of code for devices",
+        what="App Store Connect would refuse the app: ITMS-90125, the encryption info is either missing or invalid",
+        hint="link with Apple's linker, or with zig 0.17 or newer",
+        search=in_each_loaded(loading.not_encryptable),
+    ),
+    AppleRule(
+        code="sdk-unsaid",
+        name="SDK of the load command",
+        what="App Store Connect could refuse the app: ITMS-90512, invalid SDK value, or ITMS-90725, SDK version issue",
+        hint="link with -platform_version, whose last word is the SDK's version; an SDK that is no beta",
+        search=in_each_loaded(_no_sdk),
+        told=in_words(lambda image: some(dict.fromkeys(build.sdk for build in image.builds))),
+    ),
+    AppleRule(
+        code="import-unknown",
+        name="imports of the system",
+        what="dyld would report: symbol not found",
+        hint="find what refers to it: `invoke inspect` lists the undefined symbols",
+        search=_unknown_imports,
+        doubt=lambda _facts, promise: "" if promise.system_symbols else "the system's symbols are not known",
+        told=in_words(lambda image: f"{len(image.undefined):,}" if loading.is_loaded(image) else ""),
+    ),
+)
+
+
 RULES: Final = (
     *PACKAGE_RULES,
     *LAYOUT_RULES,
     *PLIST_RULES,
     *BINARY_RULES,
+    *LOADING_RULES,
 )
 NOTHING: Final = ApplePromise()
 """What is promised of an xcframework of any origin."""

@@ -1,6 +1,7 @@
 """Each rule for xcframeworks is broken by a real library, or by a file, and by nothing else."""
 
 import hashlib
+import struct
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -47,10 +48,16 @@ PROMISE: Final = ApplePromise(
     ),
     minimum_os=(("ios", "15.1"), ("ios-simulator", "15.1"), ("macos", "13.4")),
     version="1.21.0",
-    budgets=((DEVICE_SLICE, 50_000),),
+    budgets=((DEVICE_SLICE, 70_000),),
+    system_symbols=frozenset({"mach_absolute_time", "dyld_stub_binder", "other_call"}),
 )
 SIMULATOR_NUMBER: Final = 7
 """Apple's number for simulators of phones, in LC_BUILD_VERSION."""
+INTEL: Final = sample("simulator-x86_64.dylib")
+SYMBOLS, DYLD_INFO, ENCRYPTION, BUILD = 0xB, 0x80000022, 0x2C, 0x32
+"""Load commands."""
+DEFINED, RELOCATIONS, LAZY, SDK = 16, 64, 32, 16
+"""Where they say from where on symbols are defined, where relocations lie, and lazy bindings, and the SDK's version."""
 SLICES: Final = (entry(DEVICE_SLICE), entry(SIMULATOR_SLICE), entry(MAC_SLICE))
 MISLABELLED: Final = {**entry(DEVICE_SLICE), "SupportedArchitectures": ["arm64", "x86_64"]}
 
@@ -64,11 +71,35 @@ def said(platform: str = "iPhoneOS", minimum: str = "15.1", **other: object) -> 
     return plist(framework_plist(platform, "MinimumOSVersion", minimum, **other))
 
 
-def without(kind: int) -> bytes:
-    """Return the simulator's library for Intel with a load command made into one that nobody knows."""
-    data = bytearray(sample("simulator-x86_64.dylib"))
-    data[load_command(bytes(data), kind)] = 0x7E
-    return bytes(data)
+def without(kind: int, data: bytes = INTEL) -> bytes:
+    """Return a library with a load command made into one that nobody knows."""
+    return changed(data, kind, 0, "<I", 0x7E)
+
+
+def changed(data: bytes, kind: int, field: int, form: str, *values: int) -> bytes:
+    """Return a library with other numbers in a load command."""
+    content = bytearray(data)
+    struct.pack_into(form, content, load_command(data, kind) + field, *values)
+    return bytes(content)
+
+
+def changed_segment(name: str, field: int, form: str, *values: int) -> bytes:
+    """Return the simulator's library for Intel with other numbers in the load command of a segment."""
+    content = bytearray(INTEL)
+    struct.pack_into(form, content, INTEL.index(name.encode().ljust(16, b"\0")) - 8 + field, *values)
+    return bytes(content)
+
+
+def needed_twice() -> bytes:
+    """Return a library that needs the system's twice, as one does that is linked with a stub of it and with zig's."""
+    other, own = b"/opt/homebrew/lib/libother.dylib", b"/usr/lib/libSystem.B.dylib"
+    return sample("needs-other.dylib").replace(other, own.ljust(len(other), b"\0"))
+
+
+def misaligned() -> bytes:
+    """Return a library whose lazy bindings begin four bytes later, and are as many fewer."""
+    start, size = struct.unpack_from("<II", INTEL, load_command(INTEL, DYLD_INFO) + LAZY)
+    return changed(INTEL, DYLD_INFO, LAZY, "<II", start + 4, size - 4)
 
 
 def as_program() -> bytes:
@@ -120,7 +151,17 @@ BROKEN: Final[dict[str, Files]] = {
     "architectures-differ": {"Info.plist": xcframework_plist(MISLABELLED, *SLICES[1:])},
     "built-for-newer-system": {BINARY: simulator(sample("newer.dylib"))},
     "platform-differs": {f"{DEVICE}/onnxruntime": sample("simulator-arm64.dylib")},
-    "slice-over-budget": {f"{DEVICE}/onnxruntime": device_library() + bytes(1000)},
+    "slice-over-budget": {f"{DEVICE}/onnxruntime": device_library() + bytes(10_000)},
+    "linkedit-disordered": {BINARY: simulator(INTEL + bytes(16))},
+    "linkedit-misaligned": {BINARY: simulator(misaligned())},
+    "symbols-disordered": {BINARY: simulator(changed(INTEL, SYMBOLS, DEFINED, "<I", 2))},
+    "fixups-mixed": {BINARY: simulator(changed(INTEL, SYMBOLS, RELOCATIONS, "<II", 0x2000, 1))},
+    "segment-rights-wrong": {BINARY: simulator(changed_segment("__LINKEDIT", 60, "<I", 3))},
+    "segment-misplaced": {BINARY: simulator(changed_segment("__DATA_CONST", 24, "<Q", 0x1800))},
+    "needed-twice": {BINARY: simulator(needed_twice())},
+    "encryption-info-missing": {f"{DEVICE}/onnxruntime": without(ENCRYPTION, device_library())},
+    "sdk-unsaid": {BINARY: simulator(changed(INTEL, BUILD, SDK, "<I", 0))},
+    "import-unknown": {BINARY: simulator(INTEL.replace(b"_mach_absolute_time", b"_mach_absolute_tide"))},
 }
 """What is put into a good xcframework to break each rule."""
 ABSENT: Final[dict[str, str]] = {
@@ -134,6 +175,7 @@ ALONG: Final = {
     "framework-not-versioned": {"link-broken"},
     "headers-missing": {"module-header-missing"},
     "built-for-newer-system": {"minimum-os-differs"},
+    "slice-over-budget": {"linkedit-disordered"},
 }
 """What breaks with it, since one cannot be without the other."""
 
@@ -193,7 +235,9 @@ def test_what_the_load_commands_say_stands_in_the_gates(tmp_path: Path) -> None:
     assert told["oldest system"] == f"{DEVICE_SLICE}: 15.1; {SIMULATOR_SLICE}: 15.1; {MAC_SLICE}: 13.4"
     assert f"{MAC_SLICE}: @rpath/onnxruntime.framework/Versions/A/onnxruntime" in told["install name"].split("; ")
     assert told["public API only"] == "OrtGetApiBase"
-    assert told["needs libraries of the system only"] == "/usr/lib/libSystem.B.dylib"
+    assert told["needs libraries of the system only"].endswith(f"; {MAC_SLICE}: /usr/lib/libSystem.B.dylib")
+    assert told["SDK of the load command"] == "27.0"
+    assert told["imports of the system"] == "2"
     uuids = {image.uuid for _, image in facts.images}
     assert {word.rpartition(" ")[2] for word in told["UUID"].replace(";", ",").split(", ")} == uuids
     assert told["size of each slice"].startswith(
@@ -288,7 +332,7 @@ def test_an_object_for_another_system_is_found_among_others(tmp_path: Path) -> N
 def test_a_library_of_macs_and_catalyst_together_is_held_to_its_own_word(tmp_path: Path) -> None:
     """Apple's linker writes both systems into one library: each slice is judged by the word that is for it."""
     facts = facts_of(tmp_path, xcframework_files())
-    catalyst = MachBuild(platform="ios", variant="maccatalyst", minimum_os="16.4", sdk="")
+    catalyst = MachBuild(platform="ios", variant="maccatalyst", minimum_os="16.4", sdk="17.5")
     slices = tuple(with_other_build(each, catalyst) if each.platform == "macos" else each for each in facts.slices)
     assert slices != facts.slices
     assert failed(check_xcframework(replace(facts, slices=slices), PROMISE)) == {}
@@ -339,6 +383,7 @@ def test_apples_own_errors_are_named() -> None:
     named = {
         "minimum-os-differs": "ITMS-90208", "minimum-os-missing": "ITMS-90360",
         "supported-platforms-wrong": "ITMS-90542",
+        "encryption-info-missing": "ITMS-90125", "sdk-unsaid": "ITMS-90512",
         "bitcode-embedded": "ITMS-90482", "other-binaries": "ITMS-90171", "bundle-nested": "ITMS-90206",
         "bundle-version-invalid": "ITMS-90060", "privacy-manifest-missing": "ITMS-91053",
     }  # fmt: skip

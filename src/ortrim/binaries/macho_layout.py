@@ -104,7 +104,7 @@ def _segment(segment: lief.MachO.SegmentCommand) -> MachSegment:
 
 
 def _parts(binary: lief.MachO.Binary) -> Iterator[LinkeditPart]:
-    """Yield the tables that are there in the order of cctools' `codesign_allocate`."""
+    """Yield the tables that are there in the order of cctools' codesign_allocate."""
     info, table, dynamic = binary.dyld_info, binary.symbol_command, binary.dynamic_symbol_command
     if info is not None:
         yield from _existing("rebase opcodes", *info.rebase)

@@ -30,7 +30,7 @@ def is_loaded(image: MachImage) -> bool:
 def disordered_linkedit(image: MachImage) -> str:
     """Return which part of `__LINKEDIT` does not follow the one before, or does not end the file.
 
-    `codesign_allocate` moves nothing, and so can append a signature only to parts in its own order.
+    codesign_allocate moves nothing, and so can append a signature only to parts in its own order.
     """
     linkedit = next((each.file for each in image.segments if each.name == LINKEDIT), None)
     if image.layout is None or linkedit is None:

@@ -1,4 +1,4 @@
-"""Libraries for Macs, made on Linux for real: linked with the pinned toolchain, and run by a stand-in for dyld."""
+"""Libraries for Apple's systems, made on Linux: linked with the pinned toolchain, and run by a stand-in for dyld."""
 
 import os
 import shutil
@@ -19,8 +19,9 @@ from ortrim.compiling.plan import BuildJob
 from ortrim.compiling.workspace import BuildInputs, JobPaths, job_environment, prepare_workspace
 from ortrim.pins.runtime import runtime_pins
 from ortrim.pins.shipped import tool_requirements
-from ortrim.platforms import platform_of
+from ortrim.platforms import APPLE, platform_of
 from ortrim.platforms.apple.arguments import zig_apple_toolchain
+from ortrim.platforms.apple.sysroot import public_names
 from ortrim.sources.sources import fetch_sources
 from own_caches import zig_of_tests
 from sample_plans import sample_plan
@@ -28,8 +29,14 @@ from sample_plans import sample_plan
 pytestmark = [pytest.mark.build, pytest.mark.network]
 
 SUPPORT: Final = Path(__file__).parents[1] / "support" / "macho"
-LINUX: Final = {"macos-arm64": "aarch64-linux-musl", "macos-x86_64": "x86_64-linux-musl"}
+LINUX: Final = {
+    "macos-arm64": "aarch64-linux-musl",
+    "macos-x86_64": "x86_64-linux-musl",
+    "ios-arm64": "aarch64-linux-musl",
+}
 """Target -> the system on which its code is run, for zig; `-static` leaves nothing to be found there."""
+SIGNED: Final = {"macos-arm64": MachSignature.AD_HOC}
+"""The one processor of which a Mac loads no library that nobody has signed; apps sign what they have for a phone."""
 SOURCE: Final = """
 #include <iostream>
 #include <map>
@@ -73,8 +80,9 @@ def test_a_cross_built_library_runs(target: str, tmp_path: Path) -> None:
     (image,) = read_macho(library).images
     assert image.exported == ("OrtGetApiBase",)
     assert [need.name for need in image.needed] == ["/usr/lib/libSystem.B.dylib"]
-    assert [(build.platform, build.minimum_os) for build in image.builds] == [("macos", "13.3")]
-    assert image.signature is (MachSignature.AD_HOC if target == "macos-arm64" else MachSignature.NONE)
+    assert [(build.platform, build.minimum_os) for build in image.builds] == [(target.partition("-")[0], "13.3")]
+    assert image.signature is SIGNED.get(target, MachSignature.NONE)
+    assert set(image.undefined) <= set(public_names(job.toolchain.triple))
     assert signed_anew(library.read_bytes()) == library.read_bytes()
     assert loaded(job, paths, library) == "forty-one 1.5 6\n"
 
@@ -85,7 +93,9 @@ def test_abseils_time_zones_compile_without_apples_frameworks(target: str, tmp_p
     toolchain, hooks = zig_apple_toolchain(TARGETS[target], "13.3", "0.17.0"), shipped_folder("cmake")
     abseil = fetch_sources(runtime_pins("1.21.0"), "auto").folder / "abseil_cpp"
     tools = packages_folder("tools", tool_requirements())
-    inputs = BuildInputs(sources=abseil, tools=tools, runner=shipped_folder("runner"), hooks=hooks)
+    inputs = BuildInputs(
+        sources=abseil, tools=tools, runner=shipped_folder("runner"), hooks=hooks, installed=APPLE.installed
+    )
     paths = prepare_workspace(tmp_path / "work", inputs, toolchain, zig=zig_of_tests())
     (paths.configured / "CoreFoundation").mkdir(parents=True)
     shutil.copy(hooks / "apple_time_zone.h", paths.configured / "CoreFoundation" / "CFTimeZone.h")
@@ -103,7 +113,9 @@ def linked(target: str, folder: Path) -> tuple[BuildJob, JobPaths]:
     job = sample_plan(target, toolchain=toolchain).targets[0].job
     tools = packages_folder("tools", tool_requirements())
     hooks = shipped_folder("cmake")
-    inputs = BuildInputs(sources=folder, tools=tools, runner=shipped_folder("runner"), hooks=hooks)
+    inputs = BuildInputs(
+        sources=folder, tools=tools, runner=shipped_folder("runner"), hooks=hooks, installed=APPLE.installed
+    )
     paths = prepare_workspace(folder / "work", inputs, toolchain, zig=zig_of_tests())
     paths.configured.mkdir(parents=True)
     (folder / "library.cc").write_text(SOURCE)
@@ -128,7 +140,7 @@ def loaded(job: BuildJob, paths: JobPaths, library: Path) -> str:
     zig = str(paths.tools / "ziglang" / "zig")
     words = (zig, "cc", *options, "program.c", str(SUPPORT / "macho_loader.c"), "-o", str(program))
     succeeded(words, job, paths)
-    emulator = ("qemu-aarch64-static",) if job.target.identifier == "macos-arm64" else ()
+    emulator = ("qemu-aarch64-static",) if options[1].startswith("aarch64") else ()
     return succeeded((*emulator, str(program), str(library)), job, paths)
 
 

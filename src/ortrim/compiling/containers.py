@@ -401,7 +401,7 @@ def job_mounts(paths: JobPaths, environment: Mapping[str, str]) -> tuple[engines
 
     Folders have the same name inside, so that build tree and compiler cache keys are those of this machine.
     """
-    found = {paths.archive: paths.archive.parent, paths.bionic: paths.bionic}
+    found = {paths.archive: paths.archive.parent, paths.bionic: paths.bionic, paths.apple: paths.apple}
     linked = (folder for path, folder in found.items() if path != Path())
     read = (paths.sources, paths.tools, paths.runner, *linked)
     written = (paths.build.parent, *_caches(environment, paths.build.parent))

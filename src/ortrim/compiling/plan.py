@@ -5,7 +5,7 @@ unpacked sources), `${build}` (the job's build folder), `${tools}` (the tool env
 toolchain's entry points), `${config}` (the operator configuration), `${runner}` (the runner's source), `${hooks}`
 (ortrim's own CMake files), `${archive}` (the static library that a runner links), `${ndk}` (Android's NDK),
 `${ndk_prebuilt}` (the folder in it that is for this kind of machine), `${xcode}` (the `Contents/Developer` folder of
-Xcode).
+Xcode), `${bionic}` and `${apple}` (the sysroots with which zig compiles for Android and for Apple's systems).
 """
 
 import hashlib

@@ -241,7 +241,7 @@ def zig_toolchain(target: Target, minimum_glibc: str, version: str, cpu: str | N
 
 @dataclass(frozen=True, kw_only=True)
 class Sysroot:
-    """A C library that zig has none of: what pins it, where a job has it, and how zig is told so.
+    """A C library in place of zig's own, if it has one: what pins it, where a job has it, and how zig is told so.
 
     `place` is symbolic; `preparing` is what a wrapper does first, and `libraries` are the words for those that are
     wanted beside the C library, both in shell syntax. `calls` are what zig's C++ library calls of the compiler's
@@ -251,8 +251,18 @@ class Sysroot:
     identity: str
     place: tuple[str, str]
     preparing: str
-    libraries: str
+    libraries: str = ""
     calls: tuple[str, ...] = ()
+
+
+LIBC_FILE: Final = """\
+ZIG_LIBC="${0%/*}/libc.txt"
+export ZIG_LIBC
+[ -f "$ZIG_LIBC" ] || {
+  printf '%s\\n' LINES >"$ZIG_LIBC.$$" && mv "$ZIG_LIBC.$$" "$ZIG_LIBC"
+} || exit
+"""
+"""Tells zig where the C library is, in a file beside the wrapper, which is made where the job runs."""
 
 
 def zig_for(
@@ -278,6 +288,7 @@ def zig_for(
     beside = (sysroot.libraries, sysroot.calls) if sysroot else ()
     links = linking(PROGRAM, cxx, *beside) if with_lld else ""
     preparing = sysroot.preparing if sysroot else ""
+    quick = with_lld or sysroot is not None
     return Toolchain(
         kind="zig",
         version=version,
@@ -287,11 +298,11 @@ def zig_for(
             *((sysroot.place,) if sysroot else ()),
         ),
         wrappers=(
-            ("cc", compiler_wrapper(identity, cc, rewrites, quick_trials=with_lld, preparing=preparing)),
+            ("cc", compiler_wrapper(identity, cc, rewrites, quick_trials=quick, preparing=preparing)),
             (
                 "c++",
                 compiler_wrapper(
-                    identity, cxx, rewrites, precompiles=True, linking=links, quick_trials=with_lld, preparing=preparing
+                    identity, cxx, rewrites, precompiles=True, linking=links, quick_trials=quick, preparing=preparing
                 ),
             ),
             ("ar", tool_wrapper(identity, '"$ORTRIM_AR" ar')),

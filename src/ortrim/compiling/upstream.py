@@ -24,6 +24,8 @@ ERROR: Final = re.compile(
 )
 UNDEFINED: Final = re.compile(r"undefined (symbol|reference)|Undefined symbols for architecture|: symbol not defined")
 """What lld, GNU ld and Apple's linker say when a definition is nowhere in the link; the last is lld's of an export."""
+MISSING: Final = re.compile(r"undefined symbol: (?!_+Z)([\w$]+)$", re.MULTILINE)
+"""A name of C that zig's linkers did not find."""
 CONTEXT_LINES: Final = 6
 FAILED: Final = "FAILED: "
 QUOTES: Final = "'\""
@@ -56,6 +58,8 @@ def remedy(error: str) -> str:
     """Return what helps against an error of a build."""
     if KILLED in error:
         return "the system stopped the compiler, usually because memory ran out: try again with --jobs 1"
+    if name := MISSING.search(error):
+        return f"neither the library nor the target's oldest system has {name[1]}: a newer system may; report the name"
     return "correct the cause and run the same command: it continues where it stopped"
 
 

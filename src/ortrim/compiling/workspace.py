@@ -45,6 +45,7 @@ class JobPaths:
     archive: Path = Path()
     ndk: Path = Path()
     bionic: Path = Path()
+    apple: Path = Path()
     ndk_prebuilt: Path = Path()
     xcode: Path = Path()
 

@@ -55,8 +55,9 @@ def test_the_level_of_a_model_that_steps_change_is_not_looked_for(monkeypatch: p
 
 def test_tools_are_needed_only_where_this_machine_compiles() -> None:
     """Not for a plan, nor for a build at GitHub."""
-    given, asked = GivenModels(model=("m.onnx",), case=CASES), Request(spec=Path(), target="ios-arm64")
-    assert refused(ToolError, given.request, asked, Console(), to_run=True).code == "needs-mac"
+    given = GivenModels(model=("m.onnx",), case=CASES)
+    asked = Request(spec=Path(), target="android-arm64-v8a", ndk=Path("nowhere"))
+    assert refused(ToolError, given.request, asked, Console(), to_run=True).code == "ndk-not-a-folder"
     assert given.request(asked, Console()).spec == Path("artifacts/m/m.toml")
 
 

@@ -571,3 +571,18 @@ def test_a_build_is_refused_before_anything_is_configured(workshop: Workshop) ->
     mark.unlink()
     with workshop.executor(cached=False).on_tree(workshop.job):
         assert not mark.exists()
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        "error: undefined symbol: _preadv\n    note: referenced by /tree/storage.o:__ZN4core4readEv",
+        "ld.lld: error: undefined symbol: getrandom\n>>> referenced by random.cc",
+    ],
+)
+def test_a_name_that_the_system_lacks_is_in_the_hint(error: str) -> None:
+    """Another try would end the same way."""
+    hint = upstream.remedy(error)
+    assert "oldest system" in hint
+    assert ("_preadv" in hint) or ("getrandom" in hint)
+    assert "continues" in upstream.remedy("ld.lld: error: undefined symbol: core::Session::run(int)")

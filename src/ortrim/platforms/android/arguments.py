@@ -13,7 +13,7 @@ from ortrim.buildspec.build_options import PAST_DRIVER
 from ortrim.buildspec.buildspec import AndroidSpec
 from ortrim.buildspec.targets import ABIS, Architecture, Target
 from ortrim.compiling.plan import SYMBOLS, AssemblyJob, BuildJob, Toolchain
-from ortrim.compiling.toolchains import Sysroot, zig_for
+from ortrim.compiling.toolchains import LIBC_FILE, Sysroot, zig_for
 from ortrim.compiling.upstream_arguments import folding_flags, keeps_frames, symbol_flags, upstream_arguments
 from ortrim.compiling.upstream_arguments import runner_arguments as plain_runner
 from ortrim.errors import PlanError
@@ -105,16 +105,6 @@ PROCESSORS: Final = {
 """CMake's words, as the NDK's own CMake files set them."""
 FLAGS: Final = "-DANDROID -fstack-protector-strong -D_FORTIFY_SOURCE=2"
 """What the NDK's `android.toolchain.cmake` has for every source; sources ask for the first beside `__ANDROID__`."""
-FIRST: Final = """\
-ZIG_LIBC="${0%/*}/libc.txt"
-export ZIG_LIBC
-[ -f "$ZIG_LIBC" ] || {
-  printf '%s\\n' LINES >"$ZIG_LIBC.$$" && mv "$ZIG_LIBC.$$" "$ZIG_LIBC"
-} || exit
-"""
-"""Tells zig where the C library is, in a file beside the wrapper, which is made where the job runs."""
-
-
 LIBCXX: Final = (
     "-D_LIBCPP_ABI_VERSION=1", "-D_LIBCPP_ABI_NAMESPACE=__1", "-D_LIBCPP_HAS_THREADS=1",
     "-D_LIBCPP_HAS_MONOTONIC_CLOCK", "-D_LIBCPP_HAS_TERMINAL", "-D_LIBCPP_HAS_MUSL_LIBC=0",
@@ -216,7 +206,7 @@ def zig_android_toolchain(target: Target, api: int, version: str) -> Toolchain:
     sysroot = Sysroot(
         identity=f"bionic {bionic_pin().commit[:12]}",
         place=("ORTRIM_BIONIC", "${bionic}"),
-        preparing=FIRST.replace("LINES", lines),
+        preparing=LIBC_FILE.replace("LINES", lines),
         libraries='-L"$ORTRIM_BIONIC/lib" -llog',
         calls=ATOMIC if target.architecture is Architecture.ARM64 else (),
     )

@@ -1,4 +1,4 @@
-"""Apple's systems: what compiles for Macs without Xcode, and what upstream's build is told for all. Pure.
+"""Apple's systems: what compiles for them without Xcode, and what upstream's build is told. Pure.
 
 Upstream's own `--ios` and `--macos MacOSX` want Xcode's generator, with which nothing can be left out of a build and
 nothing goes by the wrappers. CMake itself compiles for these systems with Ninja, told by the definitions below.
@@ -6,7 +6,7 @@ nothing goes by the wrappers. CMake itself compiles for these systems with Ninja
 Upstream's `--macos Catalyst` goes with Ninja too, and hands MLAS's sources all flags of C as one word, which newer
 clangs refuse as a triple (upstream's issue 25920). All that it says besides is the triple, which the wrappers have.
 
-zig brings the headers and stubs of macOS's libc and nothing of Apple's frameworks: what needs one takes Xcode.
+zig brings the headers of Apple's C library and nothing of Apple's frameworks: what needs one takes Xcode.
 """
 
 from collections.abc import Sequence
@@ -16,10 +16,11 @@ from typing import Final
 from ortrim.binaries.apple import EXPORTS, ApplePlatform, AppleVariant, Slice, slice_of
 from ortrim.buildspec.targets import Architecture, Target
 from ortrim.compiling.plan import AppleBuild, AssemblyJob, BuildJob, Toolchain
-from ortrim.compiling.toolchains import LEVELS, zig_for
+from ortrim.compiling.toolchains import LEVELS, LIBC_FILE, Sysroot, zig_for
 from ortrim.compiling.upstream_arguments import runner_arguments as plain_runner
 from ortrim.compiling.upstream_arguments import upstream_arguments
 from ortrim.errors import PlanError
+from ortrim.platforms.apple.sysroot import sysroot_digest
 from ortrim.platforms.apple.xcode import sdk_folder
 
 ASSEMBLY: Final = "apple"
@@ -142,16 +143,21 @@ def _system(job: BuildJob) -> tuple[str, ...]:
 
 
 APPLE_MACHINE: Final = {Architecture.ARM64: "aarch64", Architecture.X64: "x86_64"}
-
-REWRITES: Final = {
-    Architecture.ARM64: (
-        ("-march=armv8.2-a+dotprod", "-mcpu=apple_m1"),
-        ("-march=armv8.2-a+i8mm", "-mcpu=apple_m1+i8mm"),
-    ),
-    Architecture.X64: (),
+ZIG_SYSTEMS: Final = {
+    (ApplePlatform.IOS, AppleVariant.NONE): "ios.{}",
+    (ApplePlatform.IOS, AppleVariant.SIMULATOR): "ios.{}-simulator",
+    (ApplePlatform.IOS, AppleVariant.CATALYST): "maccatalyst.{}",
+    (ApplePlatform.MACOS, AppleVariant.NONE): "macos.{}",
 }
-"""zig refuses `-march` with extensions. Every arm64 Mac has the dot product; int8 matrix products, which one file of
-1.24 and newer wants, came with the M2, and upstream chooses those kernels at run time.
+"""Platform and variant -> zig's words, with the oldest version."""
+
+DOT_PRODUCT, MATRIX_PRODUCT = "-march=armv8.2-a+dotprod", "-march=armv8.2-a+i8mm"
+MAC_REWRITES: Final = ((DOT_PRODUCT, "-mcpu=apple_m1"), (MATRIX_PRODUCT, "-mcpu=apple_m1+i8mm"))
+PHONE_REWRITES: Final = ((DOT_PRODUCT, "-mcpu=apple_a13"), (MATRIX_PRODUCT, "-mcpu=apple_a15"))
+"""zig refuses `-march` with extensions. Upstream chooses these kernels at run time.
+
+Every arm64 Mac has the dot product, and of phones those since the A13. int8 matrix products, which one file of 1.24 and
+newer wants, came with the M2 and the A15.
 """
 
 
@@ -163,10 +169,35 @@ the demo.
 """
 
 
+LIBC_LINES: Final = (
+    "include_dir=$ORTRIM_APPLE/include",
+    "sys_include_dir=${ORTRIM_COMPILER_C%/*}/lib/libc/include/any-darwin-any",
+    "crt_dir=$ORTRIM_APPLE/usr/lib",
+    "cc_dir=$ORTRIM_APPLE/usr/lib",
+    "msvc_lib_dir=",
+    "kernel32_lib_dir=",
+    "darwin_sdk_dir=$ORTRIM_APPLE",
+)
+"""Where zig finds the C library; see `zig libc`. Our one header comes before those that it corrects."""
+
+
 def zig_apple_toolchain(target: Target, deployment_target: str, version: str) -> Toolchain:
-    """Return the toolchain that compiles for a Mac so that the library loads on `deployment_target` and newer."""
-    triple = f"{APPLE_MACHINE[target.architecture]}-macos.{deployment_target}"
-    return zig_for(triple, version, (*LEVELS, *REWRITES[target.architecture]), UNWINDING)
+    """Return the toolchain that compiles for an Apple target so that it runs on `deployment_target` and newer."""
+    part = slice_of(target)
+    system = ZIG_SYSTEMS[part.platform, part.variant].format(deployment_target)
+    triple = f"{APPLE_MACHINE[target.architecture]}-{system}"
+    sysroot = Sysroot(
+        identity=f"libSystem {sysroot_digest(triple)}",
+        place=("ORTRIM_APPLE", "${apple}"),
+        preparing=LIBC_FILE.replace("LINES", " ".join(f'"{line}"' for line in LIBC_LINES)),
+    )
+    return zig_for(triple, version, (*LEVELS, *_rewrites(target, part)), UNWINDING, sysroot=sysroot)
+
+
+def _rewrites(target: Target, part: Slice) -> tuple[tuple[str, str], ...]:
+    if target.architecture is not Architecture.ARM64:
+        return ()
+    return MAC_REWRITES if part.platform is ApplePlatform.MACOS else PHONE_REWRITES
 
 
 LINKING: Final = "-Wl,-x"
@@ -177,11 +208,11 @@ What of code nothing needs is left out anyway, and a map zig's linker cannot wri
 
 
 def cross_definitions(job: BuildJob, install_name: str) -> tuple[str, ...]:
-    """Return the CMake definitions that name a Mac's system, and what of it is not here.
+    """Return the CMake definitions that name Apple's system, and what of it is not here.
 
-    Which systems the library runs on is in the compiler's triple. Upstream chooses the kernels for matrices by CMake's
-    list of a Mac's architectures. It demands iconv of every Unix, and no minimal build calls it; zig has no stub of a
-    Mac's.
+    Which systems the library runs on is in the compiler's triple: for iOS, CMake would look for Xcode's SDK. Upstream
+    chooses the kernels for matrices by CMake's list of a Mac's architectures. It demands iconv of every Unix, and no
+    minimal build calls it; the stub has none of it.
     """
     architecture = slice_of(job.target).architectures[0]
     plain = ("-nostdlib++",) if job.build_options.libcxx_no_exceptions else ()

@@ -21,6 +21,7 @@ from ortrim.pins.runtime import ApplePins, RuntimePins, runtime_pins
 from ortrim.pins.shipped import tool_versions
 from ortrim.platforms.apple import arguments
 from ortrim.platforms.apple.arguments import is_cross_built, zig_apple_toolchain
+from ortrim.platforms.apple.sysroot import sysroot_of
 from ortrim.platforms.apple.xcode import find_xcode, on_a_mac, require_sdks, sdk_folder, xcode_toolchain
 from ortrim.platforms.platform import Compilation, Packaging, Platform
 
@@ -51,7 +52,7 @@ def deployment_target_of(spec: BuildSpec, target: TargetSpec) -> str | None:
 
 
 class Apple(Platform):
-    """Macs, phones, their simulators and Mac Catalyst: Xcode compiles for them, or for Macs zig.
+    """Macs, phones, their simulators and Mac Catalyst: Xcode compiles for them, or zig.
 
     Macs run programs for Macs, simulators and phones those for phones; nothing emulates Apple's systems.
     """
@@ -71,7 +72,7 @@ class Apple(Platform):
         self, target: TargetSpec, location: Location, linkage: Literal["shared", "static"]
     ) -> Iterator[Problem]:
         """Yield the keys that Xcode decides, and the deployment target of another system."""
-        key, compiled = deployment_key(target.target), "its libraries are compiled by Xcode, or for Macs by zig"
+        key, compiled = deployment_key(target.target), "its libraries are compiled by Xcode, or by zig"
         stray = (
             ("compiler", target.compiler != "zig", compiled, "apple.xcode"),
             ("glibc", target.glibc != DEFAULT_GLIBC, "its C library is the system's", f"apple.{key}"),
@@ -124,7 +125,7 @@ class Apple(Platform):
         """
         minimum = deployment_target_of(spec, target)
         assert minimum is not None
-        if _is_cross_built(target, asked):
+        if not (asked.on_macs or on_a_mac() or self._why_xcode(spec, target)):
             return zig_apple_toolchain(target.target, minimum, dict(tool_versions())["ziglang"])
         return xcode_toolchain(target.target, minimum, self._xcodes_version(spec, target, asked))
 
@@ -133,15 +134,20 @@ class Apple(Platform):
         if asked.elsewhere or asked.on_macs:
             return
         for target in targets:
-            if _is_cross_built(target, asked):
-                self._require_simple(spec, target)
-            elif asked.container is not None or not on_a_mac():
-                raise _needs_mac(target, "it is compiled with Xcode, which runs only on a Mac and in no container")
+            why = self._why_xcode(spec, target)
+            if not on_a_mac():
+                if why:
+                    raise _needs_mac(target, why)
+            elif asked.container is not None:
+                raise _needs_mac(target, "a Mac compiles with Xcode, which runs in no container")
             else:
                 require_sdks(find_xcode(apple_of(spec, target).xcode), (sdk_folder(slice_of(target.target)),))
 
     def installed(self, toolchain: Toolchain, named: Path | None) -> Mapping[str, Path]:
-        return {"xcode": find_xcode(toolchain.version).folder} if toolchain.kind == "xcode" else {}
+        """Return the folder of Xcode, or the sysroot that zig compiles with, made if it is not there."""
+        if toolchain.kind == "zig":
+            return {"apple": sysroot_of(toolchain)}
+        return {"xcode": find_xcode(toolchain.version).folder}
 
     def build_machine(self, target: Target) -> str:
         return "macos-arm64"
@@ -222,12 +228,11 @@ class Apple(Platform):
             return mac_baseline(runtime.version, requirements, job.target.architecture)
         return Baseline(library=None, name="none: no official package for Apple's phones is pinned"), NO_SIZE
 
-    def _require_simple(self, spec: BuildSpec, target: TargetSpec) -> None:
-        """Refuse what zig cannot do: it has no frameworks of Apple's, and joins no static libraries."""
+    def _why_xcode(self, spec: BuildSpec, target: TargetSpec) -> str:
+        """Return why zig cannot compile a target, empty if it can."""
         if self.linkage(spec, target) == "static":
-            raise _needs_mac(target, "a static framework is joined with the linker of Xcode")
-        if self.providers(spec, target):
-            raise _needs_mac(target, "CoreML is a framework of Apple's, which comes only with Xcode")
+            return "a static framework is joined with the linker of Xcode"
+        return "CoreML is a framework of Apple's, which comes only with Xcode" if self.providers(spec, target) else ""
 
     def _xcodes_version(self, spec: BuildSpec, target: TargetSpec, asked: Compilation) -> str:
         named = apple_of(spec, target).xcode
@@ -240,14 +245,6 @@ class Apple(Platform):
             hint = 'set one in the buildspec, as apple.xcode = "16.4"'
             raise PlanError("no-xcode-version", what, where=target.id, hint=hint)
         return version
-
-
-def _is_cross_built(target: TargetSpec, asked: Compilation) -> bool:
-    """Whether the hermetic toolchain compiles a library for Macs: on other machines, where GitHub's are not asked.
-
-    Libraries for phones and Mac Catalyst are not: what they are compiled with comes with Xcode alone.
-    """
-    return _is_mac(target.target) and not asked.on_macs and not on_a_mac()
 
 
 def _lowest(pins: ApplePins, target: TargetSpec) -> str:

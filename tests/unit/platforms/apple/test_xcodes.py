@@ -18,7 +18,8 @@ from xcode_layout import lay_out_xcode
 
 PINS = runtime_pins("1.21.0").apple
 OURS = [name for name, target in TARGETS.items() if target.system in APPLE]
-ONLY_XCODE = [name for name in OURS if not name.startswith("macos-")]
+STATIC = '[apple]\nframework = "static"\n'
+"""What only Xcode joins."""
 
 
 def jobs(stages: Stages, target: str, body: str = "", **changes: Any) -> dict[str, Any]:
@@ -101,7 +102,7 @@ def test_a_version_whose_lowest_is_not_known_wants_it_said(stages: Stages, monke
     entry = {name: value for name, value in known_version("1.21.0").items() if name != "apple"}
     monkeypatch.setattr(runtime, "known_version", lambda _: entry)
     assert refused(stages).code == "no-deployment-target"
-    said = '[apple]\nios_deployment_target = "15.1"\n'
+    said = f'{STATIC}ios_deployment_target = "15.1"\n'
     with pytest.raises(PlanError) as caught:
         jobs(stages, "ios-arm64", said)
     assert caught.value.code == "no-xcode-version"
@@ -109,13 +110,13 @@ def test_a_version_whose_lowest_is_not_known_wants_it_said(stages: Stages, monke
     assert jobs(stages, "ios-arm64", f'{said}xcode = "16.1"\n')["ios-arm64"].toolchain.version == "16.1"
 
 
-@pytest.mark.parametrize("target", ONLY_XCODE)
+@pytest.mark.parametrize("target", OURS)
 @pytest.mark.parametrize("changes", [{}, {"container": object()}], ids=["native", "container"])
 def test_what_only_xcode_compiles_is_refused_at_once_elsewhere(
     stages: Stages, target: str, changes: dict[str, Any]
 ) -> None:
     """Before models are converted, with both ways out."""
-    error = refused(stages, target, **changes)
+    error = refused(stages, target, STATIC, **changes)
     assert isinstance(error, ToolError)
     assert (error.code, error.where, error.exit_code) == ("needs-mac", target, ExitCode.TOOL)
     assert "--executor github" in error.hint
@@ -130,10 +131,16 @@ def test_a_plan_for_githubs_macs_can_be_made_anywhere(stages: Stages, target: st
     assert (made.job.toolchain.kind, made.job.toolchain.version) == ("xcode", PINS.xcode)
 
 
-def test_a_library_for_macs_is_cross_built_where_there_is_no_mac(stages: Stages) -> None:
-    """By the hermetic toolchain; phones and Mac Catalyst keep Xcode, whose plan can be shown."""
+def test_a_library_is_cross_built_where_there_is_no_mac(stages: Stages) -> None:
+    """By the hermetic toolchain; what only Xcode makes keeps it, so that its plan can be shown."""
     kinds = {name: job.toolchain.kind for name, job in jobs(stages, ",".join(OURS)).items()}
-    assert kinds == {name: "xcode" if name in ONLY_XCODE else "zig" for name in OURS}
+    assert kinds == dict.fromkeys(OURS, "zig")
+    assert jobs(stages, "ios-arm64", STATIC)["ios-arm64"].toolchain.kind == "xcode"
+
+
+def test_a_mac_compiles_in_no_container(stages: Stages, mac: Xcode) -> None:
+    """Xcode has none."""
+    assert refused(stages, container=object()).code == "needs-mac"
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The demo for Macs, built on Linux through the command line, and run as far as that goes here."""
+"""The demo for Apple's systems, built on Linux through the command line, and run as far as that goes here."""
 
 import json
 import os
@@ -16,9 +16,14 @@ from ortrim.base.command import run
 from ortrim.base.console import Console
 from ortrim.base.files import shipped_folder
 from ortrim.base.scripts import packages_folder
+from ortrim.binaries.apple import slice_of
 from ortrim.binaries.macho import MachSignature, read_macho
 from ortrim.binaries.macho_exports import signed_anew
+from ortrim.binaries.xcframework import used_categories
+from ortrim.buildspec.targets import TARGETS, Architecture, Target
+from ortrim.compiling.toolchains import MACHINE
 from ortrim.parity.reference import reference_outputs
+from ortrim.pins.runtime import runtime_pins
 from ortrim.pins.shipped import tool_requirements
 from ortrim.planning.planned import Planned, planned_for
 from ortrim.planning.request import Request
@@ -26,7 +31,6 @@ from ortrim.planning.request import Request
 pytestmark = [
     pytest.mark.build,
     pytest.mark.network,
-    pytest.mark.slow,
     pytest.mark.needs("apt-get", "qemu-aarch64-static"),
 ]
 
@@ -34,8 +38,13 @@ ROOT: Final = Path(__file__).parents[2]
 SUPPORT: Final = ROOT / "tests" / "support" / "macho"
 SPEC: Final = ROOT / "buildspecs" / "silero-vad.toml"
 BUILD_SECONDS: Final = 5400.0
-MACS: Final = {"macos-arm64": ("arm64", "aarch64", 1_300_000), "macos-x86_64": ("x86_64", "x86_64", 1_450_000)}
-"""For each target Apple's word for its architecture, Linux's, and the most bytes that a library may have."""
+LARGEST: Final = {
+    "macos-arm64": 1_300_000, "macos-x86_64": 1_450_000, "ios-arm64": 1_300_000, "ios-simulator-arm64": 1_300_000,
+    "ios-simulator-x86_64": 1_450_000, "maccatalyst-arm64": 1_300_000,
+}  # fmt: skip
+"""Target -> the most bytes that a library may have."""
+QUICK: Final = "ios-simulator-x86_64"
+"""The one that CI builds: it runs without an emulator, and differs most from a Mac's."""
 LARGEST_DIFFERENCE: Final = 1e-5
 
 
@@ -43,13 +52,15 @@ LARGEST_DIFFERENCE: Final = 1e-5
 class Built:
     """What the build left: its report, the library, and the headers that came with it."""
 
-    target: str
+    target: Target
     report: dict[str, Any]
     library: Path
     headers: Path
 
 
-@pytest.fixture(scope="module", params=MACS)
+@pytest.fixture(
+    scope="module", params=[pytest.param(name, marks=() if name == QUICK else pytest.mark.slow) for name in LARGEST]
+)
 def built(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Built:
     output = tmp_path_factory.mktemp("output")
     words = (sys.executable, "-m", "invoke", "build", "--target", request.param, "--json", "--output", str(output))
@@ -59,30 +70,46 @@ def built(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     (archive,) = output.rglob("*.xcframework.zip")
     with zipfile.ZipFile(archive) as opened:
         opened.extractall(output / "unpacked")  # its links become files, and none of them is needed here
-    (version,) = (output / "unpacked").rglob("onnxruntime.framework/Versions/A")
-    return Built(target=request.param, report=report, library=version / "onnxruntime", headers=version / "Headers")
+    target = TARGETS[request.param]
+    (framework,) = (output / "unpacked").rglob("onnxruntime.framework")
+    inner = framework / "Versions" / "A" if slice_of(target).on_mac else framework
+    return Built(target=target, report=report, library=inner / "onnxruntime", headers=inner / "Headers")
 
 
-def test_the_library_is_a_macs(built: Built) -> None:
-    """It names the oldest system, needs Apple's C library alone and offers the C API alone; for ARM64 it is signed."""
+def test_the_library_is_apples(built: Built) -> None:
+    """It names its system, needs Apple's C library alone and offers the C API alone; for ARM64 Macs it is signed."""
     (image,) = read_macho(built.library).images
-    assert image.architecture == MACS[built.target][0]
-    assert [(build.platform, build.minimum_os) for build in image.builds] == [("macos", "13.3")]
-    assert image.install_name == "@rpath/onnxruntime.framework/Versions/A/onnxruntime"
+    part, pins = slice_of(built.target), runtime_pins("1.21.0").apple
+    assert pins is not None
+    inner = "Versions/A/" if part.on_mac else ""
+    assert image.architecture == part.architectures[0]
+    assert [(build.platform, build.variant) for build in image.builds] == [(part.platform, part.variant)]
+    assert image.builds[0].minimum_os in {pins.ios, pins.macos, pins.maccatalyst}
+    assert image.install_name == f"@rpath/onnxruntime.framework/{inner}onnxruntime"
     assert [need.name for need in image.needed] == ["/usr/lib/libSystem.B.dylib"]
     assert set(image.exported) == {"OrtGetApiBase", "OrtSessionOptionsAppendExecutionProvider_CPU"}
-    assert built.target == "macos-x86_64" or image.signature is MachSignature.AD_HOC
+    on_apples_processor = built.target.architecture is Architecture.ARM64 and built.target.identifier != "ios-arm64"
+    assert image.signature is (MachSignature.AD_HOC if on_apples_processor else MachSignature.NONE)
     assert signed_anew(built.library.read_bytes()) == built.library.read_bytes()
+
+
+def test_it_calls_nothing_that_apple_wants_a_reason_for(built: Built) -> None:
+    """But what the privacy manifest declares."""
+    (image,) = read_macho(built.library).images
+    assert set(used_categories(image.undefined)) == {
+        "NSPrivacyAccessedAPICategoryFileTimestamp",
+        "NSPrivacyAccessedAPICategorySystemBootTime",
+    }
 
 
 def test_it_is_small(built: Built) -> None:
     """Frames are described once, and the C++ library has nothing of exceptions, locales and wide characters."""
-    assert built.library.stat().st_size < MACS[built.target][2]
+    assert built.library.stat().st_size < LARGEST[built.target.identifier]
 
 
 def test_its_code_is_right(built: Built, tmp_path: Path) -> None:
     """All cases of the demo have the outputs of the full runtime."""
-    planned = planned_for(Request(spec=SPEC, target=built.target, elsewhere=True), Console())
+    planned = planned_for(Request(spec=SPEC, target=built.target.identifier, elsewhere=True), Console())
     (prepared,), (cases,) = planned.models.prepared, planned.cases
     reference = reference_outputs(prepared, cases, planned.models.runtime, tmp_path / "reference")
     run_cases(planned, built, tmp_path)
@@ -101,7 +128,7 @@ def run_cases(planned: Planned, built: Built, folder: Path) -> None:
     once = ("--runs", "1", "--warmup", "0", "--outputs", str(folder / "outputs"))
     done = run(
         (
-            *(("qemu-aarch64-static",) if built.target == "macos-arm64" else ()),
+            *(("qemu-aarch64-static",) if built.target.architecture is Architecture.ARM64 else ()),
             *(str(runner(built, folder)), "--library", str(built.library)),
             *("--model", str(model.path), *named, *once),
         )
@@ -113,15 +140,8 @@ def runner(built: Built, folder: Path) -> Path:
     """Compile the runner with a loader of Mach-O libraries in it."""
     zig = str(packages_folder("tools", tool_requirements()) / "ziglang" / "zig")
     sources = (*sorted(shipped_folder("runner").glob("*.c")), SUPPORT / "macho_loader.c")
-    options = (
-        "-target",
-        f"{MACS[built.target][1]}-linux-musl",
-        "-static",
-        "-std=gnu11",
-        "-O1",
-        "-include",
-        "macho_loader.h",
-    )
+    machine = MACHINE[built.target.architecture]
+    options = ("-target", f"{machine}-linux-musl", "-static", "-std=gnu11", "-O1", "-include", "macho_loader.h")
     words = (zig, "cc", *options, f"-I{SUPPORT}", f"-I{built.headers}", *map(str, sources), "-lm", "-o", "runner")
     environment = {**os.environ, "ZIG_GLOBAL_CACHE_DIR": str(cache_folder("zig"))}
     done = run(words, cwd=folder, environment=environment)

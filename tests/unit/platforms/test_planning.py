@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,25 +14,36 @@ import pytest
 
 from ortrim.base.json import from_json, to_data, to_json
 from ortrim.buildspec.buildspec import AndroidSpec, Budgets, TargetSpec
-from ortrim.buildspec.targets import TARGETS
+from ortrim.buildspec.targets import APPLE, TARGETS
 from ortrim.compiling.dead_kernels import KINDS
 from ortrim.compiling.plan import BuildPlan, digest
 from ortrim.compiling.workspace import JobPaths
 from ortrim.errors import ExitCode, PlanError, UsageError
 from ortrim.planning.planner import select_targets, with_arguments
+from ortrim.platforms.apple.arguments import zig_apple_toolchain
 from refusing import refused
 from sample_plans import FOREST, MODELS, sample_plan, sample_spec, system_gcc
 
 PLANS = Path(__file__).parent / "data" / "plans"
 REGENERATE = "ORTRIM_WRITE_PLANS"
 """Set this in the environment of pytest to write the golden plans anew, then read what git says has changed."""
-PLACES = ("sources", "build", "tools", "wrappers", "config", "runner", "hooks", "archive", "ndk", "xcode")
+PLACES = ("sources", "build", "tools", "wrappers", "config", "runner", "hooks", "archive", "ndk", "xcode", "apple")
 
 
-@pytest.mark.parametrize("target", TARGETS)
-def test_the_plan_is_the_golden_one(target: str) -> None:
+def cross_built(target: str) -> BuildPlan:
+    return sample_plan(target, toolchain=zig_apple_toolchain(TARGETS[target], "15.1", "0.17.0"))
+
+
+GOLDEN = {name: partial(sample_plan, name) for name in TARGETS} | {
+    f"{name}-zig": partial(cross_built, name) for name, target in TARGETS.items() if target.system in APPLE
+}
+"""Name -> what makes the plan: each target's, and those of Apple's without Xcode."""
+
+
+@pytest.mark.parametrize("name", GOLDEN)
+def test_the_plan_is_the_golden_one(name: str) -> None:
     """Nothing about a plan changes by accident: it would compile every library anew."""
-    golden, text = PLANS / f"{target}.json", to_json(sample_plan(target))
+    golden, text = PLANS / f"{name}.json", to_json(GOLDEN[name]())
     if os.environ.get(REGENERATE):
         golden.write_text(text)
     expected = golden.read_text()
@@ -41,7 +53,7 @@ def test_the_plan_is_the_golden_one(target: str) -> None:
 
 def test_every_target_has_a_golden_plan_and_no_other_has() -> None:
     """A new target comes with its plan."""
-    assert {path.stem for path in PLANS.iterdir()} == set(TARGETS)
+    assert {path.stem for path in PLANS.iterdir()} == set(GOLDEN)
 
 
 def strings(data: Any) -> Iterator[str]:
@@ -53,7 +65,7 @@ def strings(data: Any) -> Iterator[str]:
             yield from strings(each)
 
 
-@pytest.mark.parametrize("plan", [*(sample_plan(name) for name in TARGETS), sample_plan(toolchain=system_gcc())])
+@pytest.mark.parametrize("plan", [*(make() for make in GOLDEN.values()), sample_plan(toolchain=system_gcc())])
 def test_a_plan_holds_no_path_of_a_machine(plan: BuildPlan) -> None:
     """The same inputs give the same plan, digest and cache keys wherever it is made."""
     for text in strings(to_data(plan)):
@@ -63,7 +75,7 @@ def test_a_plan_holds_no_path_of_a_machine(plan: BuildPlan) -> None:
         assert str(Path.home()) not in text
 
 
-@pytest.mark.parametrize("plan", [*(sample_plan(name) for name in TARGETS), sample_plan(toolchain=system_gcc())])
+@pytest.mark.parametrize("plan", [*(make() for make in GOLDEN.values()), sample_plan(toolchain=system_gcc())])
 def test_every_symbolic_path_can_be_made_real(plan: BuildPlan, tmp_path: Path) -> None:
     """Each `${name}` of a job is one that the executor knows, and none is left over."""
     places = {name: tmp_path / name for name in PLACES}

@@ -24,17 +24,17 @@ from ortrim.bench.engine_processes import (
     EngineEnvironment,
     EngineJob,
     EngineRun,
-    EngineTimeouts,
 )
 from ortrim.bench.engines import Engine, EngineComparison
 from ortrim.buildspec.buildspec import RuntimeSpec
 from ortrim.models.full_runtime import full_runtime
 from ortrim.models.models import TensorInfo
 from ortrim.parity.measurements import Verdict
+from ortrim.parity.runner import Repetition
 from ortrim.pins.runtime import runtime_pins
 from ortrim.planning.request import Request
 
-TIMEOUTS: Final = EngineTimeouts(runs=20, warmup=2, seconds=0.2, timeout_seconds=60.0)
+REPETITION: Final = Repetition(runs=20, warmup=2, seconds=0.2, timeout_seconds=60.0)
 ODD: Final[Mapping[str, tuple[str, str, str]]] = {
     "crashes": ("import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)", "load", "it crashed (SIGSEGV)"),
     "aborts": (
@@ -81,14 +81,14 @@ def odd_job(folder: Path) -> EngineJob:
 def test_an_engine_may_do_what_it_likes(tmp_path: Path, name: str) -> None:
     """It is told by its stage and its last words."""
     load, stage, words = ODD[name]
-    found = Driver(folder=tmp_path / "w", timeouts=TIMEOUTS).run(odd_place(tmp_path, load), odd_job(tmp_path))
+    found = Driver(folder=tmp_path / "w", repetition=REPETITION).run(odd_place(tmp_path, load), odd_job(tmp_path))
     assert isinstance(found, CannotRun)
     assert found.stage == stage
     assert words in found.reason
 
 
 def test_an_engine_that_hangs_is_stopped(tmp_path: Path) -> None:
-    driver = Driver(folder=tmp_path / "w", timeouts=EngineTimeouts(timeout_seconds=2.0))
+    driver = Driver(folder=tmp_path / "w", repetition=Repetition(timeout_seconds=2.0))
     found = driver.run(odd_place(tmp_path, "pass", "import time\n        time.sleep(600)"), odd_job(tmp_path))
     assert isinstance(found, CannotRun)  # at whatever stage a busy machine was by then
     assert found.reason == "it did not end within 2 seconds and was stopped"
@@ -127,7 +127,9 @@ def test_a_converter_may_write_over_its_model(tmp_path: Path) -> None:
 
 def test_what_an_engine_prints_is_not_its_answer(tmp_path: Path) -> None:
     """And integers that it knows no wider type for are those of the model."""
-    found = Driver(folder=tmp_path / "w", timeouts=TIMEOUTS).run(odd_place(tmp_path, "print('{}')"), odd_job(tmp_path))
+    found = Driver(folder=tmp_path / "w", repetition=REPETITION).run(
+        odd_place(tmp_path, "print('{}')"), odd_job(tmp_path)
+    )
     assert isinstance(found, EngineRun)
     assert (found.outputs[0].element_type, found.outputs[0].shape, len(found.samples_ms)) == ("int64", (3,), 20)
     assert found.libraries == ()
@@ -159,7 +161,7 @@ def compared(folder: Path, *engines: str, library: Path | None = None) -> Engine
     )
     request = Request(spec=spec)
     console = Console(stdout=io.StringIO(), stderr=io.StringIO(), environment={})
-    asked = Compared(request=request, engines=engines, rounds=2, library=library, timeouts=TIMEOUTS)
+    asked = Compared(request=request, engines=engines, rounds=2, library=library, repetition=REPETITION)
     return compare_engines(asked, console)
 
 

@@ -24,7 +24,6 @@ from ortrim.bench.engine_processes import (
     EngineEnvironment,
     EngineJob,
     EngineRun,
-    EngineTimeouts,
     rows_of,
     shortened,
 )
@@ -38,7 +37,7 @@ from ortrim.parity.compare import compare
 from ortrim.parity.inputs import STRING, Case, input_shapes, load_array
 from ortrim.parity.measurements import OutputParity, Verdict
 from ortrim.parity.reference import CaseOutputs, SavedOutputs, reference_outputs
-from ortrim.parity.runner import SavedOutput
+from ortrim.parity.runner import DEFAULT_REPETITION, Repetition, SavedOutput
 from ortrim.pins.runtime import runtime_pins
 from ortrim.planning.models import Models, ReadyModel, cases_of, converted_models, ready_models
 from ortrim.planning.planned import planned_for
@@ -316,7 +315,7 @@ class Compared:
     rounds: int = ROUNDS
     threads: int = 1
     library: Path | None = None
-    timeouts: EngineTimeouts = field(default_factory=EngineTimeouts)
+    repetition: Repetition = DEFAULT_REPETITION
 
 
 def compare_engines(compared: Compared, console: Console) -> engines.EngineComparison:
@@ -335,7 +334,7 @@ def compare_engines(compared: Compared, console: Console) -> engines.EngineCompa
             engines=chosen,
             places=_places(chosen, runtime, trimmed, console),
             trimmed=trimmed,
-            driver=Driver(folder=folder, threads=compared.threads, timeouts=compared.timeouts),
+            driver=Driver(folder=folder, threads=compared.threads, repetition=compared.repetition),
             rounds=compared.rounds,
         )
         with alone(console.note):

@@ -5,7 +5,7 @@ import shutil
 import signal
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Final, Literal, TypeVar
 
@@ -19,6 +19,7 @@ from ortrim.buildspec.buildspec import SessionSettings
 from ortrim.errors import ToolError
 from ortrim.models.models import TensorInfo
 from ortrim.parity.measurements import distribution, median, median_interval
+from ortrim.parity.runner import DEFAULT_REPETITION, Repetition
 
 T = TypeVar("T")
 LONGEST_REASON: Final = 300
@@ -142,7 +143,6 @@ def shortened(words: str) -> str:
 
 
 SCRIPT: Final = shipped_folder("scripts") / "engines" / "drive.py"
-TIMEOUT_SECONDS: Final = 300.0
 MEMORY_BYTES: Final = 16 * 2**30
 """How much address space a process may take; TensorFlow, which one converter needs, takes several GB of it."""
 OTHERS: Final = ("numpy", "ml_dtypes", "google", "charset_normalizer")
@@ -184,16 +184,6 @@ class EngineJob:
     session: SessionSettings | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class EngineTimeouts:
-    """How often a case is run in one process: warm-up, then up to `runs`, none begun after `seconds`."""
-
-    runs: int = 200
-    warmup: int = 10
-    seconds: float = 1.0
-    timeout_seconds: float = TIMEOUT_SECONDS
-
-
 Execute = Callable[..., Completed]
 
 
@@ -203,7 +193,7 @@ class Driver:
 
     folder: Path
     threads: int = 1
-    timeouts: EngineTimeouts = field(default_factory=EngineTimeouts)
+    repetition: Repetition = DEFAULT_REPETITION
     execute: Execute = run
 
     def convert(self, place: EngineEnvironment, job: EngineJob) -> EngineConversion | CannotRun:
@@ -234,7 +224,7 @@ class Driver:
             (working / "request.json").write_text(json.dumps(self._request(at, place, job, action)), encoding="utf-8")
         environment = {**at.environment, **ONE_THREAD, "HOME": str(working)}
         words = (*at.words, str(SCRIPT), str(working / "request.json"))
-        limits = {"timeout_seconds": self.timeouts.timeout_seconds, "most_bytes": MOST_PRINTED}
+        limits = {"timeout_seconds": self.repetition.timeout_seconds, "most_bytes": MOST_PRINTED}
         try:
             return self.execute(words, cwd=working, environment=environment, **limits)
         except ToolError as error:
@@ -264,9 +254,9 @@ class Driver:
             "others": OTHERS,
             "memory_bytes": MEMORY_BYTES,
             "threads": self.threads,
-            "runs": self.timeouts.runs,
-            "warmup": self.timeouts.warmup,
-            "seconds": self.timeouts.seconds,
+            "runs": self.repetition.runs,
+            "warmup": self.repetition.warmup,
+            "seconds": self.repetition.seconds,
         }
 
 

@@ -5,6 +5,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -24,8 +25,8 @@ from ortrim.pipeline.building import executor_for
 from ortrim.planning.planned import Planned, planned_here
 from ortrim.planning.planner import BLOCKS
 from ortrim.planning.request import Request, require_known
-from ortrim.report.figures import ms_text, share_text, shortened
-from ortrim.report.table import Cell, Columns, Kind, Table, columns
+from ortrim.report.figures import ms_text, share_text
+from ortrim.report.table import Columns, Table, ranking
 from ortrim.verify import operator_times
 from ortrim.verify.measure import DeviceRuns, own_baseline
 from ortrim.verify.operator_times import time_operators
@@ -93,15 +94,18 @@ def _kept(profile: operator_times.OperatorProfile, events: Sequence[operator_tim
 
 
 TOP: Final = 10
-NAME_CELLS: Final = 34
 BAR_CELLS: Final = 16
+Ranked = operator_times.OperatorTime | operator_times.NodeTime
 
 
 def profile_tables(profile: operator_times.OperatorProfile, top: int | None) -> RenderableType:
     """Return the `top` operators and nodes by their time in one inference; it fits 80 columns."""
     most = top or TOP
     title = printable(f"{profile.model}, {profile.case}" if profile.case else profile.model)
-    operators, nodes = _times(profile.operators, "operator", most), _times(profile.nodes, "node", most)
+    operators, nodes = (
+        ranking(noun, ("time", "share", "", "calls"), found, most, partial(_cells, found))
+        for noun, found in (("operator", profile.operators), ("node", profile.nodes))
+    )
     return Group(Text(title, "bold"), Text(_about(profile), "dim"), Text(), operators, Text(), nodes)
 
 
@@ -116,36 +120,12 @@ def _about(profile: operator_times.OperatorProfile) -> str:
     return printable(f"{profile.measured_with}; median of {counted(profile.inferences, 'inference')}: {of}")
 
 
-def _times(found: Sequence[operator_times.OperatorTime | operator_times.NodeTime], noun: str, most: int) -> RichTable:
-    """Lay out nodes or operators, those that are too many in one line."""
-    last: tuple[str, Kind] = ("nodes", "number") if noun == "operator" else ("operator", "text")
-    rows: list[tuple[Cell, ...]] = []
-    for each in found[:most]:
-        if isinstance(each, operator_times.NodeTime):
-            name, more = each.name, each.operator
-        else:
-            name, more = each.operator, f"{each.nodes:,}"
-        bar = ProgressBar(total=found[0].share or 1.0, completed=each.share, width=BAR_CELLS, complete_style="cyan")
-        rows.append((_shown(name), *_cells([each], bar), _shown(more)))
-    styles = [""] * len(rows)
-    if rest := found[most:]:
-        rows.append((counted(len(rest), f"other {noun}"), *_cells(rest, ""), ""))
-        styles.append("dim")
-    numbers = columns("number", "time", "share", "", "calls")
-    return Table(columns=((f"by {noun}", "text"), *numbers, last), rows=rows, styles=styles).terminal()
-
-
-def _cells(
-    found: Sequence[operator_times.OperatorTime | operator_times.NodeTime], bar: RenderableType
-) -> tuple[RenderableType, ...]:
+def _cells(ranked: Sequence[Ranked], found: Sequence[Ranked], *, alone: bool) -> tuple[RenderableType, ...]:
     time, share = sum(each.microseconds for each in found), sum(each.share for each in found)
     calls = sum(each.calls for each in found)
     said = f"{calls:,.0f}" if calls == round(calls) else f"{calls:,.1f}"
-    return microseconds_text(time), share_text(share), bar, said
-
-
-def _shown(name: str) -> str:
-    return shortened(printable(name), NAME_CELLS)
+    bar = ProgressBar(total=ranked[0].share or 1.0, completed=share, width=BAR_CELLS, complete_style="cyan")
+    return microseconds_text(time), share_text(share), bar if alone else "", said
 
 
 ROUNDS: Final = 3

@@ -144,13 +144,8 @@ def _unavailable(version: str, why: str, hint: str) -> NoReturn:
 
 WHEEL_PLATFORMS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
-        "arm64": (
-            "manylinux_2_28_aarch64",
-            "manylinux_2_27_aarch64",
-            "manylinux_2_17_aarch64",
-            "manylinux2014_aarch64",
-        ),
-        "x64": ("manylinux_2_28_x86_64", "manylinux_2_27_x86_64", "manylinux_2_17_x86_64", "manylinux2014_x86_64"),
+        architecture: tuple(f"manylinux{glibc}_{machine}" for glibc in ("_2_28", "_2_27", "_2_17", "2014"))
+        for architecture, machine in (("arm64", "aarch64"), ("x64", "x86_64"))
     }
 )
 """By the architecture's name in `spec.targets`; upstream publishes wheels for Linux for no other."""
@@ -165,20 +160,13 @@ MAC_PLATFORMS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
 """The wheels for Macs, of both kinds or of one, by the oldest system that any version was built for."""
 
 
-def foreign_library(version: str, requirements: str | None, architecture: str) -> Path | None:
-    """Return `libonnxruntime.so` of the official wheel for another machine, pinned by the same hashes as this one's.
+def foreign_library(version: str, requirements: str | None, architecture: str, system: str = "Linux") -> Path | None:
+    """Return the library of the official wheel for another machine, pinned by the same hashes as this one's.
 
-    None when there is no such wheel, or no `requirements` (the text of the version's pins).
+    `system` is `Linux` or `Darwin`. None when there is no such wheel, or no `requirements` (the text of the version's
+    pins).
     """
-    return _library(version, requirements, WHEEL_PLATFORMS.get(architecture), "Linux")
-
-
-def mac_library(version: str, requirements: str | None, architecture: str) -> Path | None:
-    """Return `libonnxruntime.dylib` of the official wheel for Macs, as `foreign_library` does for Linux."""
-    return _library(version, requirements, MAC_PLATFORMS.get(architecture), "Darwin")
-
-
-def _library(version: str, requirements: str | None, platforms: tuple[str, ...] | None, system: str) -> Path | None:
+    platforms = (MAC_PLATFORMS if system == "Darwin" else WHEEL_PLATFORMS).get(architecture)
     entry = runtime_entry(requirements or "", version)
     if platforms is None or not entry:
         return None

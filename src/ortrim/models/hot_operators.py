@@ -4,7 +4,7 @@ A file beside the buildspec names them: `kws.toml` has `kws.hot.toml`, which `in
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -49,7 +49,7 @@ def shares_of(times: Sequence[Mapping[str, float]]) -> dict[str, float]:
 
 def ranked(models: Mapping[str, Mapping[str, float]]) -> tuple[RankedOperator, ...]:
     """Rank the operators of all models by their largest share; `models` has each one's shares, which make 1."""
-    hot = frozenset(operator for shares in models.values() for operator in _hot(shares))
+    hot = frozenset(operator for shares in models.values() for operator in fewest(shares, HOT_SHARE))
     largest: dict[str, tuple[float, str]] = {}
     for model, shares in models.items():
         for operator, share in shares.items():
@@ -86,14 +86,14 @@ def render_hot(rows: Iterable[RankedOperator], about: Iterable[str]) -> str:
     return "".join([*lines, f"{KEY} = [\n", *listed, "]\n"])
 
 
-def _hot(shares: Mapping[str, float]) -> Iterable[str]:
-    """Yield operators, the one with most time first, until they make enough of it."""
-    reached = 0.0
-    for operator, share in sorted(shares.items(), key=lambda item: (-item[1], item[0])):
-        if reached >= HOT_SHARE:
+def fewest(parts: Mapping[str, float], share: float) -> Iterator[str]:
+    """Yield the names with the largest parts, as many as together make that share of the sum."""
+    total, reached = sum(parts.values()), 0.0
+    for name, part in sorted(parts.items(), key=lambda item: (-item[1], item[0])):
+        if reached >= share * total:
             return
-        yield operator
-        reached += share
+        yield name
+        reached += part
 
 
 AGAIN: Final = "write it again with: invoke hot; or delete it, and every kernel is compiled for speed"

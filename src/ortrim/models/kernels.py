@@ -17,25 +17,18 @@ from ortrim.models.operators import NCHWC
 from ortrim.models.refusals import known_refusal, plain_words
 
 
-@dataclass(frozen=True, kw_only=True)
-class KernelUse:
-    """One node: its operator's domain, the opset that the model imports for it (0: none), and its input types."""
+def find_uses(path: Path, name: str, domain: str = "", node: str = "") -> tuple[tuple[str, int, str], ...]:
+    """Return an operator's uses in a model: its domain, the opset imported for that (0: none), and its input types.
 
-    domain: str
-    opset: int
-    signature: str
-
-
-def find_uses(path: Path, name: str, domain: str = "", node: str = "") -> tuple[KernelUse, ...]:
-    """Return the uses of an operator in a model; `domain` and `node`, when given, narrow the search."""
+    `domain` and `node`, when given, narrow the search.
+    """
     model = with_types(read_onnx(path, str(path)))
     opsets = {entry.domain or "ai.onnx": entry.version for entry in model.opset_import}
     uses = []
     for each in node_facts(model):
         if each.operator == name and domain in {"", each.domain} and node in {"", each.name}:
             signature = ", ".join(value.element_type or "unknown type" for value in each.inputs if value.name)
-            opset = opsets.get(each.domain, 0)
-            uses.append(KernelUse(domain=each.domain, opset=opset, signature=signature or "no inputs"))
+            uses.append((each.domain, opsets.get(each.domain, 0), signature or "no inputs"))
     return tuple(uses)
 
 
@@ -134,9 +127,9 @@ def kernel_diagnostic(
     if missing is None:
         return None
     uses = find_uses(original.path, missing.name, missing.domain, missing.node)
-    domain = missing.domain or next((use.domain for use in uses), "unknown domain")
-    opset = missing.opset or next((str(use.opset) for use in uses if use.opset), "unknown")
-    types = "; ".join(sorted({use.signature for use in uses})) or "unknown (an optimization made the node)"
+    domain = missing.domain or next((found for found, _, _ in uses), "unknown domain")
+    opset = missing.opset or next((str(imported) for _, imported, _ in uses if imported), "unknown")
+    types = "; ".join(sorted({signature for _, _, signature in uses})) or "unknown (an optimization made the node)"
     answer = run_script(runtime, "kernels.py", {"operator": missing.name}, folder=folder, where=original.name)
     kernels = [kernel for kernel in answer["kernels"] if kernel["domain"] == domain]
     known = domain in answer["known"]

@@ -32,7 +32,6 @@ from ortrim.report.history import (
     check,
     entry_of,
     latest_builds,
-    unread,
 )
 from ortrim.verify.reports import VerifyReport
 
@@ -50,7 +49,6 @@ def record_benches(found: tuple[BenchEntry, ...], output: Path, warn: Callable[[
 
 def _record(record: Record, what: str, output: Path, warn: Callable[[str], None]) -> None:
     path = output / NAME
-    earlier = "" if path.exists() else unread(path)
     try:
         aside = append(path, record)
     except StorageError as error:
@@ -58,8 +56,6 @@ def _record(record: Record, what: str, output: Path, warn: Callable[[str], None]
         return
     if aside:
         warn(f"history-damaged: {path} could not be read; it is now {aside}, and a new history was started")
-    elif earlier:
-        warn(f"{earlier}: a new history was started")
 
 
 def history_of(output: Path, spec: str | None, target: str | None) -> tuple[BuildEntry, ...]:

@@ -100,8 +100,7 @@ class MeasuredOn:
 class BuildEntry:
     """One verified build of one target; sizes are in bytes, `recorded_at` is UTC as ISO 8601.
 
-    `training_run` is whatever identifies the run that made the models, empty when it was not given. Builds recorded by
-    the first versions of ortrim have neither `models` nor `machines`.
+    `training_run` is whatever identifies the run that made the models, empty when it was not given.
     """
 
     recorded_at: str
@@ -324,8 +323,6 @@ def _notes(latest: BuildEntry, before: BuildEntry) -> Iterator[str]:
 
 
 NAME: Final = "history.jsonl"
-SQLITE: Final = "history.sqlite3"
-"""What earlier versions of ortrim wrote; it is not read."""
 BEGINNING: Final = b'{"schema":"ortrim-history/'
 DAMAGED: Final = "history-damaged"
 
@@ -370,18 +367,12 @@ def read(path: Path) -> tuple[Record, ...]:
     """Return the records in the order in which they were appended."""
     if not path.exists():
         hint = "each verified build is added to it: run invoke build"
-        raise StorageError("history-missing", "there is no history yet", where=str(path), why=unread(path), hint=hint)
+        raise StorageError("history-missing", "there is no history yet", where=str(path), hint=hint)
     with storage_errors(path):
         *lines, torn = path.read_bytes().split(b"\n")
     if not (torn.startswith(BEGINNING) or BEGINNING.startswith(torn)):
         lines.append(torn)
     return tuple(_record(line, f"{path}:{number}") for number, line in enumerate(lines, 1))
-
-
-def unread(path: Path) -> str:
-    """Name the history of an earlier version that lies beside this one; empty when there is none."""
-    earlier = path.with_name(SQLITE)
-    return f"{earlier} is of an earlier version of ortrim, and is not read" if earlier.is_file() else ""
 
 
 def builds(path: Path, *, spec: str = "", target: str = "") -> tuple[BuildEntry, ...]:

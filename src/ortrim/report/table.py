@@ -1,9 +1,9 @@
 """One table for every report: for the terminal, as Markdown, and as HTML."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from markupsafe import Markup
 from rich import table as rich_table
@@ -11,7 +11,9 @@ from rich.box import SIMPLE_HEAD
 from rich.console import RenderableType
 from rich.text import Text
 
+from ortrim.base.console import counted, printable
 from ortrim.parity.measurements import Verdict
+from ortrim.report.figures import shortened
 
 SYMBOLS: Final = {Verdict.PASS: "✓", Verdict.FAIL: "✗", Verdict.INCONCLUSIVE: "≈", Verdict.NOT_JUDGED: "·"}
 STYLES: Final = {
@@ -50,6 +52,7 @@ class Judged:
         return shown if self.reason is None else shown + " " + self.reason
 
 
+RANKED_CELLS: Final = 34
 Cell = str | Judged | RenderableType
 Columns = tuple[tuple[str, Kind], ...]
 
@@ -125,6 +128,25 @@ def columns(kind: Kind, *headings: str) -> Columns:
 def facts_table(facts: Iterable[tuple[str, str]]) -> Table:
     """Return labels with their values."""
     return Table(columns=(("what", "label"), ("value", "text")), rows=tuple(facts))
+
+
+def ranking(
+    noun: str, numbers: Sequence[str], found: Sequence[Any], most: int, cells: Callable[..., Sequence[Cell]]
+) -> rich_table.Table:
+    """Lay out nodes or operators (`noun`) with the cells of each, and those beyond `most` together in one dim line."""
+    of_nodes = noun == "node"
+    rows: list[tuple[Cell, ...]] = []
+    for each in found[:most]:
+        names = (each.name, each.operator) if of_nodes else (each.operator, f"{each.nodes:,}")
+        first, last = (shortened(printable(name), RANKED_CELLS) for name in names)
+        rows.append((first, *cells([each], alone=True), last))
+    styles = [""] * len(rows)
+    if rest := found[most:]:
+        rows.append((counted(len(rest), f"other {noun}"), *cells(rest, alone=False), ""))
+        styles.append("dim")
+    last_column: tuple[str, Kind] = ("operator", "text") if of_nodes else ("nodes", "number")
+    headings = ((f"by {noun}", "text"), *columns("number", *numbers), last_column)
+    return Table(columns=headings, rows=rows, styles=styles).terminal()
 
 
 def terminal_cell(cell: Cell) -> RenderableType:

@@ -15,7 +15,7 @@ from ortrim.errors import StorageError, UsageError
 from ortrim.pipeline import building
 from ortrim.pipeline.history import history_of, record_build
 from ortrim.planning.request import Request
-from ortrim.report.history import NAME, SQLITE, builds
+from ortrim.report.history import NAME, builds
 from ortrim.report.history_pages import history_page
 from refusing import refused
 from sample_reports import recorded_report
@@ -51,16 +51,6 @@ def test_a_damaged_history_is_a_warning(tmp_path: Path) -> None:
     assert warning.startswith("history-damaged: ")
     assert str(tmp_path / "history.damaged-1.jsonl") in warning
     assert len(builds(tmp_path / NAME)) == 1
-
-
-def test_the_history_of_an_earlier_version_is_named_once(tmp_path: Path) -> None:
-    (tmp_path / SQLITE).write_bytes(b"SQLite format 3\0")
-    warnings: list[str] = []
-    for _ in range(2):
-        record_build(recorded_report(), tmp_path, warnings.append)
-    words = "is of an earlier version of ortrim, and is not read: a new history was started"
-    assert warnings == [f"{tmp_path / SQLITE} {words}"]
-    assert (tmp_path / SQLITE).read_bytes() == b"SQLite format 3\0"
 
 
 def test_a_history_that_cannot_be_written_is_a_warning(tmp_path: Path) -> None:

@@ -17,7 +17,6 @@ from ortrim.bench.points import entries_of
 from ortrim.errors import ExitCode, StorageError
 from ortrim.report.history import (
     NAME,
-    SQLITE,
     BuildEntry,
     BuiltModel,
     MeasuredOn,
@@ -134,12 +133,8 @@ def test_what_is_not_there_is_not_accepted(three: Path) -> None:
 
 @pytest.mark.parametrize("call", [accept, builds, accepted_builds, latest_builds, benches])
 def test_without_a_history_there_is_a_hint(history: Path, call: Callable[[Path], object]) -> None:
-    """Reading makes no file; that of an earlier version, a database of SQLite, is named and not read."""
     assert code_of(partial(call, history)) == "history-missing"
     assert not history.parent.exists()
-    history.parent.mkdir()
-    history.with_name(SQLITE).write_bytes(b"SQLite format 3\0")
-    assert f"{history.with_name(SQLITE)} is of an earlier version" in (refused(StorageError, call, history).why or "")
 
 
 DAMAGES = (

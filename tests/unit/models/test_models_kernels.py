@@ -6,7 +6,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from onnx_samples import branching, model_of, value, write
-from ortrim.models.kernels import KernelUse, MissingKernel, find_uses, missing_kernel
+from ortrim.models.kernels import MissingKernel, find_uses, missing_kernel
 
 
 @pytest.mark.parametrize(
@@ -74,13 +74,13 @@ def test_the_types_of_a_node_are_found(tmp_path: Path) -> None:
         helper.make_node("Cast", ["b"], ["y"], to=TensorProto.FLOAT),
     ]
     uses = find_uses(write(tmp_path / "m.onnx", model_of(nodes)), "Add", node="sum")
-    assert uses == (KernelUse(domain="ai.onnx", opset=17, signature="bfloat16, bfloat16"),)
+    assert uses == (("ai.onnx", 17, "bfloat16, bfloat16"),)
 
 
 def test_nodes_inside_nodes_are_found(tmp_path: Path) -> None:
     """A branch of If sees the values around it."""
     uses = find_uses(write(tmp_path / "m.onnx", branching()), "Neg")
-    assert uses == (KernelUse(domain="ai.onnx", opset=17, signature="float32"),)
+    assert uses == (("ai.onnx", 17, "float32"),)
 
 
 def test_what_is_not_known_is_said_so(tmp_path: Path) -> None:
@@ -91,6 +91,6 @@ def test_what_is_not_known_is_said_so(tmp_path: Path) -> None:
         helper.make_node("Bar", [], ["z"], domain="my.ops"),
     ]
     path = write(tmp_path / "m.onnx", model_of(nodes, opsets=[("", 17)], outputs=[value("y")]))
-    assert find_uses(path, "Clip")[0].signature == "unknown type, unknown type"
-    assert find_uses(path, "Bar") == (KernelUse(domain="my.ops", opset=0, signature="no inputs"),)
+    assert find_uses(path, "Clip")[0][2] == "unknown type, unknown type"
+    assert find_uses(path, "Bar") == (("my.ops", 0, "no inputs"),)
     assert find_uses(path, "Foo", domain="ai.onnx") == ()

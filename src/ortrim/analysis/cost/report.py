@@ -11,7 +11,7 @@ from ortrim.analysis.cost.memory import ModelCost, NodeCost, OperatorCost, Peak
 from ortrim.analysis.cost.run import Blamed, Expectation
 from ortrim.base.console import counted, printable
 from ortrim.report.figures import NONE, bytes_text, ms_text, name_text, share_text, shortened
-from ortrim.report.table import Cell, Kind, Table, columns, facts_table
+from ortrim.report.table import Table, columns, facts_table, ranking
 
 TOP: Final = 8
 NAME_CELLS: Final = 34
@@ -23,7 +23,12 @@ def cost_tables(cost: ModelCost, top: int | None) -> RenderableType:
     """Return the totals, the `top` operators, the `top` nodes and what is not known; it fits 80 columns."""
     most = top or TOP
     nodes = sorted(cost.nodes, key=lambda each: (-each.macs, -each.operations))
-    operators, single = _costs(cost, cost.operators, "operator", most), _costs(cost, nodes, "node", most)
+    operators, single = (
+        ranking(
+            noun, ("MACs", "share", "operations", "parameters"), found, most, lambda found, **_: _cells(cost, found)
+        )
+        for noun, found in (("operator", cost.operators), ("node", nodes))
+    )
     case = f", case {cost.case}" if cost.case else ""
     inputs = "; ".join(f"{name} {sizes_text(shape)}" for name, shape in cost.inputs)
     head = Text(printable(f"{cost.model}{case}: {inputs or 'no inputs'}"), "bold")
@@ -63,25 +68,6 @@ def _peak_words(peak: Peak) -> str:
     largest = peak.tensors[:LARGEST_TENSORS]
     held = ", ".join(f"{shortened(each.name, NAME_CELLS)} {bytes_text(each.size_bytes)}" for each in largest)
     return printable(f" in {shortened(peak.node, NAME_CELLS)} ({held})")
-
-
-def _costs(cost: ModelCost, found: Sequence[NodeCost | OperatorCost], noun: str, most: int) -> RichTable:
-    """Lay out nodes or operators, those that are too many in one line."""
-    last: tuple[str, Kind] = ("nodes", "number") if noun == "operator" else ("operator", "text")
-    rows: list[tuple[Cell, ...]] = []
-    for each in found[:most]:
-        name, more = (each.name, each.operator) if isinstance(each, NodeCost) else (each.operator, f"{each.nodes:,}")
-        rows.append((_shown(name), *_cells(cost, [each]), _shown(more)))
-    styles = [""] * len(rows)
-    if rest := found[most:]:
-        rows.append((counted(len(rest), f"other {noun}"), *_cells(cost, rest), ""))
-        styles.append("dim")
-    numbers = columns("number", "MACs", "share", "operations", "parameters")
-    return Table(columns=((f"by {noun}", "text"), *numbers, last), rows=rows, styles=styles).terminal()
-
-
-def _shown(name: str) -> str:
-    return shortened(printable(name), NAME_CELLS)
 
 
 def _cells(cost: ModelCost, found: Sequence[NodeCost | OperatorCost]) -> tuple[str, ...]:

@@ -1,7 +1,8 @@
 """`cost`: what one inference of a model takes, and how long it should take in proportion to a reference model."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Final, Literal
 
@@ -14,6 +15,7 @@ from ortrim.buildspec.load import name_from
 from ortrim.buildspec.problems import nearest
 from ortrim.errors import ModelError, OperatorsError, ToolError, UsageError, VerifyError
 from ortrim.models.full_runtime import FullRuntime, full_runtime
+from ortrim.models.hot_operators import fewest
 from ortrim.models.models import PreparedModel
 from ortrim.models.prepare import FACTS_LAYOUT, files_named, prepare
 from ortrim.parity.inputs import Case, input_shapes
@@ -242,14 +244,8 @@ def _slow(arithmetic: Shares, times: Shares) -> tuple[Blamed, ...]:
     return tuple(Blamed(operator=name, arithmetic=own.get(name, 0.0), time=times[name]) for name in _fewest(excess))
 
 
-def _fewest(parts: Shares) -> Iterable[str]:
-    """Yield the names with the largest parts, as many as make enough of the sum."""
-    total, reached = sum(parts.values()), 0.0
-    for name, part in sorted(parts.items(), key=lambda each: (-each[1], each[0]))[:MOST]:
-        if reached >= ENOUGH * total:
-            return
-        reached += part
-        yield name
+def _fewest(parts: Shares) -> Iterator[str]:
+    return islice(fewest(parts, ENOUGH), MOST)
 
 
 def _plain(name: str) -> str:

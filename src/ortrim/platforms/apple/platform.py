@@ -276,7 +276,7 @@ def mac_baseline(version: str, requirements: str | None, architecture: Architect
     from ortrim.verify.measure import NO_SIZE, Baseline  # noqa: PLC0415 - see `Platform`
 
     try:
-        library = full_runtime.mac_library(version, requirements, architecture.value)
+        library = full_runtime.foreign_library(version, requirements, architecture.value, "Darwin")
     except ToolError as error:
         if error.code not in {"bundle-lacks", "install-failed"}:
             raise

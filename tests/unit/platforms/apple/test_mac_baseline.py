@@ -63,7 +63,7 @@ def test_other_failures_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     def library(*_: object) -> Path:
         raise ToolError("pip-missing", "this Python has no pip")
 
-    monkeypatch.setattr(full_runtime, "mac_library", library)
+    monkeypatch.setattr(full_runtime, "foreign_library", library)
     caught = refused(ToolError, mac_baseline, "1.21.0", REQUIREMENTS, Architecture.ARM64)
     assert (caught.code, caught.exit_code) == ("pip-missing", ExitCode.TOOL)
 

@@ -1,7 +1,6 @@
 """From a plan to verified packages, one after the other: what compiles where a request says, and what they hold."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -16,21 +15,21 @@ from ortrim.compiling.containers import Opener, places_in_containers
 from ortrim.compiling.executor import TREE_BYTES, Executor
 from ortrim.compiling.plan import AssemblyJob, BuildJob, BuildPlan, JobResult, PlannedTarget
 from ortrim.compiling.toolchains import LLVM, RUNTIME_LICENCES, libcxx_version
-from ortrim.errors import Diagnostic, VerifyError
+from ortrim.errors import VerifyError
 from ortrim.package.manifest import ComponentLicence, PackageInputs
 from ortrim.pins.shipped import tool_requirements
-from ortrim.pipeline.finished import changed_since_verified, nothing_changed, remember_finished
+from ortrim.pipeline.finished import finished_report
 from ortrim.pipeline.history import record_build
 from ortrim.pipeline.transfer import is_compiled
 from ortrim.pipeline.verification import Packaged, make_references, verify
-from ortrim.planning.devices import answers, require_ready
+from ortrim.planning.devices import require_ready
 from ortrim.planning.models import write_steps
 from ortrim.planning.planned import Planned, planned_for, target_folder, with_compilers
 from ortrim.planning.prediction import predictions, remember, require_reachable
 from ortrim.planning.request import Request, inputs_of
 from ortrim.platforms import Platform, platform_of
 from ortrim.platforms.platform import Packaging
-from ortrim.report.write import JSON_NAME, MISPLACED, OUTDATED, report_of, write_reports
+from ortrim.report.write import JSON_NAME, write_reports
 from ortrim.sources.sources import licences, sound_sources
 from ortrim.verify.reports import VerifyReport
 
@@ -64,7 +63,13 @@ def build(request: Request, console: Console, planned: Planned | None = None) ->
     require_writable(request.output)
     planned = planned or planned_for(request, console, to_run=True)
     before = [
-        (group, [_finished(planned, target, request, console.note) for target in group.targets])
+        (
+            group,
+            [
+                finished_report(planned.folder, each.job.target, each.job.cpu, request, console.note)
+                for each in group.targets
+            ],
+        )
         for group in groups(planned.plan)
     ]
     ahead = tuple(target for group, found in before if not all(found) for target in group.targets)
@@ -80,10 +85,6 @@ def build(request: Request, console: Console, planned: Planned | None = None) ->
             results.append(_build(planned, target, request, console))  # noqa: PERF401 - hours, one after the other
         for report, each in zip(found, packaged(planned, group, results, request, console), strict=True):
             reports.append(report or _verify(planned, each, request, console))
-    every = [target for group, _ in before for target in group.targets]
-    with suppress(Diagnostic):  # Then the next run looks closer.
-        if all(_finished(planned, target, request, lambda _: None) for target in every):
-            remember_finished(planned.inputs, request, [target.identifier for target in every])
     return tuple(reports)
 
 
@@ -111,7 +112,10 @@ def to_compile(planned: Planned, request: Request) -> tuple[PlannedTarget, ...]:
     unfinished = (
         group
         for group in groups(planned.plan)
-        if not all(_finished(planned, target, request, lambda _: None) for target in group.targets)
+        if not all(
+            finished_report(planned.folder, each.job.target, each.job.cpu, request, lambda _: None)
+            for each in group.targets
+        )
     )
     return tuple(target for group in unfinished for target in group.targets if not is_compiled(target))
 
@@ -177,30 +181,6 @@ def built_before(job: BuildJob) -> JobResult:
 def _not_built(job: BuildJob) -> VerifyError:
     what, hint = "there is no finished build to verify", "run: invoke build"
     return VerifyError("not-built", what, where=job.target.identifier, hint=hint)
-
-
-def _finished(
-    planned: Planned, target: PlannedTarget, request: Request, say: Callable[[str], None]
-) -> VerifyReport | None:
-    """Return a target's report when nothing is left to do."""
-    folder, identifier = target_folder(planned, target), target.identifier
-    if not (folder / JSON_NAME).is_file():
-        return None
-    try:
-        report = report_of(folder)
-    except VerifyError as error:
-        if error.code not in {OUTDATED, MISPLACED}:
-            raise
-        say(f"{identifier}: {error.what}, so it is verified again")
-        return None
-    package = folder / report.package
-    if not (package.is_file() and answers(report, target.job.target, request, target.job.cpu)):
-        return None
-    if changed := changed_since_verified(package, report):
-        say(f"{identifier}: {changed}, so it is made again and verified")
-        return None
-    say(nothing_changed(identifier, folder / JSON_NAME))
-    return report
 
 
 def _build(planned: Planned, target: PlannedTarget, request: Request, console: Console) -> JobResult:

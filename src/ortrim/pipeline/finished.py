@@ -3,10 +3,8 @@
 Neither compiles, packages or verifies, so that nothing is imported which does.
 """
 
-import hashlib
 import os
-import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,23 +12,13 @@ from ortrim.base.build_bundle import VARIABLE
 from ortrim.base.cache import is_verifying
 from ortrim.base.checksums import changed_since_made
 from ortrim.base.console import Console
-from ortrim.base.files import sha256_of, storage_errors
-from ortrim.base.json import to_canonical_json, to_data
-from ortrim.base.tools import EMULATIONS, QEMU_SYSTEM
+from ortrim.base.files import sha256_of
+from ortrim.buildspec.targets import Target
 from ortrim.errors import Diagnostic, VerifyError
-from ortrim.planning.request import (
-    Inputs,
-    Request,
-    host_target,
-    inputs_of,
-    keep_latest,
-    latest_of,
-    load,
-    plan_folder,
-    targets_of,
-)
+from ortrim.planning.devices import answers, require_devices
+from ortrim.planning.request import Request, host_target, inputs_of, latest_of, load, plan_folder, targets_of
 from ortrim.platforms import by_platform
-from ortrim.report.write import JSON_NAME, read_report, report_of
+from ortrim.report.write import JSON_NAME, MISPLACED, OUTDATED, report_of
 from ortrim.verify.reports import VerifyReport
 
 
@@ -61,67 +49,59 @@ def finished_reports(request: Request, console: Console) -> tuple[VerifyReport, 
     if is_verifying() or VARIABLE in os.environ or host_target() is None:
         return None
     notes: list[str] = []
+    said: list[str] = []
     try:
         loaded = load(request)
         inputs = inputs_of(loaded, targets_of(loaded, request, notes.append), request)
-        found = dict(_finished(inputs, request))
+        targets = inputs.loaded.targets
+        require_devices(targets, request, host_target())
+        folder = plan_folder(loaded.name, latest_of(inputs, request.output).plan, request.output)
+        found = [finished_report(folder, each.target, each.cpu or "", request, said.append) for each in targets]
     except Diagnostic:
         return None
-    if not found:
+    reports = tuple(filter(None, found))
+    if len(reports) < len(targets):
         return None
     for note in (*loaded.notes, *notes):
         console.note(note)
-    for each, own in by_platform(inputs.loaded.targets, lambda target: target.target):
+    for each, own in by_platform(targets, lambda target: target.target):
         for warning in each.warnings(loaded, own, request):
             console.warn(warning)
-    for file in found:
-        console.note(nothing_changed(file.parent.name, file))
-    return tuple(found.values())
+    for note in said:
+        console.note(note)
+    return reports
 
 
-def nothing_changed(target: str, report: Path) -> str:
-    """Say that nothing is left to do for a target."""
-    return f"{target}: nothing has changed since {report} was written"
+def finished_report(
+    plan: Path, target: Target, cpu: str, request: Request, say: Callable[[str], None]
+) -> VerifyReport | None:
+    """Return a target's report in the folder of a plan when nothing is left to do; `say` is told that, or why not.
+
+    `cpu` is the least processor that its library is compiled for, empty for any.
+    """
+    folder, identifier = plan / target.identifier, target.identifier
+    if not (folder / JSON_NAME).is_file():
+        return None
+    try:
+        report = report_of(folder)
+    except VerifyError as error:
+        if error.code not in {OUTDATED, MISPLACED}:
+            raise
+        say(f"{identifier}: {error.what}, so it is verified again")
+        return None
+    package = folder / report.package
+    if not (package.is_file() and answers(report, target, request, cpu)):
+        return None
+    if changed := _changed_since_verified(package, report):
+        say(f"{identifier}: {changed}, so it is made again and verified")
+        return None
+    say(f"{identifier}: nothing has changed since {folder / JSON_NAME} was written")
+    return report
 
 
-def changed_since_verified(package: Path, report: VerifyReport) -> str:
+def _changed_since_verified(package: Path, report: VerifyReport) -> str:
     """Say what of a package is not as it was verified, if anything is."""
     if any(each.name == package.name and each.sha256 != sha256_of(package) for each in report.artifacts):
         return f"{package} was changed since it was verified"
     folder = package.with_name(package.name.removesuffix(".tar.gz"))
     return changed_since_made(folder) if folder.is_dir() else ""
-
-
-def _finished(inputs: Inputs, request: Request) -> Iterator[tuple[Path, VerifyReport]]:
-    """Yield the file and the report of each target."""
-    latest = latest_of(inputs, request.output)
-    folder = plan_folder(inputs.loaded.name, latest.plan, request.output)
-    known_reports = latest.finished.get(_asked(request), {})
-    if known_reports.keys() != {target.id for target in inputs.loaded.targets}:
-        return
-    for target, known in known_reports.items():
-        file = folder / target / JSON_NAME
-        with storage_errors(file):
-            changed = sha256_of(file) != known
-        report = read_report(file)
-        package = file.parent / report.package
-        if changed or not package.is_file() or changed_since_verified(package, report):
-            raise VerifyError("report-missing", "is not as it was", where=str(file))
-        yield file, report
-
-
-def remember_finished(inputs: Inputs, request: Request, targets: Sequence[str]) -> None:
-    """Keep that nothing is left to do for who asks for the same, unless that is known."""
-    latest = latest_of(inputs, request.output)
-    folder = plan_folder(inputs.loaded.name, latest.plan, request.output)
-    digests = {target: sha256_of(folder / target / JSON_NAME) for target in targets}
-    if latest.finished.get(asked := _asked(request)) != digests:
-        keep_latest(inputs, request.output, replace(latest, finished={**latest.finished, asked: digests}))
-
-
-def _asked(request: Request) -> str:
-    """Digest what a request asks for beside a plan, on this machine: which devices are there by default hangs on it."""
-    bare = replace(request, spec=Path(), output=Path(), version=None, jobs=None, training_run="")
-    programs = sorted({QEMU_SYSTEM.name, *(each.user.name for each in EMULATIONS.values())})
-    here = [host_target(), *filter(shutil.which, programs)]
-    return hashlib.sha256(to_canonical_json((to_data(bare), to_data(here))).encode()).hexdigest()

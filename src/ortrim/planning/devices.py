@@ -4,18 +4,21 @@ import platform
 import shutil
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ortrim.base.tools import install_command
 from ortrim.buildspec.buildspec import TargetSpec
 from ortrim.buildspec.targets import Target
 from ortrim.compiling.plan import BuildJob
 from ortrim.devices import kinds
-from ortrim.devices.device import Device
 from ortrim.devices.kinds import DeviceName
 from ortrim.errors import UsageError, VerifyError
 from ortrim.planning.request import Request
 from ortrim.platforms import platform_of
 from ortrim.verify.reports import NOT_FOR_DEVICE, DeviceReport, VerifyReport
+
+if TYPE_CHECKING:
+    from ortrim.devices.device import Device
 
 
 def open_device(
@@ -26,7 +29,7 @@ def open_device(
     job: BuildJob | None = None,
     headers: Path = Path(),
     folder: Path = Path(),
-) -> Device:
+) -> "Device":
     """Return a device that `read_name` found, which runs programs for `target`; nothing is run yet.
 
     `job`, `headers` and `folder` are those of `Opening`; what needs an app needs all of them. The parts of emulated

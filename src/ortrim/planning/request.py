@@ -8,7 +8,7 @@ import platform
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, is_dataclass, replace
+from dataclasses import dataclass, is_dataclass, replace
 from functools import cached_property
 from importlib.metadata import version as installed_version
 from pathlib import Path
@@ -188,15 +188,11 @@ def _checkout(loaded: LoadedSpec) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Latest:
-    """The latest plan of some inputs, by its digest, and the user's files that it was made from, as they were then.
-
-    `finished` has what nothing was left to do for: by what was asked for, the digest of each target's report.
-    """
+    """The latest plan of some inputs, by its digest, and the user's files that it was made from, as they were then."""
 
     schema: Literal["ortrim-latest/1"] = "ortrim-latest/1"
     plan: Sha256
     files: dict[str, SeenFiles]
-    finished: dict[str, dict[str, Sha256]] = field(default_factory=dict)
 
 
 def latest_of(inputs: Inputs, output: Path) -> Latest:

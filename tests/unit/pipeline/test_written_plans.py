@@ -16,29 +16,29 @@ from onnx_samples import relu, write
 from ortrim.buildspec.targets import TARGETS
 from ortrim.compiling.plan import digest
 from ortrim.errors import Diagnostic, StorageError, ToolError, VerifyError
-from ortrim.pipeline import building, finished
+from ortrim.pipeline import finished
 from ortrim.pipeline.building import build
 from ortrim.pipeline.finished import finished_reports, reports_of
 from ortrim.planning import request as inputs
+from ortrim.planning.devices import devices_of
 from ortrim.planning.planned import looked_at, plan_for, planned_for, read_plan
 from ortrim.planning.request import Request
-from ortrim.report.write import JSON_NAME, read_report
+from ortrim.report.write import JSON_NAME, read_report, write_reports
+from ortrim.verify.judge import failed_device
 from pipeline_stages import Stages, leave_report
 from refusing import refused
-from sample_reports import recorded_report
 
 CASES = '[[models.cases]]\nname = "one"\ndata = "one.npz"\n'
 Finish = Callable[..., Path]
 
 
 @pytest.fixture
-def finish(stages: Stages, monkeypatch: pytest.MonkeyPatch) -> Finish:
-    """Build something whose packages and reports are there, and return the first target's folder."""
+def finish(stages: Stages) -> Finish:
+    """Leave packages and reports of a build, and return the first target's folder."""
 
     def finish(request: Request) -> Path:
         planned = planned_for(request, stages.console)
         folders = [leave_report(planned, target) for target in planned.plan.targets]
-        build(request, stages.console)
         stages.ran.clear()
         return folders[0]
 
@@ -192,20 +192,9 @@ def another_host(monkeypatch: pytest.MonkeyPatch, _: Path) -> None:
         monkeypatch.setattr(module, "host_target", lambda: TARGETS["linux-arm64"])
 
 
-def other_emulators(monkeypatch: pytest.MonkeyPatch, _: Path) -> None:
-    """Install or remove emulators, which are default devices."""
-    which = shutil.which
-    monkeypatch.setattr(shutil, "which", lambda name: None if which(name) else f"/usr/bin/{name}")
-
-
 def a_bundle(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     """Name a bundle, which may be for other targets."""
     monkeypatch.setenv("ORTRIM_BUNDLE", str(folder / "bundle.zip"))
-
-
-def another_report(_: pytest.MonkeyPatch, folder: Path) -> None:
-    path = next(folder.glob("artifacts/*/*/linux-x64/report.json"))
-    path.write_text(path.read_text() + "\n")
 
 
 def no_package(_: pytest.MonkeyPatch, folder: Path) -> None:
@@ -233,8 +222,8 @@ def leading_out(_: pytest.MonkeyPatch, folder: Path) -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        another_ortrim, another_onnx, another_compiler, emulator_for_layouts, another_host, other_emulators, a_bundle,
-        another_report, no_package, no_report, damaged_latest, older_latest, leading_out,
+        another_ortrim, another_onnx, another_compiler, emulator_for_layouts, another_host, a_bundle,
+        no_package, no_report, damaged_latest, older_latest, leading_out,
     ],
 )  # fmt: skip
 def test_what_is_not_as_it_was_is_looked_at_closely(
@@ -257,27 +246,28 @@ def test_a_build_that_is_verified_in_full_is_not_found_quickly(
     assert finished_reports(stages.request(), stages.console) is None
 
 
-def test_a_build_that_is_verified_in_full_writes_nothing_again(
-    stages: Stages, finish: Finish, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    finish(stages.request())
-    monkeypatch.setattr(finished, "is_verifying", lambda: True)
-    (latest,) = (stages.folder / "artifacts" / "sample" / "latest").glob("*.json")
-    before = latest.stat().st_ino
-    build(stages.request(), stages.console)
-    assert latest.stat().st_ino == before
-
-
-def test_a_device_that_failed_keeps_a_build_unfinished(
-    stages: Stages, finish: Finish, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_device_that_failed_keeps_a_build_unfinished(stages: Stages, finish: Finish) -> None:
     """The next run tries it again."""
-    monkeypatch.setattr(building, "answers", lambda *_: False)
-    monkeypatch.setattr(building, "_build", lambda *_: None)
-    monkeypatch.setattr(building, "packaged", lambda *_: iter(["package"]))
-    monkeypatch.setattr(building, "_verify", lambda *_: recorded_report())
-    finish(stages.request())
+    folder = finish(stages.request())
+    failed = failed_device("host", "none", VerifyError("runner-timeout", "the runner did not end"))
+    write_reports(replace(read_report(folder / JSON_NAME), devices=(failed,)), folder)
     assert finished_reports(stages.request(), stages.console) is None
+
+
+def test_a_build_for_an_emulator_that_is_gone_is_looked_at_closely(
+    stages: Stages, finish: Finish, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is refused then, as a build that was never made."""
+    monkeypatch.setattr(shutil, "which", lambda name: f"/usr/bin/{name}")
+    request = stages.request(target="linux-arm64")
+    folder = finish(request)
+    report = read_report(folder / JSON_NAME)
+    names = map(str, devices_of(TARGETS["linux-arm64"], request))
+    write_reports(replace(report, devices=tuple(replace(report.devices[0], device=name) for name in names)), folder)
+    assert finished_reports(request, stages.console)
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+    assert finished_reports(request, stages.console) is None
+    assert refused(VerifyError, build, request, stages.console).code == "no-device"
 
 
 def test_a_plan_is_read_back(stages: Stages) -> None:

@@ -1,6 +1,6 @@
 """From a plan to verified packages, one after the other: what compiles where a request says, and what they hold."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -62,16 +62,7 @@ def build(request: Request, console: Console, planned: Planned | None = None) ->
     """
     require_writable(request.output)
     planned = planned or planned_for(request, console, to_run=True)
-    before = [
-        (
-            group,
-            [
-                finished_report(planned.folder, each.job.target, each.job.cpu, request, console.note)
-                for each in group.targets
-            ],
-        )
-        for group in groups(planned.plan)
-    ]
+    before = [(group, _finished(planned, group, request, console.note)) for group in groups(planned.plan)]
     ahead = tuple(target for group, found in before if not all(found) for target in group.targets)
     if ahead:
         check_first(planned, ahead, request, console)
@@ -110,12 +101,7 @@ def check_first(planned: Planned, targets: tuple[PlannedTarget, ...], request: R
 def to_compile(planned: Planned, request: Request) -> tuple[PlannedTarget, ...]:
     """Return the targets that `build` would have to compile something for, their runners included."""
     unfinished = (
-        group
-        for group in groups(planned.plan)
-        if not all(
-            finished_report(planned.folder, each.job.target, each.job.cpu, request, lambda _: None)
-            for each in group.targets
-        )
+        group for group in groups(planned.plan) if not all(_finished(planned, group, request, lambda _: None))
     )
     return tuple(target for group in unfinished for target in group.targets if not is_compiled(target))
 
@@ -181,6 +167,14 @@ def built_before(job: BuildJob) -> JobResult:
 def _not_built(job: BuildJob) -> VerifyError:
     what, hint = "there is no finished build to verify", "run: invoke build"
     return VerifyError("not-built", what, where=job.target.identifier, hint=hint)
+
+
+def _finished(
+    planned: Planned, group: PackageGroup, request: Request, say: Callable[[str], None]
+) -> list[VerifyReport | None]:
+    """Return the report of each target of which nothing is left to do, None for the others."""
+    jobs = [target.job for target in group.targets]
+    return [finished_report(planned.folder, job.target, job.cpu, request, say) for job in jobs]
 
 
 def _build(planned: Planned, target: PlannedTarget, request: Request, console: Console) -> JobResult:

@@ -6,6 +6,7 @@ module: their exceptions become words, and are not chained.
 
 import hashlib
 import os
+import re
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -263,9 +264,91 @@ def split(url: str) -> SplitResult | None:
     return parts
 
 
+CONTENT_RANGE: Final = re.compile(r"bytes (?:([0-9]{1,18})-[0-9]{1,18}|\*)/([0-9]{1,18}|\*)")
+DECIMAL: Final = re.compile(r"[0-9]{1,18}")
+PARTIAL: Final = 206
+UNSATISFIABLE: Final = 416
+
+OnBytes = Callable[[int, int], None]
+"""Called with the bytes received and the bytes in all, 0 when these are not known."""
+
+
+def silent(_done: int, _total: int) -> None:
+    """Say nothing of how far a download is."""
+
+
+class Incoming:
+    """A file that is fetched into `file`, open for writing and empty; each attempt goes on where the last one ended.
+
+    `size` is that of the whole, if it is known. `there` are the bytes so far, `furthest` the most that ever were,
+    `received` all that came, `again` those of them that were forgotten.
+    """
+
+    def __init__(
+        self, file: IO[bytes], where: str, most_bytes: int, *, size: int = 0, on_bytes: OnBytes = silent
+    ) -> None:
+        self.there = self.furthest = self.received = self.again = 0
+        self.mark = ""
+        self._file = file
+        self._where = where
+        self._most_bytes = most_bytes
+        self._size = size
+        self._on_bytes = on_bytes
+        self._parts = 0
+        self._has_length = True
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """What asks for the rest, of the same file where the server has marked it; nothing before the first byte."""
+        asked = {"Range": f"bytes={self.there}-"} if self.there else {}
+        return {**asked, "If-Range": self.mark} if asked and self.mark else asked
+
+    @property
+    def is_of_one_piece(self) -> bool:
+        """Whether all of it came at once, and to its end by the server's own word."""
+        return self._parts < 2 and self._has_length
+
+    def take(self, response: Response, clock: Clock | None = None, *, unpacked: bool = False) -> None:
+        """Add what an answer brings. Raises `TransportError` for a refusal, a cut, and another part than is missing."""
+        place = CONTENT_RANGE.fullmatch(response.headers.get("Content-Range", ""))
+        status, rest = response.status_code, bool(self.there and place and place[1] == str(self.there))
+        if not response.ok and status != UNSATISFIABLE:
+            raise TransportError(f"the server answered {status}", status=status)
+        if status == UNSATISFIABLE and self.there and place and place[2] == str(self.there):
+            return
+        if status != PARTIAL or not rest:
+            self.restart()
+        if status == UNSATISFIABLE or (status == PARTIAL and not rest):
+            raise TransportError("the server sent another part than was asked for")
+        self._parts += 1
+        mark = response.headers.get("ETag", "")
+        self.mark = "" if mark.startswith("W/") or "Content-Encoding" in response.headers else mark
+        self._receive(response, clock, unpacked=unpacked)
+
+    def restart(self) -> None:
+        """Forget what has come."""
+        self.again += self.there
+        self._file.seek(0)
+        self._file.truncate()
+        self.there = self._parts = 0
+
+    def _receive(self, response: Response, clock: Clock | None, *, unpacked: bool) -> None:
+        length = response.headers.get("Content-Length", "")
+        self._has_length = DECIMAL.fullmatch(length) is not None
+        total = self.there + int(length) if self._has_length else self._size
+        for chunk in chunks(response, clock, unpacked=unpacked):
+            self._file.write(chunk)
+            self.there += len(chunk)
+            self.received += len(chunk)
+            self.furthest = max(self.furthest, self.there)
+            if self.there > self._most_bytes:
+                what = f"is larger than {self._most_bytes:,} bytes"
+                raise NetworkError("download-too-large", what, where=self._where)
+            self._on_bytes(self.there, total)
+
+
 ATTEMPTS: Final = 4
 MAXIMUM_BYTES: Final = 8 << 30
-PARTIAL: Final = 206
 UNCHANGED: Final = 304
 PAGE: Final = (b"<!doctype html", b"<html")
 
@@ -331,40 +414,20 @@ def _check(url: str, actual: str, expected: str | None, file: IO[bytes]) -> None
 
 def _fetch(url: str, file: IO[bytes], etag: str = "") -> str | None:
     """Stream `url` into `file`, trying again where that can help; return its ETag, None if it still has this one."""
-    begun = ""
+    incoming = Incoming(file, url, MAXIMUM_BYTES)
     unless = {"If-None-Match": etag} if etag else {}
     for attempt in range(ATTEMPTS):
+        # Without a mark, what comes could be the rest of another file, and what is pinned has no digest yet.
+        rest = incoming.headers if incoming.mark else {}
         try:
-            with opened_at_last(url, headers={**unless, **_from_where_it_broke_off(file, begun)}) as response:
+            with opened_at_last(url, headers={**unless, **rest}) as response:
                 if etag and response.status_code == UNCHANGED:
                     return None
-                begun = _receive(response, file)
-                _append(url, response, file)
+                incoming.take(response, unpacked=True)
                 return response.headers.get("ETag", "")
         except TransportError as failed:
             _give_up_or_wait(url, failed, attempt)
     raise AssertionError
-
-
-def _from_where_it_broke_off(file: IO[bytes], begun: str) -> dict[str, str]:
-    """Return the headers that ask for the rest of a file, if it is still the one of which `begun` is the mark."""
-    return {"Range": f"bytes={file.tell()}-", "If-Range": begun} if begun and file.tell() else {}
-
-
-def _receive(response: Response, file: IO[bytes]) -> str:
-    """Put `file` to where the answer goes on, and return the server's mark of this file, empty for none."""
-    if not response.ok:
-        raise TransportError(f"the server answered {response.status_code}", status=response.status_code)
-    rest = response.headers.get("Content-Range", "").startswith(f"bytes {file.tell()}-")
-    if response.status_code != PARTIAL:
-        file.seek(0)
-        file.truncate()
-    elif not rest:
-        file.seek(0)
-        file.truncate()
-        raise TransportError("the server sent another part than was asked for")
-    mark = response.headers.get("ETag", "")
-    return "" if mark.startswith("W/") or "Content-Encoding" in response.headers else mark
 
 
 def _give_up_or_wait(url: str, failed: TransportError, attempt: int) -> None:
@@ -383,13 +446,6 @@ def _give_up_or_wait(url: str, failed: TransportError, attempt: int) -> None:
         hint = "check the network or the proxy settings, then run the same command again"
         raise NetworkError("download-failed", what, where=url, why=str(failed), hint=hint)
     time.sleep(2**attempt)
-
-
-def _append(url: str, response: Response, file: IO[bytes]) -> None:
-    for chunk in chunks(response, unpacked=True):
-        file.write(chunk)
-        if file.tell() > MAXIMUM_BYTES:
-            raise NetworkError("download-too-large", f"is larger than {MAXIMUM_BYTES} bytes", where=url)
 
 
 def digest_of(path: Path, algorithm: str) -> str:

@@ -1,23 +1,21 @@
 """The artifacts of a run and the assets of a release; no other server is shown our token for them."""
 
-import hashlib
 import json
-import re
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
-from typing import IO, Any, Final, NoReturn
+from typing import IO, Any, Final
 from urllib.parse import quote, urljoin
 
 from ortrim.base import http
 from ortrim.base.archives import unpack
 from ortrim.base.cache import locked, publish_folder
 from ortrim.base.files import sha256_of, storage_errors
-from ortrim.base.http import arriving
+from ortrim.base.http import Incoming, OnBytes, arriving, silent
 from ortrim.errors import NetworkError
 from ortrim.github.client import (
     MOVED,
@@ -78,11 +76,8 @@ VAIN_ATTEMPTS: Final = 6
 """How often in a row a download may bring nothing new."""
 MOST_ATTEMPTS: Final = 200
 LONGEST_PAUSE: Final = 30.0
-DECIMAL: Final = re.compile(r"[0-9]{1,18}")
-CONTENT_RANGE: Final = re.compile(r"bytes (?:([0-9]{1,18})-[0-9]{1,18}|\*)/([0-9]{1,18}|\*)")
-
-OnBytes = Callable[[int, int], None]
-"""Called with the bytes received and the bytes in all, 0 when these are not known."""
+OF_A_FILE: Final = frozenset({200, 206, 416})
+"""Statuses of answers that are a part of a file, or say that there is none left."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,134 +94,74 @@ class Limited(http.TransportError):
     """A rate limit, which has been waited for."""
 
 
-class Transfer:
-    """One download under way into `file`, which is open for writing and empty."""
-
-    def __init__(self, client: GitHub, source: Source, file: IO[bytes], on_bytes: OnBytes) -> None:
-        self._client = client
-        self._source = source
-        self._file = file
-        self._on_bytes = on_bytes
-        self._digest = hashlib.sha256()
-        self._there = 0
-        self._most = 0
-        self._parts = 0
-        self._endless = False
-        self._mark = ""
-
-    def run(self) -> None:
-        """Fetch all of it and check the digest; what was put together, or may have been cut short, is fetched anew."""
-        self._fetch()
-        if self._digest.hexdigest() != self._source.sha256 and (self._parts > 1 or self._endless):
-            self._restart()
-            self._most = 0
-            self._fetch()
-        if self._digest.hexdigest() != self._source.sha256:
-            why = f"expected {self._source.sha256}\nactual   {self._digest.hexdigest()}"
-            what, hint = "the download does not match its digest", "find out why before you use it"
-            raise NetworkError("artifact-digest-mismatch", what, where=self._source.path, why=why, hint=hint)
-
-    def _fetch(self) -> None:
-        vain = limits = 0
-        for _ in range(MOST_ATTEMPTS):
-            before = self._most
-            failed = self._attempt(limits)
-            if failed is None:
-                return
-            limits = limits + 1 if isinstance(failed, Limited) else 0
-            vain = 0 if self._most > before else vain + (not isinstance(failed, Limited))
-            if vain == VAIN_ATTEMPTS or failed.permanent:
-                break
-            self._client.session.traffic.repeats += 1
-            self._client.session.rest(0.0 if isinstance(failed, Limited) else min(2.0**vain, LONGEST_PAUSE))
-        hint = "check the network or the proxy settings, then run the same command again"
-        what = f"the download broke off at {self._there:,} bytes, again and again"
-        raise NetworkError("download-failed", what, where=self._source.path, why=str(failed), hint=hint)
-
-    def _attempt(self, limits: int) -> http.TransportError | None:
-        """Fetch what is still missing; returns what got in the way."""
-        try:
-            with opened_download(self._client, self._source.path, self._headers()) as response:
-                if self._begins(response, limits):
-                    self._receive(response)
-        except http.TransportError as failed:
-            return failed
-        return None
-
-    def _headers(self) -> Mapping[str, str]:
-        headers = {"Accept": self._source.accept}
-        if self._there:
-            headers["Range"] = f"bytes={self._there}-"
-            if self._mark:
-                headers["If-Range"] = self._mark
-        return headers
-
-    def _begins(self, response: http.Response, limits: int) -> bool:
-        """Make ready for the body; False when there is nothing more to come."""
-        status = response.status_code
-        place = CONTENT_RANGE.fullmatch(response.headers.get("Content-Range", ""))
-        if status == 200:
-            self._restart()
-        elif status == 416 and self._there and place and place[2] == str(self._there):
-            return False
-        elif status == 416 or (status == 206 and not (self._there and place and place[1] == str(self._there))):
-            self._restart()
-            raise http.TransportError("the server sent another range than the requested one")
-        elif status != 206:
-            self._refuse(response, limits)
-        self._parts += 1
-        mark = response.headers.get("ETag", "")
-        self._mark = "" if mark.startswith("W/") else mark
-        return True
-
-    def _receive(self, response: http.Response) -> None:
-        length = response.headers.get("Content-Length", "")
-        self._endless = DECIMAL.fullmatch(length) is None
-        total = self._source.size if self._endless else self._there + int(length)
-        for chunk in http.chunks(response, self._client.session.clock):
-            self._file.write(chunk)
-            self._digest.update(chunk)
-            self._client.session.traffic.bytes_received += len(chunk)
-            self._there += len(chunk)
-            self._most = max(self._most, self._there)
-            if self._there > MAXIMUM_BYTES:
-                what = f"is larger than {MAXIMUM_BYTES:,} bytes"
-                raise NetworkError("download-too-large", what, where=self._source.path)
-            self._on_bytes(self._there, total)
-
-    def _restart(self) -> None:
-        """Forget what has come."""
-        self._client.session.traffic.bytes_again += self._there
-        self._file.seek(0)
-        self._file.truncate()
-        self._digest = hashlib.sha256()
-        self._there = self._parts = 0
-
-    def _refuse(self, response: http.Response, limits: int) -> NoReturn:
-        """Raise for an answer that is no part of the file; only the API's own refusals are final."""
-        own = response.url.startswith(self._client.service.api + "/")
-        answer = http.whole(response, self._client.session.clock)
-        if own and self._client.session.waited_for_limit(answer, limits, self._source.path):
-            raise Limited("GitHub's rate limit")
-        if own and answer.status < 500:
-            raise self._client.refused(answer, self._source.path)
-        raise http.TransportError(f"{'GitHub' if own else 'the server that stores the files'} answered {answer.status}")
-
-
-def silent(_done: int, _total: int) -> None:
-    """Say nothing of how far a download is."""
-
-
 def download(client: GitHub, source: Source, destination: Path, on_bytes: OnBytes = silent) -> None:
     """Fetch a file into `destination`, which appears only when its SHA-256 is right; one that is there already stays.
 
-    After a cut it goes on where it was.
+    After a cut it goes on where it was; what was put together, or may have been cut short, and is not right, is fetched
+    once more.
     """
     with locked(destination), storage_errors(destination):
         if destination.is_file() and sha256_of(destination) == source.sha256:
             return
         with arriving(destination) as file:
-            Transfer(client, source, file, on_bytes).run()
+            incoming = Incoming(file, source.path, MAXIMUM_BYTES, size=source.size, on_bytes=on_bytes)
+            actual = _fetched(client, source, incoming, file)
+            if actual != source.sha256 and not incoming.is_of_one_piece:
+                incoming.restart()
+                incoming.furthest = 0
+                actual = _fetched(client, source, incoming, file)
+            if actual != source.sha256:
+                why = f"expected {source.sha256}\nactual   {actual}"
+                what, hint = "the download does not match its digest", "find out why before you use it"
+                raise NetworkError("artifact-digest-mismatch", what, where=source.path, why=why, hint=hint)
+
+
+def _fetched(client: GitHub, source: Source, incoming: Incoming, file: IO[bytes]) -> str:
+    """Fetch what is missing of a file, and return the digest of the whole."""
+    traffic, received, again = client.session.traffic, incoming.received, incoming.again
+    try:
+        _fetch(client, source, incoming)
+    finally:
+        traffic.bytes_received += incoming.received - received
+        traffic.bytes_again += incoming.again - again
+    file.flush()
+    return sha256_of(Path(file.name))
+
+
+def _fetch(client: GitHub, source: Source, incoming: Incoming) -> None:
+    vain = limits = 0
+    for _ in range(MOST_ATTEMPTS):
+        before = incoming.furthest
+        failed = _attempt(client, source, incoming, limits)
+        if failed is None:
+            return
+        limits = limits + 1 if isinstance(failed, Limited) else 0
+        vain = 0 if incoming.furthest > before else vain + (not isinstance(failed, Limited))
+        if vain == VAIN_ATTEMPTS or failed.permanent:
+            break
+        client.session.traffic.repeats += 1
+        client.session.rest(0.0 if isinstance(failed, Limited) else min(2.0**vain, LONGEST_PAUSE))
+    hint = "check the network or the proxy settings, then run the same command again"
+    what = f"the download broke off at {incoming.there:,} bytes, again and again"
+    raise NetworkError("download-failed", what, where=source.path, why=str(failed), hint=hint)
+
+
+def _attempt(client: GitHub, source: Source, incoming: Incoming, limits: int) -> http.TransportError | None:
+    """Fetch what is still missing; returns what got in the way. Only the API's own refusals are final."""
+    try:
+        with opened_download(client, source.path, {"Accept": source.accept, **incoming.headers}) as response:
+            if response.status_code in OF_A_FILE:
+                incoming.take(response, client.session.clock)
+                return None
+            own = response.url.startswith(client.service.api + "/")
+            answer = http.whole(response, client.session.clock)
+    except http.TransportError as failed:
+        return failed
+    if own and client.session.waited_for_limit(answer, limits, source.path):
+        return Limited("GitHub's rate limit")
+    if own and answer.status < 500:
+        raise client.refused(answer, source.path)
+    return http.TransportError(f"{'GitHub' if own else 'the server that stores the files'} answered {answer.status}")
 
 
 SHOWN_NAMES: Final = 20
@@ -355,7 +290,7 @@ def download_asset(
     destination: Path,
     *,
     sha256: str = "",
-    on_bytes: OnBytes = lambda _done, _total: None,
+    on_bytes: OnBytes = silent,
 ) -> None:
     """Fetch a file of a release; `sha256` is what a lock file or `SHA256SUMS` says it is, and then counts alone."""
     path = f"{client.repository.path}/releases/assets/{asset.id}"

@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 from github_checks import OCTO
 from ortrim.base.checksums import SUMS, is_plain_path
 from ortrim.base.console import Console
-from ortrim.base.http import Clock
+from ortrim.base.http import Clock, OnBytes
 from ortrim.buildspec.targets import TARGETS
 from ortrim.errors import ExitCode, NetworkError, StorageError, UsageError
-from ortrim.github.artifacts import OnBytes
 from ortrim.github.client import GitHub, Remote, RetryingSession
 from ortrim.github.fetch.offers import EVERYTHING, Selection, wanted_artifacts, wanted_assets
 from ortrim.github.fetch.placing import (

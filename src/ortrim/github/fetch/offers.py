@@ -17,11 +17,11 @@ from ortrim.base.archives import unpack
 from ortrim.base.cache import locked, remove_leftovers
 from ortrim.base.checksums import LARGEST_SUMS, SUMS, FileEntry, check_listed, first_clash, parse_sums
 from ortrim.base.files import storage_errors
+from ortrim.base.http import OnBytes
 from ortrim.base.json import from_json
 from ortrim.buildspec.targets import TARGETS, matches
 from ortrim.errors import NetworkError, PackageError, StorageError, UsageError
 from ortrim.github.artifacts import (
-    OnBytes,
     choose_artifact,
     choose_asset,
     download_artifact,

@@ -21,10 +21,9 @@ from ortrim.base.cache import cache_folder, is_kept, locked, record_entry, remov
 from ortrim.base.checksums import LARGEST_SUMS, SUMS, FileEntry, checksums_text, first_clash, is_plain_path, parse_sums
 from ortrim.base.console import Step
 from ortrim.base.files import sha256_of, storage_errors, write_atomically
-from ortrim.base.http import Clock
+from ortrim.base.http import Clock, OnBytes
 from ortrim.base.json import from_json, to_json
 from ortrim.errors import StorageError
-from ortrim.github.artifacts import OnBytes
 from ortrim.github.client import GitHub, RetryingSession, Traffic
 from ortrim.github.repositories import FULL_NAME
 

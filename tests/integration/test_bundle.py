@@ -12,7 +12,7 @@ from typing import Final
 import pytest
 
 from ortrim.base.archives import unpack
-from ortrim.base.build_bundle import VARIABLE, Manifest, new_bundle, read_bundle
+from ortrim.base.build_bundle import VARIABLE, BundleManifest, new_bundle, read_bundle
 from ortrim.base.command import run
 from ortrim.base.console import Console
 from ortrim.errors import Diagnostic, SourcesError
@@ -42,7 +42,7 @@ def upstream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Upstre
         yield running
 
 
-def made(tmp_path: Path, target: str = "linux-x64") -> tuple[Path, Manifest]:
+def made(tmp_path: Path, target: str = "linux-x64") -> tuple[Path, BundleManifest]:
     return make_bundle(None, VERSION, target, tmp_path / "made" / "b.zip", Console(json_mode=True))
 
 
@@ -119,7 +119,7 @@ def rewritten(bundle: Path, part: str, change: Callable[[Path], object]) -> None
     with bundle.open("wb") as file, new_bundle(file) as writer:
         for path in folder.glob("*/*"):
             writer.add(path.relative_to(folder).as_posix(), path)
-        writer.finish(Manifest(**{**data, "files": writer.files}))
+        writer.finish(BundleManifest(**{**data, "files": writer.files}))
 
 
 def edited(archive: Path) -> None:

@@ -24,8 +24,8 @@ from ortrim.models.full_runtime import full_runtime
 from ortrim.models.models import PreparedModel
 from ortrim.models.prepare import prepare
 from ortrim.parity.reference import cases_made
+from ortrim.planning.conversions import changed_outputs, lower_level, subject_of
 from ortrim.planning.first_spec import FirstChoices, first_spec
-from ortrim.planning.models import changed_outputs, lower_level, subject_of
 from ortrim.verify.verification import ModelUnderTest
 
 RUNTIME: Final = full_runtime(onnxruntime.__version__, None)
@@ -123,7 +123,7 @@ def test_the_highest_level_that_keeps_the_outputs_is_found(
 
     On any processor: where int8 saturates, none is looked for because of outputs alone.
     """
-    monkeypatch.setattr("ortrim.planning.models.saturates_here", lambda: False)
+    monkeypatch.setattr("ortrim.planning.conversions.saturates_here", lambda: False)
     prepared, spec = given(MODELS[name](), tmp_path)
     cases = cases_made(prepared, spec, Path(), lambda: RUNTIME)
     found = lower_level(prepared, spec, cases, RUNTIME)
@@ -149,7 +149,7 @@ def test_a_conversion_that_changes_outputs_is_refused_with_the_level_that_does_n
     for fine in (wide, replace(spec, level="basic")):
         assert changed_outputs([under_test(prepared, fine)], whole, RUNTIME, here=True) == ()
     for saturates in (True, False):
-        monkeypatch.setattr("ortrim.planning.models.saturates_here", lambda it=saturates: it)
+        monkeypatch.setattr("ortrim.planning.conversions.saturates_here", lambda it=saturates: it)
         assert bool(changed_outputs([subject], whole, RUNTIME, here=False)) is not saturates
 
 

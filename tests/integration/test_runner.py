@@ -31,7 +31,7 @@ from ortrim.parity.reference import CaseOutputs, SavedOutputs, reference_outputs
 from ortrim.parity.runner import Repetition, RunnerEnded, RunRequest, read_output, runner_words
 from ortrim.pins.runtime import runtime_pins
 from ortrim.pins.shipped import tool_requirements
-from ortrim.planning.models import subject_of, with_draws_given
+from ortrim.planning.conversions import subject_of, with_draws_given
 from ortrim.sources.sources import fetch_sources
 from ortrim.verify.measure import Baseline
 from ortrim.verify.verification import verify_on

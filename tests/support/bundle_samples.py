@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from ortrim.base.build_bundle import LAYOUT, Manifest, new_bundle
+from ortrim.base.build_bundle import LAYOUT, BundleManifest, new_bundle
 
 FILES = {"archives/a.zip": b"archive", "commits/c.tar.gz": b"commit" * 1000}
-MADE = Manifest(
+MADE = BundleManifest(
     layout=LAYOUT,
     ortrim="1.0",
     version="1.24.4",

@@ -42,7 +42,7 @@ class BundledFile:
 
 
 @dataclass(frozen=True, kw_only=True, config=CONFIG)
-class Manifest:
+class BundleManifest:
     """What a bundle is for, and its files by their names in it.
 
     `buildspec` is the name of the one whose models are in it, empty for none; `python` is what the wheels are for.
@@ -62,7 +62,7 @@ class BuildBundle:
     """A bundle that was found whole as far as its lists say; each file is checked when it is taken out."""
 
     path: Path
-    manifest: Manifest
+    manifest: BundleManifest
 
     def require(self, version: str, targets: Sequence[str]) -> None:
         """Refuse builds that it is not for."""
@@ -126,7 +126,7 @@ def read_bundle(path: Path) -> BuildBundle:
         sizes = {name: entry.file_size for name, entry in archive.members.items() if name != MANIFEST}
     why, hint = "" if text else f"it holds no {MANIFEST}", "name a file that this version's invoke bundle wrote"
     damaged = StorageError("not-a-bundle", "is not a bundle of ortrim's", where=where, why=why, hint=hint)
-    manifest = read_json(Manifest, text, damaged)
+    manifest = read_json(BundleManifest, text, damaged)
     if manifest.layout != LAYOUT:
         what, hint = (
             f"was made by ortrim {manifest.ortrim}, which this one does not read",
@@ -176,7 +176,7 @@ class BundleWriter:
                 shutil.copyfileobj(source, member, 1 << 20)
         self.files[name] = BundledFile(size_bytes=path.stat().st_size, sha256=digest)
 
-    def finish(self, manifest: Manifest) -> None:
+    def finish(self, manifest: BundleManifest) -> None:
         """Write the manifest, the last of the files."""
         self._archive.writestr(zipfile.ZipInfo(MANIFEST, FIRST_DAY), to_json(manifest))
 

@@ -8,7 +8,7 @@ from importlib.metadata import version as installed_version
 from pathlib import Path
 from typing import Final
 
-from ortrim.base.build_bundle import LAYOUT, WHEELS, BundleWriter, Manifest, new_bundle
+from ortrim.base.build_bundle import LAYOUT, WHEELS, BundleManifest, BundleWriter, new_bundle
 from ortrim.base.cache import cache_folder, locked
 from ortrim.base.console import Console, Step, counted
 from ortrim.base.files import require_writable, storage_errors
@@ -39,7 +39,7 @@ STEP_TOOLS: Final = ("onnx", "onnxslim", "onnxsim")
 
 def make_bundle(
     spec: LoadedSpec | None, version: str | None, target: str | None, output: Path | None, console: Console
-) -> tuple[Path, Manifest]:
+) -> tuple[Path, BundleManifest]:
     """Write a bundle for a buildspec, or without one for all whose models are files; return where, and what it holds.
 
     `version` is for none, and `target` selects as for a build.
@@ -76,7 +76,7 @@ def make_bundle(
         _add_models(writer, loaded, console)
         with console.step("fetch wheels") as step:
             _add_all_wheels(partial(_add_wheels, writer, step), pins, () if spec is None else whole.models, targets)
-        manifest = Manifest(
+        manifest = BundleManifest(
             layout=LAYOUT,
             ortrim=installed_version("ortrim"),
             version=pins.version,

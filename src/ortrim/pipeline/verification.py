@@ -11,8 +11,8 @@ from ortrim.compiling.plan import BuildJob, JobResult, PlannedTarget, digest
 from ortrim.devices import kinds
 from ortrim.devices.kinds import DeviceName
 from ortrim.errors import BudgetMissed, DiagnosticGroup
+from ortrim.planning.conversions import changed_outputs, subject_of, with_draws_given
 from ortrim.planning.devices import devices_of, open_device
-from ortrim.planning.models import changed_outputs, subject_of, with_draws_given
 from ortrim.planning.planned import Planned, target_folder
 from ortrim.planning.request import Request
 from ortrim.platforms import platform_of

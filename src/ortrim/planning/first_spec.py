@@ -19,7 +19,8 @@ from ortrim.models.prepare import FACTS_LAYOUT, models_named, prepare
 from ortrim.parity.cases.found import case_toml
 from ortrim.parity.reference import cases_made
 from ortrim.pins.runtime import exact_version, runtime_pins
-from ortrim.planning.models import found_for, lower_level, with_layout
+from ortrim.planning.conversions import lower_level
+from ortrim.planning.models import found_for, with_layout
 from ortrim.planning.planner import select_targets
 from ortrim.platforms import target_problems
 

@@ -20,7 +20,7 @@ from ortrim.parity.measurements import Verdict
 from ortrim.parity.random_numbers import drawn_outputs, without_draws
 from ortrim.parity.reference import CaseOutputs, SavedOutputs, reference_outputs
 from ortrim.parity.runner import SavedOutput
-from ortrim.planning import models as conversions
+from ortrim.planning import conversions
 
 DRAWING = {
     "RandomNormal": "noise = RandomNormal <seed = 3.0, shape = [2, 3]> ()",

@@ -256,7 +256,6 @@ def test_a_command_looks_once_at_a_large_entry(tmp_path: Path, watch: CacheWatch
 
 
 def test_damage_is_told_with_what_it_is(tmp_path: Path) -> None:
-    """The note names the reference, the entry and the file."""
     told: list[str] = []
     entry = tmp_path / "builds" / "0123456789"
     entry.parent.mkdir()
@@ -269,7 +268,6 @@ def test_damage_is_told_with_what_it_is(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_removed_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Then the damage and what stands in the way are reported; nothing damaged is used."""
     entry = tmp_path / "entry"
     cached_folder(entry, fill)
     flip(entry, seeded(1))
@@ -284,7 +282,6 @@ def test_what_cannot_be_removed_is_an_error(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_a_failed_refill_leaves_nothing(tmp_path: Path) -> None:
-    """What could not be made anew is not there, so that the next command tries again."""
     entry = tmp_path / "entry"
     cached_folder(entry, fill)
     flip(entry, seeded(1))
@@ -410,7 +407,6 @@ def test_checkpoints_come_now_and_then(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_cache_lies_where_the_environment_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`ORTRIM_CACHE` chooses the place; the folder is made."""
     monkeypatch.setenv("ORTRIM_CACHE", str(tmp_path / "c"))
     assert cache_folder("tools") == tmp_path / "c/tools"
     assert (tmp_path / "c/tools").is_dir()
@@ -423,7 +419,6 @@ def test_relative_cache_becomes_absolute(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_default_is_the_users_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the variable, the platform's cache folder is used; an empty one counts as none."""
     monkeypatch.setenv("ORTRIM_CACHE", "")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert cache_folder("tools") == tmp_path / "ortrim/tools"
@@ -509,7 +504,6 @@ def names(folder: Path) -> list[str]:
 
 
 def test_folder_is_made_once(tmp_path: Path) -> None:
-    """The first call fills the folder, the second does not even ask for it."""
     assert publish_folder(tmp_path / "d", fill_folders)
     assert not publish_folder(tmp_path / "d", lambda _: pytest.fail("asked again"))
     assert (tmp_path / "d/file").read_text() == "whole"
@@ -518,7 +512,6 @@ def test_folder_is_made_once(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
 def test_failure_leaves_nothing(tmp_path: Path, error: type[BaseException]) -> None:
-    """What `fill` raises is passed on, the half-made folder is gone, and a second try works."""
 
     def failing(folder: Path) -> None:
         fill_folders(folder)
@@ -542,7 +535,6 @@ def test_two_processes_make_it_once(tmp_path: Path) -> None:
 
 
 def test_killed_process_leaves_no_folder_and_no_lock(tmp_path: Path) -> None:
-    """After SIGKILL in the middle there is no folder; the next run makes it and removes what was left."""
     started = SPAWN.Event()
     child = SPAWN.Process(target=publish_and_hang, args=(tmp_path / "d", started))
     child.start()
@@ -565,7 +557,6 @@ def test_leftovers_of_odd_names_are_found(tmp_path: Path) -> None:
 
 
 def test_file_in_the_way(tmp_path: Path) -> None:
-    """A file that has the folder's name is a diagnostic and stays as it is."""
     (tmp_path / "d").write_text("mine")
     assert refused(StorageError, publish_folder, tmp_path / "d", fill_folders).code == "path-in-the-way"
     assert names(tmp_path) == ["d"]
@@ -627,7 +618,6 @@ def test_a_free_lock_is_taken_and_freed(tmp_path: Path) -> None:
 
 
 def test_a_lock_that_is_held_is_not_waited_for(tmp_path: Path) -> None:
-    """Not by another process either, whose lock stays its own."""
     held, enough = SPAWN.Event(), SPAWN.Event()
     child = SPAWN.Process(target=hold, args=(tmp_path / "x", held, enough))
     child.start()

@@ -88,20 +88,17 @@ def test_run_returns_what_was_printed_and_the_exit_code() -> None:
 
 
 def test_a_signal_is_a_negative_exit_code() -> None:
-    """A program that a signal killed is told from one that failed."""
     done = run([*PYTHON, "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"])
     assert done.returncode == -signal.SIGKILL
 
 
 def test_arguments_are_not_read_by_a_shell(tmp_path: Path) -> None:
-    """Spaces, quotes, dollars and globs arrive as they were given; paths may stand among the words."""
     words = ["$HOME", "*", "a b", '"', "'; exit 3"]
     done = run([*PYTHON, "import sys; print(sys.argv[1:])", tmp_path / "with space", *words])
     assert done.stdout == f"{[str(tmp_path / 'with space'), *words]}\n"
 
 
 def test_the_environment_replaces_the_whole(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Nothing of ours reaches the program when an environment is given, and everything when none is."""
     monkeypatch.setenv("ORTRIM_TEST", "ours")
     show = "import os; print(os.environ.get('ORTRIM_TEST'), os.environ.get('GIVEN'), os.getcwd())"
     assert run([*PYTHON, show], environment={"GIVEN": "1"}, cwd=tmp_path).stdout == f"None 1 {tmp_path}\n"
@@ -114,7 +111,6 @@ def test_a_program_never_waits_for_the_terminal() -> None:
 
 
 def test_much_output_on_both_streams_does_not_block() -> None:
-    """Eight megabytes on each stream, in turns, come back whole."""
     script = "import sys\nfor _ in range(128): sys.stdout.write('o' * 65536); sys.stderr.write('e' * 65536)"
     done = run([*PYTHON, script], timeout_seconds=60)
     assert (len(done.stdout), len(done.stderr)) == (8 << 20, 8 << 20)
@@ -173,7 +169,6 @@ def test_a_word_with_a_zero_byte_is_a_diagnostic() -> None:
 
 
 def test_a_timeout_stops_the_grandchildren(child_pid: Path) -> None:
-    """A compiler's children do not go on after their build was given up."""
     caught = refused(ToolError, run, [*PYTHON, PARENT, child_pid, ""], timeout_seconds=2)
     assert caught.code == "tool-timeout"
     assert "2 seconds" in caught.what
@@ -230,7 +225,6 @@ def test_a_program_that_falls_silent_over_a_full_disk_is_stopped(
 
 @pytest.mark.parametrize("stream", ["stdout", "stderr"])
 def test_endless_output_stops_the_program(stream: str) -> None:
-    """A program that prints more than it may is stopped, on whichever stream; what is just allowed comes back whole."""
     script = f"import sys\nwhile True: sys.{stream}.write('again ' * 1000)"
     caught = refused(ToolError, run, [*PYTHON, script], timeout_seconds=60, most_bytes=10**6)
     assert (caught.code, caught.where) == ("tool-endless", sys.executable)
@@ -254,7 +248,6 @@ def test_a_grandchild_that_ignores_the_signal_is_killed(child_pid: Path, monkeyp
 
 
 def test_lines_arrive_as_they_are_printed() -> None:
-    """The first line is handed over while the program still runs, errors among the output in their order."""
     seen: list[tuple[str, float]] = []
     script = (
         "import sys, time; print('a', flush=True); print('b', file=sys.stderr, flush=True); time.sleep(0.5); print('c')"
@@ -266,7 +259,6 @@ def test_lines_arrive_as_they_are_printed() -> None:
 
 
 def test_a_reader_that_raises_stops_the_program(child_pid: Path) -> None:
-    """An error in our own code never leaves a build running behind it."""
 
     def refuse(line: str) -> None:
         raise RuntimeError(line)
@@ -469,7 +461,6 @@ def pipes() -> Iterator[tuple[Pipe, Pipe]]:
 
 
 def test_streams_are_read_apart(pipes: tuple[Pipe, Pipe]) -> None:
-    """Each stream's text comes back as its own, in whatever order it was written."""
     (first, to_first), (second, to_second) = pipes
     for number, text in ((to_second, b"2a"), (to_first, b"1"), (to_second, b"2b")):
         os.write(number, text)
@@ -483,7 +474,6 @@ def test_streams_are_read_apart(pipes: tuple[Pipe, Pipe]) -> None:
 
 
 def test_waiting_ends(pipes: tuple[Pipe, Pipe]) -> None:
-    """When nothing comes, reading returns and says that there may be more."""
     (first, to_first), (second, to_second) = pipes
     with Captured((first, second), None) as captured:
         assert not captured.read(0.01)

@@ -51,7 +51,6 @@ DIAGNOSTIC = SpecError(
 
 
 def test_a_finished_step_prints_a_tick_and_its_duration() -> None:
-    """A step that ends well says so in one line with how long it took."""
     streams = Streams()
     with streams.console.step("build linux-x64"):
         streams.clock.now += 350
@@ -90,7 +89,6 @@ def test_a_log_hears_of_progress_now_and_then() -> None:
 
 
 def test_a_fast_step_does_not_flood_the_log() -> None:
-    """A step that is over at once shows its tick and no line of progress."""
     streams = Streams()
     with streams.console.step("unpack") as step:
         for done in range(101):
@@ -145,7 +143,6 @@ def test_a_step_says_whether_its_progress_is_seen_as_it_is() -> None:
 
 
 def test_no_color_is_respected() -> None:
-    """With NO_COLOR a terminal gets no colour; without it, it does."""
     for streams, coloured in ((Streams(terminal=True, NO_COLOR="1"), False), (Streams(terminal=True), True)):
         streams.console.warn("look here")
         assert ("33m" in streams.out.getvalue()) is coloured
@@ -187,7 +184,6 @@ def test_a_document_keeps_names_that_no_encoding_has() -> None:
 
 
 def test_quiet_keeps_warnings_results_and_diagnostics() -> None:
-    """Quiet leaves out steps, notes and tables only."""
     streams = Streams(quiet=True)
     with streams.console.step("plan") as step:
         step.note("unheard")
@@ -234,7 +230,6 @@ def test_a_diagnostic_is_printed_in_its_own_layout(diagnostic: Diagnostic) -> No
 
 
 def test_a_diagnostic_is_coloured_on_a_terminal_without_changing_its_text() -> None:
-    """Colour adds escape sequences and nothing else."""
     streams = Streams(terminal=True)
     streams.console.diagnostic(DIAGNOSTIC)
     shown = streams.err.getvalue()
@@ -263,7 +258,6 @@ def test_github_folds_the_lines_of_a_step() -> None:
 
 
 def test_github_gets_annotations() -> None:
-    """Each diagnostic becomes an annotation beside its text, a warning one instead of its text."""
     streams = Streams(GITHUB_ACTIONS="true")
     streams.console.warn("50 %\nof it")
     streams.console.diagnostic(DiagnosticGroup((DIAGNOSTIC, SpecError("other", "what"))))
@@ -276,14 +270,12 @@ def test_github_gets_annotations() -> None:
     "text", ["::set-env name=A::b", "  ::stop-commands::x", "fine\n::add-mask::x", "a ##[add-path]b"]
 )
 def test_text_cannot_give_orders_to_githubs_runner(text: str) -> None:
-    """A name or a tool's output that looks like a workflow command is not obeyed."""
     streams = Streams(GITHUB_ACTIONS="true")
     streams.console.note(text)
     assert not any(line.lstrip().startswith("::") or "##[" in line for line in streams.lines())
 
 
 def test_text_cannot_steer_the_terminal() -> None:
-    """Escape sequences, direction marks and rich's own markup in a name are shown, not obeyed."""
     streams = Streams()
     with streams.console.step("model [bold]\x1b[2Jx\u202ey") as step:
         step.note("\x1b]0;title\x07")
@@ -308,7 +300,6 @@ def test_long_lines_are_not_broken_in_a_log() -> None:
     ],
 )  # fmt: skip
 def test_durations_read_well(seconds: float, text: str) -> None:
-    """Short durations show fractions, long ones minutes and hours."""
     assert duration_text(seconds) == text
 
 

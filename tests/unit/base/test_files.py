@@ -30,7 +30,6 @@ from refusing import refused
 
 
 def test_digest_is_that_of_the_bytes(tmp_path: Path) -> None:
-    """The digest is SHA-256 in lower-case hexadecimal."""
     (tmp_path / "f").write_bytes(b"abc")
     assert sha256_of(tmp_path / "f") == hashlib.sha256(b"abc").hexdigest()
 
@@ -101,7 +100,6 @@ def test_file_where_a_folder_should_be(tmp_path: Path) -> None:
     ],
 )
 def test_each_cause_has_its_own_reference(tmp_path: Path, number: int, reference: str) -> None:
-    """What the operating system says becomes one of a few diagnostics that name the path."""
     with pytest.raises(StorageError) as caught, storage_errors(tmp_path):
         raise OSError(number, os.strerror(number))
     assert caught.value.code == reference

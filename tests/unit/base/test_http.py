@@ -132,7 +132,6 @@ def test_file_arrives(server: Server, tmp_path: Path, path: str) -> None:
 
 
 def test_file_that_is_there_is_not_fetched(server: Server, tmp_path: Path) -> None:
-    """A file with the right digest stays; one with another is replaced."""
     (tmp_path / "file").write_bytes(CONTENT)
     download(server.url("ok"), tmp_path / "file", DIGEST)
     assert server.asked == []
@@ -166,7 +165,6 @@ def test_a_download_goes_on_where_it_broke_off(server: Server, tmp_path: Path, p
 
 
 def test_trouble_that_stays_is_reported(server: Server, tmp_path: Path) -> None:
-    """A connection that is always cut gives up after a few attempts."""
     refused(server.url("cut"), tmp_path, "download-failed")
     assert len(server.asked) == http.ATTEMPTS
 
@@ -178,17 +176,14 @@ def test_wrong_digest_shows_both(server: Server, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("url", ["not an address", "ftp://127.0.0.1/x", "http://", "file:///etc/passwd"])
 def test_address_that_cannot_be_fetched(tmp_path: Path, url: str) -> None:
-    """An address that is none is refused without waiting for a better time."""
     refused(url, tmp_path, "bad-address")
 
 
 def test_endless_redirect_is_refused(server: Server, tmp_path: Path) -> None:
-    """A redirect that goes round in circles is given up once."""
     refused(server.url("loop"), tmp_path, "bad-address")
 
 
 def test_unreachable_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where nobody listens, the download fails after its attempts."""
     pauses: list[float] = []
     monkeypatch.setattr(time, "sleep", pauses.append)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
@@ -199,7 +194,6 @@ def test_unreachable_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_endless_file_is_cut_off(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """More bytes than any source has are not written to the disk."""
     monkeypatch.setattr(http, "MAXIMUM_BYTES", 1000)
     refused(server.url("ok"), tmp_path, "download-too-large")
 

@@ -39,7 +39,6 @@ def left_behind(cache: Path) -> list[str]:
 
 
 def test_packages_are_installed_once(wheels: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The folder holds the package; the second time it is taken as it is, without pip."""
     line = write_wheel(wheels, "onepackage", "1.5")
     folder = packages_folder("tools", line)
     assert (folder / "onepackage.py").read_text() == "VERSION = '1.5'\n"
@@ -130,7 +129,6 @@ def install_error(requirements: str) -> Diagnostic:
 
 
 def test_a_changed_wheel_is_refused(wheels: Path, cache: Path) -> None:
-    """A wheel whose digest is not the pinned one is never unpacked, and nothing stays behind."""
     line = write_wheel(wheels, "onepackage", "1.5")
     with (wheels / "onepackage-1.5-py3-none-any.whl").open("ab") as wheel:
         wheel.write(b"\0")
@@ -153,7 +151,6 @@ def test_the_graver_of_what_pip_says_is_the_cause(words: str, code: str, tmp_pat
 
 
 def test_a_requirement_without_a_digest_is_refused(wheels: Path, cache: Path) -> None:
-    """Every line must be pinned; pip itself refuses, and nothing stays behind."""
     write_wheel(wheels, "onepackage", "1.5")
     error = install_error("onepackage==1.5\n")
     assert isinstance(error, ToolError)
@@ -172,7 +169,6 @@ def test_a_package_that_the_index_lacks_is_a_diagnostic(wheels: Path, cache: Pat
 def test_an_index_out_of_reach_is_an_error_of_the_network(
     wheels: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Being offline is told from a package that does not exist, with the exit code of the network."""
     monkeypatch.delenv("PIP_NO_INDEX")
     monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")  # the port of `discard`, where nobody listens
     monkeypatch.setenv("PIP_RETRIES", "1")

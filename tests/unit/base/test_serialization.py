@@ -17,14 +17,12 @@ MODEL = PlannedModel(
 
 
 def test_a_plan_comes_back_as_it_was() -> None:
-    """Paths, enumerations, nested tuples and defaults survive."""
     plan = sample_plan()
     assert from_json(BuildPlan, to_json(plan)) == plan
     assert from_json(BuildPlan, to_canonical_json(plan).encode()) == plan
 
 
 def test_a_manifest_comes_back_as_it_was() -> None:
-    """What a package says of itself can be read by ortrim."""
     plan = sample_plan()
     job = plan.targets[0].job
     manifest = Manifest(
@@ -37,7 +35,6 @@ def test_a_manifest_comes_back_as_it_was() -> None:
 
 
 def test_json_for_people_is_readable() -> None:
-    """Keys come in the order of the fields, letters as they are, a newline at the end."""
     text = to_json(MODEL)
     fields = ["name", "onnx_sha256", "ort_sha256", "tests_sha256", "style", "level", "layout", "session", "steps"]
     assert list(json.loads(text)) == [*fields, "given_sha256"]
@@ -46,7 +43,6 @@ def test_json_for_people_is_readable() -> None:
 
 
 def test_canonical_json_depends_on_the_value_alone() -> None:
-    """Keys are sorted, nothing is left to a locale, and another value has another text."""
     text = to_canonical_json(MODEL)
     assert text.isascii()
     assert " " not in text
@@ -61,6 +57,5 @@ def test_a_tuple_of_values_is_a_list() -> None:
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "null", "{}", '{"name": 1}', b"\xff\xfe", '{"name": "a", "name": []}'])
 def test_what_does_not_fit_is_refused(text: str | bytes) -> None:
-    """Damaged JSON is an error that the caller words, never a half-read value."""
     with pytest.raises(ValidationError):
         from_json(PlannedModel, text)

@@ -45,7 +45,6 @@ def test_versions_are_read_from_what_tools_print(programs: Path, name: str) -> N
 
 @pytest.mark.parametrize(("minimum", "good"), [((12,), True), ((12, 2, 0), True), ((12, 2, 1), False), ((13,), False)])
 def test_a_version_is_compared_as_numbers(programs: Path, minimum: tuple[int, ...], *, good: bool) -> None:
-    """An old tool is refused with both versions, its path and the command that mends it."""
     write_program(programs, "gcc", RECORDED["gcc"][0])
     tool = Tool(name="gcc", package="gcc", minimum=minimum)
     if good:
@@ -58,7 +57,6 @@ def test_a_version_is_compared_as_numbers(programs: Path, minimum: tuple[int, ..
 
 
 def test_an_absent_tool_says_how_to_get_it(programs: Path) -> None:
-    """The hint is a command of the package manager that is here."""
     write_program(programs, "apt-get", "")
     error = refused(ToolError, require, Tool(name="clang++", package="clang"))
     assert error.code == "tool-missing"
@@ -85,7 +83,6 @@ def test_a_tool_that_names_no_version_is_broken(programs: Path, prints: str, exi
     ],
 )
 def test_the_command_fits_the_system(programs: Path, manager: str, ending: str) -> None:
-    """Each known package manager gets its own words; without any, the package is named."""
     write_program(programs, manager, "")
     assert install_command("git").endswith(ending)
 

@@ -161,7 +161,6 @@ def test_other_names_of_targets_are_known(name: str, meant: str) -> None:
 
 @pytest.mark.parametrize("identifier", TARGETS)
 def test_an_identifier_is_nobodys_other_name(identifier: str) -> None:
-    """Nothing is said of what was written as it should be."""
     said: list[str] = []
     assert selected(identifier, note=said.append) == (identifier,)
     assert said == []
@@ -183,7 +182,6 @@ def test_other_names_select_among_what_is_offered(name: str, offered: tuple[str,
 
 @pytest.mark.parametrize("name", ["aarch64", "x86_64", "armv7", "apple"])
 def test_a_name_that_several_systems_have_is_refused(name: str) -> None:
-    """The targets that it could mean are named."""
     error = refused(UsageError, selected, name)
     assert error.code == "ambiguous-target"
     assert error.hint == f"choose among: {', '.join(meant_by(name))}"

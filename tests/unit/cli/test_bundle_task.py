@@ -21,7 +21,6 @@ def spec(tmp_path: Path) -> Path:
 
 
 def test_a_bundle_of_another_version(ortrim: Run, spec: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is refused before anything else is done."""
     spec.write_text(SPEC.format(version="1.21.0"))
     monkeypatch.setenv("ORTRIM_BUNDLE", str(spec.parent / "b.zip"))
     ended = ortrim("plan", "--spec", str(spec), "--target", "linux-x64")
@@ -40,7 +39,6 @@ def test_a_bundle_of_another_version(ortrim: Run, spec: Path, monkeypatch: pytes
 def test_the_option_of_build(
     ortrim: Run, spec: Path, *, target: str, size: int | None, code: int, reference: str
 ) -> None:
-    """It names the bundle, and what is wrong with that is said."""
     bundle = spec.parent / "b.zip"
     bundle.write_bytes(bundle.read_bytes()[:size])
     ended = ortrim("build", "--spec", str(spec), "--target", target, "--bundle", str(bundle))
@@ -50,7 +48,6 @@ def test_the_option_of_build(
 
 
 def test_a_bundle_of_what_there_is_not(ortrim: Run, tmp_path: Path) -> None:
-    """Nothing is written."""
     ended = ortrim("bundle", "--ort-version", "9.9.9", "--target", "linux-x64", "--output", str(tmp_path / "b.zip"))
     assert ended.code == 2
     assert "unknown-version" in ended.err

@@ -123,6 +123,5 @@ def test_the_page_is_what_the_tasks_say() -> None:
 
 
 def test_every_option_says_what_it_means() -> None:
-    """No row of the page is empty."""
     silent = [(name, each.name) for name in names() for each in arguments(name) if not each.help]
     assert silent == []

@@ -16,7 +16,6 @@ from refusing import refused
 
 
 def test_a_container_becomes_part_of_the_request(tmp_path: Path) -> None:
-    """What is said of it is passed on; natively there is none."""
     options = container_options("container", "podman", [f"{tmp_path}:/opt/own:ro"], ["--memory=8g"])
     mount = Mount(source=tmp_path.resolve(), target="/opt/own")
     assert options == ContainerOptions(engine="podman", mounts=(mount,), flags=("--memory=8g",))
@@ -27,7 +26,6 @@ def test_a_container_becomes_part_of_the_request(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("executor", ["", "docker", "GitHub", "containers"])
 def test_another_executor_is_refused(executor: str) -> None:
-    """Those that there are are named."""
     error = refused(UsageError, container_options, executor, None, [], [])
     assert "native, container or github" in error.hint
 
@@ -61,14 +59,12 @@ def test_images_are_pinned_by_the_engine_asked_for(
 
 @pytest.mark.parametrize("words", [(), ("--version", "1.21.0", "--images")])
 def test_either_a_version_or_the_images_are_pinned(ortrim: Run, words: tuple[str, ...]) -> None:
-    """Neither and both are refused."""
     ended = ortrim("pins.update", *words)
     assert ended.code == 2
     assert ended.err.startswith("error: bad-option\n")
 
 
 def test_without_an_engine_nothing_is_pinned(ortrim: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The reason of each is reported."""
     monkeypatch.setenv("PATH", str(tmp_path))
     ended = ortrim("pins.update", "--images")
     assert ended.code == 16

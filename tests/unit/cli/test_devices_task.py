@@ -41,14 +41,12 @@ def test_devices_are_listed(ortrim: Run, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_devices_as_data(ortrim: Run) -> None:
-    """One JSON document with the same."""
     first, second, _ = ortrim("devices", "--json").document()
     assert (first["name"], first["targets"], first["memory"], first["problem"]) == ("host", ["linux-x64"], True, "")
     assert second["remedy"] == "apt-get install qemu-user-static"
 
 
 def test_machines_are_fetched_when_asked_for(ortrim: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only then, and before the list."""
     calls: list[str] = []
 
     def fetch(announce: Callable[[str], None]) -> None:

@@ -107,7 +107,6 @@ def called(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, Any]]]:
 
 
 def test_examples_are_found() -> None:
-    """On many pages, of many tasks."""
     assert len(EXAMPLES) > 100
     assert {"build", "convert", "reduce", "lint", "bench", "fetch"} <= {words[0] for words in EXAMPLES}
     assert {("build", "--executor", "github", "--target", "NAME"), ("init", "MODEL.onnx")} <= set(IN_MESSAGES)

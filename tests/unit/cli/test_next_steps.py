@@ -40,5 +40,4 @@ def test_targets_in_one_package_are_told_once() -> None:
 
 @pytest.mark.parametrize("target", ["linux-arm64", "ios-arm64"])
 def test_every_line_is_filled_in(target: str) -> None:
-    """No placeholder is left."""
     assert not any(brace in line for line in said(target, "x/p") for brace in "{}")

@@ -46,7 +46,6 @@ def test_a_plan_fits_a_screen_and_ends_with_what_is_expected() -> None:
 
 
 def test_a_plan_for_programs_has_all() -> None:
-    """The plan whole, and what is expected of each target."""
     printed = json.loads(shown(json_mode=True)[0])
     (expected,) = printed.pop("expected")
     assert (expected["target"], expected["least"], expected["most"]) == ("linux-x64", 700_000, 900_000)

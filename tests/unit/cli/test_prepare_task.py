@@ -44,7 +44,6 @@ def test_models_with_steps_are_prepared(ortrim: Run, spec: Path, chosen: list[st
 
 
 def test_json_is_one_document(ortrim: Run, spec: Path, chosen: list[str]) -> None:
-    """A list of reports, one for each model."""
     assert ortrim("prepare", "--spec", str(spec), "--json").document() == []
     assert chosen == ["one"]
 
@@ -55,7 +54,6 @@ def test_json_is_one_document(ortrim: Run, spec: Path, chosen: list[str]) -> Non
 def test_a_model_that_cannot_be_prepared_is_a_usage_error(
     ortrim: Run, spec: Path, chosen: list[str], words: tuple[str, ...], reference: str
 ) -> None:
-    """Nothing is fetched for it."""
     ended = ortrim("prepare", "--spec", str(spec), *words)
     assert (ended.code, chosen) == (2, [])
     assert reference in ended.err

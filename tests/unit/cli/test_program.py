@@ -84,13 +84,11 @@ def test_help_of_the_program_shows_how_a_line_is_written_and_the_tasks(ortrim: R
 
 
 def test_the_version_is_the_packages(ortrim: Run) -> None:
-    """Name and number."""
     assert re.fullmatch(r"ortrim \d+\.\d+\.\d+\n", ortrim("--version").out)
 
 
 @pytest.mark.parametrize("task", TASKS)
 def test_every_option_of_every_task_is_explained(ortrim: Run, task: str) -> None:
-    """`--help` names each option with a text."""
     ended = ortrim("--help", task)
     assert ended.code == 0
     assert ended.err == ""

@@ -114,7 +114,6 @@ def bad(good: VerifyReport) -> VerifyReport:
 def test_an_impossible_option_ends_with_the_code_of_usage(
     ortrim: Run, answer: Answer, task: str, words: tuple[str, ...], where: str
 ) -> None:
-    """The option is named with what is possible; the work is not begun."""
     requests = answer(task, None)
     ended = ortrim(task, *words)
     assert (ended.code, ended.out) == (2, "")
@@ -125,7 +124,6 @@ def test_an_impossible_option_ends_with_the_code_of_usage(
 
 
 def test_options_become_a_request(ortrim: Run, answer: Answer, good: VerifyReport) -> None:
-    """What is said is passed on as it is."""
     requests = answer("build", (good,))
     words = ("--spec", "a b.toml", "--target", "linux-*", "--profile", "upstream", "--jobs", "3", "--output", "../out")
     assert ortrim("build", *words).code == 0
@@ -218,7 +216,6 @@ def test_a_bad_buildspec_ends_with_its_code_and_no_output(ortrim: Run, task: str
 
 @pytest.mark.parametrize("task", ["build", "plan", "convert", "reduce", "verify", "report"])
 def test_a_failure_is_one_json_document(ortrim: Run, task: str) -> None:
-    """With `--json`, programs read the same diagnostics that people read on standard error."""
     Path("bad.toml").write_text('colour = "red"\nsize = 1\n[[models]]\nname = "x"\npath = "absent.onnx"\n')
     ended = ortrim(task, "--spec", "bad.toml", "--json")
     assert ended.code == 10
@@ -244,14 +241,12 @@ def test_a_failure_is_one_json_document(ortrim: Run, task: str) -> None:
 def test_what_goes_wrong_has_its_code_and_words(
     ortrim: Run, answer: Answer, raised: BaseException, ending: tuple[int, str]
 ) -> None:
-    """For people and, with `--json`, for programs; each once."""
     answer("plan", raised)
     ends(ortrim, "plan", *ending)
 
 
 @pytest.mark.parametrize("task", FUNCTIONS)
 def test_every_task_ends_with_its_diagnostic(ortrim: Run, answer: Answer, task: str) -> None:
-    """All have the one boundary."""
     answer(task, SpecError("a-b", "what", where="/some/file"))
     ends(ortrim, task, 10, "a-b")
 
@@ -268,7 +263,6 @@ def ends(ortrim: Run, task: str, code: int, reference: str) -> None:
 
 
 def test_a_group_is_a_list_of_errors(ortrim: Run, answer: Answer) -> None:
-    """Each diagnostic of a group is an entry of its own."""
     answer("plan", DiagnosticGroup((SpecError("a", "one"), SpecError("b", "two"))))
     assert [error["what"] for error in ortrim("plan", "--json").document()["errors"]] == ["one", "two"]
 
@@ -332,7 +326,6 @@ def test_an_error_of_our_own_is_not_dressed_up(ortrim: Run, answer: Answer) -> N
 
 @pytest.mark.parametrize("task", REPORTING)
 def test_reports_are_shown_as_tables(ortrim: Run, answer: Answer, good: VerifyReport, task: str) -> None:
-    """On a log, too."""
     answer(task, (good,))
     ended = ortrim(task)
     assert (ended.code, ended.err) == (0, "")
@@ -341,7 +334,6 @@ def test_reports_are_shown_as_tables(ortrim: Run, answer: Answer, good: VerifyRe
 
 @pytest.mark.parametrize("task", REPORTING)
 def test_reports_are_one_json_document(ortrim: Run, answer: Answer, good: VerifyReport, task: str) -> None:
-    """Whatever the number of targets."""
     answer(task, (good, good))
     ended = ortrim(task, "--json")
     assert (ended.code, ended.err) == (0, "")
@@ -376,7 +368,6 @@ def test_showing_a_report_is_no_failure(ortrim: Run, answer: Answer, bad: Verify
 def test_a_plan_is_shown_without_building(
     ortrim: Run, answer: Answer, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
 ) -> None:
-    """As a table or as the JSON that has a digest."""
     plan = sample_plan()
     job = plan.targets[0].job
     answer("build", AssertionError())
@@ -451,7 +442,6 @@ def test_operators_are_printed_as_a_configuration(ortrim: Run, answer: Answer, t
 
 
 def test_the_schema_is_json(ortrim: Run) -> None:
-    """An editor can read it."""
     assert ortrim("schema").document()["$schema"].startswith("https://json-schema.org/")
 
 
@@ -474,7 +464,6 @@ def test_the_doctor_reports_as_table_and_json(ortrim: Run) -> None:
     ],
 )
 def test_each_kind_of_file_is_inspected(ortrim: Run, file: Path | str, kind: str) -> None:
-    """As a table and as one document."""
     write(Path("model.onnx"), relu())
     Path("operators.config").write_text("ai.onnx;14;Relu\n")
     ended = ortrim("inspect", str(file))
@@ -517,18 +506,7 @@ def test_a_models_names_do_not_steer_the_terminal(ortrim: Run) -> None:
     assert "\x1b" not in ortrim("inspect", "evil.onnx", "--json").out
 
 
-def test_a_reader_that_goes_away_is_no_traceback(ortrim: Run, answer: Answer, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`ortrim schema | head -1` ends as a shell expects of a broken pipe, silently."""
-    silenced: list[int] = []
-    monkeypatch.setattr("ortrim.cli.boundary._silence", silenced.append)
-    answer("plan", BrokenPipeError(errno.EPIPE, "Broken pipe"))
-    ended = ortrim("plan")
-    assert (ended.code, ended.out, ended.err) == (141, "", "")
-    assert len(silenced) == 1
-
-
 def test_pins_are_not_updated_from_nonsense(ortrim: Run) -> None:
-    """A mirror is FROM=TO."""
     ended = ortrim("pins.update", "--version", "1.21.0", "--mirror", "nonsense")
     assert (ended.code, ended.out.startswith("✗") or ended.out == "") == (2, True)
     assert "--mirror" in ended.err

@@ -21,7 +21,6 @@ def test_cores_become_part_of_the_request(text: str | None, cores: tuple[int, ..
 
 @pytest.mark.parametrize("text", ["", "f0", "7-4", "4,", "9999", "all"])
 def test_cores_that_are_none(text: str) -> None:
-    """The form is shown."""
     error = refused(UsageError, request_from, verifying=Verifying(cores=text))
     assert (error.code, error.where) == ("bad-option", "--cores")
     assert "4-7" in error.hint
@@ -29,7 +28,6 @@ def test_cores_that_are_none(text: str) -> None:
 
 @pytest.mark.parametrize("task", ["build", "verify"])
 def test_both_tasks_take_cores(ortrim: Run, task: str) -> None:
-    """From the shell's point of view."""
     ended = ortrim(task, "--cores", "f0")
     assert (ended.code, ended.out) == (ExitCode.USAGE, "")
     assert ended.err.startswith("error: bad-option\n")

@@ -9,10 +9,8 @@ import pytest
 
 from ortrim.cli.tasks import ci, pins
 from ortrim.compiling.plan import BuildPlan
-from ortrim.errors import NetworkError
-from ortrim.github.workflow_files import FOLDER, NAMES, WorkflowInputs
+from ortrim.github.workflow_files import FOLDER, NAMES
 from ortrim.parity.measurements import Verdict
-from ortrim.pin_updates.new_versions import RECORD, VersionsUpdate, read_update
 from ortrim.planning.request import Request
 from ortrim.platforms import ANDROID, PLATFORMS
 from program_runs import Run
@@ -55,19 +53,6 @@ def answer(monkeypatch: pytest.MonkeyPatch, name: str, result: Any) -> list[tupl
 PLAN: BuildPlan = sample_plan(selected=tuple(map(sample_target, ("linux-x64", "android-x86_64"))))
 
 
-def test_the_plan_gives_its_matrix_to_later_jobs(ortrim: Run, runner: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is compiled, what is delivered, and the plan itself."""
-    (call,) = [answer(monkeypatch, "plan_run", (PLAN, "text"))]
-    ended = ortrim("ci.plan")
-    assert (ended.code, ended.err) == (0, "")
-    assert isinstance(call[0][0], WorkflowInputs)
-    assert call[0][0].target == "linux-*"
-    written = outputs(runner)
-    assert [job["target"] for job in json.loads(written["compiled"])["include"]] == ["linux-x64", "android-x86_64"]
-    assert [job["name"] for job in json.loads(written["delivered"])["include"]] == ["linux-x64", "android"]
-    assert written["plan"] == "text"
-
-
 def test_a_plan_that_came_along_has_no_deliveries(ortrim: Run, runner: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The output is empty, which is how the workflow's condition reads it."""
     monkeypatch.setenv("ORTRIM_INPUTS", json.dumps({"plan": "eNqr"}))
@@ -81,7 +66,6 @@ def test_a_plan_that_came_along_has_no_deliveries(ortrim: Run, runner: Path, mon
 def test_without_inputs_that_can_be_read_nothing_is_done(
     ortrim: Run, runner: Path, monkeypatch: pytest.MonkeyPatch, task: tuple[str, ...], inputs: str | None
 ) -> None:
-    """The code is that of usage, and no output is written."""
     monkeypatch.delenv("ORTRIM_INPUTS") if inputs is None else monkeypatch.setenv("ORTRIM_INPUTS", inputs)
     ended = ortrim(*task)
     assert ended.code == 2
@@ -92,7 +76,6 @@ def test_without_inputs_that_can_be_read_nothing_is_done(
 def test_compiling_takes_the_plan_from_the_environment(
     ortrim: Run, runner: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And says which archives it left."""
     monkeypatch.setenv("ORTRIM_PLAN", "abc")
     calls = answer(monkeypatch, "compile_planned", (Path("compiled/x.tar.gz"),))
     ended = ortrim("ci.compile", "--target", "linux-x64")
@@ -144,18 +127,6 @@ def test_a_job_names_its_ndk_and_its_phone(ortrim: Run, runner: Path, monkeypatc
     assert [call[0] for call in calls["start_phone"]] == [35, 29]
 
 
-@pytest.mark.parametrize(
-    ("needs", "code"),
-    [('{"test": {"result": "success"}}', 0), ('{"test": {"result": "failure"}}', 19), ("", 2)],
-)
-def test_the_last_job_fails_when_another_did(
-    ortrim: Run, runner: Path, monkeypatch: pytest.MonkeyPatch, needs: str, code: int
-) -> None:
-    """By what GitHub says of them."""
-    monkeypatch.setenv("ORTRIM_NEEDS", needs)
-    assert ortrim("ci.judge").code == code
-
-
 def test_workflows_are_rendered_into_the_repository(ortrim: Run) -> None:
     """Then they are up to date; a second time nothing is written."""
     ended = ortrim("workflows")
@@ -165,28 +136,6 @@ def test_workflows_are_rendered_into_the_repository(ortrim: Run) -> None:
     (Path.cwd() / FOLDER / "ci.yml").write_text("")
     ended = ortrim("workflows", "--check")
     assert (ended.code, ended.err.splitlines()[0]) == (2, "error: workflow-outdated")
-
-
-def test_releases_are_drafted_and_published(ortrim: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Their files are the answer; what goes wrong has its own code."""
-    options: list[dict[str, Any]] = []
-
-    def drafts(*_: Any, **given: Any) -> tuple[str, ...]:
-        options.append(given)
-        return ("a", "b")
-
-    monkeypatch.setattr("ortrim.cli.tasks.release.draft_release", drafts)
-    words = ("release.draft", "--tag", "v1.0.0", "--files", "x")
-    assert ortrim(*words).out == "a\nb\n"
-    assert ortrim(*words, "--attested", "false").code == 0
-    assert [given["attested"] for given in options] == [True, False]
-    assert ortrim(*words, "--attested", "no").code == 2
-
-    def fails(_: str) -> None:
-        raise NetworkError("gh-failed", "no")
-
-    monkeypatch.setattr("ortrim.cli.tasks.release.publish_release", fails)
-    assert ortrim("release.publish", "--tag", "v1.0.0").code == 21
 
 
 def test_pins_are_proposed_with_what_was_built(ortrim: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -206,48 +155,6 @@ def test_pins_are_proposed_with_what_was_built(ortrim: Run, monkeypatch: pytest.
     monkeypatch.setenv("ORTRIM_NEEDS", '{"update": {"result": "failure"}}')
     ortrim("pins.propose")
     assert "\nNot everything could be brought up to date: " in bodies[-1]
-
-
-def test_pins_of_another_job_are_proposed(ortrim: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are taken out of its folder, and the text is of what it built; something else there has its own code."""
-    taken: list[str] = []
-
-    def propose(repository: Path, body: str) -> str | None:
-        taken.append((repository / "src/ortrim/pins/actions.toml").read_text() + body)
-        return None
-
-    monkeypatch.setattr("ortrim.cli.tasks.pins.propose_pins", propose)
-    pinned = Path("proposed/src/ortrim/pins")
-    pinned.mkdir(parents=True)
-    (pinned / "actions.toml").write_text("pins = 1\n")
-    record = Path("proposed") / pins.PROPOSAL / RECORD
-    record.parent.mkdir(parents=True)
-    record.write_text("no record")
-    assert ortrim("pins.propose", "--files", "proposed").code == 22
-    record.unlink()
-    assert ortrim("pins.propose", "--files", "proposed").code == 0
-    assert taken[0].startswith("pins = 1\nNothing was built with these pins.\n")
-    (pinned / "shipped.py").write_text("evil")
-    assert ortrim("pins.propose", "--files", "proposed").code == 22
-    assert len(taken) == 1
-
-
-def test_new_versions_are_pinned_and_recorded(ortrim: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The record is the answer; a service that cannot be asked has its own code, and leaves no record."""
-    update = VersionsUpdate(last="1.21.0", pinned=("1.24.1",))
-    monkeypatch.setattr(pins, "released_versions", lambda _: ("1.24.1",))
-    monkeypatch.setattr(pins, "pin_new_versions", lambda *_, **__: update)
-    ended = ortrim("pins.update", "--latest")
-    assert (ended.code, ended.out.splitlines()[-1]) == (0, str(pins.PROPOSAL / RECORD))
-    assert read_update(pins.PROPOSAL) == update
-    (pins.PROPOSAL / RECORD).unlink()
-
-    def fails(_: object) -> None:
-        raise NetworkError("github-rate-limited", "no")
-
-    monkeypatch.setattr(pins, "released_versions", fails)
-    assert ortrim("pins.update", "--latest").code == 21
-    assert read_update(pins.PROPOSAL) is None
 
 
 def test_versions_are_compared(ortrim: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -300,16 +207,23 @@ def test_a_farm_without_its_target_is_refused_in_the_plan(
 
 @pytest.mark.parametrize(
     "words",
-    [(), ("--version", "1.21.0", "--actions"), ("--images", "--actions"), ("--latest", "--version", "1.21.0")],
-)
-def test_pins_are_updated_of_one_kind_at_a_time(ortrim: Run, words: tuple[str, ...]) -> None:
-    """None or two are refused."""
-    ended = ortrim("pins.update", *words)
+    [
+        *(
+            ("pins.update", *words)
+            for words in (
+                (), ("--version", "1.21.0", "--actions"), ("--images", "--actions"), ("--latest", "--version", "1.21.0")
+            )
+        ),
+        ("release.draft", "--tag", "v1.0.0", "--files", "x", "--attested", "no"),
+    ],
+)  # fmt: skip
+def test_a_step_with_impossible_options_is_refused(ortrim: Run, words: tuple[str, ...]) -> None:
+    """Pins are updated of one kind at a time."""
+    ended = ortrim(*words)
     assert (ended.code, ended.err.splitlines()[0]) == (2, "error: bad-option")
 
 
 def test_packages_are_pinned_alone(ortrim: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The files that were written are the answer; one kind of thing at a time."""
     monkeypatch.setattr(pins, "update_requirements", lambda _: (Path("onnx.txt"),))
     ended = ortrim("pins.update", "--requirements")
     assert (ended.code, ended.out.splitlines()[-1]) == (0, "onnx.txt")

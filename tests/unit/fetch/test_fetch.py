@@ -239,18 +239,6 @@ def outcome(monkeypatch: pytest.MonkeyPatch) -> Callable[[Any], list[Any]]:
     return replace_by
 
 
-def test_without_options_the_lock_file_says_everything(ortrim: Run, outcome: Callable[[Any], list[Any]]) -> None:
-    """And what came is shown: size, attestation, commit, place and lock."""
-    given = outcome(fetched())
-    ended = ortrim("fetch")
-    assert given == [FetchRequest(), Remote(), App(folder=Path())]
-    assert given[0].selection == EVERYTHING
-    said = " ".join(ended.out.split())
-    assert f"attested by {SIGNER}: 1,234,567 bytes ort.aar not attested: 1 byte b" in said
-    assert "2 files of 1,234,568 bytes are in ortrim-runtime" in said
-    assert f"github.com/octo/ort v1/a, commit {COMMIT}; locked in ortrim.lock" in said
-
-
 def test_every_option_arrives(ortrim: Run, outcome: Callable[[Any], list[Any]]) -> None:
     given = outcome(fetched())
     chosen = ("--run", "5", "--spec", "kws", "--target", "android", "--output", "x/y", "--repo", "octo/ort")
@@ -301,13 +289,6 @@ def test_json_is_one_document(ortrim: Run, outcome: Callable[[Any], list[Any]]) 
     }
     assert (document["repository"], document["release"], document["run"]) == ("github.com/octo/ort", "v1/a", None)
     assert (document["commit"], document["output"], document["snippet"]) == (COMMIT, "ortrim-runtime", None)
-
-
-def test_a_failure_has_its_code(ortrim: Run, outcome: Callable[[Any], list[Any]]) -> None:
-    outcome(NetworkError("lock-mismatch", "is not what ortrim.lock says any more"))
-    ended = ortrim("fetch")
-    assert (ended.code, ended.err.splitlines()[0]) == (ExitCode.NETWORK, "error: lock-mismatch")
-    assert ortrim("fetch", "--json").document()["errors"][0]["code"] == "lock-mismatch"
 
 
 def test_a_snippet_is_all_there_is_on_standard_output(ortrim: Run, outcome: Callable[[Any], list[Any]]) -> None:

@@ -21,7 +21,6 @@ from refusing import refused
     ],
 )
 def test_the_service_is_the_one_of_the_environment(given_api: str, service: Service) -> None:
-    """As GitHub's own runners name it; GitHub itself otherwise."""
     assert find_service({"GITHUB_API_URL": given_api} if given_api else {}) == service
 
 

@@ -90,7 +90,6 @@ def test_a_run_is_looked_for_where_its_record_says(
 
 
 def test_a_run_taken_up_twice_is_not_fetched_twice(stages: Stages, there: There, left: int) -> None:
-    """The second time nothing is missing."""
     taken_up(stages, left)
     assert taken_up(stages, left) == GOES_ON
     assert sum(line.endswith("/zip 302") for line in there.remote.service.lines()) == 2
@@ -183,7 +182,6 @@ def test_a_run_of_somebody_else_is_not_taken(
 
 
 def test_a_run_that_is_not_there_is_reported(stages: Stages, there: There) -> None:
-    """Nothing is made for it."""
     before = sorted((stages.folder / "artifacts").rglob("*"))
     refused("run-not-found", NetworkError, taken_up, stages, 4711)
     assert sorted((stages.folder / "artifacts").rglob("*")) == before
@@ -201,7 +199,6 @@ def test_a_run_without_a_record_says_where_it_is_when_it_is_left(
 
 
 def test_a_run_is_cancelled_once(stages: Stages, there: There, left: int) -> None:
-    """Of one that is over that is said."""
     output = stages.folder / "artifacts"
     assert cancel(left, output, ANYWHERE, stages.console)
     there.remote.clock.now += 30
@@ -219,7 +216,6 @@ def test_a_damaged_record_is_reported(stages: Stages, there: There, left: int) -
 
 
 def test_the_latest_runs_are_listed(stages: Stages, there: There, left: int) -> None:
-    """With their titles, the newest first."""
     there.remote.service.start("build linux-x64 [00000000]")
     titles = [run.display_title for run in list_runs(ANYWHERE, stages.console)]
     assert titles[0] == "build linux-x64 [00000000]"

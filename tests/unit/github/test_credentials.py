@@ -33,7 +33,6 @@ def fake_gh(folder: Path, text: str, code: int = 0) -> dict[str, str]:
     ],
 )  # fmt: skip
 def test_a_token_shows_itself_to_nobody(shown: object) -> None:
-    """However it is printed."""
     assert callable(shown)
     assert SECRET not in shown(Token(SECRET))
     assert Token(SECRET).reveal() == SECRET
@@ -53,7 +52,6 @@ def test_a_token_is_taken_out_of_what_others_say() -> None:
 
 
 def test_a_session_shows_no_token() -> None:
-    """Its headers and its own words hold none."""
     with new_session(Bearer(Token(SECRET))) as session:
         assert SECRET not in f"{session!r} {vars(session)} {session.headers}"
 

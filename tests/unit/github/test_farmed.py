@@ -79,7 +79,6 @@ def test_gradle_compiles_what_is_missing(stages: Stages, verified: Verified, gra
 def test_what_else_is_wrong_with_a_device_is_reported_early(
     stages: Stages, verified: Verified, gradle: FakePrograms
 ) -> None:
-    """Before anything is compiled."""
     verified.reports = [without("farm-apks-missing", "tool-too-old")]
     assert refused(VerifyError, compile_app, INPUTS, Path("compiled"), stages.console).code == "tool-too-old"
     assert gradle.calls == []
@@ -105,7 +104,6 @@ def test_reports_of_farms_are_handed_over(stages: Stages, verified: Verified, tm
 
 
 def test_a_delivery_that_cannot_be_written_is_reported(stages: Stages, verified: Verified, tmp_path: Path) -> None:
-    """A file in its place is left alone."""
     verified.reports = [recorded_report()]
     (tmp_path / "delivery").write_text("mine")
     with pytest.raises(StorageError):
@@ -125,5 +123,4 @@ def test_a_farm_needs_something_to_run() -> None:
 
 
 def test_the_workflow_has_the_gradle_that_the_app_needs() -> None:
-    """Its project says which."""
     assert VERSIONS["gradle"] == GRADLE

@@ -171,7 +171,6 @@ def test_no_more_than_compiling_takes_leaves_this_machine(stages: Stages, there:
 
 
 def test_what_was_compiled_before_is_not_dispatched(stages: Stages, there: There, build: Build) -> None:
-    """The second time nobody is asked anything."""
     build()
     asked = len(there.remote.service.seen)
     assert build() == ("report",)
@@ -199,7 +198,6 @@ def test_a_failed_target_does_not_lose_the_others(there: There, build: Build) ->
 
 
 def test_when_all_fail_all_are_reported(there: There, build: Build) -> None:
-    """In one go, with the exit code of a failed build; nothing is left behind."""
     there.fail = set(BOTH)
     with pytest.raises(DiagnosticGroup) as caught:
         build()
@@ -243,7 +241,6 @@ def test_what_only_this_machine_can_build_is_not_sent(
     ],
 )
 def test_a_dispatch_that_was_refused_leaves_no_record(there: There, build: Build, reply: Reply, reference: str) -> None:
-    """There is no run that it could be of."""
     there.remote.service.fault("POST", reply)
     refused(reference, NetworkError, build)
     assert build.records == []
@@ -311,7 +308,6 @@ def test_nobody_is_asked_to_cancel_what_is_over(there: There, build: Build, monk
 def test_a_run_that_cannot_be_cancelled_is_reported(
     there: There, build: Build, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With how to end it later."""
     build.cancel = True
     interrupting(there, monkeypatch)
     there.remote.service.fault("/cancel", message(403, "no"))
@@ -411,7 +407,6 @@ def test_what_was_damaged_on_its_way_is_not_taken(there: There, build: Build) ->
 
 
 def test_a_digest_that_is_not_the_artifacts_is_reported(there: There, build: Build) -> None:
-    """With how to take the run up again; nothing is taken."""
     there.compiled = tuple(replace(each, digest=f"sha256:{'0' * 64}") for each in there.compiled)
     assert "invoke attach 5000" in refused("artifact-digest-mismatch", NetworkError, build).hint
     assert build.compiled == []

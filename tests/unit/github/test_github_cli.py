@@ -19,14 +19,12 @@ def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakePrograms:
 
 
 def test_it_answers(programs: FakePrograms) -> None:
-    """What it prints is returned; the token is in no word."""
     programs.answer("gh", "release", "view", stdout="{}\n")
     assert gh("release", "view", "v1.0.0") == "{}\n"
     assert programs.calls == [["gh", "release", "view", "v1.0.0"]]
 
 
 def test_a_failure_is_reported_in_its_words_without_the_token(programs: FakePrograms) -> None:
-    """Also when it prints that itself."""
     programs.answer("gh", stderr=f"HTTP 401: Bad credentials ({SECRET})\n", code=1)
     error = refused(NetworkError, gh, "release", "view", "v1.0.0")
     assert error.code == "gh-failed"

@@ -117,7 +117,6 @@ def test_the_sums_are_of_every_file(planned: Planned, tmp_path: Path) -> None:
 
 
 def test_reports_from_a_further_device_stand_beside(planned: Planned, tmp_path: Path) -> None:
-    """Under names of their own; the sums have them, too."""
     hand_over(planned, tmp_path / "delivery", COMMIT)
     before = len(list((tmp_path / "delivery").iterdir()))
     add_reports(planned, tmp_path / "delivery", "on-emulator")

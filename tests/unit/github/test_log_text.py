@@ -49,14 +49,12 @@ def test_a_log_of_any_length_needs_little_memory() -> None:
 
 
 def test_an_empty_log_has_no_excerpt() -> None:
-    """Nor has one without lines of the step."""
     assert excerpt([]) == ()
     assert excerpt([at(1, "x")], "2026-11-21T13:00:00Z") == ()
 
 
 @given(st.lists(st.text(max_size=80), max_size=60), st.text(max_size=20), st.text(max_size=20))
 def test_any_text_is_a_log(lines: list[str], started: str, completed: str) -> None:
-    """Nothing in it makes the excerpt fail or grow."""
     found = excerpt(lines, started, completed)
     assert len(found) <= EXCERPT_LINES
     assert all(len(line) <= LONGEST_LINE for line in found)

@@ -351,13 +351,11 @@ def test_a_changed_character_is_noticed(place: int, character: str) -> None:
 
 @given(st.integers(0, len(TEXT) - 1))
 def test_a_text_cut_anywhere_is_refused(length: int) -> None:
-    """A shell or a form may have dropped its end."""
     refused(TEXT[:length], "plan-damaged")
 
 
 @given(st.text(max_size=200))
 def test_any_text_is_refused(text: str) -> None:
-    """With a diagnostic, never with anything else."""
     refused(text, "plan-damaged")
 
 
@@ -380,7 +378,6 @@ def test_an_input_of_another_version_is_refused(change: Callable[[Any], object],
 
 @pytest.mark.parametrize("content", [b"", b"{}", b"[]", b"null", b"\xff\xfe", b"[" * 500_000, b'{"schema": 1}', b"NaN"])
 def test_what_is_no_input_is_refused(content: bytes) -> None:
-    """Well packed all the same."""
     refused(packed(content), "plan-other-schema")
 
 

@@ -59,7 +59,6 @@ def test_the_emulator_of_a_foreign_target_is_installed(programs: FakePrograms) -
 
 
 def test_an_emulator_that_is_there_is_not_installed(programs: FakePrograms) -> None:
-    """Nothing is asked of the network for it."""
     programs.add("qemu-arm-static")
     install_emulators([TARGETS["linux-armhf"], HOST], HOST, lambda _: None)
     assert programs.calls == []
@@ -277,7 +276,6 @@ def test_licences_are_accepted(phone: Callable[[int], None], programs: FakeProgr
 def test_a_machine_whose_kvm_may_be_used_is_left_alone(
     phone: Callable[[int], None], programs: FakePrograms, tmp_path: Path
 ) -> None:
-    """No right is given away that is there already."""
     (tmp_path / "kvm").touch()
     phone(29)
     assert "chmod" not in [call[0] for call in programs.calls]
@@ -286,7 +284,6 @@ def test_a_machine_whose_kvm_may_be_used_is_left_alone(
 def test_a_phone_that_does_not_start_is_given_up(
     phone: Callable[[int], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After a time, with what to do."""
     monkeypatch.setattr(runner_setup, "BOOT_SECONDS", -1)
     (tmp_path / "emulator.log").write_text("ERROR | out of memory\n")
     error = refused(ToolError, phone, 29)

@@ -27,7 +27,6 @@ def checkout(folder: Path, branch: str, origin: str = "https://github.invalid/Oc
 
 @pytest.mark.parametrize("branch", ["main", "topic/ä-1"])
 def test_the_branch_of_the_checkout_is_taken_if_github_has_it(remote: Remote, tmp_path: Path, branch: str) -> None:
-    """Also one with a slash in its name."""
     remote.service.refs.add(branch)
     assert choose_ref(remote.client, checkout(tmp_path, branch)) == branch
 

@@ -14,7 +14,7 @@ from ortrim.github.jobs import mark_delivery, with_sums
 from ortrim.github.release import draft_release, expected_deliveries, notes_of, publish_release
 from ortrim.github.repositories import TOKEN
 from ortrim.github.workflow_files import matrix_of
-from ortrim.package.manifest import ATTESTED, FACTS, FOLDERS, DeliveryFacts
+from ortrim.package.manifest import ATTESTED, FACTS, DeliveryFacts
 from ortrim.planning.planned import planned_for
 from pipeline_stages import Stages
 from refusing import refused
@@ -59,60 +59,6 @@ def draft(delivered: Path, tag: str = "v1.0.0") -> tuple[str, ...]:
     return draft_release(tag, delivered, delivered.parent / "CHANGELOG.md")
 
 
-def test_a_draft_has_every_file_and_one_list_of_sums(programs: FakePrograms, delivered: Path) -> None:
-    """Those of each delivery, but for what it says of itself; the tag has to be there already."""
-    names = draft(delivered)
-    made = (f"ortrim-demo-{name}{end}" for name in ("linux-arm64", "linux-x64") for end in (FOLDERS, ".tar.gz"))
-    assert names == (*made, SUMS)
-    _, (_, *words) = programs.calls
-    assert words[:5] == ["release", "create", "v1.0.0", "--draft", "--verify-tag"]
-    assert sorted(Path(word).name for word in words[words.index("--notes-file") + 2 :]) == sorted(names)
-
-
-@pytest.fixture
-def notes(hub: FakePrograms, tmp_path: Path) -> Path:
-    program = hub.folder / "bin" / "gh"
-    words = 'while [ $# -gt 0 ]; do [ "$1" = --notes-file ] && cp "$2" "$NOTES"; shift; done'
-    program.write_text(f'#!/bin/sh\nNOTES="{tmp_path}/notes.md"\n[ "$2" = list ] && echo "[]"\n{words}\nexit 0\n')
-    return tmp_path / "notes.md"
-
-
-def test_what_failed_is_left_out_and_the_notes_say_why(notes: Path, delivered: Path) -> None:
-    mark_delivery(delivered / "delivered-demo-linux-x64", "budget-missed")
-    expected = tuple(f"delivered-demo-{name}" for name in ("linux-x64", "linux-arm64", "android"))
-    names = draft_release("v1.0.0", delivered, delivered.parent / "CHANGELOG.md", expected=expected)
-    assert names == (f"ortrim-demo-linux-arm64{FOLDERS}", "ortrim-demo-linux-arm64.tar.gz", SUMS)
-    text = notes.read_text()
-    assert text.startswith("- one\n- more\n")
-    rows = [line for line in text.splitlines() if line.startswith("| demo")]
-    assert rows == [
-        "| demo-android | no: its jobs left nothing |",
-        "| demo-linux-arm64 | yes |",
-        "| demo-linux-x64 | no: budget-missed |",
-    ]
-    assert "What is left out comes with a later version" in text
-    assert "attested" not in text
-
-
-@pytest.mark.parametrize("left", ["nothing", "that of another attempt"])
-def test_the_notes_say_what_is_not_attested(notes: Path, delivered: Path, left: str) -> None:
-    """Its job failed, or attested what an earlier attempt had delivered."""
-    mark = delivered / f"{ATTESTED}delivered-demo-linux-x64" / SUMS
-    mark.unlink() if left == "nothing" else mark.write_text(f"{64 * '0'}  x\n")
-    assert "ortrim-demo-linux-x64.tar.gz" in draft(delivered)
-    rows = [line for line in notes.read_text().splitlines() if line.startswith("| demo")]
-    assert rows == ["| demo-linux-arm64 | yes |", "| demo-linux-x64 | yes, but its attestation failed |"]
-
-
-def test_a_whole_release_says_so(notes: Path, delivered: Path) -> None:
-    """Nothing is left for later; without attestations, as in private repositories, the notes say that."""
-    draft_release("v1.0.0", delivered, delivered.parent / "CHANGELOG.md", attested=False)
-    text = notes.read_text()
-    assert "| demo-linux-x64 | yes |" in text
-    assert "later version" not in text
-    assert "Not attested: the repository is private" in text
-
-
 def test_what_buildspecs_come_to_is_what_their_runs_deliver(stages: Stages) -> None:
     """Under the names of the artifacts: a target of its own, or what an assembly joins."""
     targets = ("linux-x64", "linux-arm64", "android-x86", "android-arm64-v8a", "macos-arm64", "ios-arm64")
@@ -144,7 +90,6 @@ def test_what_was_published_is_not_drafted_again(hub: FakePrograms, delivered: P
 
 
 def test_a_service_that_cannot_be_asked_ends_the_draft(hub: FakePrograms, delivered: Path) -> None:
-    """Nothing is removed, and nothing made."""
     hub.answer("gh", "release", "list", code=1, stderr="HTTP 502: Bad Gateway\n")
     with pytest.raises(NetworkError):
         draft(delivered)
@@ -199,7 +144,6 @@ def test_a_damaged_list_of_sums_is_refused(programs: FakePrograms, delivered: Pa
 
 
 def test_a_file_that_was_not_delivered_is_refused(programs: FakePrograms, delivered: Path) -> None:
-    """Nobody knows where it comes from."""
     (delivered / "delivered-demo-linux-x64" / "stray.txt").write_text("x")
     assert refused(DiagnosticGroup, draft, delivered).code == "unlisted-file"
     assert programs.calls == []
@@ -237,13 +181,6 @@ def test_nothing_is_no_release(programs: FakePrograms, delivered: Path) -> None:
 
 def view(*names: str, draft: bool = True) -> str:
     return json.dumps({"isDraft": draft, "assets": [{"name": name} for name in names]})
-
-
-def test_a_draft_is_published(programs: FakePrograms) -> None:
-    """Once, and its files are the answer."""
-    programs.answer("gh", "release", "view", stdout=view(SUMS, "a.tar.gz"))
-    assert publish_release("v1.0.0") == (SUMS, "a.tar.gz")
-    assert programs.calls[-1] == ["gh", "release", "edit", "v1.0.0", "--draft=false"]
 
 
 @pytest.mark.parametrize(

@@ -97,7 +97,6 @@ def test_each_target_is_compiled_by_itself(
 
 
 def test_a_target_that_is_not_in_the_plan_is_refused(asked: Callable[..., WorkflowInputs], stages: Stages) -> None:
-    """Those that there are are named."""
     _, text = plan_run(asked(), stages.console)
     error = refused(UsageError, compile_planned, text, "linux-armhf", Path("compiled"), stages.console)
     assert error.code == "no-such-target"
@@ -106,7 +105,6 @@ def test_a_target_that_is_not_in_the_plan_is_refused(asked: Callable[..., Workfl
 
 @pytest.mark.parametrize("text", ["", "x", "eNqrVkrLL1KyUlBKSixSqgUAIJkEXA=="])
 def test_without_a_plan_nothing_is_compiled(asked: Callable[..., WorkflowInputs], stages: Stages, text: str) -> None:
-    """A job that got none says so."""
     with pytest.raises(PlanError):
         compile_planned(text, "linux-x64", Path("compiled"), stages.console)
 
@@ -223,7 +221,6 @@ def test_a_phone_that_ends_the_job_leaves_no_sound_delivery(
 def test_what_was_not_compiled_is_not_delivered(
     asked: Callable[..., WorkflowInputs], stages: Stages, second_half: list[tuple[str, Any]], tmp_path: Path
 ) -> None:
-    """Nothing is compiled here in its place."""
     assert (
         refused(
             BuildError, deliver_compiled, asked(), "linux-x64", tmp_path, tmp_path / "delivery", stages.console

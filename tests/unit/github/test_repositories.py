@@ -15,7 +15,6 @@ OCTO = repositories.Repository(owner="octo-org", name="ort.rim")
 
 
 def test_a_repository_is_written_as_people_do() -> None:
-    """In messages, and in addresses of the API."""
     assert str(OCTO) == "octo-org/ort.rim"
     assert OCTO.path == "/repos/octo-org/ort.rim"
     assert repositories.parse_repository("octo-org/ort.rim") == OCTO
@@ -48,7 +47,6 @@ def test_what_names_no_repository_is_refused(text: str) -> None:
     ],
 )
 def test_remotes_are_read_in_every_form(url: str) -> None:
-    """As git takes them."""
     assert repositories.repository_of_remote(url, "github.com") == OCTO
 
 
@@ -67,7 +65,6 @@ def test_remotes_elsewhere_are_none(url: str) -> None:
 
 @given(st.text(max_size=60))
 def test_any_remote_is_judged(url: str) -> None:
-    """Nothing that git may hold makes it fail."""
     found = repositories.repository_of_remote(url, "github.com")
     assert found is None or repositories.parse_repository(str(found)) == found
 
@@ -101,7 +98,6 @@ def test_without_git_the_repository_has_to_be_named(tmp_path: Path, monkeypatch:
 
 
 def test_the_runners_variable_is_checked_too(tmp_path: Path) -> None:
-    """And named."""
     assert (
         refused(
             UsageError, repositories.find_repository, "", tmp_path, environment={"GITHUB_REPOSITORY": "a/../b"}

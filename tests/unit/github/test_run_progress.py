@@ -47,7 +47,6 @@ def test_each_job_says_where_it_is() -> None:
 
 
 def test_a_run_that_is_over_says_how_it_ended() -> None:
-    """Whatever its jobs say, which may be of an instant earlier."""
     progress = RunProgress(run=run_of("completed", "failure"), jobs=(job_of("a", "in_progress"),), seconds=1)
     assert progress.words == "over: failure"
 

@@ -27,7 +27,6 @@ def read_as_github(text: str) -> dict[str, str]:
 
 
 def test_outputs_are_read_back(tmp_path: Path) -> None:
-    """One after the other, each as it was given."""
     file = tmp_path / "output"
     file.write_text("earlier=1\n")
     assert write_output("compiled", '{"include":[]}', {OUTPUT: str(file)})
@@ -39,7 +38,6 @@ def test_outputs_are_read_back(tmp_path: Path) -> None:
 
 @given(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r")))
 def test_no_value_is_more_than_one_output(tmp_path_factory: pytest.TempPathFactory, value: str) -> None:
-    """A value with line ends, marks and commands in it stays one value."""
     file = tmp_path_factory.mktemp("runner") / "output"
     file.touch()
     write_output("value", value, {OUTPUT: str(file)})
@@ -70,7 +68,6 @@ def test_a_file_that_is_not_there_is_reported(tmp_path: Path) -> None:
 
 
 def test_summaries_add_up(tmp_path: Path) -> None:
-    """Several tasks of a step each add their part."""
     file = tmp_path / "summary"
     file.touch()
     assert append_summary("# one\n", {SUMMARY: str(file)})

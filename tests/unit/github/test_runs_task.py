@@ -75,7 +75,6 @@ def test_runs_are_one_document(ortrim: Program, monkeypatch: pytest.MonkeyPatch)
 
 @pytest.mark.parametrize("name", ["", "app", "../app.yml", "a/b.yml", "app.yml?x", ".yml"])
 def test_what_is_no_workflow_s_file_is_refused(ortrim: Program, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    """It becomes part of an address."""
     calls = answer(monkeypatch, github_task, "list_runs", ())
     ended = ortrim("runs", f"--workflow={name}")
     assert (ended.code, ended.err.splitlines()[0], calls) == (2, "error: bad-option", [])
@@ -86,7 +85,6 @@ def test_what_is_no_workflow_s_file_is_refused(ortrim: Program, monkeypatch: pyt
 def test_a_number_that_is_none_is_refused(
     ortrim: Program, monkeypatch: pytest.MonkeyPatch, number: str, words: tuple[str, ...]
 ) -> None:
-    """Before anybody is asked."""
     calls = [answer(monkeypatch, github_task, name, None) for name in ("attach_to", "cancel_run")]
     ended = ortrim("attach", f"--run={number}", *words)
     assert (ended.code, ended.err.splitlines()[0]) == (2, "error: bad-option")
@@ -169,7 +167,6 @@ def test_at_a_terminal_the_user_is_asked(monkeypatch: pytest.MonkeyPatch, typed:
 
 
 def test_without_a_terminal_nobody_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A script's input is not an answer."""
     monkeypatch.setattr(sys, "stdin", io.StringIO("y\n"))
     monkeypatch.setattr(sys, "stderr", Keyboard())
     assert not wants_cancel(RUN)

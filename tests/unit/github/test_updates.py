@@ -16,7 +16,6 @@ REFUSED = Refused(version="1.24.0", reference="no-converter", what="there is no 
 
 
 def test_a_record_reads_back(tmp_path: Path) -> None:
-    """All of it, from a folder that was not there."""
     update = VersionsUpdate(last="1.21.0", pinned=("1.22.0", "1.23.2"), refused=(REFUSED,), unbuilt=(REFUSED,))
     assert write_update(update, tmp_path / "a" / "b") == tmp_path / "a" / "b" / RECORD
     assert read_update(tmp_path / "a" / "b") == update
@@ -24,7 +23,6 @@ def test_a_record_reads_back(tmp_path: Path) -> None:
 
 @given(st.text(), st.text(), st.lists(st.from_regex(r"[0-9]{1,4}\.[0-9]{1,4}\.[0-9]{1,4}", fullmatch=True)))
 def test_any_words_read_back(what: str, why: str, versions: list[str]) -> None:
-    """Whatever a diagnostic says."""
     refused = tuple(Refused(version=each, reference="a-b", what=what, why=why) for each in versions)
     update = VersionsUpdate(last="1.21.0", pinned=tuple(versions), refused=refused)
     assert from_json(VersionsUpdate, to_json(update)) == update

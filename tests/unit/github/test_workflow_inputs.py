@@ -26,7 +26,6 @@ def test_the_defaults_build_the_demo() -> None:
 
 
 def test_all_that_is_said_is_read() -> None:
-    """Nothing is lost on the way."""
     text = document(
         spec="apps/one/keywords.toml",
         target="android-*,linux-x64",
@@ -109,7 +108,6 @@ def test_devices_of_farms_are_read() -> None:
 
 @pytest.mark.parametrize("text", ["[]", "null", "{", '"x"', "{}{}", "\x00", "x" * (2 * LARGEST_INPUTS + 1)])
 def test_what_is_no_document_is_refused(text: str) -> None:
-    """A damaged document is not half read."""
     assert refused(UsageError, read_inputs, text).code == "bad-workflow-inputs"
 
 

@@ -51,7 +51,6 @@ def test_a_runner_can_compile_its_target(identifier: str) -> None:
 
 
 def test_a_linux_target_is_a_delivery_of_its_own() -> None:
-    """It takes one artifact and leaves one."""
     (delivery,) = matrix_of(plan_of("linux-armhf")).delivered
     assert (delivery.name, delivery.targets) == ("linux-armhf", "linux-armhf")
     assert (delivery.artifacts, delivery.artifact) == ("compiled-sample-linux-armhf", "delivered-sample-linux-armhf")

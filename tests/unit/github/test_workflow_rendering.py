@@ -155,7 +155,6 @@ def test_hot_operators_beside_a_buildspec_are_no_buildspec(tmp_path: Path) -> No
 
 
 def test_an_action_without_commit_cannot_be_rendered() -> None:
-    """It is refused, and nothing is rendered in its place."""
     pins = read_action_pins('[actions."actions/checkout"]\ntag = "v7.0.1"\n')
     assert refused(SourcesError, workflow_files.render_workflows, (), pins).code == "action-not-pinned"
 
@@ -171,7 +170,6 @@ def test_only_what_differs_is_written(tmp_path: Path) -> None:
 
 
 def test_a_file_that_was_changed_by_hand_is_reported(tmp_path: Path) -> None:
-    """With the command that puts it right; all of them at once."""
     workflow_files.write_workflows(TEXTS, tmp_path)
     (tmp_path / "ci.yml").write_bytes(b"\xff")
     error = refused(UsageError, workflow_files.require_rendered, TEXTS, tmp_path)

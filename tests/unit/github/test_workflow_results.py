@@ -14,7 +14,6 @@ def needs(**results: str) -> str:
 
 
 def test_all_ended_well() -> None:
-    """Their names are the answer."""
     assert require_success(needs(test="success", android="success")) == ("test", "android")
 
 
@@ -27,7 +26,6 @@ def test_anything_but_success_is_a_failure(result: str) -> None:
 
 
 def test_every_job_that_failed_is_named() -> None:
-    """In one go."""
     error = refused(DiagnosticGroup, require_success, needs(test="failure", android="cancelled"))
     assert [each.where for each in error.diagnostics] == ["test", "android"]
 

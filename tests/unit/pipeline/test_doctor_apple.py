@@ -62,7 +62,6 @@ def test_a_licence_that_nobody_accepted(programs: Path) -> None:
 
 
 def test_the_doctor_tells_of_all_of_them() -> None:
-    """Each once, and as what keeps from nothing else."""
     names = [check.name for check in doctor.APPLE_CHECKS]
     told = {found.name: found.required for found in examine()}
     assert [told[name] for name in names] == [False] * len(names)

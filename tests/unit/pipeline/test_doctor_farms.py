@@ -38,7 +38,6 @@ def program(folder: Path, text: str) -> None:
 
 
 def test_gcloud_is_absent() -> None:
-    """The command that installs it is named."""
     found = finding("gcloud")
     assert (found.found, found.problem) == ("", "is not installed")
     assert "snap install google-cloud-cli --classic" in found.remedy
@@ -71,7 +70,6 @@ def test_boto3_is_absent(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_how_gcloud_is_installed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, programs: tuple[str, ...], command: str
 ) -> None:
-    """By what is here; root needs no sudo."""
     for name in programs:
         (tmp_path / name).write_text("#!/bin/sh\n")
         (tmp_path / name).chmod(0o755)

@@ -155,7 +155,6 @@ def test_an_aar_that_is_there_is_not_made_again(stages: Stages, recorded: Record
 
 
 def test_the_models_are_in_the_aar_when_asked(stages: Stages, recorded: Recorded) -> None:
-    """As assets; the manifest lists them."""
     android(stages)
     folder = planned_for(stages.request(BOTH, target="android"), stages.console).folder
     manifest = (folder / "android" / "ortrim-sample-android-1.21.0" / "manifest.json").read_text()
@@ -202,7 +201,6 @@ def test_a_shared_cxx_library_is_packaged_and_goes_along_to_devices(
 
 
 def test_an_aar_is_verified_again(stages: Stages, recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
-    """From what was built before, for all ABIs."""
     monkeypatch.setattr(building, "compiled_before", lambda target, _: recorded.run(target.job))
     assert [report.target for report in android(stages, verify_again)] == ["android-arm64-v8a", "android-x86_64"]
 

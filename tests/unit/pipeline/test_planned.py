@@ -48,7 +48,6 @@ def unplanned(stages: Stages, request: Request, *, to_run: bool = False) -> Diag
 
 
 def test_a_request_becomes_a_plan(stages: Stages) -> None:
-    """Model, operators, sources and the host's target."""
     made = plan(stages)
     assert stages.ran == ["prepare", "convert", "sources"]
     (target,) = made.plan.targets
@@ -85,7 +84,6 @@ def test_a_profile_on_the_command_line_replaces_the_buildspecs(stages: Stages) -
 
 
 def test_the_plan_is_the_same_the_second_time(stages: Stages) -> None:
-    """A rerun with nothing changed finds its own folder."""
     assert plan(stages).folder == plan(stages).folder
 
 
@@ -106,7 +104,6 @@ def test_what_verification_depends_on_is_in_the_plan(stages: Stages, body: str) 
 
 
 def test_a_change_of_recorded_inputs_is_another_plan(stages: Stages) -> None:
-    """Their content counts, not only their name."""
     body = '[[models.cases]]\nname = "one"\ndata = "one.npz"\n'
     np.savez(stages.folder / "one.npz", x=np.array([1.0], np.float32))
     before = plan(stages, body)

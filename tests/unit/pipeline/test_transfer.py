@@ -90,7 +90,6 @@ def test_a_damaged_archive_leaves_nothing(archive: Path, part: int) -> None:
 
 
 def test_a_build_without_its_facts_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is looked at before it counts as finished."""
     private_cache(tmp_path / "there", monkeypatch)
     facts = leave_build(TARGET) / "facts.json"
     facts.write_text("{}")

@@ -229,7 +229,6 @@ def leading_out(_: pytest.MonkeyPatch, folder: Path) -> None:
 def test_what_is_not_as_it_was_is_looked_at_closely(
     stages: Stages, finish: Finish, monkeypatch: pytest.MonkeyPatch, change: Callable[[pytest.MonkeyPatch, Path], None]
 ) -> None:
-    """By a build, which plans then."""
     request = stages.request('[[models.cases]]\nname = "one"\n')
     finish(request)
     assert finished_reports(request, stages.console)
@@ -247,7 +246,6 @@ def test_a_build_that_is_verified_in_full_is_not_found_quickly(
 
 
 def test_a_device_that_failed_keeps_a_build_unfinished(stages: Stages, finish: Finish) -> None:
-    """The next run tries it again."""
     folder = finish(stages.request())
     failed = failed_device("host", "none", VerifyError("runner-timeout", "the runner did not end"))
     write_reports(replace(read_report(folder / JSON_NAME), devices=(failed,)), folder)
@@ -358,7 +356,6 @@ def test_a_folder_of_sources_counts(monkeypatch: pytest.MonkeyPatch, stages: Sta
 
 
 def test_errors_in_what_is_asked_for_are_the_builds_to_tell(stages: Stages) -> None:
-    """In its own order."""
     assert finished_reports(stages.request("colour = 1\n"), stages.console) is None
     assert finished_reports(stages.request(target="windows"), stages.console) is None
     refused(Diagnostic, build, stages.request(target="windows"), stages.console)

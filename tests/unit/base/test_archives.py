@@ -71,13 +71,15 @@ def git_zip(*entries: tuple[str, bytes | str]) -> bytes:
     return buffer.getvalue()
 
 
-def refused(tmp_path: Path, content: bytes, reference: str, *, zip_links: bool = False) -> StorageError:
+def refused(tmp_path: Path, content: bytes, reference: str, *, zip_links: bool = False) -> None:
+    """Check that an archive cannot be unpacked, and without links, that a zip cannot be read in place either."""
     archive = tmp_path / "archive"
     archive.write_bytes(content)
     caught = refusing.refused(StorageError, unpack, archive, tmp_path / "out", zip_links=zip_links)
     assert caught.code == reference
     assert [path.name for path in tmp_path.iterdir()] == ["archive"]
-    return caught
+    if content.startswith(b"PK") and not zip_links:
+        assert refusing.refused(StorageError, read_all, archive).code == reference
 
 
 @pytest.mark.parametrize("compress", [bytes, gzip.compress, bz2.compress, lzma.compress])
@@ -285,7 +287,7 @@ def test_wrong_checksum_is_noticed(tmp_path: Path) -> None:
 
 def test_encrypted_zip_is_refused(tmp_path: Path) -> None:
     whole = bytearray(zip_bytes({"a": b"x"}))
-    for signature, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+    for signature, offset in ((b"PK\x03\x04", 6), (CENTRAL, 8)):
         whole[whole.index(signature) + offset] |= 1
     refused(tmp_path, bytes(whole), "corrupt-archive")
 
@@ -384,12 +386,6 @@ def test_members_are_read_in_place(tmp_path: Path) -> None:
                 opened.read("absent")
 
 
-@pytest.mark.parametrize("name", ["/etc/passwd", "../escape", "jni/../../escape", "a\\b", "x" * 2000])
-def test_names_that_leave_the_archive_are_refused(tmp_path: Path, name: str) -> None:
-    """Nothing is unpacked here, but who unpacks it next might."""
-    assert refused_zips(archive((name, b"")), tmp_path / "a.zip").code == "unsafe-archive"
-
-
 @pytest.mark.filterwarnings("ignore:Duplicate name")
 @pytest.mark.parametrize("second", ["jni/a.so", "jni/a.so/"])
 def test_a_name_that_is_there_twice_is_refused(tmp_path: Path, second: str) -> None:
@@ -397,21 +393,6 @@ def test_a_name_that_is_there_twice_is_refused(tmp_path: Path, second: str) -> N
     error = refused_zips(archive(("jni/a.so", b"good"), (second, b"")), tmp_path / "a.zip")
     assert error.code == "unsafe-archive"
     assert "twice" in error.why
-
-
-def test_links_and_devices_are_refused(tmp_path: Path) -> None:
-    link = zipfile.ZipInfo("link")
-    link.external_attr = 0o120777 << 16
-    assert refused_zips(archive((link, b"/etc/passwd")), tmp_path / "a.zip").code == "unsafe-archive"
-
-
-def test_encrypted_members_are_refused(tmp_path: Path) -> None:
-    data = bytearray(archive(("a", b"content")))
-    data[6] |= 1
-    data[data.index(CENTRAL) + 8] |= 1
-    error = refused_zips(bytes(data), tmp_path / "a.zip")
-    assert error.code == "corrupt-archive"
-    assert "encrypted" in error.why
 
 
 @pytest.mark.parametrize("data", [b"", b"PK", b"not a zip archive", END + bytes(18)[:3], b"\x1f\x8b" + bytes(100)])
@@ -436,12 +417,6 @@ def test_a_missing_file_and_a_folder_are_reported(tmp_path: Path) -> None:
         with pytest.raises(StorageError) as caught, open_zip(path, str(path)):
             pass
         assert caught.value.where == str(path)
-
-
-def test_an_archive_that_was_cut_is_refused(tmp_path: Path) -> None:
-    data = archive(*((f"file{number}", bytes(range(256)) * 4) for number in range(8)))
-    for size in range(0, len(data), 100):
-        assert refused_zips(data[:size], tmp_path / "a.zip").code == "corrupt-archive"
 
 
 def test_a_member_with_another_checksum_is_refused(tmp_path: Path) -> None:

@@ -41,14 +41,6 @@ def test_files_are_kept_by_their_content(store: Store, tmp_path: Path) -> None:
     assert (tmp_path / "copy").read_bytes() == b"same"
 
 
-@pytest.mark.parametrize("content", [b"", b"sam", b"SAME", b"same and more"])
-def test_a_damaged_file_is_missing(store: Store, tmp_path: Path, content: bytes) -> None:
-    entries = kept(store, tmp_path / "in", a=b"same", c=b"other")
-    store.path_of(entries[0].sha256).write_bytes(content)
-    assert store.missing(entries) == entries[:1]
-    assert not store.path_of(entries[0].sha256).exists()
-
-
 @pytest.mark.parametrize("mended", [True, False])
 def test_a_file_that_another_fetch_removes_or_mends_meanwhile(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, mended: bool
@@ -150,13 +142,6 @@ def test_what_was_changed_is_placed_again(store: Store, tmp_path: Path, change: 
     assert place(entries, store, output)
     assert (output / "a").read_bytes() == b"1"
     assert not (output / "a").is_symlink()
-
-
-def test_an_older_version_is_replaced_as_a_whole(store: Store, tmp_path: Path) -> None:
-    old, new = kept(store, tmp_path / "in", a=b"1", b=b"2"), kept(store, tmp_path / "in", c=b"3")
-    place(old, store, tmp_path / "out")
-    place(new, store, tmp_path / "out")
-    assert names(tmp_path / "out") == {"c", "SHA256SUMS"}
 
 
 @pytest.mark.parametrize("strange", ["own.txt", "deep/own.txt"])

@@ -170,14 +170,6 @@ def test_no_more_than_compiling_takes_leaves_this_machine(stages: Stages, there:
         assert word.encode() not in sent
 
 
-def test_what_was_compiled_before_is_not_dispatched(stages: Stages, there: There, build: Build) -> None:
-    build()
-    asked = len(there.remote.service.seen)
-    assert build() == ("report",)
-    assert len(there.remote.service.seen) == asked
-    assert "no run is dispatched" in stages.stdout.getvalue()
-
-
 def test_only_what_is_missing_is_dispatched(there: There, build: Build) -> None:
     """One of two targets was compiled here before."""
     leave_compiled(build.plan.targets[0])
@@ -411,14 +403,6 @@ def test_a_digest_that_is_not_the_artifacts_is_reported(there: There, build: Bui
     assert "invoke attach 5000" in refused("artifact-digest-mismatch", NetworkError, build).hint
     assert build.compiled == []
     build.require_clean()
-
-
-def test_a_link_that_breaks_is_mended(there: There, build: Build) -> None:
-    """The rest is fetched, and the account says how much came twice."""
-    there.remote.service.blobs.cuts.extend([100, 300])
-    build()
-    assert build.compiled == BOTH
-    assert there.remote.client.session.traffic.bytes_again == 0
 
 
 def test_a_record_that_is_damaged_is_reported(there: There, build: Build) -> None:

@@ -13,7 +13,6 @@ from ortrim.base.json import to_json
 from ortrim.buildspec.build_options import PROFILE_NAMES, BuildOptions, ProfileName, applicable, profile_for
 from ortrim.buildspec.targets import APPLE, Architecture
 from ortrim.compiling.plan import BuildJob, digest
-from ortrim.compiling.size.library import library_size
 from ortrim.errors import BuildError, UsageError
 from ortrim.models.operators import needs_wide_characters, parse_config
 from ortrim.pipeline.building import executor_for
@@ -23,6 +22,7 @@ from ortrim.planning.request import Request
 from ortrim.platforms import platform_of
 from ortrim.report.figures import NONE
 from ortrim.report.table import Table
+from ortrim.size.library import library_size
 
 
 @dataclass(frozen=True, kw_only=True)

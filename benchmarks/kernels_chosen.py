@@ -22,8 +22,8 @@ from records import table_of
 from ortrim.base.console import Console
 from ortrim.base.tools import EMULATIONS, require
 from ortrim.binaries.link_map import MapSymbol
-from ortrim.compiling.root_file_systems import machine_parts
 from ortrim.parity.runner import Repetition, RunRequest, runner_words
+from ortrim.sources.root_file_systems import machine_parts
 
 DEFAULT_SPEC: Final = Path(__file__).with_name("kernels.toml")
 TARGET: Final = "linux-arm64"

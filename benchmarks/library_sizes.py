@@ -19,7 +19,6 @@ import onnx.defs
 
 from ortrim.base.console import Console
 from ortrim.compiling.plan import PlannedTarget
-from ortrim.compiling.size.accounting import account, by_operator, shares
 from ortrim.compiling.translation_units import Variant, shipped_index
 from ortrim.models.operators import OperatorId, parse_config, render_config, required_operators
 from ortrim.pipeline.building import executor_for
@@ -27,6 +26,7 @@ from ortrim.planning.planned import Planned, planned_for
 from ortrim.planning.planner import with_arguments
 from ortrim.planning.prediction import is_quantized
 from ortrim.planning.request import Request
+from ortrim.size.accounting import account, by_operator, shares
 
 TARGET: Final = "linux-x64"
 NEWEST: Final = {"ai.onnx": 22, "ai.onnx.ml": 3}

@@ -28,9 +28,9 @@ from ortrim.base.command import run
 from ortrim.base.console import Console
 from ortrim.base.tools import Emulation, Tool, require
 from ortrim.buildspec.buildspec import as_the_official
-from ortrim.compiling.root_file_systems import machine_parts
 from ortrim.devices.host import ENVIRONMENT
 from ortrim.parity.runner import CaseRun, Repetition, RunRequest, read_output, runner_words
+from ortrim.sources.root_file_systems import machine_parts
 
 DEFAULT_SPECS: Final = (Path("buildspecs/silero-vad.toml"),)
 CPU: Final = "max,-erms"

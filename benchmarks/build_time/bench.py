@@ -25,8 +25,8 @@ from ortrim.base.console import Step
 from ortrim.base.files import sha256_of
 from ortrim.base.json import from_json, to_json
 from ortrim.binaries.elf import read_library
-from ortrim.compiling.size.library import differences, library_size
 from ortrim.errors import BuildError
+from ortrim.size.library import differences, library_size
 
 FETCHED: Final = ("apt", "cases", "conversions", "downloads", "models", "packages", "runners", "zig")
 """Kinds of things in a cache that every case finds there: none of them holds a compiled part of a library."""

@@ -12,7 +12,6 @@ from ortrim.base.files import sha256_of
 from ortrim.binaries.elf import with_elf
 from ortrim.buildspec.build_options import ProfileName
 from ortrim.buildspec.buildspec import ModelSpec, SessionSettings, as_the_official
-from ortrim.compiling.size.library import library_size
 from ortrim.devices.device import ProgramDevice
 from ortrim.models.full_runtime import FullRuntime
 from ortrim.models.models import OrtModel, PreparedModel
@@ -25,6 +24,7 @@ from ortrim.parity.runner import RunRequest
 from ortrim.pipeline.building import executor_for
 from ortrim.planning.planned import Planned, planned_for
 from ortrim.planning.request import Request
+from ortrim.size.library import library_size
 from ortrim.verify.measure import ONCE
 
 

@@ -13,10 +13,10 @@ from records import read_record, write_results
 from ortrim.base.console import Console
 from ortrim.base.tools import EMULATIONS, X64_USER, require
 from ortrim.buildspec.buildspec import SessionSettings
-from ortrim.compiling.root_file_systems import machine_parts
 from ortrim.devices.host import Host
 from ortrim.errors import UsageError
 from ortrim.models.full_runtime import foreign_library
+from ortrim.sources.root_file_systems import machine_parts
 from ortrim.verify.measure import DeviceRuns
 from parity.distribution import CONDITIONS, CPUS, HEAVY, Condition, Machine, Noise, noise_of
 from parity.proof import ROUNDING, Mutant, Patient

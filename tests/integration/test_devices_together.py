@@ -14,7 +14,6 @@ from ortrim.base.files import sha256_of
 from ortrim.binaries.elf import read_library
 from ortrim.buildspec.buildspec import Budgets, CaseSpec, ModelSpec, SessionSettings
 from ortrim.buildspec.targets import TARGETS
-from ortrim.compiling.size.library import library_size
 from ortrim.devices.kinds import read_names
 from ortrim.models.full_runtime import foreign_library, full_runtime
 from ortrim.models.models import OrtModel, PreparedModel
@@ -27,6 +26,7 @@ from ortrim.pins.runtime import runtime_pins
 from ortrim.planning.devices import open_device
 from ortrim.platforms import platform_of
 from ortrim.report.write import read_report, write_reports
+from ortrim.size.library import library_size
 from ortrim.verify.measure import Baseline
 from ortrim.verify.reports import DeviceReport, VerifyReport
 from ortrim.verify.verification import Delivery, ModelUnderTest, Task, verify_target

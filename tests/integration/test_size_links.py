@@ -7,8 +7,8 @@ import pytest
 
 from ortrim.base.command import run
 from ortrim.base.scripts import packages_folder
-from ortrim.compiling.size.accounting import GROUPINGS, Accounting, account, shares
 from ortrim.pins.shipped import tool_requirements
+from ortrim.size.accounting import GROUPINGS, Accounting, account, shares
 
 pytestmark = pytest.mark.network
 

@@ -13,10 +13,10 @@ from ortrim.base.tools import EMULATIONS
 from ortrim.binaries.objects import archive_members, visible_symbols
 from ortrim.compiling.executor import write_static_library
 from ortrim.compiling.plan import BuildJob
-from ortrim.compiling.root_file_systems import machine_parts
 from ortrim.compiling.workspace import BuildInputs, JobPaths, job_environment, prepare_workspace
 from ortrim.pins.shipped import tool_requirements
 from ortrim.platforms import LINUX
+from ortrim.sources.root_file_systems import machine_parts
 from own_caches import zig_of_tests
 from sample_plans import sample_plan
 

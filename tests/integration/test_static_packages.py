@@ -14,8 +14,8 @@ from ortrim.base.files import sha256_of
 from ortrim.base.scripts import packages_folder
 from ortrim.base.tools import EMULATIONS
 from ortrim.buildspec.targets import TARGETS, CLibrary
-from ortrim.compiling.root_file_systems import machine_parts
 from ortrim.pins.shipped import tool_requirements
+from ortrim.sources.root_file_systems import machine_parts
 from static_programs import IN_C, IN_CXX, SAID_IN_C, SAID_IN_CXX, linked, said
 
 pytestmark = [pytest.mark.build, pytest.mark.network, pytest.mark.slow, pytest.mark.needs("apt-get")]

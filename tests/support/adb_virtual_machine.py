@@ -16,9 +16,9 @@ from android_root import TOYBOX, android_root
 from network_kernel import MODULES, network_kernel
 from ortrim.base.command import Completed
 from ortrim.base.tools import EMULATIONS, Program
-from ortrim.compiling.root_file_systems import machine_parts
 from ortrim.devices.adb import find_adb
 from ortrim.devices.machine_files import Entry, compress, folder, link, regular, with_folders, write_archive
+from ortrim.sources.root_file_systems import machine_parts
 
 DAEMON: Final = "usr/lib/android-sdk/platform-tools/adbd"
 PROGRAMS: Final = (DAEMON, "usr/bin/mksh-static", "usr/bin/toybox")

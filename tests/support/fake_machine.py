@@ -7,9 +7,9 @@ from pathlib import Path
 
 from device_samples import REPORT
 from ortrim.base.tools import EMULATIONS, InstalledTool
-from ortrim.compiling.root_file_systems import MachineParts
 from ortrim.devices.qemu import Machine, QemuSystem
 from ortrim.sources.debian import DebianPackage
+from ortrim.sources.root_file_systems import MachineParts
 
 CPU_INFORMATION = b"Features\t: fp asimd\nCPU implementer\t: 0x41\nCPU part\t: 0xd03\n"
 FACTS = {"cpuinfo": CPU_INFORMATION, "meminfo": b"MemTotal:  226640 kB\n", "release": b"6.12.107-cloud\n"}

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from ortrim.base.cache import cache_folder, publish_folder
 from ortrim.base.tools import SUITE
-from ortrim.compiling.root_file_systems import KERNEL_HOST, KERNEL_PACKAGE, KERNEL_PATTERN
 from ortrim.sources.debian import DebianPackage, PackageRequest, fetch_packages, write_data_archive
+from ortrim.sources.root_file_systems import KERNEL_HOST, KERNEL_PACKAGE, KERNEL_PATTERN
 
 MODULES: Final = ("failover.ko", "net_failover.ko", "virtio_net.ko")
 LAYOUT: Final = "1"

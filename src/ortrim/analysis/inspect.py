@@ -15,7 +15,6 @@ from ortrim.binaries.objects import archive_members, visible_symbols
 from ortrim.binaries.xcframework import FRAMEWORK_SUFFIX as FRAMEWORK
 from ortrim.binaries.xcframework import SUFFIX as XCFRAMEWORK
 from ortrim.binaries.xcframework import SliceFacts, holds_framework, read_xcframework, used_categories
-from ortrim.compiling.size.library import library_size
 from ortrim.errors import BinaryError, Diagnostic, ModelError, OperatorsError
 from ortrim.models.onnx_files import format_by_name, other_format
 from ortrim.models.operators import OperatorId, RequiredOperators, parse_config
@@ -25,6 +24,7 @@ from ortrim.parity.measurements import Verdict
 from ortrim.platforms.android.gates import broken_rules, check_aar, own_promise
 from ortrim.platforms.apple.gates import LINKERS, check_xcframework, is_public
 from ortrim.platforms.apple.gates import broken_rules as apple_broken_rules
+from ortrim.size.library import library_size
 from ortrim.verify.gates import CXX_PREFIXES, PUBLIC_API
 
 

@@ -20,7 +20,6 @@ from ortrim.analysis.size import size_of
 from ortrim.base.console import Console, counted, printable
 from ortrim.base.files import write_atomically
 from ortrim.compiling.plan import JobResult, PlannedTarget
-from ortrim.compiling.size.accounting import NO_OPERATOR, Leaf, by_operator, shares
 from ortrim.errors import Diagnostic, VerifyError
 from ortrim.models.graph_facts import GraphFacts
 from ortrim.models.models import OrtModel, TensorInfo
@@ -35,6 +34,7 @@ from ortrim.report.figures import NONE, bytes_text, difference_text, ms_text, na
 from ortrim.report.html import device_parts, rendered
 from ortrim.report.table import Cell, Columns, Judged, Table, columns
 from ortrim.report.write import report_of
+from ortrim.size.accounting import NO_OPERATOR, Leaf, by_operator, shares
 from ortrim.steps.report import ModelCounts, PreparationReport, StepReport
 from ortrim.verify.operator_times import operator_times
 from ortrim.verify.reports import DeviceReport, VerifyReport

@@ -16,8 +16,6 @@ from ortrim.base.console import Console, counted, printable
 from ortrim.base.files import sha256_of, storage_errors
 from ortrim.binaries.link_map import member_name
 from ortrim.buildspec.buildspec import RuntimeSpec
-from ortrim.compiling.size.accounting import GROUPINGS, NO_OPERATOR, Accounting, Share, account, by_file, shares
-from ortrim.compiling.size.library import SizeChange, changes, comparable
 from ortrim.compiling.translation_units import UnitIndex, Variant, shipped_index
 from ortrim.compiling.workspace import DYLIB, LIBRARY
 from ortrim.errors import BinaryError, UsageError
@@ -28,6 +26,8 @@ from ortrim.report.charts import FULL_WIDTH, ChartBar, bar_chart, leaf_tiles
 from ortrim.report.figures import share_text, shortened, symbol_text
 from ortrim.report.html import rendered
 from ortrim.report.table import Cell, Columns, Table, columns
+from ortrim.size.accounting import GROUPINGS, NO_OPERATOR, Accounting, Share, account, by_file, shares
+from ortrim.size.library import SizeChange, changes, comparable
 
 
 @dataclass(frozen=True, kw_only=True)

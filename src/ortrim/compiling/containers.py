@@ -17,11 +17,11 @@ from ortrim.base.command import run, stream
 from ortrim.base.files import shipped_folder, storage_errors
 from ortrim.compiling import container_engines as engines
 from ortrim.compiling.plan import Toolchain
-from ortrim.compiling.root_file_systems import DebianRoot, debian_root
 from ortrim.compiling.workspace import ExecutionEnvironment, JobPaths
 from ortrim.errors import Diagnostic, NetworkError, ToolError, UsageError, bad_option
 from ortrim.pins.shipped import BasePin, ImagePins, image_pins
 from ortrim.sources.debian import PackageRequest
+from ortrim.sources.root_file_systems import DebianRoot, debian_root
 
 REMOVAL_SECONDS: Final = 120.0
 PIPE: Final = "alive"

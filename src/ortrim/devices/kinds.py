@@ -296,8 +296,8 @@ def _open_host(name: DeviceName, to: Opening) -> "ProgramDevice":
 
 
 def _open_qemu_user(name: DeviceName, to: Opening) -> "ProgramDevice":
-    from ortrim.compiling.root_file_systems import machine_parts
     from ortrim.devices import qemu
+    from ortrim.sources.root_file_systems import machine_parts
 
     emulation = EMULATIONS[to.target.architecture.value]
     tool = require(emulation.user)
@@ -305,8 +305,8 @@ def _open_qemu_user(name: DeviceName, to: Opening) -> "ProgramDevice":
 
 
 def _open_qemu_system(name: DeviceName, to: Opening) -> "ProgramDevice":
-    from ortrim.compiling.root_file_systems import machine_parts
     from ortrim.devices import qemu
+    from ortrim.sources.root_file_systems import machine_parts
 
     emulation, tool = EMULATIONS[to.target.architecture.value], require(MACHINE_TOOL)
     system = machine_parts(KERNEL, to.announce)
@@ -599,7 +599,7 @@ def list_devices(rules_of: RulesOf) -> tuple[ListedDevice, ...]:
 
 def fetch_machines(announce: Announce) -> None:
     """Fetch the parts of every emulated machine that the cache does not hold."""
-    from ortrim.compiling.root_file_systems import machine_parts
+    from ortrim.sources.root_file_systems import machine_parts
 
     for emulation in EMULATIONS.values():
         machine_parts(emulation, announce)

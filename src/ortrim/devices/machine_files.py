@@ -26,8 +26,8 @@ from elftools.elf.segments import InterpSegment
 from ortrim.base.files import storage_errors
 from ortrim.base.tools import Emulation
 from ortrim.binaries.elf import BoundedStream, diagnosed, read_bytes
-from ortrim.compiling.root_file_systems import MachineParts
 from ortrim.errors import BinaryError
+from ortrim.sources.root_file_systems import MachineParts
 
 MAGIC: Final = b"070701"
 TRAILER: Final = "TRAILER!!!"

@@ -21,7 +21,6 @@ from typing import Final
 from ortrim.base.command import Completed, last_lines, run
 from ortrim.base.files import storage_errors
 from ortrim.base.tools import Emulation, InstalledTool
-from ortrim.compiling.root_file_systems import MachineParts
 from ortrim.devices import kinds, machine_files
 from ortrim.devices.device import NOT_STARTED, Device, ProgramDevice, not_startable
 from ortrim.devices.facts import linux_host
@@ -40,6 +39,7 @@ from ortrim.parity.runner import (
     read_output,
     runner_words,
 )
+from ortrim.sources.root_file_systems import MachineParts
 
 NOT_LOADED: Final = 255
 REFUSED: Final = re.compile(r"^qemu-\S+: (?:.*: Invalid ELF image|Could not open '/).*", re.MULTILINE)

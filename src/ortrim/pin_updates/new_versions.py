@@ -15,7 +15,6 @@ from ortrim.base.http import Mirrors, mirrored
 from ortrim.base.json import read_json, to_json
 from ortrim.compiling.executor import Executor, finish, require_success
 from ortrim.compiling.plan import BuildJob, CompiledUnits
-from ortrim.compiling.size.library import differences, differs_in_order_alone, differs_in_what_was_not_written
 from ortrim.compiling.translation_units import UnitIndex, render_index
 from ortrim.errors import BuildError, Diagnostic, DiagnosticGroup, Interrupted, SourcesError, SpecError, StorageError
 from ortrim.github.client import GitHub, Release, everything
@@ -40,6 +39,7 @@ from ortrim.planning.planner import with_arguments
 from ortrim.planning.request import Request
 from ortrim.report.table import Table, columns
 from ortrim.report.write import JSON_NAME, read_report, step_summary
+from ortrim.size.library import differences, differs_in_order_alone, differs_in_what_was_not_written
 from ortrim.sources.commits import git
 from ortrim.verify.reports import VerifyReport
 

@@ -11,10 +11,10 @@ from markupsafe import Markup
 from ortrim.base.console import counted, printable
 from ortrim.binaries.elf import LibrarySize
 from ortrim.binaries.link_map import member_name
-from ortrim.compiling.size.accounting import Leaf, Share, by_component, by_file, by_symbol, shares
 from ortrim.parity.measurements import Distribution, OutputParity, RunnerResult
 from ortrim.report.content import components, measures_memory, measures_time, part_text, rank, tolerance_share
 from ortrim.report.figures import bytes_text, difference_text, ms_text, name_text, share_text, shortened, symbol_text
+from ortrim.size.accounting import Leaf, Share, by_component, by_file, by_symbol, shares
 from ortrim.verify.reports import DeviceReport, VerifyReport
 
 

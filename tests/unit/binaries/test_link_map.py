@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from ortrim.binaries.elf import ComponentSize, SymbolSize
 from ortrim.binaries.link_map import MapInput, MapSymbol, parse_link_map, read_link_map
-from ortrim.compiling.size.accounting import component_of, component_of_symbol, section_kind
-from ortrim.compiling.size.library import library_size
 from ortrim.errors import BinaryError
+from ortrim.size.accounting import component_of, component_of_symbol, section_kind
+from ortrim.size.library import library_size
 from refusing import refused
 
 DATA = Path(__file__).with_name("data")

@@ -41,7 +41,6 @@ from ortrim.compiling.containers import (
 )
 from ortrim.compiling.executor import Executor
 from ortrim.compiling.plan import RunnerJob, Toolchain
-from ortrim.compiling.root_file_systems import DebianRoot
 from ortrim.compiling.workspace import finished_build
 from ortrim.errors import (
     BuildError,
@@ -58,6 +57,7 @@ from ortrim.platforms import ANDROID, LINUX, Platform
 from ortrim.platforms.android.jni import Jdk, build_jni_library
 from ortrim.platforms.android.ndk import ndk_toolchain
 from ortrim.sources.debian import DebianPackage, PackageRequest
+from ortrim.sources.root_file_systems import DebianRoot
 from refusing import refused
 from sample_plans import sample_plan, system_gcc
 from workshop import GOOD, LINKED, Workshop

@@ -11,9 +11,9 @@ from onnx_samples import model_of, relu, value, weighted, write
 from ortrim.analysis.lint import run as lint_run
 from ortrim.analysis.lint.rules import KernelFacts, LintFacts, RunFacts
 from ortrim.analysis.size import Sized
-from ortrim.compiling.size.accounting import Accounting, Leaf
 from ortrim.errors import ExitCode, ToolError, VerifyError
 from ortrim.models.graph_facts import GraphFacts
+from ortrim.size.accounting import Accounting, Leaf
 from prepared_by_steps import STEPS, after_steps
 from program_runs import Run
 

@@ -22,10 +22,10 @@ from ortrim.analysis.page import (
     report_of_model,
     size_share,
 )
-from ortrim.compiling.size.accounting import Leaf
 from ortrim.errors import VerifyError
 from ortrim.models.models import OrtModel
 from ortrim.parity.measurements import Verdict
+from ortrim.size.accounting import Leaf
 from ortrim.verify.judge import failure_of
 from sample_reports import four_devices, recorded_report
 

@@ -10,7 +10,6 @@ from fake_library import ONLY_ADD, SYMBOLS, UNITS, index_of, write_library
 from ortrim.base.console import Console
 from ortrim.binaries.elf import read_library
 from ortrim.compiling.plan import CompiledUnits
-from ortrim.compiling.size.library import OTHER_BYTES
 from ortrim.compiling.translation_units import Variant, shipped_index
 from ortrim.errors import BuildError, Diagnostic, ExitCode, SourcesError, StorageError, UsageError
 from ortrim.github.repositories import API
@@ -29,6 +28,7 @@ from ortrim.pin_updates.new_versions import (
 from ortrim.pin_updates.report import Refused
 from ortrim.planning import models as converted
 from ortrim.planning.request import Request, load
+from ortrim.size.library import OTHER_BYTES
 from ortrim.verify.reports import VerifyReport
 from pipeline_stages import Stages
 from sample_reports import recorded_report

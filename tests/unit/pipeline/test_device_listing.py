@@ -9,7 +9,6 @@ from fake_xcrun import FakeXcrun, says
 from ortrim.base.json import to_data
 from ortrim.base.tools import EMULATIONS, Emulation, InstalledTool, Tool
 from ortrim.buildspec.targets import TARGETS, OperatingSystem
-from ortrim.compiling import root_file_systems
 from ortrim.devices import adb, firebase, host, kinds, simctl
 from ortrim.devices.adb import AdbListing
 from ortrim.devices.firebase import Gcloud
@@ -17,6 +16,7 @@ from ortrim.devices.host import mac_host
 from ortrim.devices.kinds import ListedDevice, fetch_machines
 from ortrim.errors import ToolError
 from ortrim.platforms import platform_of
+from ortrim.sources import root_file_systems
 
 DATA = Path(__file__).parents[1] / "devices" / "data"
 

@@ -7,8 +7,6 @@ import pytest
 from fake_machine import fake_parts, fake_tool
 from ortrim.base.tools import Emulation, InstalledTool, Tool
 from ortrim.buildspec.targets import TARGETS
-from ortrim.compiling import root_file_systems
-from ortrim.compiling.root_file_systems import MachineParts
 from ortrim.devices import adb, host, kinds, simctl, ssh
 from ortrim.devices.device import Device
 from ortrim.devices.host import Host
@@ -17,6 +15,8 @@ from ortrim.devices.qemu import QemuSystem
 from ortrim.errors import SourcesError, ToolError, UsageError
 from ortrim.planning.devices import open_device
 from ortrim.platforms import platform_of
+from ortrim.sources import root_file_systems
+from ortrim.sources.root_file_systems import MachineParts
 from refusing import refused
 
 ARM64 = TARGETS["linux-arm64"]

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ortrim.compiling.size import accounting
-from ortrim.compiling.size.accounting import (
+from ortrim.errors import BinaryError, ToolError
+from ortrim.size import accounting
+from ortrim.size.accounting import (
     GROUPINGS,
     LINKED,
     NO_MAP,
@@ -21,7 +22,6 @@ from ortrim.compiling.size.accounting import (
     divided,
     shares,
 )
-from ortrim.errors import BinaryError, ToolError
 from refusing import refused
 
 OURS = Path(__file__).with_name("data")

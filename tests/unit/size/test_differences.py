@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ortrim.binaries.macho import unwritten_bytes
-from ortrim.compiling.size.library import differences, differs_in_what_was_not_written
 from ortrim.errors import BinaryError
+from ortrim.size.library import differences, differs_in_what_was_not_written
 from refusing import refused
 
 DATA = Path(__file__).parents[1] / "binaries" / "data"

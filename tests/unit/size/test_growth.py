@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ortrim.compiling.size.accounting import GROUPINGS, Accounting, Leaf, account
-from ortrim.compiling.size.library import SizeChange, changes, comparable
+from ortrim.size.accounting import GROUPINGS, Accounting, Leaf, account
+from ortrim.size.library import SizeChange, changes, comparable
 
 DATA = Path(__file__).with_name("data")
 LEAVES = st.lists(

@@ -1,7 +1,7 @@
 import pytest
 
-from ortrim.compiling.size.accounting import Leaf, registered_operators, with_operators
 from ortrim.compiling.translation_units import Unit, UnitIndex, Variant
+from ortrim.size.accounting import Leaf, registered_operators, with_operators
 
 INDEX = UnitIndex(
     variant=Variant(ort_version="1.21.0", target="linux-x64", toolchain="zig", exceptions=False),

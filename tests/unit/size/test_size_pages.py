@@ -5,8 +5,8 @@ import pytest
 
 from ortrim.analysis import size
 from ortrim.base.console import Console
-from ortrim.compiling.size.accounting import NO_MAP, account
-from ortrim.compiling.size.library import comparable
+from ortrim.size.accounting import NO_MAP, account
+from ortrim.size.library import comparable
 
 DATA = Path(__file__).parent / "data"
 HOSTILE = "<script>alert('1')</script>\x1b[2J"

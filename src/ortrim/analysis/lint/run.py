@@ -20,7 +20,6 @@ from ortrim.base.cache import cache_folder
 from ortrim.base.console import Console, first_lines
 from ortrim.base.files import storage_errors, write_atomically
 from ortrim.buildspec.buildspec import CaseSpec, RuntimeSpec
-from ortrim.compiling.size.accounting import NO_OPERATOR, by_operator, shares
 from ortrim.errors import Diagnostic, ModelError, ToolError, bad_option
 from ortrim.models.full_runtime import FullRuntime, full_runtime, run_script
 from ortrim.models.graph_facts import GraphFacts, dimension_name, dynamic_dimensions, operators_of
@@ -42,6 +41,7 @@ from ortrim.parity.inputs import recorded_inputs
 from ortrim.pins.runtime import limits_of, runtime_pins, supported_versions
 from ortrim.planning.models import ready_models
 from ortrim.planning.request import Request, is_buildspec, load
+from ortrim.size.accounting import NO_OPERATOR, by_operator, shares
 
 RUN_SECONDS: Final = 60.0
 GRACE_SECONDS: Final = 30.0

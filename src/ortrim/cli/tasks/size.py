@@ -22,8 +22,8 @@ from ortrim.base.console import Console
 from ortrim.base.files import write_atomically
 from ortrim.cli.options import count_option, latest_folders, request_from
 from ortrim.cli.task import task
-from ortrim.compiling.size.accounting import GROUPINGS
 from ortrim.errors import UsageError, bad_option
+from ortrim.size.accounting import GROUPINGS
 
 DEFAULT_BY: Final = "component"
 

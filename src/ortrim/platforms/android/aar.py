@@ -17,7 +17,6 @@ from ortrim.binaries.android import PAGE_BYTES
 from ortrim.binaries.elf import build_id_of, read_library
 from ortrim.buildspec.targets import ABIS
 from ortrim.compiling.plan import AndroidBuild, BuildJob, JobResult, digest
-from ortrim.compiling.size.library import library_size
 from ortrim.errors import PackageError, StorageError
 from ortrim.package import manifest as manifests
 from ortrim.package import package
@@ -38,6 +37,7 @@ from ortrim.platforms.android.jni import (
     compile_java,
 )
 from ortrim.platforms.platform import Packaging, tensor_gates
+from ortrim.size.library import library_size
 from ortrim.verify.verification import Delivery
 
 SYMBOLS_SUFFIX: Final = ".sym"

@@ -9,11 +9,11 @@ from ortrim.base.cache import cache_folder, cached_folder
 from ortrim.base.http import download
 from ortrim.compiling.containers import ImageRecipe, Images, image_base, recipe_of, root_files
 from ortrim.compiling.plan import Toolchain
-from ortrim.compiling.root_file_systems import zip_as_tar
 from ortrim.errors import ToolError
 from ortrim.pins.shipped import BasePin, ImagePins, image_pins
 from ortrim.platforms.android.bionic import sysroot_of
 from ortrim.platforms.android.ndk import PREBUILT, REPOSITORY, WITHOUT
+from ortrim.sources.root_file_systems import zip_as_tar
 
 NDK_HOST: Final = "x86_64"
 """The only Linux machine for which Google publishes an NDK (repository2-3.xml has no other)."""

@@ -3,11 +3,11 @@
 from ortrim.binaries.elf import read_library
 from ortrim.binaries.objects import archive_members, visible_symbols
 from ortrim.compiling.plan import ARCHIVE, Package
-from ortrim.compiling.size.library import library_size
 from ortrim.compiling.workspace import LIBRARY
 from ortrim.package.manifest import PackageInputs
 from ortrim.package.package import make_package
 from ortrim.platforms.platform import Packaging, tensor_gates
+from ortrim.size.library import library_size
 from ortrim.verify.gates import check_archive, check_library
 from ortrim.verify.verification import Delivery
 

@@ -122,7 +122,7 @@ class Linux(Platform):
         self, job: BuildJob, runtime: full_runtime.FullRuntime, requirements: str | None
     ) -> "tuple[Baseline, LibrarySize]":
         """Return the official library for the target's own machine, without one where there is no such wheel."""
-        from ortrim.compiling.size.library import library_size  # noqa: PLC0415 - see `Platform`
+        from ortrim.size.library import library_size  # noqa: PLC0415 - see `Platform`
         from ortrim.verify.measure import NO_SIZE, Baseline, own_baseline  # noqa: PLC0415 - see `Platform`
 
         if self.runs_here(job.target):

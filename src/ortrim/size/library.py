@@ -21,8 +21,8 @@ from ortrim.binaries.link_map import (
     source_file,
 )
 from ortrim.binaries.macho import diagnosed, is_macho, is_thin, read_apple_library, unwritten_bytes
-from ortrim.compiling.size import accounting
 from ortrim.compiling.translation_units import UnitIndex
+from ortrim.size import accounting
 
 LARGEST_COUNT: Final = 40
 LARGEST_FILES: Final = 80

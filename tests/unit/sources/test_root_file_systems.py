@@ -16,11 +16,11 @@ from ortrim.base import archives
 from ortrim.base.cache import cache_folder
 from ortrim.base.json import from_json
 from ortrim.base.tools import EMULATIONS, machine_folder
-from ortrim.compiling import root_file_systems
-from ortrim.compiling import root_file_systems as module
-from ortrim.compiling.root_file_systems import SOURCE_DATE, DebianRoot, debian_root, machine_parts, zip_as_tar
 from ortrim.errors import SourcesError, StorageError
+from ortrim.sources import root_file_systems
+from ortrim.sources import root_file_systems as module
 from ortrim.sources.debian import PACKAGES_FILE, DebianPackage, PackageRequest
+from ortrim.sources.root_file_systems import SOURCE_DATE, DebianRoot, debian_root, machine_parts, zip_as_tar
 from refusing import refused
 
 ARM64 = EMULATIONS["arm64"]
